@@ -1,6 +1,6 @@
-// What invented calls carry, and an invented configuration file.
+// Payloads of generated calls, and a configuration file.
 
-/** A tenth of a second of it, as a WAV file. */
+/** A tenth of a second of sound, as a WAV file. */
 const silence = Buffer.concat([
   Buffer.from('UklGRkQDAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YSADAAA=', 'base64'),
   Buffer.alloc(800, 128),
@@ -9,7 +9,7 @@ const silence = Buffer.concat([
 const picture =
   'iVBORw0KGgoAAAANSUhEUgAAAGAAAABACAIAAABqVuVZAAAAh0lEQVR42u3aMQ0AIAwEwDrAICsaEIgH9FRDR8olP3/SGz+NeW4pY+1SXu8PQIAAAQIECBAgQIAAAQIECBCgZkC/HVztBwQIECBAgAABAgQIECBAgAAB6gZkMLMoAgIECBAgQIAAAQIECBAgQID8BxnMLIqAAAECBAgQIECAAAECBAgQoLZACbqSgf8VpXf+AAAAAElFTkSuQmCC';
 
-/** A result of text, and what comes with it. */
+/** A result with text and other content. */
 export const said = (text, ...more) =>
   JSON.stringify({ content: [{ type: 'text', text }, ...more] });
 
@@ -48,7 +48,7 @@ export const configured = `{
 }
 `;
 
-/** What is asked of a tool, as JSON text: some numbers are larger than JavaScript can hold. */
+/** The arguments of a call, as JSON text: some numbers exceed the precision of JavaScript. */
 export const asked = {
   read_text_file: '{"path":"/home/ada/projects/bridge/notes.md"}',
   write_file:
@@ -83,7 +83,7 @@ const graph = JSON.stringify({
   relations: [{ from: 'Ada', to: 'Drawbridge', relationType: 'keeps' }],
 });
 
-/** What a tool answers. */
+/** The result of a call. */
 export const answered = {
   read_text_file: said(
     notes,

@@ -126,7 +126,7 @@ export function makeDirectory(scene, evil) {
   };
 }
 
-/** Answers one request, or undefined. */
+/** Returns the response to a request, or undefined. */
 export function directoryRoute({ directory }, method, [first, second], text) {
   if (method === 'GET' && first === 'config' && second === 'backups')
     return { items: directory.copies, next: '' };
@@ -136,7 +136,7 @@ export function directoryRoute({ directory }, method, [first, second], text) {
   return { items, next: '', total: items.length, refreshedAt, address: 'https://registry.example' };
 }
 
-/** The plan of an installation whose form is still empty. */
+/** The plan of an installation with an empty form. */
 function planned({ items }, { name, way = 0, label }) {
   const { fields, command } = items.find((one) => one.name === name).options[way];
   const missing = fields.filter((one) => one.required).map((one) => one.key);

@@ -1,4 +1,4 @@
-// What the mock daemon answers of its history: counts, sums, sessions, notes.
+// Responses of the mock daemon about its history: counts, usage, sessions, notes.
 
 const failed = new Set(['tool_error', 'protocol_error', 'timeout', 'rejected']);
 
@@ -135,7 +135,7 @@ export function sessions(calls) {
   return [...found.values()];
 }
 
-/** What bounds would delete; the newest call is never beyond. */
+/** What limits would delete; the newest call is always kept. */
 function retentionPreview({ calls }, { keepDays, maxBytes }) {
   const old = calls.filter(
     (c) => keepDays > 0 && Date.parse(c.at) < Date.now() - keepDays * 86_400_000,
@@ -150,7 +150,7 @@ function retentionPreview({ calls }, { keepDays, maxBytes }) {
   };
 }
 
-/** What goes because a text keeps less than the file does now. */
+/** What is deleted because the edited configuration keeps less than the saved one. */
 function keepingLess(world, { text }) {
   const bounds = (of) => ({
     keepDays: Number(/"keepDays":\s*(\d+)/.exec(of)?.[1] ?? 30),
@@ -188,7 +188,7 @@ function previews(world, query) {
     });
 }
 
-/** What the history routes answer; undefined for all others. */
+/** Responses of the history routes; undefined for all others. */
 export function historyRoute(world, method, path, query, body) {
   switch (`${method} ${path[0]}`) {
     case 'GET facets':

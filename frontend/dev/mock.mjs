@@ -1,11 +1,11 @@
-// A stand-in for the daemon: serves dist and an API full of invented data, so that
-// the page can be looked at in every state without running a server.
+// A mock of the daemon: serves dist and an API with generated data, so that the page can be
+// shown in every state without running a server.
 //
 //   node dev/mock.mjs [--port 7599] [--scene full|empty|trouble|hostile|locked] [--rate 1]
 //
-// Scenes: full (all well, calls coming in), empty (a new installation), trouble
-// (mistakes in the configuration, servers down), hostile (what a bad server may
-// say), locked (every request answers 401). --rate is calls per second.
+// Scenes: full (everything runs, calls arrive), empty (a new installation), trouble
+// (errors in the configuration, failed servers), hostile (texts of a hostile
+// server), locked (every response is 401). --rate is calls per second.
 import { createReadStream, existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
@@ -26,7 +26,7 @@ const types = {
 export const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; media-src data:; font-src 'self'; frame-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-/** `delay` gives the milliseconds that an answer waits for, by its path. */
+/** `delay` returns the delay of a response in milliseconds, by its path. */
 export function startMock({
   port = 0,
   scene = 'full',
@@ -160,7 +160,7 @@ export function startMock({
         .end(readFileSync(path, 'utf8').replace('STYLE-NONCE', 'mock'));
       return;
     }
-    // As the daemon does, because these files are named by their content.
+    // As in the daemon, because these files are named by their content.
     if (pathname.startsWith('/assets/'))
       headers['Cache-Control'] = 'public, max-age=31536000, immutable';
     response.writeHead(200, headers);
@@ -173,7 +173,7 @@ export function startMock({
     }, 15_000),
   ];
   if (rate > 0 && world.live) {
-    // Many calls a second come in bunches, as a busy daemon sends them.
+    // Many calls per second are sent in batches, as a busy daemon sends them.
     const every = Math.max(20, 1000 / rate);
     const bunch = Math.max(1, Math.round((rate * every) / 1000));
     timers.push(
@@ -190,7 +190,7 @@ export function startMock({
         url: `http://127.0.0.1:${server.address().port}`,
         world,
         send,
-        /** Whether nobody is let in any more. */
+        /** Whether every request is refused. */
         expire: (yes) => {
           expired = yes;
         },

@@ -1,8 +1,8 @@
-// What the mock daemon answers of what servers were seen to do.
+// Responses of the mock daemon about the observed behavior of servers.
 
 const ago = (ms) => new Date(Date.now() - ms).toISOString();
 
-/** Where a server connects to. */
+/** Destinations of a server. */
 export function destinationsOf(server, say) {
   const one = (host, port, address, first, last, protocol = 'tcp') => ({
     server: server.id,
@@ -55,7 +55,7 @@ export function recentChanges(say) {
   ];
 }
 
-/** The sandbox of a server; it is observed. */
+/** The sandbox of a server in the mode observe. */
 export function sandboxOf(server, say) {
   const stdio = server.transport === 'stdio';
   const can = (name, enforced, requires) => ({ name, enforced, requires: say(requires) });

@@ -58,7 +58,7 @@ function described(world, { name, entry }) {
   };
 }
 
-/** Answers one request, or undefined. */
+/** Returns the response to a request, or undefined. */
 export function profilesRoute(world, method, [first], text) {
   const { items, clients } = world.profiles;
   if (first === 'profile-cost')

@@ -1,4 +1,4 @@
-// Invented data for the mock daemon.
+// Generated data of the mock daemon.
 import { makeChecks } from './checks.mjs';
 import { answered, asked, configured, said } from './contents.mjs';
 import { makeDirectory } from './directory.mjs';
@@ -307,7 +307,7 @@ const endings = [
   'cancelled',
   'rejected',
 ];
-/** Powers of ten of nanoseconds: the least, and how far beyond it a call may take. */
+/** Durations of calls as powers of ten of nanoseconds: the minimum, and the range above it. */
 const paces = {
   filesystem: [5.6, 2.4],
   github: [8, 1.3],
@@ -431,7 +431,7 @@ export function makeScene(scene) {
   let lastId = 0;
 
   const newCall = (at) => {
-    // Some are liked more than others.
+    // Some are called more often than others.
     const t = tools[Math.floor(next() ** 1.4 * tools.length)];
     const [client, clientVersion, token] = clients[Math.floor(next() * next() * clients.length)];
     lastId = Math.max(lastId + 1, at * 1000);
@@ -491,7 +491,7 @@ export function makeScene(scene) {
 
   const calls = [];
   if (scene !== 'empty') {
-    // A day of work: busy hours, a lunch, quiet nights.
+    // A working day: busy hours, a break at noon, quiet nights.
     const began = Date.now() - 23 * 60 * minute;
     let at = began;
     for (let i = 0; i < 1200; i++) {

@@ -1,4 +1,4 @@
-// What a browser has to load before it shows anything, and later for one part of the page.
+// The size of the code that a browser loads before it shows the page, and later for one part of it.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
@@ -23,7 +23,7 @@ export async function size(check) {
     const files = new Set(
       [...html.matchAll(/(?:src|href)="\.\/([^"]+\.js)"/g)].map(([, file]) => file),
     );
-    // What those import at once comes along, whether it is preloaded or not.
+    // Static imports of these files are loaded too, whether or not they are preloaded.
     const queue = [...files];
     for (let file = queue.shift(); file; file = queue.shift()) {
       const text = readFileSync(new URL(file, dist), 'utf8');

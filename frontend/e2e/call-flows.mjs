@@ -57,7 +57,7 @@ flow('filters can be typed into the search', quiet, async (page, mock) => {
   await chips.getByText('Server: filesystem').waitFor();
   await chips.getByText('Tool error').waitFor();
   await becomes(() => box.inputValue(), 'gate');
-  await box.press('Enter'); // changes nothing: the filters were taken out before
+  await box.press('Enter'); // changes nothing: the filters were already extracted
   await chips.getByText('Server: filesystem').click();
   await page.waitForURL((url) => !url.hash.includes('server='));
   assert.match(page.url(), /[?&]q=gate(&|$)/);
@@ -84,7 +84,7 @@ flow(
     await page.getByText(/^The longest of [\d,]+ loaded calls first\./).waitFor();
     await becomes(async () => falls(await took()), true);
     assert.equal(await heading('Duration').getAttribute('aria-sort'), 'descending');
-    // By keyboard alone: the width of a column.
+    // By keyboard: the width of a column.
     const handle = page.getByRole('separator', { name: 'Width of Client' });
     const before = Number(await handle.getAttribute('aria-valuenow'));
     await handle.press('ArrowLeft');
@@ -105,7 +105,7 @@ flow(
     await page.getByRole('dialog').getByLabel('Name').fill('slow files');
     await page.keyboard.press('Enter');
     await page.getByText('Saved view “slow files”.').waitFor();
-    // Keys still walk the rows, and an open call keeps the order.
+    // The arrow keys still move through the rows, and opening a call keeps the order.
     const first = page.locator('[data-call]').first();
     await first.focus();
     await page.keyboard.press('j');
@@ -133,7 +133,7 @@ flow('rows of calls are one line in compact density', quiet, async (page, mock) 
   await row.getByText('source: /home/ada/notes/gate.md').waitFor();
   assert.equal(await row.evaluate((li) => li.offsetHeight), 32);
   await inspect(page, 'all');
-  await page.reload(); // kept, and there before the first paint
+  await page.reload(); // kept, and applied before the first paint
   assert.equal(await page.evaluate(() => document.documentElement.dataset.density), 'compact');
   await page.goto(`${mock.url}/#/settings`);
   await page.getByRole('radio', { name: 'Comfortable' }).click();
@@ -204,7 +204,7 @@ flow(
     await page.goto(`${mock.url}/#/calls`);
     await page.getByRole('searchbox').fill('bridge');
     await page.getByText(/Calls up to .*; 1,204 newer calls/).waitFor();
-    assert.equal(await page.getByText(/^\d+ new calls?$/).count(), 0); // none came since
+    assert.equal(await page.getByText(/^\d+ new calls?$/).count(), 0); // none arrived since
   },
 );
 

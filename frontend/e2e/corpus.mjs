@@ -1,5 +1,5 @@
-// 200 strings of the kind that turns into markup, a running script, a live link, a terminal
-// escape or a broken layout somewhere. Each calls `hit()` where it has its way.
+// 200 strings that could become markup, a script, a link, a terminal escape sequence or a broken
+// layout. Each calls `hit()` if it is executed.
 const run = 'hit(1)';
 
 const elements = [
@@ -219,14 +219,14 @@ for (let i = 0; distinct.size < 200; i++)
 export const corpus = [...distinct];
 if (corpus.length !== 200) throw new Error(`the corpus has ${corpus.length} strings, not 200`);
 
-/** Fields whose words are a stranger's; all others have a shape that the daemon vouches for. */
+/** Fields with text from servers and clients; the daemon guarantees the format of all others. */
 const free = new Set(
   'label reason detail message name title description text command client clientVersion workspace instance traceId path dir searchPath configured commandLine previous cwd rule trigger original publicName tool word method image status hint fix subject instructions prompt url problem next reload entry notice version protocolVersion session token project note serverInfo stderr warnings environment notes capabilities log diff configPath key file suggestion arguments result error failures contains after'.split(
     ' ',
   ),
 );
 
-/** The same answer with every free field taken from the corpus, one after the other. */
+/** The same response with the next string of the corpus in every such field. */
 export function hostile(offset) {
   let n = offset;
   const next = () => corpus[n++ % corpus.length];

@@ -14,7 +14,7 @@ const button = (page, name) => page.getByRole('button', { name }).locator('visib
 const configuration = (page) => page.getByLabel('Configuration file', { exact: true });
 const call = (mock) => `#/calls/${mock.world.calls.find((one) => one.outcome === 'ok').id}`;
 
-/** Clicks a button, which opens something of that role. */
+/** Clicks a button that opens an element of that role. */
 const press =
   (name, role = 'dialog') =>
   async (page) => {
@@ -22,7 +22,7 @@ const press =
     await page.getByRole(role).waitFor();
   };
 
-/** Chooses an item of a server's menu, which opens a dialog. */
+/** Selects an item of a server's menu that opens a dialog. */
 const choose =
   (item, server = 'filesystem') =>
   async (page) => {
@@ -32,7 +32,7 @@ const choose =
     await page.getByRole('dialog').waitFor();
   };
 
-/** Opens the palette, types into it and waits for what it finds. */
+/** Opens the palette, types into it and waits for the results. */
 const palette = (text, result) => async (page) => {
   await page.keyboard.press('Control+k');
   if (text) await page.getByRole('combobox').last().fill(text);
@@ -75,7 +75,7 @@ async function fail(page) {
   await button(page, 'Try again').waitFor();
 }
 
-/** Name, address, and how it is opened; `both` are checked in both sizes each time. */
+/** Name, path, and how it is opened; `both` are always checked in both sizes. */
 const states = [
   { name: 'palette', at: '#/', open: palette('', (page) => page.getByRole('dialog')) },
   {
@@ -175,7 +175,7 @@ const states = [
   },
 ];
 
-/** One job for each state; sizes alternate, unless all pictures are wanted. */
+/** One job for each state; sizes alternate, unless all screenshots are taken. */
 export function dialogs(lend, tally) {
   return states.flatMap((state, index) =>
     ['desktop', 'phone']

@@ -27,7 +27,7 @@ flow(
     let daemon = mock;
     await page.goto(`${mock.url}/`);
     await live(page);
-    // The code of all pages is loaded by then.
+    // By then the code of all pages is loaded.
     await page.waitForFunction(() =>
       ['usage', 'checks', 'clients', 'settings', 'sessions'].every((name) =>
         performance.getEntriesByType('resource').some((r) => r.name.includes(`/${name}-route`)),
@@ -38,7 +38,7 @@ flow(
       await daemon.close();
       await page.getByText('Drawbridge is not responding').first().waitFor();
       await page.evaluate((to) => {
-        location.hash = to; // a page that was never shown before
+        location.hash = to; // a page that was not shown before
       }, path);
       daemon = await startMock({ scene: 'full', rate: 0, port });
       await live(page);
@@ -55,10 +55,10 @@ flow(
   { scene: 'full', rate: 0, delay: () => 3_600_000 },
   async (page, mock) => {
     for (const address of addresses.filter((one) => !one.includes('?'))) {
-      // A new document each time: a browser sends six requests at once, and none is answered.
+      // A new document each time: a browser sends at most six requests at once, and none is answered.
       await page.goto('about:blank');
       await page.goto(`${mock.url}/${filled(address, mock.world)}`);
-      // The detail next to a list has a heading of another level.
+      // A detail beside a list has a heading of another level.
       await becomes(() => page.locator('h1:visible').count(), 1);
     }
   },

@@ -1,4 +1,4 @@
-// What the user does with the page, against the mock daemon.
+// User flows on the page, with the mock daemon.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { startMock } from '../dev/mock.mjs';
@@ -7,14 +7,14 @@ import { randomDelay } from './waiting.mjs';
 
 const list = [];
 
-/** Adds a flow: `run` has a page of its own, in a scene of its own. */
+/** Adds a flow: `run` gets its own page and its own scene. */
 export function flow(name, options, run) {
   list.push({ name, options, run });
 }
 
 /**
- * For a daemon that goes and comes back: below the ports that systems give away, so that
- * nobody has it by chance when it comes back.
+ * A port for a daemon that restarts: outside of the range of ephemeral ports, so that no other
+ * program takes it in the meantime.
  */
 export async function ownPort() {
   for (;;) {
@@ -28,7 +28,7 @@ export async function ownPort() {
   }
 }
 
-/** Every flow, each with a daemon of its own. */
+/** Every flow, each with its own daemon. */
 export function flows(lend, { check, wants }) {
   return list
     .filter(({ name }) => wants(name))

@@ -6,7 +6,7 @@ export { settled } from './waiting.mjs';
 
 const axe = readFileSync(new URL('../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
 
-/** A page that remembers everything that should not happen. */
+/** A page that records errors and policy violations. */
 export async function watched(context) {
   const page = await context.newPage();
   retryAmbiguousLocators(page);
@@ -22,7 +22,7 @@ export async function watched(context) {
     dialog.dismiss();
   });
   page.on('console', (message) => {
-    // A refused or failed request is logged by the browser itself; the flows ask for some.
+    // The browser logs refused and failed requests itself; some flows cause them.
     if (message.type() === 'error' && !/Failed to load resource|net::ERR/.test(message.text())) {
       page.troubles.push(`console: ${message.text()}`);
     }
@@ -30,10 +30,10 @@ export async function watched(context) {
   return page;
 }
 
-/** Shows the page in the light or dark colours, and waits until nothing of the others is left. */
+/** Switches to light or dark colours, and waits until they are painted. */
 export async function recolour(page, colorScheme) {
   await page.emulateMedia({ colorScheme });
-  // The new colours are on their way with the next frame, and stay with the one after.
+  // The new colours are painted in the next frame and final in the one after.
   await page.evaluate(
     () =>
       new Promise((drawn) => {
@@ -46,12 +46,11 @@ export async function recolour(page, colorScheme) {
 }
 
 /**
- * No trouble so far and nothing that sticks out sideways; `rules` asks axe as well, for `all`
- * it knows or only for what the `colours` decide.
+ * Checks that no errors were recorded and nothing is wider than the window. With `rules`, also runs
+ * axe: `all` rules, or only those about `colours`.
  */
 export async function inspect(page, rules) {
-  // A page that was just being replaced has no heading, or is wider for a frame; what is
-  // wrong stays wrong.
+  // A page that is being replaced has no heading, or is wider for one frame; a real fault stays.
   await becomes(() => page.evaluate(tooWide), 'nothing');
   if (rules) await becomes(() => axeViolations(page, rules), []);
   assert.deepEqual(page.troubles, []);
@@ -63,11 +62,11 @@ function tooWide() {
 }
 
 export async function axeViolations(page, rules) {
-  // Through the debugger, which the page's policy does not bind.
+  // By the debugger, which the page's security policy does not restrict.
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
   return page.evaluate(
     async (runOnly) => {
-      // Nothing is loaded for axe, and elements are of no use outside of the page.
+      // axe must not load anything, and elements cannot be returned from the page.
       const options = { resultTypes: ['violations'], preload: false, elementRef: false, runOnly };
       const { violations } = await window.axe.run(document, options);
       return violations.map(
@@ -78,7 +77,7 @@ export async function axeViolations(page, rules) {
   );
 }
 
-/** Counts what passed and prints what did not; `only`, a regular expression, runs just those. */
+/** Counts passed jobs and prints failed ones; `only` is a regular expression of the names to run. */
 export function tally(only) {
   const pattern = new RegExp(only ?? '');
   const wants = (name) => pattern.test(name);

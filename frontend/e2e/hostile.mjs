@@ -1,6 +1,6 @@
-// Servers that mean harm: 200 strings in every field that is a stranger's, words of 1 MB,
-// 2,000 tools. No script runs, the policy has nothing to report, nothing is asked of
-// anybody else, and the page can still be used.
+// Hostile servers: 200 strings in every field with text from servers and clients, strings of 1 MB,
+// 2,000 tools. No script runs, the security policy reports nothing, no other host is contacted, and
+// the page still works.
 import assert from 'node:assert/strict';
 import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';

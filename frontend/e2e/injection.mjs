@@ -1,6 +1,6 @@
 // Detects hostile text that became markup, a script, a link or a request.
 
-/** Makes page record scripts that ran, violations of its policy, and requests to other hosts. */
+/** Records scripts that ran, violations of the page's policy, and requests to other hosts. */
 export async function watchForInjection(page, origin) {
   page.strange = [];
   page.on('request', (request) => {

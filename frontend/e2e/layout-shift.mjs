@@ -1,5 +1,5 @@
-// Nothing moves while a page is loading: every page is opened anew with a daemon whose
-// answers come one after the other, and the browser adds up what was pushed about.
+// No layout shift while a page loads: every page is opened in a new document, the responses of the
+// daemon arrive one after another, and the browser adds up the shifts.
 import assert from 'node:assert/strict';
 import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
@@ -7,10 +7,10 @@ import { settled, watched } from './harness.mjs';
 import { addresses, filled, pathOf } from './pages.mjs';
 import { timeoutMs } from './waiting.mjs';
 
-/** Most pages move nothing at all; 0.1 is what browsers call good. */
+/** Most pages have no shift; browsers call 0.1 good. */
 const most = 0.05;
 
-/** Each answer has its own delay, the same in each run: 20 to 300 ms. */
+/** Each response has its own delay, the same in each run: 20 to 300 ms. */
 function delay(path) {
   let sum = 0;
   for (const c of path) sum = (sum * 31 + c.charCodeAt(0)) % 29;
@@ -49,8 +49,8 @@ async function walk(browser, tally, scene, size, of) {
   for (const address of wanted) {
     await tally.check(nameOf(address), async () => {
       const at = filled(address, mock.world);
-      // A machine that is busy with something else for a moment is asked again: what a page
-      // moves by itself it moves each time, because the answers have their delays each time.
+      // Measured again if the machine was busy: a shift of the page itself occurs each time, because
+      // the delays are the same each time.
       for (let left = 2; ; left--) {
         const { sum, moved } = await shifts(page, mock.url, at, pathOf(scene, at));
         if (process.env.E2E_SHIFTS) console.log(`${sum.toFixed(4)} ${nameOf(address)}`);
@@ -63,19 +63,19 @@ async function walk(browser, tally, scene, size, of) {
   await mock.close();
 }
 
-/** How much moves while a page is opened anew. */
+/** The layout shift while a page is opened in a new document. */
 async function shifts(page, url, at, path) {
   await page.goto('about:blank'); // otherwise only the hash would change
   await page.goto(`${url}/${at}`);
   await settled(page, path);
-  // The last answer is there; what it changes is drawn.
+  // The last response has arrived and is painted.
   await page.waitForTimeout(350);
   await settled(page, path);
   const moved = await page.evaluate(() => window.moved);
   return { moved, sum: moved.reduce((total, { value }) => total + value, 0) };
 }
 
-/** Runs in the page before anything else. */
+/** Runs in the page before its scripts. */
 function observe() {
   window.moved = [];
   new PerformanceObserver((list) => {

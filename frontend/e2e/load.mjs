@@ -5,7 +5,7 @@ import { sizes } from './browser.mjs';
 import { watched } from './harness.mjs';
 import { live, timeoutMs } from './waiting.mjs';
 
-/** In CI other things may run beside it, and only standing still for long is a failure. */
+/** In CI the machine may be busy, so only a long freeze is a failure. */
 const slack = process.env.CI ? 5 : 1;
 
 export async function load(browser, check) {
@@ -30,8 +30,8 @@ async function open(browser, options, prepare) {
 
 async function flood(browser) {
   const { page, close } = await open(browser, { rate: 1000 });
-  await page.waitForTimeout(1000); // the first paint is not what is measured
-  // A machine that is busy with something else for a moment is asked again.
+  await page.waitForTimeout(1000); // the first paint is not measured
+  // Measured again if the machine was busy.
   let longest = await longestPause(page);
   for (let i = 0; i < 3 && longest >= 700 * slack; i++) longest = await longestPause(page);
   await close();
@@ -72,19 +72,19 @@ async function scroll(browser) {
         id: String(start - i),
         at: new Date(start / 1000 - i).toISOString(),
       });
-    world.pageSize = 5000; // the way to the end must not be what is measured
+    world.pageSize = 5000; // loading up to the end must not be measured
   });
   const list = '.scroll-area:has([aria-label=Calls])';
   const rows = () =>
     page.locator(`${list} [aria-label=Calls]`).evaluate((all) => Math.round(all.offsetHeight / 48));
   await page.locator('[data-call]').first().waitFor();
-  // The machine's own pace, with a list as long as one page of it.
+  // The speed of the machine, with a list of one page.
   const few = await frames(page, list);
   while ((await rows()) < many) {
     await page.locator(list).evaluate((box) => box.scrollTo(0, box.scrollHeight));
     await page.waitForTimeout(30);
   }
-  // A machine that is busy with something else for a moment is asked again.
+  // Measured again if the machine was busy.
   let full = await frames(page, list);
   const most = 12 * slack + 1.5 * few.late;
   for (let i = 0; i < 3 && full.late > most; i++) full = await frames(page, list);
@@ -98,7 +98,7 @@ async function scroll(browser) {
   assert.deepEqual(page.troubles, []);
 }
 
-/** How evenly frames come while a list is scrolled faster than anybody reads. */
+/** The intervals between frames while a list is scrolled quickly. */
 function frames(page, list) {
   return page.locator(list).evaluate(
     (box) =>

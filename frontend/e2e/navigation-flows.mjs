@@ -1,4 +1,4 @@
-// The pages of the navigation, their views, and how they are reached.
+// The pages of the navigation and their views.
 import assert from 'node:assert/strict';
 import { sizes } from './browser.mjs';
 import { flow } from './flow.mjs';
@@ -42,7 +42,7 @@ flow(
         assert.equal(await navigation.locator('[aria-current]').count(), 1);
         assert.match(await page.title(), new RegExp(`^${view}`));
         await inspect(page);
-        await tabs.getByRole('link', { name: place, exact: true }).waitFor(); // leads back
+        await tabs.getByRole('link', { name: place, exact: true }).waitFor(); // has a link back
       }
     }
     for (const place of ['Tools', 'Approvals', 'Settings']) {

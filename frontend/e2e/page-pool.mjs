@@ -1,4 +1,4 @@
-// Tabs that are used again: each new tab costs a process, which loads the whole page again.
+// Reused tabs: a new tab costs a process, which loads the whole page again.
 import { sizes } from './browser.mjs';
 import { watched } from './harness.mjs';
 import { timeoutMs } from './waiting.mjs';

@@ -93,7 +93,7 @@ const views = [
 
 const output = fileURLToPath(new URL('../../build/e2e/output/pages', import.meta.url));
 
-/** A picture of what is shown, named after scene, page and look. */
+/** Takes a screenshot, named after scene, page and colours. */
 function picture(page, scene, address, size, colorScheme) {
   mkdirSync(output, { recursive: true });
   const place = address
@@ -106,7 +106,7 @@ function picture(page, scene, address, size, colorScheme) {
   });
 }
 
-/** One job for each scene and view: a single page walks all addresses, as the user would. */
+/** One job for each scene and view: one page visits all paths, as a user would. */
 export function pages(browser, tally) {
   return ['full', 'empty', 'trouble', 'hostile', 'locked'].flatMap((scene) =>
     views
@@ -115,7 +115,7 @@ export function pages(browser, tally) {
   );
 }
 
-/** An address with the names that a scene has. */
+/** A path with the names of a scene. */
 export function filled(address, { servers, calls, tools }) {
   const one = servers.find((server) => server.state === 'crashed') ?? servers[0];
   const shown = calls.find((call) => call.outcome === 'ok' && call.tool === 'read_text_file');
@@ -129,7 +129,7 @@ export function filled(address, { servers, calls, tools }) {
     .replace('TOOL', encodeURIComponent(tools[0]?.name ?? 'none'));
 }
 
-/** The path at which an address ends: an empty start begins at the first steps. */
+/** The path that is shown for a path: a new installation shows the first steps. */
 export function pathOf(scene, address) {
   if (scene === 'empty' && address === '#/') return '/welcome';
   return address.slice(1).split('?')[0];
@@ -156,13 +156,13 @@ async function walk(browser, tally, scene, { size, viewport, colorScheme, rules 
         await inspect(page, rules);
         const pictures = process.env.E2E_PICTURES;
         if (pictures === 'all' || (pictures && sizes[size])) {
-          // Without axe's run, the previous page may still be on the screen.
+          // Without axe, the previous page may still be shown.
           if (!rules) await page.waitForTimeout(150);
           await settled(page, scene === 'locked' ? undefined : path);
           await picture(page, scene, address, size, colorScheme);
         }
       } catch (error) {
-        // The next address must not suffer for this one.
+        // A failure must not affect the next path.
         await page.close();
         page = await watched(context);
         await page.goto(`${mock.url}/`);

@@ -1,6 +1,6 @@
 // Drives the built page in chromium against the mock daemon: node e2e/run.mjs [REGULAR EXPRESSION]
-// E2E_ROUNDS=3 runs everything three times, E2E_SLOW=4 with a quarter of the processor: both
-// find tests that rely on a quick machine.
+// E2E_ROUNDS=3 runs everything three times, E2E_SLOW=4 with a quarter of the processor time: both
+// find tests that depend on a fast machine.
 import { launch } from './browser.mjs';
 import { size } from './bundle-size.mjs';
 import { dialogs } from './dialogs.mjs';
@@ -26,7 +26,7 @@ const lend = pagePool(browser);
 for (let rounds = Number(process.env.E2E_ROUNDS ?? 1); rounds > 0; rounds--) {
   await lanes(
     [
-      ...pages(browser, result), // long ones first, so that all end together
+      ...pages(browser, result), // the longest first, so that all end at the same time
       () => size(result.check),
       ...hostility(browser, result),
       ...stillness(browser, result),
@@ -36,7 +36,7 @@ for (let rounds = Number(process.env.E2E_ROUNDS ?? 1); rounds > 0; rounds--) {
     6,
   );
 }
-// Alone, because it measures.
+// Alone, because it measures times.
 if (!process.env.E2E_SKIP_LOAD && slow === 1) await load(browser, result.check);
 await browser.close();
 const seconds = Math.round((Date.now() - started) / 1000);

@@ -1,4 +1,4 @@
-// A server's page: what is wrong with it, what helps, and its configuration.
+// A server's page: its errors, the actions that help, and its configuration.
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
@@ -64,7 +64,7 @@ flow('an entry is changed as a form and as text', trouble, async (page, mock) =>
     () => panel.getByLabel('LINEAR_TOKEN', { exact: true }).inputValue(),
     '${secret:LINEAR_TOKEN}',
   );
-  // Another view loses nothing, another page asks first.
+  // Another view keeps the text; another page asks for confirmation first.
   await page.getByRole('tab', { name: 'Log' }).click();
   await page.getByRole('tab', { name: 'Configuration' }).click();
   await page.getByRole('link', { name: 'Overview', exact: true }).click();

@@ -77,7 +77,7 @@ flow('leaving an edited file is confirmed', quiet, async (page, mock) => {
   await question.getByRole('button', { name: 'Leave', exact: true }).press('Enter');
   await page.getByRole('heading', { name: 'Servers', level: 1 }).waitFor();
   await question.waitFor({ state: 'detached' });
-  // Nothing is unsaved any more.
+  // Everything is saved.
   await page.getByRole('link', { name: 'Overview', exact: true }).click();
   await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
   assert.equal(await question.count(), 0);

@@ -1,10 +1,10 @@
-// What a web page of somebody else can try against a program on this machine, in a real
-// browser: {hello, scenes: [{name, page, target, rebound, link}]} in; for each
-// attack what the page could read, and every answer that the browser got from the target, out.
+// Attacks by a foreign web page on a program on this machine, in a real browser. Reads
+// {hello, scenes: [{name, page, target, rebound, link}]}; writes for each attack what the page could
+// read, and every response of the target.
 //
-// page is where the attacking page lives. When it is rebound, that is the target's own port
-// under another name, which the browser is told is this machine, as a name server would
-// tell it a moment later: the page was loaded before, and now its own origin is the target.
+// page is the URL of the attacking page. If rebound, it is the target's own port under another host
+// name that resolves to this machine (DNS rebinding): the page was loaded before, and now its own
+// origin is the target.
 import { text } from 'node:stream/consumers'
 import { launch } from '../../../frontend/e2e/browser.mjs'
 import { live, timeoutMs } from '../../../frontend/e2e/waiting.mjs'
@@ -22,11 +22,11 @@ async function attack(scene, context) {
   const answers = []
   context.on('response', (response) => {
     const url = new URL(response.url())
-    let own = true // what a tab of ours loads for itself once it is open is no attack
+    let own = true // what our own page loads is no attack
     try {
       own = response.frame().page() === page || response.request().isNavigationRequest()
     } catch {
-      // of a worker or of a frame that is gone: the attacker's
+      // from a worker or a closed frame: the attacker's
     }
     if (own && url.port === port) answers.push({ kind: response.request().resourceType(), method: response.request().method(), path: url.pathname, status: response.status() })
   })
@@ -62,7 +62,7 @@ async function attack(scene, context) {
       const form = document.createElement('form')
       Object.assign(form, { method, action: url, target: frame.name, enctype: encoding })
       const field = document.createElement('input')
-      // Encoded as text/plain, name and value together are JSON.
+      // Encoded as text/plain, name and value form JSON together.
       Object.assign(field, { name: hello.slice(0, -1) + ',"x":"', value: '"}' })
       form.append(field)
       document.body.append(form)
@@ -76,7 +76,7 @@ async function attack(scene, context) {
       form.submit()
     })
     const json = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
-    // All attacks on a path at once: most of them wait for something that does not come.
+    // All attacks on a path at once, because most of them wait for a response that never arrives.
     for (const path of ['/mcp', '/api/v1/servers/demo/stop']) {
       await Promise.all([
         attempt('fetch JSON', path, (url) => fetch(url, { method: 'POST', body: hello, headers: json, credentials: 'include' }).then(readOf)),
@@ -129,7 +129,7 @@ async function attack(scene, context) {
     return out
   }, { name: scene.name, target: scene.target, hello: input.hello })
 
-  // A link to us in a new tab: the only thing that may lead anywhere, to the empty page.
+  // A link to Drawbridge in a new tab is allowed, but shows only the page without a session.
   for (const path of ['/', '/api/v1/calls', '/mcp', '/healthz']) {
     const opened = context.waitForEvent('page')
     await page.evaluate((url) => void window.open(url), scene.target + path)
@@ -146,11 +146,11 @@ for (const { link } of input.scenes) {
   context.setDefaultTimeout(timeoutMs)
   contexts.push(context)
   if (!link) continue
-  // The user has our page open in the same browser: cookie and key are there. One after another,
-  // before anything else is to be done, because the codes in the links expire.
+  // The user has our page open in the same browser, so its cookie and key exist. One after another
+  // and first, because the codes in the links expire.
   const own = await context.newPage()
   await own.goto(link, { waitUntil: 'commit' })
-  await live(own) // the navigation is there before the sign-in has ended
+  await live(own) // the navigation is shown before the sign-in ends
   await own.close()
 }
 await Promise.all(input.scenes.map((scene, n) => attack(scene, contexts[n])))

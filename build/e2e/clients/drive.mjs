@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers'
 
-// drive connects, lists every tool on every page, makes the calls and prints what came.
+// drive connects, lists every tool on every page, makes the calls and prints the results.
 export async function drive(connect) {
   const input = JSON.parse(await text(process.stdin))
   const client = await connect(input)
@@ -13,7 +13,7 @@ export async function drive(connect) {
   } while (cursor)
   const results = []
   for (const call of input.calls ?? []) {
-    const { giveUpAfterMs, ...args } = call.arguments ?? {} // when the client gives up: no argument of the tool
+    const { giveUpAfterMs, ...args } = call.arguments ?? {} // when the client cancels; not an argument of the tool
     const options = giveUpAfterMs ? [undefined, { timeout: giveUpAfterMs }] : []
     results.push(await client.callTool({ ...call, arguments: args }, ...options).catch((error) => ({ thrown: String(error) })))
   }

@@ -1,6 +1,6 @@
-// An MCP server whose every word is one of the 200 hostile strings: tool n has string n in
-// its name, and others in each of its other fields. With LARGE it has 1,000 tools, as many as
-// a server may have, and words of 1 MB instead. What `ok` and `fail` say depends on their argument `from`.
+// An MCP server that fills every field with one of the 200 hostile strings: tool n has string n in
+// its name, and others in each of its other fields. With LARGE it has 1,000 tools, the maximum for
+// one server, and strings of 1 MB instead. The results of `ok` and `fail` depend on their argument `from`.
 import { createInterface } from 'node:readline'
 import { corpus } from '../../../frontend/e2e/corpus.mjs'
 

@@ -1,4 +1,4 @@
-// The same as legacy.mjs on the SDK of the modern era, which may not fall back.
+// The same as legacy.mjs with the SDK of the modern era, without fallback to the legacy era.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { drive } from './drive.mjs'
 

@@ -1,5 +1,5 @@
-// Every action of the page that changes something, on real things: a configuration, a
-// history, files of clients, a keyring, a container, servers that ask.
+// Every action of the page that changes something, with a real configuration, history, client
+// files, keyring, container, and servers that send elicitations.
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { accessible, allowed, api, call, callAsClient, control, finish, go, pressDefault, closeDialog, live, input, page, part, reads, recorded, step, undo, until } from './page-kit.mjs'
@@ -10,7 +10,7 @@ const running = (id) => until(`${id} runs`, async () => (await api('GET', `/api/
 await page.goto(input.link)
 await live()
 
-await step('a snippet is added, and a secret that it wants is set', async () => {
+await step('add a snippet and set the secret that it needs', async () => {
   await go('/add')
   await page.getByLabel('Paste a snippet, a command or an address').fill(
     JSON.stringify({ mcpServers: { guarded: { command: input.binary, args: ['demo-server'], env: { API_TOKEN: '${secret:GUARD_KEY}' } } } }),
@@ -28,9 +28,9 @@ await step('a snippet is added, and a secret that it wants is set', async () => 
   await running('guarded')
   if ((await page.content()).includes('cnry-page-secret')) throw new Error('the value is in the page')
 })
-await step('a locked keyring is unlocked', async () => {
+await step('unlock a locked keyring', async () => {
   allowed.add(502).add(503).add(401).add(404)
-  await control('/lock') // and the daemon starts anew, so that it has to ask
+  await control('/lock') // and the daemon restarts, so that it must ask
   await live()
   await go('/')
   await go('/settings')
@@ -44,7 +44,7 @@ await step('a locked keyring is unlocked', async () => {
   await running('guarded')
   allowed.clear()
 })
-await step('a secret that is there is replaced only after a question', async () => {
+await step('replace an existing secret after confirmation', async () => {
   await go('/settings')
   const secrets = part('Secrets')
   const dialog = page.getByRole('dialog')
@@ -59,7 +59,7 @@ await step('a secret that is there is replaced only after a question', async () 
   await dialog.waitFor({ state: 'detached' })
   await until('it is replaced', async () => (await secrets.getByLabel('Value').inputValue()) === '')
 })
-await step('a secret is removed after a question', async () => {
+await step('remove a secret after confirmation', async () => {
   await go('/settings')
   const secrets = part('Secrets')
   await secrets.getByRole('button', { name: 'Delete GUARD_KEY' }).click()
@@ -68,7 +68,7 @@ await step('a secret is removed after a question', async () => {
   await page.getByRole('dialog').waitFor({ state: 'detached' })
   await secrets.getByText('required, not set').waitFor()
 })
-await step('a token is made, works, is made new, and is taken back', async () => {
+await step('create, use, rotate and revoke a token', async () => {
   await go('/settings')
   const tokens = part('Tokens')
   const shown = async () => (await tokens.getByRole('status').innerText()).match(/dbr_\S+/)?.[0]
@@ -95,7 +95,7 @@ await step('a token is made, works, is made new, and is taken back', async () =>
   await row.waitFor({ state: 'detached' })
   if (!(await callAsClient('demo', 'echo', { text: 'x' }, second)).startsWith('refused')) throw new Error('it goes on')
 })
-await step('servers of a client are imported, and taken back', async () => {
+await step('import the servers of a client, and undo', async () => {
   const before = await config()
   await go('/add')
   await page.getByRole('button', { name: 'From a client on this computer' }).click()
@@ -115,7 +115,7 @@ await step('servers of a client are imported, and taken back', async () => {
   await page.getByText('Import undone.').waitFor()
   if ((await config()) !== before) throw new Error(`the file is ${await config()}`)
 })
-await step('a client is connected by its address, gets another token, is looked at by hand, and is let go', async () => {
+await step('connect a client by its URL, rotate its token, show the manual setup, disconnect it', async () => {
   const file = () => readFile(input.cursor, 'utf8')
   const before = await file()
   await go('/clients')
@@ -126,7 +126,7 @@ await step('a client is connected by its address, gets another token, is looked 
   if (!link.startsWith('cursor://')) throw new Error(link)
   await accessible('/clients, by hand')
   await row.getByRole('button', { name: 'Connect…' }).click()
-  // Its own servers would be moved too: without them, it has them twice. Here the file keeps them.
+  // By default its own servers are moved too, so that it does not have them twice. Here they stay.
   await row.getByLabel('Move its servers to Drawbridge').uncheck()
   await row.getByLabel('Use HTTP instead of a command').check()
   await row.getByText(`${input.url}/mcp`).waitFor()
@@ -152,14 +152,14 @@ await step('a client is connected by its address, gets another token, is looked 
   await row.getByText('Not connected').waitFor()
   if ((await file()) !== before) throw new Error(await file())
 })
-await step('an extension is downloaded', async () => {
+await step('download an extension', async () => {
   await go('/clients')
   const row = page.getByRole('region', { name: 'Installed clients' }).getByRole('listitem').filter({ hasText: 'Claude Desktop' })
   await row.getByRole('button', { name: 'Manual setup…' }).click()
   const [download] = await Promise.all([page.waitForEvent('download'), row.getByRole('button', { name: 'Download extension' }).click()])
   if (!(await readFile(await download.path())).subarray(0, 2).equals(Buffer.from('PK'))) throw new Error('it is not an archive')
 })
-await step('a program in a real container is picked and called', async () => {
+await step('choose and call a program in a real container', async () => {
   await go('/add')
   await page.getByRole('button', { name: 'From a running container' }).click()
   await page.getByRole('button', { name: new RegExp(`^${input.container}`) }).click()
@@ -176,7 +176,7 @@ await step('a program in a real container is picked and called', async () => {
   await running('boxed')
   if (!JSON.stringify(await call('boxed', 'echo', { text: 'from the box' })).includes('from the box')) throw new Error('it does not answer')
 })
-await step('what a container offers by itself is added under the name of its service', async () => {
+await step('add what a container offers, named after its service', async () => {
   await go('/add')
   await page.getByRole('button', { name: 'From a running container' }).click()
   await page.getByRole('button', { name: new RegExp(`^${input.composed}`) }).click()
@@ -192,7 +192,7 @@ await step('what a container offers by itself is added under the name of its ser
   if (!/"service": ?"notes"/.test(await config())) throw new Error(await config())
   if (!JSON.stringify(await call('noted', 'echo', { text: 'from the service' })).includes('from the service')) throw new Error('it does not answer')
 })
-await step('a question of a server is answered', async () => {
+await step('answer an elicitation', async () => {
   const waiting = callAsClient('asking', 'echo', {})
   await page.getByRole('link', { name: 'Review' }).click()
   await page.getByText('Sure?').waitFor()
@@ -202,7 +202,7 @@ await step('a question of a server is answered', async () => {
   if (!said.includes('"accept"')) throw new Error(said)
   await page.getByText('No pending approvals').waitFor()
 })
-await step('new commands wait for a word once the file says so', async () => {
+await step('new commands wait for approval if configured', async () => {
   await go('/settings')
   await page.getByRole('button', { name: 'Edit file' }).click()
   const box = page.getByLabel('Configuration file', { exact: true })
@@ -225,7 +225,7 @@ await step('new commands wait for a word once the file says so', async () => {
   await card.waitFor({ state: 'detached' })
   await running('later')
 })
-await step('the history is cut to its bounds, and its room goes back to the disk', async () => {
+await step('prune the history to its limits, and return the space to the disk', async () => {
   const noise = () => Array.from({ length: 3000 }, () => Math.random().toString(36).slice(2)).join(' ')
   for (let i = 0; i < 60; i++) await call('demo', 'echo', { text: noise() })
   const { calls } = await until('they are written', async () => {
@@ -244,7 +244,7 @@ await step('the history is cut to its bounds, and its room goes back to the disk
   await page.getByText('Saved and applied.').first().waitFor()
   await recording.getByRole('button', { name: 'Delete expired calls now' }).click()
   const sure = page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true })
-  await sure.or(page.getByText('No calls exceed these limits.')).first().waitFor() // the daemon may have been faster
+  await sure.or(page.getByText('No calls exceed these limits.')).first().waitFor() // the daemon may have pruned already
   if (await sure.isVisible()) {
     await sure.click()
     await page.getByText(/calls? deleted/).first().waitFor()
@@ -254,7 +254,7 @@ await step('the history is cut to its bounds, and its room goes back to the disk
   await page.getByText('Database compacted.').waitFor()
   await until('no room is free', async () => (await api('GET', '/api/v1/history')).freeBytes < 1e5)
 })
-await step('a server is stopped, started, disabled and enabled', async () => {
+await step('stop, start, disable and enable a server', async () => {
   await go('/servers/demo')
   const detail = part('demo')
   for (const [action, state] of [['Stop', 'Stopped'], ['Start', 'Running'], ['Disable', 'Disabled'], ['Enable', 'Running']]) {
@@ -268,7 +268,7 @@ await step('a server is stopped, started, disabled and enabled', async () => {
     return now.state === 'running' && now.pid !== pid
   })
 })
-await step('a server gets tags and another name, and its calls follow', async () => {
+await step('tag and rename a server; its calls follow', async () => {
   await call('later', 'echo', { text: 'before the name changed' })
   await go('/servers/later')
   await part('later').getByRole('button', { name: 'More actions' }).click()
@@ -285,14 +285,14 @@ await step('a server gets tags and another name, and its calls follow', async ()
   await part('later').getByRole('button', { name: 'More actions' }).click()
   await page.getByRole('menuitem', { name: 'Rename' }).click()
   await page.getByRole('textbox', { name: 'Name' }).fill('sooner')
-  allowed.add(404) // its page may ask for the old name once more
+  allowed.add(404) // its page may request the old name once more
   await page.getByRole('dialog').getByRole('button', { name: 'Rename' }).click()
   await page.getByRole('heading', { name: 'sooner' }).waitFor()
   allowed.delete(404)
   if (!pid) throw new Error('tags ended its process')
   await until('its calls follow', async () => (await api('GET', '/api/v1/calls?server=sooner')).items.some((one) => one.tool === 'echo'))
 })
-await step('a tool is tried with a form', async () => {
+await step('run a tool with a form', async () => {
   await go('/tools?tool=demo__add')
   await page.getByLabel(/^a/).fill('2')
   await page.getByLabel(/^b/).fill('40')
@@ -302,7 +302,7 @@ await step('a tool is tried with a form', async () => {
   await page.getByRole('link', { name: 'Open the recorded call' }).click()
   await page.waitForURL(/#\/calls\/\d+/)
 })
-await step('a tool that takes a list is tried with a form', async () => {
+await step('run a tool with a list argument with a form', async () => {
   await go('/tools?tool=memory__open_nodes')
   const add = page.getByRole('button', { name: 'Add item' })
   for (const [i, name] of ['Ada', 'nobody'].entries()) {
@@ -316,7 +316,7 @@ await step('a tool that takes a list is tried with a form', async () => {
   const sent = async () => (await api('GET', '/api/v1/calls?tool=open_nodes')).items.length > 0
   await until('it is recorded', sent)
 })
-await step('a rule keeps nothing of a tool', async () => {
+await step('a recording rule keeps no payloads of a tool', async () => {
   await go('/settings')
   const recording = part('Recording')
   await recording.getByLabel('Server', { exact: true }).selectOption('demo')
@@ -331,7 +331,7 @@ await step('a rule keeps nothing of a tool', async () => {
   await rule.click()
   await rule.waitFor({ state: 'detached' })
 })
-await step('a check is made of a call, runs well, is changed to fail, and is removed', async () => {
+await step('save a call as a check, run it, change it so that it fails, remove it', async () => {
   const { callId } = await call('demo', 'echo', { text: 'checked by the page' })
   await until('it is recorded', async () => (await api('GET', `/api/v1/calls/${callId}`)).id)
   const saved = async (wanted) => {
@@ -346,7 +346,7 @@ await step('a check is made of a call, runs well, is changed to fail, and is rem
     await page.waitForURL(/#\/checks/)
     await page.getByRole('button', { name: 'Run echo-check' }).click()
     const report = page.getByRole('list', { name: 'Report of echo-check' })
-    await report.waitFor() // nothing is asked: the tool says that it only reads
+    await report.waitFor() // without confirmation, because the tool is read-only
     return report
   }
   await saved('checked by the page')
@@ -362,14 +362,14 @@ await step('a check is made of a call, runs well, is changed to fail, and is rem
   await page.getByRole('heading', { name: 'No saved checks' }).waitFor()
   if ((await api('GET', '/api/v1/checks')).items.length > 0) throw new Error('it is still there')
 })
-await step('a call that changes something is sent again, and checked, after confirmation', async () => {
+await step('repeat and check a call of a writing tool after confirmation', async () => {
   const entities = [{ name: 'Ada', entityType: 'person', observations: ['confirmed'] }]
   const callId = await recorded(await call('memory', 'create_entities', { entities }))
   const dialog = page.getByRole('dialog')
   const count = async () => (await api('GET', '/api/v1/calls?tool=create_entities')).items.length
   await go(`/calls/${callId}`)
   await page.getByRole('button', { name: 'Send again' }).click()
-  await dialog.getByText('confirmed').waitFor() // the arguments that would be sent
+  await dialog.getByText('confirmed').waitFor() // the arguments to send
   await accessible('/calls, sending again')
   await closeDialog()
   if ((await count()) !== 1) throw new Error('it is sent without confirmation')
@@ -390,7 +390,7 @@ await step('a call that changes something is sent again, and checked, after conf
   await page.getByText(/Passed · .*run manually/).waitFor()
   await api('DELETE', '/api/v1/checks/writes')
 })
-await step('a check that is saved over another brings that one back', async () => {
+await step('undo a check that replaced another', async () => {
   const { callId } = await call('demo', 'echo', { text: 'checked twice' })
   await until('it is recorded', async () => (await api('GET', `/api/v1/calls/${callId}`)).id)
   const wanted = async () => (await api('GET', '/api/v1/checks')).items.find((one) => one.name === 'twice')?.steps[0].expect.contains?.[0]
@@ -409,7 +409,7 @@ await step('a check that is saved over another brings that one back', async () =
   await until('the first is back', async () => (await wanted()) === 'checked')
   await api('DELETE', '/api/v1/checks/twice')
 })
-await step('a backup of the history is written, and never over a file', async () => {
+await step('back up the history, never over an existing file', async () => {
   await go('/settings')
   const recording = part('Recording')
   const path = recording.getByRole('textbox', { name: 'Backup file' })
@@ -424,13 +424,13 @@ await step('a backup of the history is written, and never over a file', async ()
   await recording.getByText(/the file already exists\. Choose another file/).waitFor()
   allowed.clear()
 })
-await step('this computer is examined', async () => {
+await step('run the doctor', async () => {
   await go('/settings')
   await page.getByRole('button', { name: 'Run diagnostics' }).click()
   await page.getByText(/No issues found|issues? found/).waitFor()
 })
-await step('a link from elsewhere fills the form and runs nothing', async () => {
-  allowed.add(401) // what was asked with the session that the new one replaces
+await step('a link of another program fills the form and runs nothing', async () => {
+  allowed.add(401) // requests with the session that the new one replaces
   const entry = JSON.stringify({ command: input.binary, args: ['demo-server', '--linked'] })
   await page.goto(await control(`/link?to=${encodeURIComponent(`/add?name=linked&config=${encodeURIComponent(entry)}`)}`))
   await page.getByText('This was opened by a link.').waitFor()

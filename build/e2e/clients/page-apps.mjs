@@ -1,4 +1,4 @@
-// Shows MCP Apps of a real daemon's servers: one does its work, one attacks, and some cannot be shown.
+// Shows MCP Apps of a real daemon's servers: one works, one attacks, and some cannot be shown.
 import { createSocket } from 'node:dgram'
 import { allowed, api, button, call, finish, found, go, live, input, page, part, recorded, step, until } from './page-kit.mjs'
 
@@ -69,13 +69,13 @@ await step('a hostile app reaches nothing', async () => {
   await show('hostile')
   await frame().getByText(/^done /).waitFor({ timeout: 60_000 })
   found.hostile = JSON.parse((await frame().locator('#log').textContent()).slice(5))
-  await pause(1000) // for packets on their way
+  await pause(1000) // for packets in flight
   const height = await page.locator('iframe').evaluate((e) => e.offsetHeight)
   if (height > 2000) throw new Error(`the frame is ${height} high`)
   if (!page.url().startsWith(input.url)) throw new Error(`the page is at ${page.url()}`)
   if ((await newest('echo')).some((one) => one.server === 'other')) throw new Error('another server was called')
 })
-await step('an app that leaves its frame arrives nowhere', async () => {
+await step('an app that navigates its frame reaches nothing', async () => {
   await show('leaving')
   await pause(2500) // it tries three times within two seconds
   if (!page.url().startsWith(input.url)) throw new Error(`the page is at ${page.url()}`)
@@ -93,7 +93,7 @@ await step('the page can still be used', async () => {
   await until('the app is gone', async () => (await page.locator('iframe').count()) === 0)
 })
 udp.close()
-// The browser reports each attempt that it has refused.
+// The browser reports each refused attempt.
 const refusals = /Content Security Policy|sandbox|Unsafe attempt|Refused to|Blocked |Permissions policy/i
 page.troubles = page.troubles.filter((one) => !refusals.test(one))
 await finish()

@@ -1,9 +1,9 @@
-// Tools, calls, sessions and sums: every button, menu and form that looks at them, by the
-// page of a real daemon.
+// Tools, calls, sessions and usage on the page of a real daemon: every button, menu and form that
+// shows them.
 import { accessible, api, button, call, callAsClient, copied, finish, go, live, input, page, part, radio, reads, recorded, saved, settled, step, tab, until } from './page-kit.mjs'
 
 const list = page.locator('[aria-label=Calls]:has(> [data-row])')
-/** A moment so many minutes from now, as a field for a date and a time takes it. */
+/** The time `minutes` from now, in the format of a date and time field. */
 const minutesOn = (n) => {
   const at = new Date(Date.now() + n * 60_000)
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
@@ -14,9 +14,9 @@ await live()
 const echoed = await recorded(await call('demo', 'echo', { text: 'the first' }))
 const again = await recorded(await call('demo', 'echo', { text: 'the second' }))
 await recorded(await call('demo', 'fail', {}))
-const slow = call('demo', 'slow', {}) // five seconds, awaited where it is looked for
+const slow = call('demo', 'slow', {}) // five seconds; awaited below
 
-await step('tools are grouped and searched, and the address keeps it', async () => {
+await step('group and search tools; the URL keeps both', async () => {
   await go('/tools')
   await radio('Effect').click()
   await page.waitForURL(/group=effect/)
@@ -30,7 +30,7 @@ await step('tools are grouped and searched, and the address keeps it', async () 
   await page.getByRole('link', { name: /echo/ }).first().waitFor()
   await until('the search is still there', async () => !(await page.getByRole('main').getByRole('link', { name: /^add/ }).count()))
 })
-await step('a tool is tried as JSON: what is wrong is said, and it is put in order and back', async () => {
+await step('edit arguments as JSON: errors are shown, and formatting can be undone', async () => {
   await go('/tools?tool=demo__echo')
   await tab('JSON').click()
   const box = page.getByLabel('Arguments (JSON)')
@@ -44,7 +44,7 @@ await step('a tool is tried as JSON: what is wrong is said, and it is put in ord
   await button('Reset').click()
   await reads(box, (text) => !text.includes('by JSON'))
 })
-await step('a tool is taken from clients where it is looked at, and given back', async () => {
+await step('hide a tool from clients on its page, and show it again', async () => {
   const shown = async () => (await api('GET', '/api/v1/servers/demo/tools')).items.find((one) => one.tool === 'image').shown
   const offer = page.getByRole('switch', { name: 'Offer image to clients' })
   await go('/tools?tool=demo__image')
@@ -57,7 +57,7 @@ await step('a tool is taken from clients where it is looked at, and given back',
   await go('/tools?tool=demo__image')
   await page.getByRole('switch', { name: 'Offer image to clients', checked: true }).waitFor()
 })
-await step('a tool that runs says so, and is cancelled', async () => {
+await step('cancel a running tool', async () => {
   await go('/tools?tool=unending__work')
   await button('Run tool').click()
   await page.getByText('Running…').first().waitFor()
@@ -66,7 +66,7 @@ await step('a tool that runs says so, and is cancelled', async () => {
   await page.getByText('Cancelled.').waitFor()
   await until('its call is cancelled', async () => (await api('GET', '/api/v1/calls?tool=work')).items.some((one) => one.outcome === 'cancelled'))
 })
-await step('a call that runs tells its progress while it runs', async () => {
+await step('a running call shows its progress', async () => {
   await go('/calls')
   const enough = new AbortController()
   const ends = call('unending', 'work', {}, enough.signal).catch(() => {})
@@ -78,7 +78,7 @@ await step('a call that runs tells its progress while it runs', async () => {
   await ends
   await said.waitFor({ state: 'detached' })
 })
-await step('a picture is seen and saved, structured content is JSON, YAML and raw', async () => {
+await step('show and save an image; show structured content as JSON, YAML and raw', async () => {
   await go(`/calls/${await recorded(await call('demo', 'image', {}))}`)
   await page.getByRole('img', { name: 'Image from the server' }).waitFor()
   await button('JSON').click()
@@ -90,7 +90,7 @@ await step('a picture is seen and saved, structured content is JSON, YAML and ra
   await button('JSON').click()
   await radio('Formatted').first().click()
 })
-await step('a call is copied as a link, a command and a curl that works, and saved', async () => {
+await step('copy a call as a link, a command and a working curl command, and save it', async () => {
   await go(`/calls/${echoed}`)
   const take = async (item) => {
     await button('Copy or save').click()
@@ -105,7 +105,7 @@ await step('a call is copied as a link, a command and a curl that works, and sav
   const text = (await saved(() => page.getByRole('menuitem', { name: 'Save as JSON' }).click())).toString()
   if (JSON.parse(text).arguments?.text !== 'the first' && !text.includes('the first')) throw new Error(text)
 })
-await step('a call is compared with one that is picked, and edited and sent', async () => {
+await step('compare a call with a selected one; edit and send it', async () => {
   await go(`/calls/${echoed}`)
   await page.getByRole('link', { name: 'Compare…' }).click()
   await page.getByLabel('Compare with').selectOption(again)
@@ -119,7 +119,7 @@ await step('a call is compared with one that is picked, and edited and sent', as
   await button('Run tool').click()
   await page.getByText('Succeeded').waitFor()
 })
-await step('calls are narrowed by every filter, and each is taken away again', async () => {
+await step('add and remove every filter of calls', async () => {
   await go('/calls')
   const panel = part('Filters')
   await panel.getByRole('button', { name: /^demo/ }).click()
@@ -149,7 +149,7 @@ await step('calls are narrowed by every filter, and each is taken away again', a
   await panel.getByRole('button', { name: '> 1 s' }).click()
   await accessible('/calls, filters')
 })
-await step('calls are narrowed by moments of their own, and saved as a timeline', async () => {
+await step('filter calls by a custom time range, and export them as a timeline', async () => {
   await go('/calls')
   const from = part('Filters').getByLabel('From', { exact: true })
   await button('Custom range', part('Filters')).click()
@@ -164,7 +164,7 @@ await step('calls are narrowed by moments of their own, and saved as a timeline'
   await page.getByRole('list', { name: 'Active filters' }).getByRole('button', { name: /^From/ }).click()
   await page.waitForURL(/^(?!.*from=)/)
 })
-await step('a list that is held stands still, and follows again', async () => {
+await step('a paused list does not move until it is resumed', async () => {
   await go('/calls')
   await button('Pause').click()
   const id = await recorded(await call('demo', 'echo', { text: 'while held' }))
@@ -173,7 +173,7 @@ await step('a list that is held stands still, and follows again', async () => {
   await button('Follow').first().click()
   await page.locator(`[data-call="${id}"]`).waitFor()
 })
-await step('a session is told, listed, exported, copied and made a check', async () => {
+await step('show, export and copy a session, and save it as a check', async () => {
   for (const text of ['one', 'two']) await callAsClient('demo', 'echo', { text })
   const { items } = await until('it is there', async () => {
     const found = await api('GET', '/api/v1/sessions')
@@ -201,14 +201,14 @@ await step('a session is told, listed, exported, copied and made a check', async
   await page.getByRole('link', { name: 'As a list' }).click()
   await page.waitForURL(/#\/calls\?.*session=/)
 })
-await step('the messages of a session that is watched are shown', async () => {
+await step('show the messages of a watched session', async () => {
   await callAsClient('demo', 'echo', { text: 'watched' })
   const { session } = await until('it is there', async () => (await api('GET', '/api/v1/sessions')).items.find((one) => one.client === 'life'))
   await go(`/sessions/${encodeURIComponent(session)}`)
   await part('life').getByRole('button', { name: /^Show (one message|the newest \d+ messages)$/ }).click()
   await page.getByRole('region', { name: 'Messages', exact: true }).last().getByText('tools/call').first().waitFor()
 })
-await step('usage is summed up, sorted and narrowed, and a bar leads to its calls', async () => {
+await step('sort and filter usage; a bar links to its calls', async () => {
   await go('/usage')
   const table = page.getByRole('table')
   await table.getByRole('button', { name: 'p95' }).click()
@@ -218,14 +218,14 @@ await step('usage is summed up, sorted and narrowed, and a bar leads to its call
   await radio('Clients').click()
   await radio('30 days').click()
   await page.waitForURL(/range=30d/)
-  await page.getByRole('main').getByRole('button', { name: 'demo', exact: true }).first().click() // the chip takes it away
+  await page.getByRole('main').getByRole('button', { name: 'demo', exact: true }).first().click() // the chip removes it
   await page.waitForURL(/^(?!.*server=)/)
   await radio('1 hour').click()
   await page.waitForURL(/range=1h|#\/usage(\?(?!.*range).*)?$/)
-  await settled('/usage') // the chart is drawn anew
+  await settled('/usage') // the chart is redrawn
   const chart = page.getByRole('img', { name: /Calls and errors/ })
   const there = /#\/calls\?(?=.*from=)(?=.*to=)/
-  await until('a bar leads to its calls', async () => { // a chart that is drawn anew has lost the focus
+  await until('a bar links to its calls', async () => { // a redrawn chart has lost the focus
     if (there.test(page.url())) return true
     await chart.focus({ timeout: 2000 })
     await page.keyboard.press('ArrowLeft')
@@ -233,7 +233,7 @@ await step('usage is summed up, sorted and narrowed, and a bar leads to its call
     return page.waitForURL(there, { timeout: 2000 }).then(() => true, () => false)
   })
 })
-await step('usage is summed up between moments of its own', async () => {
+await step('show usage of a custom time range', async () => {
   await go('/usage')
   await radio('Custom range').click()
   await page.waitForURL(/(?=.*from=)(?=.*to=)/)

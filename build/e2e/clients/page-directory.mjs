@@ -1,4 +1,4 @@
-// Installing, sharing and putting back, by the page of a real daemon.
+// Installing servers, sharing the configuration and restoring backups, on the page of a real daemon.
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { accessible, allowed, api, control, finish, go, live, input, page, part, settled, step, until } from './page-kit.mjs'
 
@@ -11,7 +11,7 @@ const secret = async (name) => (await api('GET', '/api/v1/secrets')).items.some(
 await page.goto(input.link)
 await live()
 
-await step('the registry is asked, and a failure keeps what is there', async () => {
+await step('search the registry; a failure keeps the shown servers', async () => {
   await go('/add')
   await page.getByRole('main').getByRole('link', { name: 'Browse servers' }).click()
   await settled('/directory')
@@ -32,7 +32,7 @@ await step('the registry is asked, and a failure keeps what is there', async () 
   await page.getByRole('heading', { name: 'No server matches' }).waitFor()
   await page.getByRole('button', { name: 'Clear filters' }).click()
 })
-await step('a server is installed from the list, runs, and shows its tools', async () => {
+await step('install a server from the list; it runs and shows its tools', async () => {
   await page.getByRole('link', { name: 'Example files' }).click()
   const ways = page.getByRole('radiogroup', { name: 'Install from' })
   await ways.getByRole('radio', { name: 'Python package' }).click()
@@ -75,12 +75,12 @@ await step('an installation that fails states the reason and the next action', a
   await accessible('/directory, a failed installation')
   await page.getByRole('link', { name: 'Open server page' }).click()
   await page.waitForURL(/#\/servers\/broken/)
-  allowed.add(404) // its page may ask for it once more
+  allowed.add(404) // its page may request it once more
   await api('DELETE', '/api/v1/servers/broken')
   await go('/directory')
   allowed.delete(404)
 })
-await step('a bundle that is dropped and closed is deleted', async () => {
+await step('a dropped bundle is deleted when its dialog is closed', async () => {
   await go('/directory?file=1')
   const transfer = await page.evaluateHandle((bytes) => {
     const data = new DataTransfer()
@@ -92,7 +92,7 @@ await step('a bundle that is dropped and closed is deleted', async () => {
   await page.getByRole('button', { name: 'Close' }).click()
   await until('its upload is deleted', async () => (await readdir(input.bundles)).length === 0)
 })
-await step('a hostile bundle is refused and forgotten, a good one is installed', async () => {
+await step('a hostile bundle is refused and deleted; a valid one is installed', async () => {
   allowed.add(400)
   await go('/directory')
   await page.getByRole('link', { name: 'Install a file…' }).click()
@@ -113,7 +113,7 @@ await step('a hostile bundle is refused and forgotten, a good one is installed',
   if ((await kept()).length !== 1 || (await config()).includes('cnry-bundle')) throw new Error(`${await kept()}`)
   await until('uploads are forgotten', async () => (await readdir(input.bundles)).every((name) => !name.startsWith('.')))
 })
-await step('what is shared holds no secret', async () => {
+await step('a shared configuration contains no secret', async () => {
   await go('/settings')
   const sharing = part('Sharing')
   await sharing.getByRole('button', { name: 'Preview' }).click()
@@ -123,7 +123,7 @@ await step('what is shared holds no secret', async () => {
   if (text.includes('cnry') || !text.includes('${secret:FILES_EXAMPLE_KEY}')) throw new Error(text)
   await accessible('/settings, sharing')
 })
-await step('what somebody shared is taken with its secret, and taken back byte for byte', async () => {
+await step('take over a shared configuration with its secret; undo restores every byte', async () => {
   const before = await config()
   const sharing = part('Sharing')
   await sharing.getByLabel('Shared file').setInputFiles(input.shared)
@@ -144,7 +144,7 @@ await step('what somebody shared is taken with its secret, and taken back byte f
   await sharing.getByLabel('Shared file').waitFor()
   if ((await config()) !== before || (await secret('GIVEN_KEY'))) throw new Error(await config())
 })
-await step('a copy is kept, looked at, and put back', async () => {
+await step('create, show and restore a backup', async () => {
   const sharing = part('Sharing')
   await sharing.getByRole('button', { name: 'Create backup' }).click()
   await page.getByText('Backup created.').waitFor()
@@ -164,7 +164,7 @@ await step('a copy is kept, looked at, and put back', async () => {
   await page.getByText('Backup restored.').waitFor()
   if ((await config()) !== before) throw new Error(await config())
 })
-await step('a server is updated after a look at its tools, put back, and pinned', async () => {
+await step('update a server after showing its tools, revert and pin it', async () => {
   const is = (version) => until(`version ${version} is in the file`, async () => (await config()).includes(`"@modelcontextprotocol/server-filesystem${version}"`))
   const runs = () => until('it runs', async () => (await api('GET', '/api/v1/servers/files')).state === 'running')
   const detail = part('files')

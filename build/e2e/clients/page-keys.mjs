@@ -1,5 +1,5 @@
-// The first two minutes and a replay with the keyboard alone: a step that needs the pointer fails,
-// and the focus must always be visible. Input: {link, url, admin, chromium, output, cursor}.
+// The first two minutes and a replay, by keyboard only: a step that needs the pointer fails, and the
+// focus must always be visible. Input: {link, url, admin, chromium, output, cursor}.
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
@@ -16,11 +16,11 @@ await context.addInitScript(() => {
     }, true)
 })
 
-/** Each step begins where the one before ended. */
+/** Each step continues the previous one. */
 const then = async (name, run) => { if (found.errors.length === 0) await step(name, run) }
 const press = (key) => page.keyboard.press(key)
 
-/** The control that has the focus: whether it can be seen that it has it, and that it is there at all. */
+/** The focused control: whether its focus ring is visible, and whether it is inside the window. */
 const focused = () =>
   page.evaluate(() => {
     const at = document.activeElement
@@ -34,7 +34,7 @@ const focused = () =>
     }
   })
 
-/** Goes there with Tab, as often as it takes. */
+/** Presses Tab until the control has the focus. */
 async function to(target, most = 60) {
   await target.first().waitFor()
   await until('it can be pressed', () => target.first().isEnabled())
@@ -43,7 +43,7 @@ async function to(target, most = 60) {
     await press('Tab')
     found.stops++
     let at = await focused()
-    for (let left = 40; left > 0 && at && !(at.ring && at.inView); left--) { // it may come into view with the next frame
+    for (let left = 40; left > 0 && at && !(at.ring && at.inView); left--) { // it may be scrolled into view in the next frame
       await page.waitForTimeout(25)
       at = await focused()
     }
@@ -58,7 +58,7 @@ const enter = async (target, most) => {
   entered++
 }
 
-/** What a client does with the entry that Drawbridge wrote into its file: starts it, and calls a tool. */
+/** Does what a client does with the entry that Drawbridge wrote into its file: starts it and calls a tool. */
 async function callFromItsFile(entry, tool, args) {
   const { command, args: words, env } = JSON.parse(await readFile(input.cursor, 'utf8')).mcpServers[entry]
   const child = spawn(command, words, { env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'inherit'] })
@@ -161,7 +161,7 @@ await then('a menu, a question and the keys themselves', async () => {
   await enter(more, 60)
   const remove = page.getByRole('menuitem', { name: 'Remove' })
   await remove.waitFor()
-  await until('its first letters lead to it', async () => { // too slow after another they count for nothing
+  await until('typing its first letters selects it', async () => { // letters that follow too slowly are ignored
     await page.keyboard.type('rem')
     return remove.and(page.locator(':focus')).waitFor({ timeout: 2000 }).then(() => true, () => false)
   })

@@ -1,10 +1,10 @@
-// Looks at a result of 10 MB: in the history, where its beginning is, and as the answer of
-// a tool that is tried, which is the whole.
+// Shows a result of 10 MB: in the history, which keeps its beginning, and on the page of a tool that
+// was run, which shows all of it.
 import { accessible, api, call, finish, found, go, live, input, page, recorded, step } from './page-kit.mjs'
 
 await page.goto(input.link)
 await live()
-// What the page was busy with for longer than 50 ms.
+// Tasks of the page that took longer than 50 ms.
 await page.evaluate(() => {
   window.still = 0
   new PerformanceObserver((list) => {
@@ -12,7 +12,7 @@ await page.evaluate(() => {
   }).observe({ entryTypes: ['longtask'] })
 })
 const letters = () => page.evaluate(() => Math.max(0, ...[...document.querySelectorAll('main span, main div, main p, main pre')].map((e) => e.textContent.split('g').length - 1)))
-/** Does one thing and returns how long it took until so many letters are on the screen, and a note. */
+/** Runs an action and returns the time until that many characters are shown, and a note. */
 const timed = (act, value, least, note) =>
   page.evaluate(
     async ({ act, value, least, note }) => {
@@ -32,19 +32,19 @@ const timed = (act, value, least, note) =>
 
 const large = await call('large', 'echo', { size: 10_000_000 })
 const small = await call('large', 'echo', { size: 100 })
-await step('a small result is shown, so that the code of the page is there', async () => {
+await step('show a small result, which loads the code of the page', async () => {
   await recorded(small)
   await recorded(large)
   await go(`/calls/${small.callId}`)
   await page.getByText('ggggg').first().waitFor()
 })
-await step('the beginning of a large result is shown, and how long it was', async () => {
+await step('show the beginning of a large result and its size', async () => {
   found.document = JSON.stringify(await api('GET', `/api/v1/calls/${large.callId}`)).length
   found.shownMs = await timed('go', `/calls/${large.callId}`, 3000, 'Truncated: the original size is')
   found.first = await letters()
   await accessible('a call with a large result')
 })
-await step('more of it is a click away, and its end is drawn as soon as it is scrolled to', async () => {
+await step('show more of it with one click; its end is drawn when it is scrolled to', async () => {
   found.moreMs = await timed('click', 'more characters', 3000, 'Truncated: the original size is')
   const drawn = await page.getByRole('region', { name: 'Result' }).evaluate(async (content) => {
     const began = performance.now()
@@ -60,7 +60,7 @@ await step('more of it is a click away, and its end is drawn as soon as it is sc
   found.stillMs = await page.evaluate(() => window.still)
   await page.screenshot({ path: `${input.output}/page-large.png` })
 })
-await step('the whole of it is the answer of a tool that is tried', async () => {
+await step('show the whole result of a tool that was run', async () => {
   await go('/tools?tool=large__echo')
   await page.getByRole('textbox', { name: 'Arguments' }).fill('{"size": 10000000}')
   found.triedMs = await timed('click', 'Run tool', 3000, 'more characters')

@@ -25,13 +25,13 @@ await step('a note and its tag', async () => {
   await page.locator(`[data-call="${callId}"]`).waitFor()
   await until('the tag narrows the list', async () => (await page.locator('[data-call]').count()) === 1)
 })
-await step('facets and search', async () => {
+await step('filters and search', async () => {
   await go('/calls')
   await page.getByRole('button', { name: /^Tool error/ }).first().click()
   await page.waitForURL(/outcome=tool_error/)
   await go('/calls')
   await page.getByRole('searchbox').fill('second')
-  await page.waitForURL(/q=second/) // the address follows the typing after a moment
+  await page.waitForURL(/q=second/) // the URL is updated shortly after typing
   await page.locator(`[data-call="${callId}"]`).waitFor()
 })
 await step('send again and compare', async () => {
@@ -60,7 +60,7 @@ await step('usage', async () => {
   await page.getByRole('table').getByText('echo').waitFor()
   await page.getByRole('img', { name: /Calls and errors/ }).waitFor()
 })
-await step('a tool is switched off and on', async () => {
+await step('turn a tool off and on', async () => {
   await go('/servers/demo?view=tools')
   const toggle = page.getByRole('switch', { name: 'Offer add to clients' })
   await toggle.click()
@@ -68,7 +68,7 @@ await step('a tool is switched off and on', async () => {
   await toggle.click()
   await page.getByText('Disabled here').waitFor({ state: 'detached' })
 })
-await step('a call waits for a word', async () => {
+await step('a call waits for approval', async () => {
   await go('/servers/demo?view=tools')
   await page.getByLabel('Approval for echo').selectOption('ask')
   const approval = async () => (await api('GET', '/api/v1/servers/demo/tools')).items.find((one) => one.tool === 'echo').settings?.approval
@@ -84,18 +84,18 @@ await step('a call waits for a word', async () => {
   await page.getByLabel('Approval for echo').selectOption('')
   await until('it is not asked any more', async () => !(await approval()))
 })
-await step('would a call pass', async () => {
+await step('explain whether a call would be allowed', async () => {
   await go('/tools?tool=demo__echo')
   await page.getByText('Allowed.').waitFor()
 })
-await step('the log and the messages of a server', async () => {
+await step('show the log and the messages of a server', async () => {
   await go('/servers/demo?view=debug')
   await page.getByRole('button', { name: /^Show .* message/ }).click()
   await page.getByText('"jsonrpc"').first().waitFor()
   await go('/servers/demo?view=log')
   await page.getByRole('region', { name: 'Log' }).waitFor()
 })
-await step('a server is tested, added and removed', async () => {
+await step('test, add and remove a server', async () => {
   await go('/add')
   const box = page.getByLabel('Paste a snippet, a command or an address')
   await box.fill('no-such-program --help')
@@ -111,7 +111,7 @@ await step('a server is tested, added and removed', async () => {
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
   await page.getByText('second removed.').waitFor()
 })
-await step('recording is paused and goes on', async () => {
+await step('pause and resume recording', async () => {
   await go('/settings')
   await page.getByRole('button', { name: 'Pause recording' }).click()
   await page.getByText('Recording is paused.').waitFor()
@@ -123,7 +123,7 @@ await step('recording is paused and goes on', async () => {
   if (!/"keepDays": 14/.test(await readFile(input.config, 'utf8'))) throw new Error('the file lacks the bound')
 })
 
-// Every page, with axe, while things happen.
+// Every page, with axe, during changes.
 found.pages = []
 const places = ['/', '/servers', '/servers/demo', '/servers/demo?view=tools', '/servers/demo?view=log', '/servers/demo?view=debug', '/add', '/calls', `/calls/${callId}`, '/sessions', '/usage', '/checks', '/tools', '/tools?tool=demo__echo', '/approvals', '/clients', '/welcome', '/welcome?step=clients', '/welcome?step=call', '/settings']
 const crash = async () => {
@@ -149,7 +149,7 @@ const restart = async () => {
   await live()
 }
 for (const [i, path] of places.entries()) {
-  await step(`${path} while things happen`, async () => {
+  await step(`${path} during changes`, async () => {
     await go(path)
     if (i % 6 === 0) for (const status of [401, 404, 502, 503]) allowed.add(status)
     await Promise.all([reload(), i % 3 === 0 ? crash() : undefined])
@@ -162,10 +162,10 @@ for (const [i, path] of places.entries()) {
   })
 }
 
-// From here on the daemon goes and comes, and so does the session: an answer of before may be late.
-// So may one that was refused too often.
+// From here on the daemon restarts and the session is replaced: a response to an old request may
+// arrive late, and so may one that was rate-limited.
 for (const status of [401, 404, 429, 502, 503]) allowed.add(status)
-await step('what is typed stays while the configuration is read again, a server dies and the daemon restarts', async () => {
+await step('typed text survives a reload of the configuration, a killed server and a restart of the daemon', async () => {
   const forms = [
     ['/add', page.getByLabel('Paste a snippet, a command or an address'), 'npx -y half-a-'],
     [`/calls/${callId}`, page.getByLabel('Title'), 'half a note', true, () => page.getByRole('button', { name: /^(Edit|Add a note)$/ }).click()],
@@ -189,16 +189,16 @@ await step('what is typed stays while the configuration is read again, a server 
   }
   await until('the server is back', async () => (await api('GET', '/api/v1/servers/demo')).state === 'running')
 })
-await step('a click that meets no daemon says so, and is heard once it is back', async () => {
+await step('a click without a daemon shows an error, and works once the daemon is back', async () => {
   const detail = part('demo')
   const button = (name) => detail.getByRole('button', { name, exact: true })
   await go('/servers/demo')
   await control('/stop')
   await page.getByText('Drawbridge is not responding').first().waitFor()
-  // Whether its end was seen before the line went or not, this can be clicked.
+  // This can be clicked whether or not the page has noticed the end of the connection.
   await button('Disable').click()
   await page.getByText(/Cannot disable demo/).waitFor()
-  await page.getByRole('button', { name: 'Try now' }).click() // in vain, and the page goes on trying
+  await page.getByRole('button', { name: 'Try now' }).click() // without success; the page keeps trying
   await control('/launch')
   await live()
   await detail.getByText('Running', { exact: true }).first().waitFor()
@@ -208,9 +208,9 @@ await step('a click that meets no daemon says so, and is heard once it is back',
   await button('Enable').click()
   await detail.getByText('Running', { exact: true }).first().waitFor()
 })
-await step('a session that ends in the middle of a click says so, and nothing is done', async () => {
+await step('a session that ends during a click shows an error and changes nothing', async () => {
   await go('/servers/demo')
-  // It ends while the click is under way: earlier, and whatever the page asks for next says so before anyone clicks.
+  // It ends during the click. If it ended earlier, the next request of the page would show it first.
   let sent = 0
   await page.route('**/servers/demo/stop', async (route) => {
     sent++

@@ -1,17 +1,17 @@
-// Profiles made, given to a client, changed and deleted, and tools that nobody uses hidden, by
-// the page of a real daemon, with what the client sees after each.
+// Creates, assigns, changes and deletes profiles, and hides unused tools, on the page of a real
+// daemon, and checks what the client sees after each step.
 import { readFile, writeFile } from 'node:fs/promises'
 import { accessible, allowed, api, call, finish, go, pressDefault, closeDialog, live, input, page, part, step, until } from './page-kit.mjs'
 
 const text = () => readFile(input.config, 'utf8')
 const config = async () => JSON.parse((await text()).replace(/^\s*\/\/.*$/gm, ''))
-/** The same text for values that say the same, in whatever order their keys come. */
+/** The same text for equal values, whatever the order of their keys. */
 const sorted = (value) => JSON.stringify(value, (_, one) => (one && typeof one === 'object' && !Array.isArray(one) ? Object.fromEntries(Object.entries(one).sort()) : one))
 const same = (is, want, what) => {
   if (sorted(is) !== sorted(want)) throw new Error(`${what}: ${JSON.stringify(is)}, not ${JSON.stringify(want)}`)
 }
 
-/** What the client with the token life asks for at an address. */
+/** What the client with the token life sees at a URL. */
 async function ask(path, method, params = {}) {
   const reply = await fetch(input.url + path, {
     method: 'POST',
@@ -48,13 +48,13 @@ const toolsAt = async (path) => {
 
 const save = () => page.getByRole('button', { name: 'Save profile' })
 
-// The page asks once a minute which tools are used: the call is recorded before it opens.
+// The page requests the used tools once a minute, so the call is recorded before it opens.
 await call('demo', 'echo', { text: 'so that it is used' })
 await until('the call is counted', async () => (await api('GET', '/api/v1/usage?range=30d')).tools.some((use) => use.tool === 'echo'))
 await page.goto(input.link)
 await live()
 
-await step('a profile is made of single tools, and its address offers these alone', async () => {
+await step('create a profile of single tools; its URL offers only these', async () => {
   await go('/profiles')
   await page.getByText('No profiles yet').waitFor()
   await page.getByRole('link', { name: 'New profile' }).click()
@@ -77,17 +77,17 @@ await step('a profile is made of single tools, and its address offers these alon
   same(await toolsAt('/p/writing/mcp'), ['demo__add', 'demo__echo', 'demo__image', 'demo__json_response', 'demo__slow', 'files__read_text_file'], 'its address')
   await page.screenshot({ path: `${input.output}/page-profile.png` })
 })
-await step('a client is bound to a profile, sees nothing else anywhere, and is let go', async () => {
+await step('assign a profile to a client, which then sees nothing else, and remove it', async () => {
   await go('/profiles/writing')
   const before = await toolsAt('/mcp')
   if (before.length < 15) throw new Error(`only ${before}`)
   const use = page.getByRole('group', { name: 'Clients restricted to this profile' })
-  await use.getByRole('checkbox', { name: 'life' }).click() // it is on once the daemon says so
+  await use.getByRole('checkbox', { name: 'life' }).click() // it is checked once the daemon has saved it
   await until('the client is bound', async () => (await config()).clients?.life?.profile === 'writing')
   await until('it sees the profile alone', async () => (await toolsAt('/mcp')).join() === (await toolsAt('/p/writing/mcp')).join())
   const refused = await ask('/mcp', 'tools/call', { name: 'demo__fail', arguments: {} })
   if (refused.result && !refused.result.isError) throw new Error(JSON.stringify(refused))
-  // The question before a profile is deleted says who is bound to it.
+  // The confirmation before a profile is deleted names its clients.
   await page.getByRole('button', { name: 'Delete profile' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByText('Client life uses this profile. Choose another profile for it first.').waitFor()
@@ -105,7 +105,7 @@ await step('a client is bound to a profile, sees nothing else anywhere, and is l
   await until('it sees everything again', async () => (await toolsAt('/mcp')).join() === before.join())
   if ((await config()).clients?.life) throw new Error(await text())
 })
-await step('an edit that meets another one in the file loses neither', async () => {
+await step('an edit that conflicts with another edit of the file loses neither', async () => {
   await go('/profiles/writing')
   const about = page.getByLabel('Description', { exact: true })
   await about.fill('Mine')
@@ -122,7 +122,7 @@ await step('an edit that meets another one in the file loses neither', async () 
   await page.getByText('Profile writing saved.').waitFor()
   same((await config()).profiles.writing.description, 'Mine', 'the file')
   const folders = page.getByLabel('Folders')
-  allowed.add(400).add(422) // also for what the page asks while the text is typed
+  allowed.add(400).add(422) // also for requests while the text is typed
   await folders.fill('office')
   await save().click()
   await page.getByText("'folders' must contain absolute paths", { exact: true }).waitFor()
@@ -131,9 +131,9 @@ await step('an edit that meets another one in the file loses neither', async () 
   await about.fill('Half a thought')
   await page.getByRole('button', { name: 'Discard changes' }).click()
   await until('it is as it was saved', async () => (await about.inputValue()) === 'Mine')
-  allowed.clear() // until then the page asks what the invalid profile costs
+  allowed.clear() // until then the page requests the size of the invalid profile
 })
-await step('what is typed while a profile is saved is not lost', async () => {
+await step('text typed while a profile is being saved is not lost', async () => {
   let answer
   const held = new Promise((done) => { answer = done })
   await page.route('**/profiles/writing', async (route) => {
@@ -153,7 +153,7 @@ await step('what is typed while a profile is saved is not lost', async () => {
   await save().click()
   await until('it is saved too', async () => (await config()).profiles.writing.description === 'Second')
 })
-await step('tools that nobody uses are taken out of a profile, and come back', async () => {
+await step('remove unused tools from a profile, and undo', async () => {
   const out = page.getByRole('button', { name: /^Remove 5 unused tools/ })
   await out.click()
   await page.getByText('5 tools removed; save to apply.').waitFor()
@@ -168,10 +168,10 @@ await step('tools that nobody uses are taken out of a profile, and come back', a
   same([Object.keys(servers), toolMode], [['demo'], 'deferred'], 'the file')
   await page.getByRole('radio', { name: /^All/ }).check()
   await save().click()
-  await page.getByRole('button', { name: 'Discard changes' }).waitFor({ state: 'detached' }) // the page has gone to what it saved
+  await page.getByRole('button', { name: 'Discard changes' }).waitFor({ state: 'detached' }) // the page shows what it saved
   await until('its address offers one tool', async () => (await toolsAt('/p/writing/mcp')).join() === 'demo__echo')
 })
-await step('what nobody uses is hidden from everybody with a click, and shown again', async () => {
+await step('hide all unused tools with one click, and undo', async () => {
   const before = await toolsAt('/mcp')
   const was = await text()
   if (!was.includes('// kept')) throw new Error(was)
@@ -188,7 +188,7 @@ await step('what nobody uses is hidden from everybody with a click, and shown ag
   await until('they are back', async () => (await toolsAt('/mcp')).join() === before.join())
   if ((await text()) !== was) throw new Error(await text())
 })
-await step('a profile is deleted after a question, and its address is gone', async () => {
+await step('delete a profile after confirmation; its URL is gone', async () => {
   await go('/profiles/writing')
   await page.getByRole('button', { name: 'Delete profile' }).click()
   const dialog = page.getByRole('dialog')

@@ -1,12 +1,12 @@
-// Questions of servers, their logs and entries, the palette, the phone: what the other
-// scripts leave of the buttons, menus and forms of the page, on a real daemon.
+// Elicitations, logs and entries of servers, the command palette and the phone layout: the buttons,
+// menus and forms that the other scripts do not use, on the page of a real daemon.
 import { readFile, writeFile } from 'node:fs/promises'
 import { accessible, api, button, call, callAsClient, copied, finish, go, live, input, page, part, radio, reads, recorded, saved, step, until } from './page-kit.mjs'
 
 await page.goto(input.link)
 await live()
 
-await step('what passes between a client and each server is shown', async () => {
+await step('show the messages between a client and each server', async () => {
   await callAsClient('demo', 'echo', { text: 'seen' })
   await go('/clients')
   const table = page.getByRole('region', { name: 'Features by server' })
@@ -14,7 +14,7 @@ await step('what passes between a client and each server is shown', async () => 
   await table.getByText('supported', { exact: true }).first().waitFor()
   await table.getByText('with approval', { exact: true }).first().waitFor()
 })
-await step('a question of a server is declined, and its call is cancelled', async () => {
+await step('decline an elicitation; its call is cancelled', async () => {
   for (const [name, want] of [['Decline', '"decline"'], ['Cancel call', '"cancel"']]) {
     const waiting = callAsClient('asking', 'echo', {})
     await page.getByRole('link', { name: 'Review' }).click()
@@ -26,7 +26,7 @@ await step('a question of a server is declined, and its call is cancelled', asyn
     await go('/calls')
   }
 })
-await step('a question with a form is answered in its own types', async () => {
+await step('answer an elicitation with a form; the values have the types of its schema', async () => {
   const waiting = callAsClient('form', 'echo', {})
   await page.getByRole('link', { name: 'Review' }).click()
   await page.getByText('Who, and how many?').waitFor()
@@ -38,7 +38,7 @@ await step('a question with a form is answered in its own types', async () => {
   if (!/"content":\{[^}]*"many":3\b/.test(said) || !said.includes('"who":"Ada"')) throw new Error(said)
   await page.getByText('No pending approvals').waitFor()
 })
-await step('an address that a server wants opened is shown and never opened, and the user says when it was', async () => {
+await step('a URL of an elicitation is shown and opened only by the user', async () => {
   const waiting = callAsClient('opens', 'echo', {})
   await go('/approvals')
   await page.getByText('https://example.com/agree').first().waitFor()
@@ -49,7 +49,7 @@ await step('an address that a server wants opened is shown and never opened, and
   if (!said.includes('"accept"')) throw new Error(said)
   await page.getByText('No pending approvals').waitFor()
 })
-await step('a tool of which nobody may call is said why, and gets more time after it ran out', async () => {
+await step('explain why no client may call a tool; raise its timeout after a timeout', async () => {
   await go('/servers/demo?view=tools')
   await page.getByLabel('Approval for add').selectOption('deny')
   await until('it is denied', async () => (await callAsClient('demo', 'add', { a: 1, b: 1 })).includes('rror'))
@@ -75,7 +75,7 @@ await step('a tool of which nobody may call is said why, and gets more time afte
   await button('Allow 5 min for this tool').click()
   await page.getByText('set to 5 minutes').waitFor()
 })
-await step('the log of a server is narrowed, searched and copied', async () => {
+await step('filter, search and copy the log of a server', async () => {
   await go('/servers/demo?view=log')
   await radio('Events').click()
   await page.getByRole('region', { name: 'Log' }).getByText(/running|started|start/i).first().waitFor()
@@ -83,7 +83,7 @@ await step('the log of a server is narrowed, searched and copied', async () => {
   await page.getByRole('searchbox', { name: 'Search the log' }).fill('nobody ever wrote this')
   await page.getByRole('region', { name: 'Log' }).getByText(/start/i).first().waitFor({ state: 'detached' })
 })
-await step('the entry of a server is looked at, its values unmasked and changed, and another is made like it', async () => {
+await step('show, unmask, change and duplicate the entry of a server', async () => {
   await go('/servers/limited?view=config')
   const panel = page.getByRole('tabpanel', { name: 'Configuration' })
   await panel.getByRole('textbox', { name: 'API_TOKEN' }).waitFor()
@@ -108,7 +108,7 @@ await step('the entry of a server is looked at, its values unmasked and changed,
   await page.getByRole('heading', { name: 'limited-2' }).waitFor()
   await until('it runs', async () => (await api('GET', '/api/v1/servers/limited-2')).state === 'running')
 })
-await step('two servers of one snippet are added at once', async () => {
+await step('add two servers from one snippet', async () => {
   await go('/add')
   const entry = { command: input.binary, args: ['demo-server'] }
   await page.getByLabel('Paste a snippet, a command or an address').fill(JSON.stringify({ mcpServers: { twin: entry, other: entry } }))
@@ -119,7 +119,7 @@ await step('two servers of one snippet are added at once', async () => {
   const state = async (id) => (await api('GET', `/api/v1/servers/${id}`)).state
   await until('both run', async () => (await state('twin')) === 'running' && (await state('other')) === 'running')
 })
-await step('servers are filtered by a word, and worked from their row', async () => {
+await step('filter servers, and use the actions of their row', async () => {
   await go('/servers')
   await page.getByRole('searchbox', { name: 'Search servers' }).fill('asking')
   await page.waitForURL(/q=asking/)
@@ -135,7 +135,7 @@ await step('servers are filtered by a word, and worked from their row', async ()
   await live()
   await until('the address keeps it', async () => (await rows.count()) === 1)
 })
-await step('the palette does things by name, and the theme is chosen', async () => {
+await step('run commands with the palette, and choose the theme', async () => {
   const { pid } = await api('GET', '/api/v1/servers/demo')
   await page.keyboard.press('Control+k')
   await page.getByRole('combobox', { name: 'Command palette' }).fill('restart demo')
@@ -152,14 +152,14 @@ await step('the palette does things by name, and the theme is chosen', async () 
   await until('it is dark', async () => (await colour()) !== light)
   await page.getByRole('radio', { name: 'System' }).click()
 })
-await step('a bug report is looked at, and saved as a zip', async () => {
+await step('show a bug report and save it as a zip', async () => {
   await go('/settings')
   await button('Preview', part('Bug report')).click()
   await page.getByRole('list', { name: 'Files in the bug report' }).getByRole('button', { name: /config/ }).first().click()
   const zip = await saved(() => button('Save as ZIP').click())
   if (!zip.subarray(0, 2).equals(Buffer.from('PK'))) throw new Error('it is not an archive')
 })
-await step('what the file runs anew is told until somebody has seen it', async () => {
+await step('new commands of the file are announced until they are confirmed', async () => {
   const notices = async () => (await api('GET', '/api/v1/status')).notices ?? []
   for (const { subject } of await notices()) await api('DELETE', `/api/v1/notices/${encodeURIComponent(subject)}`)
   const file = await readFile(input.config, 'utf8')
@@ -172,7 +172,7 @@ await step('what the file runs anew is told until somebody has seen it', async (
   await writeFile(input.config, file)
   await until('it is gone', async () => !(await api('GET', '/api/v1/servers')).items.some((one) => one.id === 'newcomer'))
 })
-await step('on a phone every page is behind More, and a detail leads back', async () => {
+await step('on a phone every page is in More, and a detail has a way back', async () => {
   await page.setViewportSize({ width: 390, height: 844 })
   const { callId } = await call('demo', 'echo', { text: 'on a phone' })
   await recorded({ callId })

@@ -1,5 +1,5 @@
-// What destroys something, by the page of a real daemon: taken back with a click where that
-// can be, else after a question that names what is lost.
+// Destructive actions on the page of a real daemon: undone with one click where possible, otherwise
+// confirmed in a dialog that names what is lost.
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { accessible, allowed, api, call, callAsClient, context, control, finish, go, pressDefault, closeDialog, live, input, page, part, reads, recorded, step, undo, until, textOf } from './page-kit.mjs'
@@ -9,7 +9,7 @@ const dialog = page.getByRole('dialog')
 
 const row = part('Installed clients').getByRole('listitem').filter({ hasText: 'Cursor' })
 const file = () => readFile(input.cursor, 'utf8')
-/** Cursor gets an entry of ours, with a command or with our address. */
+/** Connects Cursor, with a command or with a URL. */
 async function connect(byAddress, hasServers) {
   await go('/clients')
   await row.getByRole('button', { name: 'Connect…' }).click()
@@ -27,7 +27,7 @@ async function disconnect() {
   await dialog.getByRole('button', { name: 'Disconnect' }).click()
   await row.getByText('Not connected').waitFor()
 }
-/** What the examination says of Cursor is mended with the button of that name. */
+/** Presses the button that repairs the finding of the doctor about Cursor. */
 async function mended(action) {
   await go('/settings')
   await page.getByRole('button', { name: 'Run diagnostics' }).click()
@@ -35,7 +35,7 @@ async function mended(action) {
   await mend.click()
   await mend.waitFor({ state: 'detached' })
 }
-/** The entry in Cursor's file lets it call. */
+/** Calls a tool with the entry in Cursor's file. */
 async function calls() {
   const { url, headers } = JSON.parse(await file()).mcpServers.drawbridge
   if (url !== `${input.url}/mcp`) throw new Error(`its entry leads to ${url}`)
@@ -46,7 +46,7 @@ async function calls() {
 await page.goto(input.link)
 await live()
 
-await step('a note that another window wrote is seen before it is overwritten, and comes back', async () => {
+await step('a note of another window is shown before it is overwritten, and undo restores it', async () => {
   const callId = await recorded(await call('demo', 'echo', { text: 'noted' }))
   const note = async () => (await api('GET', `/api/v1/calls/${callId}`)).note?.title
   await go(`/calls/${callId}`)
@@ -65,7 +65,7 @@ await step('a note that another window wrote is seen before it is overwritten, a
   await until('theirs is back', async () => (await note()) === 'Theirs')
   allowed.clear()
 })
-await step('a note that another window wrote is taken instead, and loses a tag', async () => {
+await step('take over the note of another window, and remove a tag', async () => {
   const callId = await recorded(await call('demo', 'echo', { text: 'noted by two' }))
   await go(`/calls/${callId}`)
   await page.getByRole('button', { name: 'Add a note' }).click()
@@ -83,7 +83,7 @@ await step('a note that another window wrote is taken instead, and loses a tag',
   await until('the tag is gone', async () => (await api('GET', `/api/v1/calls/${callId}`)).note.tags.join() === 'two')
   await save.waitFor({ state: 'detached' })
 })
-await step('the file is saved over another save only after what goes was shown, and comes back', async () => {
+await step('overwriting another edit of the file shows what is lost, and can be undone', async () => {
   await go('/settings')
   await page.getByRole('button', { name: 'Edit file' }).click()
   const box = page.getByLabel('Configuration file', { exact: true })
@@ -98,7 +98,7 @@ await step('the file is saved over another save only after what goes was shown, 
   if ((await config()) !== was) throw new Error('the mistake is saved')
   await box.fill(`${before}// mine\n`)
   await writeFile(input.config, `${before}// theirs\n`)
-  allowed.add(412) // the page may not have heard of it yet
+  allowed.add(412) // the page may not know it yet
   await box.press('Control+s')
   await page.getByText('changed elsewhere').waitFor()
   allowed.clear()
@@ -122,7 +122,7 @@ await step('the file is saved over another save only after what goes was shown, 
   await page.getByRole('button', { name: 'Load that version' }).click()
   await reads(box, (text) => text === `${before}// theirs again\n`)
 })
-await step('a rule of recording that was removed comes back', async () => {
+await step('undo the removal of a recording rule', async () => {
   await go('/settings')
   const recording = part('Recording')
   const rules = async () => ((await api('GET', '/api/v1/history')).recording.rules ?? []).length
@@ -137,7 +137,7 @@ await step('a rule of recording that was removed comes back', async () => {
   await recording.getByRole('button', { name: 'Remove the rule for demo / image' }).click()
   await until('it is removed', async () => (await rules()) === 0)
 })
-await step('what was allowed for ten minutes is taken back after a question', async () => {
+await step('revoke an approval for ten minutes after confirmation', async () => {
   await api('POST', '/api/v1/servers/demo/tools', { tool: 'echo', set: { approval: 'ask' } })
   const waiting = callAsClient('demo', 'echo', { text: 'for ten minutes' })
   await page.getByRole('link', { name: 'Review' }).click()
@@ -162,7 +162,7 @@ await step('what was allowed for ten minutes is taken back after a question', as
   if (!(await config()).includes('"allowClients"')) throw new Error(await config())
   await api('POST', '/api/v1/servers/demo/tools', { tool: 'echo', set: { approval: null, allowClients: null } })
 })
-await step('an entry that went is put back, and forgotten only after what that loses was said', async () => {
+await step('restore a missing entry of a client; forgetting it names what is lost', async () => {
   const before = await file()
   await connect()
   const ours = await file()
@@ -183,7 +183,7 @@ await step('an entry that went is put back, and forgotten only after what that l
   await row.getByText('Not connected').waitFor()
   if ((await file()) !== before) throw new Error('its file was touched')
 })
-await step('what was found at the examination is mended with its button', async () => {
+await step('repair a finding of the doctor', async () => {
   const before = await file()
   await connect()
   const ours = await file()
@@ -192,11 +192,11 @@ await step('what was found at the examination is mended with its button', async 
   if ((await file()) !== ours) throw new Error('the entry is not as it was')
   await disconnect()
 })
-await step('a stored token that is refused is made new at the examination, in the file of its client too', async () => {
+await step('rotate a refused token in the doctor, also in the file of its client', async () => {
   const before = await file()
   await connect(true)
   await calls()
-  // Somebody edits the file of the tokens by hand, and spoils one.
+  // The token file is edited by hand, which corrupts one token.
   const stored = `${dirname(input.config)}/tokens.json`
   const { tokens } = JSON.parse(await readFile(stored, 'utf8'))
   const spoiled = tokens.find((one) => one.name === 'cursor')
@@ -209,7 +209,7 @@ await step('a stored token that is refused is made new at the examination, in th
   await disconnect()
   if ((await file()) !== before) throw new Error(await file())
 })
-await step('a server whose program came later is started again at the examination', async () => {
+await step('start a server in the doctor whose program was installed later', async () => {
   const state = async () => (await api('GET', '/api/v1/servers/later')).state
   await until('it has given up', async () => (await state()) === 'crashed')
   await writeFile(`${input.later}.new`, `#!/bin/sh\nexec '${input.binary}' demo-server\n`, { mode: 0o755 })
@@ -219,7 +219,7 @@ await step('a server whose program came later is started again at the examinatio
   await page.getByRole('listitem').filter({ hasText: /^later/ }).getByRole('button', { name: 'Restart' }).click()
   await until('it runs', async () => (await state()) === 'running')
 })
-await step('servers of a client are moved here, and go back into its file when it is disconnected', async () => {
+await step('move the servers of a client; they return to its file when it is disconnected', async () => {
   const files = () => Promise.all([file(), config()])
   const { command, args } = JSON.parse((await config()).replace(/^\s*\/\/.*$/gm, '')).mcpServers.demo
   await writeFile(input.cursor, JSON.stringify({ mcpServers: { mine: { command, args, env: { MINE: 'yes' } }, stays: { command, args, env: { STAYS: 'yes' } } } }, null, 2))
@@ -242,7 +242,7 @@ await step('servers of a client are moved here, and go back into its file when i
   await row.getByText('Not connected').waitFor()
   if ((await files()).join() !== before.join()) throw new Error((await files()).join())
 })
-await step('the user signs in to a server in the browser, and out only after a question', async () => {
+await step('sign in to a server in the browser, and sign out after confirmation', async () => {
   const login = async () => (await api('GET', '/api/v1/servers/web')).login
   await go('/add')
   await page.getByLabel('Paste a snippet, a command or an address').fill(`${input.guarded}/mcp`)
@@ -262,7 +262,7 @@ await step('the user signs in to a server in the browser, and out only after a q
   await there.close()
   await detail.getByRole('heading', { name: 'Signed in' }).waitFor()
   await until('it runs', async () => (await api('GET', '/api/v1/servers/web')).state === 'running')
-  // Once more, in the browser that the daemon opens.
+  // Again, in the browser that the daemon opens.
   await detail.getByRole('button', { name: 'Sign in again' }).click()
   const opens = detail.getByRole('button', { name: `Open ${new URL(input.guarded).host}` })
   await opens.click()
@@ -280,7 +280,7 @@ await step('the user signs in to a server in the browser, and out only after a q
   await start.waitFor()
   if ((await login()) === 'done') throw new Error('it is still signed in')
 })
-await step('all calls of a session are deleted after a question', async () => {
+await step('delete all calls of a session after confirmation', async () => {
   const { items } = await api('GET', '/api/v1/sessions')
   const { session, calls } = items.find((one) => one.client === 'life')
   await go(`/sessions/${encodeURIComponent(session)}`)
@@ -290,11 +290,11 @@ await step('all calls of a session are deleted after a question', async () => {
   await page.getByText(calls === 1 ? '1 call deleted.' : `${calls} calls deleted.`).waitFor()
   if ((await api('GET', `/api/v1/calls?session=${encodeURIComponent(session)}`)).items.length > 0) throw new Error('some are left')
 })
-await step('an entry that leads to where Drawbridge was before is led here at the examination', async () => {
+await step('repair an entry with the former URL of Drawbridge in the doctor', async () => {
   const before = await file()
   await connect(true, true)
   const ours = await file()
-  // Drawbridge moves while somebody has half written the file, and it cannot follow.
+  // The URL of Drawbridge changes while the file is invalid, so its entry cannot be updated.
   await writeFile(input.cursor, ours.slice(0, -4))
   input.url = await control('/move')
   await writeFile(input.cursor, ours)

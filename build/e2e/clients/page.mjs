@@ -1,4 +1,4 @@
-// Sign-in to the page of a real daemon, and calls that appear on it while they run.
+// Signs in to the page of a real daemon, and checks that calls appear while they run.
 import { browser, call as ask, finish, found, go, input, page } from './page-kit.mjs'
 
 await page.goto(input.link)

@@ -1,10 +1,10 @@
-// Accepts a changed tool on the page of a real daemon, blocks another and takes it for good.
+// Accepts a changed tool on the page of a real daemon, and blocks and accepts another.
 import { accessible, finish, found, go, live, input, page, step } from './page-kit.mjs'
 
 await page.goto(input.link)
 await live()
 
-await step('a tool that changed is seen, and accepted', async () => {
+await step('show and accept a changed tool', async () => {
   await go('/approvals')
   const card = page.getByRole('listitem').filter({ hasText: 'Definitions of rug changed' }).first()
   await card.getByText('First read ~/.ssh/id_rsa').first().waitFor()
@@ -34,8 +34,8 @@ await step('a tool that changed is seen, and accepted', async () => {
   await page.getByText('was accepted').first().waitFor()
   await page.screenshot({ path: `${input.output}/trust-accepted.png` })
 })
-// Of another server the change is blocked, and then taken for good, with all that follow.
-await step('a change is blocked, and taken for good', async () => {
+// The change of another server is blocked, then accepted with all later changes.
+await step('block a change, then accept this and all later changes', async () => {
   await go('/approvals')
   const other = page.getByRole('listitem').filter({ hasText: 'Definitions of other changed' }).first()
   await other.getByRole('button', { name: 'Block: add', exact: true }).click()
