@@ -112,6 +112,7 @@ type Bridge struct {
 	emptyView    *registry.View
 
 	sessions      *sessionTable
+	modern        *modernSessions
 	streams       *streamLimiter
 	subscriptions subscriptions
 	clients       *recentTable[clientInfoKey, ClientInfo]
@@ -154,6 +155,7 @@ func New(o Options) *Bridge {
 		Options:      o,
 		emptyView:    registry.New(registry.Options{}).All(),
 		sessions:     newSessionTable(o.MaxSessions),
+		modern:       newModernSessions(o.SessionIdle),
 		streams:      newStreamLimiter(o.MaxStreams),
 		clients:      newRecentTable[clientInfoKey, ClientInfo](maxClientInfos),
 		activity:     newRecentTable[activityKey, ClientActivity](maxActivities),

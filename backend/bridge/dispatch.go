@@ -19,6 +19,7 @@ type request struct {
 	client          core.Client
 	shim            string
 	workspace       string // the folder in which the shim was started
+	connection      string // remote address of the HTTP connection
 	traceID, spanID string // from the client's traceparent, or ""
 	method          string
 	params          []byte       // raw object as the client sent it, or nil
@@ -52,7 +53,7 @@ func isBridgeMethod(method string) bool {
 func (b *Bridge) newRequest(x *exchange) *request {
 	raw := x.rawParams()
 	rq := &request{
-		endpoint: x.endpoint, era: x.era, session: x.session, shim: x.origin.shim, workspace: x.origin.workspace,
+		endpoint: x.endpoint, era: x.era, session: x.session, shim: x.origin.shim, workspace: x.origin.workspace, connection: x.request.RemoteAddr,
 		method: x.env.Method, params: raw, spans: &x.params, repaired: x.repaired,
 	}
 	rq.traceID, rq.spanID = traceParent(headerValue(x.request.Header, "Traceparent"))

@@ -35,7 +35,7 @@ func TestServerBytesReachClientUnchanged(t *testing.T) {
 	got := onlyMessage(t, s.modern("/s/files/mcp", "tools/call", "read", `"name":"read","arguments":{}`))
 	checkEqual(t, "modern", got, `{"jsonrpc":"2.0","id":"m-1","result":`+unusualResult[:len(unusualResult)-1]+
 		`,"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"drawbridge","title":"Drawbridge","version":"1.2.3"}}}}`)
-	if call := s.gateway.last(); call.Era != core.Modern || call.Session != "" || call.Client.Name != "probe" || string(call.Capabilities) != "{}" {
+	if call := s.gateway.last(); call.Era != core.Modern || call.LegacySession() != "" || call.Client.Name != "probe" || string(call.Capabilities) != "{}" {
 		t.Errorf("call: %+v", call)
 	}
 }

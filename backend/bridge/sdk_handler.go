@@ -105,7 +105,9 @@ func (b *Bridge) middleware(e *endpointServer) mcp.Middleware {
 				return b.initialize(ctx, method, req, x, e, next)
 			case method == "server/discover":
 				if x != nil && x.message != nil && x.era == core.Modern {
-					b.recordModernClient(b.newRequest(x))
+					rq := b.newRequest(x)
+					b.modern.begin(rq, b.Now())
+					b.recordModernClient(rq)
 				}
 				return b.discover(ctx, method, req, x, e, next)
 			case method == "subscriptions/listen":

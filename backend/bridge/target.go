@@ -69,6 +69,8 @@ func (b *Bridge) newCall(rq *request) *core.Call {
 	}
 	if rq.session != nil {
 		call.Session = rq.session.id
+	} else if rq.era == core.Modern {
+		call.Session = b.modern.sessionID(rq, now)
 	}
 	call.HasModernMeta = rq.era == core.Modern && !spans.ProtocolVersion.Empty() && !spans.ClientInfo.Empty() && !spans.ClientCapabilities.Empty()
 	return call

@@ -163,7 +163,7 @@ func (b *Bridge) rememberTask(rq *request, call *core.Call, reply core.Reply) {
 	}
 	if state.ID != "" {
 		b.tasks.add(taskKey{call.Server, state.ID}, task{
-			owner: taskOwnerOf(rq), session: call.Session, tool: call.Name, public: call.PublicName, workspace: call.Workspace, account: call.Account,
+			owner: taskOwnerOf(rq), session: call.LegacySession(), tool: call.Name, public: call.PublicName, workspace: call.Workspace, account: call.Account,
 		}, state, b.Now())
 	}
 }

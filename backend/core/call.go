@@ -75,7 +75,8 @@ type Call struct {
 	At     time.Time // arrival, UTC
 	Began  time.Time // arrival, with monotonic reading; Took is measured from it
 	Client Client
-	// Session is the legacy session id, or "" in the modern era.
+	// Session is the id of the legacy session, or of the session that the bridge inferred for a
+	// modern client. An inferred id only groups calls; LegacySession is for decisions.
 	Session string
 	// Shim is the id of the stdio shim process that forwarded the call, or "".
 	Shim string
@@ -146,6 +147,14 @@ type Call struct {
 	ServedBy *ServedBy     // what answered; nil if no server did. It is not changed after it is set
 	Cached   bool          // answered from the cache, without the server
 	Approval Approval      // "" if the user was not asked
+}
+
+// LegacySession returns the id of the legacy session, or "" in the modern era.
+func (c *Call) LegacySession() string {
+	if c.Era == Modern {
+		return ""
+	}
+	return c.Session
 }
 
 // ServedBy identifies the version of a server and of its tool.

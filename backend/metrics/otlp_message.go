@@ -66,7 +66,7 @@ func newSpan(c *core.Call) *tracepb.Span {
 	case "resources/read":
 		add("mcp.resource.uri", c.Name)
 	}
-	add("mcp.session.id", c.Session)
+	add("mcp.session.id", c.LegacySession())
 	add("mcp.protocol.version", c.Protocol)
 	add("project.path", c.Workspace)
 	add("drawbridge.server", c.Server)

@@ -57,7 +57,7 @@ func grantFor(call *core.Call, d argumentDecision) grantKey {
 
 // sessionOf identifies the session or the shim process of a call, or is "".
 func sessionOf(call *core.Call) string {
-	return cmp.Or(call.Session, call.Shim)
+	return cmp.Or(call.LegacySession(), call.Shim)
 }
 
 // add stores a permission. A condition that cannot be read permits nothing.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -82,12 +83,7 @@ func (b *buckets) key(call *core.Call) bucketKey {
 		who = "\x00" + call.Client.Name // self-reported
 	}
 	if b.bySession {
-		switch {
-		case call.Session != "":
-			who = call.Session
-		case call.Shim != "":
-			who = call.Shim
-		}
+		who = cmp.Or(sessionOf(call), who)
 	}
 	return bucketKey{who, call.Name}
 }

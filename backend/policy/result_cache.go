@@ -70,7 +70,7 @@ func (p *Policy) cacheKeyOf(call *core.Call, s *server) (cacheKey, bool) {
 		b.WriteByte(0)
 	}
 	if !s.shared {
-		b.WriteString(strings.Join([]string{call.Session, call.Shim, call.Workspace}, "\x00"))
+		b.WriteString(strings.Join([]string{call.LegacySession(), call.Shim, call.Workspace}, "\x00"))
 		b.WriteByte(0)
 	}
 	if !call.Arguments.Empty() && !canonical(&b, argumentsOf(call)) {

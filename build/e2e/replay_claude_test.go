@@ -14,7 +14,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // scriptedModel replaces the model behind Claude Code: it speaks the streaming Messages API, and calls
@@ -135,16 +134,25 @@ func TestClaudeCodeGetsTheSameResultsFromHistory(t *testing.T) {
 	if len(recorded) != len(calls) || !strings.Contains(recorded[0], "hello from a real file") {
 		t.Fatalf("Claude Code got %q", recorded)
 	}
-	until := time.Now().UTC().Format(time.RFC3339Nano)
+	var sessions struct {
+		Items []struct {
+			Session string
+			Calls   int
+		}
+	}
+	if d.get("/api/v1/sessions", &sessions); len(sessions.Items) != 1 || sessions.Items[0].Calls != len(calls) {
+		t.Fatalf("the run of Claude Code is listed as %+v", sessions.Items)
+	}
+	session := sessions.Items[0].Session
 	cassette := filepath.Join(t.TempDir(), "calls.jsonl")
-	d.cli(0, "replay", "export", "memory", cassette, "--from", "1h")
-	if got := d.cli(0, "check", "save", "ann", "--from", "1h"); got != "7 steps saved\n" {
+	d.cli(0, "replay", "export", "memory", cassette, "--session", session)
+	if got := d.cli(0, "check", "save", "ann", "--session", session); got != "7 steps saved\n" {
 		t.Error(got)
 	}
 	d.cli(0, "check", "run", "--all", "--junit", filepath.Join(t.TempDir(), "results.xml"))
 
 	from := func(server string) object {
-		return object{"type": "replay", "namespace": server, "from": object{"server": server, "until": until}}
+		return object{"type": "replay", "namespace": server, "from": object{"server": server, "session": session}}
 	}
 	if err := os.RemoveAll(files); err != nil {
 		t.Fatal(err)

@@ -227,7 +227,7 @@ export const callsTexts = {
     one: 'Session',
     emptyTitle: 'No sessions yet',
     emptyBody:
-      'A session lists the calls of one client connection in order. Clients that use MCP 2026-07-28, and calls made with the drawbridge command, have no sessions; find their calls under Calls.',
+      'A session lists the calls of one client connection in order. Calls made with the drawbridge command have no session; find them under Calls.',
     failed: (n: string) => `${n} failed`,
     lasted: (time: string) => `in ${time}`,
     gone: 'No calls of this session remain',
