@@ -35,6 +35,9 @@ func hostOf(text string) (host string, ok bool) {
 	if err != nil || u.Scheme == "" {
 		return "", false
 	}
+	if u.User != nil && strings.Contains(u.User.String(), "%40") {
+		return "", false // with two @, programs disagree about which one ends the user
+	}
 	host = strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	switch u.Scheme {
 	case "http", "https", "ws", "wss", "ftp":

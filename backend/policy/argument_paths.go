@@ -61,6 +61,21 @@ func (e *evaluation) within(folder, path string) bounds {
 	}
 	folder = filepath.Clean(folder)
 	clean := filepath.Clean(path)
+	b := e.withinFolder(folder, path, clean)
+	if !b.possible && (composedDifferently(folder, clean) || wildcardReaches(folder, clean)) {
+		return unknown
+	}
+	return b
+}
+
+// wildcardReaches reports whether a path with wildcards, as a shell expands them, could match folder
+// or something in it.
+func wildcardReaches(folder, path string) bool {
+	i := strings.IndexAny(path, "*?[{")
+	return i >= 0 && withinFolded(filepath.Dir(path[:i]+"x"), folder)
+}
+
+func (e *evaluation) withinFolder(folder, path, clean string) bounds {
 	if !e.server.local {
 		return exactly(withinFolded(folder, clean))
 	}
@@ -109,7 +124,7 @@ func (e *evaluation) paths(text string) (paths []string, complete bool) {
 		if decoded, err := url.PathUnescape(f); err == nil {
 			add(decoded)
 		}
-		if len(f) >= 5 && strings.EqualFold(f[:5], "file:") {
+		if isFileURL(f) {
 			u, err := url.Parse(f)
 			if err != nil || u.Host != "" && u.Host != "localhost" || u.Path == "" {
 				complete = false
@@ -123,7 +138,7 @@ func (e *evaluation) paths(text string) (paths []string, complete bool) {
 			complete = false
 			continue
 		}
-		if len(f) >= 5 && strings.EqualFold(f[:5], "file:") && f == text {
+		if isFileURL(f) && isFileURL(text) {
 			continue // as a file name it would be relative; its path is another form
 		}
 		if filepath.IsAbs(f) {
@@ -150,6 +165,8 @@ func (e *evaluation) paths(text string) (paths []string, complete bool) {
 	}
 	return paths, complete
 }
+
+func isFileURL(text string) bool { return len(text) >= 5 && strings.EqualFold(text[:5], "file:") }
 
 // isPlainPath reports whether the system has no second spelling of the path that the comparison of
 // names would miss: on Windows, short names, streams and devices; in Unicode, characters that stand
@@ -186,7 +203,10 @@ func (s *server) workingFolder(call *core.Call) (string, bool) {
 	return s.cwd, true
 }
 
-var errSymlinkLoop = errors.New("too many symbolic links")
+var (
+	errSymlinkLoop = errors.New("too many symbolic links")
+	errProcessLink = errors.New("the link leads elsewhere for each process")
+)
 
 // resolve is resolveSymlinks, once for each path of a call.
 func (e *evaluation) resolve(path string) (string, error) {
@@ -234,6 +254,9 @@ func resolveSymlinks(path string) (string, error) {
 		case info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) == 0:
 			done = next
 			continue
+		}
+		if strings.HasPrefix(next, "/proc/") {
+			return "", errProcessLink // such as /proc/self/cwd, also through /dev/fd
 		}
 		if links++; links > maxSymlinks {
 			return "", errSymlinkLoop

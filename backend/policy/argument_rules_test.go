@@ -52,7 +52,7 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 	}
 	for link, target := range map[string]string{
 		"ws/out": "../out", "ws/abs": root + "/out", "ws/self": ".", "ws/loop": "loop", "ws/dangling": root + "/gone", "ws/chain": "out", "alias": "ws",
-		"ws/src/deep": "../../out",
+		"ws/src/deep": "../../out", "ws/src/new": "../../out/new/leaf", "ws/fresh": "src/none",
 	} {
 		if err := os.Symlink(target, filepath.Join(root, link)); err != nil {
 			t.Skip(err)
@@ -85,6 +85,26 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 			{"path":"ROOT/ws/loop/a"}
 			{"path":"ROOT/ws/dangling"}
 			{"path":"ROOT/ws/self/out/a"}
+			{"path":"ROOT/ws/dangling/deep/a"}
+			{"path":"ROOT/ws/src/new"}
+			{"path":"ROOT/ws/src/new/a/b"}
+			{"path":"ROOT/ws/fresh/../../../out/a"}
+			{"path":"ROOT/ws/out/none/deep"}
+			{"path":"/proc/self/root/ROOT/ws/a"}
+			{"path":"/proc/self/cwd/a"}
+			{"path":"/dev/fd/3/a"}
+			{"path":"ROOT/w*/../out"}
+			{"path":"~+/a"}
+			{"path":"~\\.ssh"}
+			{"path":"c:/ws/a"}
+			{"path":"\\\\?\\C:\\ws"}
+			{"path":"file://ROOT/ws/a%00"}
+			{"path":"file://ROOT%2fout/a"}
+			{"path":"file:///..ROOT/out"}
+			{"path":"file:a"}
+			{"path":"file://127.0.0.1ROOT/ws/a"}
+			{"path":"file%3a//ROOT/out/a"}
+			{"path":"file%3a//ROOT/ws/a"}
 			{"path":"ROOT/alias/out/a"}
 			{"path":"../out"}
 			{"path":"a.txt"}
@@ -149,6 +169,8 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 			"ROOT/ws"
 			5
 			true
+			null
+			{"path":9007199254740993}
 			{"path":"ROOT/ws/LONG"}
 			{"path":"HUGE"}
 			{"path":"ROOT/wſ/a"}
@@ -169,6 +191,14 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 			{"path":"ROOT/alias/a"}
 			{"path":"ROOT/ws/self/self/a"}
 			{"path":"ROOT/ws/none/deep/a"}
+			{"path":"ROOT/ws/fresh"}
+			{"path":"ROOT/ws/fresh/new/leaf"}
+			{"path":"ROOT/ws/[id].tsx"}
+			{"path":"ROOT/ws/*/{a,b}"}
+			{"path":"ROOT/ws/e\u0301.txt"}
+			{"path":"ROOT/ws/\u00e9.txt"}
+			{"path":"file://localhostROOT/ws/a"}
+			{"path":"file://ROOT/ws/a%20b"}
 			{"path":"ROOT/ws/..a"}
 			{"path":"ROOT/ws/a..b"}
 			{"path":"ROOT/ws/日本/é.txt"}
@@ -192,12 +222,51 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 			{"path":7}
 			{"path":"ROOT/ws/loop"}
 			{"path":"$X"}
+			{"path":"/proc/self/cwd/out"}
+			{"path":"/proc/thread-self/root/ROOT/out/a"}
+			{"path":"ROOT/o*/a"}
+			{"path":"ROOT/ou[t]"}
+			{"path":"ROOT/{out,ws}/a"}
+			{"path":"ROOT/???/a"}
+			{"path":"ROOT/ws/src/new"}
+			{"path":"ROOT/ws/src/deep/none/a"}
 			[]
 		`, passed: `
+			{"path":"ROOT/ws/o*"}
+			{"path":"/proc/cpuinfo"}
+			{"path":"ROOT/ws/src/none"}
 			{"path":"ROOT/outer"}
 			{"path":"ROOT/ws/a"}
 			{"path":null}
 			{}
+		`},
+		{where: `{"/path": {"under": "ROOT/caf\u00e9"}}`, denied: `
+			{"path":"ROOT/caf\u00e9/a"}
+			{"path":"ROOT/cafe\u0301/a"}
+			{"path":"ROOT/café"}
+			{"path":"ROOT/caf%C3%A9/a"}
+			{"path":"ROOT/cafe%CC%81/a"}
+		`, passed: `
+			{"path":"ROOT/cafe/a"}
+			{"path":"ROOT/caf\u00e8/a"}
+			{"path":"ROOT/ws/a"}
+		`},
+		{where: `{"/title": {"glob": "*geh\u00e4lt*"}}`, denied: `
+			{"title":"das geh\u00e4lt"}
+			{"title":"das geha\u0308lt"}
+			{"title":"\ud83d\ude00 geha\u0308lt"}
+			{"title":["geh\u00e4lt"]}
+		`, passed: `
+			{"title":"gehalt"}
+			{"title":"GEH\u00c4LT"}
+			{"title":"geh\u0430lt"}
+			{"title":"\u00e4"}
+		`},
+		{where: `{"/title": {"matches": "ga\u0308rten"}}`, denied: `
+			{"title":"ga\u0308rten"}
+			{"title":"g\u00e4rten"}
+		`, passed: `
+			{"title":"garten"}
 		`},
 		{where: `{"/paths/*": {"notUnder": ["ROOT/ws", "ROOT/out"]}}`, denied: `
 			{"paths":["ROOT/ws/a","/etc/passwd"]}
@@ -270,6 +339,27 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 			{"url":"https://ⓔvil.com"}
 			{"url":"https://a.example.com%2eevil.com"}
 			{"url":"https://%65vil.com"}
+			{"url":"https://a@evil.com@a.example.com"}
+			{"url":"https://a%40evil.com@a.example.com"}
+			{"url":"https://a.example.com%40evil.com"}
+			{"url":"https://a.example.com%2f@evil.com"}
+			{"url":"https://a.example.com:443@evil.com:80"}
+			{"url":"https://a.example.com:80:90"}
+			{"url":"https://a.example.com:x"}
+			{"url":"https://xn--a-ecp.example.com.evil.com"}
+			{"url":"https://xn--example-9d0b.com"}
+			{"url":"https://a.example.com.."}
+			{"url":"https://a.ex\u0430mple.com"}
+			{"url":"https://[::ffff:1.2.3.4]"}
+			{"url":"https://[a.example.com]"}
+			{"url":"https://[::1%25lo]"}
+			{"url":"https://127.0.0.1%00.example.com"}
+			{"url":"https://127.0.0.1.a@[::1]"}
+			{"url":"http://127.0.0.2"}
+			{"url":"git@a.example.com:x"}
+			{"url":"blob:https://a.example.com/x"}
+			{"url":{"href":"https://a.example.com"}}
+			{"url":"https://a.example.com\u0000.evil.com"}
 			{"url":"https://[::1]"}
 			{"url":"http://2130706433/"}
 			{"url":"http://0x7f.1/"}
@@ -292,6 +382,10 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 			{"url":"http://127.0.0.1:80/"}
 			{"url":"http://[::ffff:127.0.0.1]/"}
 			{"url":"wss://localhost/x"}
+			{"url":"https://a.example.com:443"}
+			{"url":"http://a.example.com:80/%2e%2e/@evil.com"}
+			{"url":"https://xn--bcher-kva.example.com."}
+			{"url":"http://127.0.0.1."}
 		`},
 		{where: `{"/url": {"host": ["127.0.0.1", "169.254.*", "::1"]}}`, denied: `
 			{"url":"http://127.0.0.1"}
@@ -301,6 +395,12 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 			{"url":"http://0xa9fea9fe/"}
 			{"url":"http://[::ffff:a9fe:a9fe]/"}
 			{"url":"169.254.169.254"}
+			{"url":"http://[0:0:0:0:0:0:0:1]"}
+			{"url":"http://[0000::0001%25lo]:8080"}
+			{"url":"http://x@127.0.0.1:80"}
+			{"url":"HTTP://127.0.0.1.:80/"}
+			{"url":"http://127.000.000.001"}
+			{"url":"http://①②⑦.0.0.1"}
 		`, passed: `
 			{"url":"https://example.com"}
 			{}
@@ -309,6 +409,13 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 			{"n":100}
 			{"n":1e2}
 			{"n":9007199254740992}
+			{"n":9007199254740993}
+			{"n":99.99999999999999999999}
+			{"n":9.007199254740993e15}
+			{"n":10000E-2}
+			{"n":1E2}
+			{"n":0.1e999999999999}
+			{"n":{"n":1}}
 			{"n":"5"}
 			{"n":[5]}
 			{"n":true}
@@ -316,8 +423,10 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 		`, passed: `
 			{"n":99.999}
 			{"n":-100}
-			{"n":9007199254740993}
+			{"n":9007199254740994}
 			{"n":1e400}
+			{"n":-1e400}
+			{"n":1e-400}
 			{"n":null}
 			{}
 		`},
@@ -356,7 +465,7 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 	} {
 		n += c.run(t, replace, root+"/ws")
 	}
-	if n < 230 {
+	if n < 330 {
 		t.Errorf("only %d cases", n)
 	}
 	t.Log(n, "cases")

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
@@ -203,12 +204,12 @@ func (e *evaluation) testReading(t *argumentTest, v reading) bounds {
 		b = b.and(testNumber(v, t.min, t.max))
 	}
 	if t.Glob != nil {
-		b = b.and(testText(v, func(s string) bool {
+		b = b.and(testText(v, strings.Join(t.Glob, ""), func(s string) bool {
 			return slices.ContainsFunc(t.Glob, func(p string) bool { return config.Match(p, s) })
 		}))
 	}
 	if t.matches != nil {
-		b = b.and(testText(v, t.matches.MatchString))
+		b = b.and(testText(v, t.Matches, t.matches.MatchString))
 	}
 	if t.Host != nil {
 		b = b.and(testHost(v, t.Host))
@@ -229,14 +230,39 @@ func testPresent(v reading, want bool) bounds {
 	return exactly((v.kind != readAbsent) == want)
 }
 
-func testText(v reading, matches func(string) bool) bounds {
+func testText(v reading, pattern string, matches func(string) bool) bounds {
 	switch {
 	case v.kind == readAbsent:
 		return no
 	case v.kind != readText || len(v.text) > maxTestedText:
 		return unknown
+	case matches(v.text):
+		return yes
+	case composedDifferently(pattern, v.text):
+		return unknown
 	}
-	return exactly(matches(v.text))
+	return no
+}
+
+// composedDifferently reports whether two texts may contain the same characters in different Unicode
+// normal forms, such as é as one code point and as e with a combining accent.
+func composedDifferently(a, b string) bool {
+	return !isASCII(a) && !isASCII(b) && (strings.ContainsFunc(a, isCombining) || strings.ContainsFunc(b, isCombining))
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// isCombining reports whether c is a part into which normalization splits letters: an accent, a
+// voiced sound mark or a Hangul jamo.
+func isCombining(c rune) bool {
+	return c >= 0x300 && c <= 0x36f || c == 0x3099 || c == 0x309a || c >= 0x1100 && c <= 0x11ff
 }
 
 func testBytes(v reading, least, most *int64) bounds {
@@ -263,5 +289,10 @@ func testNumber(v reading, least, most *big.Float) bounds {
 	if err != nil {
 		return unknown
 	}
-	return exactly((least == nil || n.Cmp(least) >= 0) && (most == nil || n.Cmp(most) <= 0))
+	double, _ := n.Float64() // as most servers read it: beyond 2^53 not exactly
+	inside := func(n *big.Float) bool {
+		return (least == nil || n.Cmp(least) >= 0) && (most == nil || n.Cmp(most) <= 0)
+	}
+	exact, rounded := inside(n), inside(big.NewFloat(double))
+	return bounds{exact || rounded, exact && rounded}
 }

@@ -13,6 +13,7 @@ var others = []struct {
 	measure func(context.Context, *bench) ([]finding, error)
 }{
 	{"recording", recordingCost},
+	{"rules", rulesCost},
 	{"list", longList},
 	{"start", measureStarts},
 	{"kill", measureKills},
@@ -48,6 +49,40 @@ func recordingCost(ctx context.Context, b *bench) ([]finding, error) {
 		{"calls/s with recording / without, 60 B × 64", ">= 0.80", fmt.Sprintf("%.2f", v), v < 0.8},
 		{"calls missing in the history", "0", fmt.Sprint(lost), lost != 0},
 	}, nil
+}
+
+// tenRules are argument rules that all test the calls of this benchmark, and of which none applies.
+var tenRules = []string{
+	`{"tool": "up__*", "where": {"/text": {"under": "/etc"}}, "then": "deny"}`,
+	`{"tool": "up__echo", "where": {"/text": {"glob": "*.key"}}, "then": "ask"}`,
+	`{"where": {"/text": {"matches": "^/(proc|sys)/"}}, "then": "deny"}`,
+	`{"where": {"/url": {"host": "*.internal"}}, "then": "deny"}`,
+	`{"where": {"/amount": {"min": 100}}, "then": "ask"}`,
+	`{"where": {"/force": {"present": true}}, "then": "ask"}`,
+	`{"where": {"": {"minBytes": 1000000}}, "then": "deny"}`,
+	`{"where": {"any": [{"/mode": {"glob": "w*"}}, {"/mode": {"glob": "a*"}}]}, "then": "ask"}`,
+	`{"where": {"/paths/*": {"notUnder": "/srv"}, "/paths": {"present": true}}, "then": "deny"}`,
+	`{"tool": "github__*", "then": "ask"}`,
+}
+
+// rulesCost compares calls with ten argument rules and without, alternately.
+func rulesCost(ctx context.Context, b *bench) ([]finding, error) {
+	c := cell{name: "60 B × 1", payload: 60, clients: 1}
+	var ratios, with, without []float64
+	for range b.rounds {
+		plain, err := b.measureSide(ctx, "drawbridge", c, targetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		ruled, err := b.measureSide(ctx, "drawbridge", c, targetOptions{rules: tenRules})
+		if err != nil {
+			return nil, err
+		}
+		without, with = append(without, float64(plain.p50)), append(with, float64(ruled.p50))
+		ratios = append(ratios, float64(ruled.p50)/float64(plain.p50))
+	}
+	v := median(ratios)
+	return []finding{{"p50 with ten argument rules / without, 60 B × 1", "<= 1.20", fmt.Sprintf("%.2f (%s, without %s)", v, micro(median(with)), micro(median(without))), v > 1.2}}, nil
 }
 
 // longList requests a list of 500 tools, and as many bytes from the floor.

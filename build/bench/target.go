@@ -33,6 +33,7 @@ type target struct {
 type targetOptions struct {
 	floorBytes int            // the floor responds with this many bytes instead of an echo
 	servers    map[string]any // servers of Drawbridge; nil means an echo server
+	rules      []string       // argument rules, as JSON texts
 	unrecorded bool
 	data       string // existing data folder, not removed at the end
 	listen     string // "" means any free port
@@ -97,6 +98,9 @@ func configure(data string, s targetOptions) error {
 	all := map[string]any{"mcpServers": s.servers}
 	if s.unrecorded {
 		all["history"] = map[string]any{"enabled": false}
+	}
+	if s.rules != nil {
+		all["policy"] = map[string]any{"rules": json.RawMessage("[" + strings.Join(s.rules, ",") + "]")}
 	}
 	settings, err := json.Marshal(all)
 	if err != nil {
