@@ -21,7 +21,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
@@ -75,6 +74,11 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		return err
 	}
 
+	files, err := loadConfig(o, bus, log)
+	if err != nil {
+		return err
+	}
+
 	spawner := process.NewSpawner(process.Options{Log: log, Ledger: filepath.Join(o.Folders.State, "processes.json")})
 	life.onStop("processes", 3*time.Second, spawner.Close)
 	containers := execLedger(o.Folders)
@@ -103,26 +107,12 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	views, book := newTrust(history, bus, log)
 	own := newBuiltinOverlay(views)
 	inbox := approvals.New(approvals.Options{Bus: bus})
-	me := newDesktopServices(o.Folders, log)
-	var pages *api.API                 // set below, before the first call
-	var servers *supervisor.Supervisor // set below, before a breaker can open
-	rules := policy.New(policy.Options{
-		Views: own, Approvals: inbox,
-		// An approval that nobody can see is not requested: the call is refused with an error that says
-		// so.
-		Reachable: func() bool { return pages.Watched() || me.notifies() },
-		OnBreaker: func(b policy.BreakerStatus) {
-			reportBreaker(b, bus, log)
-			servers.Announce(b.Server)
-		},
-	})
-	var front *bridge.Bridge   // set below: no server runs before that
-	var calls *gateway.Gateway // the same
+	// An approval that nobody can see is not requested: the call is refused with an error that says so.
+	rules := policy.New(policy.Options{Views: own, Approvals: inbox, Reachable: inbox.Watched})
 	vault := secret.For(o.Folders.Data, os.Getenv)
 	logins := newLogins(o.Folders.Data, vault, log)
 	life.onStop("sign-ins", 3*time.Second, logins.Close)
 	records := newCallObservers(history, views, bus, log, vault, logins.keeper)
-	logins.learned = records.secrets.refresh
 	logs.Redact(recorder.Redact)
 	dialer := &dial.Dialer{
 		Secret:   records.secrets.guarding(vault),
@@ -133,37 +123,27 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		ClientInfo:       clientInfo(), Capabilities: json.RawMessage(relayedCapabilities),
 		DefinitionHash: trust.DefinitionHash, Package: packageOf,
 		Recording: recordingOf(history),
-		Live: func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error) {
-			return liveCall(ctx, calls, servers, server, method, name, params)
-		},
-		OnNotification: func(server, method string, params json.RawMessage) {
-			switch method {
-			case "notifications/resources/updated":
-				front.ResourceUpdated(server, params)
-			case "notifications/tasks/status":
-				front.TaskChanged(server, params)
-			case "notifications/tasks":
-				front.TaskUpdated(server, params)
-			}
-		},
-		OnRequest: func(ctx context.Context, server, method string, params json.RawMessage) (core.Reply, error) {
-			return front.Ask(ctx, server, method, params)
-		},
 	}
-	servers = supervisor.New(supervisor.Options{
+	servers := supervisor.New(supervisor.Options{
 		Log: log, Bus: bus, Registry: views, Connect: dialer.Connect,
 		Impaired: func(server string) string { b, _ := rules.Breaker(server); return b.Reason },
 		Catalogs: history, Eras: history, Journal: dialer.Journal,
 		LastLines: dialer.LastLines, Fetching: dialer.Fetching, Usage: dialer.Usage, Approvals: commandApprovals{history}, Logins: logins.keeper.Login,
 	})
-	logins.serve(servers)
 	accounts := new(accountChooser)
-	calls = gateway.New(gateway.Options{Upstreams: newUpstreams(own, servers, history), ChooseAccount: accounts.choose, Policy: rules, Recorder: records.validator, Bus: bus, Log: log, LastID: lastID, Now: clock})
+	calls := gateway.New(gateway.Options{Upstreams: newUpstreams(own, servers, history), ChooseAccount: accounts.choose, Policy: rules, Recorder: records.validator, Bus: bus, Log: log, LastID: lastID, Now: clock})
 	checks := newCheckRunner(history, servers, views, calls, bus, log)
-	front = bridge.New(bridge.Options{
+	front := bridge.New(bridge.Options{
 		Registry: views, Gateway: calls, Lister: servers, Approvals: inbox, Log: log, Version: version, Now: clock,
 		Builtin: own.views, BuiltinTools: own.inAggregate, DescribeServer: own.describes,
 		WantsWorkspace: func(id string) bool { return servers.WantsWorkspace(id) || accounts.folderDecides(id) }, SessionEnded: servers.EndSession, ShimEnded: servers.EndShim, NameLimit: clientconf.NameLimit,
+	})
+	// The servers are called through the parts above; what they send and what changes goes back to them.
+	dialer.Callbacks = serverCallbacks(front, calls, servers)
+	logins.keeper.Observe(servers.LoginChanged, records.secrets.refresh)
+	rules.ObserveBreakers(func(b policy.BreakerStatus) {
+		reportBreaker(b, bus, log)
+		servers.Announce(b.Server)
 	})
 	views.OnChange(func(c registry.Change) {
 		front.ListChanged(c)
@@ -172,41 +152,28 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		bus.Publish(event.Catalog, c.Server)
 	})
 
-	var files *reload.Reloader
-	connections := newObserver(history, dialer, servers, bus, log, func() *config.Config { return files.Current() })
+	connections := newObserver(history, dialer, servers, bus, log, files.Current)
 	counts := newMeter(bus, servers, front, history, rules, dialer, calls, func() config.Metrics { return files.Current().Metrics })
 	newer := updates.New(updates.Options{Version: version, Storage: history, Bus: bus, Log: log})
 	sender := newTelemetry(bus, counts, recorder.Redact, log)
-	files = reload.New(reload.Options{
-		Sources: o.Sources, LastGood: o.Folders.LastGood(), Bus: bus, Log: log,
-		Apply: configPhases{
-			// Servers list their tools by the rules, and use the secrets and sign-ins, so they come last.
-			{"rules", []func(*config.Config){
-				func(c *config.Config) { book.Apply(trustRules(c)) },
-				rules.Apply,
-				accounts.apply,
-				func(c *config.Config) { own.apply(c.Bridge, front) },
-				func(c *config.Config) { applyVisibility(c, views, front) },
-			}},
-			{"records", []func(*config.Config){
-				func(c *config.Config) { keepHistory(history, c.History) },
-				records.apply,
-				func(c *config.Config) { counts.apply(c.Metrics) },
-				func(c *config.Config) { sender.apply(c.Metrics.OTLP) },
-				func(c *config.Config) { newer.Apply(updateSource(c.Updates)) },
-			}},
-			{"sign-ins", []func(*config.Config){logins.apply}},
-			{"servers", []func(*config.Config){servers.Apply}},
-		}.apply,
-	})
-	if err := files.Load(); err != nil {
-		if o.Strict {
-			return err
-		}
-		log.Error("The configuration cannot be read", "error", err)
-	}
-	if o.Strict && files.Current().Broken() {
-		return config.Problems(files.Current().Problems)
+	phases := configPhases{
+		// Servers list their tools by the rules, and use the secrets and sign-ins, so they come last.
+		{"rules", []func(*config.Config){
+			func(c *config.Config) { book.Apply(trustRules(c)) },
+			rules.Apply,
+			accounts.apply,
+			func(c *config.Config) { own.apply(c.Bridge, front) },
+			func(c *config.Config) { applyVisibility(c, views, front) },
+		}},
+		{"records", []func(*config.Config){
+			func(c *config.Config) { keepHistory(history, c.History) },
+			records.apply,
+			func(c *config.Config) { counts.apply(c.Metrics) },
+			func(c *config.Config) { sender.apply(c.Metrics.OTLP) },
+			func(c *config.Config) { newer.Apply(updateSource(c.Updates)) },
+		}},
+		{"sign-ins", []func(*config.Config){logins.apply}},
+		{"servers", []func(*config.Config){servers.Apply}},
 	}
 
 	listener, err := listen(o, files, log)
@@ -227,21 +194,21 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
-	me.servers, me.history, me.approvals, me.book, me.url, me.end = servers, history, inbox, book, url, quit
+	settings := newDesktopSettings(o.Folders, servers, quit)
 	var restart atomic.Bool
 	replaced := newReplacement(calls, files, bus, log, func() {
 		restart.Store(true)
 		quit()
 	})
-	pages = api.New(api.Options{
+	pages := api.New(api.Options{
 		Version: version, URL: url, StartedAt: startedAt, ConfigPath: o.Sources.Main(),
 		Servers: servers, Views: views, Calls: calls, History: history, Upkeep: history, Recorder: recorder, Logs: logs,
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
-		Desktop: me, Usage: dialer.Usage, Connector: connector, Secrets: vault, Logins: logins, Seen: front, Doctor: doctorOptions(files.Current), Diagnosed: bundleOptions(o.Folders, o.Sources), Approvals: inbox, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: book, Facts: history, Observer: connections, SandboxRules: dialer.SandboxRules,
+		Desktop: settings, Usage: dialer.Usage, Connector: connector, Secrets: vault, Logins: logins, Seen: front, Doctor: doctorOptions(files.Current), Diagnosed: bundleOptions(o.Folders, o.Sources), Approvals: inbox, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: book, Facts: history, Observer: connections, SandboxRules: dialer.SandboxRules,
 		Reach: files, Sizes: front, Directory: marketplace.NewList(filepath.Join(o.Folders.Data, "directory.json")), Bundles: filepath.Join(o.Folders.Data, "bundles"), Copies: config.CopiesOf(o.Folders.Data),
 		Redact: recorder.Redact, FrameLog: records.frameLog, CheckRunner: checks,
 		Notices: func() []event.Notice {
-			all := slices.Concat(earlier.notices(), vaultNotices(vault), me.notices())
+			all := slices.Concat(earlier.notices(), vaultNotices(vault), settings.notices())
 			if n := loginNotice(process.LoginFailure()); n.Message != "" {
 				all = append(all, n)
 			}
@@ -253,7 +220,6 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 			return all
 		}, Metrics: counts, Releases: func() bool { return knowsReleases(files.Current().Updates) },
 	})
-	me.pages = pages
 	mux := http.NewServeMux()
 	authorized := loopback.Bearer(loopback.BearerOptions{
 		Tokens: tokens, Log: log,
@@ -285,7 +251,9 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	life.run("network", time.Second, func(ctx context.Context) error {
 		return netchange.Watch(ctx, log, servers.NetworkChanged)
 	})
-	life.run("configuration", 2*time.Second, files.Run) // finishes a write in progress
+	life.run("configuration", 2*time.Second, func(ctx context.Context) error {
+		return files.Run(ctx, phases.apply) // finishes a write in progress
+	})
 	life.run("clients", time.Second, guard.Run)
 	life.run("http", time.Second, func(ctx context.Context) error { return serveHTTP(ctx, server, listener) })
 	if files.Current().Bridge.Socket {
@@ -307,6 +275,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 	life.onStop("runtime file", time.Second, func(context.Context) error { return loopback.RemoveRuntime(o.Folders.Data) })
 	if !o.NoTray {
+		me := &desktopServices{desktopSettings: settings, history: history, approvals: inbox, book: book, pages: pages, folders: o.Folders, url: url, log: log}
 		runTray(life, me.trayOptions(ctx, tray.Options{Bus: bus, Log: log}))
 		life.run("notifications", 6*time.Second, me.notifications(&desktop.Watcher{
 			Bus: bus, Enabled: func() bool { return files.Current().Desktop.Notifications },
@@ -333,6 +302,22 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	case err := <-life.ended:
 		return err
 	}
+}
+
+// loadConfig reads the configuration. With --strict an error in it is an error of the program.
+func loadConfig(o cli.ServeOptions, bus *event.Bus, log *slog.Logger) (*reload.Reloader, error) {
+	files := reload.New(reload.Options{Sources: o.Sources, LastGood: o.Folders.LastGood(), Bus: bus, Log: log})
+	err := files.Load()
+	if o.Strict {
+		if err == nil && files.Current().Broken() {
+			err = config.Problems(files.Current().Problems)
+		}
+		return files, err
+	}
+	if err != nil {
+		log.Error("The configuration cannot be read", "error", err)
+	}
+	return files, nil
 }
 
 // drainCalls waits for calls in flight before the bridge cancels them, as the supervisor does

@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/app/tray"
@@ -28,30 +27,33 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// desktopServices implements what the tray, the notifications and the settings page need from
-// the daemon. All methods are safe for concurrent use.
-type desktopServices struct {
+// desktopSettings implements api.Desktop. All methods are safe for concurrent use.
+type desktopSettings struct {
 	autostart desktop.Autostart
 	servers   *supervisor.Supervisor
-	history   *store.Store
-	approvals *approvals.Inbox
-	book      *trust.Baseline
-	pages     *api.API // set before any method is called
-	folders   config.Folders
 	exposed   []string // data and state folders that other users can read
-	url       string
-	log       *slog.Logger
-	end       context.CancelFunc
-
-	watcher atomic.Pointer[desktop.Watcher] // nil until it is created
+	quit      context.CancelFunc
 
 	mu    sync.Mutex
 	shown bool   // the tray icon is shown
 	why   string // why the icon is not shown; "" if none was requested
 }
 
-func newDesktopServices(folders config.Folders, log *slog.Logger) *desktopServices {
-	d := &desktopServices{folders: folders, exposed: folders.Exposed(), log: log}
+// desktopServices implements what the tray and the notifications need from the daemon. All methods
+// are safe for concurrent use.
+type desktopServices struct {
+	*desktopSettings
+	history   *store.Store
+	approvals *approvals.Inbox
+	book      *trust.Baseline
+	pages     *api.API
+	folders   config.Folders
+	url       string
+	log       *slog.Logger
+}
+
+func newDesktopSettings(folders config.Folders, servers *supervisor.Supervisor, quit context.CancelFunc) *desktopSettings {
+	d := &desktopSettings{servers: servers, exposed: folders.Exposed(), quit: quit}
 	if self, err := os.Executable(); err == nil {
 		d.autostart.Program = self
 	}
@@ -61,21 +63,21 @@ func newDesktopServices(folders config.Folders, log *slog.Logger) *desktopServic
 	return d
 }
 
-func (d *desktopServices) StartsAtLogin() (bool, error)  { return d.autostart.Enabled() }
-func (d *desktopServices) SetStartAtLogin(on bool) error { return d.autostart.Set(on) }
-func (d *desktopServices) Paused() bool                  { return d.servers.Paused() }
-func (d *desktopServices) SetPaused(ctx context.Context, on bool) error {
+func (d *desktopSettings) StartsAtLogin() (bool, error)  { return d.autostart.Enabled() }
+func (d *desktopSettings) SetStartAtLogin(on bool) error { return d.autostart.Set(on) }
+func (d *desktopSettings) Paused() bool                  { return d.servers.Paused() }
+func (d *desktopSettings) SetPaused(ctx context.Context, on bool) error {
 	return d.servers.SetPaused(ctx, on)
 }
 
 // Tray reports whether the tray icon is shown, and if not, why.
-func (d *desktopServices) Tray() (shown bool, why string) {
+func (d *desktopSettings) Tray() (shown bool, why string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.shown, d.why
 }
 
-func (d *desktopServices) trayShown(shown bool, why string) {
+func (d *desktopSettings) trayShown(shown bool, why string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.shown, d.why = shown, why
@@ -83,7 +85,7 @@ func (d *desktopServices) trayShown(shown bool, why string) {
 
 // notices returns the notices about a missing tray icon, if there is a screen, and about files
 // of ours that other users can read.
-func (d *desktopServices) notices() (list []event.Notice) {
+func (d *desktopSettings) notices() (list []event.Notice) {
 	for _, dir := range d.exposed {
 		list = append(list, event.Notice{Subject: "folder/" + dir, Message: "Other users of this machine can read " + dir + ", where Drawbridge stores calls and tokens. Use --data to choose a folder that only you can access, or a new one."})
 	}
@@ -93,10 +95,13 @@ func (d *desktopServices) notices() (list []event.Notice) {
 	return list
 }
 
-// Quit stops the daemon and closes the window.
-func (d *desktopServices) Quit() {
+// Quit stops the daemon.
+func (d *desktopSettings) Quit() { d.quit() }
+
+// closeAll stops the daemon and closes the window.
+func (d *desktopServices) closeAll() {
 	d.pages.CloseWindows()
-	d.end()
+	d.Quit()
 }
 
 // open shows the page at a route; "" means the current one.
@@ -210,7 +215,7 @@ func copyWith(path string, args []string, text string) error {
 // trayOptions sets the callbacks of the tray. ctx is the context of the daemon.
 func (d *desktopServices) trayOptions(ctx context.Context, o tray.Options) tray.Options {
 	o.Statuses, o.Facts, o.Shown = d.servers.Statuses, d.facts, d.trayShown
-	o.Open, o.Quit, o.CopyAddress = d.open, d.Quit, d.copyAddress
+	o.Open, o.Quit, o.CopyAddress = d.open, d.closeAll, d.copyAddress
 	o.Start = func(id string) { report(d.log, "start a server", d.servers.Start(ctx, id)) }
 	o.Stop = func(id string) { report(d.log, "stop a server", d.servers.Stop(ctx, id)) }
 	o.Restart = func(id string) { report(d.log, "restart a server", d.servers.Restart(ctx, id)) }
@@ -225,7 +230,7 @@ func (d *desktopServices) trayOptions(ctx context.Context, o tray.Options) tray.
 // notifications sets the callbacks of the watcher that sends notifications.
 func (d *desktopServices) notifications(o *desktop.Watcher) *desktop.Watcher {
 	o.Log, o.Connect, o.Open, o.Answer, o.Snapshot = d.log, desktop.NewNotifier, d.open, d.answer, d.present
-	d.watcher.Store(o)
+	d.approvals.AddViewer(o.Reachable)
 	return o
 }
 
@@ -236,12 +241,6 @@ func (d *desktopServices) present() desktop.Snapshot {
 		now.Commands[strings.TrimPrefix(n.Subject, event.CommandSubject)] = n.Message
 	}
 	return now
-}
-
-// notifies reports whether a notification would be shown now.
-func (d *desktopServices) notifies() bool {
-	w := d.watcher.Load()
-	return w != nil && w.Reachable()
 }
 
 // report logs the failure of a tray command, because the tray cannot show errors.

@@ -95,7 +95,7 @@ func freeAddress(address string) (string, error) {
 }
 
 func writeListen(ctx context.Context, o cli.ServeOptions, address string) error {
-	files := reload.New(reload.Options{Sources: o.Sources, Apply: func(*config.Config) {}, Bus: new(event.Bus), Log: slog.New(slog.DiscardHandler)})
+	files := reload.New(reload.Options{Sources: o.Sources, Bus: new(event.Bus), Log: slog.New(slog.DiscardHandler)})
 	if err := files.Load(); err != nil {
 		return err
 	}

@@ -12,42 +12,30 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/oauth"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
-	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // logins connects the OAuth sign-ins with the servers and the user. All methods are safe for
 // concurrent use.
 type logins struct {
-	data    string // the data folder
-	keeper  *oauth.Keeper
-	guests  *oauth.Keeper // for servers that are tried but not configured
-	learned func()        // set before the first server starts
-	servers atomic.Pointer[supervisor.Supervisor]
-	config  atomic.Pointer[config.Config]
+	data   string // the data folder
+	keeper *oauth.Keeper
+	guests *oauth.Keeper // for servers that are tried but not configured
+	config atomic.Pointer[config.Config]
 }
 
 func newLogins(data string, vault *secret.Store, log *slog.Logger) *logins {
-	l := &logins{data: data, learned: func() {}}
-	l.keeper = oauth.New(oauth.Options{
-		Vault: vault.Private("oauth"), Log: log,
-		Learned: func() { l.learned() },
-		Changed: func(id string) {
-			if s := l.servers.Load(); s != nil {
-				s.LoginChanged(id)
-			}
-		},
-	})
-	l.guests = oauth.New(oauth.Options{Vault: emptyVault{}, Log: log})
-	return l
+	return &logins{
+		data:   data,
+		keeper: oauth.New(oauth.Options{Vault: vault.Private("oauth"), Log: log}),
+		guests: oauth.New(oauth.Options{Vault: emptyVault{}, Log: log}),
+	}
 }
 
 // Close cancels sign-ins in progress.
 func (l *logins) Close(ctx context.Context) error {
 	return errors.Join(l.keeper.Close(ctx), l.guests.Close(ctx))
 }
-
-func (l *logins) serve(s *supervisor.Supervisor) { l.servers.Store(s) }
 
 // Client implements dial.SignIn.
 func (l *logins) Client(ctx context.Context, c *config.Server, address, clientSecret string) (*http.Client, error) {

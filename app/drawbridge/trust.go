@@ -15,13 +15,9 @@ import (
 // newTrust creates the registry and the trust baseline that hides its unapproved tools from
 // clients.
 func newTrust(history *store.Store, bus *event.Bus, log *slog.Logger) (*registry.Registry, *trust.Baseline) {
-	var views *registry.Registry
-	book := trust.New(trust.Options{
-		Store: history, Log: log,
-		Rejudge: func(server string) { views.Rejudge(server) },
-		Changed: func(server string) { bus.Publish(event.Catalog, server) },
-	})
-	views = registry.New(registry.Options{Withhold: book.Judge})
+	book := trust.New(trust.Options{Store: history, Log: log})
+	views := registry.New(registry.Options{Withhold: book.Judge})
+	book.Observe(views.Rejudge, func(server string) { bus.Publish(event.Catalog, server) })
 	return views, book
 }
 

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
@@ -178,11 +177,7 @@ type API struct {
 	windows    windowList
 	plans      versionPlans
 	uploads    marketplace.Uploads // bundles sent by a browser
-	readers    atomic.Int32        // open event streams
 }
-
-// Watched reports whether the event stream has a reader: a page is open.
-func (a *API) Watched() bool { return a != nil && a.readers.Load() > 0 }
 
 // New returns an API that can serve requests. Run must be running for approvals of commands to be
 // published.

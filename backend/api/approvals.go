@@ -20,6 +20,7 @@ import (
 // Inbox holds the pending approvals that expire; *approvals.Inbox implements it.
 type Inbox interface {
 	List() []approvals.Item
+	AddViewer(shows func() bool) (remove func())
 	Item(id string) (approvals.Item, bool)
 	AnswerFor(id, action, scope string, content json.RawMessage) error
 }

@@ -26,8 +26,7 @@ const (
 func (a *API) events(w http.ResponseWriter, r *http.Request) {
 	sub := a.Bus.Subscribe(streamQueue)
 	defer sub.Close()
-	a.readers.Add(1)
-	defer a.readers.Add(-1)
+	defer a.Approvals.AddViewer(func() bool { return true })()
 	s := newStream(w)
 	s.wire = a.eventData
 	if s.send("snapshot", a.snapshot(r.Context())) != nil {

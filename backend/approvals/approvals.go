@@ -105,11 +105,41 @@ type Inbox struct {
 	mu      sync.Mutex
 	lastID  int
 	pending []*pendingItem // oldest first
+
+	lastViewer int
+	viewers    map[int]func() bool // see AddViewer
 }
 
 type pendingItem struct {
 	item   Item
 	answer chan Answer // buffered, for one answer
+}
+
+// AddViewer adds something that shows items to the user while shows returns true, such as an open
+// page. shows must not call the Inbox. remove removes it.
+func (b *Inbox) AddViewer(shows func() bool) (remove func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lastViewer++
+	id := b.lastViewer
+	b.viewers[id] = shows
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.viewers, id)
+	}
+}
+
+// Watched reports whether the user would see an item now.
+func (b *Inbox) Watched() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, shows := range b.viewers {
+		if shows() {
+			return true
+		}
+	}
+	return false
 }
 
 // New returns an empty Inbox.
@@ -129,7 +159,7 @@ func New(o Options) *Inbox {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Inbox{opts: o}
+	return &Inbox{opts: o, viewers: map[int]func() bool{}}
 }
 
 // Ask adds item and blocks until it is answered or its deadline has passed, which returns Decline.

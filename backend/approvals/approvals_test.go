@@ -149,3 +149,19 @@ func TestOnlyWebURLsAreOpened(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestInboxIsWatchedWhileAViewerShowsItems(t *testing.T) {
+	b := New(Options{Bus: new(event.Bus)})
+	shown := false
+	b.AddViewer(func() bool { return shown })
+	remove := b.AddViewer(func() bool { return true })
+	if !b.Watched() {
+		t.Error("not watched by an open page")
+	}
+	if remove(); b.Watched() {
+		t.Error("watched by a closed page")
+	}
+	if shown = true; !b.Watched() {
+		t.Error("not watched by a viewer that shows items again")
+	}
+}

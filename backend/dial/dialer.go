@@ -66,10 +66,9 @@ type Dialer struct {
 	// nil.
 	TrialSignIn SignIn
 
-	// Recording returns the recorded calls of a server, and Live sends a request to a server as a
-	// call of a client. Both are for replay servers; without them, only cassettes can be served.
+	// Recording returns the recorded calls of a server, for replay servers. Without it, only
+	// cassettes can be served.
 	Recording func(ctx context.Context, from config.Replay) (*cassette.Recording, error)
-	Live      func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error)
 
 	// DefinitionHash and Package identify what answers calls; see core.ServedBy. pids are the
 	// processes of the server. Both may be nil.
@@ -84,10 +83,19 @@ type Dialer struct {
 	loginEnv       func(context.Context) (map[string]string, error)
 	expireLoginEnv func(age time.Duration) bool
 	eras           eraCache // by launchKey: the eras that servers speak
-	// OnNotification and OnRequest receive what a server sends outside of any call. Both may be
-	// nil; see upstream.Options.
+	// Callbacks must be set before the first connection.
+	Callbacks
+}
+
+// Callbacks lead from a server back to the clients. They are the only part of a Dialer that is set
+// after the parts that use it have been created. All may be nil.
+type Callbacks struct {
+	// OnNotification and OnRequest receive what a server sends outside of any call; see
+	// upstream.Options.
 	OnNotification func(server, method string, params json.RawMessage)
 	OnRequest      func(ctx context.Context, server, method string, params json.RawMessage) (core.Reply, error)
+	// Live sends a request to a server as a call of a client, for replay servers.
+	Live func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error)
 }
 
 // Connect starts or reaches the server of r by its transport, performs the handshake and reads

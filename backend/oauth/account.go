@@ -269,7 +269,7 @@ func (a *account) setState(state core.Login, reason string) (notify func()) {
 	a.state, a.reason = state, reason
 	close(a.changed)
 	a.changed = make(chan struct{})
-	return func() { a.keeper.opts.Changed(a.id) }
+	return func() { a.keeper.changed(a.id) }
 }
 
 // refresh replaces the access token stale and returns the new one. Concurrent callers share one

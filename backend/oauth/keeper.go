@@ -32,12 +32,6 @@ type Server struct {
 type Options struct {
 	Vault Vault
 	Log   *slog.Logger
-	// Changed is called from any goroutine after the result of Login has changed for a server. It
-	// must not block.
-	Changed func(server string)
-	// Learned is called when Known has grown, before the new values are used. It must not call
-	// methods of the Keeper other than Known.
-	Learned func()
 	// SignInTimeout is how long a sign-in waits for the user; 10 minutes if zero.
 	SignInTimeout time.Duration
 }
@@ -48,6 +42,9 @@ type Keeper struct {
 	ctx    context.Context // for work that outlives a request: refreshes, callbacks, revocations
 	cancel context.CancelFunc
 	work   sync.WaitGroup
+
+	changed func(server string)
+	learned func()
 
 	configChanged chan struct{}
 
@@ -62,15 +59,20 @@ func New(o Options) *Keeper {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Changed == nil {
-		o.Changed = func(string) {}
-	}
 	if o.SignInTimeout == 0 {
 		o.SignInTimeout = defaultSignInTimeout
 	}
-	k := &Keeper{opts: o, accounts: map[string]*account{}, configChanged: make(chan struct{}, 1)}
+	k := &Keeper{opts: o, changed: func(string) {}, learned: func() {}, accounts: map[string]*account{}, configChanged: make(chan struct{}, 1)}
 	k.ctx, k.cancel = context.WithCancel(context.Background())
 	return k
+}
+
+// Observe sets what is called when sign-ins change. It must be called before Client. changed is
+// called from any goroutine after the result of Login has changed for a server, and must not block.
+// learned is called when Known has grown, before the new values are used. It must not call methods
+// of the Keeper other than Known.
+func (k *Keeper) Observe(changed func(server string), learned func()) {
+	k.changed, k.learned = changed, learned
 }
 
 // Close cancels all sign-ins and refreshes in progress and waits until they have ended or ctx is

@@ -262,7 +262,7 @@ func (a *account) finishLogin(l *login, err error) {
 	} else {
 		a.keeper.opts.Log.Info("Signed in", "server", a.id, "issuer", l.target.server.Issuer)
 	}
-	a.keeper.opts.Changed(a.id)
+	a.keeper.changed(a.id)
 }
 
 // cancelLogin cancels the sign-in in progress and waits until it has ended. It reports whether there

@@ -20,9 +20,8 @@ func TestSignInSurvivesDaemonRestart(t *testing.T) {
 	s := Server{ID: "web", URL: p.endpoint()}
 	var mu sync.Mutex
 	var heard []string
-	r := newTestKeeper(t, dir, func(o *Options) {
-		o.Changed = func(id string) { mu.Lock(); heard = append(heard, id); mu.Unlock() }
-	})
+	r := newTestKeeper(t, dir)
+	r.Observe(func(id string) { mu.Lock(); heard = append(heard, id); mu.Unlock() }, func() {})
 	if _, err := r.post(s, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 		t.Fatalf("without a sign-in: %v", err)
 	}

@@ -122,7 +122,7 @@ func (k *Keeper) loadRegistration(ctx context.Context, issuer string) (*registra
 	return r, nil
 }
 
-// addKnown adds values to those that Known returns, and calls Options.Learned before it returns.
+// addKnown adds values to those that Known returns, and calls the observer before it returns.
 func (k *Keeper) addKnown(values ...string) {
 	k.mu.Lock()
 	added := false
@@ -136,8 +136,8 @@ func (k *Keeper) addKnown(values ...string) {
 		}
 	}
 	k.mu.Unlock()
-	if added && k.opts.Learned != nil {
-		k.opts.Learned()
+	if added {
+		k.learned()
 	}
 }
 

@@ -123,7 +123,8 @@ func TestFailuresCountedByBreaker(t *testing.T) {
 func TestBreakerOpensAfterFiveFailuresForThirtySeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []BreakerState
-		s := withRules(t, ``, ``, Options{OnBreaker: func(b BreakerStatus) { told = append(told, b.State) }})
+		s := withRules(t, ``, ``, Options{})
+		s.ObserveBreakers(func(b BreakerStatus) { told = append(told, b.State) })
 		for range 4 {
 			_, _ = s.make(call("plain", ""), "", gone)
 		}

@@ -103,7 +103,7 @@ func (p *Policy) Apply(c *config.Config) {
 		})
 		for id, was := range old.servers {
 			if next.servers[id] == nil {
-				was.breaker.reset() // notify OnBreaker that the breaker is gone
+				was.breaker.reset() // notify the observer that the breaker is gone
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func (p *Policy) compile(c *config.Server, clients map[string]config.ClientPolic
 	if s.label == "" {
 		s.label = s.id
 	}
-	s.breaker = was.breaker.reuse(newBreaker(s.id, c.Rules.Breaker, p.OnBreaker))
+	s.breaker = was.breaker.reuse(newBreaker(s.id, c.Rules.Breaker, func(b BreakerStatus) { p.onBreaker(b) }))
 	if s.slots = newSlots(s.id, c.Rules.Concurrency); was.rules.Concurrency == c.Rules.Concurrency {
 		s.slots = was.slots
 	}

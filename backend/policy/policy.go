@@ -28,8 +28,6 @@ type Options struct {
 	Approvals Approvals // nil if the user cannot be asked
 	// Reachable reports whether the user would see a question now. Nil means always.
 	Reachable func() bool
-	// OnBreaker is called when the state of a breaker changes. It must not block.
-	OnBreaker func(BreakerStatus)
 }
 
 // Policy enforces the rules of the configuration. Its methods are safe for concurrent use.
@@ -40,7 +38,8 @@ type Policy struct {
 	cache  cache
 	inputs schemaCache
 
-	applying sync.Mutex
+	applying  sync.Mutex
+	onBreaker func(BreakerStatus)
 }
 
 // Plan holds the limits of an admitted call. Policy.End must be called after the call.
@@ -64,10 +63,14 @@ type Plan struct {
 
 // New returns a Policy with the default rules for every server.
 func New(o Options) *Policy {
-	p := &Policy{Options: o}
+	p := &Policy{Options: o, onBreaker: func(BreakerStatus) {}}
 	p.Apply(config.Default())
 	return p
 }
+
+// ObserveBreakers sets what is called when the state of a breaker changes. It must be called before
+// the first call of Admit, and observer must not block.
+func (p *Policy) ObserveBreakers(observer func(BreakerStatus)) { p.onBreaker = observer }
 
 // Admit runs the checks in order and returns the *core.Error of the first one that refuses the
 // call. It may block for the user's approval, during which it sends progress notifications to sink,

@@ -203,7 +203,7 @@ func TestEnvironmentServersAreNotEditable(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config.jsonc")
 	write(t, file, one)
-	r := New(Options{Sources: config.Sources{DefaultFile: file, JSON: `[{"name": "env", "command": "e"}]`}, Apply: func(*config.Config) {}})
+	r := New(Options{Sources: config.Sources{DefaultFile: file, JSON: `[{"name": "env", "command": "e"}]`}})
 	if err := r.Load(); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestEditsFollowLinksAndKeepMode(t *testing.T) {
 	write(t, real, one)
 	os.Chmod(real, 0o640)
 	os.Symlink(real, link)
-	r := New(Options{Sources: config.Sources{DefaultFile: link}, Apply: func(*config.Config) {}})
+	r := New(Options{Sources: config.Sources{DefaultFile: link}})
 	if err := r.Load(); err != nil {
 		t.Fatal(err)
 	}

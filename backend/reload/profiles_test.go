@@ -180,7 +180,7 @@ func TestBrokenEnvironmentConfigDeniesClientAccess(t *testing.T) {
 	file := dir + "/config.jsonc"
 	write(t, file, bound)
 	begin := func(lastGood string) *Reloader {
-		r := New(Options{Sources: config.Sources{DefaultFile: file, JSON: `[{"name": "env", "command": "e"}]`}, LastGood: lastGood, Apply: func(*config.Config) {}, Debounce: 1})
+		r := New(Options{Sources: config.Sources{DefaultFile: file, JSON: `[{"name": "env", "command": "e"}]`}, LastGood: lastGood, Debounce: 1})
 		if err := r.Load(); err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +216,7 @@ func TestBrokenEnvironmentConfigDeniesClientAccess(t *testing.T) {
 	held("mended", r.Current())
 	// The same applies if no file has ever been read.
 	write(t, file, "{")
-	r = New(Options{Sources: config.Sources{DefaultFile: file}, Apply: func(*config.Config) {}})
+	r = New(Options{Sources: config.Sources{DefaultFile: file}})
 	if err := r.Load(); err == nil || r.Current().ReachUnknown == "" {
 		t.Errorf("%v %q", err, r.Current().ReachUnknown)
 	}

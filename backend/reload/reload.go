@@ -14,16 +14,13 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Options configures a Reloader. Sources and Apply are required.
+// Options configures a Reloader. Sources is required.
 type Options struct {
 	Sources config.Sources
 	// LastGood is the path of a copy of the last valid configuration; "" keeps none.
 	LastGood string
-	// Apply makes a configuration the running one. It cannot fail and is never called
-	// concurrently.
-	Apply func(*config.Config)
-	Bus   *event.Bus
-	Log   *slog.Logger
+	Bus      *event.Bus
+	Log      *slog.Logger
 	// Debounce is how long files must be unchanged before they are read, and how long to wait
 	// before a file that does not parse is read again and reported. Zero means 200 ms.
 	Debounce time.Duration
@@ -34,11 +31,11 @@ type Reloader struct {
 	o       Options
 	current atomic.Pointer[config.Config]
 
-	mu          sync.Mutex // serializes reloads and edits; guards the fields below
-	applied     *config.Config
-	mainExisted bool   // whether the main file existed when applied was read
-	readStamp   string // stamp of the files at the last read
-	published   string // value of seen at the last published event
+	mu          sync.Mutex           // serializes reloads and edits; guards the fields below
+	apply       func(*config.Config) // of Run; nil before
+	mainExisted bool                 // whether the main file existed when applied was read
+	readStamp   string               // stamp of the files at the last read
+	published   string               // value of seen at the last published event
 }
 
 // New returns a Reloader with the default configuration. It starts nothing.
@@ -65,7 +62,7 @@ func (r *Reloader) Problems() []config.Problem { return r.Current().Problems }
 
 // Load reads the configuration for the first time. If the files are rejected, Current is the last
 // valid copy, or a configuration without servers. Its Problems and the returned error give the
-// reason, so that the caller may stop instead. Load does not call Apply.
+// reason, so that the caller may stop instead. Load applies nothing.
 func (r *Reloader) Load() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,11 +111,12 @@ func (r *Reloader) readLastGood() *config.Config {
 	return c
 }
 
-// Run applies the current configuration and follows the files until ctx is done.
-func (r *Reloader) Run(ctx context.Context) error {
+// Run applies the current configuration and then each new one, and follows the files until ctx is
+// done. apply cannot fail and is never called concurrently.
+func (r *Reloader) Run(ctx context.Context, apply func(*config.Config)) error {
 	r.mu.Lock()
-	r.applied = r.Current()
-	r.o.Apply(r.applied)
+	r.apply = apply
+	apply(r.Current())
 	r.mu.Unlock()
 	for {
 		// The files are not read once more at the end: reading many servers may take too long.
@@ -195,9 +193,8 @@ func (r *Reloader) commit(c *config.Config, problems []config.Problem) {
 	}
 	added, changed, removed := config.Diff(was, c)
 	r.o.Log.Info("Configuration changed", "added", len(added), "changed", len(changed), "removed", len(removed))
-	if r.applied != nil { // otherwise Run applies it
-		r.applied = c
-		r.o.Apply(c)
+	if r.apply != nil { // otherwise Run applies it
+		r.apply(c)
 	}
 	r.publish(true, append(append(added, changed...), removed...), c.Problems)
 }

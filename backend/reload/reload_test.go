@@ -54,14 +54,13 @@ func runOn(t *testing.T, dir, file string) *running {
 	x.Reloader = New(Options{
 		Sources:  config.Sources{DefaultFile: file, ConfDir: filepath.Join(filepath.Dir(file), "conf.d")},
 		LastGood: filepath.Join(dir, "state", "good.json"),
-		Apply:    func(c *config.Config) { x.applied <- c },
 		Bus:      bus,
 		Debounce: 40 * time.Millisecond,
 	})
 	x.Load()
 	done := make(chan error, 1)
 	ctx := t.Context()
-	go func() { done <- x.Run(ctx) }()
+	go func() { done <- x.Run(ctx, func(c *config.Config) { x.applied <- c }) }()
 	t.Cleanup(func() { // t.Context is already done
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -216,7 +215,7 @@ func TestFirstConfigIsLoggedWithProblems(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.jsonc")
 	write(t, file, `{"mcpServers": {"a": {"command": "a"}, "b": {"command": 7}}, "mcpServer": {}}`)
 	var log strings.Builder
-	r := New(Options{Sources: config.Sources{DefaultFile: file}, Apply: func(*config.Config) {}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	r := New(Options{Sources: config.Sources{DefaultFile: file}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err := r.Load(); err != nil || ids(r.Current()) != "a=a" {
 		t.Fatalf("%v, %s", err, ids(r.Current()))
 	}
@@ -314,14 +313,14 @@ func TestLastGoodConfigIsUsedAtStart(t *testing.T) {
 		dir := t.TempDir()
 		bad := filepath.Join(dir, "config.jsonc")
 		write(t, bad, s)
-		r := New(Options{Sources: config.Sources{DefaultFile: bad}, LastGood: x.o.LastGood, Apply: func(*config.Config) {}})
+		r := New(Options{Sources: config.Sources{DefaultFile: bad}, LastGood: x.o.LastGood})
 		if err := r.Load(); err == nil {
 			t.Errorf("%q loads", s)
 		}
 		if got := ids(r.Current()); got != "a=a b=b" || !r.Current().Broken() {
 			t.Errorf("%q: running %q with %v", s, got, r.Problems())
 		}
-		r = New(Options{Sources: config.Sources{DefaultFile: bad}, LastGood: filepath.Join(dir, "none"), Apply: func(*config.Config) {}})
+		r = New(Options{Sources: config.Sources{DefaultFile: bad}, LastGood: filepath.Join(dir, "none")})
 		if r.Load(); len(r.Current().Servers) != 0 || !r.Current().Broken() {
 			t.Errorf("%q without a copy: %+v", s, r.Current())
 		}
@@ -352,7 +351,7 @@ func TestFileBeingWrittenIsNotReported(t *testing.T) {
 		bus := new(event.Bus)
 		events := bus.Subscribe(10)
 		defer events.Close()
-		r := New(Options{Sources: config.Sources{DefaultFile: file}, Apply: func(*config.Config) {}, Bus: bus})
+		r := New(Options{Sources: config.Sources{DefaultFile: file}, Bus: bus})
 		if err := r.Load(); err != nil {
 			t.Fatal(err)
 		}
@@ -377,7 +376,7 @@ func TestThousandMutationsKeepValidState(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.jsonc")
 	write(t, file, two)
-	r := New(Options{Sources: config.Sources{DefaultFile: file}, Apply: func(*config.Config) {}, Debounce: time.Nanosecond})
+	r := New(Options{Sources: config.Sources{DefaultFile: file}, Debounce: time.Nanosecond})
 	if err := r.Load(); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func startFollowing(t *testing.T, debounce time.Duration) (file string, seen <-c
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "config.jsonc")
 	write(t, file, one)
-	r := New(Options{Sources: config.Sources{DefaultFile: file}, Apply: func(*config.Config) {}, Debounce: debounce})
+	r := New(Options{Sources: config.Sources{DefaultFile: file}, Debounce: debounce})
 	if err := r.Load(); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestLaterCreatedFolderIsWatched(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	made := filepath.Join(dir, "conf.d")
-	r := New(Options{Sources: config.Sources{DefaultFile: filepath.Join(dir, "config.jsonc"), ConfDir: made}, Apply: func(*config.Config) {}})
+	r := New(Options{Sources: config.Sources{DefaultFile: filepath.Join(dir, "config.jsonc"), ConfDir: made}})
 	added := make(map[string]bool)
 	_, folders := watchDirectories(r.watchedPaths, func(folder string) {
 		if err := os.MkdirAll(made, 0o700); err != nil {

@@ -74,7 +74,7 @@ func newEditable(t *testing.T) (r *Reloader, file string) {
 	if err := os.WriteFile(file, []byte(`{"mcpServers": {"first": {"command": "f", "disabled": true}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r = New(Options{Sources: config.Sources{DefaultFile: file}, Apply: func(*config.Config) {}})
+	r = New(Options{Sources: config.Sources{DefaultFile: file}})
 	if err := r.Load(); err != nil {
 		t.Fatal(err)
 	}

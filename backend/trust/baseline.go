@@ -28,11 +28,6 @@ type Options struct {
 	Store Store
 	Log   *slog.Logger     // no logging if nil
 	Now   func() time.Time // time.Now if nil
-	// Rejudge is called after a review or a change of the mode of a server. It must arrange that
-	// Judge is called again for the server. It is called without any lock of the Baseline.
-	Rejudge func(server string)
-	// Changed is called by Run after the pending changes or the warnings of a server have changed.
-	Changed func(server string)
 }
 
 // Kinds of definitions.
@@ -68,8 +63,9 @@ const (
 
 // Baseline holds the trusted definitions of all servers. Its methods are safe for concurrent use.
 type Baseline struct {
-	opts   Options
-	wakeup chan struct{}
+	opts             Options
+	rejudge, changed func(server string) // see Observe
+	wakeup           chan struct{}
 	// saving is held during writes, so that an older state never overwrites a newer one.
 	saving sync.Mutex
 
@@ -77,7 +73,7 @@ type Baseline struct {
 	servers          map[string]*serverBaseline
 	scanQueue        []scanJob
 	recordedWarnings map[string]bool // warnings that are recorded as events
-	changedServers   map[string]bool // servers for which Changed has to be called
+	changedServers   map[string]bool // servers for which changed has to be called
 }
 
 // scanJob is a definition to scan for warnings.
@@ -97,13 +93,15 @@ func New(o Options) *Baseline {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Rejudge == nil {
-		o.Rejudge = func(string) {}
-	}
-	if o.Changed == nil {
-		o.Changed = func(string) {}
-	}
-	return &Baseline{opts: o, wakeup: make(chan struct{}, 1), servers: map[string]*serverBaseline{}, recordedWarnings: map[string]bool{}, changedServers: map[string]bool{}}
+	return &Baseline{opts: o, rejudge: func(string) {}, changed: func(string) {}, wakeup: make(chan struct{}, 1), servers: map[string]*serverBaseline{}, recordedWarnings: map[string]bool{}, changedServers: map[string]bool{}}
+}
+
+// Observe sets what is called when judgements change. It must be called before Apply and Run.
+// rejudge is called after a review or a change of the mode of a server. It must arrange that Judge
+// is called again for the server. It is called without any lock of the Baseline. changed is called
+// by Run after the pending changes or the warnings of a server have changed.
+func (b *Baseline) Observe(rejudge, changed func(server string)) {
+	b.rejudge, b.changed = rejudge, changed
 }
 
 // Rule is the configuration of one server.
@@ -135,7 +133,7 @@ func (b *Baseline) Apply(rules []Rule) {
 	b.mu.Unlock()
 	b.wakeWriter()
 	for _, id := range changedModes {
-		b.opts.Rejudge(id)
+		b.rejudge(id)
 	}
 }
 
@@ -325,7 +323,7 @@ func (b *Baseline) Run(ctx context.Context) error {
 		clear(b.changedServers)
 		b.mu.Unlock()
 		for _, server := range touched {
-			b.opts.Changed(server)
+			b.changed(server)
 		}
 	}
 }

@@ -203,7 +203,7 @@ func (b *Baseline) Review(ctx context.Context, a Review) error {
 	if err := b.review(a); err != nil {
 		return err
 	}
-	b.opts.Rejudge(a.Server)
+	b.rejudge(a.Server)
 	b.wakeWriter()
 	if err := b.Flush(ctx); err != nil {
 		return fmt.Errorf("cannot save the decision: %w", err)

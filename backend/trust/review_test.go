@@ -61,7 +61,8 @@ func TestChangedTrustSettingAppliesImmediately(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "h.db"))
 	defer s.Close()
 	var judged []string
-	b := New(Options{Store: s, Rejudge: func(server string) { judged = append(judged, server) }})
+	b := New(Options{Store: s})
+	b.Observe(func(server string) { judged = append(judged, server) }, func(string) {})
 	b.Apply([]Rule{{Server: "files", Mode: Ask}})
 	b.Apply([]Rule{{Server: "files", Mode: Ask}})
 	if len(judged) != 0 {
