@@ -119,7 +119,7 @@ await step('connect a client by its URL, rotate its token, show the manual setup
   const file = () => readFile(input.cursor, 'utf8')
   const before = await file()
   await go('/clients')
-  const row = page.getByRole('region', { name: 'Installed clients' }).getByRole('listitem').filter({ hasText: 'Cursor' })
+  const row = page.getByRole('region', { name: 'All clients' }).getByRole('listitem').filter({ hasText: 'Cursor' })
   await row.getByRole('button', { name: 'Manual setup…' }).click()
   await row.getByText('Configuration entry').waitFor()
   const link = await row.getByRole('link', { name: 'Open in Cursor' }).getAttribute('href')
@@ -154,7 +154,7 @@ await step('connect a client by its URL, rotate its token, show the manual setup
 })
 await step('download an extension', async () => {
   await go('/clients')
-  const row = page.getByRole('region', { name: 'Installed clients' }).getByRole('listitem').filter({ hasText: 'Claude Desktop' })
+  const row = page.getByRole('region', { name: 'All clients' }).getByRole('listitem').filter({ hasText: 'Claude Desktop' })
   await row.getByRole('button', { name: 'Manual setup…' }).click()
   const [download] = await Promise.all([page.waitForEvent('download'), row.getByRole('button', { name: 'Download extension' }).click()])
   if (!(await readFile(await download.path())).subarray(0, 2).equals(Buffer.from('PK'))) throw new Error('it is not an archive')

@@ -93,7 +93,7 @@ await step('assign a profile to a client, which then sees nothing else, and remo
   await dialog.getByText('Client life uses this profile. Choose another profile for it first.').waitFor()
   await closeDialog()
   await go('/clients')
-  const views = part('Access by client')
+  const views = part('All clients')
   await views.getByLabel('Tool listing for life').selectOption('search')
   await until('two tools stand for all', async () => (await toolsAt('/mcp')).join() === 'call_tool,find_tools')
   const found = await ask('/mcp', 'tools/call', { name: 'find_tools', arguments: { query: 'add two numbers, fail, or write a file' } })

@@ -7,7 +7,7 @@ import { accessible, allowed, api, call, callAsClient, context, control, finish,
 const config = () => readFile(input.config, 'utf8')
 const dialog = page.getByRole('dialog')
 
-const row = part('Installed clients').getByRole('listitem').filter({ hasText: 'Cursor' })
+const row = part('All clients').getByRole('listitem').filter({ hasText: 'Cursor' })
 const file = () => readFile(input.cursor, 'utf8')
 /** Connects Cursor, with a command or with a URL. */
 async function connect(byAddress, hasServers) {

@@ -3,27 +3,26 @@ import { Boundary, LoadingPage } from '@/components/page';
 import { connectionsQuery, featuresQuery } from '@/features/clients/api';
 import { ClientsPage } from '@/features/clients/clients-page';
 import { profilesQuery } from '@/features/profiles/api';
-import { ClientViews } from '@/features/profiles/client-views';
+import { ClientAccess } from '@/features/profiles/client-views';
 import { useServerLabel } from '@/features/servers/api';
 import { useAllAnswered } from '@/lib/all-answered';
 import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
-import { useTokens } from './tokens';
 
 export function ClientsRoute() {
   const { epoch } = useConnection();
   const labelOf = useServerLabel();
-  const tokens = useTokens();
   // Parts that stand above others, each with an answer of its own.
-  const ready = useAllAnswered([
-    useQuery(connectionsQuery),
-    useQuery(profilesQuery),
-    useQuery(featuresQuery),
-  ]);
+  const profiles = useQuery(profilesQuery);
+  const ready = useAllAnswered([useQuery(connectionsQuery), profiles, useQuery(featuresQuery)]);
   if (!ready) return <LoadingPage title={texts.clients.title} />;
   return (
     <Boundary epoch={epoch} title={texts.clients.title}>
-      <ClientsPage labelOf={labelOf} views={<ClientViews tokens={tokens} />} />
+      <ClientsPage
+        labelOf={labelOf}
+        tokens={(profiles.data?.clients ?? []).map((view) => view.token)}
+        access={(token) => <ClientAccess token={token} />}
+      />
     </Boundary>
   );
 }

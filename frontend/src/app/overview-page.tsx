@@ -10,6 +10,7 @@ import { CallStrip, RecentCalls, useRecentNumbers } from '@/features/calls/recen
 import { RecentChanges, recentChangesQuery } from '@/features/changes/recent-changes';
 import { clientsQuery, connectionsQuery } from '@/features/clients/api';
 import { ClientList } from '@/features/clients/client-list';
+import { joinClients, wasSeen } from '@/features/clients/joined';
 import { isOnline } from '@/features/clients/online';
 import { serversQuery, serverUseQuery } from '@/features/servers/api';
 import { Attention, needsAttention, useServerNumbers } from '@/features/servers/server-grid';
@@ -178,7 +179,9 @@ function Numbers({ report, range }: { report: UsageReport | undefined; range: Ra
   const { data: list } = useSuspenseQuery(serversQuery);
   const { running } = useRecentNumbers();
   const { data: use } = useQuery(serverUseQuery);
-  const { data: clients } = useQuery(clientsQuery);
+  const { data: seen } = useQuery(clientsQuery);
+  const { data: connections } = useQuery(connectionsQuery);
+  const clients = seen && joinClients(connections ?? [], seen).filter(wasSeen);
   const now = useNow();
   const memory = use?.reduce((sum, one) => sum + one.rssBytes, 0);
   const online = clients?.filter((client) => isOnline(client, now)).length ?? 0;

@@ -4,7 +4,8 @@ import { classes } from '@/lib/classes';
 import { age, count, exactTime, moment, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
-import { clientsQuery } from './api';
+import { clientsQuery, connectionsQuery } from './api';
+import { joinClients, wasSeen } from './joined';
 import { isOnline } from './online';
 
 const t = texts.overview;
@@ -13,8 +14,10 @@ const most = 6;
 /** The clients that were seen last, a line each. */
 export function ClientList() {
   const { data } = useQuery(clientsQuery);
+  const { data: connections } = useQuery(connectionsQuery);
   const now = useNow();
-  const clients = [...(data ?? [])]
+  const clients = joinClients(connections ?? [], data ?? [])
+    .filter(wasSeen)
     .sort((a, b) => (moment(b.lastSeen) ?? 0) - (moment(a.lastSeen) ?? 0))
     .slice(0, most);
   if (clients.length === 0) {
@@ -33,7 +36,7 @@ export function ClientList() {
         const online = isOnline(client, now);
         return (
           <li
-            key={`${client.token}/${client.name}/${client.version}`}
+            key={client.key}
             className="relative flex items-center gap-3 border-t px-4 py-1.5 text-sm first:border-t-0 hover:bg-hover"
           >
             <span
@@ -45,10 +48,10 @@ export function ClientList() {
             />
             <Link
               to="/calls"
-              search={{ client: client.name || undefined }}
+              search={{ client: client.reported[0]?.name || undefined }}
               className="min-w-0 flex-1 truncate font-medium outline-offset-[-2px] after:absolute after:inset-0"
             >
-              {plain((client.name || client.token || texts.clients.anonymous).slice(0, 200))}
+              {plain(client.name.slice(0, 200))}
             </Link>
             <span
               className={classes('shrink-0', online ? 'text-ok' : 'text-ink3')}

@@ -1,17 +1,17 @@
-import { useSuspenseQuery } from '@tanstack/react-query';
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { MonitorSmartphone } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { CopyField } from '@/components/copy-button';
-import { PageHeader } from '@/components/page';
+import { Failed, PageHeader } from '@/components/page';
 import { age, count, exactTime, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
-import type { Client } from '@/types/api';
-import { clientsQuery } from './api';
-import { Connections } from './connections';
+import { clientsQuery, connectionsQuery } from './api';
+import { ConnectionState } from './connections';
 import { Features } from './features';
+import { type JoinedClient, joinClients } from './joined';
 import { isOnline } from './online';
 
 const t = texts.clients;
@@ -27,22 +27,40 @@ const shimEntry = `{
 
 export function ClientsPage({
   labelOf,
-  views,
+  tokens,
+  access,
 }: {
   labelOf: (server: string) => string;
-  /** What each client sees. */
-  views?: ReactNode;
+  /** Tokens that something is set for. */
+  tokens: string[];
+  /** What the holder of a token can use. */
+  access: (token: string) => ReactNode;
 }) {
   const { data: clients } = useSuspenseQuery(clientsQuery);
+  const connections = useQuery(connectionsQuery);
+  const all = joinClients(connections.data ?? [], clients, tokens);
   return (
     <>
       <PageHeader title={t.title} />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
         <div className="max-w-page space-y-6">
-          <Connections />
-          {clients.length === 0 ? <NoClients /> : <ClientTable clients={clients} />}
-          {views}
-          <Features labelOf={labelOf} />
+          {connections.isError && (
+            <Failed error={connections.error} onRetry={() => connections.refetch()} />
+          )}
+          {clients.length === 0 && <NoClients />}
+          {all.length > 0 && (
+            <section aria-labelledby="clients-title">
+              <h2 id="clients-title" className="sr-only">
+                {t.all}
+              </h2>
+              <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
+                {all.map((client) => (
+                  <ClientRow key={client.key} client={client} access={access} />
+                ))}
+              </ul>
+            </section>
+          )}
+          <Features labelOf={labelOf} clients={all} />
           <ConnectHelp />
         </div>
       </div>
@@ -64,54 +82,65 @@ function NoClients() {
   );
 }
 
-function ClientTable({ clients }: { clients: Client[] }) {
+function ClientRow({
+  client,
+  access,
+}: {
+  client: JoinedClient;
+  access: (token: string) => ReactNode;
+}) {
+  const [first, ...others] = client.connections;
   return (
-    <section aria-labelledby="seen-title">
-      <h2 id="seen-title" className="mb-2 font-semibold">
-        {t.connected}
-      </h2>
-      <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
-        {clients.map((client) => (
-          <ClientRow key={`${client.token}/${client.name}/${client.version}`} client={client} />
-        ))}
-      </ul>
-    </section>
+    <li className="space-y-2 border-t px-4 py-3 first:border-t-0">
+      {first ? (
+        <ConnectionState connection={first} named facts={<Facts client={client} />} />
+      ) : (
+        <div>
+          <h3 className="truncate font-semibold">{plain(client.name.slice(0, 200))}</h3>
+          <Facts client={client} />
+        </div>
+      )}
+      {others.map((connection) => (
+        <ConnectionState key={connection.key} connection={connection} />
+      ))}
+      {client.token && (client.hasToken || client.calls > 0 || !first) && access(client.token)}
+    </li>
   );
 }
 
-function ClientRow({ client }: { client: Client }) {
+/** What a client calls itself, how often it called and when it was seen last. */
+function Facts({ client }: { client: JoinedClient }) {
   const now = useNow();
-  const seen = age(client.lastSeen, now);
+  const { reported, sessions, calls, lastSeen } = client;
+  const seen = age(lastSeen, now);
   const online = isOnline(client, now);
-  const name = client.name || client.token || t.anonymous;
+  const names = [...new Set(reported.map((one) => `${one.name} ${one.version}`.trim()))];
+  const last = reported[0];
+  if (client.connections.length > 0 && !last && !client.hasToken && calls === 0) return null;
   return (
-    <li className="relative grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 border-t px-4 py-2.5 first:border-t-0 hover:bg-hover sm:grid-cols-[minmax(0,1fr)_8.5rem_6rem_7rem]">
-      <div className="min-w-0">
+    <p className="flex flex-wrap gap-x-3 text-sm text-ink2">
+      <span className={online ? 'text-ok' : 'text-ink3'} title={exactTime(lastSeen)}>
+        {seen ? t.seen(seen) : t.neverSeen}
+      </span>
+      {calls > 0 && (
         <Link
           to="/calls"
-          search={{ client: client.name || undefined }}
-          className="block truncate font-semibold outline-offset-[-2px] after:absolute after:inset-0"
+          search={{ client: last?.name || undefined }}
+          className="underline underline-offset-2 hover:text-ink"
         >
-          {plain(name)}
-          {client.version && (
-            <span className="ml-2 text-sm font-normal text-ink3">{plain(client.version)}</span>
-          )}
+          {t.calls(count(calls))}
         </Link>
-        <div className="truncate text-xs text-ink3">
-          {t.columns.token}: {client.token ? plain(client.token) : t.noToken}
-        </div>
-      </div>
-      <div className="hidden text-sm text-ink2 sm:block">
-        {client.sessions > 0 && t.sessions(count(client.sessions))}
-      </div>
-      <div className="hidden text-sm text-ink2 sm:block">{t.calls(count(client.calls))}</div>
-      <div
-        className={online ? 'text-right text-sm text-ok' : 'text-right text-sm text-ink3'}
-        title={exactTime(client.lastSeen)}
-      >
-        {seen && texts.servers.ago(seen)}
-      </div>
-    </li>
+      )}
+      {sessions > 0 && <span>{t.sessions(count(sessions))}</span>}
+      {names.length > 0 && (
+        <span className="max-w-full truncate text-ink3" title={plain(names.join(', '))}>
+          {plain(names.slice(0, 3).join(', ').slice(0, 300))}
+        </span>
+      )}
+      <span className="max-w-full truncate text-ink3">
+        {client.token ? t.token(plain(client.token.slice(0, 100))) : t.noToken}
+      </span>
+    </p>
   );
 }
 

@@ -7,12 +7,12 @@ import {
   LoaderCircle,
   TriangleAlert,
 } from 'lucide-react';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { DiffView } from '@/components/diff-view';
 import { Failure } from '@/components/failure';
-import { Failed, Loading } from '@/components/page';
+import { Loading } from '@/components/page';
 import { classes } from '@/lib/classes';
 import { capital, plain } from '@/lib/format';
 import { ownValue } from '@/lib/own-property';
@@ -20,43 +20,11 @@ import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { Connection } from '@/types/api';
-import {
-  type Choice,
-  connectionsQuery,
-  importableQuery,
-  planQuery,
-  useConnect,
-  useConnectionAction,
-} from './api';
+import { type Choice, importableQuery, planQuery, useConnect, useConnectionAction } from './api';
 import { Importable } from './importable';
 import { ManualSetup } from './manual-setup';
 
 const t = texts.connections;
-
-/** The client applications of this machine: connect with a diff first, take back with a click. */
-export function Connections() {
-  const connections = useQuery(connectionsQuery);
-  if (connections.isPending) return <Loading />;
-  if (connections.isError)
-    return <Failed error={connections.error} onRetry={() => connections.refetch()} />;
-  const here = connections.data.filter((c) => c.detected || c.state !== 'notConnected');
-  return (
-    <section aria-labelledby="connections-title">
-      <h2 id="connections-title" className="mb-2 font-semibold">
-        {t.title}
-      </h2>
-      {here.length === 0 ? (
-        <p className="text-sm text-ink2">{t.none}</p>
-      ) : (
-        <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
-          {here.map((connection) => (
-            <ConnectionRow key={connection.key} connection={connection} />
-          ))}
-        </ul>
-      )}
-    </section>
-  );
-}
 
 const looks = {
   connected: { icon: CircleCheck, color: 'text-ok' },
@@ -71,7 +39,27 @@ const sure = {
   forget: { title: texts.care.forgetTitle, body: texts.care.forgetBody },
 };
 
+/** A connection by itself, as an item of a list. */
 export function ConnectionRow({ connection }: { connection: Connection }) {
+  return (
+    <li className="border-t px-4 py-3 first:border-t-0">
+      <ConnectionState connection={connection} named />
+    </li>
+  );
+}
+
+/** The state of our entry in a client's file and what can be done: connect with a diff first, undo with a click. */
+export function ConnectionState({
+  connection,
+  named = false,
+  facts,
+}: {
+  connection: Connection;
+  /** Whether its name is shown; a second file of the same client has none. */
+  named?: boolean;
+  /** What is known of the client besides. */
+  facts?: ReactNode;
+}) {
   const [open, setOpen] = useState<'connect' | 'hand' | undefined>(undefined);
   const toggle = (what: 'connect' | 'hand') => setOpen((old) => (old === what ? undefined : what));
   const [asking, setAsking] = useState<'undo' | 'forget' | undefined>(undefined);
@@ -89,11 +77,17 @@ export function ConnectionRow({ connection }: { connection: Connection }) {
       onSettled: () => setAsking(undefined),
     });
   return (
-    <li className="border-t px-4 py-3 first:border-t-0">
+    <>
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
         <div className="min-w-0 flex-1 basis-52 max-sm:basis-full">
-          <h3 className="truncate font-semibold">{plain(connection.name.slice(0, 200))}</h3>
-          <p className="truncate font-mono text-xs text-ink3">
+          {named && (
+            <h3 className="truncate font-semibold">{plain(connection.name.slice(0, 200))}</h3>
+          )}
+          {facts}
+          <p
+            className="truncate font-mono text-xs text-ink3"
+            title={plain(connection.project || connection.path)}
+          >
             {plain(connection.project || connection.path)}
           </p>
         </div>
@@ -166,7 +160,7 @@ export function ConnectionRow({ connection }: { connection: Connection }) {
           {sure[asking].body(plain(connection.path))}
         </Confirm>
       )}
-    </li>
+    </>
   );
 }
 

@@ -6,12 +6,20 @@ import { ScrollArea } from '@/components/scroll-area';
 import { classes } from '@/lib/classes';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
+import type { ClientFeatures } from '@/types/api';
 import { featuresQuery } from './api';
+import type { JoinedClient } from './joined';
 
 const t = texts.features;
 
 /** What passes end to end between one client and each server. */
-export function Features({ labelOf }: { labelOf: (server: string) => string }) {
+export function Features({
+  labelOf,
+  clients,
+}: {
+  labelOf: (server: string) => string;
+  clients: JoinedClient[];
+}) {
   const { data } = useQuery(featuresQuery);
   const [at, setAt] = useState('0');
   if (!data || data.length === 0) return null;
@@ -30,7 +38,7 @@ export function Features({ labelOf }: { labelOf: (server: string) => string }) {
           value={at}
           options={data.map((one, index) => ({
             value: String(index),
-            text: plain([one.name || one.token || texts.clients.anonymous, one.version].join(' ')),
+            text: plain(nameOf(one, clients)),
           }))}
           onChange={setAt}
         />
@@ -84,6 +92,13 @@ export function Features({ labelOf }: { labelOf: (server: string) => string }) {
       )}
     </section>
   );
+}
+
+/** The name that the list of clients has for it, and what it calls itself. */
+function nameOf({ token, name, version }: ClientFeatures, clients: JoinedClient[]): string {
+  const known = token && clients.find((one) => one.token === token)?.name;
+  const reported = `${name || token || texts.clients.anonymous} ${version}`.trim();
+  return known && known !== name ? `${known} (${reported})` : reported;
 }
 
 function How({ how }: { how: string }) {

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
 import { SelectField } from '@/components/fields';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
@@ -11,56 +12,52 @@ const t = texts.profiles;
 export const viewOf = (views: ClientView[], token: string): ClientView =>
   views.find((view) => view.token === token) ?? { token, profile: '', toolMode: '' };
 
-/** The profile of each client, and how its tools are listed. */
-export function ClientViews({ tokens }: { tokens: string[] }) {
+/** The profile of a client, and how its tools are listed. */
+export function ClientAccess({ token }: { token: string }) {
   const { data } = useQuery(profilesQuery);
   const change = useClientView();
   if (!data) return null;
-  const all = [...new Set([...tokens, ...data.clients.map((view) => view.token)])].sort();
-  if (all.length === 0) return null;
   const profiles = data.items.filter((p) => p.name).map((p) => ({ value: p.name, text: p.name }));
+  const view = viewOf(data.clients, token);
+  const name = plain(token.slice(0, 100));
   return (
-    <section aria-labelledby="views-title">
-      <h2 id="views-title" className="font-semibold">
-        {t.views}
-      </h2>
-      <p className="mt-0.5 mb-2 text-sm text-ink2">{t.viewsBody}</p>
-      <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
-        {all.map((token) => {
-          const view = viewOf(data.clients, token);
-          const name = plain(token.slice(0, 100));
-          return (
-            <li
-              key={token}
-              className="@container flex flex-wrap items-center gap-x-3 gap-y-2 border-t px-4 py-2.5 first:border-t-0"
-            >
-              <span className="min-w-0 flex-1 basis-40 truncate font-medium @max-lg:basis-full">
-                {name}
-              </span>
-              <SelectField
-                label={t.profileOf(name)}
-                value={view.profile}
-                options={[{ value: '', text: t.noProfile }, ...profiles]}
-                onChange={(profile) => change.mutate({ ...view, profile })}
-              />
-              <SelectField
-                label={t.modeOf(name)}
-                value={view.toolMode}
-                options={[
-                  { value: '', text: t.modeUnset },
-                  ...(['all', 'search', 'deferred'] as const).map((value) => ({
-                    value,
-                    text: t.modes[value],
-                  })),
-                ]}
-                onChange={(toolMode) =>
-                  change.mutate({ ...view, toolMode: toolMode as ClientView['toolMode'] })
-                }
-              />
-            </li>
-          );
-        })}
-      </ul>
-    </section>
+    <div className="@container flex flex-wrap items-center gap-x-3 gap-y-2 text-sm">
+      <Labelled text={t.profile}>
+        <SelectField
+          label={t.profileOf(name)}
+          value={view.profile}
+          options={[{ value: '', text: t.noProfile }, ...profiles]}
+          onChange={(profile) => change.mutate({ ...view, profile })}
+        />
+      </Labelled>
+      <Labelled text={t.mode}>
+        <SelectField
+          label={t.modeOf(name)}
+          value={view.toolMode}
+          options={[
+            { value: '', text: t.modeUnset },
+            ...(['all', 'search', 'deferred'] as const).map((value) => ({
+              value,
+              text: t.modes[value],
+            })),
+          ]}
+          onChange={(toolMode) =>
+            change.mutate({ ...view, toolMode: toolMode as ClientView['toolMode'] })
+          }
+        />
+      </Labelled>
+    </div>
+  );
+}
+
+/** What a choice is about, for the eye: the choice has a name of its own. */
+function Labelled({ text, children }: { text: string; children: ReactNode }) {
+  return (
+    <span className="flex min-w-0 items-center gap-2 @max-2xl:basis-full">
+      <span className="w-20 shrink-0 text-ink3 @2xl:w-auto" aria-hidden>
+        {text}
+      </span>
+      {children}
+    </span>
   );
 }

@@ -2,21 +2,17 @@
 export const clientsTexts = {
   clients: {
     title: 'Clients',
-    connected: 'Connected clients',
+    all: 'All clients',
     emptyTitle: 'No client has called yet',
     emptyBody:
       'Connect an AI application. It then gets the tools of all your servers through one entry.',
-    columns: {
-      client: 'Client',
-      token: 'Token',
-      sessions: 'Sessions',
-      calls: 'Calls',
-      seen: 'Last seen',
-    },
     anonymous: 'Unnamed',
     sessions: (n: string) => (n === '1' ? '1 open session' : `${n} open sessions`),
     calls: (n: string) => (n === '1' ? '1 call' : `${n} calls`),
-    noToken: 'none',
+    token: (name: string) => `Token ${name}`,
+    noToken: 'No token',
+    seen: (age: string) => `Last seen ${age} ago`,
+    neverSeen: 'Never used',
     connect: 'Manual setup',
     connectBody: 'One entry gives a client access to all servers.',
     other: 'By address',
@@ -99,8 +95,7 @@ export const clientsTexts = {
         ? `Client ${names} uses this profile. Choose another profile for it first.`
         : `These clients use this profile. Choose another profile for them first: ${names}.`,
     removed: (name: string) => `Profile ${name} deleted.`,
-    views: 'Access by client',
-    viewsBody: 'A profile limits which tools a client can use. Tool listing can be set per client.',
+    profile: 'Profile',
     profileOf: (token: string) => `Profile of ${token}`,
     modeOf: (token: string) => `Tool listing for ${token}`,
     noProfile: 'Everything',
@@ -129,7 +124,6 @@ export const clientsTexts = {
     have: 'already added',
     same: (clients: string) => `also in ${clients}`,
     secrets: (names: string) => `Kept in the secret store: ${names}`,
-    title: 'Installed clients',
     none: 'No supported AI application was found.',
     states: {
       notConnected: 'Not connected',

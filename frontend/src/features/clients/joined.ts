@@ -1,0 +1,77 @@
+import { moment } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import type { Client, Connection } from '@/types/api';
+
+/** One client: its program on this machine, its token, and what it called. */
+export interface JoinedClient {
+  key: string;
+  name: string;
+  /** Empty for a client without a token. */
+  token: string;
+  hasToken: boolean;
+  /** Its files on this machine. */
+  connections: Connection[];
+  /** What it calls itself, with versions; the last one first. */
+  reported: Client[];
+  sessions: number;
+  calls: number;
+  lastSeen?: string;
+}
+
+/**
+ * Joins the installed programs, the tokens and the recorded clients. A program connects with a token
+ * that is named after it, so the token decides; clients without a token are told apart by their name.
+ */
+export function joinClients(
+  connections: Connection[],
+  clients: Client[],
+  tokens: string[] = [],
+): JoinedClient[] {
+  const all = new Map<string, JoinedClient>();
+  const of = (token: string, name: string) => {
+    const key = token ? `token/${token}` : `name/${name}`;
+    const one = all.get(key) ?? {
+      key,
+      name,
+      token,
+      hasToken: false,
+      connections: [],
+      reported: [],
+      sessions: 0,
+      calls: 0,
+    };
+    all.set(key, one);
+    return one;
+  };
+  for (const client of clients) {
+    const one = of(client.token, client.name || client.token || texts.clients.anonymous);
+    one.hasToken ||= client.hasToken;
+    one.sessions += client.sessions;
+    one.calls += client.calls;
+    if (client.name) one.reported.push(client);
+    if ((moment(client.lastSeen) ?? 0) > (moment(one.lastSeen) ?? 0))
+      one.lastSeen = client.lastSeen as string;
+  }
+  for (const token of tokens) of(token, token);
+  for (const connection of connections) {
+    const shown = connection.detected || connection.state !== 'notConnected';
+    if (!shown && !all.has(`token/${connection.id}`)) continue;
+    const one = of(connection.id, connection.name);
+    one.name = connection.name;
+    if (shown) one.connections.push(connection);
+  }
+  for (const one of all.values())
+    one.reported.sort((a, b) => (moment(b.lastSeen) ?? 0) - (moment(a.lastSeen) ?? 0));
+  return [...all.values()].sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name));
+}
+
+/** Whether it ever called or opened a session. */
+export const wasSeen = ({ lastSeen, calls, sessions }: JoinedClient): boolean =>
+  lastSeen !== undefined || calls > 0 || sessions > 0;
+
+/** Those that need attention first, then those that are connected, then those that are not. */
+function rank({ connections, calls, sessions }: JoinedClient): number {
+  if (connections.some(({ state }) => !['connected', 'notConnected'].includes(state))) return 0;
+  if (calls > 0 || sessions > 0 || connections.some(({ connected }) => connected)) return 1;
+  return connections.length > 0 ? 2 : 3;
+}
