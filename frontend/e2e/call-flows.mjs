@@ -183,6 +183,38 @@ flow(
   },
 );
 
+flow(
+  'a session is served again under another name, which can be undone',
+  quiet,
+  async (page, mock) => {
+    const { session } = mock.world.calls.find((c) => c.session && c.server && c.outcome === 'ok');
+    const before = mock.world.config.text;
+    await page.goto(`${mock.url}/#/sessions/${session}`);
+    await page.getByRole('button', { name: 'Serve this session' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Serve from history' });
+    const boxes = dialog.getByRole('textbox');
+    await boxes.first().waitFor();
+    const names = await boxes.evaluateAll((all) => all.map((box) => box.value));
+    assert.ok(names.length > 0 && names.every((name) => name.endsWith('-replayed')), String(names));
+    await boxes.first().fill('not a name');
+    await becomes(() => dialog.getByRole('button', { name: 'Add' }).isDisabled(), true);
+    await boxes.first().fill('demo-2');
+    await dialog.getByLabel('Requests that are not recorded').selectOption('nearest');
+    await inspect(page, 'all');
+    await dialog.getByRole('button', { name: 'Add' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const text = mock.world.config.text.replace(/\s+/g, ' ');
+    assert.match(
+      text,
+      new RegExp(
+        `"demo-2": { "type": "replay", "from": { "server": "[^"]+", "session": "${session}" }, "misses": "nearest" }`,
+      ),
+    );
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await becomes(() => mock.world.config.text, before);
+  },
+);
+
 flow('the history is read to its end while scrolling', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/calls`);
   const rows = page.locator('[data-row]');

@@ -8,6 +8,7 @@ import { useServerLabel } from '@/features/servers/api';
 import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
 import { SaveCheck } from './save-check';
+import { ServeSession } from './serve-session';
 
 export function SessionsRoute() {
   const { epoch } = useConnection();
@@ -34,6 +35,7 @@ export function SessionsRoute() {
             <SessionTimeline
               session={session}
               labelOf={labelOf}
+              serve={(servers) => <ServeSession session={session} servers={servers} />}
               saveCheck={(ids, done) => <SaveCheck ids={ids} onClose={done} />}
               onClose={close}
             />

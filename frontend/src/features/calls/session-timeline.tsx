@@ -31,12 +31,15 @@ export function SessionTimeline({
   session,
   labelOf,
   saveCheck,
+  serve,
   onClose,
 }: {
   session: string;
   labelOf: (server: string) => string;
   /** Makes a check of the calls that were chosen. */
   saveCheck: (ids: string[], close: () => void) => ReactNode;
+  /** The button that serves the recorded calls of these servers. */
+  serve: (servers: string[]) => ReactNode;
   onClose: () => void;
 }) {
   const [picked, setPicked] = useState<ReadonlySet<string> | undefined>(undefined);
@@ -60,6 +63,7 @@ export function SessionTimeline({
   }
   const failed = calls.filter(isFailure).length;
   const start = moment(first.at) ?? 0;
+  const servers = [...new Set(calls.filter(canServe).map((call) => call.server))];
   return (
     <DetailFrame
       id={session}
@@ -89,6 +93,7 @@ export function SessionTimeline({
               {texts.checks.save}
             </Button>
           )}
+          {servers.length > 0 && serve(servers)}
           <Erase what={{ session }} title={t.deleteTitle} onGone={onClose} />
         </div>
       }
@@ -151,6 +156,12 @@ export function SessionTimeline({
 }
 
 const checkForm = (value: unknown) => (value === 'waterfall' ? 'waterfall' : 'list');
+
+/** A call that a replay server answers as recorded. */
+const canServe = (call: Call) =>
+  call.server !== '' &&
+  !call.fromServer &&
+  ['tools/call', 'prompts/get', 'resources/read'].includes(call.method);
 
 /** A call that has ended and can be made again. */
 const canCheck = (call: Call) => canRepeat(call) && call.outcome !== '';

@@ -4,7 +4,7 @@ import { jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
 import { addMembers, blockAt, editBlock, sourceAt } from '@/lib/jsonc';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { type ToastAction, toast } from '@/lib/toast';
 import type { Draft } from './snippet';
 
 /** What an entry amounts to, in the parts that the user has to see before it runs. */
@@ -114,17 +114,18 @@ export function withServers(text: string, drafts: Draft[]): string | undefined {
   return block && addMembers(text, [], [['mcpServers', block]]);
 }
 
-/** Writes the servers into the file as it is now. */
-export function useAddServers(onDone: (names: string[]) => void) {
+/** Writes the servers into the file as it is now. `undo` puts the file back. */
+export function useAddServers(onDone: (names: string[], undo: ToastAction) => void) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: async (drafts: Draft[]) => {
       const config = await client.fetchQuery({ ...configQuery, staleTime: 0 });
       const text = withServers(config.text, drafts);
       if (text === undefined) throw new RequestError(texts.add.noPlace, 0, 'validation');
-      await saveEntries(client, text, config.etag);
-      return drafts.map((draft) => draft.name);
+      const { etag } = await saveEntries(client, text, config.etag);
+      return { names: drafts.map((draft) => draft.name), was: config.text, etag };
     },
-    onSuccess: onDone,
+    onSuccess: ({ names, was, etag }) =>
+      onDone(names, { text: texts.care.undo, run: () => putConfigBack(client, was, etag) }),
   });
 }

@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router';
-import { CopyPlus, Ellipsis, PenLine, Tags, Trash2 } from 'lucide-react';
+import { CopyPlus, Ellipsis, PenLine, Rewind, Tags, Trash2 } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import { IconButton } from '@/components/button';
 import { Confirm } from '@/components/confirm';
@@ -14,12 +14,14 @@ import { useRemoveServer } from './api';
 const t = texts.servers.more;
 
 const loadDialogs = part(() => import('./server-edit'));
+const loadServe = part(() => import('./serve-history'));
 const RenameServer = lazy(async () => ({ default: (await loadDialogs()).RenameServer }));
 const TagServer = lazy(async () => ({ default: (await loadDialogs()).TagServer }));
+const ServeHistory = lazy(async () => ({ default: (await loadServe()).ServeHistory }));
 
 /** What is done with a server rarely: rename it, make another one like it, remove it. */
 export function ServerMore({ server, onGone }: { server: ServerStatus; onGone: () => void }) {
-  const [open, setOpen] = useState<'remove' | 'rename' | 'tags' | undefined>(undefined);
+  const [open, setOpen] = useState<'remove' | 'rename' | 'serve' | 'tags' | undefined>(undefined);
   const remove = useRemoveServer(server.id);
   const navigate = useNavigate();
   const label = server.label || server.id;
@@ -35,6 +37,15 @@ export function ServerMore({ server, onGone }: { server: ServerStatus; onGone: (
           },
           { text: texts.servers.edit.rename, icon: PenLine, onSelect: () => setOpen('rename') },
           { text: texts.servers.edit.tags, icon: Tags, onSelect: () => setOpen('tags') },
+          ...(server.transport === 'replay'
+            ? []
+            : [
+                {
+                  text: texts.servers.serve.menu,
+                  icon: Rewind,
+                  onSelect: () => setOpen('serve'),
+                },
+              ]),
           { text: t.remove, icon: Trash2, danger: true, onSelect: () => setOpen('remove') },
         ]}
       >
@@ -44,6 +55,7 @@ export function ServerMore({ server, onGone }: { server: ServerStatus; onGone: (
       </Menu>
       <Suspense fallback={null}>
         {open === 'rename' && <RenameServer server={server} onClose={close} />}
+        {open === 'serve' && <ServeHistory recorded={[server.id]} onClose={close} />}
         {open === 'tags' && <TagServer server={server} onClose={close} />}
       </Suspense>
       {open === 'remove' && (

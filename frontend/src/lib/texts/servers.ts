@@ -177,6 +177,25 @@ export const serversTexts = {
     },
     logSearch: 'Search the log',
     logCopy: 'Copy log',
+    serve: {
+      title: 'Serve from history',
+      menu: 'Serve from history…',
+      session: 'Serve this session',
+      body: 'Adds a server that answers with the recorded results of this one. The real server is not called.',
+      sessionBody:
+        'Adds servers that answer with the recorded results of this session. The real servers are not called.',
+      nameOf: (server: string) => `Name of the server that replays ${server}`,
+      period: 'Recorded calls',
+      periods: ['All', 'Last hour', 'Last 24 hours', 'Last 7 days'],
+      misses: 'Requests that are not recorded',
+      missesOptions: {
+        strict: 'Fail',
+        nearest: 'Get the most similar result',
+        passthrough: 'Are sent to the real server',
+      },
+      realtime: 'Respond as slowly as recorded',
+      add: 'Add',
+    },
     edit: {
       rename: 'Rename',
       renameTitle: (label: string) => `Rename ${label}`,

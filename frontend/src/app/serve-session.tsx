@@ -1,0 +1,26 @@
+import { Rewind } from 'lucide-react';
+import { lazy, Suspense, useState } from 'react';
+import { Button } from '@/components/button';
+import { part } from '@/lib/page-part';
+import { texts } from '@/lib/texts';
+
+const loadDialog = part(() => import('@/features/servers/serve-history'));
+const Dialog = lazy(async () => ({ default: (await loadDialog()).ServeHistory }));
+
+/** Serves the recorded calls of a session. */
+export function ServeSession({ session, servers }: { session: string; servers: string[] }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button small look="quiet" onClick={() => setOpen(true)}>
+        <Rewind className="size-3.5" aria-hidden />
+        {texts.servers.serve.session}
+      </Button>
+      {open && (
+        <Suspense fallback={null}>
+          <Dialog recorded={servers} session={session} onClose={() => setOpen(false)} />
+        </Suspense>
+      )}
+    </>
+  );
+}
