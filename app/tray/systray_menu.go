@@ -113,7 +113,7 @@ func (v *view) build() {
 	v.pause = v.add(systray.AddMenuItem("Pause all servers", ""), shownState{title: "Pause all servers"})
 	v.pauseHour = v.add(systray.AddMenuItem("Pause for an hour", ""), shownState{title: "Pause for an hour"})
 	v.recording = v.add(systray.AddMenuItem("Pause recording", ""), shownState{title: "Pause recording"})
-	v.copy = systray.AddMenuItem("Copy bridge address", "")
+	v.copy = systray.AddMenuItem("Copy bridge URL", "")
 	v.connect = systray.AddMenuItem("Connect a client…", "")
 	v.login = v.add(systray.AddMenuItemCheckbox("Start at login", "", false), shownState{title: "Start at login"})
 	systray.AddSeparator()

@@ -106,7 +106,7 @@ func parseAddition(positionals, command []string) (a addition, err error) {
 	case isConfigBlock(what):
 		a.block = what
 	default:
-		return a, errors.New("a command or an address is required")
+		return a, errors.New("a command or a URL is required")
 	}
 	return a, nil
 }

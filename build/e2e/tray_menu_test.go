@@ -63,7 +63,7 @@ func TestTrayMenuActions(t *testing.T) {
 		})
 	}
 
-	choose("Copy bridge address")
+	choose("Copy bridge URL")
 	becomes("the address is not copied", func() bool {
 		got, _ := os.ReadFile(copied)
 		return string(got) == d.url+"/mcp"

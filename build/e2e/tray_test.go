@@ -92,7 +92,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 		src, _ := json.Marshal(list)
 		io.WriteString(in, string(src)+"\n")
 	}
-	rest := []string{"Pause all servers", "Pause for an hour", "Pause recording", "Copy bridge address", "Connect a client…", "Start at login", "Quit Drawbridge"}
+	rest := []string{"Pause all servers", "Pause for an hour", "Pause recording", "Copy bridge URL", "Connect a client…", "Start at login", "Quit Drawbridge"}
 	expect := func(want ...string) []entry {
 		t.Helper()
 		want = append(want, rest...)

@@ -149,7 +149,7 @@ const states = [
     at: '#/add',
     open: async (page) => {
       await page
-        .getByLabel('Paste a snippet, a command or an address')
+        .getByLabel('Paste a snippet, a command or a URL')
         .fill('TOKEN=x npx -y "@acme/server-weather" --home "/tmp/a b"');
       await page.getByText('/tmp/a b', { exact: true }).waitFor();
       await page.getByText('saved as plain text').waitFor();

@@ -89,7 +89,7 @@ flow('where no client was found, a server is added on the same page', empty, asy
   await page.getByText('No tools to call yet.').waitFor();
   assert.equal(await page.getByRole('link', { name: 'Try a tool' }).count(), 0);
   await page.getByRole('heading', { name: 'Add your first server' }).waitFor();
-  await page.getByLabel('Paste a snippet, a command or an address').fill('npx -y server-time');
+  await page.getByLabel('Paste a snippet, a command or a URL').fill('npx -y server-time');
   await page.getByRole('button', { name: 'Add server' }).click();
   await page.getByText('Added time.').waitFor();
   assert.match(page.url(), /#\/welcome/);
@@ -113,7 +113,7 @@ flow('the check for new versions is asked about once', empty, async (page, mock)
 flow('a placeholder path is replaced with a dialog of the desktop', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/add`);
   await page
-    .getByLabel('Paste a snippet, a command or an address')
+    .getByLabel('Paste a snippet, a command or a URL')
     .fill('npx -y @modelcontextprotocol/server-filesystem /path/to/allowed/files');
   await page.getByText('looks like a placeholder').waitFor();
   await inspect(page, 'all');
@@ -166,7 +166,7 @@ flow(
       await page.goBack();
     };
     await page.goto(`${mock.url}/#/add`);
-    const snippet = page.getByLabel('Paste a snippet, a command or an address');
+    const snippet = page.getByLabel('Paste a snippet, a command or a URL');
     await snippet.fill('npx -y half-a-command');
     assert.equal(await restored.count(), 0);
     await elsewhere();

@@ -12,7 +12,7 @@ await live()
 
 await step('add a snippet and set the secret that it needs', async () => {
   await go('/add')
-  await page.getByLabel('Paste a snippet, a command or an address').fill(
+  await page.getByLabel('Paste a snippet, a command or a URL').fill(
     JSON.stringify({ mcpServers: { guarded: { command: input.binary, args: ['demo-server'], env: { API_TOKEN: '${secret:GUARD_KEY}' } } } }),
   )
   await page.getByRole('button', { name: 'Add server' }).click()
@@ -212,7 +212,7 @@ await step('new commands wait for approval if configured', async () => {
   await box.press('Control+s')
   await page.getByText('Saved and applied.').waitFor()
   await go('/add')
-  await page.getByLabel('Paste a snippet, a command or an address').fill(JSON.stringify({ mcpServers: { later: { command: input.binary, args: ['demo-server'], env: { WAITED: 'yes' } } } }))
+  await page.getByLabel('Paste a snippet, a command or a URL').fill(JSON.stringify({ mcpServers: { later: { command: input.binary, args: ['demo-server'], env: { WAITED: 'yes' } } } }))
   await page.getByRole('button', { name: 'Add server' }).click()
   await page.getByRole('heading', { name: 'later' }).waitFor()
   await part('later').getByText('Needs approval').first().waitFor()

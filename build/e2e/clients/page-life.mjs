@@ -97,7 +97,7 @@ await step('show the log and the messages of a server', async () => {
 })
 await step('test, add and remove a server', async () => {
   await go('/add')
-  const box = page.getByLabel('Paste a snippet, a command or an address')
+  const box = page.getByLabel('Paste a snippet, a command or a URL')
   await box.fill('no-such-program --help')
   await page.getByRole('button', { name: 'Test', exact: true }).click()
   await page.getByText(/^Failed to start: executable not found/).waitFor()
@@ -167,7 +167,7 @@ for (const [i, path] of places.entries()) {
 for (const status of [401, 404, 429, 502, 503]) allowed.add(status)
 await step('typed text survives a reload of the configuration, a killed server and a restart of the daemon', async () => {
   const forms = [
-    ['/add', page.getByLabel('Paste a snippet, a command or an address'), 'npx -y half-a-'],
+    ['/add', page.getByLabel('Paste a snippet, a command or a URL'), 'npx -y half-a-'],
     [`/calls/${callId}`, page.getByLabel('Title'), 'half a note', true, () => page.getByRole('button', { name: /^(Edit|Add a note)$/ }).click()],
     ['/profiles?make=1', page.getByLabel('Description', { exact: true }), 'half a profile', true],
     ['/tools?tool=demo__echo', page.getByLabel(/^text/), 'half an argument'],

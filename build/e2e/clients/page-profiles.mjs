@@ -192,7 +192,7 @@ await step('delete a profile after confirmation; its URL is gone', async () => {
   await go('/profiles/writing')
   await page.getByRole('button', { name: 'Delete profile' }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByText('Its address stops working').waitFor()
+  await dialog.getByText('Its URL stops working').waitFor()
   await accessible('/profiles, deleting')
   await pressDefault()
   if (!(await config()).profiles.writing) throw new Error('it is gone without a yes')

@@ -111,7 +111,7 @@ await step('show, unmask, change and duplicate the entry of a server', async () 
 await step('add two servers from one snippet', async () => {
   await go('/add')
   const entry = { command: input.binary, args: ['demo-server'] }
-  await page.getByLabel('Paste a snippet, a command or an address').fill(JSON.stringify({ mcpServers: { twin: entry, other: entry } }))
+  await page.getByLabel('Paste a snippet, a command or a URL').fill(JSON.stringify({ mcpServers: { twin: entry, other: entry } }))
   await button('Edit').first().click()
   await button('Done').click()
   await button('Add 2 servers').click()

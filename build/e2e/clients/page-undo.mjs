@@ -245,7 +245,7 @@ await step('move the servers of a client; they return to its file when it is dis
 await step('sign in to a server in the browser, and sign out after confirmation', async () => {
   const login = async () => (await api('GET', '/api/v1/servers/web')).login
   await go('/add')
-  await page.getByLabel('Paste a snippet, a command or an address').fill(`${input.guarded}/mcp`)
+  await page.getByLabel('Paste a snippet, a command or a URL').fill(`${input.guarded}/mcp`)
   await page.getByRole('button', { name: 'Test', exact: true }).click()
   await page.getByText('The server responds and requires sign-in.').waitFor()
   await page.getByRole('button', { name: 'Add, then sign in' }).waitFor()

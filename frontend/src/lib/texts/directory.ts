@@ -11,7 +11,7 @@ export const directoryTexts = {
       uvx: 'Python package',
       docker: 'Container',
       dnx: '.NET package',
-      address: 'Remote address',
+      address: 'Remote URL',
     } as Record<string, string>,
     onlyLabel: 'Show',
     onlyAll: 'All servers',

@@ -301,9 +301,9 @@ export const serversTexts = {
     button: 'Add server',
     linked:
       'This was opened by a link. Add it only if you trust its source: it can run any program as your user.',
-    paste: 'Paste a snippet, a command or an address',
+    paste: 'Paste a snippet, a command or a URL',
     pasteHint:
-      'A JSON block from a README, a command line, “claude mcp add …”, or an address. Nothing runs until you add it.',
+      'A JSON block from a README, a command line, “claude mcp add …”, or a URL. Nothing runs until you add it.',
     placeholder:
       'npx -y @modelcontextprotocol/server-filesystem /home/me\n\nor  { "mcpServers": { … } }\n\nor  https://example.com/mcp',
     unreadable: 'No server found in this text. If it is part of a JSON block, include all braces.',
@@ -312,7 +312,7 @@ export const serversTexts = {
     taken: 'A server with this name already exists.',
     badName: 'Use letters, digits, “.”, “_” and “-”.',
     program: 'Program and arguments, one per line',
-    address: 'Address',
+    address: 'URL',
     container: 'In the container',
     folder: 'Working folder',
     environment: 'Environment',
@@ -399,7 +399,7 @@ export const serversTexts = {
     who: (host: string) => `${host} will ask you to sign in.`,
     checkHost: 'Continue only if you trust this site. Drawbridge never sees your password.',
     open: (host: string) => `Open ${host}`,
-    address: 'Sign-in address',
+    address: 'Sign-in URL',
     here: 'Open in this browser',
     cancel: 'Cancel sign-in',
     waiting: 'Waiting for you to finish signing in.',
@@ -420,7 +420,7 @@ export const serversTexts = {
     path: 'Configuration file',
     link: (client: string) => `Open in ${client}`,
     bundle: 'Download extension',
-    address: 'By address',
+    address: 'By URL',
     steps: 'Use one of these:',
   },
   remedy: {

@@ -30,7 +30,7 @@ export const settingsTexts = {
     keepMine: 'Keep my version',
     about: 'About',
     version: 'Version',
-    address: 'Address',
+    address: 'URL',
     started: 'Running for',
     tokens: 'Tokens',
     tokensOn: 'Required',
