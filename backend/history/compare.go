@@ -3,10 +3,10 @@ package history
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Change is one difference between two JSON texts.
@@ -79,9 +79,12 @@ func encode(v any) string {
 	return string(bytes.TrimSpace(b.Bytes()))
 }
 
+// differ collects the differences between two values. The first may be a description: see
+// stableValue.
 type differ struct {
-	changes []Change
-	more    bool
+	insideText bool // compare the JSON in strings by its parts
+	changes    []Change
+	more       bool
 }
 
 func (d *differ) add(c Change) {
@@ -92,67 +95,88 @@ func (d *differ) add(c Change) {
 	d.changes = append(d.changes, c)
 }
 
-func (d *differ) compare(path string, x, y any) {
-	switch a := x.(type) {
+func (d *differ) compare(path string, known, value any) {
+	switch k := known.(type) {
+	case unstable:
+		return
+	case textTemplate:
+		if text, ok := value.(string); ok && k.matches(text) {
+			return
+		}
+	case jsonText:
+		if text, ok := value.(string); ok {
+			if v, ok := decodeContainer(text); ok {
+				d.compare(path, k.inner, v)
+				return
+			}
+		}
+	case string:
+		if text, ok := value.(string); ok && text != k && d.insideText && d.compareInside(path, k, text) {
+			return
+		}
 	case map[string]any:
-		if b, ok := y.(map[string]any); ok {
-			d.objects(path, a, b)
+		if v, ok := value.(map[string]any); ok {
+			d.objects(path, k, v)
 			return
 		}
 	case []any:
-		if b, ok := y.([]any); ok {
-			d.lists(path, a, b)
+		if v, ok := value.([]any); ok {
+			d.lists(path, k, v)
 			return
 		}
 	}
-	if before, after := encode(x), encode(y); before != after {
+	if before, after := encode(original(known)), encode(value); before != after {
 		d.add(Change{path, "changed", before, after})
 	}
 }
 
-func (d *differ) objects(path string, a, b map[string]any) {
-	keys := maps.Clone(a)
-	maps.Copy(keys, b)
+// compareInside compares two different strings that contain JSON. It reports false if that finds no
+// difference.
+func (d *differ) compareInside(path, known, text string) bool {
+	before, ok := decodeContainer(known)
+	after, isJSON := decodeContainer(text)
+	if !ok || !isJSON || d.more {
+		return false
+	}
+	n := len(d.changes)
+	d.compare(path, before, after)
+	return len(d.changes) > n || d.more
+}
+
+func (d *differ) objects(path string, known, value map[string]any) {
+	keys := maps.Clone(known)
+	maps.Copy(keys, value)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		x, inA := a[key]
-		y, inB := b[key]
+		k, before := known[key]
+		v, after := value[key]
 		at := path + "/" + escapePointer(key)
+		u, masked := k.(unstable)
 		switch {
-		case !inA:
-			d.add(Change{Path: at, Kind: "added", After: encode(y)})
-		case !inB:
-			d.add(Change{Path: at, Kind: "removed", Before: encode(x)})
-		default:
-			d.compare(at, x, y)
+		case before && after:
+			d.compare(at, k, v)
+		case after:
+			d.add(Change{Path: at, Kind: "added", After: encode(v)})
+		case !masked || !u.optional:
+			d.add(Change{Path: at, Kind: "removed", Before: encode(original(k))})
 		}
 	}
 }
 
-func (d *differ) lists(path string, a, b []any) {
-	for i := range max(len(a), len(b)) {
+func (d *differ) lists(path string, known, value []any) {
+	for i := range max(len(known), len(value)) {
 		at := path + "/" + strconv.Itoa(i)
 		switch {
-		case i >= len(a):
-			d.add(Change{Path: at, Kind: "added", After: encode(b[i])})
-		case i >= len(b):
-			d.add(Change{Path: at, Kind: "removed", Before: encode(a[i])})
+		case i >= len(known):
+			d.add(Change{Path: at, Kind: "added", After: encode(value[i])})
+		case i >= len(value):
+			d.add(Change{Path: at, Kind: "removed", Before: encode(original(known[i]))})
 		default:
-			d.compare(at, a[i], b[i])
+			d.compare(at, known[i], value[i])
 		}
 	}
 }
 
+// escapePointer returns a key as a part of a JSON Pointer.
 func escapePointer(key string) string {
-	var b bytes.Buffer
-	for _, c := range key {
-		switch c {
-		case '~':
-			b.WriteString("~0")
-		case '/':
-			b.WriteString("~1")
-		default:
-			fmt.Fprintf(&b, "%c", c)
-		}
-	}
-	return b.String()
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }

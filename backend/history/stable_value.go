@@ -58,8 +58,8 @@ func (s *stableValue) add(text []byte) { s.value = merge(s.value, decodeOrText(t
 
 // compare returns the differences of a result from what all results of s have in common.
 func (s *stableValue) compare(text []byte) []Change {
-	d := differ{}
-	d.compareStable("", s.value, decodeOrText(text))
+	d := differ{insideText: true}
+	d.compare("", s.value, decodeOrText(text))
 	return d.changes
 }
 
@@ -168,79 +168,6 @@ func collectUnstable(path string, v any, list *[]string) {
 	case []any:
 		for i := range v {
 			collectUnstable(path+"/"+strconv.Itoa(i), v[i], list)
-		}
-	}
-}
-
-// compareStable adds the differences between a description and a value.
-func (d *differ) compareStable(path string, known, value any) {
-	switch k := known.(type) {
-	case unstable:
-		return
-	case textTemplate:
-		if text, ok := value.(string); ok && k.matches(text) {
-			return
-		}
-	case jsonText:
-		if text, ok := value.(string); ok {
-			if v, ok := decodeContainer(text); ok {
-				d.compareStable(path, k.inner, v)
-				return
-			}
-		}
-	case string:
-		if text, ok := value.(string); ok && text != k {
-			before, isJSON := decodeContainer(k)
-			if v, ok := decodeContainer(text); ok && isJSON {
-				if n := len(d.changes); !d.more {
-					d.compareStable(path, before, v)
-					if len(d.changes) > n || d.more {
-						return
-					}
-				}
-			}
-		}
-	case map[string]any:
-		if v, ok := value.(map[string]any); ok {
-			d.stableObjects(path, k, v)
-			return
-		}
-	case []any:
-		if v, ok := value.([]any); ok {
-			for i := range max(len(k), len(v)) {
-				at := path + "/" + strconv.Itoa(i)
-				switch {
-				case i >= len(k):
-					d.add(Change{Path: at, Kind: "added", After: encode(v[i])})
-				case i >= len(v):
-					d.add(Change{Path: at, Kind: "removed", Before: encode(original(k[i]))})
-				default:
-					d.compareStable(at, k[i], v[i])
-				}
-			}
-			return
-		}
-	}
-	if before, after := encode(original(known)), encode(value); before != after {
-		d.add(Change{path, "changed", before, after})
-	}
-}
-
-func (d *differ) stableObjects(path string, known, value map[string]any) {
-	keys := maps.Clone(known)
-	maps.Copy(keys, value)
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		k, before := known[key]
-		v, after := value[key]
-		at := path + "/" + escapePointer(key)
-		u, masked := k.(unstable)
-		switch {
-		case before && after:
-			d.compareStable(at, k, v)
-		case after:
-			d.add(Change{Path: at, Kind: "added", After: encode(v)})
-		case !masked || !u.optional:
-			d.add(Change{Path: at, Kind: "removed", Before: encode(original(k))})
 		}
 	}
 }

@@ -53,19 +53,13 @@ func (f *Files) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	timer := time.NewTimer(minFilesInterval)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C:
-		}
+	sampleUntilDone(ctx, minFilesInterval, filesCostFactor, func() time.Duration {
 		var seen map[string]map[string]bool
 		cost := threadCPU(func() { seen = f.sample() })
 		f.record(ctx, seen)
-		timer.Reset(min(max(minFilesInterval, cost*filesCostFactor), maxInterval))
-	}
+		return cost
+	})
+	return nil
 }
 
 func (f *Files) sample() map[string]map[string]bool {

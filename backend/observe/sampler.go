@@ -121,21 +121,29 @@ func (s *Sampler) Run(ctx context.Context) error {
 	if err := s.load(ctx); err != nil {
 		s.opts.Log.Warn("Cannot read the known destinations of servers", "error", err)
 	}
-	timer := time.NewTimer(minInterval)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C:
-		}
-		var cost time.Duration
+	sampleUntilDone(ctx, minInterval, costFactor, func() (cost time.Duration) {
 		if !s.opts.Idle() {
 			var found []connection
 			cost = threadCPU(func() { found = s.sockets.sample(s.opts.Trees) })
 			s.record(ctx, found)
 		}
-		timer.Reset(min(max(minInterval, cost*costFactor), maxInterval))
+		return cost
+	})
+	return nil
+}
+
+// sampleUntilDone calls sample until ctx is done. The next sample follows after factor times the
+// CPU time of the last one, within shortest and maxInterval.
+func sampleUntilDone(ctx context.Context, shortest, factor time.Duration, sample func() (cost time.Duration)) {
+	timer := time.NewTimer(shortest)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		timer.Reset(min(max(shortest, sample()*factor), maxInterval))
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 )
 
 // trace passes a message, an HTTP head, or both to the OnMessage callback.
@@ -63,7 +65,7 @@ func (o *RemoteOptions) formatHead(first string, h http.Header) string {
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		value := strings.Join(h[name], ", ")
 		if configured := o.Header.Values(name); len(configured) > 0 || isSecretHeader(name) {
-			value = "[redacted]"
+			value = redact.Mark
 		}
 		if b.Len() > maxTracedHead {
 			b.WriteString("\n…")
