@@ -2,7 +2,7 @@ import { CircleAlert, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { classes } from '@/lib/classes';
 
-/** A line across the page for something that concerns all of it. */
+/** A message across the page, for something that concerns all of it. */
 export function Banner({
   tone,
   children,

@@ -8,7 +8,7 @@ import { toast } from '@/lib/toast';
 
 const t = texts.pick;
 
-/** Whether a window is open, which alone can show a dialog of the system. */
+/** Whether a window is open: only a window can show a file dialog of the system. */
 export const windowQuery = queryOptions({
   queryKey: ['desktop'],
   queryFn: ({ signal }) => request<{ window: boolean }>('GET', '/api/v1/desktop', { signal }),
@@ -17,8 +17,8 @@ export const windowQuery = queryOptions({
 });
 
 /**
- * Buttons that let the user choose a file or a folder in a dialog of the system. Only the
- * window can open one, so there are none while it is closed.
+ * Buttons that let the user choose a file or a folder in a dialog of the system. They are hidden
+ * while no window is open, because only a window can open one.
  */
 export function Browse({
   onPick,
@@ -27,7 +27,7 @@ export function Browse({
 }: {
   onPick: (path: string) => void;
   foldersOnly?: boolean;
-  /** As tall as a small button, not as the field beside it. */
+  /** The height of a small button, not of the field beside it. */
   small?: boolean;
 }) {
   const { data } = useQuery(windowQuery);

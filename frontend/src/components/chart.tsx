@@ -19,7 +19,7 @@ export function ensureLanguage() {
 
 const LazyChart = lazy(async () => ({ default: (await loadChart()).TimeChart }));
 
-/** A chart over time; the space for it is there before it is loaded. */
+/** A chart over time; its space is reserved until it is loaded. */
 export function Chart({
   height = 180 * letterScale(),
   ...props
@@ -31,7 +31,7 @@ export function Chart({
   );
 }
 
-/** What a chart of that height takes, before there is anything to draw. */
+/** Reserves the space of a chart of that height. */
 export function ChartSpace({ height }: { height: number }) {
   return (
     <div aria-hidden data-loading>

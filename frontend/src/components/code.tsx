@@ -8,10 +8,10 @@ const View = lazy(async () => ({ default: (await loadCode()).CodeView }));
 const Merge = lazy(async () => ({ default: (await loadCode()).MergeDiff }));
 const Edit = lazy(async () => ({ default: (await loadCode()).Editor }));
 
-// Each waits on its own for CodeMirror: a page or dialog that waited with it would be hidden, and
-// lose the focus.
+// Each has its own Suspense: otherwise the page or dialog around it would be hidden until
+// CodeMirror is loaded, and lose the focus.
 
-/** Text with highlighting, to read. */
+/** Read-only text with highlighting. */
 export function CodeView(props: ComponentProps<typeof View>) {
   return (
     <Suspense fallback={<Space text={props.text} />}>
@@ -36,7 +36,7 @@ export function CodeEditor(props: ComponentProps<typeof Edit>) {
   );
 }
 
-/** About what the text takes, so that little moves when it is shown. */
+/** The approximate height of the text, to limit layout shifts when it is shown. */
 function Space({ text, className = '' }: { text: string; className?: string | undefined }) {
   const lines = text.split('\n', 30).length;
   return (

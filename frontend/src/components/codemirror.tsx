@@ -37,7 +37,7 @@ import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { useWideScreen } from '@/lib/wide-screen';
 
-// CodeMirror, in a chunk of its own. Import it only lazily; code.tsx does.
+// CodeMirror, in its own chunk. Only code.tsx imports it, lazily.
 
 export type Language = 'json' | 'jsonc' | 'yaml' | 'text';
 
@@ -117,7 +117,7 @@ const theme = EditorView.theme({
   '.cm-diagnostic-error': { borderLeftColor: 'var(--bad)' },
   '.cm-diagnostic-warning': { borderLeftColor: 'var(--warn)' },
   '.cm-specialChar': { color: 'var(--bad)' },
-  // The sign says what the colour says.
+  // The sign has the same meaning as the colour.
   '.cm-changedLine, .cm-deletedLine': { position: 'relative' },
   '.cm-changedLine:before, .cm-deletedLine:before': { position: 'absolute', left: '0.5ch' },
   '.cm-changedLine:before': { content: '"+"', color: 'var(--ok)' },
@@ -129,11 +129,11 @@ const theme = EditorView.theme({
   '&.cm-merge-b .cm-changedText, &.cm-merge-b .cm-deletedText, & .cm-deletedChunk .cm-deletedText':
     { background: 'none', textDecoration: 'underline', textUnderlineOffset: '0.2em' },
   '.cm-collapsedLines': { color: 'var(--ink2)', background: 'var(--hover)' },
-  // Its own sign is missing in many fonts.
+  // Many fonts lack CodeMirror's own sign.
   '& .cm-collapsedLines:before, & .cm-collapsedLines:after': { content: '"…"' },
 });
 
-/** The policy of the page allows style elements only with this nonce. */
+/** The content security policy of the page allows style elements only with this nonce. */
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.content ?? '';
 
 const shared: Extension = [
@@ -146,8 +146,8 @@ const shared: Extension = [
 ];
 
 /**
- * Replaces selected text without the browser. Chromium would copy the look of what is typed over
- * into a style attribute, which the policy of the page forbids and reports.
+ * Replaces selected text without the browser. Chromium would copy the style of the replaced text
+ * into a style attribute, which the content security policy forbids and reports.
  */
 const replaceSelection = EditorView.domEventHandlers({
   beforeinput(event, view) {
@@ -155,7 +155,7 @@ const replaceSelection = EditorView.domEventHandlers({
     const { data } = event;
     if (event.inputType !== 'insertText' || !data || view.composing) return false;
     if (!selection || selection.isCollapsed) return false;
-    const range = selection.getRangeAt(0); // the state may not know of it yet
+    const range = selection.getRangeAt(0); // the state may not contain it yet
     const from = view.posAtDOM(range.startContainer, range.startOffset);
     const to = view.posAtDOM(range.endContainer, range.endOffset);
     const insert = () =>
@@ -172,7 +172,7 @@ const replaceSelection = EditorView.domEventHandlers({
   },
 });
 
-/** Text to read: a region that can be scrolled by keyboard. */
+/** Read-only text: a region that can be scrolled by keyboard. */
 const readOnly = (label: string): Extension => [
   EditorState.readOnly.of(true),
   EditorView.editable.of(false),
@@ -184,14 +184,14 @@ function useView(state: EditorState) {
   useLayoutEffect(() => {
     if (!parent.current) return;
     const view = new EditorView({ state, parent: parent.current });
-    // A region is no textbox.
+    // A region is not a textbox.
     for (const name of ['aria-multiline', 'aria-readonly']) view.contentDOM.removeAttribute(name);
     return () => view.destroy();
   }, [state]);
   return parent;
 }
 
-/** The content is as long as its text, so the ring of the focus is around the box. */
+/** The content is as long as its text, so the focus ring is around the box. */
 const ring = 'has-[:focus-visible]:outline-2 has-[:focus-visible]:outline-accent';
 const box = `max-h-[28rem] overflow-hidden [&>.cm-editor]:max-h-[inherit] ${ring}`;
 
@@ -204,7 +204,7 @@ export function CodeView({
   label: string;
   language: Language;
 }) {
-  const wide = useWideScreen(); // narrow screens have no room for the gutter
+  const wide = useWideScreen(); // narrow screens have no space for the gutter
   const state = useMemo(
     () =>
       EditorState.create({
@@ -221,7 +221,7 @@ export function CodeView({
   return <div ref={useView(state)} className={box} />;
 }
 
-/** What changes between two texts, in one column. */
+/** The differences between two texts, in one column. */
 export function MergeDiff({
   before,
   after,
@@ -278,7 +278,7 @@ export interface EditorProps {
   /** Ctrl+S, or Cmd+S. */
   onSave?: () => void;
   marks?: Mark[];
-  /** What could be inserted at an offset. */
+  /** The completions at an offset. */
   complete?: ((text: string, at: number) => Completion[]) | undefined;
   describedBy?: string;
   className?: string;
@@ -325,7 +325,7 @@ export function Editor(props: EditorProps) {
               },
             },
             { key: 'Tab', run: acceptCompletion },
-            { key: 'Mod-Enter', run: () => true }, // runs what the text is for
+            { key: 'Mod-Enter', run: () => true }, // reserved for the form around the editor
             ...closeBracketsKeymap,
             ...searchKeymap,
             ...historyKeymap,
@@ -334,7 +334,7 @@ export function Editor(props: EditorProps) {
           ]),
           EditorView.contentAttributes.of({
             'aria-label': label,
-            tabindex: '0', // for checkers that do not know that editable content takes the focus
+            tabindex: '0', // for checkers that do not know that editable content is focusable
             ...(describedBy && { 'aria-describedby': describedBy }),
           }),
           EditorView.updateListener.of((update) => {
@@ -382,7 +382,7 @@ function source(context: Parameters<CompletionSource>[0], { complete, value }: E
   const list = (complete?.(text, context.pos) ?? []).slice(0, most);
   const [first] = list;
   if (!first) return null;
-  // Without being asked only while a word is typed, and not if it is there already.
+  // Without a request only while a word is typed, and not if it is already complete.
   const typing = list.some((one) => one.from < context.pos);
   const inserted = list.length === 1 && text.slice(first.from, first.to) === first.insert;
   if (!context.explicit && (!typing || inserted || value === '')) return null;

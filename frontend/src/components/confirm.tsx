@@ -5,7 +5,7 @@ import { Modal } from '@/components/modal';
 import { texts } from '@/lib/texts';
 import { Failure } from './failure';
 
-/** Asks before something that cannot be taken back. The safe answer has the focus. */
+/** Asks for confirmation of an action that cannot be undone. The safe answer has the focus. */
 export function Confirm({
   title,
   children,
@@ -20,13 +20,13 @@ export function Confirm({
 }: {
   title: string;
   children?: ReactNode;
-  /** The word on the button that does it. */
+  /** The label of the button that confirms. */
   action: string;
   /** The safe answer. */
   keep?: string;
   danger?: boolean;
   pending?: boolean;
-  /** It cannot be done yet; the text says what comes first. */
+  /** Why it cannot be confirmed yet. */
   blocked?: boolean;
   error?: unknown;
   onConfirm: () => void;

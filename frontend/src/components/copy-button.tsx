@@ -4,7 +4,7 @@ import { Button, IconButton } from '@/components/button';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 
-/** Copies text; `text` may be a function when it is costly to make. */
+/** Copies text; `text` can be a function if the text is expensive to create. */
 export function CopyButton({
   text,
   label = texts.actions.copy,
@@ -46,13 +46,13 @@ export function CopyButton({
   );
 }
 
-/** Whether the text is in the clipboard now. */
+/** Returns whether the text was copied. */
 export async function writeClipboard(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // Some web views offer no clipboard API; the old way still works there.
+    // Some web views have no clipboard API; execCommand works there.
     const area = document.createElement('textarea');
     area.value = text;
     area.setAttribute('aria-hidden', 'true');
@@ -69,7 +69,7 @@ export async function writeClipboard(text: string): Promise<boolean> {
   }
 }
 
-/** A command or address in a box, with its copy button. */
+/** A command or URL in a box, with its copy button. */
 export function CopyField({ text, label }: { text: string; label: string }) {
   return (
     <div className="flex items-start gap-1 rounded-md border bg-sunken py-1 pr-1 pl-3">

@@ -1,7 +1,7 @@
 import { useMemo } from 'react';
 import { MergeDiff } from '@/components/code';
 
-/** A unified diff, as the daemon sends it. */
+/** A unified diff from the daemon. */
 export function DiffView({ diff, label }: { diff: string; label: string }) {
   const { before, after } = useMemo(() => sidesOf(diff), [diff]);
   return <MergeDiff before={before} after={after} label={label} />;

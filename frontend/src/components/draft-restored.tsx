@@ -1,6 +1,6 @@
 import { texts } from '@/lib/texts';
 
-/** Says that a form contains what was typed here before. */
+/** A notice that a form contains a restored draft. */
 export function DraftRestored({ onDiscard }: { onDiscard: () => void }) {
   return (
     <p role="status" className="flex items-center gap-1.5 text-xs text-ink2">

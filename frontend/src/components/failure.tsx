@@ -2,7 +2,7 @@ import { classes } from '@/lib/classes';
 import { plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 
-/** Why a request failed, and what to do about it; nothing while there is no error. */
+/** Why a request failed, and what to do about it; nothing without an error. */
 export function Failure({ error, className }: { error: unknown; className?: string }) {
   if (error === undefined || error === null) return null;
   return (

@@ -5,8 +5,8 @@ import { texts } from '@/lib/texts';
 import { useWideScreen } from '@/lib/wide-screen';
 
 /**
- * A search box whose text settles before it is handed on. "/" anywhere on the page
- * jumps into it, Escape empties it.
+ * A search box that reports its text after a short pause in typing. "/" anywhere on the page
+ * focuses it, Escape clears it.
  */
 export function SearchField({
   value,
@@ -19,7 +19,7 @@ export function SearchField({
   value: string;
   onChange: (value: string) => void;
   label: string;
-  /** A tooltip: what may be typed. */
+  /** A tooltip: the syntax of the text. */
   hint?: string;
   onEnter?: (text: string) => void;
   delayMs?: number;
@@ -28,7 +28,7 @@ export function SearchField({
   const sent = useRef(value);
   const input = useRef<HTMLInputElement>(null);
 
-  // The address changed by itself (Back, a link): follow it.
+  // The URL changed (Back, a link): show its text.
   useEffect(() => {
     if (value !== sent.current) {
       sent.current = value;
@@ -119,7 +119,7 @@ export function SelectField({
   value: string;
   onChange: (value: string) => void;
   options: { value: string; text: string }[];
-  /** Whether a choice leaves something out, and has to stand out for it. */
+  /** Whether the selection hides something, and is therefore highlighted. */
   narrows?: boolean;
 }) {
   return (
@@ -147,7 +147,7 @@ export function SelectField({
   );
 }
 
-/** Facts as label and value. Rows without a value are left out. */
+/** Labels with values. Rows without a value are omitted. */
 export function Facts({ rows }: { rows: [string, ReactNode][] }) {
   return (
     <dl className="grid grid-cols-[minmax(6rem,auto)_minmax(0,1fr)] gap-x-4 gap-y-1.5 text-sm">
@@ -174,7 +174,7 @@ export function Section({
   aside?: ReactNode;
   children: ReactNode;
 }) {
-  const Heading = useWideScreen() ? 'h3' : 'h2'; // one below the detail's own title
+  const Heading = useWideScreen() ? 'h3' : 'h2'; // one level below the title of the detail
   return (
     <section className="border-t px-4 py-4 first:border-t-0 md:px-5">
       <div className="mb-2 flex min-h-7 items-center gap-2">

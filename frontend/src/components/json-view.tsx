@@ -9,12 +9,12 @@ import { useWideScreen } from '@/lib/wide-screen';
 import { formatYaml } from '@/lib/yaml-text';
 
 const longToken = 4000;
-/** CodeMirror takes minutes for a line of megabytes. */
+/** CodeMirror needs minutes for a line of several megabytes. */
 const longestLine = 100_000;
 
 const views = ['pretty', 'yaml', 'raw'] as const;
 
-/** JSON text as JSON that folds, as YAML or as it was sent; it is not parsed, so numbers keep their digits. */
+/** JSON text as foldable JSON, as YAML or raw; it is not parsed, so numbers keep their digits. */
 export function JsonView({
   text,
   label,
@@ -27,7 +27,7 @@ export function JsonView({
 }) {
   const [view, setView] = useState<(typeof views)[number]>('pretty');
   const [most, setMost] = useState(longToken);
-  const Heading = useWideScreen() ? 'h4' : 'h3'; // one below that of its section
+  const Heading = useWideScreen() ? 'h4' : 'h3'; // one level below that of its section
   const whole = useMemo(
     () => ({ pretty: formatJson, yaml: formatYaml, raw: (raw: string) => raw })[view](text),
     [view, text],
@@ -81,7 +81,7 @@ function More({ hidden, onShow }: { hidden: number; onShow: () => void }) {
   );
 }
 
-/** Text that shows its beginning first when it is very long. */
+/** Text that is first shown truncated if it is very long. */
 export function LongText({ text }: { text: string }) {
   const [shown, setShown] = useState(longToken);
   if (text.length <= shown) return <>{plain(text)}</>;

@@ -8,7 +8,7 @@ import { usePortalHome } from '@/lib/portal';
 export interface MenuItem {
   text: string;
   icon?: LucideIcon;
-  /** Whether it is on, for what can be switched; the menu then stays open. */
+  /** Whether a checkable item is checked; the menu stays open when it is selected. */
   checked?: boolean;
   onSelect: () => void;
   danger?: boolean;
@@ -18,14 +18,14 @@ export interface MenuItem {
 const itemLook =
   'flex cursor-pointer items-center gap-2 rounded-md px-2 py-1.5 text-sm outline-none data-[disabled]:opacity-50 data-[highlighted]:bg-hover';
 
-/** A menu that drops from its trigger. */
+/** A menu below its trigger. */
 export function Menu({
   items,
   align = 'end',
   children,
 }: {
   items: (MenuItem | { heading: string })[];
-  /** Which edge of the trigger it keeps to. */
+  /** The edge of the trigger that it is aligned with. */
   align?: 'start' | 'end';
   children: ReactNode;
 }) {

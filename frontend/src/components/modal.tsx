@@ -3,9 +3,8 @@ import { classes } from '@/lib/classes';
 import { InDialog } from '@/lib/portal';
 
 /**
- * A dialog above the page, while it is mounted. The browser's own, which keeps the
- * focus inside by itself; the usual libraries write a style element for it, which the
- * page's policy forbids.
+ * A modal dialog, open while it is mounted. It is the browser's own dialog element, which keeps the
+ * focus inside; the usual libraries insert a style element, which the content security policy forbids.
  */
 export function Modal({
   label,
@@ -25,11 +24,11 @@ export function Modal({
     const element = dialog.current;
     const origin = whereFrom();
     element?.showModal();
-    // The browser's first choice is whatever can have the focus, a diff too.
+    // The browser focuses the first focusable element, even a diff.
     element?.querySelector<HTMLElement>('[data-first]')?.focus({ preventScroll: true });
     return () => {
       element?.close();
-      // The browser gives the focus back by itself, but not to a menu that is gone.
+      // The browser restores the focus, but not to a menu that was closed.
       if (document.activeElement === document.body) origin?.focus();
     };
   }, []);
@@ -42,13 +41,13 @@ export function Modal({
         onClose();
       }}
       onKeyDown={(event) => {
-        // A tooltip that is open takes Escape for itself, and no cancel event comes.
+        // An open tooltip handles Escape, and no cancel event is sent.
         if (event.key !== 'Escape') return;
-        event.preventDefault(); // what lies below must not close too
+        event.preventDefault(); // what is below must not close too
         onClose();
       }}
       onClick={(event) => {
-        if (event.target === event.currentTarget) onClose(); // beside it
+        if (event.target === event.currentTarget) onClose(); // outside of the dialog
       }}
       className={classes(
         'fixed inset-x-4 top-[8vh] mx-auto max-h-[84vh] w-auto flex-col overflow-hidden rounded-xl border bg-panel p-0 text-ink shadow-float outline-none open:flex backdrop:bg-black/40 dark:backdrop:bg-black/60',
@@ -60,7 +59,7 @@ export function Modal({
   );
 }
 
-/** What had the focus; of a menu, which closes, the button that opened it. */
+/** The focused element; for an item of a menu, which closes, the button that opened the menu. */
 function whereFrom(): HTMLElement | null {
   const at = document.activeElement;
   if (!(at instanceof HTMLElement)) return null;

@@ -1,4 +1,4 @@
-/** A local date and time; the address holds it in UTC. */
+/** A local date and time; the URL contains it in UTC. */
 export function Moment({
   label,
   value,

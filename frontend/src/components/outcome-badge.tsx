@@ -24,12 +24,12 @@ const looks: Record<Outcome, { color: string; icon: LucideIcon }> = {
   rejected: { color: 'text-warn', icon: ShieldX },
 };
 
-/** How an outcome looks where there is no room for its word. */
+/** The colour of an outcome where there is no space for its label. */
 export function outcomeIcon(outcome: Outcome): { color: string; icon: LucideIcon } {
   return ownValue(looks, outcome) ?? { color: 'text-ink3', icon: CircleSlash };
 }
 
-/** Whether a call did not reach its server, because that was not running or not connected. */
+/** Whether a call did not reach its server because the server was not running or not connected. */
 function notReached(outcome: Outcome, code: string | undefined): boolean {
   return outcome === 'protocol_error' && (code === 'unavailable' || code === 'unauthorized');
 }

@@ -11,8 +11,8 @@ import { messageOf, RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 
 /**
- * A page's title line, as wide as the page's content. What stands right of the title goes below
- * it on narrow screens; only `action`, the one thing to do here, stays beside it.
+ * A page's title line, as wide as the page's content. Controls to the right of the title move below
+ * it on narrow screens; only `action`, the main action of the page, stays beside it.
  */
 export function PageHeader({
   title,
@@ -24,7 +24,7 @@ export function PageHeader({
   title: string;
   note?: ReactNode;
   action?: ReactNode;
-  /** Whether the content takes all the room that there is. */
+  /** Whether the content uses the whole width. */
   full?: boolean;
   children?: ReactNode;
 }) {
@@ -56,13 +56,13 @@ export function PageHeader({
   );
 }
 
-/** The views that a page stands among, itself included; none where it stands alone. */
+/** The views of which the page is one, including itself; empty if it is the only one. */
 export const PageViews = createContext<{
   at: string | undefined;
   views: { to: string; text: string }[];
 }>({ at: undefined, views: [] });
 
-/** The page's heading. Where the page is one of several views, the others are beside it. */
+/** The page's heading. If the page is one of several views, links to the others are beside it. */
 function Title({ title }: { title: string }) {
   const { at, views } = useContext(PageViews);
   const heading = 'text-xl font-semibold tracking-tight';
@@ -90,8 +90,8 @@ function Title({ title }: { title: string }) {
 }
 
 /**
- * Loading and failure of a page or of a part of one. `epoch` counts reconnections:
- * a part that failed while the daemon was away tries again when it is back.
+ * The loading and error states of a page or a part of it. `epoch` counts reconnections: a part that
+ * failed while the daemon was unavailable is retried when it is back.
  */
 export function Boundary({
   epoch,
@@ -105,9 +105,9 @@ export function Boundary({
   children,
 }: {
   epoch: number;
-  /** Of a page: it is there before its content is, and also when that cannot be read. */
+  /** Shown with the content, while it loads, and if it cannot be loaded. */
   title?: string;
-  /** What stands around the loading and the failed state instead. */
+  /** Replaces the frame of the loading and the error state. */
   frame?: (part: ReactNode) => ReactNode;
   children: ReactNode;
 }) {
@@ -172,7 +172,7 @@ export function Failed({
 
 const bars = ['w-3/5', 'w-4/5', 'w-2/5', 'w-3/4', 'w-1/2'];
 
-/** Grey bars in the place of content. They wait a moment, so that a fast answer shows no flicker. */
+/** A skeleton of content. It appears after a short delay, so that a fast response causes no flicker. */
 export function Loading() {
   return (
     <div
@@ -188,7 +188,7 @@ export function Loading() {
   );
 }
 
-/** A page whose title is known and whose content is not. */
+/** A page whose title is known and whose content is loading. */
 export function LoadingPage({ title }: { title: string }) {
   return (
     <>
@@ -198,7 +198,7 @@ export function LoadingPage({ title }: { title: string }) {
   );
 }
 
-/** A place that has nothing to show, and says what to do about it. */
+/** An empty state that says what to do. */
 export function Empty({
   icon: Icon,
   title,
@@ -209,7 +209,7 @@ export function Empty({
   icon: LucideIcon;
   title: string;
   tone?: 'calm' | 'bad';
-  /** h1 where it is all that the page has. */
+  /** h1 if it is the only content of the page. */
   heading?: 'h1' | 'h2';
   children?: ReactNode;
 }) {

@@ -13,17 +13,17 @@ const t = texts.calls;
 export interface Part {
   type: string;
   text: string | undefined;
-  /** Base64, when the part holds bytes. */
+  /** Base64, if the part contains bytes. */
   data: string | undefined;
   mimeType: string | undefined;
-  /** Bytes of data, or what a link says of its target. */
+  /** The size of data in bytes, or the size that a link declares. */
   size: number;
   uri: string | undefined;
   title: string | undefined;
   description: string | undefined;
 }
 
-/** The content of a tool result, or undefined when it has none that could be read as text. */
+/** The content of a tool result, or undefined if none of it can be shown as text. */
 export function contentParts(result: string): Part[] | undefined {
   const content = jsonMembers(result)?.get('content');
   const parts = content === undefined ? undefined : jsonElements(content);
@@ -50,13 +50,13 @@ function decodedSize(base64: string): number {
   return Math.max(0, Math.floor((base64.length * 3) / 4) - padding);
 }
 
-/** What else a result holds beside its content. */
+/** What a result contains besides its content. */
 function structuredContent(result: string): string | undefined {
   const structured = jsonMembers(result)?.get('structuredContent');
   return structured === 'null' ? undefined : structured;
 }
 
-/** Shows a tool result as people read it: its texts, and what else came with them. Never as markup. */
+/** Shows a tool result for people: its texts and its other content. Never interprets markup. */
 export function ResultText({ text }: { text: string }) {
   const structured = useMemo(() => structuredContent(text), [text]);
   const parts = useMemo(() => contentParts(text) ?? [], [text]);
@@ -79,7 +79,7 @@ ResultText.canShow = (result: string): boolean => {
   );
 };
 
-// What browsers decode without running anything; SVG is left out, it is a document.
+// Formats that browsers decode without executing anything; not SVG, which is a document.
 const pictures = /^image\/(png|jpeg|gif|webp|avif|bmp)$/;
 const sounds = /^audio\/(wav|x-wav|wave|mpeg|mp3|ogg|webm|flac|aac|mp4)$/;
 const most = 12_000_000;
@@ -103,7 +103,7 @@ function PartLabel({ part }: { part: Part }) {
     <div className="flex items-center gap-2 rounded-md border bg-sunken px-3 py-2 text-sm text-ink2">
       <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">
         {part.title && <p className="font-medium">{plain(part.title.slice(0, 500))}</p>}
-        {/* An address of a stranger is text to read and copy, never a link. */}
+        {/* A URL of a server is text to read and copy, never a link. */}
         {uri && <p className="font-mono text-xs">{plain(uri.slice(0, 2000))}</p>}
         {part.description && <p>{plain(part.description.slice(0, 2000))}</p>}
         <p className="text-xs text-ink3">
@@ -140,7 +140,7 @@ function Sound({ part }: { part: Part }) {
   const [broken, setBroken] = useState(false);
   if (broken) return <p className="text-xs text-warn">{t.brokenSound}</p>;
   return (
-    // biome-ignore lint/a11y/useMediaCaption: what a tool answers has no captions
+    // biome-ignore lint/a11y/useMediaCaption: results of tools have no captions
     <audio
       controls
       preload="metadata"

@@ -13,16 +13,16 @@ const box =
   'block w-full rounded-md border border-strong bg-panel px-2.5 py-1.5 text-sm text-ink aria-invalid:border-bad';
 
 interface Editing {
-  /** JSON text; undefined: not there. */
+  /** JSON text; undefined if absent. */
   raw: string | undefined;
-  /** Undefined takes the value out. */
+  /** Undefined removes the value. */
   onChange: (raw: string | undefined) => void;
 }
 
 /**
- * A form over JSON text: every control reads its part of the text and writes it back,
- * so that a number is the digits that were typed. What does not fit its field is sent
- * as a string and said so; a tool may be tried with wrong arguments on purpose.
+ * A form for JSON text: every control reads its part of the text and writes it back, so that a
+ * number keeps the typed digits. A value that does not match its field is sent as a string, with a
+ * notice; a tool can be tried with invalid arguments on purpose.
  */
 export function ObjectForm({
   field,
@@ -261,7 +261,7 @@ function ListControl({ id, field, required, raw, onChange }: ControlProps) {
   );
 }
 
-/** Any JSON. What is typed stays as typed while it is not JSON yet. */
+/** Any JSON. The text stays as typed while it is not valid JSON. */
 function JsonControl({ id, raw, onChange, note, label }: ControlProps) {
   const [draft, setDraft] = useState(raw ?? '');
   const sent = useRef(raw);

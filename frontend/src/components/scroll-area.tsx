@@ -1,7 +1,7 @@
 import type { ComponentProps } from 'react';
 import { classes } from '@/lib/classes';
 
-/** A box that scrolls, also by keyboard: browsers do not let the focus into one by themselves everywhere. */
+/** A scrollable box that can be focused: not all browsers make it focusable. */
 export function ScrollArea({ className, ...rest }: ComponentProps<'section'>) {
   return (
     <section

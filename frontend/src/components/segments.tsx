@@ -11,7 +11,7 @@ const frame = 'inline-flex flex-wrap rounded-lg border bg-sunken p-0.5';
 const item =
   'grow rounded-md px-1.5 py-1 text-xs whitespace-nowrap text-ink2 hover:text-ink sm:px-2.5';
 
-/** A few options side by side, one of which is chosen. */
+/** A few options side by side, one of which is selected. */
 export function Segments<Value extends string>({
   label,
   value,
@@ -32,7 +32,7 @@ export function Segments<Value extends string>({
           value={option.value}
           className={classes(
             item,
-            // Where they need two lines, both are full, and none stands alone.
+            // If they need two lines, both lines are full.
             options.length > 5 && 'max-sm:basis-[30%]',
             'data-[state=on]:bg-panel data-[state=on]:font-medium data-[state=on]:text-ink data-[state=on]:shadow-card dark:data-[state=on]:bg-line',
           )}
@@ -44,7 +44,7 @@ export function Segments<Value extends string>({
   );
 }
 
-/** Views of the same thing: a TabList and a TabPanel for the selected one. */
+/** Views of the same object: a TabList, and a TabPanel for the selected one. */
 export function Tabs<Value extends string>({
   value,
   onChange,

@@ -7,7 +7,7 @@ import { classes } from '@/lib/classes';
 import { texts } from '@/lib/texts';
 import { useWideScreen } from '@/lib/wide-screen';
 
-/** A list with its detail beside it; on narrow screens the detail takes the list's place. */
+/** A list with a detail beside it; on narrow screens the detail replaces the list. */
 export function Split({ list, detail }: { list: ReactNode; detail: ReactNode | null }) {
   return (
     <div className="flex min-h-0 flex-1">
@@ -28,7 +28,7 @@ export function Split({ list, detail }: { list: ReactNode; detail: ReactNode | n
   );
 }
 
-/** Loading and failure of a detail, in its frame: it can be left also while there is nothing in it. */
+/** The loading and error states of a detail, in its frame: it can be closed in these states too. */
 export function DetailBoundary({
   epoch,
   id,
@@ -57,7 +57,7 @@ export function DetailBoundary({
   );
 }
 
-/** A detail of something that is not there, or not any more. */
+/** The detail of something that does not exist, or was deleted. */
 export function Gone({
   id,
   title,
@@ -85,7 +85,7 @@ export function Gone({
   );
 }
 
-/** The detail's own frame. Escape closes it; opening it moves the focus to its heading. */
+/** The frame of a detail. Escape closes it; opening it moves the focus to its heading. */
 export function DetailFrame({
   id,
   title,
@@ -94,7 +94,7 @@ export function DetailFrame({
   onClose,
   children,
 }: {
-  /** Changes when another thing is shown. */
+  /** Changes when another object is shown. */
   id: string;
   title: ReactNode;
   meta?: ReactNode;
@@ -103,14 +103,14 @@ export function DetailFrame({
   children: ReactNode;
 }) {
   const wide = useWideScreen();
-  // Alone on the screen, it is the page's first heading.
+  // If it is alone on the screen, it is the page's first heading.
   const Heading = wide ? 'h2' : 'h1';
   const heading = useRef<HTMLHeadingElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when another thing is shown
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when another object is shown
   useEffect(() => {
     scroller.current?.scrollTo({ top: 0 });
-    // On a wide screen the list stays in use, so the focus stays there.
+    // On a wide screen the user continues in the list, so the focus stays there.
     if (!wide) heading.current?.focus();
   }, [id]);
   useEffect(() => {

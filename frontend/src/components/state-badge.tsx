@@ -46,7 +46,7 @@ export function stateTone(state: State): Tone {
   return (ownValue(looks, state) ?? unknown).tone;
 }
 
-/** Word, colour and icon: none of them is needed to understand the other two. */
+/** A label, a colour and an icon, each of which is sufficient. */
 export function StateBadge({ state, className }: { state: State; className?: string }) {
   const look = ownValue(looks, state) ?? unknown;
   const Icon = look.icon;

@@ -1,6 +1,6 @@
 import { Switch as RadixSwitch } from 'radix-ui';
 
-/** Something that is on or off. */
+/** A switch that is on or off. */
 export function Switch({
   label,
   on,

@@ -6,7 +6,7 @@ import { letterScale } from '@/lib/letter-scale';
 import { texts } from '@/lib/texts';
 import { watchColours } from '@/lib/theme';
 
-// uPlot, in a chunk of its own. Import it only lazily; chart.tsx does.
+// uPlot, in its own chunk. Only chart.tsx imports it, lazily.
 
 export interface Series {
   name: string;
@@ -25,9 +25,9 @@ export interface TimeChartProps {
   series: Series[];
   format: (value: number) => string;
   height: number;
-  /** Said in the middle of a chart that has nothing to show. */
+  /** Shown in the middle of an empty chart. */
   empty?: string | undefined;
-  /** Called with a slot that was clicked, or chosen by Enter. */
+  /** Called with the slot that was clicked or selected with Enter. */
   onPick?: (from: number, to: number) => void;
 }
 
@@ -36,7 +36,7 @@ const marks = { accent: 'bg-accent', ok: 'bg-ok', warn: 'bg-warn', bad: 'bg-bad'
 /** Charts of one page show the same moment: the cursors of all of them move together. */
 const cursorGroup = 'usage';
 
-/** A chart over time. The arrow keys move its cursor, whose values the legend says. */
+/** A chart over time. The arrow keys move its cursor; the legend shows the values there. */
 export function TimeChart(props: TimeChartProps) {
   const { label, kind, at, stepMs, series, format, height, empty, onPick } = props;
   const parent = useRef<HTMLDivElement>(null);
@@ -46,7 +46,7 @@ export function TimeChart(props: TimeChartProps) {
   const [slot, setSlot] = useState<number | undefined>(undefined);
   const names = series.map((one) => one.name).join();
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: names stands for the series
+  // biome-ignore lint/correctness/useExhaustiveDependencies: names represents the series
   useLayoutEffect(() => {
     const element = parent.current;
     if (!element) return;
@@ -138,7 +138,7 @@ function dataOf({ kind, at, stepMs, series }: TimeChartProps): uPlot.AlignedData
   const middles = at.map((begin) => (begin + stepMs / 2) / 1000);
   if (kind === 'lines')
     return [middles, ...series.map((one) => one.values.map((value) => value || null))];
-  // The highest bar is drawn first, so each series begins with the sum of all.
+  // The highest bar is drawn first, so each series starts with the sum of all.
   const sums = series.map((_, from) =>
     at.map((_, i) => series.slice(from).reduce((sum, one) => sum + (one.values[i] ?? 0), 0)),
   );
@@ -220,7 +220,7 @@ function options(
             : {
                 stroke: () => colour(one.colour),
                 width: 1.75,
-                // A slot between two empty ones would be a line without length.
+                // A slot between two empty ones would be a line of length 0.
                 points: { show: true, size: 4, filter: aloneIn },
               },
       ),
@@ -229,7 +229,7 @@ function options(
   };
 }
 
-/** A power of ten, or null: the lines between them would be many. */
+/** A power of ten, or null: there would be too many lines between them. */
 const decade = (value: number) =>
   Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-6 ? value : null;
 
@@ -243,7 +243,7 @@ function aloneIn({ data }: uPlot, index: number): number[] {
 
 const hour = 3_600_000;
 
-/** When a slot was, as exactly as its length asks for. */
+/** The time of a slot, with a precision that matches its length. */
 function slotName(at: number, stepMs: number): string {
   const d = new Date(at);
   const day = d.toLocaleDateString('en', { weekday: 'short', day: 'numeric', month: 'short' });
@@ -254,7 +254,7 @@ function clockOf(d: Date): string {
   return `${String(d.getHours()).padStart(2, '0')}:${String(d.getMinutes()).padStart(2, '0')}`;
 }
 
-/** The text at a tick of the time axis; midnight is told by its day where there are several. */
+/** The label at a tick of the time axis; midnight shows the date if there are several days. */
 function timeName(at: number, stepSeconds: number, rangeMs: number): string {
   const d = new Date(at);
   const clock = clockOf(d);

@@ -5,11 +5,11 @@ import { texts } from '@/lib/texts';
 
 const bottom = { bottom: 'var(--toast-bottom)' };
 
-/** Shows what lib/toast is given. The styles are in styles.css. */
+/** Shows the toasts of lib/toast. The styles are in styles.css. */
 export function Toaster() {
   return (
-    // A click on a toast leaves the focus where it is. Sonner would restore it later, when the toast
-    // goes, and thereby close the menu that was opened in between.
+    // A click on a toast does not move the focus. Sonner would restore it when the toast disappears,
+    // and thereby close a menu that was opened in the meantime.
     // biome-ignore lint/a11y/noStaticElementInteractions: nothing is activated by it
     <div onMouseDown={(event) => event.preventDefault()}>
       <Sonner

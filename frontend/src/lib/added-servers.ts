@@ -1,15 +1,15 @@
-/** How long the notice of a new command may take to come. */
+/** The time within which the notice of a new command arrives. */
 const soonMs = 30_000;
 const added = new Map<string, { at: number; message?: string }>();
 
-/** Remembers servers that the user adds in this page, having seen their commands. */
+/** Remembers servers that the user adds on this page, where their commands are shown. */
 export function rememberAddedServers(names: string[], now = Date.now()): void {
   for (const name of names) added.set(name.toLowerCase(), { at: now });
 }
 
 /**
- * Whether a notice only says that such a server runs a new command. That is one notice,
- * and not for long: who changes the command after that is to be seen.
+ * Whether a notice only reports the new command of such a server. This is true once and for a short
+ * time: later changes of the command are shown.
  */
 export function isNoticeOfAddedServer(subject: string, message: string, now = Date.now()): boolean {
   if (!subject.startsWith('command:')) return false;

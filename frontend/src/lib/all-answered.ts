@@ -1,11 +1,11 @@
 import { useEffect, useRef, useState } from 'react';
 
-/** How long parts that come later may hold back the page they would push about. */
+/** How long slow parts delay the page whose layout they would shift. */
 const patienceMs = 1500;
 
 /**
- * Whether every one of these has been answered, once and for good: what came in parts would
- * move under the hand. One that takes long no longer counts; one that failed is an answer.
+ * Whether all of these queries have a response; once true, it stays true. Showing them one by one
+ * would shift the layout. Slow queries are ignored after a while; an error is a response.
  */
 export function useAllAnswered(parts: { isPending: boolean }[]): boolean {
   const [late, setLate] = useState(false);

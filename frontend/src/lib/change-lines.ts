@@ -2,7 +2,7 @@ import type { Change } from '@/types/api';
 
 export const mostChanges = 50;
 
-/** One side of the first changes as text: a path, and the value that it had or has. */
+/** One side of the first changes as text: each path with its old or new value. */
 export function linesOf(changes: Change[], side: 'before' | 'after', whole: string): string {
   return changes
     .slice(0, mostChanges)

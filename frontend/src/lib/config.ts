@@ -9,17 +9,17 @@ import type { ConfigFile } from '@/types/api';
 export const configQuery = queryOptions({
   queryKey: ['config'],
   queryFn: ({ signal }) => request<ConfigFile>('GET', '/api/v1/config', { signal }),
-  staleTime: 5000, // a config event makes it stale at once
+  staleTime: 5000, // a config event invalidates it immediately
 });
 
-/** Writes the file, unless it is no longer the one that was read. The daemon refuses a text with mistakes. */
+/** Writes the file unless it changed since it was read. The daemon refuses an invalid text. */
 export async function saveConfig(text: string, etag: string): Promise<ConfigFile> {
   return JSON.parse(
     await requestText('PUT', '/api/v1/config', { body: { text }, headers: { 'If-Match': etag } }),
   ) as ConfigFile;
 }
 
-/** Writes what stood in the file before, if nobody wrote since. */
+/** Restores the previous text of the file unless it changed since. */
 export async function putConfigBack(client: QueryClient, text: string, etag: string) {
   try {
     client.setQueryData(configQuery.queryKey, await saveConfig(text, etag));

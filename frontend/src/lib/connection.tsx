@@ -12,7 +12,7 @@ const still: Connection = { phase: 'live', retryAt: 0, epoch: 0 };
 
 export const ConnectionContext = createContext<Line>(silent);
 
-/** The state of the line to the daemon, and a way to try again at once. */
+/** The state of the connection to the daemon, and a function that retries immediately. */
 export function useConnection(): Connection & { retryNow: () => void } {
   const line = useContext(ConnectionContext);
   const connection = useSyncExternalStore(line.subscribe, line.getConnection);

@@ -15,7 +15,7 @@ function applyDensity(): void {
   document.documentElement.dataset.density = readStored(storageKey, check);
 }
 
-/** Follows other tabs for as long as the page lives. */
+/** Follows other tabs while the page is open. */
 export function watchDensity(): void {
   window.addEventListener('storage', applyDensity);
   applyDensity();

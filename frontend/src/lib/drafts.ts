@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react';
 import { maskSecrets } from './mask-secrets';
 
 const prefix = 'draft:';
-/** Longer texts are not kept, and of more drafts the oldest goes. */
+/** Longer texts are not stored, and with more drafts the oldest is deleted. */
 const longest = 200_000;
 const most = 20;
 
@@ -11,7 +11,7 @@ interface Kept<T> {
   value: T;
 }
 
-/** What was typed at a place and not saved. */
+/** The unsaved text at a path. */
 export function readDraft<T>(place: string): T | undefined {
   try {
     const text = sessionStorage.getItem(prefix + place);
@@ -22,8 +22,8 @@ export function readDraft<T>(place: string): T | undefined {
 }
 
 /**
- * Keeps what was typed at a place for as long as the tab exists, or forgets it if value is
- * undefined. What contains a secret is not kept: the storage of the browser is on the disk.
+ * Stores the text typed at a path while the tab exists, or deletes it if value is undefined. A text
+ * with a secret is not stored: the storage of the browser is on the disk.
  */
 export function keepDraft<T>(place: string, value: T | undefined): void {
   try {
@@ -39,23 +39,23 @@ export function keepDraft<T>(place: string, value: T | undefined): void {
     const [oldest] = drafts.sort((a, b) => age(a) - age(b));
     if (oldest) sessionStorage.removeItem(oldest);
   } catch {
-    // The storage is full or forbidden: then there are no drafts.
+    // The storage is full or disabled: there are no drafts.
   }
 }
 
-/** Whether a value of that kind can be kept as a draft. */
+/** Whether a value can be stored as a draft. */
 export const isKept = (value: unknown) => !hasSecret(value);
 
-/** Each text is looked at alone: JSON inside of JSON has escaped quotes. */
+/** Each string is checked separately: JSON inside of JSON has escaped quotes. */
 function hasSecret(value: unknown): boolean {
   if (typeof value === 'string') return maskSecrets(value) !== value;
   return typeof value === 'object' && value !== null && Object.values(value).some(hasSecret);
 }
 
 /**
- * Keeps a value while somebody types. `restored` is true until the draft was discarded or is no
- * longer a draft. With `leaving: 'forget'` the draft only outlives a reload of the page: for forms
- * that ask before they are left.
+ * Stores a value while the user types. `restored` is true until the draft is discarded or saved.
+ * With `leaving: 'forget'` the draft survives only a reload of the page: for forms that ask before
+ * they are left.
  */
 export function useDraft<T>(
   place: string,

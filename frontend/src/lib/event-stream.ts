@@ -1,26 +1,26 @@
 import { isUnauthorized, send } from '@/lib/request';
 import { EventStreamParser, type ServerSentEvent } from '@/lib/sse';
 
-/** What the page knows of its line to the daemon. */
+/** The state of the page's connection to the daemon. */
 export interface Connection {
   phase: 'connecting' | 'live' | 'reconnecting' | 'locked';
-  /** When the next try is made, in milliseconds since 1970; 0 while one is under way. */
+  /** The time of the next attempt, in milliseconds since 1970; 0 during an attempt. */
   retryAt: number;
-  /** Counts the times the line came up. */
+  /** The number of times the connection was established. */
   epoch: number;
 }
 
 export interface EventStreamOptions {
   path: string;
-  /** All events that arrived in the same few milliseconds, in order. */
+  /** All events that arrived within the same few milliseconds, in order. */
   onEvents: (events: ServerSentEvent[]) => void;
-  /** Called when the line came up, before anybody else learns of it. */
+  /** Called when the connection is established, before all listeners. */
   onOpen?: () => void;
-  /** How long silence may last; the daemon sends a heartbeat every 15 s. */
+  /** After this time without data the connection is closed; the daemon sends a heartbeat every 15 s. */
   silenceMs?: number;
-  /** How long events are gathered before they are handed on. */
+  /** How long events are collected before they are delivered. */
   gatherMs?: number;
-  /** How long a hidden page keeps the line. */
+  /** How long a hidden page keeps the connection. */
   hiddenMs?: number;
   random?: () => number;
 }
@@ -29,8 +29,8 @@ const firstRetryMs = 400;
 const maxRetryMs = 8000;
 
 /**
- * One event stream for the whole page, by fetch, because EventSource cannot send
- * our key. It reconnects by itself, and stops for good only at 401.
+ * One event stream for the whole page, with fetch, because EventSource cannot send the session key.
+ * It reconnects automatically, and stops only at status 401.
  */
 export class EventStream {
   private connection: Connection = { phase: 'connecting', retryAt: 0, epoch: 0 };
@@ -45,7 +45,7 @@ export class EventStream {
 
   constructor(private readonly options: EventStreamOptions) {}
 
-  /** Opens the line. Starting twice changes nothing. */
+  /** Opens the connection. A second call has no effect. */
   start(): void {
     if (!this.stopped) return;
     this.stopped = false;
@@ -67,14 +67,14 @@ export class EventStream {
     this.abort = null;
   }
 
-  /** Tries at once instead of at the planned time. Does nothing while the line is up. */
+  /** Retries immediately instead of at the planned time. Does nothing while connected. */
   retryNow = (): void => {
     if (this.stopped || this.abort) return;
     this.failures = 0;
     this.connect();
   };
 
-  /** Gives the line up and asks anew, to learn whether we are still let in. */
+  /** Closes the connection and reconnects, to find out whether the session is still valid. */
   reopen = (): void => {
     if (this.stopped) return;
     this.abort?.abort();
@@ -90,8 +90,8 @@ export class EventStream {
   };
 
   /**
-   * A page that nobody sees gives its line back after a while: browsers open only
-   * six to one address, and the seventh tab would wait for ever.
+   * A hidden page closes its connection after a while: browsers open at most six to one host, and the
+   * seventh tab would wait forever.
    */
   private onVisible = (): void => {
     clearTimeout(this.hiding);
@@ -149,7 +149,7 @@ export class EventStream {
     }
   }
 
-  /** Fails on silence by itself, because not every web view ends a pending read on abort. */
+  /** Fails after silence, because not every web view ends a pending read on abort. */
   private readOrSilence(
     reader: ReadableStreamDefaultReader<Uint8Array>,
     abort: AbortController,

@@ -15,7 +15,7 @@ export function age(at: string | undefined, now: number): string {
   return hours > 0 ? `${Math.floor(s / 86400)}d ${hours}h` : `${Math.floor(s / 86400)}d`;
 }
 
-/** Milliseconds of an API time, or undefined for Go's zero time and for junk. */
+/** Milliseconds of an API time, or undefined for Go's zero time and invalid text. */
 export function moment(at: string | undefined): number | undefined {
   if (!at || at.startsWith('0001-')) return undefined;
   const ms = Date.parse(at);
@@ -60,7 +60,7 @@ export function count(n: number): string {
   return number.format(n);
 }
 
-/** What part is of whole: "4.1 %". */
+/** `part` as a percentage of `whole`: "4.1 %". */
 export function share(part: number, whole: number): string {
   if (whole === 0 || part === 0) return '0 %';
   const percent = (part / whole) * 100;
@@ -94,12 +94,12 @@ export function compareIds(a: string, b: string): number {
 }
 
 /**
- * Text of a stranger for one line of the page: control characters (terminal
- * escapes among them) and marks that reorder text become visible symbols.
+ * Untrusted text for one line of the page: control characters (also of terminal escape sequences)
+ * and characters that reorder text become visible symbols.
  */
 export function plain(text: string): string {
   return text.replace(
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this looks for
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression matches them
     /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
     (c) => {
       const code = c.charCodeAt(0);
@@ -109,7 +109,7 @@ export function plain(text: string): string {
   );
 }
 
-/** Removes ANSI colour and cursor sequences from a log line, then makes it plain. */
+/** Removes ANSI colour and cursor sequences from a log line, then applies plain. */
 export function logText(text: string): string {
   return plain(
     // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences start with one
@@ -117,14 +117,14 @@ export function logText(text: string): string {
   );
 }
 
-/** The beginning of a text that is too long for its place. */
+/** The beginning of a text that exceeds a length. */
 export function cut(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most)}…` : text;
 }
 
 /**
- * A sentence from elsewhere as the page writes its own; not one that begins with a path or a name
- * of the configuration. In the style sheet it would not hold for lines that are cut.
+ * Capitalizes a sentence of the daemon like the page's own; not one that begins with a path or a
+ * name of the configuration. The style sheet could not do this for truncated lines.
  */
 export function capital(text: string): string {
   return /^\w+[._/[]\w/.test(text) ? text : text.slice(0, 1).toUpperCase() + text.slice(1);
@@ -135,7 +135,7 @@ export function clockSpan(seconds: number): string {
   return `${Math.floor(seconds / 60)}:${pad(seconds % 60)}`;
 }
 
-/** Text that can stand in an address: half a character cannot. */
+/** Text that can be part of a URL: without unpaired surrogates. */
 export function wellFormed(text: string): string {
   return text.replace(/[\ud800-\udfff]/gu, '\ufffd');
 }

@@ -1,6 +1,6 @@
 /**
- * Works on JSON as text. Nothing here turns a number into a JavaScript number, so
- * 9007199254740993, 1.0 and 1e400 are shown as they were sent; parsers of libraries lose that.
+ * Functions for JSON as text. Numbers are never converted to JavaScript numbers, so
+ * 9007199254740993, 1.0 and 1e400 are shown as they were sent; JSON parsers lose this.
  */
 
 interface Piece {
@@ -12,8 +12,8 @@ const isWord = (c: number) => (c >= 65 && c <= 90) || (c >= 97 && c <= 122) || c
 const isDigit = (c: number) => c >= 48 && c <= 57;
 
 /**
- * Where the string ends whose opening quote is at `at`, or the text does. Looks from quote
- * to quote, not at each character: a result may hold one of many megabytes.
+ * The end of the string whose opening quote is at `at`, or the end of the text. Searches from quote
+ * to quote instead of examining each character: a result may contain a string of many megabytes.
  */
 function stringEnd(text: string, at: number): number {
   for (let quote = at; ; ) {
@@ -25,7 +25,7 @@ function stringEnd(text: string, at: number): number {
   }
 }
 
-/** Cuts text into lexical pieces, white space left out. Every character ends up in one piece. */
+/** Splits text into tokens without white space. Every other character is in exactly one token. */
 function* pieces(text: string): Generator<Piece> {
   let i = 0;
   while (i < text.length) {
@@ -63,7 +63,7 @@ export function formatJson(text: string): string {
   return out;
 }
 
-/** Deeper values keep their order: each level reads its text once more. */
+/** Deeper values keep their order, because each level reads its text once more. */
 const deepestSorted = 30;
 
 /** The same JSON text with the members of every object in alphabetical order. */
@@ -82,8 +82,8 @@ export function sortJson(text: string, depth = 0): string {
 }
 
 /**
- * The members of a JSON object, each value as its raw text. Undefined when text is
- * no object. Of a key that stands twice the last one counts, as in JSON.parse.
+ * The members of a JSON object, each value as its raw text. Undefined if text is not an object. Of
+ * duplicate keys the last one is used, as in JSON.parse.
  */
 export function jsonMembers(text: string): Map<string, string> | undefined {
   const members = new Map<string, string>();
@@ -128,12 +128,12 @@ function decodeString(literal: string): string | undefined {
   }
 }
 
-/** The value of a JSON string literal, or undefined when text is something else. */
+/** The value of a JSON string literal, or undefined if text is not one. */
 export function jsonString(text: string | undefined): string | undefined {
   return text?.charAt(0) === '"' ? decodeString(text) : undefined;
 }
 
-/** The elements of a JSON array as raw text, or undefined when text is not an array. */
+/** The elements of a JSON array as raw text, or undefined if text is not an array. */
 export function jsonElements(text: string): string[] | undefined {
   const trimmed = text.trim();
   if (!trimmed.startsWith('[') || !trimmed.endsWith(']')) return undefined;
@@ -152,7 +152,7 @@ export function jsonElements(text: string): string[] | undefined {
   return elements;
 }
 
-/** Whether text is one sound JSON value. */
+/** Whether text is one valid JSON value. */
 export function isJson(text: string): boolean {
   try {
     JSON.parse(text);

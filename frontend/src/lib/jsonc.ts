@@ -37,7 +37,7 @@ const kind = {
 /** The parser does not accept a byte order mark; a blank keeps all offsets. */
 const withoutMark = (text: string) => text.replace(/^\ufeff/, ' ');
 
-/** Returns the value, and where the text stops being JSON with comments if it does. */
+/** Returns the value, and the position of the first syntax error, if any. */
 export function readJsonc(text: string): { value: unknown; fault?: JsonFault } {
   const errors: ParseError[] = [];
   const value: unknown = parse(withoutMark(text), errors, options);
@@ -45,7 +45,7 @@ export function readJsonc(text: string): { value: unknown; fault?: JsonFault } {
   return first ? { value, fault: positionAt(text, first.offset) } : { value };
 }
 
-/** Where text stops being JSON, without comments and trailing commas; undefined when it is sound. */
+/** The position of the first syntax error as strict JSON; undefined if text is valid. */
 export function jsonFault(text: string): JsonFault | undefined {
   if (isJson(text)) return undefined;
   const errors: ParseError[] = [];
@@ -72,7 +72,7 @@ export function sourceAt(text: string, path: JsonPath): string | undefined {
   return node && text.slice(node.offset, node.offset + node.length);
 }
 
-/** The value at a path as a text of its own, without the indentation that it has in the file. */
+/** The value at a path as a separate text, without the indentation of the file. */
 export function blockAt(text: string, path: JsonPath): string | undefined {
   let found: string | undefined;
   editBlock(text, path, (block) => {
@@ -82,7 +82,7 @@ export function blockAt(text: string, path: JsonPath): string | undefined {
   return found;
 }
 
-/** Replaces the value at a path by what change makes of its blockAt; undefined if there is none. */
+/** Applies change to the text of the value at a path (see blockAt); undefined if there is none. */
 export function editBlock(
   text: string,
   path: JsonPath,
@@ -115,7 +115,7 @@ export function lineOf(text: string, path: JsonPath): number {
   return 1;
 }
 
-/** Removes comments and trailing commas. Every value keeps its spelling. */
+/** Removes comments and trailing commas. The text of every value is unchanged. */
 export function plainJson(text: string): string {
   const scanner = createScanner(withoutMark(text), true);
   let out = '';
@@ -129,12 +129,12 @@ export function plainJson(text: string): string {
   return out + comma;
 }
 
-/** Stands for the new value during an edit, because the library would rewrite its numbers. */
+/** A placeholder for the new value during an edit, because the library would rewrite its numbers. */
 const placeholder = 'drawbridge:value';
 
 /**
- * Sets the value at a path and creates the objects on the way to it. Comments and order are
- * preserved. Returns undefined if the text is not sound or the path leads through a scalar.
+ * Sets the value at a path and creates missing parent objects. Comments and order are preserved.
+ * Returns undefined if the text is invalid or the path leads through a scalar.
  */
 export function setValue(text: string, path: string[], json: string): string | undefined {
   const tree = treeOf(text);
@@ -170,8 +170,8 @@ export function addMembers(
 }
 
 /**
- * Adds a member behind the last one and the comment on its line: the library would put it
- * before the comment, which would then belong to the new member.
+ * Adds a member after the last one and the comment on its line: the library would insert it before
+ * the comment, which would then belong to the new member.
  */
 function append(text: string, object: Node, depth: number, member: string): string {
   const last = object.children?.at(-1);

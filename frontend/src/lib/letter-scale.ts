@@ -1,4 +1,4 @@
-/** How large the letters are against the usual: what is laid out in pixels grows with them. */
+/** The font size relative to the default: sizes in pixels are multiplied by it. */
 export function letterScale(): number {
   return (Number.parseFloat(getComputedStyle(document.documentElement).fontSize) || 16) / 16;
 }

@@ -2,19 +2,18 @@ const dots = '••••••••';
 const sensitive =
   /(key|token|secret|passw|passphrase|pwd|_pat$|^pat$|auth|credential|cookie|private|dsn)/i;
 
-/** Values that are known by how they begin, wherever they stand. */
+/** Values that are recognized by their prefix, anywhere. */
 const known =
   /\b(sk-|gh[opsu]_|github_pat_|glpat-|xox[abprs]-|AKIA|eyJ[\w-]{10}|dbr_|npm_|hf_)[\w.~+/-]{6,}=*/g;
 
-/** Whether a variable or header, by its name or its value, holds a secret. */
+/** Whether the name or the value of a variable or header indicates a secret. */
 export function isSensitive(name: string, value: string): boolean {
   return sensitive.test(name) || value.search(known) >= 0;
 }
 
 /**
- * Hides literal values of members, and words of the command line, whose names sound secret,
- * passwords inside addresses, and what looks like a token. A reference such as ${NAME} is
- * no secret and stays.
+ * Masks literal values of members and command line options whose names indicate a secret, passwords
+ * in URLs, and values that look like tokens. A reference such as ${NAME} is not masked.
  */
 export function maskSecrets(entry: string): string {
   return entry

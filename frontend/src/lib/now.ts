@@ -26,7 +26,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** The time in milliseconds, ticking once a second for all who look, with one timer. */
+/** The time in milliseconds, updated once per second with one shared timer. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now);
 }

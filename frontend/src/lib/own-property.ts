@@ -1,9 +1,9 @@
-/** What a map says of a key that a stranger wrote, which may be "constructor". */
+/** The value of an untrusted key in a map; the key may be "constructor". */
 export function ownValue<T>(map: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(map, key) ? map[key] : undefined;
 }
 
-/** The same tree of maps, in which nothing is found but what stands in them. */
+/** A copy of a tree of maps without prototypes, so that only its own keys are found. */
 export function withoutPrototypes<T extends object>(tree: T): T {
   for (const value of Object.values(tree))
     if (typeof value === 'object' && value !== null && !Array.isArray(value))

@@ -33,7 +33,7 @@ export function reloadOnce(): void {
     if (Date.now() - Number(sessionStorage.getItem(reloadedKey)) < 60_000) return;
     sessionStorage.setItem(reloadedKey, String(Date.now()));
   } catch {
-    return; // without storage it could go on for ever
+    return; // without storage it could reload forever
   }
   location.reload();
 }

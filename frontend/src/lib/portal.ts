@@ -1,9 +1,9 @@
 import { createContext, useContext } from 'react';
 
-/** The dialog that a part stands in; what drops from it has to be in there too, or lies below. */
+/** The dialog around a component; its menus must be inside of it, or they are shown below it. */
 export const InDialog = createContext<HTMLElement | null>(null);
 
-/** Where a menu or a hint is put: in its dialog, else in the page's main part and not beside all of it. */
+/** The parent of a menu or tooltip: its dialog, or else the page's main element. */
 export function usePortalHome(): HTMLElement | null {
   return useContext(InDialog) ?? document.getElementById('main');
 }

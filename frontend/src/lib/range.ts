@@ -1,4 +1,4 @@
-/** Ranges of time as they stand in the address: "24h", or two moments. */
+/** Time ranges as in the URL: "24h", or two times. */
 
 export const ranges = ['15m', '1h', '24h', '7d', '30d'] as const;
 export type Range = (typeof ranges)[number];
@@ -18,12 +18,12 @@ function isRange(text: unknown): text is Range {
 
 export interface Span {
   range?: Range;
-  /** RFC 3339; either may be absent. Both are only looked at when there is no range. */
+  /** RFC 3339; either can be absent. Both are used only without a range. */
   from?: string;
   to?: string;
 }
 
-/** The moments that a span means now; undefined where it has no end. */
+/** The start and end of a time range now; undefined if it has none. */
 export function bounds(span: Span, now: number): { from?: number; to?: number } {
   if (span.range) return { from: now - lengths[span.range] };
   const at = (text: string | undefined) => {
@@ -33,7 +33,7 @@ export function bounds(span: Span, now: number): { from?: number; to?: number } 
   return { from: at(span.from), to: at(span.to) };
 }
 
-/** Reads a span out of a query string; a range that is none, or a moment that is none, is left out. */
+/** Reads a time range from a query string; invalid ranges and times are ignored. */
 export function spanOf(search: Record<string, unknown>): Span {
   if (isRange(search.range)) return { range: search.range };
   const moment = (value: unknown) =>
@@ -41,7 +41,7 @@ export function spanOf(search: Record<string, unknown>): Span {
   return { from: moment(search.from), to: moment(search.to) };
 }
 
-/** Puts the moments of a span into a query for the daemon. */
+/** Adds the times of a range to a query for the daemon. */
 export function setBounds(query: URLSearchParams, span: Span, now: number): void {
   const { from, to } = bounds(span, now);
   if (from !== undefined) query.set('from', new Date(from).toISOString());

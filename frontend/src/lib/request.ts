@@ -4,14 +4,14 @@ import { texts } from '@/lib/texts';
 import type { ErrorDocument, List } from '@/types/api';
 import { PartError } from './page-part';
 
-/** A failure of the API, in words that can be shown. */
+/** An API error with a message that can be shown. */
 export class RequestError extends Error {
   constructor(
     message: string,
-    readonly status: number, // 0 when no answer came
+    readonly status: number, // 0 without a response
     readonly code: string,
     readonly hint: string = '',
-    /** What is wrong with single fields. */
+    /** Errors of single fields. */
     readonly fields: { field: string; error: string }[] = [],
   ) {
     super(message);
@@ -25,14 +25,14 @@ export interface RequestOptions {
   signal?: AbortSignal;
   /** Sent as JSON. */
   body?: unknown;
-  /** Sent as it is; must be JSON text. */
+  /** Sent unchanged; must be JSON text. */
   bodyText?: string;
   headers?: Record<string, string>;
 }
 
 /**
- * The one way to the API. Rejects with a RequestError, or an AbortError when the signal fired.
- * An answer without a body is undefined.
+ * Sends a request to the API. Rejects with a RequestError, or an AbortError if the signal aborted
+ * it. Returns undefined for a response without a body.
  */
 export async function request<T>(
   method: Method,
@@ -48,7 +48,7 @@ export async function requestList<T>(path: string, signal?: AbortSignal): Promis
   return (await request<List<T>>('GET', path, { signal })).items ?? [];
 }
 
-/** Like request, for answers whose numbers must not be parsed. */
+/** Like request, for responses whose numbers must not be parsed. */
 export async function requestText(
   method: Method,
   path: string,
@@ -65,7 +65,7 @@ export async function requestText(
   return response.text();
 }
 
-/** Sends with our credentials and turns every failure into a RequestError. The body is not read yet. */
+/** Sends with the session's credentials and converts every failure to a RequestError. Does not read the body. */
 export async function send(
   path: string,
   init: RequestInit & { headers: Record<string, string> },
@@ -96,7 +96,7 @@ async function failure(response: Response): Promise<RequestError> {
   try {
     problem = await response.json();
   } catch {
-    // A proxy or a crash in between answered something else.
+    // A proxy sent something else, or the response was cut off.
   }
   const details = (problem.errors ?? [])
     .map(({ field, error }) => [field, error].filter(Boolean).join(': '))
@@ -115,12 +115,12 @@ export function isUnauthorized(error: unknown): boolean {
   return error instanceof RequestError && error.status === 401;
 }
 
-/** Somebody else wrote meanwhile, and nothing was overwritten. */
+/** Somebody else wrote in the meantime, and nothing was overwritten. */
 export function isConflict(error: unknown): boolean {
   return error instanceof RequestError && (error.status === 409 || error.status === 412);
 }
 
-/** Sentences for any error: what went wrong, and then what to do next. */
+/** Sentences for any error: what failed, then what to do next. */
 export function messageOf(error: unknown): string {
   if (error instanceof PartError) return texts.errors.part;
   if (!(error instanceof RequestError)) return texts.errors.unexpected;

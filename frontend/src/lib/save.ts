@@ -1,10 +1,10 @@
-/** Hands bytes to the user as a file. Its name is ours, because a stranger's could deceive. */
+/** Downloads bytes as a file. Its name is chosen by the page, because a server's name could deceive. */
 export function save(base64: string, kind: string): void {
   let bytes: Uint8Array<ArrayBuffer>;
   try {
     bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
   } catch {
-    return; // not base64: there are no bytes
+    return; // not base64, so there are no bytes
   }
   saveBlob(new Blob([bytes], { type: 'application/octet-stream' }), `drawbridge-${word(kind)}.bin`);
 }

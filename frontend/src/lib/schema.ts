@@ -1,23 +1,23 @@
 import { jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
 
 /**
- * What a form needs to know of a JSON Schema. Schemas are a stranger's: whatever is
- * missing, odd or too deep becomes a field for plain JSON. They are read as text, so
- * that defaults and choices keep their digits.
+ * What a form needs from a JSON Schema. Schemas are untrusted: missing, unusual or too deep parts
+ * become a field for JSON. They are read as text, so that the numbers of defaults and choices keep
+ * their digits.
  */
 export interface Field {
   kind: 'text' | 'number' | 'boolean' | 'choice' | 'list' | 'object' | 'json';
   title: string;
   description: string;
-  /** Of a number: no fraction. */
+  /** For a number: whether it must be an integer. */
   whole: boolean;
-  /** What is offered, as JSON text beside the word to show. */
+  /** The choices, as JSON text with the label to show. */
   choices: { raw: string; text: string }[];
-  /** Of a list: what each element is. */
+  /** For a list: its elements. */
   item: Field | undefined;
-  /** Of an object: its members in the order of the schema. */
+  /** For an object: its members in the order of the schema. */
   members: Member[];
-  /** JSON text to begin with, where the schema names some. */
+  /** The default as JSON text, if the schema has one. */
   initial: string | undefined;
 }
 
@@ -90,7 +90,7 @@ function membersOf(object: Members, root: string, depth: number): Member[] {
     }));
 }
 
-/** Follows references within the schema; one that leads elsewhere stays as it is. */
+/** Follows references within the schema; other references are left unchanged. */
 function resolve(members: Members | undefined, root: string): Members | undefined {
   let at = members;
   for (let hop = 0; hop < 5; hop++) {
@@ -102,7 +102,7 @@ function resolve(members: Members | undefined, root: string): Members | undefine
     }
     const target = jsonMembers(text ?? '');
     if (!target) return at;
-    // What stands beside a reference describes this use of it.
+    // Keywords beside a reference describe this use of it.
     const beside: Members = new Map(at);
     beside.delete('$ref');
     at = new Map([...target, ...beside]);
@@ -110,7 +110,7 @@ function resolve(members: Members | undefined, root: string): Members | undefine
   return at;
 }
 
-/** "X or null" is X that may be left out. */
+/** "X or null" is an optional X. */
 function withoutNull(members: Members, root: string): Members {
   for (const name of ['anyOf', 'oneOf']) {
     const options = (jsonElements(members.get(name) ?? '') ?? [])
@@ -131,7 +131,7 @@ function typeName(members: Members): string | undefined {
   return members.has('properties') ? 'object' : undefined;
 }
 
-/** An enumeration, or its other spelling: oneOf with a const and a title each. */
+/** An enumeration, or its other form: oneOf with a const and a title each. */
 function choicesOf(members: Members): Field['choices'] | undefined {
   const words = jsonElements(members.get('enum') ?? '');
   if (words && words.length > 0 && words.length <= maxChoices) {
@@ -149,7 +149,7 @@ function choicesOf(members: Members): Field['choices'] | undefined {
   });
 }
 
-/** JSON text to begin with: the schema's own default, or an empty value of its kind. */
+/** The initial JSON text: the default of the schema, or an empty value of its type. */
 export function initialText(field: Field): string {
   if (field.initial !== undefined) return field.initial;
   switch (field.kind) {

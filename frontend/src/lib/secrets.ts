@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { requestText } from '@/lib/request';
 
-/** Sets a secret, or deletes it where there is no value. */
+/** Sets a secret, or deletes it without a value. */
 export function useSecret() {
   const client = useQueryClient();
   return useMutation({
@@ -13,12 +13,12 @@ export function useSecret() {
       ),
     onSettled: () => {
       client.invalidateQueries({ queryKey: ['secrets'] });
-      client.invalidateQueries({ queryKey: ['status'] }); // its notices tell of the key
+      client.invalidateQueries({ queryKey: ['status'] }); // its notices are about the key
     },
   });
 }
 
-/** The name of the secret that a server's variable is stored as. */
+/** The name of the secret that stores a server's variable. */
 export function secretName(server: string, variable: string): string {
   const upper = (text: string) => text.toUpperCase().replace(/[^A-Z0-9]+/g, '_');
   const [prefix, name] = [upper(server), upper(variable)];

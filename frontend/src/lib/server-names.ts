@@ -1,6 +1,6 @@
 import { createContext, useContext } from 'react';
 
-/** What the user calls each server, by its id; the id itself where nobody knows better. */
+/** The display name of each server by its id; the id itself if there is none. */
 export const ServerNames = createContext<(id: string) => string>((id) => id);
 
 export function useServerName(): (id: string) => string {
@@ -8,8 +8,8 @@ export function useServerName(): (id: string) => string {
 }
 
 /**
- * The id of the server that text names, as the daemon finds it: the exact id, else the exact
- * name, else the only one that fits without regard to case; text itself where none does.
+ * The id of the server that text names, as the daemon resolves it: the exact id, else the exact
+ * name, else the only one that matches without regard to case, else the text itself.
  */
 export function findServer(
   servers: (readonly [id: string, label: string])[],

@@ -1,11 +1,11 @@
 /**
- * How this browser proves that it was let in: a cookie that only the daemon reads,
- * and a key that only this origin reads. Both come from a one-time code in the
- * fragment of the address that the tray and `drawbridge open` print.
+ * The credentials of this browser: a cookie that only the daemon can read, and a key that only this
+ * origin can read. Both are obtained with a one-time code in the fragment of the URL that the tray
+ * opens and `drawbridge open` prints.
  */
 const storageKey = 'drawbridge.key';
 
-let memory: string | null = null; // for browsers whose storage is switched off
+let memory: string | null = null; // for browsers without storage
 
 export function sessionKey(): string | null {
   try {
@@ -20,13 +20,13 @@ export function keepSessionKey(key: string): void {
   try {
     localStorage.setItem(storageKey, key);
   } catch {
-    // Kept in memory: the session then ends with the tab.
+    // Kept in memory, so the session ends with the tab.
   }
 }
 
 /**
- * Takes the one-time code out of the address, so that it is neither kept in the history
- * nor used twice, and leads to the place of the page that stands beside it.
+ * Removes the one-time code from the URL, so that it is neither kept in the browser's history nor
+ * used twice, and opens the path beside it.
  */
 export function takeCode(location: Location, history: History): string | null {
   const fragment = new URLSearchParams(location.hash.replace(/^#\/?\??/, ''));
@@ -38,7 +38,7 @@ export function takeCode(location: Location, history: History): string | null {
   return code;
 }
 
-/** Calls back when another tab let this browser in. */
+/** Calls the listener when another tab signs in this browser. */
 export function onSessionKey(then: () => void): () => void {
   const listen = (event: StorageEvent) => {
     if (event.key === storageKey && event.newValue) then();

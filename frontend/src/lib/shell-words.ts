@@ -13,7 +13,7 @@ export function shellWords(line: string): string[] {
       if (c === "'") quote = '';
       else add(c);
     } else if (c === '\\' && (next === '\n' || next === '\r')) {
-      i += line.startsWith('\r\n', i + 1) ? 2 : 1; // the line goes on
+      i += line.startsWith('\r\n', i + 1) ? 2 : 1; // the line continues
     } else if (quote === '"') {
       if (c === '"') quote = '';
       else if (c === '\\' && '"\\$`'.includes(next) && next) add(line.charAt(++i));
@@ -31,7 +31,7 @@ export function shellWords(line: string): string[] {
   return words;
 }
 
-/** One word for a POSIX shell, quoted where it has to be. */
+/** One word for a POSIX shell, quoted if necessary. */
 export function quoted(word: string): string {
   return /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -5,9 +5,8 @@ export interface ServerSentEvent {
 }
 
 /**
- * Parses a text/event-stream that arrives in arbitrary pieces. Feed it decoded
- * text; it hands out each event once its blank line has arrived. Comments are
- * swallowed: they only prove that the line is alive.
+ * Parses a text/event-stream that arrives in arbitrary pieces of decoded text. It returns each event
+ * after its blank line. Comments are dropped: they only show that the connection is alive.
  */
 export class EventStreamParser {
   private rest = '';
@@ -37,7 +36,7 @@ export class EventStreamParser {
     this.rest = this.rest.slice(from);
   }
 
-  /** The index of the next line end, or -1 when it is not known yet. */
+  /** The index of the next line end, or -1 if it has not arrived. */
   private lineEnd(from: number): number {
     for (let i = from; i < this.rest.length; i++) {
       const c = this.rest.charCodeAt(i);

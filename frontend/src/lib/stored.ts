@@ -1,7 +1,7 @@
 import { useCallback, useSyncExternalStore } from 'react';
 
 const listeners = new Set<() => void>();
-/** What is not in the storage of the browser, because that is forbidden or full. */
+/** Values that could not be stored, because the browser's storage is disabled or full. */
 const unstored = new Map<string, string>();
 const read = new Map<string, { text: string | null; value: unknown }>();
 
@@ -37,7 +37,7 @@ export function writeStored(key: string, value: unknown): void {
     localStorage.setItem(key, text);
     unstored.delete(key);
   } catch {
-    unstored.set(key, text); // it holds until the page is closed
+    unstored.set(key, text); // kept until the page is closed
   }
   for (const listener of listeners) listener();
 }
@@ -51,7 +51,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** A setting of this browser, the same in all its tabs. `check` turns whatever is stored into a value. */
+/** A setting of this browser, the same in all its tabs. `check` converts the stored text to a value. */
 export function useStored<T>(key: string, check: (value: unknown) => T) {
   const value = useSyncExternalStore(subscribe, () => readStored(key, check));
   const set = useCallback((value: T) => writeStored(key, value), [key]);

@@ -9,7 +9,7 @@ import { serversTexts } from './texts/servers';
 import { settingsTexts } from './texts/settings';
 import { toolsTexts } from './texts/tools';
 
-/** Every sentence and label of the page; a file of texts/ for each part of it. */
+/** All sentences and labels of the page; texts/ has a file for each part. */
 export const texts = withoutPrototypes({
   ...generalTexts,
   ...overviewTexts,

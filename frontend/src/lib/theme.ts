@@ -29,12 +29,12 @@ export function setTheme(theme: Theme): void {
     if (theme === 'system') localStorage.removeItem(storageKey);
     else localStorage.setItem(storageKey, theme);
   } catch {
-    // Without storage the choice holds until the page is closed.
+    // Without storage the choice is kept until the page is closed.
   }
   apply();
 }
 
-/** Follows the system and other tabs for as long as the page lives. */
+/** Follows the system and other tabs while the page is open. */
 export function watchTheme(): void {
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', apply);
   window.addEventListener('storage', (event) => {

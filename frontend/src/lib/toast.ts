@@ -1,15 +1,15 @@
 import { useCallback, useEffect, useRef } from 'react';
 import { toast as sonner } from 'sonner';
 
-/** A button on a toast, mostly one that undoes what was just done. */
+/** A button on a toast, usually Undo. */
 export interface ToastAction {
   text: string;
   run: () => unknown;
 }
 
 /**
- * Shows a sentence for a while. Failures stay longer, and longest what can be undone.
- * The same text is not shown twice.
+ * Shows a sentence for a while: errors longer than others, and those with Undo longest. The same
+ * text is not shown twice at the same time.
  */
 export function toast(tone: 'ok' | 'bad', text: string, action?: ToastAction): string {
   sonner[tone === 'ok' ? 'success' : 'error'](text, {
@@ -20,7 +20,7 @@ export function toast(tone: 'ok' | 'bad', text: string, action?: ToastAction): s
   return text;
 }
 
-/** Like toast, for what can be undone only while this part of the page is mounted. */
+/** Like toast, for an action that can be undone only while this component is mounted. */
 export function useLocalToast(): typeof toast {
   const last = useRef<string>(undefined);
   useEffect(() => () => void (last.current !== undefined && sonner.dismiss(last.current)), []);

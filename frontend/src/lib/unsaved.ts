@@ -7,9 +7,9 @@ function tell(): void {
   for (const listener of listeners) listener();
 }
 
-/** Says, as long as it is so, that leaving here loses what somebody typed. */
+/** Registers, while `edited` is true, that leaving the page would lose typed text. */
 export function useUnsaved(edited: boolean): void {
-  // With the drawing and not after it: what was saved a moment ago must not be asked about.
+  // In the layout phase: there must be no question about text that was just saved.
   useLayoutEffect(() => {
     if (!edited) return;
     const mine = Symbol();
@@ -22,12 +22,12 @@ export function useUnsaved(edited: boolean): void {
   }, [edited]);
 }
 
-/** Whether anything typed on the page is not saved, at this moment. */
+/** Whether the page has unsaved text now. */
 export function anyUnsaved(): boolean {
   return open.size > 0;
 }
 
-/** The same, for what is drawn by it. */
+/** The same as a hook. */
 export function useAnyUnsaved(): boolean {
   return useSyncExternalStore((listener) => {
     listeners.add(listener);

@@ -1,6 +1,6 @@
 import { useCallback, useSyncExternalStore } from 'react';
 
-/** Whether there is room for a list and its detail, or for as much as `width` says. */
+/** Whether the screen is wide enough for a list and its detail, or has at least `width`. */
 export function useWideScreen(width = '1024px'): boolean {
   const query = `(min-width: ${width})`;
   const subscribe = useCallback(

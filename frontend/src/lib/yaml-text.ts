@@ -1,7 +1,7 @@
 import { type ScalarTag, stringify } from 'yaml';
 import { jsonElements, jsonMembers, jsonString } from './json-text';
 
-/** A number or a deep value that is written as it is spelled: a JavaScript number would lose digits. */
+/** A number or a deep value that is written as raw text: a JavaScript number would lose digits. */
 class Raw {
   constructor(readonly text: string) {}
 }
@@ -14,7 +14,7 @@ const rawTag: ScalarTag = {
   stringify: ({ value }) => (value instanceof Raw ? value.text : ''),
 };
 
-/** Deeper values stay in their braces, which YAML reads as well. */
+/** Deeper values stay JSON, which is valid YAML. */
 const deepest = 24;
 
 /** Formats JSON text as YAML with the same meaning. Numbers keep the digits that were sent. */
@@ -22,7 +22,7 @@ export function formatYaml(text: string): string {
   const value = toYaml(text.trim(), 0);
   if (value instanceof Raw) return value.text;
   return stringify(value, {
-    compat: 'yaml-1.1', // quotes what older readers take for a boolean or a date
+    compat: 'yaml-1.1', // quotes what older parsers read as a boolean or a date
     customTags: (tags) => [...tags, rawTag],
     lineWidth: 0,
     aliasDuplicateObjects: false,
