@@ -30,9 +30,9 @@ func (a *API) call(ctx context.Context, in *callRequestInput) (*answer[CallResul
 		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
 			Fields: []core.FieldError{{Field: "body.arguments", Error: "must be a JSON object"}}}
 	}
-	client := core.Client{Name: "drawbridge-cli", Version: a.Version}
+	client := core.Client{Name: core.CommandClient, Version: a.Version}
 	if in.By == loopback.ByBrowser {
-		client.Name = "drawbridge-ui"
+		client.Name = core.PageClient
 	}
 	call := &core.Call{Client: client, ByUser: !in.Body.AsClient, Era: core.Legacy, Server: in.Body.Server, Method: "tools/call", Name: in.Body.Tool, PublicName: in.Body.Tool, Account: in.Body.Account}
 	call.Params, call.Arguments, call.ProgressToken = callParams(in.Body.Tool, args)

@@ -220,9 +220,9 @@ func (a *API) replay(ctx context.Context, in *replayInput) (*answer[CallResult],
 
 func (a *API) clientFor(by string) core.Client {
 	if by == loopback.ByBrowser {
-		return core.Client{Name: "drawbridge-ui", Version: a.Version}
+		return core.Client{Name: core.PageClient, Version: a.Version}
 	}
-	return core.Client{Name: "drawbridge-cli", Version: a.Version}
+	return core.Client{Name: core.CommandClient, Version: a.Version}
 }
 
 type deleteInput struct {

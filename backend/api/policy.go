@@ -83,6 +83,7 @@ type RetrySettings struct {
 func (a *API) registerPolicy(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/policy", "State of circuit breakers and call queues", a.policyStatus)
 	op(a, doc, "POST", "/api/v1/policy/try", "Show what argument rules would have done with recorded calls", a.tryRules)
+	op(a, doc, "POST", "/api/v1/policy/suggest", "Suggest conditions for an argument rule about calls like one call", a.suggestRule)
 	op(a, doc, "GET", "/api/v1/explain", "Explain whether the policy would admit a call", a.explain)
 	op(a, doc, "GET", "/api/v1/servers/{id}/tools", "All tools of a server, including hidden ones, with their settings", a.listToolSettings)
 	op(a, doc, "POST", "/api/v1/servers/{id}/tools", "Change settings of a tool in the configuration", a.setTool)
@@ -113,6 +114,9 @@ func (a *API) explain(_ context.Context, in *explainInput) (*answer[policy.Expla
 	if rq.Profile == "" && in.Folder != "" {
 		rq.Profile = now.ProfileOf(in.Folder)
 	}
+	if server, ok := now.Server(in.Server); ok {
+		rq.Account = now.AccountOf(&server, in.Client, rq.Profile, in.Folder)
+	}
 	e, err := a.Rules.Explain(rq)
 	if err != nil {
 		return nil, err
@@ -120,6 +124,9 @@ func (a *API) explain(_ context.Context, in *explainInput) (*answer[policy.Expla
 	var first []policy.Verdict
 	if st, ok := a.Servers.Status(e.Server); ok {
 		first = append(first, explainServer(st))
+	}
+	if rq.Account != "" {
+		first = append(first, policy.Verdict{Name: "account", Result: policy.Pass, Detail: fmt.Sprintf("The call uses the account %q.", rq.Account), Key: "mcpServers." + e.Server + ".accounts." + rq.Account})
 	}
 	view := a.Views.All()
 	if profile := now.Clients[in.Client].Profile; in.Client != "" && profile != "" {

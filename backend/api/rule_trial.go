@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
@@ -51,6 +53,70 @@ func (a *API) tryRules(ctx context.Context, in *tryRulesInput) (*answer[RuleTria
 	return reply(*trial)
 }
 
+// RuleSuggestion contains conditions for a rule about calls like one call.
+type RuleSuggestion = history.RuleSuggestion
+
+type suggestRuleInput struct {
+	Body struct {
+		Call     string `json:"call,omitempty" pattern:"^[0-9]{0,19}$" doc:"Id of a recorded call"`
+		Approval string `json:"approval,omitempty" maxLength:"200" doc:"Id of a pending approval"`
+	}
+}
+
+// suggestRule derives conditions from a recorded or a pending call and from similar calls of 30 days.
+func (a *API) suggestRule(ctx context.Context, in *suggestRuleInput) (*answer[RuleSuggestion], error) {
+	like, err := a.callLike(ctx, in.Body.Call, in.Body.Approval)
+	if err != nil {
+		return nil, err
+	}
+	found, err := history.SuggestRule(ctx, a.History, like, time.Now().AddDate(0, 0, -30))
+	if err != nil {
+		return nil, err
+	}
+	// Only what a rule certainly finds in the call: of a server elsewhere, paths are not certain.
+	found.Where = slices.DeleteFunc(found.Where, func(where string) bool {
+		c, problems := config.ParseCondition([]byte(where))
+		return len(problems) > 0 || !a.holds(&c, like)
+	})
+	return reply(*found)
+}
+
+// callLike returns the call with an id, or the one that waits for an approval, with its arguments.
+func (a *API) callLike(ctx context.Context, id, approval string) (*core.Call, error) {
+	if approval != "" {
+		item, ok := a.Approvals.Item(approval)
+		if !ok || item.Held == nil {
+			return nil, core.Errorf(core.CodeNotFound, "this approval is no longer pending")
+		}
+		return heldCall(&item), nil
+	}
+	n, _ := strconv.ParseInt(id, 10, 64) // the pattern permits only digits
+	r, err := a.History.Call(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	call := r.Call
+	call.Params, call.Arguments = r.Arguments, core.Span{End: len(r.Arguments)}
+	if r.ArgumentsCut != nil {
+		call.Params, call.Arguments = nil, core.Span{}
+	}
+	return &call, nil
+}
+
+func heldCall(item *approvals.Item) *core.Call {
+	return &core.Call{
+		Server: item.Server, Method: "tools/call", Name: item.Held.Tool, Client: item.Client, Workspace: item.Held.Workspace,
+		Params: json.RawMessage(item.Held.Arguments), Arguments: core.Span{End: len(item.Held.Arguments)},
+	}
+}
+
+// holds reports whether a condition certainly holds for a call.
+func (a *API) holds(c *config.Condition, call *core.Call) bool {
+	rules := policy.NewArgumentRules([]config.ArgumentRule{{Where: c, Then: config.RuleAllow}}, a.Files.Current())
+	then, _, _ := rules.Decide(call)
+	return then == config.RuleAllow
+}
+
 // checkWhere refuses a condition that cannot be read or does not match the call about which the user
 // is asked.
 func (a *API) checkWhere(item *approvals.Item, scope string, where json.RawMessage) error {
@@ -64,12 +130,7 @@ func (a *API) checkWhere(item *approvals.Item, scope string, where json.RawMessa
 	if len(problems) > 0 {
 		return invalid(problems[0].Key + ": " + problems[0].Message)
 	}
-	call := core.Call{
-		Server: item.Server, Method: "tools/call", Name: item.Held.Tool, Client: item.Client, Workspace: item.Held.Workspace,
-		Params: json.RawMessage(item.Held.Arguments), Arguments: core.Span{End: len(item.Held.Arguments)},
-	}
-	rules := policy.NewArgumentRules([]config.ArgumentRule{{Where: &c, Then: config.RuleAllow}}, a.Files.Current())
-	if then, _, _ := rules.Decide(&call); then != config.RuleAllow {
+	if !a.holds(&c, heldCall(item)) {
 		return invalid("does not match the arguments of this call")
 	}
 	return nil

@@ -219,13 +219,14 @@ type errorDetails struct {
 	Retriable bool              `json:"retriable,omitempty"`
 	URI       string            `json:"uri,omitempty"`
 	Errors    []core.FieldError `json:"errors,omitempty"`
+	Setting   string            `json:"setting,omitempty"`
 }
 
 func detailsOf(err error) errorDetails {
 	d := errorDetails{Code: core.CodeOf(err)}
 	d.Message, d.Hint = core.Describe(err)
 	if e, ok := errors.AsType[*core.Error](err); ok {
-		d.Retriable, d.Errors = e.Retriable, e.Fields
+		d.Retriable, d.Errors, d.Setting = e.Retriable, e.Fields, e.Setting
 	}
 	return d
 }

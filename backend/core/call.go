@@ -54,6 +54,12 @@ const (
 	ApprovalNobody  Approval = "nobody"  // the user could not be asked
 )
 
+// Names of the Client of calls that the user makes.
+const (
+	PageClient    = "drawbridge-ui"
+	CommandClient = "drawbridge-cli"
+)
+
 // Client identifies a client by its token, and describes it by what it claims about itself.
 type Client struct {
 	Token   string `json:"token"`   // the name of the token; "" without one

@@ -33,6 +33,7 @@ type Error struct {
 	Message   string       // lower case: cannot start server "files": executable not found
 	Hint      string       // what to do next, a full sentence; may be empty
 	Fields    []FieldError // for CodeValidation
+	Setting   string       // configuration key that caused it, such as policy.rules[2], or ""
 	Retriable bool         // the same request may succeed later
 	Unsent    bool         // the request certainly did not reach the server
 	Cause     error

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -42,9 +41,11 @@ type RuleDecision struct {
 	Client string    `json:"client"`
 	Server string    `json:"server"`
 	Tool   string    `json:"tool"`
-	Then   string    `json:"then" enum:"ask,deny"`
-	Rule   string    `json:"rule" doc:"Configuration key of the rule"`
-	Why    string    `json:"why"`
+	// Account is the account of the server that was used; "" if it has none.
+	Account string `json:"account"`
+	Then    string `json:"then" enum:"ask,deny"`
+	Rule    string `json:"rule" doc:"Configuration key of the rule"`
+	Why     string `json:"why"`
 }
 
 // RuleCount is the number of calls about which a rule decides.
@@ -131,6 +132,13 @@ func (t *RuleTrial) loadArguments(ctx context.Context, calls Calls, c *core.Call
 	return true, nil
 }
 
+// isByUser reports whether the user made a call, on the page or the command line. A client can report
+// any name, but its calls have a session, a shim or the modern era.
+func isByUser(c *core.Call) bool {
+	return c.Client.Token == "" && (c.Client.Name == core.PageClient || c.Client.Name == core.CommandClient) &&
+		c.Session == "" && c.Shim == "" && c.Era == core.Legacy
+}
+
 func (t *RuleTrial) decide(rules CallRules, c *core.Call) {
 	then, key, why := rules.Decide(c)
 	switch then {
@@ -139,7 +147,7 @@ func (t *RuleTrial) decide(rules CallRules, c *core.Call) {
 	case "allow":
 		t.Allowed++
 	case "ask":
-		if c.Client.Token == "" && strings.HasPrefix(c.Client.Name, "drawbridge-") {
+		if isByUser(c) {
 			return // the user is not asked about calls of the page and the command line
 		}
 		t.Asked++
@@ -161,6 +169,6 @@ func (t *RuleTrial) decide(rules CallRules, c *core.Call) {
 		if client == "" {
 			client = c.Client.Name
 		}
-		t.Decisions = append(t.Decisions, RuleDecision{ID: strconv.FormatInt(c.ID, 10), At: c.At, Client: client, Server: c.Server, Tool: c.Name, Then: then, Rule: key, Why: why})
+		t.Decisions = append(t.Decisions, RuleDecision{ID: strconv.FormatInt(c.ID, 10), At: c.At, Client: client, Server: c.Server, Tool: c.Name, Account: c.Account, Then: then, Rule: key, Why: why})
 	}
 }

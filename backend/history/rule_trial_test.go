@@ -67,15 +67,30 @@ func TestRulesAreTriedOnRecordedCalls(t *testing.T) {
 	add("cursor", "put", `{"path":"/nowhere/ws/a","mode":1}`, nil)
 	add("tied", "get", `[redacted]`, nil) // the rule does not look at arguments
 	add("cursor", "get", `{}`, nil)
+	user := func(change func(*core.Call)) func(*store.Record) {
+		return func(r *store.Record) {
+			r.Client, r.Era = core.Client{Name: core.PageClient}, core.Legacy
+			if change != nil {
+				change(&r.Call)
+			}
+		}
+	}
+	ask := `{"path":"/nowhere/ws/a","mode":2}`
+	add("", "put", ask, user(nil)) // the user is not asked
+	add("", "put", ask, user(func(c *core.Call) { c.Session = "claims the name" }))
+	add("", "put", ask, user(func(c *core.Call) { c.Era = core.Modern }))
+	add("", "put", ask, user(func(c *core.Call) { c.Client.Name = "drawbridge-app" }))
+	add("", "put", `{"path":"/etc/passwd"}`, user(func(c *core.Call) { c.Account = "work" }))
 	add("cursor", "x", `{}`, func(r *store.Record) { r.Method = "prompts/get" })
 	got, err := TryRules(t.Context(), calls, policy.NewArgumentRules(rules, now), start.Add(-time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Calls != 8 || got.Denied != 1 || got.Asked != 1 || got.Allowed != 1 || got.Redacted != 1 || got.Cut != 1 || got.NotRecorded != 1 || !got.Complete {
+	if got.Calls != 13 || got.Denied != 2 || got.Asked != 4 || got.Allowed != 1 || got.Redacted != 1 || got.Cut != 1 || got.NotRecorded != 1 || !got.Complete {
 		t.Errorf("%+v", got)
 	}
-	if len(got.Decisions) != 2 || got.Decisions[0].Then != "ask" || got.Decisions[1].ID != "2" || got.Decisions[1].Rule != "policy.rules[0]" || !strings.Contains(got.Decisions[1].Why, "outside") || len(got.Rules) != 3 {
+	if len(got.Decisions) != 6 || got.Decisions[0].Account != "work" || got.Decisions[1].Client != "drawbridge-app" || got.Decisions[4].Then != "ask" ||
+		got.Decisions[5].ID != "2" || got.Decisions[5].Rule != "policy.rules[0]" || !strings.Contains(got.Decisions[5].Why, "outside") || len(got.Rules) != 3 {
 		t.Errorf("%+v", got.Decisions)
 	}
 }

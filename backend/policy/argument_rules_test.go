@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -514,6 +515,9 @@ func TestFirstRuleOnArgumentsDecides(t *testing.T) {
 		made.Client.Token, made.Profile = c.client, c.profile
 		if _, err = s.make(made, "{}", nil); (err == nil) != e.Passes {
 			t.Errorf("%+v: %v", c, err)
+		}
+		if denied, ok := errors.AsType[*core.Error](err); ok && strings.HasPrefix(c.key, "policy.rules") && denied.Setting != c.key {
+			t.Errorf("%+v: the error names %q", c, denied.Setting)
 		}
 	}
 	if e, _ := s.Explain(ExplainRequest{Server: "files", Tool: "put", Client: "cursor"}); !e.Passes || !strings.Contains(e.Checks[4].Detail, "policy.rules[1] (deny)") {

@@ -48,6 +48,7 @@ type ExplainRequest struct {
 	Arguments    []byte // a JSON object; nil if they are not known
 	Workspace    string // working folder of the client
 	Profile      string
+	Account      string // of the server; "" if it has none
 }
 
 // Explain returns the decision about a call, without making it.
@@ -70,7 +71,7 @@ func (p *Policy) Explain(rq ExplainRequest) (Explanation, error) {
 		}
 	}
 	call := &core.Call{Server: server, Method: "tools/call", Name: tool, PublicName: tool, Client: core.Client{Token: client}, ByUser: client == "",
-		Workspace: rq.Workspace, Profile: rq.Profile, Params: rq.Arguments, Arguments: core.Span{End: len(rq.Arguments)}}
+		Workspace: rq.Workspace, Profile: rq.Profile, Account: rq.Account, Params: rq.Arguments, Arguments: core.Span{End: len(rq.Arguments)}}
 	t := s.tool(call)
 	e := Explanation{
 		Server: server, Tool: tool, Client: client, Passes: true,

@@ -2210,6 +2210,7 @@ export interface RuleCount {
   rule: string;
 }
 export interface RuleDecision {
+  account: string;
   at: string;
   client: string;
   id: string;
@@ -2221,6 +2222,21 @@ export interface RuleDecision {
   then: 'ask' | 'deny';
   tool: string;
   why: string;
+}
+export interface RuleSuggestion {
+  server: string;
+  /**
+   * Recorded calls of the tool whose arguments were compared
+   */
+  similar: number;
+  /**
+   * The server's own name
+   */
+  tool: string;
+  /**
+   * Conditions, each the JSON text of an object as where of a rule; all match the call
+   */
+  where: string[];
 }
 export interface RuleTrial {
   /**
@@ -2544,6 +2560,16 @@ export interface Status {
   visibleTools?: {
     [k: string]: number;
   };
+}
+export interface SuggestRuleInputBody {
+  /**
+   * Id of a pending approval
+   */
+  approval?: string;
+  /**
+   * Id of a recorded call
+   */
+  call?: string;
 }
 export interface TakeoverClient {
   /**

@@ -1,0 +1,56 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// Conditions are suggested for recorded and for pending calls, and only those that a rule certainly
+// finds in the call.
+func TestConditionsAreSuggestedForCalls(t *testing.T) {
+	s := newSite(t)
+	now, problems := config.Parse("c.json", []byte(`{"mcpServers": {"files": {"command": "x"}, "far": {"url": "https://example.com/mcp"}}}`))
+	if now == nil {
+		t.Fatal(problems)
+	}
+	s.current = now
+	at := time.Now()
+	for i, server := range []string{"files", "files", "far"} {
+		params := []byte(`{"path":"/srv/notes/` + server + `/a","mode":"r"}`)
+		s.recorder.Record(&core.Call{ID: at.UnixMicro() + int64(i), At: at, Server: server, Method: "tools/call", Name: "read", Outcome: core.OutcomeOK,
+			Params: params, Arguments: core.Span{End: len(params)}}, core.Reply{Result: []byte(`{}`)})
+	}
+	s.recorder.Flush(t.Context())
+	suggest := func(body string, status int, want string) {
+		t.Helper()
+		if got, text, _ := s.ask(t, "POST", "/api/v1/policy/suggest", body); got != status || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s, want %s", body, got, text, want)
+		}
+	}
+	id := func(i int64) string { return `{"call":"` + strconv.FormatInt(at.UnixMicro()+i, 10) + `"}` }
+	suggest(id(0), http.StatusOK, `"similar":1,"where":["{\"/path\":{\"under\":\"/srv/notes/files\"}}","{\"/mode\":{\"glob\":\"r\"}}"]`)
+	suggest(id(2), http.StatusOK, `"where":["{\"/path\":{\"under\":\"/srv/notes/far\"}}"`)
+	suggest(`{"call":"1"}`, http.StatusNotFound, "")
+	suggest(`{"call":"x"}`, http.StatusBadRequest, "")
+	suggest(`{"approval":"none"}`, http.StatusNotFound, "no longer pending")
+	answered := make(chan error, 1)
+	go func() {
+		_, err := s.inbox.Ask(t.Context(), approvals.Item{Kind: approvals.Call, Server: "files", Held: &approvals.Held{Tool: "read", Workspace: "/srv", Arguments: `{"path":"/srv/x/y"}`}})
+		answered <- err
+	}()
+	eventually.True(t, "one approval is pending", func() bool { return len(s.inbox.List()) == 1 })
+	held := s.inbox.List()[0].ID
+	suggest(`{"approval":"`+held+`"}`, http.StatusOK, `"where":["{\"/path\":{\"under\":\"${workspaceFolder}\"}}"]`)
+	if err := s.inbox.Answer(held, approvals.Decline, nil); err != nil {
+		t.Fatal(err)
+	}
+	<-answered
+}

@@ -1,0 +1,243 @@
+package history
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+)
+
+// RuleSuggestion contains conditions for a rule about calls like one call.
+type RuleSuggestion struct {
+	Server  string   `json:"server"`
+	Tool    string   `json:"tool" doc:"The server's own name"`
+	Similar int      `json:"similar" doc:"Recorded calls of the tool whose arguments were compared"`
+	Where   []string `json:"where" nullable:"false" doc:"Conditions, each the JSON text of an object as where of a rule; all match the call"`
+}
+
+// Limits of a suggestion.
+const (
+	maxSimilarCalls = 200
+	maxSuggestions  = 8
+	maxEnumValue    = 64 // bytes
+	minSimilar      = 3  // calls that show whether a text is one of few
+)
+
+// argumentValues are the values at one JSON pointer: those of the call, and those of similar calls.
+type argumentValues struct{ own, others []any }
+
+// SuggestRule derives conditions from a call and from the recorded calls of the same tool since from.
+func SuggestRule(ctx context.Context, calls Calls, like *core.Call, from time.Time) (*RuleSuggestion, error) {
+	out := &RuleSuggestion{Server: like.Server, Tool: like.Name, Where: []string{}}
+	values := map[string]*argumentValues{}
+	own := like.Params[like.Arguments.Start:like.Arguments.End]
+	for pointer, list := range scalarsOf(own) {
+		values[pointer] = &argumentValues{own: list}
+	}
+	if len(values) == 0 {
+		return out, nil
+	}
+	page, _, err := calls.Calls(ctx, store.Query{From: from, Server: like.Server, Tool: like.Name, Limit: maxSimilarCalls})
+	if err != nil {
+		return nil, err
+	}
+	for i := range page {
+		c := &page[i]
+		if c.ID == like.ID || c.Server != like.Server || c.Name != like.Name || c.Method != "tools/call" {
+			continue
+		}
+		r, err := calls.Call(ctx, c.ID)
+		if core.CodeOf(err) == core.CodeNotFound {
+			continue // deleted meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		if r.ArgumentsCut != nil || len(r.Arguments) == 0 {
+			continue
+		}
+		out.Similar++
+		for pointer, list := range scalarsOf(r.Arguments) {
+			if v := values[pointer]; v != nil {
+				v.others = append(v.others, list...)
+			}
+		}
+	}
+	type ranked struct {
+		where string
+		rank  int
+	}
+	var found []ranked
+	for _, pointer := range slices.Sorted(maps.Keys(values)) {
+		if test, rank := values[pointer].test(like.Workspace); test != nil {
+			where, _ := json.Marshal(map[string]any{pointer: test}) // strings and numbers: cannot fail
+			found = append(found, ranked{string(where), rank})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
+	for _, f := range found[:min(len(found), maxSuggestions)] {
+		out.Where = append(out.Where, f.where)
+	}
+	return out, nil
+}
+
+// scalarsOf returns the texts and numbers in arguments by their JSON pointers. Elements of lists
+// share one pointer.
+func scalarsOf(arguments []byte) map[string][]any {
+	out := map[string][]any{}
+	if bytes.Contains(arguments, []byte(redact.Mark)) {
+		return out
+	}
+	value, err := wire.Decode(arguments)
+	if object, ok := value.(map[string]any); err == nil && ok {
+		collectScalars(out, "", object, 0)
+	}
+	return out
+}
+
+func collectScalars(out map[string][]any, at string, value any, depth int) {
+	const maxDepth, maxValues = 4, 1000
+	switch v := value.(type) {
+	case string, int64, float64:
+		if len(out[at]) < maxValues {
+			out[at] = append(out[at], v)
+		}
+	case []any:
+		if depth < maxDepth {
+			for _, one := range v {
+				collectScalars(out, at+"/*", one, depth+1)
+			}
+		}
+	case map[string]any:
+		if depth < maxDepth {
+			for name, one := range v {
+				if name != "*" { // would be each member
+					collectScalars(out, at+"/"+strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1"), one, depth+1)
+				}
+			}
+		}
+	}
+}
+
+// test returns a test that the own values pass, or nil. Tests with a lower rank say more about what
+// a call may do.
+func (v *argumentValues) test(workspace string) (test map[string]any, rank int) {
+	all := slices.Concat(v.own, v.others)
+	if folder := commonFolder(v.own, all, workspace); folder != "" {
+		return map[string]any{"under": folder}, 0
+	}
+	if hosts := hostsOf(v.own); len(hosts) > 0 {
+		return map[string]any{"host": oneOrList(hosts)}, 1
+	}
+	if texts := enumOf(v.own, v.others); len(texts) > 0 {
+		return map[string]any{"glob": oneOrList(texts)}, 2
+	}
+	if least, most, ok := rangeOf(all); ok {
+		return map[string]any{"min": least, "max": most}, 3
+	}
+	return nil, 0
+}
+
+// commonFolder returns the deepest folder that contains all paths; if only the root does, that of
+// the own ones. A folder in the working folder of the client becomes the working folder.
+func commonFolder(own, all []any, workspace string) string {
+	folder := folderOf(all)
+	if folder == "" || folder == "/" {
+		folder = folderOf(own)
+	}
+	switch {
+	case folder == "" || folder == "/":
+		return ""
+	case workspace != "" && isInFolder(workspace, folder):
+		return "${workspaceFolder}"
+	}
+	return folder
+}
+
+func folderOf(values []any) (folder string) {
+	for i, v := range values {
+		text, _ := v.(string)
+		if u, err := url.Parse(text); err == nil && u.Scheme == "file" && u.Host == "" {
+			text = u.Path
+		}
+		if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "\n\x00") {
+			return ""
+		}
+		dir := path.Dir(path.Clean(text))
+		if i == 0 {
+			folder = dir
+		}
+		for !isInFolder(folder, dir) {
+			folder = path.Dir(folder)
+		}
+	}
+	return folder
+}
+
+func isInFolder(folder, path string) bool {
+	return folder == "/" || path == folder || strings.HasPrefix(path, folder+"/")
+}
+
+func hostsOf(values []any) (hosts []string) {
+	for _, v := range values {
+		text, _ := v.(string)
+		u, err := url.Parse(text)
+		if err != nil || !slices.Contains([]string{"http", "https", "ws", "wss", "ftp"}, u.Scheme) || u.Hostname() == "" {
+			return nil
+		}
+		if host := strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")); !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
+}
+
+// enumOf returns the own texts if they are short, and if they recur or nothing shows that they do
+// not.
+func enumOf(own, others []any) (texts []string) {
+	for _, v := range own {
+		text, ok := v.(string)
+		if !ok || text == "" || len(text) > maxEnumValue || strings.ContainsAny(text, "*?\n") || len(others) >= minSimilar && !slices.Contains(others, v) {
+			return nil
+		}
+		if !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+func rangeOf(values []any) (least, most float64, ok bool) {
+	for i, v := range values {
+		n, ok := v.(float64)
+		if whole, isInteger := v.(int64); isInteger {
+			n, ok = float64(whole), true
+		}
+		if !ok || n < -1<<53 || n > 1<<53 {
+			return 0, 0, false
+		}
+		if i == 0 {
+			least, most = n, n
+		}
+		least, most = min(least, n), max(most, n)
+	}
+	return least, most, len(values) > 0
+}
+
+func oneOrList(list []string) any {
+	if len(list) == 1 {
+		return list[0]
+	}
+	return list
+}
