@@ -265,7 +265,11 @@ func (r *Registry) notify() {
 // rebuild computes the aggregate view and publishes all Views. It must be called with r.mu held,
 // or before r is shared.
 func (r *Registry) rebuild() {
-	uris := newResourceURIs(r.servers)
+	var before *resourceURIs
+	if v := r.views.Load(); v != nil {
+		before = v.uris
+	}
+	uris := newResourceURIs(r.servers, before)
 	v := &snapshot{aggregate: aggregate(r.naming, r.servers, uris, MaxPublicName, nil), uris: uris, byServer: make(map[string]*View, len(r.servers)), naming: r.naming, profiles: r.profiles}
 	for _, h := range r.servers {
 		v.byServer[h.ID] = h.view

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
@@ -15,6 +18,10 @@ import (
 // later server could lead to an earlier one, it is marked with the server's id: "ui://board"
 // becomes "ui://SERVER__board". The assignment does not depend on profiles, so a resource has the
 // same URI in all of them.
+//
+// A URI that clients have seen keeps its server until Drawbridge ends, also when that server no longer
+// lists it or is gone, and when an earlier server begins to list it: a client may still use a list that
+// it read before.
 type resourceURIs struct {
 	ids       map[string]string // the ids of all servers, by their lower-case form, because clients may change the case of a host
 	owners    map[string]string // the server of each URI that is not marked
@@ -22,11 +29,85 @@ type resourceURIs struct {
 	// markedTemplates holds the public form of marked templates, by server and own form.
 	markedTemplates map[[2]string]string
 	conflicts       map[string]string // a sentence about the marked URIs of a server, by its id
+
+	inherited shownURIs   // that were seen before these were assigned
+	seen      atomic.Bool // clients have seen these
+	links     *linkedURIs // seen in results only
 }
 
-func newResourceURIs(servers []*registeredServer) *resourceURIs {
+// shownURIs are the ids of servers, and the unmarked URIs and templates, that clients have seen.
+type shownURIs struct {
+	ids, owners map[string]string
+	templates   []template
+}
+
+// maxShownURIs bounds what is remembered of URIs that no server lists any longer.
+const maxShownURIs = 10_000
+
+// shown returns what clients have seen until now.
+func (u *resourceURIs) shown() shownURIs {
+	if !u.seen.Load() {
+		return u.inherited
+	}
+	s := shownURIs{ids: u.ids, owners: u.owners}
+	for _, t := range u.templates {
+		if t.public == t.raw && len(s.templates) < maxShownURIs {
+			s.templates = append(s.templates, t)
+		}
+	}
+	return s
+}
+
+// linkedURIs are the unlisted URIs that clients have seen in results, with the server of each.
+type linkedURIs struct {
+	mu     sync.Mutex
+	owners map[string]string
+}
+
+func (l *linkedURIs) owner(uri string) (server string, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	server, ok = l.owners[uri]
+	return server, ok
+}
+
+func (l *linkedURIs) copy() map[string]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.owners)
+}
+
+// claim reports whether the URI leads to the server from now on.
+func (l *linkedURIs) claim(uri, server string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, taken := l.owners[uri]; !taken && len(l.owners) < maxShownURIs {
+		l.owners[uri] = server
+	}
+	return l.owners[uri] == server
+}
+
+// markSeen is called when clients see URIs.
+func (u *resourceURIs) markSeen() {
+	if !u.seen.Load() {
+		u.seen.Store(true)
+	}
+}
+
+// newResourceURIs assigns the URIs. previous is the assignment before, or nil.
+func newResourceURIs(servers []*registeredServer, previous *resourceURIs) *resourceURIs {
 	u := &resourceURIs{ids: make(map[string]string, len(servers)), owners: map[string]string{},
-		markedTemplates: map[[2]string]string{}, conflicts: map[string]string{}}
+		markedTemplates: map[[2]string]string{}, conflicts: map[string]string{}, links: &linkedURIs{owners: map[string]string{}}}
+	if previous != nil {
+		u.inherited, u.links = previous.shown(), previous.links
+	}
+	if len(u.inherited.owners) <= maxShownURIs+listedURIs(servers) {
+		maps.Copy(u.owners, u.inherited.owners)
+	}
+	if len(u.inherited.ids) <= maxShownURIs {
+		maps.Copy(u.ids, u.inherited.ids)
+	}
+	u.templates = slices.Clone(u.inherited.templates)
 	for _, h := range servers {
 		u.ids[strings.ToLower(h.ID)] = h.ID
 	}
@@ -34,6 +115,9 @@ func newResourceURIs(servers []*registeredServer) *resourceURIs {
 		earlier := u.templates
 		var marked []string
 		for _, t := range h.templates {
+			if slices.ContainsFunc(u.inherited.templates, func(o template) bool { return o.server == h.ID && o.raw == t.raw }) {
+				continue
+			}
 			if u.isAmbiguous(&t, earlier) {
 				t.public = markURI(h.ID, t.raw)
 				u.markedTemplates[[2]string{h.ID, t.raw}] = t.public
@@ -42,7 +126,7 @@ func newResourceURIs(servers []*registeredServer) *resourceURIs {
 			u.templates = append(u.templates, t)
 		}
 		for _, uri := range h.uris {
-			if _, _, taken := u.resolveAmong(earlier, uri); taken {
+			if holder, own, taken := u.resolveAmong(earlier, uri); taken && (holder != h.ID || own != uri) {
 				marked = append(marked, uri)
 			} else {
 				u.owners[uri] = h.ID
@@ -60,12 +144,22 @@ func (u *resourceURIs) isAmbiguous(t *template, earlier []template) bool {
 	if _, _, marked := u.splitMark(t.raw); marked {
 		return true
 	}
-	for uri := range u.owners {
-		if t.match(uri) {
-			return true
+	for _, owners := range []map[string]string{u.owners, u.links.copy()} {
+		for uri, owner := range owners {
+			if owner != t.server && t.match(uri) {
+				return true
+			}
 		}
 	}
-	return slices.ContainsFunc(earlier, func(o template) bool { return o.public == o.raw && t.overlaps(&o) })
+	return slices.ContainsFunc(earlier, func(o template) bool { return o.server != t.server && o.public == o.raw && t.overlaps(&o) })
+}
+
+// listedURIs returns the number of URIs that servers list.
+func listedURIs(servers []*registeredServer) (n int) {
+	for _, h := range servers {
+		n += len(h.uris)
+	}
+	return n
 }
 
 // resolve returns the server that a public URI leads to, and the server's own URI.
@@ -85,6 +179,9 @@ func (u *resourceURIs) resolveAmong(templates []template, public string) (server
 			return t.server, public, true
 		}
 	}
+	if server, ok = u.links.owner(public); ok {
+		return server, public, true
+	}
 	return "", "", false
 }
 
@@ -95,6 +192,19 @@ func (u *resourceURIs) public(server, own string) string {
 	if ok && (holder != server || resolved != own) || !ok && slices.ContainsFunc(u.templates, func(t template) bool {
 		return t.server == server && t.public != t.raw && t.match(own)
 	}) {
+		return markURI(server, own)
+	}
+	return own
+}
+
+// link returns the public form of a URI that a result of a server contains.
+func (u *resourceURIs) link(server, own string) string {
+	u.markSeen()
+	public := u.public(server, own)
+	if public != own {
+		return public
+	}
+	if _, _, listed := u.resolve(own); !listed && own != "" && !u.links.claim(own, server) {
 		return markURI(server, own)
 	}
 	return own

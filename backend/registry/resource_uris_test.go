@@ -155,3 +155,37 @@ func FuzzPublicURILeadsBack(f *testing.F) {
 		}
 	})
 }
+
+// A read never reaches another server than the one that the client was shown, whatever servers list
+// afterwards.
+func TestURIKeepsItsServerOnceClientsHaveSeenIt(t *testing.T) {
+	r := New(Options{})
+	r.Arrange("", []Server{{ID: "a"}, {ID: "b"}})
+	r.Set("b", "", catalogOf("mem://x", "t://{i}"))
+	leads := func(want map[string]string) {
+		t.Helper()
+		for uri, server := range want {
+			if got, _ := r.All().Resource(uri); got.Server != server {
+				t.Errorf("%s leads to %q, want %q", uri, got.Server, server)
+			}
+		}
+	}
+	r.All().ListResult(core.Resources) // a client sees the URIs of b
+	r.Set("a", "", catalogOf("mem://x", "t://{i}", "t://5", "own://a"))
+	leads(map[string]string{"mem://x": "b", "t://9": "b", "t://5": "b", "mem://a__x": "a", "t://a__5": "a", "own://a": "a"})
+	r.Set("b", "", catalogOf("own://a", "mem://x")) // it no longer has the template
+	leads(map[string]string{"mem://x": "b", "t://9": "b", "own://a": "a", "own://b__a": "b"})
+	r.Arrange("", []Server{{ID: "c"}, {ID: "a"}}) // b is gone
+	r.Set("c", "", catalogOf("mem://x", "mem://b__x", "own://a"))
+	leads(map[string]string{"mem://x": "b", "mem://b__x": "b", "own://a": "a", "mem://c__x": "c", "own://c__a": "c"})
+
+	// The link of a result that no server lists.
+	if got := r.All().PublicURI("c", "link://1"); got != "link://1" {
+		t.Error(got)
+	}
+	if got := r.All().PublicURI("a", "link://1"); got != "link://a__1" {
+		t.Error(got)
+	}
+	r.Set("a", "", catalogOf("link://1", "link://{n}"))
+	leads(map[string]string{"link://1": "c", "link://a__1": "a", "link://a__2": "a"})
+}

@@ -114,6 +114,7 @@ func (v *View) Resource(uri string) (Target, bool) {
 	if v.uris == nil {
 		return Target{Server: v.server, Name: uri}, uri != "" && !v.resourcesExcluded
 	}
+	v.uris.markSeen()
 	return v.inScope(v.uris.resolve(uri))
 }
 
@@ -122,7 +123,7 @@ func (v *View) PublicURI(server, own string) string {
 	if v.uris == nil {
 		return own
 	}
-	return v.uris.public(server, own)
+	return v.uris.link(server, own)
 }
 
 // AppTool returns the tool that an MCP App calls by the server's own name, because an app does not
@@ -216,6 +217,9 @@ func (v *View) ReadOnly(server, tool string) bool {
 // JSON without the fields that are specific to one protocol era.
 func (v *View) ListResult(kind core.Kind) []byte {
 	if i := IndexOf(kind); i >= 0 {
+		if v.uris != nil {
+			v.uris.markSeen()
+		}
 		return v.lists[i]
 	}
 	return nil
