@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import { DetailBoundary, Split } from '@/components/split';
+import { AppApprovals } from '@/features/approvals/app-approvals';
 import { CallDetail } from '@/features/calls/call-detail';
 import { CallsPage } from '@/features/calls/calls-page';
 import { useServerLabel } from '@/features/servers/api';
@@ -32,6 +33,7 @@ export function CallsRoute() {
               toolOf={toolOf}
               remedy={(call) => <Remedy call={call} toolName={toolOf(call).name} />}
               saveCheck={(call) => <SaveCheckButton key={call.id} id={call.id} />}
+              appApprovals={<AppApprovals labelOf={labelOf} />}
               onClose={close}
             />
           </DetailBoundary>

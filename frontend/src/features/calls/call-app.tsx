@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { Section } from '@/components/fields';
 import { cut, plain } from '@/lib/format';
@@ -15,7 +15,7 @@ const t = texts.calls.app;
  * The MCP App of a call: HTML of its server, in a frame without an origin, a network or a way to
  * the page. It runs only when asked for.
  */
-export function CallApp({ call }: { call: CallDetail }) {
+export function CallApp({ call, approvals }: { call: CallDetail; approvals?: ReactNode }) {
   const app = useMutation({
     mutationFn: () => request<App>('POST', `/api/v1/calls/${encodeURIComponent(call.id)}/app`),
   });
@@ -37,7 +37,10 @@ export function CallApp({ call }: { call: CallDetail }) {
       }
     >
       {app.data ? (
-        <AppFrame key={app.submittedAt} call={call} html={app.data.html} />
+        <>
+          <AppFrame key={app.submittedAt} call={call} html={app.data.html} />
+          {approvals}
+        </>
       ) : (
         <p className="text-sm text-ink2 [overflow-wrap:anywhere]">
           {complete ? t.hint(plain(cut(call.app ?? '', 200))) : t.incomplete}

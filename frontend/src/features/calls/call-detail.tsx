@@ -21,6 +21,7 @@ import { Compare, useCompared } from './compare';
 import { isFailure } from './filters';
 import { CallNote } from './note';
 import { TaskLife } from './task-life';
+import { openTaskStatus } from './task-steps';
 
 const t = texts.calls;
 
@@ -31,6 +32,7 @@ export function CallDetail({
   toolOf,
   remedy,
   saveCheck,
+  appApprovals,
   onClose,
 }: {
   id: string;
@@ -41,6 +43,8 @@ export function CallDetail({
   remedy?: (call: Call) => ReactNode;
   /** A button that makes a check of a call that can be made again. */
   saveCheck?: (call: Call) => ReactNode;
+  /** The calls of apps that wait for an approval. */
+  appApprovals?: ReactNode;
   onClose: () => void;
 }) {
   const live = useLiveCalls();
@@ -85,7 +89,12 @@ export function CallDetail({
       }
       meta={
         <span className="flex flex-wrap items-center gap-x-3 gap-y-1">
-          <OutcomeBadge outcome={call.outcome} code={call.code} className="font-medium" />
+          <OutcomeBadge
+            outcome={call.outcome}
+            code={call.code}
+            taskStatus={openTaskStatus(call)}
+            className="font-medium"
+          />
           <span>
             <CallDuration call={call} />
           </span>
@@ -111,7 +120,13 @@ export function CallDetail({
       {coming ? (
         <Loading />
       ) : (
-        <Content call={call} labelOf={labelOf} loading={stored.isPending} remedy={remedy} />
+        <Content
+          call={call}
+          labelOf={labelOf}
+          loading={stored.isPending}
+          remedy={remedy}
+          appApprovals={appApprovals}
+        />
       )}
     </DetailFrame>
   );
@@ -122,11 +137,13 @@ function Content({
   labelOf,
   loading,
   remedy,
+  appApprovals,
 }: {
   call: Detail;
   labelOf: (server: string) => string;
   loading: boolean;
   remedy: ((call: Call) => ReactNode) | undefined;
+  appApprovals: ReactNode;
 }) {
   return (
     <>
@@ -151,7 +168,7 @@ function Content({
       {call.outcome !== '' && remedy?.(call)}
       <Compare call={call} labelOf={labelOf} />
       <TaskLife call={call} />
-      {call.app && <CallApp key={`app ${call.id}`} call={call} />}
+      {call.app && <CallApp key={`app ${call.id}`} call={call} approvals={appApprovals} />}
       <Payloads call={call} loading={loading} />
       {call.outcome !== '' && <CallNote key={call.id} call={call} />}
       {call.outcome !== '' && (

@@ -1,0 +1,23 @@
+import { useQuery } from '@tanstack/react-query';
+import type { Approval } from '@/types/api';
+import { approvalsQuery } from './api';
+import { CallCard } from './call-card';
+
+/** The calls of apps that wait, to be answered beside the app: another page would close it. */
+export function AppApprovals({ labelOf }: { labelOf: (server: string) => string }) {
+  const { data } = useQuery(approvalsQuery);
+  const waiting = data?.filter(isOfApp) ?? [];
+  if (waiting.length === 0) return null;
+  return (
+    <ul className="mt-3 max-w-2xl space-y-4" aria-live="polite">
+      {waiting.map((approval) => (
+        <CallCard key={approval.id} approval={approval} labelOf={labelOf} />
+      ))}
+    </ul>
+  );
+}
+
+const isOfApp = (approval: Approval) =>
+  approval.kind === 'call' &&
+  approval.client.name === 'drawbridge-app' &&
+  approval.client.token === '';
