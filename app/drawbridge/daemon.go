@@ -145,6 +145,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		reportBreaker(b, bus, log)
 		servers.Announce(b.Server)
 	})
+	restoreTasks(ctx, history, front, log)
 	views.OnChange(func(c registry.Change) {
 		front.ListChanged(c)
 		records.changed(c.Server)

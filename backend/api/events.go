@@ -104,6 +104,11 @@ func (s *stream) forward(e event.Event, more <-chan event.Event) error {
 // redactCall removes secrets from a call that has not been recorded yet.
 func (a *API) redactCall(c *core.Call) *core.Call {
 	c.Name, c.PublicName, c.Reason = a.Redact(c.Name), a.Redact(c.PublicName), a.Redact(c.Reason)
+	if c.Task != nil {
+		redacted := *c.Task
+		redacted.ID = a.Redact(redacted.ID)
+		c.Task = &redacted
+	}
 	return c
 }
 

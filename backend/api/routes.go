@@ -153,7 +153,6 @@ func (a *API) document() *routes {
 	a.registerDesktop(doc)
 	a.registerFeatures(doc)
 	a.registerReach(doc)
-	a.registerSuggestions(doc)
 	a.registerDirectory(doc)
 	documentEvents(doc.OpenAPI())
 	return t

@@ -105,6 +105,17 @@ type Call struct {
 	Approval  core.Approval `json:"approval" enum:",once,minutes,session,always,denied,expired,nobody" doc:"Decision of the user; empty if no approval was required"`
 	Invalid   string        `json:"invalid,omitempty" doc:"Violation of the tool's outputSchema; set shortly after the call ends"`
 	InvalidAs string        `json:"invalidAs,omitempty" enum:"warn,error" doc:"How the configuration treats such violations"`
+	Task      *CallTask     `json:"task,omitempty" doc:"Set if the call created a task, or is a request about one"`
+}
+
+// CallTask is the task that a call created. Lists do not contain the requests about it, unless they are
+// searched for words; once it has ended, outcome, reason, tookNs and bytesOut of the call are those of the
+// task.
+type CallTask struct {
+	Call   string `json:"call" doc:"Id of the call that created the task; another one if this is a request about it"`
+	ID     string `json:"id" doc:"As the server knows it; empty for requests about it"`
+	Status string `json:"status" doc:"As the client last saw it, such as working or input_required"`
+	Ended  bool   `json:"ended"`
 }
 
 // ServedBy is the version of a server and of its tool.
@@ -126,6 +137,17 @@ type CallDetail struct {
 	ReplyCut     *Cut   `json:"replyCut,omitempty" doc:"Set if the recorded result or error is truncated"`
 	Note         *Note  `json:"note,omitempty" doc:"Note of the user"`
 	App          string `json:"app,omitempty" doc:"URI of the MCP App that shows the result"`
+
+	TaskCreated  string     `json:"taskCreated,omitempty" doc:"JSON text: the first reply to a call whose result is that of its task"`
+	TaskRequests []TaskStep `json:"taskRequests,omitempty" doc:"Recorded requests about the task of the call, oldest first"`
+}
+
+// TaskStep is a recorded request about a task. It is a call of its own, with payloads.
+type TaskStep struct {
+	ID      string       `json:"id"`
+	At      time.Time    `json:"at"`
+	Method  string       `json:"method"`
+	Outcome core.Outcome `json:"outcome" enum:"ok,tool_error,protocol_error,timeout,cancelled,rejected"`
 }
 
 // Cut describes a truncated payload.
@@ -238,14 +260,27 @@ func newCall(c *core.Call) Call {
 		FromServer: c.FromServer, Outcome: c.Outcome, Code: c.Code, Reason: c.Reason, TookNs: int64(c.Took), QueuedNs: int64(c.Queued),
 		BytesIn: c.BytesIn, BytesOut: c.BytesOut, Attempts: c.Attempts, Instance: c.Instance, Progress: c.Progress, TraceID: c.TraceID, Workspace: c.Workspace, Account: c.Account,
 		ServedBy: newServedBy(c.ServedBy), Cached: c.Cached, Approval: c.Approval,
-		Invalid: invalid.Problem, InvalidAs: invalid.Level,
+		Invalid: invalid.Problem, InvalidAs: invalid.Level, Task: newCallTask(c.Task),
 	}
+}
+
+func newCallTask(t *core.Task) *CallTask {
+	if t == nil {
+		return nil
+	}
+	return &CallTask{strconv.FormatInt(t.Call, 10), t.ID, t.Status, t.Ended}
 }
 
 func newCallDetail(r *store.Record) *CallDetail {
 	d := &CallDetail{
 		Call: newCall(&r.Call), Arguments: string(r.Arguments), Result: string(r.Result), Error: string(r.Error), Stack: r.Stack,
 		ArgumentsCut: newCut(r.ArgumentsCut), ReplyCut: newCut(r.ReplyCut),
+	}
+	if t := r.TaskState; t != nil {
+		d.TaskCreated = string(t.Created)
+		for _, step := range t.Requests {
+			d.TaskRequests = append(d.TaskRequests, TaskStep{strconv.FormatInt(step.ID, 10), step.At, step.Method, step.Outcome})
+		}
 	}
 	if n := r.Note; n.Title != "" || n.Text != "" || len(n.Tags) > 0 {
 		d.Note = &Note{n.Title, n.Text, nonNil(n.Tags)}

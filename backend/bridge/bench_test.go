@@ -20,6 +20,8 @@ type discardWriter struct {
 	n      int
 }
 
+func (gatewayFunc) RecordNotification(*core.Call) {}
+
 func (gatewayFunc) Ask(context.Context, *core.Call, string, json.RawMessage, core.ServerMessageHandler) (core.Reply, error) {
 	panic("nobody asks")
 }

@@ -46,6 +46,9 @@ func (c *fakeGateway) Call(ctx context.Context, call *core.Call, sink core.Serve
 	return c.answer(ctx, call, sink)
 }
 
+// RecordNotification implements Gateway.
+func (c *fakeGateway) RecordNotification(*core.Call) {}
+
 // Ask implements Gateway.
 func (c *fakeGateway) Ask(ctx context.Context, cause *core.Call, method string, params json.RawMessage, sink core.ServerMessageHandler) (core.Reply, error) {
 	c.mu.Lock()

@@ -45,7 +45,7 @@ func sharedExtensions(era core.Era, client []byte, offers []registry.Offer) map[
 		if o.Catalog == nil {
 			continue
 		}
-		for name, settings := range extensionsOf(o.Catalog.Capabilities) {
+		for name, settings := range extensionsOf(o.Catalog.CapabilitiesIn(era)) {
 			if _, both := wanted[name]; both && (name != tasksExtension || era == core.Modern) && shared[name] == nil {
 				shared[name] = settings
 			}

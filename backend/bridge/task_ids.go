@@ -46,8 +46,10 @@ func (x *exchange) namesTask() bool {
 // withPublicTaskIDs returns the result of a server with the ids of tasks as the client knows them.
 // Everything else is unchanged, byte for byte.
 func withPublicTaskIDs(rq *request, server string, result []byte) []byte {
-	if !bytes.Contains(result, taskIDKey) || !isTaskMethod(rq.method) && !isNewTask(rq, result) {
-		return result
+	if !isTaskMethod(rq.method) {
+		if _, isNew := wire.ParseNewTask(rq.era, result); !isNew {
+			return result
+		}
 	}
 	return rewriteTaskIDs(result, publicTaskID(server))
 }

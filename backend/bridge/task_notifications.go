@@ -106,7 +106,7 @@ func (b *Bridge) listenToTasks(ctx context.Context, x *exchange, rq *request, ss
 // subscribeTask starts or ends the notifications of a server about a task. If it fails, the client has
 // to poll, as it may at any time.
 func (b *Bridge) subscribeTask(ctx context.Context, rq *request, key taskKey, t task, method string) {
-	call := b.newTaskCall(rq, key.server, t)
+	call := b.newTaskCall(rq, key.server, key.id, t)
 	call.Method, call.Params = method, append(wire.AppendString([]byte(`{"taskId":`), key.id), '}')
 	call.Arguments, call.Meta, call.ProgressToken, call.HasModernMeta = core.Span{}, core.Span{}, core.Span{}, false
 	call.Notable = func(core.Reply) bool { return false }
@@ -118,11 +118,13 @@ func (b *Bridge) subscribeTask(ctx context.Context, rq *request, key taskKey, t 
 // TaskUpdated forwards notifications/tasks to the modern listeners that named the task and belong to
 // the client that created it. params is raw. It does not block.
 func (b *Bridge) TaskUpdated(server string, params json.RawMessage) {
-	var state taskState
-	if json.Unmarshal(params, &state) != nil {
+	state, _ := wire.ParseTask(params)
+	key := taskKey{server, state.ID}
+	t, ok := b.tasks.only(key, b.Now())
+	if !ok {
 		return
 	}
-	key := taskKey{server, state.ID}
+	b.recordTaskEnd(server, "notifications/tasks", params, t)
 	for _, l := range b.listeners.all() {
 		owner, wanted := l.tasks[key]
 		if !wanted {
@@ -130,7 +132,7 @@ func (b *Bridge) TaskUpdated(server string, params json.RawMessage) {
 		}
 		ep, refusal := b.authorizeEndpoint(l.endpoint, l.currentOrigin())
 		view := b.view(ep, l.origin.token)
-		if _, ok := b.tasks.find(key, owner, b.Now()); !ok || refusal != "" || !hasServer(view.Offers(), server) {
+		if owner != t.owner || refusal != "" || !hasServer(view.Offers(), server) {
 			continue
 		}
 		update := []byte(params)

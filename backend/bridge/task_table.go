@@ -1,7 +1,7 @@
 package bridge
 
 import (
-	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +21,9 @@ const (
 	taskGrace     = 5 * time.Minute
 	unlimitedTask = 24 * time.Hour
 	maxTaskLife   = 7 * 24 * time.Hour
+
+	// MaxTaskLife is the longest time for which a task is known.
+	MaxTaskLife = maxTaskLife + taskGrace
 )
 
 // taskKey identifies a task: ids are unique within one server.
@@ -43,124 +46,157 @@ func taskOwnerOf(rq *request) taskOwner {
 // task is a task that a server has created for a client.
 type task struct {
 	owner        taskOwner
+	client       core.Client
+	call         int64  // that created the task
 	session      string // that created it; "" in the modern era
 	tool, public string // the name of the tool, the server's own and the one that the client used
 	workspace    string // of the call
 	account      string // of the call
 	status       string // as the client last saw it
+	hasResult    bool   // the client has seen the result
 	created      time.Time
 	expires      time.Time
 }
 
-// taskState is the part of a task that the bridge reads. The fields are those of both eras.
-type taskState struct {
-	ID     string       `json:"taskId"`
-	Status string       `json:"status"`
-	TTL    *json.Number `json:"ttl"`
-	TTLMs  *json.Number `json:"ttlMs"`
-}
-
-// taskTable holds the tasks of all clients. The zero value is ready to use.
+// taskTable holds the tasks of all clients. The zero value is ready to use. Two accounts of a server are
+// two processes, whose tasks may have the same id: a key then has a task for each account.
 type taskTable struct {
 	mu    sync.Mutex
-	byKey map[taskKey]*task
+	byKey map[taskKey][]*task
+	count int
 }
 
 // find returns the task of a client.
 func (t *taskTable) find(key taskKey, owner taskOwner, now time.Time) (task, bool) {
-	found, ok := t.lookup(key, now)
-	if !ok || found.owner != owner {
-		return task{}, false
-	}
-	return found, true
-}
-
-// lookup returns the task of any client.
-func (t *taskTable) lookup(key taskKey, now time.Time) (task, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	found := t.byKey[key]
-	if found == nil || now.After(found.expires) {
-		return task{}, false
+	if found := t.owned(key, owner); found != nil && !now.After(found.expires) {
+		return *found, true
 	}
-	return *found, true
+	return task{}, false
 }
 
-// add adds a new task.
-func (t *taskTable) add(key taskKey, added task, state taskState, now time.Time) {
+// owned returns the newest task of a client with the key, or nil. It must be called with t.mu held.
+func (t *taskTable) owned(key taskKey, owner taskOwner) (newest *task) {
+	for _, one := range t.byKey[key] {
+		if one.owner == owner {
+			newest = one
+		}
+	}
+	return newest
+}
+
+// only returns the task with the key, unless two accounts have one: a notification does not tell whose
+// task it is about.
+func (t *taskTable) only(key taskKey, now time.Time) (task, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if all := t.byKey[key]; len(all) == 1 && !now.After(all[0].expires) {
+		return *all[0], true
+	}
+	return task{}, false
+}
+
+// add adds a new task. It replaces an older one with the same id of the same account, because the server
+// has forgotten that one.
+func (t *taskTable) add(key taskKey, added task, ttl time.Duration, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byKey == nil {
-		t.byKey = map[taskKey]*task{}
+		t.byKey = map[taskKey][]*task{}
 	}
-	added.created, added.status = now, state.Status
-	added.setExpiry(state, now)
-	t.byKey[key] = &added
+	added.setExpiry(ttl, now)
+	t.remove(key, func(one *task) bool { return one.account == added.account })
+	t.byKey[key] = append(t.byKey[key], &added)
+	t.count++
 	same := 0
-	for _, other := range t.byKey {
-		if other.owner == added.owner {
-			same++
+	for _, all := range t.byKey {
+		for _, one := range all {
+			if one.owner == added.owner {
+				same++
+			}
 		}
 	}
 	if same > maxTasksPerOwner {
-		t.removeOldest(func(other *task) bool { return other.owner == added.owner })
+		t.removeOldest(func(one *task) bool { return one.owner == added.owner })
 	}
-	if len(t.byKey) > maxTasks {
+	if t.count > maxTasks {
 		t.removeOldest(func(*task) bool { return true })
+	}
+}
+
+// remove removes the tasks with the key that match. It must be called with t.mu held.
+func (t *taskTable) remove(key taskKey, match func(*task) bool) {
+	before := t.byKey[key]
+	left := slices.DeleteFunc(before, match)
+	t.count -= len(before) - len(left)
+	if t.byKey[key] = left; len(left) == 0 {
+		delete(t.byKey, key)
 	}
 }
 
 // removeOldest must be called with t.mu held.
 func (t *taskTable) removeOldest(among func(*task) bool) {
-	var oldest taskKey
-	var since time.Time
-	for key, other := range t.byKey {
-		if among(other) && (since.IsZero() || other.created.Before(since)) {
-			oldest, since = key, other.created
+	var key taskKey
+	var oldest *task
+	for k, all := range t.byKey {
+		for _, one := range all {
+			if among(one) && (oldest == nil || one.created.Before(oldest.created)) {
+				key, oldest = k, one
+			}
 		}
 	}
-	delete(t.byKey, oldest)
+	t.remove(key, func(one *task) bool { return one == oldest })
 }
 
-// observe updates a task by a reply about it, and reports whether its status has changed.
-func (t *taskTable) observe(key taskKey, result []byte, now time.Time) (changed bool) {
-	var state taskState
-	if json.Unmarshal(result, &state) != nil || state.Status == "" {
-		return false
-	}
+// observe updates the task of a client by a reply about it, and reports whether the reply has news.
+func (t *taskTable) observe(key taskKey, owner taskOwner, state *core.Task, now time.Time) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	found := t.byKey[key]
-	if found == nil {
+	found := t.owned(key, owner)
+	if found == nil || state == nil || state.Status == "" && !state.HasResult {
 		return false
 	}
-	changed = found.status != state.Status
-	found.status = state.Status
-	found.setExpiry(state, now)
-	return changed
+	news = state.HasResult && !found.hasResult
+	found.hasResult = found.hasResult || state.HasResult
+	if state.Status != "" {
+		news = news || found.status != state.Status
+		found.status = state.Status
+		found.setExpiry(state.TTL, now)
+	}
+	return news
 }
 
 // setExpiry sets when a task is forgotten, by the ttl that the server stated last.
-func (t *task) setExpiry(state taskState, now time.Time) {
-	for _, ttl := range []*json.Number{state.TTLMs, state.TTL} {
-		if ttl == nil {
-			continue
-		}
-		if ms, err := ttl.Float64(); err == nil && ms >= 0 {
-			t.expires = t.created.Add(taskGrace + time.Duration(min(ms, float64(maxTaskLife.Milliseconds())))*time.Millisecond)
-			return
-		}
+func (t *task) setExpiry(ttl time.Duration, now time.Time) {
+	if ttl < 0 {
+		t.expires = now.Add(unlimitedTask)
+	} else {
+		t.expires = t.created.Add(taskGrace + min(ttl, maxTaskLife))
 	}
-	t.expires = now.Add(unlimitedTask)
 }
 
 // removeExpired forgets expired tasks.
 func (t *taskTable) removeExpired(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for key, old := range t.byKey {
-		if now.After(old.expires) {
-			delete(t.byKey, key)
-		}
+	for key := range t.byKey {
+		t.remove(key, func(one *task) bool { return now.After(one.expires) })
 	}
+}
+
+// MaxRestoredTasks is the maximum number of tasks that RestoreTasks uses.
+const MaxRestoredTasks = maxTasks
+
+// RestoreTasks adds the tasks of an earlier run, oldest first. It must be called before the bridge serves
+// requests.
+func (b *Bridge) RestoreTasks(recorded []core.TaskOwner) {
+	for _, r := range recorded {
+		if r.Era == core.Legacy && r.Client.Token == "" {
+			continue // it belonged to a session
+		}
+		t := task{owner: taskOwner{token: r.Client.Token, era: r.Era}, client: r.Client, call: r.Call, tool: r.Name, public: r.Public, workspace: r.Workspace, account: r.Account, status: r.Status, hasResult: r.HasResult, created: r.Created}
+		b.tasks.add(taskKey{r.Server, r.ID}, t, r.TTL, r.Updated)
+	}
+	b.tasks.removeExpired(b.Now())
 }

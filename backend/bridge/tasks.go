@@ -34,50 +34,54 @@ func isTaskMethod(method string) bool { return taskMethods[method] != nil }
 // callTask runs a request about a task.
 func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callSink) (methodResult, *rpcError) {
 	offers := b.view(rq.endpoint, rq.client.Token).Offers()
-	if rpcErr := taskMethodError(rq, offers); rpcErr != nil {
+	public, hasID := wire.Unquote(wire.Bytes(rq.params, rq.spans.TaskID))
+	server, id := ownTaskID(rq.endpoint, public)
+	key, owner := taskKey{server, id}, taskOwnerOf(rq)
+	t, known := b.tasks.find(key, owner, b.Now())
+	if rpcErr := taskMethodError(rq, offers, known); rpcErr != nil {
 		return methodResult{}, rpcErr
 	}
 	if rq.method == "tasks/list" {
 		return b.listTasks(ctx, rq, sink, offers)
 	}
-	public, ok := wire.Unquote(wire.Bytes(rq.params, rq.spans.TaskID))
-	if !ok {
+	if !hasID {
 		return methodResult{}, newError(codeInvalidParams, "the params have no taskId")
 	}
-	server, id := ownTaskID(rq.endpoint, public)
-	key := taskKey{server, id}
-	t, ok := b.tasks.find(key, taskOwnerOf(rq), b.Now())
-	if !ok || !hasServer(offers, server) {
+	if !known || !hasServer(offers, server) {
 		return methodResult{}, newError(codeInvalidParams, "there is no such task: the id is unknown, or the task has expired")
 	}
-	call := b.newTaskCall(rq, server, t)
+	call := b.newTaskCall(rq, server, id, t)
 	if id != public {
 		replaceParam(call, rq.spans.TaskID, id)
 	}
 	call.BytesIn = len(call.Params)
-	observe := func(reply core.Reply) (changed bool) { return b.tasks.observe(key, reply.Result, b.Now()) }
+	observe := func(reply core.Reply) (news bool) { return b.tasks.observe(key, owner, reply.Task, b.Now()) }
 	if rq.method == "tasks/get" {
 		call.Notable = observe
 	}
 	sink.server = server
 	reply, err := b.Gateway.Call(ctx, call, sink)
-	if err == nil && rq.method == "tasks/cancel" {
+	if err == nil && rq.method != "tasks/get" {
 		observe(reply)
 	}
 	return b.buildResult(rq, server, t.public, reply, err)
 }
 
-// newTaskCall returns a call about a task. It is recorded under the name of the tool.
-func (b *Bridge) newTaskCall(rq *request, server string, t task) *core.Call {
+// newTaskCall returns a call about a task. It is recorded as part of the call that created the task.
+func (b *Bridge) newTaskCall(rq *request, server, id string, t task) *core.Call {
 	call := b.newCall(rq)
+	if t.call != 0 {
+		call.Task = &core.Task{Call: t.call, ID: id, TTL: -1}
+	}
 	call.Server, call.Name, call.PublicName, call.Workspace, call.Account, call.Continues = server, t.tool, t.public, t.workspace, t.account, true
 	return call
 }
 
-// taskMethodError returns the error for a method that the client may not use.
-func taskMethodError(rq *request, offers []registry.Offer) *rpcError {
-	has := slices.Contains(taskMethods[rq.method], rq.era) && slices.ContainsFunc(offers, func(o registry.Offer) bool {
-		return o.Catalog != nil && offersTasks(rq.era, o.Catalog.Capabilities)
+// taskMethodError returns the error for a method that the client may not use. A client that has a task
+// may use it: a server that speaks both eras may declare tasks only in the one that is connected last.
+func taskMethodError(rq *request, offers []registry.Offer, known bool) *rpcError {
+	has := known && slices.Contains(taskMethods[rq.method], rq.era) || slices.Contains(taskMethods[rq.method], rq.era) && slices.ContainsFunc(offers, func(o registry.Offer) bool {
+		return o.Catalog != nil && offersTasks(rq.era, o.Catalog.CapabilitiesIn(rq.era))
 	})
 	switch {
 	case !has, rq.era == core.Legacy && rq.session.version < firstWithTasks:
@@ -147,42 +151,13 @@ func hasServer(offers []registry.Offer, server string) bool {
 
 // rememberTask adds the task that a server has created in place of a result.
 func (b *Bridge) rememberTask(rq *request, call *core.Call, reply core.Reply) {
-	if rq.method != "tools/call" || !isNewTask(rq, reply.Result) {
-		return
+	if t := reply.Task; t != nil && rq.method == "tools/call" {
+		now := b.Now()
+		b.tasks.add(taskKey{call.Server, t.ID}, task{
+			owner: taskOwnerOf(rq), client: call.Client, call: t.Call, session: call.LegacySession(), tool: call.Name, public: call.PublicName, workspace: call.Workspace, account: call.Account,
+			status: t.Status, created: now,
+		}, t.TTL, now)
 	}
-	var created struct {
-		taskState
-		Task taskState
-	}
-	if json.Unmarshal(reply.Result, &created) != nil {
-		return
-	}
-	state := created.taskState
-	if rq.era == core.Legacy {
-		state = created.Task
-	}
-	if state.ID != "" {
-		b.tasks.add(taskKey{call.Server, state.ID}, task{
-			owner: taskOwnerOf(rq), session: call.LegacySession(), tool: call.Name, public: call.PublicName, workspace: call.Workspace, account: call.Account,
-		}, state, b.Now())
-	}
-}
-
-// isNewTask reports whether the result of a tool call is a new task.
-func isNewTask(rq *request, result []byte) (is bool) {
-	if !bytes.Contains(result, taskIDKey) {
-		return false
-	}
-	_ = wire.Members(result, func(m wire.Member) error {
-		switch string(m.Name) {
-		case "resultType":
-			is = is || rq.era == core.Modern && string(wire.Bytes(result, m.Value)) == `"task"`
-		case "task":
-			is = is || rq.era == core.Legacy
-		}
-		return nil
-	})
-	return is
 }
 
 // listTasks answers tasks/list with the tasks of the client. A page has the tasks of one server; at
@@ -206,7 +181,7 @@ func (b *Bridge) listTasks(ctx context.Context, rq *request, sink *callSink, off
 	if at < 0 {
 		return methodResult{}, newError(codeInvalidParams, "the cursor is unknown")
 	}
-	call := b.newTaskCall(rq, server, task{})
+	call := b.newTaskCall(rq, server, "", task{})
 	if rq.endpoint.server == "" && public != "" {
 		if call.Params = []byte(`{}`); cursor != "" {
 			call.Params = append(wire.AppendString([]byte(`{"cursor":`), cursor), '}')
@@ -241,11 +216,9 @@ func (b *Bridge) ownTasks(rq *request, server, next string, result []byte) []byt
 			list, kept := wire.Bytes(result, m.Value), []byte{'['}
 			_ = wire.Elements(list, func(e core.Span) error {
 				raw := wire.Bytes(list, e)
-				var state taskState
-				if json.Unmarshal(raw, &state) == nil {
-					if _, own := b.tasks.find(taskKey{server, state.ID}, taskOwnerOf(rq), b.Now()); own {
-						kept = append(append(kept, raw...), ',')
-					}
+				state, _ := wire.ParseTask(raw)
+				if _, own := b.tasks.find(taskKey{server, state.ID}, taskOwnerOf(rq), b.Now()); own {
+					kept = append(append(kept, raw...), ',')
 				}
 				return nil
 			})
@@ -271,12 +244,13 @@ func (b *Bridge) ownTasks(rq *request, server, next string, result []byte) []byt
 // TaskChanged forwards notifications/tasks/status to the session that created the task. params is
 // raw. It does not block.
 func (b *Bridge) TaskChanged(server string, params json.RawMessage) {
-	var state taskState
-	if json.Unmarshal(params, &state) != nil {
+	state, _ := wire.ParseTask(params)
+	t, ok := b.tasks.only(taskKey{server, state.ID}, b.Now())
+	if !ok {
 		return
 	}
-	t, ok := b.tasks.lookup(taskKey{server, state.ID}, b.Now())
-	if !ok || t.session == "" {
+	b.recordTaskEnd(server, "notifications/tasks/status", params, t)
+	if t.session == "" {
 		return
 	}
 	l := b.listeners.ofSession(t.session)
@@ -295,4 +269,20 @@ func (b *Bridge) TaskChanged(server string, params json.RawMessage) {
 	if l.stream != nil {
 		l.enqueue(b, "task "+state.ID, "notifications/tasks/status", params)
 	}
+}
+
+// recordTaskEnd records a notification about a task if the task has ended and the client does not know
+// yet. A client that listens may never ask for the state again. Other states are not recorded, because
+// a server can send any number of them.
+func (b *Bridge) recordTaskEnd(server, method string, params json.RawMessage, t task) {
+	state, _ := wire.ParseTask(params)
+	ended := &core.Task{Status: state.Status, TTL: state.TTL, HasResult: !state.Result.Empty() || !state.Error.Empty()}
+	if !wire.TaskEnded(state.Status) || !b.tasks.observe(taskKey{server, state.ID}, t.owner, ended, b.Now()) {
+		return
+	}
+	b.Gateway.RecordNotification(&core.Call{
+		Client: t.client, Session: t.session, Workspace: t.workspace, Account: t.account, Era: t.owner.era,
+		Server: server, Method: method, Name: t.tool, PublicName: t.public, Params: params, Attempts: 1,
+		Task: &core.Task{Call: t.call, ID: state.ID, TTL: -1},
+	})
 }

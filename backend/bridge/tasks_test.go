@@ -88,13 +88,21 @@ func (f *taskFixture) Record(call *core.Call, reply core.Reply) {
 	f.recorded, f.replies = append(f.recorded, c), append(f.replies, string(reply.Result))
 }
 
-// history returns the recorded calls as "method name outcome", and forgets them.
+// history returns the recorded calls as "method name outcome", and forgets them. Requests about a task
+// begin with a dash if they belong to the first call. Notifications come at any time, and are left out.
 func (f *taskFixture) history() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var all []string
 	for _, c := range f.recorded {
-		all = append(all, fmt.Sprintf("%s %s %s", c.Method, c.Name, c.Outcome))
+		if strings.HasPrefix(c.Method, "notifications/") {
+			continue
+		}
+		line := fmt.Sprintf("%s %s %s", c.Method, c.Name, c.Outcome)
+		if c.IsTaskRequest() && c.Task.Call == f.recorded[0].ID {
+			line = "- " + line
+		}
+		all = append(all, line)
 	}
 	f.recorded, f.replies = nil, nil
 	return strings.Join(all, "\n")
@@ -117,14 +125,14 @@ func taskIDIn(t testing.TB, message string) string {
 	t.Helper()
 	var m struct {
 		Result struct {
-			taskState
-			Task taskState
+			TaskID string
+			Task   struct{ TaskID string }
 		}
 	}
-	if json.Unmarshal([]byte(message), &m) != nil || m.Result.ID+m.Result.Task.ID == "" {
+	if json.Unmarshal([]byte(message), &m) != nil || m.Result.TaskID+m.Result.Task.TaskID == "" {
 		t.Fatalf("no task in %s", message)
 	}
-	return m.Result.ID + m.Result.Task.ID
+	return m.Result.TaskID + m.Result.Task.TaskID
 }
 
 func status(message string) string {
@@ -226,11 +234,11 @@ func TestTaskIsRecordedByItsLife(t *testing.T) {
 		if tool == "confirm_delete" {
 			f.get("/mcp", id)
 			f.withTasks("/mcp", "tasks/update", id, `"taskId":"`+id+`","inputResponses":{"confirm":{}}`)
-			want += "tasks/update confirm_delete ok\n"
+			want += "- tasks/update confirm_delete ok\n"
 		}
 		eventually.True(t, "the task ends", func() bool { s := status(f.get("/mcp", id)); return s == "completed" || s == "failed" })
 		f.get("/mcp", id)
-		checkEqual(t, tool, f.history(), want+"tasks/get "+tool+" "+string(end))
+		checkEqual(t, tool, f.history(), want+"- tasks/get "+tool+" "+string(end))
 	}
 }
 
@@ -296,7 +304,7 @@ func TestLegacyTasksOfSeveralServersAreListedPageByPage(t *testing.T) {
 		text := send("tasks/list", cursor)
 		var page struct {
 			Result struct {
-				Tasks      []taskState
+				Tasks      []struct{ TaskID string }
 				NextCursor string
 			}
 		}
@@ -304,7 +312,7 @@ func TestLegacyTasksOfSeveralServersAreListedPageByPage(t *testing.T) {
 			t.Fatal(text)
 		}
 		for _, task := range page.Result.Tasks {
-			got = append(got, task.ID)
+			got = append(got, task.TaskID)
 		}
 		if cursor = ""; page.Result.NextCursor != "" {
 			cursor = `{"cursor":"` + page.Result.NextCursor + `"}`
@@ -324,8 +332,7 @@ func TestTasksAreBoundedAndExpire(t *testing.T) {
 	now := time.Now()
 	add := func(owner string, n int) taskKey {
 		key := taskKey{"s", fmt.Sprint(owner, n)}
-		ttl := json.Number("1000")
-		table.add(key, task{owner: taskOwner{token: owner}}, taskState{Status: "working", TTLMs: &ttl}, now.Add(time.Duration(n)))
+		table.add(key, task{owner: taskOwner{token: owner}, status: "working", created: now.Add(time.Duration(n))}, time.Second, now)
 		return key
 	}
 	kept := add("b", 0)

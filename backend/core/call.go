@@ -126,6 +126,9 @@ type Call struct {
 	// Drawbridge itself lists to clients. It is not recorded.
 	Local func(context.Context) Reply
 
+	// Task is the task that the call has created or is about; nil if there is none.
+	Task *Task
+
 	// Notable, if not nil, reports whether a successful call with this reply is worth recording. It
 	// is set for requests that poll the state of a task.
 	Notable func(Reply) bool
@@ -183,6 +186,8 @@ type Reply struct {
 	Error  json.RawMessage
 	// Repaired means that the reply contained invalid Unicode, which was replaced by U+FFFD.
 	Repaired bool
+	// Task is Call.Task after the call. The gateway sets it.
+	Task *Task
 }
 
 // ServerMessageHandler receives the messages of the server that belong to one call, other than its reply, in wire

@@ -108,10 +108,19 @@ type Item struct {
 type Catalog struct {
 	Tools, Prompts, Resources, Templates []Item
 	Capabilities                         json.RawMessage // as the server declared them
+	ModernCapabilities                   json.RawMessage // of a second connection in the modern era; nil if there was none
 	Instructions                         string
 	Info                                 json.RawMessage // serverInfo
 	ListedAt                             time.Time
 	Warnings                             []string
+}
+
+// CapabilitiesIn returns the capabilities of the server in an era.
+func (c *Catalog) CapabilitiesIn(era Era) json.RawMessage {
+	if era == Modern && len(c.ModernCapabilities) > 0 {
+		return c.ModernCapabilities
+	}
+	return c.Capabilities
 }
 
 // MaxServerID is the maximum length of a server id or namespace.

@@ -115,6 +115,7 @@ func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.ServerMes
 			g.unavailable.record(g.log, call, err)
 		}
 		g.endCall(call, reply, err, stage)
+		reply.Task = call.Task
 	}()
 
 	if unknownAccount != nil {
@@ -141,6 +142,15 @@ func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.ServerMes
 			return core.Reply{}, err
 		}
 	}
+}
+
+// RecordNotification records a notification of a server about a task as a call, which has no reply but
+// the params of the notification.
+func (g *Gateway) RecordNotification(call *core.Call) {
+	now := g.now()
+	call.ID, call.At, call.Began, call.FromServer, call.BytesIn = g.nextID(now), now.UTC(), now, true, len(call.Params)
+	g.running.add(call)
+	g.endCall(call, core.Reply{Result: call.Params}, nil, stageSending)
 }
 
 // attempt finds the upstream of the call and sends the call to it once.
@@ -215,6 +225,7 @@ func (g *Gateway) endCall(call *core.Call, reply core.Reply, err error, at callS
 		g.logFailure(call, err)
 		call.Stack = stackOf(err)
 	}
+	reply.Task = call.Task
 	if call.Notable != nil && err == nil && reply.Error == nil && !call.Notable(reply) {
 		g.running.remove(call.ID)
 		return

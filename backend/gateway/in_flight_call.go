@@ -118,7 +118,7 @@ func (f *inFlightCall) reportProgress() {
 	if now := time.Now(); !f.finished && now.Sub(f.lastProgressEvent) >= progressInterval {
 		f.lastProgressEvent = now
 		c := startSnapshot(f.call)
-		c.Progress = f.call.Progress + f.progress
+		c.Task, c.Progress = f.call.Task, f.call.Progress+f.progress
 		f.g.bus.PublishCall(&c)
 	}
 }

@@ -34,9 +34,12 @@ func classify(call *core.Call, reply core.Reply, err error, at callStage) {
 		switch call.Method {
 		case "tools/call", "tasks/result":
 			classifyToolResult(call, reply.Result)
-		case "tasks/get":
+		case "tasks/get", taskNotification, taskStatusNotification:
 			classifyTask(call, reply.Result)
 		}
+	}
+	if err == nil && (call.Task != nil || call.Method == "tools/call") {
+		call.Task = taskAfter(call, reply)
 	}
 	call.Repaired = call.Repaired || reply.Repaired
 	if call.Repaired && call.Outcome == core.OutcomeOK {
@@ -53,27 +56,63 @@ func classifyToolResult(call *core.Call, result []byte) {
 	call.Reason = shorten(strings.TrimSuffix(f.Text, f.suffix)) + f.suffix
 }
 
+// Notifications about tasks that are recorded as requests about them.
+const (
+	taskNotification       = "notifications/tasks"
+	taskStatusNotification = "notifications/tasks/status"
+)
+
 // classifyTask sets the outcome of a call that returned the state of a task: that of the task, if
 // the task has ended.
-func classifyTask(call *core.Call, result []byte) {
-	var task struct {
-		Status        string
-		StatusMessage string
-		Result        json.RawMessage
-		Error         struct{ Message string }
-	}
-	if json.Unmarshal(result, &task) != nil {
-		return
-	}
+func classifyTask(call *core.Call, state []byte) {
+	task, _ := wire.ParseTask(state)
 	switch task.Status {
 	case "completed":
-		classifyToolResult(call, task.Result)
+		classifyToolResult(call, wire.Bytes(state, task.Result))
 	case "failed":
-		call.Outcome, call.Reason = core.OutcomeProtocolError, shorten(cmp.Or(task.Error.Message, task.StatusMessage))
+		var failure struct{ Message string }
+		_ = json.Unmarshal(wire.Bytes(state, task.Error), &failure)
+		call.Outcome, call.Reason = core.OutcomeProtocolError, shorten(cmp.Or(failure.Message, task.Message))
 	case "cancelled":
-		call.Outcome, call.Reason = core.OutcomeCancelled, shorten(task.StatusMessage)
+		call.Outcome, call.Reason = core.OutcomeCancelled, shorten(task.Message)
 	}
 }
+
+// taskAfter returns the task that a call has created, or the task that a request was about with its
+// state after the request; nil if there is none.
+func taskAfter(call *core.Call, reply core.Reply) *core.Task {
+	if call.Task == nil {
+		state, ok := wire.ParseNewTask(call.Era, reply.Result)
+		if !ok || len(state.ID) > core.MaxTaskID {
+			return nil
+		}
+		return &core.Task{Call: call.ID, ID: state.ID, Status: shortStatus(state.Status), TTL: state.TTL}
+	}
+	after := *call.Task
+	after.Status, after.TTL = "", -1
+	switch state, ok := wire.ParseTask(reply.Result); {
+	case call.Method == "tasks/result":
+		after.Ended, after.HasResult = true, true
+	case len(reply.Error) > 0:
+		after.Ended = call.Method == "tasks/get" && isInvalidParams(reply.Error) // the server has lost the task
+	case ok && call.Method != "tasks/update":
+		after.Status, after.TTL, after.Ended = shortStatus(state.Status), state.TTL, wire.TaskEnded(state.Status)
+		after.HasResult = after.Ended && (!state.Result.Empty() || !state.Error.Empty())
+	}
+	return &after
+}
+
+func isInvalidParams(raw []byte) bool {
+	var e struct{ Code int }
+	return json.Unmarshal(raw, &e) == nil && e.Code == -32602
+}
+
+// shortStatus bounds the status of a task, which a server may invent.
+func shortStatus(status string) string {
+	return strings.ToValidUTF8(status[:min(len(status), maxTaskStatus)], "")
+}
+
+const maxTaskStatus = 40 // bytes
 
 func failureOutcome(code core.Code, at callStage) core.Outcome {
 	switch {

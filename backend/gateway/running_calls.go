@@ -20,7 +20,8 @@ type runningCalls struct {
 
 type runningCall struct {
 	*core.Call
-	sent bool // to a server
+	sent bool       // to a server
+	task *core.Task // at the start of the call
 }
 
 func (r *runningCalls) add(call *core.Call) {
@@ -29,7 +30,7 @@ func (r *runningCalls) add(call *core.Call) {
 	if r.calls == nil {
 		r.calls = make(map[int64]*runningCall)
 	}
-	r.calls[call.ID] = &runningCall{Call: call}
+	r.calls[call.ID] = &runningCall{Call: call, task: call.Task}
 }
 
 func (r *runningCalls) remove(id int64) {
@@ -79,7 +80,7 @@ func (g *Gateway) Running() []core.Call {
 	defer g.running.mu.Unlock()
 	list := make([]core.Call, 0, len(g.running.calls))
 	for _, c := range g.running.calls {
-		list = append(list, startSnapshot(c.Call))
+		list = append(list, c.snapshot())
 	}
 	slices.SortFunc(list, func(x, y core.Call) int { return cmp.Compare(y.ID, x.ID) })
 	return list
@@ -93,7 +94,13 @@ func (g *Gateway) RunningCall(id int64) (core.Call, bool) {
 	if !ok {
 		return core.Call{}, false
 	}
-	return startSnapshot(c.Call), true
+	return c.snapshot(), true
+}
+
+func (c *runningCall) snapshot() core.Call {
+	copied := startSnapshot(c.Call)
+	copied.Task = c.task
+	return copied
 }
 
 // startSnapshot copies the fields that do not change after a call has begun. The other fields may

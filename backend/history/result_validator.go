@@ -83,8 +83,15 @@ func (j *ResultValidator) Skipped() uint64 { return j.skipped.Load() }
 // Record implements gateway.Recorder.
 func (j *ResultValidator) Record(call *core.Call, reply core.Reply) {
 	j.next.Record(call, reply)
-	if call.Outcome != core.OutcomeOK || call.Method != "tools/call" || len(reply.Result) > maxResult {
+	id, result := call.ID, reply.Result
+	switch {
+	case call.Outcome != core.OutcomeOK || len(result) > maxResult, call.Task == nil && call.Method != "tools/call":
 		return
+	case call.Task != nil: // a task is not the result of its tool
+		if !call.Task.HasResult {
+			return
+		}
+		id, result = call.Task.Call, wire.TaskResult(call.Method, reply).Result
 	}
 	level := (*j.levels.Load())[call.Server]
 	if level == "" {
@@ -99,7 +106,7 @@ func (j *ResultValidator) Record(call *core.Call, reply core.Reply) {
 		return
 	}
 	select {
-	case j.queue <- queuedResult{call.ID, level, schema, bytes.Clone(reply.Result)}:
+	case j.queue <- queuedResult{id, level, schema, bytes.Clone(result)}:
 	default:
 		j.skipped.Add(1)
 	}

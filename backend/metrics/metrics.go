@@ -83,9 +83,10 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.handler.
 // Gather returns the current metrics in the Prometheus data model.
 func (m *Metrics) Gather() ([]*dto.MetricFamily, error) { return m.registry.Gather() }
 
-// Call counts a finished call. It ignores calls that are still running.
+// Call counts a finished call. It ignores calls that are still running, and requests about the task of
+// another call.
 func (m *Metrics) Call(c core.Call) {
-	if c.Outcome == core.OutcomeRunning {
+	if c.Outcome == core.OutcomeRunning || c.IsTaskRequest() {
 		return
 	}
 	server := cmp.Or(c.Server, "none")

@@ -2,17 +2,12 @@
 
 package sandbox
 
-import (
-	"errors"
-	"os"
-)
+import "errors"
 
 func landlockABIVersion() int { return 0 }
 
 func filtersSockets() bool { return false }
 
-func newRuleset(int, Rules) (*os.File, error) { return nil, errors.New("sandboxes require Linux") }
-
-func socketFilter(Rules) string { return "" }
+func restrict(Rules) error { return errors.New("sandboxes require Linux") }
 
 const selfPath = ""

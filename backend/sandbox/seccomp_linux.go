@@ -1,9 +1,9 @@
 package sandbox
 
 import (
-	"encoding/binary"
-	"encoding/hex"
+	"fmt"
 	"runtime"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,15 +30,11 @@ const (
 // x32Bit marks a system call of the x32 interface of amd64.
 const x32Bit = 0x40000000
 
-// socketFilter returns a seccomp filter that refuses sockets, in hexadecimal digits, because Landlock
-// lets MPTCP, which falls back to TCP, and everything that is not TCP pass; "" if the rules need
-// none. Without ports, it refuses all sockets of IP and of network devices; with ports, only MPTCP and
-// SCTP. It also refuses io_uring, which opens sockets unseen by filters, and system calls of other
-// interfaces, such as those of 32-bit programs.
-func socketFilter(r Rules) string {
-	if !r.NoNetwork || !filtersSockets() {
-		return ""
-	}
+// refuseSockets refuses sockets by a seccomp filter, because Landlock lets MPTCP, which falls back
+// to TCP, and everything that is not TCP pass. Without tcp, it refuses all sockets of IP and of
+// network devices; with tcp, only MPTCP and SCTP. It also refuses io_uring, which opens sockets
+// unseen by filters, and system calls of other interfaces, such as those of 32-bit programs.
+func refuseSockets(tcp bool) error {
 	deny := uint32(unix.SECCOMP_RET_ERRNO | int(unix.EACCES))
 	absent := uint32(unix.SECCOMP_RET_ERRNO | int(unix.ENOSYS))
 	load := func(offset uint32) unix.SockFilter {
@@ -60,7 +56,7 @@ func socketFilter(r Rules) string {
 		is(unix.SYS_SOCKET, 1, 0),
 		ret(unix.SECCOMP_RET_ALLOW),
 	}
-	if len(r.Ports) > 0 {
+	if tcp {
 		filter = append(filter,
 			load(offsetProtocol),
 			is(unix.IPPROTO_MPTCP, 1, 0),
@@ -77,11 +73,9 @@ func socketFilter(r Rules) string {
 			ret(deny),
 		)
 	}
-	var code []byte
-	for _, one := range filter {
-		code = binary.NativeEndian.AppendUint16(code, one.Code)
-		code = append(code, one.Jt, one.Jf)
-		code = binary.NativeEndian.AppendUint32(code, one.K)
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0); err != nil {
+		return fmt.Errorf("cannot install the seccomp filter that blocks sockets: %w", err)
 	}
-	return hex.EncodeToString(code)
+	return nil
 }

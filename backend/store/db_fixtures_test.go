@@ -49,6 +49,8 @@ func populateAllTables(t *testing.T, b *bench) {
 			c.Account = "work"
 		case 6:
 			c.ServedBy = &core.ServedBy{Name: "fs", Version: "1.2", Package: "fs@1.2", Definition: [16]byte{1}}
+		case 7:
+			c.Task = &core.Task{Call: c.ID, ID: "a task", Status: "working", TTL: -1}
 		}
 		b.Recorder().Record(c, reply)
 	}
@@ -114,6 +116,9 @@ func whole(t *testing.T, b *bench, schema int) {
 		}
 		if i == 6 && schema >= 9 && (r.ServedBy == nil || *r.ServedBy != core.ServedBy{Name: "fs", Version: "1.2", Package: "fs@1.2", Definition: [16]byte{1}}) {
 			t.Errorf("it was answered by %+v", r.ServedBy)
+		}
+		if i == 7 && schema >= 12 && (r.Task == nil || r.Task.ID != "a task" || r.Task.Call != r.ID) {
+			t.Errorf("its task is %+v", r.Task)
 		}
 		if i == 7 && (r.Note.Title != "a title" || !slices.Equal(r.Note.Tags, []string{"kept"})) {
 			t.Errorf("its note is %+v", r.Note)

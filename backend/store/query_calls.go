@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -22,7 +23,8 @@ const (
 const callColumns = `c.id, c.at, coalesce(s.current_name, s.name), t.method, t.name, k.token, k.name, k.version, coalesce(e.name, ''), coalesce(w.name, ''),
 	c.modern, c.from_server, c.outcome, c.code, c.took_ns, c.queued_ns, c.bytes_in, c.bytes_out, c.attempts, c.progress,
 	b.public_name, b.instance, b.trace_id, b.shim, b.reason, coalesce(v.level, 0), coalesce(v.problem, ''),
-	coalesce(h.cached, 0), coalesce(h.approval, ''), p.name, p.version, p.package, p.definition, coalesce(a.name, '')`
+	coalesce(h.cached, 0), coalesce(h.approval, ''), p.name, p.version, p.package, p.definition, coalesce(a.name, ''),
+	coalesce(c.task_call_id, z.call_id, 0), coalesce(z.task_id, ''), coalesce(z.status, ''), coalesce(z.reason, ''), coalesce(z.ended, 0)`
 
 const callTables = ` FROM call c
 	JOIN server s ON s.id = c.server_id
@@ -34,7 +36,8 @@ const callTables = ` FROM call c
 	LEFT JOIN verdict v ON v.call_id = c.id
 	LEFT JOIN call_attributes h ON h.call_id = c.id
 	LEFT JOIN version p ON p.id = c.version_id
-	LEFT JOIN account a ON a.id = c.account_id`
+	LEFT JOIN account a ON a.id = c.account_id
+	LEFT JOIN task z ON z.call_id = c.id`
 
 // Calls returns calls from newest to oldest, without payloads. next is the value of Query.Before
 // for the next page, or 0 if there is none. A page of a full-text search may be short or empty
@@ -154,6 +157,9 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 		args = append(args, values...)
 	}
 	after, before := q.bounds()
+	if q.Text == "" { // a search also finds the words of requests about tasks
+		add(`c.task_call_id IS NULL`)
+	}
 	if q.Text == "" { // a search applies the bounds to its hits
 		if before > 0 {
 			add(`c.id < ?`, before)
@@ -206,8 +212,7 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 		{q.Version != "" && q.Server == "" && q.Tool == "", `c.server_id`, `SELECT DISTINCT p.server_id FROM version p WHERE ` + versionFilter, []any{q.Version}},
 		{q.Client != "", `c.client_id`, `SELECT id FROM client WHERE name = ? OR token = ? LIMIT 200`, []any{q.Client, q.Client}},
 		{q.Session != "", `c.session_id`, `SELECT id FROM session WHERE name = ?`, []any{q.Session}},
-		// With "+", so that SQLite does not sort all calls of a folder: its index is not in their order.
-		{q.Workspace != "", `+c.workspace_id`, `SELECT id FROM workspace WHERE name = ?`, []any{q.Workspace}},
+		{q.Workspace != "", `c.workspace_id`, `SELECT id FROM workspace WHERE name = ?`, []any{q.Workspace}},
 		{q.Account != "", `c.account_id`, `SELECT id FROM account WHERE name = ?`, []any{q.Account}},
 	} {
 		if !f.set {
@@ -227,11 +232,18 @@ func scanCall(row scanner, c *core.Call, more ...any) error {
 	var problem string
 	var name, version, packageName sql.NullString
 	var definition []byte
+	var t core.Task
+	var taskReason string
 	err := row.Scan(append([]any{&c.ID, &at, &c.Server, &c.Method, &c.Name, &c.Client.Token, &c.Client.Name, &c.Client.Version, &c.Session, &c.Workspace,
 		&modern, &c.FromServer, &outcome, &c.Code, &took, &queued, &c.BytesIn, &c.BytesOut, &c.Attempts, &c.Progress,
-		&c.PublicName, &c.Instance, &c.TraceID, &c.Shim, &c.Reason, &level, &problem, &c.Cached, &c.Approval, &name, &version, &packageName, &definition, &c.Account}, more...)...)
+		&c.PublicName, &c.Instance, &c.TraceID, &c.Shim, &c.Reason, &level, &problem, &c.Cached, &c.Approval, &name, &version, &packageName, &definition, &c.Account,
+		&t.Call, &t.ID, &t.Status, &taskReason, &t.Ended}, more...)...)
 	if level > 0 {
 		c.Verdict = &core.Verdict{Level: verdictNames[level], Problem: problem}
+	}
+	if t.Call != 0 {
+		c.Task = &t
+		c.Reason = cmp.Or(taskReason, c.Reason)
 	}
 	c.ServedBy = scanServedBy(name, version, packageName, definition)
 	c.At = time.UnixMicro(at).UTC()
@@ -259,16 +271,17 @@ type Record struct {
 	ArgumentsCut *Cut
 	ReplyCut     *Cut
 	Note         Note
+	TaskState    *TaskState // of a call that created a task. Result and Error are then those of the task, once it has ended
 }
 
 // Call returns one call. It returns a *core.Error with CodeNotFound if there is no call with this
 // id.
 func (s *Store) Call(ctx context.Context, id int64) (*Record, error) {
 	r, err := s.call(ctx, id)
-	if core.CodeOf(err) != core.CodeNotFound {
+	if core.CodeOf(err) != core.CodeNotFound && (err != nil || r.TaskState == nil || r.Task.Ended) {
 		return r, err
 	}
-	wait, cancel := context.WithTimeout(ctx, s.timeouts.flush) // the call may still be queued
+	wait, cancel := context.WithTimeout(ctx, s.timeouts.flush) // the call, or the end of its task, may still be queued
 	s.recorder.Flush(wait)
 	cancel()
 	return s.call(ctx, id)
@@ -282,12 +295,13 @@ func (s *Store) call(ctx context.Context, id int64) (*Record, error) {
 		var argsSize, replySize sql.NullInt64
 		var argsHash, replyHash []byte
 		row := h.read.QueryRowContext(ctx, `SELECT `+callColumns+`, b.reply_is_error, b.arguments, b.arguments_enc, b.reply, b.reply_enc,
-			b.arguments_size, b.arguments_hash, b.reply_size, b.reply_hash, coalesce(z.text, '')`+callTables+` LEFT JOIN stack_trace z ON z.call_id = c.id WHERE c.id = ?`, id)
+			b.arguments_size, b.arguments_hash, b.reply_size, b.reply_hash, coalesce(x.text, '')`+callTables+` LEFT JOIN stack_trace x ON x.call_id = c.id WHERE c.id = ?`, id)
 		if err := scanCall(row, &r.Call, &isError, &args.data, &args.enc, &reply.data, &reply.enc,
 			&argsSize, &argsHash, &replySize, &replyHash, &r.Stack); err != nil {
 			return err
 		}
-		arguments, response, err := payloadReader{h.read, &s.opened}.read(ctx, args, reply)
+		from := payloadReader{h.read, &s.opened}
+		arguments, response, err := from.read(ctx, args, reply)
 		if err != nil {
 			return err
 		}
@@ -298,8 +312,10 @@ func (s *Store) call(ctx context.Context, id int64) (*Record, error) {
 			r.Result = response
 		}
 		r.ArgumentsCut, r.ReplyCut = scanCut(argsSize, argsHash), scanCut(replySize, replyHash)
-		r.Note, err = loadNote(ctx, h.read, id)
-		return err
+		if r.Note, err = loadNote(ctx, h.read, id); err != nil {
+			return err
+		}
+		return r.loadTask(ctx, h.read, from)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, core.Errorf(core.CodeNotFound, "there is no call %d in the history", id)

@@ -33,7 +33,7 @@ func (s *Store) Clients(ctx context.Context) (list []ClientUse, err error) {
 		}
 		return err
 	}, `SELECT k.token, k.name, k.version,
-		(SELECT count(*) FROM call c WHERE c.client_id = k.id), coalesce((SELECT max(id) FROM call c WHERE c.client_id = k.id), 0) AS last
+		(SELECT count(*) FROM call c WHERE c.client_id = k.id) - (SELECT count(*) FROM call c WHERE c.client_id = k.id AND c.task_call_id IS NOT NULL), coalesce((SELECT max(id) FROM call c WHERE c.client_id = k.id), 0) AS last
 		FROM client k ORDER BY last DESC LIMIT 500`)
 	return list, err
 }

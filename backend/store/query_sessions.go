@@ -47,7 +47,7 @@ func (s *Store) Sessions(ctx context.Context, before int64, limit int) (sessions
 		FROM (`+withCalls+`) p
 		JOIN session e ON e.id = p.id
 		JOIN (SELECT session_id, count(*) calls, sum(outcome <> 1) failed, min(at) first, max(at) last, max(id) newest FROM call
-			WHERE session_id IN (`+withCalls+`) GROUP BY session_id) a ON a.session_id = e.id
+			WHERE session_id IN (`+withCalls+`) AND task_call_id IS NULL GROUP BY session_id) a ON a.session_id = e.id
 		JOIN call c ON c.id = a.newest
 		JOIN client k ON k.id = c.client_id
 		LEFT JOIN workspace w ON w.id = c.workspace_id

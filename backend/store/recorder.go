@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,7 @@ type Recorder struct {
 	order        []queuePosition // used by nextBatch; the array is reused
 	writing      int             // number of calls in batch
 	bytes        int             // payload bytes of queue and batch
+	unhashed     int             // bytes of queue and batch that wait to be hashed
 	recorded     uint64
 	written      uint64    // number of recorded calls that were written or dropped
 	rate         writeRate // rate of written
@@ -55,6 +57,7 @@ type entry struct {
 	isError   bool
 	argsCut   *Cut
 	replyCut  *Cut
+	unhashed  int  // bytes of argsCut and replyCut that wait to be hashed, as counted in Recorder.unhashed
 	retried   bool // an earlier attempt to write it failed, so it may exist in the database
 }
 
@@ -67,7 +70,9 @@ type queuePosition struct {
 // Cut describes a payload that was truncated because it was longer than the limit.
 type Cut struct {
 	Size int    // size of the complete payload in bytes
-	Hash []byte // SHA-256 of the complete payload; nil if it was dropped because too many bytes were queued
+	Hash []byte // SHA-256 of the complete payload; nil if too many bytes waited to be hashed
+
+	full []byte // the complete payload, until it is hashed
 }
 
 var bufferPool = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
@@ -79,8 +84,9 @@ func newRecorder(s *Store) *Recorder {
 }
 
 // Record queues a copy of a finished call and returns. It never waits for the disk, and does not
-// use call or reply after it returns. Secrets are removed and long payloads hashed and truncated
-// before the call is queued, so the queue holds no long payload. If the queue holds too many bytes, the call is queued without its payload; if it holds
+// use call after it returns; it may retain the result or error of reply until it is hashed, so
+// these must not be modified. Secrets are removed and long payloads truncated before the call is
+// queued. If the queue holds too many bytes, the call is queued without its payload; if it holds
 // too many calls, the call is dropped and counted.
 func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 	rules := r.rules.Load()
@@ -98,6 +104,11 @@ func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 	e.call.Arguments, e.call.Meta, e.call.ProgressToken = core.Span{}, core.Span{}, core.Span{}
 	e.call.Name = rules.secrets.Text(call.Name)
 	e.call.PublicName = rules.secrets.Text(call.PublicName)
+	if t := call.Task; t != nil {
+		redacted := *t
+		redacted.ID = rules.secrets.Text(t.ID)
+		e.call.Task = &redacted
+	}
 	e.call.Reason = truncateChars(rules.secrets.Text(truncateChars(call.Reason, MaxError+lookAhead)), MaxError)
 	e.call.Stack = truncateChars(rules.secrets.Text(truncateChars(call.Stack, MaxStack+lookAhead)), MaxStack)
 
@@ -114,6 +125,9 @@ func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 		return
 	}
 	*buf, e.argsCut = rules.appendField((*buf)[:0], recordedArguments(call))
+	if e.argsCut != nil {
+		e.argsCut.full = bytes.Clone(e.argsCut.full) // the buffer of a request is reused, the buffer of a reply is not
+	}
 	e.arguments = len(*buf)
 	*buf, e.replyCut = rules.appendField(*buf, response)
 	e.payload = buf
@@ -146,6 +160,13 @@ func (r *Recorder) enqueue(e entry) {
 		r.stripped++
 		e.dropPayload()
 		size = 0
+	}
+	if held := e.argsCut.unhashed() + e.replyCut.unhashed(); r.unhashed+held > maxBytes {
+		e.argsCut.dropUnhashed()
+		e.replyCut.dropUnhashed()
+	} else {
+		e.unhashed = held
+		r.unhashed += held
 	}
 	r.recorded++
 	r.bytes += size

@@ -187,7 +187,7 @@ func (w *writer) insertCalls(batch []entry) error {
 		if err != nil {
 			return err
 		}
-		if fresh {
+		if fresh && !c.IsTaskRequest() { // saveTask counts these
 			w.sums.count(w.refs[i].target, w.refs[i].client, c.At.UnixMicro(), c.Outcome, c.Took, 1)
 		}
 	}
@@ -225,6 +225,8 @@ func (w *writer) bufferCall(e *entry, r *callRefs) (fresh bool, err error) {
 		w.in.shortBody.add(c.ID, truncateBytes(c.PublicName, maxName), c.Instance, packedArgs, packedReply)
 		return true, nil
 	}
+	e.argsCut.hash()
+	e.replyCut.hash()
 	argsSize, argsHash := e.argsCut.columns()
 	replySize, replyHash := e.replyCut.columns()
 	w.in.body.add(c.ID, truncateBytes(c.PublicName, maxName), c.Instance, c.TraceID, c.Shim, c.Reason, e.isError,

@@ -24,7 +24,8 @@ const (
 
 // Erase deletes calls and overwrites their data in the file: table rows, index entries and
 // payloads are overwritten with zeros, rollups are reduced, and the write-ahead log is truncated.
-// A copy from before a migration is deleted whole.
+// A copy from before a migration is deleted whole. The requests about the task of a call are deleted with
+// the call, because they contain its result.
 // It returns the number of deleted calls, which may be greater than 0 even if err is not nil.
 func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err error) {
 	if len(sel.IDs) == 0 && sel.Client == "" && sel.Session == "" {
@@ -91,13 +92,18 @@ func eraseStep(ctx context.Context, tx *sql.Tx, sel Selection, rows int, now tim
 		return nil, err
 	}
 	if len(gone) > 0 {
+		requests, err := queryIDs(ctx, tx, `SELECT id FROM call WHERE task_call_id IN (`+placeholders(len(gone))+`) AND id NOT IN (`+placeholders(len(gone))+`)`, slices.Concat(gone, gone)...)
+		if err != nil {
+			return nil, err
+		}
+		all := slices.Concat(gone, requests)
 		if _, err := tx.ExecContext(ctx, `INSERT INTO search (search, rank) VALUES ('secure-delete', 1)`); err != nil {
 			return nil, err
 		}
-		if err := subtractFromRollups(ctx, tx, gone, now); err != nil {
+		if err := subtractFromRollups(ctx, tx, all, now); err != nil {
 			return nil, err
 		}
-		if _, err := deleteCalls(ctx, tx, gone, true); err != nil {
+		if _, err := deleteCalls(ctx, tx, all, true); err != nil {
 			return nil, err
 		}
 		if _, err := tx.ExecContext(ctx, `INSERT INTO search (search, rank) VALUES ('secure-delete', 0)`); err != nil {
@@ -138,13 +144,13 @@ func subtractFromRollups(ctx context.Context, tx *sql.Tx, gone []any, now time.T
 	for _, id := range gone {
 		var target, client, at, took int64
 		var outcome int
-		var counted bool
-		err := tx.QueryRowContext(ctx, `SELECT c.target_id, c.client_id, c.at, c.outcome, c.took_ns, coalesce(p.counted, 1)
-			FROM call c LEFT JOIN pending p ON p.id = c.id WHERE c.id = ?`, id).Scan(&target, &client, &at, &outcome, &took, &counted)
+		var counted, partOfTask bool
+		err := tx.QueryRowContext(ctx, `SELECT c.target_id, c.client_id, c.at, c.outcome, c.took_ns, coalesce(p.counted, 1), c.task_call_id IS NOT NULL
+			FROM call c LEFT JOIN pending p ON p.id = c.id WHERE c.id = ?`, id).Scan(&target, &client, &at, &outcome, &took, &counted, &partOfTask)
 		if err != nil {
 			return err
 		}
-		if counted {
+		if counted && !partOfTask {
 			sums.countOutcome(target, client, at, outcome, time.Duration(took), -1)
 		}
 	}

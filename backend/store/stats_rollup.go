@@ -190,8 +190,12 @@ func (r rollups) save(ctx context.Context, tx *sql.Tx, now time.Time) error {
 		if err == nil {
 			s.mergeRow(&rollupRow{took: took, last: last, outcomes: decodeOutcomes(outcomes), bins: histogram.Decode(nil, bins)})
 		}
-		for ; one != nil; one = one.next {
-			s.add(one.at, one.outcome, one.took, one.n)
+		for _, sign := range []int64{1, -1} { // what is subtracted may have been counted in the same transaction
+			for c := one; c != nil; c = c.next {
+				if c.n*sign > 0 {
+					s.add(c.at, c.outcome, c.took, c.n)
+				}
+			}
 		}
 		if s.calls() == 0 {
 			if _, err := tx.ExecContext(ctx, `DELETE FROM rollup WHERE span = ? AND at = ? AND target_id = ? AND client_id = ?`, k.span, k.at, k.target, k.client); err != nil {

@@ -56,9 +56,6 @@ func (r *runner) refreshCatalog() {
 		ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
 		defer cancel()
 		err := l.Refresh(ctx, kindsWithoutListChanged(l.Catalog().Capabilities)...)
-		if err == nil {
-			r.saveCatalog(c, l.Catalog())
-		}
 		r.post(func() {
 			if l != r.primary {
 				return
@@ -67,7 +64,9 @@ func (r *runner) refreshCatalog() {
 				r.s.o.Log.Debug("Cannot refresh the lists", "server", r.id, "error", err)
 			} else {
 				l.markHeard()
-				r.s.o.Registry.Update(r.id, l.Catalog())
+				catalog := r.fullCatalog()
+				r.s.o.Registry.Update(r.id, catalog)
+				r.helpers.Go(func() { r.saveCatalog(c, catalog) })
 				r.publish()
 			}
 			r.resetRefreshTimer()

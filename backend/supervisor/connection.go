@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -221,9 +222,12 @@ func failureEvent(err error) event {
 // startSucceeded updates the registry with the catalog, and then enters the running phase.
 func (r *runner) startSucceeded() {
 	l := r.primary
-	catalog := l.Catalog()
+	catalog := r.fullCatalog()
 	if r.parent == nil {
 		r.s.o.Registry.Update(r.id, catalog)
+		if c := r.config(); len(catalog.ModernCapabilities) > 0 {
+			r.helpers.Go(func() { r.saveCatalog(c, catalog) })
+		}
 	}
 	r.lastUsed.Store(max(r.lastUsed.Load(), r.startedAt.UnixNano()))
 	r.step(evConnected)
@@ -240,11 +244,27 @@ func (r *runner) listsChanged(kind core.Kind) {
 	if r.primary == nil {
 		return // connected uses the newest catalog anyway
 	}
-	c, catalog := r.config(), r.primary.Catalog()
+	c, catalog := r.config(), r.fullCatalog()
 	r.primary.markHeard()
 	r.s.o.Registry.Update(r.id, catalog, kind)
 	r.publish()
 	r.helpers.Go(func() { r.saveCatalog(c, catalog) })
+}
+
+// fullCatalog returns the catalog of the first connection, with what the second one has declared, or did when
+// the same version of the server last had one.
+func (r *runner) fullCatalog() *core.Catalog {
+	c := *r.primary.Catalog()
+	if r.primary.Era() != core.Legacy {
+		return &c
+	}
+	c.ModernCapabilities = r.secondEra.capabilities
+	if v, ok := r.s.o.Registry.Server(r.id); ok && c.ModernCapabilities == nil && r.parent == nil {
+		if was := v.Offers()[0].Catalog; was != nil && bytes.Equal(was.Info, c.Info) {
+			c.ModernCapabilities = was.ModernCapabilities
+		}
+	}
+	return &c
 }
 
 // saveCatalog saves the catalog for the next run.

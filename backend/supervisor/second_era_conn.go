@@ -1,9 +1,11 @@
 package supervisor
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -22,6 +24,8 @@ type secondEraConn struct {
 	known      bool               // whether dual is known
 	dual       bool
 	retryAfter time.Time // no new attempt before this time
+
+	capabilities json.RawMessage // as the server declared them in the modern era; kept when conn is closed
 }
 
 func (b *secondEraConn) broken() <-chan struct{} { return b.conn.broken() }
@@ -81,6 +85,7 @@ func (r *runner) secondEraOpened(session dial.Session, err error, known bool) {
 		b.known, b.dual = true, true
 		b.conn = newConnection(session, r)
 		b.conn.markHeard()
+		r.modernCapabilities(session.Catalog().Capabilities)
 		r.s.o.Log.Info("MCP server also connected with the modern era", "server", r.id)
 	case errors.Is(err, context.Canceled):
 	default:
@@ -90,6 +95,17 @@ func (r *runner) secondEraOpened(session dial.Session, err error, known bool) {
 	}
 	r.publish()
 	r.finishStop()
+}
+
+// modernCapabilities updates the registry if the server declares something else in the modern era.
+func (r *runner) modernCapabilities(declared json.RawMessage) {
+	if r.parent != nil || bytes.Equal(declared, r.fullCatalog().CapabilitiesIn(core.Modern)) {
+		return
+	}
+	r.secondEra.capabilities = declared
+	c, catalog := r.config(), r.fullCatalog()
+	r.s.o.Registry.Update(r.id, catalog)
+	r.helpers.Go(func() { r.saveCatalog(c, catalog) })
 }
 
 // closeSecondEra closes the second connection; the next modern call opens a new one.

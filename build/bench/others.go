@@ -19,7 +19,6 @@ var others = []struct {
 	{"kill", measureKills},
 	{"edit", measureEdits},
 	{"shim", measureShims},
-	{"sandbox", measureSandbox},
 	{"memory", idleMemory},
 	{"loaded", loadedMemory},
 	{"idle CPU", idleCPU},

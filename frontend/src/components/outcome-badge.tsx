@@ -3,6 +3,7 @@ import {
   CircleCheck,
   CircleSlash,
   Clock,
+  Hourglass,
   LoaderCircle,
   type LucideIcon,
   PowerOff,
@@ -10,6 +11,7 @@ import {
   Unplug,
 } from 'lucide-react';
 import { classes } from '@/lib/classes';
+import { cut, plain } from '@/lib/format';
 import { ownValue } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import type { Outcome } from '@/types/api';
@@ -37,13 +39,28 @@ function notReached(outcome: Outcome, code: string | undefined): boolean {
 export function OutcomeBadge({
   outcome,
   code,
+  taskStatus,
   className,
 }: {
   outcome: Outcome;
   code?: string;
+  /** Of the task of a call that has not ended yet, as the server wrote it. */
+  taskStatus?: string;
   className?: string;
 }) {
   const unavailable = notReached(outcome, code);
+  if (taskStatus !== undefined && outcome === 'ok')
+    return (
+      <span
+        className={classes(
+          'inline-flex items-center gap-1.5 text-sm whitespace-nowrap text-accent',
+          className,
+        )}
+      >
+        <Hourglass className="size-4 shrink-0" aria-hidden />
+        {ownValue<string>(texts.taskStates, taskStatus) ?? plain(cut(taskStatus, 40))}
+      </span>
+    );
   const look = unavailable ? { color: 'text-bad', icon: PowerOff } : outcomeIcon(outcome);
   const Icon = look.icon;
   return (

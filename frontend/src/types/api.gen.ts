@@ -270,6 +270,7 @@ export interface Call {
   servedBy?: ServedBy;
   server: string;
   session: string;
+  task?: CallTask;
   /**
    * Name of the client's token
    */
@@ -302,6 +303,21 @@ export interface ServedBy {
    * Version that the server reports
    */
   version: string;
+}
+export interface CallTask {
+  /**
+   * Id of the call that created the task; another one if this is a request about it
+   */
+  call: string;
+  ended: boolean;
+  /**
+   * As the server knows it; empty for requests about it
+   */
+  id: string;
+  /**
+   * As the client last saw it, such as working or input_required
+   */
+  status: string;
 }
 export interface CallDetail {
   /**
@@ -376,6 +392,15 @@ export interface CallDetail {
    * Stack trace of an internal error that ended the call
    */
   stack?: string;
+  task?: CallTask;
+  /**
+   * JSON text: the first reply to a call whose result is that of its task
+   */
+  taskCreated?: string;
+  /**
+   * Recorded requests about the task of the call, oldest first
+   */
+  taskRequests?: TaskStep[] | null;
   /**
    * Name of the client's token
    */
@@ -414,6 +439,12 @@ export interface Note {
    * At most 500 characters
    */
   title: string;
+}
+export interface TaskStep {
+  at: string;
+  id: string;
+  method: string;
+  outcome: 'ok' | 'tool_error' | 'protocol_error' | 'timeout' | 'cancelled' | 'rejected';
 }
 export interface CallPreview {
   /**
@@ -1153,13 +1184,6 @@ export interface Field {
   placeholder?: string;
   required: boolean;
   secret: boolean;
-}
-export interface DismissInputBody {
-  /**
-   * False: suggest it again
-   */
-  dismissed: boolean;
-  folder: string;
 }
 export interface DockerContext {
   address: string;
@@ -2002,54 +2026,6 @@ export interface Profile {
   tokens: Modes;
   toolMode: 'all' | 'search' | 'deferred';
   tools: number;
-}
-export interface ProfileSuggestion {
-  /**
-   * Number of tools without the profile
-   */
-  allTools: number;
-  calls: number;
-  /**
-   * JSON object for PUT /api/v1/profiles/{name}
-   */
-  entry: {
-    [k: string]: unknown;
-  };
-  first: string;
-  folder: string;
-  last: string;
-  /**
-   * Unused name for the new profile
-   */
-  name: string;
-  /**
-   * The profile that the folder has already, or empty
-   */
-  profile: string;
-  /**
-   * Estimated tokens that a session saves if it lists all tools
-   */
-  saved: number;
-  /**
-   * Estimated context size of its tool list
-   */
-  tokens: number;
-  /**
-   * Tools of the profile, the most called first
-   */
-  tools: ToolUse[];
-}
-export interface ToolUse {
-  /**
-   * At most 100 calls per folder are counted
-   */
-  calls: number;
-  server: string;
-  tool: string;
-}
-export interface ProfileSuggestions {
-  days: number;
-  items: ProfileSuggestion[];
 }
 export interface Profiles {
   clients: ClientView[];

@@ -86,7 +86,7 @@ export const callQueryOptions = (id: string) =>
 export function parseDetail(text: string): CallDetail {
   const detail = JSON.parse(text) as CallDetail;
   const members = jsonMembers(text);
-  for (const name of ['arguments', 'result', 'error'] as const) {
+  for (const name of ['arguments', 'result', 'error', 'taskCreated'] as const) {
     const member = members?.get(name);
     detail[name] =
       member === undefined || member === 'null' ? undefined : (jsonString(member) ?? member);

@@ -10,6 +10,7 @@ import type { ColumnId, Sort } from './columns';
 import type { CallFilters } from './filters';
 import { Marked, searchPattern } from './marked';
 import { usePreview } from './previews';
+import { openTaskStatus } from './task-steps';
 
 /** What a call is about, in the words of its method. */
 export function callName(call: Call): string {
@@ -103,6 +104,7 @@ export const CallRow = memo(function CallRow({
         <OutcomeBadge
           outcome={call.outcome}
           code={call.code}
+          taskStatus={openTaskStatus(call)}
           className={wide ? undefined : 'text-xs'}
         />
       </Cell>

@@ -1,5 +1,5 @@
 import { QueryClient } from '@tanstack/react-query';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { Call } from '@/types/api';
 import { liveCallsQuery, parseDetail } from './api';
 import { applyCallSnapshot, applyCalls, mergeCalls } from './events';
@@ -23,6 +23,21 @@ it('a call that comes late still finds its place', () => {
 it('unchanged calls stay the same objects', () => {
   const old = call(1);
   expect(mergeCalls([old], [call(2)])[1]).toBe(old);
+});
+
+it('a request about a task is no row, and the call of the task is read again', async () => {
+  const client = new QueryClient();
+  const task = { call: '1', id: 'a', status: 'completed', ended: true };
+  const answer = Response.json(call(1, { outcome: 'tool_error', task }));
+  const fetched = vi.spyOn(globalThis, 'fetch').mockResolvedValue(answer);
+  const request = call(2, { method: 'tasks/get', task: { ...task, id: '' } });
+  applyCallSnapshot(client, [call(1), { ...request, outcome: '' }]);
+  applyCalls(client, [request]);
+  const live = () => client.getQueryData(liveCallsQuery.queryKey) ?? [];
+  expect(ids(live())).toEqual(['1']);
+  await vi.waitFor(() => expect(live()[0]?.outcome).toBe('tool_error'));
+  expect(fetched).toHaveBeenCalledOnce();
+  fetched.mockRestore();
 });
 
 it('a flood is bounded', () => {

@@ -1,7 +1,8 @@
 import type { InfiniteData, QueryClient } from '@tanstack/react-query';
 import { compareIds } from '@/lib/format';
 import type { Call, List } from '@/types/api';
-import { liveCallsQuery } from './api';
+import { callQueryOptions, liveCallsQuery } from './api';
+import { isTaskRequest } from './task-steps';
 
 /** How many calls are held besides the history, and how many of them remain when that is full. */
 const liveLimit = 2000;
@@ -28,13 +29,15 @@ export function mergeCalls(list: readonly Call[], changes: readonly Call[]): Cal
 export function applyCallSnapshot(client: QueryClient, calls: Call[]): void {
   client.setQueryData(
     liveCallsQuery.queryKey,
-    [...calls].sort((a, b) => compareIds(b.id, a.id)),
+    calls.filter((call) => !isTaskRequest(call)).sort((a, b) => compareIds(b.id, a.id)),
   );
   refreshHistory(client);
   client.invalidateQueries({ queryKey: ['calls', 'one'] });
 }
 
-export function applyCalls(client: QueryClient, calls: Call[]): void {
+export function applyCalls(client: QueryClient, changes: Call[]): void {
+  const calls = changes.filter((call) => !isTaskRequest(call));
+  applyTaskRequests(client, changes.filter(isTaskRequest));
   let full = false;
   client.setQueryData(liveCallsQuery.queryKey, (old: Call[] = []) => {
     const merged = mergeCalls(old, calls);
@@ -47,6 +50,39 @@ export function applyCalls(client: QueryClient, calls: Call[]): void {
     if (call.outcome === '') continue;
     const key = ['calls', 'one', call.id];
     if (client.getQueryState(key)) client.invalidateQueries({ queryKey: key });
+  }
+}
+
+/** How many calls are read again one by one. */
+const mostTasks = 20;
+
+/** A request about a task changes the call that created the task, which is read again. */
+function applyTaskRequests(client: QueryClient, requests: Call[]): void {
+  const ended = requests.filter((request) => request.outcome !== '');
+  const ids = new Set(ended.map((request) => request.task?.call ?? ''));
+  if (ids.size > mostTasks) {
+    client.setQueryData<Call[]>(liveCallsQuery.queryKey, (old) =>
+      old?.filter((call) => !ids.has(call.id)),
+    );
+    refreshHistory(client);
+    return;
+  }
+  for (const id of ids) {
+    client
+      .fetchQuery({ ...callQueryOptions(id), staleTime: 0 })
+      .then(({ arguments: _a, result: _r, error: _e, taskCreated: _t, ...call }) => {
+        const put = (list: Call[]) => list.map((old) => (old.id === id ? call : old));
+        client.setQueryData<Call[]>(liveCallsQuery.queryKey, (old) => old && put(old));
+        client.setQueriesData<InfiniteData<List<Call>>>(
+          { queryKey: ['calls', 'history'] },
+          (old) =>
+            old && {
+              ...old,
+              pages: old.pages.map((page) => ({ ...page, items: put(page.items ?? []) })),
+            },
+        );
+      })
+      .catch(() => undefined); // deleted, or not recorded
   }
 }
 

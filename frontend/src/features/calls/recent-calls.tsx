@@ -9,6 +9,7 @@ import { useLiveCalls } from './api';
 import { CallDuration } from './call-duration';
 import { callName } from './call-row';
 import { isFailure } from './filters';
+import { openTaskStatus } from './task-steps';
 import { useCalls } from './use-calls';
 
 const stripLength = 80;
@@ -154,6 +155,7 @@ function CallLines({
           <OutcomeBadge
             outcome={call.outcome}
             code={call.code}
+            taskStatus={openTaskStatus(call)}
             className="w-32 shrink-0 max-sm:w-auto"
           />
         </li>

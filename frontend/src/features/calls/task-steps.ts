@@ -1,4 +1,4 @@
-import type { CallDetail } from '@/types/api';
+import type { Call, CallDetail } from '@/types/api';
 
 /** A recorded request of a task. */
 export interface TaskStep {
@@ -7,13 +7,10 @@ export interface TaskStep {
   method: string;
   /** Of the task after the request, as the server wrote it; "" when the answer has none. */
   status: string;
-  ended: boolean;
 }
 
 interface TaskFields {
-  taskId?: unknown;
   status?: unknown;
-  resultType?: unknown;
   task?: TaskFields | null;
 }
 
@@ -26,25 +23,21 @@ function fields(text: string | undefined): TaskFields {
   }
 }
 
-/** The id of the task that a call created or asked about. */
-export function taskOf(call: CallDetail): string | undefined {
-  const result = fields(call.result);
-  let id: unknown;
-  if (call.method.startsWith('tasks/')) id = fields(call.arguments).taskId;
-  else if (call.method === 'tools/call')
-    id = result.resultType === 'task' ? result.taskId : result.task?.taskId;
-  return typeof id === 'string' && id !== '' && id.length <= 200 ? id : undefined;
-}
+/** Whether this is a request about the task of another call. */
+export const isTaskRequest = (call: Call) => call.task !== undefined && call.task.call !== call.id;
+
+/** The state of the task of a call that has not ended. */
+export const openTaskStatus = (call: Call) =>
+  call.task && !isTaskRequest(call) && !call.task.ended ? call.task.status : undefined;
 
 export function taskStep(call: CallDetail): TaskStep {
-  const result = fields(call.result);
-  const of = call.method === 'tasks/result' ? undefined : (result.status ?? result.task?.status);
-  const status = typeof of === 'string' ? of : '';
+  const result = fields(call.taskCreated ?? call.result);
+  const status =
+    call.method === 'tasks/result' ? undefined : (result.status ?? result.task?.status);
   return {
     id: call.id,
     at: call.at,
     method: call.method,
-    status,
-    ended: call.method === 'tasks/result' || /^(completed|failed|cancelled)$/.test(status),
+    status: typeof status === 'string' ? status : '',
   };
 }

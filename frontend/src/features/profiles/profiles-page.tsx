@@ -8,7 +8,6 @@ import { count, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Profile } from '@/types/api';
 import { profilesQuery } from './api';
-import { Suggestions } from './suggestions';
 
 const t = texts.profiles;
 
@@ -56,7 +55,6 @@ export function ProfilesPage({ selected }: { selected: string | undefined }) {
             )}
           </div>
         )}
-        <Suggestions />
       </div>
     </>
   );

@@ -151,6 +151,14 @@ export const generalTexts = {
     cancelled: 'Cancelled',
     rejected: 'Rejected',
   } satisfies Record<Outcome, string>,
+  /** The states of a task that are defined, as the outcome of its call. */
+  taskStates: {
+    working: 'Working',
+    input_required: 'Input required',
+    completed: 'Completed',
+    failed: 'Failed',
+    cancelled: 'Cancelled',
+  },
   problems: {
     title: (n: number) =>
       n === 1 ? 'One problem in the configuration' : `${n} problems in the configuration`,

@@ -1,0 +1,33 @@
+package core
+
+import "time"
+
+// Task is the task that a call has created, or that a request is about. It is not changed after it is set.
+type Task struct {
+	Call      int64         // id of the call that created the task
+	ID        string        // as the server knows it
+	Status    string        // after the request; "" if the reply does not tell
+	TTL       time.Duration // as the server stated it; negative: not limited
+	Ended     bool          // the request has returned the final state
+	HasResult bool          // the request has returned the result or the error of the call
+}
+
+// MaxTaskID is the maximum length of the id of a task, in bytes. A task with a longer one cannot be used.
+const MaxTaskID = 1024
+
+// IsTaskRequest reports whether the call is a request about the task of another call.
+func (c *Call) IsTaskRequest() bool { return c.Task != nil && c.Task.Call != c.ID }
+
+// TaskOwner is who may use a task, as far as it is recorded, and what requests about the task need.
+type TaskOwner struct {
+	Task
+	Client    Client
+	Era       Era
+	Server    string
+	Name      string // of the tool
+	Public    string // name that the client used
+	Workspace string
+	Account   string
+	Created   time.Time
+	Updated   time.Time // the last recorded request
+}

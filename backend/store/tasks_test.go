@@ -1,0 +1,124 @@
+package store
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// taskCall returns call i, which created a task.
+func taskCall(i int) (*core.Call, core.Reply) {
+	c := aCall(i)
+	c.Era, c.Took = core.Modern, time.Millisecond
+	c.Task = &core.Task{Call: c.ID, ID: fmt.Sprint("task", i), Status: "working", TTL: time.Minute}
+	return c, core.Reply{Result: fmt.Appendf(nil, `{"resultType":"task","taskId":"task%d","status":"working"}`, i)}
+}
+
+// taskRequest returns a request about the task of a call, sent after some time.
+func taskRequest(of *core.Call, method string, after time.Duration, outcome core.Outcome, state core.Task) *core.Call {
+	c := *of
+	c.ID, c.At, c.Method, c.Outcome = of.ID+after.Microseconds(), of.At.Add(after), method, outcome
+	c.Params = []byte(`{"taskId":"x"}`)
+	c.Arguments = core.Span{}
+	state.Call, state.ID = of.ID, of.Task.ID
+	c.Task = &state
+	return &c
+}
+
+// A call whose result is a task is one call in lists, counts and statistics. It has the outcome, the
+// duration and the result of its task.
+func TestCallWithATaskIsOneCall(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "history.db")
+	b := openAt(t, path, later)
+	record := func(c *core.Call, reply core.Reply) { b.Recorder().Record(c, reply) }
+	done, first := taskCall(1)
+	record(done, first)
+	record(taskRequest(done, "tasks/get", time.Second, core.OutcomeOK, core.Task{Status: "input_required", TTL: -1}), core.Reply{Result: []byte(`{"status":"input_required"}`)})
+	record(taskRequest(done, "tasks/update", 2*time.Second, core.OutcomeOK, core.Task{TTL: -1}), core.Reply{Result: []byte(`{}`)})
+	record(taskRequest(done, "tasks/get", 3*time.Second, core.OutcomeToolError, core.Task{Status: "completed", Ended: true, HasResult: true, TTL: -1}),
+		core.Reply{Result: []byte(`{"status":"completed","result":{"isError":true,"n":9007199254740993}}`)})
+	// The state is final: what comes later changes nothing.
+	record(taskRequest(done, "tasks/cancel", 4*time.Second, core.OutcomeOK, core.Task{TTL: -1}), core.Reply{Result: []byte(`{}`)})
+	record(taskRequest(done, "tasks/get", 5*time.Second, core.OutcomeOK, core.Task{Status: "working", TTL: -1}), core.Reply{Result: []byte(`{"status":"working"}`)})
+	record(taskRequest(done, "tasks/get", 6*time.Second, core.OutcomeProtocolError, core.Task{Ended: true, TTL: -1}), core.Reply{Error: []byte(`{"code":-32602,"message":"gone"}`)})
+	open, opened := taskCall(100_000)
+	record(open, opened)
+	cancelled, reply := taskCall(200_000)
+	record(cancelled, reply)
+	record(taskRequest(cancelled, "tasks/cancel", time.Second, core.OutcomeOK, core.Task{TTL: -1}), core.Reply{Result: []byte(`{}`)})
+	ordinary := aCall(300_000)
+	record(ordinary, aReply)
+	orphan := taskRequest(open, "tasks/get", time.Hour, core.OutcomeOK, core.Task{Status: "completed", Ended: true, TTL: -1})
+	orphan.Task.Call = 7 // not recorded
+	record(orphan, core.Reply{Result: []byte(`{"status":"completed"}`)})
+	flushed(t, b)
+
+	for range 2 { // before and after a restart
+		calls, _, err := b.Calls(t.Context(), Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range calls {
+			status := ""
+			if c.Task != nil {
+				status = c.Task.Status
+			}
+			got = append(got, fmt.Sprintln(c.Method, c.Outcome, c.Took, status))
+		}
+		took := orphan.Took
+		want := fmt.Sprintln("tasks/get ok", took, "") + fmt.Sprintln("tools/call", ordinary.Outcome, ordinary.Took, "") + "tools/call cancelled 1.001s working\ntools/call ok 1ms working\ntools/call tool_error 3.001s completed\n"
+		if list := strings.Join(got, ""); list != want {
+			t.Errorf("got\n%swant\n%s", list, want)
+		}
+		f, err := b.Facets(t.Context(), Query{})
+		if err != nil || f.Total != 5 {
+			t.Errorf("%+v, %v", f, err)
+		}
+		for _, o := range f.Outcomes {
+			if n := map[string]int64{"ok": 3, "tool_error": 1, "cancelled": 1}[o.Value]; o.Calls != n {
+				t.Errorf("%d calls ended with %s, want %d", o.Calls, o.Value, n)
+			}
+		}
+		if u, err := b.Usage(t.Context(), UsageQuery{From: done.At.Add(-time.Hour), To: done.At.Add(48 * time.Hour)}); err != nil || u.Total.Calls != 5 || u.Total.Errors != 2 {
+			t.Errorf("%+v, %v", u.Total, err)
+		}
+		if list, err := b.Clients(t.Context()); err != nil || len(list) != 1 || list[0].Calls != 5 {
+			t.Errorf("%+v, %v", list, err)
+		}
+		if list, _, err := b.Sessions(t.Context(), 0, 0); err != nil || len(list) != 1 || list[0].Calls != 5 || list[0].Errors != 2 {
+			t.Errorf("%+v, %v", list, err)
+		}
+		r, err := b.Call(t.Context(), done.ID)
+		if err != nil || string(r.Result) != `{"isError":true,"n":9007199254740993}` || string(r.TaskState.Created) != string(first.Result) || len(r.TaskState.Requests) != 6 || !r.Task.Ended {
+			t.Errorf("%+v %+v %v", r, r.TaskState, err)
+		}
+		if r, err := b.Call(t.Context(), open.ID); err != nil || string(r.Result) != string(opened.Result) || r.Task.Ended || r.TaskState.Created != nil {
+			t.Errorf("%+v %v", r, err)
+		}
+		b.stop()
+		b = openAt(t, path, later)
+	}
+	defer b.stop()
+	tasks, err := b.Tasks(t.Context(), done.At, 2)
+	if err != nil || len(tasks) != 2 || tasks[1].ID != "task200000" || tasks[0].ID != "task100000" || tasks[0].Client != open.Client || tasks[0].Server != open.Server || tasks[0].Name != open.Name || tasks[0].TTL != time.Minute || !tasks[0].Created.Equal(open.At) {
+		t.Errorf("%+v, %v", tasks, err)
+	}
+
+	// Erasing the call erases what the requests about its task contain, and takes it out of the counts.
+	if n, err := b.Erase(t.Context(), Selection{IDs: []int64{done.ID}}); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+	if calls, _, err := b.Calls(t.Context(), Query{Text: "9007199254740993"}); err != nil || len(calls) != 0 {
+		t.Errorf("%+v, %v", calls, err)
+	}
+	if u, err := b.Usage(t.Context(), UsageQuery{From: done.At.Add(-time.Hour), To: done.At.Add(48 * time.Hour)}); err != nil || u.Total.Calls != 4 || u.Total.Errors != 1 {
+		t.Errorf("%+v, %v", u.Total, err)
+	}
+	sound(t, b)
+}
