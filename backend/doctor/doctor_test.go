@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,6 +72,26 @@ func TestServerAdviceIsOfferedAsFix(t *testing.T) {
 	}}.servers()
 	if len(found) != 2 || found[0].Fix != "Correct it." || found[1].Fix != "Look at its log: drawbridge logs b" {
 		t.Errorf("%+v", found)
+	}
+}
+
+// A restart cannot help a server whose program is missing.
+func TestServerWithoutProgramIsReportedOnce(t *testing.T) {
+	for _, missing := range []bool{true, false} {
+		all := examine(t, `{"mcpServers": {"a": {"command": "npx"}}}`, func(o *Options) {
+			o.Servers = []core.ServerStatus{{ID: "a", State: core.StateCrashed, Reason: "executable not found: npx"}}
+			if missing {
+				o.LookPath = func(string) (string, error) { return "", errors.New("not found") }
+			}
+		})
+		about := slices.DeleteFunc(all, func(f Finding) bool { return f.Level != Problem })
+		want := "server"
+		if missing {
+			want = "runtime"
+		}
+		if len(about) != 1 || about[0].Check != want {
+			t.Errorf("missing %v: %+v", missing, about)
+		}
 	}
 }
 

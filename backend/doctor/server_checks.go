@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // secrets reports secrets that servers refer to and cannot read.
@@ -29,10 +30,11 @@ func (o Options) secrets() (all []Finding) {
 	return all
 }
 
-// servers reports servers that crashed or are degraded.
+// servers reports servers that crashed or are degraded. It does not report a server whose program
+// is missing: runtimes does, and a restart would not help.
 func (o Options) servers() (all []Finding) {
 	for _, s := range o.Servers {
-		if s.State != core.StateCrashed && s.State != core.StateDegraded {
+		if s.State != core.StateCrashed && s.State != core.StateDegraded || o.programMissing(s.ID) {
 			continue
 		}
 		f := Finding{Check: "server", Subject: s.ID, Level: Problem, Message: string(s.State) + ": " + s.Reason, Fix: cmp.Or(s.Hint, "Look at its log: drawbridge logs "+s.ID)}
@@ -40,6 +42,16 @@ func (o Options) servers() (all []Finding) {
 		all = append(all, f)
 	}
 	return all
+}
+
+func (o Options) programMissing(id string) bool {
+	return o.Config != nil && slices.ContainsFunc(o.Config.Servers, func(s config.Server) bool {
+		if s.ID != id || s.Type != "stdio" || s.Disabled || strings.Contains(s.Command, "$") {
+			return false
+		}
+		_, err := o.LookPath(s.Command)
+		return err != nil
+	})
 }
 
 // lists reports clients whose tool list is out of date.

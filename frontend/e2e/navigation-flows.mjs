@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { sizes } from './browser.mjs';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
-import { focused, leadsTo, settled } from './waiting.mjs';
+import { focused, pressShortcut, settled } from './waiting.mjs';
 
 const quiet = { scene: 'full', rate: 0 };
 const places = ['Overview', 'Servers', 'Tools', 'Calls', 'Clients', 'Approvals', 'Settings'];
@@ -72,7 +72,7 @@ flow(
       ['gp', /#\/profiles$/],
       ['gd', /#\/directory$/],
     ])
-      await leadsTo(page, keys, path);
+      await pressShortcut(page, keys, path);
   },
 );
 

@@ -45,7 +45,7 @@ export function live(page) {
 }
 
 /** Presses the shortcut of a page until the page is open: letters that follow too slowly are ignored. */
-export function leadsTo(page, letters, address) {
+export function pressShortcut(page, letters, address) {
   return until(async () => {
     for (const letter of letters) await page.keyboard.press(letter);
     return page.waitForURL(address, { timeout: 2000 }).then(

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
-import { leadsTo } from '../../../frontend/e2e/waiting.mjs'
+import { pressShortcut } from '../../../frontend/e2e/waiting.mjs'
 import { accessible, button, context, finish, found, input, page, settled, step, until } from './page-kit.mjs'
 
 found.stops = 0
@@ -127,7 +127,7 @@ await then('the call is sent again and compared', async () => {
 })
 await then('letters lead to pages, and every list is walked with arrows', async () => {
   await press('Escape')
-  await leadsTo(page, 'gc', /#\/calls$/)
+  await pressShortcut(page, 'gc', /#\/calls$/)
   await settled('/calls')
   await to(page.locator('[data-call]'))
   const first = await page.evaluate(() => document.activeElement.dataset.call)
@@ -154,7 +154,7 @@ await then('anything is found by its name', async () => {
 })
 await then('a menu, a question and the keys themselves', async () => {
   await press('Escape')
-  await leadsTo(page, 'gs', /#\/servers/)
+  await pressShortcut(page, 'gs', /#\/servers/)
   await settled('/servers')
   await enter(page.locator('main').getByRole('link', { name: 'weather' }), 40)
   const more = page.getByRole('region', { name: 'weather' }).getByRole('button', { name: 'More actions' })

@@ -212,9 +212,9 @@ function Numbers({ report, range }: { report: UsageReport | undefined; range: Ra
         search={{ outcome: 'failed', range }}
       />
       <Figure
-        label={t.usual}
+        label={t.median}
         value={calls ? duration(p50Ns ?? 0) : none}
-        note={calls ? t.usualMost(duration(p95Ns ?? 0)) : undefined}
+        note={calls ? t.p95(duration(p95Ns ?? 0)) : undefined}
         to="/usage"
         search={{ range }}
       />

@@ -4,6 +4,7 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
+  redirect,
 } from '@tanstack/react-router';
 import { loadChart } from '@/components/chart';
 import { loadCode } from '@/components/code';
@@ -121,6 +122,15 @@ const approvals = createRoute({
   component: lazyRouteComponent(lazy.approvals, 'ApprovalsRoute'),
 });
 
+// What the approvals were called before; bookmarks still lead there.
+const questions = createRoute({
+  getParentRoute: () => root,
+  path: '/questions',
+  beforeLoad: () => {
+    throw redirect({ to: '/approvals', replace: true });
+  },
+});
+
 const sessions = createRoute({
   getParentRoute: () => root,
   path: '/sessions',
@@ -204,6 +214,7 @@ export function makeRouter() {
       calls.addChildren([call]),
       tools,
       approvals,
+      questions,
       sessions.addChildren([session]),
       usage,
       checks,

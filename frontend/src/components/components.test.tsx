@@ -71,6 +71,16 @@ it('the parts of a result are told apart', () => {
   expect(ResultText.canShow('[]')).toBe(false);
 });
 
+it('a result that is sent as JSON and as text is shown once', () => {
+  const twice = (text: string) =>
+    JSON.stringify({ content: [{ type: 'text', text }], structuredContent: { a: 1, b: 2 } });
+  const { unmount } = show(<ResultText text={twice('{ "b": 2, "a": 1 }')} />);
+  expect(screen.queryByText(texts.calls.structured)).toBeNull();
+  unmount();
+  show(<ResultText text={twice('{"a":1}')} />);
+  expect(screen.getByText(texts.calls.structured)).toBeInTheDocument();
+});
+
 it('a server is offered what its state allows', () => {
   expect(actionsFor('running')).toEqual(['restart', 'stop', 'disable']);
   expect(actionsFor('disabled')).toEqual(['enable']);

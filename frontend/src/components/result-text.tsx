@@ -4,7 +4,7 @@ import { Button } from '@/components/button';
 import { JsonView, LongText } from '@/components/json-view';
 import { ScrollArea } from '@/components/scroll-area';
 import { bytes, plain } from '@/lib/format';
-import { isJson, jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
+import { isJson, jsonElements, jsonMembers, jsonString, sortJson } from '@/lib/json-text';
 import { save } from '@/lib/save';
 import { texts } from '@/lib/texts';
 
@@ -56,10 +56,19 @@ function structuredContent(result: string): string | undefined {
   return structured === 'null' ? undefined : structured;
 }
 
+function sameJson(text: string | undefined, json: string): boolean {
+  if (text === undefined || text.length > 100_000 || json.length > 100_000) return false;
+  return isJson(text) && sortJson(text) === sortJson(json);
+}
+
 /** Shows a tool result for people: its texts and its other content. Never interprets markup. */
 export function ResultText({ text }: { text: string }) {
-  const structured = useMemo(() => structuredContent(text), [text]);
   const parts = useMemo(() => contentParts(text) ?? [], [text]);
+  const structured = useMemo(() => {
+    const found = structuredContent(text);
+    // Most tools send the same value as text too, for clients that read nothing else.
+    return found && parts.some((part) => sameJson(part.text, found)) ? undefined : found;
+  }, [text, parts]);
   return (
     <div className="space-y-2">
       {parts.map((part, index) => (

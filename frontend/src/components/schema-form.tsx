@@ -143,8 +143,34 @@ function Control(props: ControlProps) {
   }
 }
 
-function TextControl({ id, required, raw, onChange, note, label }: ControlProps) {
+const isDate = /^\d{4}-\d\d-\d\d$/;
+
+function TextControl({ id, field, required, raw, onChange, note, label }: ControlProps) {
   const text = jsonString(raw) ?? raw ?? '';
+  const type = (event: { target: { value: string } }) => {
+    const typed = event.target.value;
+    onChange(typed === '' && !required ? undefined : JSON.stringify(typed));
+  };
+  // A field for dates would show nothing of what is not a date.
+  if (
+    field.format &&
+    !text.includes('\n') &&
+    (field.format !== 'date' || text === '' || isDate.test(text))
+  )
+    return (
+      <input
+        id={id}
+        type={field.format}
+        aria-label={label}
+        aria-describedby={note}
+        value={text}
+        spellCheck={false}
+        autoCapitalize="off"
+        autoComplete="off"
+        onChange={type}
+        className={`${box} ${field.format === 'date' ? 'max-w-60' : ''}`}
+      />
+    );
   return (
     <textarea
       id={id}
@@ -154,11 +180,8 @@ function TextControl({ id, required, raw, onChange, note, label }: ControlProps)
       value={text}
       spellCheck={false}
       autoCapitalize="off"
-      onChange={(event) => {
-        const typed = event.target.value;
-        onChange(typed === '' && !required ? undefined : JSON.stringify(typed));
-      }}
-      className={`${box} max-h-80 min-h-8 resize-y [field-sizing:content]`}
+      onChange={type}
+      className={`${box} max-h-80 min-h-8 [field-sizing:content] ${text.length > 60 || text.includes('\n') ? 'resize-y' : 'resize-none'}`}
     />
   );
 }

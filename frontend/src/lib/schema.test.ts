@@ -47,6 +47,14 @@ it('defaults and choices keep their digits', () => {
   expect(initialText(field)).toBe('{"n":9007199254740993,"c":9007199254740993}');
 });
 
+it('a form begins with all defaults, and a text has the field of its format', () => {
+  const field = readSchema(
+    '{"properties":{"a":{"type":"string"},"b":{"type":"string","format":"email","default":"x@y.z"},"c":{"type":"string","format":"uri"}},"required":["a"]}',
+  );
+  expect(initialText(field)).toBe('{"a":"","b":"x@y.z"}');
+  expect(field.members.map((member) => member.field.format)).toEqual([undefined, 'email', 'url']);
+});
+
 it('a schema that refers to itself ends', () => {
   const loop =
     '{"$defs":{"a":{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}}}},"$ref":"#/$defs/a"}';

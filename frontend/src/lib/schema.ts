@@ -9,6 +9,8 @@ export interface Field {
   kind: 'text' | 'number' | 'boolean' | 'choice' | 'list' | 'object' | 'json';
   title: string;
   description: string;
+  /** For a text: its format, if browsers have an input for it. */
+  format: Format | undefined;
   /** For a number: whether it must be an integer. */
   whole: boolean;
   /** The choices, as JSON text with the label to show. */
@@ -20,6 +22,14 @@ export interface Field {
   /** The default as JSON text, if the schema has one. */
   initial: string | undefined;
 }
+
+export type Format = 'email' | 'url' | 'date';
+
+const formats = new Map<string | undefined, Format>([
+  ['email', 'email'],
+  ['uri', 'url'],
+  ['date', 'date'],
+]);
 
 export interface Member {
   name: string;
@@ -44,6 +54,7 @@ function read(schema: string, root: string, depth: number): Field {
     kind: 'json',
     title: (jsonString(own?.get('title')) ?? '').slice(0, 200),
     description: (jsonString(own?.get('description')) ?? '').slice(0, 2000),
+    format: undefined,
     whole: false,
     choices: [],
     item: undefined,
@@ -57,7 +68,7 @@ function read(schema: string, root: string, depth: number): Field {
   const item = members.get('items');
   switch (typeName(members)) {
     case 'string':
-      return { ...field, kind: 'text' };
+      return { ...field, kind: 'text', format: formats.get(jsonString(members.get('format'))) };
     case 'integer':
       return { ...field, kind: 'number', whole: true };
     case 'number':
@@ -165,7 +176,7 @@ export function initialText(field: Field): string {
       return '[]';
     case 'object': {
       const members = field.members
-        .filter((member) => member.required)
+        .filter((member) => member.required || member.field.initial !== undefined)
         .map((member) => `${JSON.stringify(member.name)}:${initialText(member.field)}`);
       return `{${members.join(',')}}`;
     }

@@ -183,7 +183,7 @@ function Chips({
         <li key={name} className="min-w-0">
           <button
             type="button"
-            title={t.takeAway}
+            title={t.removeFilter}
             onClick={() => onChange({ [name]: undefined })}
             className="flex max-w-full items-center gap-1 rounded-full bg-accent-soft py-0.5 pr-1.5 pl-2.5 text-xs text-accent"
           >

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { useMemo } from 'react';
+import { useEffect, useMemo, useRef } from 'react';
 import { Button } from '@/components/button';
 import { MergeDiff } from '@/components/code';
 import { Section, SelectField } from '@/components/fields';
@@ -13,6 +13,7 @@ import { texts } from '@/lib/texts';
 import type { Call, CallDetail } from '@/types/api';
 import { callQueryOptions, sameToolQuery, useLiveCalls } from './api';
 import { callName } from './call-row';
+import { useArgumentLines } from './previews';
 
 const route = getRouteApi('/calls');
 const t = texts.calls;
@@ -42,6 +43,14 @@ export function Compare({
 }) {
   const { with: other } = route.useSearch();
   const navigate = route.useNavigate();
+  const box = useRef<HTMLDivElement>(null);
+  const picking = other === 'pick';
+  // It is above the payloads, and the button that opens it may be far below.
+  useEffect(() => {
+    if (!picking) return;
+    box.current?.scrollIntoView({ block: 'nearest' });
+    box.current?.querySelector('select')?.focus({ preventScroll: true });
+  }, [picking]);
   if (!other) return null;
   const choose = (id: string | undefined) =>
     navigate({
@@ -51,17 +60,19 @@ export function Compare({
       replace: true,
     });
   return (
-    <Section
-      title={t.compareTitle}
-      aside={
-        <Button small look="quiet" onClick={() => choose(undefined)}>
-          {t.compareStop}
-        </Button>
-      }
-    >
-      <Pick call={call} other={other} labelOf={labelOf} onChange={choose} />
-      {other !== 'pick' && <Differences call={call} other={other} />}
-    </Section>
+    <div ref={box}>
+      <Section
+        title={t.compareTitle}
+        aside={
+          <Button small look="quiet" onClick={() => choose(undefined)}>
+            {t.compareStop}
+          </Button>
+        }
+      >
+        <Pick call={call} other={other} labelOf={labelOf} onChange={choose} />
+        {!picking && <Differences call={call} other={other} />}
+      </Section>
+    </div>
   );
 }
 
@@ -80,20 +91,23 @@ function Pick({
   const live = useLiveCalls();
   const { data } = useQuery(sameToolQuery(call));
   const { data: elsewhere } = useQuery({ ...callQueryOptions(other), enabled: other !== 'pick' });
-  const described = (c: Call) =>
-    `${clock(c.at, now)} · ${texts.outcomes[c.outcome]} · ${duration(c.tookNs)} · ${plain(c.client.slice(0, 40))}`;
-  const named = (c: Call) =>
-    `${plain(`${labelOf(c.server)} / ${callName(c)}`.slice(0, 120))} · ${described(c)}`;
   const known = new Map([...live, ...(data ?? [])].map((c) => [c.id, c]));
-  const options = [...known.values()]
+  const calls = [...known.values()]
     .filter(
       (c) => c.id !== call.id && c.server === call.server && c.tool === call.tool && c.outcome,
     )
-    .slice(0, 100)
-    .map((c) => ({
-      value: c.id,
-      text: described(c),
-    }));
+    .slice(0, 100);
+  const sent = useArgumentLines(calls);
+  const described = (c: Call) =>
+    [
+      clock(c.at, now),
+      texts.outcomes[c.outcome],
+      duration(c.tookNs),
+      plain((sent.get(c.id) || c.client).slice(0, 60)),
+    ].join(' · ');
+  const named = (c: Call) =>
+    `${plain(`${labelOf(c.server)} / ${callName(c)}`.slice(0, 120))} · ${described(c)}`;
+  const options = calls.map((c) => ({ value: c.id, text: described(c) }));
   if (options.length === 0) return <p className="text-sm text-ink3">{t.compareNone}</p>;
   const chosen = options.some((option) => option.value === other);
   return (

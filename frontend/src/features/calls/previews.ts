@@ -1,4 +1,4 @@
-import { queryOptions, skipToken, useQuery } from '@tanstack/react-query';
+import { queryOptions, skipToken, useQueries, useQuery } from '@tanstack/react-query';
 import { requestList } from '@/lib/request';
 import type { Call, CallPreview } from '@/types/api';
 
@@ -42,4 +42,13 @@ const previewQuery = (id: string, q: string, ended: boolean) =>
 /** What a row shows of the payloads of a call, once the call has ended. */
 export function usePreview(call: Call, q: string | undefined): CallPreview | undefined {
   return useQuery(previewQuery(call.id, q ?? '', call.outcome !== '')).data ?? undefined;
+}
+
+/** The arguments of calls that have ended, each as one line, by the id of the call. */
+export function useArgumentLines(calls: Call[]): Map<string, string> {
+  return useQueries({
+    queries: calls.map((call) => previewQuery(call.id, '', call.outcome !== '')),
+    combine: (answers) =>
+      new Map(answers.flatMap(({ data }) => (data ? [[data.id, data.arguments] as const] : []))),
+  });
 }

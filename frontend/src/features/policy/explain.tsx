@@ -53,9 +53,10 @@ export function Explain({
   const [client, setClient] = useState('');
   const [all, setAll] = useState(false);
   const { data, error } = useQuery(explainQuery(server, tool, client));
-  const checks = (data?.checks ?? []).filter((check) => all || check.result !== 'off');
-  const off =
-    (data?.checks ?? []).length - (data?.checks ?? []).filter((c) => c.result !== 'off').length;
+  const every = data?.checks ?? [];
+  const decides = ({ result }: Verdict) => result !== 'off' && result !== 'pass';
+  const checks = all ? every : every.filter(decides);
+  const others = every.length - every.filter(decides).length;
   return (
     <Section
       title={t.title}
@@ -102,14 +103,14 @@ export function Explain({
               );
             })}
           </ol>
-          {off > 0 && (
+          {others > 0 && (
             <button
               type="button"
               aria-expanded={all}
               onClick={() => setAll((on) => !on)}
               className="mt-2 text-xs text-accent underline-offset-2 hover:underline"
             >
-              {all ? t.hideOff : t.showOff(off)}
+              {all ? t.hideOthers : t.showOthers(others)}
             </button>
           )}
         </>

@@ -1,6 +1,7 @@
 import { Ban, Ellipsis, Play, Power, RotateCw, Square } from 'lucide-react';
 import { Button, IconButton } from '@/components/button';
 import { Menu } from '@/components/menu';
+import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
 import type { ServerStatus, State } from '@/types/api';
 import { type ServerAction, useServerAction } from './api';
@@ -30,6 +31,7 @@ export function actionsFor(state: State): ServerAction[] {
 /** All actions as buttons, for the detail. */
 export function ServerButtons({ server }: { server: ServerStatus }) {
   const action = useServerAction(server);
+  const { phase } = useConnection();
   return (
     <>
       {actionsFor(server.state).map((name, index) => {
@@ -39,7 +41,7 @@ export function ServerButtons({ server }: { server: ServerStatus }) {
             key={name}
             look={index === 0 ? 'secondary' : 'quiet'}
             className="max-[22rem]:px-1.5"
-            disabled={action.isPending}
+            disabled={action.isPending || phase !== 'live'}
             onClick={() => action.mutate(name)}
           >
             <Icon className="size-3.5" aria-hidden />
@@ -54,6 +56,7 @@ export function ServerButtons({ server }: { server: ServerStatus }) {
 /** The likeliest action as an icon and the others in a menu, for a row. */
 export function ServerMenu({ server }: { server: ServerStatus }) {
   const action = useServerAction(server);
+  const { phase } = useConnection();
   const [first, ...others] = actionsFor(server.state);
   const label = server.label || server.id;
   const FirstIcon = first && actionIcons[first];
@@ -62,7 +65,7 @@ export function ServerMenu({ server }: { server: ServerStatus }) {
       {first && FirstIcon && (
         <IconButton
           label={`${texts.actions[first]} ${label}`}
-          disabled={action.isPending}
+          disabled={action.isPending || phase !== 'live'}
           onClick={() => action.mutate(first)}
         >
           <FirstIcon className="size-4" aria-hidden />
@@ -73,6 +76,7 @@ export function ServerMenu({ server }: { server: ServerStatus }) {
           items={others.map((name) => ({
             text: texts.actions[name],
             icon: actionIcons[name],
+            disabled: phase !== 'live',
             onSelect: () => action.mutate(name),
           }))}
         >

@@ -12,7 +12,7 @@ import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { ConfigCopy, RetentionPreview } from '@/types/api';
 import { useConfigRetentionPreview } from './api';
-import { RetentionLoss } from './retention-question';
+import { RetentionLoss } from './retention-confirmation';
 import { copiesQuery, copyQuery, useKeepCopy, usePutBack } from './sharing-api';
 
 const t = texts.sharing;

@@ -16,7 +16,7 @@ import { toast, useLocalToast } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved';
 import type { ConfigFile, Problem } from '@/types/api';
 import { caretAt, proposals, type Schema, wrongs } from './config-schema';
-import { useRetentionQuestion } from './retention-question';
+import { useRetentionConfirmation } from './retention-confirmation';
 
 const t = texts.settings;
 
@@ -72,7 +72,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
     },
     onSettled: () => setAsking(false),
   });
-  const less = useRetentionQuestion();
+  const less = useRetentionConfirmation();
   const busy = save.isPending || less.counting;
   const dropTyped = (next: ConfigFile) => {
     const typed = text;

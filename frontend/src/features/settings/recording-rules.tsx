@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { Plus, X } from 'lucide-react';
 import { useState } from 'react';
 import { Button, IconButton } from '@/components/button';
+import { DraftRestored } from '@/components/draft-restored';
 import { SelectField } from '@/components/fields';
 import { readDraft, useDraft } from '@/lib/drafts';
 import { plain } from '@/lib/format';
@@ -35,7 +36,7 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
   const [server, setServer] = useState(kept?.server ?? '');
   const [tool, setTool] = useState(kept?.tool ?? '');
   const [keep, setKeep] = useState<RecordMode>(kept?.keep ?? 'meta');
-  useDraft<Typed>(place, tool.trim() === '' ? undefined : { server, tool, keep });
+  const restored = useDraft<Typed>(place, tool.trim() === '' ? undefined : { server, tool, keep });
   const chosen = server || servers[0] || '';
   const failed = (error: unknown) => toast('bad', plain(messageOf(error)));
   const write = (next: Rule[]) =>
@@ -84,6 +85,7 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
           ))}
         </ul>
       )}
+      {restored && <DraftRestored onDiscard={() => setTool('')} />}
       {servers.length > 0 && (
         <form
           className="@container flex flex-wrap items-center gap-2"

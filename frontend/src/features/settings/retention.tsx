@@ -9,7 +9,7 @@ import { toast } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved';
 import type { HistoryState, RetentionPreview } from '@/types/api';
 import { type Bounds, useConfigValue, useRetentionPreview, useUpkeep } from './api';
-import { numberOf, RetentionLoss, Span } from './retention-question';
+import { numberOf, RetentionLoss, Span } from './retention-confirmation';
 
 const t = texts.settings.history;
 const input = 'h-8 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';

@@ -111,6 +111,18 @@ it('a tool without a readable schema is tried with JSON', () => {
   expect(screen.getByLabelText('Arguments (JSON)')).toHaveValue('{}');
 });
 
+it('a tool without parameters is run at once, or with JSON all the same', async () => {
+  render(
+    <Tooltip.Provider>
+      <TryTool tool={{ ...tool, inputSchema: '{"type":"object","properties":{}}' }} />
+    </Tooltip.Provider>,
+  );
+  expect(screen.queryByLabelText('Arguments (JSON)')).toBeNull();
+  expect(screen.getByRole('button', { name: 'Run tool' })).toBeEnabled();
+  await userEvent.click(screen.getByRole('button', { name: 'Edit arguments as JSON' }));
+  expect(screen.getByLabelText('Arguments (JSON)')).toHaveValue('{}');
+});
+
 it('tools are grouped by server, prefix or effect, and none is lost', () => {
   const tools = [
     { ...tool, name: 'g__issue_list', server: 'g', tool: 'issue_list', annotations: '' },

@@ -9,9 +9,10 @@ import { ResultText } from '@/components/result-text';
 import { ObjectForm } from '@/components/schema-form';
 import { TabList, TabPanel, Tabs } from '@/components/segments';
 import { readDraft, useDraft } from '@/lib/drafts';
-import { plain } from '@/lib/format';
+import { duration, plain } from '@/lib/format';
 import { formatJson, jsonMembers } from '@/lib/json-text';
 import { jsonFault } from '@/lib/jsonc';
+import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
 import { initialText, readSchema } from '@/lib/schema';
 import { texts } from '@/lib/texts';
@@ -23,7 +24,7 @@ const t = texts.tools;
 
 type Run =
   | { phase: 'idle' }
-  | { phase: 'running' }
+  | { phase: 'running'; since: number }
   | { phase: 'answered'; answer: ToolAnswer }
   | { phase: 'failed'; message: string };
 
@@ -53,6 +54,7 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
       say('ok', texts.care.typedGone, { text: texts.care.undo, run: () => setArgs(typed) });
   };
   const [view, setView] = useState<'form' | 'json'>(hasForm ? 'form' : 'json');
+  const [bare, setBare] = useState(() => takesNothing(tool.inputSchema) && args === '{}');
   const [run, setRun] = useState<Run>({ phase: 'idle' });
   const abort = useRef<AbortController | null>(null);
   const id = useId();
@@ -63,7 +65,7 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
     if (fault || run.phase === 'running') return;
     const controller = new AbortController();
     abort.current = controller;
-    setRun({ phase: 'running' });
+    setRun({ phase: 'running', since: Date.now() });
     try {
       const answer = await runTool(tool, args, controller.signal);
       setRun({ phase: 'answered', answer });
@@ -94,7 +96,14 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
         }}
       >
         <TabPanel value={view}>
-          {view === 'form' && !fault ? (
+          {bare ? (
+            <p className="flex flex-wrap items-center gap-x-3 text-sm text-ink2">
+              {t.noParameters}
+              <Button small look="quiet" onClick={() => setBare(false)}>
+                {t.editJson}
+              </Button>
+            </p>
+          ) : view === 'form' && !fault ? (
             <ObjectForm field={schema} text={args} onChange={setArgs} />
           ) : (
             <>
@@ -135,9 +144,12 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
           {run.phase === 'running' ? t.running : t.run}
         </Button>
         {run.phase === 'running' && (
-          <Button onClick={() => abort.current?.abort()}>{t.cancel}</Button>
+          <>
+            <Button onClick={() => abort.current?.abort()}>{t.cancel}</Button>
+            <Elapsed since={run.since} />
+          </>
         )}
-        {view === 'json' && (
+        {view === 'json' && !bare && (
           <Button
             look="quiet"
             disabled={fault !== undefined}
@@ -146,9 +158,11 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
             {t.format}
           </Button>
         )}
-        <Button look="quiet" onClick={reset}>
-          {t.reset}
-        </Button>
+        {!bare && (
+          <Button look="quiet" onClick={reset}>
+            {t.reset}
+          </Button>
+        )}
       </div>
       <div aria-live="polite">
         {run.phase === 'failed' && (
@@ -159,6 +173,25 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
         {run.phase === 'answered' && <Answer answer={run.answer} />}
       </div>
     </Tabs>
+  );
+}
+
+/** Whether a tool has no parameters. */
+function takesNothing(schema: string): boolean {
+  const members = jsonMembers(schema);
+  const usual = ['type', 'properties', 'required', 'additionalProperties', '$schema', 'title'];
+  return (
+    members !== undefined &&
+    [...members.keys()].every((name) => usual.includes(name)) &&
+    jsonMembers(members.get('properties') ?? '{}')?.size === 0
+  );
+}
+
+/** How long a call has been running. */
+function Elapsed({ since }: { since: number }) {
+  const seconds = Math.max(0, Math.floor((useNow() - since) / 1000));
+  return (
+    <span className="text-sm text-ink3 tabular-nums">{duration(Math.max(1, seconds) * 1e9)}</span>
   );
 }
 
@@ -188,7 +221,7 @@ function Answer({ answer }: { answer: ToolAnswer }) {
           </Link>
         )}
       </p>
-      {answer.error && (
+      {answer.error && !readable && (
         <p className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad [overflow-wrap:anywhere]">
           {plain(answer.error.slice(0, 4000))}
         </p>

@@ -41,8 +41,8 @@ export function ToolUse({ server, tool }: { server: string; tool: string }) {
           {use.errors > 0 && (
             <span className="text-bad">{texts.sessions.failed(count(use.errors))}</span>
           )}
-          <span>{texts.usage.halfUnder(duration(use.p50Ns))}</span>
-          <span>{texts.overview.usualMost(duration(use.p95Ns))}</span>
+          <span>{texts.usage.p50(duration(use.p50Ns))}</span>
+          <span>{texts.overview.p95(duration(use.p95Ns))}</span>
           {use.lastUsed && <span>{t.last(plain(age(use.lastUsed, now)))}</span>}
         </p>
       ) : (

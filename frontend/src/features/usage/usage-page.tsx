@@ -119,7 +119,7 @@ function inOrder(from: string | undefined, to: string | undefined): Span {
 
 function Chip({ text, onClick }: { text: string; onClick: () => void }) {
   return (
-    <Button onClick={onClick} title={texts.calls.takeAway}>
+    <Button onClick={onClick} title={texts.calls.removeFilter}>
       <span className="max-w-48 truncate">{plain(text.slice(0, 100))}</span>
       <X className="size-3.5" aria-hidden />
     </Button>

@@ -7,7 +7,7 @@ export const callsTexts = {
     searchHint: 'Words, or filters such as server:files outcome:error took:>1s',
     filters: 'Filters',
     narrowedBy: 'Active filters',
-    takeAway: 'Remove this filter',
+    removeFilter: 'Remove this filter',
     outcome: 'Outcome',
     failedOnly: 'Failed',
     server: 'Server',
@@ -351,7 +351,7 @@ export const callsTexts = {
       wait: 'waits',
       off: 'not configured',
     },
-    showOff: (n: number) => (n === 1 ? '1 inactive check' : `${n} inactive checks`),
-    hideOff: 'Hide inactive checks',
+    showOthers: (n: number) => (n === 1 ? 'Show 1 passed check' : `Show ${n} passed checks`),
+    hideOthers: 'Hide passed checks',
   },
 } as const;

@@ -22,6 +22,7 @@ export const toolsTexts = {
     arguments: 'Arguments (JSON)',
     run: 'Run tool',
     running: 'Running…',
+    editJson: 'Edit arguments as JSON',
     cancel: 'Cancel',
     cancelled: 'Cancelled.',
     fault: (line: number, column: number) =>

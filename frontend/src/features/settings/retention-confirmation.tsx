@@ -32,7 +32,7 @@ export function RetentionLoss({ found }: { found: RetentionPreview | Error }) {
  * Asks before a configuration is written that keeps less of the history than the one that is
  * there. `write` is called at once where nothing goes; `dialog` has to be shown.
  */
-export function useRetentionQuestion(): {
+export function useRetentionConfirmation(): {
   ask: (wanted: Wanted, write: () => void) => void;
   counting: boolean;
   dialog: ReactNode;
