@@ -175,32 +175,45 @@ function TextCell({ text, code, number }: { text: string; code?: boolean; number
 
 const clientName = (call: Call) => plain(call.client || call.token || texts.calls.unknownClient);
 
+/** The first line of the reason why a call failed, or "". */
+export const reasonLine = (call: Call) => oneLine(call.reason.split('\n', 1)[0] ?? '');
+
+const oneLine = (text: string) => plain(text.trim().replace(/\s+/g, ' ')).slice(0, 300);
+
 /** The second line: the arguments, why the call failed, and what the search found in its payloads. */
-function Excerpts({
+export function Excerpts({
   call,
   q,
   pattern,
-  client,
+  client = '',
   role,
   className,
 }: {
   call: Call;
-  q: string | undefined;
-  pattern: RegExp | undefined;
-  client: string;
-  role: 'cell' | undefined;
+  q?: string | undefined;
+  pattern?: RegExp | undefined;
+  client?: string;
+  role?: 'cell' | undefined;
   className: string;
 }) {
   const preview = usePreview(call, q);
-  const line = (text: string) => plain(text.trim().replace(/\s+/g, ' ')).slice(0, 300);
-  const reason = line(call.reason.split('\n', 1)[0] ?? '');
-  const match = preview?.match && line(preview.match);
+  const reason = reasonLine(call);
+  const match = preview?.match && oneLine(preview.match);
   return (
     <span
       role={role}
       className={classes('flex h-4 min-w-0 gap-2 text-xs leading-4 text-ink3', className)}
     >
-      {client && <span className="max-w-[35%] shrink-0 truncate">{client}</span>}
+      {client && (
+        <span
+          className={classes(
+            'shrink-0 truncate',
+            reason || match || preview?.arguments ? 'max-w-[35%]' : 'max-w-full',
+          )}
+        >
+          {client}
+        </span>
+      )}
       {reason && (
         <span className={classes('max-w-[65%] shrink-0 truncate', outcomeIcon(call.outcome).color)}>
           <Marked text={reason} pattern={pattern} />
@@ -214,7 +227,7 @@ function Excerpts({
       )}
       {preview?.arguments && (
         <span className="min-w-0 truncate">
-          <Marked text={line(preview.arguments)} pattern={pattern} />
+          <Marked text={oneLine(preview.arguments)} pattern={pattern} />
         </span>
       )}
     </span>

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router';
-import { OutcomeBadge } from '@/components/outcome-badge';
+import { OutcomeBadge, outcomeIcon } from '@/components/outcome-badge';
 import { classes } from '@/lib/classes';
 import { clock, cut, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
@@ -7,7 +7,7 @@ import { texts } from '@/lib/texts';
 import type { Call, Outcome } from '@/types/api';
 import { useLiveCalls } from './api';
 import { CallDuration } from './call-duration';
-import { callName } from './call-row';
+import { callName, Excerpts, reasonLine } from './call-row';
 import { isFailure } from './filters';
 import { openTaskStatus } from './task-steps';
 import { useCalls } from './use-calls';
@@ -137,13 +137,23 @@ function CallLines({
           <Link
             to="/calls/$id"
             params={{ id: call.id }}
-            className="min-w-0 flex-1 truncate outline-offset-[-2px] after:absolute after:inset-0"
+            className="min-w-0 flex-1 truncate outline-offset-[-2px] after:absolute after:inset-0 sm:max-w-[60%] sm:flex-none"
           >
             {call.server && labelOf && (
               <span className="text-ink3">{plain(cut(labelOf(call.server), 40))} / </span>
             )}
             <span className="font-medium">{plain(callName(call).slice(0, 300))}</span>
           </Link>
+          {/* The preview is requested only where calls stay for a while. */}
+          <span className="hidden min-w-0 flex-1 sm:block">
+            {narrow ? (
+              <Excerpts call={call} className="" />
+            ) : (
+              <span className={classes('block truncate text-xs', outcomeIcon(call.outcome).color)}>
+                {reasonLine(call)}
+              </span>
+            )}
+          </span>
           {!narrow && (
             <span className="hidden max-w-40 truncate text-ink3 md:block">
               {plain(call.client)}
@@ -156,7 +166,7 @@ function CallLines({
             outcome={call.outcome}
             code={call.code}
             taskStatus={openTaskStatus(call)}
-            className="w-32 shrink-0 max-sm:w-auto"
+            className={classes('shrink-0 max-sm:w-auto', narrow ? 'w-28' : 'w-32')}
           />
         </li>
       ))}

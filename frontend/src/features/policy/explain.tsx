@@ -56,7 +56,6 @@ export function Explain({
   const every = data?.checks ?? [];
   const decides = ({ result }: Verdict) => result !== 'off' && result !== 'pass';
   const checks = all ? every : every.filter(decides);
-  const others = every.length - every.filter(decides).length;
   return (
     <Section
       title={t.title}
@@ -103,14 +102,14 @@ export function Explain({
               );
             })}
           </ol>
-          {others > 0 && (
+          {!every.every(decides) && (
             <button
               type="button"
               aria-expanded={all}
               onClick={() => setAll((on) => !on)}
               className="mt-2 text-xs text-accent underline-offset-2 hover:underline"
             >
-              {all ? t.hideOthers : t.showOthers(others)}
+              {all ? t.showFewer : t.showAll(every.length)}
             </button>
           )}
         </>

@@ -4,8 +4,8 @@ import {
   CircleCheck,
   Monitor,
   Moon,
+  Rows2,
   Rows4,
-  StretchVertical,
   Sun,
   TriangleAlert,
 } from 'lucide-react';
@@ -176,7 +176,7 @@ const themes: { value: Theme; icon: typeof Sun }[] = [
 ];
 
 const densities: { value: Density; icon: typeof Sun }[] = [
-  { value: 'comfortable', icon: StretchVertical },
+  { value: 'comfortable', icon: Rows2 },
   { value: 'compact', icon: Rows4 },
 ];
 

@@ -351,7 +351,7 @@ export const callsTexts = {
       wait: 'waits',
       off: 'not configured',
     },
-    showOthers: (n: number) => (n === 1 ? 'Show 1 passed check' : `Show ${n} passed checks`),
-    hideOthers: 'Hide passed checks',
+    showAll: (n: number) => (n === 1 ? 'Show the check' : `Show all ${n} checks`),
+    showFewer: 'Show fewer checks',
   },
 } as const;
