@@ -233,6 +233,8 @@ type History struct {
 	MaxBytes int64
 	// MaxPayload is the number of bytes of arguments, result and error that are stored, each.
 	MaxPayload int
+	// FullSession is the id of a session whose payloads are stored up to 8 MiB each, or "".
+	FullSession string
 	// Redact lists regular expressions (RE2) whose matches are never stored.
 	Redact []string
 	// DebugClients lists the names of applications or tokens whose messages are kept in memory

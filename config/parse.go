@@ -120,6 +120,7 @@ func rootFields(c *Config, policy *rules, containers *[]container) []field {
 			days("keepDays", &c.History.KeepFor),
 			size("maxBytes", &c.History.MaxBytes, 0),
 			count("maxPayloadBytes", &c.History.MaxPayload, 0, 64<<20),
+			str("fullSession", &c.History.FullSession, notBlank),
 			patterns("redact", &c.History.Redact),
 			list("debugClients", &c.History.DebugClients),
 		),

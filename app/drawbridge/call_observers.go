@@ -127,4 +127,5 @@ func keepHistory(history *store.Store, c config.History) {
 	history.SetKeep(keep)
 	history.Recorder().SetEnabled(c.Enabled)
 	history.Recorder().SetMaxField(c.MaxPayload)
+	history.Recorder().SetFullSession(c.FullSession)
 }

@@ -45,7 +45,7 @@ func (a *API) statusNow() Status {
 	s := Status{
 		Version: a.Version, URL: a.URL, StartedAt: a.StartedAt, ConfigPath: a.ConfigPath,
 		Problems: nonNil(a.Files.Problems()), RequireToken: cfg.Bridge.RequireToken,
-		Recorder: RecorderStatus{State: st.State, Queued: st.Queued, Dropped: st.Dropped},
+		Recorder: RecorderStatus{State: st.State, Queued: st.Queued, Dropped: st.Dropped, Full: a.Upkeep.Recording().Full},
 		Servers:  nonNil(a.Servers.Statuses()), Notices: []event.Notice{},
 	}
 	s.Releases = a.Releases != nil && a.Releases()

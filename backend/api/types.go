@@ -50,6 +50,8 @@ type RecorderStatus struct {
 	State   string `json:"state" enum:"recording,paused,off"`
 	Queued  int    `json:"queued" doc:"Calls waiting to be written"`
 	Dropped uint64 `json:"dropped" doc:"Calls dropped since the start"`
+	// Full is shown on every page, because it stores more than usual.
+	Full []store.FullRecording `json:"full,omitempty" doc:"What is recorded in full for a while"`
 }
 
 // ServerDetail is one server with the end of its log.

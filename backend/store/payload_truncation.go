@@ -9,10 +9,9 @@ import (
 // secret that crosses the limit is recognized.
 const lookAhead = 1024
 
-// appendField appends a payload without its secrets, truncated to maxField bytes. The Cut is nil
-// if the payload was not truncated; otherwise it refers to src.
-func (r *rules) appendField(dst, src []byte) ([]byte, *Cut) {
-	most := r.maxField
+// appendField appends a payload without its secrets, truncated to most bytes. The Cut is nil if the
+// payload was not truncated; otherwise it refers to src.
+func (r *rules) appendField(dst, src []byte, most int) ([]byte, *Cut) {
 	if len(src) <= most {
 		return r.secrets.AppendJSON(dst, src), nil
 	}

@@ -124,12 +124,13 @@ func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 		r.enqueue(e)
 		return
 	}
-	*buf, e.argsCut = rules.appendField((*buf)[:0], recordedArguments(call))
+	most := rules.fieldLimit(call, server, r.store.opts.Now)
+	*buf, e.argsCut = rules.appendField((*buf)[:0], recordedArguments(call), most)
 	if e.argsCut != nil {
 		e.argsCut.full = bytes.Clone(e.argsCut.full) // the buffer of a request is reused, the buffer of a reply is not
 	}
 	e.arguments = len(*buf)
-	*buf, e.replyCut = rules.appendField(*buf, response)
+	*buf, e.replyCut = rules.appendField(*buf, response, most)
 	e.payload = buf
 	r.enqueue(e)
 }

@@ -25,6 +25,8 @@ const (
 type Recording struct {
 	Paused bool   `json:"paused"`
 	Rules  []Rule `json:"rules,omitempty"`
+	// Full lists what is recorded in full for a while.
+	Full []FullRecording `json:"full,omitempty" doc:"What is recorded with payloads of up to 8 MiB for a while"`
 }
 
 // Rule sets the record level of the calls of a server, or of one of its tools. A rule for a tool
@@ -43,6 +45,7 @@ type rules struct {
 	Recording
 	off         bool // recording is turned off in the configuration
 	maxField    int
+	fullSession string // session of the configuration that is recorded in full, or ""
 	secrets     redact.Redactor
 	ceiling     map[string]RecordLevel // maximum level by server, from the configuration
 	toolCeiling map[Tool]RecordLevel   // maximum level by tool, from the configuration; has precedence over ceiling
@@ -132,7 +135,9 @@ func (r *Recorder) SetSecrets(values []string, patterns []*regexp.Regexp) (misse
 func (r *Recorder) Redact(text string) string { return r.rules.Load().secrets.Text(text) }
 
 // Recording returns the user's settings for recording.
-func (s *Store) Recording() Recording { return s.recorder.rules.Load().Recording }
+func (s *Store) Recording() Recording {
+	return s.recorder.rules.Load().Recording.withoutEnded(s.opts.Now())
+}
 
 // SaveRecording validates, applies and stores the user's settings for recording. If the database
 // cannot be written, they apply until the program ends.
@@ -148,6 +153,10 @@ func (s *Store) SaveRecording(ctx context.Context, want Recording) error {
 			return invalid(fmt.Sprintf("rules[%d].record", i), "must be full, meta or off")
 		}
 	}
+	if err := checkFull(want.Full, s.opts.Now()); err != nil {
+		return err
+	}
+	want = want.withoutEnded(s.opts.Now())
 	before := s.Recording()
 	updateRules(&s.recorder.rules, func(n *rules) { n.Recording = want }) // before they are stored, so that pausing works while the disk is full
 	document, err := json.Marshal(want)

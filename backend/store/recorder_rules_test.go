@@ -127,10 +127,10 @@ func TestNameThatBecomesSecretIsRedacted(t *testing.T) {
 func TestSecretValueAcrossCutIsRedacted(t *testing.T) {
 	t.Parallel()
 	secret := "v3ry-l0ng-" + strings.Repeat("s3cret-", 20)
-	r := &rules{maxField: 1000, secrets: redact.Redactor{Values: redact.NewValues([]string{secret})}}
+	r := &rules{secrets: redact.Redactor{Values: redact.NewValues([]string{secret})}}
 	for at := 1000 - len(secret) - 5; at < 1005; at += 7 {
 		text := strings.Repeat("x", at) + secret + strings.Repeat("y", 2000)
-		got, cut := r.appendField(nil, []byte(text))
+		got, cut := r.appendField(nil, []byte(text), 1000)
 		if bytes.Contains(got, []byte("v3ry-l0")) || cut == nil || cut.Size != len(text) {
 			t.Fatalf("at %d: %s", at, got[len(got)-60:])
 		}

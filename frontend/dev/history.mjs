@@ -203,6 +203,10 @@ export function historyRoute(world, method, path, query, body) {
       return path[1] === 'retention-preview' ? keepingLess(world, JSON.parse(body)) : undefined;
     case 'GET history':
       return world.history;
+    case 'PUT history':
+      if (path[1] !== 'recording') return undefined;
+      world.history.recording = JSON.parse(body);
+      return world.history;
     case 'POST history':
       return path[1] === 'retention-preview'
         ? retentionPreview(world, JSON.parse(body))

@@ -638,18 +638,25 @@ export function makeScene(scene) {
           ? '{\n  // Everything Drawbridge runs.\n  "mcpServers": {\n    "filesystem": {\n      "command": "npx",\n      "args": ["-y", "@modelcontextprotocol/server-filesystem", "/home/ada/projects"]\n    },\n    "postgres": {\n      "type": "docker",\n      "container": "staging-db"\n    },\n    "Linear": {\n      "command": "npx",\n      "args": ["-y", "mcp-linear"],\n      // from linear.app\n      "env": { "LINEAR_API_KEY": "${LINEAR_API_KEY}", "LINEAR_TOKEN": "lin_0123456789" }\n    },\n    "files": {\n      // starts nothing yet\n      "comand": "npx"\n    }\n  }\n}\n'
           : configured,
     },
-    status: () => ({
-      version: '0.1.0',
-      url: 'http://127.0.0.1:7575',
-      startedAt: new Date(started).toISOString(),
-      configPath: '/home/ada/.config/drawbridge/config.jsonc',
-      problems,
-      requireToken: scene !== 'trouble',
-      recorder: { state: 'ok', queued: 0, dropped: scene === 'trouble' ? 12 : 0 },
-      notices: [],
-      knowsReleases: scene !== 'trouble',
-      servers,
-    }),
+    status() {
+      return {
+        version: '0.1.0',
+        url: 'http://127.0.0.1:7575',
+        startedAt: new Date(started).toISOString(),
+        configPath: '/home/ada/.config/drawbridge/config.jsonc',
+        problems,
+        requireToken: scene !== 'trouble',
+        recorder: {
+          state: 'ok',
+          queued: 0,
+          dropped: scene === 'trouble' ? 12 : 0,
+          full: this.history.recording.full,
+        },
+        notices: [],
+        knowsReleases: scene !== 'trouble',
+        servers,
+      };
+    },
     writeConfig(text) {
       this.config.text = text;
       this.config.etag = `"${Number(this.config.etag.slice(1, -1)) + 1}"`;

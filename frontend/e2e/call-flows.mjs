@@ -186,6 +186,28 @@ flow(
 );
 
 flow(
+  'a session is recorded in full, visibly, until somebody stops it',
+  quiet,
+  async (page, mock) => {
+    const { session } = mock.world.calls.find((c) => c.session);
+    await page.goto(`${mock.url}/#/sessions/${session}`);
+    await page.getByRole('button', { name: 'Record in full' }).click();
+    await page.getByRole('menuitem', { name: 'For an hour' }).click();
+    const banner = page.getByText(/are recorded in full until/);
+    await banner.waitFor();
+    await inspect(page, 'all');
+    const { full } = mock.world.history.recording;
+    assert.deepEqual(
+      full.map((one) => one.session),
+      [session],
+    );
+    await page.getByRole('button', { name: 'Stop', exact: true }).click();
+    await banner.waitFor({ state: 'detached' });
+    assert.deepEqual(mock.world.history.recording.full, []);
+  },
+);
+
+flow(
   'a session is served again under another name, which can be undone',
   quiet,
   async (page, mock) => {

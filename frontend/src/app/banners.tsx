@@ -4,10 +4,12 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { Banner } from '@/components/banner';
 import { Button } from '@/components/button';
 import { approvalsQuery } from '@/features/approvals/api';
+import { useServerLabel } from '@/features/servers/api';
 import { isNoticeOfAddedServer } from '@/lib/added-servers';
 import { useConnection } from '@/lib/connection';
-import { plain } from '@/lib/format';
+import { clock, moment, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
+import { useRecordFull } from '@/lib/record-full';
 import { requestText } from '@/lib/request';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
@@ -20,6 +22,7 @@ export function Banners() {
     <>
       {phase === 'reconnecting' && <Lost />}
       <Waiting />
+      <RecordedInFull />
       <StatusBanners />
     </>
   );
@@ -67,6 +70,33 @@ function Lost() {
         </span>
       </Banner>
     </div>
+  );
+}
+
+/** More is stored than usual: it stays in sight until it ends. */
+function RecordedInFull() {
+  const { data: full } = useQuery({ ...statusQuery, select: (status) => status.recorder?.full });
+  const labelOf = useServerLabel();
+  const record = useRecordFull();
+  const now = useNow();
+  const active = (full ?? []).filter((one) => (moment(one.until) ?? 0) > now);
+  const [first] = active;
+  if (!first) return null;
+  const what = first.session
+    ? texts.recordFull.session(first.session)
+    : first.client || labelOf(first.server ?? '');
+  return (
+    <Banner
+      tone="warn"
+      action={
+        <Button small disabled={record.isPending} onClick={() => record.mutate(() => [])}>
+          {texts.recordFull.stop}
+        </Button>
+      }
+    >
+      {texts.recordFull.banner(plain(what.slice(0, 100)), clock(first.until, now))}{' '}
+      {active.length > 1 && texts.recordFull.more(active.length - 1)}
+    </Banner>
   );
 }
 

@@ -1302,6 +1302,18 @@ export interface Finding {
   message: string;
   subject: string;
 }
+export interface FullRecording {
+  /**
+   * Name of the application, or of its token
+   */
+  client?: string;
+  server?: string;
+  session?: string;
+  /**
+   * At most 24 hours from now
+   */
+  until: string;
+}
 export interface Grant {
   client: string;
   server: string;
@@ -1372,12 +1384,20 @@ export interface RecorderStatus {
    */
   dropped: number;
   /**
+   * What is recorded in full for a while
+   */
+  full?: FullRecording[] | null;
+  /**
    * Calls waiting to be written
    */
   queued: number;
   state: 'recording' | 'paused' | 'off';
 }
 export interface Recording {
+  /**
+   * What is recorded with payloads of up to 8 MiB for a while
+   */
+  full?: FullRecording[] | null;
   paused: boolean;
   rules?: Rule[] | null;
 }

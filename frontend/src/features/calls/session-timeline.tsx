@@ -5,6 +5,7 @@ import { type ReactNode, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { CopyButton } from '@/components/copy-button';
 import { outcomeIcon } from '@/components/outcome-badge';
+import { RecordFull } from '@/components/record-full';
 import { Segments } from '@/components/segments';
 import { DetailFrame, Gone } from '@/components/split';
 import { classes } from '@/lib/classes';
@@ -94,6 +95,7 @@ export function SessionTimeline({
             </Button>
           )}
           {servers.length > 0 && serve(servers)}
+          <RecordFull session={session} />
           <Erase what={{ session }} title={t.deleteTitle} onGone={onClose} />
         </div>
       }

@@ -1,11 +1,12 @@
 import { useNavigate } from '@tanstack/react-router';
-import { CopyPlus, Ellipsis, PenLine, Rewind, Tags, Trash2 } from 'lucide-react';
+import { CircleDot, CopyPlus, Ellipsis, PenLine, Rewind, Tags, Trash2 } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import { IconButton } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { Menu } from '@/components/menu';
 import { plain } from '@/lib/format';
 import { part } from '@/lib/page-part';
+import { fullFor, useRecordFull } from '@/lib/record-full';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { ServerStatus } from '@/types/api';
@@ -24,6 +25,7 @@ export function ServerMore({ server, onGone }: { server: ServerStatus; onGone: (
   const [open, setOpen] = useState<'remove' | 'rename' | 'serve' | 'tags' | undefined>(undefined);
   const remove = useRemoveServer(server.id);
   const navigate = useNavigate();
+  const record = useRecordFull();
   const label = server.label || server.id;
   const close = () => setOpen(undefined);
   return (
@@ -37,6 +39,11 @@ export function ServerMore({ server, onGone }: { server: ServerStatus; onGone: (
           },
           { text: texts.servers.edit.rename, icon: PenLine, onSelect: () => setOpen('rename') },
           { text: texts.servers.edit.tags, icon: Tags, onSelect: () => setOpen('tags') },
+          {
+            text: texts.recordFull.serverHour,
+            icon: CircleDot,
+            onSelect: () => record.mutate(fullFor({ server: server.id }, 60)),
+          },
           ...(server.transport === 'replay'
             ? []
             : [

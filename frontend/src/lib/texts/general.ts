@@ -159,6 +159,18 @@ export const generalTexts = {
     failed: 'Failed',
     cancelled: 'Cancelled',
   },
+  recordFull: {
+    title: 'Record in full',
+    hint: 'Payloads of up to 8 MiB',
+    minutes: (n: number) =>
+      n < 60 ? `For ${n} minutes` : n === 60 ? 'For an hour' : `For ${n / 60} hours`,
+    serverHour: 'Record in full for an hour',
+    session: (id: string) => `the session ${id.slice(0, 8)}`,
+    banner: (what: string, until: string) =>
+      `Arguments and results of ${what} are recorded in full until ${until}.`,
+    more: (n: number) => (n === 1 ? 'One more is, too.' : `${n} more are, too.`),
+    stop: 'Stop',
+  },
   problems: {
     title: (n: number) =>
       n === 1 ? 'One problem in the configuration' : `${n} problems in the configuration`,
