@@ -32,7 +32,7 @@ var edges = map[string]string{
 	"config":              "backend/lazyregexp backend/atomicfile backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share
 	"backend/event":       "backend/core",
 	"backend/process":     "backend/closeonce",
-	"backend/sandbox":     "",
+	"backend/sandbox":     "backend/sandbox/reexec",
 	"backend/dockerexec":  "backend/closeonce backend/hideconsole",
 	"backend/wire":        "backend/core backend/redact", // redact: the mark in traced headers; spans, replies and sinks are hub's, so that the call path converts nothing
 	"backend/cassette":    "backend/core backend/wire",   // wire: marks a result without changing its other bytes
@@ -65,6 +65,9 @@ var edges = map[string]string{
 	"backend/shim":        "backend/core backend/wire",                                                                                                                                                                                                                                         // apart from cli, so that a process per client stays small
 	"backend/cli":         "backend/core config backend/history backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy backend/cassette backend/trust backend/supervisor", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon
 	"backend/mcptest":     "backend/wire",                                                                                                                                                                                                                                                      // never shipped: only tests import it
+
+	"backend/sandbox/reexec": "", // and of the standard library only what is initialized early
+
 	// "*" is every package of backend and config, and the page; it never means the window.
 	"backend/api":    "*",
 	"app/drawbridge": "* backend/api backend/cli app/tray",

@@ -177,6 +177,7 @@ type API struct {
 	windows    windowList
 	plans      versionPlans
 	uploads    marketplace.Uploads // bundles sent by a browser
+	dismissing sync.Mutex          // serializes changes of the dismissed suggestions
 }
 
 // New returns an API that can serve requests. Run must be running for approvals of commands to be

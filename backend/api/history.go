@@ -19,6 +19,7 @@ type Upkeep interface {
 	history.Recordings
 	Facets(ctx context.Context, q store.Query) (*store.Facets, error)
 	Usage(ctx context.Context, q store.UsageQuery) (*store.Usage, error)
+	FolderTargets(ctx context.Context, since time.Time) ([]store.FolderTarget, error)
 	Sessions(ctx context.Context, before int64, limit int) (stories []store.SessionSummary, next int64, err error)
 	SaveNote(ctx context.Context, id int64, n store.Note) error
 	ChangeNote(ctx context.Context, id int64, was, n store.Note) error

@@ -153,6 +153,7 @@ func (a *API) document() *routes {
 	a.registerDesktop(doc)
 	a.registerFeatures(doc)
 	a.registerReach(doc)
+	a.registerSuggestions(doc)
 	a.registerDirectory(doc)
 	documentEvents(doc.OpenAPI())
 	return t

@@ -66,7 +66,7 @@ type Options struct {
 	Now     func() time.Time // nil: time.Now
 
 	MaxBody      int64         // maximum size of a request body in bytes; 0: 4 MiB
-	BodyBudget   int64         // maximum total size in bytes of request bodies over 64 KiB in memory; 0: 64 MiB
+	BodyBudget   int64         // maximum total size in bytes of request bodies over 64 KiB in memory; 0: 32 MiB
 	ResultBudget int64         // maximum total size in bytes of results over 64 KiB that clients have not read yet; 0: 192 MiB
 	MaxSessions  int           // legacy sessions per client; 0: 64
 	MaxStreams   int           // open streams per client that belong to no call; 0: 64
@@ -86,7 +86,7 @@ func (o *Options) setDefaults() {
 		o.Now = time.Now
 	}
 	o.MaxBody = orDefault(o.MaxBody, 4<<20)
-	o.BodyBudget = orDefault(o.BodyBudget, 64<<20)
+	o.BodyBudget = orDefault(o.BodyBudget, 32<<20)
 	o.ResultBudget = orDefault(o.ResultBudget, 192<<20)
 	o.MaxSessions = orDefault(o.MaxSessions, 64)
 	o.MaxStreams = orDefault(o.MaxStreams, 64)

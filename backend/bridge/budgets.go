@@ -124,32 +124,39 @@ const (
 	// smallBodySize is the size up to which a body needs no budget. The small bodies of all
 	// connections that can be open at the same time take at most 64 MiB.
 	smallBodySize = 64 << 10
-	// bodyBudgetTimeout is how long a large body waits for budget.
-	bodyBudgetTimeout = 10 * time.Second
+	// bodyBudgetTimeout is how long a large body waits for budget. It is longer than the calls that
+	// hold the budget usually take, so that clients are slowed down and get no errors.
+	bodyBudgetTimeout = 5 * time.Minute
+	// bodyReadTimeout is how long the body may take to arrive after it got budget.
+	bodyReadTimeout = 30 * time.Second
 )
 
 var errBodyBudget = errors.New("too many large requests are in flight: send this request again later")
 
-// bodyBudget limits the bytes of large request bodies that are in memory at the same time. The
-// budget for a body is acquired before the body is read and released when its request ends. It is
-// acquired at once, so that two half-read bodies cannot deadlock. A client that does not send the
-// announced body is disconnected by the read deadline, which releases its budget.
+// bodyBudget limits the bytes of large request bodies that are in memory at the same time, and with
+// them the number of large calls in flight. Bodies wait in the order of their arrival; meanwhile
+// they stay in the buffers of the kernel and of the client. The budget for a body is acquired
+// before the body is read and released when its request ends. It is acquired at once, so that two
+// half-read bodies cannot deadlock. A client that does not send the announced body is disconnected
+// by the read deadline, which releases its budget.
 type bodyBudget struct {
 	semaphore *semaphore.Weighted
 	timeout   time.Duration
 }
 
 // acquire waits until n bytes are available. The caller must call release to release them.
-func (b *bodyBudget) acquire(ctx context.Context, n int64) (release func(), err error) {
+func (b *bodyBudget) acquire(w http.ResponseWriter, r *http.Request, n int64) (release func(), err error) {
 	if n <= smallBodySize {
 		return func() {}, nil
 	}
 	if !b.semaphore.TryAcquire(n) {
-		ctx, cancel := context.WithTimeout(ctx, b.timeout)
+		ctx, cancel := context.WithTimeout(r.Context(), b.timeout)
 		defer cancel()
 		if b.semaphore.Acquire(ctx, n) != nil {
 			return func() {}, errBodyBudget
 		}
+		// The read deadline that was set when the request arrived may have passed meanwhile.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyReadTimeout))
 	}
 	return func() { b.semaphore.Release(n) }, nil
 }
@@ -161,7 +168,7 @@ func (b *Bridge) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 	case r.ContentLength > b.MaxBody:
 		return nil, release, &http.MaxBytesError{Limit: b.MaxBody}
 	case r.ContentLength >= 0:
-		if release, err = b.bodyBudget.acquire(r.Context(), r.ContentLength); err != nil {
+		if release, err = b.bodyBudget.acquire(w, r, r.ContentLength); err != nil {
 			return nil, release, err
 		}
 		body = make([]byte, r.ContentLength)
@@ -173,7 +180,7 @@ func (b *Bridge) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 	if err != nil || len(body) < smallBodySize {
 		return body, release, err
 	}
-	if release, err = b.bodyBudget.acquire(r.Context(), b.MaxBody); err != nil {
+	if release, err = b.bodyBudget.acquire(w, r, b.MaxBody); err != nil {
 		return nil, release, err
 	}
 	rest, err := io.ReadAll(from)

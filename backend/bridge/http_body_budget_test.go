@@ -3,11 +3,14 @@ package bridge
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // slowBody sends a request whose last byte is sent when finish is called. announced -1 sends it
@@ -112,5 +115,36 @@ func TestLargeBodyBeyondBudgetIsRefusedImmediately(t *testing.T) {
 		if status := <-first; status != http.StatusOK {
 			t.Errorf("with room: %d", status)
 		}
+	}
+}
+
+// deadlineWriter is a response writer that notes the read deadline.
+type deadlineWriter struct {
+	http.ResponseWriter
+	read time.Time
+}
+
+func (d *deadlineWriter) SetReadDeadline(t time.Time) error {
+	d.read = t
+	return nil
+}
+
+// A body that had to wait for budget has its full time to arrive afterwards.
+func TestReadDeadlineStartsAfterWaitForBudget(t *testing.T) {
+	t.Parallel()
+	b := bodyBudget{semaphore: semaphore.NewWeighted(largeBody), timeout: time.Minute}
+	w, r := &deadlineWriter{}, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
+	release, err := b.acquire(w, r, largeBody)
+	if err != nil || !w.read.IsZero() {
+		t.Fatalf("without a wait: deadline %v, %v", w.read, err)
+	}
+	began := time.Now()
+	time.AfterFunc(10*time.Millisecond, release)
+	if release, err = b.acquire(w, r, largeBody); err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	if w.read.Before(began.Add(bodyReadTimeout)) {
+		t.Errorf("the deadline is %s after the request", w.read.Sub(began))
 	}
 }

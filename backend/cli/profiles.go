@@ -91,7 +91,7 @@ func (p *program) profiles() *cobra.Command {
 	}
 	use.Flags().StringVar(&profile, "profile", "", "the only `PROFILE` that the client can use")
 	use.Flags().StringVar(&list, "mode", "", "list the client's tools in this `MODE`: all, search or deferred")
-	cmd.AddCommand(set, remove, use)
+	cmd.AddCommand(set, remove, use, p.suggestProfiles())
 	return cmd
 }
 

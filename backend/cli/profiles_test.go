@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -44,6 +46,48 @@ func TestProfileNeedsExistingServers(t *testing.T) {
 		t.Error(one)
 	}
 	if got := f.run(false, "profiles", "use", "cursor", "office", "--profile", "work"); got.code != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestSuggestedProfileIsSaved checks that --save writes the suggestion of the folder, and never replaces
+// the profile that the folder has.
+func TestSuggestedProfileIsSaved(t *testing.T) {
+	f := newFake(t)
+	profile, asked, saved := "", make(chan string, 5), make(chan string, 5)
+	f.mux.HandleFunc("GET /api/v1/profile-suggestions", func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.Query().Get("folder")
+		fmt.Fprintf(w, `{"days":30,"items":[{"folder":"/work/shop","profile":%q,"name":"shop","entry":{"servers":{"files":{"includeTools":["read"]}}},
+			"tools":[{"server":"files","tool":"read","calls":7}],"allTools":214,"tokens":90,"saved":41000,"last":"2026-11-20T10:00:00Z"}]}`, profile)
+	})
+	f.mux.HandleFunc("PUT /api/v1/profiles/{name}", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		saved <- r.PathValue("name") + " " + string(body)
+		io.WriteString(w, `{}`)
+	})
+	if got := f.run(false, "profiles", "suggest"); got.code != 0 || !strings.Contains(got.out, "~41000 tokens") || !strings.Contains(got.out, "/work/shop") {
+		t.Errorf("%+v", got)
+	}
+	if one := <-asked; one != "" {
+		t.Error(one)
+	}
+	if got := f.run(false, "profiles", "suggest", "--folder", "shop"); got.code != 0 || !strings.Contains(got.out, "1 of 214 tools were called in 30 days") || !strings.Contains(got.out, "read") {
+		t.Errorf("%+v", got)
+	}
+	if one := <-asked; !filepath.IsAbs(one) || filepath.Base(one) != "shop" {
+		t.Error(one)
+	}
+	if got := f.run(false, "profiles", "suggest", "--folder", "shop", "--save"); got.code != 0 || !strings.Contains(got.out, "profiles remove shop") {
+		t.Errorf("%+v", got)
+	}
+	if one := <-saved; one != `shop {"entry":{"servers":{"files":{"includeTools":["read"]}}}}` {
+		t.Error(one)
+	}
+	profile = "other"
+	if got := f.run(false, "profiles", "suggest", "--folder", "shop", "--save"); got.code != 1 || !strings.Contains(got.errOut, `has the profile "other" already`) {
+		t.Errorf("%+v", got)
+	}
+	if got := f.run(false, "profiles", "suggest", "--save"); got.code != 2 {
 		t.Errorf("%+v", got)
 	}
 }

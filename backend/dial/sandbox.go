@@ -40,6 +40,9 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 		d.Logs.Append(c.ID, serverlog.Info, "what it opens is recorded, and nothing is refused")
 		return nil
 	}
+	for _, text := range rules.Ignored {
+		s.addWarning(text)
+	}
 	missing, enough := sandbox.Check(rules)
 	if !enough && !c.Sandbox.BestEffort {
 		return &core.Error{Code: core.CodeValidation, Message: "the sandbox of the server cannot be enforced: this system cannot " + strings.Join(missing, ", nor "),
@@ -51,11 +54,11 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 	if !sandbox.Available() {
 		return nil
 	}
-	self, args, env, err := sandbox.Wrap(rules, spec.Path, spec.Args)
+	wrapped, err := sandbox.Wrap(rules, spec.Path, spec.Args)
 	if err != nil {
 		return err
 	}
-	spec.Path, spec.Args, spec.Env = self, args, append(spec.Env, env)
+	spec.Path, spec.Args, spec.Env, spec.Inherit = wrapped.Path, wrapped.Args, append(spec.Env, wrapped.Env), wrapped.Ruleset
 	spec.Stderr = io.MultiWriter(spec.Stderr, &refusals{rules: rules, report: func(text string) { d.Logs.Append(c.ID, serverlog.Warn, text) }})
 	d.Logs.Append(c.ID, serverlog.Info, "starts in a sandbox")
 	return nil

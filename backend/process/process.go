@@ -45,6 +45,8 @@ type Spec struct {
 	Env []string
 	// Dir is the working directory; "" means our own.
 	Dir string
+	// Inherit is a file that the process inherits as descriptor 3, or nil. Start closes it.
+	Inherit *os.File
 	// Stderr receives what the process writes to stderr. It must not block, because a full pipe
 	// blocks the process. nil discards it.
 	Stderr io.Writer

@@ -94,6 +94,9 @@ func NewSpawner(o Options) *Spawner {
 // Start starts a process. The error says what is missing: the executable, its interpreter, the
 // permission to run it, or the working directory.
 func (s *Spawner) Start(spec Spec) (*Process, error) {
+	if spec.Inherit != nil {
+		defer spec.Inherit.Close()
+	}
 	spec = spec.withoutCmdWrapper()
 	if err := spec.validate(); err != nil {
 		return nil, err
@@ -120,6 +123,9 @@ func (s *Spawner) Start(spec Spec) (*Process, error) {
 		Stdin:  pipes.stdin[0],
 		Stdout: pipes.stdout[1],
 		Stderr: pipes.stderr[1],
+	}
+	if spec.Inherit != nil {
+		cmd.ExtraFiles = []*os.File{spec.Inherit}
 	}
 	p.tree.prepare(cmd)
 	if err := s.fork(p, cmd); err != nil {

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -40,13 +41,11 @@ func rightsOf(version int) uint64 {
 	return allRights1
 }
 
-// restrict applies the rules to the calling thread, and to the program that it executes. What the
-// system cannot enforce, as Check says, is left out. It also sets no_new_privs: programs started
-// later gain no rights from setuid.
-func restrict(r Rules) error {
-	version := landlockABIVersion()
+// newRuleset returns the rules for a kernel with this version of Landlock. What it cannot enforce,
+// as Check says, is left out.
+func newRuleset(version int, r Rules) (*os.File, error) {
 	if version == 0 {
-		return errors.New("the kernel has no Landlock")
+		return nil, errors.New("the kernel has no Landlock")
 	}
 	rights := rightsOf(version)
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: rights}
@@ -59,45 +58,45 @@ func restrict(r Rules) error {
 	// An older kernel accepts the newer, larger structure because the fields that it lacks are zero.
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
-		return fmt.Errorf("cannot create rules: %w", errno)
+		return nil, fmt.Errorf("cannot create the rules of the sandbox: %w", errno)
 	}
-	defer unix.Close(int(fd))
+	ruleset := os.NewFile(fd, "landlock")
+	if err := addRules(int(fd), r, rights, attr.Handled_access_net != 0); err != nil {
+		return nil, errors.Join(err, ruleset.Close())
+	}
+	return ruleset, nil
+}
+
+func addRules(ruleset int, r Rules, rights uint64, network bool) error {
 	for _, path := range r.Read {
-		if err := allowPath(int(fd), path, readRights); err != nil {
+		if err := allowPath(ruleset, path, readRights); err != nil {
 			return err
 		}
 	}
 	for _, path := range r.Write {
-		if err := allowPath(int(fd), path, rights); err != nil {
+		if err := allowPath(ruleset, path, rights); err != nil {
 			return err
 		}
 	}
-	if attr.Handled_access_net != 0 {
-		for _, port := range r.Ports {
-			// The structure landlock_net_port_attr, which x/sys does not define, as it does not its kind of rule.
-			const portRule = 2
-			rule := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
-			if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, portRule, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
-				return fmt.Errorf("cannot allow port %d: %w", port, errno)
-			}
+	if !network {
+		return nil
+	}
+	for _, port := range r.Ports {
+		// The structure landlock_net_port_attr, which x/sys does not define, as it does not its kind of rule.
+		const portRule = 2
+		rule := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
+		if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), portRule, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
+			return fmt.Errorf("cannot allow port %d: %w", port, errno)
 		}
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("cannot set no_new_privs: %w", err)
-	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
-		return fmt.Errorf("cannot apply the rules: %w", errno)
-	}
-	if r.NoNetwork && filtersSockets() {
-		return refuseSockets(len(r.Ports) > 0)
 	}
 	return nil
 }
 
 // allowPath adds a rule. A path that does not exist or cannot be opened has none, so everything
-// below it is refused.
+// below it is refused. Neither has a path through a symbolic link: paths of rules have none, so the
+// link was created after the rules had been computed.
 func allowPath(ruleset int, path string, rights uint64) error {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if err != nil {
 		return nil
 	}
@@ -116,7 +115,7 @@ func allowPath(ruleset int, path string, rights uint64) error {
 	return nil
 }
 
-// filtersSockets reports whether refuseSockets works on this machine.
+// filtersSockets reports whether socketFilter works on this machine.
 func filtersSockets() bool { return auditArch() != 0 }
 
 // selfPath stays valid after an update has replaced the executable.

@@ -2,12 +2,17 @@
 
 package sandbox
 
-import "errors"
+import (
+	"errors"
+	"os"
+)
 
 func landlockABIVersion() int { return 0 }
 
 func filtersSockets() bool { return false }
 
-func restrict(Rules) error { return errors.New("sandboxes require Linux") }
+func newRuleset(int, Rules) (*os.File, error) { return nil, errors.New("sandboxes require Linux") }
+
+func socketFilter(Rules) string { return "" }
 
 const selfPath = ""

@@ -1,20 +1,23 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// Rules are what a confined process may reach. A path stands for itself and everything below it.
-// Paths that do not exist when the process is started are left out.
+// Rules are what a confined process may reach. A path stands for itself and everything below it, and
+// contains no symbolic links. Paths that do not exist when the process is started are left out.
 type Rules struct {
 	Read  []string // to read and execute
 	Write []string // to read, execute, write, create and remove
 	// NoNetwork refuses TCP connections, except to Ports, and listening for them.
 	NoNetwork bool
 	Ports     []int
+	// Ignored says which paths of the program are left out, and why.
+	Ignored []string
 }
 
 // Program describes a program for which RulesFor computes rules.
@@ -82,8 +85,8 @@ func RulesFor(p Program) Rules {
 		}
 		return out
 	}
-	private := slices.Concat(inHome(privateInHome), resolvedAll(p.Private))
-	unwritable := slices.Concat(private, inHome(startsPrograms))
+	private := withTargets(slices.Concat(inHome(privateInHome), p.Private))
+	unwritable := slices.Concat(private, withTargets(inHome(startsPrograms)))
 	for _, cache := range createdByLauncher[filepath.Base(p.Path)] {
 		_ = os.MkdirAll(filepath.Join(home, cache), 0o755) // if it fails, the launcher says so
 	}
@@ -94,7 +97,7 @@ func RulesFor(p Program) Rules {
 
 	r := Rules{NoNetwork: p.NoNetwork, Ports: p.Ports}
 	r.Read = without("/", private)
-	r.Write = slices.Concat(devices, inHome(packageCaches))
+	r.Write = resolvedAll(slices.Concat(devices, inHome(packageCaches)))
 	for _, temporary := range resolvedAll([]string{os.TempDir(), "/tmp", "/var/tmp"}) {
 		r.Write = append(r.Write, without(temporary, append(unwritable, home))...)
 	}
@@ -102,25 +105,61 @@ func RulesFor(p Program) Rules {
 	if p.Dir != "" && !contains(resolved(p.Dir), home) { // the home directory is where servers run that do not care
 		folders = append(folders, p.Dir)
 	}
+	read, write := inUsersHome(home, p.Read), inUsersHome(home, p.Write)
+	// What the program may write now, or might have been allowed to write at its last start.
+	writable := Rules{Write: slices.Concat(r.Write, resolvedAll(folders), resolvedAll(write))}
 	for _, folder := range folders {
-		if folder = resolved(folder); folder != "/" {
+		if folder = r.follow(folder, writable); folder != "" && folder != "/" {
 			r.Write = append(r.Write, without(folder, unwritable)...)
 		}
 	}
-	for _, own := range []struct {
-		to   *[]string
-		from []string
-	}{{&r.Read, p.Read}, {&r.Write, p.Write}} {
-		for _, path := range own.from {
-			if rest, ok := strings.CutPrefix(path, "~"); ok {
-				path = filepath.Join(home, rest)
-			}
-			*own.to = append(*own.to, resolved(path))
-		}
+	for _, path := range read {
+		r.Read = r.appendOwn(r.Read, "sandbox.read", path, writable)
+	}
+	for _, path := range write {
+		r.Write = r.appendOwn(r.Write, "sandbox.write", path, writable)
 	}
 	slices.Sort(r.Write)
 	r.Write = slices.Compact(r.Write)
 	return r
+}
+
+// appendOwn appends a path of the user to list.
+func (r *Rules) appendOwn(list []string, key, path string, writable Rules) []string {
+	target := r.follow(path, writable)
+	if target == "" {
+		return list
+	}
+	if _, err := os.Lstat(target); errors.Is(err, os.ErrNotExist) {
+		r.Ignored = append(r.Ignored, "its sandbox ignores "+path+" in "+key+", which does not exist: create it and restart the server")
+	}
+	return append(list, target)
+}
+
+// follow returns path without symbolic links. If the program may have created one of them, which
+// could lead anywhere, it returns "" and says so in r.Ignored.
+func (r *Rules) follow(path string, writable Rules) string {
+	target, links := resolve(path)
+	for _, link := range links {
+		if writable.MayWrite(link) {
+			r.Ignored = append(r.Ignored, "its sandbox ignores "+path+", because the server may have created the symbolic link "+link+
+				": if it leads to the correct place, use "+target+" instead")
+			return ""
+		}
+	}
+	return target
+}
+
+// inUsersHome replaces "~" at the beginning of paths.
+func inUsersHome(home string, paths []string) []string {
+	out := make([]string, len(paths))
+	for i, path := range paths {
+		if rest, ok := strings.CutPrefix(path, "~"); ok {
+			path = filepath.Join(home, rest)
+		}
+		out[i] = path
+	}
+	return out
 }
 
 // maxEntries limits the rules for one folder; the rest of its entries is refused.
@@ -155,7 +194,8 @@ func without(dir string, excluded []string) []string {
 
 // contains reports whether path is dir or lies below it.
 func contains(dir, path string) bool {
-	return dir == "/" || path == dir || strings.HasPrefix(path, dir+"/")
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && (dir == "/" || rest == "" || rest[0] == '/')
 }
 
 // foldersIn returns the existing absolute folders among arguments, also as --name=folder, and
@@ -174,16 +214,43 @@ func foldersIn(args []string) (folders []string) {
 	return folders
 }
 
-// resolved returns path without symbolic links as far as it exists.
+// maxLinks is how many symbolic links of one path the kernel follows.
+const maxLinks = 40
+
+// resolve returns path without symbolic links as far as it exists, and the links that lead to it.
+func resolve(path string) (target string, links []string) {
+	if !filepath.IsAbs(path) || filepath.Separator != '/' {
+		return filepath.Clean(path), nil
+	}
+	target = "/"
+	for rest := strings.Split(path, "/"); len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			target = filepath.Dir(target)
+			continue
+		}
+		at := filepath.Join(target, name)
+		to, err := os.Readlink(at)
+		if err != nil || len(links) == maxLinks {
+			target = at
+			continue
+		}
+		links = append(links, at)
+		if filepath.IsAbs(to) {
+			target = "/"
+		}
+		rest = append(strings.Split(to, "/"), rest...)
+	}
+	return target, links
+}
+
 func resolved(path string) string {
-	path = filepath.Clean(path)
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		return target
-	}
-	if parent := filepath.Dir(path); parent != path {
-		return filepath.Join(resolved(parent), filepath.Base(path))
-	}
-	return path
+	target, _ := resolve(path)
+	return target
 }
 
 func resolvedAll(paths []string) []string {
@@ -192,6 +259,13 @@ func resolvedAll(paths []string) []string {
 		out[i] = resolved(path)
 	}
 	return out
+}
+
+// withTargets returns paths and where those that are symbolic links lead to.
+func withTargets(paths []string) []string {
+	all := slices.Concat(paths, resolvedAll(paths))
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // MayRead and MayWrite report whether the rules cover path.

@@ -18,6 +18,8 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/sandbox/reexec"
 )
 
 // TestMain lets the test binary act as the confined program.
@@ -275,12 +277,13 @@ var attempts = []attempt{
 // confined runs a program with the rules.
 func confined(t *testing.T, r Rules, cmd *exec.Cmd) (string, error) {
 	t.Helper()
-	self, args, env, err := Wrap(r, cmd.Path, cmd.Args[1:])
+	w, err := Wrap(r, cmd.Path, cmd.Args[1:])
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Path, cmd.Args, cmd.Stderr = self, append([]string{self}, args...), os.Stderr
-	cmd.Env = append(cmd.Environ(), env)
+	defer w.Ruleset.Close()
+	cmd.Path, cmd.Args, cmd.Stderr = w.Path, append([]string{w.Path}, w.Args...), os.Stderr
+	cmd.Env, cmd.ExtraFiles = append(cmd.Environ(), w.Env), []*os.File{w.Ruleset}
 	out, err := cmd.Output()
 	return string(out), err
 }
@@ -421,10 +424,70 @@ func TestConfinedProgramReachesAllowedPortOnly(t *testing.T) {
 }
 
 func TestProgramThatCannotBeConfinedDoesNotRun(t *testing.T) {
-	cmd := exec.Command("/proc/self/exe", "/bin/echo", "ran")
-	cmd.Env = append(os.Environ(), variable+"={broken")
-	out, err := cmd.CombinedOutput()
-	if code := cmd.ProcessState.ExitCode(); err == nil || code != failed || !strings.Contains(string(out), "cannot start /bin/echo in its sandbox") {
-		t.Errorf("exit %d: %s", code, out)
+	noRules, err := os.Open("/dev/null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer noRules.Close()
+	for _, files := range [][]*os.File{nil, {noRules}} {
+		cmd := exec.Command("/proc/self/exe", "/bin/echo", "ran")
+		cmd.Env, cmd.ExtraFiles = append(os.Environ(), reexec.Variable+"="), files
+		out, err := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); err == nil || code != reexec.Failed || !strings.Contains(string(out), "cannot start /bin/echo in its sandbox") {
+			t.Errorf("exit %d: %s", code, out)
+		}
+	}
+}
+
+// TestProgramThatReplacesAFolderByALinkGainsNothing starts a program twice. In between, the program has
+// replaced folders that it may write by symbolic links to private ones.
+func TestProgramThatReplacesAFolderByALinkGainsNothing(t *testing.T) {
+	needLandlock(t)
+	dir := home(t)
+	if err := os.Mkdir(dir+"/work/inner", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := Program{Home: dir, Dir: dir + "/work/inner", Path: "/bin/sh", Args: []string{dir + "/work"}, Read: []string{"~/work/file"}, Write: []string{"~/folder/out", "~/folder"}}
+	sh := func(r Rules, script string) error {
+		cmd := exec.Command("/bin/sh", "-c", "set -e; cd "+dir+"; "+script)
+		_, err := confined(t, r, cmd)
+		return err
+	}
+	if err := sh(RulesFor(p), "rmdir work/inner; ln -s ../.config work/inner; rm work/file; ln -s ../.ssh/id_ed25519 work/file; ln -s ../.ssh folder/out"); err != nil {
+		t.Fatal(err)
+	}
+	rules := RulesFor(p)
+	if len(rules.Ignored) != 3 {
+		t.Errorf("ignored: %q", rules.Ignored)
+	}
+	for _, script := range []string{"echo x >.config/autostart/x", "cat .ssh/id_ed25519", "echo x >.ssh/authorized_keys"} {
+		if err := sh(rules, script); err == nil {
+			t.Errorf("%s: was possible", script)
+		}
+	}
+	if err := sh(rules, "echo x >work/new; echo x >folder/new"); err != nil {
+		t.Errorf("the folders themselves: %v", err)
+	}
+	// A link that the program creates after the rules were computed.
+	rules = Rules{Read: []string{"/"}, Write: []string{dir + "/work/late"}}
+	if err := os.Symlink(dir+"/.config", dir+"/work/late"); err != nil {
+		t.Fatal(err)
+	}
+	if err := sh(rules, "echo x >.config/y"); err == nil {
+		t.Error("the rules follow a link")
+	}
+}
+
+func TestTargetOfAPrivateLinkIsPrivate(t *testing.T) {
+	needLandlock(t)
+	dir := home(t)
+	if err := errors.Join(os.Rename(dir+"/.ssh", dir+"/dotfiles"), os.Symlink("dotfiles", dir+"/.ssh")); err != nil {
+		t.Fatal(err)
+	}
+	rules := RulesFor(Program{Home: dir, Path: "/bin/cat"})
+	for _, path := range []string{"/.ssh/id_ed25519", "/dotfiles/id_ed25519"} {
+		if _, err := confined(t, rules, exec.Command("/bin/cat", dir+path)); err == nil {
+			t.Errorf("%s was read", path)
+		}
 	}
 }

@@ -1,9 +1,9 @@
 package sandbox
 
 import (
-	"fmt"
+	"encoding/binary"
+	"encoding/hex"
 	"runtime"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,11 +30,15 @@ const (
 // x32Bit marks a system call of the x32 interface of amd64.
 const x32Bit = 0x40000000
 
-// refuseSockets refuses sockets by a seccomp filter, because Landlock lets MPTCP, which falls back
-// to TCP, and everything that is not TCP pass. Without tcp, it refuses all sockets of IP and of
-// network devices; with tcp, only MPTCP and SCTP. It also refuses io_uring, which opens sockets
-// unseen by filters, and system calls of other interfaces, such as those of 32-bit programs.
-func refuseSockets(tcp bool) error {
+// socketFilter returns a seccomp filter that refuses sockets, in hexadecimal digits, because Landlock
+// lets MPTCP, which falls back to TCP, and everything that is not TCP pass; "" if the rules need
+// none. Without ports, it refuses all sockets of IP and of network devices; with ports, only MPTCP and
+// SCTP. It also refuses io_uring, which opens sockets unseen by filters, and system calls of other
+// interfaces, such as those of 32-bit programs.
+func socketFilter(r Rules) string {
+	if !r.NoNetwork || !filtersSockets() {
+		return ""
+	}
 	deny := uint32(unix.SECCOMP_RET_ERRNO | int(unix.EACCES))
 	absent := uint32(unix.SECCOMP_RET_ERRNO | int(unix.ENOSYS))
 	load := func(offset uint32) unix.SockFilter {
@@ -56,7 +60,7 @@ func refuseSockets(tcp bool) error {
 		is(unix.SYS_SOCKET, 1, 0),
 		ret(unix.SECCOMP_RET_ALLOW),
 	}
-	if tcp {
+	if len(r.Ports) > 0 {
 		filter = append(filter,
 			load(offsetProtocol),
 			is(unix.IPPROTO_MPTCP, 1, 0),
@@ -73,9 +77,11 @@ func refuseSockets(tcp bool) error {
 			ret(deny),
 		)
 	}
-	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0); err != nil {
-		return fmt.Errorf("cannot install the seccomp filter that blocks sockets: %w", err)
+	var code []byte
+	for _, one := range filter {
+		code = binary.NativeEndian.AppendUint16(code, one.Code)
+		code = append(code, one.Jt, one.Jf)
+		code = binary.NativeEndian.AppendUint32(code, one.K)
 	}
-	return nil
+	return hex.EncodeToString(code)
 }

@@ -117,7 +117,7 @@ func whole(t *testing.T, b *bench, schema int) {
 		if i == 6 && schema >= 9 && (r.ServedBy == nil || *r.ServedBy != core.ServedBy{Name: "fs", Version: "1.2", Package: "fs@1.2", Definition: [16]byte{1}}) {
 			t.Errorf("it was answered by %+v", r.ServedBy)
 		}
-		if i == 7 && schema >= 12 && (r.Task == nil || r.Task.ID != "a task" || r.Task.Call != r.ID) {
+		if i == 7 && schema >= 13 && (r.Task == nil || r.Task.ID != "a task" || r.Task.Call != r.ID) {
 			t.Errorf("its task is %+v", r.Task)
 		}
 		if i == 7 && (r.Note.Title != "a title" || !slices.Equal(r.Note.Tags, []string{"kept"})) {

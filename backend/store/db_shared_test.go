@@ -1,7 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"os"
 	"path/filepath"
 	"strings"
@@ -128,7 +130,9 @@ func TestPruningYieldsToRecording(t *testing.T) {
 	sound(t, b)
 }
 
-func TestLongResultIsHashedByWriter(t *testing.T) {
+// A long payload is hashed completely, and truncated before it is queued: the queue is bounded by
+// the truncated payloads.
+func TestLongPayloadIsHashedAndTruncatedBeforeItIsQueued(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
 	if err != nil {
@@ -136,35 +140,26 @@ func TestLongResultIsHashedByWriter(t *testing.T) {
 	}
 	defer func() { _ = s.Close() }()
 	r := s.Recorder() // its Run is not running yet
-	reply := core.Reply{Result: make([]byte, 1<<20)}
-	for i := range reply.Result {
-		reply.Result[i] = 'x'
-	}
-	const n = maxBytes/(1<<20) + 8
-	for i := range n {
-		r.Record(aCall(i), reply)
-	}
-	hashed := 0
-	for i := range r.queue {
-		if r.queue[i].replyCut.Hash != nil {
-			t.Fatal("a call waited for a hash")
-		}
-		if r.queue[i].replyCut.full != nil {
-			hashed++
-		}
-	}
-	if hashed == 0 || hashed == n || r.unhashed > maxBytes {
-		t.Errorf("%d of %d results are held on to, %d bytes", hashed, n, r.unhashed)
+	c := aCall(0)
+	c.Params = []byte(`{"name":"x","arguments":{"text":"` + strings.Repeat("a", 1<<20) + `"}}`)
+	c.Arguments = core.Span{Start: 23, End: len(c.Params) - 1}
+	arguments := sha256.Sum256(c.Params[c.Arguments.Start:c.Arguments.End])
+	reply := core.Reply{Result: bytes.Repeat([]byte("x"), 1<<20)}
+	result := sha256.Sum256(reply.Result)
+	r.Record(c, reply)
+	clear(c.Params) // Record retains neither
+	clear(reply.Result)
+	if r.bytes > 2*MaxField {
+		t.Errorf("%d bytes are queued", r.bytes)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_ = r.Run(ctx) // writes the queue
-	first, err := s.Call(t.Context(), aCall(0).ID)
-	if err != nil || first.ReplyCut == nil || len(first.ReplyCut.Hash) != 32 || first.ReplyCut.Size != 1<<20 {
-		t.Errorf("the first is %+v, %v", first.ReplyCut, err)
+	got, err := s.Call(t.Context(), c.ID)
+	if err != nil || got.ReplyCut == nil || !bytes.Equal(got.ReplyCut.Hash, result[:]) || got.ReplyCut.Size != 1<<20 {
+		t.Errorf("the result is %+v, %v", got.ReplyCut, err)
 	}
-	last, err := s.Call(t.Context(), aCall(n-1).ID)
-	if err != nil || last.ReplyCut == nil || last.ReplyCut.Hash != nil || last.ReplyCut.Size != 1<<20 || r.unhashed != 0 {
-		t.Errorf("the last is %+v, %v; %d bytes are held", last.ReplyCut, err, r.unhashed)
+	if cut := got.ArgumentsCut; cut == nil || !bytes.Equal(cut.Hash, arguments[:]) || cut.Size != c.Arguments.End-c.Arguments.Start {
+		t.Errorf("the arguments are %+v", cut)
 	}
 }

@@ -10,7 +10,7 @@ import (
 const lookAhead = 1024
 
 // appendField appends a payload without its secrets, truncated to most bytes. The Cut is nil if the
-// payload was not truncated; otherwise it refers to src.
+// payload was not truncated.
 func (r *rules) appendField(dst, src []byte, most int) ([]byte, *Cut) {
 	if len(src) <= most {
 		return r.secrets.AppendJSON(dst, src), nil
@@ -21,32 +21,8 @@ func (r *rules) appendField(dst, src []byte, most int) ([]byte, *Cut) {
 	for end > start && end < len(dst) && !utf8.RuneStart(dst[end]) {
 		end--
 	}
-	return dst[:end], &Cut{Size: len(src), full: src}
-}
-
-// hash computes the hash of the payload and releases it. It is called by the goroutine that writes
-// batches, so that calls do not wait for it.
-func (c *Cut) hash() {
-	if c == nil || c.full == nil {
-		return
-	}
-	sum := sha256.Sum256(c.full)
-	c.Hash, c.full = sum[:], nil
-}
-
-// dropUnhashed releases the payload without computing its hash.
-func (c *Cut) dropUnhashed() {
-	if c != nil {
-		c.full = nil
-	}
-}
-
-// unhashed returns the number of bytes that wait to be hashed.
-func (c *Cut) unhashed() int {
-	if c == nil {
-		return 0
-	}
-	return len(c.full)
+	hash := sha256.Sum256(src)
+	return dst[:end], &Cut{Size: len(src), Hash: hash[:]}
 }
 
 // truncateChars returns the first most characters of s.

@@ -212,7 +212,8 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 		{q.Version != "" && q.Server == "" && q.Tool == "", `c.server_id`, `SELECT DISTINCT p.server_id FROM version p WHERE ` + versionFilter, []any{q.Version}},
 		{q.Client != "", `c.client_id`, `SELECT id FROM client WHERE name = ? OR token = ? LIMIT 200`, []any{q.Client, q.Client}},
 		{q.Session != "", `c.session_id`, `SELECT id FROM session WHERE name = ?`, []any{q.Session}},
-		{q.Workspace != "", `c.workspace_id`, `SELECT id FROM workspace WHERE name = ?`, []any{q.Workspace}},
+		// With "+", so that SQLite does not sort all calls of a folder: its index is not in their order.
+		{q.Workspace != "", `+c.workspace_id`, `SELECT id FROM workspace WHERE name = ?`, []any{q.Workspace}},
 		{q.Account != "", `c.account_id`, `SELECT id FROM account WHERE name = ?`, []any{q.Account}},
 	} {
 		if !f.set {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -37,7 +36,6 @@ type Recorder struct {
 	order        []queuePosition // used by nextBatch; the array is reused
 	writing      int             // number of calls in batch
 	bytes        int             // payload bytes of queue and batch
-	unhashed     int             // bytes of queue and batch that wait to be hashed
 	recorded     uint64
 	written      uint64    // number of recorded calls that were written or dropped
 	rate         writeRate // rate of written
@@ -57,7 +55,6 @@ type entry struct {
 	isError   bool
 	argsCut   *Cut
 	replyCut  *Cut
-	unhashed  int  // bytes of argsCut and replyCut that wait to be hashed, as counted in Recorder.unhashed
 	retried   bool // an earlier attempt to write it failed, so it may exist in the database
 }
 
@@ -70,9 +67,7 @@ type queuePosition struct {
 // Cut describes a payload that was truncated because it was longer than the limit.
 type Cut struct {
 	Size int    // size of the complete payload in bytes
-	Hash []byte // SHA-256 of the complete payload; nil if too many bytes waited to be hashed
-
-	full []byte // the complete payload, until it is hashed
+	Hash []byte // SHA-256 of the complete payload; nil if it was dropped because too many bytes were queued
 }
 
 var bufferPool = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
@@ -84,9 +79,8 @@ func newRecorder(s *Store) *Recorder {
 }
 
 // Record queues a copy of a finished call and returns. It never waits for the disk, and does not
-// use call after it returns; it may retain the result or error of reply until it is hashed, so
-// these must not be modified. Secrets are removed and long payloads truncated before the call is
-// queued. If the queue holds too many bytes, the call is queued without its payload; if it holds
+// use call or reply after it returns. Secrets are removed and long payloads hashed and truncated
+// before the call is queued, so the queue holds no long payload. If the queue holds too many bytes, the call is queued without its payload; if it holds
 // too many calls, the call is dropped and counted.
 func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 	rules := r.rules.Load()
@@ -126,9 +120,6 @@ func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 	}
 	most := rules.fieldLimit(call, server, r.store.opts.Now)
 	*buf, e.argsCut = rules.appendField((*buf)[:0], recordedArguments(call), most)
-	if e.argsCut != nil {
-		e.argsCut.full = bytes.Clone(e.argsCut.full) // the buffer of a request is reused, the buffer of a reply is not
-	}
 	e.arguments = len(*buf)
 	*buf, e.replyCut = rules.appendField(*buf, response, most)
 	e.payload = buf
@@ -161,13 +152,6 @@ func (r *Recorder) enqueue(e entry) {
 		r.stripped++
 		e.dropPayload()
 		size = 0
-	}
-	if held := e.argsCut.unhashed() + e.replyCut.unhashed(); r.unhashed+held > maxBytes {
-		e.argsCut.dropUnhashed()
-		e.replyCut.dropUnhashed()
-	} else {
-		e.unhashed = held
-		r.unhashed += held
 	}
 	r.recorded++
 	r.bytes += size

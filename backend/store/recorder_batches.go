@@ -232,7 +232,6 @@ func (r *Recorder) requeue(batch []entry) {
 func (r *Recorder) completeBatch(batch []entry) {
 	r.mu.Lock()
 	for i := range batch {
-		r.unhashed -= batch[i].unhashed
 		if batch[i].payload != nil {
 			r.bytes -= len(*batch[i].payload)
 			r.writtenBytes += uint64(len(*batch[i].payload))

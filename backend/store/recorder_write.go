@@ -225,8 +225,6 @@ func (w *writer) bufferCall(e *entry, r *callRefs) (fresh bool, err error) {
 		w.in.shortBody.add(c.ID, truncateBytes(c.PublicName, maxName), c.Instance, packedArgs, packedReply)
 		return true, nil
 	}
-	e.argsCut.hash()
-	e.replyCut.hash()
 	argsSize, argsHash := e.argsCut.columns()
 	replySize, replyHash := e.replyCut.columns()
 	w.in.body.add(c.ID, truncateBytes(c.PublicName, maxName), c.Instance, c.TraceID, c.Shim, c.Reason, e.isError,

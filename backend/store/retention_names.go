@@ -29,7 +29,7 @@ var unusedNames = []struct{ table, ids string }{
 		AND id NOT IN (SELECT client_id FROM rollup) LIMIT ?`},
 	{"version", `SELECT id FROM version WHERE (SELECT count(*) > ` + strconv.Itoa(maxVersions) + ` FROM version)
 		AND id NOT IN (SELECT version_id FROM call WHERE version_id IS NOT NULL) LIMIT ?`},
-	{"workspace", `SELECT id FROM workspace WHERE id NOT IN (SELECT workspace_id FROM call WHERE workspace_id IS NOT NULL) LIMIT ?`},
+	{"workspace", `SELECT id FROM workspace w WHERE NOT EXISTS (SELECT 1 FROM call WHERE workspace_id = w.id) LIMIT ?`},
 	{"account", `SELECT id FROM account WHERE id NOT IN (SELECT account_id FROM call WHERE account_id IS NOT NULL) LIMIT ?`},
 	{"server", `SELECT id FROM server s WHERE NOT EXISTS (SELECT 1 FROM target WHERE server_id = s.id)
 		AND NOT EXISTS (SELECT 1 FROM call WHERE server_id = s.id) LIMIT ?`},

@@ -91,6 +91,7 @@ func NewMux(o MuxOptions) *Mux {
 		heardSince: func(since time.Time) bool { return m.lastReceived.Load() > since.UnixNano() },
 		onStuck:    func() { m.fail(errNotReading) },
 		wake:       make(chan struct{}, 1),
+		turn:       make(chan struct{}, 1), space: make(chan struct{}, 1),
 	}
 	return m
 }

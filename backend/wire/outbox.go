@@ -4,15 +4,19 @@ import (
 	"context"
 	"io"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// maxOutbox is the limit of queued bytes. Calls to a server that does not read wait here until
-// their deadline.
+// maxOutbox is the limit of queued bytes.
 const maxOutbox = 8 << 20
+
+// maxQueuedCalls is the limit of queued bytes for senders that can wait. They wait in the order of
+// their arrival, until their deadline if the server does not read.
+const maxQueuedCalls = 1 << 20
 
 // maxKeptBuffer is the largest buffer that is reused.
 const maxKeptBuffer = 512 << 10
@@ -47,44 +51,83 @@ type outbox struct {
 	// inFlight is the number of calls in flight.
 	inFlight atomic.Int32
 
+	// turn admits the waiting senders one at a time. A full channel serves its senders in the order
+	// of their arrival; without that, some callers would wait much longer than others.
+	turn  chan struct{}
+	space chan struct{} // receives a signal when buf was taken out and a sender waits
+
 	mu      sync.Mutex
 	buf     []byte
-	writing bool          // a write to w is in progress; buf follows it
-	spare   []byte        // buffer for the next direct write
-	space   chan struct{} // closed when buf was written out; nil when nobody waits
+	writing bool   // a write to w is in progress; buf follows it
+	spare   []byte // buffer for the next direct write
+	waiting int    // number of senders that wait
 }
 
 // enqueue queues one message that build appends to its argument. While the queue is full, it blocks
 // until ctx or the connection ends. It reports whether the message was queued.
 func (o *outbox) enqueue(ctx context.Context, size int, build func(dst []byte) []byte) bool {
+	o.mu.Lock()
+	if o.waiting > 0 || !o.fits(size, maxQueuedCalls) {
+		o.waiting++
+		o.mu.Unlock()
+		ok := o.waitForSpace(ctx, size)
+		o.mu.Lock()
+		o.waiting--
+		if !ok {
+			o.mu.Unlock()
+			return false
+		}
+		defer func() { <-o.turn }()
+	}
+	o.addAndUnlock(size, build)
+	return true
+}
+
+// fits reports whether a message can be queued. The caller must hold o.mu.
+func (o *outbox) fits(size, limit int) bool { return len(o.buf) == 0 || len(o.buf)+size <= limit }
+
+// waitForSpace waits until the message fits and all senders that waited before have queued theirs.
+// If it returns true, it holds o.turn, so no other sender can use the space.
+func (o *outbox) waitForSpace(ctx context.Context, size int) bool {
+	select {
+	case o.turn <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	case <-o.done:
+		return false
+	}
 	for {
 		o.mu.Lock()
-		if len(o.buf) == 0 || len(o.buf)+size <= maxOutbox {
-			break
-		}
-		if o.space == nil {
-			o.space = make(chan struct{})
-		}
-		room := o.space
+		ok := o.fits(size, maxQueuedCalls)
 		o.mu.Unlock()
-		select {
-		case <-room:
-		case <-ctx.Done():
-			return false
-		case <-o.done:
-			return false
+		if ok {
+			return true
 		}
+		select {
+		case <-o.space:
+			continue
+		case <-ctx.Done():
+		case <-o.done:
+		}
+		<-o.turn
+		return false
 	}
+}
+
+// addAndUnlock queues or writes one message. The caller must hold o.mu.
+func (o *outbox) addAndUnlock(size int, build func(dst []byte) []byte) {
 	if !o.writing && len(o.buf) == 0 && size <= maxDirectWrite && o.inFlight.Load() < batchThreshold {
 		if t, ok := o.w.(tryWriter); ok {
 			o.writeDirectly(t, build)
-			return true
+			return
 		}
+	}
+	if size > writeChunk {
+		o.buf = slices.Grow(o.buf, size) // appending in parts would copy a long message several times
 	}
 	o.buf = o.append(o.buf, build)
 	o.mu.Unlock()
 	o.wakeWriter()
-	return true
 }
 
 func (o *outbox) wakeWriter() {
@@ -115,17 +158,16 @@ func (o *outbox) writeDirectly(t tryWriter, build func(dst []byte) []byte) {
 	}
 }
 
-// tryEnqueue is enqueue, but never blocks.
+// tryEnqueue is enqueue, but never blocks: it does not wait for the senders that wait.
 func (o *outbox) tryEnqueue(size int, build func(dst []byte) []byte) bool {
-	return o.enqueue(cancelledContext, size, build)
+	o.mu.Lock()
+	if !o.fits(size, maxOutbox) {
+		o.mu.Unlock()
+		return false
+	}
+	o.addAndUnlock(size, build)
+	return true
 }
-
-// cancelledContext is a cancelled context.
-var cancelledContext = func() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}()
 
 func (o *outbox) append(dst []byte, build func([]byte) []byte) []byte {
 	if !o.framed() {
@@ -157,9 +199,11 @@ func (o *outbox) run() error {
 		}
 		out := o.buf
 		o.buf, o.writing = spare[:0], true
-		if o.space != nil {
-			close(o.space)
-			o.space = nil
+		if o.waiting > 0 {
+			select {
+			case o.space <- struct{}{}:
+			default:
+			}
 		}
 		o.mu.Unlock()
 		if err := o.write(out); err != nil {

@@ -77,6 +77,7 @@ func TestConcurrentWritesKeepOrder(t *testing.T) {
 	o := &outbox{
 		w: w, timeout: time.Minute, done: done, framed: func() bool { return false },
 		heardSince: func(time.Time) bool { return true }, onStuck: func() {}, wake: make(chan struct{}, 1),
+		turn: make(chan struct{}, 1), space: make(chan struct{}, 1),
 	}
 	var running, senders sync.WaitGroup
 	running.Go(func() { _ = o.run() })

@@ -55,6 +55,38 @@ func TestCallWaitingForQueueEndsAtDeadline(t *testing.T) {
 	})
 }
 
+// Calls that wait for space in the send queue are sent in the order of their arrival: a short one
+// that would fit does not overtake a long one, which could otherwise wait until its deadline.
+func TestCallsThatWaitForQueueKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		in, says := io.Pipe()
+		hears, out := io.Pipe()
+		m := wire.NewMux(wire.MuxOptions{Server: "slow", In: in, Out: out, WriteTimeout: time.Hour})
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() { _ = m.Run() })
+		// The first is being written, the second fills most of the queue, the third does not fit.
+		for i, size := range []int{2 << 20, 700 << 10, 700 << 10, 5 << 10, 700 << 10, 10} {
+			params := fmt.Appendf(nil, `{"name":"%d","arguments":{"text":"%s"}}`, i, strings.Repeat("x", size))
+			all.Go(func() { _, _ = m.Call(ctx, "tools/call", params, core.Span{}, nil) })
+			synctest.Wait()
+		}
+		lines := bufio.NewReader(hears)
+		for i := range 6 {
+			line, err := lines.ReadString('\n')
+			if want := fmt.Sprintf(`"name":"%d"`, i); err != nil || !strings.Contains(line, want) {
+				t.Errorf("%.60s came instead of %s, %v", line, want, err)
+			}
+		}
+		m.Close(errors.New("test over"))
+		cancel()
+		says.Close()
+		hears.Close()
+		all.Wait()
+	})
+}
+
 // Sixteen requests of a server may wait for the user or a client at the same time. Another one is
 // refused immediately, until one of them is answered.
 func TestServerRequestsAreLimitedToSixteen(t *testing.T) {

@@ -21,6 +21,8 @@ type measurement struct {
 	rate     float64       // calls per second
 	cpu      time.Duration // processor time of the bridge process, per call
 	rss      int64         // bytes, at the end
+	peak     int64         // largest RSS in bytes
+	slowest  float64       // calls of the slowest caller, relative to the fastest
 	files    int           // descriptors, at the end
 	dropped  int           // calls that were not recorded
 	missing  int           // calls without a row in the history
@@ -60,8 +62,11 @@ func load(ctx context.Context, t *target, c cell, length time.Duration) (measure
 	}
 	all := slices.Concat(took...)
 	slices.Sort(all)
+	byCalls := func(a, b []time.Duration) int { return len(a) - len(b) }
+	slowest, fastest := slices.MinFunc(took, byCalls), slices.MaxFunc(took, byCalls)
 	return measurement{
-		calls: len(all), p50: all[len(all)/2], p99: all[len(all)*99/100],
+		slowest: float64(len(slowest)) / float64(len(fastest)),
+		calls:   len(all), p50: all[len(all)/2], p99: all[len(all)*99/100],
 		rate: float64(len(all)) / elapsed.Seconds(),
 	}, nil
 }

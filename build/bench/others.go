@@ -19,6 +19,7 @@ var others = []struct {
 	{"kill", measureKills},
 	{"edit", measureEdits},
 	{"shim", measureShims},
+	{"sandbox", measureSandbox},
 	{"memory", idleMemory},
 	{"loaded", loadedMemory},
 	{"idle CPU", idleCPU},

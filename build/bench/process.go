@@ -62,6 +62,18 @@ func memoryOf(pid int) memory {
 	return m
 }
 
+// peakMemory returns the largest RSS that a process has had, in bytes.
+func peakMemory(pid int) int64 {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for line := range strings.Lines(string(b)) {
+		if kb, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			n, _ := strconv.ParseInt(strings.Fields(kb)[0], 10, 64)
+			return n << 10
+		}
+	}
+	return 0
+}
+
 func parentOf(pid int) int {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -212,15 +212,20 @@ func until(ctx context.Context, limit time.Duration, failed string, ok func() bo
 }
 
 func (t *target) api(ctx context.Context, path string) ([]byte, error) {
+	return t.request(ctx, http.MethodGet, path, "")
+}
+
+func (t *target) request(ctx context.Context, method, path, body string) ([]byte, error) {
 	admin, err := os.ReadFile(filepath.Join(t.data, "admin.token"))
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.base+path, nil)
+	req, err := http.NewRequestWithContext(ctx, method, t.base+path, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(admin)))
+	req.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return nil, err

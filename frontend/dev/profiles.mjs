@@ -27,6 +27,11 @@ export function makeProfiles(scene, evil) {
       },
     ],
     clients: [{ token: 'cursor', profile: 'office', toolMode: '' }],
+    suggested: [
+      [say('/home/ada/projects/shop'), ['filesystem', 'github'], 'shop'],
+      [say('/home/ada/notes'), ['filesystem'], 'notes'],
+    ],
+    dismissed: [],
   };
 }
 
@@ -58,9 +63,59 @@ function described(world, { name, entry }) {
   };
 }
 
+/** A profile of two tools of each server, for a folder. */
+function suggested(world, [folder, servers, name]) {
+  const used = servers.flatMap((server) =>
+    world.tools
+      .filter((one) => one.server === server)
+      .slice(0, 2)
+      .map(({ tool }, i) => ({ server, tool, calls: 40 - i })),
+  );
+  const entry = { folders: [folder], servers: {} };
+  for (const server of servers)
+    entry.servers[server] = {
+      includeTools: used.filter((one) => one.server === server).map((one) => one.tool),
+    };
+  const cost = (e) => described(world, { name: '', entry: e }).tokens.all;
+  return {
+    folder,
+    profile: '',
+    name,
+    entry,
+    tools: used,
+    allTools: world.tools.length,
+    calls: used.reduce((sum, one) => sum + one.calls, 0),
+    first: '2026-10-01T08:00:00Z',
+    last: '2026-10-30T17:00:00Z',
+    tokens: cost(entry),
+    saved: cost({}) - cost(entry),
+  };
+}
+
 /** Returns the response to a request, or undefined. */
-export function profilesRoute(world, method, [first], text) {
+export function profilesRoute(world, method, [first, name], text) {
   const { items, clients } = world.profiles;
+  if (first === 'profile-suggestions') {
+    const { suggested: all = [], dismissed = [] } = world.profiles;
+    if (method === 'PUT') {
+      const body = JSON.parse(text);
+      world.profiles.dismissed = dismissed.filter((one) => one !== body.folder);
+      if (body.dismissed) world.profiles.dismissed.push(body.folder);
+      return {};
+    }
+    const has = (folder) => items.some((one) => one.entry.folders?.includes(folder));
+    const open = all.filter(([folder]) => !has(folder) && !dismissed.includes(folder));
+    return { items: open.map((one) => suggested(world, one)), days: 30 };
+  }
+  if (first === 'profiles' && method === 'PUT') {
+    world.profiles.items = items.filter((one) => one.name !== name);
+    world.profiles.items.push({ name, entry: JSON.parse(text).entry });
+    return described(world, world.profiles.items.at(-1));
+  }
+  if (first === 'profiles' && method === 'DELETE') {
+    world.profiles.items = items.filter((one) => one.name !== name);
+    return {};
+  }
   if (first === 'profile-cost')
     return described(world, { name: 'draft', entry: JSON.parse(text).entry });
   if (first !== 'profiles' || method !== 'GET') return undefined;

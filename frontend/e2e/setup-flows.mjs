@@ -144,6 +144,23 @@ flow('a profile of two thousand tools is chosen by search', quiet, async (page, 
   await chosen(11).waitFor();
 });
 
+flow('a suggested profile is made, dismissed, and both are undone', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/profiles`);
+  const list = page.getByRole('region', { name: 'Suggested profiles' });
+  const shop = list.getByRole('listitem').filter({ hasText: '/home/ada/projects/shop' });
+  await shop.getByText(/4 of \d+ tools were called here in 30 days/).waitFor();
+  await shop.getByRole('button', { name: 'Make profile' }).click();
+  await list.getByText('now use the profile shop').waitFor();
+  await page.getByRole('link', { name: 'shop', exact: true }).waitFor();
+  await list.getByRole('button', { name: 'Undo' }).click();
+  await page.getByRole('link', { name: 'shop', exact: true }).waitFor({ state: 'detached' });
+  await shop.getByRole('button', { name: /^Dismiss/ }).click();
+  await list.getByText('No profile is suggested for').waitFor();
+  await page.reload();
+  await list.getByText('/home/ada/notes').waitFor();
+  assert.equal(await shop.count(), 0);
+});
+
 flow(
   'the approval of a changed command shows the difference',
   { scene: 'trouble', rate: 0 },

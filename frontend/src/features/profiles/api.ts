@@ -2,7 +2,7 @@ import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@ta
 import { plain } from '@/lib/format';
 import { messageOf, request, requestText } from '@/lib/request';
 import { toast } from '@/lib/toast';
-import type { ClientView, HiddenTool, Profile, Profiles } from '@/types/api';
+import type { ClientView, HiddenTool, Profile, ProfileSuggestions, Profiles } from '@/types/api';
 import { type Entry, textOf } from './entry';
 
 export const profilesQuery = queryOptions({
@@ -22,6 +22,24 @@ export const costQuery = (entry: Entry) =>
     placeholderData: keepPreviousData,
     retry: false,
   });
+
+/** Profiles for folders, of the tools that were called there. */
+export const suggestionsQuery = queryOptions({
+  queryKey: ['profiles', 'suggestions'],
+  queryFn: ({ signal }) =>
+    request<ProfileSuggestions>('GET', '/api/v1/profile-suggestions', { signal }),
+  staleTime: 60_000,
+});
+
+/** Dismisses the suggestion for a folder, or allows it again. */
+export function useDismiss() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (body: { folder: string; dismissed: boolean }) =>
+      requestText('PUT', '/api/v1/profile-suggestions/dismissed', { body }),
+    onSettled: () => client.invalidateQueries({ queryKey: suggestionsQuery.queryKey }),
+  });
+}
 
 const address = (name: string) => `/api/v1/profiles/${encodeURIComponent(name)}`;
 

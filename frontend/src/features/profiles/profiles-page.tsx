@@ -8,6 +8,7 @@ import { count, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Profile } from '@/types/api';
 import { profilesQuery } from './api';
+import { Suggestions } from './suggestions';
 
 const t = texts.profiles;
 
@@ -55,6 +56,7 @@ export function ProfilesPage({ selected }: { selected: string | undefined }) {
             )}
           </div>
         )}
+        <Suggestions />
       </div>
     </>
   );

@@ -116,6 +116,18 @@ export const clientsTexts = {
       `${n === 1 ? '1 tool' : `${n} tools`} hidden, saving ~${tokens} tokens.`,
     takenOut: (n: number) => `${n === 1 ? '1 tool' : `${n} tools`} removed; save to apply.`,
     undo: 'Undo',
+    suggestions: {
+      title: 'Suggested profiles',
+      body: 'Made of the tools that clients called while they worked in a folder.',
+      use: (n: number, all: number, days: number) =>
+        `${n} of ${all} tools were called here in ${days} days.`,
+      saves: (tokens: string) => `As its profile: ~${tokens} tokens less per session.`,
+      make: 'Make profile',
+      dismiss: (folder: string) => `Dismiss the suggestion for ${folder}`,
+      made: (name: string, folder: string) =>
+        `Clients that work in ${folder} now use the profile ${name}.`,
+      dismissed: (folder: string) => `No profile is suggested for ${folder} anymore.`,
+    },
   },
   connections: {
     live: (n: number) => (n === 1 ? 'Works, sees 1 tool' : `Works, sees ${n} tools`),

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// suggestionDocument is one suggestion of profiles suggest --json.
+type suggestionDocument struct {
+	Folder, Profile, Name string
+	Entry                 json.RawMessage
+	Tools                 []struct {
+		Server, Tool string
+		Calls        int
+	}
+	AllTools, Tokens, Saved int
+	Last                    time.Time
+}
+
+// suggestProfiles returns the command that suggests profiles for folders.
+func (p *program) suggestProfiles() *cobra.Command {
+	var folder string
+	var days int
+	var save bool
+	cmd := &cobra.Command{
+		Use: "suggest", Short: "Suggest profiles for folders, of the tools that were called there", Args: noArgs,
+		Long: "Suggest profiles for the folders in which clients work, of the tools that they called there. With --folder, the tools of one folder are listed, and --save makes them its profile.",
+		Example: "  drawbridge profiles suggest\n" +
+			"  drawbridge profiles suggest --folder . --save",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if save && folder == "" {
+				return usageError{errors.New("--save requires --folder")}
+			}
+			query := url.Values{"days": {strconv.Itoa(days)}}
+			if folder != "" {
+				path, err := absolutePath(folder)
+				if err != nil {
+					return err
+				}
+				folder = path
+				query.Set("folder", path)
+			}
+			return p.printSuggestions(cmd.Context(), query, folder, days, save)
+		},
+	}
+	cmd.Flags().StringVar(&folder, "folder", "", "only this `FOLDER`, with its tools")
+	cmd.Flags().IntVar(&days, "days", 30, "use this `NUMBER` of days of the history")
+	cmd.Flags().BoolVar(&save, "save", false, "save the profile of the folder; remove it with 'profiles remove'")
+	return cmd
+}
+
+func (p *program) printSuggestions(ctx context.Context, query url.Values, folder string, days int, save bool) error {
+	var list struct{ Items []suggestionDocument }
+	if save {
+		d, err := p.daemon()
+		if err != nil {
+			return err
+		}
+		raw, err := d.requestRaw(ctx, http.MethodGet, "profile-suggestions", query, nil)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return err
+		}
+	} else if done, err := p.fetch(ctx, http.MethodGet, "profile-suggestions", query, nil, &list); done || err != nil {
+		return err
+	}
+	if len(list.Items) == 0 {
+		if folder != "" {
+			return fmt.Errorf("no tool was called in %s within %d days", escapeLine(folder), days)
+		}
+		_, err := fmt.Fprintln(p.Stdout, "There is nothing to suggest. A folder needs some days of use; for a certain one, use --folder.")
+		return err
+	}
+	if folder == "" {
+		t := table{title: "%d suggestions", head: []string{"FOLDER", "TOOLS", "OF", "SAVES", "LAST CALL"}, right: []bool{false, true, true, true}}
+		for _, one := range list.Items {
+			t.add(one.Folder, strconv.Itoa(len(one.Tools)), strconv.Itoa(one.AllTools), fmt.Sprintf("~%d tokens", one.Saved), one.Last.Local().Format(time.DateOnly))
+		}
+		if err := p.printTable(&t); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintln(p.Stdout, "Save one with: drawbridge profiles suggest --folder FOLDER --save")
+		return err
+	}
+	one := list.Items[0]
+	if save {
+		if one.Profile != "" {
+			return fmt.Errorf("%s has the profile %q already: change it with 'profiles set', or remove it first", escapeLine(folder), one.Profile)
+		}
+		return p.requestChange(ctx, http.MethodPut, "profiles/"+url.PathEscape(one.Name), map[string]any{"entry": one.Entry},
+			fmt.Sprintf("Clients that work in %s now use the profile %s. Undo it with: drawbridge profiles remove %s", escapeLine(folder), one.Name, one.Name))
+	}
+	t := table{title: "%d tools", head: []string{"SERVER", "TOOL", "CALLS"}, right: []bool{false, false, true}}
+	for _, tool := range one.Tools {
+		t.add(tool.Server, tool.Tool, strconv.Itoa(tool.Calls))
+	}
+	if err := p.printTable(&t); err != nil {
+		return err
+	}
+	text := fmt.Sprintf("In %s, %d of %d tools were called in %d days. As a profile they take about %d tokens, %d less per session.", folder, len(one.Tools), one.AllTools, days, one.Tokens, one.Saved)
+	if one.Profile != "" {
+		text += " The folder has the profile " + one.Profile + " already."
+	} else {
+		text += " Save it with --save."
+	}
+	_, err := fmt.Fprintln(p.Stdout, escapeLine(strings.TrimSpace(text)))
+	return err
+}

@@ -1,0 +1,15 @@
+// Package reexec makes this program confine itself and then execute another one in its place. The
+// confinement delays each start of a confined server, so it happens while packages are initialized,
+// and before most of them: this package imports only packages that are initialized early.
+package reexec
+
+// Variable is the environment variable that asks for it. Its value is the seccomp filter in
+// hexadecimal digits, or "" for none. The rules of Landlock are in the file with the number
+// Descriptor. The command to execute is in the arguments.
+const Variable = "DRAWBRIDGE_SANDBOX"
+
+// Descriptor is the first one that a child inherits in addition to the standard ones.
+const Descriptor = 3
+
+// Failed is the exit status of a program that could not be confined.
+const Failed = 126
