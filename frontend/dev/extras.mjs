@@ -20,6 +20,43 @@ const featureNames = [
   'roots',
 ];
 
+/** What rules would have done with recorded calls. */
+const tryRules = (rules) => ({
+  from: new Date(Date.now() - 30 * 86_400_000).toISOString(),
+  complete: true,
+  calls: 2314,
+  asked: 12,
+  denied: 3,
+  allowed: 40,
+  redacted: 2,
+  cut: 0,
+  notRecorded: 1,
+  decisions: ['ask', 'deny'].map((action, i) =>
+    Object.fromEntries([
+      ['id', `${i + 1}`],
+      ['at', new Date(Date.now() - i * 3_600_000).toISOString()],
+      ['client', 'cursor'],
+      ['server', 'filesystem'],
+      ['tool', 'write_file'],
+      ['account', ''],
+      ['then', action],
+      ['rule', 'policy.rules[0]'],
+      ['why', `policy.rules[0]: ${(rules ?? '').length} characters of rules`],
+    ]),
+  ),
+  rules: [{ rule: 'policy.rules[0]', calls: 15 }],
+});
+
+const suggestRule = (say) => ({
+  server: 'filesystem',
+  tool: 'write_file',
+  similar: 41,
+  where: [
+    JSON.stringify({ '/path': { under: '/home/ada/projects' } }),
+    JSON.stringify({ '/mode': { glob: say('overwrite') } }),
+  ],
+});
+
 export function makeExtras(scene, { servers, tools, clients, evil }) {
   const hostile = scene === 'hostile';
   const say = (text) => (hostile ? evil : text);
@@ -213,6 +250,8 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
           return list(servers.map((s) => versionOf(s.id, say)).filter((v) => v.known));
         case 'GET features':
           return this.features();
+        case 'POST policy':
+          return id === 'try' ? tryRules(JSON.parse(text).rules) : suggestRule(say);
         case 'GET explain':
           return this.explain(query);
         case 'GET secrets':

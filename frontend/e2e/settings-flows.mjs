@@ -166,3 +166,62 @@ flow('a token is rotated only after its files are named', quiet, async (page, mo
   await page.getByRole('dialog').getByText('/home/ada/.cursor/mcp.json').waitFor();
   await becomes(() => sure.isEnabled(), true);
 });
+
+const ruled = `{
+  "policy": {
+    "rules": [
+      // Nothing outside.
+      {"tool": "filesystem__write_file", "where": {"/path": {"notUnder": "\${workspaceFolder}"}}, "then": "deny"},
+      {"tool": "GitHub__*", "then": "ask", "because": "It is public."}
+    ]
+  }
+}
+`;
+
+flow('rules are tried on the history before they are saved', quiet, async (page, mock) => {
+  mock.world.config.text = ruled;
+  await page.goto(`${mock.url}/#/settings`);
+  const panel = page.getByRole('region', { name: 'Argument rules' });
+  await panel.getByText('filesystem__write_file when path is not in ${workspaceFolder}').waitFor();
+  await panel.getByRole('button', { name: 'Move rule 2 up' }).press('Enter');
+  await panel.getByRole('button', { name: 'Try on history' }).press('Enter');
+  await panel.getByText('would have asked for 12 and rejected 3').waitFor();
+  await panel.getByText('decided 15 calls').waitFor();
+  assert.equal(await panel.getByRole('link', { name: 'filesystem / write_file' }).count(), 2);
+  await inspect(page, 'all');
+  assert.equal(mock.world.config.text, ruled);
+  await panel.getByRole('button', { name: 'Save rules' }).click();
+  await page.getByText('Rules saved.').waitFor();
+  const { text } = mock.world.config;
+  assert(text.indexOf('GitHub__*') < text.indexOf('// Nothing outside.'), text);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await becomes(() => Promise.resolve(mock.world.config.text), ruled);
+  await panel.getByRole('button', { name: 'Edit as text' }).click();
+  const box = panel.getByLabel('Rules', { exact: true });
+  await box.fill('[');
+  await panel.getByText('The text is not a list of rules.').waitFor();
+  await inspect(page, 'all');
+  await panel.getByRole('button', { name: 'Discard' }).click();
+  await panel.getByRole('button', { name: 'Save rules' }).waitFor({ state: 'detached' });
+});
+
+flow('a rule is made from a call', quiet, async (page, mock) => {
+  mock.world.config.text = ruled;
+  const call = mock.world.calls.find((one) => one.method === 'tools/call' && one.outcome !== '');
+  await page.goto(`${mock.url}/#/calls/${call.id}`);
+  await page.getByRole('button', { name: 'Make a rule' }).press('Enter');
+  const dialog = page.getByRole('dialog', { name: 'Make a rule from this call' });
+  await dialog.getByText('path is in /home/ada/projects').waitFor();
+  await dialog.getByText('would have asked for 12 and rejected 3').waitFor();
+  await dialog.getByLabel('mode is overwrite').uncheck();
+  await dialog.getByLabel('Action').selectOption('deny');
+  await inspect(page, 'all');
+  await dialog.getByRole('button', { name: 'Save rules' }).click();
+  await page.getByText('Rules saved.').waitFor();
+  assert.match(
+    mock.world.config.text,
+    /"rules": \[\s+\{\s+"tool": "filesystem__write_file",\s+"where": \{\s+"\/path": \{\s+"under": "\/home\/ada\/projects"\s+\}\s+\},\s+"then": "deny"\s+\},\s+\/\/ Nothing/,
+  );
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await becomes(() => Promise.resolve(mock.world.config.text), ruled);
+});

@@ -11,6 +11,7 @@ import { effects } from '@/features/tools/schema';
 import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
+import { MakeRuleButton } from './make-rule';
 import { Remedy } from './remedy';
 import { SaveCheckButton } from './save-check';
 
@@ -32,7 +33,12 @@ export function CallsRoute() {
               labelOf={labelOf}
               toolOf={toolOf}
               remedy={(call) => <Remedy call={call} toolName={toolOf(call).name} />}
-              saveCheck={(call) => <SaveCheckButton key={call.id} id={call.id} />}
+              saveCheck={(call) => (
+                <>
+                  <SaveCheckButton key={call.id} id={call.id} />
+                  <MakeRuleButton key={`rule ${call.id}`} id={call.id} />
+                </>
+              )}
               appApprovals={<AppApprovals labelOf={labelOf} />}
               onClose={close}
             />

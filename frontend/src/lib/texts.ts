@@ -5,6 +5,7 @@ import { clientsTexts } from './texts/clients';
 import { directoryTexts } from './texts/directory';
 import { generalTexts } from './texts/general';
 import { overviewTexts } from './texts/overview';
+import { rulesTexts } from './texts/rules';
 import { serversTexts } from './texts/servers';
 import { settingsTexts } from './texts/settings';
 import { toolsTexts } from './texts/tools';
@@ -20,4 +21,5 @@ export const texts = withoutPrototypes({
   ...clientsTexts,
   ...approvalsTexts,
   ...settingsTexts,
+  ...rulesTexts,
 } as const);

@@ -17,6 +17,7 @@ import { CopyField } from '@/components/copy-button';
 import { Facts } from '@/components/fields';
 import { LoadingPage, PageHeader } from '@/components/page';
 import { useAllAnswered } from '@/lib/all-answered';
+import { configQuery } from '@/lib/config';
 import { type Density, setDensity, useDensity } from '@/lib/density';
 import { age, capital, exactTime, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
@@ -36,7 +37,7 @@ import { TokensPanel } from './tokens-panel';
 
 const t = texts.settings;
 
-export function SettingsPage() {
+export function SettingsPage({ rules }: { rules: ReactNode }) {
   const { data: status } = useSuspenseQuery(statusQuery);
   // Panels of their own height each: one that came later would push the others down.
   const ready = useAllAnswered([
@@ -45,6 +46,7 @@ export function SettingsPage() {
     useQuery(secretsQuery),
     useQuery(copiesQuery),
     useQuery(windowQuery),
+    useQuery(configQuery),
   ]);
   if (!ready) return <LoadingPage title={t.title} />;
   return (
@@ -65,6 +67,7 @@ export function SettingsPage() {
             <Panel title={t.tokenPanel.title}>
               <TokensPanel />
             </Panel>
+            <Panel title={texts.rules.title}>{rules}</Panel>
             <Panel title={t.secrets.title}>
               <SecretsPanel />
             </Panel>

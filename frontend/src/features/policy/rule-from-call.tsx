@@ -1,0 +1,124 @@
+import { useQuery } from '@tanstack/react-query';
+import { useEffect, useId, useMemo, useState } from 'react';
+import { Button } from '@/components/button';
+import { Failure } from '@/components/failure';
+import { SelectField } from '@/components/fields';
+import { Modal } from '@/components/modal';
+import { addRule, describeWhere, rulesOf } from '@/lib/argument-rules';
+import { configQuery } from '@/lib/config';
+import { plain } from '@/lib/format';
+import { request } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import type { RuleSuggestion } from '@/types/api';
+import { TrialResult, useTrial } from './trial';
+import { useSaveRules } from './use-save-rules';
+
+const t = texts.rules;
+
+/** A rule about calls like one: what it would have done is shown before it is saved. */
+export function RuleFromCall({ call, onClose }: { call: string; onClose: () => void }) {
+  const id = useId();
+  const { data: file, error } = useQuery(configQuery);
+  const suggested = useQuery({
+    queryKey: ['rule-suggestion', call],
+    queryFn: ({ signal }) =>
+      request<RuleSuggestion>('POST', '/api/v1/policy/suggest', { body: { call }, signal }),
+    retry: false,
+  });
+  const [action, setAction] = useState('ask');
+  const [off, setOff] = useState<number[]>([]);
+  const [because, setBecause] = useState('');
+  const { mutate: run, ...trial } = useTrial();
+  const save = useSaveRules(onClose);
+  const like = suggested.data;
+  const conditions = useMemo(() => like?.where.map((one) => JSON.parse(one)) ?? [], [like]);
+  const yaml = file && /\.ya?ml$/.test(file.path);
+  const rules = useMemo(() => {
+    if (!file || !like || yaml) return undefined;
+    const where = Object.assign({}, ...conditions.filter((_, index) => !off.includes(index)));
+    return addRule(rulesOf(file.text), {
+      tool: `${like.server}__${like.tool}`,
+      ...(Object.keys(where).length > 0 && { where }),
+      action,
+      ...(because.trim() && { because: because.trim() }),
+    });
+  }, [file, like, yaml, conditions, off, action, because]);
+  useEffect(() => {
+    if (rules === undefined) return;
+    const timer = setTimeout(() => run(rules), 300);
+    return () => clearTimeout(timer);
+  }, [rules, run]);
+  return (
+    <Modal label={t.makeTitle} onClose={onClose} className="max-w-xl">
+      <div className="scroll-area space-y-3 p-5">
+        <h2 className="text-lg font-semibold">{t.makeTitle}</h2>
+        {like && (
+          <>
+            <p className="text-sm text-ink2 [overflow-wrap:anywhere]">
+              {plain(t.makeBody(`${like.server}__${like.tool}`.slice(0, 200), like.similar))}
+            </p>
+            <div className="w-fit">
+              <SelectField
+                label={t.action}
+                value={action}
+                narrows={false}
+                options={Object.entries(t.thens).map(([value, text]) => ({ value, text }))}
+                onChange={setAction}
+              />
+            </div>
+            {conditions.length > 0 ? (
+              <fieldset className="space-y-1 text-sm">
+                <legend className="mb-1 font-medium">{t.conditions}</legend>
+                {conditions.map((one, index) => (
+                  <label key={like.where[index]} className="flex items-start gap-2">
+                    <input
+                      type="checkbox"
+                      className="mt-1"
+                      checked={!off.includes(index)}
+                      onChange={() =>
+                        setOff((old) =>
+                          old.includes(index) ? old.filter((n) => n !== index) : [...old, index],
+                        )
+                      }
+                    />
+                    <span className="min-w-0 [overflow-wrap:anywhere]">
+                      {plain(describeWhere(one).slice(0, 400))}
+                    </span>
+                  </label>
+                ))}
+              </fieldset>
+            ) : (
+              <p className="text-sm text-ink2">{t.noConditions}</p>
+            )}
+            <label htmlFor={id} className="block text-sm font-medium">
+              {t.because}
+            </label>
+            <input
+              id={id}
+              value={because}
+              maxLength={300}
+              autoComplete="off"
+              onChange={(event) => setBecause(event.target.value)}
+              className="h-8 w-full rounded-md border border-strong bg-panel px-2.5 text-sm"
+            />
+          </>
+        )}
+        {yaml && <p className="text-sm text-warn">{t.yaml}</p>}
+        <Failure error={error ?? suggested.error ?? trial.error ?? save.error} />
+        {trial.data && <TrialResult trial={trial.data} />}
+        <div className="flex justify-end gap-2">
+          <Button data-first onClick={onClose}>
+            {texts.actions.cancel}
+          </Button>
+          <Button
+            look="primary"
+            disabled={!file || rules === undefined || save.isPending}
+            onClick={() => file && rules !== undefined && save.mutate({ file, rules })}
+          >
+            {t.save}
+          </Button>
+        </div>
+      </div>
+    </Modal>
+  );
+}

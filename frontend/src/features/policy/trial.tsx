@@ -1,0 +1,57 @@
+import { useMutation } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { exactTime, plain } from '@/lib/format';
+import { request } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import type { RuleTrial } from '@/types/api';
+
+const t = texts.rules;
+
+/** What a list of rules, as text, would have done with the calls of 30 days. */
+export function useTrial() {
+  return useMutation({
+    mutationFn: (rules: string) =>
+      request<RuleTrial>('POST', '/api/v1/policy/try', { body: { rules, days: 30 } }),
+  });
+}
+
+export function TrialResult({ trial }: { trial: RuleTrial }) {
+  const { asked, denied, calls, decisions } = trial;
+  const unclear = trial.redacted + trial.cut + trial.notRecorded;
+  return (
+    <div role="status" className="space-y-2 text-sm">
+      <p className="font-medium">{t.result(asked, denied, calls)}</p>
+      {unclear > 0 && <p className="text-ink2">{t.unclear(unclear)}</p>}
+      {!trial.complete && <p className="text-ink2">{t.older}</p>}
+      {decisions.length > 0 && (
+        <ul
+          aria-label={t.decisions}
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
+          tabIndex={0}
+          className="scroll-area max-h-60 rounded-md border bg-sunken"
+        >
+          {decisions.map((one) => (
+            <li key={one.id} className="border-t px-3 py-1.5 first:border-t-0">
+              <Link
+                to="/calls/$id"
+                params={{ id: one.id }}
+                className="text-accent underline underline-offset-2 [overflow-wrap:anywhere]"
+              >
+                {plain(`${one.server} / ${one.tool}`.slice(0, 200))}
+              </Link>{' '}
+              <span className={one.then === 'deny' ? 'text-bad' : 'text-warn'}>
+                {t.would[one.then]}
+              </span>
+              <span className="block text-xs text-ink3 [overflow-wrap:anywhere]">
+                {plain(`${exactTime(one.at)} · ${one.client} · ${one.why}`.slice(0, 400))}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {asked + denied > decisions.length && (
+        <p className="text-xs text-ink3">{t.newest(decisions.length)}</p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,27 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { withRules } from '@/lib/argument-rules';
+import { configQuery, putConfigBack, saveConfig } from '@/lib/config';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { ConfigFile } from '@/types/api';
+
+/** Writes a list of rules into the file that it was made from; it can be undone. */
+export function useSaveRules(onSaved: () => void) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ file, rules }: { file: ConfigFile; rules: string }) => {
+      const text = withRules(file.text, rules);
+      if (text === undefined) throw new Error(texts.rules.invalid);
+      return saveConfig(text, file.etag);
+    },
+    onSuccess: (saved, { file }) => {
+      client.setQueryData(configQuery.queryKey, saved);
+      toast('ok', texts.rules.saved, {
+        text: texts.care.undo,
+        run: () => putConfigBack(client, file.text, saved.etag),
+      });
+      onSaved();
+    },
+    onError: () => client.invalidateQueries({ queryKey: configQuery.queryKey }),
+  });
+}
