@@ -284,7 +284,12 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 	life.run("breadth", time.Second, newAdaptiveGOMAXPROCS().run)
 	life.run("memory", time.Second, func(ctx context.Context) error {
-		return releaseMemoryWhenIdle(ctx, calls.LastID, process.ReleaseMemory)
+		return releaseMemoryWhenIdle(ctx, calls.LastID, func() {
+			if err := history.ReleaseMemory(ctx); err != nil {
+				log.Debug("Cannot release the memory of the history", "error", err)
+			}
+			process.ReleaseMemory()
+		})
 	})
 	log.Info("Drawbridge is ready", "url", url, "version", version, "servers", len(files.Current().Servers))
 	if !files.Current().Bridge.RequireToken {

@@ -19,6 +19,7 @@ import (
 const (
 	applicationID = 0x44426467 // "DBdg", stored in the file header
 	readers       = 4
+	idleReaders   = 2
 )
 
 // errNewer means that the schema of the file is newer than this program.
@@ -84,6 +85,7 @@ func openFile(ctx context.Context, path string, busyTimeout time.Duration, befor
 	}
 	calls.SetMaxOpenConns(1)
 	read.SetMaxOpenConns(readers)
+	read.SetMaxIdleConns(idleReaders)
 	read.SetConnMaxIdleTime(time.Minute)
 	h := &handle{write: write, read: read, calls: calls}
 	// Read the newest rows: the file may be damaged although its first page is valid.
