@@ -34,8 +34,8 @@ var edges = map[string]string{
 	"backend/process":     "backend/closeonce",
 	"backend/sandbox":     "backend/sandbox/reexec",
 	"backend/dockerexec":  "backend/closeonce backend/hideconsole",
-	"backend/wire":        "backend/core backend/redact", // redact: the mark in traced headers; spans, replies and sinks are hub's, so that the call path converts nothing
-	"backend/cassette":    "backend/core backend/wire",   // wire: marks a result without changing its other bytes
+	"backend/wire":        "backend/core backend/redact",              // redact: the mark in traced headers; spans, replies and sinks are hub's, so that the call path converts nothing
+	"backend/cassette":    "backend/core backend/redact backend/wire", // redact: its mark in an HTTP Archive; wire: marks a result without changing its other bytes
 	"backend/loopback":    "backend/lazyregexp backend/atomicfile backend/core",
 	"backend/secret":      "backend/lazyregexp backend/atomicfile backend/core",
 	"backend/oauth":       "backend/core",

@@ -74,7 +74,7 @@ func (p *program) replay() *cobra.Command {
 	f.BoolVar(&passthrough, "passthrough", false, "send tool calls that are not recorded to the live server")
 	f.BoolVar(&realtime, "realtime", false, "delay each response so that it takes as long as the recorded one")
 	cmd.MarkFlagsMutuallyExclusive("strict", "nearest", "passthrough")
-	cmd.AddCommand(p.replayExport())
+	cmd.AddCommand(p.replayExport(), p.replayImport())
 	return cmd
 }
 
@@ -89,6 +89,33 @@ func (p *program) replayExport() *cobra.Command {
 		},
 	}
 	calls.flags(cmd.Flags())
+	return cmd
+}
+
+func (p *program) replayImport() *cobra.Command {
+	var server string
+	cmd := &cobra.Command{
+		Use: "import HAR FILE", Short: "Write the calls of an exported HTTP Archive to a new cassette", Args: argCount(2, 2),
+		Long: "Write the calls of one server, from an HTTP Archive that \"drawbridge history export --har\" or the web UI has written, to a new cassette for \"drawbridge replay\".\n\n" +
+			"An archive has no definitions: in the cassette, each tool that was called accepts any arguments. A call whose result was redacted or truncated gets an error when served.",
+		Example: "  drawbridge replay import calls.har calls.jsonl --server files",
+		RunE: func(_ *cobra.Command, args []string) error {
+			f, err := os.Open(args[0])
+			if err != nil {
+				return fmt.Errorf("cannot open the HTTP Archive: %w", err)
+			}
+			defer f.Close()
+			rec, err := cassette.ReadHAR(f, server)
+			if err != nil {
+				return fmt.Errorf("cannot read the HTTP Archive %s: %w", args[0], err)
+			}
+			if err := writeCassette(rec, args[1]); err != nil {
+				return err
+			}
+			return p.printExported(rec, args[1])
+		},
+	}
+	cmd.Flags().StringVar(&server, "server", "", "the `SERVER` whose calls are written; required if the archive has several")
 	return cmd
 }
 
