@@ -153,6 +153,8 @@ type Options struct {
 	Observer Observer // optional: where servers connect to
 	// SandboxRules returns the rules with which a server was last started; optional.
 	SandboxRules func(server string) (sandbox.Rules, bool)
+	// SandboxRefusals returns what the sandbox of a server refused since that start; optional.
+	SandboxRefusals func(server string) []sandbox.Refusal
 
 	UI          fs.FS                                  // optional: the page, index.html at its root
 	Usage       func(id string) (process.Usage, error) // resource usage of servers

@@ -29,6 +29,7 @@ type SandboxStatus struct {
 	Ports       []int                `json:"ports" nullable:"false"`
 	BestEffort  bool                 `json:"bestEffort"`
 	Observed    []store.ObservedPath `json:"observed" nullable:"false" doc:"Files that the server was seen to open while its sandbox was observe"`
+	Refused     []sandbox.Refusal    `json:"refused" nullable:"false" doc:"What the sandbox refused since the server was started, as far as the server wrote it to stderr"`
 	Proposal    *SandboxProposal     `json:"proposal,omitempty" doc:"Absent if nothing was observed"`
 }
 
@@ -71,7 +72,7 @@ func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
 	c := s.Sandbox
 	st := SandboxStatus{
 		Server: s.ID, Mode: c.Mode(), Applies: s.Type == core.Stdio || s.Type == core.Docker && s.Docker.Image != "", Protections: sandbox.Protections(),
-		Read: nonNil(c.Read), Write: nonNil(c.Write), Network: "any", Ports: nonNil(c.Ports), BestEffort: c.BestEffort, Observed: []store.ObservedPath{},
+		Read: nonNil(c.Read), Write: nonNil(c.Write), Network: "any", Ports: nonNil(c.Ports), BestEffort: c.BestEffort, Observed: []store.ObservedPath{}, Refused: []sandbox.Refusal{},
 	}
 	if c.NoNetwork {
 		st.Network = "none"
@@ -90,6 +91,15 @@ func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
 	missing, enough := sandbox.Check(sandbox.Rules{NoNetwork: c.NoNetwork})
 	if st.Enough = enough; len(missing) > 0 {
 		st.Reason = "This system cannot " + joinNor(missing) + "."
+	}
+	if a.SandboxRefusals != nil && c.On {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return st, err
+		}
+		for _, one := range a.SandboxRefusals(s.ID) {
+			st.Refused = append(st.Refused, one.WithAllow(home))
+		}
 	}
 	observed, err := a.Upkeep.ObservedPaths(ctx, s.ID)
 	if err != nil || len(observed) == 0 {
@@ -141,18 +151,25 @@ func (a *API) proposal(ctx context.Context, s *config.Server, observed []store.O
 		p.Remarks = append(p.Remarks, "Observe the server for a week before you lock it: what it has not done yet is not in the proposal.")
 	}
 	p.Remarks = append(p.Remarks, "Files that are opened only for a moment may be missing. After locking, the log names each refused path.")
-	entry := struct {
-		Read    []string `json:"read,omitempty"`
-		Write   []string `json:"write,omitempty"`
-		Network string   `json:"network,omitempty"`
-		Ports   []int    `json:"ports,omitempty"`
-	}{p.Read, p.Write, "", p.Ports}
-	if p.Network == "none" {
-		entry.Network = p.Network
-	}
-	text, err := json.Marshal(entry)
+	text, err := json.Marshal(sandboxEntry{Read: p.Read, Write: p.Write, Network: noneOrDefault(p.Network == "none"), Ports: p.Ports})
 	p.Entry = string(text)
 	return p, err
+}
+
+// sandboxEntry is the object form of sandbox in the configuration.
+type sandboxEntry struct {
+	Read       []string `json:"read,omitempty"`
+	Write      []string `json:"write,omitempty"`
+	Network    string   `json:"network,omitempty"`
+	Ports      []int    `json:"ports,omitempty"`
+	BestEffort bool     `json:"bestEffort,omitempty"`
+}
+
+func noneOrDefault(none bool) string {
+	if none {
+		return "none"
+	}
+	return ""
 }
 
 // proposeNetwork proposes the ports that a server connected to while it was observed, or no network
@@ -191,7 +208,8 @@ func (a *API) proposeNetwork(ctx context.Context, server string, p *SandboxPropo
 type changeSandboxInput struct {
 	ID   string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
 	Body struct {
-		Mode  string `json:"mode" enum:"off,observe,on,lock" doc:"lock writes the proposal"`
+		Mode  string `json:"mode" enum:"off,observe,on,lock,read,write" doc:"lock writes the proposal; read and write allow a refused path in addition"`
+		Path  string `json:"path,omitempty" maxLength:"4096" doc:"read, write: allow of the refusal"`
 		Entry string `json:"entry,omitempty" maxLength:"65536" doc:"lock: the proposal that was reviewed; if it has changed since, the response is a conflict"`
 	}
 }
@@ -205,7 +223,19 @@ func (a *API) changeSandbox(ctx context.Context, in *changeSandboxInput) (*answe
 		return nil, &core.Error{Code: core.CodeValidation, Message: st.Reason}
 	}
 	value, _ := json.Marshal(in.Body.Mode)
-	if in.Body.Mode == "lock" {
+	switch in.Body.Mode {
+	case "read", "write":
+		if !slices.ContainsFunc(st.Refused, func(one sandbox.Refusal) bool { return one.Allow == in.Body.Path }) || in.Body.Path == "" {
+			return nil, &core.Error{Code: core.CodeConflict, Message: "the sandbox did not refuse this path since the server was started", Hint: "Reload, or add the path to the sandbox in the configuration."}
+		}
+		entry := sandboxEntry{st.Read, st.Write, noneOrDefault(st.Network == "none"), st.Ports, st.BestEffort}
+		if in.Body.Mode == "read" {
+			entry.Read = append(entry.Read, in.Body.Path)
+		} else {
+			entry.Write = append(entry.Write, in.Body.Path)
+		}
+		value, _ = json.Marshal(entry)
+	case "lock":
 		switch {
 		case st.Proposal == nil:
 			return nil, &core.Error{Code: core.CodeConflict, Message: "nothing was observed that a sandbox could be proposed from", Hint: "Set the sandbox to observe, and use the server for a while."}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -64,5 +65,43 @@ func TestObservedServerIsLockedToWhatItOpened(t *testing.T) {
 	}
 	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/web/sandbox", `{"mode": "on"}`); status != 400 {
 		t.Errorf("an http server: %d %s", status, body)
+	}
+}
+
+func TestRefusedPathIsAllowedInAddition(t *testing.T) {
+	s := newSite(t)
+	dir := t.TempDir()
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"read": ["/etc"], "network": "none", "ports": [443], "bestEffort": true}}}}`))
+	s.statuses = []core.ServerStatus{{ID: "files"}}
+	s.api.SandboxRefusals = func(string) []sandbox.Refusal {
+		return []sandbox.Refusal{{Path: filepath.Join(dir, "new.txt")}, {Path: dir, Unreadable: true}, {Path: filepath.Join(home, "drawbridge-new")}}
+	}
+	var st SandboxStatus
+	s.get(t, "/api/v1/servers/files/sandbox", &st)
+	if len(st.Refused) != 3 || st.Refused[0].Allow != dir || st.Refused[1].Allow != dir || st.Refused[2].Allow != "" {
+		t.Fatalf("%+v", st.Refused)
+	}
+	where, _ := json.Marshal(dir)
+	for mode, want := range map[string]string{
+		"read":  `{"read":["/etc",` + string(where) + `],"network":"none","ports":[443],"bestEffort":true}`,
+		"write": `{"read":["/etc"],"write":[` + string(where) + `],"network":"none","ports":[443],"bestEffort":true}`,
+	} {
+		if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "`+mode+`", "path": `+string(where)+`}`); status != 200 {
+			t.Errorf("%s: %d %s", mode, status, body)
+		} else if got := s.did[len(s.did)-1]; got != "sandbox files "+want {
+			t.Errorf("%s: %s, want %s", mode, got, want)
+		}
+	}
+	for _, path := range []string{`"/etc"`, `""`} {
+		if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "write", "path": `+path+`}`); status != 409 {
+			t.Errorf("%s, which was not refused: %d %s", path, status, body)
+		}
 	}
 }

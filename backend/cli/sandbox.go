@@ -50,6 +50,9 @@ func (p *program) showSandbox(cmd *cobra.Command, method, server string, body an
 	if st.Mode == "on" {
 		printPaths(say, st.Read, st.Write, st.Network, st.Ports)
 	}
+	for _, one := range st.Refused {
+		say("  refused access to %s", one.Path)
+	}
 	t := table{head: []string{"This system can confine", "", "Requires"}}
 	for _, one := range st.Protections {
 		word := "no"

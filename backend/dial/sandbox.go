@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -59,7 +60,14 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 		return err
 	}
 	spec.Path, spec.Args, spec.Env, spec.Inherit = wrapped.Path, wrapped.Args, append(spec.Env, wrapped.Env), wrapped.Ruleset
-	spec.Stderr = io.MultiWriter(spec.Stderr, &refusals{rules: rules, report: func(text string) { d.Logs.Append(c.ID, serverlog.Warn, text) }})
+	spec.Stderr = io.MultiWriter(spec.Stderr, &refusals{rules: rules, report: func(one sandbox.Refusal) {
+		d.rules.addRefusal(c.ID, one)
+		key := "sandbox.write"
+		if one.Unreadable {
+			key = "sandbox.read, or to sandbox.write,"
+		}
+		d.Logs.Append(c.ID, serverlog.Warn, fmt.Sprintf("The sandbox refused access to %s. To allow it, add it to %s of this server.", one.Path, key))
+	}})
 	d.Logs.Append(c.ID, serverlog.Info, "starts in a sandbox")
 	return nil
 }
@@ -77,7 +85,7 @@ const (
 // once. The zero values of line and told are ready.
 type refusals struct {
 	rules  sandbox.Rules
-	report func(text string)
+	report func(sandbox.Refusal)
 
 	mu   sync.Mutex // guards the rest
 	line []byte
@@ -109,34 +117,48 @@ func (r *refusals) read(line []byte) {
 		return
 	}
 	path := string(m[1]) + string(m[2])
-	key := "sandbox.write"
-	switch {
-	case r.told[path] || r.rules.MayWrite(path):
-		return // refused by the permissions of the file, if at all
-	case !r.rules.MayRead(path):
-		key = "sandbox.read, or to sandbox.write,"
+	if r.told[path] || r.rules.MayWrite(path) { // refused by the permissions of the file, if at all
+		return
 	}
 	if r.told == nil {
 		r.told = make(map[string]bool)
 	}
 	r.told[path] = true
-	r.report(fmt.Sprintf("The sandbox refused access to %s. To allow it, add it to %s of this server.", path, key))
+	r.report(sandbox.Refusal{Path: path, Unreadable: !r.rules.MayRead(path)})
 }
 
 // appliedRules holds the rules of the sandbox with which each server was last started, or would
-// have been if it is only observed. The zero value is ready to use.
+// have been if it is only observed, and what was refused since. The zero value is ready to use.
 type appliedRules struct {
-	mu       sync.Mutex
+	mu       sync.Mutex // guards the rest
 	byServer map[string]sandbox.Rules
+	refused  map[string][]sandbox.Refusal
 }
 
 func (a *appliedRules) set(server string, r sandbox.Rules) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.byServer == nil {
-		a.byServer = map[string]sandbox.Rules{}
+		a.byServer, a.refused = map[string]sandbox.Rules{}, map[string][]sandbox.Refusal{}
 	}
 	a.byServer[server] = r
+	delete(a.refused, server)
+}
+
+func (a *appliedRules) addRefusal(server string, one sandbox.Refusal) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.refused[server]) < maxRefusals && !slices.Contains(a.refused[server], one) {
+		a.refused[server] = append(a.refused[server], one)
+	}
+}
+
+// SandboxRefusals returns what the sandbox of a server refused since its newest start, as far as the
+// server wrote it to stderr.
+func (d *Dialer) SandboxRefusals(server string) []sandbox.Refusal {
+	d.rules.mu.Lock()
+	defer d.rules.mu.Unlock()
+	return slices.Clone(d.rules.refused[server])
 }
 
 // SandboxRules returns the rules of the sandbox of a server, of its newest start. ok is false if it

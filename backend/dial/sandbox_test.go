@@ -14,21 +14,21 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-func TestRefusalInStderrNamesPathAndKey(t *testing.T) {
+func TestRefusalInStderrNamesPathAndAccess(t *testing.T) {
 	rules := sandbox.Rules{Read: []string{"/usr", "/home/me/documents"}, Write: []string{"/home/me/notes"}}
 	for line, want := range map[string]string{
-		"Error: EACCES: permission denied, open '/home/me/.config/gh/hosts.yml'":                  "/home/me/.config/gh/hosts.yml. To allow it, add it to sandbox.read, or to sandbox.write,",
-		"cat: /home/me/.ssh/id: Permission denied":                                                "/home/me/.ssh/id. To allow it, add it to sandbox.read",
+		"Error: EACCES: permission denied, open '/home/me/.config/gh/hosts.yml'":                  "/home/me/.config/gh/hosts.yml true",
+		"cat: /home/me/.ssh/id: Permission denied":                                                "/home/me/.ssh/id true",
 		"PermissionError: [Errno 13] Permission denied: '/home/me/documents/a b.txt'":             "/home/me/documents/a",
-		"open /home/me/documents/x: permission denied":                                            "/home/me/documents/x. To allow it, add it to sandbox.write of",
+		"open /home/me/documents/x: permission denied":                                            "/home/me/documents/x false",
 		"cat: /home/me/notes/locked: Permission denied":                                           "", // by its own permissions
 		"remote: Permission denied (publickey).":                                                  "",
 		strings.Repeat("x", 2*maxRefusalLine) + " cat: /home/me/.ssh/id: Permission denied":       "",
 		"EACCES " + strings.Repeat("'", 3000) + " permission denied":                              "",
-		"npm error EPERM: operation not permitted, unlink '/usr/lib/node_modules/x'\nsecond line": "/usr/lib/node_modules/x. To allow it, add it to sandbox.write of",
+		"npm error EPERM: operation not permitted, unlink '/usr/lib/node_modules/x'\nsecond line": "/usr/lib/node_modules/x false",
 	} {
 		var told []string
-		r := &refusals{rules: rules, report: func(text string) { told = append(told, text) }}
+		r := &refusals{rules: rules, report: func(one sandbox.Refusal) { told = append(told, fmt.Sprint(one.Path, " ", one.Unreadable)) }}
 		for _, part := range []string{line[:len(line)/2], line[len(line)/2:], "\n", line, "\n"} { // split, and twice
 			fmt.Fprint(r, part)
 		}
@@ -46,7 +46,7 @@ func TestSandboxWrapsProgramAndRejectsContainers(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "cannot confine a container") {
 		t.Errorf("docker: %v", err)
 	}
-	spec := process.Spec{Path: "/bin/true", Args: []string{"one"}, Stderr: os.Stderr}
+	spec := process.Spec{Path: "/bin/ true", Args: []string{"one"}, Stderr: os.Stderr}
 	if err := d.confine(c, &spec, &startedProcess{}); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestSandboxWrapsProgramAndRejectsContainers(t *testing.T) {
 		t.Errorf("started as %s %q", spec.Path, spec.Args)
 	}
 	c.Sandbox.On = false
-	if spec = (process.Spec{Path: "/bin/true"}); d.confine(c, &spec, &startedProcess{}) != nil || spec.Path != "/bin/true" {
+	if spec = (process.Spec{Path: "/bin/ true"}); d.confine(c, &spec, &startedProcess{}) != nil || spec.Path != "/bin/ true" {
 		t.Errorf("without a sandbox: %s", spec.Path)
 	}
 }

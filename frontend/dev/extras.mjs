@@ -1,5 +1,5 @@
 // Responses of the mock daemon about servers, policy, clients, containers and secrets.
-import { destinationsOf, recentChanges, sandboxOf } from './observations.mjs';
+import { changedSandbox, destinationsOf, recentChanges, sandboxOf } from './observations.mjs';
 
 const minute = 60_000;
 const ago = (ms) => new Date(Date.now() - ms).toISOString();
@@ -111,6 +111,8 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
       action: 'Add to the configuration',
     },
   ];
+  const sandboxes = new Map();
+  const sandbox = (server) => sandboxOf(server, say, sandboxes.get(server.id));
   return {
     serverUse: () =>
       list(
@@ -289,12 +291,17 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
         case 'GET tool-trust':
           return list(toolTrust(scene, evil));
         case 'POST servers':
+          if (third === 'sandbox' && found) {
+            const now = sandboxes.get(id);
+            sandboxes.set(id, { ...now, ...changedSandbox(sandbox(found), JSON.parse(text)) });
+            return sandbox(found);
+          }
           return third === 'version' ? planOf(id, say, JSON.parse(text)) : undefined;
         case 'GET approvals':
           return id === 'grants' ? list(grants) : undefined;
         case 'GET servers':
           if (third === 'version') return versionOf(id, say);
-          if (third === 'sandbox') return found && sandboxOf(found, say);
+          if (third === 'sandbox') return found && sandbox(found);
           if (third === 'destinations') return found && destinationsOf(found, say);
           if (third === 'debug') return found && this.debug(found);
           if (third === 'login') return loginOf(found);

@@ -55,8 +55,8 @@ export function recentChanges(say) {
   ];
 }
 
-/** The sandbox of a server in the mode observe. */
-export function sandboxOf(server, say) {
+/** The sandbox of a server; changed is what POST has changed of it. */
+export function sandboxOf(server, say, changed) {
   const stdio = server.transport === 'stdio';
   const can = (name, enforced, requires) => ({ name, enforced, requires: say(requires) });
   const proposed = {
@@ -67,7 +67,7 @@ export function sandboxOf(server, say) {
   };
   return {
     server: server.id,
-    mode: server.id === 'filesystem' ? 'observe' : 'off',
+    mode: { filesystem: 'observe', memory: 'on' }[server.id] ?? 'off',
     applies: stdio,
     reason: stdio ? '' : 'A sandbox confines stdio servers only.',
     enough: stdio,
@@ -81,6 +81,22 @@ export function sandboxOf(server, say) {
     network: 'any',
     ports: [],
     bestEffort: false,
+    refused:
+      server.id === 'memory'
+        ? [
+            {
+              path: say('/srv/notes/today.md'),
+              unreadable: false,
+              allow: say('/srv/notes'),
+            },
+            {
+              path: say('/home/ada/.config/gh/hosts.yml'),
+              unreadable: true,
+              allow: say('/home/ada/.config/gh/hosts.yml'),
+            },
+            { path: say('/home/ada/new.txt'), unreadable: false, allow: '' },
+          ]
+        : [],
     observed: stdio
       ? [
           '/home/ada/projects',
@@ -106,5 +122,21 @@ export function sandboxOf(server, say) {
         ],
       },
     }),
+    ...changed,
   };
+}
+
+/** What a request to change the sandbox changes of its status. */
+export function changedSandbox(status, { mode, entry, path }) {
+  if (mode === 'lock') {
+    const { read, write, network, ports } = JSON.parse(entry);
+    return { mode: 'on', read, write, network, ports };
+  }
+  if (mode === 'read' || mode === 'write') {
+    return {
+      [mode]: [...status[mode], path],
+      refused: status.refused.filter((one) => one.allow !== path),
+    };
+  }
+  return { mode };
 }

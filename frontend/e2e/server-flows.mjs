@@ -116,3 +116,30 @@ flow('an update is rehearsed before it is saved', quiet, async (page, mock) => {
   await page.getByRole('button', { name: 'Not now' }).press('Enter');
   await calls.waitFor({ state: 'detached' });
 });
+
+const sandboxOf = (page) =>
+  page.locator('section').filter({ has: page.getByRole('heading', { name: 'Sandbox' }) });
+
+flow('a sandbox is locked to what was observed', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/servers/filesystem?view=about`);
+  const section = sandboxOf(page);
+  await section.getByText('Proposed from 3 files').waitFor();
+  await section.getByRole('button', { name: 'Lock', exact: true }).press('Enter');
+  await section.getByText('On.', { exact: true }).waitFor();
+  await section.getByText('Write ~/projects/data').waitFor();
+  await section.getByText('TCP to port 443, and UDP').waitFor();
+  assert.equal(await section.getByRole('button', { name: 'Lock', exact: true }).count(), 0);
+});
+
+flow('what a sandbox refused is allowed with one click', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/servers/memory?view=about`);
+  const section = sandboxOf(page);
+  await section.getByText('/srv/notes/today.md').waitFor();
+  await inspect(page, 'all');
+  await section.getByRole('button', { name: 'Allow writing' }).press('Enter');
+  await section.getByText('Write /srv/notes').waitFor();
+  await section.getByRole('button', { name: 'Allow reading' }).press('Enter');
+  await section.getByText('Read /home/ada/.config/gh/hosts.yml').waitFor();
+  await section.getByText('/home/ada/new.txt').waitFor();
+  assert.equal(await section.getByRole('button', { name: /^Allow/ }).count(), 0);
+});

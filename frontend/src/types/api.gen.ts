@@ -531,9 +531,13 @@ export interface ChangeSandboxInputBody {
    */
   entry?: string;
   /**
-   * lock writes the proposal
+   * lock writes the proposal; read and write allow a refused path in addition
    */
-  mode: 'off' | 'observe' | 'on' | 'lock';
+  mode: 'off' | 'observe' | 'on' | 'lock' | 'read' | 'write';
+  /**
+   * read, write: allow of the refusal
+   */
+  path?: string;
 }
 export interface ChangeVersionInputBody {
   /**
@@ -2142,6 +2146,17 @@ export interface PutProfileInputBody {
     [k: string]: unknown;
   };
 }
+export interface Refusal {
+  /**
+   * What to add to the sandbox to allow it: the path, or its folder if the file does not exist; empty if that would be the home directory or contain it
+   */
+  allow: string;
+  path: string;
+  /**
+   * Whether reading is refused, too, so that either may have been tried
+   */
+  unreadable: boolean;
+}
 export interface RehearsalReport {
   alike: number;
   calls: RehearsedCall[];
@@ -2383,6 +2398,10 @@ export interface SandboxStatus {
    * Why not, or why it is incomplete; empty if neither
    */
   reason: string;
+  /**
+   * What the sandbox refused since the server was started, as far as the server wrote it to stderr
+   */
+  refused: Refusal[];
   server: string;
   write: string[];
 }

@@ -25,7 +25,7 @@ export function ServerSandbox({ server, observable }: { server: string; observab
   const { data } = useQuery(sandboxQuery(server));
   const client = useQueryClient();
   const change = useMutation({
-    mutationFn: (body: { mode: string; entry?: string }) =>
+    mutationFn: (body: { mode: string; entry?: string; path?: string }) =>
       request<SandboxStatus>('POST', path(server), { body }),
     onSuccess: (status) => {
       client.setQueryData(sandboxQuery(server).queryKey, status);
@@ -48,6 +48,11 @@ export function ServerSandbox({ server, observable }: { server: string; observab
       {mode === 'on' && (
         <Access read={data.read} write={data.write} network={data.network} ports={data.ports} />
       )}
+      <Refused
+        list={data.refused}
+        pending={change.isPending}
+        onAllow={(mode, path) => change.mutate({ mode, path })}
+      />
       <div className="mt-3 flex flex-wrap gap-2">
         {mode !== 'observe' && observable && (
           <Button small disabled={change.isPending} onClick={() => set('observe')}>
@@ -109,6 +114,43 @@ export function ServerSandbox({ server, observable }: { server: string; observab
         </details>
       )}
     </Section>
+  );
+}
+
+/** What the sandbox refused, each with a button that allows it. */
+function Refused({
+  list,
+  pending,
+  onAllow,
+}: {
+  list: SandboxStatus['refused'];
+  pending: boolean;
+  onAllow: (mode: string, path: string) => void;
+}) {
+  if (list.length === 0) return null;
+  return (
+    <div className="mt-3 rounded-md border border-warn/40 bg-panel p-3 text-sm">
+      <p className="font-medium">{t.refused}</p>
+      <ul className="mt-1 divide-y">
+        {list.map((one) => (
+          <li key={one.path} className="flex flex-wrap items-center gap-x-3 gap-y-1 py-1.5">
+            <code className="min-w-0 flex-1 basis-60 text-xs [overflow-wrap:anywhere]">
+              {plain(one.path.slice(0, 500))}
+            </code>
+            {one.allow && (
+              <Button
+                small
+                disabled={pending}
+                title={t.allowHint(plain(one.allow.slice(0, 500)))}
+                onClick={() => onAllow(one.unreadable ? 'read' : 'write', one.allow)}
+              >
+                {one.unreadable ? t.allowReading : t.allowWriting}
+              </Button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }
 
