@@ -239,6 +239,26 @@ flow(
   },
 );
 
+flow('a call opened at the bottom of the list stays in view', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/calls`);
+  const rows = page.locator('[data-call]');
+  await rows.first().waitFor();
+  const height = page.viewportSize().height;
+  const places = await rows.evaluateAll((all) =>
+    all.map((e) => e.closest('[data-row]').getBoundingClientRect().bottom),
+  );
+  const last = places.findLastIndex((bottom) => bottom < height);
+  await rows.nth(last).click();
+  await page.getByRole('heading', { name: 'Result' }).waitFor();
+  await becomes(
+    () =>
+      page
+        .locator('[data-call][aria-current]')
+        .evaluate((e) => e.closest('[data-row]').getBoundingClientRect().bottom <= innerHeight + 1),
+    true,
+  );
+});
+
 flow('the history is read to its end while scrolling', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/calls`);
   const rows = page.locator('[data-row]');

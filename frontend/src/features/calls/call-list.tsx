@@ -77,6 +77,11 @@ export function CallList({
   // biome-ignore lint/correctness/useExhaustiveDependencies: every row changes its height
   useEffect(() => rows.measure(), [height]);
   useKeepPlace(scroller, calls, height);
+  // Beside an open call the list begins lower: its last row would leave the screen.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the width decides where the list begins
+  useEffect(() => {
+    if (selected) linkOf(scroller.current, selected)?.scrollIntoView({ block: 'nearest' });
+  }, [selected, wide]);
 
   const items = rows.getVirtualItems();
   const lastIndex = items.at(-1)?.index ?? 0;
