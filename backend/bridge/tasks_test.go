@@ -449,3 +449,72 @@ func (f *taskFixture) startedStreams(n int) {
 		return open >= n
 	})
 }
+
+// After a restart of Drawbridge, a client finds the tasks that the history knows, and only its own.
+func TestTasksAreRestoredForTheirClientOnly(t *testing.T) {
+	f := newTaskFixture(t)
+	id := taskIDIn(t, f.withTasks("/mcp", "tools/call", "one__confirm_delete", `"name":"one__confirm_delete"`, ClientHeader, "desk"))
+	f.mu.Lock()
+	created := f.recorded[0]
+	f.mu.Unlock()
+	record := core.TaskOwner{Task: *created.Task, Client: created.Client, Era: created.Era, Server: created.Server, Name: created.Name, Public: created.PublicName, Created: created.At, Updated: created.At}
+	f.bridge.tasks = taskTable{}
+	if got := f.get("/mcp", id, ClientHeader, "desk"); !strings.Contains(got, `"code":-32602`) {
+		t.Fatal(got)
+	}
+	old := record
+	old.ID, old.Created, old.Updated = "old", record.Created.Add(-time.Hour), record.Updated.Add(-time.Hour)
+	ofSession := record
+	ofSession.ID, ofSession.Era, ofSession.Client = "session", core.Legacy, core.Client{}
+	f.bridge.RestoreTasks([]core.TaskOwner{old, ofSession, record})
+	if n := f.bridge.tasks.count; n != 1 {
+		t.Errorf("%d tasks are restored", n)
+	}
+	unknown := f.get("/mcp", id+"x", ClientHeader, "other")
+	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
+		checkEqual(t, method+" of another client", f.withTasks("/mcp", method, id, `"taskId":"`+id+`"`, ClientHeader, "other"), unknown)
+	}
+	f.history()
+	if got := f.get("/mcp", id, ClientHeader, "desk"); status(got) != "input_required" {
+		t.Error(got)
+	}
+	f.withTasks("/mcp", "tasks/cancel", id, `"taskId":"`+id+`"`, ClientHeader, "desk")
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.recorded) == 0 || f.recorded[0].Task.Call != created.ID {
+		t.Errorf("requests about a restored task do not belong to its call: %+v", f.recorded)
+	}
+}
+
+// Servers choose the ids of tasks. Two accounts may have the same id; within one account, the newest task
+// has it, and the earlier client no longer reaches it.
+func TestTasksWithTheSameIDAreNotMixedUp(t *testing.T) {
+	var table taskTable
+	now := time.Now()
+	key := taskKey{"s", "1"}
+	add := func(client, account string, call int64) {
+		table.add(key, task{owner: taskOwner{token: client}, account: account, call: call, created: now}, time.Minute, now)
+	}
+	found := func(client string) int64 {
+		t, _ := table.find(key, taskOwner{token: client}, now)
+		return t.call
+	}
+	add("a", "home", 1)
+	add("b", "work", 2)
+	if _, ok := table.only(key, now); ok || found("a") != 1 || found("b") != 2 || found("c") != 0 {
+		t.Error("two accounts with the same id are mixed up")
+	}
+	if table.observe(key, taskOwner{token: "c"}, &core.Task{Status: "completed"}, now) {
+		t.Error("another client changes a task")
+	}
+	add("c", "home", 3)
+	if found("a") != 0 || found("b") != 2 || found("c") != 3 || table.count != 2 {
+		t.Errorf("%d %d %d, %d tasks", found("a"), found("b"), found("c"), table.count)
+	}
+	for n := range 5000 { // a server that creates thousands of tasks harms no other client for longer than necessary
+		table.add(taskKey{"t", fmt.Sprint(n)}, task{owner: taskOwner{token: "d"}, created: now.Add(time.Duration(n))}, time.Minute, now)
+	}
+	if found("b") != 2 || table.count != 2+maxTasksPerOwner {
+		t.Errorf("%d tasks", table.count)
+	}
+}

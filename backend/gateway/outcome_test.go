@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -69,4 +70,45 @@ func FuzzFailedToolContent(f *testing.F) {
 			t.Fatalf("%q", text)
 		}
 	})
+}
+
+// A task is recognized by its reply. A server cannot make it look like another one, or like an endless one.
+func TestTaskOfACallFollowsFromItsReply(t *testing.T) {
+	created := func(era core.Era, result string) *core.Task {
+		return taskAfter(&core.Call{ID: 7, Era: era, Method: "tools/call"}, core.Reply{Result: []byte(result)})
+	}
+	if got := created(core.Modern, `{"resultType":"task","taskId":"a","status":"working","ttlMs":1000}`); got == nil || *got != (core.Task{Call: 7, ID: "a", Status: "working", TTL: time.Second}) {
+		t.Errorf("%+v", got)
+	}
+	if got := created(core.Legacy, `{"task":{"taskId":"a","status":"input_required","ttl":null}}`); got == nil || *got != (core.Task{Call: 7, ID: "a", Status: "input_required", TTL: -1}) {
+		t.Errorf("%+v", got)
+	}
+	for _, no := range []string{`{"task":{"taskId":"a"}}`, `{"resultType":"complete","taskId":"a"}`, `{"resultType":"task","taskId":""}`, `{"resultType":"task","taskId":5}`,
+		`{"resultType":"task","taskId":"` + strings.Repeat("x", core.MaxTaskID+1) + `"}`, `{"content":[{"type":"text","text":"\"taskId\""}]}`} {
+		if got := created(core.Modern, no); got != nil {
+			t.Errorf("%.60s: %+v", no, got)
+		}
+	}
+	after := func(method, result, rpcError string) core.Task {
+		return *taskAfter(&core.Call{ID: 8, Method: method, Task: &core.Task{Call: 7, ID: "a", TTL: -1}}, core.Reply{Result: []byte(result), Error: []byte(rpcError)})
+	}
+	for _, tt := range []struct {
+		method, result, rpcError string
+		want                     core.Task
+	}{
+		{method: "tasks/get", result: `{"taskId":"other","status":"working"}`, want: core.Task{Status: "working"}},
+		{method: "tasks/get", result: `{"status":"completed","result":{}}`, want: core.Task{Status: "completed", Ended: true, HasResult: true}},
+		{method: "tasks/get", result: `{"status":"failed"}`, want: core.Task{Status: "failed", Ended: true}},
+		{method: "tasks/get", result: `{"status":"` + strings.Repeat("é", 100) + `"}`, want: core.Task{Status: strings.Repeat("é", maxTaskStatus/2)}},
+		{method: "tasks/get", rpcError: `{"code":-32602}`, want: core.Task{Ended: true}},
+		{method: "tasks/get", rpcError: `{"code":-32603}`},
+		{method: "tasks/result", result: `{"status":"x"}`, want: core.Task{Ended: true, HasResult: true}},
+		{method: "tasks/update", result: `{"status":"completed"}`},
+		{method: "tasks/cancel", result: `{}`},
+	} {
+		tt.want.Call, tt.want.ID, tt.want.TTL = 7, "a", -1
+		if got := after(tt.method, tt.result, tt.rpcError); got != tt.want {
+			t.Errorf("%s %s%s: %+v, want %+v", tt.method, tt.result, tt.rpcError, got, tt.want)
+		}
+	}
 }

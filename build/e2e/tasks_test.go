@@ -147,3 +147,85 @@ func (f *httpFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 	}
 }
+
+// A call with a task is one call in the history, also when Drawbridge restarts meanwhile: the server keeps
+// the task, and only the client that created it reaches it.
+func TestTaskSurvivesARestartAndIsOneCall(t *testing.T) {
+	t.Parallel()
+	keeper := httptest.NewServer(newHTTPFront(t, "tasks"))
+	t.Cleanup(keeper.Close)
+	d := start(t, object{"mcpServers": object{"tasks": object{"url": keeper.URL}}})
+	d.running("tasks")
+	capable := strings.Replace(modernMeta, `clientCapabilities":{}`, `clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}`, 1)
+	owner, other := d.token("owner"), d.token("other")
+	send := func(token, method, name, params string) string {
+		t.Helper()
+		req, err := http.NewRequest("POST", d.url+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`,`+capable+`}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, value := range map[string]string{"Authorization": "Bearer " + token, "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+			"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name} {
+			req.Header.Set(key, value)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		said, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(said)
+	}
+	created := send(owner, "tools/call", "tasks__confirm_delete", `"name":"tasks__confirm_delete","arguments":{"filename":"plan"}`)
+	id := regexp.MustCompile(`"taskId":"([^"]+)"`).FindStringSubmatch(created)
+	if id == nil {
+		t.Fatal(created)
+	}
+	about := `"taskId":"` + id[1] + `"`
+	type detail struct {
+		Method, Result, TaskCreated string
+		Task                        struct{ Status string }
+		TaskRequests                []struct{ Method string }
+	}
+	listed := func() (calls []detail) {
+		var list struct{ Items []call }
+		d.get("/api/v1/calls?server=tasks", &list)
+		for _, c := range list.Items {
+			var one detail
+			d.get("/api/v1/calls/"+c.ID, &one)
+			calls = append(calls, one)
+		}
+		return calls
+	}
+	if got := listed(); len(got) != 1 || got[0].Task.Status != "input_required" {
+		t.Fatalf("%+v", got)
+	}
+	d.stop()
+	d.launch()
+	d.running("tasks")
+	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
+		if said := send(other, method, id[1], about); !strings.Contains(said, "-32602") {
+			t.Errorf("another client: %s", said)
+		}
+	}
+	if said := send(owner, "tasks/get", id[1], about); !strings.Contains(said, `"input_required"`) {
+		t.Error(said)
+	}
+	send(owner, "tasks/update", id[1], about+`,"inputResponses":{"confirm":{"action":"accept"}}`)
+	if said := send(owner, "tasks/get", id[1], about); !strings.Contains(said, `"completed"`) {
+		t.Error(said)
+	}
+	got := listed()
+	t.Logf("%+v", got)
+	if len(got) != 1 || got[0].Method != "tools/call" || got[0].Task.Status != "completed" || !strings.Contains(got[0].Result, "deleted plan") ||
+		!strings.Contains(got[0].TaskCreated, `"resultType":"task"`) || len(got[0].TaskRequests) != 2 {
+		t.Errorf("%+v", got)
+	}
+	var facets struct{ Total int }
+	if d.get("/api/v1/facets?server=tasks", &facets); facets.Total != 1 {
+		t.Errorf("%d calls are counted", facets.Total)
+	}
+}
