@@ -65,10 +65,3 @@ func TestBackupNameStaysInFolder(t *testing.T) {
 		t.Error("a copy with a strange ending")
 	}
 }
-
-func TestEveryReferenceOfEntryIsFound(t *testing.T) {
-	secrets, variables := References([]byte(`{"command":"x","args":["--a=${secret:A}","\u0024{secret:B:-c}"],"docker":{"mounts":["${HOME}:/h"]},"odd":{"${env:KEY}":["${secret:A}"]},"cwd":"${workspaceFolder}"}`))
-	if len(secrets) != 2 || secrets[0] != "A" || secrets[1] != "B" || len(variables) != 2 || variables[0] != "HOME" || variables[1] != "KEY" {
-		t.Errorf("%q %q", secrets, variables)
-	}
-}

@@ -1,10 +1,8 @@
 package config
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
@@ -31,42 +29,4 @@ func SecretsOf(c *Config) map[string][]string {
 		}
 	}
 	return used
-}
-
-var anyRef = lazyregexp.New(`\$\{([^}]*)\}`)
-
-// References returns the names of the secrets and of the environment variables that the entry of
-// a server refers to, in order. entry is JSON text.
-func References(entry json.RawMessage) (secrets, variables []string) {
-	var whole any
-	if json.Unmarshal(entry, &whole) != nil {
-		return nil, nil
-	}
-	var walk func(any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case map[string]any:
-			for key, value := range v {
-				walk(key)
-				walk(value)
-			}
-		case []any:
-			for _, value := range v {
-				walk(value)
-			}
-		case string:
-			for _, m := range anyRef().FindAllStringSubmatch(v, -1) {
-				name, _, _ := parts(m[1])
-				if secret, ok := strings.CutPrefix(name, "secret:"); ok {
-					secrets = append(secrets, secret)
-				} else if name != "workspaceFolder" {
-					variables = append(variables, name)
-				}
-			}
-		}
-	}
-	walk(whole)
-	slices.Sort(secrets)
-	slices.Sort(variables)
-	return slices.Compact(secrets), slices.Compact(variables)
 }

@@ -81,7 +81,6 @@ func (a *API) registerDirectory(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/directory/uploads", "Begin the upload of a bundle; it expires after 30 minutes", a.beginUpload)
 	op(a, doc, "PUT", "/api/v1/directory/uploads/{id}", "Upload the next part of a bundle, at most 2 MiB", a.appendUpload)
 	op(a, doc, "DELETE", "/api/v1/directory/uploads/{id}", "Discard an upload", a.forgetUpload)
-	a.registerSharing(doc)
 	a.registerBackups(doc)
 }
 

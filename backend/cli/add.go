@@ -103,7 +103,7 @@ func (p *program) prepare(c *clientconf.Connector, a addition, f addFlags) (*cli
 		}
 		text := a.block
 		if text == "-" {
-			all, err := io.ReadAll(io.LimitReader(p.Stdin, maxShared))
+			all, err := io.ReadAll(io.LimitReader(p.Stdin, 1<<20))
 			if err != nil {
 				return nil, fmt.Errorf("cannot read the servers: %w", err)
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
@@ -183,7 +184,7 @@ func (p *program) install() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]any{"label": name}
 			if strings.HasSuffix(args[0], ".mcpb") || strings.HasSuffix(args[0], ".dxt") {
-				path, err := absolutePath(args[0])
+				path, err := filepath.Abs(args[0])
 				if err != nil {
 					return err
 				}

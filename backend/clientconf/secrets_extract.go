@@ -99,32 +99,6 @@ func (c *Connector) extractSecrets(all []ImportedServer) error {
 	return nil
 }
 
-// ReplaceSecrets returns an entry of our configuration with each literal secret replaced by a
-// reference, and the names of all references in it. It stores no values. Secrets are
-// recognized by name or form at any depth, also in an invalid entry. known, if not nil,
-// reports whether a text contains a secret that is stored elsewhere.
-func ReplaceSecrets(label string, entry json.RawMessage, known func(text string) bool) (out json.RawMessage, names []string, err error) {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(entry, &members); err != nil {
-		return nil, nil, err
-	}
-	h := newSecretExtractor(label, func(string, string) bool { return false })
-	h.Known = known
-	for _, key := range slices.Sorted(maps.Keys(members)) {
-		if members[key], err = h.Raw(key, members[key]); err != nil {
-			return nil, nil, err
-		}
-	}
-	names = slices.Sorted(maps.Keys(h.values))
-	out, err = json.Marshal(members)
-	for _, m := range secretRef().FindAllStringSubmatch(string(out), -1) {
-		if !slices.Contains(names, m[1]) {
-			names = append(names, m[1])
-		}
-	}
-	return out, names, err
-}
-
 // mergeUnknownKeys encodes e together with those keys of plain that configEntry does not have.
 func mergeUnknownKeys(e *configEntry, plain json.RawMessage) (json.RawMessage, error) {
 	raw, err := encodeJSON(e)

@@ -108,10 +108,6 @@ func outputs(t *testing.T, history *store.Store, id int64, s secret, known strin
 	if len(recorded.Arguments) < 10 || len(recorded.Error) < 10 {
 		t.Fatalf("recorded were %q and %q", recorded.Arguments, recorded.Error)
 	}
-	exported, _, err := clientconf.ReplaceSecrets("a", mustMarshal(entry), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "config.jsonc")
 	for name, text := range map[string]string{"config.jsonc": string(file), "drawbridge.log": line + " and " + known + "\n"} {
@@ -133,15 +129,6 @@ func outputs(t *testing.T, history *store.Store, id int64, s secret, known strin
 		"the command line":      redact.Text(line),
 		"a diff of JSON":        clientconf.Diff(path, nil, file),
 		"a diff of YAML":        clientconf.Diff(path, []byte("a: 1\n"), []byte(yaml)),
-		"an export":             string(exported),
 		"the diagnostic bundle": bundle.String(),
 	}
-}
-
-func mustMarshal(v any) json.RawMessage {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return b
 }

@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"maps"
@@ -25,8 +24,6 @@ type Replacer struct {
 	// Replace returns what replaces the value of a secret. name is that of the variable, header,
 	// option or parameter.
 	Replace func(name, value string) string
-	// Known reports whether a value contains a secret that is stored elsewhere; nil: none does.
-	Known func(value string) bool
 
 	mask     bool // replace secrets with their scheme by ***, also beside references
 	replaced int  // number of replacements
@@ -68,8 +65,6 @@ func hasPassword(value string) bool {
 	return ok && password != ""
 }
 
-func (r *Replacer) isKnown(value string) bool { return r.Known != nil && r.Known(value) }
-
 // Map replaces the secrets among the values of m.
 func (r *Replacer) Map(m map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -80,7 +75,7 @@ func (r *Replacer) Map(m map[string]string) {
 // Value replaces the value of a key, or its secret parts: NAME=VALUE, a header, parameters of a
 // URL, or values within JSON text.
 func (r *Replacer) Value(key, value string) string {
-	if r.isSecret(key, value) || r.isKnown(value) {
+	if r.isSecret(key, value) {
 		return r.Whole(cmp.Or(key, "value"), value)
 	}
 	return r.parts(value)
@@ -138,8 +133,6 @@ func (r *Replacer) Args(args []string) {
 			args[i] = a[:len(a)-len(m[3])] + r.Value(m[1], m[3])
 		case m == nil && r.isSecret(cmp.Or(name, "arg"), a):
 			args[i] = r.Whole(cmp.Or(name, "argument"), a)
-		case m == nil && r.isKnown(a):
-			args[i] = r.Whole("argument", a)
 		case m == nil:
 			args[i] = r.parts(a)
 		}
@@ -180,23 +173,6 @@ func (r *Replacer) URL(s string) string {
 	return s
 }
 
-// Raw replaces the secrets anywhere in the JSON value of a key. A value without secrets keeps its
-// bytes.
-func (r *Replacer) Raw(key string, raw json.RawMessage) (json.RawMessage, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var value any
-	if err := d.Decode(&value); err != nil {
-		return nil, err
-	}
-	before := r.replaced
-	value = r.decoded(key, value, nil)
-	if r.replaced == before {
-		return raw, nil
-	}
-	return json.Marshal(value)
-}
-
 // decoded replaces the secrets in a decoded value, and calls changed, unless nil, for each text
 // that differs.
 func (r *Replacer) decoded(key string, value any, changed func(old, now string)) any {
@@ -215,7 +191,7 @@ func (r *Replacer) decoded(key string, value any, changed func(old, now string))
 		}
 	case string:
 		now := v
-		if (key == "url" || key == "httpUrl") && !r.isKnown(v) {
+		if key == "url" || key == "httpUrl" {
 			now = r.URL(v)
 		} else {
 			now = r.Value(key, v)

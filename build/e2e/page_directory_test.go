@@ -50,9 +50,9 @@ func bundle(t testing.TB, files map[string]string) []byte {
 	return out.Bytes()
 }
 
-// The marketplace, bundles, sharing and copies of the configuration on the page of a real daemon:
+// The marketplace, bundles and copies of the configuration on the page of a real daemon:
 // with our own registry, a package that npx starts, and secrets in the store.
-func TestServersAreInstalledAndSharedOnPage(t *testing.T) {
+func TestServersAreInstalledOnPage(t *testing.T) {
 	t.Parallel()
 	var down atomic.Bool
 	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -87,17 +87,16 @@ func TestServersAreInstalledAndSharedOnPage(t *testing.T) {
 	config := object{"mcpServers": object{"demo": demo()}, "directory": object{"url": registry.URL}}
 	d := start(t, config, "HOME="+home, "PATH="+programs+":"+os.Getenv("PATH"))
 	d.running("demo")
-	good, evil, shared := filepath.Join(files, "notes.mcpb"), filepath.Join(files, "evil.mcpb"), filepath.Join(files, "shared.json")
+	good, evil := filepath.Join(files, "notes.mcpb"), filepath.Join(files, "evil.mcpb")
 	put(t, good, string(bundle(t, map[string]string{"manifest.json": notesManifest, "index.js": notes})))
 	put(t, evil, string(bundle(t, map[string]string{"manifest.json": notesManifest, "index.js": notes, "../../evil": "x"})))
-	put(t, shared, fmt.Sprintf(`{"mcpServers":{"given":{"command":%s,"args":["demo-server"],"env":{"GIVEN":"${secret:GIVEN_KEY}"}},"remote":{"url":"http://127.0.0.1:1/mcp","headers":{"X-Key":"${secret:FILES_EXAMPLE_KEY}"}},"demo":{"command":"other"}},"missingSecrets":["GIVEN_KEY"]}`, quoted(binary)))
 	is := func(away bool) func(url.Values) string {
 		return func(url.Values) string { down.Store(away); return "" }
 	}
-	browse(t, d, "page-directory.mjs", 7, object{
+	browse(t, d, "page-directory.mjs", 5, object{
 		"token":   d.token("life"),
 		"control": control(t, d, nil, map[string]func(url.Values) string{"/down": is(true), "/up": is(false)}),
-		"folder":  files, "good": good, "evil": evil, "shared": shared, "bundles": filepath.Join(d.data, "bundles"),
+		"folder":  files, "good": good, "evil": evil, "bundles": filepath.Join(d.data, "bundles"),
 	}, nil)
 	for _, at := range []string{filepath.Join(files, "..", "evil"), filepath.Join(d.data, "evil"), filepath.Join(d.data, "..", "evil")} {
 		if _, err := os.Stat(at); err == nil {

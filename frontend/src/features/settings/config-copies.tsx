@@ -12,10 +12,10 @@ import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { ConfigCopy, RetentionPreview } from '@/types/api';
 import { useConfigRetentionPreview } from './api';
+import { copiesQuery, copyQuery, useKeepCopy, usePutBack } from './config-copies-api';
 import { RetentionLoss } from './retention-confirmation';
-import { copiesQuery, copyQuery, useKeepCopy, usePutBack } from './sharing-api';
 
-const t = texts.sharing;
+const t = texts.configCopies;
 
 /** Copies of the configuration file: kept, looked at, put back. */
 export function ConfigCopies() {
@@ -24,7 +24,6 @@ export function ConfigCopies() {
   const [open, setOpen] = useState<string | undefined>(undefined);
   return (
     <div>
-      <h3 className="text-sm font-semibold">{t.copiesTitle}</h3>
       <p className="mb-2 text-sm text-ink2">{t.copiesBody}</p>
       <Button
         disabled={keep.isPending}

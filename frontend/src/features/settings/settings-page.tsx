@@ -26,13 +26,13 @@ import { texts } from '@/lib/texts';
 import { setTheme, type Theme, useTheme } from '@/lib/theme';
 import type { Notice, Problem, Status } from '@/types/api';
 import { historyStateQuery, secretsQuery, tokensQuery } from './api';
+import { ConfigCopies } from './config-copies';
+import { copiesQuery } from './config-copies-api';
 import { ConfigEditor } from './config-editor';
 import { DiagnosticsPanel } from './diagnostics-panel';
 import { DoctorPanel } from './doctor-panel';
 import { HistoryPanel } from './history-panel';
 import { SecretsPanel } from './secrets-panel';
-import { copiesQuery } from './sharing-api';
-import { SharingPanel } from './sharing-panel';
 import { TokensPanel } from './tokens-panel';
 
 const t = texts.settings;
@@ -71,8 +71,8 @@ export function SettingsPage({ rules }: { rules: ReactNode }) {
             <Panel title={t.secrets.title}>
               <SecretsPanel />
             </Panel>
-            <Panel title={texts.sharing.title}>
-              <SharingPanel />
+            <Panel title={texts.configCopies.copiesTitle}>
+              <ConfigCopies />
             </Panel>
             <Panel title={t.doctor.title}>
               <DoctorPanel />

@@ -1,4 +1,4 @@
-/** The clients, profiles, connections and sharing. */
+/** The clients, profiles, connections and backups of the configuration. */
 export const clientsTexts = {
   clients: {
     title: 'Clients',
@@ -168,54 +168,8 @@ export const clientsTexts = {
     once: 'Copy the token now. It is not shown again.',
     token: (name: string) => `Token of ${name}`,
   },
-  sharing: {
-    title: 'Sharing',
-    exportTitle: 'Export',
-    exportBody:
-      'Your servers and profiles in one file. Detected secrets are replaced by placeholders; review the file before you share it.',
-    look: 'Preview',
+  configCopies: {
     hide: 'Hide',
-    servers: 'Servers',
-    profiles: 'Profiles',
-    none: 'none',
-    needs: 'Secrets the recipient must provide',
-    content: 'File contents',
-    download: 'Download',
-    nothing: 'There is nothing to share yet.',
-    fileName: 'drawbridge-export.json',
-    importTitle: 'Import',
-    importBody: 'Existing servers are not changed. You review the changes before they are saved.',
-    chooseFile: 'Shared file',
-    tooLarge: 'The file is larger than 1 MB.',
-    reading: 'Reading…',
-    states: {
-      new: 'new',
-      exists: 'exists, not changed',
-      rejected: 'rejected',
-    } as Record<string, string>,
-    profile: (name: string) => `Profile ${name}`,
-    runs: 'Runs',
-    connects: 'Connects to',
-    gets: 'Gets',
-    variable: (name: string) => `the variable ${name}`,
-    secret: (name: string) => `the secret ${name}`,
-    anyProgram:
-      'These commands run with your permissions. Import the file only if you trust its source.',
-    usesTitle: 'These servers would receive secrets you have stored',
-    usesBody:
-      'A malicious file would ask for exactly this. Agree only if you know why it is needed.',
-    usesAgree: 'Allow access to these secrets',
-    askTitle: 'Required secrets',
-    askBody: 'Leave a field empty to set it later.',
-    diff: 'Changes to the configuration file',
-    nothingNew: 'The file contains nothing new.',
-    take: 'Import file',
-    taking: 'Importing…',
-    taken: (n: number) => (n === 1 ? '1 item imported.' : `${n} items imported.`),
-    stillNeeded: (names: string) => `Secrets that you still have to set, under Secrets: ${names}.`,
-    undo: 'Undo import',
-    undone: 'Configuration restored.',
-    another: 'Choose another file',
     copiesTitle: 'Configuration backups',
     copiesBody:
       'The last 20. Created automatically before imports and restores. In a terminal: drawbridge backup.',

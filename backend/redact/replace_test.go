@@ -1,31 +1,20 @@
-package clientconf
+package redact
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestSharedFileContainsNoSecretOfAnyKey(t *testing.T) {
-	out, names, err := ReplaceSecrets("docs", []byte(`{"url":"https://x.example","oauth":{"clientId":"me","clientSecret":"cnry-client-1"},"docker":{"mounts":["/a:/b"],"env":{"DB_PASSWORD":"cnry-docker-2"}},"odd":[{"x":"ghp_cnry0123456789"}],"requestTimeoutMs":9007199254740993,"rules":{"a":1}}`), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(string(out), "cnry") {
-		t.Errorf("a secret is in %s", out)
-	}
-	for _, kept := range []string{`"clientId":"me"`, `"/a:/b"`, "9007199254740993", `{"a":1}`} {
-		if !strings.Contains(string(out), kept) {
-			t.Errorf("%s is not in %s", kept, out)
-		}
-	}
-	if len(names) != 3 {
-		t.Errorf("needed are %v", names)
-	}
+// replaceSecrets replaces the secrets of a server's entry by references.
+func replaceSecrets(entry string) (out string, replaced int) {
+	r := Replacer{Replace: func(name, _ string) string { return "${secret:" + name + "}" }}
+	out = r.json(entry)
+	return out, r.replaced
 }
 
-// TestSharedFileContainsNoSecretInAnyEncoding covers the ways in which servers receive
-// secrets in client files.
-func TestSharedFileContainsNoSecretInAnyEncoding(t *testing.T) {
+// TestSecretsOfEntriesAreReplacedInEveryEncoding covers the ways in which servers receive secrets
+// in client files.
+func TestSecretsOfEntriesAreReplacedInEveryEncoding(t *testing.T) {
 	for name, entry := range map[string]string{
 		"a header among arguments":             `{"command":"npx","args":["mcp-remote","https://x.example/mcp","--header","Authorization: Bearer cnry-tok-1"]}`,
 		"the same in one word":                 `{"command":"npx","args":["--header=X-Api-Key:cnry-tok-1"]}`,
@@ -43,18 +32,14 @@ func TestSharedFileContainsNoSecretInAnyEncoding(t *testing.T) {
 		"a number at the end":                  `{"command":"npx","env":{"TOKEN_2":"cnry-tok-1","SMTP_PASS":"cnry-pw-1","API_KEYS":"cnry-a,cnry-b"}}`,
 		"a connection string":                  `{"command":"npx","env":{"DB_CONNECTION_STRING":"Server=x;Password=cnry-pw-1"}}`,
 		"an address in a variable":             `{"command":"npx","env":{"BASE":"https://x.example/?token=cnry-tok-1"}}`,
-		"one that is known":                    `{"command":"npx","args":["--say","known-to-us"],"env":{"WORD":"known-to-us"},"cwd":"/x/known-to-us","url":"https://x.example/known-to-us"}`,
 		"an entry that is not a server at all": `{"comand":"npx","things":[{"deep":[{"secret":"cnry-tok-1"}]}]}`,
 	} {
-		out, names, err := ReplaceSecrets("x", []byte(entry), func(text string) bool { return strings.Contains(text, "known-to-us") })
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		if strings.Contains(string(out), "cnry") || strings.Contains(string(out), "known-to-us") || len(names) == 0 {
-			t.Errorf("%s: %s needs %v", name, out, names)
+		out, replaced := replaceSecrets(entry)
+		if strings.Contains(out, "cnry") || replaced == 0 {
+			t.Errorf("%s: %s with %d replaced", name, out, replaced)
 		}
 		for _, kept := range []string{"8080", "LEVEL=debug", "Notion-Version", "profile=a", "#f", "mcp-remote", "X-Api-Key:", "Bearer ", "9007199254740993"} {
-			if strings.Contains(entry, kept) && !strings.Contains(string(out), kept) {
+			if strings.Contains(entry, kept) && !strings.Contains(out, kept) {
 				t.Errorf("%s: %s is lost in %s", name, kept, out)
 			}
 		}
@@ -64,9 +49,8 @@ func TestSharedFileContainsNoSecretInAnyEncoding(t *testing.T) {
 		`{"command":"npx","args":["-y","pkg@1.2.3","--tokens","4096","C:\\a b","https://x.example/a?b=c"],"env":{"MAX_TOKENS":"100000","A":"x=y","J":"{\"a\":1}","T":"{not json"}}`,
 		`{"url":"https://x.example/?q=1","headers":{"Accept":"a/b; q=1"},"tools":{"get_token":{"description":"Gets it: now"}}}`,
 	} {
-		out, names, err := ReplaceSecrets("x", []byte(entry), nil)
-		if err != nil || len(names) != 0 {
-			t.Errorf("%s needs %v (%v)", out, names, err)
+		if out, replaced := replaceSecrets(entry); out != entry || replaced > 0 {
+			t.Errorf("%s is %s", entry, out)
 		}
 	}
 }

@@ -1,0 +1,46 @@
+import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import { request, requestList } from '@/lib/request';
+import type { ConfigCopy, ConfigCopyText, RestoredConfig } from '@/types/api';
+
+export const copiesQuery = queryOptions({
+  queryKey: ['config-copies'],
+  queryFn: ({ signal }) => requestList<ConfigCopy>('/api/v1/config/backups', signal),
+  staleTime: 0,
+});
+
+export const copyQuery = (name: string) =>
+  queryOptions({
+    queryKey: ['config-copies', name],
+    queryFn: ({ signal }) =>
+      request<ConfigCopyText>('GET', `/api/v1/config/backups/${encodeURIComponent(name)}`, {
+        signal,
+      }),
+    gcTime: 0,
+    staleTime: 0,
+    retry: false,
+  });
+
+export function useKeepCopy() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: () => request<ConfigCopy>('POST', '/api/v1/config/backups'),
+    onSuccess: () => client.invalidateQueries({ queryKey: ['config-copies'] }),
+  });
+}
+
+/** Restores a backup, if the file still is the one that was shown. */
+export function usePutBack() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ name, etag }: { name: string; etag: string }) =>
+      request<RestoredConfig>(
+        'POST',
+        `/api/v1/config/backups/${encodeURIComponent(name)}/restore`,
+        { body: { etag } },
+      ),
+    onSuccess: () => {
+      for (const key of ['config', 'config-copies', 'servers', 'secrets', 'profiles'])
+        client.invalidateQueries({ queryKey: [key] });
+    },
+  });
+}
