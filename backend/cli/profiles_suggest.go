@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -42,7 +43,7 @@ func (p *program) suggestProfiles() *cobra.Command {
 			}
 			query := url.Values{"days": {strconv.Itoa(days)}}
 			if folder != "" {
-				path, err := absolutePath(folder)
+				path, err := filepath.Abs(folder)
 				if err != nil {
 					return err
 				}
