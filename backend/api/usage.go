@@ -41,6 +41,11 @@ type Use struct {
 	P99Ns    int64      `json:"p99Ns"`
 	MeanNs   int64      `json:"meanNs"`
 	LastUsed *time.Time `json:"lastUsed,omitempty"`
+
+	ResultBytes   int64 `json:"resultBytes" doc:"Size of the results"`
+	ResultTokens  int64 `json:"resultTokens" doc:"The same as an estimate of tokens"`
+	RepeatedBytes int64 `json:"repeatedBytes" doc:"Part of the results: text that repeats structuredContent"`
+	BlankBytes    int64 `json:"blankBytes" doc:"Part of the results: white space between JSON tokens, and in text after other white space"`
 }
 
 func (a *API) usage(ctx context.Context, in *usageInput) (*answer[UsageReport], error) {
@@ -68,5 +73,6 @@ func newUse(u *store.Use) Use {
 	return Use{
 		Server: u.Server, Tool: u.Tool, Client: u.Client, Token: u.Token, At: when(u.At), Calls: u.Calls, Errors: u.Errors,
 		P50Ns: int64(u.P50), P95Ns: int64(u.P95), P99Ns: int64(u.P99), MeanNs: int64(u.Mean), LastUsed: when(u.LastUsed),
+		ResultBytes: u.ResultBytes, ResultTokens: int64(estimateTokens(int(u.ResultBytes))), RepeatedBytes: u.RepeatedBytes, BlankBytes: u.BlankBytes,
 	}
 }

@@ -58,6 +58,14 @@ type entry struct {
 	retried   bool // an earlier attempt to write it failed, so it may exist in the database
 }
 
+// reply returns the recorded part of the reply, or nil.
+func (e *entry) reply() []byte {
+	if e.payload == nil {
+		return nil
+	}
+	return (*e.payload)[e.arguments:]
+}
+
 // queuePosition is the position of a call in the queue.
 type queuePosition struct {
 	id    int64

@@ -188,7 +188,7 @@ func (w *writer) insertCalls(batch []entry) error {
 			return err
 		}
 		if fresh && !c.IsTaskRequest() { // saveTask counts these
-			w.sums.count(w.refs[i].target, w.refs[i].client, c.At.UnixMicro(), c.Outcome, c.Took, 1)
+			w.sums.count(w.refs[i].target, w.refs[i].client, c.At.UnixMicro(), c.Outcome, c.Took, sizeOf(batch[i].reply(), c.BytesOut), 1)
 		}
 	}
 	return w.in.flush()
@@ -215,12 +215,12 @@ func (w *writer) bufferCall(e *entry, r *callRefs) (fresh bool, err error) {
 		}
 	}
 	w.in.pending.add(c.ID)
-	var args, reply []byte
+	var args []byte
 	if e.payload != nil {
-		args, reply = (*e.payload)[:e.arguments], (*e.payload)[e.arguments:]
+		args = (*e.payload)[:e.arguments]
 	}
 	packedArgs, argsEnc := w.in.compressor.Compress(args)
-	packedReply, replyEnc := w.in.compressor.Compress(reply)
+	packedReply, replyEnc := w.in.compressor.Compress(e.reply())
 	if c.TraceID == "" && c.Shim == "" && c.Reason == "" && !e.isError && argsEnc == payload.Plain && replyEnc == payload.Plain && e.argsCut == nil && e.replyCut == nil {
 		w.in.shortBody.add(c.ID, truncateBytes(c.PublicName, maxName), c.Instance, packedArgs, packedReply)
 		return true, nil

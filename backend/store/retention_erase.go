@@ -142,16 +142,16 @@ func selectIDs(ctx context.Context, tx *sql.Tx, sel Selection, rows int) ([]any,
 func subtractFromRollups(ctx context.Context, tx *sql.Tx, gone []any, now time.Time) error {
 	sums := make(rollups)
 	for _, id := range gone {
-		var target, client, at, took int64
+		var target, client, at, took, size int64
 		var outcome int
 		var counted, partOfTask bool
-		err := tx.QueryRowContext(ctx, `SELECT c.target_id, c.client_id, c.at, c.outcome, c.took_ns, coalesce(p.counted, 1), c.task_call_id IS NOT NULL
-			FROM call c LEFT JOIN pending p ON p.id = c.id WHERE c.id = ?`, id).Scan(&target, &client, &at, &outcome, &took, &counted, &partOfTask)
+		err := tx.QueryRowContext(ctx, `SELECT c.target_id, c.client_id, c.at, c.outcome, c.took_ns, c.bytes_out, coalesce(p.counted, 1), c.task_call_id IS NOT NULL
+			FROM call c LEFT JOIN pending p ON p.id = c.id WHERE c.id = ?`, id).Scan(&target, &client, &at, &outcome, &took, &size, &counted, &partOfTask)
 		if err != nil {
 			return err
 		}
 		if counted && !partOfTask {
-			sums.countOutcome(target, client, at, outcome, time.Duration(took), -1)
+			sums.countOutcome(target, client, at, outcome, time.Duration(took), resultSize{bytes: size}, -1)
 		}
 	}
 	return sums.save(ctx, tx, now)

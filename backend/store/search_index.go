@@ -240,7 +240,7 @@ func addToIndex(ctx context.Context, tx *sql.Tx, batch []indexEntry, now time.Ti
 			return err
 		}
 		if !u.counted {
-			sums.countOutcome(u.target, u.client, u.at, u.outcome, time.Duration(u.took), 1)
+			sums.countOutcome(u.target, u.client, u.at, u.outcome, time.Duration(u.took), resultSize{}, 1)
 		}
 	}
 	return sums.save(ctx, tx, now)

@@ -36,6 +36,7 @@ type sum struct {
 	outcomes [6]int64 // number of calls by outcome, in the order of the numbers in outcomes, beginning with ok
 	took     int64    // nanoseconds
 	last     int64    // microseconds since 1970
+	size     resultSize
 	bins     histogram.Histogram
 }
 
@@ -48,8 +49,9 @@ func (s *sum) calls() (n int64) {
 
 func (s *sum) errors() int64 { return s.calls() - s.outcomes[0] }
 
-// add adds a call n times. n is -1 to subtract it.
-func (s *sum) add(at int64, outcome int, took time.Duration, n int64) {
+// add adds a call n times. n is -1 to subtract it: repeated and blank are not known of single calls,
+// so that they then shrink in proportion.
+func (s *sum) add(at int64, outcome int, took time.Duration, size resultSize, n int64) {
 	if outcome >= 1 && outcome <= len(s.outcomes) {
 		s.outcomes[outcome-1] = max(s.outcomes[outcome-1]+n, 0)
 	}
@@ -58,6 +60,11 @@ func (s *sum) add(at int64, outcome int, took time.Duration, n int64) {
 		s.last = max(s.last, at)
 	}
 	s.bins.Add(took, n)
+	if n < 0 && s.size.bytes > 0 {
+		gone := min(float64(size.bytes)/float64(s.size.bytes), 1)
+		size.repeated, size.blank = int64(gone*float64(s.size.repeated)), int64(gone*float64(s.size.blank))
+	}
+	s.size.add(size, n)
 }
 
 func decodeOutcomes(blob []byte) (outcomes [6]int64) {
@@ -84,6 +91,7 @@ func (s *sum) encodeOutcomes() []byte {
 type rollupRow struct {
 	at, target, client int64
 	took, last         int64
+	size               resultSize
 	outcomes           [6]int64
 	bins               []histogram.BinCount
 }
@@ -95,14 +103,15 @@ func (s *sum) mergeRow(r *rollupRow) {
 	s.took += r.took
 	s.last = max(s.last, r.last)
 	s.bins.AddBins(r.bins)
+	s.size.add(r.size, 1)
 }
 
 // eachRollup calls f with each rollup in ranges. The row is valid until f returns.
 func eachRollup(ctx context.Context, db queryer, ranges []spanRange, f func(*rollupRow)) error {
 	var r rollupRow
 	var outcomes, bins sql.RawBytes
-	return eachSpan(ctx, db, ranges, `at, target_id, client_id, outcomes, took_ns, last_at, bins`, func(row scanner) error {
-		err := row.Scan(&r.at, &r.target, &r.client, &outcomes, &r.took, &r.last, &bins)
+	return eachSpan(ctx, db, ranges, `at, target_id, client_id, outcomes, took_ns, last_at, bins, result_bytes, repeated_bytes, blank_bytes`, func(row scanner) error {
+		err := row.Scan(&r.at, &r.target, &r.client, &outcomes, &r.took, &r.last, &bins, &r.size.bytes, &r.size.repeated, &r.size.blank)
 		if err == nil {
 			r.outcomes, r.bins = decodeOutcomes(outcomes), histogram.Decode(r.bins[:0], bins)
 			f(&r)
@@ -142,20 +151,21 @@ type countedCall struct {
 	at      int64
 	outcome int
 	took    time.Duration
+	size    resultSize
 	n       int64
 	next    *countedCall
 }
 
 // count adds a call n times. at is in microseconds since 1970.
-func (r rollups) count(target, client, at int64, outcome core.Outcome, took time.Duration, n int64) {
-	r.countOutcome(target, client, at, outcomes[outcome], took, n)
+func (r rollups) count(target, client, at int64, outcome core.Outcome, took time.Duration, size resultSize, n int64) {
+	r.countOutcome(target, client, at, outcomes[outcome], took, size, n)
 }
 
-func (r rollups) countOutcome(target, client, at int64, outcome int, took time.Duration, n int64) {
+func (r rollups) countOutcome(target, client, at int64, outcome int, took time.Duration, size resultSize, n int64) {
 	seconds := at / 1_000_000
 	for _, span := range []int64{minute, hour, day} {
 		k := rollupKey{span, seconds - seconds%span, target, client}
-		r[k] = &countedCall{at, outcome, took, n, r[k]}
+		r[k] = &countedCall{at, outcome, took, size, n, r[k]}
 	}
 }
 
@@ -164,13 +174,14 @@ func (r rollups) save(ctx context.Context, tx *sql.Tx, now time.Time) error {
 	if len(r) == 0 {
 		return nil
 	}
-	find, err := tx.PrepareContext(ctx, `SELECT outcomes, took_ns, last_at, bins FROM rollup WHERE span = ? AND at = ? AND target_id = ? AND client_id = ?`)
+	find, err := tx.PrepareContext(ctx, `SELECT outcomes, took_ns, last_at, bins, result_bytes, repeated_bytes, blank_bytes FROM rollup WHERE span = ? AND at = ? AND target_id = ? AND client_id = ?`)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = find.Close() }()
-	put, err := tx.PrepareContext(ctx, `INSERT INTO rollup (span, at, target_id, client_id, outcomes, took_ns, last_at, bins) VALUES (?,?,?,?,?,?,?,?)
-		ON CONFLICT DO UPDATE SET outcomes = excluded.outcomes, took_ns = excluded.took_ns, last_at = excluded.last_at, bins = excluded.bins`)
+	put, err := tx.PrepareContext(ctx, `INSERT INTO rollup (span, at, target_id, client_id, outcomes, took_ns, last_at, bins, result_bytes, repeated_bytes, blank_bytes) VALUES (?,?,?,?,?,?,?,?,?,?,?)
+		ON CONFLICT DO UPDATE SET outcomes = excluded.outcomes, took_ns = excluded.took_ns, last_at = excluded.last_at, bins = excluded.bins,
+			result_bytes = excluded.result_bytes, repeated_bytes = excluded.repeated_bytes, blank_bytes = excluded.blank_bytes`)
 	if err != nil {
 		return err
 	}
@@ -183,17 +194,18 @@ func (r rollups) save(ctx context.Context, tx *sql.Tx, now time.Time) error {
 		var s sum
 		var outcomes, bins []byte
 		var took, last int64
-		err := find.QueryRowContext(ctx, k.span, k.at, k.target, k.client).Scan(&outcomes, &took, &last, &bins)
+		var size resultSize
+		err := find.QueryRowContext(ctx, k.span, k.at, k.target, k.client).Scan(&outcomes, &took, &last, &bins, &size.bytes, &size.repeated, &size.blank)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
 		if err == nil {
-			s.mergeRow(&rollupRow{took: took, last: last, outcomes: decodeOutcomes(outcomes), bins: histogram.Decode(nil, bins)})
+			s.mergeRow(&rollupRow{took: took, last: last, size: size, outcomes: decodeOutcomes(outcomes), bins: histogram.Decode(nil, bins)})
 		}
 		for _, sign := range []int64{1, -1} { // what is subtracted may have been counted in the same transaction
 			for c := one; c != nil; c = c.next {
 				if c.n*sign > 0 {
-					s.add(c.at, c.outcome, c.took, c.n)
+					s.add(c.at, c.outcome, c.took, c.size, c.n)
 				}
 			}
 		}
@@ -203,7 +215,7 @@ func (r rollups) save(ctx context.Context, tx *sql.Tx, now time.Time) error {
 			}
 			continue
 		}
-		if _, err := put.ExecContext(ctx, k.span, k.at, k.target, k.client, s.encodeOutcomes(), s.took, s.last, s.bins.Encode()); err != nil {
+		if _, err := put.ExecContext(ctx, k.span, k.at, k.target, k.client, s.encodeOutcomes(), s.took, s.last, s.bins.Encode(), s.size.bytes, s.size.repeated, s.size.blank); err != nil {
 			return err
 		}
 	}

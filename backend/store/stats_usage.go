@@ -41,10 +41,14 @@ type Use struct {
 	P50, P95, P99 time.Duration
 	Mean          time.Duration
 	LastUsed      time.Time
+	// ResultBytes is the size of the results, of which RepeatedBytes repeat structuredContent as text
+	// and BlankBytes are white space. Calls that earlier versions recorded are not included.
+	ResultBytes, RepeatedBytes, BlankBytes int64
 }
 
 func (s *sum) toUse(u Use) Use {
 	u.Calls, u.Errors = s.calls(), s.errors()
+	u.ResultBytes, u.RepeatedBytes, u.BlankBytes = s.size.bytes, s.size.repeated, s.size.blank
 	u.P50, u.P95, u.P99 = s.bins.Percentile(0.50), s.bins.Percentile(0.95), s.bins.Percentile(0.99)
 	if u.Calls == 1 { // the exact duration is known
 		u.P50, u.P95, u.P99 = time.Duration(s.took), time.Duration(s.took), time.Duration(s.took)

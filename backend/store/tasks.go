@@ -31,7 +31,7 @@ func (w *writer) saveTask(e *entry, r *callRefs) error {
 	var before taskRow
 	err := before.scan(w.tx.QueryRowContext(w.ctx, taskRowQuery, t.Call))
 	if errors.Is(err, sql.ErrNoRows) { // the call was not recorded, or is deleted: the request is a call of its own
-		w.sums.count(r.target, r.client, c.At.UnixMicro(), c.Outcome, c.Took, 1)
+		w.sums.count(r.target, r.client, c.At.UnixMicro(), c.Outcome, c.Took, sizeOf(e.reply(), c.BytesOut), 1)
 		return nil
 	}
 	if err != nil {
@@ -51,8 +51,12 @@ func (w *writer) saveTask(e *entry, r *callRefs) error {
 	if after.outcome == before.outcome && after.took == before.took && after.bytes == before.bytes {
 		return nil
 	}
-	w.sums.countOutcome(before.target, before.client, before.at, before.outcome, before.took, -1)
-	w.sums.countOutcome(before.target, before.client, before.at, after.outcome, after.took, 1)
+	var replaced, size resultSize
+	if after.bytes != before.bytes {
+		replaced, size = resultSize{bytes: before.bytes}, sizeOf(e.reply(), int(after.bytes))
+	}
+	w.sums.countOutcome(before.target, before.client, before.at, before.outcome, before.took, replaced, -1)
+	w.sums.countOutcome(before.target, before.client, before.at, after.outcome, after.took, size, 1)
 	_, err = w.tx.ExecContext(w.ctx, `UPDATE call SET outcome = ?, took_ns = ?, bytes_out = ? WHERE id = ?`, after.outcome, int64(after.took), after.bytes, t.Call)
 	return err
 }

@@ -62,6 +62,10 @@ function use(calls, more) {
     p95Ns: at(0.95),
     p99Ns: at(0.99),
     meanNs: at(0.5),
+    resultBytes: calls.length * 4800,
+    resultTokens: calls.length * 1200,
+    repeatedBytes: calls.length * 1900,
+    blankBytes: calls.length * 310,
     lastUsed: calls[0]?.at,
   };
 }

@@ -2721,6 +2721,10 @@ export interface Use {
    * Start of the interval; series only
    */
   at?: string;
+  /**
+   * Part of the results: white space between JSON tokens, and in text after other white space
+   */
+  blankBytes: number;
   calls: number;
   client?: string;
   errors: number;
@@ -2729,6 +2733,18 @@ export interface Use {
   p50Ns: number;
   p95Ns: number;
   p99Ns: number;
+  /**
+   * Part of the results: text that repeats structuredContent
+   */
+  repeatedBytes: number;
+  /**
+   * Size of the results
+   */
+  resultBytes: number;
+  /**
+   * The same as an estimate of tokens
+   */
+  resultTokens: number;
   server?: string;
   token?: string;
   tool?: string;

@@ -3,7 +3,7 @@ import { Button } from '@/components/button';
 import { ScrollArea } from '@/components/scroll-area';
 import { Segments } from '@/components/segments';
 import { classes } from '@/lib/classes';
-import { age, count, duration, plain, share } from '@/lib/format';
+import { age, bytes, count, duration, plain, share } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { Use } from '@/types/api';
@@ -12,8 +12,18 @@ import type { UsageFilters } from './api';
 const t = texts.usage;
 
 type Kind = 'servers' | 'tools' | 'clients';
-type Column = 'calls' | 'errors' | 'p50Ns' | 'p95Ns' | 'p99Ns' | 'lastUsed';
-const columns: Column[] = ['calls', 'errors', 'p50Ns', 'p95Ns', 'p99Ns', 'lastUsed'];
+const columns = [
+  'calls',
+  'errors',
+  'p50Ns',
+  'p95Ns',
+  'p99Ns',
+  'resultTokens',
+  'repeatedBytes',
+  'blankBytes',
+  'lastUsed',
+] as const;
+type Column = (typeof columns)[number];
 const shownRows = 15;
 
 /** Who called what how often, with errors and durations, sorted by any of them. */
@@ -62,10 +72,10 @@ export function Breakdown({
         aria-label={t.table}
         className="overflow-x-auto rounded-lg border bg-panel shadow-card"
       >
-        <table className="w-full min-w-[40rem] text-sm">
+        <table className="w-full min-w-[60rem] text-sm">
           <thead>
             <tr className="text-left text-xs text-ink3">
-              <th scope="col" className="w-2/5 px-4 py-2 font-normal">
+              <th scope="col" className="w-1/3 px-4 py-2 font-normal">
                 {t.kinds[kind]}
               </th>
               {columns.map((column) => (
@@ -77,6 +87,7 @@ export function Breakdown({
                 >
                   <button
                     type="button"
+                    title={t.columnHints[column]}
                     onClick={() => setBy(column)}
                     className={classes(
                       'rounded underline-offset-2 hover:underline',
@@ -133,13 +144,25 @@ export function Breakdown({
                 </th>
                 <td className="px-3 text-right">{count(use.calls)}</td>
                 <td
-                  className={classes('px-3 text-right', use.errors > 0 ? 'text-bad' : 'text-ink3')}
+                  className={classes(
+                    'px-3 text-right whitespace-nowrap',
+                    use.errors > 0 ? 'text-bad' : 'text-ink3',
+                  )}
                 >
                   {use.errors > 0 ? `${count(use.errors)} · ${share(use.errors, use.calls)}` : '0'}
                 </td>
                 <td className="px-3 text-right whitespace-nowrap">{duration(use.p50Ns)}</td>
                 <td className="px-3 text-right whitespace-nowrap">{duration(use.p95Ns)}</td>
                 <td className="px-3 text-right whitespace-nowrap">{duration(use.p99Ns)}</td>
+                <td className="px-3 text-right whitespace-nowrap" title={bytes(use.resultBytes)}>
+                  ~{count(use.resultTokens)}
+                </td>
+                <td className="px-3 text-right whitespace-nowrap">
+                  <Part of={use.resultBytes} part={use.repeatedBytes} />
+                </td>
+                <td className="px-3 text-right whitespace-nowrap">
+                  <Part of={use.resultBytes} part={use.blankBytes} />
+                </td>
                 <td className="px-3 text-right whitespace-nowrap text-ink3">
                   {use.lastUsed ? texts.servers.ago(age(use.lastUsed, now)) : '–'}
                 </td>
@@ -161,4 +184,10 @@ export function Breakdown({
       )}
     </section>
   );
+}
+
+/** A share of the bytes of results. */
+function Part({ of, part }: { of: number; part: number }) {
+  if (part === 0) return <span className="text-ink3">{of > 0 ? '0' : '–'}</span>;
+  return <span title={bytes(part)}>{share(part, of)}</span>;
 }

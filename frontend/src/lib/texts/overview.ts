@@ -138,7 +138,22 @@ export const overviewTexts = {
       p50Ns: 'p50',
       p95Ns: 'p95',
       p99Ns: 'p99',
+      resultTokens: 'Result tokens',
+      repeatedBytes: 'Repeated',
+      blankBytes: 'White space',
       lastUsed: 'Last used',
+    },
+    columnHints: {
+      calls: undefined,
+      errors: undefined,
+      p50Ns: undefined,
+      p95Ns: undefined,
+      p99Ns: undefined,
+      resultTokens: 'Estimated as bytes of the results divided by four.',
+      repeatedBytes: 'Share of the results that repeats structuredContent as text.',
+      blankBytes:
+        'Share of the results that is white space: indentation of JSON, and runs of blanks in text.',
+      lastUsed: undefined,
     },
     context: 'Context cost',
     contextBody:

@@ -1,0 +1,117 @@
+package store
+
+import (
+	"bytes"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+)
+
+// resultSize is the size of results, and the parts of it that tell a model nothing new.
+type resultSize struct {
+	bytes    int64
+	repeated int64 // text that repeats structuredContent
+	blank    int64 // white space between tokens of JSON, and in text after other white space
+}
+
+func (s *resultSize) add(o resultSize, n int64) {
+	s.bytes, s.repeated, s.blank = max(s.bytes+n*o.bytes, 0), max(s.repeated+n*o.repeated, 0), max(s.blank+n*o.blank, 0)
+}
+
+// sizeOf measures a recorded reply to a call with a result of n bytes. The recorded part may be
+// truncated; a truncated result repeats nothing.
+func sizeOf(reply []byte, n int) resultSize {
+	return resultSize{int64(n), min(repeatedBytes(reply), int64(n)), min(blankBytes(reply), int64(n))}
+}
+
+// blankBytes counts white space outside of strings, and in strings each white-space character that
+// follows another one, in the bytes that it takes.
+func blankBytes(text []byte) (n int64) {
+	inString, after := false, false
+	for i := 0; i < len(text); i++ {
+		c, size := text[i], int64(1)
+		switch {
+		case !inString:
+			if c == ' ' || c == '\n' || c == '\t' || c == '\r' {
+				n++
+			}
+			inString, after = c == '"', false
+			continue
+		case c == '"':
+			inString = false
+			continue
+		case c == '\\' && i+1 < len(text):
+			i++
+			c, size = text[i], 2
+			if c == 'n' || c == 't' || c == 'r' {
+				c = ' '
+			} else {
+				c = 'x'
+			}
+		}
+		blank := c == ' '
+		if blank && after {
+			n += size
+		}
+		after = blank
+	}
+	return n
+}
+
+// repeatedBytes returns the size of the text blocks of a tool result that equal its
+// structuredContent, apart from white space between tokens.
+func repeatedBytes(result []byte) (n int64) {
+	if !bytes.Contains(result, []byte(`"structuredContent"`)) {
+		return 0
+	}
+	var structured, content []byte
+	err := wire.Members(result, func(m wire.Member) error {
+		switch string(m.Name) {
+		case "structuredContent":
+			structured = wire.Bytes(result, m.Value)
+		case "content":
+			content = wire.Bytes(result, m.Value)
+		}
+		return nil
+	})
+	if err != nil || len(structured) == 0 || len(content) == 0 || content[0] != '[' {
+		return 0
+	}
+	want := withoutBlanks(structured)
+	_ = wire.Elements(content, func(at core.Span) error {
+		block := wire.Bytes(content, at)
+		if block[0] != '{' {
+			return nil
+		}
+		return wire.Members(block, func(m wire.Member) error {
+			if raw := wire.Bytes(block, m.Value); string(m.Name) == "text" && raw[0] == '"' {
+				if text, ok := wire.Unquote(raw); ok && bytes.Equal(withoutBlanks([]byte(text)), want) {
+					n += int64(len(raw))
+				}
+			}
+			return nil
+		})
+	})
+	return n
+}
+
+// withoutBlanks returns JSON text without the white space between its tokens.
+func withoutBlanks(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	inString := false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case inString && c == '\\' && i+1 < len(text):
+			out = append(out, c)
+			i++
+			c = text[i]
+		case c == '"':
+			inString = !inString
+		case !inString && (c == ' ' || c == '\n' || c == '\t' || c == '\r'):
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}
