@@ -142,11 +142,7 @@ func TestFloodIsBoundedAndLoggedOnce(t *testing.T) {
 				o.Log = slog.New(warningCollector(said))
 				o.OnNotification = func(string, json.RawMessage) { seen.Add(1) }
 			})
-			began := time.Now()
 			mustCall(t, m, fmt.Sprintf(`{"arguments":{"kind":%d}}`, kind), nil)
-			if took := time.Since(began); took > 20*time.Second {
-				t.Errorf("took %v", took)
-			}
 			if seen.Load() > 10_000 {
 				t.Errorf("%d of 100,000 notifications passed", seen.Load())
 			}
