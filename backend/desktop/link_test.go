@@ -51,6 +51,7 @@ func TestLinksMatchPageRoutes(t *testing.T) {
 			t.Errorf("drawbridge://open/%s leads to /%s, which the page does not have", name, place)
 		}
 		delete(left, place)
+		delete(left, name) // a previous name, which the page redirects
 	}
 	if len(left) != 0 {
 		t.Errorf("no link leads to %v", left)

@@ -59,8 +59,5 @@ export const rulesTexts = {
     noConditions:
       'Nothing in the arguments suggests a condition: the rule applies to all calls of the tool.',
     because: 'Reason (optional)',
-    patterns: 'Arguments that the approval covers',
-    anyArguments: 'With any arguments',
-    only: (condition: string) => `Only when ${condition}`,
   },
 } as const;
