@@ -12,12 +12,12 @@ import { onSessionKey } from '@/lib/session';
 import { applyEvents } from './events';
 import { loadPages, makeRouter } from './router';
 
-/** When the first page is drawn and at rest. */
+/** How long after the connection opens the other pages are loaded. */
 const idleMs = 1000;
 
-/** Everything that lives as long as the page does. */
+/** Creates the objects that exist for the lifetime of the page. */
 export function makeApp() {
-  // A session can end while the stream, opened earlier, goes on: ask it again.
+  // The session can expire while the event stream stays open: reopen the stream to check it.
   const onError = (error: unknown) => {
     if (isUnauthorized(error)) stream.reopen();
   };
@@ -39,7 +39,7 @@ export function makeApp() {
   });
   const stream: EventStream = new EventStream({
     path: '/api/v1/events',
-    // What failed while the line was down, or while we were not let in, is asked anew.
+    // Retries queries that failed while the daemon was unreachable or the session was invalid.
     onOpen: () => {
       queryClient.resetQueries({ predicate: (query) => query.state.status === 'error' });
       setTimeout(loadPages, idleMs);
@@ -54,7 +54,7 @@ export function App({
   spent: spentAtStart,
 }: {
   app: ReturnType<typeof makeApp>;
-  /** The page was opened by a link that the daemon refused. */
+  /** The page was opened with a one-time link that the daemon rejected. */
   spent: boolean;
 }) {
   const { stream } = app;

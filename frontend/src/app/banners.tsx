@@ -15,7 +15,7 @@ import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
 import type { RecorderStatus, Status } from '@/types/api';
 
-/** What concerns every page: the line is down, the configuration has mistakes, records are lost. */
+/** Banners for every page: a lost connection, configuration errors, lost records. */
 export function Banners() {
   const { phase } = useConnection();
   return (
@@ -28,7 +28,7 @@ export function Banners() {
   );
 }
 
-/** Somebody waits for an answer: this cannot be a line among others. */
+/** A separate banner for pending approvals; it is never collapsed with the others. */
 function Waiting() {
   const { data: approvals } = useQuery(approvalsQuery);
   const here = useRouterState({ select: (state) => state.location.pathname === '/approvals' });
@@ -64,7 +64,7 @@ function Lost() {
         }
       >
         <strong className="font-semibold">{texts.connection.lostTitle}.</strong>{' '}
-        {/* The countdown is for the eye: read aloud every second it would be noise. */}
+        {/* Hidden from screen readers: they would announce the countdown every second. */}
         <span aria-hidden className="max-sm:hidden">
           {texts.connection.lost(seconds)}
         </span>
@@ -73,7 +73,7 @@ function Lost() {
   );
 }
 
-/** More is stored than usual: it stays in sight until it ends. */
+/** More is recorded than usual: the banner is shown until that ends. */
 function RecordedInFull() {
   const { data: full } = useQuery({ ...statusQuery, select: (status) => status.recorder?.full });
   const labelOf = useServerLabel();
@@ -100,14 +100,14 @@ function RecordedInFull() {
   );
 }
 
-/** Recorder states that mean all is well, whatever the exact word. */
+/** Whether the recorder has a problem: any state except the known good ones. */
 function recorderTrouble(recorder: RecorderStatus | undefined): boolean {
   return (
     recorder !== undefined && !['', 'ok', 'running', 'recording', 'idle'].includes(recorder.state)
   );
 }
 
-/** Notices that stay until somebody has seen them; others go when their cause does. */
+/** Subjects of notices that stay until they are dismissed; others disappear with their cause. */
 const dismissible = /^(command:|egress:|network$)/;
 
 const takeBack = (subject: string) =>
@@ -138,14 +138,14 @@ interface Concern {
   action?: ReactNode;
 }
 
-/** The worst first, the others on demand: three lines of warnings would bury the page. */
+/** The most important banner first; the others are collapsed, to leave space for the page. */
 function StatusBanners() {
   const { data: status } = useQuery(statusQuery);
   const [all, setAll] = useState(false);
   const notices = status?.notices;
   useEffect(() => {
     for (const { subject, message } of notices ?? [])
-      if (isNoticeOfAddedServer(subject, message)) takeBack(subject).catch(() => {}); // it is shown then
+      if (isNoticeOfAddedServer(subject, message)) takeBack(subject).catch(() => {}); // else shown later
   }, [notices]);
   if (!status) return null;
   const [first, ...others] = concerns(status);
@@ -171,7 +171,7 @@ function StatusBanners() {
           </span>
         }
       >
-        {/* On a phone a line each has to do, until all of them are asked for. */}
+        {/* On phones the first banner is truncated to one line until all are expanded. */}
         <span className={others.length > 0 && !all ? 'max-sm:line-clamp-1' : undefined}>
           {first.text}
         </span>
@@ -186,7 +186,7 @@ function StatusBanners() {
   );
 }
 
-/** How many of the banners tell of something that does not work, not only of something to know. */
+/** The number of banners that report a malfunction, not only information. */
 export function countTroubles(status: Status): number {
   return concerns(status).filter((one) => one.tone === 'bad' || one.key === 'dropped').length;
 }

@@ -50,8 +50,8 @@ export function CallsRoute() {
 }
 
 /**
- * The name under which a call's tool is offered now, which is not the one that was called at
- * the address of a single server, and whether it says of itself that it changes nothing.
+ * The current public name of a call's tool, which differs from the called name at the endpoint of
+ * a single server, and whether the server declares the tool as read-only.
  */
 function useToolLookup(): (call: Call) => { name: string; readOnly: boolean } {
   const { data: tools } = useQuery(toolsQuery);

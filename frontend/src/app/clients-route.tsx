@@ -12,7 +12,7 @@ import { texts } from '@/lib/texts';
 export function ClientsRoute() {
   const { epoch } = useConnection();
   const labelOf = useServerLabel();
-  // Parts that stand above others, each with an answer of its own.
+  // Wait for the responses of the parts above other content, to avoid layout shifts.
   const profiles = useQuery(profilesQuery);
   const ready = useAllAnswered([useQuery(connectionsQuery), profiles, useQuery(featuresQuery)]);
   if (!ready) return <LoadingPage title={texts.clients.title} />;

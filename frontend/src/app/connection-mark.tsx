@@ -3,7 +3,7 @@ import { classes } from '@/lib/classes';
 import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
 
-/** Whether what the page shows is live. */
+/** The state of the connection to the daemon, and thus whether the page shows live data. */
 export function ConnectionMark() {
   const { phase } = useConnection();
   const live = phase === 'live';

@@ -16,7 +16,7 @@ import { InstalledServer } from './installed-server';
 
 const route = getRouteApi('/directory');
 
-/** Browse servers: the list, one of them, or a bundle from a file. */
+/** Browse servers: the list, one server, or a bundle from a file. */
 export function DirectoryRoute() {
   const { epoch } = useConnection();
   const { q, kind, only, name, file } = route.useSearch();
@@ -61,7 +61,7 @@ export function DirectoryRoute() {
   );
 }
 
-/** The chosen server: of the list that is shown, else looked for by its name. */
+/** The selected server: from the list that is shown, otherwise found by its name. */
 function Chosen({
   name,
   filters,
@@ -112,7 +112,7 @@ function Chosen({
   );
 }
 
-/** Whether a server has that name, as ids are made of names. */
+/** Whether a server with that name exists; IDs are derived from names. */
 function useTaken(): (label: string) => boolean {
   const { data: servers } = useQuery(serversQuery);
   return useCallback(

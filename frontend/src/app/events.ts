@@ -7,8 +7,8 @@ import type { ServerSentEvent } from '@/lib/sse';
 import type { Approval, Call, ServerStatus, Snapshot } from '@/types/api';
 
 /**
- * Writes what the stream said into the query cache, in order. Calls are gathered
- * first: a thousand of them in one go cost one rendering, not a thousand.
+ * Applies the events of the stream to the query cache, in order. Calls are batched: a thousand of
+ * them cause one rendering, not a thousand.
  */
 export function applyEvents(client: QueryClient, events: ServerSentEvent[]): void {
   let calls: Call[] = [];
@@ -64,7 +64,7 @@ function applySnapshot(client: QueryClient, snapshot: Snapshot): void {
   }
 }
 
-/** An event that cannot be read is left out: the next one, or the next snapshot, puts things right. */
+/** An event that is not valid JSON is ignored: the next event or snapshot corrects the state. */
 function parse(data: string): unknown {
   try {
     return JSON.parse(data);

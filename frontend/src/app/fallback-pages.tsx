@@ -8,12 +8,12 @@ import { PartError, reloadOnce } from '@/lib/page-part';
 import { texts } from '@/lib/texts';
 import { pageAt } from './places';
 
-/** A page whose script is loading. */
+/** Shown while the script of a page loads. */
 export function Pending() {
   return <LoadingPage title={useTitleHere()} />;
 }
 
-/** A page that failed, for example because its script could not be loaded. The other pages still work. */
+/** A page that failed, for example because its script could not be loaded. Other pages still work. */
 export function Broken({ error, reset }: ErrorComponentProps) {
   const router = useRouter();
   const { phase } = useConnection();

@@ -16,7 +16,7 @@ import type { ServerStatus } from '@/types/api';
 const t = texts.directory.started;
 const busy = new Set(['starting', 'backoff', 'waiting']);
 
-/** What became of a server that was just installed: its tools, or what went wrong and what to do. */
+/** The result of an installation: the server's tools, or the error and what to do about it. */
 export function InstalledServer({ id }: { id: string }) {
   const { data: servers } = useQuery(serversQuery);
   const server = servers?.find((one) => one.id === id);

@@ -4,11 +4,11 @@ import { Button } from '@/components/button';
 import { part } from '@/lib/page-part';
 import { texts } from '@/lib/texts';
 
-// In the file of the page that shows rules: it is loaded ahead, and not first.
+// In the chunk of the settings page, which is preloaded but not part of the first load.
 const loadDialog = part(() => import('./settings-route'));
 const Dialog = lazy(async () => ({ default: (await loadDialog()).RuleFromCall }));
 
-/** Makes a rule about calls like one. */
+/** Creates a rule for calls like this one. */
 export function MakeRuleButton({ id }: { id: string }) {
   const [open, setOpen] = useState(false);
   return (

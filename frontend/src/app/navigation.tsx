@@ -7,14 +7,14 @@ import { texts } from '@/lib/texts';
 import { places } from './places';
 
 interface PlacesProps {
-  /** The page of the navigation that is shown, or one of its views. */
+  /** The current page of the navigation, also while one of its views is shown. */
   at: string | undefined;
   /** How many approvals are pending. */
   waiting: number;
   onGo?: () => void;
 }
 
-/** The pages of the navigation; Settings stands apart, at the end. */
+/** The pages of the navigation; Settings is separate, at the end. */
 export function Places({ at, waiting, onGo }: PlacesProps) {
   return (
     <ul className="flex min-h-full flex-col gap-0.5" aria-label={texts.nav.label}>
@@ -41,7 +41,7 @@ export function Places({ at, waiting, onGo }: PlacesProps) {
   );
 }
 
-/** The same on narrow screens, where only four fit into the bar. */
+/** All pages on narrow screens, where the bar has space for only four. */
 export function PlacesSheet({
   onClose,
   ...rest
@@ -49,7 +49,7 @@ export function PlacesSheet({
   return (
     <Modal label={texts.nav.label} onClose={onClose} className="max-w-sm">
       <div className="flex items-center pt-3 pr-3 pl-5">
-        {/* The first thing to focus would be the button, whose tooltip covers what is below. */}
+        {/* Otherwise the close button would be focused first, and its tooltip would cover the content. */}
         <h2 data-first tabIndex={-1} className="flex-1 text-lg font-semibold outline-none">
           {texts.nav.label}
         </h2>

@@ -42,7 +42,7 @@ export function OverviewPage() {
   const navigate = route.useNavigate();
   const { data: report } = useQuery(usageQuery({ range }));
   const { tools: costs } = useCostedTools();
-  // What stands above something else, or says that there is nothing, waits for its answer.
+  // Wait for parts above other content and for empty states, to avoid layout shifts.
   const ready = useAllAnswered([
     useQuery(approvalsQuery),
     useQuery(connectionsQuery),
@@ -107,7 +107,7 @@ export function OverviewPage() {
   );
 }
 
-/** What waits for the user, beside the servers that do not run. */
+/** What needs attention besides servers that are not running. */
 function useWaiting() {
   const { data: approvals } = useQuery(approvalsQuery);
   const { data: connections } = useQuery(connectionsQuery);
@@ -117,7 +117,7 @@ function useWaiting() {
   };
 }
 
-/** One word on everything, beside the title. */
+/** A summary of the state of everything, beside the title. */
 function Health() {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const { approvals, lost } = useWaiting();
@@ -135,7 +135,7 @@ function Health() {
   );
 }
 
-/** What waits for the user: approvals first, then clients that lost their entry, then servers. */
+/** What needs attention: approvals first, then clients without their entry, then servers. */
 function NeedsYou() {
   const { approvals, lost } = useWaiting();
   if (approvals === 0 && lost.length === 0) return <Attention />;
@@ -239,7 +239,7 @@ function Numbers({ report, range }: { report: UsageReport | undefined; range: Ra
 const none = '–';
 const tones = { ok: 'text-ok', warn: 'text-warn', bad: 'text-bad' };
 
-/** One figure with a word on it; the line of the word is there without it, so that nothing moves. */
+/** A number with an optional note; the line of the note is reserved, to avoid layout shifts. */
 function Figure({
   label,
   value,

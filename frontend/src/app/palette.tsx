@@ -32,7 +32,7 @@ function Inside({ close }: { close: () => void }) {
   const [chosen, setChosen] = useState<string | undefined>(undefined);
   const commands = useCommands();
   const found = useMemo(() => best(commands, typed, shown), [commands, typed]);
-  // The first entry is selected until another one is chosen, also when entries come later.
+  // The first entry is selected until the user selects another one, also when results are added.
   const [first] = found;
   const selected = found.find((command) => command.id === chosen) ?? first;
   return (
@@ -46,7 +46,7 @@ function Inside({ close }: { close: () => void }) {
     >
       <div className="flex items-center gap-2 border-b px-4">
         <Search className="size-4 shrink-0 text-ink3" aria-hidden />
-        {/* The browser would focus the element around it, which takes no letters. */}
+        {/* Otherwise the browser would focus the element around it, which accepts no text. */}
         <Command.Input
           data-first
           placeholder={t.placeholder}

@@ -39,11 +39,11 @@ export interface Place {
   icon: LucideIcon;
   /** The second key of its shortcut, after "g". */
   key: string;
-  /** The page of the navigation that it belongs to, if it is not one itself. */
+  /** The page of the navigation that it belongs to, if it is not in the navigation itself. */
   of?: Path;
-  /** A view of that page, with a tab in its title line. */
+  /** Whether it is a view of that page, with a tab in its title line. */
   tab?: boolean;
-  /** In the bar of narrow screens, which has room for four; the others are behind "More". */
+  /** Whether it is in the bar of narrow screens, which has space for four; the others are in "More". */
   bar?: boolean;
 }
 
@@ -86,7 +86,7 @@ export function pageAt(path: string): Place | undefined {
   return pages.find(({ to }) => path === to || (to !== '/' && path.startsWith(`${to}/`)));
 }
 
-/** A page of the navigation and its views, where there are several. */
+/** A page of the navigation and its views; empty if it has no views. */
 export function viewsOf(page: Place | undefined): Place[] {
   if (!page || (page.of !== undefined && !page.tab)) return [];
   const place = page.of ?? page.to;

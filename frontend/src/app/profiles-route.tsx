@@ -59,7 +59,7 @@ export function ProfilesRoute() {
                   to: '/profiles/$name',
                   params: { name: saved },
                   search: {},
-                  ignoreBlocker: true, // what was typed is saved
+                  ignoreBlocker: true, // the changes are saved
                 })
               }
               onRemoved={() =>

@@ -8,7 +8,7 @@ export interface PaletteCommand {
   run: () => void;
 }
 
-/** The commands that fit what was typed, the closest first. */
+/** The commands that match the typed text, the best match first. */
 export function best(commands: PaletteCommand[], typed: string, limit: number): PaletteCommand[] {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return commands.slice(0, limit);
@@ -23,7 +23,7 @@ export function best(commands: PaletteCommand[], typed: string, limit: number): 
     .map(({ command }) => command);
 }
 
-/** 0 when a word is missing. The beginning of the text counts more than of a word, that more than its middle. */
+/** 0 if a word is missing. A match at the start of the text outranks one at the start of a word. */
 function scoreOf(text: string, words: string[]): number {
   let score = 0;
   for (const word of words) {

@@ -10,7 +10,7 @@ import type { Call } from '@/types/api';
 const t = texts.remedy;
 const fiveMinutes = 300_000;
 
-/** What the user can do about a call that ran out of time, or was turned away. */
+/** What the user can do about a call that timed out or was rejected. */
 export function Remedy({ call, toolName }: { call: Call; toolName: string }) {
   const setting = useToolSetting(call.server);
   if (call.method !== 'tools/call' || !call.server || !call.tool) return null;

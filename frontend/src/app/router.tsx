@@ -44,8 +44,8 @@ const lazy = {
 };
 
 /**
- * Loads them all, when there is nothing better to do: a page that is asked for while the
- * daemon is away could not be.
+ * Preloads all pages when the page is idle: a page that is opened while the daemon is unavailable
+ * could not be loaded.
  */
 export async function loadPages(): Promise<void> {
   const loaders = [...Object.values(lazy), loadChart, loadCode, loadPalette];
@@ -122,7 +122,7 @@ const approvals = createRoute({
   component: lazyRouteComponent(lazy.approvals, 'ApprovalsRoute'),
 });
 
-// What the approvals were called before; bookmarks still lead there.
+// The former URL of the approvals; redirects bookmarks.
 const questions = createRoute({
   getParentRoute: () => root,
   path: '/questions',
@@ -204,7 +204,7 @@ const settings = createRoute({
   component: lazyRouteComponent(lazy.settings, 'SettingsRoute'),
 });
 
-/** Hash history, because the daemon serves one page and the one-time code lives there too. */
+/** Hash history, because the daemon serves only one page; the fragment also holds the one-time code. */
 export function makeRouter() {
   return createRouter({
     routeTree: root.addChildren([
@@ -228,7 +228,7 @@ export function makeRouter() {
     defaultPreload: 'intent',
     defaultPendingComponent: Pending,
     defaultErrorComponent: Broken,
-    // Our filters are plain words; an id of digits must not become a number.
+    // Search parameters stay strings: an ID of digits must not become a number.
     parseSearch: (search) => Object.fromEntries(new URLSearchParams(search)),
     stringifySearch: (search) => {
       const query = new URLSearchParams();

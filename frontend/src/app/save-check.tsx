@@ -6,11 +6,11 @@ import { callQueryOptions } from '@/features/calls/api';
 import { part } from '@/lib/page-part';
 import { texts } from '@/lib/texts';
 
-// In the file of the page that shows checks: it is loaded ahead, and not first.
+// In the chunk of the checks page, which is preloaded but not part of the first load.
 const loadDialogs = part(() => import('./checks-route'));
 const Dialog = lazy(async () => ({ default: (await loadDialogs()).SaveDialog }));
 
-/** The dialog that makes a check of recorded calls. */
+/** The dialog that creates a check from recorded calls. */
 export function SaveCheck({ ids, onClose }: { ids: string[]; onClose: () => void }) {
   const client = useQueryClient();
   return (

@@ -7,7 +7,7 @@ import { texts } from '@/lib/texts';
 const loadDialog = part(() => import('@/features/servers/serve-history'));
 const Dialog = lazy(async () => ({ default: (await loadDialog()).ServeHistory }));
 
-/** Serves the recorded calls of a session. */
+/** Starts a replay server for the recorded calls of a session. */
 export function ServeSession({ session, servers }: { session: string; servers: string[] }) {
   const [open, setOpen] = useState(false);
   return (

@@ -23,7 +23,7 @@ const barItem =
   'relative flex min-w-0 flex-col items-center gap-0.5 py-1.5 text-2xs outline-offset-[-2px]';
 const mod = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘' : 'Ctrl';
 
-/** The frame: pages at the side on wide screens, at the bottom on narrow ones. */
+/** The page frame: the navigation is at the side on wide screens, at the bottom on narrow ones. */
 export function Shell() {
   const [palette, setPalette] = useState(false);
   const [more, setMore] = useState(false);
@@ -41,7 +41,7 @@ export function Shell() {
   const beyond = place !== undefined && !bar.some(({ to }) => to === place);
   return (
     <div className="flex h-full flex-col md:flex-row">
-      {/* A button, because the fragment of the address belongs to the router. */}
+      {/* A button, not a link: the router uses the fragment of the URL. */}
       <button
         type="button"
         onClick={() => document.getElementById('main')?.focus()}
@@ -101,7 +101,7 @@ export function Shell() {
         className="flex min-h-0 min-w-0 flex-1 flex-col outline-none"
       >
         <Banners />
-        {/* Not to be seen until the lines above are known, which would push it down. */}
+        {/* Invisible until the data of the banners is loaded: they would shift the layout. */}
         <div className={classes('flex min-h-0 min-w-0 flex-1 flex-col', !ready && 'opacity-0')}>
           <ServerNames value={useServerLabel()}>
             <PageViews value={views}>
@@ -150,7 +150,7 @@ export function Shell() {
   );
 }
 
-/** The page that is asked for, which may still be on its way. */
+/** The requested page, which may still be loading. */
 function usePage(): Place | undefined {
   const path = useRouterState({ select: (state) => state.location.pathname });
   const page = pageAt(path);

@@ -26,7 +26,7 @@ const keys: [keys: string[], text: string][] = [
   ...pages.map(({ key, text }): [string[], string] => [['G', key.toUpperCase()], t.go(text)]),
 ];
 
-/** The keys that work on every page: Ctrl+K, "?", and "g" followed by a letter. */
+/** The keyboard shortcuts of every page: Ctrl+K, "?", and "g" followed by a letter. */
 export function Shortcuts({
   palette,
   onPalette,
@@ -47,7 +47,7 @@ export function Shortcuts({
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       if (document.querySelector('dialog[open]')) return;
       if (isTyping(event.target)) {
-        // Out of the field, so that letters are keys again; Tab goes on from there.
+        // Leave the field, so that letters are shortcuts again; Tab continues from there.
         if (event.key === 'Escape' && !event.defaultPrevented) (event.target as HTMLElement).blur();
         return;
       }
@@ -72,7 +72,7 @@ export function Shortcuts({
       {help && (
         <Modal label={t.title} onClose={() => setHelp(false)} className="max-w-lg md:max-w-3xl">
           <div className="flex items-center px-5 pt-4 pb-3">
-            {/* The first thing to focus would be the button, whose tooltip covers what is behind. */}
+            {/* Otherwise the close button would be focused, and its tooltip would cover the content. */}
             <h2 data-first tabIndex={-1} className="flex-1 text-lg font-semibold outline-none">
               {t.title}
             </h2>

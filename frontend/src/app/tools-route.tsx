@@ -75,7 +75,7 @@ export function ToolsRoute() {
   );
 }
 
-/** A tool with the arguments of a recorded call, to change and send again. */
+/** A tool with the arguments of a recorded call, to edit and send again. */
 function Replay({
   from,
   ...rest

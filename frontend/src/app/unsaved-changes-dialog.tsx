@@ -12,7 +12,7 @@ const t = texts.leave;
 export function UnsavedChangesDialog() {
   const unsaved = useAnyUnsaved();
   const { status, proceed, reset } = useBlocker({
-    // Filters and views are in the address, too. Changing them does not leave the page.
+    // The URL also contains filters and views. Changing them does not leave the page.
     shouldBlockFn: ({ current, next }) =>
       anyUnsaved() &&
       (current.pathname !== next.pathname || made(current.search) !== made(next.search)),
@@ -28,5 +28,5 @@ export function UnsavedChangesDialog() {
   );
 }
 
-/** The form for something new, which stands over its list at the same path. */
+/** The form for a new item, which is shown over its list at the same path. */
 const made = (search: object) => 'make' in search && search.make;

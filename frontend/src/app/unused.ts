@@ -4,7 +4,7 @@ import { toolsQuery } from '@/features/tools/api';
 import { tokenCost } from '@/features/tools/groups';
 import { recordedDays, usageQuery } from '@/features/usage/api';
 
-/** A tool that is offered, with what its definition takes of a model's context. */
+/** An offered tool with the size of its definition in a model's context. */
 export interface CostedTool {
   server: string;
   tool: string;
@@ -14,8 +14,8 @@ export interface CostedTool {
 }
 
 /**
- * Every tool that is offered, and which of them nobody called in 30 days. `days` is how long
- * calls are recorded; undefined while that is not known, and then no tool counts as unused.
+ * All offered tools, and which of them were not called in the last 30 days. `days` is for how long
+ * calls have been recorded; while it is undefined, no tool counts as unused.
  */
 export function useCostedTools(): { tools: CostedTool[]; days: number | undefined } {
   const { data: tools } = useQuery(toolsQuery);

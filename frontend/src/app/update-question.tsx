@@ -10,7 +10,7 @@ import { toast } from '@/lib/toast';
 
 const t = texts.welcome;
 
-/** Asks once whether to look for newer versions: until updates.check is in the configuration. */
+/** Asks whether to check for new versions, until updates.check is set in the configuration. */
 export function UpdateQuestion() {
   const client = useQueryClient();
   const { data: status } = useQuery(statusQuery);

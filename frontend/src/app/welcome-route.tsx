@@ -31,7 +31,7 @@ export function WelcomeRoute() {
   );
 }
 
-/** Which steps are done, on whatever page that happened. */
+/** Which steps are done, also if that happened on another page. */
 function useDone(): Record<Step, boolean> {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const { data: connections } = useQuery(connectionsQuery);
@@ -47,12 +47,12 @@ function useDone(): Record<Step, boolean> {
   };
 }
 
-/** The first minute on one page: import servers, connect clients, see the first call. */
+/** The setup on one page: import servers, connect clients, see the first call. */
 function Welcome() {
   const { step } = getRouteApi('/welcome').useSearch();
   const done = useDone();
   const { data: connections } = useQuery(connectionsQuery);
-  // The steps are below each other: none may appear above a button that is about to be pressed.
+  // The steps are below each other: one that grows later would move the buttons below it.
   const ready = useAllAnswered([
     useQuery(connectionsQuery),
     useQuery(clientsQuery),
@@ -99,7 +99,7 @@ function Welcome() {
   );
 }
 
-/** One numbered step; the number becomes a tick. */
+/** One numbered step; a check mark replaces the number when it is done. */
 function StepSection({
   number,
   done,
@@ -110,7 +110,7 @@ function StepSection({
 }: {
   number: number;
   done: boolean;
-  /** Whether the address names this step. */
+  /** Whether the URL names this step. */
   asked: boolean;
   title: string;
   body: string;
@@ -143,7 +143,7 @@ function StepSection({
   );
 }
 
-/** Which files were written, and how each becomes what it was. */
+/** The files that were changed, and how to undo the changes. */
 function ChangedFiles() {
   const { data: status } = useSuspenseQuery(statusQuery);
   const { data: servers } = useSuspenseQuery(serversQuery);

@@ -20,7 +20,7 @@ import { texts } from '@/lib/texts';
 const t = texts.welcome;
 const link = 'text-accent underline underline-offset-2';
 
-/** Imports what the clients have, or adds a server, here. */
+/** Imports the servers of the clients, or adds a server manually. */
 export function ServersStep() {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const { data: takeover } = useQuery(takeoverQuery);
@@ -47,7 +47,7 @@ export function ServersStep() {
   );
 }
 
-/** The client applications of this computer; where there are none, how to connect another. */
+/** The installed client applications; without any, how to connect another client. */
 export function ClientsStep() {
   const { data: connections } = useQuery(connectionsQuery);
   const here = (connections ?? []).filter((one) => one.detected || one.state !== 'notConnected');

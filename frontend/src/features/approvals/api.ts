@@ -2,7 +2,7 @@ import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query
 import { request, requestList, requestText } from '@/lib/request';
 import type { Approval, Grant } from '@/types/api';
 
-/** What waits for the user, oldest first. The event stream keeps it current. */
+/** The pending approvals, oldest first. The event stream keeps them up to date. */
 export const approvalsQuery = queryOptions({
   queryKey: ['approvals'],
   queryFn: ({ signal }) => requestList<Approval>('/api/v1/approvals', signal),
@@ -17,7 +17,7 @@ export const wholeQuery = (id: string) =>
       request<Approval>('GET', `/api/v1/approvals/${encodeURIComponent(id)}`, { signal }),
   });
 
-/** What was allowed for some minutes. */
+/** Permissions that were granted for a limited time. */
 export const grantsQuery = queryOptions({
   queryKey: ['grants'],
   queryFn: ({ signal }) => requestList<Grant>('/api/v1/approvals/grants', signal),
@@ -25,12 +25,12 @@ export const grantsQuery = queryOptions({
   retry: false,
 });
 
-/** How far an allowed call reaches. */
+/** The scope of a granted call. */
 export type Scope = 'once' | 'minutes' | 'session' | 'always';
 
 export type Action = 'accept' | 'decline' | 'cancel';
 
-/** Answers; content is JSON text and arrives as it was typed. */
+/** Answers an approval; content is JSON text and is sent unchanged. */
 export function useAnswer(id: string) {
   const client = useQueryClient();
   return useMutation({

@@ -3,7 +3,7 @@ import type { Approval } from '@/types/api';
 import { approvalsQuery } from './api';
 import { CallCard } from './call-card';
 
-/** The calls of apps that wait, to be answered beside the app: another page would close it. */
+/** Pending calls of apps, answered beside the app: leaving the page would close it. */
 export function AppApprovals({ labelOf }: { labelOf: (server: string) => string }) {
   const { data } = useQuery(approvalsQuery);
   const waiting = data?.filter(isOfApp) ?? [];

@@ -22,13 +22,13 @@ import { ToolsCard } from './tools-card';
 
 const t = texts.approvals;
 
-/** What servers ask the user, because the client that called them cannot ask. */
+/** All pending approvals and granted permissions. */
 export function ApprovalsPage({
   labelOf,
   changesOf,
 }: {
   labelOf: (server: string) => string;
-  /** What changed in a server's tools. */
+  /** The changes of a server's tools. */
   changesOf: (server: string) => ReactNode;
 }) {
   const { data: approvals } = useSuspenseQuery(approvalsQuery);

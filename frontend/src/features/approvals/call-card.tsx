@@ -18,7 +18,7 @@ const effectClasses = {
   unknown: 'bg-warn-soft text-warn',
 };
 
-/** A client's call that waits: who asks for what, with everything it would send. */
+/** A call that waits for approval: its client, its tool and its complete arguments. */
 export function CallCard({
   approval,
   labelOf,
@@ -32,7 +32,7 @@ export function CallCard({
   const args = all.data?.arguments ?? approval.arguments ?? '';
   const cut = approval.argumentsCut && !all.data;
   const effect = approval.effect ?? 'unknown';
-  // Only those that the message does not name already.
+  // Only names that the message does not contain.
   const names = [
     labelOf(approval.server),
     approval.original || approval.tool,

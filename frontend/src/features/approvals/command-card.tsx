@@ -107,7 +107,7 @@ function ArgumentLines({
       <ol className="overflow-hidden rounded-md border bg-sunken py-1 font-mono text-xs leading-[1.7]">
         {shellWords(text).map((word, index) => (
           <li
-            // biome-ignore lint/suspicious/noArrayIndexKey: words have no other identity
+            // biome-ignore lint/suspicious/noArrayIndexKey: arguments have no other identity
             key={index}
             className={classes(
               'px-3 whitespace-pre-wrap [overflow-wrap:anywhere]',

@@ -19,7 +19,7 @@ const nameOf = (grant: Grant, labelOf: (server: string) => string) =>
     ),
   );
 
-/** What was allowed for some minutes, and a way to take all of it back. */
+/** Permissions that were granted for a limited time, and a button that revokes all of them. */
 export function Grants({ labelOf }: { labelOf: (server: string) => string }) {
   const { data } = useQuery(grantsQuery);
   const now = useNow();

@@ -6,7 +6,7 @@ import type { Approval } from '@/types/api';
 
 const t = texts.trust;
 
-/** Tools of a server that changed: each with what is different. */
+/** Changed tools of a server, with the differences of each. */
 export function ToolsCard({
   approval,
   labelOf,

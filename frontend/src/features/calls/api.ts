@@ -25,7 +25,7 @@ import { type CallFilters, callQuery, filterQuery } from './filters';
 
 const pageSize = 200;
 
-/** The newest calls as the event stream told them, running ones included. Newest first. */
+/** The latest calls of the event stream, including running ones, newest first. */
 export const liveCallsQuery = queryOptions<Call[]>({
   queryKey: ['calls', 'live'],
   queryFn: skipToken,
@@ -42,7 +42,7 @@ export function useLiveCalls(): Call[] {
 /** A page of the history, and when it was requested. */
 type HistoryPage = List<Call> & { requestedAt: number };
 
-/** What the history holds, page by page into the past. */
+/** The calls in the history, page by page, newest first. */
 export const historyQuery = (filters: CallFilters) =>
   infiniteQueryOptions({
     queryKey: ['calls', 'history', filters],
@@ -69,20 +69,20 @@ export const sameToolQuery = (call: Pick<Call, 'server' | 'tool'>) =>
     staleTime: 30_000,
   });
 
-/** One call with its payloads, which stay the text they were. */
+/** One call with its payloads, which stay unparsed text. */
 export const callQueryOptions = (id: string) =>
   queryOptions({
     queryKey: ['calls', 'one', id],
     queryFn: async ({ signal }) =>
       parseDetail(await requestText('GET', `/api/v1/calls/${encodeURIComponent(id)}`, { signal })),
     staleTime: Number.POSITIVE_INFINITY,
-    // A call that has just begun or ended may be on its way to the history still.
+    // A call that has just started or ended may not be in the history yet.
     retry: (failures, error) =>
       error instanceof RequestError && error.status === 404 ? failures < 2 : failures < 3,
     retryDelay: (attempt) => 300 * 2 ** attempt,
   });
 
-/** Payloads come as JSON text in a string; an object in their place is kept as its own text. */
+/** Payloads are strings that contain JSON text; an object is converted to its source text. */
 export function parseDetail(text: string): CallDetail {
   const detail = JSON.parse(text) as CallDetail;
   const members = jsonMembers(text);
@@ -94,7 +94,7 @@ export function parseDetail(text: string): CallDetail {
   return detail;
 }
 
-/** How many calls each value of a filter would leave. */
+/** The number of calls for each value of each filter. */
 export const facetsQuery = (filters: CallFilters) =>
   queryOptions({
     queryKey: ['calls', 'facets', filters],
@@ -104,7 +104,7 @@ export const facetsQuery = (filters: CallFilters) =>
     placeholderData: keepPreviousData,
   });
 
-/** What the history holds, takes, and has indexed. */
+/** The state of the history: its content, its size and its index. */
 export const historyStateQuery = queryOptions({
   queryKey: ['history'],
   queryFn: ({ signal }) => request<HistoryState>('GET', '/api/v1/history', { signal }),
@@ -120,10 +120,10 @@ export const sessionsQuery = infiniteQueryOptions({
   staleTime: 5000,
 });
 
-/** How many calls of a session are told; a longer one is told from its end. */
+/** The maximum number of calls of a session that are shown; the last ones of a longer session. */
 export const timelineLimit = 500;
 
-/** The calls of one session, the first at the top. */
+/** The calls of one session, oldest first. */
 export const timelineQuery = (session: string) =>
   queryOptions({
     queryKey: ['calls', 'timeline', session],
@@ -135,7 +135,7 @@ export const timelineQuery = (session: string) =>
     staleTime: 5000,
   });
 
-/** The raw messages of a session; none unless somebody debugs its client or server. */
+/** The raw messages of a session; empty unless debugging is on for its client or server. */
 export const framesQuery = (session: string) =>
   queryOptions({
     queryKey: ['frames', session],
@@ -148,7 +148,7 @@ export const framesQuery = (session: string) =>
     retry: false,
   });
 
-/** Writes a note in the place of the one that was seen; the call then is as the daemon answers it. */
+/** Replaces the note `base`, and updates the cached call with the response of the daemon. */
 export async function writeNote(client: QueryClient, id: string, note: Note, base: Note) {
   const detail = parseDetail(
     await requestText('PUT', `/api/v1/calls/${encodeURIComponent(id)}/note`, {
@@ -169,7 +169,7 @@ export function useNote(id: string) {
   });
 }
 
-/** Makes a call again as it was. Without `confirm` the daemon does so only for a tool that reads. */
+/** Repeats a call unchanged. Without `confirm` the daemon does so only for a read-only tool. */
 export function useReplay(id: string) {
   return useMutation({
     mutationFn: (confirm: boolean) =>
@@ -185,7 +185,7 @@ export interface Erasure {
   session?: string;
 }
 
-/** Deletes calls so that nothing of them stays on the disk. */
+/** Deletes calls so that none of their data remains on disk. */
 export function useErase() {
   const client = useQueryClient();
   return useMutation({
@@ -211,7 +211,7 @@ export function useErase() {
   });
 }
 
-/** The calls that pass the filters, as a file. */
+/** Exports the calls that match the filters. */
 export async function exportCalls(
   filters: CallFilters,
   format: 'jsonl' | 'csv' | 'har',

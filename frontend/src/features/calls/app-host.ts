@@ -3,26 +3,26 @@ import { texts } from '@/lib/texts';
 
 const t = texts.calls.app;
 
-/** The revision of the MCP Apps protocol that this host speaks. */
+/** The version of the MCP Apps protocol that this host implements. */
 const protocolVersion = '2026-01-26';
 
-/** Limits of one shown app. */
+/** Limits for one open app. */
 const maxHeight = 2000;
 const maxArguments = 1 << 20; // characters of JSON
 const maxRunning = 4;
 const maxCalls = 200;
 
-/** What the page gives to an app. */
+/** What the host provides for an app. */
 export interface AppSession {
   callId: string;
-  /** Of the recorded call, as JSON text. */
+  /** The arguments of the recorded call, as JSON text. */
   args: string;
   result: string;
   context: Record<string, unknown>;
-  /** Sends a message into the frame. */
+  /** Posts a message to the frame. */
   post: (message: object) => void;
   resize: (height: number) => void;
-  /** After a tool call of the app. */
+  /** Called after each tool call of the app. */
   called: (callId: string, tool: string) => void;
 }
 
@@ -44,7 +44,7 @@ class Refusal extends Error {
   }
 }
 
-/** The host's side of the MCP Apps protocol: returns a function that takes the app's messages. */
+/** The host side of the MCP Apps protocol: returns a handler for the messages of the app. */
 export function appHost(session: AppSession): (data: unknown) => void {
   let running = 0;
   let calls = 0;
@@ -130,7 +130,7 @@ export function appHost(session: AppSession): (data: unknown) => void {
   };
 }
 
-/** Whether a text is a JSON object: what was truncated is none. */
+/** Whether a text is a JSON object; a truncated one is not. */
 export function isJsonObject(text: string | undefined): text is string {
   try {
     const value = JSON.parse(text ?? '');

@@ -16,7 +16,7 @@ import { ReplayButton } from './replay';
 
 const t = texts.calls;
 
-/** What can be done with a call: made again, compared, taken along, deleted. */
+/** The actions for a call: repeat, compare, copy, delete. */
 export function CallActions({
   call,
   server,

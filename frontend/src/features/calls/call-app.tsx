@@ -12,8 +12,8 @@ import { appHost, isJsonObject } from './app-host';
 const t = texts.calls.app;
 
 /**
- * The MCP App of a call: HTML of its server, in a frame without an origin, a network or a way to
- * the page. It runs only when asked for.
+ * The MCP App of a call: HTML from its server, in a sandboxed frame without an origin, network
+ * access or access to the page. It runs only when the user opens it.
  */
 export function CallApp({ call, approvals }: { call: CallDetail; approvals?: ReactNode }) {
   const app = useMutation({
@@ -55,7 +55,7 @@ export function CallApp({ call, approvals }: { call: CallDetail; approvals?: Rea
   );
 }
 
-/** The frame, and the calls that its app has made. */
+/** The frame of an app, and the calls that the app made. */
 function AppFrame({ call, html }: { call: CallDetail; html: string }) {
   const frame = useRef<HTMLIFrameElement>(null);
   const sent = useRef(false);
@@ -64,7 +64,7 @@ function AppFrame({ call, html }: { call: CallDetail; html: string }) {
   const { id, arguments: args = '', result = '' } = call;
 
   useEffect(() => {
-    // The frame has no origin, so no other target can be named.
+    // The frame has an opaque origin, so "*" is the only possible target.
     const post = (message: object) => frame.current?.contentWindow?.postMessage(message, '*');
     const hear = appHost({
       callId: id,
@@ -99,7 +99,7 @@ function AppFrame({ call, html }: { call: CallDetail; html: string }) {
         height={height}
         className="w-full rounded-md border bg-white"
         onLoad={() => {
-          if (sent.current) return; // the app itself, written into the frame
+          if (sent.current) return; // the second load is the app itself, written into the frame
           sent.current = true;
           frame.current?.contentWindow?.postMessage(html, '*');
         }}

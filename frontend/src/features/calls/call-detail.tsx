@@ -25,7 +25,7 @@ import { openTaskStatus } from './task-steps';
 
 const t = texts.calls;
 
-/** One call: what was sent and answered, how long it took, and what can be done with it. */
+/** One call: its request and response, its duration, and the actions for it. */
 export function CallDetail({
   id,
   labelOf,
@@ -37,20 +37,20 @@ export function CallDetail({
 }: {
   id: string;
   labelOf: (server: string) => string;
-  /** The name of its tool by now, and whether that only reads. */
+  /** The current name of its tool, and whether that is read-only. */
   toolOf: (call: Call) => { name: string; readOnly: boolean };
-  /** What else can be done about a call that failed. */
+  /** Further actions for a call that failed. */
   remedy?: (call: Call) => ReactNode;
-  /** A button that makes a check of a call that can be made again. */
+  /** A button that creates a check from a call that can be repeated. */
   saveCheck?: (call: Call) => ReactNode;
-  /** The calls of apps that wait for an approval. */
+  /** The calls of apps that wait for approval. */
   appApprovals?: ReactNode;
   onClose: () => void;
 }) {
   const live = useLiveCalls();
   const stored = useQuery(callQueryOptions(id));
   const known = live.find((call) => call.id === id);
-  // One object for as long as nothing changed: payloads are costly to lay out again.
+  // The same object while nothing changes: rendering payloads again is expensive.
   const call = useMemo<Detail | undefined>(
     () => (known ? { ...stored.data, ...known } : stored.data),
     [known, stored.data],
@@ -74,7 +74,7 @@ export function CallDetail({
       </DetailFrame>
     );
   }
-  // Known by its event only: what can be done with it, and what it said, comes in one piece.
+  // So far only its event is known: show the actions and payloads together, once they are loaded.
   const coming = (stored.isPending && call.outcome !== '') || !compared;
   return (
     <DetailFrame

@@ -2,7 +2,7 @@ import { duration, moment } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import type { Call } from '@/types/api';
 
-/** How long a call took, or has taken so far. */
+/** The duration of a call; for a running call, the elapsed time. */
 export function CallDuration({ call }: { call: Call }) {
   return call.outcome === '' ? <Elapsed at={call.at} /> : duration(call.tookNs);
 }

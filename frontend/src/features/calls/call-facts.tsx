@@ -6,7 +6,7 @@ import type { Call } from '@/types/api';
 
 const t = texts.calls;
 
-/** Waiting and work as one bar, drawn to scale. */
+/** The queue time and the execution time as one bar, drawn to scale. */
 export function Timing({ call }: { call: Call }) {
   const queued = Math.min(call.queuedNs, call.tookNs);
   const share = call.tookNs > 0 ? (queued / call.tookNs) * 100 : 0;
@@ -32,7 +32,7 @@ export function Timing({ call }: { call: Call }) {
   );
 }
 
-/** Everything else that is known of a call. */
+/** The other details of a call. */
 export function CallFacts({ call, server }: { call: Call; server: string }) {
   return (
     <Facts

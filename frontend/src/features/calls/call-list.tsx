@@ -1,6 +1,6 @@
-// biome-ignore-all lint/a11y/useAriaPropsSupportedByRole: on narrow lists there is no table, and none of its attributes
-// biome-ignore-all lint/a11y/useSemanticElements: of a table element all rows would exist, and not only those in view
-// biome-ignore-all lint/a11y/useFocusableInteractive: the link inside has the focus
+// biome-ignore-all lint/a11y/useAriaPropsSupportedByRole: narrow lists have no table role and attributes
+// biome-ignore-all lint/a11y/useSemanticElements: a table element would need all rows, not only visible ones
+// biome-ignore-all lint/a11y/useFocusableInteractive: the link inside is focusable
 import { useVirtualizer } from '@tanstack/react-virtual';
 import {
   type KeyboardEvent,
@@ -23,7 +23,7 @@ import { TableHead } from './table-head';
 const wideFrom = 680;
 const t = texts.calls;
 
-/** The list, of which only what is in view exists as elements. */
+/** The list of calls; only the visible rows are rendered. */
 export function CallList({
   calls,
   filters,
@@ -40,7 +40,7 @@ export function CallList({
 }: {
   calls: Call[];
   filters: CallFilters;
-  /** In which order the calls come; undefined is newest first. */
+  /** The sort order; undefined is newest first. */
   sort: Sort | undefined;
   columns: Columns;
   onSort: (sort: Sort | undefined) => void;
@@ -69,16 +69,16 @@ export function CallList({
   const rows = useVirtualizer({
     count: calls.length,
     getScrollElement: () => scroller.current,
-    // By index, and with a function that stays the same: another one in each rendering would
-    // have it lay out a hundred thousand rows anew.
+    // A stable function: a new one in each rendering would recalculate the layout of up to a
+    // hundred thousand rows.
     estimateSize: useCallback(() => height, [height]),
     overscan: 12,
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: every row changes its height
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the height of all rows changes
   useEffect(() => rows.measure(), [height]);
   useKeepPlace(scroller, calls, height);
-  // Beside an open call the list begins lower: its last row would leave the screen.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the width decides where the list begins
+  // Beside an open call the list starts lower, which could move its last row out of view.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the width determines where the list starts
   useEffect(() => {
     if (selected) linkOf(scroller.current, selected)?.scrollIntoView({ block: 'nearest' });
   }, [selected, wide]);
@@ -86,7 +86,7 @@ export function CallList({
   const items = rows.getVirtualItems();
   const lastIndex = items.at(-1)?.index ?? 0;
   useEffect(() => {
-    // What is loaded at the end of another order would come in between.
+    // Only in the default order: in another one, older calls would be inserted between the rows.
     const end = lastIndex >= calls.length - 30 && sort === undefined;
     if (hasOlder && !isLoadingOlder && end) loadOlder();
   }, [hasOlder, isLoadingOlder, lastIndex, calls.length, loadOlder, sort]);
@@ -101,7 +101,7 @@ export function CallList({
     if (!next) return;
     event.preventDefault();
     rows.scrollToIndex(calls.indexOf(next));
-    // At once where it is in view, so that no key press is lost; else when it has been drawn.
+    // Immediately if it is rendered, so that no key press is lost; otherwise after the rendering.
     const link = linkOf(scroller.current, next.id);
     if (link) link.focus();
     else requestAnimationFrame(() => linkOf(scroller.current, next.id)?.focus());
@@ -172,7 +172,7 @@ function linkOf(list: HTMLElement | null, id: string): HTMLElement | null | unde
   return list?.querySelector<HTMLElement>(`[data-call="${CSS.escape(id)}"]`);
 }
 
-/** Rows that come in on top must not push away what somebody reads further down. */
+/** Keeps the scroll position when rows are added at the top. */
 function useKeepPlace(
   scroller: React.RefObject<HTMLDivElement | null>,
   calls: Call[],

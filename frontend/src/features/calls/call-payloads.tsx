@@ -10,7 +10,7 @@ import type { Cut, CallDetail as Detail } from '@/types/api';
 
 const t = texts.calls;
 
-/** What was sent, and what was answered. */
+/** The payloads of the request and the response. */
 export const Payloads = memo(function Payloads({
   call,
   loading,
@@ -42,7 +42,7 @@ export const Payloads = memo(function Payloads({
         >
           <p className="mb-2 text-sm text-ink2">{t.stackBody}</p>
           <pre
-            // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be focusable
             tabIndex={0}
             className="max-h-80 overflow-auto rounded-md bg-sunken p-3 font-mono text-xs"
           >
@@ -54,7 +54,7 @@ export const Payloads = memo(function Payloads({
   );
 });
 
-/** A result's own text first, because that is what the model read; the JSON is one click away. */
+/** The text of a result first, because that is what the model reads; a button shows the JSON. */
 function Result({ call, loading }: { call: Detail; loading: boolean }) {
   const [json, setJson] = useState(false);
   const readable = call.result !== undefined && ResultText.canShow(call.result);

@@ -12,19 +12,19 @@ import { Marked, searchPattern } from './marked';
 import { usePreview } from './previews';
 import { openTaskStatus } from './task-steps';
 
-/** What a call is about, in the words of its method. */
+/** The name of a call: its tool, otherwise its public name or its method. */
 export function callName(call: Call): string {
   return call.tool || call.publicName || call.method || texts.calls.unknownTool;
 }
 
-/** The height of a row, in pixels at the usual size of letters. It is the same on wide and narrow lists. */
+/** The height of a row in pixels at the default font size, on wide and narrow lists. */
 export const rowHeight = 48;
-/** The height of a row that is one line. */
+/** The height of a row with one line. */
 export const compactHeight = 32;
 
 /**
- * One call in the list: two lines, on wide lists with columns, or there a single line. The elements
- * are the same on all, so that the focus survives the change.
+ * One call in the list: two lines, with columns on wide lists, or there one line. The elements
+ * are the same in all layouts, so that the focus is kept when the layout changes.
  */
 export const CallRow = memo(function CallRow({
   call,
@@ -37,14 +37,14 @@ export const CallRow = memo(function CallRow({
   now,
 }: {
   call: Call;
-  /** What a wide list shows; undefined on a narrow one. */
+  /** The columns of a wide list; undefined on a narrow one. */
   columns: ColumnId[] | undefined;
-  /** One line, on a wide list. */
+  /** One line per call, on a wide list. */
   compact: boolean;
   selected: boolean;
   filters: CallFilters;
   sort: Sort | undefined;
-  /** What the server is called. */
+  /** The display name of the server. */
   server: string;
   now: number;
 }) {
@@ -175,12 +175,12 @@ function TextCell({ text, code, number }: { text: string; code?: boolean; number
 
 const clientName = (call: Call) => plain(call.client || call.token || texts.calls.unknownClient);
 
-/** The first line of the reason why a call failed, or "". */
+/** The first line of the error of a failed call, or "". */
 export const reasonLine = (call: Call) => oneLine(call.reason.split('\n', 1)[0] ?? '');
 
 const oneLine = (text: string) => plain(text.trim().replace(/\s+/g, ' ')).slice(0, 300);
 
-/** The second line: the arguments, why the call failed, and what the search found in its payloads. */
+/** The second line: the arguments, the error, and the search match in the payloads. */
 export function Excerpts({
   call,
   q,

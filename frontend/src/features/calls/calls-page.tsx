@@ -23,7 +23,7 @@ import type { SavedView } from './views';
 const route = getRouteApi('/calls');
 const t = texts.calls;
 
-/** The history: what was called, narrowed by facets, searched, and followed live. */
+/** The call history, with filters, search and live updates. */
 export function CallsPage({
   selected,
   labelOf,
@@ -35,13 +35,13 @@ export function CallsPage({
 }) {
   const search = route.useSearch();
   const key = JSON.stringify(callFilters({ ...search }));
-  // The same object for as long as the filters are the same: the list is laid out by it.
+  // The same object while the filters are the same, because the list depends on it.
   const filters = useMemo<CallFilters>(() => JSON.parse(key), [key]);
   const navigate = route.useNavigate();
   const change = useCallback(
     (change: CallFilters) => {
       const search = (old: CallFilters) => ({ ...old, ...change });
-      // What is open beside the list stays open.
+      // An open detail stays open.
       if (selected === undefined) navigate({ to: '/calls', search, replace: true });
       else navigate({ to: '/calls/$id', params: { id: selected }, search, replace: true });
     },
@@ -54,7 +54,7 @@ export function CallsPage({
     },
     [change],
   );
-  // The space makes the last filter complete; it is not part of what is searched for.
+  // The space completes the last filter; it is not part of the search text.
   const finishSearch = useCallback(
     (text: string) => {
       const { found, rest } = readTokens(`${text} `);
@@ -77,7 +77,7 @@ export function CallsPage({
     setColumns(view.columns);
     navigate({ to: '/calls', search: { ...view.filters, sort: view.sort } });
   };
-  // Beside an open detail there is room for a third column only on larger screens.
+  // Beside an open detail, only larger screens have space for a third column.
   const roomy = useWideScreen(selected === undefined ? undefined : '1280px');
   const [panel, setPanel] = useState<boolean | undefined>(undefined);
   const [still, setStill] = useState(false);
@@ -159,7 +159,7 @@ const chipTexts: [keyof CallFilters, (value: string) => string][] = [
   ['to', (v) => t.chips.to(exactTime(v).slice(0, 16))],
 ];
 
-/** What narrows the list now; a click takes it away. */
+/** The active filters; a click removes one. */
 function Chips({
   filters,
   labelOf,
@@ -205,7 +205,7 @@ function Chips({
   );
 }
 
-/** How far the search can see, while that is not everywhere. */
+/** Up to which time the search index is complete, while it is not up to date. */
 function IndexedUpTo() {
   const { data } = useQuery({ ...historyStateQuery, refetchInterval: 2000 });
   const now = useNow();

@@ -15,7 +15,7 @@ export const columnIds = [
 ] as const;
 export type ColumnId = (typeof columnIds)[number];
 
-/** Widths in rem, so that they grow with the letters. The call takes the room that is left. */
+/** Widths in rem, so that they scale with the font size. The call takes the remaining space. */
 export const columnWidths: Record<Exclude<ColumnId, 'call'>, number> = {
   time: 6,
   client: 7.5,
@@ -39,7 +39,7 @@ const usual: Columns = {
   widths: {},
 };
 
-/** Reads columns that were stored, perhaps by another version. */
+/** Validates stored columns, which may come from another version. */
 export function checkColumns(value: unknown): Columns {
   if (typeof value !== 'object' || value === null) return usual;
   const { shown, widths } = value as { shown?: unknown; widths?: unknown };
@@ -62,7 +62,7 @@ export const useColumns = () => useStored('drawbridge.calls.columns', checkColum
 
 export const resetColumns = usual;
 
-/** The columns of a CSS grid. They give way where there is less room. */
+/** The columns of a CSS grid. They get narrower if there is less space. */
 export function gridOf({ shown, widths }: Columns): string {
   return shown
     .map((id) =>
@@ -72,10 +72,10 @@ export function gridOf({ shown, widths }: Columns): string {
 }
 
 export const sorts = ['oldest', 'longest', 'shortest', 'largest', 'smallest'] as const;
-/** Undefined is newest first, in which order the history is read. */
+/** Undefined is newest first, the order of the history. */
 export type Sort = (typeof sorts)[number];
 
-/** What a click on a heading sorts by, one after the other; then newest first again. */
+/** The sort orders that clicks on a heading cycle through; after the last one, newest first. */
 export const sortsOf: Partial<Record<ColumnId, Sort[]>> = {
   time: ['oldest'],
   duration: ['longest', 'shortest'],
@@ -95,7 +95,7 @@ const orders: Record<Sort, (a: Call, b: Call) => number> = {
   smallest: (a, b) => a.bytesOut - b.bytesOut,
 };
 
-/** The calls in another order than the history's; running ones, which have no numbers yet, come last. */
+/** The calls in another order; running ones come last, except when sorted by time. */
 export function sorted(calls: Call[], sort: Sort | undefined): Call[] {
   if (sort === undefined) return calls;
   const order = orders[sort];

@@ -18,7 +18,7 @@ import { useArgumentLines } from './previews';
 const route = getRouteApi('/calls');
 const t = texts.calls;
 
-/** Whether what Compare shows has come, if it shows anything: it stands above the payloads. */
+/** Whether the data of Compare is loaded, if it is open: it is above the payloads. */
 export function useCompared(call: Call | undefined): boolean {
   const { with: other } = route.useSearch();
   const same = useQuery({
@@ -33,7 +33,7 @@ export function useCompared(call: Call | undefined): boolean {
   ]);
 }
 
-/** Two calls side by side, by what differs. The other one is in the address. */
+/** Compares two calls side by side. The URL contains the ID of the other one. */
 export function Compare({
   call,
   labelOf,
@@ -45,7 +45,7 @@ export function Compare({
   const navigate = route.useNavigate();
   const box = useRef<HTMLDivElement>(null);
   const picking = other === 'pick';
-  // It is above the payloads, and the button that opens it may be far below.
+  // It is above the payloads, but the button that opens it can be far below.
   useEffect(() => {
     if (!picking) return;
     box.current?.scrollIntoView({ block: 'nearest' });

@@ -1,12 +1,12 @@
 import { quoted } from '@/lib/shell-words';
 import type { Call, CallDetail } from '@/types/api';
 
-/** A tool call can be made again; other methods belong to a session. */
+/** Only tool calls can be repeated; other methods belong to a session. */
 export function canRepeat(call: Call): boolean {
   return call.method === 'tools/call' && !call.fromServer && call.server !== '' && call.tool !== '';
 }
 
-/** The call as a curl command against the API. The key stays out of it: the shell reads the file. */
+/** A curl command against the API. It does not contain the token: the shell reads the file. */
 export function asCurl(call: CallDetail, url: string): string {
   const body = `{"server":${JSON.stringify(call.server)},"tool":${JSON.stringify(call.tool)},"arguments":${call.arguments || '{}'}}`;
   return [
@@ -17,14 +17,14 @@ export function asCurl(call: CallDetail, url: string): string {
   ].join(' \\\n  ');
 }
 
-/** The call as a command of ours. */
+/** The call as a drawbridge command. */
 export function asCommand(call: CallDetail): string {
   return ['drawbridge', 'call', call.server, call.tool, call.arguments || '{}']
     .map(quoted)
     .join(' ');
 }
 
-/** Everything that was recorded, payloads as JSON and not as text within it. */
+/** All recorded data; payloads are JSON values, not strings. */
 export function asJson(call: CallDetail): string {
   const { arguments: args, result, error, ...rest } = call;
   const payloads = [

@@ -6,7 +6,7 @@ import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import { type Erasure, useErase } from './api';
 
-/** Deletes recorded calls after asking: some, or all of a session. */
+/** Deletes recorded calls after a confirmation: some calls, or all calls of a session. */
 export function Erase({
   what,
   title,

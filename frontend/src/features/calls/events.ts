@@ -4,11 +4,11 @@ import type { Call, List } from '@/types/api';
 import { callQueryOptions, liveCallsQuery } from './api';
 import { isTaskRequest } from './task-steps';
 
-/** How many calls are held besides the history, and how many of them remain when that is full. */
+/** How many live calls are kept in memory, and how many remain after the limit is exceeded. */
 const liveLimit = 2000;
 const liveKept = 1000;
 
-/** Puts changes into a list that is sorted newest first. A later word on the same call counts. */
+/** Merges changes into a list that is sorted newest first. The last change of a call wins. */
 export function mergeCalls(list: readonly Call[], changes: readonly Call[]): Call[] {
   const changed = new Map<string, Call>();
   for (const call of changes) changed.set(call.id, call);
@@ -25,7 +25,7 @@ export function mergeCalls(list: readonly Call[], changes: readonly Call[]): Cal
   return [...added, ...merged].sort((a, b) => compareIds(b.id, a.id));
 }
 
-/** After a (re)connection the snapshot is the truth, and the history may have a gap: read it again. */
+/** After a (re)connection the snapshot is authoritative, and the history is stale: refetch it. */
 export function applyCallSnapshot(client: QueryClient, calls: Call[]): void {
   client.setQueryData(
     liveCallsQuery.queryKey,
@@ -44,7 +44,7 @@ export function applyCalls(client: QueryClient, changes: Call[]): void {
     full = merged.length > liveLimit;
     return full ? merged.slice(0, liveKept) : merged;
   });
-  // What was dropped here is in the history by now.
+  // The calls that were dropped here are in the history by now.
   if (full) refreshHistory(client);
   for (const call of calls) {
     if (call.outcome === '') continue;
@@ -53,10 +53,10 @@ export function applyCalls(client: QueryClient, changes: Call[]): void {
   }
 }
 
-/** How many calls are read again one by one. */
+/** The maximum number of calls that are refetched one by one. */
 const mostTasks = 20;
 
-/** A request about a task changes the call that created the task, which is read again. */
+/** A request about a task changes the call that created the task, which is refetched. */
 function applyTaskRequests(client: QueryClient, requests: Call[]): void {
   const ended = requests.filter((request) => request.outcome !== '');
   const ids = new Set(ended.map((request) => request.task?.call ?? ''));
@@ -86,7 +86,7 @@ function applyTaskRequests(client: QueryClient, requests: Call[]): void {
   }
 }
 
-/** Keeps the first page only and reads it anew; older ones come again on scrolling. */
+/** Keeps the first page only and refetches it; scrolling loads older pages again. */
 function refreshHistory(client: QueryClient): void {
   client.setQueriesData<InfiniteData<List<Call>>>({ queryKey: ['calls', 'history'] }, (old) =>
     old && old.pages.length > 1

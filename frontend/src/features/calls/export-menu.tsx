@@ -12,7 +12,7 @@ import type { CallFilters } from './filters';
 
 const t = texts.calls;
 
-/** The calls that are shown, as a file. */
+/** Exports the calls that are shown, as a file. */
 export function ExportMenu({ filters, small = false }: { filters: CallFilters; small?: boolean }) {
   const [busy, setBusy] = useState(false);
   const start = async (format: 'jsonl' | 'csv' | 'har') => {

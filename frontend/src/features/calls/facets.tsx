@@ -12,10 +12,10 @@ import type { CallFilters } from './filters';
 
 const t = texts.calls;
 const few = 8;
-/** With a text the daemon counts so many of the newest hits. */
+/** With a search text, the daemon counts only this many of the newest matches. */
 const sampled = 10_000;
 
-/** What the calls can be narrowed by, each value with how many calls it would leave. */
+/** The filters, with the number of calls for each value. */
 export function FacetPanel({
   filters,
   onChange,
@@ -58,7 +58,7 @@ export function FacetPanel({
       <Group
         title={t.tool}
         values={data?.tools}
-        // Several servers may have a tool of that name.
+        // Several servers can have a tool with the same name.
         text={({ value, server }) =>
           server && (data?.tools ?? []).filter((one) => one.value === value).length > 1
             ? `${labelOf(server)} / ${value}`
@@ -94,7 +94,7 @@ export function FacetPanel({
   );
 }
 
-/** A filter from a link may name what no call has; it stays visible as a choice. */
+/** A filter from a link can have a value without calls; it is still shown as an option. */
 function missing(values: Facet[] | undefined, chosen: string | undefined): Facet[] {
   if (!chosen || !values || values.some((facet) => facet.value === chosen)) return [];
   return [{ value: chosen, calls: 0 }];

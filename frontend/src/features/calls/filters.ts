@@ -1,7 +1,7 @@
 import { bounds, type Span, setBounds, spanOf } from '@/lib/range';
 import type { Call } from '@/types/api';
 
-/** What the list shows; it lives in the address. All fields are optional there. */
+/** The filters of the list; they are stored in the URL, where all fields are optional. */
 export interface CallFilters extends Span {
   q?: string;
   server?: string;
@@ -10,12 +10,12 @@ export interface CallFilters extends Span {
   session?: string;
   workspace?: string;
   account?: string;
-  /** Version of a server or its package, or the beginning of a definition's hash. */
+  /** A version of a server or its package, or a prefix of a definition's hash. */
   version?: string;
   tag?: string;
-  /** An outcome, "running", or "failed" for every bad end. */
+  /** An outcome, "running", or "failed" for every failure. */
   outcome?: string;
-  /** Only calls that took at least so many milliseconds. */
+  /** The minimum duration of a call, in milliseconds. */
   slow?: string;
 }
 
@@ -25,7 +25,7 @@ export function isFailure(call: Call): boolean {
   return failures.has(call.outcome);
 }
 
-/** The filters that the daemon knows by the same name. */
+/** The filters with the same name in the API. */
 const shared = [
   'q',
   'server',
@@ -38,7 +38,7 @@ const shared = [
   'version',
 ] as const;
 
-/** Reads filters out of a query string; whatever is not a filter is dropped. */
+/** Reads filters from a query string; other parameters are ignored. */
 export function callFilters(search: Record<string, unknown>): CallFilters {
   const text = (name: string) => {
     const value = search[name];
@@ -69,8 +69,8 @@ const tokenNames: Record<string, keyof CallFilters> = {
 const units = { ms: 1, s: 1000, m: 60_000 };
 
 /**
- * Takes filters such as server:files, outcome:error, took:>1s or client:"Claude Code" out of a
- * text, as `drawbridge history` does. Only what is followed by a space is complete.
+ * Extracts filters such as server:files, outcome:error, took:>1s or client:"Claude Code" from a
+ * text, like `drawbridge history`. A filter is complete only if it is followed by a space.
  */
 export function readTokens(text: string): { found: CallFilters; rest: string } {
   const found: CallFilters = {};
@@ -91,7 +91,7 @@ export function readTokens(text: string): { found: CallFilters; rest: string } {
   return { found, rest: Object.keys(found).length > 0 ? rest.trim() : text };
 }
 
-/** Whether a call passes every filter but full text and tag, which only the daemon can look for. */
+/** Whether a call matches all filters except full text and tag, which only the daemon can check. */
 export function matchesCall(call: Call, filters: CallFilters, now = Date.now()): boolean {
   for (const name of ['server', 'client', 'tool', 'session', 'workspace', 'account'] as const) {
     if (filters[name] && call[name] !== filters[name]) return false;
@@ -116,7 +116,7 @@ export function matchesCall(call: Call, filters: CallFilters, now = Date.now()):
   }
 }
 
-/** Whether a version answered a call, as the daemon compares it. */
+/** Whether a version handled a call; the same comparison as in the daemon. */
 function isServedBy({ servedBy: by }: Call, version: string): boolean {
   if (!by) return false;
   return (
@@ -127,7 +127,7 @@ function isServedBy({ servedBy: by }: Call, version: string): boolean {
   );
 }
 
-/** The filters as the daemon takes them. "running" and "failed" are ours and filtered here. */
+/** The filters as query parameters of the API. The page itself filters "running" and "failed". */
 export function filterQuery(filters: CallFilters, now = Date.now()): URLSearchParams {
   const query = new URLSearchParams();
   for (const name of shared) {

@@ -2,7 +2,7 @@ import { Fragment } from 'react';
 
 const wordPattern = /[\p{L}\p{N}\p{Co}\p{Mn}]+\*?/gu;
 
-/** What finds the words of a search in a text, as the daemon does: whole words, or word* as a beginning. */
+/** A pattern for the words of a search, as in the daemon: whole words, or word* as a prefix. */
 export function searchPattern(q: string | undefined): RegExp | undefined {
   const words = (q?.match(wordPattern) ?? []).slice(0, 32);
   if (words.length === 0) return undefined;
@@ -10,7 +10,7 @@ export function searchPattern(q: string | undefined): RegExp | undefined {
   return new RegExp(`(^|[^\\p{L}\\p{N}])(${parts.join('|')})`, 'giu');
 }
 
-/** A text in which the words of a search are marked. */
+/** A text with the words of a search highlighted. */
 export function Marked({ text, pattern }: { text: string; pattern: RegExp | undefined }) {
   if (!pattern) return text;
   const parts = [];

@@ -18,7 +18,7 @@ import { useNote, writeNote } from './api';
 const t = texts.calls.note;
 const field = 'block rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
 
-/** What the user wrote to a call, and the tags by which it is found again. */
+/** The user's note on a call, and its tags. */
 export function CallNote({ call }: { call: CallDetail }) {
   const [editing, setEditing] = useState(() => readDraft(`note ${call.id}`) !== undefined);
   const note = call.note;
@@ -83,10 +83,10 @@ const same = (a: Note, b: Note) =>
 function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
   const id = useId();
   const title = useRef<HTMLInputElement>(null);
-  // The form may open below the window: the focus brings it into view.
+  // The form may open outside of the visible area: the focus scrolls it into view.
   useEffect(() => title.current?.focus(), []);
   const now: Note = { ...empty, ...call.note };
-  // What the edit began with: a note that changes meanwhile must not be lost.
+  // The note when editing began: concurrent changes of the note must not be overwritten.
   const place = `note ${call.id}`;
   const [kept] = useState(() => readDraft<{ base: Note; note: Note; tag: string }>(place));
   const [base, setBase] = useState(kept?.base ?? now);

@@ -2,7 +2,7 @@ import { queryOptions, skipToken, useQueries, useQuery } from '@tanstack/react-q
 import { requestList } from '@/lib/request';
 import type { Call, CallPreview } from '@/types/api';
 
-/** The daemon answers at most so many at once. */
+/** The maximum number of previews in one response of the daemon. */
 const most = 100;
 
 interface Waiting {
@@ -11,7 +11,7 @@ interface Waiting {
 }
 const waiting = new Map<string, Waiting>();
 
-/** Requests the previews of all rows that were rendered in the same moment together. */
+/** Requests the previews of rows that are rendered at about the same time in one batch. */
 function preview(id: string, q: string): Promise<CallPreview | null> {
   let batch = waiting.get(q);
   if (!batch || batch.ids.length >= most) {
@@ -33,18 +33,18 @@ const previewQuery = (id: string, q: string, ended: boolean) =>
   queryOptions({
     queryKey: ['calls', 'preview', id, q],
     queryFn: ended ? () => preview(id, q) : skipToken,
-    // A call that has just ended is stored within a moment.
+    // A call that has just ended is stored after a short delay.
     staleTime: (query) => (query.state.data === null ? 2000 : Number.POSITIVE_INFINITY),
     gcTime: 60_000,
     retry: 1,
   });
 
-/** What a row shows of the payloads of a call, once the call has ended. */
+/** What a row shows of the payloads of a call, after the call has ended. */
 export function usePreview(call: Call, q: string | undefined): CallPreview | undefined {
   return useQuery(previewQuery(call.id, q ?? '', call.outcome !== '')).data ?? undefined;
 }
 
-/** The arguments of calls that have ended, each as one line, by the id of the call. */
+/** The arguments of calls that have ended, each as one line, by call ID. */
 export function useArgumentLines(calls: Call[]): Map<string, string> {
   return useQueries({
     queries: calls.map((call) => previewQuery(call.id, '', call.outcome !== '')),

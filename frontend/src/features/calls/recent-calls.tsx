@@ -20,7 +20,7 @@ export interface RecentNumbers {
   ended: number;
 }
 
-/** What the newest calls add up to. */
+/** Counts of the newest calls. */
 export function useRecentNumbers(): RecentNumbers {
   const calls = useLiveCalls();
   const newest = calls.slice(0, 100);
@@ -41,7 +41,7 @@ const fills: Record<Outcome, string> = {
   rejected: 'fill-warn',
 };
 
-/** The newest calls as bars: when it was busy, slow or failing, at a glance. */
+/** The newest calls as a bar chart that shows load, slow calls and failures. */
 export function CallStrip() {
   const calls = useLiveCalls();
   const shown = calls.slice(0, stripLength).reverse();
@@ -73,7 +73,7 @@ export function CallStrip() {
   );
 }
 
-/** Logarithmic: 1 ms is short, 30 s is full height. */
+/** Logarithmic: 1 ms is the minimum, 30 s the full height. */
 function barHeight(call: Call): number {
   if (call.outcome === '') return 40;
   const ms = Math.max(1, call.tookNs / 1e6);
@@ -90,7 +90,7 @@ export function RecentCalls({
   return <CallLines calls={useLiveCalls().slice(0, limit)} labelOf={labelOf} />;
 }
 
-/** The latest calls of one server. */
+/** The newest calls of one server. */
 export function ServerCalls({ server }: { server: string }) {
   const { calls } = useCalls({ server }, false);
   return (
@@ -119,7 +119,7 @@ function CallLines({
   narrow = false,
 }: {
   calls: Call[];
-  /** Without it the calls are all of one server, which need not be named. */
+  /** Omitted if all calls are of one server, whose name is then not shown. */
   labelOf?: (server: string) => string;
   narrow?: boolean;
 }) {
@@ -144,7 +144,7 @@ function CallLines({
             )}
             <span className="font-medium">{plain(callName(call).slice(0, 300))}</span>
           </Link>
-          {/* The preview is requested only where calls stay for a while. */}
+          {/* Previews are requested only in the list of one server, which changes less often. */}
           <span className="hidden min-w-0 flex-1 sm:block">
             {narrow ? (
               <Excerpts call={call} className="" />

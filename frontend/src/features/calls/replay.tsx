@@ -13,14 +13,14 @@ import { useReplay } from './api';
 
 const t = texts.calls;
 
-/** Makes the call again and shows how the new one differs. What may change something is asked first. */
+/** Repeats the call and opens the comparison. Tools that are not read-only need a confirmation. */
 export function ReplayButton({
   call,
   server,
   readOnly,
 }: {
   call: CallDetail;
-  /** What the server is called. */
+  /** The display name of the server. */
   server: string;
   readOnly: boolean;
 }) {

@@ -3,7 +3,7 @@ import { texts } from '@/lib/texts';
 
 const t = texts.checks;
 
-/** A check has at most so many calls. */
+/** The maximum number of calls in a check. */
 export const maxSelectedCalls = 200;
 
 /** The toolbar above a session while the user selects calls. */

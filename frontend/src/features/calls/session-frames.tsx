@@ -12,7 +12,7 @@ import { framesQuery } from './api';
 const t = texts.sessions;
 const from = { client: t.fromClient, server: t.fromServer, drawbridge: t.fromUs };
 
-/** The raw messages of a session with direction and time, where debugging is on. */
+/** The raw messages of a session with direction and time, if debugging is on. */
 export function SessionFrames({ session }: { session: string }) {
   const { data: frames } = useQuery(framesQuery(session));
   const [open, setOpen] = useState(false);

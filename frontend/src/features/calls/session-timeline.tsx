@@ -37,9 +37,9 @@ export function SessionTimeline({
 }: {
   session: string;
   labelOf: (server: string) => string;
-  /** Makes a check of the calls that were chosen. */
+  /** Creates a check from the selected calls. */
   saveCheck: (ids: string[], close: () => void) => ReactNode;
-  /** The button that serves the recorded calls of these servers. */
+  /** The button that starts a replay server for the recorded calls of these servers. */
   serve: (servers: string[]) => ReactNode;
   onClose: () => void;
 }) {
@@ -159,13 +159,13 @@ export function SessionTimeline({
 
 const checkForm = (value: unknown) => (value === 'waterfall' ? 'waterfall' : 'list');
 
-/** A call that a replay server answers as recorded. */
+/** Whether a replay server can return the recorded result of the call. */
 const canServe = (call: Call) =>
   call.server !== '' &&
   !call.fromServer &&
   ['tools/call', 'prompts/get', 'resources/read'].includes(call.method);
 
-/** A call that has ended and can be made again. */
+/** Whether the call has ended and can be repeated. */
 const canCheck = (call: Call) => canRepeat(call) && call.outcome !== '';
 
 function Step({
@@ -181,9 +181,9 @@ function Step({
   server: string;
   before: Call | undefined;
   start: number;
-  /** Whether it is chosen; undefined where nothing can be. */
+  /** Whether it is selected; undefined if it cannot be selected. */
   picked: boolean | undefined;
-  /** No more can be chosen. */
+  /** The maximum number of calls is selected. */
   full: boolean;
   onPick: () => void;
 }) {

@@ -12,7 +12,7 @@ import { sessionsQuery } from './api';
 
 const t = texts.sessions;
 
-/** Every session as one line; opened, it tells what was done in it, in order. */
+/** All sessions, one per row. */
 export function SessionsPage({ selected }: { selected: string | undefined }) {
   const { data, hasNextPage, fetchNextPage, isFetchingNextPage } =
     useSuspenseInfiniteQuery(sessionsQuery);
@@ -80,7 +80,7 @@ function SessionRow({ session, selected }: { session: Session; selected: boolean
             </span>
           )}
         </Link>
-        {/* The list is sorted by it. */}
+        {/* The list is sorted by this time. */}
         <span className="shrink-0 text-sm text-ink3">{clock(session.first, now)}</span>
       </div>
       <div className="flex items-baseline gap-3 text-xs text-ink3">

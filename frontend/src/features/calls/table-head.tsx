@@ -1,5 +1,5 @@
-// biome-ignore-all lint/a11y/useSemanticElements: of a table element all rows would exist, and not only those in view
-// biome-ignore-all lint/a11y/useFocusableInteractive: the button inside has the focus
+// biome-ignore-all lint/a11y/useSemanticElements: a table element would need all rows, not only visible ones
+// biome-ignore-all lint/a11y/useFocusableInteractive: the button inside is focusable
 import { ArrowDown, ArrowUp } from 'lucide-react';
 import { useRef } from 'react';
 import { classes } from '@/lib/classes';
@@ -20,7 +20,7 @@ const t = texts.calls;
 const rising = new Set<Sort>(['oldest', 'shortest', 'smallest']);
 const numbers = new Set<ColumnId>(['duration', 'sent', 'size']);
 
-/** The headings: a click sorts, and dragging the line beside one changes its width. */
+/** The column headings: a click sorts, and dragging the line beside a heading resizes the column. */
 export function TableHead({
   columns,
   sort,
@@ -87,7 +87,7 @@ export function TableHead({
   );
 }
 
-/** A line beside a heading, on the side of the call, which gives or takes the room. */
+/** A resize handle, on the side of the call column, which grows or shrinks instead. */
 function WidthHandle({
   id,
   width,

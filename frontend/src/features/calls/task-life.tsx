@@ -12,7 +12,7 @@ import { isTaskRequest, type TaskStep, taskStep } from './task-steps';
 
 const t = texts.calls.task;
 
-/** How many recorded requests of a task are shown. */
+/** The maximum number of recorded requests of a task that are shown. */
 const mostSteps = 20;
 
 /** The recorded requests about the task of a call, oldest first. */
@@ -30,7 +30,7 @@ const taskQuery = (call: CallDetail) => {
   });
 };
 
-/** The life of the task that a call created; for a request about one, the way to that call. */
+/** The history of the task that a call created; for a request about a task, a link to that call. */
 export function TaskLife({ call }: { call: CallDetail }) {
   if (!call.task) return null;
   if (!isTaskRequest(call)) return <Steps call={call} />;

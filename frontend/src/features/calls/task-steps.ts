@@ -5,7 +5,7 @@ export interface TaskStep {
   id: string;
   at: string;
   method: string;
-  /** Of the task after the request, as the server wrote it; "" when the answer has none. */
+  /** The status of the task in the response, as the server sent it; "" if there is none. */
   status: string;
 }
 
@@ -26,7 +26,7 @@ function fields(text: string | undefined): TaskFields {
 /** Whether this is a request about the task of another call. */
 export const isTaskRequest = (call: Call) => call.task !== undefined && call.task.call !== call.id;
 
-/** The state of the task of a call that has not ended. */
+/** The status of the task of a call if the task has not ended. */
 export const openTaskStatus = (call: Call) =>
   call.task && !isTaskRequest(call) && !call.task.ended ? call.task.status : undefined;
 

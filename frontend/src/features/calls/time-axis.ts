@@ -1,4 +1,4 @@
-/** A pause that is longer than this is drawn as a short break. */
+/** A longer pause is drawn as a short break. */
 export const pauseMs = 20_000;
 
 interface Interval {
@@ -6,18 +6,18 @@ interface Interval {
   to: number;
 }
 
-/** A stretch of time without long pauses, and where it is drawn, as parts of the whole width. */
+/** A time span without long pauses, and its position and width as fractions of the axis. */
 export interface Stretch extends Interval {
   left: number;
   width: number;
 }
 
-/** How wide a break is against all stretches together; many breaks share half of the width. */
+/** The width of a break as a fraction of the axis; all breaks use at most half of the width. */
 const breakShare = 0.03;
 
 /**
- * Puts intervals, sorted by their beginning, on one axis. A session may last a day and its calls
- * milliseconds, so that only the time in which something happened is drawn to scale.
+ * Maps intervals, sorted by their start, to one axis. A session can last a day and its calls
+ * milliseconds, so only the spans with activity are drawn to scale.
  */
 export function timeAxis(intervals: Interval[]): { stretches: Stretch[]; at(ms: number): number } {
   const joined: Interval[] = [];
@@ -28,7 +28,7 @@ export function timeAxis(intervals: Interval[]): { stretches: Stretch[]; at(ms: 
   }
   const breaks = Math.min(breakShare, 0.5 / Math.max(1, joined.length - 1));
   const scaled = 1 - breaks * Math.max(0, joined.length - 1);
-  // A single moment takes some room too, or it would be all that is drawn of a stretch.
+  // The minimum length of a span, so that a single instant has a width, too.
   const least = Math.max(1, ...joined.map(({ from, to }) => to - from)) / 50;
   const length = ({ from, to }: Interval) => Math.max(least, to - from);
   const total = joined.reduce((sum, one) => sum + length(one), 0);

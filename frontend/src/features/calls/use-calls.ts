@@ -7,8 +7,8 @@ import { type CallFilters, matchesCall } from './filters';
 
 /**
  * Live calls and the history as one list, newest first. With a full-text filter or a
- * tag only the history can answer; `newer` then counts what came in since. So it does
- * while the list is held still.
+ * tag the list contains only stored calls, and `newer` counts the calls since then. It also counts
+ * new calls while the list is paused.
  */
 export function useCalls(filters: CallFilters, still: boolean) {
   const now = useLiveCalls();
@@ -16,7 +16,7 @@ export function useCalls(filters: CallFilters, still: boolean) {
   if (!still) held.current = now;
   const live = held.current;
   const history = useSuspenseInfiniteQuery(historyQuery(filters));
-  // What depends on the history alone, which may be long, is not done again for each event.
+  // Depends only on the history, which can be long: not recalculated for each event.
   const stored = useMemo(
     () =>
       history.data.pages
@@ -33,7 +33,7 @@ export function useCalls(filters: CallFilters, still: boolean) {
 
   const newest = calls[0]?.id ?? '';
   const searchedAt = history.data.pages[0]?.requestedAt ?? 0;
-  // The newest hit of a search does not tell when it ran, and a new call has no tags.
+  // The newest match of a search does not tell when it ran, and a new call has no tags.
   const isNewer = (call: Call) =>
     onlyStored
       ? !filters.tag && Date.parse(call.at) > searchedAt
@@ -51,7 +51,7 @@ export function useCalls(filters: CallFilters, still: boolean) {
   };
 }
 
-/** The stored calls with the live ones put in; neither list is changed. */
+/** The stored calls merged with the live ones; neither list is modified. */
 export function merged(
   stored: Call[],
   places: ReadonlyMap<string, number>,

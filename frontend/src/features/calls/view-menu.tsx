@@ -12,7 +12,7 @@ import { type SavedView, useViews } from './views';
 
 const t = texts.calls.view;
 
-/** Which columns there are, and what was saved under a name. */
+/** The saved views, and the columns to show. */
 export function ViewMenu({
   current,
   onColumns,

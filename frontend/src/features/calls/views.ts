@@ -4,7 +4,7 @@ import { type CallFilters, callFilters } from './filters';
 
 const most = 30;
 
-/** A set of filters, an order and columns, under a name. */
+/** Filters, a sort order and columns, saved under a name. */
 export interface SavedView {
   name: string;
   filters: CallFilters;
@@ -25,7 +25,7 @@ export function checkViews(value: unknown): SavedView[] {
     }));
 }
 
-/** The saved views of this browser; a view that is saved again replaces the one of its name. */
+/** The saved views of this browser; saving replaces the view with the same name. */
 export function useViews() {
   const [views, set] = useStored('drawbridge.calls.views', checkViews);
   return {

@@ -11,19 +11,19 @@ import { isFailure } from './filters';
 import { timeAxis } from './time-axis';
 
 const t = texts.sessions.waterfall;
-/** How far apart the times of the axis are at least, as a part of its width. */
+/** The minimum distance of the labels on the axis, as a fraction of its width. */
 const apart = 0.24;
 const track = 'grid grid-cols-[minmax(7rem,2fr)_minmax(0,5fr)] gap-x-3 px-4 md:px-5';
 
 interface Bar {
   call: Call;
   from: number;
-  /** Until then it waited: for the user, for the server's start or for a free slot. */
+  /** The end of its wait for the user, for the server's start or for a free slot. */
   ready: number;
   to: number;
 }
 
-/** The calls of a session on one time axis: what waited, what ran, and what the server asked. */
+/** The calls of a session on one time axis: queue times, execution and requests from servers. */
 export function Waterfall({
   calls,
   labelOf,

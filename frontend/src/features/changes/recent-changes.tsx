@@ -20,7 +20,7 @@ export const recentChangesQuery = queryOptions({
 const few = 6;
 const most = 200;
 
-/** What changed this week, newest first; nothing if nothing did. */
+/** The changes of this week, newest first; hidden if there are none. */
 export function RecentChanges() {
   const { data: list } = useQuery(recentChangesQuery);
   const [all, setAll] = useState(false);

@@ -5,7 +5,7 @@ import type { CheckReport, PutCheckInputBody, SavedCheck } from '@/types/api';
 export const checksQuery = queryOptions({
   queryKey: ['checks'],
   queryFn: ({ signal }) => requestList<SavedCheck>('/api/v1/checks', signal),
-  // They also run by themselves.
+  // Scheduled runs change them, too.
   refetchInterval: 10_000,
 });
 
@@ -30,10 +30,10 @@ export function useRemoveCheck() {
   });
 }
 
-/** Where the report of a check's newest run by this page is, also after another page was shown. */
+/** The cache key of the last report of a check that this page ran; it survives navigation. */
 export const reportKey = (name: string) => ['check-report', name];
 
-/** The key of its run, by which it is known to go on after another page was shown. */
+/** The mutation key of its run, which identifies a run in progress after navigation. */
 export const runKey = (name: string) => ['check-run', name];
 
 export function useRunCheck(name: string) {

@@ -19,7 +19,7 @@ import { expectations, stepsBegun } from './steps';
 
 const t = texts.checks;
 
-/** One check: how it went, what it expects, and how its run in this page went, call by call. */
+/** One check: its last result, its expectations, and the report of its run on this page. */
 export function CheckItem({
   check,
   isReadOnly,
@@ -27,7 +27,7 @@ export function CheckItem({
 }: {
   check: SavedCheck;
   isReadOnly: (server: string, tool: string) => boolean;
-  /** The newest calls, those that run among them: how far a run is. */
+  /** The newest calls, including those of a run in progress, which show its progress. */
   calls: Call[];
 }) {
   const { name, steps } = check;
@@ -167,7 +167,7 @@ function LastRunResult({ last, steps }: { last: LastRun | undefined; steps: numb
   );
 }
 
-/** Which of its calls is being made, as far as this page saw the run begin. */
+/** Which call is in progress, if the run started on this page. */
 function Progress({ steps, calls }: { steps: SavedCheck['steps']; calls: Call[] }) {
   const now = useNow();
   const nameOf = useNameOf();
@@ -200,7 +200,7 @@ function Expected({ check }: { check: SavedCheck }) {
           <p className="font-medium [overflow-wrap:anywhere]">{nameOf(step)}</p>
           <ul className="list-disc pl-5 text-ink2">
             {expectations(step.expect).map((said, at) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: a text may be wanted twice
+              // biome-ignore lint/suspicious/noArrayIndexKey: the same text can be expected twice
               <li key={at} className="[overflow-wrap:anywhere]">
                 {plain(said.slice(0, 500))}
               </li>
@@ -224,7 +224,7 @@ function Report({ report }: { report: CheckReport }) {
       className="mt-3 overflow-hidden rounded-md border"
     >
       {report.steps.map((step, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: one that was not recorded has no id
+        // biome-ignore lint/suspicious/noArrayIndexKey: a call that was not recorded has no ID
         <StepResult key={at} step={step} />
       ))}
     </ol>
@@ -261,7 +261,7 @@ function StepResult({ step }: { step: StepReport }) {
       {step.failures.length > 0 && (
         <ul className="list-disc pl-6 text-bad">
           {step.failures.map((said, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: sentences have no other identity
+            // biome-ignore lint/suspicious/noArrayIndexKey: messages have no other identity
             <li key={at} className="[overflow-wrap:anywhere]">
               {plain(said.slice(0, 1000))}
             </li>

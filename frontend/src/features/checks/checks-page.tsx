@@ -10,12 +10,12 @@ import { CheckItem } from './check-item';
 
 const t = texts.checks;
 
-/** Every saved check with how it went last; they are made of recorded calls. */
+/** All saved checks with their last results; checks are created from recorded calls. */
 export function ChecksPage({
   isReadOnly,
   calls,
 }: {
-  /** Whether a tool says of itself that it changes nothing. */
+  /** Whether the server declares the tool as read-only. */
   isReadOnly: (server: string, tool: string) => boolean;
   calls: Call[];
 }) {

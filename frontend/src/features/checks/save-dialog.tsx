@@ -28,7 +28,7 @@ import {
 const t = texts.checks;
 const input = 'rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
 
-/** Makes a check of recorded calls; `load` reads one with its payloads. */
+/** Creates a check from recorded calls; `load` fetches one with its payloads. */
 export function SaveDialog({
   ids,
   load,
@@ -65,7 +65,7 @@ export function SaveDialog({
   );
 }
 
-/** One after the other: two hundred calls at once would be a burden for nothing. */
+/** One after the other, to avoid up to two hundred concurrent requests. */
 async function inOrder(ids: string[], load: (id: string) => Promise<CallDetail>) {
   const calls: CallDetail[] = [];
   for (const id of ids) calls.push(await load(id));
@@ -196,7 +196,7 @@ function Field({ label, id, children }: { label: string; id: string; children: R
   );
 }
 
-/** What one call has to give. */
+/** The expectations for one call. */
 function Expectation({
   call,
   title,

@@ -5,7 +5,7 @@ import type { Call, CallDetail, CheckStep, Expect } from '@/types/api';
 const t = texts.checks;
 const redacted = '[redacted]';
 
-/** What the user filled in for one call. */
+/** The expectations that the user entered for one call. */
 export interface Wish {
   outcome: NonNullable<Expect['outcome']>;
   contains: string;
@@ -15,19 +15,19 @@ export interface Wish {
 
 export const outcomes = ['ok', 'tool_error', 'protocol_error', 'timeout', 'rejected'] as const;
 
-/** A call ends the same way again, unless more is asked for. */
+/** By default only the same outcome is expected. */
 export function firstWish(call: CallDetail): Wish {
   const outcome = outcomes.find((one) => one === call.outcome) ?? 'ok';
   return { outcome, contains: '', sameResult: false, within: '' };
 }
 
-/** The recorded answer that another one can be compared with; undefined when there is none in full. */
+/** The recorded response for comparisons; undefined if it is missing, truncated or redacted. */
 export function answerOf(call: CallDetail): string | undefined {
   const answer = call.error || call.result;
   return !answer || call.replyCut || answer.includes(redacted) ? undefined : answer;
 }
 
-/** Why a call cannot be a part of a check; undefined when it can. */
+/** Why a call cannot be part of a check; undefined if it can. */
 export function obstacle(call: CallDetail): string | undefined {
   if (call.argumentsCut) return t.cutArguments;
   return call.arguments?.includes(redacted) ? t.redacted : undefined;
@@ -37,7 +37,7 @@ export function soundName(name: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(name);
 }
 
-/** A name made of what is called. */
+/** A name derived from the server and the tool. */
 export function suggestedName(server: string, tool: string): string {
   return `${server}-${tool}`
     .replace(/[^A-Za-z0-9._-]+/g, '-')
@@ -62,7 +62,7 @@ export function stepOf(call: CallDetail, wish: Wish): CheckStep {
   return step;
 }
 
-/** What a call has to give, in words. */
+/** The expectations for a call, as text. */
 export function expectations({ outcome, contains, result, maxTookNs }: Expect): string[] {
   const said = [t.expects.outcome(texts.outcomes[outcome || 'ok'] ?? outcome)];
   for (const text of contains ?? []) said.push(t.expects.contains(text));
@@ -71,7 +71,7 @@ export function expectations({ outcome, contains, result, maxTookNs }: Expect): 
   return said;
 }
 
-/** How many of the steps have begun since a moment: they are made in their order. */
+/** How many steps have started since a point in time; they run in order. */
 export function stepsBegun(
   steps: { server: string; tool: string }[],
   calls: Pick<Call, 'id' | 'at' | 'server' | 'tool'>[],

@@ -15,7 +15,7 @@ import type {
   TakeoverUndone,
 } from '@/types/api';
 
-/** No event tells of clients alone, so the list is read again while it is shown. */
+/** There are no events for clients, so the list is polled while it is shown. */
 export const clientsQuery = queryOptions({
   queryKey: ['clients'],
   queryFn: ({ signal }) => requestList<Client>('/api/v1/clients', signal),
@@ -25,12 +25,12 @@ export const clientsQuery = queryOptions({
 
 const own = ['drawbridge-ui', 'drawbridge-cli', 'drawbridge-app'];
 
-/** What the page, its apps and the command line call themselves is no client of the user's. */
+/** Removes the page itself, its apps and the command line: they are not clients of the user. */
 function withoutOwn(clients: Client[]): Client[] {
   return clients.filter(({ name }) => !own.includes(name));
 }
 
-/** The client applications of this machine; looked for anew while the page is open. */
+/** The client applications on this machine; polled while the page is open. */
 export const connectionsQuery = queryOptions({
   queryKey: ['connections'],
   queryFn: ({ signal }) => requestList<Connection>('/api/v1/connections', signal),
@@ -40,14 +40,14 @@ export const connectionsQuery = queryOptions({
 export interface Choice {
   http: boolean;
   move: boolean;
-  /** With move: these alone; all when it is undefined. */
+  /** With move: only these servers; undefined means all. */
   servers?: string[];
 }
 
 const path = (key: string, action: string) =>
   `/api/v1/connections/${encodeURIComponent(key)}/${action}`;
 
-/** What would be written; nothing is. */
+/** A dry run: the changes that connecting would write. */
 export const planQuery = (connection: Connection, choice: Choice) =>
   queryOptions({
     queryKey: ['connections', connection.key, 'plan', choice],
@@ -60,8 +60,8 @@ export const planQuery = (connection: Connection, choice: Choice) =>
     gcTime: 0,
   });
 
-/** Writes what was shown: another diff than that one is refused by the daemon. */
-/** onDone is called however soon the form goes: once connected, nothing shows it any more. */
+/** Writes the displayed diff; the daemon rejects the request if the diff would be different. */
+/** onDone is called even if the form is already unmounted, which happens once it is connected. */
 export function useConnect(connection: Connection, onDone: (done: ConnectionPlan) => void) {
   const client = useQueryClient();
   return useMutation({
@@ -89,7 +89,7 @@ export function useConnectionAction(connection: Connection) {
   });
 }
 
-/** The servers of a client and what each becomes. */
+/** The servers of a client, and the result of importing each. */
 export const importableQuery = (key: string) =>
   queryOptions({
     queryKey: ['connections', key, 'servers'],
@@ -97,7 +97,7 @@ export const importableQuery = (key: string) =>
     staleTime: 5000,
   });
 
-/** What passes end to end between each client that was seen and each server. */
+/** The MCP features that work end to end between each known client and each server. */
 export const featuresQuery = queryOptions({
   queryKey: ['features'],
   queryFn: ({ signal }) => requestList<ClientFeatures>('/api/v1/features', signal),
@@ -105,7 +105,7 @@ export const featuresQuery = queryOptions({
   retry: false,
 });
 
-/** What importing would write into our configuration; nothing is. */
+/** A dry run: the changes that importing would write to our configuration. */
 export const importPlanQuery = (key: string, servers: string[] | undefined) =>
   queryOptions({
     queryKey: ['connections', key, 'import', servers],
@@ -119,7 +119,7 @@ export const importPlanQuery = (key: string, servers: string[] | undefined) =>
     retry: false,
   });
 
-/** Writes what was shown. */
+/** Writes the displayed diff. */
 export function useImport(key: string) {
   const client = useQueryClient();
   return useMutation({
@@ -159,7 +159,7 @@ export function useUndoImport() {
   });
 }
 
-/** What taking over the servers of all clients would write; nothing is. */
+/** A dry run: the changes that taking over the servers of all clients would write. */
 export const takeoverQuery = queryOptions({
   queryKey: ['connections', 'takeover'],
   queryFn: ({ signal }) => request<TakeoverPlan>('GET', '/api/v1/takeover', { signal }),
@@ -168,7 +168,7 @@ export const takeoverQuery = queryOptions({
 
 const takenOver = ['taken-over'];
 
-/** What became of each client; kept while the page is open, so that it can be undone later. */
+/** The result for each client; cached while the page is open, so that it can be undone later. */
 export const takenOverQuery = queryOptions({
   queryKey: takenOver,
   queryFn: (): TakeoverResult[] => [],
@@ -176,7 +176,7 @@ export const takenOverQuery = queryOptions({
   gcTime: Number.POSITIVE_INFINITY,
 });
 
-/** Writes what was shown; each client has a result of its own. */
+/** Writes the displayed plan; each client has its own result. */
 export function useTakeOver() {
   const client = useQueryClient();
   return useMutation({
@@ -195,8 +195,8 @@ export function useTakeOver() {
 }
 
 /**
- * Puts every client back that was taken over; those that could not be stay in the list.
- * onDone is called however soon the list goes.
+ * Undoes the takeover of these clients; those that failed stay in the list. onDone is called even
+ * if the list is already unmounted.
  */
 export function useUndoTakeover(onDone: (failed: TakeoverUndone[]) => void) {
   const client = useQueryClient();

@@ -11,7 +11,7 @@ import { isOnline } from './online';
 const t = texts.overview;
 const most = 6;
 
-/** The clients that were seen last, a line each. */
+/** The most recently seen clients, one per row. */
 export function ClientList() {
   const { data } = useQuery(clientsQuery);
   const { data: connections } = useQuery(connectionsQuery);

@@ -31,9 +31,9 @@ export function ClientsPage({
   access,
 }: {
   labelOf: (server: string) => string;
-  /** Tokens that something is set for. */
+  /** Tokens with settings. */
   tokens: string[];
-  /** What the holder of a token can use. */
+  /** The settings for what the client with a token can use. */
   access: (token: string) => ReactNode;
 }) {
   const { data: clients } = useSuspenseQuery(clientsQuery);
@@ -108,7 +108,7 @@ function ClientRow({
   );
 }
 
-/** What a client calls itself, how often it called and when it was seen last. */
+/** The reported names of a client, its number of calls, and when it was last seen. */
 function Facts({ client }: { client: JoinedClient }) {
   const now = useNow();
   const { reported, sessions, calls, lastSeen } = client;
@@ -144,7 +144,7 @@ function Facts({ client }: { client: JoinedClient }) {
   );
 }
 
-/** How to connect a client that Drawbridge does not know. */
+/** How to connect a client that is not in the list. */
 export function ConnectHelp() {
   const { url, requireToken } = useSuspenseQuery(statusQuery).data;
   return (

@@ -39,7 +39,7 @@ const sure = {
   forget: { title: texts.care.forgetTitle, body: texts.care.forgetBody },
 };
 
-/** A connection by itself, as an item of a list. */
+/** One connection as a list item. */
 export function ConnectionRow({ connection }: { connection: Connection }) {
   return (
     <li className="border-t px-4 py-3 first:border-t-0">
@@ -48,16 +48,16 @@ export function ConnectionRow({ connection }: { connection: Connection }) {
   );
 }
 
-/** The state of our entry in a client's file and what can be done: connect with a diff first, undo with a click. */
+/** The state of our entry in a client's file, with actions to connect (after a diff) and undo. */
 export function ConnectionState({
   connection,
   named = false,
   facts,
 }: {
   connection: Connection;
-  /** Whether its name is shown; a second file of the same client has none. */
+  /** Whether the name is shown; it is omitted for a second file of the same client. */
   named?: boolean;
-  /** What is known of the client besides. */
+  /** Other facts about the client. */
   facts?: ReactNode;
 }) {
   const [open, setOpen] = useState<'connect' | 'hand' | undefined>(undefined);
@@ -164,12 +164,12 @@ export function ConnectionState({
   );
 }
 
-/** Exactly what changes in the client's file, before anything is written. */
+/** Shows the exact changes of the client's file before they are written. */
 function ConnectForm({ connection, onDone }: { connection: Connection; onDone: () => void }) {
-  // What the client's file contained at an earlier visit must not decide.
+  // The decision must not depend on stale data from an earlier visit.
   const importable = useQuery({ ...importableQuery(connection.key), refetchOnMount: 'always' });
   if (!importable.isFetchedAfterMount) return <Loading />;
-  // A client that kept its own servers as well would have them twice.
+  // A client that also kept its own servers would have them twice.
   const move = (importable.data ?? []).some((one) => !one.skipReason);
   return <ChosenConnect connection={connection} movable={move} onDone={onDone} />;
 }

@@ -12,7 +12,7 @@ import type { JoinedClient } from './joined';
 
 const t = texts.features;
 
-/** What passes end to end between one client and each server. */
+/** The MCP features that work end to end between one client and each server. */
 export function Features({
   labelOf,
   clients,
@@ -94,7 +94,7 @@ export function Features({
   );
 }
 
-/** The name that the list of clients has for it, and what it calls itself. */
+/** The name from the list of clients, and the name that the client reports. */
 function nameOf({ token, name, version }: ClientFeatures, clients: JoinedClient[]): string {
   const known = token && clients.find((one) => one.token === token)?.name;
   const reported = `${name || token || texts.clients.anonymous} ${version}`.trim();

@@ -16,8 +16,8 @@ import { Importable } from './importable';
 const t = texts.imports;
 
 /**
- * Copies the servers of a client into our configuration; the client's own file stays as it
- * is. At the very beginning it stands open.
+ * Copies the servers of a client into our configuration; the client's own file is not changed.
+ * With `begin` it is open initially, and continues with the next client.
  */
 export function ImportPanel({ begin = false }: { begin?: boolean }) {
   const { data } = useQuery(connectionsQuery);
@@ -47,7 +47,7 @@ export function ImportPanel({ begin = false }: { begin?: boolean }) {
             key={chosen.key}
             connection={chosen.key}
             onDone={() => {
-              // At the beginning one client after the other has its turn.
+              // With `begin`, continue with the next client.
               const next = here[here.indexOf(chosen) + 1];
               if (begin && next) setKey(next.key);
               else setOpen(false);

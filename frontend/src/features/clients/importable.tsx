@@ -7,7 +7,7 @@ import { importableQuery } from './api';
 
 const t = texts.connections;
 
-/** The servers of a client, to be moved all or one by one; `chosen` undefined is all. */
+/** The servers of a client, to move all or a selection; `chosen` undefined means all. */
 export function Importable({
   connection,
   chosen,

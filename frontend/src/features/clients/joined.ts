@@ -2,7 +2,7 @@ import { moment } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Client, Connection } from '@/types/api';
 
-/** One client: its program on this machine, its token, and what it called. */
+/** One client: its program on this machine, its token, and its recorded activity. */
 export interface JoinedClient {
   key: string;
   name: string;
@@ -11,7 +11,7 @@ export interface JoinedClient {
   hasToken: boolean;
   /** Its files on this machine. */
   connections: Connection[];
-  /** What it calls itself, with versions; the last one first. */
+  /** The names and versions that it reports; the latest first. */
   reported: Client[];
   sessions: number;
   calls: number;
@@ -20,7 +20,7 @@ export interface JoinedClient {
 
 /**
  * Joins the installed programs, the tokens and the recorded clients. A program connects with a token
- * that is named after it, so the token decides; clients without a token are told apart by their name.
+ * that is named after it, so they are joined by token; clients without a token are joined by name.
  */
 export function joinClients(
   connections: Connection[],
@@ -65,11 +65,11 @@ export function joinClients(
   return [...all.values()].sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name));
 }
 
-/** Whether it ever called or opened a session. */
+/** Whether it has ever called or opened a session. */
 export const wasSeen = ({ lastSeen, calls, sessions }: JoinedClient): boolean =>
   lastSeen !== undefined || calls > 0 || sessions > 0;
 
-/** Those that need attention first, then those that are connected, then those that are not. */
+/** Clients that need attention first, then connected or active ones, then the others. */
 function rank({ connections, calls, sessions }: JoinedClient): number {
   if (connections.some(({ state }) => !['connected', 'notConnected'].includes(state))) return 0;
   if (calls > 0 || sessions > 0 || connections.some(({ connected }) => connected)) return 1;

@@ -14,11 +14,11 @@ import { bundleUrl, handoutQuery } from './api';
 
 const t = texts.manualSetup;
 
-/** Link schemes of clients that ask before they add anything. No other link is clickable. */
+/** Link schemes of clients that ask for confirmation. No other link is clickable. */
 const known =
   /^(vscode|vscode-insiders|vsweb\+mcp|raycast|cursor|lmstudio|cherrystudio|goose|kiro):/;
 
-/** How to connect a client without changing its file: an entry to copy, a link, or an extension. */
+/** How to connect a client without changing its file: an entry to copy, a link or an extension. */
 export function ManualSetup({ connection }: { connection: Connection }) {
   const [http, setHttp] = useState(false);
   const { data, error, isPending } = useQuery(handoutQuery(connection.key, http));

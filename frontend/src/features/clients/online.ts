@@ -3,7 +3,7 @@ import type { Client } from '@/types/api';
 
 const onlineWindowMs = 5 * 60_000;
 
-/** Whether a client is there: only older protocols have sessions, so a call tells it, too. */
+/** Whether a client is online; newer protocols have no sessions, so a recent call counts, too. */
 export function isOnline(client: Pick<Client, 'sessions' | 'lastSeen'>, now: number): boolean {
   return client.sessions > 0 || now - (moment(client.lastSeen) ?? 0) < onlineWindowMs;
 }

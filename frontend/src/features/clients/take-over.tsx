@@ -14,7 +14,7 @@ import { takenOverQuery, takeoverQuery, useTakeOver, useUndoTakeover } from './a
 const t = texts.takeOver;
 const short = (text: string, limit = 400) => plain(text.slice(0, limit));
 
-/** Takes the servers of all clients over: one plan, one question, one way back. */
+/** Takes over the servers of all clients: one plan, one confirmation, one undo. */
 export function TakeOver() {
   const plan = useQuery(takeoverQuery);
   const { data: taken } = useQuery(takenOverQuery);
@@ -36,7 +36,7 @@ export function TakeOver() {
   );
 }
 
-/** Every change that would be written, and the button that writes it. */
+/** All changes that would be written, and the button that writes them. */
 function ConfirmTakeover({ plan, onClose }: { plan: TakeoverPlan; onClose: () => void }) {
   const run = useTakeOver();
   const clients = plan.clients ?? [];
@@ -94,7 +94,7 @@ function Change({ client }: { client: TakeoverClient }) {
   );
 }
 
-/** What became of each client, with the way back for all of them. */
+/** The result for each client, with one undo for all of them. */
 function Results({ results }: { results: TakeoverResult[] }) {
   const undo = useUndoTakeover((failed) => {
     if (failed.length === 0) toast('ok', t.undone);

@@ -12,7 +12,7 @@ import { takenImportsQuery, useUndoImport } from './api';
 
 const t = texts.takenImports;
 
-/** Imports that can be taken back, each by itself. */
+/** Imports that can be undone, each separately. */
 export function TakenImports() {
   const { data } = useQuery(takenImportsQuery);
   const undo = useUndoImport();

@@ -24,11 +24,11 @@ export const directoryQuery = ({ q, kind, only }: Filters) => {
     queryKey: ['directory', q ?? '', kind ?? '', only ?? ''],
     queryFn: ({ signal }) => request<Directory>('GET', `/api/v1/directory?${query}`, { signal }),
     placeholderData: keepPreviousData,
-    refetchOnMount: 'always', // what is installed changes on other pages
+    refetchOnMount: 'always', // servers are also installed or removed on other pages
   });
 };
 
-/** Asks the registry for its list. It takes up to two minutes. */
+/** Fetches the list of the registry again, which takes up to two minutes. */
 export function useRefresh() {
   const client = useQueryClient();
   return useMutation({
@@ -37,7 +37,7 @@ export function useRefresh() {
   });
 }
 
-/** What is to be installed, and what was filled in. */
+/** What to install, and the entered values. */
 export interface Order {
   name?: string;
   option?: number;
@@ -47,8 +47,8 @@ export interface Order {
 }
 
 /**
- * What an order would write. It follows what is typed, a moment later, and is not kept:
- * an order may hold secrets.
+ * A dry run: the changes that an order would write. It is debounced while the user types, and not
+ * cached after use, because an order can contain secrets.
  */
 export function usePlan(order: Order) {
   const wanted = JSON.stringify(order);
@@ -69,7 +69,7 @@ export function usePlan(order: Order) {
   return { ...plan, current: asked === wanted && !plan.isPlaceholderData && !plan.isFetching };
 }
 
-/** Writes what the plan has shown. */
+/** Writes the displayed plan. */
 export function useInstall() {
   const client = useQueryClient();
   return useMutation({

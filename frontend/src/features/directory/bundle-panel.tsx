@@ -22,7 +22,7 @@ type Sending =
   | { state: 'failed'; name: string; why: string }
   | { state: 'there'; name: string; id: string };
 
-/** A bundle from a file: sent, looked at, and unpacked only when the user installs it. */
+/** A bundle from a file: uploaded, inspected, and unpacked only when the user installs it. */
 export function BundlePanel({
   taken,
   installed,
@@ -35,7 +35,7 @@ export function BundlePanel({
   const [sending, setSending] = useState<Sending>({ state: 'none' });
   const [done, setDone] = useState(false);
   const abort = useRef<AbortController>(undefined);
-  const kept = useRef<string>(undefined); // what the daemon still holds for us
+  const kept = useRef<string>(undefined); // the ID of the upload that the daemon holds
   const drop = useCallback(() => {
     abort.current?.abort();
     if (kept.current) forget(kept.current);
@@ -116,7 +116,7 @@ function FileDrop({ onFile, busy }: { onFile: (file: File) => void; busy: boolea
   const id = useId();
   const input = useRef<HTMLInputElement>(null);
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: dropping is one more way; the button is for everybody
+    // biome-ignore lint/a11y/noStaticElementInteractions: drag and drop is optional; the input is accessible
     <div
       onDragOver={(event) => {
         event.preventDefault();
@@ -148,7 +148,7 @@ function FileDrop({ onFile, busy }: { onFile: (file: File) => void; busy: boolea
         onChange={(event) => {
           const [file] = event.target.files ?? [];
           if (file) onFile(file);
-          event.target.value = ''; // the same file may be chosen again
+          event.target.value = ''; // so that the same file can be selected again
         }}
         className="field-sizing-content max-w-full text-sm text-ink2 file:mr-3 file:h-8 file:rounded-md file:border file:border-strong file:bg-panel file:px-3 file:font-medium file:text-ink"
       />
@@ -156,7 +156,7 @@ function FileDrop({ onFile, busy }: { onFile: (file: File) => void; busy: boolea
   );
 }
 
-/** What the bundle says of itself, and its form. Nothing of it was unpacked. */
+/** The manifest of the bundle, and its form. The bundle is not unpacked yet. */
 function Manifest({
   name,
   upload,

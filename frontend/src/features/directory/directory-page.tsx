@@ -16,7 +16,7 @@ import { Note } from './what-runs';
 
 const t = texts.directory;
 
-/** Servers that can be installed: searched, narrowed, and fetched anew from the registry. */
+/** Servers that can be installed, with search, filters and a refresh from the registry. */
 export function DirectoryPage({
   filters,
   selected,
@@ -109,7 +109,7 @@ export function DirectoryPage({
   );
 }
 
-/** How old the list of the registry is, and the button that fetches it anew. */
+/** The age of the list of the registry, and the button that refreshes it. */
 function Freshness({ directory }: { directory: Directory }) {
   const refresh = useRefresh();
   const now = useNow();

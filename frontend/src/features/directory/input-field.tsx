@@ -9,7 +9,7 @@ const t = texts.directory;
 const box =
   'w-full min-w-0 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3 aria-invalid:border-bad';
 
-/** One value that an installation asks for. What a secret holds is not shown. */
+/** One input of an installation. The value of a secret is hidden. */
 export function InputField({
   field,
   value,
@@ -18,7 +18,7 @@ export function InputField({
 }: {
   field: Field;
   value: string;
-  /** It is missing, and somebody wanted to go on. */
+  /** It is required and was empty on submit. */
   wanted: boolean;
   onChange: (value: string) => void;
 }) {

@@ -16,8 +16,8 @@ import { Note, Words } from './what-runs';
 const t = texts.directory;
 
 /**
- * The form of one installation: what it asks for, exactly what will run with it, and the
- * button that does it. What happens then is shown in its place.
+ * The form of one installation: its inputs, exactly what will run with them, and the install
+ * button. The result of the installation replaces the form.
  */
 export function InstallForm({
   order,
@@ -30,7 +30,7 @@ export function InstallForm({
   order: Pick<Order, 'name' | 'option' | 'upload'>;
   label: string;
   fields: Field[];
-  /** Whether a server of that name is there. */
+  /** Whether a server with that name exists. */
   taken: (label: string) => boolean;
   /** Shows a server that was just installed. */
   installed: (id: string) => ReactNode;
@@ -174,7 +174,7 @@ function WhatWillRun({
   );
 }
 
-/** A name like that one that is free. */
+/** The first unused name: the label itself, or the label with a number. */
 function free(label: string, taken: (label: string) => boolean): string {
   if (!taken(label)) return label;
   for (let n = 2; ; n++) if (!taken(`${label}-${n}`)) return `${label}-${n}`;

@@ -8,7 +8,7 @@ import { kindOf, publisher, titleOf } from './server-labels';
 
 const t = texts.directory;
 
-/** One server as a card; the whole card leads to its details. */
+/** One server as a card; the whole card is a link to its details. */
 export function ServerCard({ item, selected }: { item: Installable; selected: boolean }) {
   const kinds = [...new Set(item.options.map((way) => kindOf(way)))];
   const secrets = item.options.some((way) => way.fields.some((f) => f.secret && f.required));

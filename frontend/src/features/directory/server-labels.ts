@@ -17,7 +17,7 @@ export function publisher(name: string): string {
 /** The name that the user sees. */
 export const titleOf = (item: Installable) => item.title || item.label || item.name;
 
-/** How an install option runs, in two words. */
+/** How an install option runs, as a short label. */
 export function kindOf(option: InstallOption | undefined): string {
   return t.kinds[option?.launcher ?? 'address'] ?? option?.launcher ?? '';
 }

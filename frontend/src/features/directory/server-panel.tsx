@@ -13,7 +13,7 @@ import { Note } from './what-runs';
 
 const t = texts.directory;
 
-/** One server of the directory: who made it, how it runs, what it may do, and its installation. */
+/** One server of the directory: its publisher, how it runs, its access, and its installation. */
 export function ServerPanel({
   item,
   taken,
@@ -24,7 +24,7 @@ export function ServerPanel({
   item: Installable;
   taken: (label: string) => boolean;
   installed: (id: string) => ReactNode;
-  /** A link to a server that is installed. */
+  /** A link to an installed server. */
   link: (id: string) => ReactNode;
   onClose: () => void;
 }) {

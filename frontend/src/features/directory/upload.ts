@@ -2,12 +2,12 @@ import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { Upload } from '@/types/api';
 
-/** The largest bundle that the daemon takes. */
+/** The largest bundle that the daemon accepts. */
 const maxBundle = 256 * 1024 * 1024;
 
-const part = 1536 * 1024; // divisible by 3, so that its base64 needs no padding in between
+const part = 1536 * 1024; // divisible by 3, so that no base64 padding is needed between parts
 
-/** Why a file cannot be a bundle, or undefined. Its name decides nothing else. */
+/** Why a file cannot be a bundle, or undefined. Only its name and its size are checked. */
 export function obstacle(file: { name: string; size: number }): string | undefined {
   if (!/\.(mcpb|dxt)$/i.test(file.name)) return texts.directory.bundle.wrongKind;
   if (file.size === 0) return texts.directory.bundle.emptyFile;
@@ -15,7 +15,7 @@ export function obstacle(file: { name: string; size: number }): string | undefin
   return undefined;
 }
 
-/** Sends a file to the daemon, part by part, and returns the id of what arrived. */
+/** Uploads a file to the daemon in parts, and returns the ID of the upload. */
 export async function sendFile(
   file: Blob,
   signal: AbortSignal,
@@ -41,12 +41,12 @@ export async function sendFile(
   return id;
 }
 
-/** Lets the daemon drop a file that is not installed. */
+/** Deletes an upload that is not installed. */
 export function forget(id: string): void {
   request<unknown>('DELETE', `/api/v1/directory/uploads/${id}`).catch(() => undefined);
 }
 
-/** In pieces, because one call takes only so many arguments. */
+/** Converts in chunks, because a call accepts only a limited number of arguments. */
 export function base64(bytes: Uint8Array): string {
   let text = '';
   for (let at = 0; at < bytes.length; at += 0x8000) {

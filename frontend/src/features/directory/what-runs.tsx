@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { plain } from '@/lib/format';
 
-/** A command line word by word, whole: this is what somebody agrees to. */
+/** A complete command line, one argument per line: this is what the user agrees to. */
 export function Words({ words, label }: { words: string[]; label: string }) {
   return (
     <div>
@@ -11,7 +11,7 @@ export function Words({ words, label }: { words: string[]; label: string }) {
         className="rounded-md border bg-sunken py-1.5 font-mono text-xs leading-[1.7]"
       >
         {words.slice(0, 300).map((word, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: words have no other identity
+          // biome-ignore lint/suspicious/noArrayIndexKey: arguments have no other identity
           <li key={index} className="flex gap-3 px-3">
             <span aria-hidden className="w-5 shrink-0 text-right text-ink3 select-none">
               {index}

@@ -39,7 +39,7 @@ const looks: Record<Verdict['result'], { icon: LucideIcon; color: string }> = {
   off: { icon: CircleMinus, color: 'text-ink3' },
 };
 
-/** Check by check, whether a call of this tool would pass now, and why. */
+/** Whether a call of this tool would be allowed now, and why, check by check. */
 export function Explain({
   server,
   tool,
@@ -47,7 +47,7 @@ export function Explain({
 }: {
   server: string;
   tool: string;
-  /** The tokens that may call. */
+  /** The tokens of the clients. */
   clients: string[];
 }) {
   const [client, setClient] = useState('');

@@ -15,7 +15,7 @@ import { useSaveRules } from './use-save-rules';
 
 const t = texts.rules;
 
-/** A rule about calls like one: what it would have done is shown before it is saved. */
+/** Creates a rule for calls like this one; shows its effect on past calls before it is saved. */
 export function RuleFromCall({ call, onClose }: { call: string; onClose: () => void }) {
   const id = useId();
   const { data: file, error } = useQuery(configQuery);

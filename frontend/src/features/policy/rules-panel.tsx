@@ -31,7 +31,7 @@ export function RulesPanel() {
 }
 
 function Rules({ file: now }: { file: ConfigFile }) {
-  // What an edit began with: saving over another file is refused.
+  // The file when editing began: saving is rejected if the file has changed since.
   const [edit, setEdit] = useState<{ file: ConfigFile; text: string }>();
   const [asText, setAsText] = useState(false);
   const file = edit?.file ?? now;

@@ -7,7 +7,7 @@ import type { RuleTrial } from '@/types/api';
 
 const t = texts.rules;
 
-/** What a list of rules, as text, would have done with the calls of 30 days. */
+/** The effect that a list of rules, as text, would have had on the calls of the last 30 days. */
 export function useTrial() {
   return useMutation({
     mutationFn: (rules: string) =>
@@ -26,7 +26,7 @@ export function TrialResult({ trial }: { trial: RuleTrial }) {
       {decisions.length > 0 && (
         <ul
           aria-label={t.decisions}
-          // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be focusable
           tabIndex={0}
           className="scroll-area max-h-60 rounded-md border bg-sunken"
         >

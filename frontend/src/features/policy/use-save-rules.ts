@@ -5,7 +5,7 @@ import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { ConfigFile } from '@/types/api';
 
-/** Writes a list of rules into the file that it was made from; it can be undone. */
+/** Writes a list of rules to the file that they are based on, with undo. */
 export function useSaveRules(onSaved: () => void) {
   const client = useQueryClient();
   return useMutation({
