@@ -15,13 +15,10 @@ import { Importable } from './importable';
 
 const t = texts.imports;
 
-/**
- * Copies the servers of a client into our configuration; the client's own file is not changed.
- * With `begin` it is open initially, and continues with the next client.
- */
-export function ImportPanel({ begin = false }: { begin?: boolean }) {
+/** Copies the servers of a client into our configuration; the client's own file is not changed. */
+export function ImportPanel() {
   const { data } = useQuery(connectionsQuery);
-  const [open, setOpen] = useState(begin);
+  const [open, setOpen] = useState(false);
   const here = (data ?? []).filter((one) => one.detected && one.state !== 'unreadable');
   const [key, setKey] = useState('');
   const chosen = here.find((one) => one.key === key) ?? here[0];
@@ -43,16 +40,7 @@ export function ImportPanel({ begin = false }: { begin?: boolean }) {
             />
             {t.hint}
           </div>
-          <Form
-            key={chosen.key}
-            connection={chosen.key}
-            onDone={() => {
-              // With `begin`, continue with the next client.
-              const next = here[here.indexOf(chosen) + 1];
-              if (begin && next) setKey(next.key);
-              else setOpen(false);
-            }}
-          />
+          <Form key={chosen.key} connection={chosen.key} onDone={() => setOpen(false)} />
         </div>
       )}
     </section>
