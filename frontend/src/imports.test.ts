@@ -7,7 +7,7 @@ const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(
   (file) => /\.tsx?$/.test(file) && !/\.test\.tsx?$/.test(file),
 );
 
-/** What a layer may import; features besides that only themselves. */
+/** The layers that each layer can import; a feature can also import itself, but not other features. */
 const allowed: Record<string, string[]> = {
   types: ['types'],
   lib: ['lib', 'types'],
@@ -16,13 +16,13 @@ const allowed: Record<string, string[]> = {
   app: ['app', 'features', 'components', 'lib', 'types'],
 };
 
-it('imports go one way, and no feature imports another', () => {
+it('imports follow the order of the layers, and no feature imports another one', () => {
   const wrong: string[] = [];
   let edges = 0;
   for (const file of files) {
     const [layer = '', feature] = file.split('/');
     const may = allowed[layer];
-    if (!may) continue; // main.tsx and the like compose everything
+    if (!may) continue; // main.tsx and other files outside the layers can import everything
     const text = readFileSync(join(src, file), 'utf8');
     for (const [, target = ''] of text.matchAll(/(?:from|import\()\s*'(@\/[^']+|\.[^']+)'/g)) {
       edges++;
@@ -31,10 +31,10 @@ it('imports go one way, and no feature imports another', () => {
         : relative(src, join(src, file, '..', target));
       const [to = '', toFeature] = path.split('/');
       const own = layer === 'features' && to === 'features' && toFeature === feature;
-      const schema = path === '../../config/schema.json'; // the one file of the daemon's that comes along
+      const schema = path === '../../config/schema.json'; // the only file outside of src
       if (!own && !schema && !may.includes(to)) wrong.push(`${file} imports ${path}`);
     }
   }
   expect(wrong).toEqual([]);
-  expect(edges).toBeGreaterThan(100); // it did look
+  expect(edges).toBeGreaterThan(100); // the pattern matches imports
 });

@@ -10,12 +10,12 @@ import './styles.css';
 
 watchTheme();
 watchDensity();
-// Before the router exists, because it would take the code for the name of a page.
+// Before the router is created, because it would parse the code as the path of a page.
 const entered = await enter(location, history);
 const root = document.getElementById('root');
 if (root) {
   createRoot(root, {
-    // A request that failed is shown where its answer would stand; that is no fault of the page.
+    // A failed request is shown in place of its data; it is not an error of the page.
     onCaughtError: (error) => {
       if (error instanceof PartError) console.warn(error, error.cause);
       else if (!(error instanceof RequestError)) console.error(error);

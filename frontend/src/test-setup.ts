@@ -5,12 +5,12 @@ import { afterEach, vi } from 'vitest';
 
 afterEach(() => {
   cleanup();
-  if (typeof localStorage === 'undefined') return; // a test of the mock runs in Node.js
+  if (typeof localStorage === 'undefined') return; // tests in Node.js have no localStorage
   localStorage.clear();
   sessionStorage.clear();
 });
 
-// CodeMirror measures what it draws, which needs a browser: the browser tests cover it.
+// CodeMirror measures its layout, which requires a browser: the browser tests cover it.
 vi.mock('@/components/code', () => ({
   loadCode: async () => undefined,
   CodeView: ({ text, label }: { text: string; label: string }) =>

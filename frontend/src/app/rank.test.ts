@@ -9,7 +9,7 @@ const texts = (typed: string) =>
     (c) => c.text,
   );
 
-it('the closest name comes first, and every word must be there', () => {
+it('the best match comes first, and every word must match', () => {
   expect(texts('github')[0]).toBe('GitHub');
   expect(texts('git rest')).toEqual(['Restart GitHub']);
   expect(texts('nothing')).toEqual([]);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { ensureLanguage } from './chart';
 
-it('a language that Intl rejects does not keep charts from loading', () => {
+it('a language that Intl rejects does not prevent charts from loading', () => {
   Object.defineProperty(navigator, 'language', { value: 'C', configurable: true });
   expect(() => new Intl.NumberFormat(navigator.language)).toThrow();
   ensureLanguage();

@@ -10,7 +10,7 @@ test.each([
   ['text', <CodeView key="" text="a" label="text" language="json" />],
   ['a diff', <MergeDiff key="" before="a" after="b" label="diff" />],
   ['an editor', <CodeEditor key="" value="a" label="editor" language="json" onChange={() => {}} />],
-])('what is around %s keeps the focus while CodeMirror is loaded', async (_, part) => {
+])('elements around %s keep the focus while CodeMirror is loading', async (_, part) => {
   const dialog = (open: boolean) => (
     <Suspense fallback="hidden">
       <button type="button">Cancel</button>

@@ -13,7 +13,7 @@ import { StateBadge } from './state-badge';
 const show = (element: ReactElement) => render(<Tooltip.Provider>{element}</Tooltip.Provider>);
 const evil = '<img src=x onerror=alert(1)><script>alert(1)</script>';
 
-it('every state has a word and an icon', () => {
+it('every state has a label and an icon', () => {
   for (const state of Object.keys(texts.states) as State[]) {
     const { container, unmount } = show(<StateBadge state={state} />);
     expect(container).toHaveTextContent(texts.states[state]);
@@ -22,12 +22,12 @@ it('every state has a word and an icon', () => {
   }
 });
 
-it('a state that this page does not know yet is shown by its own name', () => {
+it('an unknown state is shown by its name', () => {
   show(<StateBadge state={'hibernating' as State} />);
   expect(screen.getByText('hibernating')).toBeInTheDocument();
 });
 
-it('what a server says never becomes markup', () => {
+it('text of a server is never interpreted as markup', () => {
   const { container } = show(
     <>
       <JsonView text={JSON.stringify({ [evil]: evil })} label="Result" />
@@ -38,21 +38,21 @@ it('what a server says never becomes markup', () => {
   expect(container.textContent).toContain('<img src=x');
 });
 
-it('JSON is shown formatted or raw, numbers untouched', async () => {
+it('JSON is shown formatted or raw, with numbers unchanged', async () => {
   const { container } = show(<JsonView text='{"n":9007199254740993,"f":1.0}' label="Result" />);
   expect(container).toHaveTextContent('"n": 9007199254740993,');
   await userEvent.click(screen.getByRole('radio', { name: 'Raw' }));
   expect(container).toHaveTextContent('{"n":9007199254740993,"f":1.0}');
 });
 
-it('a very long text is shown from its beginning', async () => {
+it('a very long text is truncated until the user expands it', async () => {
   const { container } = show(<LongText text={'x'.repeat(1_000_000)} />);
   expect((container.textContent ?? '').length).toBeLessThan(5000);
   await userEvent.click(screen.getByRole('button', { name: /more characters/ }));
   expect((container.textContent ?? '').length).toBeGreaterThan(39_000);
 });
 
-it('a line of 10 MB in JSON is cut until more of it is asked for', async () => {
+it('a line of 10 MB in JSON is truncated until the user expands it', async () => {
   const { container } = show(<JsonView text={`{"t":"${'x'.repeat(1e7)}"}`} label="Result" />);
   const most = () => Math.max(...(container.textContent ?? '').split(/[^x]+/).map((x) => x.length));
   expect(most()).toBeLessThan(5000);
@@ -60,7 +60,7 @@ it('a line of 10 MB in JSON is cut until more of it is asked for', async () => {
   expect(screen.getByText('9,900,009 more characters')).toBeInTheDocument();
 });
 
-it('the parts of a result are told apart', () => {
+it('the parts of a result are distinguished by type', () => {
   const result =
     '{"content":[{"type":"text","text":"a"},{"type":"image","mimeType":"image/png","data":"AAAAAAAA"}]}';
   expect(contentParts(result)).toMatchObject([
@@ -81,7 +81,7 @@ it('a result that is sent as JSON and as text is shown once', () => {
   expect(screen.getByText(texts.calls.structured)).toBeInTheDocument();
 });
 
-it('a server is offered what its state allows', () => {
+it('the actions for a server depend on its state', () => {
   expect(actionsFor('running')).toEqual(['restart', 'stop', 'disable']);
   expect(actionsFor('disabled')).toEqual(['enable']);
   expect(actionsFor('stopped')[0]).toBe('start');

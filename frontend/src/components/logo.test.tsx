@@ -7,7 +7,7 @@ import { Logo } from './logo';
 const read = (path: string) =>
   readFileSync(join(import.meta.dirname, '../..', path), 'utf8').replaceAll('\r\n', '\n');
 
-/** What is drawn, in order, and in which colours. */
+/** The shapes and colours of a drawing, in order. */
 function strokes(root: ParentNode): (string | null)[] {
   return [...root.querySelectorAll('rect, path, stop')].flatMap((shape) =>
     ['d', 'x', 'width', 'rx', 'stroke', 'stroke-width', 'stop-color'].map((name) =>
@@ -16,7 +16,7 @@ function strokes(root: ParentNode): (string | null)[] {
   );
 }
 
-it('the page has the same mark as the window, the package and the browser tab', () => {
+it('the page has the same logo as the window, the package and the browser tab', () => {
   const icon = read('../build/icons/app.svg');
   expect(read('public/icon.svg')).toBe(icon);
   const { container } = render(<Logo />);

@@ -3,12 +3,12 @@ import { expect, it } from 'vitest';
 import { toast } from '@/lib/toast';
 import { Toaster } from './toaster';
 
-it('a click on a toast runs its action and leaves the focus where it is', async () => {
+it('a click on a toast runs its action and does not move the focus', async () => {
   let undone = 0;
   render(<Toaster />);
   toast('ok', 'Removed.', { text: 'Undo', run: () => undone++ });
   const undo = await screen.findByRole('button', { name: 'Undo' });
-  expect(fireEvent.mouseDown(undo)).toBe(false); // the browser moves no focus
+  expect(fireEvent.mouseDown(undo)).toBe(false); // the browser does not move the focus
   fireEvent.click(undo);
   expect(undone).toBe(1);
 });

@@ -21,7 +21,7 @@ const file = `{
 }
 `;
 
-test('rules keep their comments and spelling when they are moved', () => {
+test('moved rules keep their comments and spelling', () => {
   const moved = moveRule(rulesOf(file), 1, 0);
   expect(moved.indexOf('"b"')).toBeLessThan(moved.indexOf('// b'));
   expect(moved.indexOf('// b')).toBeLessThan(moved.indexOf('// first'));
@@ -32,7 +32,7 @@ test('rules keep their comments and spelling when they are moved', () => {
   expect(withRules(file, rulesOf(file))).toBe(file);
 });
 
-test('rules are added before the others and removed', () => {
+test('new rules come first, and rules can be removed', () => {
   const more = addRule(rulesOf(file), { tool: 'c', action: 'allow' });
   expect(describeRules(more)?.map((rule) => rule.text)).toEqual([
     'c',

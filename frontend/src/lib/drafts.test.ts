@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest';
 import { keepDraft, readDraft } from './drafts';
 
-it('keeps what was typed until it is discarded', () => {
+it('keeps a draft until it is discarded', () => {
   keepDraft('a', { text: 'half a "command"' });
   expect(readDraft('a')).toEqual({ text: 'half a "command"' });
   keepDraft('a', undefined);
   expect(readDraft('a')).toBeUndefined();
 });
 
-it('keeps no secrets, also inside JSON text, and forgets an earlier draft of them', () => {
+it('does not store secrets, even within JSON text, and deletes the earlier draft', () => {
   for (const secret of [
     '{"password": "hunter2"}',
     'npx server --api-key=abc123 sk-abcdefghijkl',
@@ -22,7 +22,7 @@ it('keeps no secrets, also inside JSON text, and forgets an earlier draft of the
   expect(readDraft('a')).toBeDefined();
 });
 
-it('is bounded: no long texts, and the oldest of many goes', () => {
+it('is limited: no long texts, and the oldest drafts are deleted', () => {
   keepDraft('long', 'x'.repeat(300_000));
   expect(readDraft('long')).toBeUndefined();
   for (let i = 0; i < 30; i++) keepDraft(`place ${i}`, i);
@@ -30,7 +30,7 @@ it('is bounded: no long texts, and the oldest of many goes', () => {
   expect(readDraft('place 29')).toBe(29);
 });
 
-it('reads nothing from a broken storage', () => {
+it('ignores corrupt storage', () => {
   sessionStorage.setItem('draft:a', '{');
   expect(readDraft('a')).toBeUndefined();
 });

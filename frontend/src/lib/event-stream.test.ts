@@ -36,7 +36,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it('is live once the first byte came, and hands events on', async () => {
+it('is live after the first byte, and delivers events', async () => {
   stream.start();
   await settle();
   expect(stream.getConnection().phase).toBe('connecting');
@@ -46,7 +46,7 @@ it('is live once the first byte came, and hands events on', async () => {
   expect(seen.map((e) => e.type)).toEqual(['snapshot']);
 });
 
-it('reconnects with growing pauses, and counts the times it came back', async () => {
+it('reconnects with backoff, and counts reconnections', async () => {
   next = () => Promise.reject(new TypeError('refused'));
   stream.start();
   await settle();
@@ -61,7 +61,7 @@ it('reconnects with growing pauses, and counts the times it came back', async ()
   expect(stream.getConnection()).toMatchObject({ phase: 'live', epoch: 1 });
 });
 
-it('gives up a line that stays silent', async () => {
+it('reconnects if the connection receives no data', async () => {
   stream.start();
   await settle();
   say(': hello\n\n');
@@ -72,7 +72,7 @@ it('gives up a line that stays silent', async () => {
   expect(fetches).toBe(2);
 });
 
-it('stops for good when the daemon does not let it in, until it is told to try', async () => {
+it('does not reconnect without a session until retryNow is called', async () => {
   next = async () => new Response('{"status":401}', { status: 401 });
   stream.start();
   await vi.advanceTimersByTimeAsync(60_000);
@@ -86,7 +86,7 @@ it('stops for good when the daemon does not let it in, until it is told to try',
   expect(stream.getConnection().phase).toBe('live');
 });
 
-it('gives the line back while nobody looks', async () => {
+it('closes the connection while the page is hidden', async () => {
   stream.start();
   await settle();
   say(': hello\n\n');

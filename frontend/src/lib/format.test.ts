@@ -5,12 +5,12 @@ const now = Date.parse('2026-11-20T12:00:00Z');
 const ago = (seconds: number) => new Date(now - seconds * 1000).toISOString();
 
 describe('age', () => {
-  it('grows in units the user reads', () => {
+  it('uses larger units for longer times', () => {
     const ages = [0, 59, 60, 3599, 3600, 7260, 86_399, 86_400, 93_600].map((s) => age(ago(s), now));
     expect(ages).toEqual(['0s', '59s', '1m', '59m', '1h', '2h 1m', '23h 59m', '1d', '1d 2h']);
   });
 
-  it('is empty for a time that was never set and zero for one in the future', () => {
+  it('is empty for an unset time and zero for a time in the future', () => {
     expect(age('0001-01-01T00:00:00Z', now)).toBe('');
     expect(age(undefined, now)).toBe('');
     expect(age('junk', now)).toBe('');
@@ -19,7 +19,7 @@ describe('age', () => {
 });
 
 describe('duration', () => {
-  it('picks the unit', () => {
+  it('selects the unit', () => {
     const shown = [
       0, 820, 820_000, 2_740_000, 12_400_000, 294_000_000, 1_530_000_000, 60e9, 124e9, 3.7e12,
     ].map(duration);
@@ -40,7 +40,7 @@ describe('duration', () => {
 });
 
 describe('bytes', () => {
-  it('counts in thousands', () => {
+  it('uses decimal units', () => {
     expect([0, 999, 1000, 9999, 38_200_000, 999_999, 2e9].map(bytes)).toEqual([
       '0 B',
       '999 B',
@@ -54,7 +54,7 @@ describe('bytes', () => {
   });
 });
 
-it('compareIds orders ids that no number can hold', () => {
+it('compareIds compares ids that exceed the precision of numbers', () => {
   expect(['9', '10', '1763640000000001', '1763640000000000'].sort(compareIds)).toEqual([
     '9',
     '10',
@@ -63,12 +63,12 @@ it('compareIds orders ids that no number can hold', () => {
   ]);
 });
 
-it('clock adds the date when it was another day', () => {
+it('clock adds the date on another day', () => {
   expect(clock(new Date(now).toISOString(), now)).toMatch(/^\d\d:\d\d:\d\d$/);
   expect(clock(ago(3 * 86_400), now)).toMatch(/^Nov 17 \d\d:\d\d$/);
 });
 
-it('moment knows the zero time of Go', () => {
+it('moment handles the zero time of Go', () => {
   expect(moment('0001-01-01T00:00:00Z')).toBeUndefined();
 });
 
@@ -77,18 +77,18 @@ describe('plain', () => {
     expect(plain('a\u001b[31mb\u202Egnp.exe\u0007')).toBe('a␛[31mb\ufffdgnp.exe␇');
   });
 
-  it('leaves lines, tabs and other scripts alone', () => {
+  it('does not change line breaks, tabs and other scripts', () => {
     expect(plain('a\n\tб 日本 🌉')).toBe('a\n\tб 日本 🌉');
   });
 });
 
-it('logText drops colours and hyperlinks of terminals', () => {
+it('logText removes terminal colours and hyperlinks', () => {
   expect(logText('\u001b[1;33mwarn\u001b[0m \u001b]8;;http://x\u0007link\u001b]8;;\u0007')).toBe(
     'warn link',
   );
 });
 
-it('a sentence begins with a capital, a path of the configuration does not', () => {
+it('capital changes sentences, but not paths of the configuration', () => {
   expect(capital('it requires you to sign in')).toBe('It requires you to sign in');
   expect(capital('env.KEY: variable ${KEY} is not set')).toBe(
     'env.KEY: variable ${KEY} is not set',

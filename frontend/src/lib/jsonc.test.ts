@@ -11,13 +11,13 @@ import {
   sourceAt,
 } from './jsonc';
 
-it('comments and trailing commas are removed, and every number keeps its spelling', () => {
+it('comments and trailing commas are removed, and numbers keep their spelling', () => {
   const text =
     '\ufeff{\n  // a "quoted" note\n  "a": "http://x", /* , */\n  "b": [1.0, 9007199254740993, ],\n}';
   expect(plainJson(text)).toBe('{"a":"http://x","b":[1.0,9007199254740993]}');
 });
 
-it('a fault is reported with its line and column', () => {
+it('a syntax error is reported with its line and column', () => {
   expect(readJsonc('\ufeff{"a": [1, /* x */ 2,],}')).toEqual({ value: { a: [1, 2] } });
   expect(readJsonc('{\n  "a" 1\n}').fault).toEqual({ line: 2, column: 7 });
   expect(readJsonc('{\n  "a": tru\n}').fault).toEqual({ line: 2, column: 8 });
@@ -37,7 +37,7 @@ it.each([
   ['{\n  "mcpServers": {\n    "a": {}, // kept\n    /* and this, too */\n  }\n}', 2],
   ['{\n  "mcpServers": {\n    // nothing yet\n  }\n}\n', 1],
   ['{"mcpServers":{"a":{}},"bridge":{}}', 2],
-])('adding to %j keeps what was there', (text, n) => {
+])('adding to %j keeps the existing content', (text, n) => {
   const added = addMembers(text, ['mcpServers'], [['b', '{\n  "command": "x"\n}']]) ?? '';
   const parsed = JSON.parse(plainJson(added));
   expect(Object.keys(parsed.mcpServers)).toHaveLength(n);
@@ -45,12 +45,12 @@ it.each([
   for (const comment of text.match(/\/\/.*|\/\*.*\*\//g) ?? []) expect(added).toContain(comment);
 });
 
-it('nothing is added where no object stands', () => {
+it('nothing is added if there is no object', () => {
   for (const text of ['', '[]', '{"mcpServers": []}', '{"mcpServers": {', '{}'])
     expect(addMembers(text, ['mcpServers'], [['b', '1']])).toBeUndefined();
 });
 
-it('one value is set in its place, and what is missing on the way is made', () => {
+it('a value is set in place, and missing parent objects are created', () => {
   const text = '{\n  // kept\n  "history": { "keepDays": 30 /* a month */ },\n}\n';
   expect(setValue(text, ['history', 'keepDays'], '7')).toBe(
     '{\n  // kept\n  "history": { "keepDays": 7 /* a month */ },\n}\n',
@@ -75,13 +75,13 @@ it('a comment stays with the member on its line, and a new number keeps its spel
 });
 
 describe('jsonFault', () => {
-  it('is silent about sound JSON', () => {
+  it('reports nothing for valid JSON', () => {
     for (const text of ['{}', '[1, 2]', '"a"', '{"a":{"b":[true,false,null,-1.5e3]}}']) {
       expect(jsonFault(text)).toBeUndefined();
     }
   });
 
-  it('points at the place', () => {
+  it('reports the position', () => {
     expect(jsonFault('{"a": }')).toEqual({ line: 1, column: 7 });
     expect(jsonFault('{\n  "a": 1,\n  b: 2\n}')).toEqual({ line: 3, column: 3 });
     expect(jsonFault('{"a": 1,}')).toEqual({ line: 1, column: 9 });
@@ -90,7 +90,7 @@ describe('jsonFault', () => {
   });
 });
 
-it('a value is edited as a text of its own, and the rest of the file stays as it is', () => {
+it('a value is edited as separate text, and the rest of the file is unchanged', () => {
   const text = '{\n  "a": {\n    "b": { // note\n      "c": 1\n    } // end\n  }\n}\n';
   const block = '{ // note\n  "c": 1\n}';
   expect(blockAt(text, ['a', 'b'])).toBe(block);
@@ -102,7 +102,7 @@ it('a value is edited as a text of its own, and the rest of the file stays as it
   expect(blockAt(text, ['a', 'x'])).toBeUndefined();
 });
 
-it('a removed member leaves the comments of the others', () => {
+it('removing a member keeps the comments of the others', () => {
   const text = '{\n  // of a\n  "a": 1,\n  // of b\n  "b": 2\n}';
   expect(readJsonc(removeValue(text, ['b'])).value).toEqual({ a: 1 });
   expect(removeValue(text, ['b'])).toContain('// of a');

@@ -13,7 +13,7 @@ describe('maskSecrets', () => {
     '{"args":["--header","X: sk-HIDEHIDE123"]}',
     '{"headers":{"X-Any":"ghp_HIDE1234567"}}',
     '{"env":{"A_TOKEN":"say \\"HIDE"}}',
-  ])('hides the secret of %s', (entry) => {
+  ])('masks the secret in %s', (entry) => {
     expect(maskSecrets(entry)).not.toContain('HIDE');
     expect(maskSecrets(entry)).toContain('••••');
   });
@@ -23,7 +23,7 @@ describe('maskSecrets', () => {
     '{"args":["--api-key","${KEY}"]}',
     '{"env":{"X":"postgres://me:${PW}@db/x"}}',
     '{"command":"npx","args":["-y","keyboard"],"env":{"HOME":"/home/me"}}',
-  ])('shows %s as it is', (entry) => {
+  ])('leaves %s unchanged', (entry) => {
     expect(maskSecrets(entry)).toBe(entry);
   });
 });

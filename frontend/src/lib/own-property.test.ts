@@ -4,7 +4,7 @@ import { texts } from './texts';
 
 const strange = ['constructor', 'toString', '__proto__', 'hasOwnProperty'];
 
-test('a map finds nothing under the names that every object has', () => {
+test('inherited properties of objects are not found', () => {
   for (const key of strange) {
     expect(ownValue({ a: 1 }, key)).toBeUndefined();
     expect(withoutPrototypes({ a: { b: 1 } }).a[key as 'b']).toBeUndefined();

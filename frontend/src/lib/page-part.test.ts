@@ -3,7 +3,7 @@ import { PartError, part } from './page-part';
 
 afterEach(() => vi.useRealTimers());
 
-test('a part that could not be loaded is requested again, and in the end named', async () => {
+test('loading a chunk is retried, and finally fails with a PartError', async () => {
   vi.useFakeTimers();
   const load = vi.fn().mockRejectedValueOnce(new TypeError('Load failed')).mockResolvedValue('it');
   const loaded = part(load)();

@@ -3,7 +3,7 @@ import { bounds, setBounds, spanOf } from './range';
 
 const now = Date.parse('2026-11-21T12:00:00Z');
 
-it('a range ends now, moments stand where they were set', () => {
+it('a range ends now, a custom range has fixed times', () => {
   expect(bounds({ range: '1h' }, now)).toEqual({ from: now - 3_600_000 });
   expect(bounds({ from: '2026-11-21T10:00:00Z' }, now)).toEqual({
     from: now - 7_200_000,
@@ -11,7 +11,7 @@ it('a range ends now, moments stand where they were set', () => {
   });
 });
 
-it('what is not a range and no moment is left out of the address', () => {
+it('invalid ranges and times are omitted from the URL', () => {
   expect(spanOf({ range: 'ever', from: 'x', to: '2026-11-21T10:00:00Z' })).toEqual({
     from: undefined,
     to: '2026-11-21T10:00:00Z',
@@ -19,7 +19,7 @@ it('what is not a range and no moment is left out of the address', () => {
   expect(spanOf({ range: '7d', from: '2026-11-21T10:00:00Z' })).toEqual({ range: '7d' });
 });
 
-it('the daemon is asked in UTC', () => {
+it('requests to the daemon use UTC', () => {
   const query = new URLSearchParams();
   setBounds(query, { range: '24h' }, now);
   expect(query.toString()).toBe('from=2026-11-20T12%3A00%3A00.000Z');

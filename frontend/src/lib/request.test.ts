@@ -9,7 +9,7 @@ function answer(body: string, status = 200) {
 }
 
 describe('request', () => {
-  it('sends the key of the session and nothing of it in the address', async () => {
+  it('sends the session key in a header and not in the URL', async () => {
     keepSessionKey('secret');
     const fetch = answer('{"a":1}');
     expect(await request('GET', '/api/v1/status')).toEqual({ a: 1 });
@@ -18,7 +18,7 @@ describe('request', () => {
     expect(init?.headers).toMatchObject({ 'X-Drawbridge-Key': 'secret' });
   });
 
-  it('sends a body as JSON, or as the text it was given', async () => {
+  it('sends a body as JSON, or a text unchanged', async () => {
     const fetch = answer('{}');
     await request('POST', '/x', { body: { a: 1 } });
     await requestText('POST', '/x', { bodyText: '{"n":9007199254740993}' });
@@ -28,12 +28,12 @@ describe('request', () => {
     ]);
   });
 
-  it('takes an answer without a body for a success', async () => {
+  it('treats a response without a body as a success', async () => {
     vi.stubGlobal('fetch', async () => new Response(null, { status: 204 }));
     expect(await request('DELETE', '/x')).toBeUndefined();
   });
 
-  it('turns problem documents into sentences', async () => {
+  it('converts problem documents to messages', async () => {
     answer(
       '{"status":422,"code":"validation","detail":"the request is wrong","errors":[{"field":"server","error":"missing"}]}',
       422,
@@ -44,7 +44,7 @@ describe('request', () => {
     expect(messageOf(error)).toBe('The request is wrong · server: missing');
   });
 
-  it('says what went wrong, and then what to do next', async () => {
+  it('puts the hint after the error', async () => {
     answer('{"detail":"no Drawbridge window is open","hint":"Type the path instead."}', 503);
     expect(messageOf(await request('GET', '/x').catch((e: unknown) => e))).toBe(
       'No Drawbridge window is open. Type the path instead.',
@@ -55,14 +55,14 @@ describe('request', () => {
     );
   });
 
-  it('has words for an answer that is not JSON and for no answer', async () => {
+  it('reports a response that is not JSON, and a missing response', async () => {
     answer('<html>', 502);
     expect(messageOf(await request('GET', '/x').catch((e: unknown) => e))).toContain('502');
     vi.stubGlobal('fetch', () => Promise.reject(new TypeError('Failed to fetch')));
     expect(await request('GET', '/x').catch((e: unknown) => e)).toMatchObject({ status: 0 });
   });
 
-  it('lets an abort through as an abort', async () => {
+  it('does not convert an abort to a RequestError', async () => {
     const abort = new AbortController();
     abort.abort();
     vi.stubGlobal('fetch', () => Promise.reject(new DOMException('gone', 'AbortError')));
@@ -72,14 +72,14 @@ describe('request', () => {
 });
 
 describe('takeCode', () => {
-  it('takes the code out of the address', () => {
+  it('removes the code from the URL', () => {
     const history = { replaceState: vi.fn() } as unknown as History;
     const location = { hash: '#code=abc', pathname: '/', search: '' } as Location;
     expect(takeCode(location, history)).toBe('abc');
     expect(history.replaceState).toHaveBeenCalledWith(null, '', '/#/');
   });
 
-  it('leaves other addresses alone', () => {
+  it('does not change other URLs', () => {
     const history = { replaceState: vi.fn() } as unknown as History;
     expect(takeCode({ hash: '#/calls?q=code' } as Location, history)).toBeNull();
     expect(history.replaceState).not.toHaveBeenCalled();

@@ -5,7 +5,7 @@ import { initialText, readSchema } from './schema';
 const kinds = (schema: object) =>
   Object.fromEntries(readSchema(JSON.stringify(schema)).members.map((m) => [m.name, m.field.kind]));
 
-it('each shape gets its control, and what is unknown a field for JSON', () => {
+it('each type has its control, and unknown types have a field for JSON', () => {
   expect(
     kinds({
       $defs: { color: { enum: ['red', 'blue'] } },
@@ -40,14 +40,14 @@ it('each shape gets its control, and what is unknown a field for JSON', () => {
   });
 });
 
-it('defaults and choices keep their digits', () => {
+it('defaults and enum values keep their digits', () => {
   const field = readSchema(
     '{"properties":{"n":{"type":"integer","default":9007199254740993},"c":{"enum":[9007199254740993]}},"required":["n","c"]}',
   );
   expect(initialText(field)).toBe('{"n":9007199254740993,"c":9007199254740993}');
 });
 
-it('a form begins with all defaults, and a text has the field of its format', () => {
+it('a form starts with all defaults, and text fields have their format', () => {
   const field = readSchema(
     '{"properties":{"a":{"type":"string"},"b":{"type":"string","format":"email","default":"x@y.z"},"c":{"type":"string","format":"uri"}},"required":["a"]}',
   );
@@ -55,7 +55,7 @@ it('a form begins with all defaults, and a text has the field of its format', ()
   expect(field.members.map((member) => member.field.format)).toEqual([undefined, 'email', 'url']);
 });
 
-it('a schema that refers to itself ends', () => {
+it('a recursive schema does not cause an endless loop', () => {
   const loop =
     '{"$defs":{"a":{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}}}},"$ref":"#/$defs/a"}';
   expect(readSchema(loop).kind).toBe('object');
@@ -64,7 +64,7 @@ it('a schema that refers to itself ends', () => {
     expect(() => initialText(readSchema(odd))).not.toThrow();
 });
 
-it('an edit leaves everything else as it was written', () => {
+it('an edit leaves the rest of the text unchanged', () => {
   expect(withMember('{"a":1.0,"b":1e400}', 'c', '"x"')).toBe(
     '{\n  "a": 1.0,\n  "b": 1e400,\n  "c": "x"\n}',
   );
@@ -73,7 +73,7 @@ it('an edit leaves everything else as it was written', () => {
   expect(withElement('[]', 9, 'true')).toBe('[\n  true\n]');
 });
 
-it('numbers are what JSON calls numbers', () => {
+it('only valid JSON numbers are numbers', () => {
   expect(['0', '-1.5', '1e400', '9007199254740993'].every(isNumber)).toBe(true);
   expect(['', '01', '1.', '.5', '+1', '0x1', 'NaN', '1 '].some(isNumber)).toBe(false);
 });

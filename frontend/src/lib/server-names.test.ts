@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { findServer } from './server-names';
 
-test('an address may hold the name of a server in place of its id', () => {
+test('a URL can contain the name of a server instead of its id', () => {
   const servers = [
     ['my-server', 'my server'],
     ['Docs', 'Docs'],

@@ -9,13 +9,13 @@ function parse(...pieces: string[]): ServerSentEvent[] {
 }
 
 describe('EventStreamParser', () => {
-  it('reads type, data and id', () => {
+  it('parses type, data and id', () => {
     expect(parse('event: call\nid: 7\ndata: {"a":1}\n\n')).toEqual([
       { type: 'call', data: '{"a":1}', id: '7' },
     ]);
   });
 
-  it('gives the same events however the stream is cut', () => {
+  it('returns the same events for all chunk boundaries', () => {
     const stream =
       '\ufeff: hello\r\nevent: one\r\ndata: a\r\ndata:  b\r\n\r\ndata: two\n\n:beat\n\nevent: x\rdata: 3\r\r\n';
     const whole = parse(stream);
@@ -30,11 +30,11 @@ describe('EventStreamParser', () => {
     expect(parse(...stream)).toEqual(whole);
   });
 
-  it('holds an event back until its blank line came', () => {
+  it('waits for the blank line that ends an event', () => {
     expect(parse('data: half\n')).toEqual([]);
   });
 
-  it('gives no event without data', () => {
+  it('ignores events without data', () => {
     expect(parse('event: nothing\n\n: comment\n\n')).toEqual([]);
   });
 });

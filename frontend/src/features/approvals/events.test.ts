@@ -5,7 +5,7 @@ import { applyApproval } from './events';
 
 const approval = (id: string, state = '') => ({ id, state }) as Approval;
 
-it('a approval comes once and goes when it ended, however it did', () => {
+it('an approval is listed once, and removed when it ends for any reason', () => {
   const client = new QueryClient();
   const ids = () => client.getQueryData<Approval[]>(['approvals'])?.map((q) => q.id);
   applyApproval(client, approval('1'));

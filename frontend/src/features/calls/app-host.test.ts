@@ -43,7 +43,7 @@ const ask = (id: unknown, method: string, params?: unknown) =>
   hear({ jsonrpc: '2.0', id, method, params });
 const answered = (n: number) => vi.waitFor(() => expect(sent).toHaveLength(n), { interval: 1 });
 
-it('an app gets the call once, after it has started', async () => {
+it('an app receives the call once, after its initialization', async () => {
   ask(1, 'ui/initialize', {});
   await answered(1);
   expect(sent[0]?.result).toMatchObject({
@@ -58,9 +58,9 @@ it('an app gets the call once, after it has started', async () => {
   ]);
 });
 
-it('calls of an app are bounded in number and size', async () => {
+it('calls of an app are limited in number and size', async () => {
   for (let n = 0; n < 10; n++) ask(n, 'tools/call', { name: 't', arguments: { n } });
-  await answered(6); // the refusals
+  await answered(6); // the rejected calls
   release();
   await answered(10);
   expect(bodies).toHaveLength(4);
@@ -74,7 +74,7 @@ it('calls of an app are bounded in number and size', async () => {
   expect(bodies).toHaveLength(200);
 });
 
-it('nothing else can be asked of the page', async () => {
+it('other requests are rejected', async () => {
   const methods = ['ui/open-link', 'ui/message', 'resources/read', 'toString', '__proto__'];
   for (const method of methods) ask(method, method, {});
   await answered(methods.length);
@@ -87,7 +87,7 @@ it('nothing else can be asked of the page', async () => {
   expect(bodies).toEqual([]);
 });
 
-it('messages that are none change nothing', () => {
+it('invalid messages are ignored', () => {
   for (const junk of [null, 1, 'x', [], {}, { jsonrpc: '2.0' }, { jsonrpc: '2.0', method: 1 }])
     hear(junk);
   ask({}, 'ping');
@@ -97,7 +97,7 @@ it('messages that are none change nothing', () => {
   expect(heights).toEqual([2000]);
 });
 
-it('a truncated payload is no object', () => {
+it('a truncated payload is not an object', () => {
   expect(isJsonObject('{"a":1}')).toBe(true);
   for (const text of [undefined, '', '{"a":', '[]', 'null']) expect(isJsonObject(text)).toBe(false);
 });

@@ -12,7 +12,7 @@ const call = {
   result: '{"n":1.0}',
 } as CallDetail;
 
-it('what a stranger sent stays one quoted word of the shell', () => {
+it('untrusted text is quoted as one argument of the shell', () => {
   expect(asCommand(call)).toBe(
     `drawbridge call files read '{"path":"it'\\''s $(rm -rf /)","n":9007199254740993}'`,
   );
@@ -21,14 +21,14 @@ it('what a stranger sent stays one quoted word of the shell', () => {
   );
 });
 
-it('a saved call holds its payloads with every digit', () => {
+it('a saved call contains its payloads with all digits', () => {
   const text = asJson(call);
   expect(text).toContain('"n":9007199254740993');
   expect(text).toContain('"result":{"n":1.0}');
   expect(JSON.parse(text)).toMatchObject({ id: '9', arguments: { n: 9007199254740992 } });
 });
 
-it('only a tool call of a client can be made again', () => {
+it('only a tool call of a client can be repeated', () => {
   expect(canRepeat(call)).toBe(true);
   expect(canRepeat({ ...call, fromServer: true })).toBe(false);
   expect(canRepeat({ ...call, method: 'prompts/get' })).toBe(false);

@@ -10,13 +10,13 @@ const call = (id: number, more: Partial<Call> = {}): Call =>
   ({ id: String(id), outcome: 'ok', server: 'files', client: 'c', tool: 't', ...more }) as Call;
 const ids = (calls: Call[]) => calls.map((c) => c.id);
 
-it('new calls come first, known ones change in place', () => {
+it('new calls come first, known ones are updated in place', () => {
   const merged = mergeCalls([call(9, { outcome: '' }), call(8)], [call(11), call(9), call(10)]);
   expect(ids(merged)).toEqual(['11', '10', '9', '8']);
   expect(merged[2]?.outcome).toBe('ok');
 });
 
-it('a call that comes late still finds its place', () => {
+it('a late call is inserted in order', () => {
   expect(ids(mergeCalls([call(9), call(7)], [call(8)]))).toEqual(['9', '8', '7']);
 });
 
@@ -25,7 +25,7 @@ it('unchanged calls stay the same objects', () => {
   expect(mergeCalls([old], [call(2)])[1]).toBe(old);
 });
 
-it('a request about a task is no row, and the call of the task is read again', async () => {
+it('a request about a task is not listed, and refreshes the call of the task', async () => {
   const client = new QueryClient();
   const task = { call: '1', id: 'a', status: 'completed', ended: true };
   const answer = Response.json(call(1, { outcome: 'tool_error', task }));
@@ -40,7 +40,7 @@ it('a request about a task is no row, and the call of the task is read again', a
   fetched.mockRestore();
 });
 
-it('a flood is bounded', () => {
+it('the number of live calls is limited', () => {
   const client = new QueryClient();
   applyCallSnapshot(client, [call(1)]);
   for (let i = 0; i < 50; i++) {
@@ -54,12 +54,12 @@ it('a flood is bounded', () => {
   expect(live[0]?.id).toBe('14999');
 });
 
-it('live calls are put into the history, in order and once', () => {
+it('live calls are merged into the history in order, without duplicates', () => {
   const stored = [call(9, { outcome: '' }), call(7), call(5)];
   const places = new Map(stored.map((c, i) => [c.id, i]));
   const list = merged(stored, places, [call(11), call(9), call(8), call(6)], {}, false);
   expect(ids(list)).toEqual(['11', '9', '8', '7', '6', '5']);
-  expect(list[1]?.outcome).toBe('ok'); // it ended since
+  expect(list[1]?.outcome).toBe('ok'); // it has ended since
   expect(stored[0]?.outcome).toBe('');
   expect(ids(merged(stored, places, [call(11), call(9)], { q: 'x' }, true))).toEqual([
     '9',
@@ -68,14 +68,14 @@ it('live calls are put into the history, in order and once', () => {
   ]);
 });
 
-it('filters know running and failed', () => {
+it('filters match running and failed calls', () => {
   expect(matchesCall(call(1, { outcome: '' }), { outcome: 'running' })).toBe(true);
   expect(matchesCall(call(1, { outcome: 'timeout' }), { outcome: 'failed' })).toBe(true);
   expect(matchesCall(call(1, { outcome: 'cancelled' }), { outcome: 'failed' })).toBe(false);
   expect(matchesCall(call(1), { server: 'other' })).toBe(false);
 });
 
-it('time and duration are filters too', () => {
+it('calls are filtered by time and duration', () => {
   const at = (iso: string) => call(1, { at: iso, tookNs: 2e9 });
   const now = Date.parse('2026-11-21T12:00:00Z');
   expect(matchesCall(at('2026-11-21T11:30:00Z'), { range: '1h' }, now)).toBe(true);
@@ -101,12 +101,12 @@ it('time and duration are filters too', () => {
   });
 });
 
-it('only what the daemon understands is sent to it', () => {
+it('only filters of the API are sent to the daemon', () => {
   expect(callQuery({ outcome: 'failed', server: 'a b' }, '', 10)).toBe('limit=10&server=a+b');
   expect(callQuery({ outcome: 'timeout' }, '77', 10)).toBe('limit=10&before=77&outcome=timeout');
 });
 
-it('payloads stay the text they were, in a string or bare', () => {
+it('payloads keep their text, in a string or as raw JSON', () => {
   const text =
     '{"id":"1","arguments":"{\\"n\\":9007199254740993}","result":{"n":1.0},"error":null}';
   expect(parseDetail(text)).toMatchObject({

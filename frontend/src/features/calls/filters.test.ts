@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { readTokens } from './filters';
 
-it('takes complete filters out of the text of the search', () => {
+it('extracts complete filters from the search text', () => {
   expect(readTokens('server:files outcome:error took:>1.5s "some text" ')).toEqual({
     found: { server: 'files', outcome: 'tool_error', slow: '1500' },
     rest: '"some text"',
@@ -12,7 +12,7 @@ it('takes complete filters out of the text of the search', () => {
   });
 });
 
-it('leaves what is not complete, and what is no filter', () => {
+it('leaves incomplete filters and other text unchanged', () => {
   for (const text of ['server:fi', 'https://x.org/a ', 'took:>soon ', 'a b ', 'constructor:x '])
     expect(readTokens(text)).toEqual({ found: {}, rest: text });
 });

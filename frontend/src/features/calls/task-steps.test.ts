@@ -5,7 +5,7 @@ import { isTaskRequest, openTaskStatus, taskStep } from './task-steps';
 const call = (method: string, result: unknown, task?: CallDetail['task']): CallDetail =>
   ({ id: '1', at: '', method, result: JSON.stringify(result), task }) as CallDetail;
 
-it('a step has the state that its reply tells', () => {
+it('a step has the status of its response', () => {
   const step = (method: string, result: unknown) => taskStep(call(method, result)).status;
   expect(step('tools/call', { resultType: 'task', taskId: 'a', status: 'working' })).toBe(
     'working',
@@ -19,7 +19,7 @@ it('a step has the state that its reply tells', () => {
   expect(taskStep(ended).status).toBe('working');
 });
 
-it('a call shows the state of its task until that has ended', () => {
+it('a call shows the status of its task until the task has ended', () => {
   const task = { call: '1', id: 'a', status: 'working', ended: false };
   expect(openTaskStatus(call('tools/call', {}, task))).toBe('working');
   expect(openTaskStatus(call('tools/call', {}, { ...task, ended: true }))).toBeUndefined();

@@ -3,7 +3,7 @@ import { timeAxis } from './time-axis';
 
 const hour = 3_600_000;
 
-test('what happened is drawn to scale, and a long pause as a short break', () => {
+test('calls are drawn to scale, and a long pause as a short break', () => {
   const axis = timeAxis([
     { from: 0, to: 4000 },
     { from: 1000, to: 2000 },
@@ -13,12 +13,12 @@ test('what happened is drawn to scale, and a long pause as a short break', () =>
   expect(axis.at(0)).toBe(0);
   expect(axis.at(2000)).toBeCloseTo(axis.at(4000) / 2);
   expect(axis.at(4000)).toBeCloseTo(0.485);
-  expect(axis.at(5 * hour)).toBeCloseTo(0.485); // inside of the break
+  expect(axis.at(5 * hour)).toBeCloseTo(0.485); // within the break
   expect(axis.at(9 * hour)).toBeCloseTo(0.515);
   expect(axis.at(9 * hour + 4000)).toBeCloseTo(1);
 });
 
-test('the order of times is kept, whatever they are', () => {
+test('the axis is monotonic for all intervals', () => {
   for (const intervals of [
     [],
     [{ from: 5, to: 5 }],

@@ -19,7 +19,7 @@ const call = {
   result: '{"content":[]}',
 } as CallDetail;
 
-it('keeps the arguments as the text they were', () => {
+it('keeps the text of the arguments unchanged', () => {
   expect(stepOf(call, firstWish(call))).toEqual({
     server: 'files',
     tool: 'read file',
@@ -28,7 +28,7 @@ it('keeps the arguments as the text they were', () => {
   });
 });
 
-it('expects all that was filled in, and nothing that was not', () => {
+it('expects only the values that are filled in', () => {
   const wish = {
     outcome: 'ok',
     contains: 'one\n\n two \n',
@@ -44,7 +44,7 @@ it('expects all that was filled in, and nothing that was not', () => {
   expect(expectations(stepOf(call, wish).expect)).toHaveLength(5);
 });
 
-it('expects the error of a call that the protocol refused', () => {
+it('expects the error of a call with a protocol error', () => {
   const refused = { ...call, outcome: 'protocol_error', result: undefined, error: '{"code":1}' };
   const wish = { ...firstWish(refused as CallDetail), sameResult: true };
   expect(stepOf(refused as CallDetail, wish).expect).toEqual({
@@ -53,25 +53,25 @@ it('expects the error of a call that the protocol refused', () => {
   });
 });
 
-it('compares with no result that was not recorded in full', () => {
+it('does not compare with a result that is not recorded in full', () => {
   const cut = { ...call, replyCut: { size: 9, sha256: '' } } as unknown as CallDetail;
   expect(answerOf(cut)).toBeUndefined();
   expect(answerOf({ ...call, result: '{"key":"[redacted]"}' })).toBeUndefined();
   expect(stepOf(cut, { ...firstWish(cut), sameResult: true }).expect.result).toBeUndefined();
 });
 
-it('says why a call cannot be made again', () => {
+it('returns why a call cannot be repeated', () => {
   expect(obstacle(call)).toBeUndefined();
   expect(obstacle({ ...call, arguments: '{"key":"[redacted]"}' })).toMatch(/secrets/);
 });
 
-it('takes the names that the daemon takes', () => {
+it('accepts the same names as the daemon', () => {
   expect(['a', 'A.b_c-1', '9'].every(soundName)).toBe(true);
   expect(['', '-a', 'a b', 'ä', 'a'.repeat(101)].some(soundName)).toBe(false);
   expect(soundName(suggestedName('-files', 'read file/ä'))).toBe(true);
 });
 
-it('knows how many steps of a run have begun', () => {
+it('counts the started steps of a run', () => {
   const at = (ms: number) => new Date(ms).toISOString();
   const steps = [
     { server: 'a', tool: 'x' },
@@ -79,10 +79,10 @@ it('knows how many steps of a run have begun', () => {
     { server: 'b', tool: 'y' },
   ];
   const calls = [
-    { id: '12', at: at(50_200), server: 'a', tool: 'x' }, // newest first, as the page holds them
-    { id: '11', at: at(50_100), server: 'b', tool: 'y' }, // somebody else's, before its turn
+    { id: '12', at: at(50_200), server: 'a', tool: 'x' }, // newest first, as in the cache
+    { id: '11', at: at(50_100), server: 'b', tool: 'y' }, // a call by another client, before this step starts
     { id: '10', at: at(50_000), server: 'a', tool: 'x' },
-    { id: '9', at: at(10_000), server: 'a', tool: 'x' }, // of another run
+    { id: '9', at: at(10_000), server: 'a', tool: 'x' }, // a call of another run
   ];
   expect(stepsBegun(steps, calls, 50_000)).toBe(2);
   expect(stepsBegun(steps, [], 50_000)).toBe(0);

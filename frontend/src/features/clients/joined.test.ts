@@ -30,7 +30,7 @@ test('a program, its token and its calls are one client with one name', () => {
   expect(all[0]?.reported.map(({ name }) => name)).toEqual(['cursor-cli', 'cursor-vscode']);
 });
 
-test('clients without a token are told apart by the name that they report', () => {
+test('clients without a token are distinguished by the name that they report', () => {
   const all = joinClients([], [client('', 'one'), client('', 'two'), client('', 'one')]);
   expect(all.map(({ name, calls }) => [name, calls])).toEqual([
     ['one', 2],
@@ -38,13 +38,13 @@ test('clients without a token are told apart by the name that they report', () =
   ]);
 });
 
-test('a token that was never used is listed, and a program that is not installed is not', () => {
+test('an unused token is listed, and a program that is not installed is not', () => {
   const absent = connection('zed', 'Zed', 'notConnected', { detected: false });
   const all = joinClients([absent], [client('backup', '', { calls: 0 })], ['left']);
   expect(all.map(({ name }) => name)).toEqual(['backup', 'left']);
 });
 
-test('a client with a broken entry is first, and one that is not connected after those that are', () => {
+test('clients with a broken entry come first, those that are not connected come last', () => {
   const all = joinClients(
     [connection('a', 'A', 'notConnected'), connection('b', 'B'), connection('c', 'C', 'vanished')],
     [],

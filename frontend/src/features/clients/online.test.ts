@@ -7,7 +7,7 @@ const client = (sessions: number, lastSeen?: string) => ({
   ...(lastSeen === undefined ? {} : { lastSeen }),
 });
 
-test('a client with an open session is online, whenever it called', () => {
+test('a client with an open session is online, regardless of its last call', () => {
   expect(isOnline(client(1, '2026-11-22T09:00:00Z'), now)).toBe(true);
   expect(isOnline(client(1), now)).toBe(true);
 });

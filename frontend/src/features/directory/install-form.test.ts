@@ -12,14 +12,14 @@ const field = (key: string, more: Partial<Field> = {}): Field => ({
   ...more,
 });
 
-it('names the publisher by who owns the name', () => {
+it('derives the publisher from the name', () => {
   expect(publisher('io.github.ada/notes')).toBe('ada on GitHub');
   expect(publisher('com.linear/mcp')).toBe('linear.com');
   expect(publisher('com.figma.mcp/mcp')).toBe('mcp.figma.com');
   expect(publisher('nonsense')).toBe('nonsense');
 });
 
-it('says what a server will be able to do', () => {
+it('describes what a server can access', () => {
   const way = (more: Partial<InstallOption>): InstallOption => ({
     title: 'x',
     pinned: true,
@@ -37,7 +37,7 @@ it('says what a server will be able to do', () => {
   expect(remote).toMatch(/at x\.example .*leave this computer.*enter for k/);
 });
 
-it('asks for what is needed and sends what was filled in', () => {
+it('requires the missing values and sends the entered ones', () => {
   const fields = [
     field('a', { required: true }),
     field('b', { required: true, default: 'x' }),
@@ -51,7 +51,7 @@ it('asks for what is needed and sends what was filled in', () => {
   expect(enteredValues(fields, { a: '1', b: '', c: ' ', other: 'x' })).toEqual({ a: '1' });
 });
 
-it('takes files that may be bundles, and sends their bytes unchanged', () => {
+it('accepts files that can be bundles, and sends their bytes unchanged', () => {
   expect(obstacle({ name: 'a.mcpb', size: 1 })).toBeUndefined();
   expect(obstacle({ name: 'A.DXT', size: 1 })).toBeUndefined();
   for (const bad of [

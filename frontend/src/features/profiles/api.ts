@@ -8,11 +8,11 @@ import { type Entry, textOf } from './entry';
 export const profilesQuery = queryOptions({
   queryKey: ['profiles'],
   queryFn: ({ signal }) => request<Profiles>('GET', '/api/v1/profiles', { signal }),
-  staleTime: 5000, // a config event makes it stale at once
-  refetchInterval: 15_000, // catalogs change what it costs
+  staleTime: 5000, // a config event invalidates it immediately
+  refetchInterval: 15_000, // the cost changes with the catalogs
 });
 
-/** What a profile would offer and cost that is being edited. */
+/** What an unsaved profile would offer and cost. */
 export const costQuery = (entry: Entry) =>
   queryOptions({
     queryKey: ['profiles', 'cost', textOf(entry)],
@@ -23,7 +23,7 @@ export const costQuery = (entry: Entry) =>
     retry: false,
   });
 
-/** Profiles for folders, of the tools that were called there. */
+/** Suggested profiles for folders, each with the tools that were called there. */
 export const suggestionsQuery = queryOptions({
   queryKey: ['profiles', 'suggestions'],
   queryFn: ({ signal }) =>
@@ -31,7 +31,7 @@ export const suggestionsQuery = queryOptions({
   staleTime: 60_000,
 });
 
-/** Dismisses the suggestion for a folder, or allows it again. */
+/** Dismisses the suggestion for a folder, or undoes that. */
 export function useDismiss() {
   const client = useQueryClient();
   return useMutation({
@@ -43,7 +43,7 @@ export function useDismiss() {
 
 const address = (name: string) => `/api/v1/profiles/${encodeURIComponent(name)}`;
 
-/** `was` is the etag of the profile that the edit began with, or "new". */
+/** `was` is the ETag of the profile that the edit is based on, or "new". */
 export function useSaveProfile() {
   const client = useQueryClient();
   return useMutation({
@@ -63,14 +63,14 @@ export function useDeleteProfile() {
 }
 
 /**
- * Sets which profile a client may use, and how its tools are listed. What was chosen is
- * shown at once, so that a second choice adds to the first.
+ * Sets the profile of a client and how its tools are listed. The update is optimistic, so that a
+ * second change is based on the first.
  */
 export function useClientView() {
   const client = useQueryClient();
   return useMutation({
     mutationKey: ['client-view'],
-    scope: { id: 'client-view' }, // one after the other
+    scope: { id: 'client-view' }, // one request at a time
     mutationFn: ({ token, profile, toolMode }: ClientView) =>
       requestText('PUT', `/api/v1/client-views/${encodeURIComponent(token)}`, {
         body: { profile, toolMode },
@@ -88,14 +88,14 @@ export function useClientView() {
     },
     onError: (error) => toast('bad', plain(messageOf(error))),
     onSettled: () => {
-      // What was read between two choices would take the second one back.
+      // A refetch between two changes would overwrite the second one.
       if (client.isMutating({ mutationKey: ['client-view'] }) === 1)
         client.invalidateQueries({ queryKey: ['profiles'] });
     },
   });
 }
 
-/** Hides many tools from every client, or shows them again. */
+/** Hides several tools from all clients, or shows them again. */
 export function useHide() {
   const client = useQueryClient();
   return useMutation({

@@ -8,11 +8,11 @@ import { profilesQuery, useClientView } from './api';
 
 const t = texts.profiles;
 
-/** What is said of a token; nothing is everything. */
+/** The settings of a token; by default there is no restriction. */
 export const viewOf = (views: ClientView[], token: string): ClientView =>
   views.find((view) => view.token === token) ?? { token, profile: '', toolMode: '' };
 
-/** The profile of a client, and how its tools are listed. */
+/** Selects the profile of a client and how its tools are listed. */
 export function ClientAccess({ token }: { token: string }) {
   const { data } = useQuery(profilesQuery);
   const change = useClientView();
@@ -50,7 +50,7 @@ export function ClientAccess({ token }: { token: string }) {
   );
 }
 
-/** What a choice is about, for the eye: the choice has a name of its own. */
+/** A visible label, hidden from screen readers: the control has its own name. */
 function Labelled({ text, children }: { text: string; children: ReactNode }) {
   return (
     <span className="flex min-w-0 items-center gap-2 @max-2xl:basis-full">

@@ -9,7 +9,7 @@ const shown = (entry: Entry) =>
   [...known].flatMap(([s, all]) => all.filter((t) => offers(entry, s, t)).map((t) => `${s}.${t}`));
 
 describe('a profile', () => {
-  it('matches as the daemon does', () => {
+  it('matches patterns like the daemon', () => {
     for (const [pattern, name, fits] of [
       ['*', '', true],
       ['read*', 'read_all', true],
@@ -21,19 +21,19 @@ describe('a profile', () => {
       expect(matches(pattern, name), `${pattern} ${name}`).toBe(fits);
   });
 
-  it('takes one tool out of everything and names the servers for it', () => {
+  it('removes one tool from all, and lists the servers for that', () => {
     const entry = switchTools({}, known, 'files', ['write'], false);
     expect(entry).toEqual({ servers: { files: { excludeTools: ['write'] }, web: {} } });
     expect(switchTools(entry, known, 'files', ['write'], true)).toEqual(named({}, known));
   });
 
-  it('lists what is in when it begins with nothing', () => {
+  it('lists the included tools if it starts empty', () => {
     const entry = switchTools({ servers: {} }, known, 'files', ['read'], true);
     expect(entry).toEqual({ servers: { files: { includeTools: ['read'] } } });
     expect(switchTools(entry, known, 'files', ['read'], false)).toEqual({ servers: {} });
   });
 
-  it('keeps the patterns that still say what is wanted', () => {
+  it('keeps the patterns that are still correct', () => {
     const begin: Entry = { servers: { files: { includeTools: ['read*'], prompts: false } } };
     expect(switchTools(begin, known, 'files', ['list'], true).servers?.files).toEqual({
       includeTools: ['read*', 'list'],
@@ -45,7 +45,7 @@ describe('a profile', () => {
     });
   });
 
-  it('offers exactly what was chosen, whatever it began with', () => {
+  it('offers exactly the selected tools, whatever the initial patterns', () => {
     const patterns = ['read*', '*', 'w?ite', 'list', 'r*l'];
     const begins: (Entry['servers'] | undefined)[] = [undefined, {}, { files: {} }];
     for (const a of patterns)
@@ -67,7 +67,7 @@ describe('a profile', () => {
         }
   });
 
-  it('knows an edit from none', () => {
+  it('detects whether two entries are equivalent', () => {
     expect(textOf({ toolMode: 'all', folders: [] })).toBe(textOf({}));
     expect(textOf({ servers: {} })).not.toBe(textOf({}));
     expect(readEntry('{"servers":{}}')).toEqual({ servers: {} });

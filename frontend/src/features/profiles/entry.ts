@@ -1,6 +1,6 @@
 import type { ToolMode } from '@/types/api';
 
-/** What a profile offers of one server, as the configuration has it. */
+/** What a profile offers of one server, as in the configuration. */
 export interface ServerEntry {
   includeTools?: string[];
   excludeTools?: string[];
@@ -8,7 +8,7 @@ export interface ServerEntry {
   resources?: boolean;
 }
 
-/** A profile as the configuration has it. Without servers it is all of them. */
+/** A profile as in the configuration. Without `servers` it includes all servers. */
 export interface Entry {
   description?: string;
   servers?: Record<string, ServerEntry>;
@@ -16,7 +16,7 @@ export interface Entry {
   folders?: string[];
 }
 
-/** Reads the daemon's entry, which is an object or its text. */
+/** Reads an entry from the daemon, which is an object or its JSON text. */
 export function readEntry(raw: unknown): Entry {
   try {
     const value = typeof raw === 'string' ? JSON.parse(raw) : raw;
@@ -26,7 +26,7 @@ export function readEntry(raw: unknown): Entry {
   }
 }
 
-/** Whether a name fits a pattern: '*' is any run of characters, '?' any one. */
+/** Whether a name matches a pattern: '*' matches any characters, '?' exactly one. */
 export function matches(pattern: string, name: string): boolean {
   let [p, n, star, back] = [0, 0, -1, 0];
   while (n < name.length) {
@@ -47,7 +47,7 @@ export function matches(pattern: string, name: string): boolean {
 const fits = (patterns: string[] | undefined, name: string): boolean =>
   (patterns ?? []).some((pattern) => matches(pattern, name));
 
-/** Whether a profile offers a tool, by the server's own name. */
+/** Whether a profile offers a tool; `tool` is the server's own name for it. */
 export function offers(entry: Entry, server: string, tool: string): boolean {
   if (!entry.servers) return true;
   const of = entry.servers[server];
@@ -55,7 +55,7 @@ export function offers(entry: Entry, server: string, tool: string): boolean {
   return !of.includeTools?.length || fits(of.includeTools, tool);
 }
 
-/** Patterns for exactly the wanted of all names: those of old that say nothing else stay. */
+/** Patterns that match exactly the wanted names; old patterns that match no others are kept. */
 function patternsFor(old: string[] | undefined, wanted: Set<string>, all: string[]): string[] {
   const kept = (old ?? []).filter((pattern) =>
     all.every((name) => wanted.has(name) || !matches(pattern, name)),
@@ -63,7 +63,7 @@ function patternsFor(old: string[] | undefined, wanted: Set<string>, all: string
   return [...kept, ...all.filter((name) => wanted.has(name) && !fits(kept, name))];
 }
 
-/** What a server's entry becomes so that exactly the wanted of its tools are offered. */
+/** The entry of a server that offers exactly the wanted tools; undefined for none. */
 function entryFor(
   old: ServerEntry | undefined,
   wanted: Set<string>,
@@ -86,16 +86,16 @@ function entryFor(
   };
 }
 
-/** The tools that are known, by server. */
+/** The known tools by server. */
 export type Known = Map<string, string[]>;
 
-/** The profile with every known server named, so that single ones can be taken out. */
+/** The profile with all known servers listed, so that single ones can be removed. */
 export function named(entry: Entry, known: Known): Entry {
   if (entry.servers) return entry;
   return { ...entry, servers: Object.fromEntries([...known.keys()].map((id) => [id, {}])) };
 }
 
-/** Takes tools of a server in or out. A server of which nothing is left goes as a whole. */
+/** Adds or removes tools of a server. A server without tools is removed. */
 export function switchTools(
   entry: Entry,
   known: Known,
@@ -115,7 +115,7 @@ export function switchTools(
   return { ...start, servers: next ? { ...others, [server]: next } : others };
 }
 
-/** The same text for entries that say the same. */
+/** A normalized text: it is the same for equivalent entries. */
 export function textOf(entry: Entry): string {
   const sort = (list: string[] | undefined) => (list?.length ? [...list].sort() : undefined);
   const servers =

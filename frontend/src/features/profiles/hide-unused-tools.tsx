@@ -9,7 +9,7 @@ import type { PickTool } from './tool-picker';
 
 const t = texts.profiles;
 
-/** Hides what nobody called in 30 days from every client, in one click, and takes that back. */
+/** Hides the tools without calls in 30 days from all clients with one click, and can undo that. */
 export function HideUnusedTools({ tools, days }: { tools: PickTool[]; days: number | undefined }) {
   const hide = useHide();
   const [done, setDone] = useState<{ tools: HiddenTool[]; tokens: number } | undefined>(undefined);
@@ -44,7 +44,7 @@ export function HideUnusedTools({ tools, days }: { tools: PickTool[]; days: numb
           ? `${t.unusedYet(unused.length, count(tokens))} ${t.recordedFor(known)}`
           : t.unused(unused.length, count(tokens))}
       </span>
-      {/* What a few days say is no reason to urge anybody. */}
+      {/* The button is less prominent while only a few days are recorded. */}
       <Button
         small
         look={known < 7 ? 'quiet' : 'secondary'}

@@ -22,13 +22,13 @@ import { useProfileEdit } from './use-profile-edit';
 const t = texts.profiles;
 
 interface Props {
-  /** Undefined for one that is being made. */
+  /** Undefined for a new profile. */
   name: string | undefined;
   tools: PickTool[];
   days: number | undefined;
   servers: string[];
   labelOf: (server: string) => string;
-  /** Names of the tokens that clients hold. */
+  /** The names of the clients' tokens. */
   tokens: string[];
   url: string;
   requireToken: boolean;
@@ -37,7 +37,7 @@ interface Props {
   onClose: () => void;
 }
 
-/** One profile: what it offers, how, at what cost, and to whom. */
+/** One profile: its tools, its tool mode, its cost and its clients. */
 export function ProfileDetail(props: Props) {
   const { data } = useSuspenseQuery(profilesQuery);
   const { name, onClose } = props;
@@ -78,7 +78,7 @@ function Editor({
   onClose,
 }: Props & {
   profile: Profile | undefined;
-  /** It was taken out of the file while it was open. */
+  /** Whether the profile was removed from the file while it was open. */
   gone: boolean;
   everything: Profile | undefined;
   taken: string[];

@@ -6,7 +6,7 @@ import { texts } from '@/lib/texts';
 export const inputClasses =
   'h-8 w-full rounded-md border border-strong bg-panel px-2.5 text-sm text-ink aria-invalid:border-bad';
 
-/** A field with its name, and what is wrong in it or what it is for. */
+/** A form field with its label, and its error or a hint. */
 export function Field({
   label,
   hint,

@@ -9,7 +9,7 @@ import type { Entry } from './entry';
 
 const t = texts.profiles;
 
-/** The three ways to list tools, each with what it costs, and what all that saves. */
+/** The three tool modes with their costs, and how much the profile saves. */
 export function ModeChoice({
   entry,
   everything,
@@ -21,7 +21,7 @@ export function ModeChoice({
   fault: string | undefined;
   onChange: (mode: ToolMode) => void;
 }) {
-  // What an empty list costs is no figure that anybody could compare.
+  // The cost of an empty list is not comparable.
   const empty = entry.servers !== undefined && Object.keys(entry.servers).length === 0;
   const { data } = useQuery({ ...costQuery(entry), enabled: !empty });
   const cost = empty ? undefined : data;

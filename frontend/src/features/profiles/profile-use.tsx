@@ -8,7 +8,7 @@ import { viewOf } from './client-views';
 
 const t = texts.profiles;
 
-/** Its address, the entry for a client, and which clients are bound to it. */
+/** The URL of a profile, the entry for a client, and the clients that use the profile. */
 export function Use({
   profile,
   tokens,

@@ -12,7 +12,7 @@ import { Suggestions } from './suggestions';
 
 const t = texts.profiles;
 
-/** Every profile with what it offers and costs; everything stands below, to compare with. */
+/** All profiles with their tools and costs, followed by the totals without a profile for comparison. */
 export function ProfilesPage({ selected }: { selected: string | undefined }) {
   const { data } = useSuspenseQuery(profilesQuery);
   const [everything, ...profiles] = data.items;

@@ -6,7 +6,7 @@ import { useDeleteProfile } from './api';
 
 const t = texts.profiles;
 
-/** Asks before a profile goes, and says who is bound to it. */
+/** Confirms the deletion of a profile, which is blocked while clients use it. */
 export function RemoveProfile({
   profile,
   onDone,

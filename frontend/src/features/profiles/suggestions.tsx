@@ -17,7 +17,7 @@ const failed = (error: Error) => toast('bad', plain(messageOf(error)));
 
 type Done = { suggestion: ProfileSuggestion; made?: Profile };
 
-/** Profiles for folders, of the tools that were called there: one click makes or dismisses one, one undoes that. */
+/** Suggested profiles for folders. One click creates or dismisses a profile, another one undoes that. */
 export function Suggestions() {
   const { data } = useQuery(suggestionsQuery);
   const [done, setDone] = useState<Done[]>([]);

@@ -10,7 +10,7 @@ import { type Entry, type Known, named, offers, switchTools } from './entry';
 
 const t = texts.profiles;
 
-/** A tool that can be taken in or out. */
+/** A tool that can be selected. */
 export interface PickTool {
   server: string;
   tool: string;
@@ -21,7 +21,7 @@ export interface PickTool {
 
 type Row = { server: string; tools: PickTool[]; all: number } | { tool: PickTool };
 
-/** Servers and their tools, in and out; only what is in view exists as elements. */
+/** A virtualized list of servers and their tools, each of which can be selected. */
 export function ToolPicker({
   entry,
   known,
@@ -33,7 +33,7 @@ export function ToolPicker({
   entry: Entry;
   known: Known;
   tools: PickTool[];
-  /** The configured ones, in their order. */
+  /** The configured servers in their order. */
   servers: string[];
   labelOf: (server: string) => string;
   onChange: (entry: Entry) => void;
@@ -66,7 +66,7 @@ export function ToolPicker({
     estimateSize: (index) => Math.round(('tool' in (rows[index] as Row) ? 36 : 44) * letterScale()),
     overscan: 12,
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: other rows have other heights
+  // biome-ignore lint/correctness/useExhaustiveDependencies: new rows have different heights
   useEffect(() => list.measure(), [rows]);
   const isOn = (tool: PickTool) => offers(entry, tool.server, tool.tool);
   const change = (server: string, some: PickTool[], on: boolean) => {
@@ -82,7 +82,7 @@ export function ToolPicker({
       );
       return;
     }
-    // Nothing is known of it yet: it is in as a whole, or out.
+    // Its tools are not known yet: the whole server is included or excluded.
     const start = named(entry, known);
     const { [server]: old = {}, ...others } = start.servers ?? {};
     onChange({ ...start, servers: on ? { ...others, [server]: old } : others });
@@ -168,7 +168,7 @@ export function ToolPicker({
 
 const serverIn = (entry: Entry, server: string) => !entry.servers || server in entry.servers;
 
-/** Servers of which nothing is known count too. */
+/** The known tools, with an empty list for servers without known tools. */
 function allOf(known: Known, servers: string[]): Known {
   return new Map([...servers.map((id): [string, string[]] => [id, []]), ...known]);
 }
@@ -185,7 +185,7 @@ function ServerHead({
   configured: boolean;
   on: number;
   of: number;
-  /** Whether it is in, where none of its tools are known. */
+  /** Whether the server is included, if none of its tools are known. */
   whole: boolean | undefined;
   onSwitch: (on: boolean) => void;
 }) {

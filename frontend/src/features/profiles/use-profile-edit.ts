@@ -12,7 +12,7 @@ const t = texts.profiles;
 
 const nothing: Entry = { servers: {} };
 
-/** What is sent: no key that says nothing. */
+/** The entry to send, without empty or default values. */
 function tidy(draft: Entry): Entry {
   const entry = { ...draft };
   if (!entry.description) delete entry.description;
@@ -22,7 +22,7 @@ function tidy(draft: Entry): Entry {
   return entry;
 }
 
-/** What is wrong with a name for a new profile. */
+/** The error in the name of a new profile. */
 function faultOfName(name: string, taken: string[]): string | undefined {
   if (name === '') return undefined;
   if (!/^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$/.test(name) || name.length > 32) return t.nameBad;
@@ -30,9 +30,9 @@ function faultOfName(name: string, taken: string[]): string | undefined {
 }
 
 /**
- * The edit of a profile: what is typed, what it began with, and whether the file went on
- * meanwhile. What somebody else wrote is never overwritten, and what was typed is given up
- * only by a click, which can be taken back.
+ * The state of editing a profile: the draft, the profile that it is based on, and whether the file
+ * changed since. Changes by others are never overwritten, and the draft is discarded only by a
+ * click, which can be undone.
  */
 export function useProfileEdit({
   profile,
@@ -40,7 +40,7 @@ export function useProfileEdit({
   taken,
   onLoad,
 }: {
-  /** As the file has it; undefined for one that is being made. */
+  /** The profile in the file; undefined for a new one. */
   profile: Profile | undefined;
   gone: boolean;
   taken: string[];
@@ -64,7 +64,7 @@ export function useProfileEdit({
     save.reset();
   };
   const changed = profile !== undefined && profile.etag !== base?.etag;
-  if (changed && !dirty) load(profile); // nothing of the user's is lost
+  if (changed && !dirty) load(profile); // there is no draft to lose
   const errors = save.error instanceof RequestError ? save.error.fields : [];
   const nameFault = profile ? undefined : faultOfName(name, taken);
   return {
@@ -82,7 +82,7 @@ export function useProfileEdit({
         (e) =>
           e.field === field || e.field.startsWith(`${field}.`) || e.field.startsWith(`${field}[`),
       )?.error,
-    /** Shows the profile as it is, in the place of what was typed. */
+    /** Replaces the draft with the current profile. */
     drop: (to: Profile) => {
       const typed = draft;
       load(to);
@@ -96,7 +96,7 @@ export function useProfileEdit({
           onSuccess: (saved) => {
             toast('ok', t.saved(plain(to)));
             load(saved);
-            // What was chosen while it was saved is an edit of what is saved now.
+            // Changes that were made during the save become a draft based on the saved profile.
             if (latest.current !== draft) setDraft(latest.current);
             onSaved(to);
           },

@@ -26,13 +26,13 @@ interface Typed {
 }
 
 interface AddFormProps {
-  /** The name of a server to begin with. */
+  /** The name of a server to duplicate. */
   like?: string | undefined;
-  /** What a link brought: shown, and nothing more before a click. */
+  /** The entry from a link; it is only shown until the user clicks. */
   linked?: { name: string; entry: string } | undefined;
-  /** Where servers of clients are taken over. */
+  /** The import of servers from clients. */
   importing?: ReactNode;
-  /** What follows instead of the page of the new server; then the form is a part of another page. */
+  /** Called instead of opening the new server, if the form is part of another page. */
   onAdded?: () => void;
 }
 
@@ -59,7 +59,7 @@ export function AddPage(props: AddFormProps) {
   );
 }
 
-/** Takes whatever a README offers, shows exactly what it would run, and writes it after a click. */
+/** Parses a snippet of a README, shows exactly what it would run, and adds it after a click. */
 export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
   const fresh = like === undefined && linked === undefined;
   const [kept] = useState(() => (fresh ? readDraft<Typed>(place) : undefined));
@@ -183,7 +183,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
           </h2>
           {choices.map((choice, index) => (
             <DraftCard
-              // biome-ignore lint/suspicious/noArrayIndexKey: the name changes while it is typed
+              // biome-ignore lint/suspicious/noArrayIndexKey: the name changes while the user types
               key={index}
               choice={choice}
               several={choices.length > 1}
@@ -207,7 +207,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
   );
 }
 
-/** A name like another's that is free. */
+/** A free name that is derived from an existing one. */
 function another(name: string, taken: Set<string>): string {
   for (let n = 2; ; n++) if (!taken.has(`${name}-${n}`)) return `${name}-${n}`;
 }

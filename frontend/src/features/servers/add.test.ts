@@ -5,7 +5,7 @@ import { filled, review, withServers } from './add';
 const draft = { name: 'b', entry: '{"command":"x"}' };
 const parsed = (text: string) => JSON.parse(plainJson(withServers(text, [draft]) ?? 'null'));
 
-it('a server goes where the file holds its servers, or into a new block', () => {
+it('a server is added to the existing servers of the file, or to a new block', () => {
   expect(parsed('')).toEqual({ mcpServers: { b: { command: 'x' } } });
   expect(parsed('{"servers":{"a":{}}}').servers).toHaveProperty('b');
   expect(parsed('{"mcp":{"servers":{}}}').mcp.servers).toHaveProperty('b');
@@ -13,7 +13,7 @@ it('a server goes where the file holds its servers, or into a new block', () => 
   expect(withServers('mcpServers:\n  a:\n', [draft])).toBeUndefined();
 });
 
-it('a review shows every word and finds what was left to fill in', () => {
+it('a review shows all arguments and finds placeholders', () => {
   const seen = review(
     '{"command":"npx","args":["-y","a","/path/to/dir","{}"],"env":{"KEY":"YOUR_API_KEY","B":"${B}"},"cwd":"/w"}',
   );
@@ -25,7 +25,7 @@ it('a review shows every word and finds what was left to fill in', () => {
   expect(seen.placeholders).toEqual(['/path/to/dir', 'YOUR_API_KEY']);
 });
 
-it('a chosen path stands where its placeholder stood, as JSON', () => {
+it('a placeholder is replaced by the selected path as JSON', () => {
   const entry = '{"args":["--root=/path/to/dir"],"cwd":"/path/to/dir"}';
   expect(JSON.parse(filled(entry, '/path/to/dir', 'C:\\a "b" $&'))).toEqual({
     args: ['--root=C:\\a "b" $&'],

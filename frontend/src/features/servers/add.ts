@@ -7,7 +7,7 @@ import { texts } from '@/lib/texts';
 import { type ToastAction, toast } from '@/lib/toast';
 import type { Draft } from './snippet';
 
-/** What an entry amounts to, in the parts that the user has to see before it runs. */
+/** The parts of an entry that the user has to review before it runs. */
 export interface Review {
   argv: string[];
   url: string | undefined;
@@ -15,7 +15,7 @@ export interface Review {
   cwd: string | undefined;
   env: [name: string, value: string][];
   headers: [name: string, value: string][];
-  /** Values that nobody filled in yet. */
+  /** Placeholders that are not replaced yet. */
   placeholders: string[];
 }
 
@@ -40,7 +40,7 @@ export function review(entry: string): Review {
   return { ...all, placeholders: values.flatMap(placeholder) };
 }
 
-/** Words that READMEs leave for the reader to replace. */
+/** Finds a placeholder as used in READMEs. */
 function placeholder(value: string): string[] {
   const found =
     /<[A-Za-z][^<>]*>|\b(YOUR|MY)[-_ ][A-Z0-9_-]+|\byour[-_][a-z0-9_-]+|\/?path\/to\/[^\s"']*|\bx{4,}\b/.exec(
@@ -49,23 +49,23 @@ function placeholder(value: string): string[] {
   return found ? [found[0].slice(0, 80)] : [];
 }
 
-/** The entry with a path in the place of a placeholder; JSON text stays as it is around it. */
+/** The entry with a placeholder replaced by a path; the rest of the JSON text is unchanged. */
 export function filled(entry: string, placeholder: string, path: string): string {
   return entry.replace(JSON.stringify(placeholder).slice(1, -1), () =>
     JSON.stringify(path).slice(1, -1),
   );
 }
 
-/** Where the configuration file may hold its servers; the first that is there is used. */
+/** The places where a configuration file can contain servers; the first existing one is used. */
 const places = [['mcpServers'], ['servers'], ['mcp', 'servers']];
 
-/** A server's entry as it stands in the file, comments and all; undefined when it stands elsewhere. */
+/** A server's entry in the file with its comments; undefined if it is defined elsewhere. */
 export function entryOf(text: string, name: string): string | undefined {
   const path = entryPath(text, name);
   return path && blockAt(text, path);
 }
 
-/** Changes a server's entry in the file as it is now. The message about it offers to undo it. */
+/** Changes a server's entry in the current file. The toast offers to undo the change. */
 export function useSaveEntry(name: string, saved: string) {
   const client = useQueryClient();
   return useMutation({
@@ -97,12 +97,12 @@ async function saveEntries(client: QueryClient, text: string, etag: string) {
   }
 }
 
-/** Where a server's entry stands in the file. */
+/** The path of a server's entry in the file. */
 export function entryPath(text: string, name: string): string[] | undefined {
   return places.map((place) => [...place, name]).find((path) => sourceAt(text, path) !== undefined);
 }
 
-/** The file with the servers added, or undefined when it has no place for them. */
+/** The file with the servers added, or undefined if it has no place for them. */
 export function withServers(text: string, drafts: Draft[]): string | undefined {
   const members = drafts.map(({ name, entry }): [string, string] => [name, entry]);
   if (text.trim() === '') return withServers('{\n  "mcpServers": {}\n}\n', drafts);
@@ -114,7 +114,7 @@ export function withServers(text: string, drafts: Draft[]): string | undefined {
   return block && addMembers(text, [], [['mcpServers', block]]);
 }
 
-/** Writes the servers into the file as it is now. `undo` puts the file back. */
+/** Adds the servers to the current file. `undo` restores the previous text. */
 export function useAddServers(onDone: (names: string[], undo: ToastAction) => void) {
   const client = useQueryClient();
   return useMutation({

@@ -27,7 +27,7 @@ export const serversQuery = queryOptions({
   staleTime: Number.POSITIVE_INFINITY, // the event stream keeps this list current
 });
 
-/** One server with its log and memory, which no event carries: asked for while somebody looks. */
+/** One server with its log and memory use. Events do not contain these, so it is polled while shown. */
 export const serverQuery = (id: string) =>
   queryOptions({
     queryKey: ['server', id],
@@ -53,20 +53,20 @@ export function useServerAction(server: ServerStatus) {
 
 const namesOf = (servers: ServerStatus[]) => servers.map(({ id, label }) => [id, label] as const);
 
-/** The name that the user chose for a server, by its id. */
+/** Returns the user's name for a server by its id. */
 export function useServerLabel(): (id: string) => string {
-  // Only the names, so that a state that changes does not draw every list of calls anew.
+  // Selects only the names, so that a change of a state does not render all lists of calls again.
   const { data: names } = useQuery({ ...serversQuery, select: namesOf });
   return useCallback((id: string) => names?.find(([one]) => one === id)?.[1] || id, [names]);
 }
 
-/** The id of the server that an address names, by its id or by its name. */
+/** The id of the server that a URL specifies by its id or by its name. */
 export function useServerID(text: string | undefined): string | undefined {
   const { data: names } = useQuery({ ...serversQuery, select: namesOf });
   return text === undefined ? undefined : findServer(names ?? [], text);
 }
 
-/** Which version of its package each server runs, by server; asked for while somebody looks. */
+/** The package version that each server runs, by server; polled while shown. */
 export const versionsQuery = queryOptions({
   queryKey: ['server-versions'],
   queryFn: async ({ signal }) =>
@@ -79,7 +79,7 @@ export const versionsQuery = queryOptions({
   retry: false,
 });
 
-/** What every server takes of this computer; asked for while somebody looks. */
+/** The resource usage of all servers; polled while shown. */
 export const serverUseQuery = queryOptions({
   queryKey: ['server-usage'],
   queryFn: ({ signal }) => requestList<ServerUsage>('/api/v1/server-usage', signal),
@@ -87,7 +87,7 @@ export const serverUseQuery = queryOptions({
   retry: false,
 });
 
-/** How many tools clients see, of servers whose configuration hides some. */
+/** The number of tools that clients see, by server; only servers with hidden tools are included. */
 export const visibleToolsQuery = queryOptions({
   queryKey: ['visible-tools'],
   queryFn: async ({ signal }) =>
@@ -96,7 +96,7 @@ export const visibleToolsQuery = queryOptions({
   retry: false,
 });
 
-/** All that is known of a server, with what was said last: secrets too. */
+/** Debug information of a server with its newest messages, which can contain secrets. */
 export const debugQuery = (id: string) =>
   queryOptions({
     queryKey: ['server', id, 'debug'],
@@ -105,7 +105,7 @@ export const debugQuery = (id: string) =>
     refetchInterval: 3000,
   });
 
-/** What a log is narrowed to; "debug" is everything. */
+/** The filters of a log; "debug" shows all lines. */
 export const logLevels = ['debug', 'stderr', 'lifecycle', 'warn', 'error'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
@@ -120,7 +120,7 @@ export const logQuery = (id: string, level: LogLevel) =>
     refetchInterval: 2000,
   });
 
-/** Takes a server out of the configuration. */
+/** Removes a server from the configuration. */
 export function useRemoveServer(id: string) {
   return useMutation({
     mutationFn: () => requestText('DELETE', `/api/v1/servers/${encodeURIComponent(id)}`),

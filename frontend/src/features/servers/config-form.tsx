@@ -17,7 +17,7 @@ const text = (value: unknown) => (typeof value === 'string' ? value : '');
 const isStrings = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((one) => typeof one === 'string' && !one.includes('\n'));
 
-/** The usual options of an entry as fields. Each change leaves the rest of its text as it is. */
+/** The common options of an entry as fields. A change leaves the rest of its text unchanged. */
 export function ConfigForm({
   server,
   entry,
@@ -234,7 +234,7 @@ function Choice({
   );
 }
 
-/** Variables or headers. What sounds secret is hidden, and can be moved to the secrets. */
+/** Variables or headers. Values that look like secrets are hidden, and can be moved to the secrets. */
 function Pairs({
   title,
   add,

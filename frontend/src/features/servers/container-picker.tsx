@@ -28,7 +28,7 @@ const insideQuery = (id: string) =>
     retry: false,
   });
 
-/** The running containers, what is inside, and what could be added of it. */
+/** The running containers with their processes, and the servers that can be added from them. */
 export function ContainerPicker({ onPick }: { onPick: (entry: string, name: string) => void }) {
   const [open, setOpen] = useState(false);
   return (

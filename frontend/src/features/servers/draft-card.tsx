@@ -16,7 +16,7 @@ export interface Choice extends Draft {
   include: boolean;
 }
 
-/** One server before it is added: its name, exactly what would run, and a test of it. */
+/** A server before it is added: its name, exactly what would run, and a test. */
 export function DraftCard({
   choice,
   several,
@@ -103,7 +103,7 @@ function EntryEditor({ entry, onChange }: { entry: string; onChange: (entry: str
   );
 }
 
-/** The whole command, one word per line and nothing shortened: this is what somebody agrees to. */
+/** The command that the user agrees to: one argument per line, not truncated. */
 function WhatRuns({ entry, onChange }: { entry: string; onChange: (entry: string) => void }) {
   const { argv, url, container, cwd, env, headers, placeholders } = useMemo(
     () => review(entry),
@@ -125,7 +125,7 @@ function WhatRuns({ entry, onChange }: { entry: string; onChange: (entry: string
         <Part title={t.program}>
           <ol className="rounded-md border bg-sunken py-1.5 font-mono text-xs leading-[1.7]">
             {argv.map((word, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: words have no other identity
+              // biome-ignore lint/suspicious/noArrayIndexKey: arguments have no other identity
               <li key={index} className="flex gap-3 px-3">
                 <span aria-hidden className="w-5 shrink-0 text-right text-ink3 select-none">
                   {index}
@@ -175,7 +175,7 @@ function Code({ children }: { children: string }) {
   );
 }
 
-/** Names, and whether the value is a reference or stands there for everybody who reads the file. */
+/** Names, and whether each value is a reference or stored as plain text in the file. */
 function Pairs({ title, pairs }: { title: string; pairs: [string, string][] }) {
   if (pairs.length === 0) return null;
   return (

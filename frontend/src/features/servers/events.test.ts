@@ -13,11 +13,11 @@ const stateAfter = (...steps: ((client: QueryClient) => void)[]) => {
   return client.getQueryData<ServerStatus[]>(['servers'])?.[0]?.state;
 };
 
-test('what a command answers is shown', () => {
+test('the response to a command is applied', () => {
   expect(stateAfter((c) => applyAnswer(c, server('starting', 2)))).toBe('starting');
 });
 
-test('what a command answers late does not hide what an event told meanwhile', () => {
+test('a late response to a command does not overwrite a newer event', () => {
   expect(
     stateAfter(
       (c) => applyServer(c, server('running', 3)),
@@ -26,7 +26,7 @@ test('what a command answers late does not hide what an event told meanwhile', (
   ).toBe('running');
 });
 
-test('an event is believed also after the clock was put back', () => {
+test('an event is applied even after the clock was set back', () => {
   expect(
     stateAfter(
       (c) => applyServer(c, server('running', 3)),
@@ -35,7 +35,7 @@ test('an event is believed also after the clock was put back', () => {
   ).toBe('stopped');
 });
 
-test('a list that was asked for does not hide what events told meanwhile', () => {
+test('the response to a list request does not overwrite newer events', () => {
   const client = new QueryClient();
   const known = () => client.getQueryData<ServerStatus[]>(['servers']);
   const named = (id: string, state: string) => ({ ...server(state, 1), id });

@@ -1,7 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query';
 import type { ServerDetail, ServerStatus } from '@/types/api';
 
-/** The snapshot replaces what was known: servers that vanished while we were away are gone. */
+/** Replaces all servers with the snapshot, also those that were removed while disconnected. */
 export function replaceServers(client: QueryClient, servers: ServerStatus[]): void {
   client.cancelQueries({ queryKey: ['servers'] });
   client.setQueryData<ServerStatus[]>(['servers'], servers);
@@ -20,7 +20,7 @@ export function applyServer(client: QueryClient, status: ServerStatus): void {
   );
 }
 
-/** What a command answers is left, where an event told of a later state before it came. */
+/** Applies the response to a command, unless an event already reported a later state. */
 export function applyAnswer(client: QueryClient, status: ServerStatus): void {
   const known = client
     .getQueryData<ServerStatus[]>(['servers'])
@@ -35,8 +35,8 @@ export function applyRemoved(client: QueryClient, id: string): void {
 }
 
 /**
- * A list that was asked for, with what events changed while the answer was under way: the
- * answer may be older than they are, and no later event would put it right.
+ * Merges a response with the changes by events during the request: the response can be older than
+ * the events, and no later event would correct it.
  */
 export function toldMeanwhile(
   answer: ServerStatus[],

@@ -16,7 +16,7 @@ const example = `{
   }
 }`;
 
-/** What to do when there is no server yet. */
+/** The empty state of the list of servers. */
 export function NoServers() {
   const { data: status } = useSuspenseQuery(statusQuery);
   return (

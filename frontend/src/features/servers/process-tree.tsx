@@ -2,7 +2,7 @@ import { classes } from '@/lib/classes';
 import { bytes, plain } from '@/lib/format';
 import type { ProcessUsage } from '@/types/api';
 
-/** The processes of a server, children below their parents. */
+/** The processes of a server as a tree. */
 export function ProcessTree({ tree }: { tree: ProcessUsage[] }) {
   const ids = new Set(tree.map((p) => p.pid));
   const depth = (p: ProcessUsage, limit = 6): number => {

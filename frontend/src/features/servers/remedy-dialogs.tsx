@@ -15,7 +15,7 @@ import { useServerAction } from './api';
 
 const t = texts.servers.remedy;
 
-/** The entry with the secret where it referred to the variable, else as a variable of its environment. */
+/** Replaces references to the variable with the secret, or else adds it to the environment. */
 export function withSecret(entry: string, variable: string, secret: string): string | undefined {
   const reference = `\${secret:${secret}}`;
   const replaced = entry
@@ -28,7 +28,7 @@ export function withSecret(entry: string, variable: string, secret: string): str
     : setValue(entry, ['env', variable], json);
 }
 
-/** Stores the value that a server misses as a secret, and has its entry refer to it. */
+/** Stores the missing value of a server as a secret, and adds a reference to its entry. */
 export function SetKey({
   server,
   name,
@@ -37,7 +37,7 @@ export function SetKey({
 }: {
   server: ServerStatus;
   name: string;
-  /** Whether the entry refers to a secret of this name already. */
+  /** Whether the entry already refers to a secret of this name. */
   isSecret: boolean;
   onClose: () => void;
 }) {
@@ -94,7 +94,7 @@ export function SetKey({
   );
 }
 
-/** A command that helps, to be run in a terminal: it is never run from here. */
+/** A command to run in a terminal; Drawbridge never runs it. */
 export function InTerminal({
   server,
   action,

@@ -6,7 +6,7 @@ import { withSecret } from './remedy-dialogs';
 const crashed = (part: Partial<ServerStatus>) =>
   remedyOf({ state: 'crashed', reason: '', ...part } as ServerStatus);
 
-it('a missing variable or secret is set', () => {
+it('the fix for a missing variable or secret is to set it', () => {
   expect(crashed({ reason: 'variable ${GITHUB_TOKEN} is not set (env.KEY)' })).toEqual({
     kind: 'key',
     name: 'GITHUB_TOKEN',
@@ -35,16 +35,16 @@ it.each([
     'Install Docker: https://docs.docker.com/get-docker',
     ['Docker', '', 'https://docs.docker.com/get-docker'],
   ],
-])('a missing program is installed: %s', (hint, [product, command, address]) => {
+])('the fix for a missing program is to install it: %s', (hint, [product, command, address]) => {
   expect(crashed({ hint })).toEqual({ kind: 'install', product, command, address });
 });
 
-it('a container is started', () => {
+it('the fix for a stopped container is to start it', () => {
   const reason = 'the container is not running: "box"';
   expect(crashed({ state: 'waiting', reason })).toEqual({ kind: 'container', name: 'box' });
 });
 
-it('a mistake in the entry is edited, a new command reviewed, and what runs needs nothing', () => {
+it('the fix depends on the hint and the state, and a running server has none', () => {
   expect(crashed({ hint: "Correct the server's args." })).toEqual({ kind: 'configure' });
   expect(crashed({ hint: 'Start Docker: sudo systemctl start docker' })).toBeUndefined();
   expect(crashed({ state: 'needs-approval' })).toEqual({ kind: 'approve' });
@@ -52,7 +52,7 @@ it('a mistake in the entry is edited, a new command reviewed, and what runs need
   expect(crashed({ state: 'running', hint: 'Correct args.' })).toBeUndefined();
 });
 
-it('an entry refers to the secret where it referred to the variable', () => {
+it('references to the variable are replaced by references to the secret', () => {
   const entry = '{\n  // note\n  "env": { "KEY": "${TOKEN}" },\n}';
   expect(withSecret(entry, 'TOKEN', 'A_TOKEN')).toBe(entry.replace('TOKEN', 'secret:A_TOKEN'));
   expect(withSecret('{ "command": "x" }', 'KEY', 'A_KEY')).toContain(

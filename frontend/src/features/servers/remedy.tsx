@@ -18,10 +18,10 @@ export type Remedy =
   | { kind: 'signIn' | 'approve' | 'configure' }
   | { kind: 'container'; name: string }
   | { kind: 'key'; name: string; isSecret: boolean }
-  /** `command` installs it; "" where only its documentation is known. */
+  /** `command` installs the product; "" if only its documentation is known. */
   | { kind: 'install'; product: string; command: string; address: string };
 
-/** The one action that helps a server that has a problem, as far as its reason and hint tell. */
+/** The action that fixes the problem of a server, derived from its reason and hint. */
 export function remedyOf(server: ServerStatus): Remedy | undefined {
   const tone = stateTone(server.state);
   if (wantsLogin(server)) return { kind: 'signIn' };
@@ -44,7 +44,7 @@ export function remedyOf(server: ServerStatus): Remedy | undefined {
     : undefined;
 }
 
-/** That action as a button; on the server's own page the sign-in has a place of its own. */
+/** The action as a button; the page of the server (`own`) shows the sign-in separately. */
 export function RemedyButton({ server, own = false }: { server: ServerStatus; own?: boolean }) {
   const [open, setOpen] = useState(false);
   const remedy = remedyOf(server);

@@ -15,16 +15,16 @@ const t = texts.servers.serve;
 const box = 'h-8 rounded-md border border-strong bg-panel px-2.5 text-sm';
 const hour = 3_600_000;
 
-/** How far back calls are served when no session is chosen; 0 is all of them. */
+/** The age of the calls to serve if no session is selected; 0 is unlimited. */
 const periods = [0, hour, 24 * hour, 7 * 24 * hour];
 
-/** Adds servers that replay recorded calls: those of one session, or of one server. */
+/** Adds servers that replay the recorded calls of a session or of a server. */
 export function ServeHistory({
   recorded,
   session,
   onClose,
 }: {
-  /** The ids of the servers whose calls can be served. */
+  /** The ids of the servers with calls that can be served. */
   recorded: string[];
   session?: string;
   onClose: () => void;

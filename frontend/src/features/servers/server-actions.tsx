@@ -14,7 +14,7 @@ export const actionIcons = {
   disable: Ban,
 };
 
-/** What makes sense to do with a server in a state, the most likely first. */
+/** The actions for a server in a state, the most likely one first. */
 export function actionsFor(state: State): ServerAction[] {
   switch (state) {
     case 'disabled':
@@ -28,7 +28,7 @@ export function actionsFor(state: State): ServerAction[] {
   }
 }
 
-/** All actions as buttons, for the detail. */
+/** All actions as buttons, for the page of a server. */
 export function ServerButtons({ server }: { server: ServerStatus }) {
   const action = useServerAction(server);
   const { phase } = useConnection();
@@ -53,7 +53,7 @@ export function ServerButtons({ server }: { server: ServerStatus }) {
   );
 }
 
-/** The likeliest action as an icon and the others in a menu, for a row. */
+/** The most likely action as an icon button and the others in a menu, for a row. */
 export function ServerMenu({ server }: { server: ServerStatus }) {
   const action = useServerAction(server);
   const { phase } = useConnection();

@@ -23,26 +23,26 @@ import { ConfigForm } from './config-form';
 
 const t = texts.servers.config;
 
-/** A change of an entry that is not saved, and what it was made from. */
+/** An unsaved change of an entry, and the text that it is based on. */
 export interface EntryEdit {
   base: string;
   text: string;
 }
 
-/** The change is a draft: it is kept while another view of the server or another page is shown. */
+/** The change is kept as a draft while another view of the server or another page is shown. */
 export function useEntryEdit(server: string) {
   const place = `server entry ${server}`;
   const [edit, setEdit] = useState(() => readDraft<EntryEdit>(place));
   const changed = isChanged(edit);
   const restored = useDraft(place, changed ? edit : undefined);
-  // What cannot be kept as a draft, because it contains a secret, is asked for instead.
+  // A draft that contains a secret is not stored: leaving it requires a confirmation instead.
   useUnsaved(changed && !isKept(edit));
   return { edit, setEdit, restored };
 }
 
 const isChanged = (edit: EntryEdit | undefined) => edit !== undefined && edit.text !== edit.base;
 
-/** The entry of a server in the configuration file, as a form and as text, to change and save. */
+/** Edits the entry of a server in the configuration file, as a form or as text. */
 export function ServerConfig({
   server,
   state: { edit, setEdit, restored },

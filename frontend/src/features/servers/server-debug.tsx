@@ -17,7 +17,7 @@ import { ProcessTree } from './process-tree';
 
 const t = texts.servers.debug;
 
-/** Why a server does not do what it should: everything that is known of it, for the user who looks. */
+/** Debug information of a server: its command, environment, timings, output and messages. */
 export function ServerDebug({ id }: { id: string }) {
   const debug = useQuery(debugQuery(id));
   const now = useNow();
@@ -133,7 +133,7 @@ function Times({ debug: { timings, status, bothEras }, now }: { debug: Debug; no
   );
 }
 
-/** The newest messages, behind a click: what was said may hold secrets. */
+/** The newest messages, shown only after a click, because they can contain secrets. */
 function Frames({ frames, now }: { frames: Frame[]; now: number }) {
   const [open, setOpen] = useState(false);
   if (frames.length === 0) return null;
@@ -142,7 +142,7 @@ function Frames({ frames, now }: { frames: Frame[]; now: number }) {
       {open ? (
         <ul className="space-y-3">
           {frames.map((frame, index) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: equal messages may repeat
+            // biome-ignore lint/suspicious/noArrayIndexKey: messages can be equal
             <li key={`${frame.at}/${index}`}>
               <p className="mb-1 flex items-center gap-1.5 text-xs text-ink3">
                 {frame.sent ? (

@@ -33,15 +33,15 @@ interface Props {
   view: View;
   onView: (view: View) => void;
   onClose: () => void;
-  /** Puts what is to be said of its tools' definitions above the list of them. */
+  /** Adds the review of its tool definitions above the list of its tools. */
   trust?: (tools: ReactNode) => ReactNode;
-  /** Which version of its package it runs. */
+  /** The package version that it runs. */
   version?: ReactNode;
   /** Its latest calls. */
   calls?: ReactNode;
 }
 
-/** One server, in a few views; which one is in the address. */
+/** One server in several views; the URL contains the selected one. */
 export function ServerDetail(props: Props) {
   const { id, onClose } = props;
   const { data: servers } = useSuspenseQuery(serversQuery);
@@ -58,7 +58,7 @@ export function ServerDetail(props: Props) {
 function ServerContent({ id, view, onView, onClose, trust, version, calls }: Props) {
   const { data: server } = useSuspenseQuery({
     ...serverQuery(id),
-    // A server that was just removed answers 404: the list will say so in a moment.
+    // A server that was just removed returns 404; the list is updated soon.
     retry: (failures, error) =>
       !(error instanceof RequestError && error.status === 404) && failures < 2,
   });
@@ -99,7 +99,7 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
           </>
         }
       >
-        {/* The log fills what the reason leaves of the window, so that its end is in sight. */}
+        {/* The log fills the height below the reason, so that its end is visible. */}
         <TabPanel value={view} className={view === 'log' ? 'flex h-full flex-col' : undefined}>
           <ServerFailure server={server} lines={view !== 'log'} onLog={() => onView('log')} />
           <SignIn server={server} />
@@ -153,7 +153,7 @@ function About({ server, now }: { server: Detail; now: number }) {
   );
 }
 
-/** What runs for it: its processes, and whom each serves where there are several. */
+/** The processes of a server; if there are several, also what each of them serves. */
 function Processes({ server, now }: { server: Detail; now: number }) {
   const { instances, usage, pid } = server;
   if (!pid && !instances?.length && !usage?.tree?.length)
@@ -215,7 +215,7 @@ export function ServerFacts({ server, now }: { server: Detail; now: number }) {
   );
 }
 
-/** The server's own name and version, if what it says of itself has that shape. */
+/** The name and version that the server reports, if they are valid. */
 function software(info: unknown): string {
   if (typeof info !== 'object' || info === null) return '';
   const { title, name, version } = info as Record<string, unknown>;
@@ -225,7 +225,7 @@ function software(info: unknown): string {
     .join(' ');
 }
 
-/** One line for each process of a server that runs one per client, session or folder. */
+/** One line per process of a server that runs one for each client, session or folder. */
 function Instances({ list, now }: { list: Instance[]; now: number }) {
   return (
     <ul className="space-y-2 text-sm">

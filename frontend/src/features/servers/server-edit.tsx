@@ -17,7 +17,7 @@ import { entryPath, useSaveEntry } from './add';
 const t = texts.servers.edit;
 const box = 'h-8 w-full rounded-md border border-strong bg-panel px-2.5 text-sm';
 
-/** Another name: the file, the record and what was trusted follow it. */
+/** Renames a server in the file, in the history and in the trust baseline. */
 export function RenameServer({ server, onClose }: { server: ServerStatus; onClose: () => void }) {
   const label = server.label || server.id;
   const [name, setName] = useState(label);
@@ -62,7 +62,7 @@ export function RenameServer({ server, onClose }: { server: ServerStatus; onClos
   );
 }
 
-/** Words to find a server by, written into its entry. */
+/** Edits the tags of a server, which are stored in its entry. */
 export function TagServer({ server, onClose }: { server: ServerStatus; onClose: () => void }) {
   const label = server.label || server.id;
   const before = (server.tags ?? []).join(', ');

@@ -10,14 +10,14 @@ import { RemedyButton, remedyOf } from './remedy';
 const t = texts.servers;
 const few = 3;
 
-/** Why a server is as it is: the reason, what to do, and the last lines of its output. */
+/** The reason for the state of a server, what to do, and the last lines of its output. */
 export function ServerFailure({
   server,
   lines: wanted,
   onLog,
 }: {
   server: ServerDetail;
-  /** Whether its output belongs here: not above the log, which ends with it. */
+  /** Whether to show the output; not above the log, which already contains it. */
   lines: boolean;
   onLog: () => void;
 }) {

@@ -10,7 +10,7 @@ import { serversQuery, serverUseQuery, visibleToolsQuery } from './api';
 import { RemedyButton } from './remedy';
 import { ServerMenu } from './server-actions';
 
-/** Whether a server's state asks for the user, or soon may. */
+/** Whether the state of a server requires the user's attention, or soon may. */
 export function needsAttention(server: ServerStatus): boolean {
   const tone = stateTone(server.state);
   return tone === 'bad' || tone === 'warn';
@@ -28,7 +28,7 @@ export function useServerNumbers() {
   };
 }
 
-/** Every server in a small cell. */
+/** All servers as a grid of small cells. */
 export function ServerGrid() {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const { data: use } = useQuery(serverUseQuery);
@@ -65,7 +65,7 @@ export function ServerGrid() {
   );
 }
 
-/** The servers that need the user, with the reason and the likeliest remedy. */
+/** The servers that need attention, each with the reason and the most likely fix. */
 export function Attention({ lead }: { lead?: ReactNode }) {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const now = useNow();

@@ -7,7 +7,7 @@ import { serversQuery, serverUseQuery, visibleToolsQuery } from './api';
 
 const most = 12;
 
-/** The servers, a line each: how it stands, how much it is used, what it takes. */
+/** One line per server: its state, its number of calls and its memory use. */
 export function ServerLines({ calls }: { calls: Map<string, number> | undefined }) {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const { data: use } = useQuery(serverUseQuery);

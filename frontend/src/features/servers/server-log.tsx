@@ -23,7 +23,7 @@ const colors: Record<string, string> = {
   info: 'text-accent',
 };
 
-/** The log of a server, narrowed to what matters. */
+/** The log of a server with filters. */
 export function LogView({ server }: { server: ServerDetail }) {
   const [level, setLevel] = useState<LogLevel>('debug');
   const [text, setText] = useState('');
@@ -57,7 +57,7 @@ export function LogView({ server }: { server: ServerDetail }) {
   );
 }
 
-/** The newest lines of a server's log. Stays at the end unless somebody scrolled up. */
+/** The newest lines of a server's log. It stays scrolled to the end unless the user scrolls up. */
 function ServerLog({ lines, className }: { lines: LogLine[]; className: string }) {
   const box = useRef<HTMLElement>(null);
   const atEnd = useRef(true);
@@ -80,7 +80,7 @@ function ServerLog({ lines, className }: { lines: LogLine[]; className: string }
       className={classes('rounded-md border bg-sunken p-2 font-mono text-xs', className)}
     >
       {lines.map((line, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: equal lines may repeat
+        // biome-ignore lint/suspicious/noArrayIndexKey: lines can be equal
         <div key={index} className="flex gap-3 py-px">
           <time dateTime={line.at} title={exactTime(line.at)} className="shrink-0 text-ink3">
             {clock(line.at, now)}

@@ -20,7 +20,7 @@ const RenameServer = lazy(async () => ({ default: (await loadDialogs()).RenameSe
 const TagServer = lazy(async () => ({ default: (await loadDialogs()).TagServer }));
 const ServeHistory = lazy(async () => ({ default: (await loadServe()).ServeHistory }));
 
-/** What is done with a server rarely: rename it, make another one like it, remove it. */
+/** The menu of rare actions: rename, duplicate or remove the server, and others. */
 export function ServerMore({ server, onGone }: { server: ServerStatus; onGone: () => void }) {
   const [open, setOpen] = useState<'remove' | 'rename' | 'serve' | 'tags' | undefined>(undefined);
   const remove = useRemoveServer(server.id);

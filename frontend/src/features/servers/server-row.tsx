@@ -26,9 +26,9 @@ export function ServerRow({
 }: {
   server: ServerStatus;
   selected: boolean;
-  /** Of its package, as far as it is known. */
+  /** The version of its package, if known. */
   version?: string | undefined;
-  /** How many of its tools clients see, where that is not all of them. */
+  /** The number of tools that clients see, if some are hidden. */
   visible?: number | undefined;
   filter: string | undefined;
 }) {

@@ -20,7 +20,7 @@ const sandboxQuery = (server: string) =>
     retry: false,
   });
 
-/** The sandbox of a server: its mode, what the system can confine, and what was observed. */
+/** The sandbox of a server: its mode, what the system supports, and the observed accesses. */
 export function ServerSandbox({ server, observable }: { server: string; observable: boolean }) {
   const { data } = useQuery(sandboxQuery(server));
   const client = useQueryClient();
@@ -117,7 +117,7 @@ export function ServerSandbox({ server, observable }: { server: string; observab
   );
 }
 
-/** What the sandbox refused, each with a button that allows it. */
+/** The accesses that the sandbox denied, each with a button that allows it. */
 function Refused({
   list,
   pending,

@@ -24,7 +24,7 @@ export const toolSettingsQuery = (id: string) =>
 
 export type Change = { [Key in keyof ToolSettings]?: ToolSettings[Key] | null };
 
-/** Writes what the configuration says of one tool; null takes a key out. */
+/** Writes the settings of one tool to the configuration; null removes a key. */
 export function useToolSetting(server: string) {
   const client = useQueryClient();
   return useMutation({
@@ -41,7 +41,7 @@ export function useToolSetting(server: string) {
   });
 }
 
-/** Whether clients see one tool, where it is looked at among all tools. */
+/** Switches the visibility of one tool, for its page in the list of all tools. */
 export function OfferTool({ server, tool }: { server: string; tool: string }) {
   const change = useToolSetting(server);
   const { data } = useQuery(toolSettingsQuery(server));
@@ -68,7 +68,7 @@ export function OfferTool({ server, tool }: { server: string; tool: string }) {
   );
 }
 
-/** Every tool that a server has: which are offered, who is asked, how long a call may take, what is kept. */
+/** All tools of a server with their settings: visibility, approval, timeout and recording. */
 export function ServerTools({ id }: { id: string }) {
   const tools = useQuery(toolSettingsQuery(id));
   const [q, setQ] = useState('');

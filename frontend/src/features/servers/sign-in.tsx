@@ -15,10 +15,10 @@ import type { LoginPending, LoginStatus, ServerStatus } from '@/types/api';
 const t = texts.signIn;
 const at = (id: string, rest = '') => `/api/v1/servers/${encodeURIComponent(id)}/login${rest}`;
 
-/** Whether a server says anything of a sign-in. */
+/** Whether a server has a sign-in. */
 const knowsLogin = (server: ServerStatus) => Boolean(server.login);
 
-/** Whether only a sign-in helps a server on. */
+/** Whether a server requires a sign-in by the user. */
 export const wantsLogin = (server: ServerStatus) =>
   server.login === 'needed' || server.login === 'more' || server.state === 'needs-login';
 
@@ -32,7 +32,7 @@ function useLogin(id: string, enabled: boolean) {
   });
 }
 
-/** What the user does about a sign-in, above the views of a server. */
+/** Starts or cancels a sign-in, above the views of a server. */
 export function SignIn({ server }: { server: ServerStatus }) {
   const client = useQueryClient();
   const wanted = wantsLogin(server);
@@ -108,7 +108,7 @@ function Pending({
   );
 }
 
-/** Who gave the tokens that are in use, and the way to give them up. */
+/** The issuer of the current tokens, and buttons to sign in again or sign out. */
 export function SignedIn({ server }: { server: ServerStatus }) {
   const client = useQueryClient();
   const now = useNow();

@@ -5,7 +5,7 @@ const read = (text: string) =>
   readSnippet(text).map(({ name, entry }) => [name, JSON.parse(entry)] as const);
 
 it.each<[string, string, string, object]>([
-  ['an address', 'https://mcp.linear.app/sse', 'linear', { url: 'https://mcp.linear.app/sse' }],
+  ['a URL', 'https://mcp.linear.app/sse', 'linear', { url: 'https://mcp.linear.app/sse' }],
   [
     'a command line',
     'npx -y @modelcontextprotocol/server-filesystem "/home/me/My Files"',
@@ -28,19 +28,19 @@ it.each<[string, string, string, object]>([
     { command: 'docker', args: ['run', '-i', '--rm', 'ghcr.io/github/github-mcp-server:latest'] },
   ],
   [
-    'the command of a client',
+    'an add command of a client',
     'claude mcp add -s user db -e URL=postgres://x -- npx -y db-mcp \\\n  --read-only',
     'db',
     { command: 'npx', args: ['-y', 'db-mcp', '--read-only'], env: { URL: 'postgres://x' } },
   ],
   [
-    'a remote one with a header',
+    'a remote server with a header',
     'claude mcp add --transport http gh https://api.x.io/mcp --header "Authorization: Bearer ${T}"',
     'gh',
     { url: 'https://api.x.io/mcp', headers: { Authorization: 'Bearer ${T}' } },
   ],
   [
-    'a block with comments, in prose',
+    'a block with comments, within text',
     'Add this:\n```json\n{\n // here\n "mcpServers": {"files": {"command": "npx", "args": ["a",],},}}\n```\nThen restart.',
     'files',
     { command: 'npx', args: ['a'] },
@@ -52,13 +52,13 @@ it.each<[string, string, string, object]>([
     { command: 'uvx', args: ['mcp-server-time'] },
   ],
   [
-    'one bare entry',
+    'a single entry without a name',
     '{"command":"uvx","args":["mcp-server-git"]}',
     'git',
     { command: 'uvx', args: ['mcp-server-git'] },
   ],
   [
-    'another client’s words',
+    'the keys of another client',
     '{"mcp":{"x":{"type":"local","command":["bun","x","my-mcp"],"environment":{"A":"b"}}}}',
     'x',
     { command: 'bun', args: ['x', 'my-mcp'], env: { A: 'b' } },
@@ -73,18 +73,18 @@ it.each<[string, string, string, object]>([
   expect(read(text)).toEqual([[name, entry]]);
 });
 
-it('several at once keep their names', () => {
+it('several servers keep their names', () => {
   const text = '{"servers":{"a":{"command":"x"},"b":{"url":"https://b"},"c":3}}';
   expect(read(text).map(([name]) => name)).toEqual(['a', 'b']);
 });
 
-it('numbers in an entry stay as they were', () => {
+it('numbers in an entry are unchanged', () => {
   expect(readSnippet('{"a":{"command":"x","timeout":9007199254740993}}')[0]?.entry).toContain(
     '9007199254740993',
   );
 });
 
-it('prose, broken JSON and nothing are not servers', () => {
+it('prose, invalid JSON and empty text contain no servers', () => {
   for (const text of [
     '',
     '  ',
@@ -98,7 +98,7 @@ it('prose, broken JSON and nothing are not servers', () => {
     expect(readSnippet(text), text).toEqual([]);
 });
 
-it('no text makes it fail', () => {
+it('no text causes an exception', () => {
   const pieces = [
     '{',
     '}',

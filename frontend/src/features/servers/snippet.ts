@@ -3,17 +3,17 @@ import { formatJson, jsonElements, jsonMembers, jsonString } from '@/lib/json-te
 import { plainJson } from '@/lib/jsonc';
 import { isCommand, shellWords } from '@/lib/shell-words';
 
-/** A server as somebody described it: what will be written into the configuration. */
+/** A server from a snippet, to be added to the configuration. */
 export interface Draft {
   name: string;
-  /** Its entry, JSON text. */
+  /** Its entry as JSON text. */
   entry: string;
 }
 
 /**
- * Reads whatever a README offers: a JSON block with or without what stands around
- * it, a client's "add" command, a plain command line, or an address. Nothing is run
- * and nothing is asked. Returns [] when no server can be seen in the text.
+ * Parses a snippet of a README: a JSON block with or without the text around it, a client's "add"
+ * command, a plain command line, or a URL. Nothing is executed and no request is sent. Returns []
+ * if the text does not contain a server.
  */
 export function readSnippet(text: string): Draft[] {
   const trimmed = unfenced(text).trim();
@@ -54,7 +54,7 @@ function fromJson(text: string): Draft[] {
   const json = plainJson(text);
   const open = json.indexOf('{');
   if (open < 0) return [];
-  // A block, prose around it or not; or members that were copied without their braces.
+  // A block with or without text around it, or members that were copied without their braces.
   const candidates = [json.slice(open, json.lastIndexOf('}') + 1)];
   if (/^\s*"/.test(json)) candidates.unshift(`{${json.trim().replace(/,$/, '')}}`);
   for (const candidate of candidates) {
@@ -105,7 +105,7 @@ function isEntry(members: Map<string, string>): boolean {
   });
 }
 
-/** Some clients have words of their own for what we call otherwise. */
+/** Translates the keys of other clients. */
 function entryOf(members: Map<string, string>): string {
   const out = new Map<string, string>();
   for (const [key, value] of members) {
@@ -148,7 +148,7 @@ const typeNames: Record<string, string> = {
   streamableHttp: 'http',
 };
 
-/** A command may be a string, a whole line as an array, or an object with a path. */
+/** A command can be a string, a whole command line as an array, or an object with a path. */
 function commandOf(value: string): [string, string][] {
   const [command, ...args] = jsonElements(value) ?? [];
   if (command) return [['command', command], ...(args.length ? [list('args', args)] : [])];
@@ -182,7 +182,7 @@ function fromCommandLine(text: string): Draft[] {
   return isCommand(words[0]) ? [{ name: nameOfWords(words), entry: commandEntry(words, env) }] : [];
 }
 
-/** `claude mcp add [options] NAME [options] -- COMMAND…` and its relatives. */
+/** `claude mcp add [options] NAME [options] -- COMMAND…` and its variants. */
 function fromAdder(words: string[]): Draft[] {
   const env: [string, string][] = [];
   const headers: [string, string][] = [];
@@ -256,7 +256,7 @@ const runners = new Set([
 ]);
 const steps = new Set(['run', 'exec', 'dlx', 'tool', 'x']);
 
-/** The word that says most: a package without its scope, version and the usual affixes. */
+/** The name of the package without its scope, version and common affixes. */
 function nameOfWords(words: string[]): string {
   const telling = words.filter(
     (word) => !word.startsWith('-') && !steps.has(word) && !word.includes('='),
@@ -279,7 +279,7 @@ function nameOfWords(words: string[]): string {
   );
 }
 
-/** A name that the configuration accepts. */
+/** Converts a text to a valid name of a server. */
 export function clean(name: string): string {
   return (
     name

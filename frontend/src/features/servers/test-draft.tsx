@@ -20,7 +20,7 @@ import type { TestResult } from '@/types/api';
 const t = texts.test;
 const shownTools = 12;
 
-/** Starts a server for a moment to see whether it works; nothing of it is kept. */
+/** Starts a server briefly to test whether it works; nothing is saved. */
 export function TestDraft({
   name,
   entry,
@@ -28,7 +28,7 @@ export function TestDraft({
 }: {
   name: string;
   entry: string;
-  /** Adds the server: a sign-in belongs to one that is configured. */
+  /** Adds the server: only a configured server can be signed in to. */
   onAdd?: (() => void) | undefined;
 }) {
   const abort = useRef<AbortController | null>(null);
@@ -82,7 +82,7 @@ export function TestDraft({
   );
 }
 
-/** It works as far as anybody can tell who has not signed in. */
+/** The result for a server that requires a sign-in: the rest cannot be tested yet. */
 function WantsLogin({ onAdd }: { onAdd: (() => void) | undefined }) {
   return (
     <div className="space-y-2 text-sm" role="status">

@@ -16,7 +16,7 @@ const declaredBy: Record<keyof typeof t.hints, (tool: ToolSetting) => boolean | 
 };
 const hints = Object.keys(declaredBy) as (keyof typeof t.hints)[];
 
-/** The title and annotations of a tool: what the server declares, and what replaces it. */
+/** The title and annotations of a tool: the declared values and their overrides. */
 export function ToolAnnotations({ server, tool }: { server: string; tool: string }) {
   const change = useToolSetting(server);
   const { data } = useQuery(toolSettingsQuery(server));

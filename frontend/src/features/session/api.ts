@@ -2,8 +2,8 @@ import { RequestError, request } from '@/lib/request';
 import { keepSessionKey, takeCode } from '@/lib/session';
 
 /**
- * Exchanges the one-time code in the address, if there is one, for a session.
- * Resolves to false only when the daemon refused the code.
+ * Exchanges the one-time code in the URL, if there is one, for a session.
+ * Resolves to false only if the daemon rejected the code.
  */
 export async function enter(location: Location, history: History): Promise<boolean> {
   const code = takeCode(location, history);

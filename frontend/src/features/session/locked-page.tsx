@@ -5,7 +5,7 @@ import { texts } from '@/lib/texts';
 
 const t = texts.locked;
 
-/** What somebody sees whose browser has no session: how to get one. `spent` says that a link was tried, `ended` that it had one. */
+/** Shown without a session. `spent`: the code of the link was rejected; `ended`: the session ended. */
 export function LockedPage({ spent, ended }: { spent: boolean; ended: boolean }) {
   return (
     <main className="scroll-area flex h-full items-center justify-center p-4">

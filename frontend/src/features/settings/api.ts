@@ -21,7 +21,7 @@ export const historyStateQuery = queryOptions({
   refetchInterval: 10_000,
 });
 
-/** Writes what is kept of calls, and whether recording is paused. */
+/** Writes the recording settings: the rules, and whether recording is paused. */
 export function useRecording() {
   const client = useQueryClient();
   return useMutation({
@@ -34,7 +34,7 @@ export function useRecording() {
   });
 }
 
-/** Puts a rule back that was removed, unless there is another one for the same by now. */
+/** Restores a removed rule, unless there is a new one for the same server and tool. */
 export async function restoreRule(client: QueryClient, rule: Rule) {
   const { recording } = await request<HistoryState>('GET', '/api/v1/history');
   const rules = recording.rules ?? [];
@@ -47,13 +47,13 @@ export async function restoreRule(client: QueryClient, rule: Rule) {
   );
 }
 
-/** How much of the history is kept; 0 is no bound. */
+/** The limits of the history; 0 is unlimited. */
 export interface Bounds {
   keepDays: number;
   maxBytes: number;
 }
 
-/** Counts what bounds would delete; nothing is. */
+/** Counts the calls that limits would delete, without deleting them. */
 export function useRetentionPreview() {
   return useMutation({
     mutationFn: (bounds: Bounds) =>
@@ -61,10 +61,10 @@ export function useRetentionPreview() {
   });
 }
 
-/** What is to become the configuration: a text, or a copy by its name. */
+/** The new configuration: a text, or the name of a backup. */
 export type Wanted = { text: string } | { copy: string };
 
-/** Counts what goes because a configuration keeps less than the one that is there; nothing does. */
+/** Counts the calls that the limits of a new configuration would delete, without deleting them. */
 export function useConfigRetentionPreview() {
   return useMutation({
     mutationFn: (wanted: Wanted) =>
@@ -83,7 +83,7 @@ export function useUpkeep() {
   });
 }
 
-/** Writes a copy of the history to a new file. */
+/** Writes a backup of the history to a new file. */
 export function useBackup() {
   return useMutation({
     mutationFn: (path: string) =>
@@ -91,7 +91,7 @@ export function useBackup() {
   });
 }
 
-/** Sets one value of the configuration file; the rest of it stays as it is. */
+/** Sets one value of the configuration file; the rest is unchanged. */
 export function useConfigValue() {
   const client = useQueryClient();
   return useMutation({
@@ -119,7 +119,7 @@ export function useNewToken() {
   });
 }
 
-/** A new token in the place of one, or none; with `dryRun` only what would be written. */
+/** Rotates or revokes a token; `dryRun` only returns what would be written. */
 export function useTokenChange(name: string) {
   const client = useQueryClient();
   return useMutation({

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { backupName, folderOf, isAbsolute, joined } from './backup-path';
 
-it('names a backup by its second', () => {
+it('the name of a backup contains the time in seconds', () => {
   expect(backupName(new Date(2026, 10, 2, 4, 5, 6))).toBe(
     'drawbridge-history-2026-11-02-040506.db',
   );
 });
 
-it('writes paths as their system does', () => {
+it('uses the path separator of the system', () => {
   expect(joined('/home/ada/', 'a.db')).toBe('/home/ada/a.db');
   expect(joined('/', 'a.db')).toBe('/a.db');
   expect(joined('C:\\Users\\ada', 'a.db')).toBe('C:\\Users\\ada\\a.db');
@@ -15,7 +15,7 @@ it('writes paths as their system does', () => {
   expect(folderOf('/home/ada/config.jsonc')).toBe('/home/ada');
 });
 
-it('tells a whole path from a part of one', () => {
+it('distinguishes absolute from relative paths', () => {
   expect(['/a', 'C:\\a', 'c:/a', '\\\\host\\a'].every(isAbsolute)).toBe(true);
   expect(['', 'a', './a', '~/a', 'C:a'].some(isAbsolute)).toBe(false);
 });

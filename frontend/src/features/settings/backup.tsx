@@ -14,7 +14,7 @@ import { backupName, folderOf, isAbsolute, joined } from './backup-path';
 
 const t = texts.backup;
 
-/** Writes a copy of the history to a file that the user names, in a folder that may be picked. */
+/** Writes a backup of the history to a path that is typed, or in a folder that is picked. */
 export function Backup() {
   const id = useId();
   const { data: status } = useSuspenseQuery(statusQuery);
@@ -29,7 +29,7 @@ export function Backup() {
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        // The next one needs another name.
+        // The next backup needs a new name.
         if (sound && !backup.isPending)
           backup.mutate(path.trim(), {
             onSuccess: ({ path: written }) =>

@@ -28,7 +28,7 @@ export function useKeepCopy() {
   });
 }
 
-/** Restores a backup, if the file still is the one that was shown. */
+/** Restores a backup, unless the file changed since it was shown. */
 export function usePutBack() {
   const client = useQueryClient();
   return useMutation({

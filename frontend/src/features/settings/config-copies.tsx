@@ -17,7 +17,7 @@ import { RetentionLoss } from './retention-confirmation';
 
 const t = texts.configCopies;
 
-/** Copies of the configuration file: kept, looked at, put back. */
+/** Creates, shows and restores backups of the configuration file. */
 export function ConfigCopies() {
   const { data, error } = useQuery(copiesQuery);
   const keep = useKeepCopy();

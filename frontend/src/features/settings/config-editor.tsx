@@ -20,7 +20,7 @@ import { useRetentionConfirmation } from './retention-confirmation';
 
 const t = texts.settings;
 
-/** The schema comes with the page, and only when somebody edits. */
+/** The schema is a part of the page, in a chunk that only the editor loads. */
 const schemaQuery = queryOptions({
   queryKey: ['config', 'schema'],
   queryFn: async () =>
@@ -28,7 +28,7 @@ const schemaQuery = queryOptions({
   staleTime: Number.POSITIVE_INFINITY,
 });
 
-/** Loads the file and hands it to the editor; the daemon checks what is saved. */
+/** Loads the file into the editor; the daemon validates it when it is saved. */
 export function ConfigEditor({ problems }: { problems: Problem[] }) {
   const config = useQuery(configQuery);
   if (config.isPending) return <Loading />;
@@ -37,7 +37,7 @@ export function ConfigEditor({ problems }: { problems: Problem[] }) {
 }
 
 function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
-  // What the edit began with: a file that changes meanwhile must not be lost.
+  // The version that the edit is based on: later changes of the file must not be overwritten.
   const place = `file ${file.path}`;
   const [kept] = useState(() => readDraft<{ base: ConfigFile; text: string }>(place));
   const [base, setBase] = useState(kept?.base ?? file);
@@ -222,7 +222,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
   );
 }
 
-/** What is lost of a file that somebody else wrote, and what replaces it. */
+/** The changes by others that would be overwritten, and what replaces them. */
 function Over({ theirs, mine }: { theirs: string; mine: string }) {
   if (theirs === mine) return <p>{texts.care.overSame}</p>;
   return (
@@ -249,7 +249,7 @@ function Line({ look, children }: { look: keyof typeof looks; children: string }
   );
 }
 
-/** The places that a refusal names: "file:12:5: message", or "line 12". */
+/** The positions in the message of a rejection: "file:12:5: message", or "line 12". */
 export function faultsOf(error: unknown): { line: number; column?: number; message: string }[] {
   if (!(error instanceof RequestError)) return [];
   return [...error.message.matchAll(/:(\d+):(\d+)|line (\d+)/g)].map(([, line, column, only]) => ({

@@ -7,20 +7,20 @@ const schema: Schema = JSON.parse(
   readFileSync(join(import.meta.dirname, '../../../../config/schema.json'), 'utf8'),
 );
 
-/** The text without its caret, and where that was. */
+/** The text without the caret, and the position of the caret. */
 const at = (text: string): [string, number] => [text.replace('|', ''), text.indexOf('|')];
 const words = (text: string) => proposals(schema, ...at(text)).map((one) => one.text);
 
-it('keys are proposed where they may stand, what was begun first', () => {
+it('keys are completed where they are valid, matching prefixes first', () => {
   expect(words('{ | }')).toContain('mcpServers');
   expect(words('{ "hist|" }')).toEqual(['history']);
   expect(words('{ "mcpServers": { "a": { "comm|" } } }')[0]).toBe('command');
   expect(words('{ "mcpServers": { "a": { "command": "x", "re|')).toContain('restart');
   expect(words('{ // a comment {\n "history": { | } }')).toContain('keepDays');
-  expect(words('{ "mcpServers": { "| } }')).toEqual([]); // the name is the user's
+  expect(words('{ "mcpServers": { "| } }')).toEqual([]); // the user chooses the name
 });
 
-it('values are proposed where the schema knows them', () => {
+it('values are completed if the schema contains them', () => {
   expect(words('{ "globalSettings": { "approveNewCommands": | } }')).toEqual(['off', 'ask']);
   expect(words('{ "globalSettings": { "approveNewCommands": "a|" } }')).toEqual(['ask']);
   expect(words('{ "history": { "enabled": f| } }')).toEqual(['false']);
@@ -28,7 +28,7 @@ it('values are proposed where the schema knows them', () => {
   expect(words('nothing |')).toEqual([]);
 });
 
-it('a proposal takes the place of what was typed', () => {
+it('a completion replaces the typed text', () => {
   const [text, caret] = at('{ "history": { "keepD|" } }');
   const [first] = proposals(schema, text, caret);
   const { from, to } = caretAt(text, caret) ?? { from: 0, to: 0 };
@@ -37,7 +37,7 @@ it('a proposal takes the place of what was typed', () => {
   );
 });
 
-it('what the schema does not allow is told with its line', () => {
+it('violations of the schema are reported with their lines', () => {
   expect(
     wrongs(
       schema,
@@ -52,7 +52,7 @@ it('what the schema does not allow is told with its line', () => {
   expect(wrongs(schema, '{ "__proto__": 1, "mcpServers": {')).toEqual([]);
 });
 
-it('the examples and the file of a new installation have nothing wrong', () => {
+it('the default configuration is valid', () => {
   const text = readFileSync(join(import.meta.dirname, '../../../../config/default.jsonc'), 'utf8');
   expect(wrongs(schema, text)).toEqual([]);
 });

@@ -22,29 +22,29 @@ export interface Schema {
   allOf?: Schema[];
 }
 
-/** Where the caret stands, as far as the text before it tells. */
+/** The position of the caret in the document, derived from the text before it. */
 export interface Caret {
-  /** Of the object or list around it, or of the member whose value is typed. */
+  /** The path of the object or array around it, or of the member whose value is typed. */
   path: JsonPath;
   kind: 'key' | 'value';
-  /** What is typed of it already, without quotation marks. */
+  /** The part that is already typed, without quotation marks. */
   typed: string;
-  /** The span that a proposal replaces. */
+  /** The range that a completion replaces. */
   from: number;
   to: number;
 }
 
-/** Reads the text up to the caret; undefined where nothing can be proposed. */
+/** Parses the text up to the caret; undefined if there is nothing to complete. */
 export function caretAt(text: string, at: number): Caret | undefined {
   const { path, isAtPropertyKey, previousNode } = getLocation(text, at);
   if (path.length === 0) return undefined;
-  // The token that the caret is in or behind.
+  // The token in or before the caret.
   const word = /[^\s{}[\],:"]*$/.exec(text.slice(0, at))?.[0] ?? '';
   const start = previousNode?.offset ?? at;
   const inside =
     text.charAt(start) === '"' && start < at && at <= start + (previousNode?.length ?? 0);
   const from = inside ? start : at - word.length;
-  // A string is replaced up to its end, if it ends on this line.
+  // A string is replaced up to its end if that is on this line.
   const rest = /^[^"\n]*"?/.exec(text.slice(at))?.[0] ?? '';
   const to = inside && rest.endsWith('"') ? at + rest.length : at;
   return {
@@ -56,7 +56,7 @@ export function caretAt(text: string, at: number): Caret | undefined {
   };
 }
 
-/** The schema of the value at path, references followed. */
+/** The schema of the value at path, with references resolved. */
 export function schemaAt(root: Schema, path: JsonPath): Schema | undefined {
   let at = followed(root, root);
   for (const step of path) {
@@ -72,7 +72,7 @@ export function schemaAt(root: Schema, path: JsonPath): Schema | undefined {
   return branch(root, at, {});
 }
 
-/** The one of several possible schemas whose type a value has. */
+/** The alternative of oneOf or anyOf that matches the type of a value. */
 function branch(root: Schema, schema: Schema | undefined, value: unknown): Schema | undefined {
   const several = schema?.oneOf ?? schema?.anyOf;
   if (!several) return schema;
@@ -81,7 +81,7 @@ function branch(root: Schema, schema: Schema | undefined, value: unknown): Schem
     .find((one) => one && types(one).some((type) => isOf(value, type)));
 }
 
-/** What a reference such as #/$defs/server/properties/oauth points to. */
+/** The target of a reference such as #/$defs/server/properties/oauth. */
 function target(root: Schema, reference: string): Schema | undefined {
   let at: unknown = root;
   for (const step of reference.split('/').slice(1)) at = (at as Record<string, unknown>)?.[step];
@@ -101,7 +101,7 @@ export interface Proposal {
   insert: string;
 }
 
-/** What could stand at the caret, what was begun first. */
+/** The completions at the caret; those that start with the typed text come first. */
 export function proposals(root: Schema, text: string, at: number): Proposal[] {
   const caret = caretAt(text, at);
   const schema = caret && schemaAt(root, caret.path);
@@ -140,17 +140,17 @@ const types = (schema: Schema): string[] =>
   schema.type === undefined ? [] : Array.isArray(schema.type) ? schema.type : [schema.type];
 
 export interface Wrong {
-  /** From 1. */
+  /** Starts at 1. */
   line: number;
   path: string;
   kind: 'unknown' | 'type' | 'choice' | 'range';
   wanted: string;
 }
 
-/** What the schema does not allow; the first few. The daemon has the last word. */
+/** The first few violations of the schema. The validation by the daemon is authoritative. */
 export function wrongs(root: Schema, text: string, most = 5): Wrong[] {
   const { value, fault } = readJsonc(text);
-  if (fault) return []; // told elsewhere, with its line
+  if (fault) return []; // reported elsewhere with its line
   const found: Wrong[] = [];
   const add = (path: JsonPath, kind: Wrong['kind'], wanted: string) => {
     found.push({ line: lineOf(text, path), path: path.join('.'), kind, wanted });
@@ -202,7 +202,7 @@ function isOf(value: unknown, type: string): boolean {
   }
 }
 
-/** A key of the schema that was probably meant, or ''. */
+/** The key of the schema that was probably intended, or ''. */
 function nearest(name: string, schema: Schema): string {
   const word = name.toLowerCase();
   const near = Object.keys(schema.properties ?? {})

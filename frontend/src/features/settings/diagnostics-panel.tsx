@@ -16,7 +16,7 @@ const diagnosticsQuery = queryOptions({
   queryFn: ({ signal }) => requestList<File>('/api/v1/diagnostics', signal),
 });
 
-/** Shows what a bug report would hold, file by file, before it is saved as one zip. */
+/** Shows the files of a bug report before they are saved as one zip file. */
 export function DiagnosticsPanel() {
   const found = useQuery({ ...diagnosticsQuery, enabled: false });
   const [open, setOpen] = useState<string>();
@@ -47,7 +47,7 @@ export function DiagnosticsPanel() {
               </button>
               {open === file.name && (
                 <pre
-                  // biome-ignore lint/a11y/noNoninteractiveTabindex: a text that scrolls is reached by keys
+                  // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable text must be focusable
                   tabIndex={0}
                   className="max-h-72 overflow-auto border-t bg-sunken px-3 py-2 font-mono text-xs"
                 >

@@ -18,7 +18,7 @@ const looks = {
 };
 const order = { problem: 0, warning: 1, ok: 2 };
 
-/** Examines this computer and the connections, when somebody asks for it. */
+/** Diagnoses this computer and the connections, on request. */
 export function DoctorPanel() {
   const found = useQuery({ ...doctorQuery, enabled: false });
   const list = [...(found.data ?? [])].sort((a, b) => order[a.level] - order[b.level]);

@@ -13,7 +13,7 @@ import { Prune, Retention } from './retention';
 
 const t = texts.settings.history;
 
-/** What the history keeps, for how long, and how much that is. */
+/** The settings of the history and its size. */
 export function HistoryPanel({ servers }: { servers: string[] }) {
   const { data: state } = useSuspenseQuery(historyStateQuery);
   const recording = useRecording();

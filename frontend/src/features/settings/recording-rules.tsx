@@ -26,7 +26,7 @@ interface Typed {
 
 const keepings: RecordMode[] = ['full', 'meta', 'off'];
 
-/** What is kept of single servers and tools. */
+/** The recording rules for single servers and tools. */
 export function Rules({ state, servers }: { state: HistoryState; servers: string[] }) {
   const client = useQueryClient();
   const serverName = useServerName();

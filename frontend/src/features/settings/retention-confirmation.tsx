@@ -11,13 +11,13 @@ const t = texts.care;
 export const numberOf = ({ estimated, calls }: RetentionPreview) =>
   estimated ? t.about(count(calls)) : count(calls);
 
-/** Between when and when the calls began that would go. */
+/** The time span of the calls that would be deleted. */
 export function Span({ of: { from, to } }: { of: RetentionPreview }) {
   if (!from || !to) return null;
   return <p className="mt-2">{t.span(exactTime(from), exactTime(to))}</p>;
 }
 
-/** How many calls go when less is kept, or why nobody can say. */
+/** How many calls would be deleted by lower limits, or why that is unknown. */
 export function RetentionLoss({ found }: { found: RetentionPreview | Error }) {
   if (found instanceof Error) return <p>{t.lessUnknown(plain(messageOf(found)))}</p>;
   return (
@@ -29,8 +29,8 @@ export function RetentionLoss({ found }: { found: RetentionPreview | Error }) {
 }
 
 /**
- * Asks before a configuration is written that keeps less of the history than the one that is
- * there. `write` is called at once where nothing goes; `dialog` has to be shown.
+ * Asks for confirmation before a configuration is written whose limits delete calls. `write` is
+ * called without a confirmation if nothing is deleted; the caller has to render `dialog`.
  */
 export function useRetentionConfirmation(): {
   ask: (wanted: Wanted, write: () => void) => void;

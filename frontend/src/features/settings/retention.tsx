@@ -15,10 +15,10 @@ const t = texts.settings.history;
 const input = 'h-8 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
 const failed = (error: unknown) => toast('bad', plain(messageOf(error)));
 
-/** Whether one bound is narrower than another; 0 is none. */
+/** Whether a limit is lower than another; 0 is unlimited. */
 const narrower = (now: number, old: number) => now > 0 && (old === 0 || now < old);
 
-/** For how long calls are kept, and how much of them. Says what goes before less is kept. */
+/** The limits for age and size of the history. Confirms what is deleted before a limit is lowered. */
 export function Retention({ state }: { state: HistoryState }) {
   const id = useId();
   const [days, setDays] = useState<string | undefined>(undefined);
@@ -114,7 +114,7 @@ export function Retention({ state }: { state: HistoryState }) {
   );
 }
 
-/** Brings the history within its bounds at once, after how many calls that deletes was said. */
+/** Applies the limits immediately, after showing how many calls that deletes. */
 export function Prune({ state }: { state: HistoryState }) {
   const [asking, setAsking] = useState<RetentionPreview | undefined>(undefined);
   const preview = useRetentionPreview();

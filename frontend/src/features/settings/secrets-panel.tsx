@@ -15,7 +15,7 @@ const t = texts.settings.secrets;
 const input =
   'h-8 min-w-0 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
 
-/** Names of secrets and who uses them. A value goes in here and never comes out. */
+/** The names of secrets and their users. A value can be set, but is never shown. */
 export function SecretsPanel() {
   const { data, error } = useQuery(secretsQuery);
   const unlock = useUnlock();

@@ -39,7 +39,7 @@ const t = texts.settings;
 
 export function SettingsPage({ rules }: { rules: ReactNode }) {
   const { data: status } = useSuspenseQuery(statusQuery);
-  // Panels of their own height each: one that came later would push the others down.
+  // A panel that is shown later than the others would cause a layout shift.
   const ready = useAllAnswered([
     useQuery(historyStateQuery),
     useQuery(tokensQuery),
@@ -99,7 +99,7 @@ export function SettingsPage({ rules }: { rules: ReactNode }) {
   );
 }
 
-/** The parts of a long page, where there is room beside it. */
+/** The table of contents of a long page, if there is space beside it. */
 function Contents() {
   const [titles, setTitles] = useState<string[]>([]);
   const [at, setAt] = useState(0);
@@ -111,7 +111,7 @@ function Contents() {
     const now = panels().map((panel) => panel.getAttribute('aria-label') ?? '');
     if (now.join('\n') !== titles.join('\n')) setTitles(now);
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: looks again when there are other parts
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs again when the panels change
   useEffect(() => {
     const scroller = nav.current?.closest('.scroll-area');
     if (!scroller) return;
@@ -145,7 +145,7 @@ function Contents() {
   );
 }
 
-/** Which part is being read: the one that was gone to, while it begins in view; else the uppermost. */
+/** The current panel: the focused one while its start is visible, otherwise the topmost one. */
 function shownOf(scroller: Element, panels: HTMLElement[]): number {
   const { top, bottom } = scroller.getBoundingClientRect();
   const chosen = panels.indexOf(document.activeElement as HTMLElement);
@@ -246,7 +246,7 @@ function ConfigPanel({ status }: { status: Status }) {
       {status.configPath && <CopyField text={status.configPath} label={t.configPath} />}
       <p className="text-sm text-ink2">{t.configHint}</p>
       {problems.length === 0 ? (
-        // The editor says it of the text that stands in it.
+        // The editor shows the status of its own text.
         open ? null : (
           <p className="flex items-center gap-2 text-sm text-ok">
             <CircleCheck className="size-4 shrink-0" aria-hidden />

@@ -15,7 +15,7 @@ import { tokensQuery, useNewToken, useTokenChange } from './api';
 
 const t = texts.settings.tokenPanel;
 
-/** One token for each client: made new or taken back, with what that changes in its file. */
+/** The tokens of the clients. Rotating or revoking one shows the change of the client's file. */
 export function TokensPanel() {
   const { data } = useQuery(tokensQuery);
   const tokens = new Map<string, Client>();
@@ -54,7 +54,7 @@ export function TokensPanel() {
   );
 }
 
-/** A token for a client that is connected by hand; shown here once and never again. */
+/** Creates a token for a client that is configured manually; the token is shown only once. */
 function NewToken({
   taken,
   onToken,
@@ -181,7 +181,7 @@ function TokenRow({
   );
 }
 
-/** Whether a diff with its secrets masked shows nothing: what goes reads as what comes. */
+/** Whether the masked secrets are the only change, so that removed and added lines look the same. */
 export function onlyMasked(diff: string): boolean {
   const lines = diff.split('\n');
   const of = (sign: string) =>

@@ -6,10 +6,10 @@ import type { Tool } from '@/types/api';
 export const toolsQuery = queryOptions({
   queryKey: ['tools'],
   queryFn: async ({ signal }) => parseTools(await requestText('GET', '/api/v1/tools', { signal })),
-  staleTime: Number.POSITIVE_INFINITY, // a catalog event makes it stale
+  staleTime: Number.POSITIVE_INFINITY, // a catalog event invalidates it
 });
 
-/** Schemas come as JSON text in a string; an object in their place is kept as its own text. */
+/** Schemas are JSON text in a string; an object in place of the string is kept as raw text. */
 export function parseTools(text: string): Tool[] {
   const items = jsonElements(jsonMembers(text)?.get('items') ?? '') ?? [];
   return items.map((item) => {
@@ -26,14 +26,14 @@ export function parseTools(text: string): Tool[] {
 export interface ToolAnswer {
   success: boolean;
   output: string;
-  /** What went wrong, when something did. */
+  /** The error message; "" without an error. */
   error: string;
   callId: string;
-  /** The server's own answer, as JSON text; "" when it gave none. */
+  /** The response of the server as JSON text; "" without a response. */
   raw: string;
 }
 
-/** Runs a tool. `args` is JSON text and arrives at the server as it was written. */
+/** Calls a tool. `args` is JSON text that is sent to the server unchanged. */
 export async function runTool(tool: Tool, args: string, signal: AbortSignal): Promise<ToolAnswer> {
   const bodyText = `{"server":${JSON.stringify(tool.server)},"tool":${JSON.stringify(tool.tool)},"arguments":${args}}`;
   return parseAnswer(await requestText('POST', '/api/v1/call', { bodyText, signal }));

@@ -1,6 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query';
 
-/** A server's catalog changed. Many may change at once while servers start; one read answers them all. */
+/** Handles changed catalogs of servers; one request covers all changes, of which startups cause many. */
 export function applyCatalogs(client: QueryClient): void {
   client.invalidateQueries({ queryKey: ['tools'] });
 }

@@ -12,7 +12,7 @@ export interface Group {
   tools: Tool[];
 }
 
-/** The tools in groups, in the order in which a group's first tool stands. */
+/** Groups the tools; the groups are in the order of their first tools. */
 export function grouped(tools: Tool[], by: Grouping, labelOf: (server: string) => string): Group[] {
   const prefixes = by === 'prefix' ? sharedPrefixes(tools) : undefined;
   const keyOf = (tool: Tool): string => {
@@ -33,7 +33,7 @@ export function grouped(tools: Tool[], by: Grouping, labelOf: (server: string) =
     tools: group,
     last: key === '',
   }));
-  // Of all the rest comes last.
+  // The group of the remaining tools comes last.
   return list.sort((a, b) => Number(a.last) - Number(b.last));
 }
 
@@ -44,7 +44,7 @@ function effectOf(tool: Tool): string {
   return openWorld ? t.effects.openWorld : '';
 }
 
-/** "issue" of "issue_read", "issue.read" or "issueRead"; "" when the name is one word. */
+/** "issue" of "issue_read", "issue.read" or "issueRead"; "" if the name is one word. */
 function prefixOf(name: string): string {
   return /^([A-Za-z0-9]+?)(?:[_\-./:]|(?<=[a-z0-9])(?=[A-Z]))/.exec(name)?.[1] ?? '';
 }
@@ -58,7 +58,7 @@ function sharedPrefixes(tools: Tool[]): Set<string> {
   return new Set([...seen].filter(([prefix, n]) => prefix && n > 1).map(([prefix]) => prefix));
 }
 
-/** What a tool's definition takes of a model's context, by the usual rule of thumb. */
+/** Estimates the tokens of a tool's definition: four characters per token. */
 export function tokenCost(tool: Tool): number {
   const text = tool.raw?.length
     ? tool.raw.length

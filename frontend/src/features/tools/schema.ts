@@ -1,4 +1,4 @@
-/** What the page reads out of a tool's JSON Schema. Schemas are a stranger's: anything may be missing or odd. */
+/** Reads a tool's JSON Schema. Schemas are untrusted: anything can be missing or invalid. */
 
 export interface Parameter {
   name: string;
@@ -62,7 +62,7 @@ export interface Effects {
   openWorld: boolean;
 }
 
-/** The hints that a server gives about its tool; only what it said outright. */
+/** The hints of a server about its tool; defaults of missing hints are not assumed. */
 export function effects(annotations: string): Effects {
   const hints = annotations ? parse(annotations) : undefined;
   return {

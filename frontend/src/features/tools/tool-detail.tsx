@@ -24,10 +24,10 @@ export function ToolDetail({
   onClose,
 }: {
   name: string;
-  /** Arguments to try it with, JSON text. */
+  /** The initial arguments as JSON text. */
   begin?: string | undefined;
   labelOf: (server: string) => string;
-  /** What others have to say about the tool. */
+  /** Content about the tool from other features. */
   extra?: (tool: Tool) => ReactNode;
   onClose: () => void;
 }) {

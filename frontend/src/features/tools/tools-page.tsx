@@ -32,16 +32,16 @@ type Row = { group: Group } | { tool: Tool; first: boolean; last: boolean };
 const headHeight = 40;
 const toolHeight = 56;
 
-/** `labelOf` gives the name the user chose for a server. */
+/** `labelOf` returns the user's name for a server. */
 export function ToolsPage({
   labelOf,
   mark,
   above,
 }: {
   labelOf: (server: string) => string;
-  /** What stands beside a tool's name. */
+  /** Shown beside the name of a tool. */
   mark?: (tool: Tool) => ReactNode;
-  /** What stands above the list. */
+  /** Shown above the list. */
   above?: ReactNode;
 }) {
   const { data: tools } = useSuspenseQuery(toolsQuery);
@@ -128,7 +128,7 @@ export function ToolsPage({
   );
 }
 
-/** All groups as one list, of which only what is in view exists as elements. */
+/** All groups as one virtualized list. */
 function ToolList({
   groups,
   selected,
@@ -138,7 +138,7 @@ function ToolList({
   groups: Group[];
   mark: ((tool: Tool) => ReactNode) | undefined;
   selected: string | undefined;
-  /** Names the server of each tool, where the group does not. */
+  /** Returns the label of a tool's server, if the groups do not show it. */
   badge: ((server: string) => string) | undefined;
 }) {
   const scroller = useRef<HTMLDivElement>(null);
@@ -161,7 +161,7 @@ function ToolList({
       Math.round(('group' in (rows[index] as Row) ? headHeight : toolHeight) * letterScale()),
     overscan: 10,
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: other rows have other heights
+  // biome-ignore lint/correctness/useExhaustiveDependencies: new rows have different heights
   useEffect(() => list.measure(), [rows]);
   const move = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[event.key];

@@ -16,8 +16,8 @@ const tool = {
     '{"type":"object","properties":{"path":{"type":"string"},"n":{"type":"integer"}},"required":["path"]}',
 } as Tool;
 
-describe('schemas of strangers', () => {
-  it('never throw', () => {
+describe('untrusted schemas', () => {
+  it('do not cause exceptions', () => {
     for (const schema of [
       '',
       '{}',
@@ -31,7 +31,7 @@ describe('schemas of strangers', () => {
     }
   });
 
-  it('say the type in one line', () => {
+  it('have their types in one line', () => {
     const schema =
       '{"properties":{"a":{"type":"array","items":{"type":"string"}},"b":{"enum":["x","y"]},"c":{"anyOf":[{"type":"string"},{"type":"null"}]}}}';
     expect(parameters(schema).map((p) => p.type)).toEqual([
@@ -42,7 +42,7 @@ describe('schemas of strangers', () => {
   });
 });
 
-it('tools are read with their schemas as text, in a string or bare', () => {
+it('schemas of tools are kept as text, from a string or as raw JSON', () => {
   const [a, b] = parseTools(
     '{"items":[{"name":"a","inputSchema":"{\\"n\\":1.0}"},{"name":"b","inputSchema":{"n":1.0}}]}',
   );
@@ -50,7 +50,7 @@ it('tools are read with their schemas as text, in a string or bare', () => {
   expect(parseTools('{"items":null}')).toEqual([]);
 });
 
-it('an answer keeps its numbers', () => {
+it('a response keeps its numbers', () => {
   expect(
     parseAnswer(
       '{"success":true,"output":"x","data":null,"error":null,"raw":{"n":9007199254740993},"callId":"5"}',
@@ -70,7 +70,7 @@ it('arguments must be an object', () => {
   expect(argumentsFault('{"a":}')).toMatch(/line 1, column 6/);
 });
 
-it('a tool cannot be run with broken arguments', async () => {
+it('a tool cannot be called with invalid arguments', async () => {
   const fetch = vi.fn();
   vi.stubGlobal('fetch', fetch);
   render(
@@ -86,7 +86,7 @@ it('a tool cannot be run with broken arguments', async () => {
   expect(fetch).not.toHaveBeenCalled();
 });
 
-it('the form writes JSON that keeps what was typed', async () => {
+it('the form writes JSON with the typed values unchanged', async () => {
   const sent = vi.fn(async () => new Response('{"success":true,"raw":null,"callId":"1"}'));
   vi.stubGlobal('fetch', sent);
   render(
@@ -102,7 +102,7 @@ it('the form writes JSON that keeps what was typed', async () => {
   );
 });
 
-it('a tool without a readable schema is tried with JSON', () => {
+it('the arguments of a tool without a valid schema are JSON', () => {
   render(
     <Tooltip.Provider>
       <TryTool tool={{ ...tool, inputSchema: '{"anyOf":[1,2]}' }} />
@@ -111,7 +111,7 @@ it('a tool without a readable schema is tried with JSON', () => {
   expect(screen.getByLabelText('Arguments (JSON)')).toHaveValue('{}');
 });
 
-it('a tool without parameters is run at once, or with JSON all the same', async () => {
+it('a tool without parameters is called directly, or with arguments as JSON', async () => {
   render(
     <Tooltip.Provider>
       <TryTool tool={{ ...tool, inputSchema: '{"type":"object","properties":{}}' }} />
@@ -123,7 +123,7 @@ it('a tool without parameters is run at once, or with JSON all the same', async 
   expect(screen.getByLabelText('Arguments (JSON)')).toHaveValue('{}');
 });
 
-it('tools are grouped by server, prefix or effect, and none is lost', () => {
+it('tools are grouped by server, prefix or effect, and none is omitted', () => {
   const tools = [
     { ...tool, name: 'g__issue_list', server: 'g', tool: 'issue_list', annotations: '' },
     {

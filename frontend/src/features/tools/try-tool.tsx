@@ -28,7 +28,7 @@ type Run =
   | { phase: 'answered'; answer: ToolAnswer }
   | { phase: 'failed'; message: string };
 
-/** What is wrong with the arguments as typed, or undefined when they can be sent. */
+/** The error in the typed arguments, or undefined if they can be sent. */
 export function argumentsFault(text: string): string | undefined {
   const fault = jsonFault(text);
   if (fault) return t.fault(fault.line, fault.column);
@@ -36,8 +36,8 @@ export function argumentsFault(text: string): string | undefined {
 }
 
 /**
- * Runs one tool with arguments from a form or typed as JSON: two views of the same
- * text. A call goes on when somebody leaves to watch it among the calls.
+ * Calls a tool with arguments from a form or from JSON, which are two views of the same text. The
+ * call continues if the user leaves the page, for example to watch it in the list of calls.
  */
 export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefined }) {
   const schema = useMemo(() => readSchema(tool.inputSchema), [tool.inputSchema]);
@@ -187,7 +187,7 @@ function takesNothing(schema: string): boolean {
   );
 }
 
-/** How long a call has been running. */
+/** The elapsed time of a running call. */
 function Elapsed({ since }: { since: number }) {
   const seconds = Math.max(0, Math.floor((useNow() - since) / 1000));
   return (

@@ -4,7 +4,7 @@ import { messageOf, request, requestList } from '@/lib/request';
 import { toast } from '@/lib/toast';
 import type { ToolChange, ToolEvent, ToolTrust } from '@/types/api';
 
-/** What is withheld of one server, with what is different. */
+/** The withheld changes of one server with their diffs. */
 export const changesQuery = (server: string) =>
   queryOptions({
     queryKey: ['tools', 'changes', server],
@@ -13,14 +13,14 @@ export const changesQuery = (server: string) =>
     retry: false,
   });
 
-/** Tools that are new, withheld, warned of or always accepted, of all servers. */
+/** The tools of all servers that are new, withheld, always accepted or have warnings. */
 export const trustQuery = queryOptions({
   queryKey: ['tools', 'trust'],
   queryFn: ({ signal }) => requestList<ToolTrust>('/api/v1/tool-trust', signal),
   retry: false,
 });
 
-/** What happened to one server's definitions, newest first. */
+/** The event log of one server's definitions, newest first. */
 export const toolLogQuery = (server: string) =>
   queryOptions({
     queryKey: ['tools', 'log', server],
@@ -34,7 +34,7 @@ export const toolLogQuery = (server: string) =>
 
 export type Word = 'accept' | 'always' | 'block' | 'ask';
 
-/** Gives approval about one definition, as it was seen. */
+/** Sends a decision about one definition; `hash` identifies the version that was shown. */
 export function useToolWord() {
   const client = useQueryClient();
   return useMutation({

@@ -17,7 +17,7 @@ function useTrust(server: string, tool: string): ToolTrust | undefined {
   return data?.find((one) => one.server === server && one.tool === tool);
 }
 
-/** What stands beside a tool's name: that it is new, or suspicious. */
+/** Badges beside the name of a tool that is new or suspicious. */
 export function TrustBadges({ server, tool }: { server: string; tool: string }) {
   const one = useTrust(server, tool);
   if (!one) return null;
@@ -42,7 +42,7 @@ export function TrustBadges({ server, tool }: { server: string; tool: string }) 
   );
 }
 
-/** The reasons, on a tool's own page. */
+/** The warnings on the page of a tool. */
 export function TrustSection({ server, tool }: { server: string; tool: string }) {
   const one = useTrust(server, tool);
   if (!one || (serious(one).length === 0 && !one.always)) return null;

@@ -11,7 +11,7 @@ import { changesQuery, useToolWord } from './api';
 const t = texts.trust;
 const most = 50;
 
-/** What is withheld of a server: what changed in each tool, and what the user can say. */
+/** The withheld changes of a server: the diff of each tool, and the actions for it. */
 export function ToolChanges({ server }: { server: string }) {
   const { data: changes } = useQuery(changesQuery(server));
   if (!changes || changes.length === 0) return null;
@@ -77,7 +77,7 @@ function Change({ change }: { change: ToolChange }) {
   );
 }
 
-/** What went and what came, told by its sign as well as by colour. */
+/** A diff with removed and added lines, marked by a sign as well as by colour. */
 export function ToolDiff({
   lines,
   label,
@@ -110,10 +110,10 @@ export function ToolDiff({
   );
 }
 
-/** Whether a warning is a sign of an attack: that two servers have a tool of one name is none. */
+/** Whether a warning indicates an attack; a name that two servers use for a tool does not. */
 export const isSign = (warning: ToolWarning) => warning.code !== 'same-name';
 
-/** Signs of an attack, each with what was found. */
+/** The warnings that indicate an attack, each with the finding. */
 export function Warnings({ list }: { list: ToolWarning[] }) {
   const shown = list.filter(isSign);
   if (shown.length === 0) return null;

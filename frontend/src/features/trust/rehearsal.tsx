@@ -20,7 +20,7 @@ const looks = {
 const order = Object.keys(looks).reverse() as (keyof typeof looks)[];
 const rank = (call: RehearsedCall) => ['failed', 'different', 'slower'].indexOf(call.result) >>> 0;
 
-/** What the same calls returned with the current version of a server and with another one. */
+/** Compares the results of the same calls with the current and another version of a server. */
 export function Rehearsal({
   report,
   pending,
@@ -28,7 +28,7 @@ export function Rehearsal({
 }: {
   report: RehearsalReport;
   pending: boolean;
-  /** Repeats the rehearsal, and calls this tool, too. */
+  /** Repeats the rehearsal and also calls this tool. */
   onAlso: (tool: string) => void;
 }) {
   if (report.calls.length === 0) return <p className="mt-2 text-sm text-ink2">{t.nothing}</p>;

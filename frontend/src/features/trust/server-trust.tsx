@@ -11,8 +11,8 @@ import { isSign, ToolChanges, Warnings } from './changes';
 const t = texts.trust;
 
 /**
- * What the user should know of a server's tools: what is withheld, what is suspicious, what
- * happened. The list of them stands below, and does not move when this comes.
+ * Withheld changes, warnings and the event log of a server's tools. The content below is shown at
+ * the same time, so that there is no layout shift.
  */
 export function ServerTrust({ server, children }: { server: string; children?: ReactNode }) {
   const known = [
@@ -94,7 +94,7 @@ function Known({ server }: { server: string }) {
   );
 }
 
-/** Whether the newest that is known of a tool, or of the instructions, is the user's yes. */
+/** Whether the newest event of a tool, or of the instructions, is an approval by the user. */
 function acceptedByPerson(log: ToolEvent[], tool: string): boolean {
   const newest = log.find((event) =>
     tool ? event.kind === 'tool' && event.name === tool : event.kind === 'instructions',
@@ -105,7 +105,7 @@ function acceptedByPerson(log: ToolEvent[], tool: string): boolean {
   );
 }
 
-/** What is said of an event. A warning ends with words of the server, which must not read as ours. */
+/** The detail of an event. A warning ends with a quote of the server, which is marked as such. */
 function Detail({ event: { action, detail } }: { event: ToolEvent }) {
   if (!detail) return null;
   const text = plain(detail.slice(0, 300));
@@ -119,7 +119,7 @@ function Detail({ event: { action, detail } }: { event: ToolEvent }) {
   );
 }
 
-/** As the headings of the other parts of a server's page look. */
+/** A heading in the style of the other sections of a server's page. */
 function Title({ text }: { text: string }) {
   return <p className="mb-2 text-xs font-semibold tracking-wide text-ink3 uppercase">{text}</p>;
 }

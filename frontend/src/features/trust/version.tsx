@@ -21,7 +21,7 @@ const versionQuery = (server: string) =>
     retry: false,
   });
 
-/** Which version of a package a server runs: pinned, updated after a look at its tools, put back. */
+/** The package version of a server: pins it, updates it after a review of its tools, or rolls back. */
 export function ServerVersionSection({ server }: { server: string }) {
   const { data: version } = useQuery(versionQuery(server));
   const client = useQueryClient();

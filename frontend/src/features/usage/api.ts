@@ -9,7 +9,7 @@ export interface UsageFilters extends Span {
   client?: string;
 }
 
-/** What was called in a range; asked for anew while it is looked at. */
+/** The usage report of a range; polled while shown. */
 export const usageQuery = (filters: UsageFilters, everyMs = 15_000) =>
   queryOptions({
     queryKey: ['usage', filters],
@@ -27,14 +27,14 @@ export const usageQuery = (filters: UsageFilters, everyMs = 15_000) =>
     placeholderData: keepPreviousData,
   });
 
-/** For how many full days calls are recorded, as the report of 30 days tells it. */
+/** The number of full days with recorded calls, from the report of 30 days. */
 export function recordedDays(report: UsageReport): number {
   const to = Date.parse(report.to);
   const first = Date.parse(report.series[0]?.at ?? '');
   return Math.floor((to - (first || to)) / 86_400_000);
 }
 
-/** The series as slots of equal length, empty ones included. */
+/** The series as slots of equal length, including empty ones. */
 export function seriesOf(report: UsageReport): {
   at: number[];
   stepMs: number;

@@ -26,7 +26,7 @@ const columns = [
 type Column = (typeof columns)[number];
 const shownRows = 15;
 
-/** Who called what how often, with errors and durations, sorted by any of them. */
+/** Calls by tool, server or client with errors and durations, sortable by each column. */
 export function Breakdown({
   report,
   labelOf,
@@ -186,7 +186,7 @@ export function Breakdown({
   );
 }
 
-/** A share of the bytes of results. */
+/** A part of the bytes of results, as a percentage. */
 function Part({ of, part }: { of: number; part: number }) {
   if (part === 0) return <span className="text-ink3">{of > 0 ? '0' : '–'}</span>;
   return <span title={bytes(part)}>{share(part, of)}</span>;

@@ -9,7 +9,7 @@ import { Card } from './card';
 
 const t = texts.usage;
 
-/** What a tool's definition costs each model that sees it, in tokens. */
+/** The cost of a tool's definition in tokens, for each model that reads it. */
 export interface ToolCost {
   server: string;
   tool: string;
@@ -17,7 +17,7 @@ export interface ToolCost {
   tokens: number;
 }
 
-/** What the tool list costs every model that reads it, server by server. */
+/** The cost of the tool list by server, for each model that reads it. */
 export function ContextCost({
   costs,
   labelOf,
@@ -30,7 +30,7 @@ export function ContextCost({
     const sum = sums.get(cost.server) ?? { tokens: 0, tools: 0 };
     sums.set(cost.server, { tokens: sum.tokens + cost.tokens, tools: sum.tools + 1 });
   }
-  if (costs.length === 0) return null; // without tools nothing costs
+  if (costs.length === 0) return null; // nothing has a cost without tools
   const list = [...sums].sort(([, a], [, b]) => b.tokens - a.tokens);
   const total = list.reduce((sum, [, { tokens }]) => sum + tokens, 0);
   const most = Math.max(1, list[0]?.[1].tokens ?? 1);
@@ -67,7 +67,7 @@ export function ContextCost({
   );
 }
 
-/** Tools that cost context and were not used for 30 days. */
+/** Tools that use context and were not called for 30 days. */
 export function Unused({
   costs,
   labelOf,
@@ -77,7 +77,7 @@ export function Unused({
 }) {
   const { data } = useQuery(usageQuery({ range: '30d' }, 60_000));
   const [all, setAll] = useState(false);
-  if (!data || costs.length === 0) return null; // of no tools nothing can be said
+  if (!data || costs.length === 0) return null; // nothing to show without tools
   const used = new Set(data.tools.map((use) => `${use.server}/${use.tool}`));
   const list = costs
     .filter((cost) => !used.has(`${cost.server}/${cost.tool}`))

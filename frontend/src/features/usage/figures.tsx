@@ -5,7 +5,7 @@ import type { Use } from '@/types/api';
 
 const t = texts.usage;
 
-/** The sums of everything that is shown. */
+/** The totals of the report. */
 export function Figures({ total }: { total: Use }) {
   const list: [string, string, string?][] = [
     [t.calls, count(total.calls)],

@@ -3,13 +3,13 @@ import { type Range, ranges, type Span } from '@/lib/range';
 import { texts } from '@/lib/texts';
 import type { UsageReport } from '@/types/api';
 
-/** How much time is shown; "custom" begins with what is shown now. */
+/** Selects the time range; a custom range starts with the current one. */
 export function RangePicker({
   range,
   report,
   onChange,
 }: {
-  /** Undefined for two moments. */
+  /** Undefined for a custom range. */
   range: Range | undefined;
   report: UsageReport | undefined;
   onChange: (span: Span) => void;
@@ -30,7 +30,7 @@ export function RangePicker({
   );
 }
 
-/** What is shown, as moments that can be moved. */
+/** The start and end of the report, as a custom range. */
 function moments(report: UsageReport | undefined): Span {
   const moment = (text: string | undefined) => new Date(text ?? Date.now()).toISOString();
   return { from: moment(report?.from), to: moment(report?.to) };

@@ -6,7 +6,7 @@ import { recordedDays } from './api';
 const report = (first?: string) =>
   ({ to: '2026-11-22T12:00:00Z', series: first ? [{ at: first }] : [] }) as unknown as UsageReport;
 
-it('says for how long calls are recorded, and two days are not less than one', () => {
+it('reports for how many days calls are recorded', () => {
   expect(recordedDays(report())).toBe(0);
   expect(recordedDays(report('2026-11-22T11:00:00Z'))).toBe(0);
   expect(recordedDays(report('2026-11-21T00:00:00Z'))).toBe(1);

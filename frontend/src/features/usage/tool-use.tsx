@@ -8,7 +8,7 @@ import { usageQuery } from './api';
 
 const t = texts.toolUse;
 
-/** How often one tool was called in 30 days, how that went, and when it was last. */
+/** The calls of one tool in 30 days: number, errors, durations and the last call. */
 export function ToolUse({ server, tool }: { server: string; tool: string }) {
   const { data } = useQuery(usageQuery({ range: '30d', server, tool }, 60_000));
   const now = useNow();

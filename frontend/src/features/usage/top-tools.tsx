@@ -14,8 +14,8 @@ const t = texts.overview;
 const rows = 10;
 
 /**
- * What happened in a range: calls and errors, latency, and the tools that take most. It is as
- * large before the report is there, so that nothing below it moves.
+ * An overview of a range: calls and errors, latency, and the top tools. Its size is the same while
+ * the report loads, to avoid a layout shift.
  */
 export function AtAGlance({
   report,
@@ -109,7 +109,7 @@ const units: Record<Order, (amount: number) => string> = {
   context: (tokens) => texts.tools.tokens(count(tokens)),
 };
 
-/** The tools that take most: of the calls, of the time, or of a model's context. */
+/** The top tools by number of calls, time, or tokens in a model's context. */
 function TopTools({
   report,
   range,
@@ -136,7 +136,7 @@ function TopTools({
         />
       }
     >
-      {/* As many lines as there may be, used or not: beside the charts there is nothing to save. */}
+      {/* The height of the longest possible list: beside the charts, a lower one would save no space. */}
       <ul className="min-h-[16rem] text-sm max-xl:min-h-0" data-loading={report ? undefined : ''}>
         {report && list.length === 0 && <li className="text-ink3">{t.nothingYet}</li>}
         {list.map(({ server, tool, amount, errors }) => (

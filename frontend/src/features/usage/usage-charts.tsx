@@ -17,7 +17,7 @@ export function CallsChart({
   report: UsageReport;
   filters?: UsageFilters;
   height?: number;
-  /** Said in the middle of a chart that has nothing to show. */
+  /** Shown in the middle of an empty chart. */
   empty?: string | undefined;
 }) {
   const { at, stepMs, values } = seriesOf(report);
@@ -47,7 +47,7 @@ export function CallsChart({
   );
 }
 
-/** The calls of the time that was picked. */
+/** Opens the list of calls, filtered by the selected time. */
 function useShowCalls({ server, tool, client }: UsageFilters) {
   const navigate = useNavigate();
   return (from: number, to: number) =>
@@ -63,7 +63,7 @@ function useShowCalls({ server, tool, client }: UsageFilters) {
     });
 }
 
-/** Latency over time; `brief` leaves out what only few calls reach. */
+/** Latency over time; `brief` omits the p99. */
 export function DurationChart({
   report,
   filters = {},

@@ -35,7 +35,7 @@ export function UsagePage({
   const change = (change: UsageFilters) =>
     navigate({ to: '.', search: (old) => ({ ...old, ...change }), replace: true });
   const { total } = report;
-  // A longer time is offered where it would show something.
+  // A longer range is offered if the selected one has no calls.
   const { data: month } = useQuery({
     ...usageQuery({ range: '30d', server, tool, client }, 60_000),
     enabled: total.calls === 0,
@@ -112,7 +112,7 @@ export function UsagePage({
   );
 }
 
-/** While one of them is moved, an end may come before its beginning. */
+/** While the user edits one of them, the end can be before the start. */
 function inOrder(from: string | undefined, to: string | undefined): Span {
   return from && to && from > to ? { from: to, to: from } : { from, to };
 }
