@@ -1,6 +1,7 @@
 package reexec
 
 import (
+	"errors"
 	"os"
 	"runtime"
 	"syscall"
@@ -32,10 +33,9 @@ func init() {
 }
 
 func errno(err error) syscall.Errno {
-	if e, ok := err.(syscall.Errno); ok {
-		return e
-	}
-	return syscall.EINVAL
+	number := syscall.EINVAL
+	errors.As(err, &number)
+	return number
 }
 
 // confine confines the calling thread and the program that it executes. Programs that are started
