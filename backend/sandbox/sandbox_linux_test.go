@@ -296,9 +296,13 @@ func needLandlock(t *testing.T) {
 }
 
 // home makes a home directory with secrets outside of the temporary folder, which may be written.
+// It is in testdata, which the tests that read the source tree skip.
 func home(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(".", "tmp-home-")
+	if err := os.MkdirAll("testdata", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("testdata", "tmp-home-")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -323,7 +323,7 @@ func TestTestsNamedInDocumentsExist(t *testing.T) {
 	for _, dir := range []string{"app", "backend", "build", "config", "frontend"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
-				if d != nil && d.Name() == "node_modules" {
+				if d != nil && (d.Name() == "node_modules" || d.Name() == "testdata") {
 					return fs.SkipDir
 				}
 				return err
