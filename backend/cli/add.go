@@ -124,9 +124,9 @@ func (p *program) prepare(c *clientconf.Connector, a addition, f addFlags) (*cli
 	}
 	switch {
 	case a.url != "" && (len(f.env) > 0 || f.cwd != ""):
-		return nil, usageError{errors.New("--env and --cwd require a command, not an address")}
+		return nil, usageError{errors.New("--env and --cwd require a command, not a URL")}
 	case a.url == "" && len(f.headers) > 0:
-		return nil, usageError{errors.New("--header requires an address, not a command")}
+		return nil, usageError{errors.New("--header requires a URL, not a command")}
 	case len(f.secrets) > 1 && !p.Attended():
 		return nil, usageError{errors.New("standard input can contain only one secret: set the others with drawbridge secret set")}
 	}

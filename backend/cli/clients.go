@@ -92,7 +92,7 @@ func (p *program) listClients(all bool) error {
 	if err := t.print(p.Stdout, p.Terminal()); err != nil || left == 0 {
 		return err
 	}
-	_, err = fmt.Fprintf(p.Stdout, "%s more are supported but not installed: drawbridge clients --all\n", plural(left, "client"))
+	_, err = fmt.Fprintf(p.Stdout, "Not installed: %s that Drawbridge supports. List them with: drawbridge clients --all\n", plural(left, "more client"))
 	return err
 }
 

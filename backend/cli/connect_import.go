@@ -35,7 +35,7 @@ func (p *program) clientsImport() *cobra.Command {
 				return err
 			}
 		}
-		sentence := fmt.Sprintf("Copied %d servers to %s.", len(t.Servers), escapeLine(t.Path))
+		sentence := fmt.Sprintf("Copied %s to %s.", plural(len(t.Servers), "server"), escapeLine(t.Path))
 		if id != "" {
 			sentence += " Undo with: drawbridge clients undo --import " + id
 		}

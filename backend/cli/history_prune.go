@@ -22,7 +22,7 @@ func (p *program) historyPrune() *cobra.Command {
 	var bounds pruneBounds
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "prune", Short: "Delete expired calls, by the configured or the given retention limits", Args: noArgs,
+		Use: "prune", Short: "Delete the calls that exceed the configured or the given retention limits", Args: noArgs,
 		Long: "Permanently delete the calls that exceed the retention limits, either the configured ones or those given here. In a terminal, the command shows how many calls would be deleted, and asks for confirmation.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes && !p.json && p.Attended() {

@@ -76,13 +76,13 @@ func (p *program) printRuleTrial(t api.RuleTrial) error {
 			return err
 		}
 	}
-	text := fmt.Sprintf("Of %s since %s, the rules would have asked for %d, rejected %d and allowed %d.\n",
+	text := fmt.Sprintf("Of %s since %s, the rules would have held %d for approval, rejected %d and allowed %d.\n",
 		plural(t.Calls, "call"), t.From.Local().Format("2006-01-02"), t.Asked, t.Denied, t.Allowed)
 	if n := t.Redacted + t.Cut + t.NotRecorded; n > 0 {
 		text += fmt.Sprintf("%s could not be evaluated: the arguments were redacted in %d of them, truncated in %d, and not recorded in %d.\n", plural(n, "call"), t.Redacted, t.Cut, t.NotRecorded)
 	}
 	if !t.Complete {
-		text += "There are older calls that were not tried; use fewer --days.\n"
+		text += "Older calls in this period were not tested. For a complete result, use a smaller value of --days.\n"
 	}
 	if more := t.Asked + t.Denied - len(t.Decisions); more > 0 {
 		text += fmt.Sprintf("The newest %d are shown.\n", len(t.Decisions))

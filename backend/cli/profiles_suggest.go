@@ -33,7 +33,7 @@ func (p *program) suggestProfiles() *cobra.Command {
 	var days int
 	var save bool
 	cmd := &cobra.Command{
-		Use: "suggest", Short: "Suggest profiles for folders, of the tools that were called there", Args: noArgs,
+		Use: "suggest", Short: "Suggest profiles for folders, based on the tools that were called there", Args: noArgs,
 		Long: "Suggest profiles for the folders in which clients work, of the tools that they called there. With --folder, the tools of one folder are listed, and --save makes them its profile.",
 		Example: "  drawbridge profiles suggest\n" +
 			"  drawbridge profiles suggest --folder . --save",
@@ -80,7 +80,7 @@ func (p *program) printSuggestions(ctx context.Context, query url.Values, folder
 		if folder != "" {
 			return fmt.Errorf("no tool was called in %s within %d days", escapeLine(folder), days)
 		}
-		_, err := fmt.Fprintln(p.Stdout, "There is nothing to suggest. A folder needs some days of use; for a certain one, use --folder.")
+		_, err := fmt.Fprintln(p.Stdout, "There is nothing to suggest yet: a folder must have been used for a few days. To see the tools of one folder, use --folder.")
 		return err
 	}
 	if folder == "" {
@@ -109,9 +109,9 @@ func (p *program) printSuggestions(ctx context.Context, query url.Values, folder
 	if err := p.printTable(&t); err != nil {
 		return err
 	}
-	text := fmt.Sprintf("In %s, %d of %d tools were called in %d days. As a profile they take about %d tokens, %d less per session.", folder, len(one.Tools), one.AllTools, days, one.Tokens, one.Saved)
+	text := fmt.Sprintf("In %s, %d of %d tools were called in %d days. A profile of these tools takes about %d tokens, which saves %d per session.", folder, len(one.Tools), one.AllTools, days, one.Tokens, one.Saved)
 	if one.Profile != "" {
-		text += " The folder has the profile " + one.Profile + " already."
+		text += " The folder already has the profile " + one.Profile + "."
 	} else {
 		text += " Save it with --save."
 	}

@@ -88,7 +88,7 @@ func (p *program) toolLog() *cobra.Command {
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "tool-changes/log", serverQuery(args), nil, &list); done || err != nil {
 				return err
 			}
-			t := table{title: plural(len(list.Items), "event"), head: []string{"Time", "Server", "Tool", "Action", "Was", "Is", "Detail"}}
+			t := table{title: plural(len(list.Items), "event"), head: []string{"Time", "Server", "Tool", "Action", "Old hash", "New hash", "Detail"}}
 			for _, e := range list.Items {
 				t.add(e.At.Local().Format("2006-01-02 15:04:05"), e.Server, definitionName(e.Kind, e.Name), e.Action, e.OldHash[:min(8, len(e.OldHash))], e.NewHash[:min(8, len(e.NewHash))], truncate(e.Detail, 80))
 			}

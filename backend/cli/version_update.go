@@ -95,7 +95,7 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 			if p.json {
 				err = p.document(json.RawMessage(data))
 			}
-			return errors.Join(err, errors.New("not updated: results are different or failed; without --rehearse, the update does not depend on them"))
+			return errors.Join(err, errors.New("not updated: some results differ, or some calls failed; without --rehearse, the version is saved regardless"))
 		}
 	}
 	if !o.yes && !p.json && p.Attended() {

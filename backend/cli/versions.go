@@ -32,7 +32,7 @@ func (p *program) versions() *cobra.Command {
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "versions", nil, nil, &list); done || err != nil {
 				return err
 			}
-			t := table{title: plural(len(list.Items), "package"), head: []string{"Server", "By", "Package", "Version", "Source", "Pinned", "Before"}}
+			t := table{title: plural(len(list.Items), "package"), head: []string{"Server", "Launcher", "Package", "Version", "Source", "Pinned", "Previous"}}
 			for _, v := range list.Items {
 				pinned, before := "no", ""
 				if v.Pinned {

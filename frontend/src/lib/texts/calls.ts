@@ -23,7 +23,7 @@ export const callsTexts = {
     countsAll: 'Counts of all matches.',
     countsNewest: (n: string) => `Counts of the newest ${n} matches.`,
     countsHours:
-      'Only finished calls are counted, by full hour, or by full minute within the last 48 hours.',
+      'Only finished calls are counted. The time range is rounded to hours, or to minutes within the last 48 hours.',
     chips: {
       q: (q: string) => `“${q}”`,
       server: (name: string) => `Server: ${name}`,
@@ -127,7 +127,7 @@ export const callsTexts = {
       largest: (n: string) => `The largest results of ${n} loaded calls first.`,
       smallest: (n: string) => `The smallest results of ${n} loaded calls first.`,
     },
-    sortedPart: 'The history has more; it is read newest first.',
+    sortedPart: 'The history contains more calls; the newest are loaded first.',
     loadMore: 'Load more',
     view: {
       title: 'View',
@@ -253,9 +253,9 @@ export const callsTexts = {
     },
     approvals: {
       once: 'Approved once',
-      minutes: 'Approved for some minutes',
+      minutes: 'Approved for ten minutes',
       session: 'Approved for the session',
-      always: 'Approved always',
+      always: 'Always approved',
       denied: 'Denied',
       expired: 'Approval expired',
       nobody: 'Nobody could approve',

@@ -118,10 +118,10 @@ export const clientsTexts = {
     undo: 'Undo',
     suggestions: {
       title: 'Suggested profiles',
-      body: 'Made of the tools that clients called while they worked in a folder.',
+      body: 'Based on the tools that clients called while working in a folder.',
       use: (n: number, all: number, days: number) =>
         `${n} of ${all} tools were called here in ${days} days.`,
-      saves: (tokens: string) => `As its profile: ~${tokens} tokens less per session.`,
+      saves: (tokens: string) => `A profile of these tools saves ~${tokens} tokens per session.`,
       make: 'Make profile',
       dismiss: (folder: string) => `Dismiss the suggestion for ${folder}`,
       made: (name: string, folder: string) =>

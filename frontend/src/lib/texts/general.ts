@@ -168,7 +168,8 @@ export const generalTexts = {
     session: (id: string) => `the session ${id.slice(0, 8)}`,
     banner: (what: string, until: string) =>
       `Arguments and results of ${what} are recorded in full until ${until}.`,
-    more: (n: number) => (n === 1 ? 'One more is, too.' : `${n} more are, too.`),
+    more: (n: number) =>
+      n === 1 ? 'One other recording is active.' : `${n} other recordings are active.`,
     stop: 'Stop',
   },
   problems: {

@@ -49,7 +49,7 @@ export const overviewTexts = {
   },
   welcome: {
     title: 'First steps',
-    note: 'Nothing is written before you have seen the change.',
+    note: 'Nothing is written until you have seen the change.',
     progress: 'Steps',
     isDone: 'done:',
     done: 'Go to the overview',
@@ -83,7 +83,7 @@ export const overviewTexts = {
     nothingToCall: 'No tools to call yet.',
     updates: 'Check for new versions of Drawbridge?',
     updatesBody:
-      'Once a day, a small signed file is read that names the newest version. Nothing is downloaded, and nothing about you or this computer is sent.',
+      'Once a day, Drawbridge reads a small signed file that names the newest version. No update is downloaded, and nothing about you or this computer is sent.',
     updatesOn: 'Check daily',
     updatesOff: 'Do not check',
     updatesSaved: (check: boolean) =>
@@ -152,7 +152,7 @@ export const overviewTexts = {
       resultTokens: 'Estimated as bytes of the results divided by four.',
       repeatedBytes: 'Share of the results that repeats structuredContent as text.',
       blankBytes:
-        'Share of the results that is white space: indentation of JSON, and runs of blanks in text.',
+        'Share of the results that is white space: indentation in JSON, and repeated spaces in text.',
       lastUsed: undefined,
     },
     context: 'Context cost',

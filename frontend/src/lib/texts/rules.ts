@@ -24,8 +24,8 @@ export const rulesTexts = {
       host: 'has the host',
       min: 'is at least',
       max: 'is at most',
-      minBytes: 'has at least bytes:',
-      maxBytes: 'has at most bytes:',
+      minBytes: 'has a size in bytes of at least',
+      maxBytes: 'has a size in bytes of at most',
     },
     up: (n: number) => `Move rule ${n} up`,
     down: (n: number) => `Move rule ${n} down`,
@@ -46,10 +46,10 @@ export const rulesTexts = {
       `Of ${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} in 30 days, the rules would have asked for ${asked} and rejected ${denied}.`,
     unclear: (calls: number) =>
       `${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} could not be evaluated, because the arguments are redacted, truncated or not recorded.`,
-    older: 'There are older calls that were not tried.',
+    older: 'Older calls were not tested.',
     newest: (shown: number) => `The newest ${shown} are shown.`,
     decisions: 'Calls that would have been held or rejected',
-    would: { ask: 'would have asked', deny: 'would have been rejected' },
+    would: { ask: 'would have been held', deny: 'would have been rejected' },
     make: 'Make a rule',
     makeTitle: 'Make a rule from this call',
     makeBody: (tool: string, similar: number) =>

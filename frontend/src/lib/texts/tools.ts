@@ -50,7 +50,7 @@ export const toolsTexts = {
   toolUse: {
     title: 'Used in the last 30 days',
     never: 'Never called.',
-    last: (age: string) => `last ${age} ago`,
+    last: (age: string) => `last called ${age} ago`,
   },
   trust: {
     title: 'Trust',
