@@ -62,6 +62,7 @@ await step('show more of it with one click; its end is drawn when it is scrolled
 })
 await step('show the whole result of a tool that was run', async () => {
   await go('/tools?tool=large__echo')
+  await page.getByRole('button', { name: 'Edit arguments as JSON' }).click() // its schema names no parameters
   await page.getByRole('textbox', { name: 'Arguments' }).fill('{"size": 10000000}')
   found.triedMs = await timed('click', 'Run tool', 3000, 'more characters')
   found.triedStillMs = await page.evaluate(() => window.still)
