@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -286,20 +287,71 @@ func TestEachEraHasItsConnectionAndIsRemembered(t *testing.T) {
 			if n := len(g.started("oldmodern")); n != 1-run {
 				t.Errorf("run %d: %d probes of a legacy server", run, n)
 			}
-			g.conn("dualmodern").die()
-			synctest.Wait()
-			c := modernCall("dual")
-			if _, err := g.For(context.Background(), c); err != nil || c.Instance != "dual#1" {
-				t.Errorf("after a crash %q serves: %v", c.Instance, err)
+			for _, want := range []string{"dualmodern#2", "dual#1"} { // a second crash within a short time is not repaired at once
+				g.conn("dualmodern").die()
+				c := modernCall("dual")
+				if _, err := g.For(context.Background(), c); err != nil || c.Instance != want {
+					t.Errorf("after a crash %q serves: %v", c.Instance, err)
+				}
 			}
 			g.want("dual", core.StateRunning)
 			advance(retryCrashed)
-			c = modernCall("dual")
-			if _, err := g.For(context.Background(), c); err != nil || c.Instance != "dualmodern#2" {
+			c := modernCall("dual")
+			if _, err := g.For(context.Background(), c); err != nil || c.Instance != "dualmodern#3" {
 				t.Errorf("later %q serves: %v", c.Instance, err)
 			}
 		})
 	}
+}
+
+// A request about a task waits for a connection of the era of the task, and is never sent to the other
+// connection of the server, which would know nothing of the task or describe it in another form.
+func TestRequestAboutATaskIsServedOnlyInItsEra(t *testing.T) {
+	const opening = 2 * modernWaitLimit
+	fail := false
+	inBubble(t, func(g *rig, _ *Options) {
+		g.start = func(_ context.Context, r dial.Request, n int) (*core.Catalog, error) {
+			if r.Era == core.Modern && fail {
+				return nil, errors.New("the server does not start")
+			}
+			if r.Era == core.Modern && n > 1 {
+				time.Sleep(opening)
+			}
+			return nil, nil
+		}
+	}, func(g *rig) {
+		request := func(era core.Era, want string) {
+			t.Helper()
+			for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel", core.SubscribeTask} {
+				c := call("a")
+				c.Era, c.Method = era, method
+				_, err := g.For(context.Background(), c)
+				if failure, _ := errors.AsType[*core.Error](err); c.Instance != want || want == "" && (failure == nil || !failure.Retriable || !strings.Contains(failure.Message, "era")) {
+					t.Errorf("%s %s: %q serves, want %q: %v", era, method, c.Instance, want, err)
+				}
+			}
+		}
+		g.apply(server("a"))
+		request(core.Modern, "amodern#1")
+		g.conn("amodern").die()
+		begin := time.Now()
+		request(core.Modern, "amodern#2")
+		if took := time.Since(begin); took != opening {
+			t.Errorf("the connection was open after %s", took)
+		}
+		advance(retryCrashed)
+		fail = true
+		g.conn("amodern").die()
+		request(core.Modern, "")
+		request(core.Legacy, "a#1")
+		c := modernCall("a")
+		if _, err := g.For(context.Background(), c); err != nil || c.Instance != "a#1" {
+			t.Errorf("%q serves an ordinary call: %v", c.Instance, err)
+		}
+		fail = false
+		advance(retryCrashed)
+		request(core.Modern, "amodern#4") // the third start failed
+	})
 }
 
 func TestSlowProbeDelaysModernCallsOnlyBriefly(t *testing.T) {

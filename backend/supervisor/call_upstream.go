@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -17,7 +18,8 @@ type Upstream = interface {
 }
 
 // For returns the upstream that serves call, in the era of the call if the server speaks it, and
-// sets call.Instance.
+// sets call.Instance. A request about a task is served only in its era, that of the task: the other
+// connection does not know the task.
 //
 // For waits for a server that is starting, stopped or in backoff, at most its startupTimeoutMs.
 // It starts a stopped server, unless only the user may start it (start: manual). A remote server
@@ -38,12 +40,15 @@ func (s *Supervisor) For(ctx context.Context, call *core.Call) (Upstream, error)
 	}
 	switch {
 	case call.Era != core.Modern || !l.modernPossible:
-		return useConnection(call, l.primary)
+		return r.servePrimary(call)
 	case l.modern.usable():
 		return useConnection(call, l.modern)
 	}
 	return r.awaitModern(ctx, call, l)
 }
+
+// needsOwnEra reports whether the call is a request about a task.
+func needsOwnEra(call *core.Call) bool { return strings.HasPrefix(call.Method, "tasks/") }
 
 func useConnection(call *core.Call, l *connection) (Upstream, error) {
 	call.Instance = l.ID()
@@ -144,9 +149,14 @@ func (r *runner) unavailableError(l *snapshot) error {
 		Hint: cmp.Or(l.status.Hint, "See its log: drawbridge logs "+r.id+".")}
 }
 
-// awaitModern waits at most modernWaitLimit for the modern connection. If there is none by then,
-// or opening one is paused after a failure, the legacy connection serves the call.
+// awaitModern waits at most modernWaitLimit for the modern connection, and for a request about a task as
+// long as for a start. If there is none by then, or opening one is paused after a failure, the legacy
+// connection serves the call.
 func (r *runner) awaitModern(ctx context.Context, call *core.Call, l *snapshot) (Upstream, error) {
+	limit := modernWaitLimit
+	if needsOwnEra(call) {
+		limit = dial.StartupTimeout(r.config())
+	}
 	var timeout <-chan time.Time
 	for !l.modern.usable() && l.modernPossible && l.primary.usable() && !time.Now().Before(l.modernRetryAfter) {
 		if l.modernOpening.IsZero() {
@@ -159,7 +169,7 @@ func (r *runner) awaitModern(ctx context.Context, call *core.Call, l *snapshot) 
 			continue
 		}
 		if timeout == nil {
-			remaining := modernWaitLimit - time.Since(l.modernOpening)
+			remaining := limit - time.Since(l.modernOpening)
 			if remaining <= 0 {
 				break
 			}
@@ -170,7 +180,7 @@ func (r *runner) awaitModern(ctx context.Context, call *core.Call, l *snapshot) 
 		select {
 		case <-l.changed:
 		case <-timeout:
-			return r.serveLegacy(call)
+			return r.servePrimary(call)
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -179,13 +189,17 @@ func (r *runner) awaitModern(ctx context.Context, call *core.Call, l *snapshot) 
 	if l = r.live.Load(); l.modern.usable() {
 		return useConnection(call, l.modern)
 	}
-	return r.serveLegacy(call)
+	return r.servePrimary(call)
 }
 
-func (r *runner) serveLegacy(call *core.Call) (Upstream, error) {
+func (r *runner) servePrimary(call *core.Call) (Upstream, error) {
 	l := r.live.Load()
 	if !l.primary.usable() {
 		return nil, r.unavailableError(l)
+	}
+	if needsOwnEra(call) && l.primary.Era() != call.Era {
+		return nil, &core.Error{Code: core.CodeUnavailable, Retriable: true, Hint: "Try again in a minute.",
+			Message: fmt.Sprintf("%s has no connection of the %s era, to which the task belongs", r.describe(), call.Era)}
 	}
 	return useConnection(call, l.primary)
 }

@@ -24,6 +24,7 @@ type secondEraConn struct {
 	known      bool               // whether dual is known
 	dual       bool
 	retryAfter time.Time // no new attempt before this time
+	lost       time.Time // when conn was lost
 
 	capabilities json.RawMessage // as the server declared them in the modern era; kept when conn is closed
 }
@@ -36,6 +37,9 @@ func (b *secondEraConn) mayOpen() bool { return !b.known || b.dual }
 // openSecondEra opens the second connection, unless that is in progress or not possible.
 func (r *runner) openSecondEra() {
 	b := &r.secondEra
+	if b.conn != nil && !b.conn.usable() {
+		r.closeSecondEra("connection lost")
+	}
 	if r.state.phase != phaseRunning || r.primary.Era() != core.Legacy || b.conn != nil || b.opening || !b.mayOpen() || time.Now().Before(b.retryAfter) {
 		return
 	}
@@ -108,11 +112,15 @@ func (r *runner) modernCapabilities(declared json.RawMessage) {
 	r.helpers.Go(func() { r.saveCatalog(c, catalog) })
 }
 
-// closeSecondEra closes the second connection; the next modern call opens a new one.
+// closeSecondEra closes the second connection; the next modern call opens a new one. If the connection
+// is lost twice within retryCrashed, no call opens one for that time.
 func (r *runner) closeSecondEra(reason string) {
-	l := r.secondEra.conn
-	r.secondEra.conn = nil
-	r.secondEra.retryAfter = time.Now().Add(retryCrashed)
+	b, now := &r.secondEra, time.Now()
+	l := b.conn
+	if !b.lost.IsZero() && now.Sub(b.lost) < retryCrashed {
+		b.retryAfter = now.Add(retryCrashed)
+	}
+	b.conn, b.lost = nil, now
 	r.s.o.Log.Info("Modern connection of MCP server ended", "server", r.id, "reason", reason)
 	r.closeConnection(l)
 	r.publish()
