@@ -76,7 +76,10 @@ func (f *taskFixture) connect(server string, era core.Era) *upstream.Conn {
 func (f *taskFixture) For(_ context.Context, call *core.Call) (gateway.Upstream, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.conns[call.Server+string(call.Era)], nil
+	if conn := f.conns[call.Server+string(call.Era)]; conn != nil {
+		return conn, nil
+	}
+	return nil, core.Errorf(core.CodeUnavailable, "server %q is crashed", call.Server)
 }
 
 // Record implements gateway.Recorder.
@@ -323,6 +326,36 @@ func TestLegacyTasksOfSeveralServersAreListedPageByPage(t *testing.T) {
 		if got := send("tasks/cancel", `{"taskId":"`+id+`"}`); status(got) != "cancelled" || taskIDIn(t, got) != id {
 			t.Error(got)
 		}
+	}
+}
+
+// A server that is not available hides the tasks of no other server at /mcp. At its own address, the client
+// gets the error.
+func TestTasksOfOtherServersAreListedWhileOneIsNotAvailable(t *testing.T) {
+	f := newTaskFixture(t)
+	session := f.openSession("/mcp", `{}`, ClientHeader, "desk")
+	send := func(path, method, params string, session []string) string {
+		return onlyMessage(t, f.post(path, `{"jsonrpc":"2.0","id":7,"method":"`+method+`","params":`+params+`}`, session...))
+	}
+	id := taskIDIn(t, send("/mcp", "tools/call", `{"name":"two__slow_compute","arguments":{"seconds":60},"task":{}}`, session))
+	f.mu.Lock()
+	two := f.conns["twolegacy"]
+	delete(f.conns, "onelegacy")
+	f.mu.Unlock()
+	first, last := send("/mcp", "tasks/list", `{}`, session), send("/mcp", "tasks/list", `{"cursor":"two"}`, session)
+	if !strings.Contains(first, `"tasks":[]`) || !strings.Contains(first, `"nextCursor":"two"`) || !strings.Contains(last, `"taskId":"`+id+`"`) {
+		t.Errorf("%s\n%s", first, last)
+	}
+	f.mu.Lock()
+	f.conns["onelegacy"] = two
+	delete(f.conns, "twolegacy")
+	f.mu.Unlock()
+	if last := send("/mcp", "tasks/list", `{"cursor":"two"}`, session); !strings.Contains(last, `{"tasks":[]}`) {
+		t.Error(last)
+	}
+	own := f.openSession("/s/two/mcp", `{}`, ClientHeader, "desk")
+	if got := send("/s/two/mcp", "tasks/list", `{}`, own); !strings.Contains(got, "is crashed") {
+		t.Error(got)
 	}
 }
 
