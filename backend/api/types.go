@@ -116,7 +116,7 @@ type Call struct {
 type CallTask struct {
 	Call   string `json:"call" doc:"Id of the call that created the task; another one if this is a request about it"`
 	ID     string `json:"id" doc:"As the server knows it; empty for requests about it"`
-	Status string `json:"status" doc:"As the client last saw it, such as working or input_required"`
+	Status string `json:"status" doc:"As the client last saw it, such as working or input_required; expired if the task has expired before it was seen to end"`
 	Ended  bool   `json:"ended"`
 }
 

@@ -15,16 +15,12 @@ const (
 	maxTasksPerOwner = 256
 )
 
-// A task is kept for its ttl and taskGrace, because the server decides when it deletes the task. A
-// task without a ttl is kept for unlimitedTask after the last request about it.
-const (
-	taskGrace     = 5 * time.Minute
-	unlimitedTask = 24 * time.Hour
-	maxTaskLife   = 7 * 24 * time.Hour
+// taskGrace is how long a task is kept after it has expired, because the server decides when it deletes the
+// task.
+const taskGrace = 5 * time.Minute
 
-	// MaxTaskLife is the longest time for which a task is known.
-	MaxTaskLife = maxTaskLife + taskGrace
-)
+// MaxTaskLife is the longest time for which a task is known.
+const MaxTaskLife = core.MaxTaskLife + taskGrace
 
 // taskKey identifies a task: ids are unique within one server.
 type taskKey struct{ server, id string }
@@ -169,11 +165,7 @@ func (t *taskTable) observe(key taskKey, owner taskOwner, state *core.Task, now 
 
 // setExpiry sets when a task is forgotten, by the ttl that the server stated last.
 func (t *task) setExpiry(ttl time.Duration, now time.Time) {
-	if ttl < 0 {
-		t.expires = now.Add(unlimitedTask)
-	} else {
-		t.expires = t.created.Add(taskGrace + min(ttl, maxTaskLife))
-	}
+	t.expires = core.TaskExpiry(ttl, t.created, now).Add(taskGrace)
 }
 
 // removeExpired forgets expired tasks.

@@ -15,6 +15,24 @@ type Task struct {
 // MaxTaskID is the maximum length of the id of a task, in bytes. A task with a longer one cannot be used.
 const MaxTaskID = 1024
 
+// A task is known for its ttl, at most for MaxTaskLife. A task without a ttl is known for UnlimitedTask after
+// the last request about it.
+const (
+	MaxTaskLife   = 7 * 24 * time.Hour
+	UnlimitedTask = 24 * time.Hour
+)
+
+// TaskExpired is the status in the history of a task that has expired before it was seen to end.
+const TaskExpired = "expired"
+
+// TaskExpiry returns when a task expires. A negative ttl is not limited.
+func TaskExpiry(ttl time.Duration, created, updated time.Time) time.Time {
+	if ttl < 0 {
+		return updated.Add(UnlimitedTask)
+	}
+	return created.Add(min(ttl, MaxTaskLife))
+}
+
 // IsTaskRequest reports whether the call is a request about the task of another call.
 func (c *Call) IsTaskRequest() bool { return c.Task != nil && c.Task.Call != c.ID }
 

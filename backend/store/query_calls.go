@@ -24,7 +24,7 @@ const callColumns = `c.id, c.at, coalesce(s.current_name, s.name), t.method, t.n
 	c.modern, c.from_server, c.outcome, c.code, c.took_ns, c.queued_ns, c.bytes_in, c.bytes_out, c.attempts, c.progress,
 	b.public_name, b.instance, b.trace_id, b.shim, b.reason, coalesce(v.level, 0), coalesce(v.problem, ''),
 	coalesce(h.cached, 0), coalesce(h.approval, ''), p.name, p.version, p.package, p.definition, coalesce(a.name, ''),
-	coalesce(c.task_call_id, z.call_id, 0), coalesce(z.task_id, ''), coalesce(z.status, ''), coalesce(z.reason, ''), coalesce(z.ended, 0)`
+	coalesce(c.task_call_id, z.call_id, 0), coalesce(z.task_id, ''), coalesce(z.status, ''), coalesce(z.reason, ''), coalesce(z.ended, 0), z.ttl_ms, coalesce(z.updated_at, 0)`
 
 const callTables = ` FROM call c
 	JOIN server s ON s.id = c.server_id
@@ -84,7 +84,7 @@ func (s *Store) findCalls(ctx context.Context, db *sql.DB, q Query) ([]core.Call
 	if q.Text != "" {
 		return s.searchCalls(ctx, db, q, where, args)
 	}
-	out, err := selectCalls(ctx, db, where, args, q.Limit+1)
+	out, err := s.selectCalls(ctx, db, where, args, q.Limit+1)
 	if err != nil || len(out) <= q.Limit {
 		return out, 0, err
 	}
@@ -117,7 +117,7 @@ func (s *Store) searchCalls(ctx context.Context, db *sql.DB, q Query, where []st
 			return nil, 0, err
 		}
 		if len(hits) > 0 {
-			page, err := selectCalls(ctx, db, append([]string{`c.id IN (` + placeholders(len(hits)) + `)`}, where...), slices.Concat(hits, args), q.Limit+1-len(out))
+			page, err := s.selectCalls(ctx, db, append([]string{`c.id IN (` + placeholders(len(hits)) + `)`}, where...), slices.Concat(hits, args), q.Limit+1-len(out))
 			if err != nil {
 				return nil, 0, err
 			}
@@ -134,14 +134,14 @@ func (s *Store) searchCalls(ctx context.Context, db *sql.DB, q Query, where []st
 	return out, before, nil
 }
 
-func selectCalls(ctx context.Context, db *sql.DB, where []string, args []any, limit int) (out []core.Call, err error) {
+func (s *Store) selectCalls(ctx context.Context, db *sql.DB, where []string, args []any, limit int) (out []core.Call, err error) {
 	stmt := `SELECT ` + callColumns + callTables
 	if len(where) > 0 {
 		stmt += ` WHERE ` + strings.Join(where, ` AND `)
 	}
 	err = eachRow(ctx, db, func(row scanner) error {
 		var c core.Call
-		err := scanCall(row, &c)
+		err := scanCall(row, &c, s.opts.Now())
 		out = append(out, c)
 		return err
 	}, stmt+` ORDER BY c.id DESC LIMIT ?`, append(args[:len(args):len(args)], limit)...)
@@ -226,8 +226,10 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 	return where, args, nil
 }
 
-func scanCall(row scanner, c *core.Call, more ...any) error {
-	var at, took, queued int64
+// scanCall reads the call columns. The status of an open task is TaskExpired once the task has expired.
+func scanCall(row scanner, c *core.Call, now time.Time, more ...any) error {
+	var at, took, queued, updated int64
+	var ttl sql.NullInt64
 	var modern bool
 	var outcome, level int
 	var problem string
@@ -238,7 +240,7 @@ func scanCall(row scanner, c *core.Call, more ...any) error {
 	err := row.Scan(append([]any{&c.ID, &at, &c.Server, &c.Method, &c.Name, &c.Client.Token, &c.Client.Name, &c.Client.Version, &c.Session, &c.Workspace,
 		&modern, &c.FromServer, &outcome, &c.Code, &took, &queued, &c.BytesIn, &c.BytesOut, &c.Attempts, &c.Progress,
 		&c.PublicName, &c.Instance, &c.TraceID, &c.Shim, &c.Reason, &level, &problem, &c.Cached, &c.Approval, &name, &version, &packageName, &definition, &c.Account,
-		&t.Call, &t.ID, &t.Status, &taskReason, &t.Ended}, more...)...)
+		&t.Call, &t.ID, &t.Status, &taskReason, &t.Ended, &ttl, &updated}, more...)...)
 	if level > 0 {
 		c.Verdict = &core.Verdict{Level: verdictNames[level], Problem: problem}
 	}
@@ -248,6 +250,12 @@ func scanCall(row scanner, c *core.Call, more ...any) error {
 	}
 	c.ServedBy = scanServedBy(name, version, packageName, definition)
 	c.At = time.UnixMicro(at).UTC()
+	if t.TTL = -1; ttl.Valid {
+		t.TTL = time.Duration(ttl.Int64) * time.Millisecond
+	}
+	if !t.Ended && updated != 0 && now.After(core.TaskExpiry(t.TTL, c.At, time.UnixMicro(updated))) {
+		t.Status = core.TaskExpired
+	}
 	c.Took, c.Queued = time.Duration(took), time.Duration(queued)
 	c.Outcome = outcomeNames[outcome]
 	c.Era = core.Legacy
@@ -297,7 +305,7 @@ func (s *Store) call(ctx context.Context, id int64) (*Record, error) {
 		var argsHash, replyHash []byte
 		row := h.read.QueryRowContext(ctx, `SELECT `+callColumns+`, b.reply_is_error, b.arguments, b.arguments_enc, b.reply, b.reply_enc,
 			b.arguments_size, b.arguments_hash, b.reply_size, b.reply_hash, coalesce(x.text, '')`+callTables+` LEFT JOIN stack_trace x ON x.call_id = c.id WHERE c.id = ?`, id)
-		if err := scanCall(row, &r.Call, &isError, &args.data, &args.enc, &reply.data, &reply.enc,
+		if err := scanCall(row, &r.Call, s.opts.Now(), &isError, &args.data, &args.enc, &reply.data, &reply.enc,
 			&argsSize, &argsHash, &replySize, &replyHash, &r.Stack); err != nil {
 			return err
 		}

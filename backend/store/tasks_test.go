@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,7 +73,7 @@ func TestCallWithATaskIsOneCall(t *testing.T) {
 			got = append(got, fmt.Sprintln(c.Method, c.Outcome, c.Took, status))
 		}
 		took := orphan.Took
-		want := fmt.Sprintln("tasks/get ok", took, "") + fmt.Sprintln("tools/call", ordinary.Outcome, ordinary.Took, "") + "tools/call cancelled 1.001s working\ntools/call ok 1ms working\ntools/call tool_error 3.001s completed\n"
+		want := fmt.Sprintln("tasks/get ok", took, "") + fmt.Sprintln("tools/call", ordinary.Outcome, ordinary.Took, "") + "tools/call cancelled 1.001s expired\ntools/call ok 1ms expired\ntools/call tool_error 3.001s completed\n"
 		if list := strings.Join(got, ""); list != want {
 			t.Errorf("got\n%swant\n%s", list, want)
 		}
@@ -121,4 +122,37 @@ func TestCallWithATaskIsOneCall(t *testing.T) {
 		t.Errorf("%+v, %v", u.Total, err)
 	}
 	sound(t, b)
+}
+
+// A task that nobody asked about until its end has expired after its ttl, or a day after the last request
+// about it. Before that, and once its end is recorded, it has its own status.
+func TestOpenTaskIsShownAsExpiredAfterItsTTL(t *testing.T) {
+	t.Parallel()
+	var passed atomic.Int64
+	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), func() time.Time { return aCall(0).At.Add(time.Duration(passed.Load())) })
+	minute, reply := taskCall(1)
+	b.Recorder().Record(minute, reply)
+	unlimited, reply := taskCall(2)
+	unlimited.Task.TTL = -1
+	b.Recorder().Record(unlimited, reply)
+	ended, reply := taskCall(3)
+	b.Recorder().Record(ended, reply)
+	b.Recorder().Record(taskRequest(ended, "tasks/get", time.Second, core.OutcomeOK, core.Task{Status: "completed", Ended: true, TTL: -1}), core.Reply{Result: []byte(`{"status":"completed"}`)})
+	flushed(t, b)
+	defer b.stop()
+	for _, at := range []struct {
+		after             time.Duration
+		minute, unlimited string
+	}{{59 * time.Second, "working", "working"}, {2 * time.Minute, "expired", "working"}, {25 * time.Hour, "expired", "expired"}} {
+		passed.Store(int64(at.after))
+		for call, want := range map[*core.Call]string{minute: at.minute, unlimited: at.unlimited, ended: "completed"} {
+			if r, err := b.Call(t.Context(), call.ID); err != nil || r.Task.Status != want || r.Task.Ended != (call == ended) {
+				t.Errorf("after %s: %+v, want %s: %v", at.after, r.Task, want, err)
+			}
+		}
+		calls, _, err := b.Calls(t.Context(), Query{})
+		if err != nil || len(calls) != 3 || calls[2].Task.Status != at.minute || calls[1].Task.Status != at.unlimited {
+			t.Errorf("after %s: %+v, %v", at.after, calls, err)
+		}
+	}
 }

@@ -53,7 +53,8 @@ export function OutcomeBadge({
     return (
       <span
         className={classes(
-          'inline-flex items-center gap-1.5 text-sm whitespace-nowrap text-accent',
+          'inline-flex items-center gap-1.5 text-sm whitespace-nowrap',
+          taskStatus === 'expired' ? 'text-ink3' : 'text-accent',
           className,
         )}
       >

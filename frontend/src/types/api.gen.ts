@@ -315,7 +315,7 @@ export interface CallTask {
    */
   id: string;
   /**
-   * As the client last saw it, such as working or input_required
+   * As the client last saw it, such as working or input_required; expired if the task has expired before it was seen to end
    */
   status: string;
 }

@@ -151,13 +151,14 @@ export const generalTexts = {
     cancelled: 'Cancelled',
     rejected: 'Rejected',
   } satisfies Record<Outcome, string>,
-  /** The states of a task that are defined, as the outcome of its call. */
+  /** The states of a task that are defined, and that of one whose end is unknown, as the outcome of its call. */
   taskStates: {
     working: 'Working',
     input_required: 'Input required',
     completed: 'Completed',
     failed: 'Failed',
     cancelled: 'Cancelled',
+    expired: 'Expired',
   },
   recordFull: {
     title: 'Record in full',
