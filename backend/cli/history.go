@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,8 +29,11 @@ func (c callRow) description() string {
 
 func (c callRow) cells() []string {
 	outcome, took := string(c.Outcome), time.Duration(c.TookNs).Round(100*time.Microsecond).String()
-	if c.Outcome == core.OutcomeRunning {
+	switch t := c.Task; {
+	case c.Outcome == core.OutcomeRunning:
 		outcome, took = "running", "-"
+	case t != nil && t.Call == c.ID && !t.Ended && c.Outcome == core.OutcomeOK: // the task that the call created has not ended
+		outcome, took = cmp.Or(t.Status, "working"), "-"
 	}
 	return []string{c.At.Local().Format("2006-01-02 15:04:05"), c.Client, c.Server, c.description(), outcome, took, c.ID}
 }

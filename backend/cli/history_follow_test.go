@@ -60,3 +60,34 @@ func TestHistoryFollowAppliesEveryFilter(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A call with a task shows the state of the task until the task has ended. A request about a task is shown by
+// its own outcome.
+func TestHistoryShowsTheStateOfTasks(t *testing.T) {
+	f := newFake(t)
+	row := func(id, outcome, task string) string {
+		return `{"id":"` + id + `","at":"2026-01-02T03:04:05Z","server":"demo","tool":"slow","outcome":"` + outcome + `","tookNs":5000000,"task":` + task + `}`
+	}
+	rows := map[string]string{
+		"1": row("1", "ok", `{"call":"1","status":"input_required","ended":false}`),
+		"2": row("2", "ok", `{"call":"2","status":"completed","ended":true}`),
+		"3": row("3", "cancelled", `{"call":"3","status":"working","ended":false}`),
+		"4": row("4", "ok", `{"call":"1","status":"","ended":false}`),
+	}
+	f.mux.HandleFunc("GET /api/v1/calls", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"items":[`+strings.Join([]string{rows["1"], rows["2"], rows["3"], rows["4"]}, ",")+`]}`)
+	})
+	f.mux.HandleFunc("GET /api/v1/calls/{id}", func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, rows[r.PathValue("id")]) })
+	lines := strings.Split(strings.TrimSpace(f.run(false, "history").out), "\n")
+	if len(lines) < 4 {
+		t.Fatal(lines)
+	}
+	for i, want := range []string{"input_required - 1", "ok 5ms 2", "cancelled 5ms 3", "ok 5ms 4"} {
+		id := want[len(want)-1:]
+		for _, got := range []string{lines[len(lines)-4+i], f.run(false, "history", id).out} {
+			if !strings.HasSuffix(strings.Join(strings.Fields(got), " "), want) {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}
+	}
+}
