@@ -184,6 +184,9 @@ func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (met
 		reply, err = b.answerForClient(ctx, rq, call, sink, reply)
 	}
 	if err == nil {
+		err = taskError(rq, call.Server, reply.Result)
+	}
+	if err == nil {
 		b.rememberTask(rq, call, reply)
 	}
 	return b.buildResult(rq, call.Server, call.PublicName, reply, err)

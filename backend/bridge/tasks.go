@@ -149,6 +149,22 @@ func hasServer(offers []registry.Offer, server string) bool {
 	return slices.ContainsFunc(offers, func(o registry.Offer) bool { return o.Server == server })
 }
 
+// taskError returns the error for the reply of a server with a task that the client cannot use.
+func taskError(rq *request, server string, result []byte) error {
+	if rq.method != "tools/call" || !bytes.Contains(result, taskIDKey) {
+		return nil
+	}
+	_, isModern := wire.ParseNewTask(core.Modern, result)
+	created, isNew := wire.ParseNewTask(rq.era, result)
+	switch {
+	case isModern && (rq.era != core.Modern || !hasExtension(rq.capabilities, tasksExtension)):
+		return core.Errorf(core.CodeUnavailable, "server %q answered with a task, although the client does not declare the extension %s", server, tasksExtension)
+	case isNew && len(created.ID) > core.MaxTaskID:
+		return core.Errorf(core.CodeUnavailable, "server %q answered with a task whose id is longer than %d bytes", server, core.MaxTaskID)
+	}
+	return nil
+}
+
 // rememberTask adds the task that a server has created in place of a result.
 func (b *Bridge) rememberTask(rq *request, call *core.Call, reply core.Reply) {
 	if t := reply.Task; t != nil && rq.method == "tools/call" {

@@ -12,7 +12,8 @@ type Task struct {
 	HasResult bool          // the request has returned the result or the error of the call
 }
 
-// MaxTaskID is the maximum length of the id of a task, in bytes. A task with a longer one cannot be used.
+// MaxTaskID is the maximum length of the id of a task, in bytes. The call that creates a task with a
+// longer one fails.
 const MaxTaskID = 1024
 
 // A task is known for its ttl, at most for MaxTaskLife. A task without a ttl is known for UnlimitedTask after

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -79,11 +80,16 @@ func classifyTask(call *core.Call, state []byte) {
 }
 
 // taskAfter returns the task that a call has created, or the task that a request was about with its
-// state after the request; nil if there is none.
+// state after the request; nil if there is none. A call that created a task with an id that is too long has
+// failed.
 func taskAfter(call *core.Call, reply core.Reply) *core.Task {
 	if call.Task == nil {
 		state, ok := wire.ParseNewTask(call.Era, reply.Result)
-		if !ok || len(state.ID) > core.MaxTaskID {
+		if !ok {
+			return nil
+		}
+		if len(state.ID) > core.MaxTaskID {
+			call.Outcome, call.Reason = core.OutcomeProtocolError, fmt.Sprintf("the server answered with a task whose id is longer than %d bytes", core.MaxTaskID)
 			return nil
 		}
 		return &core.Task{Call: call.ID, ID: state.ID, Status: shortStatus(state.Status), TTL: state.TTL}
