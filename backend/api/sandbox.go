@@ -142,8 +142,12 @@ func (a *API) proposal(ctx context.Context, s *config.Server, observed []store.O
 			p.Since = one.FirstAt
 		}
 	}
-	p.Read, p.Write = sandbox.Propose(rules, home, seen)
+	var withheld []string
+	p.Read, p.Write, withheld = sandbox.Propose(rules, home, seen)
 	p.Read, p.Write = nonNil(p.Read), nonNil(p.Write)
+	for _, path := range withheld {
+		p.Remarks = append(p.Remarks, "It opened "+path+", which is private or contains private files: not proposed. If it needs it, add the exact path to sandbox.read or sandbox.write.")
+	}
 	if err := a.proposeNetwork(ctx, s.ID, p); err != nil {
 		return nil, err
 	}

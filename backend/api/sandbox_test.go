@@ -26,11 +26,11 @@ func TestObservedServerIsLockedToWhatItOpened(t *testing.T) {
 	s.statuses = []core.ServerStatus{{ID: "files"}, {ID: "web"}}
 	s.api.Observer = observe.New(observe.Options{Store: s.store, Bus: s.bus})
 	s.api.SandboxRules = func(string) (sandbox.Rules, bool) {
-		return sandbox.Rules{Read: []string{"/etc", filepath.Join(home, "public")}, Write: []string{"/tmp"}}, true
+		return sandbox.Rules{Read: []string{"/etc", filepath.Join(home, "public")}, Write: []string{"/tmp"}, Private: []string{filepath.Join(home, ".config/gh")}}, true
 	}
 	since := time.Now().Add(-8 * 24 * time.Hour).UTC()
 	var seen []store.ObservedPath
-	for path, written := range map[string]bool{"/etc/hosts": false, "/tmp/x": true, home + "/public/data/a.db": true, home + "/public/data/b.db": true, home + "/.config/gh/hosts.yml": false} {
+	for path, written := range map[string]bool{"/etc/hosts": false, "/tmp/x": true, home + "/public/data/a.db": true, home + "/public/data/b.db": true, home + "/.config/gh/hosts.yml": false, home: false, home + "/later": false} {
 		seen = append(seen, store.ObservedPath{Server: "files", Path: path, Written: written, FirstAt: since, LastAt: since})
 	}
 	to := store.Destination{Server: "files", Protocol: "tcp", Host: "api.example.com", Port: 443, Address: "192.0.2.1", FirstAt: since, LastAt: time.Now()}
@@ -43,12 +43,15 @@ func TestObservedServerIsLockedToWhatItOpened(t *testing.T) {
 		t.Fatalf("%+v", st)
 	}
 	ok, _ := s.api.Observer.Available("files")
-	want := `{"read":["~/.config/gh/hosts.yml"],"write":["~/public/data"],"network":"none","ports":[443]}`
+	want := `{"read":["~/later"],"write":["~/public/data"],"network":"none","ports":[443]}`
 	if !ok { // connections are observed on Linux only
-		want = `{"read":["~/.config/gh/hosts.yml"],"write":["~/public/data"]}`
+		want = `{"read":["~/later"],"write":["~/public/data"]}`
 	}
 	if got := st.Proposal.Entry; got != want {
 		t.Errorf("proposed %s, want %s", got, want)
+	}
+	if remarks := strings.Join(st.Proposal.Remarks, "\n"); !strings.Contains(remarks, "It opened ~, which") || !strings.Contains(remarks, "It opened ~/.config/gh/hosts.yml, which") {
+		t.Errorf("remarks: %s", remarks)
 	}
 	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "lock", "entry": "{}"}`); status != 409 {
 		t.Errorf("an outdated proposal: %d %s", status, body)
@@ -81,11 +84,11 @@ func TestRefusedPathIsAllowedInAddition(t *testing.T) {
 	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"read": ["/etc"], "network": "none", "ports": [443], "bestEffort": true}}}}`))
 	s.statuses = []core.ServerStatus{{ID: "files"}}
 	s.api.SandboxRefusals = func(string) []sandbox.Refusal {
-		return []sandbox.Refusal{{Path: filepath.Join(dir, "new.txt")}, {Path: dir, Unreadable: true}, {Path: filepath.Join(home, "drawbridge-new")}}
+		return []sandbox.Refusal{{Path: filepath.Join(dir, "new.txt")}, {Path: dir, Unreadable: true}, {Path: filepath.Join(home, "drawbridge-new")}, {Path: filepath.Join(home, ".config", "drawbridge-new")}}
 	}
 	var st SandboxStatus
 	s.get(t, "/api/v1/servers/files/sandbox", &st)
-	if len(st.Refused) != 3 || st.Refused[0].Allow != dir || st.Refused[1].Allow != dir || st.Refused[2].Allow != "" {
+	if len(st.Refused) != 4 || st.Refused[0].Allow != dir || st.Refused[1].Allow != dir || st.Refused[2].Allow != "" || st.Refused[3].Allow != "" {
 		t.Fatalf("%+v", st.Refused)
 	}
 	where, _ := json.Marshal(dir)

@@ -10,14 +10,12 @@ import (
 
 const filesAvailable = true
 
-// openFiles calls found with what a process has open: its executable, working directory,
-// descriptors and mapped files.
+// openFiles calls found with what a process has open: its executable, descriptors and
+// mapped files. Its working directory is none: a server that sets none runs in the home directory.
 func openFiles(pid int, found func(path string, written bool)) {
 	dir := "/proc/" + strconv.Itoa(pid)
-	for _, link := range []string{"/exe", "/cwd"} {
-		if path, err := os.Readlink(dir + link); err == nil {
-			found(path, false)
-		}
+	if path, err := os.Readlink(dir + "/exe"); err == nil {
+		found(path, false)
 	}
 	if folder, err := os.Open(dir + "/fd"); err == nil {
 		names, _ := folder.Readdirnames(-1)

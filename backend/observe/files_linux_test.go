@@ -46,8 +46,8 @@ func TestOpenFilesAreRecordedWithHowTheyAreOpened(t *testing.T) {
 			t.Errorf("%s is recorded", one.Path)
 		}
 	}
-	if p, ok := got[dir]; !ok || p.Written {
-		t.Errorf("the working directory: %+v", p)
+	if _, ok := got[dir]; ok {
+		t.Error("the working directory is recorded")
 	}
 	for _, name := range []string{"read", "written"} {
 		if !got[filepath.Join(dir, name)].Written {

@@ -16,24 +16,32 @@ type Opened struct {
 const maxProposed = 100
 
 // Propose returns the paths that must be added to the default rules r so that the program may open
-// what it was seen to open. Paths in home begin with "~/". What is read is proposed file by file,
-// because it lies in private folders; what is written is proposed by folder, because programs
-// create files there.
-func Propose(r Rules, home string, seen []Opened) (read, write []string) {
+// what it was seen to open. Paths in home begin with "~/". What is written is proposed by folder,
+// because programs create files there. What is private, and folders that contain private files or
+// the home directory, are never proposed, but returned in withheld.
+func Propose(r Rules, home string, seen []Opened) (read, write, withheld []string) {
 	home = resolved(home)
+	tooWide := func(path string) bool {
+		return contains(path, home) || slices.ContainsFunc(r.Private, func(one string) bool { return contains(path, one) })
+	}
 	for _, o := range seen {
+		path := o.Path
 		switch {
-		case o.Written && !r.MayWrite(o.Path):
-			path := o.Path
-			if dir := filepath.Dir(path); r.MayRead(path) && dir != "/" && !contains(dir, home) && !isListed(home, path) {
+		case r.MayWrite(path) || !o.Written && r.MayRead(path):
+		case tooWide(path) || slices.ContainsFunc(r.Private, func(one string) bool { return contains(one, path) }):
+			withheld = append(withheld, path)
+		case o.Written:
+			if dir := filepath.Dir(path); r.MayRead(path) && !tooWide(dir) && !isListed(home, path) {
 				path = dir
 			}
 			write = append(write, path)
-		case !o.Written && !r.MayRead(o.Path):
-			read = append(read, o.Path)
+		default:
+			read = append(read, path)
 		}
 	}
-	return shortened(outermost(read), home), shortened(outermost(write), home)
+	slices.Sort(withheld)
+	withheld = slices.Compact(withheld)
+	return shortened(outermost(read), home), shortened(outermost(write), home), shortened(withheld[:min(len(withheld), maxProposed)], home)
 }
 
 // isListed reports whether path is one of the files and folders from which programs are started, or
@@ -55,7 +63,9 @@ func outermost(paths []string) (list []string) {
 
 func shortened(paths []string, home string) []string {
 	for i, path := range paths {
-		if rest, ok := strings.CutPrefix(path, home+"/"); ok {
+		if path == home {
+			paths[i] = "~"
+		} else if rest, ok := strings.CutPrefix(path, home+"/"); ok {
 			paths[i] = "~/" + rest
 		}
 	}

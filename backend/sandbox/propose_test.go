@@ -1,24 +1,33 @@
 package sandbox
 
 import (
+	"path/filepath"
 	"slices"
 	"testing"
 )
 
-func TestProposalIsNarrowForPrivateAndStartFiles(t *testing.T) {
+func TestProposalIsNarrowForStartFilesAndNeverIncludesPrivateOnes(t *testing.T) {
 	home := t.TempDir()
-	r := Rules{Read: []string{"/usr", home + "/projects", home + "/.local", home + "/.bashrc", home + "/notes.txt"}, Write: []string{home + "/tmp", home + "/.npm"}}
-	read, write := Propose(r, home, []Opened{
+	r := Rules{
+		Read:    []string{"/usr", home + "/projects", home + "/.local", home + "/.bashrc", home + "/notes.txt", home + "/.config/app.json"},
+		Write:   []string{home + "/tmp", home + "/.npm"},
+		Private: []string{home + "/.ssh", home + "/.aws", home + "/.config/gh"},
+	}
+	read, write, withheld := Propose(r, home, []Opened{
 		{"/usr/lib/x", false}, {home + "/tmp/a", true}, {home + "/.npm/x", true}, // covered
 		{home + "/projects/a/1.txt", true}, {home + "/projects/a/b/2.txt", true}, {home + "/.bashrc", true}, {home + "/.local/bin/tool", true}, {home + "/notes.txt", true},
-		{home + "/.ssh/config", false}, {home + "/.aws/token", true},
+		{home + "/.config/app.json", true}, {home + "/later", false},
+		{home + "/.ssh/config", false}, {home + "/.aws/token", true}, {"/", false}, {filepath.Dir(home), false}, {home, false}, {home + "/.config", false},
 	})
-	if want := []string{"~/.ssh/config"}; !slices.Equal(read, want) {
+	if want := []string{"~/later"}; !slices.Equal(read, want) {
 		t.Errorf("read %q", read)
 	}
-	want := []string{"~/.aws/token", "~/.bashrc", "~/.local/bin/tool", "~/notes.txt", "~/projects/a"}
+	want := []string{"~/.bashrc", "~/.config/app.json", "~/.local/bin/tool", "~/notes.txt", "~/projects/a"}
 	if !slices.Equal(write, want) {
 		t.Errorf("write %q", write)
+	}
+	if want := []string{"/", filepath.Dir(home), "~", "~/.aws/token", "~/.config", "~/.ssh/config"}; !slices.Equal(withheld, want) {
+		t.Errorf("withheld %q", withheld)
 	}
 }
 

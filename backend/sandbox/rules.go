@@ -16,6 +16,9 @@ type Rules struct {
 	// NoNetwork refuses TCP connections, except to Ports, and listening for them.
 	NoNetwork bool
 	Ports     []int
+	// Private are the paths that only an entry in sandbox.read or sandbox.write for the path itself,
+	// or for one below it, allows.
+	Private []string
 	// Ignored says which paths of the program are left out, and why.
 	Ignored []string
 }
@@ -28,7 +31,8 @@ type Program struct {
 	Args []string // folders among them may be written
 	// Private are files and folders that nobody may read, in addition to the usual ones in Home.
 	Private []string
-	// Read and Write come from the user and override everything else; "~/" stands for Home.
+	// Read and Write come from the user and override everything else, except that a folder does not
+	// include the private paths below it; "~/" stands for Home.
 	Read, Write []string
 	NoNetwork   bool
 	Ports       []int
@@ -95,7 +99,7 @@ func RulesFor(p Program) Rules {
 		_ = os.MkdirAll(filepath.Join(home, playwrightProfiles), 0o700) // if it fails, the server says so
 	}
 
-	r := Rules{NoNetwork: p.NoNetwork, Ports: p.Ports}
+	r := Rules{NoNetwork: p.NoNetwork, Ports: p.Ports, Private: private}
 	r.Read = without("/", private)
 	r.Write = resolvedAll(slices.Concat(devices, inHome(packageCaches)))
 	for _, temporary := range resolvedAll([]string{os.TempDir(), "/tmp", "/var/tmp"}) {
@@ -124,7 +128,7 @@ func RulesFor(p Program) Rules {
 	return r
 }
 
-// appendOwn appends a path of the user to list.
+// appendOwn appends a path of the user to list, without the private paths below it.
 func (r *Rules) appendOwn(list []string, key, path string, writable Rules) []string {
 	target := r.follow(path, writable)
 	if target == "" {
@@ -133,7 +137,8 @@ func (r *Rules) appendOwn(list []string, key, path string, writable Rules) []str
 	if _, err := os.Lstat(target); errors.Is(err, os.ErrNotExist) {
 		r.Ignored = append(r.Ignored, "its sandbox ignores "+path+" in "+key+", which does not exist: create it and restart the server")
 	}
-	return append(list, target)
+	below := slices.DeleteFunc(slices.Clone(r.Private), func(path string) bool { return path == target || !contains(target, path) })
+	return append(list, without(target, below)...)
 }
 
 // follow returns path without symbolic links. If the program may have created one of them, which

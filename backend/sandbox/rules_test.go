@@ -31,7 +31,10 @@ func TestRulesCoverWorkAndSpareSecrets(t *testing.T) {
 		"folder argument":   {func(p *Program) { p.Args = []string{"--dir=" + in("Documents")} }, []string{"Documents/x"}, []string{"projects/x"}, nil, nil},
 		"private argument":  {func(p *Program) { p.Args = []string{in(".ssh")} }, nil, []string{".ssh/id"}, nil, []string{".ssh/id"}},
 		"playwright":        {func(p *Program) { p.Args = []string{"-y", "@playwright/mcp@latest"} }, []string{".cache/ms-playwright-mcp/x"}, []string{".cache/x"}, nil, nil},
-		"own paths":         {func(p *Program) { p.Read, p.Write = []string{"~/.ssh"}, []string{"~/.bashrc"} }, []string{".bashrc"}, []string{".ssh/id"}, []string{".ssh/id"}, nil},
+		"own parents": {func(p *Program) {
+			p.Read, p.Write = []string{"/", "~/.config/gh/hosts.yml"}, []string{"~", "~/.config"}
+		}, []string{"Documents/x", ".config/app/x", ".npm/x"}, []string{".ssh/id", ".config/gh/x", "x"}, []string{".config/gh/hosts.yml", ".config/app/x"}, []string{".ssh/id", ".config/gh/other"}},
+		"own paths": {func(p *Program) { p.Read, p.Write = []string{"~/.ssh"}, []string{"~/.bashrc"} }, []string{".bashrc"}, []string{".ssh/id"}, []string{".ssh/id"}, nil},
 	} {
 		p := base
 		c.program(&p)

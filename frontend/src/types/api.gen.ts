@@ -2148,7 +2148,7 @@ export interface PutProfileInputBody {
 }
 export interface Refusal {
   /**
-   * What to add to the sandbox to allow it: the path, or its folder if the file does not exist; empty if that would be the home directory or contain it
+   * What to add to the sandbox to allow it: the path, or its folder if the file does not exist; empty if that would be a folder that contains the home directory or private files
    */
   allow: string;
   path: string;
