@@ -101,17 +101,25 @@ func RulesFor(p Program) Rules {
 
 	r := Rules{NoNetwork: p.NoNetwork, Ports: p.Ports, Private: private}
 	r.Read = without("/", private)
-	r.Write = resolvedAll(slices.Concat(devices, inHome(packageCaches)))
-	for _, temporary := range resolvedAll([]string{os.TempDir(), "/tmp", "/var/tmp"}) {
-		r.Write = append(r.Write, without(temporary, append(unwritable, home))...)
-	}
 	folders := foldersIn(p.Args)
 	if p.Dir != "" && !contains(resolved(p.Dir), home) { // the home directory is where servers run that do not care
 		folders = append(folders, p.Dir)
 	}
 	read, write := inUsersHome(home, p.Read), inUsersHome(home, p.Write)
+	configured := slices.Concat(resolvedAll(folders), resolvedAll(write))
+	r.Write = resolvedAll(devices)
+	for _, cache := range inHome(packageCaches) {
+		if cache = r.followDefault(cache, append(configured, home)); cache != "" {
+			r.Write = append(r.Write, without(cache, unwritable)...)
+		}
+	}
+	for _, temporary := range []string{"/tmp", "/var/tmp", os.TempDir()} {
+		if temporary = r.followDefault(temporary, slices.Concat(r.Write, configured, []string{home})); temporary != "" {
+			r.Write = append(r.Write, without(temporary, append(unwritable, home))...)
+		}
+	}
 	// What the program may write now, or might have been allowed to write at its last start.
-	writable := Rules{Write: slices.Concat(r.Write, resolvedAll(folders), resolvedAll(write))}
+	writable := Rules{Write: slices.Concat(r.Write, configured)}
 	for _, folder := range folders {
 		if folder = r.follow(folder, writable); folder != "" && folder != "/" {
 			r.Write = append(r.Write, without(folder, unwritable)...)
@@ -149,6 +157,20 @@ func (r *Rules) follow(path string, writable Rules) string {
 		if writable.MayWrite(link) {
 			r.Ignored = append(r.Ignored, "its sandbox ignores "+path+", because the server may have created the symbolic link "+link+
 				": if it leads to the correct place, use "+target+" instead")
+			return ""
+		}
+	}
+	return target
+}
+
+// followDefault returns a folder of the default rules without symbolic links. If one of them lies
+// in suspect, where a server may have created it, it returns "" and says so in r.Ignored.
+func (r *Rules) followDefault(path string, suspect []string) string {
+	target, links := resolve(path)
+	for _, link := range links {
+		if (Rules{Write: suspect}).MayWrite(link) {
+			r.Ignored = append(r.Ignored, "its sandbox does not allow writing to "+path+", because "+link+
+				" is a symbolic link that a server may have created: if it leads to the correct place, add "+target+" to sandbox.write")
 			return ""
 		}
 	}

@@ -65,6 +65,34 @@ func TestRulesCoverWorkAndSpareSecrets(t *testing.T) {
 	}
 }
 
+func TestDefaultFolderThatIsASymbolicLinkIsLeftOut(t *testing.T) {
+	home := resolved(t.TempDir())
+	in := func(path string) string { return filepath.Join(home, path) }
+	for _, dir := range []string{".ssh", ".cache/uv", "projects/pip", "real/_npx", "tmp"} {
+		if err := os.MkdirAll(in(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{".cache/pip": ".ssh", ".npm": "real", "go": "projects", "tmp/mine": "projects"} {
+		if err := os.Symlink(in(to), in(link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	t.Setenv("TMPDIR", in("tmp/mine"))
+	r := RulesFor(Program{Home: home, Path: "/usr/bin/true", Write: []string{"~/real"}})
+	for path, want := range map[string]bool{".ssh/id": false, "projects/pkg/x": false, "projects/x": false, ".cache/uv/x": true, "real/_npx": true} {
+		if got := r.MayWrite(in(path)); got != want {
+			t.Errorf("%s may be written: %v", path, got)
+		}
+	}
+	if r.MayRead(in(".ssh/id")) {
+		t.Error("the key may be read")
+	}
+	if len(r.Ignored) != 4 || !strings.Contains(strings.Join(r.Ignored, "\n"), in(".npm")+" is a symbolic link") {
+		t.Errorf("ignored: %q", r.Ignored)
+	}
+}
+
 func TestOlderKernelsAreNamedHonestly(t *testing.T) {
 	for _, c := range []struct {
 		version int
