@@ -42,6 +42,8 @@ type SandboxProposal struct {
 	Network string    `json:"network" enum:"any,none"`
 	Ports   []int     `json:"ports" nullable:"false"`
 	Remarks []string  `json:"remarks" nullable:"false" doc:"What the proposal cannot know"`
+
+	tooManyPorts bool
 }
 
 // Limits of a proposal for the network.
@@ -155,7 +157,7 @@ func (a *API) proposal(ctx context.Context, s *config.Server, observed []store.O
 		p.Remarks = append(p.Remarks, "Observe the server for a week before you lock it: what it has not done yet is not in the proposal.")
 	}
 	p.Remarks = append(p.Remarks, "Files that are opened only for a moment may be missing. After locking, the log names each refused path.")
-	text, err := json.Marshal(sandboxEntry{Read: p.Read, Write: p.Write, Network: noneOrDefault(p.Network == "none"), Ports: p.Ports})
+	text, err := json.Marshal(p.mergedInto(s.Sandbox))
 	p.Entry = string(text)
 	return p, err
 }
@@ -167,6 +169,33 @@ type sandboxEntry struct {
 	Network    string   `json:"network,omitempty"`
 	Ports      []int    `json:"ports,omitempty"`
 	BestEffort bool     `json:"bestEffort,omitempty"`
+}
+
+// mergedInto returns what the configured sandbox and the proposal allow together.
+func (p *SandboxProposal) mergedInto(c config.Sandbox) sandboxEntry {
+	if !c.On {
+		c = config.Sandbox{}
+	}
+	e := sandboxEntry{
+		Read: union(c.Read, p.Read), Write: union(c.Write, p.Write), Network: noneOrDefault(p.Network == "none" || c.NoNetwork && !p.tooManyPorts),
+		BestEffort: c.BestEffort,
+	}
+	if e.Network != "" {
+		e.Ports = union(c.Ports, p.Ports)
+		slices.Sort(e.Ports)
+	}
+	return e
+}
+
+// union returns the elements of both lists, each once.
+func union[E comparable](a, b []E) []E {
+	all := slices.Clone(a)
+	for _, one := range b {
+		if !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 func noneOrDefault(none bool) string {
@@ -197,7 +226,7 @@ func (a *API) proposeNetwork(ctx context.Context, server string, p *SandboxPropo
 	slices.Sort(p.Ports)
 	switch {
 	case len(p.Ports) > maxPorts:
-		p.Ports = []int{}
+		p.Ports, p.tooManyPorts = []int{}, true
 		p.Remarks = append(p.Remarks, "It connects to too many different ports to list them.")
 	case len(p.Ports) > 0:
 		p.Network = "none"

@@ -62,6 +62,18 @@ func TestObservedServerIsLockedToWhatItOpened(t *testing.T) {
 	if got := s.did[len(s.did)-1]; got != "sandbox files "+want {
 		t.Errorf("written: %s", got)
 	}
+	// What an earlier lock, or the user, allows stays allowed.
+	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"read": ["/srv", "~/later"], "write": ["~/notes"], "network": "none", "ports": [5432], "bestEffort": true}}, "web": {"url": "http://127.0.0.1:1/mcp"}}}`))
+	want = `{"read":["/srv","~/later"],"write":["~/notes","~/public/data"],"network":"none","ports":[443,5432],"bestEffort":true}`
+	if !ok {
+		want = strings.Replace(want, "443,", "", 1)
+	}
+	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "lock"}`); status != 200 {
+		t.Errorf("second lock: %d %s", status, body)
+	}
+	if got := s.did[len(s.did)-1]; got != "sandbox files "+want {
+		t.Errorf("written by the second lock: %s, want %s", got, want)
+	}
 	s.get(t, "/api/v1/servers/web/sandbox", &st)
 	if st.Applies || !strings.Contains(st.Reason, "not servers of type http") {
 		t.Errorf("an http server: %+v", st)
