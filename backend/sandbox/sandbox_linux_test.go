@@ -45,6 +45,10 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if port, err := strconv.Atoi(os.Getenv("SANDBOX_FAST_OPEN")); err == nil {
+		fmt.Print(tryFastOpen(port))
+		os.Exit(0)
+	}
 	if path := os.Getenv("SANDBOX_READ"); path != "" {
 		if _, err := os.ReadFile(path); err != nil {
 			os.Exit(1)
@@ -295,6 +299,65 @@ func needLandlock(t *testing.T) {
 	}
 }
 
+// tryFastOpen tries to connect by sending to a port and by other families of sockets that use TCP.
+// It returns "ok" if all of that was refused, and ordinary messages were not.
+func tryFastOpen(port int) (result string) {
+	var message unix.Msghdr
+	var many struct {
+		unix.Msghdr
+		length uint32
+	}
+	name := unix.RawSockaddrInet4{Family: unix.AF_INET, Addr: [4]byte{127, 0, 0, 1}}
+	name.Port = uint16(port)>>8 | uint16(port)<<8
+	data := []byte("x")
+	part := unix.Iovec{Base: &data[0], Len: 1}
+	message.Name, message.Namelen, message.Iov, message.Iovlen = (*byte)(unsafe.Pointer(&name)), unix.SizeofSockaddrInet4, &part, 1
+	many.Msghdr = message
+	for what, send := range map[string]func(fd uintptr) unix.Errno{
+		"sendto": func(fd uintptr) unix.Errno {
+			_, _, e := unix.Syscall6(unix.SYS_SENDTO, fd, uintptr(unsafe.Pointer(&data[0])), 1, unix.MSG_FASTOPEN, uintptr(unsafe.Pointer(&name)), unix.SizeofSockaddrInet4)
+			return e
+		},
+		"sendmsg": func(fd uintptr) unix.Errno {
+			_, _, e := unix.Syscall(unix.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(&message)), unix.MSG_FASTOPEN)
+			return e
+		},
+		"sendmmsg": func(fd uintptr) unix.Errno {
+			_, _, e := unix.Syscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&many)), 1, unix.MSG_FASTOPEN, 0, 0)
+			return e
+		},
+	} {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+		if err != nil {
+			return err.Error()
+		}
+		if e := send(uintptr(fd)); e != unix.EOPNOTSUPP {
+			result += fmt.Sprintln(what, e)
+		}
+		unix.Close(fd)
+	}
+	for _, family := range []int{unix.AF_SMC, unix.AF_RDS, unix.AF_VSOCK, unix.AF_PACKET} {
+		if fd, err := unix.Socket(family, unix.SOCK_STREAM, 0); !errors.Is(err, unix.EACCES) {
+			result += fmt.Sprintln("socket of family", family, fd, err)
+		}
+	}
+	c, err := net.Dial("udp", "127.0.0.1:9")
+	if err == nil {
+		_, err = c.Write(data)
+	}
+	pair, err2 := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err2 == nil {
+		err2 = unix.Sendmsg(pair[0], data, nil, nil, unix.MSG_NOSIGNAL)
+	}
+	if err = errors.Join(err, err2); err != nil {
+		result += fmt.Sprintln("ordinary messages", err)
+	}
+	if result == "" {
+		return "ok"
+	}
+	return result
+}
+
 // home makes a home directory with secrets outside of the temporary folder, which may be written.
 // It is in testdata, which the tests that read the source tree skip.
 func home(t *testing.T) string {
@@ -424,6 +487,11 @@ func TestConfinedProgramReachesAllowedPortOnly(t *testing.T) {
 		if _, err := confined(t, rules, cmd); (err == nil) != (i == 0) {
 			t.Errorf("port %d of 2: %v", i+1, err)
 		}
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "SANDBOX_FAST_OPEN="+strconv.Itoa(ports[1]))
+	if out, err := confined(t, rules, cmd); err != nil || out != "ok" {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 
