@@ -33,6 +33,9 @@ var ownJob = sync.OnceValue(func() error {
 
 func becomeSubreaper() error { return ownJob() }
 
+// keepInherited does nothing: a process inherits only the handles that are passed to it.
+func keepInherited() error { return nil }
+
 func newJob(limits uint32) (windows.Handle, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {

@@ -59,7 +59,8 @@ type Spawner struct {
 	goroutines sync.WaitGroup
 }
 
-// NewSpawner returns a Spawner. On Linux it makes this process a child subreaper permanently. It
+// NewSpawner returns a Spawner. On Linux it makes this process a child subreaper permanently. What
+// this process has inherited is not passed on. It
 // starts no thread or goroutine before the first Start.
 func NewSpawner(o Options) *Spawner {
 	log := o.Log
@@ -83,6 +84,9 @@ func NewSpawner(o Options) *Spawner {
 		s.ledger = &ledger{path: path}
 	} else {
 		s.instance = strings.ToLower(rand.Text()[:12])
+	}
+	if err := keepInherited(); err != nil {
+		s.log.Warn("Cannot keep inherited descriptors from servers", "error", err)
 	}
 	if err := becomeSubreaper(); err != nil {
 		s.log.Warn("Cannot adopt processes that detach from their server", "error", err)

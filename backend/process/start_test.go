@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestChildInheritsOnlyItsMarker(t *testing.T) {
@@ -26,6 +28,18 @@ func TestChildInheritsOnlyItsMarker(t *testing.T) {
 	}
 	if !strings.Contains(text, "MINE=1\n") || strings.Count(text, MarkVariable+"=") != 1 {
 		t.Errorf("environment:\n%s", text)
+	}
+}
+
+func TestChildInheritsNoDescriptorThatWeInherited(t *testing.T) {
+	const inherited = 231
+	if fd, err := unix.FcntlInt(2, unix.F_DUPFD, inherited); err != nil || fd != inherited {
+		t.Skipf("descriptor %d, not %d: %v", fd, inherited, err)
+	}
+	defer unix.Close(inherited)
+	p, _ := start(t, newTestSpawner(t), "", 0, func(s *Spec) { s.Path, s.Args = "/bin/ls", []string{"/proc/self/fd"} })
+	if out, err := io.ReadAll(p.Stdout()); err != nil || !strings.Contains(string(out), "0\n1\n2\n") || strings.Contains(string(out), "231") {
+		t.Errorf("descriptors %q, %v", out, err)
 	}
 }
 

@@ -287,7 +287,7 @@ func confined(t *testing.T, r Rules, cmd *exec.Cmd) (string, error) {
 	}
 	defer w.Ruleset.Close()
 	cmd.Path, cmd.Args, cmd.Stderr = w.Path, append([]string{w.Path}, w.Args...), os.Stderr
-	cmd.Env, cmd.ExtraFiles = append(cmd.Environ(), w.Env), []*os.File{w.Ruleset}
+	cmd.Env, cmd.ExtraFiles = append(cmd.Environ(), w.Env), append([]*os.File{w.Ruleset}, cmd.ExtraFiles...)
 	out, err := cmd.Output()
 	return string(out), err
 }
@@ -508,6 +508,18 @@ func TestProgramThatCannotBeConfinedDoesNotRun(t *testing.T) {
 		if code := cmd.ProcessState.ExitCode(); err == nil || code != reexec.Failed || !strings.Contains(string(out), "cannot start /bin/echo in its sandbox") {
 			t.Errorf("exit %d: %s", code, out)
 		}
+	}
+}
+
+func TestConfinedProgramInheritsNoOtherDescriptor(t *testing.T) {
+	needLandlock(t)
+	cmd := exec.Command("/bin/ls", "/proc/self/fd")
+	for range 100 { // also of numbers that ls does not use itself
+		cmd.ExtraFiles = append(cmd.ExtraFiles, os.Stdin)
+	}
+	out, err := confined(t, Rules{Read: []string{"/"}}, cmd)
+	if err != nil || strings.Contains(out, "50\n") {
+		t.Errorf("%v: %q", err, out)
 	}
 }
 

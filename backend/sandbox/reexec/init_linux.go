@@ -10,7 +10,9 @@ import (
 
 // Constants that package syscall lacks; package golang.org/x/sys/unix is initialized late.
 const (
+	sysCloseRange           = 436
 	sysLandlockRestrictSelf = 446
+	closeRangeOnExec        = 4
 	prSetNoNewPrivs         = 38
 	seccompModeFilter       = 2
 	filterInstruction       = 8 // bytes
@@ -48,6 +50,8 @@ func confine(filter string) (what string, err syscall.Errno) {
 		return "apply the rules of Landlock", err
 	}
 	syscall.Close(Descriptor)
+	// If this fails, which Linux 5.11 introduced, the daemon has marked its descriptors itself.
+	syscall.RawSyscall(sysCloseRange, Descriptor, 0xffffffff, closeRangeOnExec)
 	if filter == "" {
 		return "", 0
 	}
