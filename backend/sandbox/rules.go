@@ -59,11 +59,15 @@ var startsPrograms = []string{
 	".config/environment.d", ".pam_environment", ".xprofile", ".xinitrc", ".xsession", ".gitconfig", ".config/git", ".vscode", ".config/Code",
 }
 
-// packageCaches are where the usual launchers keep packages.
+// packageCaches are where the usual launchers keep packages for their own later use. Folders of
+// installed programs are not among them.
 var packageCaches = []string{
-	".npm", ".cache/npm", ".cache/node", ".cache/yarn", ".cache/pnpm", ".local/share/pnpm", ".bun", ".cache/deno", ".deno",
-	".cache/uv", ".local/share/uv", ".cache/pip", ".cache/pipx", ".local/pipx", ".cache/go-build", "go/pkg", ".cache/ms-playwright", playwrightProfiles,
+	".npm", ".cache/npm", ".cache/node", ".cache/yarn", ".cache/pnpm", ".local/share/pnpm/store", ".bun/install/cache", ".cache/deno",
+	".cache/uv", uvTools + "/.lock", ".cache/pip", ".cache/pipx", ".local/pipx/.cache", ".local/pipx/logs", ".cache/go-build", "go/pkg", ".cache/ms-playwright", playwrightProfiles,
 }
+
+// uvTools is where uv installs programs. uvx creates and locks it even if it only runs one.
+const uvTools = ".local/share/uv/tools"
 
 // playwrightProfiles is where the MCP server of Playwright keeps the profiles of its browsers. It
 // does not start its browser without it.
@@ -72,7 +76,7 @@ const playwrightProfiles = ".cache/ms-playwright-mcp"
 // createdByLauncher are the caches that a launcher creates if they are missing, which it cannot do
 // within the rules.
 var createdByLauncher = map[string][]string{
-	"npx": {".npm"}, "npm": {".npm"}, "uvx": {".cache/uv", ".local/share/uv"}, "uv": {".cache/uv", ".local/share/uv"},
+	"npx": {".npm"}, "npm": {".npm"}, "uvx": {".cache/uv", uvTools}, "uv": {".cache/uv", uvTools},
 }
 
 // devices may be written: they keep nothing.
@@ -93,6 +97,10 @@ func RulesFor(p Program) Rules {
 	unwritable := slices.Concat(private, withTargets(inHome(startsPrograms)))
 	for _, cache := range createdByLauncher[filepath.Base(p.Path)] {
 		_ = os.MkdirAll(filepath.Join(home, cache), 0o755) // if it fails, the launcher says so
+		if cache == uvTools {
+			createFile(filepath.Join(home, uvTools, ".lock"), "")
+			createFile(filepath.Join(home, uvTools, ".gitignore"), "*")
+		}
 	}
 
 	if slices.ContainsFunc(p.Args, func(arg string) bool { return strings.Contains(arg, "@playwright/mcp") }) {
@@ -134,6 +142,14 @@ func RulesFor(p Program) Rules {
 	slices.Sort(r.Write)
 	r.Write = slices.Compact(r.Write)
 	return r
+}
+
+// createFile creates a file if nothing has its name. If it fails, the launcher says so.
+func createFile(path, content string) {
+	if f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666); err == nil {
+		_, _ = f.WriteString(content)
+		_ = f.Close()
+	}
 }
 
 // appendOwn appends a path of the user to list, without the private paths below it.

@@ -65,6 +65,31 @@ func TestRulesCoverWorkAndSpareSecrets(t *testing.T) {
 	}
 }
 
+func TestNoProgramThatIsRunLaterMayBeWritten(t *testing.T) {
+	home := resolved(t.TempDir())
+	in := func(path string) string { return filepath.Join(home, path) }
+	t.Setenv("TMPDIR", in("none"))
+	r := RulesFor(Program{Home: home, Path: "/usr/bin/uvx"})
+	for _, path := range []string{
+		".bun/bin/bun", ".bun/install/global/x", ".deno/bin/x", ".local/share/pnpm/x", ".local/share/pnpm/global/x", ".local/share/uv/tools/x/bin/x",
+		".local/share/uv/python/x", ".local/pipx/venvs/x", ".local/pipx/shared/x", "go/bin/x", ".local/bin/x",
+	} {
+		if r.MayWrite(in(path)) {
+			t.Errorf("%s may be written", path)
+		}
+	}
+	for _, path := range []string{".bun/install/cache/x", ".local/share/pnpm/store/x", ".local/share/uv/tools/.lock", ".cache/uv/x"} {
+		if !r.MayWrite(in(path)) {
+			t.Errorf("%s may not be written", path)
+		}
+	}
+	for _, path := range []string{".cache/uv", ".local/share/uv/tools/.lock", ".local/share/uv/tools/.gitignore"} {
+		if _, err := os.Stat(in(path)); err != nil {
+			t.Errorf("uvx needs %s: %v", path, err)
+		}
+	}
+}
+
 func TestDefaultFolderThatIsASymbolicLinkIsLeftOut(t *testing.T) {
 	home := resolved(t.TempDir())
 	in := func(path string) string { return filepath.Join(home, path) }
