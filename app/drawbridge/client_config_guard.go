@@ -4,12 +4,14 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"runtime"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // newClientConfigGuard returns the connector of client configuration files and a guard that watches
@@ -48,4 +50,15 @@ func newClientConfigGuard(o cli.ServeOptions, bus *event.Bus, tokens *loopback.T
 		bus.Publish(event.Health, notice)
 	}}
 	return connector, guard, nil
+}
+
+// privatePaths returns what no sandboxed server may read: our folders, and the existing files of
+// the clients, whose tokens let them call every server.
+func privatePaths(f config.Folders) []string {
+	own := []string{f.Config, f.Data, f.State}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return own
+	}
+	return append(own, clientconf.System{GOOS: runtime.GOOS, Home: home, Getenv: os.Getenv}.Files()...)
 }

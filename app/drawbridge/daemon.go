@@ -118,7 +118,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Secret:   records.secrets.guarding(vault),
 		Observer: records.frameLog, SignIn: logins, TrialSignIn: guest{logins}, Redact: recorder.Redact,
 		Spawner: spawner, Ready: earlier.wait, Logs: logs, Log: log, DockerLedger: containers,
-		Private:          []string{o.Folders.Config, o.Folders.Data, o.Folders.State},
+		Private:          func() []string { return privatePaths(o.Folders) },
 		DefaultWorkspace: filepath.Join(o.Folders.State, "default-workspace"),
 		ClientInfo:       clientInfo(), Capabilities: json.RawMessage(relayedCapabilities),
 		DefinitionHash: trust.DefinitionHash, Package: packageOf,

@@ -48,6 +48,20 @@ func (s System) locate(c Client) (loc location, ok bool) {
 	return location{path: primary}, primary != ""
 }
 
+// Files returns the existing files of all clients, in all places where they may be. They contain tokens.
+func (s System) Files() (files []string) {
+	for _, c := range Known() {
+		for _, cand := range c.Candidates[s.GOOS] {
+			for _, path := range s.expand(strings.ReplaceAll(cand.Path, "{NAME}", "*")) {
+				if exists(path) {
+					files = append(files, path)
+				}
+			}
+		}
+	}
+	return files
+}
+
 // detected reports whether the client seems to be installed: its file or the directory of its
 // file exists, or one of its programs is on PATH.
 func (s System) detected(c Client) bool {

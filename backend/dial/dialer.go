@@ -53,8 +53,8 @@ type Dialer struct {
 	// and should stay empty. "" means the user's home directory.
 	DefaultWorkspace string
 
-	// Private are files and folders that a sandboxed server may not read, such as our own.
-	Private []string
+	// Private returns files and folders that a sandboxed server may not read, such as our own; optional.
+	Private func() []string
 
 	// Redact masks secrets in a command before it is shown. May be nil.
 	Redact func(string) string

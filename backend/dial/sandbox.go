@@ -32,8 +32,12 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 	if err != nil {
 		return fmt.Errorf("cannot set up a sandbox without a home directory: %w", err)
 	}
+	var private []string
+	if d.Private != nil {
+		private = d.Private()
+	}
 	rules := sandbox.RulesFor(sandbox.Program{
-		Home: home, Dir: spec.Dir, Path: spec.Path, Args: spec.Args, Private: d.Private,
+		Home: home, Dir: spec.Dir, Path: spec.Path, Args: spec.Args, Private: private,
 		Read: c.Sandbox.Read, Write: c.Sandbox.Write, NoNetwork: c.Sandbox.NoNetwork, Ports: c.Sandbox.Ports,
 	})
 	d.rules.set(c.ID, rules)

@@ -40,7 +40,8 @@ func TestRefusalInStderrNamesPathAndAccess(t *testing.T) {
 
 func TestSandboxWrapsProgramAndRejectsContainers(t *testing.T) {
 	logs := serverlog.Open("")
-	d := &Dialer{Logs: logs, Log: slog.New(slog.DiscardHandler)}
+	private := filepath.Join(t.TempDir(), "private")
+	d := &Dialer{Logs: logs, Log: slog.New(slog.DiscardHandler), Private: func() []string { return []string{private} }}
 	c := &config.Server{ID: "a", Sandbox: config.Sandbox{On: true, BestEffort: true}}
 	err := d.confine(c, &process.Spec{Path: "/usr/bin/docker", Args: []string{"run", "x"}}, &startedProcess{})
 	if err == nil || !strings.Contains(err.Error(), "cannot confine a container") {
@@ -49,6 +50,9 @@ func TestSandboxWrapsProgramAndRejectsContainers(t *testing.T) {
 	spec := process.Spec{Path: "/bin/ true", Args: []string{"one"}, Stderr: os.Stderr}
 	if err := d.confine(c, &spec, &startedProcess{}); err != nil {
 		t.Fatal(err)
+	}
+	if rules, ok := d.SandboxRules("a"); !ok || rules.MayRead(private) {
+		t.Errorf("a private file may be read: %v", ok)
 	}
 	if confined := filepath.Base(spec.Path) != "true"; confined != sandbox.Available() {
 		t.Errorf("started as %s %q", spec.Path, spec.Args)

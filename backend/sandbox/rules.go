@@ -38,19 +38,6 @@ type Program struct {
 	Ports       []int
 }
 
-// privateInHome are keys, passwords, browser profiles and the files of AI clients, which no server
-// needs unless the user says so.
-var privateInHome = []string{
-	".ssh", ".gnupg", ".password-store", ".netrc", ".git-credentials", ".pypirc", ".pgpass",
-	".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".config/gh", ".config/op", ".config/rclone",
-	".local/share/keyrings", ".local/share/kwalletd",
-	".mozilla", ".thunderbird", ".config/mozilla", ".config/google-chrome", ".config/chromium",
-	".config/BraveSoftware", ".config/microsoft-edge", ".config/vivaldi", ".config/opera",
-	"snap/firefox", "snap/chromium", ".var/app",
-	".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history",
-	".claude", ".claude.json", ".config/Claude", ".cursor", ".codex", ".gemini", ".codeium",
-}
-
 // startsPrograms are files and folders in the home directory from which programs are started
 // later. A folder of the user that contains them may be written without them.
 var startsPrograms = []string{

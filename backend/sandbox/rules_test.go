@@ -65,6 +65,39 @@ func TestRulesCoverWorkAndSpareSecrets(t *testing.T) {
 	}
 }
 
+func TestCredentialsAndHistoriesMayNotBeRead(t *testing.T) {
+	home := resolved(t.TempDir())
+	in := func(path string) string { return filepath.Join(home, path) }
+	private := []string{
+		".config/git/credentials", ".git-credentials", ".cargo/credentials.toml", ".m2/settings.xml", ".gradle/gradle.properties", ".vault-token", ".terraform.d/x",
+		".config/containers/auth.json", ".config/sops/age/keys.txt", ".my.cnf", ".s3cfg", ".boto", ".oci/config", ".config/doctl/config.yaml", ".config/glab-cli/config.yml",
+		".config/ngrok/ngrok.yml", ".config/stripe/config.toml", ".config/hcloud/cli.toml", ".config/heroku/x", ".fly/config.yml", ".config/Bitwarden/data.json",
+		".config/keepassxc/keepassxc.ini", ".librewolf/x", ".zen/x", ".waterfox/x", ".pki/nssdb/key4.db", ".config/Signal/x", ".config/Slack/x", ".config/Element/x",
+		".Xauthority", ".bash_history", ".local/share/fish/fish_history", ".node_repl_history", ".sqlite_history", ".config/drawbridge/config.jsonc", ".local/share/drawbridge/x",
+	}
+	public := []string{".config/git/config", ".cargo/config.toml", ".m2/repository/x", ".config/containers/policy.json", ".gradle/caches/x", ".local/share/fish/x"}
+	for _, path := range append(private, public...) {
+		if err := os.MkdirAll(filepath.Dir(in(path)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(in(path), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("TMPDIR", in("none"))
+	r := RulesFor(Program{Home: home, Path: "/usr/bin/true"})
+	for _, path := range private {
+		if r.MayRead(in(path)) {
+			t.Errorf("%s may be read", path)
+		}
+	}
+	for _, path := range public {
+		if !r.MayRead(in(path)) {
+			t.Errorf("%s may not be read", path)
+		}
+	}
+}
+
 func TestNoProgramThatIsRunLaterMayBeWritten(t *testing.T) {
 	home := resolved(t.TempDir())
 	in := func(path string) string { return filepath.Join(home, path) }
