@@ -100,7 +100,7 @@ func RulesFor(p Program) Rules {
 	if p.Dir != "" && !contains(resolved(p.Dir), home) { // the home directory is where servers run that do not care
 		folders = append(folders, p.Dir)
 	}
-	read, write := inUsersHome(home, p.Read), inUsersHome(home, p.Write)
+	read, write := inUsersHome(p.Home, p.Read), inUsersHome(p.Home, p.Write)
 	configured := slices.Concat(resolvedAll(folders), resolvedAll(write))
 	r.Write = resolvedAll(devices)
 	for _, cache := range inHome(packageCaches) {
@@ -145,6 +145,13 @@ func (r *Rules) appendOwn(list []string, key, path string, writable Rules) []str
 	if target == "" {
 		return list
 	}
+	isPrivate := func(path string) bool {
+		return slices.ContainsFunc(r.Private, func(one string) bool { return contains(one, path) })
+	}
+	if isPrivate(target) && !isPrivate(filepath.Clean(path)) { // a server without a sandbox may have replaced it
+		r.Ignored = append(r.Ignored, "its sandbox ignores "+path+" in "+key+", because it leads to "+target+", which is private: if that is correct, use "+target+" instead")
+		return list
+	}
 	if _, err := os.Lstat(target); errors.Is(err, os.ErrNotExist) {
 		r.Ignored = append(r.Ignored, "its sandbox ignores "+path+" in "+key+", which does not exist: create it and restart the server")
 	}
@@ -180,12 +187,15 @@ func (r *Rules) followDefault(path string, suspect []string) string {
 	return target
 }
 
-// inUsersHome replaces "~" at the beginning of paths.
+// inUsersHome replaces "~" at the beginning of paths by home, and home by what it leads to.
 func inUsersHome(home string, paths []string) []string {
 	out := make([]string, len(paths))
 	for i, path := range paths {
 		if rest, ok := strings.CutPrefix(path, "~"); ok {
 			path = filepath.Join(home, rest)
+		}
+		if home = filepath.Clean(home); contains(home, path) {
+			path = filepath.Join(resolved(home), path[len(home):])
 		}
 		out[i] = path
 	}

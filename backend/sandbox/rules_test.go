@@ -151,6 +151,34 @@ func TestDefaultFolderThatIsASymbolicLinkIsLeftOut(t *testing.T) {
 	}
 }
 
+func TestOwnPathThatLeadsToAPrivateOneIsIgnored(t *testing.T) {
+	home := resolved(t.TempDir())
+	in := func(path string) string { return filepath.Join(home, path) }
+	for _, dir := range []string{".ssh", "cloud/aws"} {
+		if err := os.MkdirAll(in(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	linked := resolved(t.TempDir()) + "/home"
+	for link, to := range map[string]string{in("data"): in(".ssh"), in(".aws"): in("cloud/aws"), linked: home} {
+		if err := os.Symlink(to, link); err != nil {
+			t.Skip(err)
+		}
+	}
+	t.Setenv("TMPDIR", in("none"))
+	for given, allowed := range map[string]string{"~/data": "", "~/.aws": "cloud/aws", "~/.ssh": ".ssh", linked + "/.ssh": ".ssh"} {
+		r := RulesFor(Program{Home: linked, Path: "/usr/bin/true", Read: []string{given}})
+		for _, path := range []string{".ssh", "cloud/aws"} {
+			if got := r.MayRead(in(path + "/x")); got != (path == allowed) {
+				t.Errorf("read %s: %s may be read: %v, %q", given, path, got, r.Ignored)
+			}
+		}
+		if (allowed == "") != (len(r.Ignored) > 0) {
+			t.Errorf("read %s: ignored %q", given, r.Ignored)
+		}
+	}
+}
+
 func TestOlderKernelsAreNamedHonestly(t *testing.T) {
 	for _, c := range []struct {
 		version int
