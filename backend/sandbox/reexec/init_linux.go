@@ -51,7 +51,7 @@ func confine(filter string) (what string, err syscall.Errno) {
 	}
 	syscall.Close(Descriptor)
 	// If this fails, which Linux 5.11 introduced, the daemon has marked its descriptors itself.
-	syscall.RawSyscall(sysCloseRange, Descriptor, 0xffffffff, closeRangeOnExec)
+	_, _, _ = syscall.RawSyscall(sysCloseRange, Descriptor, 0xffffffff, closeRangeOnExec)
 	if filter == "" {
 		return "", 0
 	}
