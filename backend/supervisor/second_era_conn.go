@@ -23,8 +23,9 @@ type secondEraConn struct {
 	abort      context.CancelFunc // set while the connection is being opened
 	known      bool               // whether dual is known
 	dual       bool
-	retryAfter time.Time // no new attempt before this time
-	lost       time.Time // when conn was lost
+	retryAfter time.Time       // no new attempt before this time
+	lost       time.Time       // when conn was lost
+	closing    <-chan struct{} // closed when the previous conn is closed; nil without one
 
 	capabilities json.RawMessage // as the server declared them in the modern era; kept when conn is closed
 }
@@ -46,12 +47,18 @@ func (r *runner) openSecondEra() {
 	c, key := r.config(), eraKey(dial.LaunchKey(r.config()), r.primary.Catalog().Info)
 	ctx, cancel := context.WithCancel(context.Background())
 	b.opening, b.since, b.abort = true, time.Now(), cancel
-	known, limit := b.known, dial.StartupTimeout(c)
+	known, limit, closing := b.known, dial.StartupTimeout(c), b.closing
 	quick := r.startDuration < probeTimeout/3 // then no answer means that the server does not speak the era
 	r.pending++
 	r.publish()
 	r.helpers.Go(func() {
 		defer cancel()
+		if closing != nil { // a server has at most one process for each era
+			select {
+			case <-closing:
+			case <-ctx.Done():
+			}
+		}
 		dual, found := true, known
 		if !known {
 			dual, found = r.loadEra(key)
@@ -120,7 +127,7 @@ func (r *runner) closeSecondEra(reason string) {
 	if !b.lost.IsZero() && now.Sub(b.lost) < retryCrashed {
 		b.retryAfter = now.Add(retryCrashed)
 	}
-	b.conn, b.lost = nil, now
+	b.conn, b.lost, b.closing = nil, now, l.ended
 	r.s.o.Log.Info("Modern connection of MCP server ended", "server", r.id, "reason", reason)
 	r.closeConnection(l)
 	r.publish()
