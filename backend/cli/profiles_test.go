@@ -57,7 +57,7 @@ func TestSuggestedProfileIsSaved(t *testing.T) {
 	profile, asked, saved := "", make(chan string, 5), make(chan string, 5)
 	f.mux.HandleFunc("GET /api/v1/profile-suggestions", func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.URL.Query().Get("folder")
-		fmt.Fprintf(w, `{"days":30,"items":[{"folder":"/work/shop","profile":%q,"name":"shop","entry":{"servers":{"files":{"includeTools":["read"]}}},
+		fmt.Fprintf(w, `{"days":30,"items":[{"folder":"/home/ada/shop","profile":%q,"name":"shop","entry":{"servers":{"files":{"includeTools":["read"]}}},
 			"tools":[{"server":"files","tool":"read","calls":7}],"allTools":214,"tokens":90,"saved":41000,"last":"2026-11-20T10:00:00Z"}]}`, profile)
 	})
 	f.mux.HandleFunc("PUT /api/v1/profiles/{name}", func(w http.ResponseWriter, r *http.Request) {
@@ -65,7 +65,7 @@ func TestSuggestedProfileIsSaved(t *testing.T) {
 		saved <- r.PathValue("name") + " " + string(body)
 		io.WriteString(w, `{}`)
 	})
-	if got := f.run(false, "profiles", "suggest"); got.code != 0 || !strings.Contains(got.out, "~41000 tokens") || !strings.Contains(got.out, "/work/shop") {
+	if got := f.run(false, "profiles", "suggest"); got.code != 0 || !strings.Contains(got.out, "~41000 tokens") || !strings.Contains(got.out, "/home/ada/shop") {
 		t.Errorf("%+v", got)
 	}
 	if one := <-asked; one != "" {

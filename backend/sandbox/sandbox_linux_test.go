@@ -8,275 +8,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"unsafe"
 
-	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox/reexec"
 )
-
-// TestMain lets the test binary act as the confined program.
-func TestMain(m *testing.M) {
-	if plan := os.Getenv("SANDBOX_HOSTILE"); plan != "" {
-		var target target
-		if err := json.Unmarshal([]byte(plan), &target); err != nil {
-			panic(err)
-		}
-		results := map[string]string{}
-		for _, a := range attempts {
-			results[a.name] = "possible"
-			if err := a.try(target); err != nil {
-				results[a.name] = err.Error()
-			}
-		}
-		json.NewEncoder(os.Stdout).Encode(results)
-		os.Exit(0)
-	}
-	if address := os.Getenv("SANDBOX_DIAL"); address != "" {
-		if _, err := net.Dial("tcp", address); err != nil {
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	if port, err := strconv.Atoi(os.Getenv("SANDBOX_FAST_OPEN")); err == nil {
-		fmt.Print(tryFastOpen(port))
-		os.Exit(0)
-	}
-	if path := os.Getenv("SANDBOX_READ"); path != "" {
-		if _, err := os.ReadFile(path); err != nil {
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	goleak.VerifyTestMain(m)
-}
-
-// target is what the hostile program attacks.
-type target struct {
-	Home, Data, Work, Folder string
-	Parent                   int
-	TCP, Abstract, Unix, UDP string
-}
-
-type attempt struct {
-	name     string
-	try      func(target) error
-	possible string // why it is not refused; "" if it is
-	// temporary is set if it needs the folder for temporary files.
-	temporary bool
-	rootMay   bool // the kernel allows it to root (CAP_PERFMON)
-}
-
-func read(path string) error {
-	_, err := os.ReadFile(path)
-	return err
-}
-
-func appendTo(path string) error {
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	if err == nil {
-		f.Close()
-	}
-	return err
-}
-
-func create(path string) error { return os.WriteFile(path, []byte("x"), 0o644) }
-
-func inHome(path string, do func(string) error) func(target) error {
-	return func(t target) error { return do(filepath.Join(t.Home, path)) }
-}
-
-func ofParent(format string, do func(string) error) func(target) error {
-	return func(t target) error { return do(fmt.Sprintf(format, t.Parent)) }
-}
-
-func dial(network string, address func(target) string) func(target) error {
-	return func(t target) error {
-		c, err := net.Dial(network, address(t))
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		_, err = c.Write([]byte("x"))
-		return err
-	}
-}
-
-// attempts are ways out of a sandbox with the default rules and without network.
-var attempts = []attempt{
-	{name: "read an SSH key", try: inHome(".ssh/id_ed25519", read)},
-	{name: "list the SSH keys", try: inHome(".ssh", func(p string) error { _, err := os.ReadDir(p); return err })},
-	{name: "read a GnuPG key", try: inHome(".gnupg/secring", read)},
-	{name: "read cloud credentials", try: inHome(".aws/credentials", read)},
-	{name: "read a browser's cookies", try: inHome(".config/google-chrome/Cookies", read)},
-	{name: "read another browser's cookies", try: inHome(".mozilla/cookies", read)},
-	{name: "read a keyring", try: inHome(".local/share/keyrings/login", read)},
-	{name: "read the file of a client", try: inHome(".claude.json", read)},
-	{name: "change the file of a client", try: inHome(".cursor/mcp.json", appendTo)},
-	{name: "read our database", try: func(t target) error { return read(t.Data + "/history.db") }},
-	{name: "write to our database", try: func(t target) error { return appendTo(t.Data + "/history.db") }},
-	{name: "append to .bashrc", try: inHome(".bashrc", appendTo)},
-	{name: "truncate .bashrc", try: inHome(".bashrc", func(p string) error { return os.Truncate(p, 0) })},
-	{name: "rename .bashrc", try: inHome(".bashrc", func(p string) error { return os.Rename(p, p+"2") })},
-	{name: "remove .bashrc", try: inHome(".bashrc", os.Remove)},
-	{name: "create a file at home", try: inHome("new", create)},
-	{name: "create a folder at home", try: inHome("newdir", func(p string) error { return os.Mkdir(p, 0o755) })},
-	{name: "create an autostart entry", try: inHome(".config/autostart/x.desktop", create)},
-	{name: "replace .bashrc by a rename", try: func(t target) error {
-		if err := create(t.Work + "/rc"); err != nil {
-			return errors.Join(errors.New("wrong attempt"), err)
-		}
-		return os.Rename(t.Work+"/rc", t.Home+"/.bashrc")
-	}},
-	{name: "hard link to an SSH key", try: func(t target) error { return os.Link(t.Home+"/.ssh/id_ed25519", t.Work+"/key") }},
-	{name: "read through a symbolic link", try: func(t target) error {
-		os.Symlink(t.Home+"/.ssh/id_ed25519", t.Work+"/link")
-		return read(t.Work + "/link")
-	}},
-	{name: "write through a symbolic link", try: func(t target) error {
-		os.Symlink(t.Home+"/.bashrc", t.Work+"/rclink")
-		return appendTo(t.Work + "/rclink")
-	}},
-	{name: "reopen an O_PATH descriptor", try: inHome(".ssh/id_ed25519", func(p string) error {
-		fd, err := unix.Open(p, unix.O_PATH, 0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		return read("/proc/self/fd/" + strconv.Itoa(fd))
-	})},
-	{name: "read another process's environment", try: ofParent("/proc/%d/environ", func(p string) error {
-		b, err := os.ReadFile(p)
-		if err == nil && len(b) == 0 {
-			return errors.New("nothing to read")
-		}
-		return err
-	}), rootMay: true},
-	{name: "open another process's memory", try: ofParent("/proc/%d/mem", read)},
-	{name: "read through another process's root", try: func(t target) error {
-		return read(fmt.Sprintf("/proc/%d/root%s/.ssh/id_ed25519", t.Parent, t.Home))
-	}},
-	{name: "follow another process's descriptor", try: ofParent("/proc/%d/fd/1", func(p string) error { _, err := os.Readlink(p); return err })},
-	{name: "open another process's descriptor", try: ofParent("/proc/%d/fd/1", appendTo)},
-	{name: "change another process's OOM score", try: ofParent("/proc/%d/oom_score_adj", appendTo)},
-	{name: "attach to another process", try: func(t target) error {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		return unix.PtraceSeize(t.Parent)
-	}},
-	{name: "read another process's memory", try: func(t target) error {
-		var b [8]byte
-		local := unix.Iovec{Base: &b[0], Len: 8}
-		_, err := unix.ProcessVMReadv(t.Parent, []unix.Iovec{local}, []unix.RemoteIovec{{Base: uintptr(unsafe.Pointer(&b[0])), Len: 8}}, 0)
-		if errors.Is(err, unix.EFAULT) {
-			return nil // the address is wrong there, but it was looked up
-		}
-		return err
-	}},
-	{name: "signal another process", try: func(t target) error { return syscall.Kill(t.Parent, 0) }},
-	{name: "connect to another's abstract socket", try: dial("unix", func(t target) string { return t.Abstract })},
-	{name: "connect by TCP", try: dial("tcp", func(t target) string { return t.TCP })},
-	{name: "connect by MPTCP", try: func(t target) error {
-		d := net.Dialer{}
-		d.SetMultipathTCP(true)
-		c, err := d.Dial("tcp", t.TCP)
-		if err == nil {
-			c.Close()
-		}
-		return err
-	}},
-	{name: "send UDP", try: dial("udp", func(t target) string { return t.UDP })},
-	{name: "open a raw socket", try: func(target) error {
-		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0)
-		if err == nil {
-			unix.Close(fd)
-		}
-		return err
-	}},
-	{name: "use io_uring", try: func(target) error {
-		var params [120]byte
-		if _, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&params[0])), 0); errno != 0 {
-			return errno
-		}
-		return nil
-	}},
-	{name: "listen for TCP", try: func(target) error {
-		l, err := net.Listen("tcp", "127.0.0.1:34127")
-		if err == nil {
-			l.Close()
-		}
-		return err
-	}},
-	{name: "mount a folder elsewhere", try: func(t target) error {
-		return unix.Mount(t.Home, t.Work, "", unix.MS_BIND, "")
-	}},
-	{name: "mount in a namespace of its own", try: func(t target) error {
-		c := exec.Command("/bin/sh", "-c", "mount --bind "+t.Home+" "+t.Work)
-		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS}
-		return c.Run()
-	}},
-	{name: "read after chroot", try: inHome(".ssh", func(p string) error {
-		c := exec.Command("/id_ed25519")
-		c.SysProcAttr = &syscall.SysProcAttr{Chroot: p}
-		return c.Run()
-	})},
-	{name: "run a program from a private folder", try: inHome(".ssh/tool", func(p string) error { return exec.Command(p).Run() })},
-	{name: "read by a grandchild", try: inHome(".ssh/id_ed25519", func(p string) error {
-		c := exec.Command("/bin/sh", "-c", `"$0"; exit $?`, os.Args[0])
-		c.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "SANDBOX_HOSTILE=") }), "SANDBOX_READ="+p)
-		return c.Run()
-	})},
-	{name: "gain rights by setuid", try: func(target) error {
-		if set, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err != nil || set == 1 {
-			return errors.New("no_new_privs is set")
-		}
-		return nil
-	}},
-	{name: "use an inherited descriptor", try: func(target) error {
-		entries, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			return errors.Join(errors.New("wrong attempt"), err)
-		}
-		for _, e := range entries {
-			n, _ := strconv.Atoi(e.Name())
-			to, _ := os.Readlink("/proc/self/fd/" + e.Name())
-			own := slices.ContainsFunc([]string{"/proc/", "/sys/", "/dev/"}, func(dir string) bool { return strings.HasPrefix(to, dir) })
-			if n > 2 && strings.HasPrefix(to, "/") && !own {
-				return nil
-			}
-		}
-		return errors.New("only the standard ones")
-	}},
-	{name: "write to a disk", try: func(target) error {
-		if err := appendTo("/dev/loop-control"); !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		return appendTo("/dev/mem")
-	}},
-	{name: "write to /etc", try: func(target) error { return create("/etc/drawbridge-hostile") }},
-	{name: "write to /sys", try: func(target) error { return appendTo("/sys/kernel/uevent_helper") }},
-
-	{name: "see that a private file exists", try: inHome(".ssh/id_ed25519", func(p string) error { _, err := os.Stat(p); return err }), possible: "Landlock does not restrict stat"},
-	{name: "change the mode of .bashrc", try: inHome(".bashrc", func(p string) error { return os.Chmod(p, 0o644) }), possible: "Landlock does not restrict chmod and times"},
-	{name: "connect to a named socket", try: dial("unix", func(t target) string { return t.Unix }), possible: "Landlock does not restrict it before version 9"},
-	{name: "write to its working directory", try: func(t target) error { return create(t.Work + "/own") }, possible: "default rules"},
-	{name: "write to a folder named in its arguments", try: func(t target) error { return create(t.Folder + "/own") }, possible: "default rules"},
-	{name: "write a temporary file", try: func(target) error {
-		f, err := os.CreateTemp("", "hostile")
-		if err == nil {
-			os.Remove(f.Name())
-		}
-		return err
-	}, possible: "default rules", temporary: true},
-	{name: "read a document at home", try: inHome("document", read), possible: "default rules"},
-}
 
 // confined runs a program with the rules.
 func confined(t *testing.T, r Rules, cmd *exec.Cmd) (string, error) {
@@ -376,7 +116,7 @@ func home(t *testing.T) string {
 	for _, path := range []string{
 		".ssh/id_ed25519", ".gnupg/secring", ".aws/credentials", ".config/google-chrome/Cookies", ".mozilla/cookies",
 		".local/share/keyrings/login", ".claude.json", ".cursor/mcp.json", "data/history.db", ".bashrc", "document",
-		".config/autostart/a.desktop", "work/file", "folder/file",
+		".config/autostart/a.desktop", "project/file", "folder/file",
 	} {
 		path = filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -399,7 +139,7 @@ func home(t *testing.T) string {
 func TestHostileProgramCannotLeaveSandbox(t *testing.T) {
 	needLandlock(t)
 	dir := home(t)
-	to := target{Home: dir, Data: dir + "/data", Work: dir + "/work", Folder: dir + "/folder", Parent: os.Getpid()}
+	to := target{Home: dir, Data: dir + "/data", Work: dir + "/project", Folder: dir + "/folder", Parent: os.Getpid()}
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -528,16 +268,16 @@ func TestConfinedProgramInheritsNoOtherDescriptor(t *testing.T) {
 func TestProgramThatReplacesAFolderByALinkGainsNothing(t *testing.T) {
 	needLandlock(t)
 	dir := home(t)
-	if err := os.Mkdir(dir+"/work/inner", 0o755); err != nil {
+	if err := os.Mkdir(dir+"/project/inner", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p := Program{Home: dir, Dir: dir + "/work/inner", Path: "/bin/sh", Args: []string{dir + "/work"}, Read: []string{"~/work/file"}, Write: []string{"~/folder/out", "~/folder"}}
+	p := Program{Home: dir, Dir: dir + "/project/inner", Path: "/bin/sh", Args: []string{dir + "/project"}, Read: []string{"~/project/file"}, Write: []string{"~/folder/out", "~/folder"}}
 	sh := func(r Rules, script string) error {
 		cmd := exec.Command("/bin/sh", "-c", "set -e; cd "+dir+"; "+script)
 		_, err := confined(t, r, cmd)
 		return err
 	}
-	if err := sh(RulesFor(p), "rmdir work/inner; ln -s ../.config work/inner; rm work/file; ln -s ../.ssh/id_ed25519 work/file; ln -s ../.ssh folder/out"); err != nil {
+	if err := sh(RulesFor(p), "rmdir project/inner; ln -s ../.config project/inner; rm project/file; ln -s ../.ssh/id_ed25519 project/file; ln -s ../.ssh folder/out"); err != nil {
 		t.Fatal(err)
 	}
 	rules := RulesFor(p)
@@ -549,12 +289,12 @@ func TestProgramThatReplacesAFolderByALinkGainsNothing(t *testing.T) {
 			t.Errorf("%s: was possible", script)
 		}
 	}
-	if err := sh(rules, "echo x >work/new; echo x >folder/new"); err != nil {
+	if err := sh(rules, "echo x >project/new; echo x >folder/new"); err != nil {
 		t.Errorf("the folders themselves: %v", err)
 	}
 	// A link that the program creates after the rules were computed.
-	rules = Rules{Read: []string{"/"}, Write: []string{dir + "/work/late"}}
-	if err := os.Symlink(dir+"/.config", dir+"/work/late"); err != nil {
+	rules = Rules{Read: []string{"/"}, Write: []string{dir + "/project/late"}}
+	if err := os.Symlink(dir+"/.config", dir+"/project/late"); err != nil {
 		t.Fatal(err)
 	}
 	if err := sh(rules, "echo x >.config/y"); err == nil {
