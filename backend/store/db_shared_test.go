@@ -45,10 +45,10 @@ func TestTwoProcessesOnOneDatabaseLoseNothing(t *testing.T) {
 // times out, and the WAL is checkpointed.
 func TestLongReaderDoesNotGrowWALWithoutBound(t *testing.T) {
 	t.Parallel()
-	b := fresh(t)
+	o := Options{Path: filepath.Join(t.TempDir(), "history.db"), Now: time.Now}
+	b := openTimed(t, o, storeTimeouts{flush: patient, read: 300 * time.Millisecond})
 	record(t, b, 0, 500)
 	flushed(t, b)
-	b.timeouts.read = 300 * time.Millisecond
 	held := make(chan error, 1)
 	began := make(chan struct{})
 	go func() {

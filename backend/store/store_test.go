@@ -47,6 +47,11 @@ func openAt(t testing.TB, path string, now func() time.Time) *bench {
 
 func openWith(t testing.TB, o Options) *bench {
 	t.Helper()
+	return openTimed(t, o, storeTimeouts{flush: patient, read: patient}) // most tests do not measure time
+}
+
+func openTimed(t testing.TB, o Options, timeouts storeTimeouts) *bench {
+	t.Helper()
 	b := &bench{path: o.Path}
 	o.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	o.Notify = func(sentence string) {
@@ -59,7 +64,7 @@ func openWith(t testing.TB, o Options) *bench {
 		t.Fatal(err)
 	}
 	b.Store = s
-	s.timeouts = storeTimeouts{flush: patient, read: patient} // the tests do not measure time
+	s.timeouts = timeouts
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = s.Recorder().Run(ctx) }()

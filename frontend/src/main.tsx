@@ -10,10 +10,15 @@ import './styles.css';
 
 watchTheme();
 watchDensity();
-// Before the router is created, because it would parse the code as the path of a page.
-const entered = await enter(location, history);
-const root = document.getElementById('root');
-if (root) {
+// Not a top-level await: WebKit runs the lazy parts of the page before such a module has ended
+// (https://bugs.webkit.org/show_bug.cgi?id=242740).
+void start();
+
+async function start() {
+  // Before the router is created, because it would parse the code as the path of a page.
+  const entered = await enter(location, history);
+  const root = document.getElementById('root');
+  if (!root) return;
   createRoot(root, {
     // A failed request is shown in place of its data; it is not an error of the page.
     onCaughtError: (error) => {
