@@ -29,6 +29,7 @@ type rawClient struct {
 	url, token string
 	session    string // of the legacy era
 	modern     bool
+	folder     string // that the client states in a header, or ""
 }
 
 func (c *rawClient) post(method, name, body string) string {
@@ -40,6 +41,9 @@ func (c *rawClient) post(method, name, body string) string {
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
+	if c.folder != "" {
+		req.Header.Set("X-Drawbridge-Workspace", c.folder)
+	}
 	if c.session != "" {
 		req.Header.Set("Mcp-Session-Id", c.session)
 		req.Header.Set("MCP-Protocol-Version", "2025-11-25")
