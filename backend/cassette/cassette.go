@@ -14,6 +14,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
@@ -55,6 +56,15 @@ type Call struct {
 	// Unavailable is why the response cannot be served, for example because it contains redacted secrets.
 	Unavailable string `json:"unavailable,omitempty"`
 	TookMs      int64  `json:"tookMs,omitempty"` // duration of the call in milliseconds
+	// Progress has the progress notifications, in the order of recording.
+	Progress []Progress `json:"progress,omitempty"`
+}
+
+// Progress is a progress notification.
+type Progress struct {
+	AfterMs int64 `json:"afterMs"` // time since the call was sent, in milliseconds
+	// Params is the JSON text of the params, without the progress token.
+	Params string `json:"params"`
 }
 
 // End is the last line, without which the file was truncated.
@@ -154,7 +164,7 @@ func (rec *Recording) readLine(line []byte) (last bool, err error) {
 		return false, fmt.Errorf("a cassette has at most %d calls", MaxCalls)
 	}
 	var call Call
-	if err := decodeStrict(line, &call, "tool", "prompt", "resource", "arguments", "result", "error", "unavailable", "tookMs"); err != nil {
+	if err := decodeStrict(line, &call, "tool", "prompt", "resource", "arguments", "result", "error", "unavailable", "tookMs", "progress"); err != nil {
 		return false, err
 	}
 	rec.Calls = append(rec.Calls, call)
@@ -173,6 +183,22 @@ func (c *Call) check() error {
 	}
 	if c.TookMs < 0 || c.TookMs > maxTook {
 		return fmt.Errorf("tookMs must be from 0 to %d", maxTook)
+	}
+	if len(c.Progress) > core.MaxProgressLog {
+		return fmt.Errorf("a call has at most %d progress notifications", core.MaxProgressLog)
+	}
+	after := int64(0)
+	for _, n := range c.Progress {
+		if n.AfterMs < after || n.AfterMs > maxTook {
+			return fmt.Errorf("afterMs must be from 0 to %d and must not decrease", maxTook)
+		}
+		after = n.AfterMs
+		if !isObject([]byte(n.Params)) {
+			return errors.New("params must contain a JSON object as text")
+		}
+		if _, err := withToken([]byte(n.Params), []byte("0")); err != nil {
+			return fmt.Errorf("params of progress: %w", err)
+		}
 	}
 	_, err := canonical([]byte(c.Arguments))
 	return err
@@ -206,7 +232,11 @@ func (r *Recorder) Add(call Call) error {
 		}
 	}
 	// Characters are escaped twice at most: as JSON text, and again in the line.
-	if r.size += 2*(len(call.Arguments)+len(call.Result)+len(call.Error)) + 100; len(r.Calls) == MaxCalls || r.size > maxFile {
+	progress := 0
+	for _, n := range call.Progress {
+		progress += len(n.Params) + 50
+	}
+	if r.size += 2*(len(call.Arguments)+len(call.Result)+len(call.Error)+progress) + 100; len(r.Calls) == MaxCalls || r.size > maxFile {
 		return errTooLarge
 	}
 	if call.Unavailable != "" {
@@ -251,5 +281,7 @@ func decodeStrict(line []byte, to any, known ...string) error {
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(line, to)
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields() // in inner objects
+	return d.Decode(to)
 }

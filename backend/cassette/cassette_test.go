@@ -1,6 +1,7 @@
 package cassette
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -29,7 +30,8 @@ const recorded = header +
 	`{"prompt":"greet","arguments":"{\"name\":\"Ann\"}","result":"{\"messages\":[]}"}` + "\n" +
 	`{"resource":"file:///a","result":"{\"contents\":[]}"}` + "\n" +
 	`{"tool":"read","arguments":"{\"a\":9,\"c\":1}","result":"{\"_meta\":{\"x\":1},\"n\":3}"}` + "\n" +
-	`{"calls":7,"unavailable":1}` + "\n"
+	`{"tool":"slow","result":"{}","tookMs":3000,"progress":[{"afterMs":1000,"params":"{\"progress\":1,\n \"m\":\"<\"}"},{"afterMs":1000,"params":"{}"},{"afterMs":2500,"params":"{\"progressToken\":7,\"progress\":2}"}]}` + "\n" +
+	`{"calls":8,"unavailable":1}` + "\n"
 
 func read(t *testing.T, text string) *Recording {
 	t.Helper()
@@ -156,6 +158,48 @@ func TestRealtimeTakesAsLongAsRecordedAndBlocksNothing(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestRealtimeSendsProgressAsRecorded(t *testing.T) {
+	slow := func(params string) string {
+		return `{"id":1,"method":"tools/call","params":{"name":"slow"` + params + `}}`
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPlayer(read(t, recorded), Options{Realtime: true})
+		receive, out := io.Pipe()
+		began := time.Now()
+		ended := make(chan error)
+		go func() {
+			ended <- p.Serve(t.Context(), strings.NewReader(slow(`,"_meta":{"progressToken":"<t>"}`)+"\n"), out)
+			_ = out.Close()
+		}()
+		lines := bufio.NewScanner(receive)
+		for _, want := range []struct {
+			after time.Duration
+			line  string
+		}{
+			{time.Second, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"<t>","progress":1,"m":"<"}}`},
+			{time.Second, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"<t>"}}`},
+			{2500 * time.Millisecond, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"<t>","progress":2}}`},
+			{3 * time.Second, `{"jsonrpc":"2.0","id":1,"result":{}}`},
+		} {
+			if !lines.Scan() || lines.Text() != want.line || time.Since(began) != want.after {
+				t.Errorf("after %v %s, want after %v %s", time.Since(began), lines.Text(), want.after, want.line)
+			}
+		}
+		if err := <-ended; err != nil || lines.Scan() {
+			t.Errorf("%v, then %s", err, lines.Text())
+		}
+		for _, without := range []string{``, `,"_meta":{}`, `,"_meta":{"progressToken":null}`} {
+			if out, err := ask(p, slow(without)); err != nil || out != `{"jsonrpc":"2.0","id":1,"result":{}}`+"\n" {
+				t.Errorf("without a token: %s, %v", out, err)
+			}
+		}
+	})
+	p := NewPlayer(read(t, recorded), Options{})
+	if out, err := ask(p, slow(`,"_meta":{"progressToken":1}`)); err != nil || strings.Contains(out, "progress") {
+		t.Errorf("without realtime: %s, %v", out, err)
+	}
 }
 
 func TestCancelledRequestsGetNoResponse(t *testing.T) {

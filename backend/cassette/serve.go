@@ -29,7 +29,7 @@ const NearestMark = "drawbridge/recordedArguments"
 // Options configure a Player.
 type Options struct {
 	Misses   string // Strict, Nearest or Passthrough; "" is Strict
-	Realtime bool   // whether responses take as long as recorded
+	Realtime bool   // whether responses take as long as recorded, and progress is sent
 	// Live sends a request to the live server. It is required for Passthrough.
 	Live func(ctx context.Context, method, name string, params json.RawMessage) (core.Reply, error)
 }
@@ -62,13 +62,23 @@ type params struct {
 	URI             string          `json:"uri"`
 	Arguments       json.RawMessage `json:"arguments"`
 	RequestID       json.RawMessage `json:"requestId"`
+	Meta            struct {
+		ProgressToken json.RawMessage `json:"progressToken"`
+	} `json:"_meta"`
 }
 
 // response is a result or an error that may have to wait.
 type response struct {
 	result, err []byte
 	delay       time.Duration
+	progress    []timedLine // sent before, in order
 	live        func(ctx context.Context) response
+}
+
+// timedLine is a message that is due some time after the request.
+type timedLine struct {
+	after time.Duration
+	line  []byte
 }
 
 // Serve answers MCP requests, one JSON message per line, until in ends or a response cannot be
@@ -102,9 +112,10 @@ func (p *Player) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			said = failure(-32602, "a field of the request has the wrong type")
 		default:
 			r.Params = bytes.Clone(r.Params) // the scanner reuses its buffer
+			fields.Meta.ProgressToken = bytes.Clone(fields.Meta.ProgressToken)
 			said = p.respond(&r, &fields)
 		}
-		if said.delay == 0 && said.live == nil {
+		if said.delay == 0 && said.progress == nil && said.live == nil {
 			err = w.write(r.ID, said)
 		} else {
 			err = w.later(ctx, string(r.ID), said)
@@ -133,6 +144,10 @@ func (w *responses) write(id []byte, said response) error {
 	} else {
 		line = wire.AppendResult(nil, id, said.result)
 	}
+	return w.writeLine(line)
+}
+
+func (w *responses) writeLine(line []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err == nil {
@@ -160,18 +175,32 @@ func (w *responses) later(ctx context.Context, id string, said response) error {
 		if said.live != nil {
 			said = said.live(ctx)
 		} else {
-			timer := time.NewTimer(said.delay)
-			defer timer.Stop()
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
+			began := time.Now()
+			for _, n := range said.progress {
+				if !sleep(ctx, n.after-time.Since(began)) {
+					return
+				}
+				_ = w.writeLine(n.line)
 			}
+			sleep(ctx, said.delay-time.Since(began))
 		}
 		if ctx.Err() == nil {
 			_ = w.write([]byte(id), said) // Serve returns the error for the next response
 		}
 	})
 	return nil
+}
+
+// sleep pauses, and returns false if ctx ends first.
+func sleep(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // cancel ends a request that waits.
@@ -199,11 +228,11 @@ func (p *Player) respond(r *request, fields *params) response {
 	case "resources/templates/list":
 		return list("resourceTemplates", p.rec.ResourceTemplates)
 	case "tools/call":
-		return p.call(r, &Call{Tool: fields.Name}, fields.Name, fields.Arguments)
+		return p.call(r, &Call{Tool: fields.Name}, fields.Name, fields.Arguments, fields.Meta.ProgressToken)
 	case "prompts/get":
-		return p.call(r, &Call{Prompt: fields.Name}, fields.Name, fields.Arguments)
+		return p.call(r, &Call{Prompt: fields.Name}, fields.Name, fields.Arguments, fields.Meta.ProgressToken)
 	case "resources/read":
-		return p.call(r, &Call{Resource: fields.URI}, fields.URI, nil)
+		return p.call(r, &Call{Resource: fields.URI}, fields.URI, nil, fields.Meta.ProgressToken)
 	}
 	return failure(-32601, "a cassette does not support this method")
 }
@@ -236,8 +265,8 @@ func list(key string, items []json.RawMessage) response {
 	return response{result: encode(map[string]any{key: items})}
 }
 
-// call answers a request for what, by name and arguments.
-func (p *Player) call(r *request, what *Call, name string, arguments []byte) response {
+// call answers a request for what, by name and arguments. token is the progress token, or empty.
+func (p *Player) call(r *request, what *Call, name string, arguments, token []byte) response {
 	given, err := canonical(arguments)
 	if err != nil {
 		return failure(-32602, err.Error())
@@ -254,7 +283,7 @@ func (p *Player) call(r *request, what *Call, name string, arguments []byte) res
 	}
 	if said == nil && p.o.Misses == Nearest {
 		if near := p.calls.nearest(what.target(), given); near != nil {
-			return p.delayed(near, response{result: mark([]byte(near.Result), []byte(near.Arguments))})
+			return p.delayed(near, token, response{result: mark([]byte(near.Result), []byte(near.Arguments))})
 		}
 	}
 	switch {
@@ -263,16 +292,39 @@ func (p *Player) call(r *request, what *Call, name string, arguments []byte) res
 	case said.Unavailable != "":
 		return failure(-32603, "the cassette cannot serve this call: "+said.Unavailable)
 	case said.Error != "":
-		return p.delayed(said, response{err: []byte(said.Error)})
+		return p.delayed(said, token, response{err: []byte(said.Error)})
 	}
-	return p.delayed(said, response{result: []byte(said.Result)})
+	return p.delayed(said, token, response{result: []byte(said.Result)})
 }
 
-func (p *Player) delayed(c *Call, r response) response {
-	if p.o.Realtime {
-		r.delay = time.Duration(c.TookMs) * time.Millisecond
+// delayed adds the recorded delay and progress to a response, if they are wanted.
+func (p *Player) delayed(c *Call, token []byte, r response) response {
+	if !p.o.Realtime {
+		return r
+	}
+	r.delay = time.Duration(c.TookMs) * time.Millisecond
+	if len(token) == 0 || string(token) == "null" {
+		return r
+	}
+	for _, n := range c.Progress {
+		if params, err := withToken([]byte(n.Params), token); err == nil {
+			r.progress = append(r.progress, timedLine{time.Duration(n.AfterMs) * time.Millisecond, wire.AppendNotification(nil, "notifications/progress", params)})
+		}
 	}
 	return r
+}
+
+// withToken returns the params of a progress notification with this token.
+func withToken(params, token []byte) ([]byte, error) {
+	rest, err := wire.WithoutMember(params, "progressToken")
+	if err != nil {
+		return nil, err
+	}
+	member := append([]byte(`{"progressToken":`), token...)
+	if len(rest) > len("{}") {
+		member = append(member, ',')
+	}
+	return append(member, rest[1:]...), nil
 }
 
 // mark adds NearestMark to the _meta of a result.

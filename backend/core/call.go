@@ -148,14 +148,29 @@ type Call struct {
 	Attempts int           // number of attempts; more than 1 after a retry
 	Instance string        // id of the upstream connection
 	Progress int           // number of progress notifications
-	TraceID  string        // from the client's traceparent, or ""
-	SpanID   string        // from the client's traceparent, or ""; not recorded
-	Verdict  *Verdict      // result of the checks on the result; nil if they found nothing
-	Protocol string        // protocol revision of the client, or ""; not recorded
-	Repaired bool          // the request or the reply contained invalid Unicode, which was replaced
-	ServedBy *ServedBy     // what answered; nil if no server did. It is not changed after it is set
-	Cached   bool          // answered from the cache, without the server
-	Approval Approval      // "" if the user was not asked
+	// ProgressLog has the first MaxProgressLog of these, up to MaxProgressBytes. It is not changed after
+	// the call. After a retry it has those of the last attempt.
+	ProgressLog []ProgressNotification
+	TraceID     string    // from the client's traceparent, or ""
+	SpanID      string    // from the client's traceparent, or ""; not recorded
+	Verdict     *Verdict  // result of the checks on the result; nil if they found nothing
+	Protocol    string    // protocol revision of the client, or ""; not recorded
+	Repaired    bool      // the request or the reply contained invalid Unicode, which was replaced
+	ServedBy    *ServedBy // what answered; nil if no server did. It is not changed after it is set
+	Cached      bool      // answered from the cache, without the server
+	Approval    Approval  // "" if the user was not asked
+}
+
+// Limits of Call.ProgressLog.
+const (
+	MaxProgressLog   = 100
+	MaxProgressBytes = 16 << 10
+)
+
+// ProgressNotification is a progress notification of a server.
+type ProgressNotification struct {
+	AfterMs int64           `json:"afterMs" doc:"Time since the call was sent, in milliseconds"`
+	Params  json.RawMessage `json:"params" doc:"Without the progress token"`
 }
 
 // LegacySession returns the id of the legacy session, or "" in the modern era.

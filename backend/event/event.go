@@ -91,7 +91,7 @@ func (b *Bus) PublishCall(call *core.Call) {
 		return
 	}
 	c := *call
-	c.Params, c.Capabilities, c.Arguments, c.Meta, c.ProgressToken = nil, nil, core.Span{}, core.Span{}, core.Span{}
+	c.ProgressLog, c.Params, c.Capabilities, c.Arguments, c.Meta, c.ProgressToken = nil, nil, nil, core.Span{}, core.Span{}, core.Span{}
 	b.Publish(Call, c)
 }
 

@@ -31,7 +31,10 @@ type inFlightCall struct {
 	openRequests      int        // open requests from the server to the client
 	clockStopped      time.Time  // when openRequests changed from 0 to 1
 	finished          bool
+	began             time.Time
 	progress          int
+	progressLog       []core.ProgressNotification
+	progressBytes     int       // of progressLog
 	lastProgress      float64   // the newest progress that the server reported
 	lastProgressEvent time.Time // when the last progress event was published
 }
@@ -45,6 +48,7 @@ func (g *Gateway) startCall(ctx context.Context, call *core.Call, sink core.Serv
 		f.ownsContext = true
 	}
 	now := time.Now()
+	f.began = now
 	f.due, f.ceiling = now.Add(plan.Timeout), now.Add(plan.Ceiling)
 	g.timeouts.add(f, f.due)
 	return f
@@ -55,6 +59,7 @@ func (f *inFlightCall) finish() {
 	f.mu.Lock()
 	f.finished = true
 	f.call.Progress += f.progress
+	f.call.ProgressLog = f.progressLog
 	f.mu.Unlock()
 	f.g.timeouts.remove(f)
 	if f.ownsContext {
@@ -96,6 +101,7 @@ func (f *inFlightCall) Notify(method string, params json.RawMessage) {
 	if method == "notifications/progress" {
 		f.mu.Lock()
 		f.progress++
+		f.logProgress(params)
 		f.lastProgress = parseProgress(params)
 		earlier, due := f.extend(), f.due
 		f.reportProgress()
@@ -106,6 +112,17 @@ func (f *inFlightCall) Notify(method string, params json.RawMessage) {
 	}
 	if f.sink != nil {
 		f.sink.Notify(method, params)
+	}
+}
+
+// logProgress keeps a notification for the recorder. The caller must hold f.mu.
+func (f *inFlightCall) logProgress(params json.RawMessage) {
+	if f.finished || len(f.progressLog) == core.MaxProgressLog || f.progressBytes+len(params) > core.MaxProgressBytes {
+		return
+	}
+	if kept, err := wire.WithoutMember(params, "progressToken"); err == nil {
+		f.progressBytes += len(params)
+		f.progressLog = append(f.progressLog, core.ProgressNotification{AfterMs: time.Since(f.began).Milliseconds(), Params: kept})
 	}
 }
 

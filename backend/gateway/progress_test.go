@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +11,35 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
+
+// The recorder gets the first notifications with their times, without the client's token.
+func TestProgressIsKeptForTheRecorder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		long := []byte(`{"message":"` + strings.Repeat("x", core.MaxProgressBytes) + `"}`)
+		f.send = func(_ context.Context, _ *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
+			params := []byte(`{"progressToken":"t","progress":1.0, "total":2}`)
+			sink.Notify("notifications/progress", params)
+			copy(params, bytes.Repeat([]byte("!"), len(params))) // the buffer is reused
+			sink.Notify("notifications/message", []byte(`{}`))
+			sink.Notify("notifications/progress", long)
+			for range 2 * core.MaxProgressLog {
+				<-time.After(time.Second)
+				sink.Notify("notifications/progress", []byte(`{"progress":2}`))
+			}
+			return core.Reply{Result: []byte(`{"content":[]}`)}, nil
+		}
+		call := toolCall()
+		if _, err := f.Call(context.Background(), call, nil); err != nil {
+			t.Fatal(err)
+		}
+		got := call.ProgressLog
+		if len(got) != core.MaxProgressLog || got[0].AfterMs != 0 || string(got[0].Params) != `{"progress":1.0,"total":2}` ||
+			got[99].AfterMs != 99_000 || string(got[99].Params) != `{"progress":2}` || call.Progress != 2*core.MaxProgressLog+2 {
+			t.Errorf("%d of %d are kept: %+v", len(got), call.Progress, got)
+		}
+	})
+}
 
 // Observers receive progress a few times a second at most, and none after the call has ended.
 func TestObserversReceiveProgressOfRunningCall(t *testing.T) {

@@ -115,6 +115,11 @@ func recordedCall(r *store.Record) (c cassette.Call, ok bool) {
 		c.Unavailable = "the recorded result contains redacted secrets"
 	default:
 		c.Result, c.Error = string(r.Result), string(r.Error)
+		for _, n := range r.ProgressLog {
+			if !redacted(n.Params) {
+				c.Progress = append(c.Progress, cassette.Progress{AfterMs: n.AfterMs, Params: string(n.Params)})
+			}
+		}
 	}
 	return c, true
 }

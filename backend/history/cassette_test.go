@@ -73,6 +73,7 @@ func TestRecordingHasWhatCanBeServedInOrder(t *testing.T) {
 		record("resources/read", "file:///[redacted]", ``, `{}`, ""),
 		record("tools/call", "refused", `{}`, "", ""),
 	}}
+	from.records[0].ProgressLog = []core.ProgressNotification{{AfterMs: 1, Params: []byte(`{"progress":1}`)}, {AfterMs: 2, Params: []byte(`{"message":"[redacted]"}`)}}
 	got, err := Record(t.Context(), from, store.Query{Server: "files"})
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +83,7 @@ func TestRecordingHasWhatCanBeServedInOrder(t *testing.T) {
 			Tools: []json.RawMessage{json.RawMessage(`{"name":"read"}`)}, Prompts: []json.RawMessage{}, Resources: []json.RawMessage{},
 			ResourceTemplates: []json.RawMessage{json.RawMessage(`{"uriTemplate":"x"}`)}},
 		Calls: []cassette.Call{
-			{Tool: "read", Arguments: `{"n":1}`, Result: `{"a":1}`, TookMs: 3000},
+			{Tool: "read", Arguments: `{"n":1}`, Result: `{"a":1}`, TookMs: 3000, Progress: []cassette.Progress{{AfterMs: 1, Params: `{"progress":1}`}}},
 			{Tool: "read", Arguments: `{"n":1}`, Error: `{"code":-1,"message":"no"}`, TookMs: 3000},
 			{Prompt: "greet", Arguments: `{"name":"Ann"}`, Result: `{"messages":[]}`, TookMs: 3000},
 			{Resource: "file:///a", Result: `{"contents":[]}`, TookMs: 3000},

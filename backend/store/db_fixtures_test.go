@@ -48,6 +48,7 @@ func populateAllTables(t *testing.T, b *bench) {
 		case 5:
 			c.Account = "work"
 		case 6:
+			c.ProgressLog = []core.ProgressNotification{{AfterMs: 20, Params: []byte(`{"progress":1}`)}}
 			c.ServedBy = &core.ServedBy{Name: "fs", Version: "1.2", Package: "fs@1.2", Definition: [16]byte{1}}
 		case 7:
 			c.Task = &core.Task{Call: c.ID, ID: "a task", Status: "working", TTL: -1}
@@ -116,6 +117,9 @@ func whole(t *testing.T, b *bench, schema int) {
 		}
 		if i == 6 && schema >= 9 && (r.ServedBy == nil || *r.ServedBy != core.ServedBy{Name: "fs", Version: "1.2", Package: "fs@1.2", Definition: [16]byte{1}}) {
 			t.Errorf("it was answered by %+v", r.ServedBy)
+		}
+		if i == 6 && schema >= 14 && (len(r.ProgressLog) != 1 || r.ProgressLog[0].AfterMs != 20 || string(r.ProgressLog[0].Params) != `{"progress":1}`) {
+			t.Errorf("its progress is %+v", r.ProgressLog)
 		}
 		if i == 7 && schema >= 13 && (r.Task == nil || r.Task.ID != "a task" || r.Task.Call != r.ID) {
 			t.Errorf("its task is %+v", r.Task)

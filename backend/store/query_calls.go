@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -302,11 +303,12 @@ func (s *Store) call(ctx context.Context, id int64) (*Record, error) {
 		var args, reply storedPayload
 		var isError bool
 		var argsSize, replySize sql.NullInt64
-		var argsHash, replyHash []byte
+		var argsHash, replyHash, progress []byte
 		row := h.read.QueryRowContext(ctx, `SELECT `+callColumns+`, b.reply_is_error, b.arguments, b.arguments_enc, b.reply, b.reply_enc,
-			b.arguments_size, b.arguments_hash, b.reply_size, b.reply_hash, coalesce(x.text, '')`+callTables+` LEFT JOIN stack_trace x ON x.call_id = c.id WHERE c.id = ?`, id)
+			b.arguments_size, b.arguments_hash, b.reply_size, b.reply_hash, coalesce(x.text, ''), coalesce(g.notifications, '')`+callTables+`
+			LEFT JOIN stack_trace x ON x.call_id = c.id LEFT JOIN progress_log g ON g.call_id = c.id WHERE c.id = ?`, id)
 		if err := scanCall(row, &r.Call, s.opts.Now(), &isError, &args.data, &args.enc, &reply.data, &reply.enc,
-			&argsSize, &argsHash, &replySize, &replyHash, &r.Stack); err != nil {
+			&argsSize, &argsHash, &replySize, &replyHash, &r.Stack, &progress); err != nil {
 			return err
 		}
 		from := payloadReader{h.read, &s.opened}
@@ -319,6 +321,11 @@ func (s *Store) call(ctx context.Context, id int64) (*Record, error) {
 			r.Error = response
 		} else {
 			r.Result = response
+		}
+		if len(progress) > 0 {
+			if err := json.Unmarshal(progress, &r.ProgressLog); err != nil {
+				return err
+			}
 		}
 		r.ArgumentsCut, r.ReplyCut = scanCut(argsSize, argsHash), scanCut(replySize, replyHash)
 		if r.Note, err = loadNote(ctx, h.read, id); err != nil {

@@ -53,6 +53,7 @@ type entry struct {
 	payload   *[]byte   // from the pool payloads; nil if there is no payload
 	arguments int       // length of the arguments in payload; the rest is the reply
 	isError   bool
+	progress  []byte // the progress notifications as a JSON array; nil if there are none
 	argsCut   *Cut
 	replyCut  *Cut
 	retried   bool // an earlier attempt to write it failed, so it may exist in the database
@@ -64,6 +65,14 @@ func (e *entry) reply() []byte {
 		return nil
 	}
 	return (*e.payload)[e.arguments:]
+}
+
+// bytes returns the number of bytes of payload and progress.
+func (e *entry) bytes() (n int) {
+	if e.payload != nil {
+		n = len(*e.payload)
+	}
+	return n + len(e.progress)
 }
 
 // queuePosition is the position of a call in the queue.
@@ -102,7 +111,7 @@ func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 	}
 	e := entry{call: *call}
 	e.call.Server = server
-	e.call.Params, e.call.Capabilities = nil, nil
+	e.call.Params, e.call.Capabilities, e.call.ProgressLog = nil, nil, nil
 	e.call.Arguments, e.call.Meta, e.call.ProgressToken = core.Span{}, core.Span{}, core.Span{}
 	e.call.Name = rules.secrets.Text(call.Name)
 	e.call.PublicName = rules.secrets.Text(call.PublicName)
@@ -131,6 +140,9 @@ func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 	e.arguments = len(*buf)
 	*buf, e.replyCut = rules.appendField(*buf, response, most)
 	e.payload = buf
+	if len(call.ProgressLog) > 0 {
+		e.progress = rules.progressLog(call.ProgressLog)
+	}
 	r.enqueue(e)
 }
 
@@ -148,7 +160,7 @@ func recordedArguments(call *core.Call) []byte {
 }
 
 func (r *Recorder) enqueue(e entry) {
-	size := len(*e.payload)
+	size := e.bytes()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.fault == faultNewer || len(r.queue)+r.writing >= maxQueued {
@@ -159,7 +171,7 @@ func (r *Recorder) enqueue(e entry) {
 	if r.bytes+size > maxBytes {
 		r.stripped++
 		e.dropPayload()
-		size = 0
+		e.progress, size = nil, 0
 	}
 	r.recorded++
 	r.bytes += size

@@ -1,8 +1,15 @@
 package store
 
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
 // insertAttributes stores the attributes that few calls have: whether the result came from the
-// cache, the decision of the user about the call, and the stack trace if an internal error ended
-// it. It also stores tasks.
+// cache, the decision of the user about the call, the stack trace if an internal error ended it, and
+// progress notifications. It also stores tasks.
 func (w *writer) insertAttributes(batch []entry) error {
 	for i := range batch {
 		c := &batch[i].call
@@ -25,6 +32,28 @@ func (w *writer) insertAttributes(batch []entry) error {
 				return err
 			}
 		}
+		if batch[i].progress != nil {
+			_, err := w.tx.ExecContext(w.ctx, `INSERT INTO progress_log (call_id, notifications) SELECT id, ? FROM call WHERE id = ?
+				ON CONFLICT (call_id) DO NOTHING`, string(batch[i].progress), c.ID)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// progressLog returns the notifications as a JSON array without secrets, or nil if one of them is not
+// valid JSON.
+func (r *rules) progressLog(notifications []core.ProgressNotification) []byte {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if e.Encode(notifications) != nil {
+		return nil
+	}
+	if clean := r.secrets.AppendJSON(nil, text.Bytes()); json.Valid(clean) {
+		return clean
 	}
 	return nil
 }

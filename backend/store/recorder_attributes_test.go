@@ -8,7 +8,46 @@ import (
 	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 )
+
+func TestProgressIsStoredWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	b := fresh(t)
+	defer b.stop()
+	b.Recorder().SetCeiling(map[string]RecordLevel{"quiet": KeepMeta}, nil)
+	for i, server := range []string{"files", "quiet", "files"} {
+		c := aCall(i)
+		if c.Server = server; i < 2 {
+			c.ProgressLog = []core.ProgressNotification{
+				{AfterMs: 5, Params: []byte(`{"progress":1.0, "message":"<a>"}`)},
+				{AfterMs: 9, Params: []byte(`{"progress":2,"message":"token=ghp_cnry17A1b2C3d4E5f6G7h8I9j0"}`)},
+			}
+		}
+		b.Recorder().Record(c, aReply)
+	}
+	flushed(t, b)
+	got, err := b.Call(t.Context(), aCall(0).ID)
+	if err != nil || len(got.ProgressLog) != 2 || got.ProgressLog[0].AfterMs != 5 || string(got.ProgressLog[0].Params) != `{"progress":1.0,"message":"<a>"}` ||
+		got.ProgressLog[1].AfterMs != 9 || strings.Contains(string(got.ProgressLog[1].Params), "ghp_") || !strings.Contains(string(got.ProgressLog[1].Params), redact.Mark) {
+		t.Errorf("%+v, %v", got.ProgressLog, err)
+	}
+	for _, i := range []int{1, 2} {
+		if got, err := b.Call(t.Context(), aCall(i).ID); err != nil || got.ProgressLog != nil {
+			t.Errorf("call %d: %+v, %v", i, got.ProgressLog, err)
+		}
+	}
+	if b.recorder.bytes != 0 {
+		t.Errorf("%d bytes are counted as queued", b.recorder.bytes)
+	}
+	if _, err := b.Erase(t.Context(), Selection{IDs: []int64{aCall(0).ID}}); err != nil {
+		t.Fatal(err)
+	}
+	var rows int
+	if _, err := b.queryRow(t.Context(), []any{&rows}, `SELECT count(*) FROM progress_log`); err != nil || rows != 0 {
+		t.Errorf("%d rows are left, %v", rows, err)
+	}
+}
 
 func TestStackIsStoredCutAndRedacted(t *testing.T) {
 	t.Parallel()

@@ -232,11 +232,10 @@ func (r *Recorder) requeue(batch []entry) {
 func (r *Recorder) completeBatch(batch []entry) {
 	r.mu.Lock()
 	for i := range batch {
-		if batch[i].payload != nil {
-			r.bytes -= len(*batch[i].payload)
-			r.writtenBytes += uint64(len(*batch[i].payload))
-			releaseBuffer(batch[i].payload)
-		}
+		n := batch[i].bytes()
+		r.bytes -= n
+		r.writtenBytes += uint64(n)
+		releaseBuffer(batch[i].payload)
 	}
 	clear(batch)
 	r.written += uint64(len(batch))

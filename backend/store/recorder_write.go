@@ -168,7 +168,7 @@ func (w *writer) resolve(batch []entry) (int, error) {
 			}
 		}
 		if c.ServedBy != nil {
-			if r.version, err = w.versionID(versionKey{r.server, *c.ServedBy}); err != nil {
+			if r.version, err = w.versionID(versionKey{r.server, *c.ServedBy}, c.At); err != nil {
 				return 0, err
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
@@ -19,7 +20,7 @@ type versionKey struct {
 const maxVersions = 2000
 
 // versionID looks up or inserts a row of version.
-func (w *writer) versionID(key versionKey) (any, error) {
+func (w *writer) versionID(key versionKey, at time.Time) (any, error) {
 	if id, ok := w.in.versions[key]; ok {
 		return id, nil
 	}
@@ -27,12 +28,12 @@ func (w *writer) versionID(key versionKey) (any, error) {
 	if key.Definition == [16]byte{} {
 		definition = []byte{}
 	}
-	args := []any{key.server, truncateBytes(key.Name, maxName), truncateBytes(key.ServedBy.Version, maxName), truncateBytes(key.Package, maxName), definition}
+	args := []any{key.server, truncateBytes(key.Name, maxName), truncateBytes(key.ServedBy.Version, maxName), truncateBytes(key.Package, maxName), definition, at.UnixMicro()}
 	var id int64
-	err := w.tx.QueryRowContext(w.ctx, `SELECT id FROM version WHERE server_id = ? AND name = ? AND version = ? AND package = ? AND definition = ?`, args...).Scan(&id)
+	err := w.tx.QueryRowContext(w.ctx, `SELECT id FROM version WHERE server_id = ? AND name = ? AND version = ? AND package = ? AND definition = ?`, args[:5]...).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		var res sql.Result
-		if res, err = w.tx.ExecContext(w.ctx, `INSERT INTO version (server_id, name, version, package, definition) VALUES (?,?,?,?,?)`, args...); err == nil {
+		if res, err = w.tx.ExecContext(w.ctx, `INSERT INTO version (server_id, name, version, package, definition, first_at) VALUES (?,?,?,?,?,?)`, args...); err == nil {
 			id, err = res.LastInsertId()
 		}
 	}

@@ -59,6 +59,23 @@ func Members(obj []byte, visit func(Member) error) error {
 	return err
 }
 
+// WithoutMember returns a copy of obj without the member name. The other members keep their bytes.
+func WithoutMember(obj []byte, name string) ([]byte, error) {
+	out := []byte{'{'}
+	err := Members(obj, func(m Member) error {
+		if string(m.Name) == name {
+			return nil
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(out, Bytes(obj, m.Key)...), ':')
+		out = append(out, Bytes(obj, m.Value)...)
+		return nil
+	})
+	return append(out, '}'), err
+}
+
 // Elements validates list as one array and calls visit for every element. It stops at an error of
 // visit and returns it.
 func Elements(list []byte, visit func(element core.Span) error) error {

@@ -197,7 +197,7 @@ export const serversTexts = {
         nearest: 'Get the most similar result',
         passthrough: 'Go to the real server',
       },
-      realtime: 'Respond with the recorded delays',
+      realtime: 'Respond with the recorded delays and progress',
       add: 'Add',
     },
     edit: {
