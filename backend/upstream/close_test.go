@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 
@@ -24,7 +25,7 @@ func (s *stubbornServer) Stop(ctx context.Context) error {
 // do not keep the rest of their timeouts, within which the daemon exits.
 func TestCloseKillsServerWhenItsContextEnds(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	s := &stubbornServer{newPipeServer(func(method string) string {
+	s := &stubbornServer{newPipeServer(func(method string, _ json.RawMessage) string {
 		if method == "initialize" {
 			return `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`
 		}

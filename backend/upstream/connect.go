@@ -165,7 +165,7 @@ func dial(ctx context.Context, o Options) (*Conn, error) {
 		o: o, closed: make(chan struct{}),
 		id:      o.Server + "#" + strconv.FormatInt(connections.Add(1), 10),
 		changed: make(chan struct{}, 1), handshakeDone: make(chan struct{}), ready: make(chan struct{}), listening: make(chan struct{}),
-		refresh: make(chan struct{}, 1), relisten: make(chan struct{}, 1), warnings: map[core.Kind][]string{},
+		refresh: make(chan struct{}, 1), relisten: make(chan struct{}, 1), acknowledged: make(chan struct{}, 1), warnings: map[core.Kind][]string{},
 	}
 	c.catalog.Store(&core.Catalog{})
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -32,6 +32,10 @@ func (c *Conn) handleNotification(method string, params json.RawMessage) {
 	}
 	if method == "notifications/subscriptions/acknowledged" {
 		c.markListening()
+		select {
+		case c.acknowledged <- struct{}{}:
+		default:
+		}
 		return
 	}
 	if c.o.OnNotification != nil {

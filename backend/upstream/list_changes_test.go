@@ -16,7 +16,7 @@ import (
 )
 
 // pipeServer is a server over in-process pipes, which work in a synctest bubble. result returns the
-// result for a method; "" sends no response.
+// result for a request; "" sends no response. It is called for notifications too.
 type pipeServer struct {
 	stdin  *io.PipeWriter
 	stdout *io.PipeReader
@@ -25,7 +25,7 @@ type pipeServer struct {
 	mu     sync.Mutex // one line at a time
 }
 
-func newPipeServer(result func(method string) string) *pipeServer {
+func newPipeServer(result func(method string, params json.RawMessage) string) *pipeServer {
 	s := &pipeServer{done: make(chan struct{})}
 	var in *io.PipeReader
 	in, s.stdin = io.Pipe()
@@ -35,13 +35,13 @@ func newPipeServer(result func(method string) string) *pipeServer {
 		defer s.out.Close()
 		for lines := bufio.NewScanner(in); lines.Scan(); {
 			var m struct {
-				ID     json.RawMessage
-				Method string
+				ID, Params json.RawMessage
+				Method     string
 			}
-			if json.Unmarshal(lines.Bytes(), &m) != nil || len(m.ID) == 0 {
+			if json.Unmarshal(lines.Bytes(), &m) != nil {
 				continue
 			}
-			if answer := result(m.Method); answer != "" {
+			if answer := result(m.Method, m.Params); answer != "" && len(m.ID) > 0 {
 				s.say(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, answer)
 			}
 		}
@@ -89,7 +89,7 @@ func TestChangedListHasThirtySecondTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var lists atomic.Int32
-		s := newPipeServer(func(method string) string {
+		s := newPipeServer(func(method string, _ json.RawMessage) string {
 			switch method {
 			case "initialize":
 				return `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}`

@@ -129,38 +129,22 @@ func (c *Conn) markListening() { c.listeningOnce.Do(func() { close(c.listening) 
 
 // listen keeps a subscriptions/listen request of a modern server open, because such a server
 // announces nothing without it. It starts before the catalog is read, so that no change is missed
-// in between.
+// in between. After a change of the subscriptions, the old request stays open until the new one is
+// acknowledged, so that no notification is lost in between.
 func (c *Conn) listen(ctx context.Context) {
 	if !waitFor(ctx, c.t.Done(), c.handshakeDone) || c.era != core.Modern {
 		return
 	}
 	backoff := listenBackoff
-	for ctx.Err() == nil {
-		params := c.listenParams()
-		round, stop := context.WithCancel(ctx)
-		ended := make(chan error, 1)
-		began := time.Now()
-		if params != nil {
-			c.running.Go(func() {
-				_, err := c.request(round, "subscriptions/listen", params)
-				c.markListening()
-				ended <- err
-			})
-		} else {
-			c.markListening()
-		}
+	current := c.startListening(ctx)
+	for ctx.Err() == nil && c.t.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case <-c.t.Done():
-			stop()
-			return
 		case <-c.relisten:
 			backoff = listenBackoff
-		case err := <-ended:
-			if err != nil {
-				c.o.Log.Debug("Listening ended", "server", c.o.Server, "error", err)
-			}
-			if time.Since(began) > maxListenBackoff {
+		case <-current.ended:
+			if time.Since(current.began) > maxListenBackoff {
 				backoff = listenBackoff
 			}
 			timer := time.NewTimer(backoff)
@@ -173,6 +157,62 @@ func (c *Conn) listen(ctx context.Context) {
 			timer.Stop()
 			backoff = min(2*backoff, maxListenBackoff)
 		}
-		stop()
+		if !current.acknowledged {
+			current.stop() // it may still wait to be sent, and must not reach the server after the next one
+		}
+		next := c.startListening(ctx)
+		current.stop()
+		current = next
 	}
+	current.stop()
+}
+
+// listenRequest is one subscriptions/listen request.
+type listenRequest struct {
+	began        time.Time
+	acknowledged bool
+	cancel       context.CancelFunc
+	ended        chan struct{} // closed when the request has ended
+}
+
+// startListening sends subscriptions/listen, and waits until the server has acknowledged or refused it,
+// or for at most acknowledgeTimeout.
+func (c *Conn) startListening(ctx context.Context) *listenRequest {
+	ctx, cancel := context.WithCancel(ctx)
+	r := &listenRequest{began: time.Now(), cancel: cancel, ended: make(chan struct{})}
+	params := c.listenParams()
+	if params == nil {
+		r.acknowledged = true
+		context.AfterFunc(ctx, func() { close(r.ended) })
+		c.markListening()
+		return r
+	}
+	select {
+	case <-c.acknowledged: // of an earlier request
+	default:
+	}
+	c.running.Go(func() {
+		defer close(r.ended)
+		if _, err := c.request(ctx, "subscriptions/listen", params); err != nil {
+			c.o.Log.Debug("Listening ended", "server", c.o.Server, "error", err)
+		}
+		c.markListening()
+	})
+	timer := time.NewTimer(acknowledgeTimeout)
+	defer timer.Stop()
+	select {
+	case <-c.acknowledged:
+		r.acknowledged = true
+	case <-r.ended:
+	case <-timer.C:
+	case <-c.t.Done():
+	case <-ctx.Done():
+	}
+	return r
+}
+
+// stop cancels the request, and waits until it has ended.
+func (r *listenRequest) stop() {
+	r.cancel()
+	<-r.ended
 }

@@ -133,6 +133,8 @@ type Conn struct {
 	refresh  chan struct{}
 	warnings map[core.Kind][]string
 	relisten chan struct{} // has a buffer of one; signals that the subscriptions have changed
+	// acknowledged has a buffer of one. It signals that the server has acknowledged subscriptions/listen.
+	acknowledged chan struct{}
 
 	mu         sync.Mutex
 	subscribed []string // URIs of resources
