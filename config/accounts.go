@@ -148,7 +148,7 @@ func (r *reader) checkEnv(e *entry, key string, env map[string]string) {
 // checkHeaders reports invalid names and values of headers below a key.
 func (r *reader) checkHeaders(e *entry, key string, headers map[string]string) {
 	for _, name := range sortedKeys(headers) {
-		if !headerName(name) || strings.ContainsAny(headers[name], "\r\n") {
+		if !isHeaderName(name) || strings.ContainsAny(headers[name], "\r\n") {
 			at := join(join(key, "headers"), name)
 			r.errorf(e.keys[at], at, "'%s' in server '%s' contains an invalid header name or value", join(key, "headers"), e.Label)
 		}

@@ -84,7 +84,7 @@ func argumentRulesField(to *[]ArgumentRule) field {
 				return
 			}
 			r.strict(item, []field{
-				str("tool", &rule.Tool, notBlank),
+				str("tool", &rule.Tool, validateNotBlank),
 				texts("servers", &rule.Servers),
 				texts("clients", &rule.Clients),
 				texts("profiles", &rule.Profiles),
@@ -194,7 +194,7 @@ func (r *reader) argumentTest(m member) *ArgumentTest {
 		folders("under", &t.Under),
 		folders("notUnder", &t.NotUnder),
 		texts("host", &t.Host),
-		str("matches", &t.Matches, regularExpression),
+		str("matches", &t.Matches, validateRegexp),
 		bound("min", &t.Min),
 		bound("max", &t.Max),
 		byteCount("minBytes", &t.MinBytes),
@@ -255,7 +255,7 @@ func folders(name string, to *[]string) field {
 	}}
 }
 
-func regularExpression(text string) string {
+func validateRegexp(text string) string {
 	if len(text) > 10*maxPattern {
 		return fmt.Sprintf("must have at most %d bytes", 10*maxPattern)
 	}

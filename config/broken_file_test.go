@@ -27,16 +27,16 @@ func TestBrokenFileDeniesClientAccess(t *testing.T) {
 		if err != nil || len(c.Servers) != 1 {
 			t.Fatalf("%s: %v", src, err)
 		}
-		if (c.ReachUnknown != "") != closed {
-			t.Errorf("%s: %q", src, c.ReachUnknown)
+		if (c.VisibilityUnknown != "") != closed {
+			t.Errorf("%s: %q", src, c.VisibilityUnknown)
 		}
-		if closed && !strings.Contains(c.ReachUnknown, "config.jsonc") {
-			t.Errorf("%q does not say what to do", c.ReachUnknown)
+		if closed && !strings.Contains(c.VisibilityUnknown, "config.jsonc") {
+			t.Errorf("%q does not say what to do", c.VisibilityUnknown)
 		}
 	}
 	c, err := Sources{DefaultFile: filepath.Join(t.TempDir(), "none.jsonc"), ConfDir: filepath.Join(t.TempDir(), "none"), JSON: env}.Load()
-	if err != nil || c.ReachUnknown != "" {
-		t.Errorf("without any file: %v %q", err, c.ReachUnknown)
+	if err != nil || c.VisibilityUnknown != "" {
+		t.Errorf("without any file: %v %q", err, c.VisibilityUnknown)
 	}
 }
 
@@ -62,8 +62,8 @@ func TestBrokenYAMLFileDeniesClientAccess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if (c.ReachUnknown != "") != closed {
-			t.Errorf("%q: %q", src, c.ReachUnknown)
+		if (c.VisibilityUnknown != "") != closed {
+			t.Errorf("%q: %q", src, c.VisibilityUnknown)
 		}
 	}
 }
@@ -75,15 +75,15 @@ func TestUnreadableFileDeniesClientAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := Sources{DefaultFile: file, JSON: `[{"name": "files", "command": "f"}]`}.Load()
-	if err != nil || !strings.Contains(c.ReachUnknown, "fix config.jsonc") {
+	if err != nil || !strings.Contains(c.VisibilityUnknown, "fix config.jsonc") {
 		t.Errorf("%v %+v", err, c)
 	}
 }
 
 func TestUnknownVisibilityIsNotEqual(t *testing.T) {
 	closed := *Default()
-	closed.ReachUnknown = "mend it"
-	if Same(Default(), &closed) || SameReach(&closed, Default()) {
+	closed.VisibilityUnknown = "mend it"
+	if Same(Default(), &closed) || SameVisibility(&closed, Default()) {
 		t.Error("nobody would be told that clients may see nothing, or that they may again")
 	}
 }

@@ -37,9 +37,9 @@ type Config struct {
 	// FilesIgnored reports that the files contain errors and that the Locked servers were
 	// read without them: every setting except Servers has its default value.
 	FilesIgnored bool
-	// ReachUnknown is the reason why it is unknown what clients may use, or "". While it is
+	// VisibilityUnknown is the reason why it is unknown what clients may use, or "". While it is
 	// set, no client may use anything: the unreadable files may bind clients to profiles.
-	ReachUnknown string
+	VisibilityUnknown string
 
 	texts []text // the source texts, for the last good copy
 }

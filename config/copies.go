@@ -108,9 +108,9 @@ func (c Copies) Read(name string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// Put replaces a configuration file under the lock between our processes. It keeps a symbolic
+// ReplaceFile replaces a configuration file under the lock between our processes. It keeps a symbolic
 // link and the permissions of an existing file.
-func Put(ctx context.Context, file string, text []byte) error {
+func ReplaceFile(ctx context.Context, file string, text []byte) error {
 	unlock, err := atomicfile.Lock(ctx, file)
 	if err != nil {
 		return err

@@ -41,12 +41,12 @@ func Same(a, b *Config) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return slices.EqualFunc(a.Servers, b.Servers, Server.Equal) && SameReach(a, b) && reflect.DeepEqual(a.settings(), b.settings())
+	return slices.EqualFunc(a.Servers, b.Servers, Server.Equal) && SameVisibility(a, b) && reflect.DeepEqual(a.settings(), b.settings())
 }
 
 // settings returns c without what Same compares in another way, or ignores.
 func (c Config) settings() Config {
-	c.Servers, c.Profiles, c.Clients, c.ReachUnknown = nil, nil, nil, ""
+	c.Servers, c.Profiles, c.Clients, c.VisibilityUnknown = nil, nil, nil, ""
 	c.Problems, c.Files, c.FilesIgnored, c.texts = nil, nil, false, nil
 	return c
 }

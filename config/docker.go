@@ -54,19 +54,19 @@ func (d Docker) named() (ways []string) {
 // dockerFields are the keys of the section "docker".
 func dockerFields(d *Docker) []field {
 	return []field{
-		str("container", &d.Container, notBlank),
-		str("label", &d.Label, notBlank),
-		str("service", &d.Service, notBlank),
-		str("project", &d.Project, notBlank),
-		str("image", &d.Image, notBlank),
-		str("host", &d.Host, notBlank),
-		str("context", &d.Context, notBlank),
+		str("container", &d.Container, validateNotBlank),
+		str("label", &d.Label, validateNotBlank),
+		str("service", &d.Service, validateNotBlank),
+		str("project", &d.Project, validateNotBlank),
+		str("image", &d.Image, validateNotBlank),
+		str("host", &d.Host, validateNotBlank),
+		str("context", &d.Context, validateNotBlank),
 		str("user", &d.User),
 		str("workdir", &d.Workdir),
 		boolean("start", &d.Start),
 		list("mounts", &d.Mounts),
-		str("network", &d.Network, notBlank),
-		str("memory", &d.Memory, memory),
+		str("network", &d.Network, validateNotBlank),
+		str("memory", &d.Memory, validateMemorySize),
 		positiveNumber("cpus", &d.CPUs),
 		booleanOf("init", func(on bool) { d.NoInit = !on }),
 		oneOf("pull", &d.Pull, PullMissing, PullNever),
@@ -137,17 +137,17 @@ func SplitMount(mount string) (source, target string, readOnly, ok bool) {
 		return "", "", false, false
 	}
 	source, target = rest[:i], rest[i+1:]
-	if !strings.HasPrefix(target, "/") || strings.Contains(source, ":") && !driveLetter(source) || strings.Contains(mount, "\x00") {
+	if !strings.HasPrefix(target, "/") || strings.Contains(source, ":") && !hasDriveLetter(source) || strings.Contains(mount, "\x00") {
 		return "", "", false, false
 	}
 	return source, target, readOnly, true
 }
 
-func driveLetter(path string) bool {
+func hasDriveLetter(path string) bool {
 	return len(path) > 2 && path[1] == ':' && (path[2] == '\\' || path[2] == '/') && !strings.Contains(path[2:], ":")
 }
 
-func memory(s string) string {
+func validateMemorySize(s string) string {
 	if _, ok := ParseSize(s); !ok {
 		return `must be a size such as "512m" or "2g"`
 	}

@@ -86,8 +86,8 @@ func (s Sources) Load() (*Config, error) {
 		return nil, Problems(problems)
 	}
 	c.FilesIgnored = true
-	if len(unread) > 0 || slices.ContainsFunc(texts, bindsPerhaps) {
-		c.ReachUnknown = UnknownReach(ofFiles)
+	if len(unread) > 0 || slices.ContainsFunc(texts, mayRestrictClients) {
+		c.VisibilityUnknown = UnknownVisibility(ofFiles)
 	}
 	for _, p := range ofFiles {
 		if p.File != EnvServers {
@@ -98,8 +98,8 @@ func (s Sources) Load() (*Config, error) {
 	return c, nil
 }
 
-// UnknownReach returns the text of Config.ReachUnknown for the problems of files.
-func UnknownReach(problems []Problem) string {
+// UnknownVisibility returns the text of Config.VisibilityUnknown for the problems of files.
+func UnknownVisibility(problems []Problem) string {
 	const sentence = "the configuration cannot be read, so the profile of this client is unknown"
 	for _, p := range problems {
 		if p.File != EnvServers && !p.Warning {
@@ -112,9 +112,9 @@ func UnknownReach(problems []Problem) string {
 	return sentence
 }
 
-// bindsPerhaps reports whether an invalid text may restrict what clients may use. It searches
+// mayRestrictClients reports whether an invalid text may restrict what clients may use. It searches
 // for the keys as words, because an invalid text cannot be parsed.
-func bindsPerhaps(t text) bool {
+func mayRestrictClients(t text) bool {
 	for _, word := range []string{"clients", "profiles", `\u`} {
 		if strings.Contains(t.Text, word) {
 			return true
@@ -234,9 +234,9 @@ func FromSourceTexts(data []byte) (*Config, error) {
 	return c, nil
 }
 
-// Unset finds the variables that servers need and lookup does not find: such a server cannot
+// UnsetVariables finds the variables that servers need and lookup does not find: such a server cannot
 // start. It skips disabled servers, secrets and the workspace folder.
-func (c *Config) Unset(lookup func(name string) (string, bool)) []Problem {
+func (c *Config) UnsetVariables(lookup func(name string) (string, bool)) []Problem {
 	var problems []Problem
 	for _, s := range c.Servers {
 		if s.Disabled {

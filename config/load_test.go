@@ -132,7 +132,7 @@ func TestUnsetVariablesAreReportedWithPosition(t *testing.T) {
 		"b": {"command": "b", "args": ["${HOME}", "${X:-d}", "${secret:s}"], "cwd": "${workspaceFolder}"},
 		"c": {"command": "${MISSING_TOO}", "disabled": true},
 	}}`)
-	problems := c.Unset(func(name string) (string, bool) { return "/home", name == "HOME" })
+	problems := c.UnsetVariables(func(name string) (string, bool) { return "/home", name == "HOME" })
 	if len(problems) != 1 || problems[0].Line != 2 || problems[0].Server != "a" ||
 		problems[0].Message != "variable ${MISSING_KEY} is not set for server 'a'" {
 		t.Fatalf("%v", problems)

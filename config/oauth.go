@@ -23,12 +23,12 @@ type OAuth struct {
 // oauthFields are the keys of the section "oauth". The key scope is scopes in one string.
 func oauthFields(o *OAuth, scope *string) []field {
 	return []field{
-		str("clientId", &o.ClientID, notBlank),
-		str("clientSecret", &o.ClientSecret, notBlank),
-		str("clientMetadataUrl", &o.ClientMetadataURL, documentAddress),
+		str("clientId", &o.ClientID, validateNotBlank),
+		str("clientSecret", &o.ClientSecret, validateNotBlank),
+		str("clientMetadataUrl", &o.ClientMetadataURL, validateDocumentURL),
 		list("scopes", &o.Scopes),
 		str("scope", scope),
-		str("issuer", &o.Issuer, httpAddress),
+		str("issuer", &o.Issuer, validateHTTPURL),
 		count("callbackPort", &o.CallbackPort, 0, 65535),
 		booleanOf("enabled", func(on bool) { o.Off = !on }),
 	}
@@ -48,7 +48,7 @@ func oauthField(o *OAuth) field {
 	}}
 }
 
-func documentAddress(text string) string {
+func validateDocumentURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.Host == "" || len(u.Path) < 2 || u.User != nil || u.Fragment != "" {
 		return "must be an https address with a path"

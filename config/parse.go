@@ -105,7 +105,7 @@ func rootFields(c *Config, policy *rules, containers *[]container) []field {
 		),
 		globalSettings(&c.Global),
 		section("bridge",
-			str("listen", &c.Bridge.Listen, loopback),
+			str("listen", &c.Bridge.Listen, validateLoopback),
 			boolean("requireToken", &c.Bridge.RequireToken),
 			list("allowedHosts", &c.Bridge.AllowedHosts),
 			millis("listWaitMs", 0, &c.Bridge.ListWait),
@@ -120,20 +120,20 @@ func rootFields(c *Config, policy *rules, containers *[]container) []field {
 			days("keepDays", &c.History.KeepFor),
 			size("maxBytes", &c.History.MaxBytes, 0),
 			count("maxPayloadBytes", &c.History.MaxPayload, 0, 64<<20),
-			str("fullSession", &c.History.FullSession, notBlank),
+			str("fullSession", &c.History.FullSession, validateNotBlank),
 			patterns("redact", &c.History.Redact),
 			list("debugClients", &c.History.DebugClients),
 		),
 		section("policy", policyFields(policy, &c.Policy)...),
 		profilesField(&c.Profiles),
 		clientsField(&c.Clients),
-		section("directory", str("url", &c.DirectoryURL, httpAddress)),
+		section("directory", str("url", &c.DirectoryURL, validateHTTPURL)),
 		section("desktop",
 			boolean("notifications", &c.Desktop.Notifications),
 		),
 		section("updates",
 			boolean("check", &c.Updates.Check),
-			str("url", &c.Updates.URL, httpAddress),
+			str("url", &c.Updates.URL, validateHTTPURL),
 			str("publicKey", &c.Updates.PublicKey),
 			millis("restartIdleMs", 0, &c.Updates.RestartIdle),
 		),
@@ -141,7 +141,7 @@ func rootFields(c *Config, policy *rules, containers *[]container) []field {
 			boolean("enabled", &c.Metrics.Enabled),
 			boolean("public", &c.Metrics.Public),
 			section("otlp",
-				str("endpoint", &c.Metrics.OTLP.Endpoint, httpAddress),
+				str("endpoint", &c.Metrics.OTLP.Endpoint, validateHTTPURL),
 				stringMap("headers", &c.Metrics.OTLP.Headers, nil),
 				boolean("traces", &c.Metrics.OTLP.Traces),
 				boolean("metrics", &c.Metrics.OTLP.Metrics),
@@ -167,8 +167,8 @@ func serverless(problems []Problem) []Problem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p Problem) bool { return p.Server != "" })
 }
 
-// loopback reports an address that other machines could reach.
-func loopback(listen string) string {
+// validateLoopback reports an address that other machines could reach.
+func validateLoopback(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return `must be an address like "127.0.0.1:7575"`

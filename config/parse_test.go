@@ -315,7 +315,7 @@ func checkValid(t *testing.T, c *Config) {
 			t.Errorf("%q has no defaults: %+v", s.ID, s)
 		}
 	}
-	if loopback(c.Bridge.Listen) != "" {
+	if validateLoopback(c.Bridge.Listen) != "" {
 		t.Errorf("listens at %q", c.Bridge.Listen)
 	}
 	if !c.MCPEnabled && len(c.Servers) > 0 {

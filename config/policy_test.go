@@ -118,11 +118,11 @@ func TestFilter(t *testing.T) {
 	for tool, want := range map[string]string{
 		"read_file": "", "list": "", "read_big": HiddenByEnabled, "read_secret": HiddenByExclude, "write": HiddenByInclude,
 	} {
-		if got := s.Filter.Hidden(tool); got != want {
+		if got := s.Filter.HiddenBy(tool); got != want {
 			t.Errorf("%s is hidden by %q, want %q", tool, got, want)
 		}
 	}
-	if tool, ok := s.Filter.Original("dir"); tool != "list" || !ok || s.Filter.Shown("list") != "dir" || s.Filter.Tools["list"].Description != "Lists." {
+	if tool, ok := s.Filter.Original("dir"); tool != "list" || !ok || s.Filter.PublicName("list") != "dir" || s.Filter.Tools["list"].Description != "Lists." {
 		t.Error("list is not called dir")
 	}
 	if _, ok := s.Filter.Original("list"); ok {
@@ -138,7 +138,7 @@ func TestFilter(t *testing.T) {
 		t.Error(diff)
 	}
 	var none *Filter
-	if tool, ok := none.Original("x"); none.Hidden("x") != "" || none.Shown("x") != "x" || tool != "x" || !ok || none.Unmatched(nil) != nil {
+	if tool, ok := none.Original("x"); none.HiddenBy("x") != "" || none.PublicName("x") != "x" || tool != "x" || !ok || none.Unmatched(nil) != nil {
 		t.Error("no filter is not as if there were none")
 	}
 }

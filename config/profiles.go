@@ -154,7 +154,7 @@ func clientsField(to *map[string]Client) field {
 }
 
 func clientFields(c *Client) []field {
-	return []field{str("profile", &c.Profile, notBlank), oneOf("toolMode", &c.ToolMode, ToolModes...), stringMap("accounts", &c.Accounts, nil)}
+	return []field{str("profile", &c.Profile, validateNotBlank), oneOf("toolMode", &c.ToolMode, ToolModes...), stringMap("accounts", &c.Accounts, nil)}
 }
 
 // also runs a function after the value of a field was read.
@@ -230,9 +230,9 @@ func lastOf(files []string) string {
 	return files[len(files)-1]
 }
 
-// SameReach reports whether both configurations offer the same to every client.
-func SameReach(a, b *Config) bool {
-	return slices.EqualFunc(a.Profiles, b.Profiles, Profile.Equal) && maps.EqualFunc(a.Clients, b.Clients, Client.Equal) && a.ReachUnknown == b.ReachUnknown
+// SameVisibility reports whether both configurations offer the same to every client.
+func SameVisibility(a, b *Config) bool {
+	return slices.EqualFunc(a.Profiles, b.Profiles, Profile.Equal) && maps.EqualFunc(a.Clients, b.Clients, Client.Equal) && a.VisibilityUnknown == b.VisibilityUnknown
 }
 
 // ProfileOf returns the profile of a client that works in a folder: the one with the longest

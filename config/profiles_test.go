@@ -31,7 +31,7 @@ func TestProfilesAndClientsAreRead(t *testing.T) {
 		t.Fatalf("%+v", work)
 	}
 	files, in := work.Offers("files")
-	if !in || files.Tools.Hidden("write") == "" || files.Tools.Hidden("read_me") != "" || files.NoPrompts {
+	if !in || files.Tools.HiddenBy("write") == "" || files.Tools.HiddenBy("read_me") != "" || files.NoPrompts {
 		t.Errorf("%+v", files)
 	}
 	if hub, in := work.Offers("Git-Hub"); !in || !hub.NoPrompts || !hub.NoResources {

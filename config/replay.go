@@ -31,10 +31,10 @@ const (
 
 func replayFields(to *Replay) []field {
 	return []field{
-		str("file", &to.File, notBlank),
-		str("server", &to.Server, notBlank),
-		str("session", &to.Session, notBlank),
-		str("tag", &to.Tag, notBlank),
+		str("file", &to.File, validateNotBlank),
+		str("server", &to.Server, validateNotBlank),
+		str("session", &to.Session, validateNotBlank),
+		str("tag", &to.Tag, validateNotBlank),
 		pointInTime("since", &to.Since),
 		pointInTime("until", &to.Until),
 	}

@@ -30,17 +30,17 @@ func serverFields(e *entry) []field {
 	return append(fields, []field{
 		str("type", &e.typeName),
 		str("transport", &e.typeName),
-		str("command", &s.Command, notBlank),
+		str("command", &s.Command, validateNotBlank),
 		list("args", &s.Args),
 		stringMap("env", &s.Env, s.keys),
 		list("inheritEnv", &s.InheritEnv),
 		str("cwd", &s.Cwd),
-		str("url", &s.URL, httpAddress),
-		str("httpUrl", &e.httpURL, httpAddress),
+		str("url", &s.URL, validateHTTPURL),
+		str("httpUrl", &e.httpURL, validateHTTPURL),
 		stringMap("headers", &s.Headers, s.keys),
 		oauthField(&s.OAuth),
 		accountsField(&s.Accounts, s.keys),
-		str("container", &e.container, notBlank),
+		str("container", &e.container, validateNotBlank),
 		section("docker", dockerFields(&s.Docker)...),
 		sandboxField(&s.Sandbox),
 		section("from", replayFields(&s.Replay)...),
@@ -53,7 +53,7 @@ func serverFields(e *entry) []field {
 		boolean("debug", &s.Debug),
 		oneOf("session", &s.Session, SessionShared, SessionPerClient, SessionPerSession, SessionPerRoot, SessionPerCall),
 		oneOf("start", &s.Start, StartAuto, StartOnDemand, StartManual),
-		str("namespace", &s.Namespace, serverID),
+		str("namespace", &s.Namespace, validateServerID),
 		list("tags", &s.Tags),
 		oneOf("framing", &s.Framing, FramingAuto, FramingNDJSON, FramingContentLength),
 		oneOf("record", &s.Record, RecordFull, RecordMeta, RecordOff),
@@ -254,23 +254,23 @@ func (r *reader) keyAt(e *entry, m member, names ...string) Position {
 	return m.at
 }
 
-func notBlank(s string) string {
+func validateNotBlank(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return "must not be empty"
 	}
 	return ""
 }
 
-func serverID(s string) string {
+func validateServerID(s string) string {
 	if !core.ValidServerID(s) {
 		return fmt.Sprintf("must be at most %d letters and digits, with single '_' or '-' between them", core.MaxServerID)
 	}
 	return ""
 }
 
-// httpAddress reports a value that is not an http or https URL. One with variables is validated
+// validateHTTPURL reports a value that is not an http or https URL. One with variables is validated
 // when it is used.
-func httpAddress(s string) string {
+func validateHTTPURL(s string) string {
 	if strings.Contains(s, "${") {
 		return ""
 	}
@@ -281,7 +281,7 @@ func httpAddress(s string) string {
 	return ""
 }
 
-func headerName(s string) bool {
+func isHeaderName(s string) bool {
 	return s != "" && strings.IndexFunc(s, func(c rune) bool {
 		return c <= ' ' || c >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?={}`, c)
 	}) < 0

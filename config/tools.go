@@ -52,8 +52,8 @@ const (
 	HiddenByExclude = "excludeTools"
 )
 
-// Hidden returns the key that hides a tool from clients, or "".
-func (f *Filter) Hidden(tool string) string {
+// HiddenBy returns the key that hides a tool from clients, or "".
+func (f *Filter) HiddenBy(tool string) string {
 	switch {
 	case f == nil:
 		return ""
@@ -67,8 +67,8 @@ func (f *Filter) Hidden(tool string) string {
 	return ""
 }
 
-// Shown returns the name of a tool for clients.
-func (f *Filter) Shown(tool string) string {
+// PublicName returns the name of a tool for clients.
+func (f *Filter) PublicName(tool string) string {
 	if f != nil {
 		if name := f.Tools[tool].Rename; name != "" {
 			return name
@@ -174,7 +174,7 @@ func Match(pattern, name string) bool {
 func toolFields(t *Tool) []field {
 	return []field{
 		booleanOf("enabled", func(on bool) { t.Disabled = !on }),
-		str("rename", &t.Rename, toolName),
+		str("rename", &t.Rename, validateToolName),
 		str("title", &t.Title),
 		str("description", &t.Description),
 		section("annotations", hintFields(&t.Annotations)...),
@@ -250,8 +250,8 @@ func (f *Filter) orNil() *Filter {
 	return f
 }
 
-// toolName reports a name that is not valid for a tool.
-func toolName(s string) string {
+// validateToolName reports a name that is not valid for a tool.
+func validateToolName(s string) string {
 	const most = 128
 	if s == "" || len(s) > most || strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") != "" {
 		return fmt.Sprintf("must be letters, digits, '_', '-' and '.', at most %d", most)

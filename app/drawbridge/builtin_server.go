@@ -55,11 +55,11 @@ func (o *builtinOverlay) Server(id string) (*registry.View, bool) {
 type upstreams struct {
 	overlay *builtinOverlay
 	servers *supervisor.Supervisor
-	builtin *builtin.Own
+	builtin *builtin.Server
 }
 
 func newUpstreams(overlay *builtinOverlay, servers *supervisor.Supervisor, history *store.Store) *upstreams {
-	own := builtin.NewOwn(builtin.Options{Status: servers.Statuses, History: history, SeesAll: overlay.seesAll, Version: version, Now: clock})
+	own := builtin.NewServer(builtin.Options{Status: servers.Statuses, History: history, SeesAll: overlay.seesAll, Version: version, Now: timeSource})
 	overlay.views.Set(builtin.ID, "Drawbridge", own.Catalog())
 	return &upstreams{overlay, servers, own}
 }

@@ -12,7 +12,7 @@ import (
 // servers are started, so that a new server is never visible to a client that must not see it.
 // During the update a client sees either its old or its new profile, never both.
 func applyVisibility(c *config.Config, views *registry.Registry, front *bridge.Bridge) {
-	r := bridge.Visibility{Unknown: c.ReachUnknown, ProfileOf: c.ProfileOf, Clients: map[string]bridge.ClientVisibility{}, Profiles: map[string]bridge.ProfileVisibility{}}
+	r := bridge.Visibility{Unknown: c.VisibilityUnknown, ProfileOf: c.ProfileOf, Clients: map[string]bridge.ClientVisibility{}, Profiles: map[string]bridge.ProfileVisibility{}}
 	r.Folders = slices.ContainsFunc(c.Profiles, func(p config.Profile) bool { return len(p.Folders) > 0 })
 	for name, client := range c.Clients {
 		r.Clients[name] = bridge.ClientVisibility{Profile: client.Profile, ToolMode: client.ToolMode}

@@ -65,7 +65,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	defer func() { err = errors.Join(err, life.stop()) }()
 
 	bus := new(event.Bus)
-	admin, err := loopback.OpenAdmin(o.Folders.Data)
+	admin, err := loopback.OpenAdminToken(o.Folders.Data)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	life.onStop("server logs", time.Second, func(context.Context) error { return logs.Close() })
 
 	history, err := store.Open(ctx, store.Options{
-		Path: historyFile(o.Folders), Log: log, Now: clock,
+		Path: historyFile(o.Folders), Log: log, Now: timeSource,
 		Notify: func(sentence string) {
 			bus.Publish(event.Health, event.Notice{Subject: "history", Message: sentence})
 		},
@@ -104,7 +104,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		log.Warn("Cannot read the newest call", "error", err)
 	}
 
-	views, book := newTrust(history, bus, log)
+	views, baseline := newTrust(history, bus, log)
 	own := newBuiltinOverlay(views)
 	inbox := approvals.New(approvals.Options{Bus: bus})
 	// An approval that nobody can see is not requested: the call is refused with an error that says so.
@@ -112,11 +112,11 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	vault := secret.For(o.Folders.Data, os.Getenv)
 	logins := newLogins(o.Folders.Data, vault, log)
 	life.onStop("sign-ins", 3*time.Second, logins.Close)
-	records := newCallObservers(history, views, bus, log, vault, logins.keeper)
+	records := newHistoryWiring(history, views, bus, log, vault, logins.keeper)
 	logs.Redact(recorder.Redact)
 	dialer := &dial.Dialer{
-		Secret:   records.secrets.guarding(vault),
-		Observer: records.frameLog, SignIn: logins, TrialSignIn: guest{logins}, Redact: recorder.Redact,
+		Secret:   records.secrets.secretReader(vault),
+		Observer: records.frameLog, SignIn: logins, TrialSignIn: trialLogins{logins}, Redact: recorder.Redact,
 		Spawner: spawner, Ready: earlier.wait, Logs: logs, Log: log, DockerLedger: containers,
 		Private:          func() []string { return privatePaths(o.Folders) },
 		DefaultWorkspace: filepath.Join(o.Folders.State, "default-workspace"),
@@ -128,13 +128,13 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Log: log, Bus: bus, Registry: views, Connect: dialer.Connect,
 		Impaired: func(server string) string { b, _ := rules.Breaker(server); return b.Reason },
 		Catalogs: history, Eras: history, Journal: dialer.Journal,
-		LastLines: dialer.LastLines, Fetching: dialer.Fetching, Usage: dialer.Usage, Approvals: commandApprovals{history}, Logins: logins.keeper.Login,
+		LastLines: dialer.LastLines, Fetching: dialer.Fetching, Usage: dialer.Usage, CommandApprovals: commandApprovals{history}, Logins: logins.keeper.LoginState,
 	})
 	accounts := new(accountChooser)
-	calls := gateway.New(gateway.Options{Upstreams: newUpstreams(own, servers, history), ChooseAccount: accounts.choose, Policy: rules, Recorder: records.validator, Bus: bus, Log: log, LastID: lastID, Now: clock})
+	calls := gateway.New(gateway.Options{Upstreams: newUpstreams(own, servers, history), ChooseAccount: accounts.choose, Policy: rules, Recorder: records.validator, Bus: bus, Log: log, LastID: lastID, Now: timeSource})
 	checks := newCheckRunner(history, servers, views, calls, bus, log)
 	front := bridge.New(bridge.Options{
-		Registry: views, Gateway: calls, Lister: servers, Approvals: inbox, Log: log, Version: version, Now: clock,
+		Registry: views, Gateway: calls, Lister: servers, Approvals: inbox, Log: log, Version: version, Now: timeSource,
 		Builtin: own.views, BuiltinTools: own.inAggregate, DescribeServer: own.describes,
 		WantsWorkspace: func(id string) bool { return servers.WantsWorkspace(id) || accounts.folderDecides(id) }, SessionEnded: servers.EndSession, ShimEnded: servers.EndShim, NameLimit: clientconf.NameLimit,
 	})
@@ -153,14 +153,14 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		bus.Publish(event.Catalog, c.Server)
 	})
 
-	connections := newObserver(history, dialer, servers, bus, log, files.Current)
+	connections := newConnectionObserver(history, dialer, servers, bus, log, files.Current)
 	counts := newMeter(bus, servers, front, history, rules, dialer, calls, func() config.Metrics { return files.Current().Metrics })
 	newer := updates.New(updates.Options{Version: version, Storage: history, Bus: bus, Log: log})
 	sender := newTelemetry(bus, counts, recorder.Redact, log)
 	phases := configPhases{
 		// Servers list their tools by the rules, and use the secrets and sign-ins, so they come last.
 		{"rules", []func(*config.Config){
-			func(c *config.Config) { book.Apply(trustRules(c)) },
+			func(c *config.Config) { baseline.Apply(trustRules(c)) },
 			rules.Apply,
 			accounts.apply,
 			func(c *config.Config) { own.apply(c.Bridge, front) },
@@ -183,7 +183,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 	port := uint16(listener.Addr().(*net.TCPAddr).Port)
 	url := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port)))
-	sessions := loopback.OpenBrowserSessions(loopback.SessionOptions{DataDir: o.Folders.Data, Port: port, Log: log, Now: clock,
+	sessions := loopback.OpenBrowserSessions(loopback.SessionOptions{DataDir: o.Folders.Data, Port: port, Log: log, Now: timeSource,
 		Ended: func(code string) { removeExpiredBrowserFiles(o.Folders.Data, code) }})
 	removeExpiredBrowserFiles(o.Folders.Data, "")
 	startedAt := time.Now().UTC()
@@ -197,7 +197,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	defer quit()
 	settings := newDesktopSettings(o.Folders, servers, quit)
 	var restart atomic.Bool
-	replaced := newReplacement(calls, files, bus, log, func() {
+	replaced := newReplacementWatcher(calls, files, bus, log, func() {
 		restart.Store(true)
 		quit()
 	})
@@ -205,8 +205,8 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Version: version, URL: url, StartedAt: startedAt, ConfigPath: o.Sources.Main(),
 		Servers: servers, Views: views, Calls: calls, History: history, Upkeep: history, Recorder: recorder, Logs: logs,
 		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
-		Desktop: settings, Usage: dialer.Usage, Connector: connector, Secrets: vault, Logins: logins, Seen: front, Doctor: doctorOptions(files.Current), Diagnosed: bundleOptions(o.Folders, o.Sources), Approvals: inbox, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: book, Facts: history, Observer: connections, SandboxRules: dialer.SandboxRules, SandboxRefusals: dialer.SandboxRefusals,
-		Reach: files, Sizes: front, Directory: marketplace.NewList(filepath.Join(o.Folders.Data, "directory.json")), Bundles: filepath.Join(o.Folders.Data, "bundles"), Copies: config.CopiesOf(o.Folders.Data),
+		Desktop: settings, Usage: dialer.Usage, Connector: connector, Secrets: vault, Logins: logins, ConnectedClients: front, Doctor: doctorOptions(files.Current), Diagnosed: bundleOptions(o.Folders, o.Sources), Approvals: inbox, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: baseline, Metadata: history, Observer: connections, SandboxRules: dialer.SandboxRules, SandboxRefusals: dialer.SandboxRefusals,
+		Visibility: files, ListSizes: front, Directory: marketplace.NewList(filepath.Join(o.Folders.Data, "directory.json")), Bundles: filepath.Join(o.Folders.Data, "bundles"), Copies: config.CopiesOf(o.Folders.Data),
 		Redact: recorder.Redact, FrameLog: records.frameLog, CheckRunner: checks,
 		Notices: func() []event.Notice {
 			all := slices.Concat(earlier.notices(), vaultNotices(vault), settings.notices())
@@ -236,7 +236,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 
 	server.ConnState = counts.countConnection
 	life.run("events", time.Second, pages.Run)
-	life.run("trust", 3*time.Second, book.Run)
+	life.run("trust", 3*time.Second, baseline.Run)
 	life.run("sign-ins", time.Second, logins.keeper.Run)
 	life.run("metrics", time.Second, counts.run)
 	life.run("telemetry", 2*time.Second, sender.run)
@@ -276,7 +276,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 	life.onStop("runtime file", time.Second, func(context.Context) error { return loopback.RemoveRuntime(o.Folders.Data) })
 	if !o.NoTray {
-		me := &desktopServices{desktopSettings: settings, history: history, approvals: inbox, book: book, pages: pages, folders: o.Folders, url: url, log: log}
+		me := &desktopServices{desktopSettings: settings, history: history, approvals: inbox, baseline: baseline, pages: pages, folders: o.Folders, url: url, log: log}
 		runTray(life, me.trayOptions(ctx, tray.Options{Bus: bus, Log: log}))
 		life.run("notifications", 6*time.Second, me.notifications(&desktop.Watcher{
 			Bus: bus, Enabled: func() bool { return files.Current().Desktop.Notifications },

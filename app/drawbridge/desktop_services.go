@@ -45,7 +45,7 @@ type desktopServices struct {
 	*desktopSettings
 	history   *store.Store
 	approvals *approvals.Inbox
-	book      *trust.Baseline
+	baseline  *trust.Baseline
 	pages     *api.API
 	folders   config.Folders
 	url       string
@@ -124,7 +124,7 @@ func (d *desktopServices) facts() tray.Facts {
 		}
 	}
 	return tray.Facts{
-		Waiting: len(items) + len(d.servers.Approvals()) + waitingServers(d.book), Calls: held,
+		Waiting: len(items) + len(d.servers.PendingCommands()) + waitingServers(d.baseline), Calls: held,
 		Paused: d.servers.Paused(), PausedUntil: d.servers.PausedUntil(),
 		RecordingPaused: d.history.Recording().Paused, StartAtLogin: on, Visible: d.pages.VisibleTools(),
 	}
@@ -229,13 +229,13 @@ func (d *desktopServices) trayOptions(ctx context.Context, o tray.Options) tray.
 
 // notifications sets the callbacks of the watcher that sends notifications.
 func (d *desktopServices) notifications(o *desktop.Watcher) *desktop.Watcher {
-	o.Log, o.Connect, o.Open, o.Answer, o.Snapshot = d.log, desktop.NewNotifier, d.open, d.answer, d.present
+	o.Log, o.Connect, o.Open, o.Answer, o.Snapshot = d.log, desktop.NewNotifier, d.open, d.answer, d.snapshot
 	d.approvals.AddViewer(o.Reachable)
 	return o
 }
 
-// present returns the current state, for a watcher that has lost events.
-func (d *desktopServices) present() desktop.Snapshot {
+// snapshot returns the current state, for a watcher that has lost events.
+func (d *desktopServices) snapshot() desktop.Snapshot {
 	now := desktop.Snapshot{Servers: d.servers.Statuses(), Approvals: d.approvals.List(), Commands: map[string]string{}}
 	for _, n := range d.servers.Notices() {
 		now.Commands[strings.TrimPrefix(n.Subject, event.CommandSubject)] = n.Message

@@ -135,7 +135,7 @@ func startFailure(folders config.Folders, end error) error {
 
 // callDaemon sends a request to the daemon as the user and decodes the response into out.
 func callDaemon(ctx context.Context, rt loopback.Runtime, data, route string, in, out any) error {
-	admin, err := loopback.ReadAdmin(data)
+	admin, err := loopback.ReadAdminToken(data)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@
 //
 // This package is the only place that connects the other packages: runDaemon opens and starts
 // the parts in order, and lifecycle stops them in the reverse order. Files named after a feature
-// (sign_ins.go, telemetry.go, trust.go) pass new configurations on to that feature. It never
-// imports Wails: the window is a separate program.
+// (sign_ins.go, telemetry.go, trust_wiring.go) pass new configurations on to that feature. Those
+// called _wiring or _options only construct it with what it needs. The package never imports
+// Wails: the window is a separate program.
 package main

@@ -25,7 +25,7 @@ var (
 )
 
 func main() {
-	if mainLoopNeeded {
+	if mainThreadNeeded {
 		onMain.host(program, os.Exit)
 	}
 	os.Exit(program())

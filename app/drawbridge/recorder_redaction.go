@@ -101,7 +101,7 @@ func (k *recorderRedaction) refresh() {
 	}
 }
 
-// tell must be called with k.mu held.
+// updateRecorder must be called with k.mu held.
 func (k *recorderRedaction) updateRecorder(c *config.Config, lookup func(string) (string, bool)) {
 	values := secretsOf(c, lookup)
 	for _, o := range k.others {

@@ -25,7 +25,7 @@ func TestStoredSecretIsRedactedImmediately(t *testing.T) {
 	dir := t.TempDir()
 	vault := secret.For(dir, func(name string) string { return none[name] })
 	k := newRecorderRedaction(kept.Recorder(), slog.New(slog.DiscardHandler), vault)
-	get := k.guarding(vault)
+	get := k.secretReader(vault)
 	k.apply(&config.Config{})
 	text := "before qwx-first-value and qwx-other-value after"
 	if said := kept.Recorder().Redact(text); said != text {

@@ -27,7 +27,7 @@ type logins struct {
 func newLogins(data string, vault *secret.Store, log *slog.Logger) *logins {
 	return &logins{
 		data:   data,
-		keeper: oauth.New(oauth.Options{Vault: vault.Private("oauth"), Log: log}),
+		keeper: oauth.New(oauth.Options{Vault: vault.InternalValues("oauth"), Log: log}),
 		guests: oauth.New(oauth.Options{Vault: emptyVault{}, Log: log}),
 	}
 }
@@ -73,10 +73,10 @@ func (l *logins) Rename(ctx context.Context, from, to string) error {
 	return err
 }
 
-// guest reports whether a tried server requires a sign-in, but never starts one.
-type guest struct{ *logins }
+// trialLogins reports whether a tried server requires a sign-in, but never starts one.
+type trialLogins struct{ *logins }
 
-func (g guest) Client(ctx context.Context, _ *config.Server, address, _ string) (*http.Client, error) {
+func (g trialLogins) Client(ctx context.Context, _ *config.Server, address, _ string) (*http.Client, error) {
 	return g.guests.Client(ctx, oauth.Server{ID: "guest", URL: address})
 }
 

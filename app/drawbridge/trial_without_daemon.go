@@ -49,7 +49,7 @@ func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result 
 		err = errors.Join(err, logins.Close(ctx), spawner.Close(ctx), logs.Close())
 	}()
 	dialer := &dial.Dialer{
-		Secret: vault.Get, SignIn: logins, TrialSignIn: guest{logins}, Spawner: spawner, Logs: logs, Log: log, DefaultWorkspace: workDir,
+		Secret: vault.Get, SignIn: logins, TrialSignIn: trialLogins{logins}, Spawner: spawner, Logs: logs, Log: log, DefaultWorkspace: workDir,
 		ClientInfo: clientInfo(),
 	}
 	t, err := api.TryOnce(ctx, c, request, dialer.Try)

@@ -61,7 +61,7 @@ func (d *daemon) request(ctx context.Context, method, route string, in any) (*ht
 	if !ok {
 		return nil, errNoDaemon
 	}
-	admin, err := loopback.ReadAdmin(data)
+	admin, err := loopback.ReadAdminToken(data)
 	if err != nil {
 		return nil, err
 	}

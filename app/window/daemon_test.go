@@ -27,10 +27,10 @@ func running(t *testing.T, routes http.Handler) (d *daemon, admin string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { lock.Close() })
-	if _, err := loopback.OpenAdmin(data); err != nil {
+	if _, err := loopback.OpenAdminToken(data); err != nil {
 		t.Fatal(err)
 	}
-	admin, err = loopback.ReadAdmin(data)
+	admin, err = loopback.ReadAdminToken(data)
 	if err != nil {
 		t.Fatal(err)
 	}

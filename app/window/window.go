@@ -69,7 +69,7 @@ func Main() {
 			if known && !at.Maximised {
 				runtime.WindowSetPosition(c, at.X, at.Y)
 			}
-			go followAppLinks(c, ours, d, entry, links)
+			go openDeepLinks(c, ours, d, entry, links)
 		},
 		OnDomReady: func(c context.Context) {
 			ready()
@@ -158,9 +158,9 @@ func bringToFront(ctx context.Context) {
 	runtime.WindowShow(ctx)
 }
 
-// followAppLinks navigates the page to the target of each link until ours is done. It loads the page again
-// for that, because at the start there may be no page yet.
-func followAppLinks(ctx, ours context.Context, d *daemon, entry *entryPage, links <-chan string) {
+// openDeepLinks navigates the page to the target of each link until ours is done. It loads the page
+// again for that, because at the start there may be no page yet.
+func openDeepLinks(ctx, ours context.Context, d *daemon, entry *entryPage, links <-chan string) {
 	self, _ := os.Executable() // without it the program is searched in PATH
 	for {
 		select {

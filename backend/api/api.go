@@ -77,7 +77,7 @@ type Files interface {
 	Disable(ctx context.Context, id string) error
 	Add(ctx context.Context, label string, entry json.RawMessage) error
 	Remove(ctx context.Context, id string) error
-	Renaming(id, label string) (to string, err error)
+	CheckRename(id, label string) (to string, err error)
 	Rename(ctx context.Context, id, label string) (to string, err error)
 	SetArgument(ctx context.Context, id string, at int, was, now string) error
 	// AddArgumentRule adds a rule before the one with the key before, or as the last one.
@@ -121,24 +121,24 @@ type Options struct {
 	Bridge   Sessions
 	Tokens   *loopback.Tokens
 	Sessions *loopback.BrowserSessions
-	Admin    *loopback.Admin
+	Admin    *loopback.AdminToken
 	Bus      *event.Bus
 
-	Desktop   Desktop               // optional: start at login, pause, quit
-	Connector *clientconf.Connector // optional: the configuration files of clients
-	Seen      Seen                  // optional: which clients connected, and which tools they were sent
+	Desktop          Desktop               // optional: start at login, pause, quit
+	Connector        *clientconf.Connector // optional: the configuration files of clients
+	ConnectedClients ConnectedClients      // optional: which clients connected, and which tools they were sent
 	// Doctor finds problems of servers and clients; optional.
 	Doctor  func(ctx context.Context) (doctor.Options, error)
 	Secrets *secret.Store // optional: the values of ${secret:NAME}
 	// Diagnosed returns the sources of a diagnostic bundle; optional.
 	Diagnosed func(ctx context.Context) doctor.BundleOptions
 
-	Logins    Logins            // optional: signing in to remote servers
-	Reach     Reach             // optional: writes profiles
-	Sizes     Sizes             // optional: sizes of tool lists
-	Directory *marketplace.List // optional: servers that can be installed
-	Bundles   string            // where bundles are unpacked
-	Copies    config.Copies     // backups of the configuration file; none without a folder
+	Logins     Logins            // optional: signing in to remote servers
+	Visibility VisibilityEditor  // optional: writes profiles
+	ListSizes  ListSizes         // optional: sizes of tool lists
+	Directory  *marketplace.List // optional: servers that can be installed
+	Bundles    string            // where bundles are unpacked
+	Copies     config.Copies     // backups of the configuration file; none without a folder
 
 	Approvals Inbox
 	Rules     Rules    // the policy of calls
@@ -148,9 +148,9 @@ type Options struct {
 	// it is not nil, with the connection; optional.
 	Try func(ctx context.Context, c *config.Server, as string, use func(dial.Conn)) dial.Trial
 
-	Facts    Facts    // previous versions of entries
-	Trust    Trust    // trusted tools and changes since
-	Observer Observer // optional: where servers connect to
+	Metadata MetadataStore // previous versions of entries
+	Trust    Trust         // trusted tools and changes since
+	Observer Observer      // optional: where servers connect to
 	// SandboxRules returns the rules with which a server was last started; optional.
 	SandboxRules func(server string) (sandbox.Rules, bool)
 	// SandboxRefusals returns what the sandbox of a server refused since that start; optional.

@@ -28,13 +28,13 @@ type Inbox interface {
 // Commands lists new commands that need approval; *supervisor.Supervisor
 // implements it.
 type Commands interface {
-	Approvals() []supervisor.Approval
+	PendingCommands() []supervisor.PendingCommand
 	Approve(ctx context.Context, server, key string) error
 	// Notices are about new commands that run without approval.
 	Notices() []event.Notice
 	Dismiss(subject string) bool
-	// Expect suppresses the notice for a server that the user is adding.
-	Expect(server string)
+	// SuppressCommandNotice suppresses the notice for a server that the user is adding.
+	SuppressCommandNotice(server string)
 }
 
 // command is the kind of a command that needs approval. It is not an item of the inbox: it waits as
@@ -113,7 +113,7 @@ func (a *API) approvalOf(i *approvals.Item) Approval {
 	if i.Kind != command {
 		return p
 	}
-	for _, c := range a.Commands.Approvals() {
+	for _, c := range a.Commands.PendingCommands() {
 		if c.Server == i.Server {
 			p.Command = &NewCommand{CommandLine: c.Command, Previous: c.Previous, Environment: nonNil(c.Environment), Cwd: c.Cwd}
 		}
@@ -123,7 +123,7 @@ func (a *API) approvalOf(i *approvals.Item) Approval {
 
 // commandItem identifies a command by its server and its key, so that an answer applies to exactly
 // the command that the user saw.
-func commandItem(c supervisor.Approval, since time.Time) approvals.Item {
+func commandItem(c supervisor.PendingCommand, since time.Time) approvals.Item {
 	text := c.Command
 	if len(c.Environment) > 0 {
 		text += "\nEnvironment: " + strings.Join(c.Environment, ", ")
@@ -138,7 +138,7 @@ func commandItem(c supervisor.Approval, since time.Time) approvals.Item {
 // those of disabled servers.
 func (a *API) pendingCommands() []approvals.Item {
 	var list []approvals.Item
-	for _, c := range a.Commands.Approvals() {
+	for _, c := range a.Commands.PendingCommands() {
 		if st, ok := a.Servers.Status(c.Server); ok && st.State == core.StateNeedsApproval {
 			list = append(list, commandItem(c, st.Since))
 		}

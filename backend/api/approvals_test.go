@@ -129,7 +129,7 @@ func TestCommandWaitsForApproval(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.statuses = []core.ServerStatus{held}
-		s.commands = []supervisor.Approval{{Server: "files", Key: key, Command: "npx files /tmp", Previous: "npx files", Environment: []string{"A", "B"}, Cwd: "/srv"}}
+		s.commands = []supervisor.PendingCommand{{Server: "files", Key: key, Command: "npx files /tmp", Previous: "npx files", Environment: []string{"A", "B"}, Cwd: "/srv"}}
 	}
 	set("k1")
 	s.bus.Publish(event.Server, held)

@@ -18,7 +18,7 @@ type SavedCheck struct {
 }
 
 func (a *API) listChecks(ctx context.Context, _ *none) (*answer[List[SavedCheck]], error) {
-	documents, err := a.Upkeep.Checks(ctx)
+	documents, err := a.Upkeep.SavedChecks(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (a *API) checkFromCalls(ctx context.Context, in *checkOfCallsInput) (*answe
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
-	if old, err := a.Upkeep.Check(ctx, in.Name); err != nil || old != nil {
+	if old, err := a.Upkeep.SavedCheck(ctx, in.Name); err != nil || old != nil {
 		return nil, cmp.Or(err, error(&core.Error{Code: core.CodeConflict, Message: "a check of this name already exists", Hint: "Choose another name, or delete the check on the page Checks."}))
 	}
 	c, skipped, err := history.CheckFromCalls(ctx, a.History, in.Name, q, in.Body.Exact)
@@ -115,7 +115,7 @@ func (a *API) deleteCheck(ctx context.Context, in *checkInput) (*struct{}, error
 }
 
 func (a *API) runCheck(ctx context.Context, in *checkInput) (*answer[history.CheckReport], error) {
-	document, err := a.Upkeep.Check(ctx, in.Name)
+	document, err := a.Upkeep.SavedCheck(ctx, in.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func newConnectableSite(t *testing.T) (s *site, home, ours string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.api.Connector, s.api.Seen = c, &seen{}
+	s.api.Connector, s.api.ConnectedClients = c, &seen{}
 	return s, home, ours
 }
 
@@ -89,7 +89,7 @@ func (s *site) connection(t *testing.T, key string) Connection {
 func TestClientIsConnectedAtFirstHandshakeWithToolCount(t *testing.T) {
 	s, home, _ := newConnectableSite(t)
 	save(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {}}`)
-	came := s.api.Seen.(*seen)
+	came := s.api.ConnectedClients.(*seen)
 	came.presences = []bridge.ClientActivity{{Token: "cursor", Endpoint: "/mcp", First: time.Now().Add(-time.Hour), Last: time.Now().Add(-time.Hour), Tools: 3}}
 	came.peers = []bridge.ClientInfo{{Client: core.Client{Token: "cursor"}, LastSeen: time.Now().Add(-time.Hour)}}
 	s.do(t, "/api/v1/connections/cursor/connect", `{}`, 200)

@@ -9,8 +9,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Seen reports which clients connected to the bridge; *bridge.Bridge implements it.
-type Seen interface {
+// ConnectedClients reports which clients connected to the bridge; *bridge.Bridge implements it.
+type ConnectedClients interface {
 	ClientInfos() []bridge.ClientInfo
 	ClientActivities() []bridge.ClientActivity
 }
@@ -45,13 +45,13 @@ func (a *API) addActivity(c *Connection, s clientconf.Status) {
 			came(session.LastUsed)
 		}
 	}
-	if a.Seen != nil {
-		for _, p := range a.Seen.ClientInfos() {
+	if a.ConnectedClients != nil {
+		for _, p := range a.ConnectedClients.ClientInfos() {
 			if p.Token == s.Client.ID {
 				came(p.LastSeen)
 			}
 		}
-		for _, p := range a.Seen.ClientActivities() {
+		for _, p := range a.ConnectedClients.ClientActivities() {
 			if p.Token == s.Client.ID && !p.Last.Before(s.At) {
 				came(p.First)
 				came(p.Last)

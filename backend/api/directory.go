@@ -247,7 +247,7 @@ func (a *API) install(ctx context.Context, in *installInput) (*answer[Installati
 	if err := a.keepSecrets(ctx, plan.Secrets); err != nil {
 		return nil, err
 	}
-	a.Commands.Expect(id)
+	a.Commands.SuppressCommandNotice(id)
 	if err := a.Files.Add(ctx, plan.Label, plan.Entry); err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ type fakes struct {
 	mu        sync.Mutex
 	statuses  []core.ServerStatus
 	did       []string
-	commands  []supervisor.Approval
+	commands  []supervisor.PendingCommand
 	notices   []event.Notice
 	problems  []config.Problem
 	addedRule string
@@ -86,8 +86,8 @@ func (f *fakes) StartAccount(_ context.Context, id, account string) error {
 func (f *fakes) Enable(_ context.Context, id string) error  { return f.note("enable", id) }
 func (f *fakes) Disable(_ context.Context, id string) error { return f.note("disable", id) }
 
-func (f *fakes) Remove(_ context.Context, id string) error { return f.note("remove", id) }
-func (f *fakes) Renaming(_, label string) (string, error)  { return core.Slug(label), nil }
+func (f *fakes) Remove(_ context.Context, id string) error   { return f.note("remove", id) }
+func (f *fakes) CheckRename(_, label string) (string, error) { return core.Slug(label), nil }
 func (f *fakes) Rename(_ context.Context, id, label string) (string, error) {
 	if label == "Full Disk" {
 		return "", core.Errorf(core.CodeUnavailable, "cannot write the file")
@@ -118,7 +118,7 @@ func (f *fakes) SetSandbox(_ context.Context, id string, value json.RawMessage) 
 	return f.note("sandbox", id+" "+string(value))
 }
 
-func (f *fakes) Approvals() []supervisor.Approval {
+func (f *fakes) PendingCommands() []supervisor.PendingCommand {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.commands)
@@ -150,7 +150,7 @@ func (f *fakes) Dismiss(subject string) bool {
 	return len(f.notices) < n
 }
 
-func (f *fakes) Expect(id string) { _ = f.note("expect", id) }
+func (f *fakes) SuppressCommandNotice(id string) { _ = f.note("expect", id) }
 
 func (f *fakes) Current() *config.Config {
 	if f.current != nil {
@@ -221,11 +221,11 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	s.recorder = s.store.Recorder()
-	admin, err := loopback.OpenAdmin(dir)
+	admin, err := loopback.OpenAdminToken(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.admin, err = loopback.ReadAdmin(dir); err != nil {
+	if s.admin, err = loopback.ReadAdminToken(dir); err != nil {
 		t.Fatal(err)
 	}
 	tokens, err := loopback.NewTokens(dir, nil)
@@ -244,7 +244,7 @@ func newSite(t *testing.T) *site {
 		Version: "1.2.3", URL: s.url, StartedAt: time.Now().UTC(), ConfigPath: "/home/me/config.jsonc",
 		Servers: s.fakes, Views: s.views, Calls: s.fakes, History: s.store, Upkeep: s.store, Recorder: s.recorder, Logs: logs,
 		Files: s.fakes, Bridge: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
-		Approvals: s.inbox, Commands: s.fakes, Facts: s.store, FrameLog: &history.FrameLog{},
+		Approvals: s.inbox, Commands: s.fakes, Metadata: s.store, FrameLog: &history.FrameLog{},
 		Rules: policy.New(policy.Options{Views: s.views}), Trust: trust.New(trust.Options{Store: s.store}),
 		Usage: func(string) (process.Usage, error) { return process.Usage{}, errors.New("no process") },
 		Debug: func(id string) (supervisor.Debug, error) {

@@ -16,7 +16,7 @@ import (
 // Upkeep maintains the history; *store.Store implements it.
 type Upkeep interface {
 	ObservedPaths(ctx context.Context, server string) ([]store.ObservedPath, error)
-	history.Recordings
+	history.RecordingSource
 	Facets(ctx context.Context, q store.Query) (*store.Facets, error)
 	Usage(ctx context.Context, q store.UsageQuery) (*store.Usage, error)
 	FolderTargets(ctx context.Context, since time.Time) ([]store.FolderTarget, error)
@@ -34,8 +34,8 @@ type Upkeep interface {
 	RenameServer(ctx context.Context, from, to string) (back func(context.Context) error, err error)
 	Recording() store.Recording
 	SaveRecording(ctx context.Context, want store.Recording) error
-	Check(ctx context.Context, name string) ([]byte, error)
-	Checks(ctx context.Context) (documents [][]byte, err error)
+	SavedCheck(ctx context.Context, name string) ([]byte, error)
+	SavedChecks(ctx context.Context) (documents [][]byte, err error)
 	SaveCheck(ctx context.Context, name string, document []byte) error
 	DeleteCheck(ctx context.Context, name string) error
 }

@@ -121,7 +121,7 @@ func (a *API) beginLogin(ctx context.Context, in *loginInput) (*answer[LoginPend
 			return nil, err
 		}
 	} else if st, _ := a.Servers.Status(in.ID); st.State == core.StateStopped || st.State == core.StateStarting || st.State == core.StateCrashed {
-		if err := a.awaitLoginState(ctx, in.ID); err != nil {
+		if err := a.startForLogin(ctx, in.ID); err != nil {
 			return nil, err
 		}
 	}
@@ -132,8 +132,8 @@ func (a *API) beginLogin(ctx context.Context, in *loginInput) (*answer[LoginPend
 	return reply(LoginPending(p))
 }
 
-// awaitLoginState starts a server so that it can request a sign-in.
-func (a *API) awaitLoginState(ctx context.Context, id string) error {
+// startForLogin starts a server so that it can request a sign-in.
+func (a *API) startForLogin(ctx context.Context, id string) error {
 	if st, _ := a.Servers.Status(id); st.State != core.StateStarting {
 		if err := a.Servers.Start(ctx, id); err != nil {
 			return err

@@ -259,7 +259,7 @@ func toolSetting(item core.Item, f *config.Filter, public string) ToolSetting {
 	s := ToolSetting{
 		Tool: item.Name, PublicName: public, Title: about.Title, Description: about.Description,
 		ReadOnly: about.Annotations.ReadOnly, Destructive: about.Annotations.Destructive, Idempotent: about.Annotations.Idempotent, OpenWorld: about.Annotations.OpenWorld,
-		HiddenBy: f.Hidden(item.Name), Settings: ToolSettings{Enabled: true, AllowClients: []string{}, Annotations: map[string]bool{}},
+		HiddenBy: f.HiddenBy(item.Name), Settings: ToolSettings{Enabled: true, AllowClients: []string{}, Annotations: map[string]bool{}},
 	}
 	if s.Title == "" {
 		s.Title = about.Annotations.Title

@@ -202,7 +202,7 @@ func unusedProfileName(c *config.Config, folder string) string {
 
 // dismissed returns the folders whose suggestion was dismissed.
 func (a *API) dismissed(ctx context.Context) (folders []string, err error) {
-	raw, ok, err := a.Facts.Metadata(ctx, dismissedKey)
+	raw, ok, err := a.Metadata.Metadata(ctx, dismissedKey)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -225,5 +225,5 @@ func (a *API) dismissSuggestion(ctx context.Context, in *dismissInput) (*none, e
 	if err != nil {
 		return nil, err
 	}
-	return &none{}, a.Facts.SaveMetadata(ctx, dismissedKey, raw)
+	return &none{}, a.Metadata.SaveMetadata(ctx, dismissedKey, raw)
 }

@@ -53,7 +53,7 @@ func suggestionSite(t *testing.T) *site {
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 	<-running // later edits are applied
-	s.api.Files, s.api.Reach, s.api.Sizes = files, files, rawSizes{}
+	s.api.Files, s.api.Visibility, s.api.ListSizes = files, files, rawSizes{}
 	for i := range 8 {
 		var catalog core.Catalog
 		for j := range (214 + 7 - i) / 8 {

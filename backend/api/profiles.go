@@ -14,15 +14,16 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Reach writes the visibility settings of the configuration; *reload.Reloader implements it.
-type Reach interface {
+// VisibilityEditor writes the visibility settings of the configuration; *reload.Reloader implements
+// it.
+type VisibilityEditor interface {
 	SetProfile(ctx context.Context, name string, raw json.RawMessage, was string) error
 	SetClient(ctx context.Context, token string, raw json.RawMessage) error
-	Hide(ctx context.Context, tools map[string][]string, hide bool) error
+	HideTools(ctx context.Context, tools map[string][]string, hide bool) error
 }
 
-// Sizes measures tool lists; *bridge.Bridge implements it.
-type Sizes interface {
+// ListSizes measures tool lists; *bridge.Bridge implements it.
+type ListSizes interface {
 	ListSize(v *registry.View, mode string) int
 }
 
@@ -103,7 +104,7 @@ type clientViewInput struct {
 	}
 }
 
-func (a *API) registerReach(doc huma.API) {
+func (a *API) registerProfiles(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/profiles", "Profiles, the default view first, with their context cost and the clients bound to them", a.listProfiles)
 	op(a, doc, "POST", "/api/v1/profile-cost", "Context cost of a profile that is not saved", a.profileCost)
 	op(a, doc, "PUT", "/api/v1/profiles/{name}", "Add or replace a profile in the configuration", a.putProfile)
@@ -120,8 +121,8 @@ func estimateTokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesP
 // costOf returns the size of the tools of a view in each tool mode.
 func (a *API) costOf(p Profile, view *registry.View) Profile {
 	p.Tools = len(view.Items(core.Tools))
-	if a.Sizes != nil {
-		size := func(mode string) int { return estimateTokens(a.Sizes.ListSize(view, mode)) }
+	if a.ListSizes != nil {
+		size := func(mode string) int { return estimateTokens(a.ListSizes.ListSize(view, mode)) }
 		p.Tokens = Modes{size(""), size(bridge.ToolsSearch), size(bridge.ToolsDeferred)}
 	}
 	return p
@@ -237,7 +238,7 @@ func (a *API) putProfile(ctx context.Context, in *putProfileInput) (*answer[Prof
 	if err != nil {
 		return nil, err
 	}
-	if err := a.Reach.SetProfile(ctx, in.Name, entry, in.Was); err != nil {
+	if err := a.Visibility.SetProfile(ctx, in.Name, entry, in.Was); err != nil {
 		return nil, err
 	}
 	c := a.Files.Current()
@@ -276,7 +277,7 @@ func (a *API) deleteProfile(ctx context.Context, in *profileInput) (*none, error
 			return nil, core.Errorf(core.CodeConflict, "the client %q is assigned to this profile: assign it to another one first", bound[0])
 		}
 	}
-	return &none{}, a.Reach.SetProfile(ctx, in.Name, nil, in.Was)
+	return &none{}, a.Visibility.SetProfile(ctx, in.Name, nil, in.Was)
 }
 
 func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, error) {
@@ -302,7 +303,7 @@ func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, er
 	if len(entry) > 0 {
 		raw, _ = json.Marshal(entry) // strings only: cannot fail
 	}
-	if err := a.Reach.SetClient(ctx, in.Token, raw); err != nil {
+	if err := a.Visibility.SetClient(ctx, in.Token, raw); err != nil {
 		return nil, err
 	}
 	if !a.Files.Current().Clients[in.Token].Equal(want) {
@@ -317,5 +318,5 @@ func (a *API) hideTools(ctx context.Context, in *hideInput) (*none, error) {
 	for _, t := range in.Body.Tools {
 		tools[t.Server] = append(tools[t.Server], t.Tool)
 	}
-	return &none{}, a.Reach.Hide(ctx, tools, in.Body.Hide)
+	return &none{}, a.Visibility.HideTools(ctx, tools, in.Body.Hide)
 }

@@ -26,7 +26,7 @@ func (b *bindings) SetClient(_ context.Context, token string, raw json.RawMessag
 	b.wrote = append(b.wrote, token+" "+string(raw))
 	return nil
 }
-func (b *bindings) Hide(context.Context, map[string][]string, bool) error { return nil }
+func (b *bindings) HideTools(context.Context, map[string][]string, bool) error { return nil }
 
 func bindingSite(t *testing.T) (*site, *bindings) {
 	s := newSite(t)
@@ -35,7 +35,7 @@ func bindingSite(t *testing.T) (*site, *bindings) {
 		t.Fatal(problems)
 	}
 	b := &bindings{fakes: s.fakes, now: c}
-	s.api.Reach, s.api.Files = b, b
+	s.api.Visibility, s.api.Files = b, b
 	return s, b
 }
 

@@ -37,7 +37,7 @@ func (a *API) rehearseVersion(ctx context.Context, s *config.Server, key string,
 	if spec, _ := version.Find(s); !ok || key == "" || !p.isFor(key, spec) {
 		return errPlanOutdated
 	}
-	checks, err := a.Upkeep.Checks(ctx)
+	checks, err := a.Upkeep.SavedChecks(ctx)
 	if err != nil {
 		return err
 	}

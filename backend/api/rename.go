@@ -23,7 +23,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[core.S
 	if !ok {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
-	to, err := a.Files.Renaming(old.ID, in.Body.Name)
+	to, err := a.Files.CheckRename(old.ID, in.Body.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[core.S
 		if err := a.Trust.Rename(ctx, old.ID, to, move); err != nil {
 			return nil, err
 		}
-		a.Commands.Expect(to) // its command was approved under the old name
+		a.Commands.SuppressCommandNotice(to) // its command was approved under the old name
 	}
 	if a.Logins != nil && to != old.ID && (old.Transport == core.HTTP || old.Transport == core.SSE) {
 		if err := a.Logins.Rename(ctx, old.ID, to); err != nil {
@@ -68,7 +68,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[core.S
 }
 
 func (a *API) renameInChecks(ctx context.Context, from, to string) error {
-	documents, err := a.Upkeep.Checks(ctx)
+	documents, err := a.Upkeep.SavedChecks(ctx)
 	if err != nil {
 		return err
 	}

@@ -152,7 +152,7 @@ func (a *API) document() *routes {
 	a.registerSandbox(doc)
 	a.registerDesktop(doc)
 	a.registerFeatures(doc)
-	a.registerReach(doc)
+	a.registerProfiles(doc)
 	a.registerSuggestions(doc)
 	a.registerDirectory(doc)
 	documentEvents(doc.OpenAPI())

@@ -90,7 +90,7 @@ func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
 		st.Enough, st.Protections = true, sandbox.ContainerProtections()
 		return st, nil
 	}
-	missing, enough := sandbox.Check(sandbox.Rules{NoNetwork: c.NoNetwork})
+	missing, enough := sandbox.Unsupported(sandbox.Rules{NoNetwork: c.NoNetwork})
 	if st.Enough = enough; len(missing) > 0 {
 		st.Reason = "This system cannot " + joinNor(missing) + "."
 	}

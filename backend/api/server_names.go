@@ -53,9 +53,9 @@ func (a *API) serverID(text string) (string, error) {
 		return text, nil
 	}
 	statuses := a.Servers.Statuses()
-	names := make([]core.ServerName, len(statuses))
+	names := make([]core.ServerIdentity, len(statuses))
 	for i := range statuses {
-		names[i] = core.ServerName{ID: statuses[i].ID, Label: statuses[i].Label}
+		names[i] = core.ServerIdentity{ID: statuses[i].ID, Label: statuses[i].Label}
 	}
 	id, err := core.FindServer(names, text)
 	if id == "" {

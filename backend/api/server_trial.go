@@ -29,7 +29,7 @@ type TestResult struct {
 	Error        string           `json:"error"`
 	Hint         string           `json:"hint"`
 	Code         core.Code        `json:"code"`
-	Login        core.Login       `json:"login" enum:",needed" doc:"needed: the server responds but requires a sign-in, which is possible once it is configured"`
+	Login        core.LoginState  `json:"login" enum:",needed" doc:"needed: the server responds but requires a sign-in, which is possible once it is configured"`
 	Problems     []config.Problem `json:"problems" nullable:"false" doc:"Problems of the entry; may contain warnings on success"`
 	Transport    core.Transport   `json:"transport"`
 	Command      string           `json:"command" doc:"Command line or address; secrets are redacted"`
@@ -94,9 +94,9 @@ func TryOnce(ctx context.Context, c *config.Config, request []byte, try func(ctx
 		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Cause: err}
 	}
 	if in.Server != "" {
-		names := make([]core.ServerName, len(c.Servers))
+		names := make([]core.ServerIdentity, len(c.Servers))
 		for i := range c.Servers {
-			names[i] = core.ServerName{ID: c.Servers[i].ID, Label: c.Servers[i].Label}
+			names[i] = core.ServerIdentity{ID: c.Servers[i].ID, Label: c.Servers[i].Label}
 		}
 		id, err := core.FindServer(names, in.Server)
 		switch {

@@ -37,7 +37,7 @@ type addInput struct {
 
 // addServer writes a new server into the main configuration file.
 func (a *API) addServer(ctx context.Context, in *addInput) (*answer[core.ServerStatus], error) {
-	a.Commands.Expect(core.Slug(in.Body.Name))
+	a.Commands.SuppressCommandNotice(core.Slug(in.Body.Name))
 	if err := a.Files.Add(ctx, in.Body.Name, []byte(in.Body.Entry)); err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ type Trust interface {
 	Review(ctx context.Context, a trust.Review) error
 	Events(ctx context.Context, server string, before int64, limit int) ([]trust.Event, int64, error)
 	Compare(ctx context.Context, server string, tools []core.Item) ([]trust.ToolChange, error)
-	Expect(ctx context.Context, server string, tools []core.Item, why string) error
+	AcceptInAdvance(ctx context.Context, server string, tools []core.Item, why string) error
 	Rename(ctx context.Context, from, to string, move func() error) error
 }
 

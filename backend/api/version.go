@@ -20,8 +20,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Facts stores small values; *store.Store implements it.
-type Facts interface {
+// MetadataStore stores small values; *store.Store implements it.
+type MetadataStore interface {
 	Metadata(ctx context.Context, key string) (value []byte, ok bool, err error)
 	SaveMetadata(ctx context.Context, key string, value []byte) error
 }
@@ -147,7 +147,7 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, v
 	if !v.Pinned && spec.Launcher != version.Image && (found.Source == version.FromProcess || found.Source == version.FromCache) {
 		v.Pin, _ = spec.At(found.Version)
 	}
-	text, known, err := a.Facts.Metadata(ctx, versionFact+s.ID)
+	text, known, err := a.Metadata.Metadata(ctx, versionFact+s.ID)
 	if err != nil {
 		return v, spec, err
 	}
@@ -288,7 +288,7 @@ func (a *API) applyVersion(ctx context.Context, s *config.Server, key string, ou
 	if spec, _ := version.Find(s); !ok || key == "" || !p.isFor(key, spec) {
 		return errPlanOutdated
 	}
-	if err := a.Trust.Expect(ctx, s.ID, p.tools, "seen before the update to "+p.to); err != nil {
+	if err := a.Trust.AcceptInAdvance(ctx, s.ID, p.tools, "seen before the update to "+p.to); err != nil {
 		return err
 	}
 	return a.writeVersion(ctx, s, p.spec, p.to, out)
@@ -308,5 +308,5 @@ func (a *API) writeVersion(ctx context.Context, s *config.Server, spec version.S
 	if err != nil {
 		return err
 	}
-	return a.Facts.SaveMetadata(ctx, versionFact+s.ID, value)
+	return a.Metadata.SaveMetadata(ctx, versionFact+s.ID, value)
 }

@@ -146,7 +146,7 @@ func (b *Bridge) listen(ctx context.Context, method string, req mcp.Request, x *
 	defer cancel(nil)
 	defer context.AfterFunc(b.lifetime, func() { cancel(errStopped) })()
 	if len(tasks) > 0 {
-		return b.listenToTasks(ctx, x, rq, ss, params.Notifications, tasks)
+		return b.serveTaskSubscriptions(ctx, x, rq, ss, params.Notifications, tasks)
 	}
 	return next(ctx, method, req)
 }

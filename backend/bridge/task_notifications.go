@@ -59,8 +59,8 @@ func (b *Bridge) requestedTasks(rq *request) map[taskKey]task {
 	return tasks
 }
 
-// listenToTasks answers subscriptions/listen until ctx ends.
-func (b *Bridge) listenToTasks(ctx context.Context, x *exchange, rq *request, ss *mcp.ServerSession, wanted *mcp.NotificationSubscriptions, tasks map[taskKey]task) (mcp.Result, error) {
+// serveTaskSubscriptions answers subscriptions/listen until ctx ends.
+func (b *Bridge) serveTaskSubscriptions(ctx context.Context, x *exchange, rq *request, ss *mcp.ServerSession, wanted *mcp.NotificationSubscriptions, tasks map[taskKey]task) (mcp.Result, error) {
 	for _, uri := range wanted.ResourceSubscriptions {
 		if err := b.subscribe(ctx, &mcp.SubscribeRequest{Session: ss, Params: &mcp.SubscribeParams{URI: uri}}); err != nil {
 			return nil, err

@@ -12,7 +12,7 @@ import (
 // field, with the code at its end, and the same in _meta.
 func TestBuiltinToolsRefuseInDocumentedShape(t *testing.T) {
 	t.Parallel()
-	o := NewOwn(Options{History: noHistory{core.Errorf(core.CodeNotFound, "there is no such call")}, Status: func() []core.ServerStatus { return nil }})
+	o := NewServer(Options{History: noHistory{core.Errorf(core.CodeNotFound, "there is no such call")}, Status: func() []core.ServerStatus { return nil }})
 	for _, c := range []struct {
 		tool, arguments string
 		code            core.Code

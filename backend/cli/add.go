@@ -86,7 +86,7 @@ func (p *program) runAdd(ctx context.Context, a addition, f addFlags) error {
 			return err
 		}
 		if p.json {
-			return p.document(map[string]any{"items": servers.Servers, "next": ""})
+			return p.printJSON(map[string]any{"items": servers.Servers, "next": ""})
 		}
 		p.printAdded(servers)
 		_, err := fmt.Fprintln(p.Stdout, "Drawbridge is not running. "+notRunningHint)
@@ -186,7 +186,7 @@ func (p *program) addRunning(ctx context.Context, servers *clientconf.PastedServ
 			return errors.Join(err, p.deleteSecrets(ctx, s.SecretNames))
 		}
 		if p.json {
-			if err := p.document(json.RawMessage(raw)); err != nil {
+			if err := p.printJSON(json.RawMessage(raw)); err != nil {
 				return err
 			}
 			continue

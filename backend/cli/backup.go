@@ -62,7 +62,7 @@ func (p *program) backupRestore() *cobra.Command {
 			if _, err := keepCopy(main, copies, time.Now()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-			if err := config.Put(cmd.Context(), main, src); err != nil {
+			if err := config.ReplaceFile(cmd.Context(), main, src); err != nil {
 				return fmt.Errorf("cannot write the configuration: %w", err)
 			}
 			return p.printSentence(map[string]string{"file": from}, "The configuration was restored from "+from+".")

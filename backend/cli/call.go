@@ -69,7 +69,7 @@ func (p *program) call() *cobra.Command {
 // error of a tool as its error.
 func (p *program) printCall(doc callDocument) error {
 	if p.json {
-		if err := p.document(doc); err != nil || doc.Success {
+		if err := p.printJSON(doc); err != nil || doc.Success {
 			return err
 		}
 		return silentError{callError(doc)}

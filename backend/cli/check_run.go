@@ -169,9 +169,9 @@ func (p *program) printCheckDocuments(reports []checkReport, single, ok bool) er
 		}
 	}
 	if single {
-		return p.document(items[0])
+		return p.printJSON(items[0])
 	}
-	return p.document(map[string]any{"ok": ok, "items": items, "next": ""})
+	return p.printJSON(map[string]any{"ok": ok, "items": items, "next": ""})
 }
 
 // The elements of JUnit XML that CI systems agree on.

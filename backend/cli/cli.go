@@ -240,8 +240,8 @@ func argCount(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// document prints v as JSON on one line.
-func (p *program) document(v any) error { return p.encode(p.Stdout, v) }
+// printJSON prints v as JSON on one line.
+func (p *program) printJSON(v any) error { return p.encode(p.Stdout, v) }
 
 func (p *program) encode(w io.Writer, v any) error {
 	var b bytes.Buffer

@@ -82,10 +82,10 @@ type fake struct {
 func newFake(t *testing.T) *fake {
 	t.Helper()
 	f := &fake{t: t, data: t.TempDir(), mux: http.NewServeMux()}
-	if _, err := loopback.OpenAdmin(f.data); err != nil {
+	if _, err := loopback.OpenAdminToken(f.data); err != nil {
 		t.Fatal(err)
 	}
-	f.token, _ = loopback.ReadAdmin(f.data)
+	f.token, _ = loopback.ReadAdminToken(f.data)
 	lock, err := loopback.Lock(f.data)
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestJSONOnTerminalIsEscaped(t *testing.T) {
 	for terminal, want := range map[bool]string{true: `{"text":"\u009b31m \u202e"}`, false: "{\"text\":\"\u009b31m \u202e\"}"} {
 		var out bytes.Buffer
 		p := newProgram(Options{Stdout: &out, Terminal: func() bool { return terminal }})
-		if err := p.document(map[string]string{"text": "\u009b31m \u202e"}); err != nil || strings.TrimSpace(out.String()) != want {
+		if err := p.printJSON(map[string]string{"text": "\u009b31m \u202e"}); err != nil || strings.TrimSpace(out.String()) != want {
 			t.Errorf("on a terminal %v: %q, %v", terminal, out.String(), err)
 		}
 	}

@@ -83,7 +83,7 @@ func (p *program) listClients(all bool) error {
 		t.add(s.Key, s.Client.Name, state, s.Path)
 	}
 	if p.json {
-		return p.document(map[string]any{"items": docs, "next": ""})
+		return p.printJSON(map[string]any{"items": docs, "next": ""})
 	}
 	if len(t.rows) == 0 {
 		_, err := fmt.Fprintf(p.Stdout, "None of the %s that Drawbridge supports is installed. List them with: drawbridge clients --all\n", plural(left, "client"))

@@ -67,7 +67,7 @@ func (p *program) clientCommand(f *connectFlags, use, short string, most int, ru
 // printSentence prints a document with --json, otherwise a sentence.
 func (p *program) printSentence(document any, sentence string) error {
 	if p.json {
-		return p.document(document)
+		return p.printJSON(document)
 	}
 	_, err := fmt.Fprintln(p.Stdout, sentence)
 	return err
@@ -151,7 +151,7 @@ func (p *program) printManualSetup(r onClient) error {
 		return err
 	}
 	if p.json {
-		return p.document(map[string]any{"id": r.choice.Client, "snippet": h.Text, "link": h.Link, "bundle": h.Bundle, "path": h.Path, "steps": h.Steps})
+		return p.printJSON(map[string]any{"id": r.choice.Client, "snippet": h.Text, "link": h.Link, "bundle": h.Bundle, "path": h.Path, "steps": h.Steps})
 	}
 	fmt.Fprintln(p.Stdout, h.Text)
 	if h.Link != "" {

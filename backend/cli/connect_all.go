@@ -55,7 +55,7 @@ func (p *program) applyToAll(ctx context.Context, c *clientconf.Connector, t *cl
 	var done results
 	failed := t.Apply(ctx, token, func(d clientconf.ClientResult) { done = append(done, d) })
 	if p.json {
-		return errors.Join(p.document(map[string]any{"items": done.documents(t), "skipped": skipped(t), "next": ""}), failed)
+		return errors.Join(p.printJSON(map[string]any{"items": done.documents(t), "skipped": skipped(t), "next": ""}), failed)
 	}
 	fmt.Fprintln(p.Stdout, done.sentences())
 	return failed
@@ -180,7 +180,7 @@ func (p *program) undoEach(ctx context.Context, c *clientconf.Connector, imports
 		fmt.Fprintf(p.Stdout, "%s: %s\n", name, words)
 	})
 	if p.json {
-		return errors.Join(p.document(map[string]any{"items": slices.Clip(list), "next": ""}), failed)
+		return errors.Join(p.printJSON(map[string]any{"items": slices.Clip(list), "next": ""}), failed)
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(p.Stdout, "No client is connected.")

@@ -90,7 +90,7 @@ func (p *program) clientsImports() *cobra.Command {
 				t.add(i.ID, i.Client, strings.Join(i.Servers, ", "))
 			}
 			if p.json {
-				return p.document(docs)
+				return p.printJSON(docs)
 			}
 			return t.print(p.Stdout, p.Terminal())
 		},

@@ -45,7 +45,7 @@ func (p *program) daemon() (*daemon, error) {
 		return nil, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge is not running",
 			Hint: notRunningHint, Cause: err}
 	}
-	token, err := loopback.ReadAdmin(folders.Data)
+	token, err := loopback.ReadAdminToken(folders.Data)
 	if err != nil {
 		return nil, &core.Error{Code: core.CodeUnauthorized, Message: "cannot read the admin token", Cause: err}
 	}

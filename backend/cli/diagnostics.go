@@ -30,7 +30,7 @@ func (p *program) diagnostics() *cobra.Command {
 				return err
 			}
 			if p.json {
-				return p.document(api.List[doctor.File]{Items: files})
+				return p.printJSON(api.List[doctor.File]{Items: files})
 			}
 			now := time.Now()
 			if output == "" {
@@ -90,7 +90,7 @@ func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
 		return nil, err
 	}
 	paths, _ := p.sources(folders).Paths() // an unreadable folder omits its files
-	admin, _ := loopback.ReadAdmin(folders.Data)
+	admin, _ := loopback.ReadAdminToken(folders.Data)
 	o := doctor.BundleOptions{
 		Version: p.Version, Now: time.Now(), Folders: folders, Config: paths, Home: p.Getenv("HOME"), Getenv: process.Lookup(ctx, p.Getenv),
 		Secrets: []string{admin}, Redact: p.Redact, Documents: map[string]any{"running": false},

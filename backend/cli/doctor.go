@@ -36,7 +36,7 @@ func (p *program) doctor() *cobra.Command {
 				}
 			}
 			if p.json {
-				if err := p.document(map[string]any{"items": findings, "next": ""}); err != nil {
+				if err := p.printJSON(map[string]any{"items": findings, "next": ""}); err != nil {
 					return err
 				}
 			} else {
@@ -219,7 +219,7 @@ func (p *program) forgetLogins(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tokens := vault.Private("oauth")
+	tokens := vault.InternalValues("oauth")
 	names, err := tokens.Names(ctx)
 	if err != nil || len(names) == 0 {
 		return err

@@ -127,7 +127,7 @@ func (p *program) printReadiness(list []readiness) error {
 	}
 	var err error
 	if p.json {
-		err = p.document(map[string]any{"ready": missing == 0, "items": list, "next": ""})
+		err = p.printJSON(map[string]any{"ready": missing == 0, "items": list, "next": ""})
 	} else {
 		err = p.printTable(&t)
 	}

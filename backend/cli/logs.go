@@ -102,7 +102,7 @@ func (d *daemon) logs(ctx context.Context, servers []string, level string, seen 
 func (p *program) printLog(lines []logLine, withServer bool) error {
 	for _, l := range lines {
 		if p.json {
-			if err := p.document(l); err != nil {
+			if err := p.printJSON(l); err != nil {
 				return err
 			}
 			continue

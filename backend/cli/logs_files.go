@@ -72,9 +72,9 @@ func (p *program) configuredID(text string) string {
 	if err != nil {
 		return text
 	}
-	names := make([]core.ServerName, len(current.Servers))
+	names := make([]core.ServerIdentity, len(current.Servers))
 	for i, s := range current.Servers {
-		names[i] = core.ServerName{ID: s.ID, Label: s.Label}
+		names[i] = core.ServerIdentity{ID: s.ID, Label: s.Label}
 	}
 	if id, _ := core.FindServer(names, text); id != "" {
 		return id

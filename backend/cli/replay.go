@@ -224,7 +224,7 @@ func writeCassette(rec *cassette.Recording, path string) error {
 
 func (p *program) printExported(rec *cassette.Recording, path string) error {
 	if p.json {
-		return p.document(map[string]any{"file": path, "tools": len(rec.Tools), "calls": rec.End.Calls, "unavailable": rec.End.Unavailable, "omitted": rec.End.Skipped})
+		return p.printJSON(map[string]any{"file": path, "tools": len(rec.Tools), "calls": rec.End.Calls, "unavailable": rec.End.Unavailable, "omitted": rec.End.Skipped})
 	}
 	text := fmt.Sprintf("%s and %s written to %s\n", plural(rec.End.Calls, "call"), plural(len(rec.Tools), "tool"), path)
 	if n := rec.End.Unavailable; n > 0 {

@@ -134,7 +134,7 @@ func (p *program) listSecrets(ctx context.Context) error {
 		return err
 	}
 	if p.json {
-		return p.document(map[string]any{"items": all, "next": "", "status": s.Status(ctx)})
+		return p.printJSON(map[string]any{"items": all, "next": "", "status": s.Status(ctx)})
 	}
 	t := table{title: "Secrets", head: []string{"Name", "Changed"}}
 	for _, e := range all {

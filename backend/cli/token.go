@@ -38,7 +38,7 @@ func (p *program) token() *cobra.Command {
 					return err
 				}
 				if p.json {
-					return p.document(map[string]any{"name": args[0], "revoked": true})
+					return p.printJSON(map[string]any{"name": args[0], "revoked": true})
 				}
 				_, err := fmt.Fprintf(p.Stdout, "The token of %s was revoked.\n", args[0])
 				return err
@@ -57,7 +57,7 @@ func (p *program) token() *cobra.Command {
 				}
 			}
 			if p.json {
-				return p.document(t)
+				return p.printJSON(t)
 			}
 			_, err = fmt.Fprintln(p.Stdout, t.Token)
 			return err

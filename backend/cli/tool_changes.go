@@ -196,7 +196,7 @@ func (p *program) answerCommand(ctx context.Context, args []string, action strin
 		}
 	}
 	if p.json {
-		return p.document(struct {
+		return p.printJSON(struct {
 			Items []toolAnswer `json:"items"`
 		}{append([]toolAnswer{}, words...)})
 	}

@@ -45,12 +45,12 @@ func (p *program) printProblems(sources config.Sources) error {
 	case err != nil:
 		return err
 	default:
-		problems = append(append(problems, c.Problems...), c.Unset(p.lookupVariable)...)
+		problems = append(append(problems, c.Problems...), c.UnsetVariables(p.lookupVariable)...)
 		count = len(c.Servers)
 	}
 	bad := config.HasErrors(problems)
 	if p.json {
-		err := p.document(map[string]any{"path": sources.Main(), "valid": !bad, "servers": count, "problems": problems})
+		err := p.printJSON(map[string]any{"path": sources.Main(), "valid": !bad, "servers": count, "problems": problems})
 		if err != nil {
 			return err
 		}

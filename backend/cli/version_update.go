@@ -69,7 +69,7 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 	}
 	if v.Key == "" {
 		if p.json {
-			return p.document(json.RawMessage(data))
+			return p.printJSON(json.RawMessage(data))
 		}
 		_, err := fmt.Fprintln(p.Stdout, escapeLine(v.Server+": "+v.Configured+" is already in use"))
 		return err
@@ -93,7 +93,7 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 		}
 		if r := v.Rehearsal; o.yes && r.Different+r.Failed > 0 {
 			if p.json {
-				err = p.document(json.RawMessage(data))
+				err = p.printJSON(json.RawMessage(data))
 			}
 			return errors.Join(err, errors.New("not updated: some results differ, or some calls failed; without --rehearse, the version is saved regardless"))
 		}
@@ -106,7 +106,7 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 	}
 	if !o.yes {
 		if p.json {
-			return p.document(json.RawMessage(data))
+			return p.printJSON(json.RawMessage(data))
 		}
 		_, err := fmt.Fprintln(p.Stdout, "Nothing was changed. Save it with --yes.")
 		return err
@@ -116,7 +116,7 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 	}
 	switch {
 	case p.json:
-		return p.document(json.RawMessage(data))
+		return p.printJSON(json.RawMessage(data))
 	case !v.Applied:
 		return errors.New("cannot apply the update: the daemon did not confirm it")
 	}

@@ -34,14 +34,14 @@ const (
 	StateDisabled      State = "disabled"
 )
 
-// Login is the sign-in state of a remote server.
-type Login string
+// LoginState is the sign-in state of a remote server.
+type LoginState string
 
 const (
-	LoginNone   Login = ""       // not known to require a sign-in
-	LoginNeeded Login = "needed" // unusable until the user signs in
-	LoginMore   Login = "more"   // usable, but requires a permission that needs a new sign-in
-	LoginDone   Login = "done"   // the user has signed in
+	LoginNone   LoginState = ""       // not known to require a sign-in
+	LoginNeeded LoginState = "needed" // unusable until the user signs in
+	LoginMore   LoginState = "more"   // usable, but requires a permission that needs a new sign-in
+	LoginDone   LoginState = "done"   // the user has signed in
 )
 
 // ServerStatus is a snapshot of the status of one server.
@@ -71,7 +71,7 @@ type ServerStatus struct {
 	ExitCode   *int            `json:"exitCode,omitempty"`
 	Stderr     []string        `json:"stderr,omitempty"`    // the last lines after a crash, redacted
 	Instances  []Instance      `json:"instances,omitempty"` // processes of single clients, sessions or folders
-	Login      Login           `json:"login,omitempty"`     // of a remote server
+	Login      LoginState      `json:"login,omitempty"`     // of a remote server
 	Sandbox    string          `json:"sandbox,omitempty"`   // "observe" or "on"; "" is off
 	ManualOnly bool            `json:"-"`                   // stopped, and started only by the user: a call does not start it
 }

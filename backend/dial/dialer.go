@@ -75,9 +75,9 @@ type Dialer struct {
 	DefinitionHash func(raw []byte) [16]byte
 	Package        func(c *config.Server, pids []int) string
 
-	trial   bool // for a trial, which has no later start: if the process exits, Connect starts another one for the other era
-	running runningProcesses
-	rules   appliedRules
+	trial     bool // for a trial, which has no later start: if the process exits, Connect starts another one for the other era
+	running   runningProcesses
+	sandboxes sandboxState
 	// loginEnv reads the environment of the login shell, and expire marks it as outdated. nil
 	// means the functions of package process.
 	loginEnv       func(context.Context) (map[string]string, error)
@@ -246,7 +246,7 @@ func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *startedProcess) (
 	if err := d.confine(c, &spec, s); err != nil {
 		return nil, errors.Join(err, stderr.Close())
 	}
-	p, ended, err := d.startProcess(c, spec)
+	p, ended, err := d.startTrackingContainer(c, spec)
 	if err != nil {
 		return nil, startError(path, err)
 	}
@@ -290,7 +290,7 @@ func startError(command string, err error) error {
 	message, hint := err.Error(), "Correct the server's command, cwd or PATH; the change takes effect immediately."
 	if errors.Is(err, process.ErrNotFound) && !strings.ContainsAny(command, `/\`) {
 		message = fmt.Sprintf("%v: %q", process.ErrNotFound, command) // without the PATH, which only the log contains
-		hint = exitreason.Install(command)
+		hint = exitreason.InstallAdvice(command)
 	}
 	return &core.Error{Code: core.CodeValidation, Cause: err, Message: message, Hint: hint}
 }

@@ -40,7 +40,7 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 		Home: home, Dir: spec.Dir, Path: spec.Path, Args: spec.Args, Private: private,
 		Read: c.Sandbox.Read, Write: c.Sandbox.Write, NoNetwork: c.Sandbox.NoNetwork, Ports: c.Sandbox.Ports,
 	})
-	d.rules.set(c.ID, rules)
+	d.sandboxes.setRules(c.ID, rules)
 	if c.Sandbox.Observe {
 		d.Logs.Append(c.ID, serverlog.Info, "what it opens is recorded, and nothing is refused")
 		return nil
@@ -48,7 +48,7 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 	for _, text := range rules.Ignored {
 		s.addWarning(text)
 	}
-	missing, enough := sandbox.Check(rules)
+	missing, enough := sandbox.Unsupported(rules)
 	if !enough && !c.Sandbox.BestEffort {
 		return &core.Error{Code: core.CodeValidation, Message: "the sandbox of the server cannot be enforced: this system cannot " + strings.Join(missing, ", nor "),
 			Hint: "Set sandbox.bestEffort to start it with the restrictions that this system supports, or sandbox to \"off\"."}
@@ -64,8 +64,8 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 		return err
 	}
 	spec.Path, spec.Args, spec.Env, spec.Inherit = wrapped.Path, wrapped.Args, append(spec.Env, wrapped.Env), wrapped.Ruleset
-	spec.Stderr = io.MultiWriter(spec.Stderr, &refusals{rules: rules, report: func(one sandbox.Refusal) {
-		d.rules.addRefusal(c.ID, one)
+	spec.Stderr = io.MultiWriter(spec.Stderr, &refusalDetector{rules: rules, report: func(one sandbox.Refusal) {
+		d.sandboxes.addRefusal(c.ID, one)
 		key := "sandbox.write"
 		if one.Unreadable {
 			key = "sandbox.read, or to sandbox.write,"
@@ -79,24 +79,24 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 // refusedPath matches what programs write when the system refuses access to a file.
 var refusedPath = lazyregexp.New(`(?:EACCES|EPERM|[Pp]ermission denied)\b.*?['":]\s*['"]?(/[^'":\s]+)|['"\s](/[^'":\s]+)['"]?: [Pp]ermission denied`)
 
-// Limits on what refusals reads and reports.
+// Limits on what a refusalDetector reads and reports.
 const (
 	maxRefusalLine = 4 << 10
 	maxRefusals    = 20
 )
 
-// refusals reads the stderr of a confined process and reports each path that the sandbox refused,
-// once. The zero values of line and told are ready.
-type refusals struct {
+// refusalDetector reads the stderr of a confined process and reports each path that the sandbox
+// refused, once. The zero values of line and reported are ready.
+type refusalDetector struct {
 	rules  sandbox.Rules
 	report func(sandbox.Refusal)
 
-	mu   sync.Mutex // guards the rest
-	line []byte
-	told map[string]bool
+	mu       sync.Mutex // guards the rest
+	line     []byte
+	reported map[string]bool
 }
 
-func (r *refusals) Write(p []byte) (int, error) {
+func (r *refusalDetector) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for rest := p; len(rest) > 0; {
@@ -112,8 +112,8 @@ func (r *refusals) Write(p []byte) (int, error) {
 }
 
 // read reports a refused path in one line of stderr.
-func (r *refusals) read(line []byte) {
-	if len(r.told) >= maxRefusals || !bytes.Contains(line, []byte("EACCES")) && !bytes.Contains(line, []byte("EPERM")) && !bytes.Contains(line, []byte("ermission denied")) {
+func (r *refusalDetector) read(line []byte) {
+	if len(r.reported) >= maxRefusals || !bytes.Contains(line, []byte("EACCES")) && !bytes.Contains(line, []byte("EPERM")) && !bytes.Contains(line, []byte("ermission denied")) {
 		return
 	}
 	m := refusedPath().FindSubmatch(line)
@@ -121,25 +121,25 @@ func (r *refusals) read(line []byte) {
 		return
 	}
 	path := string(m[1]) + string(m[2])
-	if r.told[path] || r.rules.MayWrite(path) { // refused by the permissions of the file, if at all
+	if r.reported[path] || r.rules.MayWrite(path) { // refused by the permissions of the file, if at all
 		return
 	}
-	if r.told == nil {
-		r.told = make(map[string]bool)
+	if r.reported == nil {
+		r.reported = make(map[string]bool)
 	}
-	r.told[path] = true
+	r.reported[path] = true
 	r.report(sandbox.Refusal{Path: path, Unreadable: !r.rules.MayRead(path)})
 }
 
-// appliedRules holds the rules of the sandbox with which each server was last started, or would
+// sandboxState holds the rules of the sandbox with which each server was last started, or would
 // have been if it is only observed, and what was refused since. The zero value is ready to use.
-type appliedRules struct {
+type sandboxState struct {
 	mu       sync.Mutex // guards the rest
 	byServer map[string]sandbox.Rules
 	refused  map[string][]sandbox.Refusal
 }
 
-func (a *appliedRules) set(server string, r sandbox.Rules) {
+func (a *sandboxState) setRules(server string, r sandbox.Rules) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.byServer == nil {
@@ -149,7 +149,7 @@ func (a *appliedRules) set(server string, r sandbox.Rules) {
 	delete(a.refused, server)
 }
 
-func (a *appliedRules) addRefusal(server string, one sandbox.Refusal) {
+func (a *sandboxState) addRefusal(server string, one sandbox.Refusal) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.refused[server]) < maxRefusals && !slices.Contains(a.refused[server], one) {
@@ -160,16 +160,16 @@ func (a *appliedRules) addRefusal(server string, one sandbox.Refusal) {
 // SandboxRefusals returns what the sandbox of a server refused since its newest start, as far as the
 // server wrote it to stderr.
 func (d *Dialer) SandboxRefusals(server string) []sandbox.Refusal {
-	d.rules.mu.Lock()
-	defer d.rules.mu.Unlock()
-	return slices.Clone(d.rules.refused[server])
+	d.sandboxes.mu.Lock()
+	defer d.sandboxes.mu.Unlock()
+	return slices.Clone(d.sandboxes.refused[server])
 }
 
 // SandboxRules returns the rules of the sandbox of a server, of its newest start. ok is false if it
 // was not started with sandbox "on" or "observe" since Drawbridge started.
 func (d *Dialer) SandboxRules(server string) (r sandbox.Rules, ok bool) {
-	d.rules.mu.Lock()
-	defer d.rules.mu.Unlock()
-	r, ok = d.rules.byServer[server]
+	d.sandboxes.mu.Lock()
+	defer d.sandboxes.mu.Unlock()
+	r, ok = d.sandboxes.byServer[server]
 	return r, ok
 }

@@ -28,7 +28,7 @@ func TestRefusalInStderrNamesPathAndAccess(t *testing.T) {
 		"npm error EPERM: operation not permitted, unlink '/usr/lib/node_modules/x'\nsecond line": "/usr/lib/node_modules/x false",
 	} {
 		var told []string
-		r := &refusals{rules: rules, report: func(one sandbox.Refusal) { told = append(told, fmt.Sprint(one.Path, " ", one.Unreadable)) }}
+		r := &refusalDetector{rules: rules, report: func(one sandbox.Refusal) { told = append(told, fmt.Sprint(one.Path, " ", one.Unreadable)) }}
 		for _, part := range []string{line[:len(line)/2], line[len(line)/2:], "\n", line, "\n"} { // split, and twice
 			fmt.Fprint(r, part)
 		}

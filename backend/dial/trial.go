@@ -118,7 +118,7 @@ func (t *Trial) explain(p Process, lines []string, id, name string) {
 	if code := core.CodeOf(t.Err); p.Exit != nil && (code == core.CodeUnavailable || code == core.CodeInternal) {
 		if exit, ok := p.Exit(); ok && exit.Explains(upstream.Exited(t.Err)) { // the exit status says more than that the connection broke
 			why := exitreason.Line(lines)
-			t.Reason, t.Hint = exit.Text, exitreason.Action(why, lines, p.Path)
+			t.Reason, t.Hint = exit.Text, exitreason.Advice(why, lines, p.Path)
 			if why != "" {
 				t.Reason += ": " + why
 			}

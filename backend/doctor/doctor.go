@@ -186,7 +186,7 @@ func (o Options) runtimes() (all []Finding) {
 	for _, command := range commands {
 		if path, err := o.LookPath(command); err != nil {
 			all = append(all, Finding{Check: "runtime", Subject: command, Level: Problem, Message: command + " was not found; required by " + strings.Join(users[command], ", "),
-				Fix: exitreason.Install(command)})
+				Fix: exitreason.InstallAdvice(command)})
 		} else {
 			all = append(all, Finding{Check: "runtime", Subject: command, Level: OK, Message: path})
 		}
@@ -199,7 +199,7 @@ func (o Options) docker(ctx context.Context) []Finding {
 		return nil
 	}
 	if err := o.Docker(ctx); err != nil {
-		return []Finding{{Check: "docker", Level: Problem, Message: err.Error(), Fix: exitreason.StartDocker(err.Error())}}
+		return []Finding{{Check: "docker", Level: Problem, Message: err.Error(), Fix: exitreason.StartDockerAdvice(err.Error())}}
 	}
 	return []Finding{{Check: "docker", Level: OK, Message: "Docker responds"}}
 }

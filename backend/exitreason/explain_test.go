@@ -73,7 +73,7 @@ func TestReasonPicksDecisiveLine(t *testing.T) {
 				rightRecorded++
 			}
 		}
-		t.Logf("%s  %-45s exit %-4s %s\n        %s", mark, f.name, f.exit, got, Action(got, f.lines, strings.Fields(f.command)[0]))
+		t.Logf("%s  %-45s exit %-4s %s\n        %s", mark, f.name, f.exit, got, Advice(got, f.lines, strings.Fields(f.command)[0]))
 		if !ok {
 			t.Errorf("%s: got %q, the user picks %q", f.name, got, f.want)
 		}
@@ -83,7 +83,7 @@ func TestReasonPicksDecisiveLine(t *testing.T) {
 
 func TestActionForEachReason(t *testing.T) {
 	for _, f := range failures(t) {
-		if got := Action(Line(f.lines), f.lines, strings.Fields(f.command)[0]); !strings.Contains(got, f.action) || f.action == "" && strings.Contains(got, "secret set") {
+		if got := Advice(Line(f.lines), f.lines, strings.Fields(f.command)[0]); !strings.Contains(got, f.action) || f.action == "" && strings.Contains(got, "secret set") {
 			t.Errorf("%s: got %q, want %q", f.name, got, f.action)
 		}
 	}
@@ -106,7 +106,7 @@ func TestMissingProgramSuggestsSystemPackage(t *testing.T) {
 		}
 	}
 	for goos, want := range map[string]string{"linux": "systemctl start docker", "darwin": "Docker Desktop", "windows": "Docker Desktop"} {
-		if got := startDocker(goos, ""); !strings.Contains(got, want) {
+		if got := startDockerAdvice(goos, ""); !strings.Contains(got, want) {
 			t.Errorf("%s: %q", goos, got)
 		}
 	}
@@ -122,7 +122,7 @@ func FuzzLineAndAction(f *testing.F) {
 		if n := len([]rune(got)); n > maxText || strings.Contains(got, "\n") {
 			t.Errorf("%d characters: %q", n, got)
 		}
-		_ = Action(got, lines, "node")
+		_ = Advice(got, lines, "node")
 	})
 }
 

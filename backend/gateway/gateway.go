@@ -31,9 +31,9 @@ type Upstreams interface {
 type Policy interface {
 	// Admit may wait for the user or for a free slot. End must be called for every admitted call.
 	Admit(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (policy.Plan, error)
-	// Listed repeats the checks that Admit skipped because the server had not been listed
+	// CheckListed repeats the checks that Admit skipped because the server had not been listed
 	// (Plan.Unlisted).
-	Listed(call *core.Call) error
+	CheckListed(call *core.Call) error
 	End(plan policy.Plan, reply core.Reply, err error, sent bool)
 }
 
@@ -137,7 +137,7 @@ func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.ServerMes
 		if reply, stage, err = g.attempt(ctx, call, sink, plan); err == nil {
 			return reply, nil
 		}
-		delay, retry := plan.Again(call, tries, err, stage == stageSending)
+		delay, retry := plan.ShouldRetry(call, tries, err, stage == stageSending)
 		if !retry || !sleep(ctx, delay) {
 			return core.Reply{}, err
 		}
@@ -162,12 +162,12 @@ func (g *Gateway) attempt(ctx context.Context, call *core.Call, sink core.Server
 		return core.Reply{}, stageWaiting, err
 	}
 	if plan.Unlisted {
-		if err := g.policy.Listed(call); err != nil {
+		if err := g.policy.CheckListed(call); err != nil {
 			return core.Reply{}, stageAdmitting, err
 		}
 	}
 	g.running.markSent(call.ID)
-	f := g.startCall(ctx, call, sink, plan)
+	f := g.newInFlightCall(ctx, call, sink, plan)
 	defer f.finish()
 	reply, err := up.Send(f.ctx, call, f)
 	if err != nil {

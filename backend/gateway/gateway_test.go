@@ -43,7 +43,7 @@ type fixture struct {
 func (f *fixture) Admit(context.Context, *core.Call, core.ServerMessageHandler) (policy.Plan, error) {
 	return f.plan, f.admitErr
 }
-func (f *fixture) Listed(*core.Call) error                  { return f.listedErr }
+func (f *fixture) CheckListed(*core.Call) error             { return f.listedErr }
 func (f *fixture) End(policy.Plan, core.Reply, error, bool) {}
 func (f *fixture) For(_ context.Context, call *core.Call) (Upstream, error) {
 	if f.startDelay > 0 {

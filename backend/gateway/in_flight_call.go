@@ -39,7 +39,7 @@ type inFlightCall struct {
 	lastProgressEvent time.Time // when the last progress event was published
 }
 
-func (g *Gateway) startCall(ctx context.Context, call *core.Call, sink core.ServerMessageHandler, plan policy.Plan) *inFlightCall {
+func (g *Gateway) newInFlightCall(ctx context.Context, call *core.Call, sink core.ServerMessageHandler, plan policy.Plan) *inFlightCall {
 	f := &inFlightCall{g: g, call: call, sink: sink, plan: plan}
 	if callCtx, ok := ctx.(*core.CallContext); ok { // a call that timed out is never retried
 		f.ctx, f.cancel = callCtx, callCtx.Cancel

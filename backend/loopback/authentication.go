@@ -68,7 +68,7 @@ const (
 
 // AdminOptions configures RequireAdmin.
 type AdminOptions struct {
-	Admin    *Admin
+	Admin    *AdminToken
 	Sessions *BrowserSessions
 	Log      *slog.Logger // may be nil
 }

@@ -229,7 +229,7 @@ func TestFilesArePrivateUnderAnyUmask(t *testing.T) {
 	if _, err := tokens.Create("cursor"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenAdmin(dir); err != nil {
+	if _, err := OpenAdminToken(dir); err != nil {
 		t.Fatal(err)
 	}
 	lock, err := Lock(dir)
@@ -389,18 +389,18 @@ func TestOneDaemonPerDataFolder(t *testing.T) {
 func TestAdminTokenIsCreatedOnceAndReread(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	admin, err := OpenAdmin(dir)
+	admin, err := OpenAdminToken(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := ReadAdmin(dir)
+	token, err := ReadAdminToken(dir)
 	if err != nil || !admin.Valid(token) || admin.Valid("") || admin.Valid(token+"x") {
 		t.Fatalf("token %q, %v", token, err)
 	}
-	if _, err := OpenAdmin(dir); err != nil {
+	if _, err := OpenAdminToken(dir); err != nil {
 		t.Fatal(err)
 	}
-	if again, _ := ReadAdmin(dir); again != token {
+	if again, _ := ReadAdminToken(dir); again != token {
 		t.Fatal("a second start made another token")
 	}
 	if err := os.WriteFile(filepath.Join(dir, "admin.token"), []byte("dbr_other\n"), 0o600); err != nil {

@@ -228,20 +228,20 @@ func (t *Tokens) update(name string, edit func(all []Token, i int) []Token) erro
 	})
 }
 
-// Admin is the admin token of the API, stored in DATA/admin.token.
-type Admin struct {
+// AdminToken is the admin token of the API, stored in DATA/admin.token.
+type AdminToken struct {
 	mu     sync.Mutex // guards the fields below
 	file   watchedFile
 	digest digest
 	token  string
 }
 
-// OpenAdmin reads the admin token of dataDir. It creates one if there is none or if the stored
+// OpenAdminToken reads the admin token of dataDir. It creates one if there is none or if the stored
 // one is not a valid header value.
-func OpenAdmin(dataDir string) (*Admin, error) {
-	a := &Admin{file: watchedFile{path: filepath.Join(dataDir, "admin.token")}}
+func OpenAdminToken(dataDir string) (*AdminToken, error) {
+	a := &AdminToken{file: watchedFile{path: filepath.Join(dataDir, "admin.token")}}
 	err := withFileLock(filepath.Join(dataDir, "tokens.lock"), func() error {
-		if token, err := ReadAdmin(dataDir); err == nil && isHeaderValue(token) {
+		if token, err := ReadAdminToken(dataDir); err == nil && isHeaderValue(token) {
 			return nil
 		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -256,8 +256,8 @@ func OpenAdmin(dataDir string) (*Admin, error) {
 	return a, a.refresh()
 }
 
-// ReadAdmin returns the admin token of dataDir, for programs that call the API.
-func ReadAdmin(dataDir string) (string, error) {
+// ReadAdminToken returns the admin token of dataDir, for programs that call the API.
+func ReadAdminToken(dataDir string) (string, error) {
 	data, err := os.ReadFile(filepath.Join(dataDir, "admin.token"))
 	return strings.TrimSpace(string(data)), err
 }
@@ -269,7 +269,7 @@ func isHeaderValue(token string) bool {
 }
 
 // refresh reads the file if it has changed. It must be called with a.mu held.
-func (a *Admin) refresh() error {
+func (a *AdminToken) refresh() error {
 	data, changed, err := a.file.readIfChanged()
 	if err != nil || !changed {
 		return err
@@ -280,7 +280,7 @@ func (a *Admin) refresh() error {
 }
 
 // Valid reports whether token is the current admin token. It compares in constant time.
-func (a *Admin) Valid(token string) bool {
+func (a *AdminToken) Valid(token string) bool {
 	sum := digestOf(token)
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -60,11 +60,11 @@ func TestCorruptAdminTokenIsReplaced(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "admin.token"), []byte(damaged), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		a, err := OpenAdmin(dir)
+		a, err := OpenAdminToken(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, err := ReadAdmin(dir)
+		token, err := ReadAdminToken(dir)
 		if err != nil || !a.Valid(token) || !isHeaderValue(token) {
 			t.Errorf("%q: the token is %q, %v", damaged, token, err)
 		}

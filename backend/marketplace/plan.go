@@ -165,7 +165,7 @@ func (r *Record) Install(way int, label string, values map[string]string) (*Plan
 			return nil, validationErrorf("the address is incomplete")
 		}
 		if !strings.Contains(url, "${secret:") {
-			if err := checkAddress(url); err != nil {
+			if err := requireHTTPSOrLoopback(url); err != nil {
 				return nil, err
 			}
 		}

@@ -169,7 +169,7 @@ func FuzzRecord(f *testing.F) {
 				t.Fatal(err)
 			}
 			if entry.Command == "" {
-				if checkAddress(strings.ReplaceAll(entry.URL, "${secret:", "")) != nil {
+				if requireHTTPSOrLoopback(strings.ReplaceAll(entry.URL, "${secret:", "")) != nil {
 					t.Fatalf("the address %q", entry.URL)
 				}
 				continue

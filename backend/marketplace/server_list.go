@@ -52,7 +52,7 @@ func NewList(path string) *List {
 		if len(via) > 3 {
 			return errors.New("too many redirects")
 		}
-		return checkAddress(r.URL.String())
+		return requireHTTPSOrLoopback(r.URL.String())
 	}}}
 }
 
@@ -158,7 +158,7 @@ func (l *List) Refresh(ctx context.Context, base string) (int, error) {
 	if base == "" {
 		base = DefaultAddress
 	}
-	if err := checkAddress(base); err != nil {
+	if err := requireHTTPSOrLoopback(base); err != nil {
 		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)

@@ -49,7 +49,7 @@ func (r *Remote) check() error {
 	if strings.ContainsAny(r.URL, "$`\\\"' \n\r\t<>") {
 		return validationErrorf("the address %q contains invalid characters", r.URL)
 	}
-	if err := checkAddress(inputVariable().ReplaceAllString(r.URL, "x")); err != nil {
+	if err := requireHTTPSOrLoopback(inputVariable().ReplaceAllString(r.URL, "x")); err != nil {
 		return err
 	}
 	if len(r.Headers)+len(r.Variables) > maxInputs {
@@ -86,8 +86,8 @@ func checkHeaderName(name string) error {
 	return validationErrorf("the header %q cannot be set by an installation", name)
 }
 
-// checkAddress rejects addresses other than https, and http on a loopback host.
-func checkAddress(raw string) error {
+// requireHTTPSOrLoopback rejects addresses other than https, and http on a loopback host.
+func requireHTTPSOrLoopback(raw string) error {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || u.Host == "" || u.Opaque != "":

@@ -29,7 +29,7 @@ type account struct {
 	server        Server
 	loaded        bool
 	rec           *record // nil if not signed in
-	state         core.Login
+	state         core.LoginState
 	reason        string
 	changed       chan struct{} // closed and replaced when state or reason changes
 	lastChallenge challenge     // challenge of the last 401 or 403 response
@@ -262,7 +262,7 @@ func (a *account) tokenAccepted(token string) {
 
 // setState changes the state and returns the notification, which the caller must call after unlocking
 // a.mu. The caller must hold a.mu.
-func (a *account) setState(state core.Login, reason string) (notify func()) {
+func (a *account) setState(state core.LoginState, reason string) (notify func()) {
 	if a.state == state && a.reason == reason {
 		return func() {}
 	}

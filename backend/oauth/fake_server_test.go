@@ -155,7 +155,7 @@ type testKeeper struct {
 }
 
 func newVault(dir string) Vault {
-	return secret.For(dir, func(string) string { return "off" }).Private("oauth")
+	return secret.For(dir, func(string) string { return "off" }).InternalValues("oauth")
 }
 
 func newTestKeeper(t *testing.T, dir string, change ...func(*Options)) *testKeeper {

@@ -68,9 +68,9 @@ func New(o Options) *Keeper {
 }
 
 // Observe sets what is called when sign-ins change. It must be called before Client. changed is
-// called from any goroutine after the result of Login has changed for a server, and must not block.
-// learned is called when Known has grown, before the new values are used. It must not call methods
-// of the Keeper other than Known.
+// called from any goroutine after the result of LoginState has changed for a server, and must not
+// block. learned is called when Known has grown, before the new values are used. It must not call
+// methods of the Keeper other than Known.
 func (k *Keeper) Observe(changed func(server string), learned func()) {
 	k.changed, k.learned = changed, learned
 }
@@ -134,9 +134,9 @@ func (k *Keeper) account(id string) (*account, error) {
 		Hint: "Start it first. It then reports whether it requires a sign-in."}
 }
 
-// Login returns the sign-in state of a server, with a reason if the user has to act. It returns
+// LoginState returns the sign-in state of a server, with a reason if the user has to act. It returns
 // core.LoginNone if Client has not been called for the server.
-func (k *Keeper) Login(id string) (state core.Login, reason string) {
+func (k *Keeper) LoginState(id string) (state core.LoginState, reason string) {
 	a, err := k.account(id)
 	if err != nil {
 		return core.LoginNone, ""

@@ -40,15 +40,15 @@ type Pending struct {
 
 // Status is the sign-in status of a server.
 type Status struct {
-	State   core.Login `json:"state"`
-	Reason  string     `json:"reason"`
-	Pending *Pending   `json:"pending,omitempty"` // the sign-in in progress
-	Failed  string     `json:"failed,omitempty"`  // why the last sign-in failed
-	Issuer  string     `json:"issuer,omitempty"`  // issuer of the tokens in use
-	Scopes  []string   `json:"scopes,omitempty"`
-	Since   time.Time  `json:"since,omitzero"`
-	Expires time.Time  `json:"expires,omitzero"` // expiry of the access token; it is refreshed if Renews is set
-	Renews  bool       `json:"renews"`
+	State   core.LoginState `json:"state"`
+	Reason  string          `json:"reason"`
+	Pending *Pending        `json:"pending,omitempty"` // the sign-in in progress
+	Failed  string          `json:"failed,omitempty"`  // why the last sign-in failed
+	Issuer  string          `json:"issuer,omitempty"`  // issuer of the tokens in use
+	Scopes  []string        `json:"scopes,omitempty"`
+	Since   time.Time       `json:"since,omitzero"`
+	Expires time.Time       `json:"expires,omitzero"` // expiry of the access token; it is refreshed if Renews is set
+	Renews  bool            `json:"renews"`
 }
 
 // login is a sign-in in progress.

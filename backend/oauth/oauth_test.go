@@ -25,7 +25,7 @@ func TestSignInSurvivesDaemonRestart(t *testing.T) {
 	if _, err := r.post(s, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 		t.Fatalf("without a sign-in: %v", err)
 	}
-	if state, reason := r.Login("web"); state != core.LoginNeeded || reason == "" {
+	if state, reason := r.LoginState("web"); state != core.LoginNeeded || reason == "" {
 		t.Fatalf("%s %q", state, reason)
 	}
 	pending, err := r.Begin(t.Context(), "web")
@@ -194,7 +194,7 @@ func TestStepUpStopsWhenScopeDoesNotHelp(t *testing.T) {
 		if _, err := r.post(s, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 			t.Fatalf("%d: %v", n, err)
 		}
-		if state, reason := r.Login("web"); state != core.LoginMore || !strings.Contains(reason, "write") {
+		if state, reason := r.LoginState("web"); state != core.LoginMore || !strings.Contains(reason, "write") {
 			t.Fatalf("%s %s", state, reason)
 		}
 		pending := must(r.Begin(t.Context(), "web"))
@@ -207,7 +207,7 @@ func TestStepUpStopsWhenScopeDoesNotHelp(t *testing.T) {
 	if err == nil || errors.Is(err, core.ErrNeedsLogin) || core.CodeOf(err) != core.CodeUnauthorized {
 		t.Fatalf("it goes on asking: %v", err)
 	}
-	if state, _ := r.Login("web"); state == core.LoginMore {
+	if state, _ := r.LoginState("web"); state == core.LoginMore {
 		t.Error("the page goes on offering a sign-in that does not help")
 	}
 }

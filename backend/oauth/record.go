@@ -40,8 +40,8 @@ type registration struct {
 	Proven  bool      `json:"proven"` // a sign-in with it has succeeded
 }
 
-// Vault stores encrypted values by name. *secret.Private implements it. Get returns an error with
-// code not_found for a value that does not exist.
+// Vault stores encrypted values by name. *secret.InternalValues implements it. Get returns an error
+// with code not_found for a value that does not exist.
 type Vault interface {
 	Get(ctx context.Context, name string) (string, error)
 	Set(ctx context.Context, name, value string) error

@@ -104,7 +104,7 @@ func TestServersOfOneIssuerStaySeparate(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.mustRespond(two, "200 hello")
-	if state, _ := r.Login("one"); state != core.LoginNeeded {
+	if state, _ := r.LoginState("one"); state != core.LoginNeeded {
 		t.Errorf("one is %q", state)
 	}
 }

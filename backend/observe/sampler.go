@@ -68,7 +68,7 @@ type Options struct {
 type Sampler struct {
 	opts    Options
 	sockets *sockets // nil where it is not available
-	names   names
+	names   addressNames
 
 	mu      sync.Mutex // guards the rest
 	known   map[destinationKey]*destination
@@ -96,7 +96,7 @@ func New(o Options) *Sampler {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 		}
 	}
-	return &Sampler{opts: o, sockets: newSockets(), names: names{lookup: o.lookup}, known: map[destinationKey]*destination{}, oldest: map[string]time.Time{}}
+	return &Sampler{opts: o, sockets: newSockets(), names: addressNames{lookup: o.lookup}, known: map[destinationKey]*destination{}, oldest: map[string]time.Time{}}
 }
 
 // Available reports whether the connections of a server can be observed, and if not, why.
@@ -171,7 +171,7 @@ func (s *Sampler) record(ctx context.Context, found []connection) {
 	var save []store.Destination
 	fresh := map[string][]string{}
 	for _, c := range found {
-		host := s.names.of(ctx, c.server, c.remote.Addr(), s.opts.Hosts)
+		host := s.names.lookUp(ctx, c.server, c.remote.Addr(), s.opts.Hosts)
 		key := destinationKey{c.server, c.protocol, host, int(c.remote.Port())}
 		s.mu.Lock()
 		d := s.known[key]

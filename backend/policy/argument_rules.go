@@ -161,7 +161,7 @@ func (r *argumentRule) names(s *server, call *core.Call) bool {
 	if r.Tool == "" {
 		return true
 	}
-	shown := s.filter.Shown(call.Name)
+	shown := s.filter.PublicName(call.Name)
 	if !strings.Contains(r.Tool, "__") {
 		return config.Match(r.Tool, call.Name) || config.Match(r.Tool, shown)
 	}

@@ -260,7 +260,7 @@ func TestRetryableFailures(t *testing.T) {
 			}
 			var pauses []time.Duration
 			for tries := 1; ; tries++ {
-				pause, again := plan.Again(call(c.tool, ""), tries, c.err, c.sent)
+				pause, again := plan.ShouldRetry(call(c.tool, ""), tries, c.err, c.sent)
 				if !again {
 					break
 				}
@@ -283,7 +283,7 @@ func TestRetryableFailures(t *testing.T) {
 			continue
 		}
 		most *= time.Millisecond
-		if pause, again := plan.Again(call("read", ""), tries, unsent, true); !again || pause < most/2 || pause > most {
+		if pause, again := plan.ShouldRetry(call("read", ""), tries, unsent, true); !again || pause < most/2 || pause > most {
 			t.Errorf("pause %d is %s, want %s to %s", tries, pause, most/2, most)
 		}
 	}
@@ -387,11 +387,11 @@ func TestStrictPreset(t *testing.T) {
 		}
 		unsent := &core.Error{Code: core.CodeUnavailable, Retriable: true, Unsent: true}
 		for tries, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
-			if pause, again := plan.Again(call("plain", ""), tries+1, unsent, true); !again || pause != want {
+			if pause, again := plan.ShouldRetry(call("plain", ""), tries+1, unsent, true); !again || pause != want {
 				t.Errorf("pause %d: %s, %v", tries+1, pause, again)
 			}
 		}
-		if _, again := plan.Again(call("plain", ""), 4, unsent, true); again {
+		if _, again := plan.ShouldRetry(call("plain", ""), 4, unsent, true); again {
 			t.Error("a fourth retry")
 		}
 		passed := 1

@@ -110,7 +110,7 @@ func (p *Policy) Explain(rq ExplainRequest) (Explanation, error) {
 }
 
 func (p *Policy) explainOffered(call *core.Call, s *server) Verdict {
-	if by := s.filter.Hidden(call.Name); by != "" {
+	if by := s.filter.HiddenBy(call.Name); by != "" {
 		v := Verdict{"offered", Refuse, "The configuration hides the tool: " + by + ".", by}
 		if by == config.HiddenByEnabled {
 			v.Key = "tools." + call.Name + "." + by

@@ -46,7 +46,7 @@ type Policy struct {
 type Plan struct {
 	Timeout  time.Duration // maximum time without a response or progress
 	Ceiling  time.Duration // maximum total time
-	Unlisted bool          // the server has not been listed yet; call Policy.Listed once it has
+	Unlisted bool          // the server has not been listed yet; call Policy.CheckListed once it has
 	// TimeoutKey and CeilingKey are the configuration keys of Timeout and Ceiling.
 	TimeoutKey, CeilingKey string
 	// Cached is the cached reply. If it is not nil, the server need not be called.
@@ -133,8 +133,8 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.ServerMes
 	return plan, nil
 }
 
-// Listed repeats the checks that Admit skips if the server has not been listed yet.
-func (p *Policy) Listed(call *core.Call) error {
+// CheckListed repeats the checks that Admit skips if the server has not been listed yet.
+func (p *Policy) CheckListed(call *core.Call) error {
 	s := p.rules.Load().server(call.Server)
 	target, err := p.lookupTarget(call, s)
 	if err != nil {

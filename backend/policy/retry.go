@@ -9,11 +9,11 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
-// Again reports whether a call that failed with err may be retried, and after which pause. tries is
-// the number of attempts so far; sent reports whether the call was sent to the server. A call that
-// may have reached the server is retried only if the server is trusted and the call is read-only or
-// idempotent.
-func (plan *Plan) Again(call *core.Call, tries int, err error, sent bool) (pause time.Duration, again bool) {
+// ShouldRetry reports whether a call that failed with err may be retried, and after which pause.
+// tries is the number of attempts so far; sent reports whether the call was sent to the server. A
+// call that may have reached the server is retried only if the server is trusted and the call is
+// read-only or idempotent.
+func (plan *Plan) ShouldRetry(call *core.Call, tries int, err error, sent bool) (pause time.Duration, again bool) {
 	if plan.tool == nil || tries > plan.tool.retry.Attempts {
 		return 0, false
 	}

@@ -51,13 +51,13 @@ func (p *Policy) lookupTarget(call *core.Call, s *server) (registry.Target, erro
 		return anyTarget, nil // servers accept URIs and completions that they do not list
 	}
 	target, ok := view.Own(kind, call.Name)
-	if ok && kind == core.Tools && s.filter != nil && s.filter.Hidden(call.Name) != "" {
+	if ok && kind == core.Tools && s.filter != nil && s.filter.HiddenBy(call.Name) != "" {
 		ok = false // the view does not reflect the new configuration yet
 	}
 	if w, held := view.Withheld(kind, call.Name); held && !ok {
 		return target, withheldError(call.Server, word, w)
 	}
-	if !ok && s.filter.Hidden(call.Name) == "" {
+	if !ok && s.filter.HiddenBy(call.Name) == "" {
 		if err := incompleteError(call.Server, view, word, call.Name); err != nil {
 			return target, err
 		}

@@ -72,14 +72,14 @@ func Resolve(command, path string) (string, error) {
 		if !filepath.IsAbs(command) {
 			return command, nil
 		}
-		return findExecutable(command)
+		return resolveExecutableFile(command)
 	}
 	var denied error
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		found, err := findExecutable(filepath.Join(dir, command))
+		found, err := resolveExecutableFile(filepath.Join(dir, command))
 		if err == nil {
 			return found, nil
 		}

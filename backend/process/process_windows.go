@@ -293,8 +293,9 @@ func detached(more uint32) func(*exec.Cmd) {
 // desktop the same one.
 func readLoginEnv(time.Duration) (map[string]string, error) { return ownEnv(), nil }
 
-// findExecutable returns path, or path with one of the extensions in PATHEXT, whichever exists.
-func findExecutable(path string) (string, error) {
+// resolveExecutableFile returns path, or path with one of the extensions in PATHEXT, whichever
+// exists.
+func resolveExecutableFile(path string) (string, error) {
 	extensions := strings.Split(strings.ToLower(os.Getenv("PATHEXT")), ";")
 	if len(extensions) == 1 {
 		extensions = []string{".com", ".exe", ".bat", ".cmd"}

@@ -115,7 +115,7 @@ func replaceTokens(line string, short bool, replace func(token string) string) s
 		}
 		for _, a := range patternsByByte[text[i]] {
 			at := i - a.offset
-			if at < r.kept || at > 0 && isWordByte(text[at-1]) && !afterEscape(text, at) || !strings.HasPrefix(line[at:], a.pattern.prefix) {
+			if at < r.kept || at > 0 && isWordByte(text[at-1]) && !isAfterEscape(text, at) || !strings.HasPrefix(line[at:], a.pattern.prefix) {
 				continue
 			}
 			n := a.pattern.length(text[at:], a.pattern.min)

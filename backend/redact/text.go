@@ -112,7 +112,7 @@ func (r *redaction) text(start, end int) {
 		case anchor:
 			for _, a := range patternsByByte[text[i]] {
 				at := i - a.offset
-				if at < 0 || start+at < r.kept || at > 0 && isWordByte(text[at-1]) && !afterEscape(text, at) {
+				if at < 0 || start+at < r.kept || at > 0 && isWordByte(text[at-1]) && !isAfterEscape(text, at) {
 					continue
 				}
 				if n := a.pattern.length(text[at:], a.pattern.min); n > 0 {
@@ -137,8 +137,8 @@ func isWordByte(b byte) bool {
 
 func isSecretByte(b byte) bool { return isWordByte(b) || b == '-' }
 
-// afterEscape reports whether the letter at i-1 belongs to an escape sequence such as \n.
-func afterEscape(src []byte, i int) bool {
+// isAfterEscape reports whether the letter at i-1 belongs to an escape sequence such as \n.
+func isAfterEscape(src []byte, i int) bool {
 	return i >= 2 && src[i-2] == '\\' && strings.IndexByte("nrtbf", src[i-1]) >= 0
 }
 

@@ -73,7 +73,7 @@ func profileOffers(p *config.Profile, server string, kind core.Kind, name string
 	}
 	switch kind {
 	case core.Tools:
-		return s.Tools.Hidden(name) == ""
+		return s.Tools.HiddenBy(name) == ""
 	case core.Prompts:
 		return !s.NoPrompts
 	}

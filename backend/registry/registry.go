@@ -136,9 +136,9 @@ func (r *Registry) Find(text string) string {
 		return ""
 	}
 	offers := r.All().Offers()
-	names := make([]core.ServerName, len(offers))
+	names := make([]core.ServerIdentity, len(offers))
 	for i, o := range offers {
-		names[i] = core.ServerName{ID: o.Server, Label: o.Label}
+		names[i] = core.ServerIdentity{ID: o.Server, Label: o.Label}
 	}
 	id, _ := core.FindServer(names, text)
 	return id

@@ -85,17 +85,17 @@ func applyFilter(f *config.Filter, tools []entry) (shown []entry, warnings []str
 	taken := make(map[string]int, len(tools))
 	for i, e := range tools {
 		names[i] = e.name
-		if f.Hidden(e.name) == "" {
-			taken[f.Shown(e.name)]++
+		if f.HiddenBy(e.name) == "" {
+			taken[f.PublicName(e.name)]++
 		}
 	}
 	warnings = f.Unmatched(names)
 	for _, e := range tools {
-		if f.Hidden(e.name) != "" {
+		if f.HiddenBy(e.name) != "" {
 			continue
 		}
 		e = e.withSettings(f.Tools[e.name])
-		if name := f.Shown(e.name); name != e.name {
+		if name := f.PublicName(e.name); name != e.name {
 			if taken[name] > 1 {
 				warnings = append(warnings, fmt.Sprintf("tool '%s' keeps its name: another tool is called '%s'", e.name, name))
 			} else {

@@ -86,7 +86,7 @@ func (v *View) Lookup(kind core.Kind, public string) (Target, bool) {
 			continue
 		}
 		if kind == core.Tools {
-			if tool, ok = u.filter.Original(tool); !ok || u.filter.Hidden(tool) != "" {
+			if tool, ok = u.filter.Original(tool); !ok || u.filter.HiddenBy(tool) != "" {
 				continue
 			}
 		}

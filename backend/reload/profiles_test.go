@@ -150,22 +150,22 @@ func TestHideThenShowToolsRestoresBytes(t *testing.T) {
 `
 	x := run(t, src)
 	tools := map[string][]string{"files": {"read", "write"}, "web": {"get"}}
-	if err := x.Hide(t.Context(), tools, true); err != nil {
+	if err := x.HideTools(t.Context(), tools, true); err != nil {
 		t.Fatal(err)
 	}
 	files, _ := x.Current().Server("files")
 	web, _ := x.Current().Server("web")
-	if files.Filter.Hidden("read") == "" || files.Filter.Hidden("write") == "" || web.Filter.Hidden("get") == "" || files.Filter.Tools["read"].Approval != "ask" {
+	if files.Filter.HiddenBy("read") == "" || files.Filter.HiddenBy("write") == "" || web.Filter.HiddenBy("get") == "" || files.Filter.Tools["read"].Approval != "ask" {
 		t.Errorf("%+v %+v", files.Filter, web.Filter)
 	}
-	if err := x.Hide(t.Context(), tools, false); err != nil {
+	if err := x.HideTools(t.Context(), tools, false); err != nil {
 		t.Fatal(err)
 	}
 	back, _ := os.ReadFile(x.file)
 	if diff := cmp.Diff(src, string(back)); diff != "" {
 		t.Error(diff)
 	}
-	if err := x.Hide(t.Context(), map[string][]string{"files": {"read"}, "nobody": {"x"}}, true); core.CodeOf(err) != core.CodeNotFound {
+	if err := x.HideTools(t.Context(), map[string][]string{"files": {"read"}, "nobody": {"x"}}, true); core.CodeOf(err) != core.CodeNotFound {
 		t.Error(err)
 	}
 	if again, _ := os.ReadFile(x.file); string(again) != src {
@@ -188,8 +188,8 @@ func TestBrokenEnvironmentConfigDeniesClientAccess(t *testing.T) {
 	}
 	held := func(what string, c *config.Config) {
 		t.Helper()
-		if _, known := c.Profile("office"); !known || c.Clients["cursor"].Profile != "office" || c.ReachUnknown != "" || c.Servers[0].ID != "env" || c.Locked == "" {
-			t.Errorf("%s: %+v %+v %q", what, c.Profiles, c.Clients, c.ReachUnknown)
+		if _, known := c.Profile("office"); !known || c.Clients["cursor"].Profile != "office" || c.VisibilityUnknown != "" || c.Servers[0].ID != "env" || c.Locked == "" {
+			t.Errorf("%s: %+v %+v %q", what, c.Profiles, c.Clients, c.VisibilityUnknown)
 		}
 	}
 	r := begin(dir + "/good.json")
@@ -202,12 +202,12 @@ func TestBrokenEnvironmentConfigDeniesClientAccess(t *testing.T) {
 	held("after a restart", begin(dir+"/good.json").Current())
 	// Without a last valid copy, nobody has access until the file is repaired.
 	r = begin("")
-	if c := r.Current(); c.ReachUnknown == "" {
+	if c := r.Current(); c.VisibilityUnknown == "" {
 		t.Errorf("%+v %+v", c.Profiles, c.Clients)
 	}
 	for range 3 {
 		r.Reload(t.Context())
-		if r.Current().ReachUnknown == "" {
+		if r.Current().VisibilityUnknown == "" {
 			t.Error("open after another reading")
 		}
 	}
@@ -217,7 +217,7 @@ func TestBrokenEnvironmentConfigDeniesClientAccess(t *testing.T) {
 	// The same applies if no file has ever been read.
 	write(t, file, "{")
 	r = New(Options{Sources: config.Sources{DefaultFile: file}})
-	if err := r.Load(); err == nil || r.Current().ReachUnknown == "" {
-		t.Errorf("%v %q", err, r.Current().ReachUnknown)
+	if err := r.Load(); err == nil || r.Current().VisibilityUnknown == "" {
+		t.Errorf("%v %q", err, r.Current().VisibilityUnknown)
 	}
 }

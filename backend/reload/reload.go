@@ -86,7 +86,7 @@ func (r *Reloader) Load() error {
 	fallback := r.readLastGood()
 	if fallback == nil {
 		fallback = config.Default()
-		fallback.ReachUnknown = config.UnknownReach(problems)
+		fallback.VisibilityUnknown = config.UnknownVisibility(problems)
 	} else {
 		r.o.Log.Warn("Running on the last good configuration", "copy", r.o.LastGood)
 	}
@@ -120,7 +120,7 @@ func (r *Reloader) Run(ctx context.Context, apply func(*config.Config)) error {
 	r.mu.Unlock()
 	for {
 		// The files are not read once more at the end: reading many servers may take too long.
-		if err := r.follow(ctx); err != nil || ctx.Err() != nil {
+		if err := r.waitForChange(ctx); err != nil || ctx.Err() != nil {
 			return err
 		}
 		r.Reload(ctx)
@@ -237,9 +237,9 @@ func (r *Reloader) saveLastGood(c *config.Config) {
 // servers. A mistake in a file must not lift access restrictions.
 func withServersOf(was, now *config.Config) *config.Config {
 	c := was.With(now.Servers, now.Problems)
-	c.Locked, c.FilesIgnored, c.ReachUnknown = now.Locked, true, ""
+	c.Locked, c.FilesIgnored, c.VisibilityUnknown = now.Locked, true, ""
 	if was.FilesIgnored && len(was.Files) == 0 { // was did not read the files either
-		c.ReachUnknown = now.ReachUnknown
+		c.VisibilityUnknown = now.VisibilityUnknown
 	}
 	return c
 }

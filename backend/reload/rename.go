@@ -12,8 +12,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// Renaming checks whether a server can be renamed and returns its new id. It changes nothing.
-func (r *Reloader) Renaming(id, label string) (string, error) {
+// CheckRename checks whether a server can be renamed and returns its new id. It changes nothing.
+func (r *Reloader) CheckRename(id, label string) (string, error) {
 	s, err := r.editableServer(id)
 	if err != nil {
 		return "", err
@@ -34,7 +34,7 @@ func (r *Reloader) Renaming(id, label string) (string, error) {
 // Rename renames a server in the file that defines it and in the profiles that refer to it. It
 // returns the new id.
 func (r *Reloader) Rename(ctx context.Context, id, label string) (string, error) {
-	to, err := r.Renaming(id, label)
+	to, err := r.CheckRename(id, label)
 	if err != nil {
 		return "", err
 	}

@@ -17,13 +17,13 @@ import (
 // a watched one may be renamed.
 const pollInterval = 5 * time.Second
 
-// follow returns when the files have changed and been quiet for Debounce, or when ctx is done.
+// waitForChange returns when the files have changed and been quiet for Debounce, or when ctx is done.
 //
 // It watches directories rather than files, because a file that is replaced by a rename loses its
 // watch, and the directory of each symbolic link on the way to a file. Each call creates a new
 // watcher, because the change may have moved what was watched. The watcher is in place before the
 // caller reads the files.
-func (r *Reloader) follow(ctx context.Context) error {
+func (r *Reloader) waitForChange(ctx context.Context) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		r.o.Log.Warn("Cannot watch the configuration; polling every few seconds", "error", err)

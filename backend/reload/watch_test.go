@@ -24,7 +24,7 @@ func startFollowing(t *testing.T, debounce time.Duration) (file string, seen <-c
 	}
 	done := make(chan time.Time, 1)
 	go func() {
-		if err := r.follow(t.Context()); err != nil {
+		if err := r.waitForChange(t.Context()); err != nil {
 			t.Error(err)
 		}
 		done <- time.Now()

@@ -42,7 +42,7 @@ func rightsOf(version int) uint64 {
 }
 
 // newRuleset returns the rules for a kernel with this version of Landlock. What it cannot enforce,
-// as Check says, is left out.
+// as Unsupported says, is left out.
 func newRuleset(version int, r Rules) (*os.File, error) {
 	if version == 0 {
 		return nil, errors.New("the kernel has no Landlock")

@@ -193,7 +193,7 @@ func TestOlderKernelsAreNamedHonestly(t *testing.T) {
 		{4, Rules{NoNetwork: true}, true, "signals"},
 		{6, Rules{NoNetwork: true}, true, ""},
 	} {
-		missing, enough := check(c.version, c.rules)
+		missing, enough := unsupported(c.version, c.rules)
 		if all := strings.Join(missing, "; "); enough != c.enough || !strings.Contains(all, c.says) || (c.says == "") != (all == "") {
 			t.Errorf("version %d, %+v: enough %v, %q", c.version, c.rules, enough, missing)
 		}

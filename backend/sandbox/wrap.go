@@ -17,10 +17,10 @@ type Wrapped struct {
 	Ruleset *os.File
 }
 
-// Wrap returns the command that confines itself to what this system can enforce of r, as Check says,
-// and then executes path with args. It is this program; see package reexec. A thread of the daemon
-// that confines itself and starts the program would be faster, but the program could attach to that
-// thread, and so to the daemon.
+// Wrap returns the command that confines itself to what this system can enforce of r, as
+// Unsupported says, and then executes path with args. It is this program; see package reexec. A
+// thread of the daemon that confines itself and starts the program would be faster, but the program
+// could attach to that thread, and so to the daemon.
 func Wrap(r Rules, path string, args []string) (Wrapped, error) {
 	ruleset, err := newRuleset(landlockABIVersion(), r)
 	if err != nil {

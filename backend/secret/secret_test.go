@@ -121,7 +121,7 @@ func mustGet(t *testing.T, s *Store, name, value string) {
 const canary = "canary-5c1f0e-hunter2"
 
 func TestSecretSurvivesRestartEncrypted(t *testing.T) {
-	for home, keyring := range map[Home]*fakeKeyring{InKeyring: newFakeKeyring(Open), InFile: newFakeKeyring(Absent)} {
+	for home, keyring := range map[KeyLocation]*fakeKeyring{InKeyring: newFakeKeyring(Open), InFile: newFakeKeyring(Absent)} {
 		t.Run(string(home), func(t *testing.T) {
 			dir := t.TempDir()
 			s := New(Options{Dir: dir, Keyring: keyring})

@@ -29,13 +29,13 @@ const (
 // repeated after the user has unlocked it.
 var ErrLocked = errors.New("needs-unlock")
 
-// Home is where the key of the file is stored.
-type Home string
+// KeyLocation is where the key of the file is stored.
+type KeyLocation string
 
 const (
-	None      Home = ""        // nothing was stored yet
-	InKeyring Home = "keyring" // the keyring of the system
-	InFile    Home = "file"    // secrets.key, readable only by the user
+	None      KeyLocation = ""        // nothing was stored yet
+	InKeyring KeyLocation = "keyring" // the keyring of the system
+	InFile    KeyLocation = "file"    // secrets.key, readable only by the user
 )
 
 // Options configure a Store.
@@ -247,10 +247,10 @@ func (s *Store) Known() []string {
 
 // Status describes the store for the user.
 type Status struct {
-	Home   Home   `json:"home"`
-	Locked bool   `json:"locked"`
-	Count  int    `json:"count"`
-	Notice string `json:"notice"` // "" if there is nothing to report
+	Home   KeyLocation `json:"home"`
+	Locked bool        `json:"locked"`
+	Count  int         `json:"count"`
+	Notice string      `json:"notice"` // "" if there is nothing to report
 }
 
 // Status returns the status of the store. It never opens a prompt.

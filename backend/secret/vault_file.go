@@ -23,9 +23,9 @@ import (
 
 // header is the content of secrets.json. Version, Key and ID are authenticated together with Sealed.
 type header struct {
-	Version int    `json:"version"`
-	Key     Home   `json:"key"` // where the key is stored
-	ID      string `json:"id"`  // name of the key in the keyring
+	Version int         `json:"version"`
+	Key     KeyLocation `json:"key"` // where the key is stored
+	ID      string      `json:"id"`  // name of the key in the keyring
 	// Private lists the names of the internal values, so that a missing one can be reported while
 	// the keyring is locked. It is not authenticated, and nil in files of older versions.
 	Private []string `json:"private"`

@@ -249,7 +249,7 @@ func TestDatabaseCorruptedAtRuntimeIsQuarantined(t *testing.T) {
 	record(t, b, 6000, 100)
 	recordingAgain(t, b)
 	eventually.True(t, "new calls in the new file", func() bool { return count(t, b) >= 100 })
-	if b.Replaced() == 0 {
+	if b.ReplaceCount() == 0 {
 		t.Error("nobody can tell that the file was replaced")
 	}
 }
@@ -348,7 +348,7 @@ func TestHistoryStaysWithinLimits(t *testing.T) {
 	}); err != nil || orphans != 0 {
 		t.Errorf("%d payloads have no call, %v", orphans, err)
 	}
-	s.SetKeep(RetentionLimits{Age: -1, Bytes: 1})
+	s.SetRetentionLimits(RetentionLimits{Age: -1, Bytes: 1})
 	s.enforceRetention(t.Context())
 	if calls, _, _ := s.Calls(t.Context(), Query{}); len(calls) != 0 {
 		t.Errorf("%d calls are kept beyond the bytes", len(calls))

@@ -35,8 +35,8 @@ func TestRemovedDatabaseIsRecreatedAtRuntime(t *testing.T) {
 			if n := count(t, b); n != 5 {
 				t.Errorf("%d of the 5 calls since then are there", n)
 			}
-			if b.Replaced() != 1 {
-				t.Errorf("the file was replaced %d times, not once", b.Replaced())
+			if b.ReplaceCount() != 1 {
+				t.Errorf("the file was replaced %d times, not once", b.ReplaceCount())
 			}
 			if st := b.Recorder().Stats(); st.State != "recording" || st.Dropped != 0 || !strings.Contains(st.Reason, "history file was removed") {
 				t.Errorf("the recorder is at %+v", st)
@@ -118,8 +118,8 @@ func TestRemovedWALLosesNoCall(t *testing.T) {
 	flushed(t, b)
 	b.stop()
 	again := open(t, b.path)
-	if n := count(t, again); n != 15 || b.Replaced() != 0 {
-		t.Errorf("%d of 15 calls are there, replaced %d times", n, b.Replaced())
+	if n := count(t, again); n != 15 || b.ReplaceCount() != 0 {
+		t.Errorf("%d of 15 calls are there, replaced %d times", n, b.ReplaceCount())
 	}
 	sound(t, again)
 }

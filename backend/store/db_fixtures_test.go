@@ -136,7 +136,7 @@ func whole(t *testing.T, b *bench, schema int) {
 	if err != nil || u.Total.Calls != wholeCalls+5 {
 		t.Errorf("calls of before are counted as %+v, %v", u, err)
 	}
-	if list, err := b.Checks(ctx); err != nil || len(list) != 1 {
+	if list, err := b.SavedChecks(ctx); err != nil || len(list) != 1 {
 		t.Errorf("%d checks, %v", len(list), err)
 	}
 	if v, ok, err := b.Metadata(ctx, "a"); err != nil || !ok || string(v) != "b" {

@@ -92,7 +92,7 @@ func TestEveryOlderSchemaIsMigrated(t *testing.T) {
 		if err != nil || got.Note.Title != "a title" || got.Note.Text != "a note" || !slices.Equal(got.Note.Tags, []string{"kept"}) {
 			t.Errorf("schema %d: a note came back as %+v, %v", schema, got.Note, err)
 		}
-		if checks, err := b.Checks(t.Context()); err != nil || len(checks) != 1 {
+		if checks, err := b.SavedChecks(t.Context()); err != nil || len(checks) != 1 {
 			t.Errorf("schema %d: %d checks, %v", schema, len(checks), err)
 		}
 		b.stop()

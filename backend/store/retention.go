@@ -42,8 +42,8 @@ func (k *RetentionLimits) defaults() {
 	}
 }
 
-// SetKeep sets the retention limits. The next retention run deletes the calls beyond them.
-func (s *Store) SetKeep(k RetentionLimits) {
+// SetRetentionLimits sets the retention limits. The next retention run deletes the calls beyond them.
+func (s *Store) SetRetentionLimits(k RetentionLimits) {
 	k.defaults()
 	s.keep.Store(&k)
 }

@@ -19,7 +19,7 @@ func TestClockFarAheadDeletesNothing(t *testing.T) {
 	var ahead atomic.Int64 // read concurrently by the indexer
 	clock := func() time.Time { return right.Add(time.Duration(ahead.Load())) }
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), clock)
-	b.SetKeep(RetentionLimits{Age: aMonth, Bytes: -1})
+	b.SetRetentionLimits(RetentionLimits{Age: aMonth, Bytes: -1})
 	record(t, b, 0, 100)
 	flushed(t, b)
 	left := func(when string, want int) {
@@ -81,7 +81,7 @@ func TestClockStepIsRememberedAcrossRuns(t *testing.T) {
 	run := func() (left int) {
 		b := openAt(t, path, func() time.Time { return now })
 		defer b.stop()
-		b.SetKeep(RetentionLimits{Age: aMonth, Bytes: -1})
+		b.SetRetentionLimits(RetentionLimits{Age: aMonth, Bytes: -1})
 		if left = count(t, b); left == 0 {
 			record(t, b, 0, 10)
 			flushed(t, b)

@@ -8,14 +8,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Check returns the saved check with this name, or nil if there is none.
-func (s *Store) Check(ctx context.Context, name string) (document []byte, err error) {
+// SavedCheck returns the saved check with this name, or nil if there is none.
+func (s *Store) SavedCheck(ctx context.Context, name string) (document []byte, err error) {
 	_, err = s.queryRow(ctx, []any{&document}, `SELECT document FROM saved_check WHERE name = ?`, name)
 	return document, err
 }
 
-// Checks returns all saved checks, sorted by name.
-func (s *Store) Checks(ctx context.Context) (documents [][]byte, err error) {
+// SavedChecks returns all saved checks, sorted by name.
+func (s *Store) SavedChecks(ctx context.Context) (documents [][]byte, err error) {
 	err = s.queryRows(ctx, func(row scanner) error {
 		var document []byte
 		err := row.Scan(&document)

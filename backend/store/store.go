@@ -86,7 +86,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	o.busyTimeout = cmp.Or(o.busyTimeout, defaultBusyTimeout)
 	s := &Store{opts: o, reservedSpace: reservedSpace{path: o.Path + ".reserved"}, timeouts: defaultTimeouts}
 	_ = os.Rename(o.Path+".ballast", s.reservedSpace.path) // its name in earlier versions
-	s.SetKeep(o.Keep)
+	s.SetRetentionLimits(o.Keep)
 	s.recorder = newRecorder(s)
 	if f := s.reopen(ctx); f != faultNone {
 		s.recorder.setFault(f)
@@ -96,9 +96,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Replaced returns how often the file was replaced by a new or another one since Open. Data that
+// ReplaceCount returns how often the file was replaced by a new or another one since Open. Data that
 // was stored before is then gone.
-func (s *Store) Replaced() uint64 { return s.replaced.Load() }
+func (s *Store) ReplaceCount() uint64 { return s.replaced.Load() }
 
 // Recorder returns the Store's recorder. Calls are written only while its Run is running.
 func (s *Store) Recorder() *Recorder { return s.recorder }

@@ -15,15 +15,15 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Approvals stores which commands the user has approved. key is a hash of everything that
+// CommandApprovals stores which commands the user has approved. key is a hash of everything that
 // determines what is run.
-type Approvals interface {
+type CommandApprovals interface {
 	Approved(ctx context.Context, server, key string) (bool, error)
 	Approve(ctx context.Context, server, key string) error
 }
 
-// Approval is a command that waits for the user's approval.
-type Approval struct {
+// PendingCommand is a command that waits for the user's approval.
+type PendingCommand struct {
 	Server      string   `json:"server"`
 	Key         string   `json:"key"`                   // identifies exactly this command; see Supervisor.Approve
 	Command     string   `json:"command"`               // with its arguments, as in the configuration
@@ -32,12 +32,12 @@ type Approval struct {
 	Cwd         string   `json:"cwd,omitempty"`
 }
 
-// Approvals returns the commands that wait for approval, in the order of the configuration.
-func (s *Supervisor) Approvals() []Approval {
-	list := []Approval{}
+// PendingCommands returns the commands that wait for approval, in the order of the configuration.
+func (s *Supervisor) PendingCommands() []PendingCommand {
+	list := []PendingCommand{}
 	for _, r := range s.fleet.Load().order {
 		if c := r.config(); r.needsApproval.Load() {
-			list = append(list, Approval{Server: r.id, Key: commandKey(c), Command: commandText(c), Previous: s.previousCommand(r.id),
+			list = append(list, PendingCommand{Server: r.id, Key: commandKey(c), Command: commandText(c), Previous: s.previousCommand(r.id),
 				Environment: environmentNames(c), Cwd: c.Cwd})
 		}
 	}
@@ -65,8 +65,8 @@ func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
 	if key != "" && key != commandKey(c) {
 		return &core.Error{Code: core.CodeConflict, Message: fmt.Sprintf("the command of server %q has changed", id), Hint: "Review the new command, then approve it."}
 	}
-	if s.o.Approvals != nil {
-		if err := s.o.Approvals.Approve(ctx, c.ID, commandKey(c)); err != nil {
+	if s.o.CommandApprovals != nil {
+		if err := s.o.CommandApprovals.Approve(ctx, c.ID, commandKey(c)); err != nil {
 			return fmt.Errorf("cannot save approval: %w", err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// memoryApprovals implements Approvals in memory.
+// memoryApprovals implements CommandApprovals in memory.
 type memoryApprovals struct {
 	mu   sync.Mutex
 	keys map[string]bool
@@ -40,7 +40,7 @@ func TestNewCommandWaitsForApproval(t *testing.T) {
 	kept := &memoryApprovals{keys: map[string]bool{}}
 	ctx := context.Background()
 	changed := func(s *config.Server) { s.Args = []string{"--evil"} }
-	inBubble(t, func(_ *rig, o *Options) { o.Approvals = kept }, func(g *rig) {
+	inBubble(t, func(_ *rig, o *Options) { o.CommandApprovals = kept }, func(g *rig) {
 		g.apply(server("used")) // in use before approvals were turned on
 		g.askFirst(true)
 		g.apply(server("used"), server("new"))
@@ -58,7 +58,7 @@ func TestNewCommandWaitsForApproval(t *testing.T) {
 		if n := len(g.started("new")); n != 0 {
 			t.Fatalf("started %d times", n)
 		}
-		waiting := g.Approvals()
+		waiting := g.PendingCommands()
 		if len(waiting) != 1 || waiting[0].Server != "new" || waiting[0].Command != "run-new" {
 			t.Fatalf("got %+v", waiting)
 		}
@@ -79,7 +79,7 @@ func TestNewCommandWaitsForApproval(t *testing.T) {
 		g.apply(server("used"), server("new")) // reverted
 		g.want("used", core.StateRunning)
 	})
-	inBubble(t, func(_ *rig, o *Options) { o.Approvals = kept }, func(g *rig) { // the next run
+	inBubble(t, func(_ *rig, o *Options) { o.CommandApprovals = kept }, func(g *rig) { // the next run
 		g.askFirst(true)
 		g.apply(server("new"), server("used", changed))
 		g.want("new", core.StateRunning)

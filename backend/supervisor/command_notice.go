@@ -10,8 +10,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// expectDuration is how long Expect suppresses the notice of a server.
-const expectDuration = time.Minute
+// noticeSuppression is how long SuppressCommandNotice suppresses the notice of a server.
+const noticeSuppression = time.Minute
 
 // notices holds notices about new commands that were started without approval. A notice remains
 // until the user dismisses it or the server is removed.
@@ -42,15 +42,15 @@ func (s *Supervisor) Dismiss(subject string) bool {
 	return false
 }
 
-// Expect suppresses the next notice about the command of a server, because the user is adding the
-// server at this moment. It expires after one minute.
-func (s *Supervisor) Expect(id string) {
+// SuppressCommandNotice suppresses the next notice about the command of a server, because the user
+// is adding the server at this moment. It expires after one minute.
+func (s *Supervisor) SuppressCommandNotice(id string) {
 	s.notices.mu.Lock()
 	defer s.notices.mu.Unlock()
 	if s.notices.expected == nil {
 		s.notices.expected = map[string]time.Time{}
 	}
-	s.notices.expected[id] = time.Now().Add(expectDuration)
+	s.notices.expected[id] = time.Now().Add(noticeSuppression)
 }
 
 // addCommandNotice publishes a notice that c runs a new command. was is the command that it ran

@@ -65,7 +65,7 @@ func TestNewCommandIsAppliedWithNotice(t *testing.T) {
 		}
 
 		// The user who adds a server knows its command.
-		g.Expect("b")
+		g.SuppressCommandNotice("b")
 		g.apply(runs("two"), server("b"))
 		if list := g.Notices(); len(list) != 0 {
 			t.Errorf("got %+v", list)

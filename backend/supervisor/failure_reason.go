@@ -52,7 +52,7 @@ func (r *runner) recordExit() {
 		r.exitCode = &exit.Code
 	}
 	if ended && !r.explained && exit.Explains(r.endedByItself) {
-		r.reason, r.hint = exit.Text, exitreason.Action(r.detail, lines, r.process.Path)
+		r.reason, r.hint = exit.Text, exitreason.Advice(r.detail, lines, r.process.Path)
 		if r.detail != "" {
 			r.reason += ": " + r.detail
 		}

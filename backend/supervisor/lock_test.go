@@ -46,7 +46,7 @@ func (*lockWatcher) SaveCatalog(context.Context, string, string, *core.Catalog) 
 
 func TestSlowStoreDoesNotBlockUnderLock(t *testing.T) {
 	kept := &lockWatcher{memoryApprovals: memoryApprovals{keys: map[string]bool{}}, t: t, asked: map[string]int{}}
-	inBubble(t, func(_ *rig, o *Options) { o.Approvals, o.Catalogs = kept, kept }, func(g *rig) {
+	inBubble(t, func(_ *rig, o *Options) { o.CommandApprovals, o.Catalogs = kept, kept }, func(g *rig) {
 		kept.of = g.Supervisor
 		manual := func(s *config.Server) { s.Start = config.StartManual }
 		g.apply(server("used", manual))
@@ -71,7 +71,7 @@ func (*readOnlyStore) Approve(context.Context, string, string) error {
 
 func TestUnsavedApprovalDoesNotCount(t *testing.T) {
 	kept := &readOnlyStore{memoryApprovals{keys: map[string]bool{}}}
-	inBubble(t, func(_ *rig, o *Options) { o.Approvals = kept }, func(g *rig) {
+	inBubble(t, func(_ *rig, o *Options) { o.CommandApprovals = kept }, func(g *rig) {
 		g.askFirst(true)
 		g.apply(server("new"))
 		if err := g.Approve(context.Background(), "new", ""); err == nil {

@@ -17,7 +17,7 @@ const npmFailedLimit = 5
 func (r *runner) endWhenNpmFailed() {
 	npmError := ""
 	if r.s.o.Fetching(r.id) == "npx" {
-		npmError = exitreason.Npm(r.s.o.LastLines(r.id, maxNpmLines, r.startedAt))
+		npmError = exitreason.NpmFailure(r.s.o.LastLines(r.id, maxNpmLines, r.startedAt))
 	}
 	if npmError == "" {
 		r.npmFailedChecks = 0

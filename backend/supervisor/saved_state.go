@@ -39,12 +39,12 @@ func (s *Supervisor) readApproval(c *config.Server) bool {
 	s.mu.Lock()
 	agreed := s.approvedKeys[c.ID] == commandKey(c)
 	s.mu.Unlock()
-	if agreed || s.o.Approvals == nil || !runsProgram(c) {
+	if agreed || s.o.CommandApprovals == nil || !runsProgram(c) {
 		return agreed
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
-	approved, err := s.o.Approvals.Approved(ctx, c.ID, commandKey(c))
+	approved, err := s.o.CommandApprovals.Approved(ctx, c.ID, commandKey(c))
 	if err != nil {
 		s.o.Log.Warn("Cannot read approvals", "server", c.ID, "error", err)
 	}
@@ -52,12 +52,12 @@ func (s *Supervisor) readApproval(c *config.Server) bool {
 }
 
 func (s *Supervisor) saveApproval(c *config.Server) {
-	if s.o.Approvals == nil {
+	if s.o.CommandApprovals == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
-	if err := s.o.Approvals.Approve(ctx, c.ID, commandKey(c)); err != nil {
+	if err := s.o.CommandApprovals.Approve(ctx, c.ID, commandKey(c)); err != nil {
 		s.o.Log.Warn("Cannot save approval", "server", c.ID, "error", err)
 	}
 }

@@ -9,10 +9,10 @@ import (
 )
 
 // Logins returns the state of a sign-in by its id, and a sentence if the user has to act.
-type Logins func(id string) (core.Login, string)
+type Logins func(id string) (core.LoginState, string)
 
 // login returns the sign-in state of this server.
-func (r *runner) login() (core.Login, string) {
+func (r *runner) login() (core.LoginState, string) {
 	if r.s.o.Logins == nil {
 		return core.LoginNone, ""
 	}

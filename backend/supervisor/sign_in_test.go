@@ -20,7 +20,7 @@ func TestCallAfterSignInWaitsForStart(t *testing.T) {
 	state.Store(core.LoginNeeded)
 	signed := make(chan struct{})
 	inBubble(t, func(g *rig, o *Options) {
-		o.Logins = func(string) (core.Login, string) { return state.Load().(core.Login), "" }
+		o.Logins = func(string) (core.LoginState, string) { return state.Load().(core.LoginState), "" }
 		signed = make(chan struct{})
 		g.start = func(_ context.Context, _ dial.Request, n int) (*core.Catalog, error) {
 			if n > 1 {

@@ -116,9 +116,9 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 	}
 }
 
-func logins(state core.Login, reason string) func(*rig, *Options) {
+func logins(state core.LoginState, reason string) func(*rig, *Options) {
 	return func(_ *rig, o *Options) {
-		o.Logins = func(string) (core.Login, string) { return state, reason }
+		o.Logins = func(string) (core.LoginState, string) { return state, reason }
 	}
 }
 

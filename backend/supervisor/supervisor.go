@@ -24,7 +24,7 @@ const (
 	retryCrashed      = 30 * time.Second // minimum time between starts that calls cause
 	waitingDelay      = 3 * time.Second  // delay between starts while an external dependency, such as Docker, is missing
 	loginDelay        = time.Hour        // the same while the user has to sign in; LoginChanged triggers an earlier start
-	storeTimeout      = 5 * time.Second  // timeout of a query of Catalogs, Eras or Approvals
+	storeTimeout      = 5 * time.Second  // timeout of a query of Catalogs, Eras or CommandApprovals
 	maxParallelStarts = 4                // parallel starts: enough to overlap waiting for the network, few enough for a small machine
 	slotTime          = 5 * time.Second  // after this, a start is probably waiting for the network, so another one may begin
 	probeTimeout      = 15 * time.Second // timeout of probing whether a legacy server also speaks the modern era
@@ -77,9 +77,9 @@ type Options struct {
 	Usage func(server string) (process.Usage, error)
 	// Logins returns the sign-in state of remote servers. May be nil.
 	Logins Logins
-	// Approvals stores which commands the user has approved. nil: approvals apply to this run
+	// CommandApprovals stores which commands the user has approved. nil: approvals apply to this run
 	// only.
-	Approvals Approvals
+	CommandApprovals CommandApprovals
 }
 
 // Supervisor runs the servers. All methods are safe for concurrent use.

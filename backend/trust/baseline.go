@@ -19,8 +19,8 @@ type Store interface {
 	TrustedDefinition(ctx context.Context, server, kind, name string) ([]byte, error)
 	SaveTrust(ctx context.Context, server string, list []store.Trusted, gone [][2]string, happened []store.TrustEvent) error
 	TrustEvents(ctx context.Context, server string, before int64, limit int) ([]store.TrustEvent, int64, error)
-	// Replaced returns how many times the database file was quarantined and replaced by a new one.
-	Replaced() uint64
+	// ReplaceCount returns how many times the database file was quarantined and replaced by a new one.
+	ReplaceCount() uint64
 }
 
 // Options configure a Baseline. Store is required.

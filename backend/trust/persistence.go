@@ -18,7 +18,7 @@ type serverBaseline struct {
 	loaded        bool
 	known         bool   // tools or instructions of the server have been seen
 	retired       bool   // no longer configured
-	epoch         uint64 // Store.Replaced when the records were last in sync with the file
+	epoch         uint64 // Store.ReplaceCount when the records were last in sync with the file
 	items         map[recordKey]*record
 	deleted       [][2]string
 	events        []store.TrustEvent
@@ -67,7 +67,7 @@ func (b *Baseline) load(s *serverBaseline) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
-	epoch := b.opts.Store.Replaced()
+	epoch := b.opts.Store.ReplaceCount()
 	list, err := b.opts.Store.Trust(ctx, s.id)
 	if err != nil {
 		b.opts.Log.Warn("Cannot read the trusted tools", "server", s.id, "error", err)
@@ -157,7 +157,7 @@ func (b *Baseline) flushServer(ctx context.Context, id string) error {
 		b.mu.Unlock()
 		return nil
 	}
-	if epoch := b.opts.Store.Replaced(); s.epoch != epoch {
+	if epoch := b.opts.Store.ReplaceCount(); s.epoch != epoch {
 		s.epoch = epoch
 		s.markUnsaved()
 	}

@@ -57,7 +57,7 @@ type replacedStore struct {
 	times uint64
 }
 
-func (s *replacedStore) Replaced() uint64 { return s.times }
+func (s *replacedStore) ReplaceCount() uint64 { return s.times }
 
 func TestTrustSurvivesQuarantinedHistoryFile(t *testing.T) {
 	dir := t.TempDir()

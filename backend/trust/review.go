@@ -314,9 +314,9 @@ const (
 	Removed = "removed"
 )
 
-// Expect records that the user has accepted these definitions before the server lists them.
+// AcceptInAdvance records that the user has accepted these definitions before the server lists them.
 // Definitions of unknown tools are ignored. why is the detail of the events.
-func (b *Baseline) Expect(ctx context.Context, server string, tools []core.Item, why string) error {
+func (b *Baseline) AcceptInAdvance(ctx context.Context, server string, tools []core.Item, why string) error {
 	b.mu.Lock()
 	s := b.serverBaseline(server)
 	b.load(s)

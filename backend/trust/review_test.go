@@ -183,7 +183,7 @@ func TestChangesOfOtherVersionAreShown(t *testing.T) {
 	if len(states) != 3 || states["goes"] != Removed || states["turns"] != Changed || states["comes"] != Added {
 		t.Errorf("%v", states)
 	}
-	if err := b.Expect(t.Context(), "files", next, "seen"); err != nil {
+	if err := b.AcceptInAdvance(t.Context(), "files", next, "seen"); err != nil {
 		t.Fatal(err)
 	}
 	if w := mustJudge(t, b, next...); len(w) != 0 {

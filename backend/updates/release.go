@@ -79,7 +79,7 @@ var client = &http.Client{
 		if len(via) >= 5 {
 			return errors.New("too many redirects")
 		}
-		return checkAddress(req.URL)
+		return requireHTTPSOrLoopback(req.URL)
 	},
 }
 
@@ -88,7 +88,7 @@ func get(ctx context.Context, address string) ([]byte, error) {
 	if err != nil {
 		return nil, errors.New("updates.url is not a URL")
 	}
-	if err := checkAddress(u); err != nil {
+	if err := requireHTTPSOrLoopback(u); err != nil {
 		return nil, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
@@ -114,8 +114,8 @@ func get(ctx context.Context, address string) ([]byte, error) {
 	return body, nil
 }
 
-// checkAddress accepts https, and http on this machine.
-func checkAddress(u *url.URL) error {
+// requireHTTPSOrLoopback accepts https, and http on this machine.
+func requireHTTPSOrLoopback(u *url.URL) error {
 	ip := net.ParseIP(u.Hostname())
 	local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 	if u.Scheme == "https" || u.Scheme == "http" && local {

@@ -228,8 +228,8 @@ func (c *Conn) openRemote(ctx, background context.Context) error {
 // setEra sets the era and revision, also in a transport that depends on them.
 func (c *Conn) setEra(era core.Era, version string) {
 	c.era, c.version = era, version
-	if t, ok := c.t.(interface{ Speak(core.Era, string) }); ok {
-		t.Speak(era, version)
+	if t, ok := c.t.(interface{ SetEra(core.Era, string) }); ok {
+		t.SetEra(era, version)
 	}
 }
 

@@ -19,11 +19,11 @@ import (
 func (c *Conn) Send(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 	call.Instance, call.ServedBy = c.id, c.servedBy(call)
 	if isSubscription(call.Method) && c.era == core.Modern {
-		c.subscription(call)
+		c.recordSubscription(call)
 		return core.Reply{Result: []byte(`{}`)}, nil
 	}
 	if call.Method == core.SubscribeTask || call.Method == core.UnsubscribeTask {
-		c.listenToTask(call)
+		c.recordTaskSubscription(call)
 		return core.Reply{Result: []byte(`{}`)}, nil
 	}
 	params, token, known := []byte(call.Params), call.ProgressToken, false
@@ -51,7 +51,7 @@ func (c *Conn) Send(ctx context.Context, call *core.Call, sink core.ServerMessag
 		reply, err = c.t.Call(ctx, call.Method, params, token, sink)
 	}
 	if err == nil && len(reply.Error) == 0 && isSubscription(call.Method) {
-		c.subscription(call)
+		c.recordSubscription(call)
 	}
 	return reply, err
 }

@@ -21,9 +21,9 @@ func isSubscription(method string) bool {
 	return method == "resources/subscribe" || method == "resources/unsubscribe"
 }
 
-// subscription remembers the subscription that a call starts or ends: it is renewed with a lost
+// recordSubscription remembers the subscription that a call starts or ends: it is renewed with a lost
 // session. The modern era has no such request; subscriptions/listen names all resources instead.
-func (c *Conn) subscription(call *core.Call) {
+func (c *Conn) recordSubscription(call *core.Call) {
 	c.mu.Lock()
 	c.subscribed = slices.DeleteFunc(c.subscribed, func(have string) bool { return have == call.Name })
 	if call.Method == "resources/subscribe" {
@@ -33,8 +33,8 @@ func (c *Conn) subscription(call *core.Call) {
 	c.listenAgain()
 }
 
-// listenToTask starts or ends the notifications about a task.
-func (c *Conn) listenToTask(call *core.Call) {
+// recordTaskSubscription starts or ends the notifications about a task.
+func (c *Conn) recordTaskSubscription(call *core.Call) {
 	var params struct{ TaskID string }
 	if json.Unmarshal(call.Params, &params) != nil {
 		return

@@ -45,7 +45,7 @@ func TestRemoteHTTPTraceIsRedacted(t *testing.T) {
 	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	r.Speak(core.Legacy, "2025-11-25")
+	r.SetEra(core.Legacy, "2025-11-25")
 	if _, err := r.Call(t.Context(), "tools/call", []byte(`{}`), core.Span{}, nil); err == nil {
 		t.Error("no error")
 	}

@@ -119,9 +119,9 @@ func sameOriginOnly(c *http.Client, origin *url.URL) *http.Client {
 	return &own
 }
 
-// Speak sets the era and revision that requests announce. version is "" until a
+// SetEra sets the era and revision that requests announce. version is "" until a
 // legacy server has answered initialize.
-func (r *Remote) Speak(era core.Era, version string) {
+func (r *Remote) SetEra(era core.Era, version string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.era, r.version = era, version

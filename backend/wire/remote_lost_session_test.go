@@ -92,7 +92,7 @@ func (d *dialectServer) open(t *testing.T) *Remote {
 	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	r.Speak(core.Legacy, "2025-11-25")
+	r.SetEra(core.Legacy, "2025-11-25")
 	return r
 }
 
@@ -220,7 +220,7 @@ func TestMissingNotificationStreamIsNotLostSession(t *testing.T) {
 		if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil); err != nil {
 			t.Fatal(err)
 		}
-		r.Speak(core.Legacy, "2025-11-25")
+		r.SetEra(core.Legacy, "2025-11-25")
 		if r.readNotifications(&resumption{}) {
 			t.Errorf("%d: it is asked for again", status)
 		}
@@ -263,7 +263,7 @@ func TestTimeoutIsForwardedAsCancellation(t *testing.T) {
 	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	r.Speak(core.Legacy, "2025-11-25")
+	r.SetEra(core.Legacy, "2025-11-25")
 	life, end := context.WithCancelCause(t.Context())
 	go func() { end(core.Errorf(core.CodeTimeout, "late")) }()
 	if _, err := r.Call(life, "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil); core.CodeOf(err) != core.CodeTimeout {

@@ -50,7 +50,7 @@ func openForgetfulServer(t *testing.T) *Remote {
 	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	r.Speak(core.Legacy, "2025-11-25")
+	r.SetEra(core.Legacy, "2025-11-25")
 	return r
 }
 
@@ -161,7 +161,7 @@ func TestResumedStreamIsClosedBeforeNext(t *testing.T) {
 	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	r.Speak(core.Legacy, "2025-11-25")
+	r.SetEra(core.Legacy, "2025-11-25")
 	if _, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil); err != nil {
 		t.Fatal(err)
 	}

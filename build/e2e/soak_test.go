@@ -27,7 +27,7 @@ import (
 func jumpy(t testing.TB) (program, clock string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), "drawbridge")
-	build := exec.Command("go", "build", "-trimpath", "-tags", "jumpyclock", "-ldflags", "-s -w", "-o", program, "github.com/drawbridge-mcp/drawbridge/app/drawbridge")
+	build := exec.Command("go", "build", "-trimpath", "-tags", "simulatedclock", "-ldflags", "-s -w", "-o", program, "github.com/drawbridge-mcp/drawbridge/app/drawbridge")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	run(t, build, 0)
 	return program, filepath.Join(t.TempDir(), "clock")

@@ -26,7 +26,7 @@ func TestLinkWaitsForPageSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	if _, err := loopback.OpenAdmin(s.home); err != nil {
+	if _, err := loopback.OpenAdminToken(s.home); err != nil {
 		t.Fatal(err)
 	}
 	told, seen := make(chan struct{}), make(chan string, 8)

@@ -9,15 +9,15 @@ import { liveCallsQuery } from '@/features/calls/api';
 import { CallStrip, RecentCalls, useRecentNumbers } from '@/features/calls/recent-calls';
 import { RecentChanges, recentChangesQuery } from '@/features/changes/recent-changes';
 import { clientsQuery, connectionsQuery } from '@/features/clients/api';
-import { ClientList } from '@/features/clients/client-list';
 import { joinClients, wasSeen } from '@/features/clients/joined';
 import { isOnline } from '@/features/clients/online';
+import { RecentClients } from '@/features/clients/recent-clients';
 import { serversQuery, serverUseQuery } from '@/features/servers/api';
 import { Attention, needsAttention, useServerNumbers } from '@/features/servers/server-grid';
 import { ServerLines } from '@/features/servers/server-lines';
 import { usageQuery } from '@/features/usage/api';
+import { AtAGlance } from '@/features/usage/at-a-glance';
 import { RangePicker } from '@/features/usage/range-picker';
-import { AtAGlance } from '@/features/usage/top-tools';
 import { useAllAnswered } from '@/lib/all-answered';
 import { classes } from '@/lib/classes';
 import { useConnection } from '@/lib/connection';
@@ -29,7 +29,7 @@ import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
 import type { UsageReport } from '@/types/api';
 import { countTroubles } from './banners';
-import { useCostedTools } from './unused';
+import { useCostedTools } from './costed-tools';
 
 const t = texts.overview;
 const route = getRouteApi('/');
@@ -97,7 +97,7 @@ export function OverviewPage() {
               />
             </Part>
             <Part title={t.clients} more={t.allClients} to="/clients">
-              <ClientList />
+              <RecentClients />
             </Part>
           </div>
           <RecentChanges />

@@ -10,8 +10,8 @@ import { useConnection } from '@/lib/connection';
 import { plain } from '@/lib/format';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
+import { useCostedTools } from './costed-tools';
 import { useTokens } from './tokens';
-import { useCostedTools } from './unused';
 
 const route = getRouteApi('/profiles');
 

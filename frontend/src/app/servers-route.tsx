@@ -8,7 +8,7 @@ import { ServerDetail } from '@/features/servers/server-detail';
 import { ServersPage } from '@/features/servers/servers-page';
 import type { View } from '@/features/servers/views';
 import { ServerTrust } from '@/features/trust/server-trust';
-import { ServerVersionSection } from '@/features/trust/version';
+import { ServerVersionSection } from '@/features/trust/server-version';
 import { useConnection } from '@/lib/connection';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';

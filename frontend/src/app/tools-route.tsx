@@ -18,7 +18,7 @@ import { useConnection } from '@/lib/connection';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Tool } from '@/types/api';
-import { useCostedTools } from './unused';
+import { useCostedTools } from './costed-tools';
 
 const route = getRouteApi('/tools');
 

@@ -3,9 +3,9 @@ import { useMemo, useState } from 'react';
 import { Button } from '@/components/button';
 import { JsonView, LongText } from '@/components/json-view';
 import { ScrollArea } from '@/components/scroll-area';
+import { downloadBase64 } from '@/lib/download';
 import { bytes, plain } from '@/lib/format';
 import { isJson, jsonElements, jsonMembers, jsonString, sortJson } from '@/lib/json-text';
-import { save } from '@/lib/save';
 import { texts } from '@/lib/texts';
 
 const t = texts.calls;
@@ -123,7 +123,7 @@ function PartLabel({ part }: { part: Part }) {
         </p>
       </div>
       {data !== undefined && (
-        <Button small onClick={() => save(data, part.type)}>
+        <Button small onClick={() => downloadBase64(data, part.type)}>
           <Download className="size-3.5" aria-hidden />
           {t.saveFile}
         </Button>

@@ -5,7 +5,7 @@ import type { ReactNode } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { writeClipboard } from '@/components/copy-button';
 import { Menu } from '@/components/menu';
-import { saveText } from '@/lib/save';
+import { downloadText } from '@/lib/download';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -78,7 +78,7 @@ export function CallActions({
           {
             text: t.saveCall,
             icon: Download,
-            onSelect: () => saveText(asJson(call), `call-${call.id}.json`),
+            onSelect: () => downloadText(asJson(call), `call-${call.id}.json`),
           },
         ]}
       >

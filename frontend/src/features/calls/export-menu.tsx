@@ -2,9 +2,9 @@ import { ChartGantt, Download, FileJson, Sheet } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Menu } from '@/components/menu';
+import { downloadBlob } from '@/lib/download';
 import { plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
-import { saveBlob } from '@/lib/save';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import { exportCalls } from './api';
@@ -18,7 +18,7 @@ export function ExportMenu({ filters, small = false }: { filters: CallFilters; s
   const start = async (format: 'jsonl' | 'csv' | 'har') => {
     setBusy(true);
     try {
-      saveBlob(await exportCalls(filters, format), `drawbridge-calls.${format}`);
+      downloadBlob(await exportCalls(filters, format), `drawbridge-calls.${format}`);
     } catch (error) {
       toast('bad', plain(messageOf(error)));
     }

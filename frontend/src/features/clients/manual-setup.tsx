@@ -4,9 +4,9 @@ import { useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Loading } from '@/components/page';
+import { downloadBlob } from '@/lib/download';
 import { plain } from '@/lib/format';
 import { messageOf, send } from '@/lib/request';
-import { saveBlob } from '@/lib/save';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { Connection } from '@/types/api';
@@ -77,7 +77,7 @@ export function ManualSetup({ connection }: { connection: Connection }) {
 async function download(key: string, name: string): Promise<void> {
   try {
     const reply = await send(bundleUrl(key), { headers: {} });
-    saveBlob(await reply.blob(), name);
+    downloadBlob(await reply.blob(), name);
   } catch (error) {
     toast('bad', plain(messageOf(error)));
   }

@@ -2,9 +2,9 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { FileArchive } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
+import { downloadBlob } from '@/lib/download';
 import { plain } from '@/lib/format';
 import { messageOf, requestList, send } from '@/lib/request';
-import { saveBlob } from '@/lib/save';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { File } from '@/types/api';
@@ -65,7 +65,7 @@ export function DiagnosticsPanel() {
 async function save(): Promise<void> {
   try {
     const reply = await send('/api/v1/diagnostics/zip', { headers: {} });
-    saveBlob(await reply.blob(), 'drawbridge-diagnostics.zip');
+    downloadBlob(await reply.blob(), 'drawbridge-diagnostics.zip');
   } catch (error) {
     toast('bad', plain(messageOf(error)));
   }

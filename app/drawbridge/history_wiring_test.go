@@ -1,0 +1,87 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+)
+
+// recordsFor returns records without a history.
+func recordsFor(views *registry.Registry) *historyWiring {
+	return &historyWiring{
+		validator: history.NewResultValidator(nil, nil, nil), secrets: newRecorderRedaction(nil, slog.New(slog.DiscardHandler)), views: views,
+	}
+}
+
+func TestRecordersStopInFixedOrder(t *testing.T) {
+	for range 20 {
+		l := newLifecycle(slog.New(slog.DiscardHandler))
+		recordsFor(nil).start(l)
+		var names []string
+		for _, c := range l.closers {
+			names = append(names, c.name)
+		}
+		if err := l.stop(); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"secrets", "results"}; !slices.Equal(names, want) {
+			t.Fatalf("started in the order %v", names)
+		}
+	}
+}
+
+// toolsWithSchema returns a catalog of n tools with an outputSchema of type kind.
+func toolsWithSchema(n int, kind string) *core.Catalog {
+	c := &core.Catalog{}
+	for i := range n {
+		name := fmt.Sprintf("tool%d", i)
+		raw := fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"},"outputSchema":{"type":%q}}`, name, kind)
+		c.Tools = append(c.Tools, core.Item{Name: name, Raw: json.RawMessage(raw)})
+	}
+	return c
+}
+
+func TestSchemasFollowCatalogs(t *testing.T) {
+	t.Parallel()
+	views := registry.New(registry.Options{})
+	r := recordsFor(views)
+	views.OnChange(func(c registry.Change) { r.changed(c.Server) })
+	views.Set("a", "", toolsWithSchema(2, "object"))
+	views.Set("b", "", toolsWithSchema(1, "object"))
+	if len(r.schemas) != 2 || len(r.schemas["a"].byTool) != 2 || r.schemas["b"].byTool["tool0"] != `{"type":"object"}` {
+		t.Fatalf("after both were listed: %v", r.schemas)
+	}
+	views.Set("b", "", toolsWithSchema(1, "array"))
+	if r.schemas["b"].byTool["tool0"] != `{"type":"array"}` {
+		t.Errorf("after b changed: %v", r.schemas["b"].byTool)
+	}
+	views.Arrange("", []registry.Server{{ID: "b"}})
+	if _, there := r.schemas["a"]; there || len(r.schemas) != 1 {
+		t.Errorf("after a was removed: %v", r.schemas)
+	}
+	views.Arrange("", []registry.Server{{ID: "c"}})
+	if _, there := r.schemas["b"]; there {
+		t.Errorf("after the configuration left b out: %v", r.schemas)
+	}
+}
+
+// A server is listed often at the start, so the cost of a change must not depend on the number of tools
+// of the other servers.
+func TestServerChangeRefreshesOnlyItsTools(t *testing.T) {
+	const servers, tools = 20, 50
+	views := registry.New(registry.Options{})
+	for i := range servers {
+		views.Set(fmt.Sprintf("server%d", i), "", toolsWithSchema(tools, "object"))
+	}
+	r := recordsFor(views)
+	r.changed("")
+	if n := testing.AllocsPerRun(10, func() { r.changed("server0") }); n > servers*tools/10 {
+		t.Errorf("%.0f allocations for a change that concerns no tool of %d", n, servers*tools)
+	}
+}

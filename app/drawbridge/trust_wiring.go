@@ -1,0 +1,46 @@
+package main
+
+import (
+	"log/slog"
+	"maps"
+	"slices"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/trust"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// newTrust creates the registry and the trust baseline that hides its unapproved tools from
+// clients.
+func newTrust(history *store.Store, bus *event.Bus, log *slog.Logger) (*registry.Registry, *trust.Baseline) {
+	baseline := trust.New(trust.Options{Store: history, Log: log})
+	views := registry.New(registry.Options{Withhold: baseline.Judge})
+	baseline.Observe(views.Rejudge, func(server string) { bus.Publish(event.Catalog, server) })
+	return views, baseline
+}
+
+// trustRules returns the rules of the configuration about changed tools.
+func trustRules(c *config.Config) []trust.Rule {
+	list := make([]trust.Rule, 0, len(c.Servers))
+	for i := range c.Servers {
+		s := &c.Servers[i]
+		list = append(list, trust.Rule{Server: s.ID, Mode: s.ToolChanges, Launch: trust.LaunchHash(struct {
+			Type, Command string
+			Args          []string
+			Env           []string
+			URL, Docker   string
+		}{string(s.Type), s.Command, s.Args, slices.Sorted(maps.Keys(s.Env)), s.URL, s.Docker.Where() + s.Docker.Image})})
+	}
+	return list
+}
+
+// waitingServers counts the servers that have tools waiting for the user's decision.
+func waitingServers(baseline *trust.Baseline) int {
+	seen := map[string]bool{}
+	for _, c := range baseline.Waiting() {
+		seen[c.Server] = true
+	}
+	return len(seen)
+}

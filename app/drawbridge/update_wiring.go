@@ -1,0 +1,56 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
+	"github.com/drawbridge-mcp/drawbridge/backend/reload"
+	"github.com/drawbridge-mcp/drawbridge/backend/updates"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// Where releases are announced and the public key of minisign that verifies it; set by the linker in
+// a release, otherwise "".
+var updateURL, updateKey string
+
+// updateSource returns where to look for newer versions; it is off unless the user switched it on.
+func updateSource(c config.Updates) updates.Source {
+	if !c.Check {
+		return updates.Source{}
+	}
+	return updates.Source{URL: cmp.Or(c.URL, updateURL), PublicKey: cmp.Or(c.PublicKey, updateKey)}
+}
+
+// knowsReleases reports whether the search for newer versions would work if it were switched on.
+func knowsReleases(c config.Updates) bool {
+	c.Check = true
+	source := updateSource(c)
+	return source.URL != "" && source.PublicKey != ""
+}
+
+// updateNotice returns the notice about a newer version, or about a check that is switched on but
+// cannot work. Its Message is empty if there is neither.
+func updateNotice(c config.Updates, checker *updates.Checker) event.Notice {
+	if c.Check && !knowsReleases(c) {
+		return event.Notice{Subject: updates.Subject, Message: "This build does not know where newer versions are announced. Set updates.url and updates.publicKey, or set updates.check to false."}
+	}
+	return checker.Notice()
+}
+
+// errRestart ends a daemon that another version replaces.
+var errRestart = errors.New("restarting with the installed version")
+
+// newReplacementWatcher watches for another version of the program that is installed over this one.
+func newReplacementWatcher(calls *gateway.Gateway, files *reload.Reloader, bus *event.Bus, log *slog.Logger, restart func()) *updates.ReplacementWatcher {
+	self, _ := os.Executable() // "" is reported by Run
+	return updates.NewReplacementWatcher(updates.ReplacementWatcherOptions{
+		Program: self, Version: version, Bus: bus, Log: log, Restart: restart,
+		IdleTime: func() time.Duration { return files.Current().Updates.RestartIdle },
+		Activity: func() (int64, bool) { return calls.LastID(), len(calls.Running()) > 0 },
+	})
+}

@@ -1,0 +1,176 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+)
+
+// newHistory returns a real call log with calls of three clients.
+func newHistory(t *testing.T) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Recorder().Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		_ = s.Close()
+	})
+	now := time.Now().UTC()
+	for i, who := range []core.Client{{Token: "ann", Name: "cursor"}, {Token: "bob", Name: "ann"}, {Name: "script"}, {Name: "other"}} {
+		for n := range 3 {
+			call := &core.Call{
+				ID: now.UnixMicro() + int64(10*i+n), At: now, Client: who, Era: core.Modern, Server: "files", Method: "tools/call",
+				Name: "read", PublicName: "files__read", Params: json.RawMessage(`{"arguments":{"letter":"of ` + who.Token + who.Name + `"}}`),
+				Arguments: core.Span{Start: 13, End: 29 + len(who.Token) + len(who.Name)}, Outcome: core.OutcomeOK, Took: time.Duration(n+1) * time.Millisecond,
+			}
+			if n == 2 {
+				call.Outcome, call.Code, call.Reason = core.OutcomeTimeout, core.CodeTimeout, "too slow"
+			}
+			s.Recorder().Record(call, core.Reply{Result: json.RawMessage(`{}`)})
+		}
+	}
+	return s
+}
+
+func newTestServer(t *testing.T) *Server {
+	return NewServer(Options{
+		History: newHistory(t), Version: "1",
+		Status: func() []core.ServerStatus {
+			return []core.ServerStatus{{ID: "files", State: core.StateCrashed, Reason: "exit 3", Command: "/secret/path", Detail: "stderr"}}
+		},
+		SeesAll: func(token string) bool { return token == "admin" },
+	})
+}
+
+// ask calls a tool and returns its structured content as text.
+func (o *Server) ask(t *testing.T, who core.Client, tool, arguments string) (text string, failed bool) {
+	t.Helper()
+	call := &core.Call{Method: "tools/call", Name: tool, Client: who, Params: json.RawMessage(arguments), Arguments: core.Span{End: len(arguments)}}
+	reply, err := o.Send(t.Context(), call, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result struct {
+		Content           []struct{ Text string }
+		StructuredContent json.RawMessage
+		IsError           bool
+	}
+	if err := json.Unmarshal(reply.Result, &result); err != nil {
+		t.Fatalf("%s: %v", reply.Result, err)
+	}
+	if !result.IsError && result.Content[0].Text != string(result.StructuredContent) {
+		t.Errorf("%s: text and data differ", tool)
+	}
+	return result.Content[0].Text, result.IsError
+}
+
+type found struct {
+	Calls []callSummary
+	Next  string
+}
+
+func TestClientFindsOnlyItsOwnCalls(t *testing.T) {
+	o := newTestServer(t)
+	for _, c := range []struct {
+		who  core.Client
+		want int
+		sees string
+	}{
+		{core.Client{Token: "ann", Name: "cursor"}, 3, "cursor"},
+		{core.Client{Token: "ann", Name: "ann"}, 3, "cursor"}, // the token counts, not the declared name
+		{core.Client{Token: "bob", Name: "cursor"}, 3, "ann"},
+		{core.Client{Name: "script"}, 3, "script"},
+		{core.Client{Name: "cursor"}, 0, ""},
+		{core.Client{}, 0, ""},
+		{core.Client{Token: "nobody"}, 0, ""},
+		{core.Client{Token: "admin"}, 12, ""},
+		{core.Client{Name: "admin"}, 0, ""},
+	} {
+		var got found
+		text, _ := o.ask(t, c.who, "history_search", `{"limit":100}`)
+		if err := json.Unmarshal([]byte(text), &got); err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Calls) != c.want {
+			t.Errorf("%+v finds %d calls, want %d: %s", c.who, len(got.Calls), c.want, text)
+		}
+		for _, call := range got.Calls {
+			if c.sees != "" && call.Client != c.sees {
+				t.Errorf("%+v finds a call of %q", c.who, call.Client)
+			}
+		}
+	}
+	mine, _ := o.ask(t, core.Client{Token: "ann"}, "history_search", `{"text":"letter","outcome":"timeout"}`)
+	var got found
+	_ = json.Unmarshal([]byte(mine), &got)
+	if len(got.Calls) != 1 {
+		t.Fatal(mine)
+	}
+	text, failed := o.ask(t, core.Client{Token: "ann"}, "explain", `{"call":"`+got.Calls[0].ID+`"}`)
+	if failed || !strings.Contains(text, "did not answer in time") || !strings.Contains(text, "too slow") || !strings.Contains(text, "of anncursor") {
+		t.Error(text)
+	}
+	if text, failed := o.ask(t, core.Client{Token: "bob"}, "explain", `{"call":"`+got.Calls[0].ID+`"}`); !failed || !strings.Contains(text, "no call") {
+		t.Errorf("bob reads a call of ann: %s", text)
+	}
+}
+
+func TestStatisticsCoverClientsOwnCalls(t *testing.T) {
+	o := newTestServer(t)
+	text, _ := o.ask(t, core.Client{Token: "ann"}, "analytics_get", `{"hours":1,"server":"files"}`)
+	if !strings.Contains(text, `"tools":[{"server":"files","tool":"read","calls":3,"failed":1,"p50Ms":2,"p95Ms":3}]`) || !strings.Contains(text, `"complete":true`) {
+		t.Error(text)
+	}
+	if text, _ := o.ask(t, core.Client{}, "analytics_get", `{}`); !strings.Contains(text, `"tools":[]`) {
+		t.Error(text)
+	}
+}
+
+func TestStatusAndExplanationShowNoCommandAndNoStderr(t *testing.T) {
+	o := newTestServer(t)
+	for tool, arguments := range map[string]string{"status": ``, "explain": `{"server":"files"}`} {
+		text, failed := o.ask(t, core.Client{}, tool, arguments)
+		if failed || !strings.Contains(text, "exit 3") || strings.Contains(text, "secret") || strings.Contains(text, "stderr") {
+			t.Errorf("%s: %s", tool, text)
+		}
+	}
+	for _, arguments := range []string{`{}`, `{"server":"nope"}`, `{"call":"x"}`, `{"other":1}`, `[]`} {
+		if text, failed := o.ask(t, core.Client{}, "explain", arguments); !failed {
+			t.Errorf("%s: %s", arguments, text)
+		}
+	}
+}
+
+func TestBuiltinToolsAreReadOnly(t *testing.T) {
+	o := newTestServer(t)
+	c := o.Catalog()
+	if len(c.Tools) != 4 {
+		t.Errorf("%d tools", len(c.Tools))
+	}
+	for _, item := range c.Tools {
+		var tool struct {
+			Name        string
+			InputSchema map[string]any
+			Annotations struct{ ReadOnlyHint, DestructiveHint bool }
+		}
+		if err := json.Unmarshal(item.Raw, &tool); err != nil || tool.Name != item.Name || !tool.Annotations.ReadOnlyHint || tool.InputSchema["type"] != "object" {
+			t.Errorf("%s: %v %s", item.Name, err, item.Raw)
+		}
+	}
+	if reply, _ := o.Send(t.Context(), &core.Call{Method: "prompts/get", Name: strconv.Itoa(1)}, nil); len(reply.Error) == 0 {
+		t.Error("it has prompts")
+	}
+}

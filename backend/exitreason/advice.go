@@ -1,0 +1,164 @@
+package exitreason
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+)
+
+var (
+	missingValue = lazyregexp.New(`(?i)\b(?:required|missing|not set|not provided|provided|unset|not defined|must (?:be|provide|set)|needs?|please|specify|expected|undefined|KeyError|NotPresent|not found|set [A-Z]\w+)\b|\bno .{0,30}(?:key|token|credentials?)\b`)
+	credential   = lazyregexp.New(`(?i)\b(?:api.?key|access.?token|token|secret|password|credentials?)\b`)
+	secretEnding = lazyregexp.New(`(?:KEY|TOKEN|SECRET|PASSWORD|PAT|CREDENTIALS)$`)
+	secretFlag   = lazyregexp.New(`(--[a-z][\w-]*(?:key|token|secret|password))\b`)
+	notFoundHere = lazyregexp.New(`(?:^|/)(?:sh|bash|dash|zsh|env): (?:line )?(?:\d+: )?[‘'"]?([\w@./+-]+)[’'"]?: (?:command not found|not found|No such file)|zsh:\d*: ?command not found: (\S+)|spawn ([\w./+-]+) ENOENT|^'([\w.+-]+)' is not recognized|exec: "([\w.+-]+)": executable file not found in`)
+	portInUse    = lazyregexp.New(`(?i)EADDRINUSE|address already in use|port \d+ is (?:already )?in use|only one usage of each socket`)
+	nodeModule   = lazyregexp.New(`Cannot find (?:module|package) ['"]([^'"]+)['"]`)
+	pyModule     = lazyregexp.New(`No module named ['"]?([\w.]+)`)
+	noFile       = lazyregexp.New(`(?:ENOENT: no such file or directory, \w+ ['"]([^'"]+)['"]|can't open file ['"]([^'"]+)['"]|No such file or directory: ['"]([^'"]+)['"]|Unable to access jarfile (\S+)|cd: (\S+): No such file)`)
+	noAccess     = lazyregexp.New(`(?:EACCES|EPERM): [\w ]+, \w+ ['"]([^'"]+)['"]|Permission denied: ['"]([^'"]+)['"]|(\S+): Permission denied`)
+	badOption    = lazyregexp.New(`(?i)\b(?:unknown|unrecognized|invalid|bad) (?:command.line )?(?:options?|flags?|arguments?|shorthand|command)\b|too many arguments|flag provided but not defined|required argument|arguments are required|unexpected argument\b`)
+	dockerDown   = lazyregexp.New(`Cannot connect to the Docker daemon|docker daemon is not running|error during connect|failed to connect to the docker API`)
+	dockerDenied = lazyregexp.New(`permission denied while trying to connect to the [Dd]ocker`)
+	dockerImage  = lazyregexp.New(`pull access denied for (\S+?),|manifest for (\S+) not found|manifest unknown`)
+	noNetwork    = lazyregexp.New(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ERR_SOCKET_TIMEOUT|no such host|Temporary failure in name resolution|getaddrinfo|fetch failed`)
+	outOfMemory  = lazyregexp.New(`heap out of memory|MemoryError|OutOfMemoryError`)
+)
+
+// Advice returns what the user can do about reason, the result of Line, in full sentences. lines
+// are those from which Line picked it, and command is the command that was started. It returns ""
+// if nothing is known.
+func Advice(reason string, lines []string, command string) string {
+	if reason == "" {
+		return ""
+	}
+	if name := missingProgram(reason); name != "" {
+		return InstallAdvice(name)
+	}
+	switch {
+	case strings.Contains(reason, "npm error code E404"):
+		return "Check the name of the package in args."
+	case strings.Contains(reason, "npm error code ETARGET"):
+		return "Check the version of the package in args."
+	case strings.HasPrefix(reason, "npm error") && strings.Contains(reason, "could not determine executable"):
+		return "The package has no program to run: check its name in args."
+	case dockerDown().MatchString(reason):
+		return StartDockerAdvice("")
+	case dockerDenied().MatchString(reason):
+		return StartDockerAdvice("permission denied")
+	case dockerImage().MatchString(reason):
+		return "Check the name of the image in args; a private one needs docker login."
+	case portInUse().MatchString(reason):
+		return "Another program is using the address: stop it, or give this server another port."
+	case outOfMemory().MatchString(reason):
+		return "It ran out of the memory that it may use: for Node.js, set NODE_OPTIONS=--max-old-space-size=4096 in its env."
+	}
+	if text := missingModuleHint(reason, command); text != "" {
+		return text
+	}
+	if path := lastGroup(noFile, reason); path != "" || noFile().MatchString(reason) {
+		return fmt.Sprintf("Correct the path in args, env or cwd, or create %s.", firstNonEmptyGroup(noFile().FindStringSubmatch(reason)))
+	}
+	if m := noAccess().FindStringSubmatch(reason); m != nil {
+		return fmt.Sprintf("Give your user account access to %s.", firstNonEmptyGroup(m))
+	}
+	if text := missingKeyHint(reason, lines); text != "" {
+		return text
+	}
+	switch {
+	case badOption().MatchString(reason):
+		return "Correct the server's args."
+	case noNetwork().MatchString(reason):
+		return "Check the network connection; behind a proxy, set HTTPS_PROXY in env."
+	}
+	return ""
+}
+
+// missingProgram returns the program that a reason reports as missing, or "".
+func missingProgram(reason string) string {
+	return strings.TrimPrefix(firstNonEmptyGroup(notFoundHere().FindStringSubmatch(reason)), "./")
+}
+
+func firstNonEmptyGroup(m []string) string {
+	for _, text := range m[min(1, len(m)):] {
+		if text != "" {
+			return strings.TrimSuffix(text, ":")
+		}
+	}
+	return ""
+}
+
+func missingModuleHint(reason, command string) string {
+	if m := nodeModule().FindStringSubmatch(reason); m != nil {
+		if filepath.IsAbs(m[1]) || strings.HasPrefix(m[1], "file:") {
+			return fmt.Sprintf("Correct the path in args: there is no %s; a server of your own may have to be built first.", m[1])
+		}
+		if strings.HasPrefix(m[1], ".") {
+			return "The server's files are incomplete: build or install it again."
+		}
+		return fmt.Sprintf("Install the package %s: run npm install in the folder of the server.", m[1])
+	}
+	if m := pyModule().FindStringSubmatch(reason); m != nil {
+		python := "python3"
+		if name := filepath.Base(command); strings.HasPrefix(name, "python") {
+			python = command
+		}
+		module, _, _ := strings.Cut(m[1], ".")
+		return fmt.Sprintf("Install the package that contains the module %s for this Python, for example with: %s -m pip install %s. If it is installed in a virtual environment, set command to the Python of that environment.", module, python, strings.ReplaceAll(module, "_", "-"))
+	}
+	return ""
+}
+
+// missingKeyHint returns how to set the key or variable that the reason reports as missing, or "".
+func missingKeyHint(reason string, lines []string) string {
+	if !missingValue().MatchString(reason) {
+		return ""
+	}
+	names := variableNames(reason)
+	secret := credential().MatchString(reason)
+	if len(names) == 0 && secret {
+		for _, line := range lines {
+			for _, name := range variableNames(line) {
+				if secretEnding().MatchString(name) {
+					names = append(names, name)
+				}
+			}
+			if len(names) > 0 {
+				names = names[:1]
+				break
+			}
+		}
+	}
+	switch {
+	case len(names) == 0 && secret:
+		if flag := secretFlag().FindString(reason); flag != "" {
+			return fmt.Sprintf("Add %s=${secret:NAME} to args of the server; store the value with: drawbridge secret set NAME", flag)
+		}
+		return ""
+	case len(names) == 0:
+		return ""
+	}
+	name := names[0]
+	if secretEnding().MatchString(name) {
+		return fmt.Sprintf("Store the value with: drawbridge secret set %s. Then add \"%s\": \"${secret:%s}\" to env of the server, or under Environment on its page in Drawbridge.", name, name, name)
+	}
+	return fmt.Sprintf("Set %s in env of the server, or under Environment on its page in Drawbridge.", name)
+}
+
+// StartDockerAdvice returns how to make Docker available after it failed with the error text said.
+func StartDockerAdvice(said string) string {
+	return startDockerAdvice(runtime.GOOS, said)
+}
+
+func startDockerAdvice(goos, said string) string {
+	switch {
+	case goos == "linux" && strings.Contains(said, "permission"):
+		return "Add yourself to the docker group, and log in again: sudo usermod -aG docker $USER"
+	case goos == "linux":
+		return "Start Docker: sudo systemctl start docker"
+	}
+	return "Start Docker Desktop."
+}
