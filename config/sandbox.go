@@ -11,6 +11,9 @@ type Sandbox struct {
 	On bool
 	// Observe records what the server opens, and refuses nothing.
 	Observe bool `json:",omitempty"`
+	// Object is set if the configuration contains an object, which may have settings while neither On
+	// nor Observe is set.
+	Object bool `json:",omitempty"`
 	// Read and Write are additional paths: absolute, or relative to the home directory if they begin
 	// with "~/". What may be written may be read as well.
 	Read  []string `json:",omitempty"`
@@ -18,6 +21,8 @@ type Sandbox struct {
 	// NoNetwork refuses TCP connections, except those to Ports, and listening for them.
 	NoNetwork bool  `json:",omitempty"`
 	Ports     []int `json:",omitempty"`
+	// UnixSockets is "any", "none", or "", which means "none" with NoNetwork and "any" otherwise.
+	UnixSockets string `json:",omitempty"`
 	// BestEffort starts the server even if the system cannot enforce all of it.
 	BestEffort bool `json:",omitempty"`
 }
@@ -34,11 +39,11 @@ const (
 // maxSandboxPaths limits the paths of one sandbox.
 const maxSandboxPaths = 200
 
-// sandboxField reads "off", "observe", "on", or an object, which means on.
+// sandboxField reads "off", "observe", "on", or an object, which means on unless it has a mode.
 func sandboxField(to *Sandbox) field {
 	return field{"sandbox", func(r *reader, name string, at Position, n *node) {
 		if n.kind == kindObject {
-			to.On = true
+			to.On, to.Object = true, true
 			section(name, sandboxFields(to)...).read(r, name, at, n)
 			return
 		}
@@ -46,18 +51,24 @@ func sandboxField(to *Sandbox) field {
 			r.wrong(n, name, `"off", "observe", "on" or an object`)
 			return
 		}
-		oneOfThen(name, []string{sandboxOff, sandboxObserve, sandboxOn}, func(word string) {
-			to.On, to.Observe = word == sandboxOn, word == sandboxObserve
-		}).read(r, name, at, n)
+		sandboxMode(name, to).read(r, name, at, n)
 	}}
+}
+
+func sandboxMode(name string, to *Sandbox) field {
+	return oneOfThen(name, []string{sandboxOff, sandboxObserve, sandboxOn}, func(word string) {
+		to.On, to.Observe = word == sandboxOn, word == sandboxObserve
+	})
 }
 
 func sandboxFields(to *Sandbox) []field {
 	return []field{
+		sandboxMode("mode", to),
 		sandboxPaths("read", &to.Read),
 		sandboxPaths("write", &to.Write),
 		oneOfThen("network", []string{networkAny, networkNone}, func(word string) { to.NoNetwork = word == networkNone }),
 		portList("ports", &to.Ports),
+		oneOf("unixSockets", &to.UnixSockets, networkAny, networkNone),
 		boolean("bestEffort", &to.BestEffort),
 	}
 }
@@ -116,6 +127,11 @@ func (r *reader) sandbox(e *entry, m member) {
 	case len(e.Sandbox.Ports) > 0 && !e.Sandbox.NoNetwork:
 		r.report(at, "sandbox.ports", true, `set network to "none"`, "'ports'%s has no effect while all of the network is allowed", r.in())
 	}
+}
+
+// NoUnixSockets reports whether the server must not connect to Unix sockets.
+func (s *Sandbox) NoUnixSockets() bool {
+	return s.UnixSockets == networkNone || s.UnixSockets == "" && s.NoNetwork
 }
 
 // Mode returns the mode as in the configuration: "off", "observe" or "on".

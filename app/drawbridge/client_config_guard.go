@@ -10,6 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -52,10 +53,10 @@ func newClientConfigGuard(o cli.ServeOptions, bus *event.Bus, tokens *loopback.T
 	return connector, guard, nil
 }
 
-// privatePaths returns what no sandboxed server may read: our folders, and the existing files of
-// the clients, whose tokens let them call every server.
+// privatePaths returns what no sandboxed server may read: our folders, the existing files of the
+// clients, whose tokens let them call every server, and what the environment moves elsewhere.
 func privatePaths(f config.Folders) []string {
-	own := []string{f.Config, f.Data, f.State}
+	own := append([]string{f.Config, f.Data, f.State}, sandbox.Moved(os.Getenv)...)
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return own

@@ -39,6 +39,7 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 	rules := sandbox.RulesFor(sandbox.Program{
 		Home: home, Dir: spec.Dir, Path: spec.Path, Args: spec.Args, Private: private,
 		Read: c.Sandbox.Read, Write: c.Sandbox.Write, NoNetwork: c.Sandbox.NoNetwork, Ports: c.Sandbox.Ports,
+		NoUnixSockets: c.Sandbox.NoUnixSockets(), Unwritable: ownProgram(),
 	})
 	d.sandboxes.setRules(c.ID, rules)
 	if c.Sandbox.Observe {
@@ -74,6 +75,15 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 	}})
 	d.Logs.Append(c.ID, serverlog.Info, "starts in a sandbox")
 	return nil
+}
+
+// ownProgram returns our own executable, which no confined server may replace.
+func ownProgram() []string {
+	path, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{path}
 }
 
 // refusedPath matches what programs write when the system refuses access to a file.

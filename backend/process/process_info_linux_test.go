@@ -84,3 +84,11 @@ func startForkingProcess(t *testing.T, name, value string, life time.Duration) (
 	})
 	return reborn
 }
+
+// A process with our terminal could type commands into the shell from which the daemon was started.
+func TestChildHasItsOwnSession(t *testing.T) {
+	p, _ := start(t, newTestSpawner(t), "echo", 0)
+	if session, err := unix.Getsid(p.PID()); err != nil || session != p.PID() {
+		t.Errorf("session %d of process %d, %v", session, p.PID(), err)
+	}
+}

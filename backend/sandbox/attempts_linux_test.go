@@ -87,6 +87,17 @@ func appendTo(path string) error {
 
 func create(path string) error { return os.WriteFile(path, []byte("x"), 0o644) }
 
+// openOnly opens a device without reading from it, which could block.
+func openOnly(path string) func(target) error {
+	return func(target) error {
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+		if err == nil {
+			unix.Close(fd)
+		}
+		return err
+	}
+}
+
 func inHome(path string, do func(string) error) func(target) error {
 	return func(t target) error { return do(filepath.Join(t.Home, path)) }
 }
@@ -180,6 +191,32 @@ var attempts = []attempt{
 	}},
 	{name: "signal another process", try: func(t target) error { return syscall.Kill(t.Parent, 0) }},
 	{name: "connect to another's abstract socket", try: dial("unix", func(t target) string { return t.Abstract })},
+	{name: "connect to a named socket", try: dial("unix", func(t target) string { return t.Unix })},
+	{name: "use the keys that the kernel keeps", try: func(target) error {
+		_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_USER_KEYRING, false)
+		return err
+	}},
+	{name: "type into a terminal", try: func(target) error {
+		var letter byte
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, 0, unix.TIOCSTI, uintptr(unsafe.Pointer(&letter))); errno != unix.ENOTTY {
+			return errno
+		}
+		return nil // only because there is none
+	}},
+	{name: "open a terminal", try: openOnly("/dev/ptmx")},
+	{name: "list the terminals", try: func(target) error { _, err := os.ReadDir("/dev/pts"); return err }},
+	{name: "read the kernel's messages", try: openOnly("/dev/kmsg")},
+	{name: "end another process by its limits", try: func(t target) error {
+		return unix.Prlimit(t.Parent, unix.RLIMIT_CPU, nil, &unix.Rlimit{})
+	}},
+	{name: "listen on a port that the kernel chooses", try: func(target) error {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+		if err == nil {
+			defer unix.Close(fd)
+			err = unix.Listen(fd, 1)
+		}
+		return err
+	}},
 	{name: "connect by TCP", try: dial("tcp", func(t target) string { return t.TCP })},
 	{name: "connect by MPTCP", try: func(t target) error {
 		d := net.Dialer{}
@@ -263,7 +300,6 @@ var attempts = []attempt{
 
 	{name: "see that a private file exists", try: inHome(".ssh/id_ed25519", func(p string) error { _, err := os.Stat(p); return err }), possible: "Landlock does not restrict stat"},
 	{name: "change the mode of .bashrc", try: inHome(".bashrc", func(p string) error { return os.Chmod(p, 0o644) }), possible: "Landlock does not restrict chmod and times"},
-	{name: "connect to a named socket", try: dial("unix", func(t target) string { return t.Unix }), possible: "Landlock does not restrict it before version 9"},
 	{name: "write to its working directory", try: func(t target) error { return create(t.Work + "/own") }, possible: "default rules"},
 	{name: "write to a folder named in its arguments", try: func(t target) error { return create(t.Folder + "/own") }, possible: "default rules"},
 	{name: "write a temporary file", try: func(target) error {

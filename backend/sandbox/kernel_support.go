@@ -30,8 +30,14 @@ func unsupported(version int, r Rules) (missing []string, enough bool) {
 	if version < networkVersion && r.NoNetwork {
 		missing, enough = append(missing, "block TCP connections (requires Linux 6.7)"), false
 	}
-	if r.NoNetwork && !filtersSockets() {
-		missing, enough = append(missing, "block UDP and MPTCP (requires amd64 or arm64)"), false
+	switch {
+	case filtersSockets():
+	case r.NoNetwork:
+		missing, enough = append(missing, "block UDP, MPTCP and Unix sockets (requires amd64 or arm64)"), false
+	case r.NoUnixSockets:
+		missing, enough = append(missing, "block Unix sockets (requires amd64 or arm64)"), false
+	default:
+		missing = append(missing, "block the keys that the kernel keeps (requires amd64 or arm64)")
 	}
 	if version < deviceVersion {
 		missing = append(missing, "block device ioctls (requires Linux 6.10)")

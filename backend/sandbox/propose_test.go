@@ -47,7 +47,7 @@ func TestProtectionsFollowVersion(t *testing.T) {
 	for version := range 7 {
 		got = append(got, enforced(version))
 	}
-	if want := []int{0, 3, 3, 4, 5, 6, 7}; !slices.Equal(got, want) {
+	if want := []int{0, 5, 5, 6, 7, 8, 9}; !slices.Equal(got, want) {
 		t.Errorf("enforced by version: %v", got)
 	}
 }

@@ -20,7 +20,8 @@ func protections(version int, filters bool) []Protection {
 		{"Signals and abstract sockets of other programs", version >= scopeVersion, "Linux 6.12"},
 		{"Gaining privileges through setuid", version >= 1, "Linux 5.13 with Landlock"},
 		{"Connections to single hosts", false, "not possible: the kernel filters by port only"},
-		{"Unix sockets in the file system", false, "not possible with this version of Drawbridge"},
+		{"Unix sockets, all or none", version >= 1 && filters, "Linux 5.13 with Landlock, on amd64 or arm64"},
+		{"Keys of the user that the kernel keeps, limits of other programs", version >= 1 && filters, "Linux 5.13 with Landlock, on amd64 or arm64"},
 	}
 }
 

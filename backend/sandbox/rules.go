@@ -16,6 +16,8 @@ type Rules struct {
 	// NoNetwork refuses TCP connections, except to Ports, and listening for them.
 	NoNetwork bool
 	Ports     []int
+	// NoUnixSockets refuses connections to Unix sockets, and listening for them.
+	NoUnixSockets bool
 	// Private are the paths that only an entry in sandbox.read or sandbox.write for the path itself,
 	// or for one below it, allows.
 	Private []string
@@ -34,8 +36,11 @@ type Program struct {
 	// Read and Write come from the user and override everything else, except that a folder does not
 	// include the private paths below it; "~/" stands for Home.
 	Read, Write []string
-	NoNetwork   bool
-	Ports       []int
+	// Unwritable are files that the program may not write, unless Write names them.
+	Unwritable    []string
+	NoNetwork     bool
+	Ports         []int
+	NoUnixSockets bool
 }
 
 // startsPrograms are files and folders in the home directory from which programs are started
@@ -66,8 +71,9 @@ var createdByLauncher = map[string][]string{
 	"npx": {".npm"}, "npm": {".npm"}, "uvx": {".cache/uv", uvTools}, "uv": {".cache/uv", uvTools},
 }
 
-// devices may be written: they keep nothing.
-var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm"}
+// devices may be read and written. They keep nothing, except those in /dev/shm. Other devices are not
+// even readable: terminals and keyboards tell what the user types.
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/shm"}
 
 // RulesFor computes the rules of p. It reads folders, and creates the package cache of a launcher
 // if it is missing.
@@ -80,8 +86,8 @@ func RulesFor(p Program) Rules {
 		}
 		return out
 	}
-	private := withTargets(slices.Concat(inHome(privateInHome), p.Private))
-	unwritable := slices.Concat(private, withTargets(inHome(startsPrograms)))
+	private := withTargets(slices.Concat(inHome(privateInHome), []string{"/dev", "/run/user"}, p.Private))
+	unwritable := slices.Concat(private, withTargets(slices.Concat(inHome(startsPrograms), p.Unwritable)))
 	for _, cache := range createdByLauncher[filepath.Base(p.Path)] {
 		_ = os.MkdirAll(filepath.Join(home, cache), 0o755) // if it fails, the launcher says so
 		if cache == uvTools {
@@ -94,7 +100,7 @@ func RulesFor(p Program) Rules {
 		_ = os.MkdirAll(filepath.Join(home, playwrightProfiles), 0o700) // if it fails, the server says so
 	}
 
-	r := Rules{NoNetwork: p.NoNetwork, Ports: p.Ports, Private: private}
+	r := Rules{NoNetwork: p.NoNetwork, Ports: p.Ports, NoUnixSockets: p.NoUnixSockets, Private: private}
 	r.Read = without("/", private)
 	folders := foldersIn(p.Args)
 	if p.Dir != "" && !contains(resolved(p.Dir), home) { // the home directory is where servers run that do not care

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -34,6 +35,9 @@ func TestRulesCoverWorkAndSpareSecrets(t *testing.T) {
 		"own parents": {func(p *Program) {
 			p.Read, p.Write = []string{"/", "~/.config/gh/hosts.yml"}, []string{"~", "~/.config"}
 		}, []string{"Documents/x", ".config/app/x", ".npm/x"}, []string{".ssh/id", ".config/gh/x", "x"}, []string{".config/gh/hosts.yml", ".config/app/x"}, []string{".ssh/id", ".config/gh/other"}},
+		"our program": {func(p *Program) {
+			p.Args, p.Unwritable = []string{in("Documents")}, []string{in("Documents/drawbridge")}
+		}, nil, []string{"Documents/drawbridge"}, []string{"Documents/drawbridge"}, nil},
 		"own paths": {func(p *Program) { p.Read, p.Write = []string{"~/.ssh"}, []string{"~/.bashrc"} }, []string{".bashrc"}, []string{".ssh/id"}, []string{".ssh/id"}, nil},
 	} {
 		p := base
@@ -56,6 +60,11 @@ func TestRulesCoverWorkAndSpareSecrets(t *testing.T) {
 		}
 		for _, path := range c.mayNotRead {
 			if r.MayRead(in(path)) {
+				t.Errorf("%s: %s may be read", name, path)
+			}
+		}
+		for _, path := range []string{"/run/user/1000/containers/auth.json", "/dev/pts/0", "/dev/input/event0"} {
+			if r.MayRead(path) {
 				t.Errorf("%s: %s may be read", name, path)
 			}
 		}
@@ -196,6 +205,22 @@ func TestOlderKernelsAreNamedHonestly(t *testing.T) {
 		missing, enough := unsupported(c.version, c.rules)
 		if all := strings.Join(missing, "; "); enough != c.enough || !strings.Contains(all, c.says) || (c.says == "") != (all == "") {
 			t.Errorf("version %d, %+v: enough %v, %q", c.version, c.rules, enough, missing)
+		}
+	}
+}
+
+func TestPathsThatTheEnvironmentMovesArePrivate(t *testing.T) {
+	t.Setenv("TMPDIR", "/scratch")
+	env := map[string]string{"XDG_CONFIG_HOME": "/data/config", "KUBECONFIG": "/data/a:/data/b", "XAUTHORITY": "/tmp/xauth", "NETRC": "netrc", "HISTFILE": "/scratch/h", "GNUPGHOME": "/"}
+	paths := Moved(func(name string) string { return env[name] })
+	for _, want := range []string{"/data/config/gh", "/data/config/git/credentials", "/data/a", "/data/b"} {
+		if !slices.Contains(paths, want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	for _, path := range paths {
+		if !strings.HasPrefix(path, "/data/") || path == "/data/config" {
+			t.Errorf("%s is private", path)
 		}
 	}
 }

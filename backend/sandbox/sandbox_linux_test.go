@@ -182,7 +182,7 @@ func TestHostileProgramCannotLeaveSandbox(t *testing.T) {
 		}
 		return results
 	}
-	results := run(RulesFor(Program{Home: dir, Dir: to.Work, Path: os.Args[0], Args: []string{to.Folder}, Private: []string{to.Data}, NoNetwork: true}))
+	results := run(RulesFor(Program{Home: dir, Dir: to.Work, Path: os.Args[0], Args: []string{to.Folder}, Private: []string{to.Data}, NoNetwork: true, NoUnixSockets: true}))
 	refused := 0
 	for _, a := range attempts {
 		if a.temporary && contains(resolved(os.TempDir()), dir) {

@@ -28,6 +28,6 @@ func Wrap(r Rules, path string, args []string) (Wrapped, error) {
 	}
 	return Wrapped{
 		Path: selfPath, Args: append([]string{path}, args...), Ruleset: ruleset,
-		Env: reexec.Variable + "=" + socketFilter(r),
+		Env: reexec.Variable + "=" + seccompFilter(r),
 	}, nil
 }
