@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
-import { randomDelay } from './waiting.mjs';
+import { randomDelay, shown } from './waiting.mjs';
 
 const list = [];
 
@@ -43,7 +43,7 @@ export function flows(lend, { check, wants }) {
               assert.deepEqual(page.troubles, []);
             } catch (error) {
               if (process.env.E2E_SHOT) await page.screenshot({ path: process.env.E2E_SHOT });
-              throw error;
+              throw new Error(`${error.message}\n${await shown(page)}`, { cause: error });
             }
           });
         } finally {

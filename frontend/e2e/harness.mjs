@@ -89,7 +89,7 @@ export function tally(only) {
       tally.passed++;
     } catch (error) {
       tally.failed++;
-      const text = String(error.message).split('\n').slice(0, 25).join('\n  ');
+      const text = String(error.message).split('\n').slice(0, 40).join('\n  ');
       console.error(`FAIL ${name}\n  ${text}`);
     }
   }

@@ -83,7 +83,10 @@ flow(
   },
 );
 
-flow('where no client was found, a server is added on the same page', empty, async (page, mock) => {
+// Longer than the page waits for its parts: the form appears when the answer does.
+const late = { ...empty, delay: (path) => (path === '/api/v1/takeover' ? 2500 : 0) };
+
+flow('where no client was found, a server is added on the same page', late, async (page, mock) => {
   await page.goto(`${mock.url}/#/welcome?step=call`);
   await focused(page.getByRole('heading', { name: 'See the first call' }));
   await page.getByText('No tools to call yet.').waitFor();
@@ -99,7 +102,7 @@ flow('where no client was found, a server is added on the same page', empty, asy
 flow('the check for new versions is asked about once', empty, async (page, mock) => {
   await page.goto(`${mock.url}/#/welcome`);
   const question = page.getByRole('region', { name: 'Check for new versions of Drawbridge?' });
-  await question.getByText('Nothing is downloaded').waitFor();
+  await question.getByText('No update is downloaded').waitFor();
   await question.getByRole('button', { name: 'Check daily' }).click();
   await page.getByText('New versions will be announced here.').waitFor();
   await question.waitFor({ state: 'detached' });

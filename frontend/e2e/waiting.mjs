@@ -89,7 +89,7 @@ export function lengthenToasts() {
 /** Waits until the page at `path` shows its heading, and nothing has failed or loads, for 60 ms. */
 export async function settled(page, path) {
   // Not an async function: its promise is truthy, and would end the wait at once.
-  await page.waitForFunction(
+  const quiet = page.waitForFunction(
     ({ path, since }) => {
       const quiet =
         (path === undefined ||
@@ -106,6 +106,24 @@ export async function settled(page, path) {
     },
     { path, since: Math.random() },
   );
+  await quiet.catch(async (error) => {
+    throw new Error(`${error.message}\n${await shown(page)}`);
+  });
+}
+
+/** What a page shows, for the message of a failure: its path, what loads or failed, its first text. */
+export function shown(page) {
+  const look = page.evaluate(() => {
+    const main = document.querySelector('main');
+    const waiting = [...document.querySelectorAll('[data-loading], [data-failed]')];
+    return [
+      `${location.hash}, shown: ${main?.dataset.at}, busy: ${main?.ariaBusy}`,
+      ...waiting.map((one) => one.outerHTML.slice(0, 300)),
+      (main ?? document.body).innerText.slice(0, 600),
+    ].join('\n');
+  });
+  const late = pause(5000).then(() => 'the page does not respond');
+  return Promise.race([look, late]).catch((error) => `the page is gone: ${error.message}`);
 }
 
 /** The whole text of a code editor, which renders only the visible lines; or the value of a field. */

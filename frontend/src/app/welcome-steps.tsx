@@ -24,15 +24,16 @@ const link = 'text-accent underline underline-offset-2';
 export function ServersStep() {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const { data: takeover } = useQuery(takeoverQuery);
-  const [adding, setAdding] = useState(
-    servers.length === 0 && takeover !== undefined && takeover.clients?.length === 0,
-  );
+  const [adding, setAdding] = useState<boolean>();
+  // Decided once, when the answer is known: the form must not close while it is filled in.
+  if (adding === undefined && takeover !== undefined)
+    setAdding(servers.length === 0 && takeover.clients?.length === 0);
   return (
     <div className="space-y-4">
       <TakeOver />
       {servers.length > 0 && <ServerGrid />}
       <div className="flex flex-wrap gap-2">
-        <Button aria-expanded={adding} onClick={() => setAdding((on) => !on)}>
+        <Button aria-expanded={adding === true} onClick={() => setAdding((on) => !on)}>
           <Plus className="size-4" aria-hidden />
           {t.addManually}
         </Button>

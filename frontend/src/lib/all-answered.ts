@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
 
 /** How long slow parts delay the page whose layout they would shift. */
-const patienceMs = 1500;
+const waitMs = 1500;
 
 /**
  * Whether all of these queries have a response; once true, it stays true. Showing them one by one
@@ -11,7 +11,7 @@ export function useAllAnswered(parts: { isPending: boolean }[]): boolean {
   const [late, setLate] = useState(false);
   const was = useRef(false);
   useEffect(() => {
-    const timer = setTimeout(() => setLate(true), patienceMs);
+    const timer = setTimeout(() => setLate(true), waitMs);
     return () => clearTimeout(timer);
   }, []);
   if (late || parts.every((part) => !part.isPending)) was.current = true;
