@@ -139,7 +139,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		WantsWorkspace: func(id string) bool { return servers.WantsWorkspace(id) || accounts.folderDecides(id) }, SessionEnded: servers.EndSession, ShimEnded: servers.EndShim, NameLimit: clientconf.NameLimit,
 	})
 	// The servers are called through the parts above; what they send and what changes goes back to them.
-	dialer.Callbacks = serverCallbacks(front, calls, servers)
+	dialer.Callbacks = serverCallbacks(front, calls, servers, accounts)
 	logins.keeper.Observe(servers.LoginChanged, records.secrets.refresh)
 	rules.ObserveBreakers(func(b policy.BreakerStatus) {
 		reportBreaker(b, bus, log)

@@ -14,9 +14,9 @@ import (
 
 // serverCallbacks returns what servers reach: the clients, and for replay servers the server that
 // they replay.
-func serverCallbacks(front *bridge.Bridge, calls *gateway.Gateway, servers *supervisor.Supervisor) dial.Callbacks {
+func serverCallbacks(front *bridge.Bridge, calls *gateway.Gateway, servers *supervisor.Supervisor, accounts *accountChooser) dial.Callbacks {
 	return dial.Callbacks{
-		OnNotification: func(server, method string, params json.RawMessage) {
+		OnNotification: func(server, owner, method string, params json.RawMessage) {
 			switch method {
 			case "notifications/resources/updated":
 				front.ResourceUpdated(server, params)
@@ -24,6 +24,10 @@ func serverCallbacks(front *bridge.Bridge, calls *gateway.Gateway, servers *supe
 				front.TaskChanged(server, params)
 			case "notifications/tasks":
 				front.TaskUpdated(server, params)
+			default:
+				front.ExtensionNotified(server, method, params, func(call *core.Call) bool {
+					return accounts.choose(call) == nil && servers.Serves(owner, call)
+				})
 			}
 		},
 		OnRequest: front.Ask,

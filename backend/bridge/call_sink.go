@@ -24,8 +24,16 @@ func (c *callSink) Notify(method string, params json.RawMessage) {
 	if method == "notifications/message" && !c.wantsLevel(params) {
 		return
 	}
+	if wire.IsExtensionNotification(method) && !c.passesExtensions() {
+		return
+	}
 	params = c.publicTask(params)
 	_ = c.response.sendEvent(wire.AppendNotification(make([]byte, 0, len(params)+96), method, params))
+}
+
+// passesExtensions reports whether notifications of unknown extensions pass to the client.
+func (c *callSink) passesExtensions() bool {
+	return c.rq.endpoint.server != "" && sharesUnknownExtension(c.rq.era, c.rq.capabilities, c.bridge.view(c.rq.endpoint, c.rq.client.Token).Offers())
 }
 
 // publicTask returns the params of a message with the public id of the task that it belongs to.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -89,30 +88,20 @@ func withoutTasks(capabilities []byte) []byte {
 	return wire.Splice(nil, capabilities, edits...)
 }
 
-// protocolMethods are the first parts of the methods that the protocol itself has or reserves. Their
-// meaning is known, and policy and approvals apply to them.
-var protocolMethods = map[string]bool{
-	"tools": true, "prompts": true, "resources": true, "completion": true, "logging": true, "sampling": true, "elicitation": true, "roots": true,
-	"notifications": true, "subscriptions": true, "server": true, "tasks": true, "initialize": true, "ping": true, "rpc": true,
+// sharesUnknownExtension reports whether a client and a server of the endpoint have an extension in common
+// that the bridge does not know.
+func sharesUnknownExtension(era core.Era, client []byte, offers []registry.Offer) bool {
+	shared := sharedExtensions(era, client, offers)
+	delete(shared, appsExtension)
+	delete(shared, tasksExtension)
+	return len(shared) > 0
 }
-
-// isExtensionMethod reports whether a method may belong to an extension that the bridge does not know.
-func isExtensionMethod(method string) bool {
-	first, _, _ := strings.Cut(method, "/")
-	first, _, _ = strings.Cut(first, ".")
-	return method != "" && len(method) <= maxExtensionMethod && !protocolMethods[strings.ToLower(first)]
-}
-
-const maxExtensionMethod = 256 // bytes
 
 // callExtension sends a request of a method that the protocol does not have to the server of the
 // endpoint. Params and result are unchanged. The client and the server must both declare an extension
 // that could have the method.
 func (b *Bridge) callExtension(ctx context.Context, rq *request, sink *callSink) (methodResult, *rpcError) {
-	shared := sharedExtensions(rq.era, rq.capabilities, b.view(rq.endpoint, rq.client.Token).Offers())
-	delete(shared, appsExtension)
-	delete(shared, tasksExtension)
-	if len(shared) == 0 {
+	if !sharesUnknownExtension(rq.era, rq.capabilities, b.view(rq.endpoint, rq.client.Token).Offers()) {
 		return methodResult{}, newError(codeMethodNotFound, "there is no such method")
 	}
 	call := b.newCall(rq)

@@ -3,6 +3,8 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"iter"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -127,5 +129,93 @@ func TestExtensionMethodPassesAtTheAddressOfItsServer(t *testing.T) {
 	}
 	if len(s.gateway.seen) != 2 {
 		t.Error("a refused method reached a server")
+	}
+}
+
+// At the address of one server, notifications of an extension that both sides declare pass byte for byte, in
+// both directions. Those of a server reach only the clients whose calls its process serves.
+func TestExtensionNotificationsPassAtTheAddressOfTheirServer(t *testing.T) {
+	s := newExtensionsFixture(t)
+	const params = `{"z":9007199254740993, "a":1.0,"e":"\u00e9","taskId":"x"}`
+	streams := map[string]*http.Response{}
+	open := func(name, path, declared string) {
+		streams[name] = s.request(http.MethodGet, path, "", s.openSession(path, declared, ClientHeader, name)...)
+	}
+	open("legacy", "/s/two/mcp", clientExtensions)
+	open("other process", "/s/two/mcp", clientExtensions)
+	open("undeclared", "/s/two/mcp", `{"extensions":{"io.modelcontextprotocol/ui":{}}}`)
+	open("aggregate", "/mcp", clientExtensions)
+	open("one", "/s/one/mcp", clientExtensions)
+	listen := strings.Replace(modernBody("subscriptions/listen", `"notifications":{"toolsListChanged":true}`), `clientCapabilities":{}`, `clientCapabilities":`+clientExtensions, 1)
+	streams["modern"] = s.post("/s/two/mcp", listen, versionHeader, core.ModernVersion, methodHeader, "subscriptions/listen", ClientHeader, "modern")
+	next := map[string]func() (string, bool){}
+	for name, stream := range streams {
+		message, stop := iter.Pull(events(stream.Body))
+		defer stop()
+		next[name] = message
+	}
+	if ack, _ := next["modern"](); !strings.Contains(ack, "acknowledged") {
+		t.Fatal(ack)
+	}
+	waitForStreams(t, s.bridge, len(streams))
+	for _, method := range []string{"vendor/x.changed", "notifications/vendor/x", "tools/list_changed", "notifications/message"} {
+		s.bridge.ExtensionNotified("two", method, json.RawMessage(params), func(call *core.Call) bool {
+			if call.Server != "two" || call.Client.Token == "" || (call.Session == "") != (call.Era == core.Modern) {
+				t.Errorf("%+v", call)
+			}
+			return call.Client.Token != "other process"
+		})
+	}
+	for _, server := range []string{"one", "two"} {
+		s.registry.Set(server, "", &core.Catalog{Capabilities: json.RawMessage(`{"tools":{}}`)})
+		s.bridge.ListChanged(registry.Change{Server: server, Kinds: []core.Kind{core.Tools}})
+	}
+	for name := range streams {
+		if name == "legacy" || name == "modern" {
+			for _, method := range []string{"vendor/x.changed", "notifications/vendor/x"} {
+				sent := params
+				if name == "modern" {
+					sent = `{"_meta":{"io.modelcontextprotocol/subscriptionId":"m-1"},` + params[1:]
+				}
+				got, _ := next[name]()
+				checkEqual(t, name, got, `{"jsonrpc":"2.0","method":"`+method+`","params":`+sent+`}`)
+			}
+		}
+		if got, _ := next[name](); !strings.Contains(got, "notifications/tools/list_changed") {
+			t.Errorf("%s got %s", name, got)
+		}
+	}
+}
+
+// A notification of a client reaches the server of the endpoint, and is not sent where the extension is not
+// declared by both.
+func TestExtensionNotificationsOfClientsPass(t *testing.T) {
+	s := newExtensionsFixture(t)
+	const params = `{"z":9007199254740993, "a":1.0,"e":"\u00e9"}`
+	send := func(path, method, declared string) {
+		s.post(path, `{"jsonrpc":"2.0","method":"`+method+`","params":`+params+`}`, s.openSession(path, declared)...)
+	}
+	for _, method := range []string{"vendor/x.moved", "notifications/vendor/x"} {
+		send("/s/two/mcp", method, clientExtensions)
+		if got := s.gateway.last(); !got.OneWay || got.Server != "two" || got.Method != method || string(got.Params) != params {
+			t.Errorf("%s: %+v", method, got)
+		}
+	}
+	body := strings.Replace(modernBody("vendor/x.moved", params[1:len(params)-1]), `clientCapabilities":{}`, `clientCapabilities":`+clientExtensions, 1)
+	body = strings.Replace(body, `"id":"m-1",`, "", 1)
+	if resp := s.post("/s/two/mcp", body, versionHeader, core.ModernVersion, methodHeader, "vendor/x.moved"); resp.StatusCode != http.StatusAccepted {
+		t.Error(resp.Status)
+	}
+	if got := s.gateway.last(); !got.OneWay || !strings.HasPrefix(string(got.Params), params[:len(params)-1]) || len(s.gateway.seen) != 3 {
+		t.Errorf("%d calls: %+v", len(s.gateway.seen), got)
+	}
+	for _, refused := range [][3]string{
+		{"/mcp", "vendor/x.moved", clientExtensions}, {"/s/two/mcp", "vendor/x.moved", `{}`}, {"/s/plain/mcp", "vendor/x.moved", clientExtensions},
+		{"/s/two/mcp", "notifications/roots/list_changed", clientExtensions}, {"/s/two/mcp", "notifications/progress", clientExtensions}, {"/s/two/mcp", "tools/call", clientExtensions},
+	} {
+		send(refused[0], refused[1], refused[2])
+	}
+	if len(s.gateway.seen) != 3 {
+		t.Errorf("%+v", s.gateway.last())
 	}
 }

@@ -90,6 +90,10 @@ func (b *Bridge) servePost(w http.ResponseWriter, r *http.Request, ep endpoint, 
 
 func (b *Bridge) serveModernPost(w http.ResponseWriter, x *exchange) {
 	delete(x.request.Header, sessionHeader) // has no meaning in this era
+	if x.env.Kind == wire.Notification && b.forwardNotification(x) {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
 	if x.env.Kind == wire.Request && !b.fastPathDisabled && x.canServeFast() && b.isValidModern(x) {
 		b.serveFast(w, x)
 		return
@@ -131,7 +135,7 @@ func (b *Bridge) serveLegacyPost(w http.ResponseWriter, x *exchange) {
 				return
 			}
 		case wire.Notification:
-			if b.receiveNotification(x, x.message) {
+			if b.receiveNotification(x, x.message) || b.forwardNotification(x) {
 				w.WriteHeader(http.StatusAccepted)
 				return
 			}
@@ -240,7 +244,7 @@ func (x *exchange) canServeFast() bool {
 
 // isForDispatch reports whether dispatch handles the method at the endpoint, rather than go-sdk.
 func (x *exchange) isForDispatch() bool {
-	return isBridgeMethod(x.env.Method) || x.endpoint.server != "" && isExtensionMethod(x.env.Method)
+	return isBridgeMethod(x.env.Method) || x.endpoint.server != "" && wire.IsExtensionMethod(x.env.Method)
 }
 
 // hasUsableParams reports whether the params are an object, or absent where they may be.

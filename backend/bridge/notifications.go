@@ -1,7 +1,7 @@
 package bridge
 
 import (
-	"cmp"
+	"encoding/json"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -105,6 +105,8 @@ func (b *Bridge) listHash(l *listener, method string) uint64 {
 type listener struct {
 	endpoint       endpoint // as the client requested it, before the visibility is applied
 	origin         requestOrigin
+	client         core.Client
+	capabilities   json.RawMessage       // of the client
 	session        *session              // nil for a modern client
 	since          int                   // the number of changes before it was added
 	subscriptionID []byte                // raw id of the request subscriptions/listen; nil for a legacy session
@@ -123,7 +125,7 @@ type listener struct {
 func (l *listener) currentOrigin() requestOrigin {
 	origin := l.origin
 	if l.session != nil {
-		origin.workspace = cmp.Or(l.session.roots.get(), origin.workspace)
+		origin.workspace = l.session.folder(origin.workspace)
 	}
 	return origin
 }
@@ -148,7 +150,12 @@ func (b *Bridge) addListener(ss *mcp.ServerSession, x *exchange, s *session, req
 	b.mu.Lock()
 	l.since = b.announced + len(b.changes)
 	b.mu.Unlock()
+	if s != nil {
+		l.client, l.capabilities = s.client, s.capabilities
+	}
 	if request != nil {
+		rq := b.newRequest(x)
+		l.client, l.capabilities = rq.client, slices.Clone(rq.capabilities)
 		l.subscriptionID, l.methods = slices.Clone(x.id()), map[string]bool{}
 		if wanted := request.Notifications; wanted != nil {
 			l.methods["notifications/tools/list_changed"] = wanted.ToolsListChanged

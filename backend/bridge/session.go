@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -97,6 +98,9 @@ func (s *session) cancelCall(rawID []byte) bool {
 	}
 	return ok
 }
+
+// folder returns the folder that the client has reported last, or else the given one.
+func (s *session) folder(otherwise string) string { return cmp.Or(s.roots.get(), otherwise) }
 
 // receiveNotification handles a notification of the client and reports whether go-sdk need not see
 // it.

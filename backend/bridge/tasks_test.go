@@ -379,10 +379,13 @@ func TestTaskNotificationsReachOnlyTheListenersOfTheClient(t *testing.T) {
 }
 
 // startedStreams waits until n listeners have a stream.
-func (f *taskFixture) startedStreams(n int) {
-	eventually.True(f, "the streams are open", func() bool {
+func (f *taskFixture) startedStreams(n int) { waitForStreams(f, f.bridge, n) }
+
+func waitForStreams(t testing.TB, b *Bridge, n int) {
+	t.Helper()
+	eventually.True(t, "the streams are open", func() bool {
 		open := 0
-		for _, l := range f.bridge.listeners.all() {
+		for _, l := range b.listeners.all() {
 			l.mu.Lock()
 			if l.stream != nil {
 				open++

@@ -129,6 +129,9 @@ type Call struct {
 	// Task is the task that the call has created or is about; nil if there is none.
 	Task *Task
 
+	// OneWay means that the call is a notification: it is sent, and has no reply.
+	OneWay bool
+
 	// Notable, if not nil, reports whether a successful call with this reply is worth recording. It
 	// is set for requests that poll the state of a task.
 	Notable func(Reply) bool

@@ -91,8 +91,8 @@ type Dialer struct {
 // after the parts that use it have been created. All may be nil.
 type Callbacks struct {
 	// OnNotification and OnRequest receive what a server sends outside of any call; see
-	// upstream.Options.
-	OnNotification func(server, method string, params json.RawMessage)
+	// upstream.Options. owner is that of the Request.
+	OnNotification func(server, owner, method string, params json.RawMessage)
 	OnRequest      func(ctx context.Context, server, method string, params json.RawMessage) (core.Reply, error)
 	// Live sends a request to a server as a call of a client, for replay servers.
 	Live func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error)
@@ -130,7 +130,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 		},
 	}
 	if d.OnNotification != nil {
-		o.OnNotification = func(method string, params json.RawMessage) { d.OnNotification(c.ID, method, params) }
+		o.OnNotification = func(method string, params json.RawMessage) { d.OnNotification(c.ID, r.Owner, method, params) }
 	}
 	if d.OnRequest != nil {
 		o.OnRequest = func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {

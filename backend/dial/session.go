@@ -57,6 +57,8 @@ type Exit struct {
 type Request struct {
 	Server *config.Server
 	Era    core.Era // the only era to try; "" means any, legacy first
+	// Owner identifies the instance, for OnNotification.
+	Owner string
 	// Workspace is the value of ${workspaceFolder}, or "" if unknown.
 	Workspace string
 	// Unlisted skips reading the lists, so the catalog is empty.

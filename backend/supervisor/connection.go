@@ -135,7 +135,7 @@ func (r *runner) beginStart() {
 // connect opens a connection. limit is the startup timeout, counted from the moment at which the
 // start gets its slot.
 func (r *runner) connect(ctx context.Context, c *config.Server, era core.Era, limit time.Duration, started func(dial.Process)) (dial.Session, error) {
-	request := dial.Request{Server: c, Era: era, Workspace: r.owner.workspace, Changed: func(core.Kind) {}}
+	request := dial.Request{Server: c, Era: era, Owner: r.owner.key, Workspace: r.owner.workspace, Changed: func(core.Kind) {}}
 	if r.parent == nil { // in both eras: a list may change in the process that served a call
 		request.Changed = func(kind core.Kind) { r.post(func() { r.listsChanged(kind) }) }
 	}

@@ -86,6 +86,12 @@ func sessionOwnerOf(c *config.Server, call *core.Call) instanceOwner {
 	return w
 }
 
+// Serves reports whether the instance with the owner would serve a call.
+func (s *Supervisor) Serves(owner string, call *core.Call) bool {
+	r := s.fleet.Load().byID[call.Server]
+	return r != nil && ownerOf(r.config(), call).key == owner
+}
+
 func shortID(id string) string { return id[:min(len(id), 6)] }
 
 func isShared(c *config.Server) bool { return c.Session == "" || c.Session == config.SessionShared }

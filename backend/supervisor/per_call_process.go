@@ -82,7 +82,7 @@ func (e perCallUpstream) Send(ctx context.Context, call *core.Call, sink core.Se
 	if !ok {
 		return core.Reply{}, unknownAccountError(r.config(), e.account)
 	}
-	session, err := r.connectInSlot(ctx, dial.Request{Server: c, Changed: func(core.Kind) {}, Unlisted: true}, dial.StartupTimeout(c))
+	session, err := r.connectInSlot(ctx, dial.Request{Server: c, Owner: "call", Changed: func(core.Kind) {}, Unlisted: true}, dial.StartupTimeout(c))
 	if err != nil {
 		if cause := context.Cause(ctx); errors.Is(cause, errStopped) {
 			err = cause

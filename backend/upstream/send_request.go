@@ -44,6 +44,9 @@ func (c *Conn) Send(ctx context.Context, call *core.Call, sink core.ServerMessag
 		}
 		token = p.ProgressToken
 	}
+	if call.OneWay {
+		return core.Reply{Result: []byte(`{}`)}, c.t.Notify(ctx, call.Method, params)
+	}
 	reply, err := core.Reply{}, error(nil)
 	if c.remote != nil {
 		reply, err = c.remote.CallWith(ctx, c.paramHeaders(call), call.Method, params, token, sink)

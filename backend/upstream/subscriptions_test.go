@@ -68,3 +68,27 @@ func TestLastListenNamesTheCurrentSubscriptions(t *testing.T) {
 		})
 	}
 }
+
+// A notification of a client reaches the server as it was sent, and has no reply.
+func TestNotificationOfClientReachesServerUnchanged(t *testing.T) {
+	t.Parallel()
+	const params = `{"z":9007199254740993, "a":1.0}`
+	got := make(chan string, 1)
+	s := newPipeServer(func(method string, params json.RawMessage) string {
+		switch method {
+		case "initialize":
+			return `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`
+		case "vendor/x.moved":
+			got <- string(params)
+		}
+		return ""
+	})
+	c := connect(t, Options{Dial: func(context.Context) (Pipe, error) { return s, nil }})
+	reply, err := c.Send(t.Context(), &core.Call{Method: "vendor/x.moved", Params: json.RawMessage(params), OneWay: true}, nil)
+	if err != nil || string(reply.Result) != `{}` {
+		t.Fatal(string(reply.Result), err)
+	}
+	if moved := receive(t, got); moved != params {
+		t.Errorf("the server got %s", moved)
+	}
+}

@@ -96,6 +96,11 @@ func (r *Remote) handleInbound(ctx context.Context, data []byte, env Envelope, p
 		if pc != nil && pc.sink != nil {
 			pc.sink.Notify(env.Method, params)
 		}
+	default:
+		if pc != nil && pc.sink != nil && IsExtensionNotification(env.Method) {
+			pc.sink.Notify(env.Method, params)
+			return
+		}
 	}
 	r.notify(env.Method, params)
 }
