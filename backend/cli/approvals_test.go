@@ -40,7 +40,7 @@ func TestApprovalsAreAnsweredAsTheyArrive(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	})
 	got := f.typed("y\nn\n", "approvals", "--wait")
-	if got.code != 0 || !strings.Contains(got.out, "files by cursor asks to call rm {}\n  Allow? [y/N]   Allowed.") || answered.Load() < 1 {
+	if got.code != 0 || !strings.Contains(got.out, "files: call rm {}, requested by cursor\n  Allow? [y/N]   Allowed.") || answered.Load() < 1 {
 		t.Errorf("%+v", got)
 	}
 	if one := <-said; !strings.HasPrefix(one, "a1") || !strings.Contains(one, `"accept"`) {

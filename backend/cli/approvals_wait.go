@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,13 +110,11 @@ func (p *program) askPending(ctx context.Context, d *daemon, asked map[string]bo
 			continue
 		}
 		asked[w.ID] = true
-		by := ""
-		if client := w.Client.Token; client != "" || w.Client.Name != "" {
-			if by = " by " + client; client == "" {
-				by = " by " + w.Client.Name
-			}
+		requestedBy := ""
+		if client := cmp.Or(w.Client.Token, w.Client.Name); client != "" {
+			requestedBy = ", requested by " + client
 		}
-		fmt.Fprintln(p.Stdout, escapeLine(w.Server+by+" asks to "+w.question()))
+		fmt.Fprintln(p.Stdout, escapeLine(w.Server+": "+w.question()+requestedBy))
 		if w.Kind == "form" {
 			fmt.Fprintln(p.Stdout, "  This is a form. Fill it in with: drawbridge open /approvals")
 			continue

@@ -15,8 +15,8 @@ func (p *program) checkSave() *cobra.Command {
 	var calls recordedCalls
 	var exact bool
 	cmd := &cobra.Command{
-		Use: "save NAME", Short: "Save the recorded tool calls of a session, a tag or a time as a check", Args: argCount(1, 1),
-		Long: "Save the recorded tool calls of a session, a tag or a time as a new check. Each call must end as recorded: successfully or with an error of the same kind. With --exact, it must also return the recorded result.\n\n" +
+		Use: "save NAME", Short: "Save the recorded tool calls of a session, a tag or a time range as a check", Args: argCount(1, 1),
+		Long: "Save the recorded tool calls of a session, a tag or a time range as a new check. Each call must end as recorded: successfully or with an error of the same kind. With --exact, it must also return the recorded result.\n\n" +
 			"Calls whose arguments were redacted or truncated are left out.",
 		Example: "  drawbridge check save checkout --session ID\n  drawbridge check save checkout --from 10m --exact\n  drawbridge check run checkout --junit results.xml",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -201,7 +201,7 @@ type versionDocument struct {
 func (p *program) version() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: noArgs,
-		Long: "Print the version. With --json, also the commit and its date, and the Go version and system of the build.",
+		Long: "Print the version. With --json, also print the commit and its date, and the Go version and system of the build.",
 		RunE: func(*cobra.Command, []string) error {
 			return p.printSentence(versionDocument{p.Version, p.Commit, p.CommitDate, runtime.Version(), runtime.GOOS, runtime.GOARCH}, "drawbridge "+p.Version)
 		},

@@ -53,7 +53,7 @@ func (p *program) changes() *cobra.Command {
 			return t.print(p.Stdout, p.Terminal())
 		},
 	}
-	cmd.Flags().IntVar(&days, "days", days, "how many days to look back, at most 90")
+	cmd.Flags().IntVar(&days, "days", days, "show the changes of the last `NUMBER` days, at most 90")
 	return cmd
 }
 

@@ -23,7 +23,7 @@ const loginTick = 300 * time.Millisecond
 func (p *program) login() *cobra.Command {
 	var open bool
 	cmd := &cobra.Command{
-		Use: "login SERVER", Aliases: []string{"auth"}, Short: "Sign in to a remote server, or to an account of it", Args: argCount(1, 1),
+		Use: "login SERVER", Aliases: []string{"auth"}, Short: "Sign in to a remote server, or to one of its accounts", Args: argCount(1, 1),
 		Long: "Sign in to a remote server. The URL is printed, with the host that will ask for your password. The browser opens\n" +
 			"when you press Enter, or immediately with --open. The command ends when you have signed in.\n" +
 			"For an account of the server, give SERVER@ACCOUNT.",

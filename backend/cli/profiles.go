@@ -68,7 +68,7 @@ func (p *program) profiles() *cobra.Command {
 		},
 	}
 	set.Flags().StringVar(&mode, "mode", "", "list tools in this `MODE`: all, search or deferred")
-	set.Flags().StringVar(&description, "description", "", "the description of the profile, as `TEXT`")
+	set.Flags().StringVar(&description, "description", "", "a `TEXT` that describes the profile")
 	set.Flags().StringArrayVar(&folders, "folder", nil, "a `FOLDER`: clients that work in or below it are offered this profile; may be repeated")
 	remove := &cobra.Command{
 		Use: "remove NAME", Short: "Remove a profile", Args: argCount(1, 1),

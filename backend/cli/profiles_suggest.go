@@ -34,7 +34,7 @@ func (p *program) suggestProfiles() *cobra.Command {
 	var save bool
 	cmd := &cobra.Command{
 		Use: "suggest", Short: "Suggest profiles for folders, based on the tools that were called there", Args: noArgs,
-		Long: "Suggest profiles for the folders in which clients work, of the tools that they called there. With --folder, the tools of one folder are listed, and --save makes them its profile.",
+		Long: "Suggest profiles for the folders in which clients work, based on the tools that they called there. With --folder, list the tools of one folder; with --save, save them as its profile.",
 		Example: "  drawbridge profiles suggest\n" +
 			"  drawbridge profiles suggest --folder . --save",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -97,7 +97,7 @@ func (p *program) printSuggestions(ctx context.Context, query url.Values, folder
 	one := list.Items[0]
 	if save {
 		if one.Profile != "" {
-			return fmt.Errorf("%s has the profile %q already: change it with 'profiles set', or remove it first", escapeLine(folder), one.Profile)
+			return fmt.Errorf("%s already has the profile %q: change it with 'profiles set', or remove it first", escapeLine(folder), one.Profile)
 		}
 		return p.requestChange(ctx, http.MethodPut, "profiles/"+url.PathEscape(one.Name), map[string]any{"entry": one.Entry},
 			fmt.Sprintf("Clients that work in %s now use the profile %s. Undo it with: drawbridge profiles remove %s", escapeLine(folder), one.Name, one.Name))

@@ -84,7 +84,7 @@ func TestSuggestedProfileIsSaved(t *testing.T) {
 		t.Error(one)
 	}
 	profile = "other"
-	if got := f.run(false, "profiles", "suggest", "--folder", "shop", "--save"); got.code != 1 || !strings.Contains(got.errOut, `has the profile "other" already`) {
+	if got := f.run(false, "profiles", "suggest", "--folder", "shop", "--save"); got.code != 1 || !strings.Contains(got.errOut, `already has the profile "other"`) {
 		t.Errorf("%+v", got)
 	}
 	if got := f.run(false, "profiles", "suggest", "--save"); got.code != 2 {

@@ -69,8 +69,8 @@ func (p *program) replay() *cobra.Command {
 	}
 	f := cmd.Flags()
 	calls.flags(f)
-	f.BoolVar(&strict, "strict", false, "answer calls that are not recorded with an error")
-	f.BoolVar(&nearest, "nearest", false, "answer calls that are not recorded with the result of the most similar one")
+	f.BoolVar(&strict, "strict", false, "return an error for calls that are not recorded")
+	f.BoolVar(&nearest, "nearest", false, "for calls that are not recorded, return the result of the most similar one")
 	f.BoolVar(&passthrough, "passthrough", false, "send tool calls that are not recorded to the live server")
 	f.BoolVar(&realtime, "realtime", false, "delay each response so that it takes as long as the recorded one, and send the recorded progress notifications")
 	cmd.MarkFlagsMutuallyExclusive("strict", "nearest", "passthrough")

@@ -22,7 +22,7 @@ func (p *program) sandbox() *cobra.Command {
 		{"off", "Turn the sandbox off"},
 		{"observe", "Record what the server opens, refuse nothing, and propose a sandbox"},
 		{"on", "Turn the sandbox on with the default rules"},
-		{"lock", "Turn the sandbox on with what was observed"},
+		{"lock", "Turn the sandbox on with the rules proposed from the observations"},
 	} {
 		cmd.AddCommand(&cobra.Command{
 			Use: one[0] + " SERVER", Short: one[1], Args: argCount(1, 1),

@@ -31,7 +31,7 @@ func (p *program) versionUpdate() *cobra.Command {
 			"Values that also differ between two runs of the current version, such as times, are not compared. " +
 			"Tools that are not declared read-only are not called, unless they are named with --also. The calls are not recorded.\n\n" +
 			"In a terminal, the command asks whether to update. Otherwise nothing is changed without --yes. With --yes, calls are only sent if --rehearse is set, " +
-			"and the version is then only saved if no result is different or failed; otherwise the exit code is 1.",
+			"and the version is saved only if no result differs and no call failed; otherwise the exit code is 1.",
 		Example: "  drawbridge versions update files\n  drawbridge versions update files 2.1.0 --also run_query\n  drawbridge versions update files --yes --rehearse",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.server = args[0]

@@ -88,7 +88,7 @@ func TestHostileLinksAreShownAndNeverRun(t *testing.T) {
 		eventually.Complete(t, limit(15*time.Second), func() string {
 			var got string
 			w.run(`const text = document.body.innerText, box = document.querySelector('form textarea')
-				return text.includes('This was opened by a link') && (text.includes(`+string(want)+`) || box?.value.includes(`+string(want)+`)) && box ? '' : text`, &got)
+				return text.includes('This form was opened by a link') && (text.includes(`+string(want)+`) || box?.value.includes(`+string(want)+`)) && box ? '' : text`, &got)
 			if got != "" {
 				return c.link[:min(len(c.link), 200)] + " does not show " + c.shows + " but " + tail(got)
 			}

@@ -185,7 +185,7 @@ flow('rules are tried on the history before they are saved', quiet, async (page,
   await panel.getByText('filesystem__write_file when path is not in ${workspaceFolder}').waitFor();
   await panel.getByRole('button', { name: 'Move rule 2 up' }).press('Enter');
   await panel.getByRole('button', { name: 'Try on history' }).press('Enter');
-  await panel.getByText('would have asked for 12 and rejected 3').waitFor();
+  await panel.getByText('would have held 12 for approval and rejected 3').waitFor();
   await panel.getByText('decided 15 calls').waitFor();
   assert.equal(await panel.getByRole('link', { name: 'filesystem / write_file' }).count(), 2);
   await inspect(page, 'all');
@@ -212,7 +212,7 @@ flow('a rule is made from a call', quiet, async (page, mock) => {
   await page.getByRole('button', { name: 'Make a rule' }).press('Enter');
   const dialog = page.getByRole('dialog', { name: 'Make a rule from this call' });
   await dialog.getByText('path is in /home/ada/projects').waitFor();
-  await dialog.getByText('would have asked for 12 and rejected 3').waitFor();
+  await dialog.getByText('would have held 12 for approval and rejected 3').waitFor();
   await dialog.getByLabel('mode is overwrite').uncheck();
   await dialog.getByLabel('Action').selectOption('deny');
   await inspect(page, 'all');

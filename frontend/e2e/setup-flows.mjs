@@ -38,7 +38,7 @@ flow('the servers of all clients are imported and restored', empty, async (page,
   await inspect(page, 'all');
   // Undo is still offered after visiting another page.
   await page.goto(`${mock.url}/#/clients`);
-  await page.getByText('Works, sees 16 tools').waitFor();
+  await page.getByText('Working, 16 tools visible').waitFor();
   await page.goto(`${mock.url}/#/welcome`);
   await results.getByRole('button', { name: 'Undo' }).press('Enter');
   await page.getByText('All files restored.').waitFor();
@@ -152,7 +152,7 @@ flow('a suggested profile is made, dismissed, and both are undone', quiet, async
   const list = page.getByRole('region', { name: 'Suggested profiles' });
   const shop = list.getByRole('listitem').filter({ hasText: '/home/ada/projects/shop' });
   await shop.getByText(/4 of \d+ tools were called here in 30 days/).waitFor();
-  await shop.getByRole('button', { name: 'Make profile' }).click();
+  await shop.getByRole('button', { name: 'Create profile' }).click();
   await list.getByText('now use the profile shop').waitFor();
   await page.getByRole('link', { name: 'shop', exact: true }).waitFor();
   await list.getByRole('button', { name: 'Undo' }).click();

@@ -345,7 +345,7 @@ await step('save a call as a check, run it, change it so that it fails, remove i
     await dialog.getByRole('button', { name: 'Save check' }).click()
     await page.waitForURL(/#\/checks/)
     await page.getByRole('button', { name: 'Run echo-check' }).click()
-    const report = page.getByRole('list', { name: 'Report of echo-check' })
+    const report = page.getByRole('list', { name: 'Report for echo-check' })
     await report.waitFor() // without confirmation, because the tool is read-only
     return report
   }
@@ -433,7 +433,7 @@ await step('a link of another program fills the form and runs nothing', async ()
   allowed.add(401) // requests with the session that the new one replaces
   const entry = JSON.stringify({ command: input.binary, args: ['demo-server', '--linked'] })
   await page.goto(await control(`/link?to=${encodeURIComponent(`/add?name=linked&config=${encodeURIComponent(entry)}`)}`))
-  await page.getByText('This was opened by a link.').waitFor()
+  await page.getByText('This form was opened by a link.').waitFor()
   await page.getByText('--linked', { exact: true }).waitFor()
   await page.screenshot({ path: `${input.output}/page-linked.png` })
   await accessible('/add, by a link')

@@ -303,7 +303,7 @@ export const callsTexts = {
     removeBody: 'Its calls stay in the history.',
     removeWord: 'Remove',
     removed: (name: string) => `${name} removed.`,
-    report: (name: string) => `Report of ${name}`,
+    report: (name: string) => `Report for ${name}`,
     openCall: 'Open the call',
     changes: 'Differences from the recorded result',
     moreChanges: (n: string) => `${n} more differences.`,

@@ -122,7 +122,7 @@ export const clientsTexts = {
       use: (n: number, all: number, days: number) =>
         `${n} of ${all} tools were called here in ${days} days.`,
       saves: (tokens: string) => `A profile of these tools saves ~${tokens} tokens per session.`,
-      make: 'Make profile',
+      make: 'Create profile',
       dismiss: (folder: string) => `Dismiss the suggestion for ${folder}`,
       made: (name: string, folder: string) =>
         `Clients that work in ${folder} now use the profile ${name}.`,
@@ -130,7 +130,7 @@ export const clientsTexts = {
     },
   },
   connections: {
-    live: (n: number) => (n === 1 ? 'Works, sees 1 tool' : `Works, sees ${n} tools`),
+    live: (n: number) => (n === 1 ? 'Working, 1 tool visible' : `Working, ${n} tools visible`),
     moves: 'Servers to move',
     nothingToMove: 'This client has no servers of its own.',
     have: 'already added',

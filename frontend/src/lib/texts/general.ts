@@ -223,7 +223,7 @@ export const generalTexts = {
   errors: {
     unreachable: 'Drawbridge is not responding.',
     unexpected: 'Something went wrong on this page.',
-    part: 'A part of the page could not be loaded.',
+    part: 'Part of the page could not be loaded.',
     reload: 'Reload',
     status: (status: number) => `Drawbridge answered with status ${status}.`,
     pageTitle: 'Cannot show this page',

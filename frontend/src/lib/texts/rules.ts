@@ -43,7 +43,7 @@ export const rulesTexts = {
     try: 'Try on history',
     trying: 'Trying…',
     result: (asked: number, denied: number, calls: number) =>
-      `Of ${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} in 30 days, the rules would have asked for ${asked} and rejected ${denied}.`,
+      `Of ${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} in 30 days, the rules would have held ${asked} for approval and rejected ${denied}.`,
     unclear: (calls: number) =>
       `${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} could not be evaluated, because the arguments are redacted, truncated or not recorded.`,
     older: 'Older calls were not tested.',

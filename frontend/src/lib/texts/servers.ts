@@ -304,7 +304,7 @@ export const serversTexts = {
     title: 'Add a server',
     button: 'Add server',
     linked:
-      'This was opened by a link. Add it only if you trust its source: it can run any program as your user.',
+      'This form was opened by a link. Add the server only if you trust its source: it can run any program as your user.',
     paste: 'Paste a snippet, a command or a URL',
     pasteHint:
       'A JSON block from a README, a command line, “claude mcp add …”, or a URL. Nothing runs until you add it.',
