@@ -24,7 +24,7 @@ var edges = map[string]string{
 	"backend/core":        "",
 	"backend/atomicfile":  "",
 	"backend/lazyregexp":  "",
-	"backend/exitreason":  "backend/lazyregexp",
+	"backend/exitreason":  "backend/lazyregexp backend/core",
 	"backend/closeonce":   "",
 	"backend/eventually":  "",                                                                  // never shipped: only tests import it
 	"backend/hideconsole": "",                                                                  // what starts programs of others hides their windows

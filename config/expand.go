@@ -1,13 +1,11 @@
 package config
 
-import (
-	"errors"
-	"fmt"
-	"strings"
-)
+import "strings"
 
-// ErrUnset is the cause of Expand's error for a variable without value and default.
-var ErrUnset = errors.New("not set")
+// UnsetError is the error of Expand for a variable without value and default.
+type UnsetError struct{ Name string }
+
+func (e *UnsetError) Error() string { return "variable ${" + e.Name + "} is not set" }
 
 // Expand replaces the variables of s:
 //
@@ -60,7 +58,7 @@ func variable(expr string, lookup func(string) (string, bool)) (string, error) {
 	case hasDefault:
 		return fallback, nil
 	}
-	return "", fmt.Errorf("variable ${%s} is %w", name, ErrUnset)
+	return "", &UnsetError{name}
 }
 
 func parts(expr string) (name, fallback string, hasDefault bool) {

@@ -154,7 +154,7 @@ func TestExpand(t *testing.T) {
 	}
 	for in, name := range map[string]string{"${B}": "B", "${env:B}": "B", "${A}${secret:x}": "secret:x", "${}": ""} {
 		_, err := Expand(in, lookup)
-		if !errors.Is(err, ErrUnset) || !strings.Contains(err.Error(), "${"+name+"}") {
+		if _, ok := errors.AsType[*UnsetError](err); !ok || !strings.Contains(err.Error(), "${"+name+"}") {
 			t.Errorf("Expand(%q): %v", in, err)
 		}
 	}

@@ -129,7 +129,11 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 		if strings.Contains(server.Reason, server.Detail) {
 			server.Detail = "" // the reason contains it
 		}
-		for _, why := range append([]string{server.Reason, server.Hint, server.Detail}, server.Warnings...) {
+		todo := server.Hint
+		if command := server.Remedy.Command; !strings.Contains(todo, command) {
+			todo = strings.TrimSpace(todo + " Run: " + command)
+		}
+		for _, why := range append([]string{server.Reason, todo, server.Detail}, server.Warnings...) {
 			if why != "" {
 				fmt.Fprintf(p.Stdout, "%s: %s\n", escapeLine(displayName(server)), escapeLine(why))
 			}

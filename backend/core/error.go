@@ -32,6 +32,7 @@ type Error struct {
 	Code      Code
 	Message   string       // lower case: cannot start server "files": executable not found
 	Hint      string       // what to do next, a full sentence; may be empty
+	Remedy    Remedy       // Hint for programs; may be zero
 	Fields    []FieldError // for CodeValidation
 	Setting   string       // configuration key that caused it, such as policy.rules[2], or ""
 	Retriable bool         // the same request may succeed later

@@ -53,6 +53,7 @@ type ServerStatus struct {
 	State      State           `json:"state"`
 	Reason     string          `json:"reason"`           // one sentence, or ""
 	Hint       string          `json:"hint,omitempty"`   // what to do about Reason; "" if only the log can help
+	Remedy     Remedy          `json:"remedy,omitzero"`  // what to do about Reason, for programs
 	Detail     string          `json:"detail,omitempty"` // the last line of stderr during a start; after a crash, the line that explains it
 	Since      time.Time       `json:"since"`            // when the server entered State
 	Updated    time.Time       `json:"updated"`          // the last list, call or heartbeat

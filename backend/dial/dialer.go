@@ -287,12 +287,12 @@ func startError(command string, err error) error {
 				Message: fmt.Sprintf("cannot start %s: %v", command, err)}
 		}
 	}
-	message, hint := err.Error(), "Correct the server's command, cwd or PATH; the change takes effect immediately."
+	message, hint, remedy := err.Error(), "Correct the server's command, cwd or PATH; the change takes effect immediately.", core.EditConfig("command")
 	if errors.Is(err, process.ErrNotFound) && !strings.ContainsAny(command, `/\`) {
 		message = fmt.Sprintf("%v: %q", process.ErrNotFound, command) // without the PATH, which only the log contains
-		hint = exitreason.InstallAdvice(command)
+		hint, remedy = exitreason.InstallAdvice(command)
 	}
-	return &core.Error{Code: core.CodeValidation, Cause: err, Message: message, Hint: hint}
+	return &core.Error{Code: core.CodeValidation, Cause: err, Message: message, Hint: hint, Remedy: remedy}
 }
 
 // startedProcess describes the newest process of one Connect. Connect may start a second one if

@@ -11,6 +11,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
+	"github.com/drawbridge-mcp/drawbridge/backend/exitreason"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -102,7 +103,8 @@ func (d *Dialer) execSpec(c *config.Server, env environment) (dockerexec.Spec, e
 	if t.err == nil && spec.Name == "" && spec.Label == "" && spec.Service == "" {
 		t.err = &core.Error{Code: core.CodeValidation,
 			Message: "no container is specified",
-			Hint:    "Set docker.container to the name of a container, docker.service to a Docker Compose service, or docker.image to create one."}
+			Hint:    "Set docker.container to the name of a container, docker.service to a Docker Compose service, or docker.image to create one.",
+			Remedy:  core.EditConfig("docker")}
 	}
 	return spec, t.err
 }
@@ -206,20 +208,43 @@ func (d *Dialer) containerPipe(c *config.Server, p interface {
 // dockerError classifies an error of package dockerexec. Missing dependencies, such as a
 // stopped container, are waited for; errors that only the user can correct are not.
 func dockerError(p dockerexec.Selector, err error) error {
-	hint := ""
+	e := &core.Error{Code: core.CodeValidation, Message: err.Error(), Cause: err}
+	waits := false
 	switch {
-	case errors.Is(err, dockerexec.ErrNoDocker), errors.Is(err, dockerexec.ErrNoContainer), errors.Is(err, dockerexec.ErrNotRunning):
-		return &MissingDependency{fmt.Errorf("%w: %w", ErrAbsent, err), func(ctx context.Context) error { return dockerexec.WaitUntilStartable(ctx, p) }}
+	case errors.Is(err, dockerexec.ErrNoDocker):
+		waits = true
+		e.Hint, e.Remedy = exitreason.StartDockerAdvice("")
+	case errors.Is(err, dockerexec.ErrNotRunning):
+		waits = true
+		e.Hint, e.Remedy = startContainer(p)
+	case errors.Is(err, dockerexec.ErrNoContainer):
+		waits = true
+		e.Hint, e.Remedy = "Create the container, or correct the docker section of the server.", core.EditConfig("docker")
 	case errors.Is(err, dockerexec.ErrPermission):
-		hint = "Add this user to the docker group, log in again and restart Drawbridge; or select another Engine with docker.host."
+		_, e.Remedy = exitreason.StartDockerAdvice("permission denied")
+		e.Hint = "Add this user to the docker group, log in again and restart Drawbridge; or select another Engine with docker.host."
 	case errors.Is(err, dockerexec.ErrNoBinary):
-		hint = "Correct the command: it must exist inside the container."
+		e.Hint, e.Remedy = "Correct the command: it must exist inside the container.", core.EditConfig("command")
 	case errors.Is(err, dockerexec.ErrNoImage):
-		hint = "Pull or build the image with docker; an image that requires a login must be pulled with docker pull."
+		e.Hint, e.Remedy = "Pull or build the image with docker; an image that requires a login must be pulled with docker pull.", core.EditConfig("docker")
 	case errors.Is(err, dockerexec.ErrRefused):
-		hint = "Correct the docker section of the server."
+		e.Hint, e.Remedy = "Correct the docker section of the server.", core.EditConfig("docker")
 	default:
 		return err
 	}
-	return &core.Error{Code: core.CodeValidation, Message: err.Error(), Cause: err, Hint: hint}
+	if waits {
+		e.Code = core.CodeUnavailable
+		return &MissingDependency{fmt.Errorf("%w: %w", ErrAbsent, e), func(ctx context.Context) error { return dockerexec.WaitUntilStartable(ctx, p) }}
+	}
+	return e
+}
+
+// startContainer returns how to start the selected container, which exists.
+func startContainer(p dockerexec.Selector) (hint string, remedy core.Remedy) {
+	remedy = core.Remedy{Kind: core.RemedyStartContainer, Name: p.Name}
+	if p.Name == "" || p.Engine != (dockerexec.Engine{}) {
+		return "Start the container.", remedy
+	}
+	remedy.Command = "docker start " + p.Name // the Engine accepted the name, so it is one word
+	return "Start the container: " + remedy.Command, remedy
 }

@@ -122,15 +122,16 @@ func (e environment) expand(key, value string) (string, error) {
 	case failed != nil && (err != nil || core.CodeOf(failed) != core.CodeNotFound):
 		reason := &core.Error{Code: core.CodeValidation, Message: unresolved(key, failed), Fields: []core.FieldError{{Field: key, Error: "secret cannot be read"}}}
 		if e, ok := errors.AsType[*core.Error](failed); ok {
-			reason.Hint = e.Hint
+			reason.Hint, reason.Remedy = e.Hint, e.Remedy
 		}
 		return "", reason
 	}
 	if err != nil {
 		reason := &core.Error{Code: core.CodeValidation, Message: unresolved(key, err),
 			Fields: []core.FieldError{{Field: key, Error: "variable is not set"}}}
-		if errors.Is(err, config.ErrUnset) {
+		if unset, ok := errors.AsType[*config.UnsetError](err); ok {
 			reason.Hint = "Set the variable, or give it a default: ${NAME:-default}."
+			reason.Remedy = core.Remedy{Kind: core.RemedySetVariable, Name: unset.Name}
 		}
 		return "", reason
 	}

@@ -30,7 +30,7 @@ func (d *Dialer) dialLocalHTTP(ctx context.Context, c *config.Server, env enviro
 	if onLoopback(host) && acceptsConnections(ctx, host) {
 		return nil, &core.Error{Code: core.CodeUnavailable, Retriable: true,
 			Message: fmt.Sprintf("another program is already listening on %s", host),
-			Hint:    "Stop it, or use another port in the server's command and url."}
+			Hint:    "Stop it, or use another port in the server's command and url.", Remedy: core.Remedy{Kind: core.RemedyFreePort, Name: host}}
 	}
 	spec, err := d.processSpec(c, env, s)
 	if err != nil {
@@ -82,7 +82,7 @@ func connectServed(ctx context.Context, host string, pipe upstream.Pipe, o upstr
 			timer.Stop()
 			return nil, &core.Error{Code: core.CodeTimeout, Retriable: true, Cause: context.Cause(ctx),
 				Message: "the program is running, but did not serve its url in time: " + last.Error(),
-				Hint:    "Check that command and url use the same port, or increase startupTimeoutMs."}
+				Hint:    "Check that command and url use the same port, or increase startupTimeoutMs.", Remedy: core.EditConfig("url")}
 		}
 	}
 }

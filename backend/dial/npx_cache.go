@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
@@ -35,13 +36,13 @@ func corruptNpxCache(lines []string) string {
 
 // CacheHint returns the hint for a corrupt copy in the npx cache, or "". lines are the last lines
 // of stderr.
-func (p Process) CacheHint(lines []string) string {
+func (p Process) CacheHint(lines []string) (string, core.Remedy) {
 	if launcher(p.Path) != "npx" {
-		return ""
+		return "", core.Remedy{}
 	}
 	folder := corruptNpxCache(lines)
 	if folder == "" {
-		return ""
+		return "", core.Remedy{}
 	}
-	return fmt.Sprintf("The package in the npx cache may be corrupt, for example after an interrupted download: delete %s, then start the server again.", folder)
+	return fmt.Sprintf("The package in the npx cache may be corrupt, for example after an interrupted download: delete %s, then start the server again.", folder), core.Remedy{Kind: core.RemedyClearNpxCache, Name: folder}
 }

@@ -13,7 +13,7 @@ func TestBrokenPackageCopyIsReported(t *testing.T) {
 		"Error: Cannot find module '/home/me/server.js'":            "",
 		"started from /root/.npm/_npx/3f84b1f5a1b2c3d4 and is well": "",
 	} {
-		got := Process{Path: "/usr/bin/npx"}.CacheHint(strings.Split(printed, "\n"))
+		got, _ := Process{Path: "/usr/bin/npx"}.CacheHint(strings.Split(printed, "\n"))
 		if (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%q: %q", printed, got)
 		}

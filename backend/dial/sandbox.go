@@ -26,7 +26,7 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 	}
 	if name := strings.TrimSuffix(filepath.Base(spec.Path), ".exe"); c.Sandbox.On && (name == "docker" || name == "podman") {
 		return &core.Error{Code: core.CodeValidation, Message: "a sandbox cannot confine a container, only the command " + name + " that starts it",
-			Hint: "Remove sandbox, and limit the container in args (--read-only, --network, --volume)."}
+			Hint: "Remove sandbox, and limit the container in args (--read-only, --network, --volume).", Remedy: core.EditConfig("sandbox")}
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -52,7 +52,7 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 	missing, enough := sandbox.Unsupported(rules)
 	if !enough && !c.Sandbox.BestEffort {
 		return &core.Error{Code: core.CodeValidation, Message: "the sandbox of the server cannot be enforced: this system cannot " + strings.Join(missing, ", nor "),
-			Hint: "Set sandbox.bestEffort to start it with the restrictions that this system supports, or sandbox to \"off\"."}
+			Hint: "Set sandbox.bestEffort to start it with the restrictions that this system supports, or sandbox to \"off\".", Remedy: core.EditConfig("sandbox")}
 	}
 	if len(missing) > 0 {
 		s.addWarning("its sandbox is incomplete: this system cannot " + strings.Join(missing, ", nor "))

@@ -72,7 +72,7 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string, use func(
 	if err != nil {
 		if t.Err = err; errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			t.Err = &core.Error{Code: core.CodeTimeout, Cause: err, Message: "did not answer within " + limit.String(),
-				Hint: "Check its log, or increase startupTimeoutMs."}
+				Hint: "Check its log, or increase startupTimeoutMs.", Remedy: core.EditConfig("startupTimeoutMs")}
 		}
 	} else {
 		t.Era, t.Version, t.Catalog = session.Era(), session.Version(), session.Catalog()
@@ -118,13 +118,14 @@ func (t *Trial) explain(p Process, lines []string, id, name string) {
 	if code := core.CodeOf(t.Err); p.Exit != nil && (code == core.CodeUnavailable || code == core.CodeInternal) {
 		if exit, ok := p.Exit(); ok && exit.Explains(upstream.Exited(t.Err)) { // the exit status says more than that the connection broke
 			why := exitreason.Line(lines)
-			t.Reason, t.Hint = exit.Text, exitreason.Advice(why, lines, p.Path)
+			t.Reason = exit.Text
+			t.Hint, _ = exitreason.Advice(why, lines, p.Path)
 			if why != "" {
 				t.Reason += ": " + why
 			}
 		}
 	}
-	if hint := p.CacheHint(lines); hint != "" {
+	if hint, _ := p.CacheHint(lines); hint != "" {
 		t.Hint = hint
 	}
 	for _, prefix := range []string{fmt.Sprintf("cannot connect to server %q: ", id), ErrAbsent.Error() + ": "} {

@@ -185,8 +185,9 @@ func (o Options) runtimes() (all []Finding) {
 	slices.Sort(commands)
 	for _, command := range commands {
 		if path, err := o.LookPath(command); err != nil {
+			fix, _ := exitreason.InstallAdvice(command)
 			all = append(all, Finding{Check: "runtime", Subject: command, Level: Problem, Message: command + " was not found; required by " + strings.Join(users[command], ", "),
-				Fix: exitreason.InstallAdvice(command)})
+				Fix: fix})
 		} else {
 			all = append(all, Finding{Check: "runtime", Subject: command, Level: OK, Message: path})
 		}
@@ -199,7 +200,8 @@ func (o Options) docker(ctx context.Context) []Finding {
 		return nil
 	}
 	if err := o.Docker(ctx); err != nil {
-		return []Finding{{Check: "docker", Level: Problem, Message: err.Error(), Fix: exitreason.StartDockerAdvice(err.Error())}}
+		fix, _ := exitreason.StartDockerAdvice(err.Error())
+		return []Finding{{Check: "docker", Level: Problem, Message: err.Error(), Fix: fix}}
 	}
 	return []Finding{{Check: "docker", Level: OK, Message: "Docker responds"}}
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
@@ -28,53 +29,54 @@ var (
 	outOfMemory  = lazyregexp.New(`heap out of memory|MemoryError|OutOfMemoryError`)
 )
 
-// Advice returns what the user can do about reason, the result of Line, in full sentences. lines
-// are those from which Line picked it, and command is the command that was started. It returns ""
-// if nothing is known.
-func Advice(reason string, lines []string, command string) string {
+// Advice returns what the user can do about reason, the result of Line, in full sentences and for
+// programs. lines are those from which Line picked it, and command is the command that was started.
+// The results are zero if nothing is known.
+func Advice(reason string, lines []string, command string) (hint string, remedy core.Remedy) {
 	if reason == "" {
-		return ""
+		return "", core.Remedy{}
 	}
 	if name := missingProgram(reason); name != "" {
 		return InstallAdvice(name)
 	}
 	switch {
 	case strings.Contains(reason, "npm error code E404"):
-		return "Check the name of the package in args."
+		return "Check the name of the package in args.", core.EditConfig("args")
 	case strings.Contains(reason, "npm error code ETARGET"):
-		return "Check the version of the package in args."
+		return "Check the version of the package in args.", core.EditConfig("args")
 	case strings.HasPrefix(reason, "npm error") && strings.Contains(reason, "could not determine executable"):
-		return "The package has no program to run: check its name in args."
+		return "The package has no program to run: check its name in args.", core.EditConfig("args")
 	case dockerDown().MatchString(reason):
 		return StartDockerAdvice("")
 	case dockerDenied().MatchString(reason):
 		return StartDockerAdvice("permission denied")
 	case dockerImage().MatchString(reason):
-		return "Check the name of the image in args; a private one needs docker login."
+		return "Check the name of the image in args; a private one needs docker login.", core.EditConfig("args")
 	case portInUse().MatchString(reason):
-		return "Another program is using the address: stop it, or give this server another port."
+		return "Another program is using the address: stop it, or give this server another port.", core.Remedy{Kind: core.RemedyFreePort}
 	case outOfMemory().MatchString(reason):
-		return "It ran out of the memory that it may use: for Node.js, set NODE_OPTIONS=--max-old-space-size=4096 in its env."
+		return "It ran out of the memory that it may use: for Node.js, set NODE_OPTIONS=--max-old-space-size=4096 in its env.", core.EditConfig("env")
 	}
-	if text := missingModuleHint(reason, command); text != "" {
-		return text
+	if hint, remedy := missingModule(reason, command); hint != "" {
+		return hint, remedy
 	}
 	if path := lastGroup(noFile, reason); path != "" || noFile().MatchString(reason) {
-		return fmt.Sprintf("Correct the path in args, env or cwd, or create %s.", firstNonEmptyGroup(noFile().FindStringSubmatch(reason)))
+		return fmt.Sprintf("Correct the path in args, env or cwd, or create %s.", firstNonEmptyGroup(noFile().FindStringSubmatch(reason))), core.EditConfig("args")
 	}
 	if m := noAccess().FindStringSubmatch(reason); m != nil {
-		return fmt.Sprintf("Give your user account access to %s.", firstNonEmptyGroup(m))
+		path := firstNonEmptyGroup(m)
+		return fmt.Sprintf("Give your user account access to %s.", path), core.Remedy{Kind: core.RemedyAllowAccess, Name: path}
 	}
-	if text := missingKeyHint(reason, lines); text != "" {
-		return text
+	if hint, remedy := missingKey(reason, lines); hint != "" {
+		return hint, remedy
 	}
 	switch {
 	case badOption().MatchString(reason):
-		return "Correct the server's args."
+		return "Correct the server's args.", core.EditConfig("args")
 	case noNetwork().MatchString(reason):
-		return "Check the network connection; behind a proxy, set HTTPS_PROXY in env."
+		return "Check the network connection; behind a proxy, set HTTPS_PROXY in env.", core.Remedy{Kind: core.RemedyCheckNetwork}
 	}
-	return ""
+	return "", core.Remedy{}
 }
 
 // missingProgram returns the program that a reason reports as missing, or "".
@@ -91,15 +93,16 @@ func firstNonEmptyGroup(m []string) string {
 	return ""
 }
 
-func missingModuleHint(reason, command string) string {
+func missingModule(reason, command string) (hint string, remedy core.Remedy) {
 	if m := nodeModule().FindStringSubmatch(reason); m != nil {
 		if filepath.IsAbs(m[1]) || strings.HasPrefix(m[1], "file:") {
-			return fmt.Sprintf("Correct the path in args: there is no %s; a server of your own may have to be built first.", m[1])
+			return fmt.Sprintf("Correct the path in args: there is no %s; a server of your own may have to be built first.", m[1]), core.EditConfig("args")
 		}
 		if strings.HasPrefix(m[1], ".") {
-			return "The server's files are incomplete: build or install it again."
+			return "The server's files are incomplete: build or install it again.", core.Remedy{Kind: core.RemedySeeLog}
 		}
-		return fmt.Sprintf("Install the package %s: run npm install in the folder of the server.", m[1])
+		return fmt.Sprintf("Install the package %s: run npm install in the folder of the server.", m[1]),
+			core.Remedy{Kind: core.RemedyInstallPackage, Name: m[1], Command: "npm install"}
 	}
 	if m := pyModule().FindStringSubmatch(reason); m != nil {
 		python := "python3"
@@ -107,15 +110,17 @@ func missingModuleHint(reason, command string) string {
 			python = command
 		}
 		module, _, _ := strings.Cut(m[1], ".")
-		return fmt.Sprintf("Install the package that contains the module %s for this Python, for example with: %s -m pip install %s. If it is installed in a virtual environment, set command to the Python of that environment.", module, python, strings.ReplaceAll(module, "_", "-"))
+		install := fmt.Sprintf("%s -m pip install %s", python, strings.ReplaceAll(module, "_", "-"))
+		return fmt.Sprintf("Install the package that contains the module %s for this Python, for example with: %s. If it is installed in a virtual environment, set command to the Python of that environment.", module, install),
+			core.Remedy{Kind: core.RemedyInstallPackage, Name: module, Command: install}
 	}
-	return ""
+	return "", core.Remedy{}
 }
 
-// missingKeyHint returns how to set the key or variable that the reason reports as missing, or "".
-func missingKeyHint(reason string, lines []string) string {
+// missingKey returns how to set the key or variable that the reason reports as missing, or "".
+func missingKey(reason string, lines []string) (hint string, remedy core.Remedy) {
 	if !missingValue().MatchString(reason) {
-		return ""
+		return "", core.Remedy{}
 	}
 	names := variableNames(reason)
 	secret := credential().MatchString(reason)
@@ -135,30 +140,32 @@ func missingKeyHint(reason string, lines []string) string {
 	switch {
 	case len(names) == 0 && secret:
 		if flag := secretFlag().FindString(reason); flag != "" {
-			return fmt.Sprintf("Add %s=${secret:NAME} to args of the server; store the value with: drawbridge secret set NAME", flag)
+			return fmt.Sprintf("Add %s=${secret:NAME} to args of the server; store the value with: drawbridge secret set NAME", flag), core.EditConfig("args")
 		}
-		return ""
+		return "", core.Remedy{}
 	case len(names) == 0:
-		return ""
+		return "", core.Remedy{}
 	}
 	name := names[0]
+	remedy = core.Remedy{Kind: core.RemedySetVariable, Name: name}
 	if secretEnding().MatchString(name) {
-		return fmt.Sprintf("Store the value with: drawbridge secret set %s. Then add \"%s\": \"${secret:%s}\" to env of the server, or under Environment on its page in Drawbridge.", name, name, name)
+		return fmt.Sprintf("Store the value with: drawbridge secret set %s. Then add \"%s\": \"${secret:%s}\" to env of the server, or under Environment on its page in Drawbridge.", name, name, name), remedy
 	}
-	return fmt.Sprintf("Set %s in env of the server, or under Environment on its page in Drawbridge.", name)
+	return fmt.Sprintf("Set %s in env of the server, or under Environment on its page in Drawbridge.", name), remedy
 }
 
 // StartDockerAdvice returns how to make Docker available after it failed with the error text said.
-func StartDockerAdvice(said string) string {
+func StartDockerAdvice(said string) (hint string, remedy core.Remedy) {
 	return startDockerAdvice(runtime.GOOS, said)
 }
 
-func startDockerAdvice(goos, said string) string {
+func startDockerAdvice(goos, said string) (hint string, remedy core.Remedy) {
+	const start, group = "sudo systemctl start docker", "sudo usermod -aG docker $USER"
 	switch {
 	case goos == "linux" && strings.Contains(said, "permission"):
-		return "Add yourself to the docker group, and log in again: sudo usermod -aG docker $USER"
+		return "Add yourself to the docker group, and log in again: " + group, core.Remedy{Kind: core.RemedyAllowDocker, Command: group}
 	case goos == "linux":
-		return "Start Docker: sudo systemctl start docker"
+		return "Start Docker: " + start, core.Remedy{Kind: core.RemedyStartDocker, Command: start}
 	}
-	return "Start Docker Desktop."
+	return "Start Docker Desktop.", core.Remedy{Kind: core.RemedyStartDocker}
 }

@@ -6,14 +6,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // failure is one file of testdata: the stderr of a program before it exited, and the line that
 // the user would pick as the reason. origin is "recorded", or "written" if only the format of a
 // runtime is known.
 type failure struct {
-	name, command, exit, origin, want, action string
-	lines                                     []string
+	name, command, exit, origin, want, action, remedy string
+	lines                                             []string
 }
 
 func failures(t *testing.T) (all []failure) {
@@ -43,6 +45,8 @@ func failures(t *testing.T) (all []failure) {
 				f.want = value
 			case "action":
 				f.action = value
+			case "remedy":
+				f.remedy = value
 			}
 		}
 		for _, line := range strings.Split(body, "\n") {
@@ -73,7 +77,8 @@ func TestReasonPicksDecisiveLine(t *testing.T) {
 				rightRecorded++
 			}
 		}
-		t.Logf("%s  %-45s exit %-4s %s\n        %s", mark, f.name, f.exit, got, Advice(got, f.lines, strings.Fields(f.command)[0]))
+		hint, _ := Advice(got, f.lines, strings.Fields(f.command)[0])
+		t.Logf("%s  %-45s exit %-4s %s\n        %s", mark, f.name, f.exit, got, hint)
 		if !ok {
 			t.Errorf("%s: got %q, the user picks %q", f.name, got, f.want)
 		}
@@ -83,8 +88,15 @@ func TestReasonPicksDecisiveLine(t *testing.T) {
 
 func TestActionForEachReason(t *testing.T) {
 	for _, f := range failures(t) {
-		if got := Advice(Line(f.lines), f.lines, strings.Fields(f.command)[0]); !strings.Contains(got, f.action) || f.action == "" && strings.Contains(got, "secret set") {
+		got, remedy := Advice(Line(f.lines), f.lines, strings.Fields(f.command)[0])
+		if !strings.Contains(got, f.action) || f.action == "" && strings.Contains(got, "secret set") {
 			t.Errorf("%s: got %q, want %q", f.name, got, f.action)
+		}
+		if code := strings.TrimSpace(string(remedy.Kind) + " " + remedy.Name); code != f.remedy {
+			t.Errorf("%s: got the remedy %q, want %q", f.name, code, f.remedy)
+		}
+		if (got == "") != (remedy.Kind == "") || remedy.Command != "" && !strings.Contains(got, remedy.Command) && remedy.Kind != core.RemedyInstallPackage {
+			t.Errorf("%s: the hint %q and the remedy %+v differ", f.name, got, remedy)
 		}
 	}
 }
@@ -101,13 +113,14 @@ func TestMissingProgramSuggestsSystemPackage(t *testing.T) {
 		{"docker", "windows", "winget", "winget install Docker.DockerDesktop"},
 		{"acme-mcp", "linux", "apt-get", "Install acme-mcp, or set command to its full path."},
 	} {
-		if got := install(c.program, c.goos, func(name string) bool { return name == c.manager }); !strings.Contains(got, c.want) {
-			t.Errorf("%s on %s with %q: %q", c.program, c.goos, c.manager, got)
+		got, remedy := install(c.program, c.goos, func(name string) bool { return name == c.manager })
+		if known := remedy.Kind == core.RemedyInstallProgram; !strings.Contains(got, c.want) || known == (c.program == "acme-mcp") || !strings.Contains(got, remedy.Command) {
+			t.Errorf("%s on %s with %q: %q, %+v", c.program, c.goos, c.manager, got, remedy)
 		}
 	}
 	for goos, want := range map[string]string{"linux": "systemctl start docker", "darwin": "Docker Desktop", "windows": "Docker Desktop"} {
-		if got := startDockerAdvice(goos, ""); !strings.Contains(got, want) {
-			t.Errorf("%s: %q", goos, got)
+		if got, remedy := startDockerAdvice(goos, ""); !strings.Contains(got, want) || remedy.Kind != core.RemedyStartDocker {
+			t.Errorf("%s: %q, %+v", goos, got, remedy)
 		}
 	}
 }
@@ -122,7 +135,7 @@ func FuzzLineAndAction(f *testing.F) {
 		if n := len([]rune(got)); n > maxText || strings.Contains(got, "\n") {
 			t.Errorf("%d characters: %q", n, got)
 		}
-		_ = Advice(got, lines, "node")
+		Advice(got, lines, "node")
 	})
 }
 

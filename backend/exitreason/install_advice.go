@@ -5,11 +5,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// InstallAdvice returns how to install a program that servers commonly need on this system, and
-// general advice for an unknown program.
-func InstallAdvice(program string) string {
+// InstallAdvice returns how to install a program that servers commonly need on this system, and general
+// advice for an unknown program.
+func InstallAdvice(program string) (hint string, remedy core.Remedy) {
 	return install(program, runtime.GOOS, func(name string) bool {
 		_, err := exec.LookPath(name)
 		return err == nil
@@ -40,16 +42,16 @@ var recipes = map[string]recipe{
 	"docker": docker, "bunx": bun, "bun": bun, "deno": deno, "pipx": pipx, "go": golang,
 }
 
-func install(program, goos string, has func(string) bool) string {
+func install(program, goos string, has func(string) bool) (hint string, remedy core.Remedy) {
 	name := strings.ToLower(filepath.Base(program))
 	for _, suffix := range []string{".exe", ".cmd"} {
 		name = strings.TrimSuffix(name, suffix)
 	}
 	r, known := recipes[name]
 	if !known {
-		return "Install " + name + ", or set command to its full path."
+		return "Install " + name + ", or set command to its full path.", core.EditConfig("command")
 	}
-	how := r.address
+	remedy = core.Remedy{Kind: core.RemedyInstallProgram, Name: r.product, URL: r.address}
 	for _, way := range []struct{ system, manager, command, pkg string }{
 		{"windows", "winget", "winget install ", r.winget},
 		{"darwin", "brew", "brew install ", r.brew},
@@ -58,11 +60,15 @@ func install(program, goos string, has func(string) bool) string {
 		{"linux", "pacman", "sudo pacman -S ", r.pacman},
 	} {
 		if way.system == goos && way.pkg != "" && has(way.manager) {
-			return "Install " + r.product + ": " + way.command + way.pkg + " (" + how + ")."
+			remedy.Command = way.command + way.pkg
+			break
 		}
 	}
-	if r.unix != "" && goos != "windows" {
-		return "Install " + r.product + ": " + r.unix + " (" + how + ")."
+	if remedy.Command == "" && goos != "windows" {
+		remedy.Command = r.unix
 	}
-	return "Install " + r.product + ": " + how
+	if remedy.Command == "" {
+		return "Install " + r.product + ": " + r.address, remedy
+	}
+	return "Install " + r.product + ": " + remedy.Command + " (" + r.address + ").", remedy
 }

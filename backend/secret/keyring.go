@@ -202,7 +202,7 @@ func (s *Store) callKeyring(ctx context.Context, turn chan struct{}, limit time.
 
 // lockedError returns the error for a keyring that the user has to unlock. It wraps ErrLocked.
 func lockedError(what, hint string, cause error) error {
-	return &core.Error{Code: core.CodeUnavailable, Retriable: true, Message: "needs-unlock: " + what, Hint: hint, Cause: &lockedCause{cause}}
+	return &core.Error{Code: core.CodeUnavailable, Retriable: true, Message: "needs-unlock: " + what, Hint: hint, Remedy: core.Remedy{Kind: core.RemedyUnlockSecrets, Command: "drawbridge secret unlock"}, Cause: &lockedCause{cause}}
 }
 
 type lockedCause struct{ cause error }

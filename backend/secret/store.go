@@ -112,7 +112,8 @@ func (s *Store) Get(ctx context.Context, name string) (string, error) {
 
 func notFoundError(name string) error {
 	return &core.Error{Code: core.CodeNotFound, Message: "there is no secret named " + quote(name),
-		Hint: "Store it with: drawbridge secret set " + name}
+		Hint:   "Store it with: drawbridge secret set " + name,
+		Remedy: core.Remedy{Kind: core.RemedySetSecret, Name: name, Command: "drawbridge secret set " + name}}
 }
 
 func (s *Store) get(ctx context.Context, name string) (string, error) {

@@ -146,7 +146,7 @@ func (r *runner) unavailableError(l *snapshot) error {
 		message += ": " + l.status.Reason
 	}
 	return &core.Error{Code: core.CodeUnavailable, Message: message, Retriable: true,
-		Hint: cmp.Or(l.status.Hint, "See its log: drawbridge logs "+r.id+".")}
+		Hint: cmp.Or(l.status.Hint, "See its log: drawbridge logs "+r.id+"."), Remedy: l.status.Remedy}
 }
 
 // awaitModern waits at most modernWaitLimit for the modern connection, and for a request about a task as

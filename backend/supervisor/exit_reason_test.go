@@ -20,27 +20,42 @@ func ending(id, text string, attempts int) config.Server {
 	})
 }
 
-func TestReasonNamesExitAndAction(t *testing.T) {
+func TestFailureNamesReasonActionAndRemedy(t *testing.T) {
 	g := newReal(t)
 	g.apply(
 		ending("key", `echo "Error: WEATHER_API_KEY is required" >&2; echo "    at main (x.js:1:1)" >&2; echo "Node.js v20.20.2" >&2; exit 1`, 1),
 		ending("usage", `echo "docker: Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?" >&2; echo "Run 'docker run --help' for more information" >&2; exit 125`, 1),
 		ending("signal", `kill -SEGV $$`, 1),
 		ending("silent", `exit 0`, 1),
+		ending("port", `echo "Error: listen EADDRINUSE: address already in use :::3000" >&2; exit 1`, 1),
 		server("uvx", func(s *config.Server) {
 			s.Command, s.Env = "uvx", map[string]string{"PATH": t.TempDir()}
 		}),
+		server("unknown", func(s *config.Server) { s.Command = "acme-mcp-nosuch" }),
+		server("variable", func(s *config.Server) {
+			s.Command, s.Env = "sh", map[string]string{"KEY": "${ACME_NOSUCH_TOKEN}"}
+		}),
 	)
-	for id, want := range map[string][2]string{
-		"key":    {"exited with status 1: Error: WEATHER_API_KEY is required", "drawbridge secret set WEATHER_API_KEY"},
-		"usage":  {"exited with status 125: docker: Cannot connect to the Docker daemon at unix:///x.", "Start Docker"},
-		"signal": {"ended by signal: segmentation fault", ""},
-		"silent": {"exited with status 0", ""},
-		"uvx":    {`executable not found: "uvx"`, "https://docs.astral.sh/uv"},
+	for id, want := range map[string]struct {
+		reason, hint string
+		kind         core.RemedyKind
+		name         string
+	}{
+		"key":      {"exited with status 1: Error: WEATHER_API_KEY is required", "drawbridge secret set WEATHER_API_KEY", core.RemedySetVariable, "WEATHER_API_KEY"},
+		"usage":    {"exited with status 125: docker: Cannot connect to the Docker daemon at unix:///x.", "Start Docker", core.RemedyStartDocker, ""},
+		"signal":   {"ended by signal: segmentation fault", "", core.RemedySeeLog, ""},
+		"silent":   {"exited with status 0", "", core.RemedySeeLog, ""},
+		"port":     {"exited with status 1: Error: listen EADDRINUSE", "stop it", core.RemedyFreePort, ""},
+		"uvx":      {`executable not found: "uvx"`, "https://docs.astral.sh/uv", core.RemedyInstallProgram, "uv"},
+		"unknown":  {`executable not found: "acme-mcp-nosuch"`, "set command to its full path", core.RemedyEditConfig, "command"},
+		"variable": {"variable ${ACME_NOSUCH_TOKEN} is not set", "Set the variable", core.RemedySetVariable, "ACME_NOSUCH_TOKEN"},
 	} {
 		st := g.wait(id, core.StateCrashed)
-		if !strings.HasPrefix(st.Reason, want[0]) || !strings.Contains(st.Hint, want[1]) {
+		if !strings.HasPrefix(st.Reason, want.reason) || !strings.Contains(st.Hint, want.hint) {
 			t.Errorf("%s: reason %q, hint %q", id, st.Reason, st.Hint)
+		}
+		if st.Remedy.Kind != want.kind || st.Remedy.Name != want.name {
+			t.Errorf("%s: %+v", id, st.Remedy)
 		}
 	}
 }

@@ -17,9 +17,9 @@ import (
 func (r *runner) recordFailure(err error) {
 	was := r.reason
 	r.reason = r.displayReason(err)
-	r.hint = ""
+	r.hint, r.remedy = "", core.Remedy{}
 	if e, ok := errors.AsType[*core.Error](err); ok && e.Hint != wire.SeeLog {
-		r.hint = e.Hint
+		r.hint, r.remedy = e.Hint, e.Remedy
 	}
 	// If err says only that the connection broke, the exit status says more.
 	code := core.CodeOf(err)
@@ -52,13 +52,14 @@ func (r *runner) recordExit() {
 		r.exitCode = &exit.Code
 	}
 	if ended && !r.explained && exit.Explains(r.endedByItself) {
-		r.reason, r.hint = exit.Text, exitreason.Advice(r.detail, lines, r.process.Path)
+		r.reason = exit.Text
+		r.hint, r.remedy = exitreason.Advice(r.detail, lines, r.process.Path)
 		if r.detail != "" {
 			r.reason += ": " + r.detail
 		}
 	}
-	if hint := r.process.CacheHint(lines); hint != "" {
-		r.hint = hint
+	if hint, remedy := r.process.CacheHint(lines); hint != "" {
+		r.hint, r.remedy = hint, remedy
 	}
 }
 

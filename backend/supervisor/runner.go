@@ -64,7 +64,8 @@ type runner struct {
 	pingFailed           bool // the last ping was not answered
 	reason               string
 	hint                 string // what the user can do about reason, or ""
-	explained            bool   // reason says more than "the connection broke"
+	remedy               core.Remedy
+	explained            bool // reason says more than "the connection broke"
 	// endedByItself is set when the connection broke because the process ended.
 	endedByItself bool
 	detail        string
@@ -262,7 +263,7 @@ func (r *runner) leavePhase(was phase) {
 		r.progressTicker.Stop()
 	}
 	if r.state.phase == phaseStopped || r.state.phase == phaseRunning {
-		r.reason, r.hint, r.detail, r.stderr, r.exitCode = "", "", "", nil, nil
+		r.reason, r.hint, r.detail, r.stderr, r.exitCode, r.remedy = "", "", "", nil, nil, core.Remedy{}
 	}
 }
 

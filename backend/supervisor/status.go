@@ -117,13 +117,14 @@ func (r *runner) status(old core.ServerStatus) core.ServerStatus {
 		Command: r.process.Command, ExitCode: r.exitCode, Detail: r.detail, Stderr: r.stderr,
 	}
 	if st.State, st.Reason = r.stateAndReason(c); strings.Contains(st.Reason, r.reason) { // not a reason from elsewhere
-		st.Hint = r.hint
+		st.Hint, st.Remedy = r.hint, r.remedy
 	}
 	st.ManualOnly = st.State == core.StateStopped && (r.s.paused.Load() || c.Start == config.StartManual && !r.idleStopped)
 	if st.State == old.State && !old.Since.IsZero() {
 		st.Since = old.Since
 	}
 	st.Login, _ = r.login()
+	r.completeRemedy(&st)
 	if c.Sandbox.On || c.Sandbox.Observe {
 		st.Sandbox = c.Sandbox.Mode()
 	}
@@ -141,6 +142,21 @@ func (r *runner) status(old core.ServerStatus) core.ServerStatus {
 	}
 	st.Warnings = slices.Concat(st.Warnings, r.process.Warnings)
 	return st
+}
+
+// completeRemedy sets the remedies that follow from the state, and that of a failure without one.
+func (r *runner) completeRemedy(st *core.ServerStatus) {
+	switch {
+	case st.State == core.StateNeedsLogin, st.Login == core.LoginNeeded, st.Login == core.LoginMore:
+		st.Remedy = core.SignIn(r.config().SignInID())
+	case st.State == core.StateNeedsApproval:
+		st.Remedy = core.Remedy{Kind: core.RemedyApprove, Command: "drawbridge approvals"}
+	case st.Remedy.Kind == "" && (st.State == core.StateCrashed || st.State == core.StateBackoff):
+		st.Remedy.Kind = core.RemedySeeLog
+	}
+	if st.Remedy.Kind == core.RemedySeeLog {
+		st.Remedy.Command = "drawbridge logs " + r.id
+	}
 }
 
 // catalog returns the catalog that clients see: the current one, or the one of an earlier run.
@@ -280,7 +296,7 @@ func lastHeard(l *snapshot) (last time.Time) {
 
 // visiblyDiffer reports whether two statuses differ in a field that the user sees.
 func visiblyDiffer(a, b core.ServerStatus) bool {
-	return a.State != b.State || a.Reason != b.Reason || a.Hint != b.Hint || a.Label != b.Label || a.PID != b.PID ||
+	return a.State != b.State || a.Reason != b.Reason || a.Hint != b.Hint || a.Remedy != b.Remedy || a.Label != b.Label || a.PID != b.PID ||
 		a.Tools != b.Tools || a.Prompts != b.Prompts || a.Resources != b.Resources || a.Templates != b.Templates ||
 		a.Restarts != b.Restarts || a.Sandbox != b.Sandbox || a.Login != b.Login || a.Detail != b.Detail || a.Command != b.Command || a.Era != b.Era || a.Version != b.Version ||
 		!slices.Equal(a.Tags, b.Tags) || !slices.Equal(a.Warnings, b.Warnings) || !slices.Equal(a.Stderr, b.Stderr)

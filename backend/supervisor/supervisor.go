@@ -272,7 +272,7 @@ func (f *fleet) unknownError(id string) error {
 	for _, b := range f.broken {
 		if b.ID == id {
 			return &core.Error{Code: core.CodeUnavailable, Message: "server \"" + id + "\" cannot run: " + b.Reason,
-				Hint: "Correct the configuration."}
+				Hint: "Correct the configuration.", Remedy: b.Remedy}
 		}
 	}
 	return core.Errorf(core.CodeNotFound, "there is no server named %q", id)

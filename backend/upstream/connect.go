@@ -283,7 +283,7 @@ func (c *Conn) startError(ctx context.Context, err error) error {
 		if core.CodeOf(context.Cause(ctx)) == core.CodeTimeout {
 			return &core.Error{
 				Code: core.CodeTimeout, Message: fmt.Sprintf("server %q did not finish starting in time", c.o.Server),
-				Hint: "See the server's log, or raise startupTimeoutMs.", Cause: err, Retriable: true,
+				Hint: "See the server's log, or raise startupTimeoutMs.", Remedy: core.EditConfig("startupTimeoutMs"), Cause: err, Retriable: true,
 			}
 		}
 		return context.Cause(ctx)

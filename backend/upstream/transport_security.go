@@ -20,6 +20,7 @@ func (r *Remote) checkTransportSecurity(server string) error {
 		Code:    core.CodeValidation,
 		Message: fmt.Sprintf("cannot reach server %q: its url is plain http to another machine", server),
 		Hint:    `Use https, or set "allowInsecure": true if you trust the network in between.`,
+		Remedy:  core.EditConfig("url"),
 		Fields:  []core.FieldError{{Field: "url", Error: "plain http to another machine"}},
 	}
 }

@@ -74,7 +74,7 @@ func OpenLegacySSE(ctx context.Context, o RemoteOptions) (*LegacySSE, error) {
 		err := statusError(e.o.Server, resp)
 		resp.Body.Close()
 		if own, ok := errors.AsType[*core.Error](err); ok && own.Code == core.CodeUnavailable && own.Hint == "" {
-			own.Hint = `If the server uses streamable HTTP, set its type to "http".`
+			own.Hint, own.Remedy = useHTTPHint, core.EditConfig("type")
 		}
 		return fail(err)
 	}
@@ -91,6 +91,8 @@ func OpenLegacySSE(ctx context.Context, o RemoteOptions) (*LegacySSE, error) {
 	return e, nil
 }
 
+const useHTTPHint = `If the server uses streamable HTTP, set its type to "http".`
+
 // readEndpoint reads the first event, the URL for POSTs. It refuses another origin, which would
 // receive our headers.
 func (e *LegacySSE) readEndpoint(events *EventReader, at *url.URL) (string, error) {
@@ -98,7 +100,7 @@ func (e *LegacySSE) readEndpoint(events *EventReader, at *url.URL) (string, erro
 		ev, err := events.Next()
 		if err != nil {
 			return "", &core.Error{Code: core.CodeUnavailable, Cause: err, Retriable: true,
-				Message: fmt.Sprintf("server %q sent no endpoint URL", e.o.Server), Hint: `If the server uses streamable HTTP, set its type to "http".`}
+				Message: fmt.Sprintf("server %q sent no endpoint URL", e.o.Server), Hint: useHTTPHint, Remedy: core.EditConfig("type")}
 		}
 		if ev.Name != "endpoint" {
 			continue

@@ -39,10 +39,10 @@ func unreachableError(server string, err error) error {
 	if elsewhere, ok := errors.AsType[*redirectError](err); ok {
 		return &core.Error{Code: core.CodeUnavailable, Cause: elsewhere,
 			Message: fmt.Sprintf("server %q redirects to another origin, %.200s, which is refused", server, elsewhere.origin),
-			Hint:    "If it has moved, change its url. Its headers are never sent to another origin."}
+			Hint:    "If it has moved, change its url. Its headers are never sent to another origin.", Remedy: core.EditConfig("url")}
 	}
 	if errors.Is(err, errTooManyRedirects) {
-		return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q redirects too often; check its url", server), Cause: err}
+		return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q redirects too often; check its url", server), Cause: err, Remedy: core.EditConfig("url")}
 	}
 	if own, ok := errors.AsType[*core.Error](err); ok {
 		return own // an error of the HTTP client is more specific, for example that the user has to sign in
@@ -50,7 +50,7 @@ func unreachableError(server string, err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
 	}
-	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q cannot be reached: %.200s", server, err.Error()), Cause: err, Retriable: true, Unsent: isDialError(err)}
+	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q cannot be reached: %.200s", server, err.Error()), Cause: err, Retriable: true, Unsent: isDialError(err), Remedy: core.Remedy{Kind: core.RemedyCheckNetwork}}
 }
 
 // isDialError reports whether err occurred before a connection was established.
@@ -72,6 +72,7 @@ func statusError(server string, resp *http.Response) error {
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
 		e.Code, e.Hint = core.CodeUnauthorized, "Sign in to the server, or check the headers in its configuration."
+		e.Remedy = core.EditConfig("headers")
 	case resp.StatusCode == http.StatusTooManyRequests:
 		e.Code, e.Retriable = core.CodeRateLimited, true
 		if after > 0 {
@@ -84,7 +85,7 @@ func statusError(server string, resp *http.Response) error {
 		}
 	case resp.StatusCode == http.StatusOK:
 		e.Message = fmt.Sprintf("server %q responded with %.60s, which is not an MCP message", server, cmp.Or(mediaType(resp), "something without a content type"))
-		e.Hint = "Check that the url is that of an MCP endpoint."
+		e.Hint, e.Remedy = "Check that the url is that of an MCP endpoint.", core.EditConfig("url")
 	}
 	return e
 }

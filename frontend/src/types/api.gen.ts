@@ -1007,6 +1007,7 @@ export interface ServerStatus {
   prompts: number;
   protocolVersion?: string;
   reason: string;
+  remedy?: Remedy;
   resources: number;
   restarts: number;
   sandbox?: string;
@@ -1030,6 +1031,28 @@ export interface Instance {
   since: string;
   state: string;
   workspace?: string;
+}
+export interface Remedy {
+  command?: string;
+  kind:
+    | 'sign-in'
+    | 'approve'
+    | 'set-variable'
+    | 'set-secret'
+    | 'unlock-secrets'
+    | 'install-program'
+    | 'install-package'
+    | 'start-docker'
+    | 'allow-docker'
+    | 'start-container'
+    | 'free-port'
+    | 'allow-access'
+    | 'clear-npx-cache'
+    | 'check-network'
+    | 'edit-config'
+    | 'see-log';
+  name?: string;
+  url?: string;
 }
 export interface Timings {
   began: string;
@@ -2451,6 +2474,7 @@ export interface ServerDetail {
   prompts: number;
   protocolVersion?: string;
   reason: string;
+  remedy?: Remedy;
   resources: number;
   restarts: number;
   sandbox?: string;

@@ -7,9 +7,10 @@ import { Failure } from '@/components/failure';
 import { Modal } from '@/components/modal';
 import { plain } from '@/lib/format';
 import { blockAt, setValue } from '@/lib/jsonc';
+import { ownValue } from '@/lib/own-property';
 import { secretName, useSecret } from '@/lib/secrets';
 import { texts } from '@/lib/texts';
-import type { ServerStatus } from '@/types/api';
+import type { Remedy, ServerStatus } from '@/types/api';
 import { useSaveEntry } from './add';
 import { useServerAction } from './api';
 
@@ -97,40 +98,38 @@ export function SetKey({
 /** A command to run in a terminal; Drawbridge never runs it. */
 export function InTerminal({
   server,
+  remedy: { kind, name = '', command, url },
   action,
-  title,
-  command,
-  address,
   onClose,
 }: {
   server: ServerStatus;
+  remedy: Remedy;
   action: string;
-  title: string;
-  command: string;
-  address?: string;
   onClose: () => void;
 }) {
   const restart = useServerAction(server);
+  const title = ownValue(t.titles, kind)?.(plain(name)) ?? plain(action);
   return (
     <Modal label={action} onClose={onClose} className="max-w-lg">
       <div className="space-y-3 p-5">
-        <h2 className="text-lg font-semibold">{title}</h2>
+        <h2 className="text-lg font-semibold [overflow-wrap:anywhere]">{title}</h2>
+        {!command && <p className="text-sm text-ink2">{plain(server.hint ?? '')}</p>}
         {command && (
           <>
-            <p className="text-sm text-ink2">{t.run}</p>
+            <p className="text-sm text-ink2">{ownValue(t.how, kind) ?? t.run}</p>
             <CopyField text={plain(command)} label={t.command} />
           </>
         )}
-        {address && (
+        {url?.startsWith('https://') && (
           <p className="text-sm text-ink2">
             {t.docs}{' '}
             <a
               className="text-accent underline underline-offset-2 [overflow-wrap:anywhere]"
-              href={address}
+              href={url}
               target="_blank"
               rel="noopener noreferrer"
             >
-              {address}
+              {plain(url)}
             </a>
           </p>
         )}

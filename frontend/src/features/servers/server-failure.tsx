@@ -5,7 +5,7 @@ import { classes } from '@/lib/classes';
 import { capital, cut, logText, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { ServerDetail } from '@/types/api';
-import { RemedyButton, remedyOf } from './remedy';
+import { hasRemedy, RemedyButton } from './remedy';
 
 const t = texts.servers;
 const few = 3;
@@ -25,7 +25,8 @@ export function ServerFailure({
   const tone = stateTone(server.state);
   const bad = tone === 'bad' || tone === 'warn';
   const lines = (bad && wanted && server.stderr) || [];
-  const remedy = remedyOf(server);
+  const remedy = hasRemedy(server, true);
+  const log = lines.length > 0 || (wanted && server.remedy?.kind === 'see-log');
   if (!server.reason && !server.detail && lines.length === 0) return null;
   return (
     <section
@@ -58,7 +59,7 @@ export function ServerFailure({
             .join('\n')}
         </pre>
       )}
-      {(lines.length > 0 || remedy) && (
+      {(log || remedy) && (
         <div className="mt-2.5 flex flex-wrap gap-2 empty:hidden">
           <RemedyButton server={server} own />
           {lines.length > few && !all && (
@@ -66,7 +67,7 @@ export function ServerFailure({
               {t.allLines(lines.length)}
             </Button>
           )}
-          {lines.length > 0 && (
+          {log && (
             <Button small onClick={onLog}>
               {t.openLog}
             </Button>

@@ -5,7 +5,7 @@ import { age, capital, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
-import { RemedyButton, remedyOf } from './remedy';
+import { hasRemedy, RemedyButton } from './remedy';
 import { ServerMenu } from './server-actions';
 
 const edges = {
@@ -32,7 +32,7 @@ export function ServerRow({
   visible?: number | undefined;
   filter: string | undefined;
 }) {
-  const helped = Boolean(server.reason || remedyOf(server));
+  const helped = Boolean(server.reason || hasRemedy(server));
   return (
     <li
       className={classes(
