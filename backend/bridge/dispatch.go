@@ -235,6 +235,9 @@ func (b *Bridge) list(ctx context.Context, rq *request, kind core.Kind) (methodR
 	result := b.listResult(rq.endpoint, view, kind)
 	if kind == core.Tools {
 		b.recordActivity(rq.client, rq.endpoint, view)
+		if !hasExtension(rq.capabilities, appsExtension) {
+			result = withoutApps(result)
+		}
 	}
 	if rq.era == core.Modern {
 		return methodResult{result[:len(result)-1], b.listSuffix}, nil

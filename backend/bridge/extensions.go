@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 
@@ -73,16 +72,7 @@ func withoutTasks(capabilities []byte) []byte {
 		if string(m.Name) != "extensions" {
 			return nil
 		}
-		object, kept := wire.Bytes(capabilities, m.Value), []byte{'{'}
-		err := wire.Members(object, func(e wire.Member) error {
-			if string(e.Name) != tasksExtension {
-				kept = append(append(kept, object[e.Key.Start:e.Value.End]...), ',')
-			}
-			return nil
-		})
-		if err == nil {
-			edits = append(edits, wire.Edit{Span: m.Value, With: append(bytes.TrimSuffix(kept, []byte{','}), '}')})
-		}
+		edits = append(edits, wire.Edit{Span: m.Value, With: withoutMembers(wire.Bytes(capabilities, m.Value), tasksExtension)})
 		return nil
 	})
 	return wire.Splice(nil, capabilities, edits...)

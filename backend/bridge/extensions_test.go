@@ -219,3 +219,39 @@ func TestExtensionNotificationsOfClientsPass(t *testing.T) {
 		t.Errorf("%+v", s.gateway.last())
 	}
 }
+
+// A client that does not declare MCP Apps sees nothing of them in the list of tools. Everything else is
+// unchanged, byte for byte, and so is the list of a client that declares them.
+func TestOnlyClientsWithAppsSeeThemInTools(t *testing.T) {
+	s := newFixture(t, nil)
+	s.registry.Arrange("", []registry.Server{{ID: "one"}})
+	const plain = `{"name":"plain","ui":{"a":1.0},"inputSchema":{"properties":{"ui":{}}},"_meta":{"v":1.0}}`
+	const meta = `{"v":9007199254740993,"ui":{"resourceUri":"ui:\/\/app"},"ui/resourceUri":"ui://app","openai/outputTemplate":"ui://app","e":"\u00e9"}`
+	show, refresh := `{"x":1.0,"_meta":`+meta+`,"name":"show","inputSchema":{}}`, `{"name":"refresh","inputSchema":{},"_meta":{"ui":{"visibility":["app"]}}}`
+	model := `{"name":"model","_meta":{"ui":{"visibility":["model","app"]}},"inputSchema":{}}`
+	var tools []core.Item
+	for name, raw := range map[string]string{"plain": plain, "show": show, "refresh": refresh, "model": model} {
+		tools = append(tools, core.Item{Name: name, Raw: json.RawMessage(raw)})
+	}
+	s.registry.Set("one", "", &core.Catalog{Tools: tools, Capabilities: json.RawMessage(`{"tools":{},"extensions":{"io.modelcontextprotocol/ui":{}}}`)})
+	list := func(path, declared string) map[string]string {
+		legacy := onlyMessage(t, s.post(path, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, s.openSession(path, declared)...))
+		modern := onlyMessage(t, s.post(path, strings.Replace(modernBody("tools/list", ""), `clientCapabilities":{}`, `clientCapabilities":`+declared, 1), versionHeader, core.ModernVersion, methodHeader, "tools/list"))
+		return map[string]string{"legacy": strings.ReplaceAll(legacy, "one__", ""), "modern": strings.ReplaceAll(modern, "one__", "")}
+	}
+	without := strings.Replace(show, `"ui":{"resourceUri":"ui:\/\/app"},"ui/resourceUri":"ui://app",`, ``, 1)
+	for _, path := range []string{"/mcp", "/s/one/mcp"} {
+		for era, got := range list(path, `{}`) {
+			if !json.Valid([]byte(got)) || !strings.Contains(got, plain) || !strings.Contains(got, without) || strings.Contains(got, "refresh") || !strings.Contains(got, `{"name":"model","_meta":{},"inputSchema":{}}`) {
+				t.Errorf("%s, %s, without apps: %s", path, era, got)
+			}
+		}
+		for era, got := range list(path, clientExtensions) {
+			for _, raw := range []string{plain, show, refresh, model} {
+				if !strings.Contains(got, raw) {
+					t.Errorf("%s, %s, with apps: %s lacks %s", path, era, got, raw)
+				}
+			}
+		}
+	}
+}

@@ -239,7 +239,7 @@ func (b *Bridge) searchTools(rq *request) core.Reply {
 		}
 		return textResult("No tool found. Use other words, or choose a server: " + joinBounded(servers))
 	}
-	return definitionsResult(items)
+	return definitionsResult(rq, items)
 }
 
 func (b *Bridge) describeRequested(rq *request) core.Reply {
@@ -261,7 +261,7 @@ func (b *Bridge) describeRequested(rq *request) core.Reply {
 		}
 		items = append(items, registry.Item{Public: name, Target: t})
 	}
-	return definitionsResult(items)
+	return definitionsResult(rq, items)
 }
 
 // builtinView returns the view of the built-in server if its tools are listed with the others, or
@@ -274,10 +274,13 @@ func (b *Bridge) builtinView(ep endpoint) *registry.View {
 }
 
 // definitionsResult returns the definitions of tools as a text result, one per line.
-func definitionsResult(items []registry.Item) core.Reply {
+func definitionsResult(rq *request, items []registry.Item) core.Reply {
 	var text strings.Builder
 	for i, item := range items {
 		raw := []byte(item.Raw)
+		if !hasExtension(rq.capabilities, appsExtension) {
+			raw, _ = toolWithoutApp(raw)
+		}
 		if i > 0 && text.Len()+len(raw) > maxDescriptionBytes {
 			description, _, _ := toolParts(raw)
 			raw = toolDefinition(item.Public, "", firstSentence(description)+" (Its input schema is too large to be returned with others: request this tool alone.)", `{}`, false)
