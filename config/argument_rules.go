@@ -199,7 +199,7 @@ func (r *reader) argumentTest(m member) *ArgumentTest {
 		bound("max", &t.Max),
 		byteCount("minBytes", &t.MinBytes),
 		byteCount("maxBytes", &t.MaxBytes),
-		booleanOf("present", func(on bool) { t.Present = &on }),
+		booleanSetter("present", func(on bool) { t.Present = &on }),
 	})
 	for i, h := range t.Host {
 		t.Host[i] = strings.ToLower(strings.TrimSuffix(h, "."))

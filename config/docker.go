@@ -68,7 +68,7 @@ func dockerFields(d *Docker) []field {
 		str("network", &d.Network, validateNotBlank),
 		str("memory", &d.Memory, validateMemorySize),
 		positiveNumber("cpus", &d.CPUs),
-		booleanOf("init", func(on bool) { d.NoInit = !on }),
+		booleanSetter("init", func(on bool) { d.NoInit = !on }),
 		oneOf("pull", &d.Pull, PullMissing, PullNever),
 	}
 }

@@ -135,9 +135,9 @@ func oneOfThen(name string, words []string, set func(word string)) field {
 	}}
 }
 
-func boolean(name string, to *bool) field { return booleanOf(name, func(b bool) { *to = b }) }
+func boolean(name string, to *bool) field { return booleanSetter(name, func(b bool) { *to = b }) }
 
-func booleanOf(name string, set func(bool)) field {
+func booleanSetter(name string, set func(bool)) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindBool {
 			r.wrong(n, name, "true or false")

@@ -30,7 +30,7 @@ func oauthFields(o *OAuth, scope *string) []field {
 		str("scope", scope),
 		str("issuer", &o.Issuer, validateHTTPURL),
 		count("callbackPort", &o.CallbackPort, 0, 65535),
-		booleanOf("enabled", func(on bool) { o.Off = !on }),
+		booleanSetter("enabled", func(on bool) { o.Off = !on }),
 	}
 }
 

@@ -136,8 +136,8 @@ func profileServerFields(s *ProfileServer) []field {
 	return []field{
 		list(HiddenByInclude, &s.Tools.Include),
 		list(HiddenByExclude, &s.Tools.Exclude),
-		booleanOf("prompts", func(on bool) { s.NoPrompts = !on }),
-		booleanOf("resources", func(on bool) { s.NoResources = !on }),
+		booleanSetter("prompts", func(on bool) { s.NoPrompts = !on }),
+		booleanSetter("resources", func(on bool) { s.NoResources = !on }),
 	}
 }
 

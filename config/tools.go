@@ -173,7 +173,7 @@ func Match(pattern, name string) bool {
 // toolFields are the keys of one tool.
 func toolFields(t *Tool) []field {
 	return []field{
-		booleanOf("enabled", func(on bool) { t.Disabled = !on }),
+		booleanSetter("enabled", func(on bool) { t.Disabled = !on }),
 		str("rename", &t.Rename, validateToolName),
 		str("title", &t.Title),
 		str("description", &t.Description),
@@ -204,7 +204,7 @@ func toolFields(t *Tool) []field {
 func hintFields(to *map[string]bool) []field {
 	fields := make([]field, len(Hints))
 	for i, name := range Hints {
-		fields[i] = booleanOf(name, func(yes bool) {
+		fields[i] = booleanSetter(name, func(yes bool) {
 			if *to == nil {
 				*to = map[string]bool{}
 			}

@@ -230,7 +230,7 @@ func (d *desktopServices) trayOptions(ctx context.Context, o tray.Options) tray.
 // notifications sets the callbacks of the watcher that sends notifications.
 func (d *desktopServices) notifications(o *desktop.Watcher) *desktop.Watcher {
 	o.Log, o.Connect, o.Open, o.Answer, o.Snapshot = d.log, desktop.NewNotifier, d.open, d.answer, d.snapshot
-	d.approvals.AddViewer(o.Reachable)
+	d.approvals.AddViewer(o.CanNotify)
 	return o
 }
 

@@ -38,7 +38,7 @@ type Servers interface {
 	Restart(ctx context.Context, id string) error
 	// StartAccount starts the instance of an account, and waits until it runs or cannot.
 	StartAccount(ctx context.Context, id, account string) error
-	BothEras(id string) bool // whether a server has a connection in each era
+	HasBothEras(id string) bool // whether a server has a connection in each era
 }
 
 // Views returns what clients see; *registry.Registry implements it.

@@ -68,7 +68,7 @@ func (a *API) listFeatures(_ context.Context, in *featuresInput) (*answer[List[C
 
 func (a *API) featuresOf(client bridge.Peer, s core.ServerStatus) ServerFeatures {
 	out := ServerFeatures{Server: s.ID, Era: s.Era, Features: []bridge.Feature{}}
-	if client.Era == core.Modern && a.Servers.BothEras(s.ID) {
+	if client.Era == core.Modern && a.Servers.HasBothEras(s.ID) {
 		out.Era = core.Modern
 	}
 	v, ok := a.Views.Server(s.ID)

@@ -172,7 +172,7 @@ func (f *fakes) Replace(_ context.Context, text []byte, etag string) error {
 }
 
 func (f *fakes) Sessions() []bridge.Session       { return f.sessions }
-func (f *fakes) BothEras(id string) bool          { return id == f.bothEras }
+func (f *fakes) HasBothEras(id string) bool       { return id == f.bothEras }
 func (f *fakes) ClientInfos() []bridge.ClientInfo { return f.peers }
 
 func (f *fakes) Call(ctx context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {

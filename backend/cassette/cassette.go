@@ -173,7 +173,7 @@ func (rec *Recording) readLine(line []byte) (last bool, err error) {
 
 // check reports why the call is not valid.
 func (c *Call) check() error {
-	if count(c.Tool, c.Prompt, c.Resource) != 1 || count(c.Result, c.Error, c.Unavailable) != 1 {
+	if countNonEmpty(c.Tool, c.Prompt, c.Resource) != 1 || countNonEmpty(c.Result, c.Error, c.Unavailable) != 1 {
 		return errors.New("a call needs exactly one of tool, prompt and resource, and exactly one of result, error and unavailable")
 	}
 	for _, text := range []string{c.Result, c.Error} {
@@ -204,7 +204,7 @@ func (c *Call) check() error {
 	return err
 }
 
-func count(texts ...string) (set int) {
+func countNonEmpty(texts ...string) (set int) {
 	for _, text := range texts {
 		if text != "" {
 			set++

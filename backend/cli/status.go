@@ -36,7 +36,7 @@ func (p *program) status() *cobra.Command {
 		Use: "status", Short: "Show the servers and their states", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if ack {
-				return p.dismissNotice(cmd.Context())
+				return p.dismissNotices(cmd.Context())
 			}
 			return show(cmd.Context(), p, http.MethodGet, "status", nil, nil, func(s api.Status) error {
 				return p.printStatus(&s, p.fetchVersions(cmd.Context()), time.Now())
@@ -47,8 +47,8 @@ func (p *program) status() *cobra.Command {
 	return cmd
 }
 
-// dismissNotice dismisses the notices that the user has seen, except those about the current state.
-func (p *program) dismissNotice(ctx context.Context) error {
+// dismissNotices dismisses the notices that the user has seen, except those about the current state.
+func (p *program) dismissNotices(ctx context.Context) error {
 	d, err := p.daemon()
 	if err != nil {
 		return err

@@ -52,9 +52,9 @@ type Watcher struct {
 	reachable atomic.Bool
 }
 
-// Reachable reports whether a notification would be shown now. It is false until Run has
+// CanNotify reports whether a notification would be shown now. It is false until Run has
 // connected to the notifier. It may be called from any goroutine.
-func (w *Watcher) Reachable() bool { return w.reachable.Load() && w.Enabled() }
+func (w *Watcher) CanNotify() bool { return w.reachable.Load() && w.Enabled() }
 
 // subjectState is the notification state of one subject.
 type subjectState struct {
@@ -78,7 +78,7 @@ type watchRun struct {
 func (w *Watcher) Run(ctx context.Context) error {
 	r := &watchRun{Watcher: w, subjects: map[string]*subjectState{}, states: map[string]core.State{}, waiting: map[string]approvals.Item{}, commands: map[string]string{}}
 	sub := w.subscribe()
-	if w.Enabled() { // approvals depend on Reachable
+	if w.Enabled() { // approvals depend on CanNotify
 		r.ensureNotifier(ctx)
 	}
 	defer func() { sub.Close() }()

@@ -265,13 +265,13 @@ func TestClickOpensItsPage(t *testing.T) {
 
 func TestDisabledNotificationsStaySilent(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
-		if !d.watcher.Reachable() {
+		if !d.watcher.CanNotify() {
 			t.Error("the user with notifications is not reachable")
 		}
 		d.off = true
 		d.server("files", core.StateCrashed, "x")
 		d.expectLog()
-		if d.watcher.Reachable() {
+		if d.watcher.CanNotify() {
 			t.Error("the user without notifications counts as reachable")
 		}
 	})
@@ -282,8 +282,8 @@ func TestNotificationServerMayAppearAndVanish(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
 		d.refuse = errors.New("gone")
 		d.server("z", core.StateCrashed, "0")
-		if d.closed != 1 || d.watcher.Reachable() {
-			t.Fatalf("closed %d times, reachable %v", d.closed, d.watcher.Reachable())
+		if d.closed != 1 || d.watcher.CanNotify() {
+			t.Fatalf("closed %d times, reachable %v", d.closed, d.watcher.CanNotify())
 		}
 		gone := errors.New("no session bus")
 		d.refuse = nil
@@ -296,16 +296,16 @@ func TestNotificationServerMayAppearAndVanish(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if tries := d.setConnectError(gone) - before; tries != 1 || d.watcher.Reachable() {
-			t.Fatalf("%d tries, reachable %v", tries, d.watcher.Reachable())
+		if tries := d.setConnectError(gone) - before; tries != 1 || d.watcher.CanNotify() {
+			t.Fatalf("%d tries, reachable %v", tries, d.watcher.CanNotify())
 		}
 		d.server("b", core.StateRunning, "") // resolved before it could be shown
 		d.setConnectError(nil)
 		time.Sleep(minInterval)
 		synctest.Wait()
 		d.expectLog("a is not running: 1", "z is not running: 0")
-		if tries := d.setConnectError(nil) - before; tries != 2 || !d.watcher.Reachable() {
-			t.Fatalf("%d tries, reachable %v", tries, d.watcher.Reachable())
+		if tries := d.setConnectError(nil) - before; tries != 2 || !d.watcher.CanNotify() {
+			t.Fatalf("%d tries, reachable %v", tries, d.watcher.CanNotify())
 		}
 	})
 }

@@ -172,7 +172,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 		// A second connection, in another era, uses the program that runs already.
 		if c.Command != "" && r.Era == "" {
 			conn, err := d.dialLocalHTTP(ctx, c, env, started, o)
-			return Session{Conn: conn, Process: started.describe()}, d.waitForLogin(c.SignInID(), err)
+			return Session{Conn: conn, Process: started.describe()}, d.asMissingLogin(c.SignInID(), err)
 		}
 	default:
 		return Session{}, core.Errorf(core.CodeValidation, "unsupported server type %q", c.Type)
@@ -188,7 +188,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 		if upstream.Exited(err) && r.Era == "" {
 			d.eras.recordExit(key, o.First)
 		}
-		return Session{Process: started.describe()}, d.waitForLogin(c.SignInID(), err)
+		return Session{Process: started.describe()}, d.asMissingLogin(c.SignInID(), err)
 	}
 	if r.Era == "" {
 		d.eras.recordEra(key, conn.Era())

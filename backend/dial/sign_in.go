@@ -38,9 +38,9 @@ func (d *Dialer) signIn(ctx context.Context, c *config.Server, at *upstream.Remo
 	return own, err
 }
 
-// waitForLogin turns the error of a server that asks for a sign-in into a MissingDependency, so
+// asMissingLogin turns the error of a server that asks for a sign-in into a MissingDependency, so
 // that the server waits for the user.
-func (d *Dialer) waitForLogin(id string, err error) error {
+func (d *Dialer) asMissingLogin(id string, err error) error {
 	if d.SignIn == nil || !errors.Is(err, core.ErrNeedsLogin) {
 		return err
 	}

@@ -122,10 +122,23 @@ func (b *boundedListener) Accept() (net.Conn, error) {
 		<-b.free
 		return nil, err
 	}
-	return &boundedConn{Conn: c, release: func() { <-b.free }}, nil
+	return &slotConn{Conn: c, release: func() { <-b.free }}, nil
 }
 
 func (b *boundedListener) Close() error {
 	b.once.Do(func() { close(b.done) })
 	return b.Listener.Close()
+}
+
+// slotConn is a connection of a boundedListener. Its first Close releases its slot.
+type slotConn struct {
+	net.Conn
+	once    sync.Once
+	release func()
+}
+
+func (c *slotConn) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(c.release)
+	return err
 }

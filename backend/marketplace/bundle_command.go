@@ -15,7 +15,7 @@ import (
 func (b *Bundle) launchCommand(dir string, lookup func(key string) ([]string, error)) (launch, error) {
 	m := &b.Manifest
 	c := m.Server.Config
-	if o, ok := c.Platforms[manifestPlatform()]; ok {
+	if o, ok := c.Platforms[currentPlatform()]; ok {
 		if o.Command != "" {
 			c.Command = o.Command
 		}

@@ -205,7 +205,7 @@ func TestHostileManifestsAreRefused(t *testing.T) {
 		"a name that is a path":  {strings.Replace(node(`"node"`, `["${__dirname}/server/index.js"]`, `{}`), `"hello"`, `"../evil"`, 1), "not a valid bundle name"},
 		"a binary outside":       {`{"manifest_version":"0.3","name":"b","version":"1","server":{"type":"binary","mcp_config":{"command":"/usr/bin/curl","args":[]}}}`, "not one of its files"},
 		"uv with other code":     {`{"manifest_version":"0.4","name":"b","version":"1","server":{"type":"uv","mcp_config":{"command":"uv","args":["run","--with","evil","${__dirname}/server/index.js"]}}}`, "not allowed"},
-		"an override":            {strings.Replace(node(`"node"`, `["${__dirname}/server/index.js"]`, `{}`), `"command":"node"`, `"command":"node","platform_overrides":{"`+manifestPlatform()+`":{"command":"sh"}}`, 1), "must run node"},
+		"an override":            {strings.Replace(node(`"node"`, `["${__dirname}/server/index.js"]`, `{}`), `"command":"node"`, `"command":"node","platform_overrides":{"`+currentPlatform()+`":{"command":"sh"}}`, 1), "must run node"},
 	} {
 		_, err := ReadBundle(pack(t, zipped{name: "manifest.json", body: c.manifest}, zipped{name: "server/index.js", body: "x"}))
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -49,8 +49,8 @@ type setting struct {
 	Sensitive   bool            `json:"sensitive"`
 }
 
-// manifestPlatform returns the name of this operating system in manifests.
-func manifestPlatform() string {
+// currentPlatform returns the name of this operating system in manifests.
+func currentPlatform() string {
 	if runtime.GOOS == "windows" {
 		return "win32"
 	}
@@ -68,7 +68,7 @@ func (b *Bundle) check() error {
 		return validationErrorf("%q is not a valid bundle name", truncate(m.Name))
 	case !versionPattern().MatchString(m.Release):
 		return validationErrorf("%q is not a valid bundle version", truncate(m.Release))
-	case len(m.Compatibility.Platforms) > 0 && !slices.Contains(m.Compatibility.Platforms, manifestPlatform()):
+	case len(m.Compatibility.Platforms) > 0 && !slices.Contains(m.Compatibility.Platforms, currentPlatform()):
 		return validationErrorf("the bundle is for %s, not for this system", truncate(strings.Join(m.Compatibility.Platforms, ", ")))
 	case len(m.UserConfig) > maxInputs || len(m.Server.Config.Args) > maxInputs || len(m.Server.Config.Env) > maxInputs:
 		return validationErrorf("the bundle has more than %d inputs", maxInputs)

@@ -30,7 +30,7 @@ func (h *registeredServer) buildView() {
 		}
 	}
 	if h.catalog == nil {
-		v.unlisted = []unlistedServer{{server: h.ID, filter: h.Filter}}
+		v.unlisted = []notYetListed{{server: h.ID, filter: h.Filter}}
 	}
 	v.finalize()
 	h.view = v
@@ -59,7 +59,7 @@ func aggregate(naming Naming, servers []*registeredServer, uris *resourceURIs, l
 		}
 		v.catalogs = append(v.catalogs, Offer{Server: h.ID, Label: h.Label, Catalog: h.catalog})
 		if before, after := naming.affixes(h.namePrefix()); h.catalog == nil && before+after != "" {
-			v.unlisted = append(v.unlisted, unlistedServer{server: h.ID, before: before, after: after, filter: h.Filter})
+			v.unlisted = append(v.unlisted, notYetListed{server: h.ID, before: before, after: after, filter: h.Filter})
 		}
 	}
 	v.conflicts = describeConflicts(naming, servers)

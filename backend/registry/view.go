@@ -22,7 +22,7 @@ type View struct {
 	renamed           map[string]Target        // in the view of one server: renamed tools, by the server's own name
 	withheld          map[kindName]Withheld    // items hidden from clients, by the name that clients would use
 	uris              *resourceURIs            // nil in the view of one server
-	unlisted          []unlistedServer
+	unlisted          []notYetListed
 	catalogs          []Offer
 	conflicts         map[string][]string
 	hash              string
@@ -39,9 +39,9 @@ type Offer struct {
 	Catalog       *core.Catalog // nil until the server has been listed
 }
 
-// unlistedServer is a server that has not been listed. Its public names are matched by their
+// notYetListed is a server whose tools are not known yet. Its public names are matched by their
 // affixes.
-type unlistedServer struct {
+type notYetListed struct {
 	server, before, after string
 	filter                *config.Filter
 }

@@ -42,7 +42,7 @@ func (r *Reloader) Rename(ctx context.Context, id, label string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	if file := r.otherChoosing(&s); file != "" && to != s.ID {
+	if file := r.fileChoosingAccount(&s); file != "" && to != s.ID {
 		// Between two edits, calls would use another account.
 		return "", &core.Error{Code: core.CodeConflict, Message: "an account of server \"" + s.ID + "\" is chosen in another file: " + file,
 			Hint: "Rename the server in both files in a text editor while Drawbridge is paused."}
@@ -71,9 +71,9 @@ func (r *Reloader) Rename(ctx context.Context, id, label string) (string, error)
 	return to, nil
 }
 
-// otherChoosing returns a file other than that of the server in which a profile or client chooses an
+// fileChoosingAccount returns a file other than that of the server in which a profile or client chooses an
 // account of it, or "".
-func (r *Reloader) otherChoosing(s *config.Server) string {
+func (r *Reloader) fileChoosingAccount(s *config.Server) string {
 	c := r.Current()
 	for _, p := range c.Profiles {
 		if p.Accounts[s.ID] != "" && p.Source.File != s.Source.File {

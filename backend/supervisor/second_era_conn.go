@@ -178,8 +178,8 @@ func eraKey(launch string, info []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// BothEras reports whether a server has a modern connection open beside its legacy one.
-func (s *Supervisor) BothEras(id string) bool {
+// HasBothEras reports whether a server has a modern connection open beside its legacy one.
+func (s *Supervisor) HasBothEras(id string) bool {
 	r := s.fleet.Load().byID[id]
 	return r != nil && r.live.Load().modern.usable()
 }

@@ -7,7 +7,7 @@ import { MergeDiff } from '@/components/code';
 import { Confirm } from '@/components/confirm';
 import { Failure } from '@/components/failure';
 import { JsonView } from '@/components/json-view';
-import { linesOf, mostChanges } from '@/lib/change-lines';
+import { mostChanges, textOfSide } from '@/lib/change-sides';
 import { age, count, duration, exactTime, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { useServerName } from '@/lib/server-names';
@@ -271,8 +271,8 @@ function StepResult({ step }: { step: StepReport }) {
       {changes.length > 0 && (
         <div className="mt-2">
           <MergeDiff
-            before={linesOf(changes, 'before', t.whole)}
-            after={linesOf(changes, 'after', t.whole)}
+            before={textOfSide(changes, 'before', t.whole)}
+            after={textOfSide(changes, 'after', t.whole)}
             label={t.changes}
           />
         </div>

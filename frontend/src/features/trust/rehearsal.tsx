@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { CircleAlert, CircleCheck, CircleDashed, Timer } from 'lucide-react';
 import { Button } from '@/components/button';
 import { MergeDiff } from '@/components/code';
-import { linesOf } from '@/lib/change-lines';
+import { textOfSide } from '@/lib/change-sides';
 import { duration, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { RehearsalReport, RehearsedCall } from '@/types/api';
@@ -110,8 +110,8 @@ function Result({
       {changes.length > 0 && (
         <div className="mt-2">
           <MergeDiff
-            before={linesOf(changes, 'before', texts.checks.whole)}
-            after={linesOf(changes, 'after', texts.checks.whole)}
+            before={textOfSide(changes, 'before', texts.checks.whole)}
+            after={textOfSide(changes, 'after', texts.checks.whole)}
             label={t.changes(tool)}
           />
         </div>
