@@ -37,6 +37,10 @@ func (a *API) rehearseVersion(ctx context.Context, s *config.Server, key string,
 	if spec, _ := version.Find(s); !ok || key == "" || !p.isFor(key, spec) {
 		return errPlanOutdated
 	}
+	if !a.plans.startRehearsal(s.ID) {
+		return errRehearsing
+	}
+	defer a.plans.endRehearsal(s.ID)
 	checks, err := a.Upkeep.SavedChecks(ctx)
 	if err != nil {
 		return err
@@ -60,6 +64,7 @@ func (a *API) rehearseVersion(ctx context.Context, s *config.Server, key string,
 		Refused: func(tool string, arguments []byte) string {
 			return a.refusal(policy.ExplainRequest{Server: s.ID, Tool: tool, Arguments: arguments})
 		},
+		Progress: func(finished, total int) { a.plans.setRehearsal(s.ID, RehearsalProgress{finished, total}) },
 	}
 	calls, err := r.Select(ctx, a.History, checks)
 	if err != nil {
@@ -146,6 +151,7 @@ func (a *API) shortenReport(report *history.RehearsalReport) {
 // Errors of plans and trials.
 var (
 	errPlanOutdated  = &core.Error{Code: core.CodeConflict, Message: "this plan is out of date", Hint: "Plan the update again."}
+	errRehearsing    = &core.Error{Code: core.CodeConflict, Message: "an update of this server is already being rehearsed", Hint: "Wait until the rehearsal has ended.", Retriable: true}
 	errTooManyTrials = &core.Error{Code: core.CodeRateLimited, Message: "four servers are already being tested", Hint: "Wait until one of the tests has ended.", Retriable: true}
 )
 

@@ -25,6 +25,17 @@ type UsageReport struct {
 	Clients  []Use     `json:"clients" nullable:"false"`
 	Series   []Use     `json:"series" nullable:"false" doc:"In chronological order; intervals without calls are omitted"`
 	SeriesNs int64     `json:"seriesNs" doc:"Interval of the series"`
+
+	Versions []VersionStart `json:"versions" nullable:"false" doc:"Versions that answered their first call in the range, oldest first: those of the server, or without one, those that replaced another version; at most the newest 50"`
+}
+
+// VersionStart is when a version of a server answered its first call.
+type VersionStart struct {
+	At      time.Time `json:"at"`
+	Server  string    `json:"server"`
+	Name    string    `json:"name" doc:"Name that the server reports"`
+	Version string    `json:"version" doc:"Version that the server reports"`
+	Package string    `json:"package" doc:"Package with its version, or image, as far as known"`
 }
 
 // Use holds the statistics of one name. Durations have an error of at most 4.5 %.
@@ -60,7 +71,11 @@ func (a *API) usage(ctx context.Context, in *usageInput) (*answer[UsageReport], 
 		}
 		return out
 	}
-	return reply(UsageReport{u.From, u.To, newUse(&u.Total), list(u.ByServer), list(u.ByTool), list(u.ByClient), list(u.Series), int64(u.SeriesFor)})
+	versions := make([]VersionStart, len(u.Versions))
+	for i, v := range u.Versions {
+		versions[i] = VersionStart(v)
+	}
+	return reply(UsageReport{u.From, u.To, newUse(&u.Total), list(u.ByServer), list(u.ByTool), list(u.ByClient), list(u.Series), int64(u.SeriesFor), versions})
 }
 
 func newUse(u *store.Use) Use {

@@ -39,6 +39,14 @@ type ServerVersion struct {
 	Latest     string           `json:"latest" doc:"Newest version in the registry if it was just queried; for an image, the digest of its tag there"`
 	Pin        string           `json:"pin" doc:"What pinning would write; empty if there is nothing to pin"`
 	Earlier    []EarlierVersion `json:"earlier" nullable:"false" doc:"Previous values, newest first"`
+
+	Rehearsing *RehearsalProgress `json:"rehearsing,omitempty" doc:"The rehearsal that is in progress"`
+}
+
+// RehearsalProgress is how far a rehearsal is.
+type RehearsalProgress struct {
+	Finished int `json:"finished" doc:"Calls whose results have been compared"`
+	Total    int `json:"total" doc:"All calls; 0 while the versions are started"`
 }
 
 // EarlierVersion is a previous version in the configuration.
@@ -79,6 +87,44 @@ func (p *candidateVersion) isFor(key string, spec version.Spec) bool {
 type versionPlans struct {
 	mu  sync.Mutex
 	all map[string]candidateVersion
+	// rehearsals has the rehearsals in progress.
+	rehearsals map[string]RehearsalProgress
+}
+
+// startRehearsal returns false if one of this server is in progress.
+func (p *versionPlans) startRehearsal(server string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, busy := p.rehearsals[server]; busy {
+		return false
+	}
+	if p.rehearsals == nil {
+		p.rehearsals = map[string]RehearsalProgress{}
+	}
+	p.rehearsals[server] = RehearsalProgress{}
+	return true
+}
+
+func (p *versionPlans) setRehearsal(server string, progress RehearsalProgress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rehearsals[server] = progress
+}
+
+func (p *versionPlans) endRehearsal(server string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.rehearsals, server)
+}
+
+// rehearsal returns the progress of the rehearsal of a server, or nil.
+func (p *versionPlans) rehearsal(server string) *RehearsalProgress {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if progress, busy := p.rehearsals[server]; busy {
+		return &progress
+	}
+	return nil
 }
 
 const (
@@ -122,7 +168,7 @@ func (a *API) getVersion(ctx context.Context, in *serverInput) (*answer[ServerVe
 }
 
 func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, version.Spec, error) {
-	v := ServerVersion{Server: s.ID, Earlier: []EarlierVersion{}}
+	v := ServerVersion{Server: s.ID, Earlier: []EarlierVersion{}, Rehearsing: a.plans.rehearsal(s.ID)}
 	spec, ok := version.Find(s)
 	if !ok {
 		return v, spec, nil

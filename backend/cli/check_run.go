@@ -36,6 +36,8 @@ type checkStep struct {
 	OK           bool
 	TookNs       int64
 	Failures     []string
+	Version      string
+	Recorded     string `json:"recordedVersion"`
 	Changes      []struct{ Path string }
 }
 
@@ -149,7 +151,23 @@ func (p *program) printCheck(r *checkReport, single bool, label func(id string) 
 		for _, what := range s.Failures {
 			fmt.Fprintf(p.Stdout, "%s        %s\n", indent, escapeLine(what))
 		}
+		if text := versionsOf(&s); text != "" && !s.OK {
+			fmt.Fprintf(p.Stdout, "%s        %s\n", indent, escapeLine(text))
+		}
 	}
+}
+
+// versionsOf names the version that answered a step, and the one that answered the recorded call.
+func versionsOf(s *checkStep) string {
+	switch {
+	case s.Version == "":
+		return ""
+	case s.Recorded == "":
+		return "answered by " + s.Version
+	case s.Recorded == s.Version:
+		return "answered by " + s.Version + ", as when it was recorded"
+	}
+	return "answered by " + s.Version + ", recorded with " + s.Recorded
 }
 
 func checkMark(ok bool) string {
@@ -222,6 +240,9 @@ func writeJUnit(w io.Writer, reports []checkReport, label func(id string) string
 				lines := s.Failures
 				for _, change := range s.Changes {
 					lines = append(lines, "differs: "+change.Path)
+				}
+				if text := versionsOf(&s); text != "" {
+					lines = append(lines, text)
 				}
 				c.Failure = &junitProblem{Message: strings.Join(s.Failures, "; "), Text: strings.Join(lines, "\n")}
 			}

@@ -13,10 +13,10 @@ func TestCheckRunAllWritesJUnit(t *testing.T) {
 	f.answer("GET /api/v1/servers", `{"items":[{"id":"files","label":"My <Files>"}]}`)
 	f.answer("GET /api/v1/checks", `{"items":[{"name":"good"},{"name":"bad"},{"name":"gone"}]}`)
 	f.answer("POST /api/v1/checks/good/run", `{"name":"good","ok":true,"steps":[{"server":"files","tool":"read","ok":true,"tookNs":1500000}]}`)
-	f.answer("POST /api/v1/checks/bad/run", `{"name":"bad","ok":false,"steps":[{"server":"files","tool":"read","ok":true},{"server":"files","tool":"read","ok":false,"failures":["the result differs in 1 places \u0007"],"changes":[{"path":"/content/0/text","before":"password1","after":"password2"}]}]}`)
+	f.answer("POST /api/v1/checks/bad/run", `{"name":"bad","ok":false,"steps":[{"server":"files","tool":"read","ok":true},{"server":"files","tool":"read","ok":false,"version":"fs 2","recordedVersion":"fs 1","failures":["the result differs in 1 places \u0007"],"changes":[{"path":"/content/0/text","before":"password1","after":"password2"}]}]}`)
 	path := filepath.Join(t.TempDir(), "results.xml")
 	got := f.run(true, "check", "run", "--all", "--junit", path)
-	if got.code != 1 || !strings.HasPrefix(got.out, "ok      good\n  ok      My <Files> read\nFAILED  bad\n") || !strings.Contains(got.out, "FAILED  gone\n") {
+	if got.code != 1 || !strings.HasPrefix(got.out, "ok      good\n  ok      My <Files> read\nFAILED  bad\n") || !strings.Contains(got.out, "FAILED  gone\n") || !strings.Contains(got.out, "answered by fs 2, recorded with fs 1\n") {
 		t.Errorf("%d %q %q", got.code, got.out, got.errOut)
 	}
 	data, err := os.ReadFile(path)
@@ -30,7 +30,7 @@ func TestCheckRunAllWritesJUnit(t *testing.T) {
 	if s := doc.Suites[0]; s.Name != "good" || s.Tests != 1 || s.Failures+s.Errors != 0 || s.Cases[0].Time != "0.002" || s.Cases[0].Name != "1 My <Files> read" {
 		t.Errorf("%+v", s)
 	}
-	if s := doc.Suites[1]; s.Tests != 2 || s.Failures != 1 || s.Cases[0].Failure != nil || !strings.Contains(s.Cases[1].Failure.Text, "differs: /content/0/text") {
+	if s := doc.Suites[1]; s.Tests != 2 || s.Failures != 1 || s.Cases[0].Failure != nil || !strings.Contains(s.Cases[1].Failure.Text, "differs: /content/0/text\nanswered by fs 2, recorded with fs 1") {
 		t.Errorf("%+v", s)
 	}
 	if s := doc.Suites[2]; s.Errors != 1 || s.Cases[0].Error == nil {

@@ -21,6 +21,7 @@ import (
 func (p *program) addMaintenanceCommands(history *cobra.Command) *cobra.Command {
 	history.AddCommand(
 		p.historyPrune(),
+		p.recordFull(),
 		&cobra.Command{
 			Use: "vacuum", Short: "Compact the database: release the disk space of deleted calls", Args: noArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return p.historyState(cmd.Context(), "history/vacuum") },

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
@@ -83,7 +84,9 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 		}
 	}
 	if o.rehearse {
-		if data, err = change(versionOrder{Action: "rehearse", Key: v.Key, Also: o.also}); err != nil {
+		stop := p.showRehearsal(ctx, d, o.server)
+		data, err = change(versionOrder{Action: "rehearse", Key: v.Key, Also: o.also})
+		if stop(); err != nil {
 			return err
 		}
 		if !p.json {
@@ -122,6 +125,40 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 	}
 	_, err = fmt.Fprintln(p.Stdout, "Saved. To undo: drawbridge versions rollback "+escapeLine(v.Server))
 	return err
+}
+
+// showRehearsal shows in a terminal how far the rehearsal of a server is, until stop is called.
+func (p *program) showRehearsal(ctx context.Context, d *daemon, server string) (stop func()) {
+	if p.json || !p.Attended() {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for shown := ""; ; {
+			select {
+			case <-ctx.Done():
+				if shown != "" {
+					fmt.Fprintln(p.Stderr)
+				}
+				return
+			case <-tick.C:
+			}
+			v, err := get[api.ServerVersion](ctx, d, versionPath(server), nil)
+			if r := v.Rehearsing; err == nil && r != nil && r.Total > 0 {
+				if text := fmt.Sprintf("Rehearsing: %d of %s", r.Finished, plural(r.Total, "call")); text != shown {
+					fmt.Fprint(p.Stderr, "\r"+text)
+					shown = text
+				}
+			}
+		}
+	})
+	return func() {
+		cancel()
+		done.Wait()
+	}
 }
 
 // printRehearsal prints a table of the rehearsed calls, the differences, and a summary.

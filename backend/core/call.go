@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -189,6 +190,18 @@ type ServedBy struct {
 	Name, Version string   // as the server reported them in the handshake
 	Package       string   // package with its version, or image; "" if unknown
 	Definition    [16]byte // hash of the definition of the tool, as trust hashes it; zero for other requests
+}
+
+// String returns the name and the version that the server reports, and its package.
+func (s *ServedBy) String() string {
+	if s == nil {
+		return ""
+	}
+	text := strings.TrimSpace(s.Name + " " + s.Version)
+	if s.Package != "" {
+		text = strings.TrimSpace(text + " (" + s.Package + ")")
+	}
+	return text
 }
 
 // Verdict describes how a result differs from what its tool declares.

@@ -26,6 +26,7 @@ type Step struct {
 	Tool      string `json:"tool" minLength:"1" maxLength:"512"`
 	Arguments string `json:"arguments,omitempty" maxLength:"262144" doc:"JSON text: an object"`
 	Expect    Expect `json:"expect"`
+	Version   string `json:"version,omitempty" maxLength:"1000" doc:"Version of the server that answered the recorded call"`
 }
 
 // Expect contains the conditions that the result of a step must meet. Unset fields are not
@@ -52,6 +53,8 @@ type StepReport struct {
 	Outcome  core.Outcome `json:"outcome"`
 	TookNs   int64        `json:"tookNs"`
 	CallID   string       `json:"callId"`
+	Version  string       `json:"version,omitempty" doc:"Version of the server that answered"`
+	Recorded string       `json:"recordedVersion,omitempty" doc:"Version of the server that answered the recorded call"`
 	Failures []string     `json:"failures" nullable:"false" doc:"Deviations from the expected result, one sentence each"`
 	Changes  []Change     `json:"changes,omitempty" doc:"Differences between the result and the expected one"`
 }
@@ -104,7 +107,7 @@ func (s *Step) run(ctx context.Context, caller Caller, by core.Client) StepRepor
 	}
 	call := ToolCall(by, s.Server, s.Tool, []byte(args))
 	reply, err := caller.Call(ctx, call, nil)
-	r := StepReport{Server: s.Server, Tool: s.Tool, Outcome: call.Outcome, TookNs: int64(call.Took), CallID: fmt.Sprint(call.ID)}
+	r := StepReport{Server: s.Server, Tool: s.Tool, Outcome: call.Outcome, TookNs: int64(call.Took), CallID: fmt.Sprint(call.ID), Version: call.ServedBy.String(), Recorded: s.Version}
 	answer := reply.Result
 	if len(reply.Error) > 0 {
 		answer = reply.Error

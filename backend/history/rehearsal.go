@@ -26,6 +26,8 @@ type Rehearsal struct {
 	// Old and Repeat run the current version, Candidate the other one. What differs between Old and
 	// Repeat is unstable and therefore not a difference of the Candidate.
 	Old, Repeat, Candidate Sender
+	// Progress, if not nil, is called before each call with the number of finished calls.
+	Progress func(finished, total int)
 }
 
 // Sender sends calls to one server. upstream.Conn implements it.
@@ -150,6 +152,9 @@ func (r *Rehearsal) Run(ctx context.Context, calls []RehearsedCall) RehearsalRep
 	report := RehearsalReport{Calls: append([]RehearsedCall{}, calls...)}
 	for i := range report.Calls {
 		c := &report.Calls[i]
+		if r.Progress != nil {
+			r.Progress(i, len(report.Calls))
+		}
 		if c.Result == "" {
 			r.compare(ctx, c)
 			if ctx.Err() != nil { // the results may be incomplete

@@ -51,8 +51,18 @@ func rehearse(t *testing.T, old, candidate map[string]string, took time.Duration
 			return ""
 		},
 	}
+	told := 0
+	r.Progress = func(finished, total int) {
+		if finished != told || total != len(calls) {
+			t.Errorf("%d of %d are finished, want %d of %d", finished, total, told, len(calls))
+		}
+		told++
+	}
 	var report RehearsalReport
 	synctest.Test(t, func(t *testing.T) { report = r.Run(t.Context(), calls) })
+	if told != len(calls) {
+		t.Errorf("the progress of %d of %d calls was told", told, len(calls))
+	}
 	return report, all
 }
 

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"context"
 	"database/sql"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -41,6 +43,31 @@ func (w *writer) versionID(key versionKey, at time.Time) (any, error) {
 		w.in.versions[key] = id
 	}
 	return id, err
+}
+
+// VersionStart is when a version of a server answered its first call.
+type VersionStart struct {
+	At                             time.Time
+	Server, Name, Version, Package string
+}
+
+// versionStarts returns the newest versions that answered their first call in a time range, oldest
+// first: those of server, or without one, those that replaced another version of their server.
+func versionStarts(ctx context.Context, db queryer, from, to time.Time, server string) (list []VersionStart, err error) {
+	const maxStarts = 50
+	err = eachRow(ctx, db, func(row scanner) error {
+		var v VersionStart
+		var at int64
+		err := row.Scan(&v.Server, &v.Name, &v.Version, &v.Package, &at)
+		v.At = time.UnixMicro(at).UTC()
+		list = append(list, v)
+		return err
+	}, `SELECT coalesce(s.current_name, s.name) AS server, p.name, p.version, p.package, min(p.first_at) AS began
+		FROM version p JOIN server s ON s.id = p.server_id WHERE p.first_at > 0 GROUP BY p.server_id, p.name, p.version, p.package
+		HAVING began >= ?1 AND began < ?2 AND (server = ?3 OR ?3 = '' AND EXISTS (SELECT 1 FROM version o WHERE o.server_id = p.server_id AND o.first_at > 0 AND o.first_at < began))
+		ORDER BY began DESC LIMIT ?4`, from.UnixMicro(), to.UnixMicro(), server, maxStarts)
+	slices.Reverse(list)
+	return list, err
 }
 
 // versionFilter selects rows of version by the version that the server reports, by the package with

@@ -72,6 +72,44 @@ func TestCallsKnowWhichVersionAnswered(t *testing.T) {
 	}
 }
 
+// A version is marked where it answered its first call: in the statistics of all servers only where it
+// replaced another one.
+func TestUsageTellsWhereAVersionBegan(t *testing.T) {
+	t.Parallel()
+	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
+	defer b.stop()
+	for i, c := range []struct{ server, version, definition string }{
+		{"files", "1", "a"}, {"other", "7", "a"}, {"files", "1", "b"}, {"files", "2", "a"}, {"files", "1", "a"}, {"files", "2", "c"},
+	} {
+		call := aCall(i * 1000)
+		call.Server, call.ServedBy = c.server, &core.ServedBy{Name: "fs", Version: c.version, Package: "p@" + c.version, Definition: [16]byte{c.definition[0]}}
+		b.Recorder().Record(call, aReply)
+	}
+	flushed(t, b)
+	from, to := aCall(0).At.Add(-time.Hour), aCall(0).At.Add(time.Hour)
+	for _, c := range []struct {
+		q    UsageQuery
+		want []string
+	}{
+		{UsageQuery{From: from, To: to}, []string{"files 2 p@2 3s"}},
+		{UsageQuery{From: from, To: to, Server: "files"}, []string{"files 1 p@1 0s", "files 2 p@2 3s"}},
+		{UsageQuery{From: from, To: to, Server: "other"}, []string{"other 7 p@7 1s"}},
+		{UsageQuery{From: from, To: aCall(0).At.Add(-30 * time.Minute), Server: "files"}, nil},
+	} {
+		u, err := b.Usage(t.Context(), c.q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, v := range u.Versions {
+			got = append(got, fmt.Sprint(v.Server, " ", v.Version, " ", v.Package, " ", v.At.Sub(aCall(0).At)))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %q, want %q", c.q, got, c.want)
+		}
+	}
+}
+
 func TestVersionsOfDeletedCallsAreDeleted(t *testing.T) {
 	t.Parallel()
 	b := open(t, filepath.Join(t.TempDir(), "history.db"))

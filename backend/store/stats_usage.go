@@ -29,6 +29,7 @@ type Usage struct {
 	ByClient  []Use
 	Series    []Use         // in chronological order, without intervals that have no calls
 	SeriesFor time.Duration // length of an interval of Series
+	Versions  []VersionStart
 }
 
 // Use contains the statistics of the calls of one server, tool, client or interval. Durations are
@@ -194,7 +195,8 @@ func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
 			return err
 		}
 		sums.appendTo(u)
-		return nil
+		u.Versions, err = versionStarts(ctx, h.read, u.From, q.To, q.Server)
+		return err
 	})
 	for _, list := range [][]Use{u.ByServer, u.ByTool, u.ByClient} {
 		slices.SortFunc(list, func(x, y Use) int {

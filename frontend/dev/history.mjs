@@ -111,6 +111,10 @@ export function usage(calls, query) {
       a.at < b.at ? -1 : 1,
     ),
     seriesNs: stepMs * 1e6,
+    versions: found
+      .filter((c) => c.servedBy?.version === '2026.7.4')
+      .slice(-1)
+      .map((c) => ({ at: c.at, server: c.server, ...c.servedBy })),
   };
 }
 

@@ -239,6 +239,27 @@ flow(
   },
 );
 
+flow('calls between two times are served from the history', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/servers/filesystem`);
+  await page.getByRole('button', { name: /^More actions for/ }).first().click();
+  await page.getByRole('menuitem', { name: 'Serve from history…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Serve from history' });
+  await dialog.getByRole('textbox').first().fill('between');
+  await dialog.getByLabel('Recorded calls').selectOption('Custom…');
+  await dialog.getByLabel('From').fill('2026-01-02T10:00');
+  await dialog.getByLabel('To').fill('2026-01-02T09:00');
+  await dialog.getByRole('alert').waitFor();
+  assert.ok(await dialog.getByRole('button', { name: 'Add' }).isDisabled());
+  await dialog.getByLabel('To').fill('2026-01-02T11:30');
+  await inspect(page, 'all');
+  await dialog.getByRole('button', { name: 'Add' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  const { since, until } = JSON.parse(
+    /"between": ({[^}]*"from": {[^}]*}[^}]*})/.exec(mock.world.config.text)[1],
+  ).from;
+  assert.equal(Date.parse(until) - Date.parse(since), 90 * 60_000);
+});
+
 flow('a call opened at the bottom of the list stays in view', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/calls`);
   const rows = page.locator('[data-call]');

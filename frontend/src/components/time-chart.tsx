@@ -25,6 +25,8 @@ export interface TimeChartProps {
   series: Series[];
   format: (value: number) => string;
   height: number;
+  /** Moments that are drawn as vertical lines; the caption names those of the selected slot. */
+  events?: { at: number; name: string }[];
   /** Shown in the middle of an empty chart. */
   empty?: string | undefined;
   /** Called with the slot that was clicked or selected with Enter. */
@@ -66,9 +68,13 @@ export function TimeChart(props: TimeChartProps) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: dataOf reads them
   useEffect(() => {
     plot.current?.setData(dataOf(latest.current));
-  }, [at, series]);
+  }, [at, series, props.events]);
 
   const here = slot !== undefined && slot < at.length ? slot : undefined;
+  const begin = here === undefined ? undefined : at[here];
+  const begun = (props.events ?? []).filter(
+    (one) => begin !== undefined && one.at >= begin && one.at < begin + stepMs,
+  );
   const moveTo = (next: number | undefined) => {
     const x = next === undefined ? undefined : plot.current?.data[0][next];
     for (const one of uPlot.sync(cursorGroup).plots) {
@@ -105,6 +111,12 @@ export function TimeChart(props: TimeChartProps) {
             )}
           </span>
         ))}
+        {begun.slice(0, 3).map((one) => (
+          <span key={`${one.at} ${one.name}`} className="max-w-full truncate text-ink">
+            {one.name}
+          </span>
+        ))}
+        {begun.length > 3 && <span>+{begun.length - 3}</span>}
         {here !== undefined && (
           <span className="ml-auto text-ink3">{slotName(at[here] ?? 0, stepMs)}</span>
         )}
@@ -225,8 +237,27 @@ function options(
               },
       ),
     ],
-    hooks: { setCursor: [(made) => onSlot(made.cursor.idx ?? undefined)] },
+    hooks: {
+      setCursor: [(made) => onSlot(made.cursor.idx ?? undefined)],
+      draw: [(made) => drawEvents(made, latest.current.events ?? [])],
+    },
   };
+}
+
+function drawEvents({ ctx, bbox, valToPos }: uPlot, events: { at: number }[]) {
+  ctx.save();
+  ctx.strokeStyle = colour('ink3');
+  ctx.lineWidth = devicePixelRatio;
+  ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
+  for (const { at } of events) {
+    const x = Math.round(valToPos(at / 1000, 'x', true));
+    if (x < bbox.left || x > bbox.left + bbox.width) continue;
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+  }
+  ctx.restore();
 }
 
 /** A power of ten, or null: there would be too many lines between them. */

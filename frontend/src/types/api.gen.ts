@@ -579,6 +579,10 @@ export interface Step {
   expect: Expect;
   server: string;
   tool: string;
+  /**
+   * Version of the server that answered the recorded call
+   */
+  version?: string;
 }
 export interface Expect {
   /**
@@ -640,9 +644,17 @@ export interface StepReport {
   failures: string[];
   ok: boolean;
   outcome: string;
+  /**
+   * Version of the server that answered the recorded call
+   */
+  recordedVersion?: string;
   server: string;
   tookNs: number;
   tool: string;
+  /**
+   * Version of the server that answered
+   */
+  version?: string;
 }
 export interface Client {
   /**
@@ -1717,6 +1729,7 @@ export interface ServerVersion {
    * Whether the entry specifies a fixed version
    */
   pinned: boolean;
+  rehearsing?: RehearsalProgress;
   server: string;
   /**
    * Source of version: cache is the newest that was fetched, server is what the server reports, image is what the image's tag refers to on this machine
@@ -1726,6 +1739,16 @@ export interface ServerVersion {
    * Running version, if known
    */
   version: string;
+}
+export interface RehearsalProgress {
+  /**
+   * Calls whose results have been compared
+   */
+  finished: number;
+  /**
+   * All calls; 0 while the versions are started
+   */
+  total: number;
 }
 export interface ListSession {
   items: Session[];
@@ -2739,6 +2762,10 @@ export interface UsageReport {
   to: string;
   tools: Use[];
   total: Use;
+  /**
+   * Versions that answered their first call in the range, oldest first: those of the server, or without one, those that replaced another version; at most the newest 50
+   */
+  versions: VersionStart[];
 }
 export interface Use {
   /**
@@ -2772,6 +2799,22 @@ export interface Use {
   server?: string;
   token?: string;
   tool?: string;
+}
+export interface VersionStart {
+  at: string;
+  /**
+   * Name that the server reports
+   */
+  name: string;
+  /**
+   * Package with its version, or image, as far as known
+   */
+  package: string;
+  server: string;
+  /**
+   * Version that the server reports
+   */
+  version: string;
 }
 export interface VersionPlan {
   applied: boolean;
@@ -2814,6 +2857,7 @@ export interface VersionPlan {
    */
   pinned: boolean;
   rehearsal?: RehearsalReport;
+  rehearsing?: RehearsalProgress;
   server: string;
   /**
    * Name and version that the candidate reports

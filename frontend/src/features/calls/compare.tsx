@@ -33,6 +33,13 @@ export function useCompared(call: Call | undefined): boolean {
   ]);
 }
 
+/** The version that answered a call, with its package. */
+function versionName({ servedBy }: Call): string {
+  if (!servedBy) return t.unknownVersion;
+  const { name, version, package: from } = servedBy;
+  return plain(`${name} ${version}${from ? ` (${from})` : ''}`.slice(0, 300)).trim();
+}
+
 /** Compares two calls side by side. The URL contains the ID of the other one. */
 export function Compare({
   call,
@@ -158,6 +165,11 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
           {t.this}: {texts.outcomes[call.outcome]} · {duration(call.tookNs)}
         </span>
       </p>
+      {(data.servedBy || call.servedBy) && (
+        <p className="text-ink2 [overflow-wrap:anywhere]">
+          {t.comparedVersions(versionName(data), versionName(call))}
+        </p>
+      )}
       {parts.map(({ title, before, after }) => (
         <div key={title}>
           <p className="mb-1 text-xs text-ink3">{title}</p>

@@ -268,6 +268,14 @@ function StepResult({ step }: { step: StepReport }) {
           ))}
         </ul>
       )}
+      {step.version && (
+        <p className="text-xs text-ink3 [overflow-wrap:anywhere]">
+          {t.answeredBy(
+            plain(step.version.slice(0, 300)),
+            plain((step.recordedVersion ?? '').slice(0, 300)),
+          )}
+        </p>
+      )}
       {changes.length > 0 && (
         <div className="mt-2">
           <MergeDiff

@@ -4,6 +4,7 @@ import { useId, useState } from 'react';
 import { Button } from '@/components/button';
 import { Failure } from '@/components/failure';
 import { Modal } from '@/components/modal';
+import { Moment } from '@/components/moment';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -15,8 +16,8 @@ const t = texts.servers.serve;
 const box = 'h-8 rounded-md border border-strong bg-panel px-2.5 text-sm';
 const hour = 3_600_000;
 
-/** The age of the calls to serve if no session is selected; 0 is unlimited. */
-const periods = [0, hour, 24 * hour, 7 * 24 * hour];
+/** The age of the calls to serve if no session is selected; 0 is unlimited, -1 a range of two times. */
+const periods = [0, hour, 24 * hour, 7 * 24 * hour, -1];
 
 /** Adds servers that replay the recorded calls of a session or of a server. */
 export function ServeHistory({
@@ -36,8 +37,11 @@ export function ServeHistory({
   const [names, setNames] = useState<Record<string, string>>({});
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
   const [period, setPeriod] = useState(0);
+  const [since, setSince] = useState<string>();
+  const [until, setUntil] = useState<string>();
   const [misses, setMisses] = useState('strict');
   const [realtime, setRealtime] = useState(false);
+  const own = period < 0;
   const nameOf = (server: string) => names[server] ?? free(clean(labelOf(server)), taken);
   const wanted = recorded.filter((server) => !left.has(server));
   const faultOf = (server: string) => {
@@ -51,7 +55,8 @@ export function ServeHistory({
     onClose();
   });
   const submit = () => {
-    const from = period > 0 && { since: new Date(Date.now() - period).toISOString() };
+    const from =
+      period > 0 ? { since: new Date(Date.now() - period).toISOString() } : own && { since, until };
     add.mutate(
       wanted.map((server) => ({
         name: nameOf(server),
@@ -68,7 +73,9 @@ export function ServeHistory({
       })),
     );
   };
-  const ready = wanted.length > 0 && wanted.every((server) => faultOf(server) === undefined);
+  const backwards = own && since !== undefined && until !== undefined && since >= until;
+  const ready =
+    wanted.length > 0 && !backwards && wanted.every((server) => faultOf(server) === undefined);
   return (
     <Modal label={t.title} onClose={onClose} className="max-w-lg">
       <form
@@ -130,6 +137,17 @@ export function ServeHistory({
               options={periods.map((value, at) => [String(value), t.periods[at] ?? ''])}
               onChange={(value) => setPeriod(Number(value))}
             />
+          )}
+          {own && (
+            <div className="flex flex-wrap gap-x-3 gap-y-2">
+              <Moment label={texts.calls.from} value={since} onChange={setSince} />
+              <Moment label={texts.calls.to} value={until} onChange={setUntil} />
+              {backwards && (
+                <p role="alert" className="w-full text-xs text-bad">
+                  {t.backwards}
+                </p>
+              )}
+            </div>
           )}
           <Choice
             label={t.misses}

@@ -14,16 +14,16 @@ const t = texts.versions;
 
 const path = (server: string) => `/api/v1/servers/${encodeURIComponent(server)}/version`;
 
-const versionQuery = (server: string) =>
+const versionQuery = (server: string, everyMs?: number) =>
   queryOptions({
     queryKey: ['server', server, 'version'],
     queryFn: ({ signal }) => request<ServerVersion>('GET', path(server), { signal }),
     retry: false,
+    refetchInterval: everyMs ?? false,
   });
 
 /** The package version of a server: pins it, updates it after a review of its tools, or rolls back. */
 export function ServerVersionSection({ server }: { server: string }) {
-  const { data: version } = useQuery(versionQuery(server));
   const client = useQueryClient();
   const [plan, setPlan] = useState<VersionPlan>();
   const [also, setAlso] = useState<string[]>([]);
@@ -38,12 +38,14 @@ export function ServerVersionSection({ server }: { server: string }) {
     },
     onError: (error) => toast('bad', plain(messageOf(error))),
   });
+  const rehearsing = change.isPending && change.variables.action === 'rehearse';
+  const { data: version } = useQuery(versionQuery(server, rehearsing ? 1000 : undefined));
   if (!version?.known) return null;
   const rehearse = (tools: string[]) => {
     setAlso(tools);
     change.mutate({ action: 'rehearse', key: plan?.key, also: tools });
   };
-  const rehearsing = change.isPending && change.variables.action === 'rehearse';
+  const progress = rehearsing ? version.rehearsing : undefined;
   const before = version.earlier?.[0]?.configured;
   return (
     <Section title={t.title}>
@@ -102,6 +104,11 @@ export function ServerVersionSection({ server }: { server: string }) {
               </li>
             ))}
           </ul>
+          {progress && progress.total > 0 && (
+            <p role="status" className="mt-2 text-sm text-ink2">
+              {texts.rehearsal.progress(progress.finished, progress.total)}
+            </p>
+          )}
           {plan.rehearsal && (
             <Rehearsal
               report={plan.rehearsal}

@@ -1,11 +1,26 @@
 import { useNavigate } from '@tanstack/react-router';
+import { useMemo } from 'react';
 import { Chart } from '@/components/chart';
-import { count, duration } from '@/lib/format';
+import { count, duration, plain } from '@/lib/format';
+import { useServerName } from '@/lib/server-names';
 import { texts } from '@/lib/texts';
 import type { UsageReport } from '@/types/api';
 import { seriesOf, type UsageFilters } from './api';
 
 const t = texts.usage;
+
+/** Where versions of servers began. */
+function useVersionStarts(report: UsageReport) {
+  const nameOf = useServerName();
+  return useMemo(
+    () =>
+      report.versions.map(({ at, server, version, package: name }) => ({
+        at: Date.parse(at),
+        name: t.versionBegan(plain(`${nameOf(server)} ${version || name}`.slice(0, 120))),
+      })),
+    [report.versions, nameOf],
+  );
+}
 
 /** Calls and errors over time; a click shows the calls of that time. */
 export function CallsChart({
@@ -21,12 +36,14 @@ export function CallsChart({
   empty?: string | undefined;
 }) {
   const { at, stepMs, values } = seriesOf(report);
+  const events = useVersionStarts(report);
   return (
     <Chart
       kind="bars"
       label={t.callsOverTime}
       at={at}
       stepMs={stepMs}
+      events={events}
       height={height}
       empty={empty}
       format={(n) => count(Math.round(n * 10) / 10)}
@@ -78,12 +95,14 @@ export function DurationChart({
   brief?: boolean;
 }) {
   const { at, stepMs, values } = seriesOf(report);
+  const events = useVersionStarts(report);
   return (
     <Chart
       kind="lines"
       label={t.durationsOverTime}
       at={at}
       stepMs={stepMs}
+      events={events}
       height={height}
       empty={empty}
       format={(ns) => duration(ns).replace(/\.0+(?= )/, '')}

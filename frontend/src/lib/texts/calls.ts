@@ -211,6 +211,11 @@ export const callsTexts = {
     compareStop: 'Stop comparing',
     comparePick: 'Compare with',
     compareNone: 'No other call of this tool is loaded.',
+    comparedVersions: (before: string, after: string) =>
+      before === after
+        ? `Both were answered by ${before}.`
+        : `The other call was answered by ${before}, this one by ${after}.`,
+    unknownVersion: 'an unknown version',
     compareSame: 'No differences.',
     this: 'This call',
     other: 'Other call',
@@ -327,6 +332,10 @@ export const callsTexts = {
     within: 'Maximum duration (ms)',
     saveButton: 'Save check',
     saved: (name: string) => `${name} saved.`,
+    answeredBy: (version: string, recorded: string) =>
+      !recorded || recorded === version
+        ? `Answered by ${version}`
+        : `Answered by ${version}, recorded with ${recorded}`,
     noResult: 'The result was not recorded in full.',
     cutArguments: 'Its arguments were not recorded in full, so it cannot be repeated.',
     redacted: 'Its arguments were recorded without secrets, so it cannot be repeated.',

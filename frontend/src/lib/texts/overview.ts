@@ -128,6 +128,7 @@ export const overviewTexts = {
     nearlyAll: 'p99',
     callsOverTime: 'Calls and errors',
     durationsOverTime: 'Latency',
+    versionBegan: (what: string) => `First call of ${what}`,
     breakdown: 'Breakdown',
     table: 'Breakdown by name',
     by: 'Group by',

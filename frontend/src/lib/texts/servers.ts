@@ -203,7 +203,8 @@ export const serversTexts = {
         'Adds servers that answer with the recorded results of this session. The real servers are not called.',
       nameOf: (server: string) => `Name of the server that replays ${server}`,
       period: 'Recorded calls',
-      periods: ['All', 'Last hour', 'Last 24 hours', 'Last 7 days'],
+      periods: ['All', 'Last hour', 'Last 24 hours', 'Last 7 days', 'Custom…'],
+      backwards: 'The end must be after the start.',
       misses: 'Requests that are not recorded',
       missesOptions: {
         strict: 'Fail',
@@ -479,6 +480,7 @@ export const serversTexts = {
     title: 'Rehearsed calls',
     start: 'Rehearse',
     running: 'Rehearsing…',
+    progress: (finished: number, total: number) => `${finished} of ${total} calls compared`,
     hint: 'Send recorded calls of read-only tools and the saved checks to both versions, and compare the results',
     nothing: 'There are no recorded calls and no checks to compare.',
     counts: {

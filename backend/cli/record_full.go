@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+
+	"github.com/spf13/cobra"
+)
+
+// recordFull starts and stops recording payloads in full for a while.
+func (p *program) recordFull() *cobra.Command {
+	var what store.FullRecording
+	var length time.Duration
+	var stop bool
+	cmd := &cobra.Command{
+		Use: "record-full", Short: "Record whole arguments and results of a session, a client or a server for a while", Args: noArgs,
+		Long: "Record arguments, results and errors of up to 8 MiB each, instead of the configured limit, for the calls of one session, client or server. It ends by itself. " +
+			"Secrets are redacted as always. Without --session, --client and --server, the command lists what is recorded in full.",
+		Example: "  drawbridge history record-full --session ID --for 30m\n  drawbridge history record-full --server files\n  drawbridge history record-full --server files --stop",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if what == (store.FullRecording{}) {
+				if stop || cmd.Flags().Changed("for") {
+					return usageError{errors.New("specify --session, --client or --server")}
+				}
+				return show(cmd.Context(), p, http.MethodGet, "history", nil, nil, p.printFull)
+			}
+			if length < time.Minute || length > 24*time.Hour {
+				return usageError{errors.New("--for must be from 1m to 24h")}
+			}
+			return p.setRecordFull(cmd.Context(), what, length, stop)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&what.Session, "session", "", "the session with this `ID`, which \"drawbridge history --json\" shows")
+	f.StringVar(&what.Client, "client", "", "the `CLIENT` with this name, or name of its token")
+	f.StringVar(&what.Server, "server", "", "the `SERVER` with this name")
+	f.DurationVar(&length, "for", time.Hour, "the `DURATION`, from 1m to 24h")
+	f.BoolVar(&stop, "stop", false, "stop it now")
+	cmd.MarkFlagsMutuallyExclusive("session", "client", "server")
+	cmd.MarkFlagsMutuallyExclusive("for", "stop")
+	return cmd
+}
+
+func (p *program) setRecordFull(ctx context.Context, what store.FullRecording, length time.Duration, stop bool) error {
+	d, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	if what.Server != "" {
+		if what.Server, err = d.knownServer(ctx, what.Server); err != nil {
+			return err
+		}
+	}
+	state, err := get[api.HistoryState](ctx, d, "history", nil)
+	if err != nil {
+		return err
+	}
+	r := state.Recording
+	r.Full = slices.DeleteFunc(r.Full, func(one store.FullRecording) bool {
+		return one.Session == what.Session && one.Client == what.Client && one.Server == what.Server
+	})
+	if !stop {
+		what.Until = time.Now().Add(length).UTC()
+		r.Full = append(r.Full, what)
+	}
+	return show(ctx, p, http.MethodPut, "history/recording", nil, r, p.printFull)
+}
+
+func (p *program) printFull(state api.HistoryState) error {
+	if len(state.Recording.Full) == 0 && p.Terminal() {
+		_, err := fmt.Fprintln(p.Stdout, "Nothing is recorded in full.")
+		return err
+	}
+	t := table{title: "Recorded in full", head: []string{"What", "Name", "Until"}}
+	for _, one := range state.Recording.Full {
+		kind := "server"
+		switch {
+		case one.Session != "":
+			kind = "session"
+		case one.Client != "":
+			kind = "client"
+		}
+		t.add(kind, cmp.Or(one.Session, one.Client, one.Server), localTime(one.Until))
+	}
+	return p.printTable(&t)
+}
