@@ -25,6 +25,9 @@ type HistoryState struct {
 	ClockHold    *HeldCalls      `json:"clockHold,omitempty" doc:"Calls that are expired only because the clock jumped"`
 }
 
+// FullRecording is what is recorded in full for a while.
+type FullRecording = store.FullRecording
+
 // HeldCalls are calls that expired by a jump of the clock and are kept for a day in case the clock
 // is wrong.
 type HeldCalls struct {

@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
-	"github.com/drawbridge-mcp/drawbridge/backend/store"
 
 	"github.com/spf13/cobra"
 )
 
 // recordFull starts and stops recording payloads in full for a while.
 func (p *program) recordFull() *cobra.Command {
-	var what store.FullRecording
+	var what api.FullRecording
 	var length time.Duration
 	var stop bool
 	cmd := &cobra.Command{
@@ -26,7 +25,7 @@ func (p *program) recordFull() *cobra.Command {
 			"Secrets are redacted as always. Without --session, --client and --server, the command lists what is recorded in full.",
 		Example: "  drawbridge history record-full --session ID --for 30m\n  drawbridge history record-full --server files\n  drawbridge history record-full --server files --stop",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if what == (store.FullRecording{}) {
+			if what == (api.FullRecording{}) {
 				if stop || cmd.Flags().Changed("for") {
 					return usageError{errors.New("specify --session, --client or --server")}
 				}
@@ -49,7 +48,7 @@ func (p *program) recordFull() *cobra.Command {
 	return cmd
 }
 
-func (p *program) setRecordFull(ctx context.Context, what store.FullRecording, length time.Duration, stop bool) error {
+func (p *program) setRecordFull(ctx context.Context, what api.FullRecording, length time.Duration, stop bool) error {
 	d, err := p.daemon()
 	if err != nil {
 		return err
@@ -64,7 +63,7 @@ func (p *program) setRecordFull(ctx context.Context, what store.FullRecording, l
 		return err
 	}
 	r := state.Recording
-	r.Full = slices.DeleteFunc(r.Full, func(one store.FullRecording) bool {
+	r.Full = slices.DeleteFunc(r.Full, func(one api.FullRecording) bool {
 		return one.Session == what.Session && one.Client == what.Client && one.Server == what.Server
 	})
 	if !stop {

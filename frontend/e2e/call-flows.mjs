@@ -241,16 +241,17 @@ flow(
 
 flow('calls between two times are served from the history', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/servers/filesystem`);
-  await page.getByRole('button', { name: /^More actions for/ }).first().click();
+  const detail = page.getByRole('region', { name: 'filesystem' });
+  await detail.getByRole('button', { name: /^More actions/ }).click();
   await page.getByRole('menuitem', { name: 'Serve from history…' }).click();
   const dialog = page.getByRole('dialog', { name: 'Serve from history' });
   await dialog.getByRole('textbox').first().fill('between');
   await dialog.getByLabel('Recorded calls').selectOption('Custom…');
-  await dialog.getByLabel('From').fill('2026-01-02T10:00');
-  await dialog.getByLabel('To').fill('2026-01-02T09:00');
+  await dialog.getByLabel('From', { exact: true }).fill('2026-01-02T10:00');
+  await dialog.getByLabel('To', { exact: true }).fill('2026-01-02T09:00');
   await dialog.getByRole('alert').waitFor();
   assert.ok(await dialog.getByRole('button', { name: 'Add' }).isDisabled());
-  await dialog.getByLabel('To').fill('2026-01-02T11:30');
+  await dialog.getByLabel('To', { exact: true }).fill('2026-01-02T11:30');
   await inspect(page, 'all');
   await dialog.getByRole('button', { name: 'Add' }).click();
   await dialog.waitFor({ state: 'detached' });
