@@ -54,13 +54,22 @@ type Client struct {
 	// Accounts are the accounts of servers that it uses, by server id. They win over those of the
 	// profile.
 	Accounts map[string]string
+	// MaxResultTokens is the maximum size of the text of tool results, about 4 bytes per token; 0 for
+	// no limit.
+	MaxResultTokens int
 
 	Source Position `json:"-"` // of its name in its file
 }
 
+// Limits of Client.MaxResultTokens.
+const (
+	MinResultTokens     = 500
+	LargestResultTokens = 1_000_000
+)
+
 // Equal reports whether both are the same.
 func (c Client) Equal(o Client) bool {
-	return c.Profile == o.Profile && c.ToolMode == o.ToolMode && maps.Equal(c.Accounts, o.Accounts)
+	return c.Profile == o.Profile && c.ToolMode == o.ToolMode && c.MaxResultTokens == o.MaxResultTokens && maps.Equal(c.Accounts, o.Accounts)
 }
 
 // How tools are listed.
@@ -154,7 +163,8 @@ func clientsField(to *map[string]Client) field {
 }
 
 func clientFields(c *Client) []field {
-	return []field{str("profile", &c.Profile, validateNotBlank), oneOf("toolMode", &c.ToolMode, ToolModes...), stringMap("accounts", &c.Accounts, nil)}
+	return []field{str("profile", &c.Profile, validateNotBlank), oneOf("toolMode", &c.ToolMode, ToolModes...), stringMap("accounts", &c.Accounts, nil),
+		section("results", count("maxTokens", &c.MaxResultTokens, MinResultTokens, LargestResultTokens))}
 }
 
 // also runs a function after the value of a field was read.

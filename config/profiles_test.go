@@ -18,7 +18,7 @@ const profiled = `{
     "inner": {"folders": ["/home/me/office/inner"]},
     "none": {"servers": {}}
   },
-  "clients": {"cursor": {"profile": "office", "toolMode": "deferred"}}
+  "clients": {"cursor": {"profile": "office", "toolMode": "deferred", "results": {"maxTokens": 500}}}
 }`
 
 func TestProfilesAndClientsAreRead(t *testing.T) {
@@ -46,7 +46,7 @@ func TestProfilesAndClientsAreRead(t *testing.T) {
 	if none, _ := c.Profile("none"); none.Servers == nil {
 		t.Error("a profile with no server in its list must be empty")
 	}
-	if !c.Clients["cursor"].Equal(Client{Profile: "office", ToolMode: ToolsDeferred}) {
+	if !c.Clients["cursor"].Equal(Client{Profile: "office", ToolMode: ToolsDeferred, MaxResultTokens: 500}) {
 		t.Error(c.Clients)
 	}
 	for folder, want := range map[string]string{
@@ -70,6 +70,7 @@ func TestUnknownClientProfileRefusesFile(t *testing.T) {
 func TestProfileErrorsAreReported(t *testing.T) {
 	for src, want := range map[string]string{
 		`{"profiles": {"a b": {}}}`:                                                                  "is not a valid profile name",
+		`{"clients": {"a": {"results": {"maxTokens": 499}}}}`:                                        "must be",
 		`{"profiles": {"a": {"toolMode": "few"}}}`:                                                   "must be one of all, search, deferred",
 		`{"profiles": {"a": {"folders": ["office"]}}}`:                                               "absolute paths",
 		`{"profiles": {"a": {"servers": ["files"]}}}`:                                                "an object",

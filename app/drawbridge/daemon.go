@@ -134,7 +134,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	calls := gateway.New(gateway.Options{Upstreams: newUpstreams(own, servers, history), ChooseAccount: accounts.choose, Policy: rules, Recorder: records.validator, Bus: bus, Log: log, LastID: lastID, Now: timeSource})
 	checks := newCheckRunner(history, servers, views, calls, bus, log)
 	front := bridge.New(bridge.Options{
-		Registry: views, Gateway: calls, Lister: servers, Approvals: inbox, Log: log, Version: version, Now: timeSource,
+		Registry: views, Gateway: calls, Lister: servers, Approvals: inbox, Log: log, Version: version, Now: timeSource, StoredResult: storedResult(history),
 		Builtin: own.views, BuiltinTools: own.inAggregate, DescribeServer: own.describes,
 		WantsWorkspace: func(id string) bool { return servers.WantsWorkspace(id) || accounts.folderDecides(id) }, SessionEnded: servers.EndSession, ShimEnded: servers.EndShim, NameLimit: clientconf.NameLimit,
 	})

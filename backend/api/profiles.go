@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -52,9 +53,10 @@ type Modes struct {
 
 // ClientView holds the settings of one client.
 type ClientView struct {
-	Token    string `json:"token"`
-	Profile  string `json:"profile"`
-	ToolMode string `json:"toolMode"`
+	Token           string `json:"token"`
+	Profile         string `json:"profile"`
+	ToolMode        string `json:"toolMode"`
+	MaxResultTokens int    `json:"maxResultTokens" doc:"results.maxTokens; 0: results are not truncated"`
 }
 
 // Profiles lists all profiles, "everything" first, and the settings of clients.
@@ -99,8 +101,9 @@ type costInput struct {
 type clientViewInput struct {
 	Token string `path:"token" maxLength:"64"`
 	Body  struct {
-		Profile  string `json:"profile" maxLength:"32" doc:"Empty: no profile"`
-		ToolMode string `json:"toolMode" enum:",all,search,deferred" doc:"Empty: the profile's tool mode"`
+		Profile         string `json:"profile" maxLength:"32" doc:"Empty: no profile"`
+		ToolMode        string `json:"toolMode" enum:",all,search,deferred" doc:"Empty: the profile's tool mode"`
+		MaxResultTokens *int   `json:"maxResultTokens,omitempty" minimum:"0" maximum:"1000000" doc:"results.maxTokens; 0: no limit; if missing, unchanged"`
 	}
 }
 
@@ -193,7 +196,7 @@ func (a *API) listProfiles(context.Context, *none) (*answer[Profiles], error) {
 		out.Items = append(out.Items, one)
 	}
 	for token, client := range c.Clients {
-		out.Clients = append(out.Clients, ClientView{token, client.Profile, client.ToolMode})
+		out.Clients = append(out.Clients, ClientView{token, client.Profile, client.ToolMode, client.MaxResultTokens})
 	}
 	slices.SortFunc(out.Clients, func(x, y ClientView) int {
 		if x.Token < y.Token {
@@ -291,11 +294,19 @@ func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, er
 	if in.Body.ToolMode != "" {
 		entry["toolMode"] = in.Body.ToolMode
 	}
-	accounts := a.Files.Current().Clients[in.Token].Accounts // kept: they are edited in the file
-	if len(accounts) > 0 {
-		entry["accounts"] = accounts
+	was := a.Files.Current().Clients[in.Token]
+	if len(was.Accounts) > 0 { // unchanged: they are edited in the file
+		entry["accounts"] = was.Accounts
 	}
-	want := config.Client{Profile: in.Body.Profile, ToolMode: in.Body.ToolMode, Accounts: accounts}
+	want := config.Client{Profile: in.Body.Profile, ToolMode: in.Body.ToolMode, Accounts: was.Accounts, MaxResultTokens: was.MaxResultTokens}
+	if tokens := in.Body.MaxResultTokens; tokens != nil {
+		if want.MaxResultTokens = *tokens; *tokens != 0 && *tokens < config.MinResultTokens {
+			return nil, &core.Error{Code: core.CodeValidation, Message: fmt.Sprintf("maxResultTokens must be 0 or at least %d", config.MinResultTokens)}
+		}
+	}
+	if want.MaxResultTokens != 0 {
+		entry["results"] = map[string]int{"maxTokens": want.MaxResultTokens}
+	}
 	if a.Files.Current().Clients[in.Token].Equal(want) {
 		return &none{}, nil
 	}

@@ -84,7 +84,11 @@ func TestEditsKeepChosenAccounts(t *testing.T) {
 	s.ask(t, "PUT", "/api/v1/profiles/office", `{"entry":{"toolMode":"search"}}`)
 	s.ask(t, "PUT", "/api/v1/profiles/office", `{"entry":{"accounts":{}}}`)
 	s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":""}`)
-	want := []string{`office {"accounts":{"hub":"work"},"toolMode":"search"} `, `office {"accounts":{}} `, `cursor {"accounts":{"hub":"work"},"profile":"office"}`}
+	s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":"","maxResultTokens":8000}`)
+	if status, said, _ := s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":"","maxResultTokens":499}`); status != http.StatusUnprocessableEntity {
+		t.Errorf("too few tokens: %d %s", status, said)
+	}
+	want := []string{`office {"accounts":{"hub":"work"},"toolMode":"search"} `, `office {"accounts":{}} `, `cursor {"accounts":{"hub":"work"},"profile":"office"}`, `cursor {"accounts":{"hub":"work"},"profile":"office","results":{"maxTokens":8000}}`}
 	if !slices.Equal(b.wrote, want) {
 		t.Errorf("wrote %q, want %q", b.wrote, want)
 	}

@@ -50,6 +50,9 @@ type Options struct {
 	// "title", "description" or "" (nowhere). It is called for each list request. nil: nowhere.
 	DescribeServer func() string
 
+	// StoredResult returns a recorded call and its complete result. nil: results are never truncated.
+	StoredResult func(ctx context.Context, id int64) (*core.Call, json.RawMessage, error)
+
 	// NameLimit returns the maximum length of tool and prompt names at the aggregate endpoint for
 	// the client with the named token. nil, or a result of 0: registry.MaxPublicName.
 	NameLimit func(token string) int

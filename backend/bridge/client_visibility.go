@@ -24,6 +24,8 @@ type Visibility struct {
 type ClientVisibility struct {
 	Profile  string // the only profile that it may use; "" for no restriction
 	ToolMode string // ToolsSearch or ToolsDeferred; "" for that of the profile
+	// MaxResultTokens is the maximum size of the text of tool results; 0 for no limit.
+	MaxResultTokens int
 }
 
 // ProfileVisibility is how the tools of a profile are listed.
@@ -86,6 +88,9 @@ func (b *Bridge) authorizeEndpoint(ep endpoint, origin requestOrigin) (_ endpoin
 		}
 		if ep.toolMode != ToolsSearch && ep.toolMode != ToolsDeferred {
 			ep.toolMode = ""
+		}
+		if b.StoredResult != nil {
+			ep.maxResult = client.MaxResultTokens * bytesPerToken
 		}
 	}
 	return ep, ""

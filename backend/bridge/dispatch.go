@@ -26,6 +26,7 @@ type request struct {
 	spans           *wire.Params // of params
 	capabilities    json.RawMessage
 	unwrapped       bool   // it was unwrapped from a call of call_tool
+	keptAs          *int64 // core.Call.KeptAs of the call, if its result may be truncated
 	repaired        bool   // it contained invalid Unicode, which was replaced
 	logLevel        string // minimum level of log messages; "" to send none
 }
@@ -168,6 +169,9 @@ func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (met
 	if rq.era == core.Modern && !rq.spans.RequestState.Empty() {
 		if reply, found, err := b.resume(ctx, rq, sink); found {
 			public, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.Name))
+			if err == nil {
+				reply = b.limitResult(rq, reply)
+			}
 			return b.buildResult(rq, sink.server, public, reply, err)
 		}
 	}
@@ -188,6 +192,7 @@ func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (met
 	}
 	if err == nil {
 		b.rememberTask(rq, call, reply)
+		reply = b.limitResult(rq, reply)
 	}
 	return b.buildResult(rq, call.Server, call.PublicName, reply, err)
 }

@@ -18,6 +18,8 @@ type endpoint struct {
 	// The restrictions of the client, set by authorizeEndpoint.
 	scope    string // the profile that limits what the client sees; "" for no limit
 	toolMode string // ToolsSearch, ToolsDeferred, or "" to list all tools
+	// maxResult is the maximum size of the text of tool results in bytes; 0 for no limit.
+	maxResult int
 }
 
 // parseEndpoint parses the paths /mcp, /s/{server}/mcp and /p/{profile}/mcp.

@@ -47,7 +47,7 @@ func (b *Bridge) repeatCall(call *core.Call, answers, capabilities []byte) *core
 	repeated := &core.Call{
 		At: now.UTC(), Began: now, Client: call.Client, Session: call.Session, Shim: call.Shim, Workspace: call.Workspace, Account: call.Account, Era: call.Era, Server: call.Server,
 		Method: call.Method, Name: call.Name, PublicName: call.PublicName, TraceID: call.TraceID, SpanID: call.SpanID, Protocol: call.Protocol,
-		Capabilities: call.Capabilities, LogLevel: call.LogLevel, Continues: true,
+		Capabilities: call.Capabilities, LogLevel: call.LogLevel, KeptAs: call.KeptAs, Continues: true,
 	}
 	params := append([]byte{'{'}, answers...)
 	_ = wire.Members(call.Params, func(m wire.Member) error {

@@ -215,7 +215,7 @@ func (b *Bridge) resume(ctx context.Context, rq *request, sink *callSink) (reply
 	if sc == nil {
 		return core.Reply{}, true, core.Errorf(core.CodeValidation, "the requestState is unknown, already used or expired: send the original request again")
 	}
-	sink.server = sc.server
+	sink.server, rq.keptAs = sc.server, sc.rq.keptAs
 	sc.mu.Lock()
 	sc.sink, sc.repeated = sink, true
 	var left []*question

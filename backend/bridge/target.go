@@ -22,7 +22,7 @@ func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 		return nil, newError(codeInvalidParams, "the params do not specify what to "+methodVerb(rq.method))
 	}
 	call.PublicName, call.Name = public, public
-	if rq.endpoint.toolMode != "" {
+	if rq.endpoint.toolMode != "" || rq.endpoint.maxResult > 0 {
 		if call.Local = b.localTool(rq); call.Local != nil {
 			call.Server, call.BytesIn = builtinServer, len(call.Params)
 			return call, nil
@@ -51,6 +51,10 @@ func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 		}
 	}
 	call.Server, call.Name = target.Server, target.Name
+	if rq.method == "tools/call" && limitsResult(rq, target.Raw) {
+		rq.keptAs = new(int64)
+		call.KeptAs = rq.keptAs
+	}
 	if target.Name != public {
 		replaceParam(call, span, target.Name)
 	}

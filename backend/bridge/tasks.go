@@ -59,10 +59,17 @@ func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callSink) (met
 	if rq.method == "tasks/get" {
 		call.Notable = observe
 	}
+	if tool, ok := b.view(rq.endpoint, rq.client.Token).Lookup(core.Tools, t.public); ok && limitsResult(rq, tool.Raw) {
+		rq.keptAs = new(int64)
+		call.KeptAs = rq.keptAs
+	}
 	sink.server = server
 	reply, err := b.Gateway.Call(ctx, call, sink)
 	if err == nil && rq.method != "tasks/get" {
 		observe(reply)
+	}
+	if err == nil {
+		reply = b.limitResult(rq, reply)
 	}
 	return b.buildResult(rq, server, t.public, reply, err)
 }

@@ -22,6 +22,7 @@ const (
 type toolListing struct {
 	view, builtin *registry.View // builtin is nil if its tools are not listed
 	mode          string
+	limited       bool // for clients that limit results
 	tools         []byte
 }
 
@@ -32,15 +33,16 @@ func (b *Bridge) aggregateTools(ep endpoint, v *registry.View) []byte {
 		mode = b.DescribeServer()
 	}
 	plain := v.ListResult(core.Tools)
-	if ep.toolMode == "" && mode != describeTitle && mode != describeDescription && builtin == nil {
+	limited := ep.maxResult > 0
+	if ep.toolMode == "" && mode != describeTitle && mode != describeDescription && builtin == nil && !limited {
 		return plain
 	}
-	if tools := b.listings.find(v, builtin, mode); tools != nil {
+	if tools := b.listings.find(v, builtin, mode, limited); tools != nil {
 		return tools
 	}
 	if ep.toolMode != "" {
 		tools := b.searchListing(ep, v, builtin)
-		b.listings.store(toolListing{view: v, builtin: builtin, mode: mode, tools: tools})
+		b.listings.store(toolListing{view: v, builtin: builtin, mode: mode, limited: limited, tools: tools})
 		return tools
 	}
 	labels := map[string]string{}
@@ -51,6 +53,9 @@ func (b *Bridge) aggregateTools(ep endpoint, v *registry.View) []byte {
 	add := func(raw []byte) {
 		if tools[len(tools)-1] != '[' {
 			tools = append(tools, ',')
+		}
+		if limited {
+			raw = withoutOutputSchema(raw)
 		}
 		tools = append(tools, raw...)
 	}
@@ -64,8 +69,11 @@ func (b *Bridge) aggregateTools(ep endpoint, v *registry.View) []byte {
 			}
 		}
 	}
+	if limited {
+		add(readResultTool)
+	}
 	tools = append(tools, `]}`...)
-	b.listings.store(toolListing{view: v, builtin: builtin, mode: mode, tools: tools})
+	b.listings.store(toolListing{view: v, builtin: builtin, mode: mode, limited: limited, tools: tools})
 	return tools
 }
 
@@ -77,11 +85,11 @@ type toolListings struct {
 	next   int
 }
 
-func (l *toolListings) find(v, builtin *registry.View, mode string) []byte {
+func (l *toolListings) find(v, builtin *registry.View, mode string, limited bool) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.recent {
-		if listing := &l.recent[i]; listing.view == v && listing.builtin == builtin && listing.mode == mode {
+		if listing := &l.recent[i]; listing.view == v && listing.builtin == builtin && listing.mode == mode && listing.limited == limited {
 			return listing.tools
 		}
 	}

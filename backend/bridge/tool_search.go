@@ -43,13 +43,17 @@ func (b *Bridge) searchListing(ep endpoint, v *registry.View, builtin *registry.
 		servers = append(servers, o.Server)
 	}
 	summary := strconv.Itoa(len(items)) + " tools of " + joinBounded(servers)
+	end := []byte("]}")
+	if ep.maxResult > 0 {
+		end = append(append([]byte{','}, readResultTool...), end...)
+	}
 	if ep.toolMode == ToolsSearch {
 		return []byte(`{"tools":[` + string(toolDefinition(findTools, "Find tools",
 			"Finds the tools for a task among "+summary+". Say in a few words what you want to do; the result contains names, descriptions and input schemas. Then call the one that fits with "+callTool+".",
 			`{"type":"object","properties":{"query":{"type":"string","description":"What you want to do, in plain words, or the exact name of a tool"},"server":{"type":"string","description":"Only tools of this server"},"limit":{"type":"integer","minimum":1,"maximum":20,"description":"Maximum number of tools; default: 5"}},"required":["query"]}`, true)) +
 			`,` + string(toolDefinition(callTool, "Call a tool",
 			"Calls a tool that "+findTools+" has found, with arguments that fit its input schema.",
-			`{"type":"object","properties":{"name":{"type":"string","description":"Name of the tool, as returned by `+findTools+`"},"arguments":{"type":"object","description":"The arguments of the tool","additionalProperties":true}},"required":["name"]}`, false)) + `]}`)
+			`{"type":"object","properties":{"name":{"type":"string","description":"Name of the tool, as returned by `+findTools+`"},"arguments":{"type":"object","description":"The arguments of the tool","additionalProperties":true}},"required":["name"]}`, false)) + string(end))
 	}
 	out := []byte(`{"tools":[`)
 	for _, item := range items {
@@ -57,7 +61,7 @@ func (b *Bridge) searchListing(ep endpoint, v *registry.View, builtin *registry.
 	}
 	return append(append(out, toolDefinition(describeTools, "Describe tools",
 		"Returns the full descriptions and input schemas of tools; the list contains only one line for each. Call this before you call a tool for the first time.",
-		`{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":20,"description":"Names of tools in the list"}},"required":["names"]}`, true)...), `]}`...)
+		`{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":20,"description":"Names of tools in the list"}},"required":["names"]}`, true)...), end...)
 }
 
 // joinBounded joins at most 40 names.
@@ -183,13 +187,16 @@ func calledName(rq *request) string {
 	return name
 }
 
-// localTool returns the implementation of find_tools or describe_tools, or nil if rq calls
-// neither. The gateway runs it like any other call.
+// localTool returns the implementation of find_tools, describe_tools or readResult, or nil if rq
+// calls none of them. The gateway runs it like any other call.
 func (b *Bridge) localTool(rq *request) func(context.Context) core.Reply {
-	if rq.method != "tools/call" || rq.unwrapped {
+	if rq.method != "tools/call" {
 		return nil
 	}
 	switch name := calledName(rq); {
+	case rq.endpoint.maxResult > 0 && name == readResult:
+		return func(ctx context.Context) core.Reply { return b.readStoredResult(ctx, rq) }
+	case rq.unwrapped:
 	case rq.endpoint.toolMode == ToolsSearch && name == findTools:
 		return func(context.Context) core.Reply { return b.searchTools(rq) }
 	case rq.endpoint.toolMode == ToolsDeferred && name == describeTools:

@@ -77,6 +77,7 @@ func (p *program) profiles() *cobra.Command {
 		},
 	}
 	var profile, list string
+	var maxTokens int
 	use := &cobra.Command{
 		Use: "use CLIENT [PROFILE]", Short: "Assign a client to a profile, or set how its tools are listed; with the client alone, reset both", Args: argCount(1, 2),
 		Long: "Assign a client, by the name of its token, to a profile: it can then use only this profile, whichever endpoint it uses. Without PROFILE, the assignment is removed.",
@@ -87,11 +88,16 @@ func (p *program) profiles() *cobra.Command {
 				}
 				profile = args[1]
 			}
-			return p.requestChange(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), map[string]string{"profile": profile, "toolMode": list}, "Done. The change takes effect with the next request from "+args[0]+".")
+			body := map[string]any{"profile": profile, "toolMode": list}
+			if cmd.Flags().Changed("max-result-tokens") {
+				body["maxResultTokens"] = maxTokens
+			}
+			return p.requestChange(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), body, "Done. The change takes effect with the next request from "+args[0]+".")
 		},
 	}
 	use.Flags().StringVar(&profile, "profile", "", "the only `PROFILE` that the client can use")
 	use.Flags().StringVar(&list, "mode", "", "list the client's tools in this `MODE`: all, search or deferred")
+	use.Flags().IntVar(&maxTokens, "max-result-tokens", 0, "truncate tool results for the client after about this `NUMBER` of tokens; 0 does not truncate them")
 	cmd.AddCommand(set, remove, use, p.suggestProfiles())
 	return cmd
 }

@@ -137,6 +137,10 @@ type Call struct {
 	// is set for requests that poll the state of a task.
 	Notable func(Reply) bool
 
+	// KeptAs, if not nil, is set by the recorder to the id of the call if it has recorded the result
+	// unchanged. The result is then recorded even if it is longer than others may be.
+	KeptAs *int64
+
 	// ByUser is set for a call that the user makes through the API; it needs no approval.
 	// Continues is set for a further round of a call that policy has admitted. Neither is recorded.
 	ByUser, Continues bool

@@ -290,6 +290,9 @@ func (u *resourceURIs) markReferences(server string, raw json.RawMessage) json.R
 	return raw
 }
 
+// HasApp reports whether the definition of a tool names an MCP App.
+func HasApp(raw []byte) bool { return len(toolReferences(raw)) > 0 }
+
 // toolReferences returns the spans of the resource URIs in the _meta of a tool.
 func toolReferences(raw []byte) []core.Span {
 	if !bytes.Contains(raw, []byte(`"ui:`)) {

@@ -73,3 +73,46 @@ func TestPayloadsAreRecordedInFullOnlyWhereAndWhileAsked(t *testing.T) {
 		}
 	}
 }
+
+// A result that is truncated for its client must be in the history unchanged.
+func TestRecorderStatesWhichResultsItKeepsUnchanged(t *testing.T) {
+	t.Parallel()
+	b := open(t, filepath.Join(t.TempDir(), "history.db"))
+	b.Recorder().SetSecrets([]string{canary}, nil)
+	if err := b.SaveRecording(t.Context(), Recording{Rules: []Rule{{Server: "meta", Keep: KeepMeta}, {Server: "off", Keep: KeepNothing}}}); err != nil {
+		t.Fatal(err)
+	}
+	text := func(n int) json.RawMessage {
+		return json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("x", n) + `"}]}`)
+	}
+	for n, q := range []struct {
+		what, server string
+		result       json.RawMessage
+		kept         bool
+	}{
+		{"short", "files", text(10), true},
+		{"longer than others are recorded", "files", text(MaxField * 3), true},
+		{"longer than any is recorded", "files", text(MaxFullField + 1), false},
+		{"with a secret", "files", json.RawMessage(`{"content":[{"type":"text","text":"` + canary + `"}]}`), false},
+		{"without payloads", "meta", text(10), false},
+		{"not recorded", "off", text(10), false},
+	} {
+		c := aCall(n)
+		c.Server, c.KeptAs = q.server, new(int64)
+		b.Recorder().Record(c, core.Reply{Result: q.result})
+		if (*c.KeptAs == c.ID) != q.kept || !q.kept && *c.KeptAs != 0 {
+			t.Errorf("%s: kept as %d", q.what, *c.KeptAs)
+		}
+		if r, err := b.Call(t.Context(), c.ID); q.kept && (err != nil || r.ReplyCut != nil || !bytes.Equal(r.Result, q.result)) {
+			t.Errorf("%s: the history holds another result: %v", q.what, err)
+		}
+	}
+	b.Recorder().mu.Lock()
+	b.Recorder().fault = faultNewer
+	b.Recorder().mu.Unlock()
+	c := aCall(100)
+	c.KeptAs = new(int64)
+	if b.Recorder().Record(c, core.Reply{Result: text(10)}); *c.KeptAs != 0 {
+		t.Error("a recorder that cannot write states that it keeps a result")
+	}
+}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -138,12 +139,18 @@ func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 	most := rules.fieldLimit(call, server, r.store.opts.Now)
 	*buf, e.argsCut = rules.appendField((*buf)[:0], recordedArguments(call), most)
 	e.arguments = len(*buf)
+	if call.KeptAs != nil {
+		most = max(most, MaxFullField)
+	}
 	*buf, e.replyCut = rules.appendField(*buf, response, most)
 	e.payload = buf
 	if len(call.ProgressLog) > 0 {
 		e.progress = rules.progressLog(call.ProgressLog)
 	}
-	r.enqueue(e)
+	unchanged := call.KeptAs != nil && e.replyCut == nil && bytes.Equal((*buf)[e.arguments:], response)
+	if r.enqueue(e) && unchanged {
+		*call.KeptAs = call.ID
+	}
 }
 
 // recordedArguments returns the part of params that is recorded: the arguments of a tool or
@@ -159,19 +166,21 @@ func recordedArguments(call *core.Call) []byte {
 	return call.Params
 }
 
-func (r *Recorder) enqueue(e entry) {
+// enqueue reports whether the call will be written with its payload, as far as is known now.
+func (r *Recorder) enqueue(e entry) (complete bool) {
 	size := e.bytes()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.fault == faultNewer || len(r.queue)+r.writing >= maxQueued {
 		r.dropped++
 		releaseBuffer(e.payload)
-		return
+		return false
 	}
+	complete = r.fault == faultNone
 	if r.bytes+size > maxBytes {
 		r.stripped++
 		e.dropPayload()
-		e.progress, size = nil, 0
+		e.progress, size, complete = nil, 0, false
 	}
 	r.recorded++
 	r.bytes += size
@@ -179,6 +188,7 @@ func (r *Recorder) enqueue(e entry) {
 	if n := len(r.queue); n == 1 || n == batchRows {
 		r.signal()
 	}
+	return complete
 }
 
 // dropPayload removes the payload and records its size as cut.

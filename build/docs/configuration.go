@@ -88,7 +88,7 @@ func configuration() ([]byte, error) {
 	for _, p := range later {
 		writeSection(&b, 2, p.name, p.property)
 	}
-	for _, name := range []string{"server", "tool", "retry", "breaker", "rateLimit", "concurrency", "sandbox", "account", "profile", "profileServer", "client", "argumentRule", "argumentCondition", "argumentTest"} {
+	for _, name := range []string{"server", "tool", "retry", "breaker", "rateLimit", "concurrency", "sandbox", "account", "profile", "profileServer", "client", "clientResults", "argumentRule", "argumentCondition", "argumentTest"} {
 		p, ok := root.Defs[name]
 		if !ok {
 			return nil, fmt.Errorf("the schema has no %s", name)
@@ -106,7 +106,7 @@ func configuration() ([]byte, error) {
 // titles are the headings of definitions that several keys share.
 var titles = map[string]string{
 	"server": "A server", "tool": "A tool", "retry": "retry", "breaker": "breaker", "rateLimit": "rateLimit", "concurrency": "concurrency", "sandbox": "sandbox",
-	"account": "An account of a server", "profile": "A profile", "profileServer": "A server of a profile", "client": "A client",
+	"account": "An account of a server", "profile": "A profile", "profileServer": "A server of a profile", "client": "A client", "clientResults": "Limits on results",
 	"argumentRule": "An argument rule", "argumentCondition": "A condition of a rule", "argumentTest": "A test of a condition",
 }
 

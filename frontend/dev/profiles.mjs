@@ -26,7 +26,7 @@ export function makeProfiles(scene, evil) {
         entry: { description: say(''), folders: [say('/home/ada/projects')] },
       },
     ],
-    clients: [{ token: 'cursor', profile: 'office', toolMode: '' }],
+    clients: [{ token: 'cursor', profile: 'office', toolMode: '', maxResultTokens: 0 }],
     suggested: [
       [say('/home/ada/projects/shop'), ['filesystem', 'github'], 'shop'],
       [say('/home/ada/notes'), ['filesystem'], 'notes'],

@@ -707,11 +707,19 @@ export interface Feature {
   note?: string;
 }
 export interface ClientView {
+  /**
+   * results.maxTokens; 0: results are not truncated
+   */
+  maxResultTokens: number;
   profile: string;
   token: string;
   toolMode: string;
 }
 export interface ClientViewInputBody {
+  /**
+   * results.maxTokens; 0: no limit; if missing, unchanged
+   */
+  maxResultTokens?: number;
   /**
    * Empty: no profile
    */

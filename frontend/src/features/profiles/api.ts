@@ -71,9 +71,9 @@ export function useClientView() {
   return useMutation({
     mutationKey: ['client-view'],
     scope: { id: 'client-view' }, // one request at a time
-    mutationFn: ({ token, profile, toolMode }: ClientView) =>
+    mutationFn: ({ token, profile, toolMode, maxResultTokens }: ClientView) =>
       requestText('PUT', `/api/v1/client-views/${encodeURIComponent(token)}`, {
-        body: { profile, toolMode },
+        body: { profile, toolMode, maxResultTokens },
       }),
     onMutate: async (view) => {
       client.setQueryData(

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { SelectField } from '@/components/fields';
-import { plain } from '@/lib/format';
+import { count, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { ClientView } from '@/types/api';
 import { profilesQuery, useClientView } from './api';
@@ -10,7 +10,12 @@ const t = texts.profiles;
 
 /** The settings of a token; by default there is no restriction. */
 export const viewOf = (views: ClientView[], token: string): ClientView =>
-  views.find((view) => view.token === token) ?? { token, profile: '', toolMode: '' };
+  views.find((view) => view.token === token) ?? {
+    token,
+    profile: '',
+    toolMode: '',
+    maxResultTokens: 0,
+  };
 
 /** Selects the profile of a client and how its tools are listed. */
 export function ClientAccess({ token }: { token: string }) {
@@ -46,9 +51,24 @@ export function ClientAccess({ token }: { token: string }) {
           }
         />
       </Labelled>
+      <Labelled text={t.results}>
+        <SelectField
+          label={t.resultsOf(name)}
+          value={String(view.maxResultTokens)}
+          options={resultLimits(view.maxResultTokens).map((limit) => ({
+            value: String(limit),
+            text: limit ? t.resultLimit(count(limit)) : t.resultsWhole,
+          }))}
+          onChange={(limit) => change.mutate({ ...view, maxResultTokens: Number(limit) })}
+        />
+      </Labelled>
     </div>
   );
 }
+
+/** The limits to choose from, and the current one, in tokens; 0 is none. */
+const resultLimits = (current: number) =>
+  [...new Set([0, 2000, 5000, 10000, 25000, current])].sort((a, b) => a - b);
 
 /** A visible label, hidden from screen readers: the control has its own name. */
 function Labelled({ text, children }: { text: string; children: ReactNode }) {

@@ -100,6 +100,10 @@ export const clientsTexts = {
     modeOf: (token: string) => `Tool listing for ${token}`,
     noProfile: 'Everything',
     modeUnset: 'Profile default',
+    results: 'Results',
+    resultsOf: (token: string) => `Results for ${token}`,
+    resultsWhole: 'Complete',
+    resultLimit: (tokens: string) => `First ${tokens} tokens`,
     unused: (n: number, tokens: string) =>
       `${n === 1 ? '1 tool has' : `${n} tools have`} not been called in 30 days: ~${tokens} tokens.`,
     unusedYet: (n: number, tokens: string) =>

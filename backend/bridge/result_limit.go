@@ -1,0 +1,331 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+)
+
+// A client may limit the size of tool results (results.maxTokens). Of a larger result it gets the
+// beginning of the text, and its model reads the rest from the history with the tool readResult. A
+// result is truncated only if the history holds it unchanged, and never at the endpoint of a server.
+//
+// The text of a result is that of its text blocks and embedded text resources, and its
+// structuredContent, unless a text block repeats it. Images, audio, binary resources and links are
+// never truncated. A truncated result has no structuredContent, because a part of it would not
+// match the outputSchema of the tool. Therefore such clients get tools without outputSchema.
+
+const readResult = "drawbridge__read_result"
+
+// bytesPerToken is an estimate; each model counts differently.
+const bytesPerToken = 4
+
+// metaTruncated is the key of the mark in the _meta of a truncated result.
+const metaTruncated = "drawbridge/truncated"
+
+// maxResultArguments bounds the arguments of readResult in bytes.
+const maxResultArguments = 1024
+
+// readResultTool is the definition of readResult.
+var readResultTool = toolDefinition(readResult, "Read the rest of a result",
+	"Returns the next part of a tool result that was truncated because it is long. The end of a truncated result says which arguments to use.",
+	`{"type":"object","properties":{"result":{"type":"string","description":"Id of the result"},"offset":{"type":"integer","minimum":0,"description":"Where to continue, in bytes of the text"}},"required":["result","offset"]}`, true)
+
+// limitsResult reports whether the result of a tool is truncated for the client. An MCP App needs
+// the complete results of its tool.
+func limitsResult(rq *request, raw json.RawMessage) bool {
+	return rq.endpoint.maxResult > 0 && !(hasExtension(rq.capabilities, appsExtension) && registry.HasApp(raw))
+}
+
+// limitResult truncates the result of a call if it is longer than the client wants.
+func (b *Bridge) limitResult(rq *request, reply core.Reply) core.Reply {
+	if rq.keptAs == nil || *rq.keptAs == 0 || len(reply.Result) <= rq.endpoint.maxResult {
+		return reply
+	}
+	at := core.Span{End: len(reply.Result)}
+	if rq.method == "tasks/get" {
+		task, _ := wire.ParseTask(reply.Result)
+		at = task.Result
+	}
+	if short := truncateResult(wire.Bytes(reply.Result, at), rq.endpoint.maxResult, *rq.keptAs); short != nil {
+		reply.Result = wire.Splice(nil, reply.Result, wire.Edit{Span: at, With: short})
+	}
+	return reply
+}
+
+// toolResult is the text of a tool result.
+type toolResult struct {
+	blocks     []resultBlock
+	structured string // JSON text; "" if a text block repeats it
+	text       string
+}
+
+// resultBlock is an element of content. Its text is text[start:end] of the result; a block without
+// text has none.
+type resultBlock struct {
+	raw        []byte
+	value      core.Span // of the text in raw, with its quotes
+	isResource bool
+	hasText    bool
+	start, end int
+}
+
+// parseToolResult returns the text of a result. ok is false if it is not a valid tool result.
+func parseToolResult(result []byte) (r toolResult, ok bool) {
+	var content, structured []byte
+	if len(result) == 0 || result[0] != '{' {
+		return r, false
+	}
+	err := wire.Members(result, func(m wire.Member) error {
+		switch string(m.Name) {
+		case "content":
+			content = wire.Bytes(result, m.Value)
+		case "structuredContent":
+			structured = wire.Bytes(result, m.Value)
+		}
+		return nil
+	})
+	if err != nil || len(content) == 0 || content[0] != '[' {
+		return r, false
+	}
+	var text strings.Builder
+	add := func(part string) (start, end int) {
+		if text.Len() > 0 {
+			text.WriteByte('\n')
+		}
+		start = text.Len()
+		text.WriteString(part)
+		return start, text.Len()
+	}
+	repeated := false
+	err = wire.Elements(content, func(at core.Span) error {
+		block := resultBlock{raw: wire.Bytes(content, at)}
+		if block.raw[0] == '{' {
+			if err := block.findText(block.raw, 0); err != nil {
+				return err
+			}
+		}
+		if !block.value.Empty() {
+			part, valid := wire.Unquote(wire.Bytes(block.raw, block.value))
+			if !valid {
+				return errNotText
+			}
+			block.hasText = true
+			block.start, block.end = add(part)
+			repeated = repeated || len(structured) > 0 && !block.isResource && equalJSON(part, structured)
+		}
+		r.blocks = append(r.blocks, block)
+		return nil
+	})
+	if err != nil {
+		return r, false
+	}
+	if len(structured) > 0 && string(structured) != "null" && !repeated {
+		r.structured = string(structured)
+		add(r.structured)
+	}
+	r.text = text.String()
+	return r, true
+}
+
+var errNotText = errors.New("the text is not valid")
+
+// findText sets the span of the text of a block: its member text, or that of its resource. from is
+// the position of object in raw.
+func (block *resultBlock) findText(object []byte, from int) error {
+	return wire.Members(object, func(m wire.Member) error {
+		value := wire.Bytes(object, m.Value)
+		switch {
+		case string(m.Name) == "text" && value[0] == '"':
+			block.value = core.Span{Start: from + m.Value.Start, End: from + m.Value.End}
+		case string(m.Name) == "resource" && value[0] == '{' && !block.isResource:
+			block.isResource = true
+			return block.findText(value, from+m.Value.Start)
+		}
+		return nil
+	})
+}
+
+// equalJSON reports whether a text is a JSON value, apart from white space between tokens.
+func equalJSON(text string, value []byte) bool {
+	var a, b bytes.Buffer
+	return json.Compact(&a, []byte(text)) == nil && json.Compact(&b, value) == nil && bytes.Equal(a.Bytes(), b.Bytes())
+}
+
+// textEnd returns where a part of text that starts at start and has at most limit bytes ends: at
+// the end of a line if there is one in its last quarter, and never within a character.
+func textEnd(text string, start, limit int) int {
+	if len(text)-start <= limit {
+		return len(text)
+	}
+	end := start + limit
+	if i := strings.LastIndexByte(text[start:end], '\n'); i >= limit-limit/4 {
+		return start + i + 1
+	}
+	for end > start && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return end
+}
+
+// truncateResult returns a tool result with the first limit bytes of its text, or nil if its text
+// is not longer. id is that of the recorded call.
+func truncateResult(result []byte, limit int, id int64) []byte {
+	r, ok := parseToolResult(result)
+	if !ok || len(r.text) <= limit {
+		return nil
+	}
+	end := textEnd(r.text, 0, limit)
+	for _, block := range r.blocks {
+		if block.isResource && block.hasText && block.start < end && end < block.end {
+			end = block.start // a resource is not shortened, because it would no longer match its URI
+			break
+		}
+	}
+	content := []byte{'['}
+	add := func(raw []byte) { content = append(append(content, raw...), ',') }
+	for _, block := range r.blocks {
+		switch {
+		case !block.hasText, block.end <= end:
+			add(block.raw)
+		case block.start < end:
+			add(wire.Splice(nil, block.raw, wire.Edit{Span: block.value, With: wire.AppendString(nil, r.text[block.start:end])}))
+		}
+	}
+	if start := len(r.text) - len(r.structured); r.structured != "" && start < end {
+		add(textBlock(r.text[start:end]))
+	}
+	next, name := strconv.Itoa(end), strconv.FormatInt(id, 10)
+	add(textBlock("[Drawbridge: this result has " + strconv.Itoa(len(r.text)) + " bytes of text; the first " + next + " are above. " +
+		"Call " + readResult + ` with {"result":"` + name + `","offset":` + next + `} to read on.]`))
+	content[len(content)-1] = ']'
+	mark := `"` + metaTruncated + `":{"result":"` + name + `","bytes":` + strconv.Itoa(len(r.text)) + `,"next":` + next + `}`
+	return replaceContent(result, content, mark)
+}
+
+// replaceContent returns a tool result with other content, without structuredContent, and with a
+// mark in its _meta.
+func replaceContent(result, content []byte, mark string) []byte {
+	out, marked := []byte{'{'}, false
+	_ = wire.Members(result, func(m wire.Member) error {
+		key, value := wire.Bytes(result, m.Key), wire.Bytes(result, m.Value)
+		switch string(m.Name) {
+		case "structuredContent":
+			return nil
+		case "content":
+			value = content
+		case "_meta":
+			if value[0] == '{' {
+				inner := bytes.TrimSpace(value[1 : len(value)-1])
+				value = append(append([]byte{'{'}, inner...), ',')
+				if len(inner) == 0 {
+					value = []byte{'{'}
+				}
+				value, marked = append(append(value, mark...), '}'), true
+			}
+		}
+		out = append(append(append(append(out, key...), ':'), value...), ',')
+		return nil
+	})
+	if !marked {
+		out = append(out, `"_meta":{`+mark+`},`...)
+	}
+	out[len(out)-1] = '}'
+	return out
+}
+
+func textBlock(text string) []byte {
+	return append(wire.AppendString([]byte(`{"type":"text","text":`), text), '}')
+}
+
+// readStoredResult answers a call of readResult. A client may read what it could call now, in the
+// session or the folder in which it got the result.
+func (b *Bridge) readStoredResult(ctx context.Context, rq *request) core.Reply {
+	var in struct {
+		Result json.RawMessage `json:"result"`
+		Offset int             `json:"offset"`
+	}
+	raw := wire.Bytes(rq.params, rq.spans.Arguments)
+	if len(raw) == 0 || len(raw) > maxResultArguments || json.Unmarshal(raw, &in) != nil || in.Offset < 0 {
+		return errorTextResult(readResult + ` needs a result and an offset, such as {"result":"1764163200000000","offset":4000}`)
+	}
+	name := strings.Trim(string(in.Result), `"`)
+	id, err := strconv.ParseInt(name, 10, 64)
+	if err != nil {
+		return errorTextResult("the result must be the id at the end of a truncated result")
+	}
+	missing := errorTextResult("there is no result " + name + " for this client, or it is no longer in the history: call the tool again")
+	call, result, err := b.StoredResult(ctx, id)
+	if err != nil || !b.mayRead(rq, call) {
+		return missing
+	}
+	if call.Method == "tasks/get" {
+		result = wire.TaskResult(call.Method, core.Reply{Result: result}).Result
+	}
+	r, ok := parseToolResult(result)
+	if !ok {
+		return missing
+	}
+	if in.Offset >= len(r.text) {
+		return errorTextResult("the text of the result has only " + strconv.Itoa(len(r.text)) + " bytes")
+	}
+	start := in.Offset
+	for start > 0 && !utf8.RuneStart(r.text[start]) {
+		start--
+	}
+	end := textEnd(r.text, start, rq.endpoint.maxResult)
+	note := "[Drawbridge: the end of the result.]"
+	if end < len(r.text) {
+		note = "[Drawbridge: bytes " + strconv.Itoa(start) + " to " + strconv.Itoa(end) + " of " + strconv.Itoa(len(r.text)) + ". Continue with offset " + strconv.Itoa(end) + ".]"
+	}
+	return core.Reply{Result: append(append(append(append([]byte(`{"content":[`), textBlock(r.text[start:end])...), ','), textBlock(note)...), `]}`...)}
+}
+
+// mayRead reports whether a client may read the result of a recorded call.
+func (b *Bridge) mayRead(rq *request, call *core.Call) bool {
+	switch {
+	case call.Client.Token != rq.client.Token, call.Outcome != core.OutcomeOK && call.Outcome != core.OutcomeToolError:
+		return false
+	case call.Method != "tools/call" && call.Method != "tasks/result" && call.Method != "tasks/get":
+		return false
+	}
+	session := ""
+	if rq.session != nil {
+		session = rq.session.id
+	}
+	if (session == "" || session != call.Session) && rq.workspace != call.Workspace {
+		return false
+	}
+	target, ok := b.view(rq.endpoint, rq.client.Token).Lookup(core.Tools, call.PublicName)
+	if builtin := b.builtinView(rq.endpoint); !ok && builtin != nil {
+		target, ok = builtin.Lookup(core.Tools, call.PublicName)
+	}
+	return ok && target.Server == call.Server && target.Name == call.Name
+}
+
+// withoutOutputSchema returns the definition of a tool without its outputSchema.
+func withoutOutputSchema(raw []byte) []byte {
+	if !bytes.Contains(raw, []byte(`"outputSchema"`)) {
+		return raw
+	}
+	out := []byte{'{'}
+	err := wire.Members(raw, func(m wire.Member) error {
+		if string(m.Name) != "outputSchema" {
+			out = append(append(out, raw[m.Key.Start:m.Value.End]...), ',')
+		}
+		return nil
+	})
+	if err != nil || len(out) == 1 {
+		return raw
+	}
+	out[len(out)-1] = '}'
+	return out
+}

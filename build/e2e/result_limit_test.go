@@ -1,0 +1,100 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A client with results.maxTokens reads a long result in parts from the history, over HTTP in both
+// eras and through the shim, also after a restart of the daemon.
+func TestLongResultIsReadFromHistory(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "project")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	limit := object{"results": object{"maxTokens": 8000}}
+	d := start(t, object{"mcpServers": object{"echo": testServer(t, "echo")}, "clients": object{"shim": limit, "raw": limit}})
+	d.running("echo")
+	raw := d.token("raw")
+	legacy := &rawClient{t: t, url: d.url + "/mcp", token: raw}
+	legacy.initialize()
+	modern := &rawClient{t: t, url: d.url + "/mcp", token: raw, modern: true}
+	shim := d.shimIn(folder)
+	shim.initialize(`{}`)
+	id := 0
+	clients := map[string]func(tool, arguments string) string{
+		"legacy": func(tool, arguments string) string {
+			return legacy.post("tools/call", tool, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool+`","arguments":`+arguments+`}}`)
+		},
+		"modern": func(tool, arguments string) string {
+			return modern.post("tools/call", tool, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool+`","arguments":`+arguments+`,`+modernMeta+`}}`)
+		},
+		"shim": func(tool, arguments string) string {
+			id++
+			shim.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, arguments))
+			return shim.hear(fmt.Sprint(id))
+		},
+	}
+	type result struct {
+		Result struct {
+			Content           []struct{ Text string }
+			StructuredContent json.RawMessage
+			Meta              struct {
+				Truncated struct {
+					Result      string
+					Bytes, Next int
+				} `json:"drawbridge/truncated"`
+			} `json:"_meta"`
+		}
+	}
+	parse := func(answer string) (r result) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(answer), &r); err != nil || len(r.Result.Content) == 0 {
+			t.Fatalf("%v: %s", err, tail(answer))
+		}
+		return r
+	}
+	sent := strings.Repeat("a line of text, ünïcode 🙂\n", 6000)
+	arguments, _ := json.Marshal(object{"text": sent})
+	for _, name := range []string{"legacy", "modern", "shim"} {
+		call := clients[name]
+		first := parse(call("echo__echo", string(arguments)))
+		mark := first.Result.Meta.Truncated
+		if mark.Result == "" || len(first.Result.StructuredContent) > 0 {
+			t.Fatalf("%s: not truncated: %+v", name, mark)
+		}
+		text := ""
+		for _, part := range first.Result.Content[:len(first.Result.Content)-1] {
+			text += part.Text
+		}
+		if len(text) != mark.Next || len(text) > 32_000 {
+			t.Fatalf("%s: the head has %d bytes: %+v", name, len(text), mark)
+		}
+		for len(text) < mark.Bytes {
+			part := parse(call("drawbridge__read_result", fmt.Sprintf(`{"result":%q,"offset":%d}`, mark.Result, len(text))))
+			if len(part.Result.Content) != 2 {
+				t.Fatalf("%s: %+v", name, part)
+			}
+			text += part.Result.Content[0].Text
+		}
+		var got struct{ Text string }
+		if err := json.Unmarshal([]byte(text[strings.IndexByte(text, '{'):]), &got); err != nil || got.Text != sent {
+			t.Errorf("%s: the parts are another text: %v, %d bytes", name, err, len(text))
+		}
+		if name == "shim" {
+			d.stop()
+			d.launch()
+			part := parse(call("drawbridge__read_result", fmt.Sprintf(`{"result":%q,"offset":0}`, mark.Result)))
+			if !strings.HasPrefix(text, part.Result.Content[0].Text) {
+				t.Errorf("after a restart: %+v", part)
+			}
+		}
+	}
+}
