@@ -57,7 +57,7 @@ type view struct {
 type heldEntry struct{ line, arguments, approve, deny, show *systray.MenuItem }
 
 // serverEntry is the menu entry of one server with its submenu.
-type serverEntry struct{ line, reason, start, stop, restart, log *systray.MenuItem }
+type serverEntry struct{ line, reason, start, stop, restart, edit, log *systray.MenuItem }
 
 // shownState is the last displayed state of a menu item.
 type shownState struct {
@@ -102,6 +102,7 @@ func (v *view) build() {
 		p.start = v.add(p.line.AddSubMenuItem("Start", ""), shownState{title: "Start"})
 		p.stop = v.add(p.line.AddSubMenuItem("Stop", ""), shownState{title: "Stop"})
 		p.restart = v.add(p.line.AddSubMenuItem("Restart", ""), shownState{title: "Restart"})
+		p.edit = p.line.AddSubMenuItem("Edit configuration", "")
 		p.log = p.line.AddSubMenuItem("Show log", "")
 	}
 	v.more = v.add(systray.AddMenuItem("", ""), shownState{hidden: true})
@@ -374,6 +375,7 @@ func (v *view) handleClicks(ctx context.Context) {
 		on(p.start, server(i, v.o.Start))
 		on(p.stop, server(i, v.o.Stop))
 		on(p.restart, server(i, v.o.Restart))
+		on(p.edit, server(i, func(id string) { v.o.Open("/servers/" + url.PathEscape(id) + "?view=config") }))
 		on(p.log, server(i, func(id string) { v.o.Open("/servers/" + url.PathEscape(id) + "?view=log") }))
 	}
 	for i, h := range v.held {

@@ -25,8 +25,7 @@ func (r *watchRun) reconcile(ctx context.Context, now Snapshot) {
 	}
 	for id := range r.states {
 		if !servers[id] {
-			delete(r.states, id)
-			r.withdraw(ctx, "server/"+id)
+			r.forgetServer(ctx, id)
 		}
 	}
 	for _, s := range now.Servers {

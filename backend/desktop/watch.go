@@ -71,12 +71,13 @@ type watchRun struct {
 	subjects    map[string]*subjectState
 	states      map[string]core.State
 	waiting     map[string]approvals.Item
-	commands    map[string]string // messages about changed commands, by server
+	commands    map[string]string       // messages about changed commands, by server
+	troubled    map[string]Notification // about servers that need the user, by server
 }
 
 // Run shows notifications until ctx is done, and then returns nil.
 func (w *Watcher) Run(ctx context.Context) error {
-	r := &watchRun{Watcher: w, subjects: map[string]*subjectState{}, states: map[string]core.State{}, waiting: map[string]approvals.Item{}, commands: map[string]string{}}
+	r := &watchRun{Watcher: w, subjects: map[string]*subjectState{}, states: map[string]core.State{}, waiting: map[string]approvals.Item{}, commands: map[string]string{}, troubled: map[string]Notification{}}
 	sub := w.subscribe()
 	if w.Enabled() { // approvals depend on CanNotify
 		r.ensureNotifier(ctx)
@@ -169,8 +170,7 @@ func (r *watchRun) handleEvent(ctx context.Context, e event.Event) {
 		r.updateApprovalNotification(ctx, data)
 	case string:
 		if e.Kind == event.Removed {
-			delete(r.states, data)
-			r.withdraw(ctx, "server/"+data)
+			r.forgetServer(ctx, data)
 		}
 	}
 }
@@ -225,10 +225,60 @@ func (r *watchRun) updateServer(ctx context.Context, s core.ServerStatus) {
 	case core.StateNeedsLogin:
 		n.Title = name + " needs you to sign in"
 	default:
-		r.withdraw(ctx, n.Subject)
+		r.withdrawServer(ctx, s.ID)
 		return
 	}
+	if len(r.troubled) < maxSubjects {
+		r.troubled[s.ID] = n
+	}
+	r.showTroubled(ctx, n)
+}
+
+// showTroubled shows n, which is about one server, or one notification if several servers need the
+// user, as at the start.
+func (r *watchRun) showTroubled(ctx context.Context, n Notification) {
+	if len(r.troubled) > 1 {
+		titles := make([]string, 0, len(r.troubled))
+		for _, one := range r.troubled {
+			r.withdraw(ctx, one.Subject)
+			titles = append(titles, one.Title)
+		}
+		slices.Sort(titles)
+		n = Notification{Subject: serversSubject, Title: fmt.Sprintf("%d servers need attention", len(titles)), Text: strings.Join(titles, "; ") + ".", To: "/", Urgent: true}
+	}
 	r.show(ctx, n)
+}
+
+// serversSubject is the subject of the notification for several servers.
+const serversSubject = "servers"
+
+// withdrawServer withdraws the notification about a server, and the one for several servers after
+// the last of them has recovered.
+func (r *watchRun) withdrawServer(ctx context.Context, id string) {
+	r.withdraw(ctx, "server/"+id)
+	if _, was := r.troubled[id]; !was {
+		return
+	}
+	delete(r.troubled, id)
+	all := r.subjects[serversSubject]
+	if all == nil {
+		return
+	}
+	outdated := all.pending != nil
+	if len(r.troubled) == 0 || outdated && !all.visible {
+		r.withdraw(ctx, serversSubject)
+	}
+	if outdated { // what is about to be shown must not name this server
+		for _, n := range r.troubled {
+			r.showTroubled(ctx, n)
+			break
+		}
+	}
+}
+
+func (r *watchRun) forgetServer(ctx context.Context, id string) {
+	delete(r.states, id)
+	r.withdrawServer(ctx, id)
 }
 
 // updateApprovalNotification maintains one notification for all pending approvals, so that an agent

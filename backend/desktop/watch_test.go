@@ -165,8 +165,7 @@ func TestNotificationsPerSubjectAreLimitedToOnePerMinute(t *testing.T) {
 		d.server("a", core.StateCrashed, "one")
 		d.server("a", core.StateRunning, "")
 		d.server("a", core.StateCrashed, "two")
-		d.server("b", core.StateCrashed, "other")
-		d.expectLog("a is not running: one", "withdrawn server/a", "b is not running: other")
+		d.expectLog("a is not running: one", "withdrawn server/a")
 		time.Sleep(minInterval - time.Second)
 		synctest.Wait()
 		d.expectLog()
@@ -182,6 +181,30 @@ func TestNotificationsPerSubjectAreLimitedToOnePerMinute(t *testing.T) {
 		time.Sleep(2 * minInterval)
 		synctest.Wait()
 		d.expectLog()
+	})
+}
+
+func TestSeveralFailedServersShareOneNotification(t *testing.T) {
+	withWatcher(t, func(d *fixture) {
+		d.server("a", core.StateCrashed, "one")
+		d.server("b", core.StateNeedsLogin, "two")
+		d.server("c", core.StateCrashed, "three")
+		d.expectLog("a is not running: one", "withdrawn server/a", "2 servers need attention: a is not running; b needs you to sign in.")
+		if n := d.visible[serversSubject]; n.To != "/" || len(d.visible) != 1 {
+			t.Fatalf("%+v", d.visible)
+		}
+		time.Sleep(minInterval)
+		synctest.Wait()
+		d.expectLog("3 servers need attention: a is not running; b needs you to sign in; c is not running.")
+		d.server("a", core.StateRunning, "")
+		d.publish(event.Removed, "b")
+		d.expectLog()
+		d.server("c", core.StateRunning, "")
+		d.expectLog("withdrawn servers")
+		d.server("a", core.StateCrashed, "again") // alone: its reason is shown, after the interval of its own notification
+		time.Sleep(minInterval)
+		synctest.Wait()
+		d.expectLog("a is not running: again")
 	})
 }
 
@@ -248,7 +271,7 @@ func TestRightToLeftNameKeepsSentenceOrder(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
 		d.publish(event.Server, core.ServerStatus{ID: "a", Label: "שלום", State: core.StateCrashed, Reason: "x"})
 		d.publish(event.Server, core.ServerStatus{ID: "b", Label: "Grüße", State: core.StateCrashed, Reason: "x"})
-		d.expectLog("\u200eשלום is not running: x", "Grüße is not running: x")
+		d.expectLog("\u200eשלום is not running: x", "withdrawn server/a", "2 servers need attention: Grüße is not running; שלום is not running.")
 	})
 }
 
@@ -303,7 +326,7 @@ func TestNotificationServerMayAppearAndVanish(t *testing.T) {
 		d.setConnectError(nil)
 		time.Sleep(minInterval)
 		synctest.Wait()
-		d.expectLog("a is not running: 1", "z is not running: 0")
+		d.expectLog("2 servers need attention: a is not running; z is not running.")
 		if tries := d.setConnectError(nil) - before; tries != 2 || !d.watcher.CanNotify() {
 			t.Fatalf("%d tries, reachable %v", tries, d.watcher.CanNotify())
 		}
