@@ -45,7 +45,7 @@ bench: daemon ## run the benchmarks; writes build/bench/README.md
 	go test -run '^$$' -bench . -benchmem ./backend/... ./config
 	DRAWBRIDGE_LARGE_ROWS=$(rows) CGO_ENABLED=0 go test -count 1 -tags large -run LargeHistory -v -timeout 2h ./backend/store
 
-soak: ## run the soak tests for hours: kills, restarts, a million calls under load (parts=kills|restarts|history|load)
+soak: ## run the soak tests for hours: kills, restarts, a million calls under load (parts=kills|restarts|history|load|sandbox)
 	@build/soak.sh $(parts)
 
 package: ## build .deb, .rpm, Arch and tar.gz packages, and a zip and an installer for Windows, in build/bin/package

@@ -41,9 +41,14 @@ load() {
 	DRAWBRIDGE_SOAK_CALLS=${DRAWBRIDGE_SOAK_CALLS:-1000000} e2e 'TestLoadedDaemonAnswersAndRecordsEveryCallOnce' | cut -c1-1000
 }
 
+# 12 published servers, which npx installs, with and without the default sandbox: about 10 minutes.
+sandbox() {
+	DRAWBRIDGE_NPM_REGISTRY=1 e2e TestPublishedServersWorkUnderTheDefaultSandbox
+}
+
 make --no-print-directory daemon
 build/setup.sh e2e
-[ $# -gt 0 ] || set -- kills restarts history load
+[ $# -gt 0 ] || set -- kills restarts history load sandbox
 for part; do
 	printf '\n== soak: %s\n' "$part"
 	"$part" || failed+=("$part")

@@ -27,6 +27,7 @@ type SandboxStatus struct {
 	Write       []string             `json:"write" nullable:"false"`
 	Network     string               `json:"network" enum:"any,none"`
 	Ports       []int                `json:"ports" nullable:"false"`
+	UnixSockets string               `json:"unixSockets" enum:"any,none" doc:"Whether it may connect to Unix sockets; by default, as network"`
 	BestEffort  bool                 `json:"bestEffort"`
 	Observed    []store.ObservedPath `json:"observed" nullable:"false" doc:"Files that the server was seen to open while its sandbox was observe"`
 	Refused     []sandbox.Refusal    `json:"refused" nullable:"false" doc:"What the sandbox refused since the server was started, as far as the server wrote it to stderr"`
@@ -79,6 +80,9 @@ func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
 	if c.NoNetwork {
 		st.Network = "none"
 	}
+	if st.UnixSockets = "any"; c.NoUnixSockets() {
+		st.UnixSockets = "none"
+	}
 	if !st.Applies {
 		st.Reason = "A sandbox confines stdio servers and containers that Drawbridge creates, not servers of type " + string(s.Type) + "."
 		if s.Type == core.Docker {
@@ -87,10 +91,10 @@ func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
 		return st, nil
 	}
 	if s.Type == core.Docker {
-		st.Enough, st.Protections = true, sandbox.ContainerProtections()
+		st.Enough, st.Protections, st.UnixSockets = true, sandbox.ContainerProtections(), "none"
 		return st, nil
 	}
-	missing, enough := sandbox.Unsupported(sandbox.Rules{NoNetwork: c.NoNetwork})
+	missing, enough := sandbox.Unsupported(sandbox.Rules{NoNetwork: c.NoNetwork, NoUnixSockets: c.NoUnixSockets()})
 	if st.Enough = enough; len(missing) > 0 {
 		st.Reason = "This system cannot " + joinNor(missing) + "."
 	}
@@ -153,6 +157,11 @@ func (a *API) proposal(ctx context.Context, s *config.Server, observed []store.O
 	if err := a.proposeNetwork(ctx, s.ID, p); err != nil {
 		return nil, err
 	}
+	if s.Sandbox.UnixSockets == "" && p.Network == "none" {
+		p.Remarks = append(p.Remarks, "Network none also closes Unix sockets, which are not observed. If it needs one, such as that of the Docker Engine or of a database, set sandbox.unixSockets to any.")
+	} else if !s.Sandbox.NoUnixSockets() {
+		p.Remarks = append(p.Remarks, "Unix sockets stay open, through which a server can leave the sandbox. If it needs none, set sandbox.unixSockets to none.")
+	}
 	if age := time.Since(p.Since); age < restPeriod {
 		p.Remarks = append(p.Remarks, "Observe the server for a week before you lock it: what it has not done yet is not in the proposal.")
 	}
@@ -164,21 +173,20 @@ func (a *API) proposal(ctx context.Context, s *config.Server, observed []store.O
 
 // sandboxEntry is the object form of sandbox in the configuration.
 type sandboxEntry struct {
-	Read       []string `json:"read,omitempty"`
-	Write      []string `json:"write,omitempty"`
-	Network    string   `json:"network,omitempty"`
-	Ports      []int    `json:"ports,omitempty"`
-	BestEffort bool     `json:"bestEffort,omitempty"`
+	Mode        string   `json:"mode,omitempty"`
+	Read        []string `json:"read,omitempty"`
+	Write       []string `json:"write,omitempty"`
+	Network     string   `json:"network,omitempty"`
+	Ports       []int    `json:"ports,omitempty"`
+	UnixSockets string   `json:"unixSockets,omitempty"`
+	BestEffort  bool     `json:"bestEffort,omitempty"`
 }
 
 // mergedInto returns what the configured sandbox and the proposal allow together.
 func (p *SandboxProposal) mergedInto(c config.Sandbox) sandboxEntry {
-	if !c.On {
-		c = config.Sandbox{}
-	}
 	e := sandboxEntry{
 		Read: union(c.Read, p.Read), Write: union(c.Write, p.Write), Network: noneOrDefault(p.Network == "none" || c.NoNetwork && !p.tooManyPorts),
-		BestEffort: c.BestEffort,
+		UnixSockets: c.UnixSockets, BestEffort: c.BestEffort,
 	}
 	if e.Network != "" {
 		e.Ports = union(c.Ports, p.Ports)
@@ -241,8 +249,8 @@ func (a *API) proposeNetwork(ctx context.Context, server string, p *SandboxPropo
 type changeSandboxInput struct {
 	ID   string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
 	Body struct {
-		Mode  string `json:"mode" enum:"off,observe,on,lock,read,write" doc:"lock writes the proposal; read and write allow a refused path in addition"`
-		Path  string `json:"path,omitempty" maxLength:"4096" doc:"read, write: allow of the refusal"`
+		Mode  string `json:"mode" enum:"off,observe,on,lock,read,write" doc:"lock writes the proposal; read and write allow a path in addition, and leave the mode as it is"`
+		Path  string `json:"path,omitempty" maxLength:"4096" doc:"read, write: an absolute path, or one that starts with ~/"`
 		Entry string `json:"entry,omitempty" maxLength:"65536" doc:"lock: the proposal that was reviewed; if it has changed since, the response is a conflict"`
 	}
 }
@@ -258,14 +266,18 @@ func (a *API) changeSandbox(ctx context.Context, in *changeSandboxInput) (*answe
 	value, _ := json.Marshal(in.Body.Mode)
 	switch in.Body.Mode {
 	case "read", "write":
-		if !slices.ContainsFunc(st.Refused, func(one sandbox.Refusal) bool { return one.Allow == in.Body.Path }) || in.Body.Path == "" {
-			return nil, &core.Error{Code: core.CodeConflict, Message: "the sandbox did not refuse this path since the server was started", Hint: "Reload, or add the path to the sandbox in the configuration."}
+		if in.Body.Path == "" {
+			return nil, core.Errorf(core.CodeValidation, "the path is empty")
 		}
-		entry := sandboxEntry{st.Read, st.Write, noneOrDefault(st.Network == "none"), st.Ports, st.BestEffort}
+		s, _ := a.Files.Current().Server(st.Server)
+		entry := sandboxEntry{Read: st.Read, Write: st.Write, Network: noneOrDefault(st.Network == "none"), Ports: st.Ports, UnixSockets: s.Sandbox.UnixSockets, BestEffort: st.BestEffort}
+		if st.Mode != "on" {
+			entry.Mode = st.Mode
+		}
 		if in.Body.Mode == "read" {
-			entry.Read = append(entry.Read, in.Body.Path)
+			entry.Read = union(entry.Read, []string{in.Body.Path})
 		} else {
-			entry.Write = append(entry.Write, in.Body.Path)
+			entry.Write = union(entry.Write, []string{in.Body.Path})
 		}
 		value, _ = json.Marshal(entry)
 	case "lock":

@@ -62,8 +62,8 @@ func TestObservedServerIsLockedToWhatItOpened(t *testing.T) {
 	if got := s.did[len(s.did)-1]; got != "sandbox files "+want {
 		t.Errorf("written: %s", got)
 	}
-	// What an earlier lock, or the user, allows stays allowed.
-	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"read": ["/srv", "~/later"], "write": ["~/notes"], "network": "none", "ports": [5432], "bestEffort": true}}, "web": {"url": "http://127.0.0.1:1/mcp"}}}`))
+	// What an earlier lock, or the user, allows stays allowed, also if the server is observed again.
+	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"mode": "observe", "read": ["/srv", "~/later"], "write": ["~/notes"], "network": "none", "ports": [5432], "bestEffort": true}}, "web": {"url": "http://127.0.0.1:1/mcp"}}}`))
 	want = `{"read":["/srv","~/later"],"write":["~/notes","~/public/data"],"network":"none","ports":[443,5432],"bestEffort":true}`
 	if !ok {
 		want = strings.Replace(want, "443,", "", 1)
@@ -114,9 +114,14 @@ func TestRefusedPathIsAllowedInAddition(t *testing.T) {
 			t.Errorf("%s: %s, want %s", mode, got, want)
 		}
 	}
-	for _, path := range []string{`"/etc"`, `""`} {
-		if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "write", "path": `+path+`}`); status != 409 {
-			t.Errorf("%s, which was not refused: %d %s", path, status, body)
-		}
+	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "write", "path": ""}`); status != 400 {
+		t.Errorf("no path: %d %s", status, body)
+	}
+	// Allowing a path does not turn the sandbox on.
+	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"mode": "observe", "unixSockets": "any", "read": ["/etc"]}}}}`))
+	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "read", "path": "~/notes"}`); status != 200 {
+		t.Errorf("%d %s", status, body)
+	} else if got, want := s.did[len(s.did)-1], `sandbox files {"mode":"observe","read":["/etc","~/notes"],"unixSockets":"any"}`; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

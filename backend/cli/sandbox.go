@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
@@ -13,15 +14,15 @@ import (
 
 func (p *program) sandbox() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "sandbox SERVER", Short: "Show the sandbox of a server and what this system can confine; observe, lock, turn on and off", Args: argCount(1, 1),
+		Use: "sandbox SERVER", Short: "Show the sandbox of a server and what this system can confine; observe, lock, allow, turn on and off", Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.showSandbox(cmd, http.MethodGet, args[0], nil)
 		},
 	}
 	for _, one := range [][2]string{
-		{"off", "Turn the sandbox off"},
+		{"off", "Turn the sandbox off; its settings are kept"},
 		{"observe", "Record what the server opens, refuse nothing, and propose a sandbox"},
-		{"on", "Turn the sandbox on with the default rules"},
+		{"on", "Turn the sandbox on with the default rules, and its settings"},
 		{"lock", "Turn the sandbox on with the rules proposed from the observations"},
 	} {
 		cmd.AddCommand(&cobra.Command{
@@ -31,6 +32,25 @@ func (p *program) sandbox() *cobra.Command {
 			},
 		})
 	}
+	var write bool
+	allow := &cobra.Command{
+		Use: "allow SERVER PATH", Short: "Allow a server to read a file or folder, or to write to it, in addition", Args: argCount(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, mode := args[1], "read"
+			if write {
+				mode = "write"
+			}
+			if path != "~" && !strings.HasPrefix(path, "~/") {
+				var err error
+				if path, err = filepath.Abs(path); err != nil {
+					return fmt.Errorf("cannot find the current folder: %w", err)
+				}
+			}
+			return p.showSandbox(cmd, http.MethodPost, args[0], map[string]string{"mode": mode, "path": path})
+		},
+	}
+	allow.Flags().BoolVar(&write, "write", false, "also allow writing")
+	cmd.AddCommand(allow)
 	return cmd
 }
 
@@ -49,6 +69,11 @@ func (p *program) showSandbox(cmd *cobra.Command, method, server string, body an
 	}
 	if st.Mode == "on" {
 		printPaths(say, st.Read, st.Write, st.Network, st.Ports)
+		if st.UnixSockets == "none" {
+			say("  no Unix sockets")
+		} else {
+			say("  any Unix sockets, through which it may leave the sandbox: see docs/sandbox.md")
+		}
 	}
 	for _, one := range st.Refused {
 		say("  refused access to %s", one.Path)

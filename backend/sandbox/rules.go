@@ -55,8 +55,12 @@ var startsPrograms = []string{
 // installed programs are not among them.
 var packageCaches = []string{
 	".npm", ".cache/npm", ".cache/node", ".cache/yarn", ".cache/pnpm", ".local/share/pnpm/store", ".bun/install/cache", ".cache/deno",
-	".cache/uv", uvTools + "/.lock", ".cache/pip", ".cache/pipx", ".local/pipx/.cache", ".local/pipx/logs", ".cache/go-build", "go/pkg", ".cache/ms-playwright", playwrightProfiles,
+	".cache/uv", uvTools + "/.lock", ".cache/pip", ".cache/pipx", ".local/pipx/.cache", ".local/pipx/logs", ".cache/go-build", "go/pkg", ".cache/ms-playwright", playwrightProfiles, puppeteerBrowsers,
 }
+
+// puppeteerBrowsers is where the installation of packages that depend on Puppeteer downloads a browser
+// to, and fails if it cannot.
+const puppeteerBrowsers = ".cache/puppeteer"
 
 // uvTools is where uv installs programs. uvx creates and locks it even if it only runs one.
 const uvTools = ".local/share/uv/tools"
@@ -68,7 +72,7 @@ const playwrightProfiles = ".cache/ms-playwright-mcp"
 // createdByLauncher are the caches that a launcher creates if they are missing, which it cannot do
 // within the rules.
 var createdByLauncher = map[string][]string{
-	"npx": {".npm"}, "npm": {".npm"}, "uvx": {".cache/uv", uvTools}, "uv": {".cache/uv", uvTools},
+	"npx": {".npm", puppeteerBrowsers}, "npm": {".npm", puppeteerBrowsers}, "uvx": {".cache/uv", uvTools}, "uv": {".cache/uv", uvTools},
 }
 
 // devices may be read and written. They keep nothing, except those in /dev/shm. Other devices are not

@@ -26,7 +26,7 @@ func TestRulesCoverWorkAndSpareSecrets(t *testing.T) {
 		mayWrite, mayNot    []string
 		mayRead, mayNotRead []string
 	}{
-		"default":           {func(*Program) {}, []string{".npm/x"}, []string{".bashrc", "Documents/x", "x"}, []string{"Documents/x"}, []string{".ssh/id", ".claude.json"}},
+		"default":           {func(*Program) {}, []string{".npm/x", ".cache/puppeteer/x"}, []string{".bashrc", "Documents/x", "x"}, []string{"Documents/x"}, []string{".ssh/id", ".claude.json"}},
 		"working directory": {func(p *Program) { p.Dir = in("projects/one") }, []string{"projects/one/x"}, []string{"projects/two"}, nil, []string{".ssh/id"}},
 		"home as directory": {func(p *Program) { p.Dir = home }, nil, []string{".bashrc", "x", "Documents/x"}, nil, []string{".ssh/id"}},
 		"folder argument":   {func(p *Program) { p.Args = []string{"--dir=" + in("Documents")} }, []string{"Documents/x"}, []string{"projects/x"}, nil, nil},

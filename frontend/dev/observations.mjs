@@ -60,7 +60,7 @@ export function sandboxOf(server, say, changed) {
   const stdio = server.transport === 'stdio';
   const can = (name, enforced, requires) => ({ name, enforced, requires: say(requires) });
   const proposed = {
-    read: [say('~/.config/gh/hosts.yml')],
+    read: [say('~/.config/app/settings.json')],
     write: [say('~/projects/data')],
     network: 'none',
     ports: [443],
@@ -80,6 +80,7 @@ export function sandboxOf(server, say, changed) {
     write: [],
     network: 'any',
     ports: [],
+    unixSockets: 'any',
     bestEffort: false,
     refused:
       server.id === 'memory'
@@ -101,6 +102,7 @@ export function sandboxOf(server, say, changed) {
       ? [
           '/home/ada/projects',
           '/home/ada/projects/data/notes.db',
+          '/home/ada/.config/app/settings.json',
           '/home/ada/.config/gh/hosts.yml',
         ].map((path, i) => ({
           server: server.id,
@@ -117,6 +119,9 @@ export function sandboxOf(server, say, changed) {
         entry: JSON.stringify(proposed),
         remarks: [
           say(
+            'It opened ~/.config/gh/hosts.yml, which is private or contains private files: not proposed. If it needs it, add the exact path to sandbox.read or sandbox.write.',
+          ),
+          say(
             'Observe the server for a week before you lock it: what it has not done yet is not in the proposal.',
           ),
         ],
@@ -130,7 +135,7 @@ export function sandboxOf(server, say, changed) {
 export function changedSandbox(status, { mode, entry, path }) {
   if (mode === 'lock') {
     const { read, write, network, ports } = JSON.parse(entry);
-    return { mode: 'on', read, write, network, ports };
+    return { mode: 'on', read, write, network, ports, unixSockets: network };
   }
   if (mode === 'read' || mode === 'write') {
     return {

@@ -123,7 +123,7 @@ const sandboxOf = (page) =>
 flow('a sandbox is locked to what was observed', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/servers/filesystem?view=about`);
   const section = sandboxOf(page);
-  await section.getByText('Proposed from 3 files').waitFor();
+  await section.getByText('Proposed from 4 files').waitFor();
   await section.getByRole('button', { name: 'Lock', exact: true }).press('Enter');
   await section.getByText('On.', { exact: true }).waitFor();
   await section.getByText('Write ~/projects/data').waitFor();

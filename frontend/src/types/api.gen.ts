@@ -531,11 +531,11 @@ export interface ChangeSandboxInputBody {
    */
   entry?: string;
   /**
-   * lock writes the proposal; read and write allow a refused path in addition
+   * lock writes the proposal; read and write allow a path in addition, and leave the mode as it is
    */
   mode: 'off' | 'observe' | 'on' | 'lock' | 'read' | 'write';
   /**
-   * read, write: allow of the refusal
+   * read, write: an absolute path, or one that starts with ~/
    */
   path?: string;
 }
@@ -2457,6 +2457,10 @@ export interface SandboxStatus {
    */
   refused: Refusal[];
   server: string;
+  /**
+   * Whether it may connect to Unix sockets; by default, as network
+   */
+  unixSockets: 'any' | 'none';
   write: string[];
 }
 export interface Secret {

@@ -17,6 +17,9 @@ const text = (value: unknown) => (typeof value === 'string' ? value : '');
 const isStrings = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((one) => typeof one === 'string' && !one.includes('\n'));
 
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
 /** The common options of an entry as fields. A change leaves the rest of its text unchanged. */
 export function ConfigForm({
   server,
@@ -114,14 +117,6 @@ export function ConfigForm({
           options={t.approvals}
           onChange={(to) => set(['approval'], to)}
         />
-        {!address && !isDocker && typeof value.sandbox !== 'object' && (
-          <Choice
-            label={texts.servers.sandbox.title}
-            value={text(value.sandbox)}
-            options={t.sandboxes}
-            onChange={(to) => set(['sandbox'], to)}
-          />
-        )}
         {(['startupTimeoutMs', 'requestTimeoutMs'] as const).map((name) => (
           <Field key={name} label={t[name]}>
             {(id) => (
@@ -137,8 +132,75 @@ export function ConfigForm({
           </Field>
         ))}
       </div>
+      {!address && (!isDocker || isRecord(value.docker)) && (
+        <SandboxFields container={isDocker} value={value.sandbox} set={set} />
+      )}
       <p className="text-xs text-ink3">{t.more}</p>
     </div>
+  );
+}
+
+/** The sandbox, which is a word or an object. A setting makes an object of a word. */
+function SandboxFields({
+  container,
+  value,
+  set,
+}: {
+  container: boolean;
+  value: unknown;
+  set: (path: string[], to: unknown) => void;
+}) {
+  const own = isRecord(value) ? value : undefined;
+  const mode = own ? text(own.mode) || 'on' : text(value);
+  const setOne = (name: string, to: unknown) => {
+    if (own) set(['sandbox', name], to === '' ? undefined : to);
+    else set(['sandbox'], { ...(mode === 'on' ? {} : { mode }), [name]: to });
+  };
+  const { observe: _, ...modes } = t.sandboxes;
+  return (
+    <fieldset className="min-w-0 space-y-4">
+      <div className="grid gap-4 sm:grid-cols-2">
+        <Choice
+          label={texts.servers.sandbox.title}
+          value={mode}
+          options={container ? modes : t.sandboxes}
+          onChange={(to) => (own && to ? setOne('mode', to) : set(['sandbox'], to))}
+        />
+        {mode !== '' && mode !== 'off' && (
+          <Choice
+            label={t.network}
+            value={text(own?.network)}
+            options={t.allOrNone}
+            onChange={(to) => setOne('network', to)}
+          />
+        )}
+        {mode !== '' && mode !== 'off' && !container && (
+          <Choice
+            label={t.unixSockets}
+            value={text(own?.unixSockets)}
+            options={t.allOrNone}
+            onChange={(to) => setOne('unixSockets', to)}
+          />
+        )}
+      </div>
+      {mode !== '' &&
+        mode !== 'off' &&
+        (['read', 'write'] as const).map(
+          (name) =>
+            (own?.[name] === undefined || isStrings(own[name])) && (
+              <Field key={name} label={t.sandboxPaths[name]} hint={t.sandboxPathsHint}>
+                {(id, about) => (
+                  <Lines
+                    id={id}
+                    about={about}
+                    value={isStrings(own?.[name]) ? own[name].join('\n') : ''}
+                    onChange={(to) => setOne(name, to === '' ? '' : to.split('\n'))}
+                  />
+                )}
+              </Field>
+            ),
+        )}
+    </fieldset>
   );
 }
 

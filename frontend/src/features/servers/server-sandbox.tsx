@@ -45,9 +45,7 @@ export function ServerSandbox({ server, observable }: { server: string; observab
         <span className="text-ink2">{t.about[mode]}</span>
       </p>
       {data.reason && <p className="mt-1 text-sm text-warn">{plain(data.reason)}</p>}
-      {mode === 'on' && (
-        <Access read={data.read} write={data.write} network={data.network} ports={data.ports} />
-      )}
+      {mode === 'on' && <Access {...data} />}
       <Refused
         list={data.refused}
         pending={change.isPending}
@@ -189,11 +187,14 @@ function Access({
   write,
   network,
   ports,
-}: Pick<SandboxProposal, 'read' | 'write' | 'network' | 'ports'>) {
+  unixSockets,
+}: Pick<SandboxProposal, 'read' | 'write' | 'network' | 'ports'> &
+  Partial<Pick<SandboxStatus, 'unixSockets'>>) {
   const lines = [
     ...read.map((one) => t.reads(plain(one.slice(0, 500)))),
     ...write.map((one) => t.writes(plain(one.slice(0, 500)))),
     network === 'any' ? t.anyNetwork : ports.length > 0 ? t.ports(ports.join(', ')) : t.noNetwork,
+    ...(unixSockets ? [unixSockets === 'any' ? t.anyUnixSockets : t.noUnixSockets] : []),
   ];
   return (
     <ul className="mt-2 list-disc space-y-0.5 pl-5 text-sm">

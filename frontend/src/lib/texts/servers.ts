@@ -98,6 +98,8 @@ export const serversTexts = {
       anyNetwork: 'Any network connections',
       noNetwork: 'No network connections',
       ports: (list: string) => `TCP to port ${list}, and UDP`,
+      anyUnixSockets: 'Any Unix sockets, through which the server may leave the sandbox',
+      noUnixSockets: 'No Unix sockets',
     },
     destinations: {
       title: 'Destinations',
@@ -133,6 +135,11 @@ export const serversTexts = {
       },
       approval: 'Approval of calls',
       sandboxes: { off: 'Off', observe: 'Observe', on: 'On' },
+      network: 'Network',
+      unixSockets: 'Unix sockets',
+      allOrNone: { any: 'Any', none: 'None' },
+      sandboxPaths: { read: 'Also read', write: 'Also write' },
+      sandboxPathsHint: 'One path per line: absolute, or with ~/ at the beginning.',
       approvals: {
         never: 'Never ask',
         ask: 'Always ask',
