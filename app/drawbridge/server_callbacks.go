@@ -30,7 +30,8 @@ func serverCallbacks(front *bridge.Bridge, calls *gateway.Gateway, servers *supe
 				})
 			}
 		},
-		OnRequest: front.Ask,
+		OnRequest:      front.Ask,
+		OnModernChange: front.ModernConnectionChanged,
 		Live: func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error) {
 			return liveCall(ctx, calls, servers, server, method, name, params)
 		},

@@ -18,22 +18,63 @@ import (
 // taskListeners counts the listeners of each task, so that a server is asked for notifications once.
 // The zero value is ready to use.
 type taskListeners struct {
-	mu    sync.Mutex
-	count map[taskKey]int
+	mu     sync.Mutex
+	byTask map[taskKey]*listenedTask
 }
 
-// change adds by to the number of listeners of a task, and reports whether it was or is now zero.
-func (t *taskListeners) change(key taskKey, by int) (edge bool) {
+type listenedTask struct {
+	listeners int
+	asked     bool // the server was asked for notifications
+	busy      bool // a request to the server is in flight
+}
+
+// change adds by to the number of listeners of a task.
+func (t *taskListeners) change(key taskKey, by int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.count == nil {
-		t.count = map[taskKey]int{}
+	if t.byTask == nil {
+		t.byTask = map[taskKey]*listenedTask{}
 	}
-	before := t.count[key]
-	if t.count[key] = before + by; t.count[key] == 0 {
-		delete(t.count, key)
+	if t.byTask[key] == nil {
+		t.byTask[key] = new(listenedTask)
 	}
-	return before == 0 || before+by == 0
+	t.byTask[key].listeners += by
+}
+
+// next returns the request that the server of a task needs now, or "". After the request, the caller must
+// call sent. One request at a time is in flight, so that none overtakes another.
+func (t *taskListeners) next(key taskKey) (method string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch one := t.byTask[key]; {
+	case one == nil || one.busy:
+	case one.listeners > 0 && !one.asked:
+		one.busy, one.asked = true, true
+		return core.SubscribeTask
+	case one.listeners == 0 && one.asked:
+		one.busy, one.asked = true, false
+		return core.UnsubscribeTask
+	case one.listeners == 0:
+		delete(t.byTask, key)
+	}
+	return ""
+}
+
+func (t *taskListeners) sent(key taskKey) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.byTask[key].busy = false
+}
+
+// forget is called when a server has lost its connection, and with it what it was asked for.
+func (t *taskListeners) forget(server string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key, one := range t.byTask {
+		if key.server == server {
+			one.asked = false
+		}
+	}
 }
 
 // requestedTasks returns the tasks that a client names in subscriptions/listen. Tasks that it does not
@@ -68,21 +109,27 @@ func (b *Bridge) serveTaskSubscriptions(ctx context.Context, x *exchange, rq *re
 	}
 	defer b.unsubscribeAll(ss)
 	var ids []string
-	for key, t := range tasks {
-		if b.taskListeners.change(key, 1) {
-			b.subscribeTask(ctx, rq, key, t, core.SubscribeTask)
-		}
-		defer func() {
-			if b.taskListeners.change(key, -1) {
-				b.subscribeTask(b.lifetime, rq, key, t, core.UnsubscribeTask)
-			}
-		}()
+	l := x.listener
+	for key := range tasks {
+		b.taskListeners.change(key, 1)
 		if rq.endpoint.server == "" {
 			ids = append(ids, publicTaskID(key.server)(key.id))
 		} else {
 			ids = append(ids, key.id)
 		}
 	}
+	ask := func() {
+		for key, t := range tasks {
+			b.askForTask(l, key, t)
+		}
+	}
+	b.runInBackground(ask)
+	defer func() {
+		for key := range tasks {
+			b.taskListeners.change(key, -1)
+		}
+		b.runInBackground(ask)
+	}()
 	slices.Sort(ids)
 	accepted, err := json.Marshal(struct {
 		*mcp.NotificationSubscriptions
@@ -103,15 +150,36 @@ func (b *Bridge) serveTaskSubscriptions(ctx context.Context, x *exchange, rq *re
 	return &answered{}, nil
 }
 
-// subscribeTask starts or ends the notifications of a server about a task. If it fails, the client has
-// to poll, as it may at any time.
-func (b *Bridge) subscribeTask(ctx context.Context, rq *request, key taskKey, t task, method string) {
-	call := b.newTaskCall(rq, key.server, key.id, t)
-	call.Method, call.Params = method, append(wire.AppendString([]byte(`{"taskId":`), key.id), '}')
-	call.Arguments, call.Meta, call.ProgressToken, call.HasModernMeta = core.Span{}, core.Span{}, core.Span{}, false
-	call.Notable = func(core.Reply) bool { return false }
-	if _, err := b.Gateway.Call(ctx, call, discardSink{}); err != nil {
-		b.Log.Debug("Cannot listen to a task", "server", key.server, "error", err)
+// askForTask asks a server for the notifications about a task, or to end them, whichever it needs. If that
+// fails, the client has to poll, as it may at any time.
+func (b *Bridge) askForTask(l *listener, key taskKey, t task) {
+	for method := b.taskListeners.next(key); method != ""; method = b.taskListeners.next(key) {
+		now := b.Now()
+		call := &core.Call{
+			At: now.UTC(), Began: now, Client: l.client, Shim: l.origin.shim, Workspace: t.workspace, Account: t.account, Era: core.Modern, Capabilities: l.capabilities,
+			Server: key.server, Name: t.tool, PublicName: t.public, Method: method, Params: append(wire.AppendString([]byte(`{"taskId":`), key.id), '}'),
+			Continues: true, Notable: func(core.Reply) bool { return false },
+		}
+		if t.call != 0 {
+			call.Task = &core.Task{Call: t.call, ID: key.id, TTL: -1}
+		}
+		if _, err := b.Gateway.Call(b.lifetime, call, discardSink{}); err != nil {
+			b.Log.Debug("Cannot listen to a task", "server", key.server, "error", err)
+		}
+		b.taskListeners.sent(key)
+	}
+}
+
+// ModernConnectionChanged is called when the modern connection of a server was opened or has ended. The
+// server is asked again for the notifications that clients wait for. It does not block.
+func (b *Bridge) ModernConnectionChanged(server string) {
+	b.taskListeners.forget(server)
+	for _, l := range b.listeners.all() {
+		for key, owner := range l.tasks {
+			if t, ok := b.tasks.find(key, owner, b.Now()); ok && key.server == server && !wire.TaskEnded(t.status) {
+				b.runInBackground(func() { b.askForTask(l, key, t) })
+			}
+		}
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
-	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
 // A task of each of two servers is fetched from its own server, at both addresses, and only by its
@@ -329,71 +328,6 @@ func TestLegacyTaskStatusReachesOnlyTheSessionOfTheTask(t *testing.T) {
 			}
 		}
 	}
-}
-
-// notifications/tasks of the extension reach the client that created the task and asked for them, with
-// the id that it knows, and no other client.
-func TestTaskNotificationsReachOnlyTheListenersOfTheClient(t *testing.T) {
-	f := newTaskFixture(t)
-	listen := func(path, client string, ids ...string) <-chan string {
-		t.Helper()
-		list, _ := json.Marshal(ids)
-		body := strings.Replace(modernBody("subscriptions/listen", `"notifications":{"taskIds":`+string(list)+`}`), `clientCapabilities":{}`, `clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}`, 1)
-		stream := f.post(path, body, versionHeader, core.ModernVersion, methodHeader, "subscriptions/listen", ClientHeader, client)
-		messages := make(chan string, 100)
-		go func() {
-			for m := range events(stream.Body) {
-				messages <- m
-			}
-			close(messages)
-		}()
-		return messages
-	}
-	for i, path := range []string{"/mcp", "/s/one/mcp"} {
-		prefix := map[string]string{"/mcp": "one__"}[path]
-		create := func(client string) string {
-			return taskIDIn(t, f.withTasks(path, "tools/call", prefix+"slow_compute", `"name":"`+prefix+`slow_compute","arguments":{"seconds":60}`, ClientHeader, client))
-		}
-		mine, other := create("desk"), create("other")
-		streams := map[string]<-chan string{mine: listen(path, "desk", mine, other, "two__x", "x"), other: listen(path, "other", other, mine)}
-		for id, messages := range streams {
-			if ack := <-messages; !strings.Contains(ack, `"notifications/subscriptions/acknowledged"`) || !strings.Contains(ack, `"taskIds":["`+id+`"]}`) {
-				t.Fatal(ack)
-			}
-		}
-		f.startedStreams(2 + 2*i)
-		wanted := []string{strings.TrimPrefix(mine, prefix), strings.TrimPrefix(other, prefix)}
-		eventually.True(t, "the server is asked", func() bool { return mcptest.Listening(wanted...) })
-		for client, id := range map[string]string{"desk": mine, "other": other} {
-			f.withTasks(path, "tasks/cancel", id, `"taskId":"`+id+`"`, ClientHeader, client)
-		}
-		for id, messages := range streams {
-			if m := <-messages; !strings.Contains(m, `"method":"notifications/tasks"`) || !strings.Contains(m, `"taskId":"`+id+`","status":"cancelled"`) || !strings.Contains(m, `subscriptionId":"m-1"`) {
-				t.Errorf("%s: %s", path, m)
-			}
-			if len(messages) > 0 {
-				t.Errorf("%s got more: %s", path, <-messages)
-			}
-		}
-	}
-}
-
-// startedStreams waits until n listeners have a stream.
-func (f *taskFixture) startedStreams(n int) { waitForStreams(f, f.bridge, n) }
-
-func waitForStreams(t testing.TB, b *Bridge, n int) {
-	t.Helper()
-	eventually.True(t, "the streams are open", func() bool {
-		open := 0
-		for _, l := range b.listeners.all() {
-			l.mu.Lock()
-			if l.stream != nil {
-				open++
-			}
-			l.mu.Unlock()
-		}
-		return open >= n
-	})
 }
 
 // After a restart of Drawbridge, a client finds the tasks that the history knows, and only its own.

@@ -94,6 +94,9 @@ type Callbacks struct {
 	// upstream.Options. owner is that of the Request.
 	OnNotification func(server, owner, method string, params json.RawMessage)
 	OnRequest      func(ctx context.Context, server, method string, params json.RawMessage) (core.Reply, error)
+	// OnModernChange is called when a connection of the modern era was opened or has ended, except one that
+	// serves a single call.
+	OnModernChange func(server string)
 	// Live sends a request to a server as a call of a client, for replay servers.
 	Live func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error)
 }
@@ -192,6 +195,13 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 	}
 	if r.Era == "" {
 		d.eras.recordEra(key, conn.Era())
+	}
+	if conn.Era() == core.Modern && d.OnModernChange != nil && !r.Unlisted && !d.trial {
+		go func() {
+			d.OnModernChange(c.ID)
+			<-conn.Done()
+			d.OnModernChange(c.ID)
+		}()
 	}
 	if d.Package != nil {
 		conn.SetPackage(d.Package(c, d.pids(c.ID)))
