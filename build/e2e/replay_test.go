@@ -28,11 +28,12 @@ func TestRecordedSessionIsServedWithoutItsServers(t *testing.T) {
 		{"memory__delete_entities", object{"entityNames": []string{"Ann"}}},
 		{"memory__read_graph", object{}},
 		{"files__read_text_file", object{"path": filepath.Join(files, "missing.txt")}},
+		{"every__trigger-long-running-operation", object{"duration": 0.5, "steps": 3, "wantProgress": true}},
 		{"every__get-sum", object{"a": 2, "b": 3}},
 	}
 	token := d.token("recorder")
 	first := drive(t, "legacy", d.url+"/mcp", token, "recorder", asked...)
-	if len(first.Results) != len(asked) || first.Results[0].Content[0].Text != "hello from a real file\n" || !first.Results[5].IsError {
+	if len(first.Results) != len(asked) || first.Results[0].Content[0].Text != "hello from a real file\n" || !first.Results[5].IsError || len(first.Results[6].Progress) != 3 {
 		t.Fatalf("%+v", first.Results)
 	}
 	cassette := filepath.Join(t.TempDir(), "memory.jsonl")
@@ -51,7 +52,7 @@ func TestRecordedSessionIsServedWithoutItsServers(t *testing.T) {
 	d.write("config.jsonc", object{"mcpServers": object{
 		"old-files":  object{"type": "replay", "namespace": "files", "from": object{"server": "files"}},
 		"old-memory": object{"namespace": "memory", "from": object{"file": cassette}},
-		"old-every":  object{"namespace": "every", "from": object{"server": "every", "since": since}, "misses": "nearest"},
+		"old-every":  object{"namespace": "every", "from": object{"server": "every", "since": since}, "misses": "nearest", "realtime": true},
 		"broken":     object{"from": object{"file": hello}},
 		"nothing":    object{"from": object{"server": "nothing-at-all"}},
 	}})

@@ -44,9 +44,10 @@ func realServers(t testing.TB) (config object, files string) {
 type driven struct {
 	Tools   []string
 	Results []struct {
-		Content []struct{ Type, Text string }
-		IsError bool
-		Thrown  string
+		Content  []struct{ Type, Text string }
+		IsError  bool
+		Thrown   string
+		Progress []struct{ Progress, Total float64 } // if the call has the argument wantProgress
 	}
 }
 

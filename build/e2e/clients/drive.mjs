@@ -13,9 +13,14 @@ export async function drive(connect) {
   } while (cursor)
   const results = []
   for (const call of input.calls ?? []) {
-    const { giveUpAfterMs, ...args } = call.arguments ?? {} // when the client cancels; not an argument of the tool
-    const options = giveUpAfterMs ? [undefined, { timeout: giveUpAfterMs }] : []
-    results.push(await client.callTool({ ...call, arguments: args }, ...options).catch((error) => ({ thrown: String(error) })))
+    // When the client cancels, and whether it wants progress; not arguments of the tool.
+    const { giveUpAfterMs, wantProgress, ...args } = call.arguments ?? {}
+    const progress = []
+    const options = giveUpAfterMs
+      ? [undefined, { timeout: giveUpAfterMs }]
+      : wantProgress ? [undefined, { onprogress: (one) => progress.push(one) }] : []
+    const result = await client.callTool({ ...call, arguments: args }, ...options).catch((error) => ({ thrown: String(error) }))
+    results.push(wantProgress ? { ...result, progress } : result)
   }
   const server = client.getServerVersion?.()
   await client.close()

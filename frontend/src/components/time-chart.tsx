@@ -248,7 +248,6 @@ function drawEvents({ ctx, bbox, valToPos }: uPlot, events: { at: number }[]) {
   ctx.save();
   ctx.strokeStyle = colour('ink3');
   ctx.lineWidth = devicePixelRatio;
-  ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
   for (const { at } of events) {
     const x = Math.round(valToPos(at / 1000, 'x', true));
     if (x < bbox.left || x > bbox.left + bbox.width) continue;
