@@ -157,7 +157,14 @@ function StatusBanners() {
       onClick={() => setAll((on) => !on)}
       className="shrink-0 font-medium underline underline-offset-2"
     >
-      {all ? texts.problems.less : texts.problems.otherNotices(others.length)}
+      {all ? (
+        texts.problems.less
+      ) : (
+        <>
+          <span className="max-sm:hidden">{texts.problems.otherNotices(others.length)}</span>
+          <span className="sm:hidden">{texts.problems.otherShort(others.length)}</span>
+        </>
+      )}
     </button>
   );
   return (

@@ -147,7 +147,7 @@ function NeedsYou() {
             <li>
               <Link to="/approvals" className={buttonClasses('primary')}>
                 <MessageCircleQuestion className="size-4" aria-hidden />
-                {texts.approvals.count(approvals)}
+                {texts.approvals.waiting(approvals)}
               </Link>
             </li>
           )}

@@ -38,7 +38,7 @@ export function PageHeader({
       >
         <div
           className={classes(
-            'mr-1 flex min-w-0 flex-wrap items-baseline gap-x-4',
+            'mr-1 flex min-w-0 flex-wrap items-baseline gap-x-4 gap-y-1',
             Boolean(action) && '@max-2xl:flex-1 @max-2xl:basis-32', // its note wraps before the action does
           )}
         >

@@ -3,7 +3,7 @@ export const approvalsTexts = {
   approvals: {
     title: 'Approvals',
     count: (n: number) => (n === 1 ? '1 pending' : `${n} pending`),
-    waiting: (n: number) => (n === 1 ? '1 approval pending.' : `${n} approvals pending.`),
+    waiting: (n: number) => (n === 1 ? '1 approval pending' : `${n} approvals pending`),
     answer: 'Review',
     question: (n: number) => `Question ${n}`,
     emptyTitle: 'No pending approvals',

@@ -182,6 +182,7 @@ export const generalTexts = {
     show: 'Show',
     more: (n: number) => `${n} more`,
     less: 'Less',
+    otherShort: (n: number) => `${n} more`,
     otherNotices: (n: number) => (n === 1 ? '1 other notice' : `${n} other notices`),
     tokensOff: 'Tokens are disabled: any program on this computer can call your tools.',
     recorder: (state: string) => `Calls are not being recorded (${state}).`,
