@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -59,4 +60,13 @@ func (a *accountChooser) folderDecides(server string) bool {
 	}
 	s := now.servers[server]
 	return s != nil && now.config.FolderDecides(s)
+}
+
+// processOf returns the function that chooses the account of a call and identifies the process that
+// would serve it.
+func processOf(accounts *accountChooser, servers *supervisor.Supervisor) func(*core.Call) (string, error) {
+	return func(call *core.Call) (string, error) {
+		err := accounts.choose(call) // first: the process depends on the account
+		return servers.OwnerOf(call), err
+	}
 }

@@ -137,6 +137,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		Registry: views, Gateway: calls, Lister: servers, Approvals: inbox, Log: log, Version: version, Now: timeSource, StoredResult: storedResult(history),
 		Builtin: own.views, BuiltinTools: own.inAggregate, DescribeServer: own.describes,
 		WantsWorkspace: func(id string) bool { return servers.WantsWorkspace(id) || accounts.folderDecides(id) }, SessionEnded: servers.EndSession, ShimEnded: servers.EndShim, NameLimit: clientconf.NameLimit,
+		ProcessOf: processOf(accounts, servers),
 	})
 	// The servers are called through the parts above; what they send and what changes goes back to them.
 	dialer.Callbacks = serverCallbacks(front, calls, servers, accounts)

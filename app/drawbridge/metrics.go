@@ -41,7 +41,9 @@ func newMeter(bus *event.Bus, servers *supervisor.Supervisor, front *bridge.Brid
 			Breakers: func() map[string]string {
 				states := make(map[string]string)
 				for _, b := range rules.Breakers() {
-					states[b.Server] = string(b.State)
+					if states[b.Server] != string(policy.BreakerOpen) { // the worst of its accounts
+						states[b.Server] = string(b.State)
+					}
 				}
 				return states
 			},

@@ -19,7 +19,7 @@ func serverCallbacks(front *bridge.Bridge, calls *gateway.Gateway, servers *supe
 		OnNotification: func(server, owner, method string, params json.RawMessage) {
 			switch method {
 			case "notifications/resources/updated":
-				front.ResourceUpdated(server, params)
+				front.ResourceUpdated(server, owner, params)
 			case "notifications/tasks/status":
 				front.TaskChanged(server, params)
 			case "notifications/tasks":

@@ -60,6 +60,9 @@ type Options struct {
 	// WantsWorkspace reports whether a server depends on the working folder of the client. Clients
 	// are asked for their roots only on calls to such servers. nil: no server does.
 	WantsWorkspace func(server string) bool
+	// ProcessOf sets the account of a call, and identifies the process or connection of the server that
+	// would serve it. nil: each server has one.
+	ProcessOf func(*core.Call) (string, error)
 	// SessionEnded is called when a legacy session has ended, and ShimEnded when a stdio shim has
 	// disconnected. Both may be nil and must return soon.
 	SessionEnded func(id string)

@@ -123,8 +123,8 @@ func (e listenerProbe) announcedUpdates(public string) []string {
 	e.sent()
 	uri := strings.Replace(public, "in__", "", 1)
 	for _, server := range []string{"in", "out"} {
-		e.s.bridge.subscriptions.add(resourceKey{server, uri}, e.ss, public)
-		e.s.bridge.ResourceUpdated(server, json.RawMessage(`{"uri":"`+uri+`"}`))
+		e.s.bridge.subscriptions.add(resourceKey{server: server, uri: uri}, e.ss, subscriber{uri: public, call: &core.Call{}})
+		e.s.bridge.ResourceUpdated(server, "", json.RawMessage(`{"uri":"`+uri+`"}`))
 		if strings.Contains(e.sent(), "resources/updated") {
 			all = append(all, server)
 		}
@@ -240,7 +240,7 @@ func TestProfileEditNotifiesOnlyItsClients(t *testing.T) {
 			everybody := func(what string) map[string][]string {
 				return map[string][]string{"p": {what}, "bound": {what}, "q": {what}, "all": {what}}
 			}
-			mark := func() { s.bridge.ResourceUpdated("in", json.RawMessage(`{"uri":"in://doc"}`)) }
+			mark := func() { s.bridge.ResourceUpdated("in", "", json.RawMessage(`{"uri":"in://doc"}`)) }
 			n := 0
 			h.forbidden = map[string][]string{"p": {"prompts", "resources"}, "bound": {"prompts", "resources"}, "q": {"prompts"}, "all": {"prompts"}}
 			h.await(func() { // all streams are open when every client has received this
@@ -294,7 +294,7 @@ func TestResourceUpdatesStayWithinProfile(t *testing.T) {
 			for range 5 {
 				h.await(func() {
 					for _, server := range []string{"in", "out"} {
-						s.bridge.ResourceUpdated(server, json.RawMessage(`{"uri":"both://doc","_meta":{"of":"`+server+`"}}`))
+						s.bridge.ResourceUpdated(server, "", json.RawMessage(`{"uri":"both://doc","_meta":{"of":"`+server+`"}}`))
 					}
 				}, map[string][]string{"p": {inside}, "bound": {inside}, "q": {outside}, "all": {outside}})
 			}

@@ -18,14 +18,21 @@ import (
 // subscribe for the first client and one unsubscribe after the last.
 type subscriptions struct {
 	mu          sync.Mutex
-	subscribers map[resourceKey]map[*mcp.ServerSession]string // the value is the URI that the client uses
+	subscribers map[resourceKey]map[*mcp.ServerSession]subscriber
 }
 
-// resourceKey is a resource: its server, and the server's own URI.
-type resourceKey struct{ server, uri string }
+// resourceKey is a resource: its server, the server's own URI, and the process or connection of the
+// server that serves the client, as Options.ProcessOf identifies it.
+type resourceKey struct{ server, uri, process string }
+
+// subscriber is a client that subscribed to a resource.
+type subscriber struct {
+	uri  string     // the one that the client uses
+	call *core.Call // describes the client, and the account that it used when it subscribed
+}
 
 // of returns the subscribers of a resource, with the URIs that they use.
-func (s *subscriptions) of(key resourceKey) map[*mcp.ServerSession]string {
+func (s *subscriptions) of(key resourceKey) map[*mcp.ServerSession]subscriber {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.subscribers[key])
@@ -37,7 +44,7 @@ func (s *subscriptions) find(uri string, ss *mcp.ServerSession) (resourceKey, bo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, all := range s.subscribers {
-		if used, ok := all[ss]; ok && used == uri {
+		if used, ok := all[ss]; ok && used.uri == uri {
 			return key, true
 		}
 	}
@@ -45,47 +52,49 @@ func (s *subscriptions) find(uri string, ss *mcp.ServerSession) (resourceKey, bo
 }
 
 // add adds a subscriber and reports whether it is the first.
-func (s *subscriptions) add(key resourceKey, ss *mcp.ServerSession, public string) (first bool) {
+func (s *subscriptions) add(key resourceKey, ss *mcp.ServerSession, one subscriber) (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.subscribers == nil {
-		s.subscribers = map[resourceKey]map[*mcp.ServerSession]string{}
+		s.subscribers = map[resourceKey]map[*mcp.ServerSession]subscriber{}
 	}
 	if s.subscribers[key] == nil {
-		s.subscribers[key] = map[*mcp.ServerSession]string{}
+		s.subscribers[key] = map[*mcp.ServerSession]subscriber{}
 		first = true
 	}
-	s.subscribers[key][ss] = public
+	s.subscribers[key][ss] = one
 	return first
 }
 
-// remove removes a subscriber and reports whether it was the last.
-func (s *subscriptions) remove(key resourceKey, ss *mcp.ServerSession) (last bool) {
+// remove removes a subscriber, and returns it if it was the last one.
+func (s *subscriptions) remove(key resourceKey, ss *mcp.ServerSession) (last subscriber, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.subscribers[key][ss]; !ok {
-		return false
+	one, ok := s.subscribers[key][ss]
+	if !ok {
+		return one, false
 	}
 	delete(s.subscribers[key], ss)
 	if len(s.subscribers[key]) > 0 {
-		return false
+		return one, false
 	}
 	delete(s.subscribers, key)
-	return true
+	return one, true
 }
 
-// removeSession removes ss from all resources and returns those that have no subscribers left.
-func (s *subscriptions) removeSession(ss *mcp.ServerSession) []resourceKey {
+// removeSession removes ss from all resources, and returns those of which it was the last subscriber.
+func (s *subscriptions) removeSession(ss *mcp.ServerSession) map[resourceKey]subscriber {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var free []resourceKey
+	free := map[resourceKey]subscriber{}
 	for key, all := range s.subscribers {
-		if _, ok := all[ss]; !ok {
+		one, ok := all[ss]
+		if !ok {
 			continue
 		}
 		if delete(all, ss); len(all) == 0 {
 			delete(s.subscribers, key)
-			free = append(free, key)
+			free[key] = one
 		}
 	}
 	return free
@@ -96,41 +105,72 @@ func (b *Bridge) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 	if !ok {
 		return &jsonrpc.Error{Code: codeInvalidParams, Message: "no server has this resource"}
 	}
-	key := resourceKey{target.Server, target.Name}
-	if !b.subscriptions.add(key, r.Session, r.Params.URI) {
+	call, ok := b.subscriptionCall(r.Session, target.Server)
+	if !ok {
+		return &jsonrpc.Error{Code: codeInvalidParams, Message: "no server has this resource"}
+	}
+	key := resourceKey{server: target.Server, uri: target.Name}
+	if b.ProcessOf != nil {
+		var err error
+		if key.process, err = b.ProcessOf(call); err != nil {
+			_, rpcErr := localError("resources/subscribe", "", key.uri, core.Legacy, err)
+			return rpcErr.sdk()
+		}
+	}
+	one := subscriber{r.Params.URI, call}
+	if !b.subscriptions.add(key, r.Session, one) {
 		return nil
 	}
-	if err := b.sendSubscription(ctx, "resources/subscribe", key, r.Session); err != nil {
+	if err := b.sendSubscription(ctx, "resources/subscribe", key, one); err != nil {
 		b.subscriptions.remove(key, r.Session)
 		return err
 	}
 	return nil
 }
 
+// subscriptionCall returns a call that describes the client of a listener, to a server.
+func (b *Bridge) subscriptionCall(ss *mcp.ServerSession, server string) (*core.Call, bool) {
+	l := b.listeners.find(ss)
+	if l == nil {
+		return nil, false
+	}
+	origin := l.currentOrigin()
+	ep, refusal := b.authorizeEndpoint(l.endpoint, origin)
+	call := &core.Call{Client: l.client, Shim: origin.shim, Workspace: origin.workspace, Era: core.Legacy, Server: server, Profile: ep.scope}
+	if l.session != nil {
+		call.Session = l.session.id
+	}
+	return call, refusal == ""
+}
+
 func (b *Bridge) unsubscribe(ctx context.Context, r *mcp.UnsubscribeRequest) error {
 	key, ok := b.subscriptions.find(r.Params.URI, r.Session)
-	if !ok || !b.subscriptions.remove(key, r.Session) {
+	if !ok {
+		return nil
+	}
+	last, ok := b.subscriptions.remove(key, r.Session)
+	if !ok {
 		return nil
 	}
 	// Notify the server even if the client disconnects now.
-	return b.sendSubscription(context.WithoutCancel(ctx), "resources/unsubscribe", key, r.Session)
+	return b.sendSubscription(context.WithoutCancel(ctx), "resources/unsubscribe", key, last)
 }
 
 // unsubscribeAll ends the subscriptions of a session that has ended.
 func (b *Bridge) unsubscribeAll(ss *mcp.ServerSession) {
-	for _, key := range b.subscriptions.removeSession(ss) {
-		_ = b.sendSubscription(b.lifetime, "resources/unsubscribe", key, ss)
+	for key, last := range b.subscriptions.removeSession(ss) {
+		_ = b.sendSubscription(b.lifetime, "resources/unsubscribe", key, last)
 	}
 }
 
 // sendSubscription sends resources/subscribe or resources/unsubscribe to a server. It is recorded
 // as a call of the client that caused it. Both methods exist in the legacy era only.
-func (b *Bridge) sendSubscription(ctx context.Context, method string, key resourceKey, ss *mcp.ServerSession) error {
+func (b *Bridge) sendSubscription(ctx context.Context, method string, key resourceKey, of subscriber) error {
 	params := append(wire.AppendString([]byte(`{"uri":`), key.uri), '}')
 	now := b.Now()
 	call := &core.Call{
 		At: now.UTC(), Began: now, Era: core.Legacy, Server: key.server, Method: method,
-		Client: b.sessions.client(ss.ID()), Session: ss.ID(),
+		Client: of.call.Client, Session: of.call.Session, Shim: of.call.Shim, Workspace: of.call.Workspace, Profile: of.call.Profile, Account: of.call.Account,
 		Name: key.uri, PublicName: key.uri, Params: params, BytesIn: len(params),
 	}
 	reply, err := b.Gateway.Call(ctx, call, discardSink{})
@@ -144,14 +184,16 @@ func (b *Bridge) sendSubscription(ctx context.Context, method string, key resour
 	return nil
 }
 
-// ResourceUpdated forwards notifications/resources/updated to the subscribers. params is raw. It
-// does not block. A subscriber is notified only if its URI still leads to the resource.
-func (b *Bridge) ResourceUpdated(server string, params json.RawMessage) {
+// ResourceUpdated forwards notifications/resources/updated of a process of a server to those that
+// subscribed there. params is raw. It does not block. A subscriber is notified only if its URI still
+// leads to the resource.
+func (b *Bridge) ResourceUpdated(server, process string, params json.RawMessage) {
 	var p struct{ URI string }
 	if json.Unmarshal(params, &p) != nil {
 		return
 	}
-	for ss, public := range b.subscriptions.of(resourceKey{server, p.URI}) {
+	for ss, one := range b.subscriptions.of(resourceKey{server, p.URI, process}) {
+		public := one.uri
 		target, ok := b.resolveResource(ss, public)
 		l := b.listeners.find(ss)
 		if !ok || l == nil || target.Server != server || target.Name != p.URI {

@@ -210,7 +210,7 @@ func TestServerIsSubscribedOnceForAllClients(t *testing.T) {
 	}
 	checkEqual(t, "after two", count(), "subscribe ")
 	for n := 0; n < 2; {
-		s.bridge.ResourceUpdated("files", json.RawMessage(`{"uri":"file:///t/1"}`))
+		s.bridge.ResourceUpdated("files", "", json.RawMessage(`{"uri":"file:///t/1"}`))
 		select {
 		case uri := <-heard:
 			checkEqual(t, "uri", uri, "file:///t/1")
@@ -224,6 +224,51 @@ func TestServerIsSubscribedOnceForAllClients(t *testing.T) {
 	checkEqual(t, "after one left", count(), "subscribe ")
 	_ = b.Close() // disconnects without unsubscribing
 	eventually.True(t, "unsubscribed", func() bool { return count() == "subscribe unsubscribe " })
+}
+
+// Each account of a server, and each session that has a process of its own, has its own subscriptions:
+// an update reaches only the clients of the process that sent it.
+func TestUpdateReachesOnlySubscribersOfItsProcess(t *testing.T) {
+	s := newFixture(t, nil, func(o *Options) {
+		o.ProcessOf = func(c *core.Call) (string, error) {
+			c.Account = c.Client.Token
+			return "account of " + c.Client.Token, nil
+		}
+	})
+	heard := map[string]chan string{"work": make(chan string, 100), "home": make(chan string, 100)}
+	client := func(token string) *mcp.ClientSession {
+		return s.connectAs("/mcp", core.Legacy, token, &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { heard[token] <- r.Params.URI }})
+	}
+	work, home := client("work"), client("home")
+	for _, cs := range []*mcp.ClientSession{work, home} {
+		if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "file:///t/1"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sent := func() (list string) {
+		s.gateway.mu.Lock()
+		defer s.gateway.mu.Unlock()
+		for _, c := range s.gateway.seen {
+			list += strings.TrimPrefix(c.Method, "resources/") + " " + c.Account + ", "
+		}
+		return list
+	}
+	checkEqual(t, "each account", sent(), "subscribe work, subscribe home, ")
+	for _, token := range []string{"home", "work"} {
+		if len(heard["work"]) > 0 {
+			t.Error("work hears of the updates of home")
+		}
+		for uri := ""; uri == ""; { // the stream of a client may not be open yet
+			s.bridge.ResourceUpdated("files", "account of "+token, json.RawMessage(`{"uri":"file:///t/1"}`))
+			s.bridge.ResourceUpdated("files", "", json.RawMessage(`{"uri":"file:///t/1"}`)) // reaches nobody
+			select {
+			case uri = <-heard[token]:
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}
+	_ = home.Close()
+	eventually.True(t, "unsubscribed", func() bool { return strings.HasSuffix(sent(), "unsubscribe home, ") })
 }
 
 // While a client does not read, only the newest update of each resource waits for it.

@@ -50,7 +50,7 @@ func (p *Policy) checkApproval(ctx context.Context, call *core.Call, rules *rule
 		call.Approval = approved
 		return nil
 	}
-	if err := s.breaker.checkOpen(); err != nil {
+	if err := plan.breaker.checkOpen(); err != nil {
 		return err // do not ask for a call that will be refused anyway
 	}
 	if p.Approvals == nil || p.Reachable != nil && !p.Reachable() {

@@ -23,7 +23,8 @@ import (
 // flight. A nil breaker admits every call. While there are no failures, a call costs two atomic
 // loads and no lock.
 type breaker struct {
-	server string
+	server  string
+	account string // "" for the default one
 	config.Breaker
 	onChange func(BreakerStatus)
 
@@ -46,9 +47,10 @@ const (
 	BreakerHalfOpen BreakerState = "half-open" // the next call is a probe, or a probe is in flight
 )
 
-// BreakerStatus is the status of a server's breaker.
+// BreakerStatus is the status of the breaker of a server, or of one of its accounts.
 type BreakerStatus struct {
 	Server   string       `json:"server"`
+	Account  string       `json:"account,omitempty"` // of the server; "" for the default one
 	State    BreakerState `json:"state"`
 	Failures int          `json:"failures"` // consecutive failures that opened it
 	RetryAt  time.Time    `json:"retryAt"`  // when a probe is allowed; zero unless open
@@ -92,11 +94,11 @@ func classifyOutcome(err error, sent bool) callOutcome {
 }
 
 // newBreaker returns nil if c disables the breaker.
-func newBreaker(server string, c config.Breaker, onChange func(BreakerStatus)) *breaker {
+func newBreaker(server, account string, c config.Breaker, onChange func(BreakerStatus)) *breaker {
 	if c.Failures <= 0 {
 		return nil
 	}
-	b := &breaker{server: server, Breaker: c, onChange: onChange, state: BreakerClosed}
+	b := &breaker{server: server, account: account, Breaker: c, onChange: onChange, state: BreakerClosed}
 	b.healthy.Store(true)
 	return b
 }
@@ -177,7 +179,7 @@ func (b *breaker) setState(to BreakerState, now time.Time) {
 	}
 	b.healthy.Store(to == BreakerClosed)
 	if b.onChange != nil {
-		b.onChange(b.status())
+		b.onChange(b.status(to))
 	}
 }
 
@@ -211,7 +213,11 @@ func (b *breaker) checkOpen() error {
 
 // openError returns the error of an open breaker. The caller must hold b.mu.
 func (b *breaker) openError(now time.Time) error {
-	e := core.Errorf(core.CodeBreakerOpen, "server %q failed %d times in a row; its circuit breaker is open", b.server, b.Failures)
+	name := fmt.Sprintf("server %q", b.server)
+	if b.account != "" {
+		name = fmt.Sprintf("account %q of server %q", b.account, b.server)
+	}
+	e := core.Errorf(core.CodeBreakerOpen, "%s failed %d times in a row; its circuit breaker is open", name, b.Failures)
 	e.Hint, e.Retriable = "A test call is in progress: try again in a moment.", true
 	if b.state == BreakerOpen {
 		e.Hint = fmt.Sprintf("Try again in %s.", roundUp(b.since.Add(b.Open).Sub(now)))
@@ -219,16 +225,20 @@ func (b *breaker) openError(now time.Time) error {
 	return e
 }
 
-// status returns the status as of the last state change. The caller must hold b.mu.
-func (b *breaker) status() BreakerStatus {
-	s := BreakerStatus{Server: b.server, State: b.state}
-	switch b.state {
+// status returns the status in a state. The caller must hold b.mu.
+func (b *breaker) status(state BreakerState) BreakerStatus {
+	s := BreakerStatus{Server: b.server, Account: b.account, State: state}
+	subject := "it"
+	if b.account != "" {
+		subject = fmt.Sprintf("account %q", b.account)
+	}
+	switch state {
 	case BreakerOpen:
 		s.Failures, s.RetryAt = b.Failures, b.since.Add(b.Open).UTC()
-		s.Reason = fmt.Sprintf("it failed %d times in a row; no calls are sent to it for %s", b.Failures, b.Open)
+		s.Reason = fmt.Sprintf("%s failed %d times in a row; no calls are sent to it for %s", subject, b.Failures, b.Open)
 	case BreakerHalfOpen:
 		s.Failures = b.Failures
-		s.Reason = fmt.Sprintf("it failed %d times in a row; the next call is let through as a test", b.Failures)
+		s.Reason = fmt.Sprintf("%s failed %d times in a row; the next call is let through as a test", subject, b.Failures)
 	}
 	return s
 }
@@ -240,10 +250,9 @@ func (b *breaker) currentStatus() (BreakerStatus, bool) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.status()
-	if s.State == BreakerOpen && !time.Now().Before(b.since.Add(b.Open)) {
-		s.State, s.RetryAt = BreakerHalfOpen, time.Time{}
-		s.Reason = fmt.Sprintf("it failed %d times in a row; the next call is let through as a test", b.Failures)
+	state := b.state
+	if state == BreakerOpen && !time.Now().Before(b.since.Add(b.Open)) {
+		state = BreakerHalfOpen
 	}
-	return s, s.State != BreakerClosed
+	return b.status(state), state != BreakerClosed
 }

@@ -3,11 +3,13 @@ package policy
 import (
 	"context"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -68,7 +70,7 @@ func TestBreakerMatchesModel(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			c := config.Breaker{Failures: 1 + r.IntN(5), Open: time.Duration(1+r.IntN(30)) * time.Second}
-			b := newBreaker("s", c, nil)
+			b := newBreaker("s", "", c, nil)
 			m := &breakerModel{limit: c.Failures, open: c.Open, began: map[int]int{}}
 			open := map[int]ticket{}
 			for step, next := 0, 1; step < 300; step++ {
@@ -156,7 +158,7 @@ func TestBreakerOpensAfterFiveFailuresForThirtySeconds(t *testing.T) {
 
 // A crash fails all calls in flight at once. It counts as one failure.
 func TestCrashUnderManyCallsCountsOnce(t *testing.T) {
-	b := newBreaker("s", config.Breaker{Failures: 5, Open: time.Minute}, nil)
+	b := newBreaker("s", "", config.Breaker{Failures: 5, Open: time.Minute}, nil)
 	crash := func(calls int) {
 		tickets := make([]ticket, calls)
 		for i := range tickets {
@@ -202,5 +204,65 @@ func TestUserResetsBreakerAndChangedServerKeepsIt(t *testing.T) {
 	fail()
 	if _, err := s.make(call("plain", ""), "{}", nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// Each account has a connection of its own: a broken one must not stop the calls of the others.
+func TestEachAccountHasItsOwnBreaker(t *testing.T) {
+	cfg := func(accounts string) *config.Config {
+		c, problems := config.Parse("c.json", []byte(`{"mcpServers":{"hub":{"command":"h","breaker":{"failures":2,"openMs":60000},"accounts":{`+accounts+`}}}}`))
+		if c == nil {
+			t.Fatal(problems)
+		}
+		return c
+	}
+	views := registry.New(registry.Options{})
+	views.Arrange(registry.Prefixed, []registry.Server{{ID: "hub"}})
+	views.Set("hub", "hub", &core.Catalog{})
+	p := New(Options{Views: views})
+	p.Apply(cfg(`"work":{},"home":{}`))
+	admit := func(account string) error {
+		plan, err := p.Admit(t.Context(), &core.Call{Server: "hub", Method: "resources/read", Name: "x", Account: account}, nil)
+		if err == nil {
+			lost := error(nil)
+			if account == "work" {
+				lost = core.Errorf(core.CodeUnavailable, "it has exited")
+			}
+			p.End(plan, core.Reply{}, lost, true)
+		}
+		return err
+	}
+	for range 2 {
+		if err := admit("work"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := admit("work"); core.CodeOf(err) != core.CodeBreakerOpen || !strings.Contains(err.Error(), `account "work" of server "hub"`) {
+		t.Errorf("the broken account: %v", err)
+	}
+	for _, account := range []string{"default", "home", ""} {
+		if err := admit(account); err != nil {
+			t.Errorf("account %q: %v", account, err)
+		}
+	}
+	if list := p.Breakers(); len(list) != 1 || list[0].Account != "work" || list[0].State != BreakerOpen {
+		t.Errorf("%+v", list)
+	}
+	if b, open := p.Breaker("hub"); !open || !strings.HasPrefix(b.Reason, `account "work" failed 2 times`) {
+		t.Errorf("%+v", b)
+	}
+	p.Apply(cfg(`"work":{},"more":{}`)) // other changes leave it open
+	if err := admit("work"); core.CodeOf(err) != core.CodeBreakerOpen {
+		t.Errorf("after a change of another account: %v", err)
+	}
+	changes := 0
+	p.ObserveBreakers(func(b BreakerStatus) {
+		if b.Account == "work" && b.State == BreakerClosed {
+			changes++
+		}
+	})
+	p.Apply(cfg(`"more":{}`))
+	if list := p.Breakers(); len(list) != 0 || changes != 1 {
+		t.Errorf("a removed account: %+v, announced %d times", list, changes)
 	}
 }

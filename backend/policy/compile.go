@@ -2,6 +2,7 @@ package policy
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +34,8 @@ type server struct {
 	nonToolRules tool   // rules for requests other than tools/call
 	launchID     string // identifies the program or URL; a different one counts as another server
 	tools        map[string]*tool
-	breaker      *breaker
+	breaker      *breaker            // of the default account
+	breakers     map[string]*breaker // of the other accounts, by name
 	slots        *slots
 }
 
@@ -50,6 +52,24 @@ type tool struct {
 	clientLimits           map[string]*buckets // limits of clients, by token
 	cacheTTL               time.Duration
 	validate               bool
+}
+
+// breakerOf returns the breaker of an account: each has a connection of its own, so that a broken
+// one must not affect the calls of the others.
+func (s *server) breakerOf(account string) *breaker {
+	if b, ok := s.breakers[account]; ok {
+		return b
+	}
+	return s.breaker
+}
+
+// allBreakers returns the breakers of all accounts, the default one first.
+func (s *server) allBreakers() []*breaker {
+	all := []*breaker{s.breaker}
+	for _, name := range slices.Sorted(maps.Keys(s.breakers)) {
+		all = append(all, s.breakers[name])
+	}
+	return all
 }
 
 func (r *ruleset) server(id string) *server {
@@ -103,7 +123,9 @@ func (p *Policy) Apply(c *config.Config) {
 		})
 		for id, was := range old.servers {
 			if next.servers[id] == nil {
-				was.breaker.reset() // notify the observer that the breaker is gone
+				for _, b := range was.allBreakers() {
+					b.reset() // notify the observer that the breaker is gone
+				}
 			}
 		}
 	}
@@ -122,7 +144,18 @@ func (p *Policy) compile(c *config.Server, clients map[string]config.ClientPolic
 	if s.label == "" {
 		s.label = s.id
 	}
-	s.breaker = was.breaker.reuse(newBreaker(s.id, c.Rules.Breaker, func(b BreakerStatus) { p.onBreaker(b) }))
+	s.breaker = was.breaker.reuse(newBreaker(s.id, "", c.Rules.Breaker, func(b BreakerStatus) { p.onBreaker(b) }))
+	for name := range c.Accounts {
+		if s.breakers == nil {
+			s.breakers = make(map[string]*breaker, len(c.Accounts))
+		}
+		s.breakers[name] = was.breakers[name].reuse(newBreaker(s.id, name, c.Rules.Breaker, func(b BreakerStatus) { p.onBreaker(b) }))
+	}
+	for name, b := range was.breakers {
+		if _, has := c.Accounts[name]; !has {
+			b.reset()
+		}
+	}
 	if s.slots = newSlots(s.id, c.Rules.Concurrency); was.rules.Concurrency == c.Rules.Concurrency {
 		s.slots = was.slots
 	}

@@ -92,7 +92,7 @@ func (p *Policy) Explain(rq ExplainRequest) (Explanation, error) {
 		explainRate(call, t),
 		p.explainApproval(call, rules, s, t, target.Hints, byArguments),
 		explainCache(t, target.Hints),
-		explainBreaker(s.breaker),
+		explainBreaker(s.breakerOf(call.Account)),
 		explainConcurrency(s.slots),
 		{"timeout", Pass, fmt.Sprintf("The call times out after %s without a response or progress, and after %s in total.", t.timeout, t.ceiling), t.timeoutKey},
 		explainRetry(s, t, target.Hints),

@@ -56,8 +56,9 @@ type Plan struct {
 	tool        *tool
 	hints       registry.Hints
 	byArguments argumentDecision
-	ticket      ticket // for the breaker
-	holdsSlot   bool   // a slot of the server is held
+	breaker     *breaker // of the account that the call uses
+	ticket      ticket   // for the breaker
+	holdsSlot   bool     // a slot of the server is held
 	cacheKey    cacheKey
 }
 
@@ -80,7 +81,7 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.ServerMes
 	rules := p.rules.Load()
 	s := rules.server(call.Server)
 	t := s.tool(call)
-	plan = Plan{Timeout: t.timeout, Ceiling: t.ceiling, TimeoutKey: t.timeoutKey, CeilingKey: t.ceilingKey, server: s, tool: t}
+	plan = Plan{Timeout: t.timeout, Ceiling: t.ceiling, TimeoutKey: t.timeoutKey, CeilingKey: t.ceilingKey, server: s, tool: t, breaker: s.breakerOf(call.Account)}
 
 	if call.Method == "tasks/result" { // returns when the task has ended
 		plan.Timeout, plan.TimeoutKey = plan.Ceiling, plan.CeilingKey
@@ -105,7 +106,7 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.ServerMes
 		return plan, err
 	}
 	if t.unrestricted && rules.clients == nil && plan.byArguments.then() != config.RuleAsk { // only the breaker applies
-		plan.ticket, err = s.breaker.admit()
+		plan.ticket, err = plan.breaker.admit()
 		return plan, err
 	}
 	if err := p.validateArguments(call, t, target); err != nil {
@@ -120,13 +121,13 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.ServerMes
 	if p.findCached(call, &plan) {
 		return plan, nil
 	}
-	if err := s.breaker.checkOpen(); err != nil { // before waiting for a slot
+	if err := plan.breaker.checkOpen(); err != nil { // before waiting for a slot
 		return plan, err
 	}
 	if err := s.slots.acquire(ctx, call, &plan); err != nil {
 		return plan, err
 	}
-	if plan.ticket, err = s.breaker.admit(); err != nil {
+	if plan.ticket, err = plan.breaker.admit(); err != nil {
 		plan.releaseSlot()
 		return plan, err
 	}
@@ -150,7 +151,7 @@ func (p *Policy) End(plan Plan, reply core.Reply, err error, sent bool) {
 		return
 	}
 	plan.releaseSlot()
-	plan.server.breaker.record(plan.ticket, classifyOutcome(err, sent))
+	plan.breaker.record(plan.ticket, classifyOutcome(err, sent))
 	if plan.cacheKey != "" && err == nil {
 		p.cache.store(&plan, reply)
 	}

@@ -17,19 +17,27 @@ type Load struct {
 func (p *Policy) Breakers() []BreakerStatus {
 	list := []BreakerStatus{}
 	for _, s := range p.rules.Load().servers {
-		if st, ok := s.breaker.currentStatus(); ok {
-			list = append(list, st)
+		for _, b := range s.allBreakers() {
+			if st, ok := b.currentStatus(); ok {
+				list = append(list, st)
+			}
 		}
 	}
-	slices.SortFunc(list, func(a, b BreakerStatus) int { return cmp.Compare(a.Server, b.Server) })
+	slices.SortFunc(list, func(a, b BreakerStatus) int {
+		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Account, b.Account))
+	})
 	return list
 }
 
-// Breaker returns the status of a server's breaker. It returns false if the breaker is closed or
-// there is none.
+// Breaker returns the status of the first breaker of a server's accounts that is not closed. It returns
+// false if there is none.
 func (p *Policy) Breaker(server string) (BreakerStatus, bool) {
 	if s := p.rules.Load().servers[server]; s != nil {
-		return s.breaker.currentStatus()
+		for _, b := range s.allBreakers() {
+			if st, ok := b.currentStatus(); ok {
+				return st, true
+			}
+		}
 	}
 	return BreakerStatus{}, false
 }
@@ -51,9 +59,11 @@ func (p *Policy) Loads() []Load {
 	return list
 }
 
-// Reset closes the breaker of a server.
+// Reset closes the breakers of a server.
 func (p *Policy) Reset(server string) {
 	if s := p.rules.Load().servers[server]; s != nil {
-		s.breaker.reset()
+		for _, b := range s.allBreakers() {
+			b.reset()
+		}
 	}
 }

@@ -86,6 +86,15 @@ func sessionOwnerOf(c *config.Server, call *core.Call) instanceOwner {
 	return w
 }
 
+// OwnerOf returns the owner of the instance that would serve a call, as Serves expects it.
+func (s *Supervisor) OwnerOf(call *core.Call) string {
+	r := s.fleet.Load().byID[call.Server]
+	if r == nil {
+		return ""
+	}
+	return ownerOf(r.config(), call).key
+}
+
 // Serves reports whether the instance with the owner would serve a call.
 func (s *Supervisor) Serves(owner string, call *core.Call) bool {
 	r := s.fleet.Load().byID[call.Server]

@@ -214,6 +214,7 @@ export interface BackupInputBody {
   path: string;
 }
 export interface BreakerStatus {
+  account?: string;
   failures: number;
   reason: string;
   retryAt: string;

@@ -68,7 +68,7 @@ func main() {
 			},
 			OnNotification: func(method string, params json.RawMessage) {
 				if method == "notifications/resources/updated" {
-					b.ResourceUpdated(id, params)
+					b.ResourceUpdated(id, "", params)
 				}
 			},
 		})
