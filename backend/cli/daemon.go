@@ -163,19 +163,8 @@ func (d *daemon) change(ctx context.Context, method, path string, body any) erro
 // show requests a document of the daemon. With --json it prints the document unchanged; otherwise
 // it passes it to printDocument.
 func show[T any](ctx context.Context, p *program, method, path string, query url.Values, body any, printDocument func(T) error) error {
-	d, err := p.daemon()
-	if err != nil {
-		return err
-	}
-	data, err := d.requestRaw(ctx, method, path, query, body)
-	if err != nil {
-		return err
-	}
-	if p.json {
-		return p.printRaw(data)
-	}
 	var to T
-	if err := decode(data, &to); err != nil {
+	if done, err := p.fetch(ctx, method, path, query, body, &to); done || err != nil {
 		return err
 	}
 	return printDocument(to)

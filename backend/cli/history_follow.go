@@ -175,13 +175,9 @@ func (d *daemon) filterCalls(ctx context.Context, query url.Values, calls []ende
 	query.Set("limit", strconv.Itoa(maxCalls))
 	found := make(map[string]bool)
 	for {
-		data, err := d.requestRaw(ctx, http.MethodGet, "calls", query, nil)
+		page, err := get[api.List[callRow]](ctx, d, "calls", query)
 		if err != nil {
 			return nil, err
-		}
-		var page api.List[callRow]
-		if err := json.Unmarshal(data, &page); err != nil {
-			return nil, fmt.Errorf("cannot read the response: %w", err)
 		}
 		for _, c := range page.Items {
 			found[c.ID] = true

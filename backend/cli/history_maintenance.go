@@ -169,8 +169,7 @@ func (p *program) checks() *cobra.Command {
 // serverLabels maps ids to the names of servers; unknown ids map to themselves.
 func (p *program) serverLabels(ctx context.Context, d *daemon) func(id string) string {
 	of := map[string]string{}
-	var list api.List[core.ServerStatus]
-	if data, err := d.requestRaw(ctx, http.MethodGet, "servers", nil, nil); err == nil && decode(data, &list) == nil {
+	if list, err := get[api.List[core.ServerStatus]](ctx, d, "servers", nil); err == nil {
 		for _, s := range list.Items {
 			of[s.ID] = s.Label
 		}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,15 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 )
-
-// profileDocument is one profile of profiles --json.
-type profileDocument struct {
-	Name, Address, ToolMode string
-	Clients, Servers        []string
-	EveryServer             bool
-	Tools                   int
-	Tokens                  struct{ All, Search, Deferred int }
-}
 
 // profiles returns the commands for profiles.
 func (p *program) profiles() *cobra.Command {
@@ -112,7 +102,7 @@ func (p *program) requestChange(ctx context.Context, method, path string, body a
 }
 
 func (p *program) listProfiles(ctx context.Context) error {
-	var list api.List[profileDocument]
+	var list api.List[api.Profile]
 	if done, err := p.fetch(ctx, http.MethodGet, "profiles", nil, nil, &list); done || err != nil {
 		return err
 	}
@@ -137,21 +127,12 @@ func (p *program) listProfiles(ctx context.Context) error {
 	return nil
 }
 
-// installDocument is the plan or the result of an installation.
-type installDocument struct {
-	Label, Entry              string
-	Command, Secrets, Missing []string
-}
-
 // directory lists installable servers.
 func (p *program) directory() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "directory [WORDS...]", Short: "List servers that can be installed", Args: argCount(0, 20),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var list struct {
-				Items []struct{ Name, Description, Refused string }
-				Total int
-			}
+			var list api.Directory
 			query := url.Values{"search": {strings.Join(args, " ")}}
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "directory", query, nil, &list); done || err != nil {
 				return err
@@ -215,8 +196,8 @@ func (p *program) install() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var plan installDocument
-			if err := json.Unmarshal(raw, &plan); err != nil {
+			var plan api.Installation
+			if err := decode(raw, &plan); err != nil {
 				return err
 			}
 			if plan.Entry == "" {
@@ -224,8 +205,7 @@ func (p *program) install() *cobra.Command {
 			}
 			if !yes {
 				if p.json {
-					_, err := fmt.Fprintf(p.Stdout, "%s\n", raw)
-					return err
+					return p.printRaw(raw)
 				}
 				fmt.Fprintf(p.Stdout, "%s would be added to the configuration:\n%s\n", escapeLine(plan.Label), plan.Entry)
 				if len(plan.Secrets) > 0 {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,19 +12,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-)
 
-// suggestionDocument is one suggestion of profiles suggest --json.
-type suggestionDocument struct {
-	Folder, Profile, Name string
-	Entry                 json.RawMessage
-	Tools                 []struct {
-		Server, Tool string
-		Calls        int
-	}
-	AllTools, Tokens, Saved int
-	Last                    time.Time
-}
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
+)
 
 // suggestProfiles returns the command that suggests profiles for folders.
 func (p *program) suggestProfiles() *cobra.Command {
@@ -60,20 +49,19 @@ func (p *program) suggestProfiles() *cobra.Command {
 }
 
 func (p *program) printSuggestions(ctx context.Context, query url.Values, folder string, days int, save bool) error {
-	var list struct{ Items []suggestionDocument }
-	if save {
-		d, err := p.daemon()
-		if err != nil {
-			return err
-		}
-		raw, err := d.requestRaw(ctx, http.MethodGet, "profile-suggestions", query, nil)
-		if err != nil {
-			return err
-		}
-		if err := json.Unmarshal(raw, &list); err != nil {
-			return err
-		}
-	} else if done, err := p.fetch(ctx, http.MethodGet, "profile-suggestions", query, nil, &list); done || err != nil {
+	d, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	raw, err := d.requestRaw(ctx, http.MethodGet, "profile-suggestions", query, nil)
+	if err != nil {
+		return err
+	}
+	if p.json && !save {
+		return p.printRaw(raw)
+	}
+	var list api.ProfileSuggestions
+	if err := decode(raw, &list); err != nil {
 		return err
 	}
 	if len(list.Items) == 0 {
@@ -104,7 +92,7 @@ func (p *program) printSuggestions(ctx context.Context, query url.Values, folder
 	}
 	t := table{title: "%d tools", head: []string{"SERVER", "TOOL", "CALLS"}, right: []bool{false, false, true}}
 	for _, tool := range one.Tools {
-		t.add(tool.Server, tool.Tool, strconv.Itoa(tool.Calls))
+		t.add(tool.Server, tool.Tool, strconv.FormatInt(tool.Calls, 10))
 	}
 	if err := p.printTable(&t); err != nil {
 		return err
@@ -115,6 +103,6 @@ func (p *program) printSuggestions(ctx context.Context, query url.Values, folder
 	} else {
 		text += " Save it with --save."
 	}
-	_, err := fmt.Fprintln(p.Stdout, escapeLine(strings.TrimSpace(text)))
+	_, err = fmt.Fprintln(p.Stdout, escapeLine(strings.TrimSpace(text)))
 	return err
 }

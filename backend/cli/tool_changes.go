@@ -161,12 +161,8 @@ func (p *program) answerCommand(ctx context.Context, args []string, action strin
 	if err != nil {
 		return err
 	}
-	data, err := d.requestRaw(ctx, http.MethodGet, "tool-changes", serverQuery(args), nil)
+	list, err := get[api.List[trust.ToolChange]](ctx, d, "tool-changes", serverQuery(args))
 	if err != nil {
-		return err
-	}
-	var list api.List[trust.ToolChange]
-	if err := decode(data, &list); err != nil {
 		return err
 	}
 	if always {
