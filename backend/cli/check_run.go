@@ -14,31 +14,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
-
 	"github.com/spf13/cobra"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
 )
 
-// checkReport is the report of one check, as far as the command prints it.
+// checkReport is the report of one check, with what only the command needs.
 type checkReport struct {
-	Name  string
-	OK    bool
-	Steps []checkStep
-	// err is why the check could not run, or nil.
-	err error
-	// document is the report as the daemon sent it.
-	document json.RawMessage
+	history.CheckReport
+	err      error           // why the check could not run, or nil
+	document json.RawMessage // the report as the daemon sent it
 	took     time.Duration
-}
-
-type checkStep struct {
-	Server, Tool string
-	OK           bool
-	TookNs       int64
-	Failures     []string
-	Version      string
-	Recorded     string `json:"recordedVersion"`
-	Changes      []struct{ Path string }
 }
 
 var errCheckFailed = errors.New("a result differs from the expected one")
@@ -125,11 +112,11 @@ func (p *program) runChecks(ctx context.Context, names []string, junit string) (
 }
 
 func (d *daemon) runCheck(ctx context.Context, name string) checkReport {
-	r := checkReport{Name: name}
+	var r checkReport
 	start := time.Now()
 	data, err := d.requestRaw(ctx, http.MethodPost, "checks/"+url.PathEscape(name)+"/run", nil, struct{}{})
 	if err == nil {
-		err = decode(data, &r)
+		err = decode(data, &r.CheckReport)
 	}
 	r.Name, r.document, r.err, r.took = name, data, err, time.Since(start)
 	r.OK = r.OK && err == nil
@@ -158,7 +145,7 @@ func (p *program) printCheck(r *checkReport, single bool, label func(id string) 
 }
 
 // versionsOf names the version that answered a step, and the one that answered the recorded call.
-func versionsOf(s *checkStep) string {
+func versionsOf(s *history.StepReport) string {
 	switch {
 	case s.Version == "":
 		return ""
