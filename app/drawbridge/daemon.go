@@ -149,7 +149,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	restoreTasks(ctx, history, front, log)
 	views.OnChange(func(c registry.Change) {
 		front.ListChanged(c)
-		records.changed(c.Server)
+		records.changed()
 		checks.Changed(c.Server)
 		bus.Publish(event.Catalog, c.Server)
 	})

@@ -47,7 +47,7 @@ type serverSchemas struct {
 
 // changed updates the schemas after a change of a server's tools. The registry calls it for one
 // change at a time. Only servers with a new view are read again.
-func (r *historyWiring) changed(server string) {
+func (r *historyWiring) changed() {
 	offers := r.views.All().Offers()
 	read := make(map[string]serverSchemas, len(offers))
 	schemas := make(map[string]map[string]string, len(offers))

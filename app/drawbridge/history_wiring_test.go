@@ -51,7 +51,7 @@ func TestSchemasFollowCatalogs(t *testing.T) {
 	t.Parallel()
 	views := registry.New(registry.Options{})
 	r := recordsFor(views)
-	views.OnChange(func(c registry.Change) { r.changed(c.Server) })
+	views.OnChange(func(registry.Change) { r.changed() })
 	views.Set("a", "", toolsWithSchema(2, "object"))
 	views.Set("b", "", toolsWithSchema(1, "object"))
 	if len(r.schemas) != 2 || len(r.schemas["a"].byTool) != 2 || r.schemas["b"].byTool["tool0"] != `{"type":"object"}` {
@@ -80,8 +80,8 @@ func TestServerChangeRefreshesOnlyItsTools(t *testing.T) {
 		views.Set(fmt.Sprintf("server%d", i), "", toolsWithSchema(tools, "object"))
 	}
 	r := recordsFor(views)
-	r.changed("")
-	if n := testing.AllocsPerRun(10, func() { r.changed("server0") }); n > servers*tools/10 {
+	r.changed()
+	if n := testing.AllocsPerRun(10, func() { r.changed() }); n > servers*tools/10 {
 		t.Errorf("%.0f allocations for a change that concerns no tool of %d", n, servers*tools)
 	}
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	_ "embed" // for appFrame
 	"encoding/base64"
@@ -184,13 +183,9 @@ func (a *API) callForApp(ctx context.Context, in *appCallInput) (*answer[AppCall
 	if err != nil {
 		return nil, err
 	}
-	args := bytes.TrimSpace(in.Body.Arguments)
-	if len(args) == 0 || string(args) == "null" {
-		args = []byte(`{}`)
-	}
-	if args[0] != '{' {
-		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
-			Fields: []core.FieldError{{Field: "body.arguments", Error: "must be a JSON object"}}}
+	args, err := argumentsOf(in.Body.Arguments)
+	if err != nil {
+		return nil, err
 	}
 	tool, ok := a.ownTool(r.Server, in.Body.Tool)
 	if ok && tool.Raw != nil && !registry.AppMayCall(tool.Raw) {

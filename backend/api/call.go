@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -22,13 +23,9 @@ type callRequestInput struct {
 // call uses the same path as the calls of clients. The failure of the call itself is in the result;
 // the error is the reason why no call was made.
 func (a *API) call(ctx context.Context, in *callRequestInput) (*answer[CallResult], error) {
-	args := []byte(in.Body.Arguments)
-	if len(args) == 0 || string(args) == "null" {
-		args = []byte(`{}`)
-	}
-	if args[0] != '{' {
-		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
-			Fields: []core.FieldError{{Field: "body.arguments", Error: "must be a JSON object"}}}
+	args, err := argumentsOf(in.Body.Arguments)
+	if err != nil {
+		return nil, err
 	}
 	client := core.Client{Name: core.CommandClient, Version: a.Version}
 	if in.By == loopback.ByBrowser {
@@ -40,6 +37,19 @@ func (a *API) call(ctx context.Context, in *callRequestInput) (*answer[CallResul
 	result := parseToolResult(said, err)
 	result.CallID = strconv.FormatInt(call.ID, 10)
 	return reply(result)
+}
+
+// argumentsOf returns the arguments in the body of a request: an object, empty if there is none.
+func argumentsOf(body JSON) ([]byte, error) {
+	args := bytes.TrimSpace(body)
+	if len(args) == 0 || string(args) == "null" {
+		return []byte(`{}`), nil
+	}
+	if args[0] != '{' {
+		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
+			Fields: []core.FieldError{{Field: "body.arguments", Error: "must be a JSON object"}}}
+	}
+	return args, nil
 }
 
 // callParams are the params of a call with a progress token, so that observers see its progress.

@@ -89,7 +89,7 @@ func toolDefinition(name, title, description, schema string, readOnly bool) []by
 // summarizeTool returns a tool definition with the first sentence of the description and without
 // the schema. The annotations are included, because clients decide by them whether to ask the user.
 func summarizeTool(item registry.Item) []byte {
-	description, annotations, _ := toolParts(item.Raw)
+	description, annotations := toolParts(item.Raw)
 	out := append([]byte(`{"name":`), wire.AppendString(nil, item.Public)...)
 	if line := firstSentence(description); line != "" {
 		out = append(out, `,"description":`...)
@@ -103,19 +103,17 @@ func summarizeTool(item registry.Item) []byte {
 }
 
 // toolParts returns parts of a tool definition.
-func toolParts(raw []byte) (description string, annotations, schema []byte) {
+func toolParts(raw []byte) (description string, annotations []byte) {
 	_ = wire.Members(raw, func(m wire.Member) error {
 		switch string(m.Name) {
 		case "description":
 			description, _ = wire.Unquote(wire.Bytes(raw, m.Value))
 		case "annotations":
 			annotations = wire.Bytes(raw, m.Value)
-		case "inputSchema":
-			schema = wire.Bytes(raw, m.Value)
 		}
 		return nil
 	})
-	return description, annotations, schema
+	return description, annotations
 }
 
 func firstSentence(text string) string {
@@ -289,7 +287,7 @@ func definitionsResult(rq *request, items []registry.Item) core.Reply {
 			raw, _ = toolWithoutApp(raw)
 		}
 		if i > 0 && text.Len()+len(raw) > maxDescriptionBytes {
-			description, _, _ := toolParts(raw)
+			description, _ := toolParts(raw)
 			raw = toolDefinition(item.Public, "", firstSentence(description)+" (Its input schema is too large to be returned with others: request this tool alone.)", `{}`, false)
 		}
 		text.Write(raw)

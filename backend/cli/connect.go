@@ -139,7 +139,7 @@ func (p *program) clientsConnect() *cobra.Command {
 			return err
 		}
 		t := c.PlanConnectAll()
-		return p.applyToAll(ctx, c, t, f.yes, func() string { return "Connect " + describeCount(t) + "?" })
+		return p.applyToAll(ctx, t, f.yes, func() string { return "Connect " + describeCount(t) + "?" })
 	})
 	return cmd
 }

@@ -36,7 +36,7 @@ func (p *program) addAllFlag(cmd *cobra.Command, about string, run func(ctx cont
 }
 
 // applyToAll shows one plan for all clients, asks once, and applies it.
-func (p *program) applyToAll(ctx context.Context, c *clientconf.Connector, t *clientconf.Batch, yes bool, question func() string) error {
+func (p *program) applyToAll(ctx context.Context, t *clientconf.Batch, yes bool, question func() string) error {
 	if !p.json {
 		p.printPlans(t)
 	}

@@ -50,7 +50,7 @@ func (p *program) clientsImport() *cobra.Command {
 			return err
 		}
 		t := c.PlanImportAll()
-		return p.applyToAll(ctx, c, t, f.yes, func() string { return "Copy " + describeCount(t) + "?" })
+		return p.applyToAll(ctx, t, f.yes, func() string { return "Copy " + describeCount(t) + "?" })
 	})
 	return cmd
 }
@@ -119,7 +119,7 @@ func (p *program) clientsMove() *cobra.Command {
 			return err
 		}
 		t := c.PlanMoveAll()
-		return p.applyToAll(ctx, c, t, f.yes, func() string { return "Move " + describeCount(t) + " to Drawbridge?" })
+		return p.applyToAll(ctx, t, f.yes, func() string { return "Move " + describeCount(t) + " to Drawbridge?" })
 	})
 	return cmd
 }
