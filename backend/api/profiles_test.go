@@ -85,7 +85,7 @@ func TestEditsKeepChosenAccounts(t *testing.T) {
 	s.ask(t, "PUT", "/api/v1/profiles/office", `{"entry":{"accounts":{}}}`)
 	s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":""}`)
 	s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":"","maxResultTokens":8000}`)
-	if status, said, _ := s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":"","maxResultTokens":499}`); status != http.StatusUnprocessableEntity {
+	if status, said, _ := s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":"","maxResultTokens":499}`); status != http.StatusBadRequest {
 		t.Errorf("too few tokens: %d %s", status, said)
 	}
 	want := []string{`office {"accounts":{"hub":"work"},"toolMode":"search"} `, `office {"accounts":{}} `, `cursor {"accounts":{"hub":"work"},"profile":"office"}`, `cursor {"accounts":{"hub":"work"},"profile":"office","results":{"maxTokens":8000}}`}
