@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -23,21 +24,24 @@ type publishedServer struct {
 	args    []string
 	tool    string
 	call    string
+	// folder is what the server creates in the home directory, and needs write for.
+	folder string
 }
 
 var publishedServers = []publishedServer{
-	{"files", "@modelcontextprotocol/server-filesystem@2026.8.31", []string{"DIR"}, "write_file", `{"path": "DIR/new.txt", "content": "x"}`},
-	{"every", "@modelcontextprotocol/server-everything@2026.8.31", nil, "echo", `{"message": "x"}`},
-	{"memory", "@modelcontextprotocol/server-memory@2026.8.31", nil, "read_graph", `{}`},
-	{"thinking", "@modelcontextprotocol/server-sequential-thinking@2026.8.31", nil, "sequentialthinking", `{"thought": "a", "thoughtNumber": 1, "totalThoughts": 1, "nextThoughtNeeded": false}`},
-	{"desktop", "@wonderwhy-er/desktop-commander@0.2.52", nil, "list_directory", `{"path": "DIR"}`},
-	{"git", "@cyanheads/git-mcp-server@2.15.3", nil, "git_status", `{"path": "DIR"}`},
-	{"eslint", "@eslint/mcp@0.3.13", nil, "lint-files", `{"filePaths": ["DIR/a.js"]}`},
-	{"context7", "@upstash/context7-mcp@4.1.1", nil, "resolve-library-id", `{"libraryName": "react", "query": "hooks"}`},
-	{"playwright", "@playwright/mcp@0.0.83", []string{"--headless", "--no-sandbox", "--executable-path", "CHROMIUM"}, "browser_navigate", `{"url": "data:text/html,hello"}`},
-	{"commands", "mcp-server-commands@0.5.0", nil, "run_command", `{"command": "echo hello"}`},
-	{"devtools", "chrome-devtools-mcp@1.11.0", []string{"--headless", "--isolated", "--chromeArg=--no-sandbox", "--executablePath", "CHROMIUM"}, "list_pages", `{}`},
-	{"notion", "@notionhq/notion-mcp-server@2.5.2", nil, "API-get-self", `{}`},
+	{"files", "@modelcontextprotocol/server-filesystem@2026.8.31", []string{"DIR"}, "write_file", `{"path": "DIR/new.txt", "content": "x"}`, ""},
+	{"every", "@modelcontextprotocol/server-everything@2026.8.31", nil, "echo", `{"message": "x"}`, ""},
+	{"memory", "@modelcontextprotocol/server-memory@2026.8.31", nil, "read_graph", `{}`, ""},
+	{"thinking", "@modelcontextprotocol/server-sequential-thinking@2026.8.31", nil, "sequentialthinking", `{"thought": "a", "thoughtNumber": 1, "totalThoughts": 1, "nextThoughtNeeded": false}`, ""},
+	{"desktop", "@wonderwhy-er/desktop-commander@0.2.52", nil, "list_directory", `{"path": "DIR"}`, ".claude-server-commander"},
+	{"git", "@cyanheads/git-mcp-server@2.15.3", nil, "git_status", `{"path": "DIR"}`, ""},
+	{"eslint", "@eslint/mcp@0.3.13", nil, "lint-files", `{"filePaths": ["DIR/a.js"]}`, ""},
+	{"context7", "@upstash/context7-mcp@4.1.1", nil, "resolve-library-id", `{"libraryName": "react", "query": "hooks"}`, ""},
+	{"playwright", "@playwright/mcp@0.0.83", []string{"--headless", "--no-sandbox", "--executable-path", "CHROMIUM"}, "browser_navigate", `{"url": "data:text/html,hello"}`, ""},
+	{"commands", "mcp-server-commands@0.5.0", nil, "run_command", `{"command": "echo hello"}`, ""},
+	{"devtools", "chrome-devtools-mcp@1.11.0", []string{"--headless", "--isolated", "--chromeArg=--no-sandbox", "--executablePath", "CHROMIUM"}, "list_pages", `{}`, ""},
+	{"chart", "@antv/mcp-server-chart@0.9.10", nil, "generate_bar_chart", `{"data": [{"category": "a", "value": 1}]}`, ""},
+	{"notion", "@notionhq/notion-mcp-server@2.5.2", nil, "API-get-self", `{}`, ""},
 }
 
 // TestPublishedServersWorkUnderTheDefaultSandbox installs published servers with npx and calls a tool
@@ -68,50 +72,74 @@ func TestPublishedServersWorkUnderTheDefaultSandbox(t *testing.T) {
 	run(t, command(t, nil, "git", "init", "-q", dir), 0)
 	fill := strings.NewReplacer("DIR", dir, "CHROMIUM", chromium)
 	servers := object{}
-	var calls []toolCall
 	for _, s := range publishedServers {
 		args := []string{"-y", s.pkg}
 		for _, arg := range s.args {
 			args = append(args, fill.Replace(arg))
 		}
-		for suffix, sandbox := range map[string]string{"": "on", "-free": "off"} {
+		confined := any("on")
+		if s.folder != "" {
+			confined = object{"write": []string{"~/" + s.folder}}
+			if err := os.Mkdir(filepath.Join(home, s.folder), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for suffix, sandbox := range map[string]any{"": confined, "-free": "off"} {
 			servers[s.id+suffix] = object{"command": "npx", "args": args, "cwd": dir, "sandbox": sandbox, "start": "manual", "env": object{"PUPPETEER_SKIP_DOWNLOAD": "1"}, "startupTimeoutMs": 600_000, "toolChanges": "accept"}
 		}
-		var arguments object
-		if err := json.Unmarshal([]byte(fill.Replace(s.call)), &arguments); err != nil {
-			t.Fatal(err)
-		}
-		calls = append(calls, toolCall{s.id + "__" + s.tool, arguments}, toolCall{s.id + "-free__" + s.tool, arguments})
 	}
-	d := &daemon{t: t, data: filepath.Join(t.TempDir(), "data"), home: home, log: new(lockedBuffer)}
+	// The folder of the data is private, and in /tmp it would keep servers from creating files there.
+	d := &daemon{t: t, data: filepath.Join(home, "data"), home: home, log: new(lockedBuffer)}
 	if err := os.MkdirAll(d.data, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	d.write("config.jsonc", object{"mcpServers": servers})
 	d.launch("NODE_EXTRA_CA_CERTS=" + os.Getenv("NODE_EXTRA_CA_CERTS")) // of whoever inspects the connections of this machine
-	for _, suffix := range []string{"", "-free"} {                      // the confined one installs the package
-		for _, s := range publishedServers {
-			began := time.Now()
-			if code, text := d.do("POST", "/api/v1/servers/"+s.id+suffix+"/start", nil); code != http.StatusOK {
-				t.Fatalf("%s: %d %s", s.id, code, text)
+	token := d.token("modern")
+	for _, s := range publishedServers {
+		t.Run(s.id, func(t *testing.T) {
+			var arguments object
+			if err := json.Unmarshal([]byte(fill.Replace(s.call)), &arguments); err != nil {
+				t.Fatal(err)
 			}
-			eventually.Complete(t, 10*time.Minute, func() string {
-				var one server
-				d.get("/api/v1/servers/"+s.id+suffix, &one)
-				if one.State != "running" {
-					return s.id + suffix + " is " + one.State + ": " + one.Reason
+			call := func(id string) (tools int, result string) {
+				began := time.Now()
+				if code, text := d.do("POST", "/api/v1/servers/"+id+"/start", nil); code != http.StatusOK {
+					t.Fatalf("%s: %d %s", id, code, text)
 				}
-				return ""
-			})
-			t.Logf("%s: running after %s", s.id+suffix, time.Since(began).Round(100*time.Millisecond))
-		}
-	}
-	got := drive(t, "modern", d.url+"/mcp", d.token("modern"), "e2e-published", calls...)
-	for i, s := range publishedServers {
-		confined, free := got.Results[2*i], got.Results[2*i+1]
-		t.Logf("%s: error %v, %.200q", s.id, confined.IsError, confined.Content)
-		if confined.IsError != free.IsError || (confined.Thrown == "") != (free.Thrown == "") || len(confined.Content) == 0 && confined.Thrown == "" {
-			t.Errorf("%s:\nconfined %+v\nfree     %+v", s.pkg, confined, free)
-		}
+				eventually.Complete(t, 10*time.Minute, func() string {
+					var one server
+					d.get("/api/v1/servers/"+id, &one)
+					if one.State == "crashed" {
+						t.Fatalf("%s crashed: %s", id, one.Reason)
+					}
+					if one.State != "running" {
+						return id + " is " + one.State + ": " + one.Reason
+					}
+					return ""
+				})
+				took := time.Since(began).Round(100 * time.Millisecond)
+				got := drive(t, "modern", d.url+"/mcp", token, "e2e-published", toolCall{id + "__" + s.tool, arguments})
+				for _, tool := range got.Tools {
+					if strings.HasPrefix(tool, id+"__") {
+						tools++
+					}
+				}
+				if len(got.Results) != 1 || tools == 0 {
+					t.Fatalf("%s: %d tools, %+v", id, tools, got.Results)
+				}
+				one := got.Results[0]
+				t.Logf("%s: running after %s, %d tools, error %v %s, %.300q", id, took, tools, one.IsError, one.Thrown, one.Content)
+				if code, text := d.do("POST", "/api/v1/servers/"+id+"/stop", nil); code != http.StatusOK {
+					t.Errorf("%s: %d %s", id, code, text)
+				}
+				return tools, fmt.Sprint(one.IsError, one.Thrown != "", len(one.Content))
+			}
+			tools, result := call(s.id) // it installs the package
+			freeTools, freeResult := call(s.id + "-free")
+			if tools != freeTools || result != freeResult {
+				t.Errorf("confined: %d tools, %s; free: %d tools, %s", tools, result, freeTools, freeResult)
+			}
+		})
 	}
 }
