@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -79,6 +80,18 @@ type Recording struct {
 	Header
 	Calls []Call
 	End   End
+}
+
+// Open opens a regular file. Others are refused: a named pipe would block, and a device never end.
+func Open(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(path)
 }
 
 // Read reads a cassette. Errors name the line.
@@ -283,5 +296,9 @@ func decodeStrict(line []byte, to any, known ...string) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields() // in inner objects
-	return d.Decode(to)
+	err = d.Decode(to)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("the value of %q has the wrong type: %.50s", wrong.Field, wrong.Value)
+	}
+	return err
 }

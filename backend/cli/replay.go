@@ -100,7 +100,7 @@ func (p *program) replayImport() *cobra.Command {
 			"An archive has no definitions: in the cassette, each tool that was called accepts any arguments. A call whose result was redacted or truncated gets an error when served.",
 		Example: "  drawbridge replay import calls.har calls.jsonl --server files",
 		RunE: func(_ *cobra.Command, args []string) error {
-			f, err := os.Open(args[0])
+			f, err := cassette.Open(args[0])
 			if err != nil {
 				return fmt.Errorf("cannot open the HTTP Archive: %w", err)
 			}
@@ -121,8 +121,9 @@ func (p *program) replayImport() *cobra.Command {
 
 // recording reads a cassette if source is a file, and the history of the server source otherwise.
 func (p *program) recording(ctx context.Context, source string, calls recordedCalls) (rec *cassette.Recording, isFile bool, err error) {
-	f, err := os.Open(source)
-	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(source, `/\`) && filepath.Ext(source) != ".jsonl" {
+	f, err := cassette.Open(source)
+	info, _ := os.Stat(source) // a folder can have the name of a server
+	if (errors.Is(err, os.ErrNotExist) || info != nil && info.IsDir()) && !strings.ContainsAny(source, `/\`) && filepath.Ext(source) != ".jsonl" {
 		d, err := p.daemon()
 		if err != nil {
 			return nil, false, fmt.Errorf("there is no file %q, and the history cannot be read: %w", source, err)

@@ -44,6 +44,10 @@ func TestExportedCassetteIsServed(t *testing.T) {
 {"jsonrpc":"2.0","id":3,"result":{ "text":"<é>" }}
 {"jsonrpc":"2.0","id":4,"error":{"code":-32603,"message":"the cassette cannot serve this call: the recorded result is truncated"}}
 `
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("files", 0o700); err != nil { // a folder with the name of the server is not a cassette
+		t.Fatal(err)
+	}
 	for _, args := range [][]string{{"replay", path}, {"replay", "files", "--session", "s1"}} {
 		if got = f.typed(messages, args...); got.code != 0 || got.out != want {
 			t.Errorf("%v: %d %s%s", args, got.code, got.out, got.errOut)
@@ -57,7 +61,8 @@ func TestExportedCassetteIsServed(t *testing.T) {
 		{path + " --passthrough", "does not work with a cassette"},
 		{"files --nearest --passthrough", "none of the others can be"},
 		{"files --from never", "is not a time"},
-		{filepath.Dir(path), "cannot read the cassette"},
+		{filepath.Dir(path), "is not a regular file"},
+		{os.DevNull, "is not a regular file"},
 		{path + "x/y", "cannot open the cassette"},
 	} {
 		if got = f.typed("", append([]string{"replay"}, strings.Fields(c.args)...)...); got.code == 0 || !strings.Contains(got.errOut, c.want) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/cassette"
@@ -52,7 +51,7 @@ func (d *Dialer) recording(ctx context.Context, c *config.Server, env environmen
 	if !filepath.IsAbs(path) {
 		return nil, path, &core.Error{Code: core.CodeValidation, Message: fmt.Sprintf("from.file is %q, which is not an absolute path", path), Hint: "Write the whole path.", Remedy: core.EditConfig("from")}
 	}
-	f, err := os.Open(path)
+	f, err := cassette.Open(path)
 	if err != nil {
 		return nil, path, &core.Error{Code: core.CodeValidation, Message: "cannot open the cassette: " + err.Error(), Cause: err}
 	}

@@ -104,7 +104,7 @@ func TestReplayServersReportWhyTheyCannotStart(t *testing.T) {
 	}{
 		{func(r *config.Replay) { r.File = "calls.jsonl" }, "not an absolute path"},
 		{func(r *config.Replay) { r.File = filepath.Join(folder, "missing") }, "cannot open the cassette"},
-		{func(r *config.Replay) { r.File = folder }, "cannot read the cassette"},
+		{func(r *config.Replay) { r.File = folder }, "is not a regular file"},
 		{func(r *config.Replay) { r.File = "${UNSET_VARIABLE}" }, "from.file"},
 		{func(r *config.Replay) { r.Server = "files" }, "by a running Drawbridge only"},
 	} {
