@@ -1,7 +1,9 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"sync"
@@ -351,6 +353,37 @@ func TestRequestAboutATaskIsServedOnlyInItsEra(t *testing.T) {
 		fail = false
 		advance(retryCrashed)
 		request(core.Modern, "amodern#4") // the third start failed
+	})
+}
+
+// What a server declares only in server/discover is offered from the first modern connection on, also while
+// that connection is lost.
+func TestCapabilitiesOfTheModernEraAreOffered(t *testing.T) {
+	const legacy, modern = `{"tools":{}}`, `{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}`
+	inBubble(t, func(g *rig, _ *Options) {
+		g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
+			declared := map[core.Era]string{core.Modern: modern}[r.Era]
+			return &core.Catalog{Capabilities: json.RawMessage(cmp.Or(declared, legacy))}, nil
+		}
+	}, func(g *rig) {
+		g.apply(server("a"))
+		want := func(modern string) {
+			t.Helper()
+			view, _ := g.registry.Server("a")
+			offered := view.Offers()[0].Catalog
+			if got := string(offered.CapabilitiesIn(core.Modern)); got != modern || string(offered.Capabilities) != legacy {
+				t.Errorf("%s is offered to modern clients, %s to legacy ones", got, offered.Capabilities)
+			}
+		}
+		want(legacy)
+		if _, err := g.For(context.Background(), modernCall("a")); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		want(modern)
+		g.conn("amodern").die()
+		synctest.Wait()
+		want(modern)
 	})
 }
 
