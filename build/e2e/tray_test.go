@@ -164,6 +164,8 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 	s.click(pid, after[4].under[1].id)
 	hears("start github")
 	s.click(pid, after[4].under[4].id)
+	hears("open /servers/github?view=config")
+	s.click(pid, after[4].under[5].id)
 	hears("open /servers/github?view=log")
 	s.click(pid, after[1].id)
 	hears("open /approvals")

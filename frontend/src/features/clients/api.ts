@@ -1,5 +1,7 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import { rememberImport } from '@/lib/added-servers';
 import { request, requestList } from '@/lib/request';
+import { statusQuery } from '@/lib/status';
 import type {
   Client,
   ClientFeatures,
@@ -180,9 +182,14 @@ export const takenOverQuery = queryOptions({
 export function useTakeOver() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: async (plan: string) =>
-      (await request<List<TakeoverResult>>('POST', '/api/v1/takeover', { body: { plan } })).items ??
-      [],
+    mutationFn: async (plan: string) => {
+      const { servers } = await client.ensureQueryData(statusQuery);
+      rememberImport((servers ?? []).flatMap((one) => [one.id, one.label]));
+      return (
+        (await request<List<TakeoverResult>>('POST', '/api/v1/takeover', { body: { plan } }))
+          .items ?? []
+      );
+    },
     onSuccess: (results) => {
       const now = new Set(results.map((one) => one.key));
       client.setQueryData(takenOver, (old: TakeoverResult[] | undefined) => [
