@@ -55,7 +55,7 @@ var startsPrograms = []string{
 // installed programs are not among them.
 var packageCaches = []string{
 	".npm", ".cache/npm", ".cache/node", ".cache/yarn", ".cache/pnpm", ".local/share/pnpm/store", ".bun/install/cache", ".cache/deno",
-	".cache/uv", uvTools + "/.lock", ".cache/pip", ".cache/pipx", ".local/pipx/.cache", ".local/pipx/logs", ".cache/go-build", "go/pkg", ".cache/ms-playwright", playwrightProfiles, puppeteerBrowsers,
+	".cache/uv", uvTools + "/.lock", ".cache/pip", ".cache/pipx", ".local/pipx/.cache", ".local/pipx/logs", ".cache/go-build", "go/pkg", playwrightBrowsers, playwrightProfiles, puppeteerBrowsers,
 }
 
 // puppeteerBrowsers is where the installation of packages that depend on Puppeteer downloads a browser
@@ -65,9 +65,12 @@ const puppeteerBrowsers = ".cache/puppeteer"
 // uvTools is where uv installs programs. uvx creates and locks it even if it only runs one.
 const uvTools = ".local/share/uv/tools"
 
-// playwrightProfiles is where the MCP server of Playwright keeps the profiles of its browsers. It
-// does not start its browser without it.
-const playwrightProfiles = ".cache/ms-playwright-mcp"
+// playwrightBrowsers and playwrightProfiles are where the MCP server of Playwright keeps its browsers
+// and their profiles. It does not start a browser without them.
+const (
+	playwrightBrowsers = ".cache/ms-playwright"
+	playwrightProfiles = ".cache/ms-playwright-mcp"
+)
 
 // createdByLauncher are the caches that a launcher creates if they are missing, which it cannot do
 // within the rules.
@@ -101,7 +104,9 @@ func RulesFor(p Program) Rules {
 	}
 
 	if slices.ContainsFunc(p.Args, func(arg string) bool { return strings.Contains(arg, "@playwright/mcp") }) {
-		_ = os.MkdirAll(filepath.Join(home, playwrightProfiles), 0o700) // if it fails, the server says so
+		for _, folder := range []string{playwrightBrowsers, playwrightProfiles} {
+			_ = os.MkdirAll(filepath.Join(home, folder), 0o700) // if it fails, the server says so
+		}
 	}
 
 	r := Rules{NoNetwork: p.NoNetwork, Ports: p.Ports, NoUnixSockets: p.NoUnixSockets, Private: private}

@@ -31,7 +31,7 @@ func TestRulesCoverWorkAndSpareSecrets(t *testing.T) {
 		"home as directory": {func(p *Program) { p.Dir = home }, nil, []string{".bashrc", "x", "Documents/x"}, nil, []string{".ssh/id"}},
 		"folder argument":   {func(p *Program) { p.Args = []string{"--dir=" + in("Documents")} }, []string{"Documents/x"}, []string{"projects/x"}, nil, nil},
 		"private argument":  {func(p *Program) { p.Args = []string{in(".ssh")} }, nil, []string{".ssh/id"}, nil, []string{".ssh/id"}},
-		"playwright":        {func(p *Program) { p.Args = []string{"-y", "@playwright/mcp@latest"} }, []string{".cache/ms-playwright-mcp/x"}, []string{".cache/x"}, nil, nil},
+		"playwright":        {func(p *Program) { p.Args = []string{"-y", "@playwright/mcp@latest"} }, []string{".cache/ms-playwright-mcp/x", ".cache/ms-playwright/x"}, []string{".cache/x"}, nil, nil},
 		"own parents": {func(p *Program) {
 			p.Read, p.Write = []string{"/", "~/.config/gh/hosts.yml"}, []string{"~", "~/.config"}
 		}, []string{"Documents/x", ".config/app/x", ".npm/x"}, []string{".ssh/id", ".config/gh/x", "x"}, []string{".config/gh/hosts.yml", ".config/app/x"}, []string{".ssh/id", ".config/gh/other"}},
@@ -70,6 +70,11 @@ func TestRulesCoverWorkAndSpareSecrets(t *testing.T) {
 		}
 		if !r.MayRead("/usr/bin/env") {
 			t.Errorf("%s: programs of the system may not be run", name)
+		}
+	}
+	for _, folder := range []string{".cache/ms-playwright", ".cache/ms-playwright-mcp", ".cache/puppeteer"} {
+		if _, err := os.Stat(in(folder)); err != nil {
+			t.Errorf("a folder that servers cannot create: %v", err)
 		}
 	}
 }
