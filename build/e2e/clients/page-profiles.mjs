@@ -145,13 +145,13 @@ await step('text typed while a profile is being saved is not lost', async () => 
   await about.fill('First')
   await save().click()
   await until('it is in the file', async () => (await config()).profiles.writing.description === 'First')
-  await about.fill('Second')
+  await about.fill('Mine') // as before the save: a draft all the same
   answer()
   await page.getByText('Profile writing saved.').last().waitFor()
-  if ((await about.inputValue()) !== 'Second') throw new Error('what was typed is lost')
+  if ((await about.inputValue()) !== 'Mine') throw new Error('what was typed is lost')
   await page.unroute('**/profiles/writing')
   await save().click()
-  await until('it is saved too', async () => (await config()).profiles.writing.description === 'Second')
+  await until('it is saved too', async () => (await config()).profiles.writing.description === 'Mine')
 })
 await step('remove unused tools from a profile, and undo', async () => {
   const out = page.getByRole('button', { name: /^Remove 5 unused tools/ })

@@ -49,6 +49,13 @@ export function useSaveProfile() {
   return useMutation({
     mutationFn: ({ name, entry, was }: { name: string; entry: Entry; was: string }) =>
       request<Profile>('PUT', address(name), { body: { entry }, headers: { 'If-Match': was } }),
+    // Until the list is read again, the editor would take the old profile for a newer one.
+    onSuccess: (saved) =>
+      client.setQueryData(
+        profilesQuery.queryKey,
+        (old) =>
+          old && { ...old, items: old.items.map((one) => (one.name === saved.name ? saved : one)) },
+      ),
     onSettled: () => client.invalidateQueries({ queryKey: ['profiles'] }),
   });
 }

@@ -64,7 +64,8 @@ export function useProfileEdit({
     save.reset();
   };
   const changed = profile !== undefined && profile.etag !== base?.etag;
-  if (changed && !dirty) load(profile); // there is no draft to lose
+  // There is no draft to lose; during a save, there is one that equals the old profile.
+  if (changed && !dirty && !save.isPending) load(profile);
   const errors = save.error instanceof RequestError ? save.error.fields : [];
   const nameFault = profile ? undefined : faultOfName(name, taken);
   return {
