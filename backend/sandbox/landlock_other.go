@@ -13,6 +13,6 @@ func filtersSockets() bool { return false }
 
 func newRuleset(int, Rules) (*os.File, error) { return nil, errors.New("sandboxes require Linux") }
 
-func socketFilter(Rules) string { return "" }
+func seccompFilter(Rules) string { return "" }
 
 const selfPath = ""
