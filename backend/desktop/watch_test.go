@@ -190,9 +190,11 @@ func TestSeveralFailedServersShareOneNotification(t *testing.T) {
 		d.server("b", core.StateNeedsLogin, "two")
 		d.server("c", core.StateCrashed, "three")
 		d.expectLog("a is not running: one", "withdrawn server/a", "2 servers need attention: a is not running; b needs you to sign in.")
+		d.mu.Lock()
 		if n := d.visible[serversSubject]; n.To != "/" || len(d.visible) != 1 {
-			t.Fatalf("%+v", d.visible)
+			t.Errorf("%+v", d.visible)
 		}
+		d.mu.Unlock()
 		time.Sleep(minInterval)
 		synctest.Wait()
 		d.expectLog("3 servers need attention: a is not running; b needs you to sign in; c is not running.")

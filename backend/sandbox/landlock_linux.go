@@ -115,7 +115,7 @@ func allowPath(ruleset int, path string, rights uint64) error {
 	return nil
 }
 
-// filtersSockets reports whether socketFilter works on this machine.
+// filtersSockets reports whether seccompFilter works on this machine.
 func filtersSockets() bool { return auditArch() != 0 }
 
 // selfPath stays valid after an update has replaced the executable.
