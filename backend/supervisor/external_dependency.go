@@ -13,7 +13,7 @@ import (
 const minDependencyDelay = 100 * time.Millisecond
 
 // watchDependency starts the server as soon as the missing dependency is there. The backoff
-// timer keeps running meanwhile.
+// timer keeps running meanwhile, and fires earlier if waiting turns out to be useless.
 func (r *runner) watchDependency() {
 	if r.awaitDependency == nil || r.cancelDependencyWait != nil {
 		return
@@ -23,12 +23,20 @@ func (r *runner) watchDependency() {
 	r.cancelDependencyWait = cancel
 	r.helpers.Go(func() {
 		defer cancel()
-		if !sleep(ctx, minDependencyDelay) || wait(ctx) != nil {
+		if !sleep(ctx, minDependencyDelay) {
+			return
+		}
+		err := wait(ctx)
+		if ctx.Err() != nil {
 			return
 		}
 		r.post(func() {
-			if r.state.phase == phaseWaiting && r.starts == n {
+			switch {
+			case r.state.phase != phaseWaiting || r.starts != n:
+			case err == nil:
 				r.step(evTimer)
+			case !r.needsLogin:
+				r.retryTimer.Reset(jitter(waitingDelay))
 			}
 		})
 	})

@@ -302,6 +302,9 @@ func (r *runner) delay() time.Duration {
 	if r.state.phase == phaseWaiting && r.remoteRetry.unreachable {
 		return r.remoteRetry.delay()
 	}
+	if r.state.phase == phaseWaiting && r.awaitDependency != nil {
+		return jitter(watchedDelay)
+	}
 	if r.state.phase == phaseWaiting {
 		return jitter(waitingDelay)
 	}

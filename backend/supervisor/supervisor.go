@@ -23,6 +23,7 @@ const (
 	pingTimeout       = 5 * time.Second  // timeout of a heartbeat ping
 	retryCrashed      = 30 * time.Second // minimum time between starts that calls cause
 	waitingDelay      = 3 * time.Second  // delay between starts while an external dependency, such as Docker, is missing
+	watchedDelay      = 30 * time.Second // the same while something else notices its return
 	loginDelay        = time.Hour        // the same while the user has to sign in; LoginChanged triggers an earlier start
 	storeTimeout      = 5 * time.Second  // timeout of a query of Catalogs, Eras or CommandApprovals
 	maxParallelStarts = 4                // parallel starts: enough to overlap waiting for the network, few enough for a small machine

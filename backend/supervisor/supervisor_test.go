@@ -290,6 +290,32 @@ func TestServerWaitsForExternalDependency(t *testing.T) {
 	})
 }
 
+// TestWatchedDependencyIsPolledRarely: while Docker's events are watched, each start only disturbs.
+func TestWatchedDependencyIsPolledRarely(t *testing.T) {
+	for name, failed := range map[string]error{"watched": nil, "cannot be watched": errors.New("no permission")} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(g *rig, _ *Options) {
+				g.start = func(context.Context, dial.Request, int) (*core.Catalog, error) {
+					return nil, &dial.MissingDependency{Cause: dial.ErrAbsent, Wait: func(ctx context.Context) error {
+						if failed == nil {
+							<-ctx.Done()
+						}
+						return failed
+					}}
+				}
+			}, func(g *rig) {
+				g.apply(server("a", func(s *config.Server) { s.Type = core.Docker }))
+				advance(2 * time.Minute)
+				g.want("a", core.StateWaiting)
+				n := len(g.started("a"))
+				if rarely := n < 8; rarely != (failed == nil) || n < 3 {
+					t.Errorf("%d starts in 2 minutes", n)
+				}
+			})
+		})
+	}
+}
+
 // TestFailingOnDemandServersDoNotStartTogether: the first client needs the lists of all servers,
 // and each exits as soon as it runs.
 func TestFailingOnDemandServersDoNotStartTogether(t *testing.T) {
