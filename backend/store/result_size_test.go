@@ -2,6 +2,7 @@ package store
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +30,30 @@ func TestRepeatedTextAndWhiteSpaceAreMeasured(t *testing.T) {
 		if got := sizeOf([]byte(q.result), len(q.result)); got != (resultSize{int64(len(q.result)), q.repeated, q.blank}) {
 			t.Errorf("%s: %+v", q.result, got)
 		}
+	}
+}
+
+// TestWhiteSpaceIsCountedAtEveryOffset: long strings are read in steps of eight bytes.
+func TestWhiteSpaceIsCountedAtEveryOffset(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{
+		strings.Repeat(" ", 40): 39, strings.Repeat("a  ", 40): 40, strings.Repeat("a b", 40): 0,
+		strings.Repeat(`a \n\n  `, 40): 40 * 6, strings.Repeat(`  \" `, 40): 40 + 39, strings.Repeat(`a \\ `, 40): 0,
+		strings.Repeat("é  ", 20) + `"  ` + "\n": 20 + 3,
+	} {
+		for offset := range 9 {
+			if got := blankBytes([]byte(`"` + strings.Repeat("x", offset) + "y" + text)); got != want {
+				t.Errorf("%d characters before %q: %d, not %d", offset, text, got, want)
+			}
+		}
+	}
+}
+
+func BenchmarkBlankBytes(b *testing.B) {
+	text := []byte(`{"content":[{"type":"text","text":"` + strings.Repeat(`A line of a text, as tools return it.\n`, 250) + `"}]}`)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		blankBytes(text)
 	}
 }
 
