@@ -106,6 +106,11 @@ export function startMock({
       }
       case 'GET approvals':
         return json(response, { items: world.approvals, next: '' });
+      case 'POST approvals':
+        world.answers.push({ id: path[1], ...JSON.parse(text) });
+        world.approvals = world.approvals.filter(({ id }) => id !== path[1]);
+        response.writeHead(204).end();
+        return;
       case 'PUT config': {
         if (request.headers['if-match'] !== world.config.etag)
           return json(

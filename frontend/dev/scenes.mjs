@@ -594,6 +594,8 @@ export function makeScene(scene) {
       maxBytes: 1_000_000_000,
     },
     approvals: makeApprovals(scene),
+    /** The answers to approvals. */
+    answers: [],
     connections: makeConnections(scene),
     connect(key, connected) {
       const found = this.connections.find((c) => c.key === key);

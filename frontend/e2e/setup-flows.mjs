@@ -176,6 +176,27 @@ flow(
 );
 
 flow(
+  'a call is allowed for ten minutes, for similar arguments alone',
+  { scene: 'trouble', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/approvals`);
+    const card = page.getByRole('listitem').filter({ hasText: 'wants to call write_file' });
+    await card.getByRole('button', { name: 'Limit to similar arguments…' }).press('Enter');
+    const only = card.getByRole('group', { name: 'Only when' });
+    await only.getByRole('checkbox', { name: /mode/ }).uncheck();
+    await inspect(page, 'all');
+    await card.getByRole('button', { name: 'Allow for 10 minutes' }).press('Enter');
+    await card.waitFor({ state: 'detached' });
+    const { id, ...answer } = mock.world.answers[0];
+    assert.deepEqual(answer, {
+      action: 'accept',
+      scope: 'minutes',
+      where: { '/path': { under: '/home/ada/projects' } },
+    });
+  },
+);
+
+flow(
   'typed text is a draft until it is discarded, and that can be undone',
   quiet,
   async (page, mock) => {

@@ -1,6 +1,6 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { request, requestList, requestText } from '@/lib/request';
-import type { Approval, Grant } from '@/types/api';
+import type { Approval, Grant, RuleSuggestion } from '@/types/api';
 
 /** The pending approvals, oldest first. The event stream keeps them up to date. */
 export const approvalsQuery = queryOptions({
@@ -17,6 +17,15 @@ export const wholeQuery = (id: string) =>
       request<Approval>('GET', `/api/v1/approvals/${encodeURIComponent(id)}`, { signal }),
   });
 
+/** Conditions that this call and similar past calls match. */
+export const suggestionQuery = (approval: string) =>
+  queryOptions({
+    queryKey: ['rule-suggestion', 'approval', approval],
+    queryFn: ({ signal }) =>
+      request<RuleSuggestion>('POST', '/api/v1/policy/suggest', { body: { approval }, signal }),
+    retry: false,
+  });
+
 /** Permissions that were granted for a limited time. */
 export const grantsQuery = queryOptions({
   queryKey: ['grants'],
@@ -30,13 +39,26 @@ export type Scope = 'once' | 'minutes' | 'session' | 'always';
 
 export type Action = 'accept' | 'decline' | 'cancel';
 
-/** Answers an approval; content is JSON text and is sent unchanged. */
+/**
+ * Answers an approval; content is JSON text and is sent unchanged. Further calls are accepted only
+ * if their arguments match `where`.
+ */
 export function useAnswer(id: string) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: ({ action, content, scope }: { action: Action; content?: string; scope?: Scope }) =>
+    mutationFn: ({
+      action,
+      content,
+      scope,
+      where,
+    }: {
+      action: Action;
+      content?: string;
+      scope?: Scope;
+      where?: Record<string, unknown>;
+    }) =>
       requestText('POST', `/api/v1/approvals/${encodeURIComponent(id)}`, {
-        bodyText: `{"action":${JSON.stringify(action)}${content ? `,"content":${content}` : ''}${scope ? `,"scope":${JSON.stringify(scope)}` : ''}}`,
+        bodyText: `{"action":${JSON.stringify(action)}${content ? `,"content":${content}` : ''}${scope ? `,"scope":${JSON.stringify(scope)}` : ''}${where ? `,"where":${JSON.stringify(where)}` : ''}}`,
       }),
     onSuccess: (_, { scope }) => {
       client.setQueryData<Approval[]>(['approvals'], (old) => old?.filter((q) => q.id !== id));

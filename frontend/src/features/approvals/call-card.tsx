@@ -2,13 +2,14 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Button } from '@/components/button';
+import { ConditionChoice, whereOf } from '@/components/condition-choice';
 import { Failure } from '@/components/failure';
 import { JsonView, LongText } from '@/components/json-view';
 import { classes } from '@/lib/classes';
 import { bytes, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Approval } from '@/types/api';
-import { type Scope, useAnswer, wholeQuery } from './api';
+import { type Scope, suggestionQuery, useAnswer, wholeQuery } from './api';
 import { TimeLeft } from './time-left';
 
 const t = texts.approvals.call;
@@ -28,6 +29,9 @@ export function CallCard({
 }) {
   const [whole, setWhole] = useState(false);
   const all = useQuery({ ...wholeQuery(approval.id), enabled: whole });
+  const [limited, setLimited] = useState(false);
+  const [off, setOff] = useState<number[]>([]);
+  const suggested = useQuery({ ...suggestionQuery(approval.id), enabled: limited });
   const answer = useAnswer(approval.id);
   const args = all.data?.arguments ?? approval.arguments ?? '';
   const cut = approval.argumentsCut && !all.data;
@@ -38,7 +42,12 @@ export function CallCard({
     approval.original || approval.tool,
     approval.client?.name,
   ].filter((word) => word && !approval.message.includes(word));
-  const allow = (scope: Scope) => answer.mutate({ action: 'accept', scope });
+  const conditions = suggested.data?.where ?? [];
+  const where = limited ? whereOf(conditions, off) : undefined;
+  const allow = (scope: Scope) =>
+    answer.mutate({ action: 'accept', scope, ...(scope !== 'once' && where && { where }) });
+  // Without the conditions that were asked for, a longer approval would be for all calls.
+  const busy = answer.isPending || (limited && !suggested.data);
   return (
     <li className="rounded-lg border border-warn bg-panel p-4 shadow-card md:p-5">
       <div className="flex flex-wrap items-baseline gap-x-3 gap-y-1">
@@ -77,21 +86,33 @@ export function CallCard({
           </Button>
         )}
       </div>
-      <Failure error={answer.error ?? all.error} className="mt-3" />
+      {limited && suggested.data && (
+        <div className="mt-3">
+          {conditions.length > 0 ? (
+            <ConditionChoice conditions={conditions} off={off} onChange={setOff} />
+          ) : (
+            <p className="text-sm text-ink2">{t.noConditions}</p>
+          )}
+        </div>
+      )}
+      <Failure error={answer.error ?? all.error ?? suggested.error} className="mt-3" />
       <div className="mt-4 flex flex-wrap gap-2">
         <Button look="primary" disabled={answer.isPending} onClick={() => allow('once')}>
           {t.once}
         </Button>
-        <Button disabled={answer.isPending} onClick={() => allow('minutes')}>
+        <Button disabled={busy} onClick={() => allow('minutes')}>
           {t.minutes}
         </Button>
         {approval.session && (
-          <Button disabled={answer.isPending} onClick={() => allow('session')}>
+          <Button disabled={busy} onClick={() => allow('session')}>
             {t.session}
           </Button>
         )}
-        <Button disabled={answer.isPending} onClick={() => allow('always')}>
+        <Button disabled={busy} onClick={() => allow('always')}>
           {t.always}
+        </Button>
+        <Button aria-expanded={limited} onClick={() => setLimited((on) => !on)}>
+          {t.limit}
         </Button>
         <Button
           look="danger"

@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useId, useMemo, useState } from 'react';
 import { Button } from '@/components/button';
+import { ConditionChoice, whereOf } from '@/components/condition-choice';
 import { Failure } from '@/components/failure';
 import { SelectField } from '@/components/fields';
 import { Modal } from '@/components/modal';
-import { addRule, describeWhere, rulesOf } from '@/lib/argument-rules';
+import { addRule, rulesOf } from '@/lib/argument-rules';
 import { configQuery } from '@/lib/config';
 import { plain } from '@/lib/format';
 import { request } from '@/lib/request';
@@ -31,18 +32,17 @@ export function RuleFromCall({ call, onClose }: { call: string; onClose: () => v
   const { mutate: run, ...trial } = useTrial();
   const save = useSaveRules(onClose);
   const like = suggested.data;
-  const conditions = useMemo(() => like?.where.map((one) => JSON.parse(one)) ?? [], [like]);
   const yaml = file && /\.ya?ml$/.test(file.path);
   const rules = useMemo(() => {
     if (!file || !like || yaml) return undefined;
-    const where = Object.assign({}, ...conditions.filter((_, index) => !off.includes(index)));
+    const where = whereOf(like.where, off);
     return addRule(rulesOf(file.text), {
       tool: `${like.server}__${like.tool}`,
-      ...(Object.keys(where).length > 0 && { where }),
+      ...(where && { where }),
       action,
       ...(because.trim() && { because: because.trim() }),
     });
-  }, [file, like, yaml, conditions, off, action, because]);
+  }, [file, like, yaml, off, action, because]);
   useEffect(() => {
     if (rules === undefined) return;
     const timer = setTimeout(() => run(rules), 300);
@@ -66,27 +66,8 @@ export function RuleFromCall({ call, onClose }: { call: string; onClose: () => v
                 onChange={setAction}
               />
             </div>
-            {conditions.length > 0 ? (
-              <fieldset className="space-y-1 text-sm">
-                <legend className="mb-1 font-medium">{t.conditions}</legend>
-                {conditions.map((one, index) => (
-                  <label key={like.where[index]} className="flex items-start gap-2">
-                    <input
-                      type="checkbox"
-                      className="mt-1"
-                      checked={!off.includes(index)}
-                      onChange={() =>
-                        setOff((old) =>
-                          old.includes(index) ? old.filter((n) => n !== index) : [...old, index],
-                        )
-                      }
-                    />
-                    <span className="min-w-0 [overflow-wrap:anywhere]">
-                      {plain(describeWhere(one).slice(0, 400))}
-                    </span>
-                  </label>
-                ))}
-              </fieldset>
+            {like.where.length > 0 ? (
+              <ConditionChoice conditions={like.where} off={off} onChange={setOff} />
             ) : (
               <p className="text-sm text-ink2">{t.noConditions}</p>
             )}

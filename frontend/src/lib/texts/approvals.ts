@@ -32,6 +32,9 @@ export const approvalsTexts = {
       minutes: 'Allow for 10 minutes',
       session: 'Allow for this session',
       always: 'Always allow',
+      limit: 'Limit to similar arguments…',
+      noConditions:
+        'Nothing in the arguments suggests a condition: a longer approval is for all calls of the tool.',
       deny: 'Deny',
       tool: 'About this tool',
     },

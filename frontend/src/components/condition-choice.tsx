@@ -1,0 +1,43 @@
+import { describeWhere } from '@/lib/argument-rules';
+import { plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+
+const t = texts.rules;
+
+/** The chosen conditions, of which all must hold, as the `where` of a rule; undefined for none. */
+export function whereOf(conditions: string[], off: number[]): Record<string, unknown> | undefined {
+  const chosen = conditions.filter((_, index) => !off.includes(index));
+  return chosen.length > 0 ? Object.assign({}, ...chosen.map((one) => JSON.parse(one))) : undefined;
+}
+
+/** A choice of suggested conditions on arguments; `off` has the indexes of those not chosen. */
+export function ConditionChoice({
+  conditions,
+  off,
+  onChange,
+}: {
+  conditions: string[];
+  off: number[];
+  onChange: (off: number[]) => void;
+}) {
+  return (
+    <fieldset className="space-y-1 text-sm">
+      <legend className="mb-1 font-medium">{t.conditions}</legend>
+      {conditions.map((one, index) => (
+        <label key={one} className="flex items-start gap-2">
+          <input
+            type="checkbox"
+            className="mt-1"
+            checked={!off.includes(index)}
+            onChange={() =>
+              onChange(off.includes(index) ? off.filter((n) => n !== index) : [...off, index])
+            }
+          />
+          <span className="min-w-0 [overflow-wrap:anywhere]">
+            {plain(describeWhere(JSON.parse(one)).slice(0, 400))}
+          </span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
