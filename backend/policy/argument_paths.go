@@ -3,14 +3,11 @@ package policy
 import (
 	"errors"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -103,104 +100,6 @@ func withinFolded(folder, path string) bool {
 		folder, path = strings.ToLower(folder), strings.ToLower(path)
 	}
 	return config.Within(folder, path)
-}
-
-// paths returns the absolute paths that a server may understand text as. complete is false if there
-// are more that are not known.
-func (e *evaluation) paths(text string) (paths []string, complete bool) {
-	complete = !strings.ContainsRune(text, 0) && !strings.Contains(text, "${") && !strings.HasPrefix(text, "$") && isPlainPath(text)
-	forms := []string{text}
-	add := func(form string) {
-		if len(forms) >= 16 {
-			complete = false
-		} else if !slices.Contains(forms, form) {
-			forms = append(forms, form)
-		}
-	}
-	for i := 0; i < len(forms); i++ {
-		f := forms[i]
-		add(strings.TrimSpace(f))
-		add(strings.ReplaceAll(f, `\`, "/"))
-		if decoded, err := url.PathUnescape(f); err == nil {
-			add(decoded)
-		}
-		if isFileURL(f) {
-			u, err := url.Parse(f)
-			if err != nil || u.Host != "" && u.Host != "localhost" || u.Path == "" {
-				complete = false
-			} else {
-				add(u.Path)
-			}
-		}
-	}
-	for _, f := range forms {
-		if strings.ContainsRune(f, 0) {
-			complete = false
-			continue
-		}
-		if isFileURL(f) && isFileURL(text) {
-			continue // as a file name it would be relative; its path is another form
-		}
-		if filepath.IsAbs(f) {
-			paths = append(paths, f)
-			continue
-		}
-		if strings.HasPrefix(f, "~") {
-			home, err := os.UserHomeDir()
-			if err != nil || !e.server.local || f != "~" && f[1] != '/' {
-				complete = false
-			} else {
-				paths = append(paths, home+f[1:])
-			}
-		}
-		base, ok := e.server.workingFolder(e.call)
-		if !ok {
-			complete = false
-		} else {
-			paths = append(paths, base+string(filepath.Separator)+f)
-		}
-		if e.call.Workspace != "" {
-			paths = append(paths, e.call.Workspace+string(filepath.Separator)+f)
-		}
-	}
-	return paths, complete
-}
-
-func isFileURL(text string) bool { return len(text) >= 5 && strings.EqualFold(text[:5], "file:") }
-
-// isPlainPath reports whether the system has no second spelling of the path that the comparison of
-// names would miss: on Windows, short names, streams and devices; in Unicode, characters that stand
-// for a separator or a dot after normalization.
-func isPlainPath(path string) bool {
-	if strings.ContainsAny(path, "／＼．‥…∕⁄․﹒。｡\uFFFD") {
-		return false
-	}
-	if runtime.GOOS != "windows" {
-		return true
-	}
-	if strings.ContainsAny(path, "~?*") || strings.HasPrefix(path, `\\`) || strings.HasPrefix(path, "//") || strings.LastIndexByte(path, ':') > 1 {
-		return false
-	}
-	return !slices.ContainsFunc(strings.FieldsFunc(path, func(c rune) bool { return c == '/' || c == '\\' }), func(part string) bool {
-		return part != "." && part != ".." && strings.TrimRight(part, ". ") != part
-	})
-}
-
-// workingFolder returns the folder of the server's process, against which it resolves relative
-// paths.
-func (s *server) workingFolder(call *core.Call) (string, bool) {
-	switch {
-	case !s.local:
-		return "", false
-	case s.cwd == "":
-		dir, err := os.Getwd() // the process inherits it
-		return dir, err == nil
-	case s.cwd == config.WorkspaceRoot && call.Workspace != "":
-		return call.Workspace, true
-	case strings.Contains(s.cwd, "${") || !filepath.IsAbs(s.cwd):
-		return "", false
-	}
-	return s.cwd, true
 }
 
 var (

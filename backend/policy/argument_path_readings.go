@@ -1,0 +1,160 @@
+package policy
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// maxPathForms limits the spellings that are derived from one text.
+const maxPathForms = 32
+
+// paths returns the absolute paths that a server may understand text as. complete is false if there
+// are more that are not known.
+func (e *evaluation) paths(text string) (paths []string, complete bool) {
+	complete = !strings.ContainsRune(text, 0) && !strings.Contains(text, "${") && !strings.HasPrefix(text, "$") && isPlainPath(text)
+	forms := []string{text}
+	add := func(form string) {
+		if len(forms) >= maxPathForms {
+			complete = false
+		} else if !slices.Contains(forms, form) {
+			forms = append(forms, form)
+		}
+	}
+	for i := 0; i < len(forms); i++ {
+		f := forms[i]
+		add(strings.TrimFunc(f, func(c rune) bool { return c <= ' ' || unicode.IsSpace(c) }))
+		add(withoutLineBreaks.Replace(f)) // as URL parsers do
+		add(strings.ReplaceAll(f, `\`, "/"))
+		if inner, ok := strings.CutPrefix(f, "<"); ok {
+			add(strings.TrimSuffix(inner, ">")) // <file:///…> and <URL:file:///…>
+		}
+		if decoded, err := url.PathUnescape(f); err == nil {
+			add(decoded)
+		}
+		scheme, rest := splitScheme(f)
+		switch {
+		case scheme == "" || slices.Contains(webSchemes, scheme):
+		case scheme == "file":
+			complete = addFileURL(f, rest, add) && complete
+		default:
+			if add(rest); strings.ContainsAny(rest, `/\`) {
+				complete = false // such as vscode://file/etc and jar:file:/etc
+			}
+		}
+	}
+	for _, f := range forms {
+		if strings.ContainsRune(f, 0) {
+			complete = false
+			continue
+		}
+		if filepath.IsAbs(f) {
+			paths = append(paths, f)
+			continue
+		}
+		if strings.HasPrefix(f, "~") {
+			home, err := os.UserHomeDir()
+			if err != nil || !e.server.local || f != "~" && f[1] != '/' {
+				complete = false
+			} else {
+				paths = append(paths, home+f[1:])
+			}
+		}
+		base, ok := e.server.workingFolder(e.call)
+		if !ok {
+			complete = false
+		} else {
+			paths = append(paths, base+string(filepath.Separator)+f)
+		}
+		if e.call.Workspace != "" {
+			paths = append(paths, e.call.Workspace+string(filepath.Separator)+f)
+		}
+	}
+	return paths, complete
+}
+
+// addFileURL adds the paths that programs read from a file URL: some parse it, others remove the
+// prefix, and the query and the fragment count as part of the name or not. It returns false if
+// programs may read another path.
+func addFileURL(text, rest string, add func(string)) bool {
+	add(rest)
+	for _, prefix := range []string{"//", "///"} {
+		if path, ok := strings.CutPrefix(rest, prefix); ok {
+			add(path)
+		}
+	}
+	for _, c := range []byte("#?") {
+		if i := strings.IndexByte(text, c); i >= 0 {
+			add(text[:i])
+		}
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host != "" && u.Host != "localhost" || u.Path == "" {
+		return false
+	}
+	add(u.Path)
+	return true
+}
+
+// webSchemes are the schemes of URLs that never lead to a file on this machine.
+var webSchemes = []string{"http", "https", "ws", "wss", "ftp", "ftps", "data", "mailto"}
+
+var withoutLineBreaks = strings.NewReplacer("\t", "", "\n", "", "\r", "")
+
+// splitScheme returns the scheme of a URL in lower case and what follows the colon, or "" if text
+// has no scheme. The drive of a path on Windows is not a scheme.
+func splitScheme(text string) (scheme, rest string) {
+	i := strings.IndexByte(text, ':')
+	if i <= 0 || i == 1 && runtime.GOOS == "windows" {
+		return "", text
+	}
+	for j := range i {
+		c := text[j] | 0x20
+		if isLetter := c >= 'a' && c <= 'z'; !isLetter && (j == 0 || !strings.ContainsRune("0123456789+.-", rune(text[j]))) {
+			return "", text
+		}
+	}
+	return strings.ToLower(text[:i]), text[i+1:]
+}
+
+// isPlainPath reports whether the system has no second spelling of the path that the comparison of
+// names would miss: on Windows, short names, streams and devices; in Unicode, characters that stand
+// for a separator or a dot after normalization.
+func isPlainPath(path string) bool {
+	if strings.ContainsAny(path, "／＼．‥…∕⁄․﹒。｡\uFFFD") {
+		return false
+	}
+	if runtime.GOOS != "windows" {
+		return true
+	}
+	if strings.ContainsAny(path, "~?*") || strings.HasPrefix(path, `\\`) || strings.HasPrefix(path, "//") || strings.LastIndexByte(path, ':') > 1 {
+		return false
+	}
+	return !slices.ContainsFunc(strings.FieldsFunc(path, func(c rune) bool { return c == '/' || c == '\\' }), func(part string) bool {
+		return part != "." && part != ".." && strings.TrimRight(part, ". ") != part
+	})
+}
+
+// workingFolder returns the folder of the server's process, against which it resolves relative
+// paths.
+func (s *server) workingFolder(call *core.Call) (string, bool) {
+	switch {
+	case !s.local:
+		return "", false
+	case s.cwd == "":
+		dir, err := os.Getwd() // the process inherits it
+		return dir, err == nil
+	case s.cwd == config.WorkspaceRoot && call.Workspace != "":
+		return call.Workspace, true
+	case strings.Contains(s.cwd, "${") || !filepath.IsAbs(s.cwd):
+		return "", false
+	}
+	return s.cwd, true
+}

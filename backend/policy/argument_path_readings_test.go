@@ -1,0 +1,98 @@
+package policy
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A server may parse a URL, cut off its prefix, or take it as the name of a file in its working
+// folder. A deny rule applies if one of these readings is in its folder, an allow rule only if all
+// are.
+func TestEveryReadingOfAURLCounts(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"proj/ok", "proj/secret"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace := strings.NewReplacer("ROOT", root)
+	const inProject = `, "cwd": "ROOT/proj"`
+	for _, c := range []argumentCases{
+		{server: inProject, where: `{"/path": {"under": "ROOT/proj/secret"}}`, denied: `
+			{"path":"file:/../secret/key"}
+			{"path":"FILE:/../secret/key"}
+			{"path":"file:///../secret/key"}
+			{"path":"File://x/../../secret/key"}
+			{"path":"file:secret/key"}
+			{"path":"file:./secret/key"}
+			{"path":"file://secret/key"}
+			{"path":"file:///secret/key"}
+			{"path":"file:..\\secret\\key"}
+			{"path":"FILE:\\..\\secret\\key"}
+			{"path":"file:/%2e%2e/secret/key"}
+			{"path":"file%3a/../secret/key"}
+			{"path":" file:/../secret/key"}
+			{"path":"\u0001file://ROOT/proj/secret/key"}
+			{"path":"fi\nle://ROOT/proj/secret/key"}
+			{"path":"file://ROOT/proj/.\t./proj/secret/key"}
+			{"path":"file://ROOT/proj/secret/key#x"}
+			{"path":"file://ROOT/proj/secret?/../../x"}
+			{"path":"file://ROOT/proj/ok/x#/../../secret/key"}
+			{"path":"file://ROOT/proj/ok/x?/../../secret/key"}
+			{"path":"file://ROOT/proj/ok/x%23/../../secret/key"}
+			{"path":"file://ROOT/proj/ok/x?/../../secret/key#y"}
+			{"path":"<file://ROOT/proj/secret/key>"}
+			{"path":"<URL:file://ROOT/proj/secret/key>"}
+			{"path":"url:file://ROOT/proj/secret/key"}
+			{"path":"vscode://fileROOT/proj/secret/key"}
+			{"path":"jar:file:ROOT/proj/secret/key!/a"}
+			{"path":"view-source:file://ROOT/proj/secret/key"}
+			{"path":"sqlite:secret/key"}
+			{"path":"https:/../secret/key"}
+			{"path":"https://x/../../secret/key"}
+			{"path":"note:/../secret/key"}
+		`, passed: `
+			{"path":"file://ROOT/proj/ok/x"}
+			{"path":"file://ROOT/proj/ok/x#y"}
+
+			{"path":"https://example.com/secret/key"}
+			{"path":"http://example.com/a?b#c"}
+			{"path":"note: hello"}
+			{"path":"12:30/a"}
+			{"path":"ok/a:b"}
+		`},
+		{server: inProject, where: `{"/path": {"notUnder": "ROOT/proj/ok"}}`, denied: `
+			{"path":"file://ROOT/proj/ok/x#/../../../own.txt"}
+			{"path":"file:///ROOT/proj/ok/x?/../../../own.txt"}
+			{"path":"file://ROOT/proj/ok/x%3f/../../../own.txt"}
+			{"path":"file://ROOT/proj/ok/x"}
+		`, passed: `
+			{"path":"ROOT/proj/ok/x#y"}
+		`},
+		{server: inProject, where: `{"/path": {"notUnder": "ROOT/proj"}}`, denied: `
+			{"path":"file:/../../own.txt"}
+			{"path":"file://ROOT/proj/x#/../../own.txt"}
+			{"path":"FILE://ROOT/proj/x?/../../own.txt"}
+			{"path":"file://ROOT/proj/../own.txt"}
+			{"path":"file://ROOT/proj?/../../proj/a#/../../own.txt"}
+			{"path":"vscode:a/b"}
+		`, passed: `
+			{"path":"file://ROOT/proj/ok/x"}
+			{"path":"FILE:ROOT/proj/ok/x"}
+			{"path":"file://ROOT/proj/a%20b"}
+			{"path":"file://ROOT/proj/a%23b#c"}
+			{"path":"note: hello"}
+			{"path":"https://example.com/a"}
+		`},
+		{where: `{"/path": {"notUnder": "ROOT/proj"}}`, denied: `
+			{"path":"file://ROOT/proj/a"}
+		`},
+	} {
+		c.run(t, replace, root+"/proj")
+	}
+}
