@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -46,7 +47,7 @@ type ArgumentTest struct {
 	Under, NotUnder []string // path of one of these folders, or below
 	Host            []string // one of these patterns matches the host of the URL
 	Matches         string   // regular expression
-	Min, Max        *float64
+	Min, Max        *json.Number
 	MinBytes        *int64
 	MaxBytes        *int64
 	Present         *bool
@@ -265,15 +266,19 @@ func validateRegexp(text string) string {
 	return ""
 }
 
-// bound is any finite number.
-func bound(name string, to **float64) field {
+// bound is any finite number. It keeps its text, because 0.3 has no exact 64-bit representation.
+func bound(name string, to **json.Number) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		v, err := strconv.ParseFloat(n.text, 64)
 		if n.kind != kindNumber || err != nil || math.IsInf(v, 0) {
 			r.wrong(n, name, "a number")
 			return
 		}
-		*to = &v
+		number := json.Number(n.text)
+		if !json.Valid([]byte(number)) { // .5 in YAML
+			number = json.Number(strconv.FormatFloat(v, 'g', -1, 64))
+		}
+		*to = &number
 	}}
 }
 

@@ -28,7 +28,23 @@ type condition struct {
 type argumentTest struct {
 	config.ArgumentTest
 	matches  *regexp.Regexp
-	min, max *big.Float
+	min, max *numberBound
+}
+
+// numberBound is a bound of a number, exactly and as most servers read it.
+type numberBound struct{ exact, rounded *big.Float }
+
+func compileBound(text *json.Number) *numberBound {
+	if text == nil {
+		return nil
+	}
+	exact, rounded, err := parseNumber(text.String())
+	if err != nil { // an exponent such as e-9999999999
+		double, _ := text.Float64() // package config has parsed it
+		exact = big.NewFloat(double)
+		rounded = exact
+	}
+	return &numberBound{exact, rounded}
 }
 
 // bounds is the truth of a condition for all readings of the arguments. A value that a server could
@@ -84,12 +100,7 @@ func compileCondition(c *config.Condition) condition {
 		if c.Test.Matches != "" {
 			t.matches = regexp.MustCompile(c.Test.Matches) // package config has compiled it
 		}
-		if c.Test.Min != nil {
-			t.min = big.NewFloat(*c.Test.Min)
-		}
-		if c.Test.Max != nil {
-			t.max = big.NewFloat(*c.Test.Max)
-		}
+		t.min, t.max = compileBound(c.Test.Min), compileBound(c.Test.Max)
 		out.test = t
 	}
 	return out

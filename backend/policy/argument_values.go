@@ -278,21 +278,28 @@ func testBytes(v reading, least, most *int64) bounds {
 	return exactly((least == nil || size >= *least) && (most == nil || size <= *most))
 }
 
-func testNumber(v reading, least, most *big.Float) bounds {
+// testNumber compares the decimal numbers, and the numbers as servers round them.
+func testNumber(v reading, least, most *numberBound) bounds {
 	switch {
 	case v.kind == readAbsent:
 		return no
 	case v.kind != readNumber || len(v.raw) > 1000:
 		return unknown
 	}
-	n, _, err := big.ParseFloat(string(v.raw), 10, 1024, big.ToNearestEven)
+	n, double, err := parseNumber(string(v.raw))
 	if err != nil {
 		return unknown
 	}
-	double, _ := n.Float64() // as most servers read it: beyond 2^53 not exactly
-	inside := func(n *big.Float) bool {
-		return (least == nil || n.Cmp(least) >= 0) && (most == nil || n.Cmp(most) <= 0)
-	}
-	exact, rounded := inside(n), inside(big.NewFloat(double))
+	exact := (least == nil || n.Cmp(least.exact) >= 0) && (most == nil || n.Cmp(most.exact) <= 0)
+	rounded := (least == nil || double.Cmp(least.rounded) >= 0) && (most == nil || double.Cmp(most.rounded) <= 0)
 	return bounds{exact || rounded, exact && rounded}
+}
+
+// parseNumber reads a number of JSON exactly, and as most servers do: beyond 2^53 not exactly.
+func parseNumber(text string) (exact, rounded *big.Float, err error) {
+	if exact, _, err = big.ParseFloat(text, 10, 1024, big.ToNearestEven); err != nil {
+		return nil, nil, err
+	}
+	double, _ := exact.Float64()
+	return exact, big.NewFloat(double), nil
 }
