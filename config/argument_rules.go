@@ -203,9 +203,9 @@ func (r *reader) argumentTest(m member) *ArgumentTest {
 		booleanSetter("present", func(on bool) { t.Present = &on }),
 	})
 	for i, h := range t.Host {
-		t.Host[i] = strings.ToLower(strings.TrimSuffix(h, "."))
-		if strings.ContainsAny(h, "/@\\ ") || strings.IndexFunc(h, func(c rune) bool { return c > 127 }) >= 0 {
-			r.report(m.value.at, "host", false, "write only the host, such as *.example.com, and names in other scripts as xn--…", "'%s' is not a valid host pattern", h)
+		pattern, suggestion := hostPattern(h)
+		if t.Host[i] = pattern; suggestion != "" {
+			r.report(m.value.at, "host", false, suggestion, "'%s' is not a valid host pattern", h)
 		}
 	}
 	return t
