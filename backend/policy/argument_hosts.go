@@ -10,8 +10,8 @@ import (
 )
 
 // testHost reports whether the host of a URL matches one of patterns. A URL that programs read
-// differently is unknown: with a backslash, white space or another script in it, or with an address
-// that is not written in the usual way.
+// differently is unknown: with a backslash, white space or another script in it, with an address that
+// is not written in the usual way, or without a host after // if its scheme may have one.
 func testHost(v reading, patterns []string) bounds {
 	switch {
 	case v.kind == readAbsent:
@@ -26,7 +26,7 @@ func testHost(v reading, patterns []string) bounds {
 	return exactly(slices.ContainsFunc(patterns, func(p string) bool { return config.Match(p, host) }))
 }
 
-// hostOf returns the host of a URL in lower case, "" if its scheme has none.
+// hostOf returns the host of a URL in lower case, "" if it certainly has none, as file:///etc.
 func hostOf(text string) (host string, ok bool) {
 	if strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == '\\' || c == 0x7f }) {
 		return "", false
@@ -44,8 +44,16 @@ func hostOf(text string) (host string, ok bool) {
 		if host == "" || u.Opaque != "" {
 			return "", false
 		}
+	case "file":
+		if u.Opaque != "" || strings.HasPrefix(u.Path, "//") { // file:////server/share
+			return "", false
+		}
+	case "data", "about":
+		if strings.Contains(u.Opaque, "//") {
+			return "", false
+		}
 	default:
-		if u.Opaque != "" && strings.Contains(u.Opaque, "//") { // view-source:https://…, blob:https://…
+		if host == "" { // programs find one in gopher:/host, feed:host and view-source:https://host
 			return "", false
 		}
 	}
