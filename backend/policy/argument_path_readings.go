@@ -19,7 +19,7 @@ const maxPathForms = 32
 // paths returns the absolute paths that a server may understand text as. complete is false if there
 // are more that are not known.
 func (e *evaluation) paths(text string) (paths []string, complete bool) {
-	complete = !strings.ContainsRune(text, 0) && !strings.Contains(text, "${") && !strings.HasPrefix(text, "$") && isPlainPath(text)
+	complete = true
 	forms := []string{text}
 	add := func(form string) {
 		if len(forms) >= maxPathForms {
@@ -55,15 +55,17 @@ func (e *evaluation) paths(text string) (paths []string, complete bool) {
 			complete = false
 			continue
 		}
+		complete = complete && isPlainPath(f) && !hasVariable(f)
 		if filepath.IsAbs(f) {
 			paths = append(paths, f)
 			continue
 		}
 		if strings.HasPrefix(f, "~") {
-			home, err := os.UserHomeDir()
-			if err != nil || !e.server.local || f != "~" && f[1] != '/' {
+			homes, ok := e.server.homeFolders()
+			if !ok || f != "~" && f[1] != '/' {
 				complete = false
-			} else {
+			}
+			for _, home := range homes {
 				paths = append(paths, home+f[1:])
 			}
 		}
@@ -124,6 +126,31 @@ func splitScheme(text string) (scheme, rest string) {
 	return strings.ToLower(text[:i]), text[i+1:]
 }
 
+// hasVariable reports whether a shell or a library may replace a part of the path by an environment
+// variable. Names of files such as src/$id.tsx have none, unless there is a variable with this name.
+func hasVariable(path string) bool {
+	if strings.HasPrefix(path, "$") {
+		return true
+	}
+	for {
+		_, after, ok := strings.Cut(path, "$")
+		if !ok {
+			return false
+		}
+		path = after
+		end := strings.IndexFunc(path, func(c rune) bool {
+			return c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+		})
+		if end < 0 {
+			end = len(path)
+		}
+		name := path[:end]
+		if _, set := os.LookupEnv(name); set || name != strings.ToLower(name) || strings.HasPrefix(name, "_") || path != "" && strings.ContainsRune("{(", rune(path[0])) {
+			return true
+		}
+	}
+}
+
 // isPlainPath reports whether the system has no second spelling of the path that the comparison of
 // names would miss: on Windows, short names, streams and devices; in Unicode, characters that stand
 // for a separator or a dot after normalization.
@@ -140,6 +167,44 @@ func isPlainPath(path string) bool {
 	return !slices.ContainsFunc(strings.FieldsFunc(path, func(c rune) bool { return c == '/' || c == '\\' }), func(part string) bool {
 		return part != "." && part != ".." && strings.TrimRight(part, ". ") != part
 	})
+}
+
+// homeFolders returns what the server may read ~ as: the user's home folder, and HOME as its entry
+// sets it. ok is false if there are more that are not known.
+func (s *server) homeFolders() (folders []string, ok bool) {
+	if !s.local {
+		return nil, false
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil, false
+	}
+	folders, ok = []string{home}, true
+	for _, h := range s.homes {
+		if !filepath.IsAbs(h) || strings.Contains(h, "$") {
+			ok = false
+		} else {
+			folders = append(folders, h)
+		}
+	}
+	return folders, ok
+}
+
+// homesInEnvironment returns the values that a configuration sets for the variables of the home
+// folder.
+func homesInEnvironment(c *config.Server) (homes []string) {
+	add := func(env map[string]string) {
+		for _, name := range []string{"HOME", "USERPROFILE"} {
+			if home, ok := env[name]; ok {
+				homes = append(homes, home)
+			}
+		}
+	}
+	add(c.Env)
+	for _, account := range c.Accounts {
+		add(account.Env)
+	}
+	return homes
 }
 
 // workingFolder returns the folder of the server's process, against which it resolves relative

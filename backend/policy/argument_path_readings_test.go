@@ -3,6 +3,7 @@ package policy
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -11,6 +12,9 @@ import (
 // folder. A deny rule applies if one of these readings is in its folder, an allow rule only if all
 // are.
 func TestEveryReadingOfAURLCounts(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the paths are those of Unix")
+	}
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -94,5 +98,56 @@ func TestEveryReadingOfAURLCounts(t *testing.T) {
 		`},
 	} {
 		c.run(t, replace, root+"/proj")
+	}
+}
+
+// A shell, or a library, expands variables in a path, and ~ to the HOME of the server.
+func TestVariablesInPathsAreAmbiguous(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the paths are those of Unix")
+	}
+	t.Setenv("HOME", "/home/me")
+	for _, c := range []argumentCases{
+		{server: `, "cwd": "/srv/proj"`, where: `{"/path": {"under": "~/secret"}}`, denied: `
+			{"path":"~/secret/a"}
+			{"path":"$HOME/secret"}
+			{"path":" $HOME/secret"}
+			{"path":"./$HOME/secret"}
+			{"path":"/$HOME/secret"}
+			{"path":"%24HOME/secret"}
+			{"path":"/srv/proj/../../$HOME/secret"}
+			{"path":"file://$HOME/secret"}
+			{"path":"/srv/proj/${HOME}/secret"}
+			{"path":"%24%7BHOME%7D/secret"}
+			{"path":"/srv/$(echo secret)"}
+			{"path":"/srv/$_x"}
+			{"path":"/home/me/%EF%BC%8Fsecret"}
+		`, passed: `
+			{"path":"~/a"}
+			{"path":"/srv/proj/$id.tsx"}
+			{"path":"/srv/proj/a$"}
+			{"path":"/srv/proj/5$/a$b$1"}
+		`},
+		{server: `, "cwd": "/srv/proj", "env": {"HOME": "/srv/home"}`, where: `{"/path": {"under": "/srv/home/secret"}}`, denied: `
+			{"path":"~/secret/a"}
+			{"path":" ~/secret"}
+		`, passed: `
+			{"path":"~/a"}
+			{"path":"~"}
+		`},
+		{server: `, "cwd": "/srv/proj", "env": {"HOME": "/srv/home"}`, where: `{"/path": {"notUnder": ["/home/me", "/srv/proj"]}}`, denied: `
+			{"path":"~/a"}
+		`},
+		{server: `, "cwd": "/srv/proj", "env": {"HOME": "/srv/home"}`, where: `{"/path": {"notUnder": ["/home/me", "/srv"]}}`, passed: `
+			{"path":"~/a"}
+		`},
+		{server: `, "accounts": {"work": {"env": {"HOME": "/srv/work"}}}`, where: `{"/path": {"under": "/srv/work"}}`, denied: `
+			{"path":"~/a"}
+		`},
+		{server: `, "env": {"HOME": "relative"}`, where: `{"/path": {"under": "/srv/work"}}`, denied: `
+			{"path":"~/a"}
+		`},
+	} {
+		c.run(t, strings.NewReplacer(), "")
 	}
 }
