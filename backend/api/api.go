@@ -78,7 +78,7 @@ type Files interface {
 	Add(ctx context.Context, label string, entry json.RawMessage) error
 	Remove(ctx context.Context, id string) error
 	CheckRename(id, label string) (to string, err error)
-	Rename(ctx context.Context, id, label string) (to string, err error)
+	Rename(ctx context.Context, id, label string) (to string, warnings []string, err error)
 	SetArgument(ctx context.Context, id string, at int, was, now string) error
 	// AddArgumentRule adds a rule before the one with the key before, or as the last one.
 	AddArgumentRule(ctx context.Context, before string, rule json.RawMessage) error

@@ -88,11 +88,11 @@ func (f *fakes) Disable(_ context.Context, id string) error { return f.note("dis
 
 func (f *fakes) Remove(_ context.Context, id string) error   { return f.note("remove", id) }
 func (f *fakes) CheckRename(_, label string) (string, error) { return core.Slug(label), nil }
-func (f *fakes) Rename(_ context.Context, id, label string) (string, error) {
+func (f *fakes) Rename(_ context.Context, id, label string) (string, []string, error) {
 	if label == "Full Disk" {
-		return "", core.Errorf(core.CodeUnavailable, "cannot write the file")
+		return "", nil, core.Errorf(core.CodeUnavailable, "cannot write the file")
 	}
-	return core.Slug(label), f.note("rename", id+" "+label)
+	return core.Slug(label), nil, f.note("rename", id+" "+label)
 }
 
 func (f *fakes) Add(_ context.Context, label string, entry json.RawMessage) error {

@@ -16,9 +16,15 @@ type renameInput struct {
 	}
 }
 
+// RenamedServer is a server after it was renamed.
+type RenamedServer struct {
+	core.ServerStatus
+	Warnings []string `json:"renameWarnings" nullable:"false" doc:"References to the old name that were not changed"`
+}
+
 // renameServer renames a server in the configuration. Its history is renamed before it starts under the
 // new name, and renamed back if the file cannot be written.
-func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[core.ServerStatus], error) {
+func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[RenamedServer], error) {
 	old, ok := a.Servers.Status(in.ID)
 	if !ok {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
@@ -46,7 +52,8 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[core.S
 			back = func(ctx context.Context) error { return errors.Join(a.Logins.Rename(ctx, to, old.ID), undo(ctx)) }
 		}
 	}
-	if _, err := a.Files.Rename(ctx, old.ID, in.Body.Name); err != nil {
+	_, warnings, err := a.Files.Rename(ctx, old.ID, in.Body.Name)
+	if err != nil {
 		if _, done := a.Servers.Status(to); !done {
 			if undone := back(context.WithoutCancel(ctx)); undone != nil {
 				a.Log.Error("Cannot undo the renaming of a server's history", "server", old.ID, "error", undone)
@@ -64,7 +71,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[core.S
 	if !ok { // the configuration takes effect a moment later
 		st = core.ServerStatus{ID: to, Label: in.Body.Name, State: core.StateStopped}
 	}
-	return reply(st)
+	return reply(RenamedServer{st, append([]string{}, warnings...)})
 }
 
 func (a *API) renameInChecks(ctx context.Context, from, to string) error {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 
 	"github.com/spf13/cobra"
 )
@@ -34,12 +34,16 @@ func (p *program) rename() *cobra.Command {
 		Use: "rename SERVER NAME", Short: "Rename a server; its history is kept", Args: argCount(2, 2),
 		Long: `Rename a server; its history is kept.
 
-The server is restarted under the new name. Profiles, saved checks, recorded calls and trusted tools are kept.
+The server is restarted under the new name. Profiles, argument rules, saved checks, recorded calls and trusted
+tools are kept. Rules that refer to it by a pattern that cannot be changed are listed as warnings.
 The public names of its tools change, so rules in a client's own settings that name them must be updated.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]string{"name": args[1]}
-			return show(cmd.Context(), p, http.MethodPost, serverPath(args[0], "/rename"), nil, body, func(s core.ServerStatus) error {
-				_, err := fmt.Fprintln(p.Stdout, escapeLine(args[0]+": renamed to "+displayName(s)))
+			return show(cmd.Context(), p, http.MethodPost, serverPath(args[0], "/rename"), nil, body, func(s api.RenamedServer) error {
+				for _, w := range s.Warnings {
+					fmt.Fprintln(p.Stderr, escapeLine("Warning: "+w))
+				}
+				_, err := fmt.Fprintln(p.Stdout, escapeLine(args[0]+": renamed to "+displayName(s.ServerStatus)))
 				return err
 			})
 		},

@@ -18,7 +18,7 @@ func (r *Reloader) CheckRename(id, label string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if ext := strings.ToLower(filepath.Ext(s.Source.File)); ext == ".yaml" || ext == ".yml" {
+	if isYAML(s.Source.File) {
 		return "", &core.Error{Code: core.CodeRejected, Message: "cannot edit " + s.Source.File + ": it is YAML", Hint: "Edit it in a text editor; it is reloaded when you save it."}
 	}
 	to := core.Slug(label)
@@ -28,47 +28,80 @@ func (r *Reloader) CheckRename(id, label string) (string, error) {
 	if other, taken := r.Current().Server(to); taken && other.ID != s.ID {
 		return "", core.Errorf(core.CodeConflict, "a server %q already exists", other.ID)
 	}
+	if err := r.checkOtherFiles(&s, rename{from: s.ID, to: to, fromLabel: s.Label, toLabel: label}); err != nil {
+		return "", err
+	}
 	return to, nil
 }
 
-// Rename renames a server in the file that defines it and in the profiles that refer to it. It
-// returns the new id.
-func (r *Reloader) Rename(ctx context.Context, id, label string) (string, error) {
-	to, err := r.CheckRename(id, label)
+// Rename renames a server in the file that defines it and in the profiles, clients, rules and replay servers
+// that refer to it. It returns the new id, and warnings about references that it could not rename.
+func (r *Reloader) Rename(ctx context.Context, id, label string) (to string, warnings []string, err error) {
+	to, err = r.CheckRename(id, label)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	s, err := r.editableServer(id)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	if file := r.fileChoosingAccount(&s); file != "" && to != s.ID {
-		// Between two edits, calls would use another account.
-		return "", &core.Error{Code: core.CodeConflict, Message: "an account of server \"" + s.ID + "\" is chosen in another file: " + file,
-			Hint: "Rename the server in both files in a text editor while Drawbridge is paused."}
-	}
+	change := rename{from: s.ID, to: to, fromLabel: s.Label, toLabel: label}
+	before := r.Current()
+	warnings = change.warnings(before, s.Source.File)
 	err = r.Edit(ctx, s.Source.File, func(d *Document) error {
-		d.RenameInProfiles(s.ID, to)
+		d.renameReferences(change)
 		return d.Rename(s.Label, label)
 	})
 	if err != nil || to == s.ID {
-		return to, err
+		return to, warnings, err
 	}
-	for _, p := range r.Current().Profiles { // in other files; those without a reference are not written
-		if _, named := p.Servers[s.ID]; !named {
+	for _, file := range before.Files { // those without a reference are not written
+		if file == s.Source.File || isYAML(file) || !change.isIn(before, file) {
 			continue
 		}
-		for _, file := range r.Current().Files {
-			if ext := strings.ToLower(filepath.Ext(file)); file == s.Source.File || ext == ".yaml" || ext == ".yml" {
-				continue
-			}
-			if err := r.Edit(ctx, file, func(d *Document) error { d.RenameInProfiles(s.ID, to); return nil }); err != nil {
-				return to, err
-			}
+		if err := r.Edit(ctx, file, func(d *Document) error { d.renameReferences(change); return nil }); err != nil {
+			return to, warnings, err
 		}
-		break
 	}
-	return to, nil
+	return to, warnings, nil
+}
+
+func isYAML(file string) bool {
+	ext := strings.ToLower(filepath.Ext(file))
+	return ext == ".yaml" || ext == ".yml"
+}
+
+// checkOtherFiles returns an error if another file than that of the server chooses an account of it, or has a
+// rule about it. Between two edits, calls would use another account, or the rule would not apply to them.
+func (r *Reloader) checkOtherFiles(s *config.Server, change rename) error {
+	what, file := "an account of server \""+s.ID+"\" is chosen", ""
+	if change.to != s.ID {
+		file = r.fileChoosingAccount(s)
+	}
+	for _, rule := range r.Current().Policy.Arguments {
+		if o := r.serverWithNamespace(s.ID, change.from, change.to); o != "" && change.tool(rule.Tool, rule.Servers) != rule.Tool {
+			return &core.Error{Code: core.CodeConflict, Message: rule.Key + " names server \"" + s.ID + "\", and server \"" + o + "\" has the old or the new name as its namespace",
+				Hint: "Give \"" + o + "\" another namespace first, or edit the rule."}
+		}
+		if file == "" && rule.Source.File != s.Source.File && change.names(&rule) {
+			what, file = rule.Key+" names server \""+s.ID+"\", and is", rule.Source.File
+		}
+	}
+	if file == "" {
+		return nil
+	}
+	return &core.Error{Code: core.CodeConflict, Message: what + " in another file: " + file,
+		Hint: "Rename the server in both files in a text editor while Drawbridge is paused."}
+}
+
+// serverWithNamespace returns another server than id that has one of the namespaces, or "".
+func (r *Reloader) serverWithNamespace(id string, namespaces ...string) string {
+	for _, o := range r.Current().Servers {
+		if o.ID != id && o.Namespace != "" && slices.Contains(namespaces, o.Namespace) {
+			return o.ID
+		}
+	}
+	return ""
 }
 
 // fileChoosingAccount returns a file other than that of the server in which a profile or client chooses an
@@ -110,23 +143,6 @@ func (d *Document) Rename(label, to string) error {
 		}
 	}
 	return serverNotFoundError(label)
-}
-
-// RenameInProfiles replaces references to the server id with to in all profiles and clients.
-func (d *Document) RenameInProfiles(id, to string) {
-	root := d.root.Value.(*hujson.Object)
-	for _, entry := range slices.Concat(members(root, "profiles"), members(root, "clients")) {
-		o, ok := entry.Value.Value.(*hujson.Object)
-		if !ok {
-			continue
-		}
-		for _, references := range [][]hujson.ObjectMember{members(o, "servers"), members(o, "accounts")} {
-			i := slices.IndexFunc(references, func(m hujson.ObjectMember) bool { return strings.EqualFold(memberName(m), id) })
-			if i >= 0 {
-				references[i].Name.Value = hujson.String(to)
-			}
-		}
-	}
 }
 
 // members returns the members of the object under name, or nil if there is no such object.

@@ -26,7 +26,7 @@ func TestRenamedServerKeepsEveryOtherByte(t *testing.T) {
 		if err := d.Rename("nobody", "x"); err == nil {
 			t.Errorf("%s: a server that is not there was renamed", name)
 		}
-		d.RenameInProfiles("files", "my-files")
+		d.renameReferences(rename{"files", "my-files", "files", "My Files"})
 		if err := d.Rename("files", "My Files"); err != nil {
 			t.Fatal(err)
 		}

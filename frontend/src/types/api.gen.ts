@@ -2265,6 +2265,39 @@ export interface RenameInputBody {
    */
   name: string;
 }
+export interface RenamedServer {
+  command?: string;
+  detail?: string;
+  era?: string;
+  exitCode?: number;
+  hint?: string;
+  id: string;
+  inFlight: number;
+  instances?: Instance[] | null;
+  label: string;
+  login?: string;
+  pid?: number;
+  prompts: number;
+  protocolVersion?: string;
+  reason: string;
+  remedy?: Remedy;
+  /**
+   * References to the old name that were not changed
+   */
+  renameWarnings: string[];
+  resources: number;
+  restarts: number;
+  sandbox?: string;
+  serverInfo?: unknown;
+  since: string;
+  state: string;
+  stderr?: string[] | null;
+  tags?: string[] | null;
+  templates: number;
+  tools: number;
+  transport: string;
+  updated: string;
+}
 export interface ReplayInputBody {
   /**
    * JSON object that replaces the recorded arguments

@@ -31,6 +31,7 @@ interface ServerFields {
   instances?: Instance[] | null;
 }
 export type ServerStatus = Narrow<api.ServerStatus, ServerFields>;
+export type RenamedServer = Narrow<api.RenamedServer, ServerFields>;
 export type ServerDetail = Narrow<api.ServerDetail, ServerFields>;
 export type Debug = Narrow<api.Debug, { status: ServerStatus }>;
 export type LoginStatus = Narrow<api.LoginStatus, { state: Login }>;

@@ -11,7 +11,7 @@ import { setValue } from '@/lib/jsonc';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { ServerStatus } from '@/types/api';
+import type { RenamedServer, ServerStatus } from '@/types/api';
 import { entryPath, useSaveEntry } from './add';
 
 const t = texts.servers.edit;
@@ -25,13 +25,14 @@ export function RenameServer({ server, onClose }: { server: ServerStatus; onClos
   const navigate = useNavigate();
   const rename = useMutation({
     mutationFn: () =>
-      request<ServerStatus>('POST', `/api/v1/servers/${encodeURIComponent(server.id)}/rename`, {
+      request<RenamedServer>('POST', `/api/v1/servers/${encodeURIComponent(server.id)}/rename`, {
         body: { name: name.trim() },
       }),
     onSuccess: (renamed) => {
       for (const key of ['servers', 'config', 'tools', 'calls', 'usage'])
         client.invalidateQueries({ queryKey: [key] });
       toast('ok', t.renamed(plain(renamed.label || renamed.id)));
+      for (const warning of renamed.renameWarnings) toast('bad', plain(warning));
       onClose();
       navigate({ to: '/servers/$id', params: { id: renamed.id } });
     },
