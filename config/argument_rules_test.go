@@ -33,7 +33,7 @@ func TestErrorsOfRulesNameRuleAndPointer(t *testing.T) {
 			t.Errorf("%s: %+v, want %v", rules, problems, want)
 		}
 	}
-	c, problems := Parse("c.json", []byte(`{"policy": {"rules": [{"then": "deny"}, {"tool": "a*", "servers": "x", "where": {"/a~1~0b": {"glob": ["1", "2"]}}, "then": "allow"}]}}`))
+	c, problems := Parse("c.json", []byte(`{"mcpServers": {"x": {"command": "x"}}, "policy": {"rules": [{"then": "deny"}, {"tool": "a*", "servers": "x", "where": {"/a~1~0b": {"glob": ["1", "2"]}}, "then": "allow"}]}}`))
 	if c == nil || len(problems) > 0 || c.Policy.Arguments[1].Key != "policy.rules[1]" || c.Policy.Arguments[1].Where.All[0].Pointer[0] != "a/~b" {
 		t.Error(problems)
 	}

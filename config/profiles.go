@@ -219,6 +219,7 @@ func (r *reader) settleProfiles(c *Config) {
 			}
 		}
 	}
+	r.settleRules(c)
 	for _, p := range c.Profiles {
 		r.settleAccounts(c, "profiles."+p.Name, p.Accounts)
 	}
