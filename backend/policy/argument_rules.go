@@ -167,14 +167,22 @@ func decideByArguments(rules []argumentRule, s *server, call *core.Call) (d argu
 }
 
 // names reports whether the tool pattern of the rule matches the tool of the call, under its own
-// name or under the one that clients see.
+// name or under the one that clients see. A pattern with "__" may also be a name that the server itself
+// uses. An allow rule matches that one only if it names its servers: db__drop would otherwise allow a
+// tool of any server, although the user may have meant the tool drop of the server db.
 func (r *argumentRule) names(s *server, call *core.Call) bool {
 	if r.Tool == "" {
 		return true
 	}
 	shown := s.filter.PublicName(call.Name)
-	if !strings.Contains(r.Tool, "__") {
-		return config.Match(r.Tool, call.Name) || config.Match(r.Tool, shown)
+	qualified := strings.Contains(r.Tool, "__")
+	if !qualified || r.Then != config.RuleAllow || len(r.Servers) > 0 {
+		if config.Match(r.Tool, call.Name) || config.Match(r.Tool, shown) {
+			return true
+		}
+	}
+	if !qualified {
+		return false
 	}
 	for _, prefix := range [2]string{call.Server, s.namespace} {
 		if prefix != "" && (config.Match(r.Tool, prefix+"__"+call.Name) || config.Match(r.Tool, prefix+"__"+shown)) {

@@ -56,7 +56,7 @@ func withRules(t testing.TB, server, root string, o Options) *testPolicy {
 func (s *testPolicy) apply(server, root string) {
 	s.t.Helper()
 	c, problems := config.Parse("c.json", []byte(`{`+root+`"mcpServers": {"files": {"command": "x"`+server+`}}}`))
-	if c == nil || len(problems) > 0 {
+	if c == nil || config.HasErrors(problems) {
 		s.t.Fatal(problems)
 	}
 	s.Apply(c)

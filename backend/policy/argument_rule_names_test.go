@@ -1,0 +1,36 @@
+package policy
+
+import (
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+func TestRuleMatchesOwnNamesWithTwoUnderscores(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ rule, server, tool, then string }{
+		{`"tool": "db__drop", "then": "deny"`, "t", "db__drop", "deny"},
+		{`"tool": "db__drop", "then": "ask"`, "t", "db__drop", "ask"},
+		{`"tool": "db__*", "then": "deny"`, "t", "db__drop", "deny"},
+		{`"tool": "new__name", "then": "deny"`, "t", "old", "deny"}, // renamed for clients
+		{`"tool": "db__drop", "then": "deny"`, "db", "drop", "deny"},
+		{`"tool": "db__drop", "then": "allow"`, "db", "drop", "allow"},
+		{`"tool": "db__drop", "then": "allow"`, "t", "db__drop", ""}, // meant may be the tool of db
+		{`"tool": "db__*", "then": "allow"`, "t", "db__drop", ""},
+		{`"tool": "db__drop", "servers": "t", "then": "allow"`, "t", "db__drop", "allow"},
+		{`"tool": "t__db__drop", "then": "allow"`, "t", "db__drop", "allow"},
+		{`"tool": "db__drop", "servers": "db", "then": "deny"`, "t", "db__drop", ""},
+	} {
+		now, problems := config.Parse("c.json", []byte(`{"mcpServers": {"t": {"command": "t", "tools": {"old": {"rename": "new__name"}}}, "db": {"command": "d"}},
+			"policy": {"rules": [{`+c.rule+`}]}}`))
+		if now == nil {
+			t.Fatal(problems)
+		}
+		rules := NewArgumentRules(now.Policy.Arguments, now)
+		then, _, _ := rules.Decide(&core.Call{Method: "tools/call", Server: c.server, Name: c.tool})
+		if then != c.then {
+			t.Errorf("%s, %s of %s: %q, not %q", c.rule, c.tool, c.server, then, c.then)
+		}
+	}
+}
