@@ -44,11 +44,14 @@ func (b *Bridge) answerInputRequests(ctx context.Context, call *core.Call, sink 
 // If capabilities is not nil, it replaces the client capabilities in _meta.
 func (b *Bridge) repeatCall(call *core.Call, answers, capabilities []byte) *core.Call {
 	now := b.Now()
-	repeated := &core.Call{
-		At: now.UTC(), Began: now, Client: call.Client, Session: call.Session, Shim: call.Shim, Workspace: call.Workspace, Account: call.Account, Era: call.Era, Server: call.Server,
-		Method: call.Method, Name: call.Name, PublicName: call.PublicName, TraceID: call.TraceID, SpanID: call.SpanID, Protocol: call.Protocol,
-		Capabilities: call.Capabilities, LogLevel: call.LogLevel, KeptAs: call.KeptAs, Continues: true,
-	}
+	again := *call // everything that identifies the call; what the first round has found is reset
+	repeated := &again
+	repeated.At, repeated.Began, repeated.Continues = now.UTC(), now, true
+	repeated.ID, repeated.Meta, repeated.HasModernMeta, repeated.Task = 0, core.Span{}, false, nil
+	repeated.Outcome, repeated.Code, repeated.Reason, repeated.Stack = core.OutcomeRunning, "", "", ""
+	repeated.Took, repeated.Queued, repeated.BytesOut, repeated.Attempts, repeated.Instance = 0, 0, 0, 0, ""
+	repeated.Progress, repeated.ProgressLog, repeated.Verdict, repeated.Repaired = 0, nil, nil, false
+	repeated.ServedBy, repeated.Cached, repeated.Approval = nil, false, ""
 	params := append([]byte{'{'}, answers...)
 	_ = wire.Members(call.Params, func(m wire.Member) error {
 		if name := string(m.Name); len(answers) == 0 || name != "inputResponses" && name != "requestState" {
