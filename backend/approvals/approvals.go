@@ -94,7 +94,7 @@ type Options struct {
 	Bus   *event.Bus
 	Limit time.Duration    // deadline of an item; 2 minutes if zero
 	Most  int              // maximum number of pending items; 64 if zero
-	Each  int              // maximum number of pending items per server; 8 if zero
+	Each  int              // maximum number of pending items per client and server; 8 if zero
 	Now   func() time.Time // time.Now if nil
 }
 
@@ -204,14 +204,25 @@ func (b *Inbox) add(item Item) (*pendingItem, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	same, held := 0, item.size()
+	// No client can use up what is there for all: its share is a quarter of the items and half of the bytes.
+	same, ofClient, ofServer := 0, 0, 0
+	held, heldByClient := item.size(), item.size()
 	for _, w := range b.pending {
 		held += w.item.size()
-		if w.item.Server == item.Server {
+		client, server := w.item.owner() == item.owner(), w.item.Server == item.Server
+		if client {
+			ofClient++
+			heldByClient += w.item.size()
+		}
+		if server {
+			ofServer++
+		}
+		if client && server {
 			same++
 		}
 	}
-	if len(b.pending) >= b.opts.Most || same >= b.opts.Each || held > maxHeld {
+	if len(b.pending) >= b.opts.Most || same >= b.opts.Each || ofClient >= max(b.opts.Each, b.opts.Most/4) ||
+		ofServer >= max(b.opts.Each, b.opts.Most/2) || held > maxHeld || heldByClient > maxHeld/2 {
 		return nil, core.Errorf(core.CodeRateLimited, "too many approvals are already pending")
 	}
 	item.At = b.opts.Now().UTC()
@@ -241,6 +252,15 @@ func (b *Inbox) remove(w *pendingItem, state string) bool {
 	gone.State = state
 	b.opts.Bus.Publish(event.Approval, gone)
 	return true
+}
+
+// owner identifies the client that caused the item by its token, because its name is only claimed. Items without
+// a client belong to their server.
+func (i *Item) owner() string {
+	if i.Client.Token != "" {
+		return "client " + i.Client.Token
+	}
+	return "server " + i.Server
 }
 
 func (i *Item) size() int {

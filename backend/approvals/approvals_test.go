@@ -2,8 +2,10 @@ package approvals
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -128,6 +130,45 @@ func TestPendingApprovalsAreBounded(t *testing.T) {
 		}
 		if got := <-startAsk(ctx, b, Item{Message: strings.Repeat("x", maxText+1)}); core.CodeOf(got.err) != core.CodeValidation {
 			t.Errorf("%+v", got)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+func TestClientCannotUseUpTheApprovalsOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Options{Bus: new(event.Bus)})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ask := func(client, server string, size int) {
+			startAsk(ctx, b, Item{Kind: Call, Server: server, Client: core.Client{Token: client, Name: rand.Text()}, Held: &Held{Arguments: strings.Repeat("x", size)}})
+			synctest.Wait()
+		}
+		pending := func() int { return len(b.List()) }
+		for i := range 100 {
+			ask("greedy", "a", 3<<20)
+			ask("greedy", "s"+strconv.Itoa(i), 0)
+		}
+		if n := pending(); n != 16 {
+			t.Fatalf("one client has %d approvals", n)
+		}
+		for range 100 {
+			ask("modest", "a", 3<<20)
+		}
+		if n := pending(); n != 16+5 { // 15 MiB
+			t.Errorf("the other client has %d approvals", n-16)
+		}
+		for i := range 100 {
+			ask(strconv.Itoa(i), "a", 0)
+		}
+		if n := pending(); n > 16+32 {
+			t.Errorf("%d approvals are pending, nearly all of one server", n)
+		}
+		ask("modest", "b", 0)
+		ask("", "c", 0)
+		if list := b.List(); list[len(list)-1].Server != "c" || list[len(list)-2].Server != "b" {
+			t.Error("a client was blocked by the others")
 		}
 		cancel()
 		synctest.Wait()
