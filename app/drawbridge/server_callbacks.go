@@ -21,9 +21,9 @@ func serverCallbacks(front *bridge.Bridge, calls *gateway.Gateway, servers *supe
 			case "notifications/resources/updated":
 				front.ResourceUpdated(server, owner, params)
 			case "notifications/tasks/status":
-				front.TaskChanged(server, params)
+				front.TaskChanged(server, owner, params)
 			case "notifications/tasks":
-				front.TaskUpdated(server, params)
+				front.TaskUpdated(server, owner, params)
 			default:
 				front.ExtensionNotified(server, method, params, func(call *core.Call) bool {
 					return accounts.choose(call) == nil && servers.Serves(owner, call)

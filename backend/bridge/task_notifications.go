@@ -19,7 +19,13 @@ import (
 // The zero value is ready to use.
 type taskListeners struct {
 	mu     sync.Mutex
-	byTask map[taskKey]*listenedTask
+	byTask map[listenedKey]*listenedTask
+}
+
+// listenedKey identifies a task among those of all accounts of its server.
+type listenedKey struct {
+	taskKey
+	account string
 }
 
 type listenedTask struct {
@@ -29,11 +35,11 @@ type listenedTask struct {
 }
 
 // change adds by to the number of listeners of a task.
-func (t *taskListeners) change(key taskKey, by int) {
+func (t *taskListeners) change(key listenedKey, by int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byTask == nil {
-		t.byTask = map[taskKey]*listenedTask{}
+		t.byTask = map[listenedKey]*listenedTask{}
 	}
 	if t.byTask[key] == nil {
 		t.byTask[key] = new(listenedTask)
@@ -43,7 +49,7 @@ func (t *taskListeners) change(key taskKey, by int) {
 
 // next returns the request that the server of a task needs now, or "". After the request, the caller must
 // call sent. One request at a time is in flight, so that none overtakes another.
-func (t *taskListeners) next(key taskKey) (method string) {
+func (t *taskListeners) next(key listenedKey) (method string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch one := t.byTask[key]; {
@@ -60,7 +66,7 @@ func (t *taskListeners) next(key taskKey) (method string) {
 	return ""
 }
 
-func (t *taskListeners) sent(key taskKey) {
+func (t *taskListeners) sent(key listenedKey) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.byTask[key].busy = false
@@ -110,8 +116,8 @@ func (b *Bridge) serveTaskSubscriptions(ctx context.Context, x *exchange, rq *re
 	defer b.unsubscribeAll(ss)
 	var ids []string
 	l := x.listener
-	for key := range tasks {
-		b.taskListeners.change(key, 1)
+	for key, t := range tasks {
+		b.taskListeners.change(listenedKey{key, t.account}, 1)
 		if rq.endpoint.server == "" {
 			ids = append(ids, publicTaskID(key.server)(key.id))
 		} else {
@@ -125,8 +131,8 @@ func (b *Bridge) serveTaskSubscriptions(ctx context.Context, x *exchange, rq *re
 	}
 	b.runInBackground(ask)
 	defer func() {
-		for key := range tasks {
-			b.taskListeners.change(key, -1)
+		for key, t := range tasks {
+			b.taskListeners.change(listenedKey{key, t.account}, -1)
 		}
 		b.runInBackground(ask)
 	}()
@@ -153,7 +159,8 @@ func (b *Bridge) serveTaskSubscriptions(ctx context.Context, x *exchange, rq *re
 // askForTask asks a server for the notifications about a task, or to end them, whichever it needs. If that
 // fails, the client has to poll, as it may at any time.
 func (b *Bridge) askForTask(l *listener, key taskKey, t task) {
-	for method := b.taskListeners.next(key); method != ""; method = b.taskListeners.next(key) {
+	listened := listenedKey{key, t.account}
+	for method := b.taskListeners.next(listened); method != ""; method = b.taskListeners.next(listened) {
 		now := b.Now()
 		call := &core.Call{
 			At: now.UTC(), Began: now, Client: l.client, Shim: l.origin.shim, Workspace: t.workspace, Account: t.account, Era: core.Modern, Capabilities: l.capabilities,
@@ -166,7 +173,7 @@ func (b *Bridge) askForTask(l *listener, key taskKey, t task) {
 		if _, err := b.Gateway.Call(b.lifetime, call, discardSink{}); err != nil {
 			b.Log.Debug("Cannot listen to a task", "server", key.server, "error", err)
 		}
-		b.taskListeners.sent(key)
+		b.taskListeners.sent(listened)
 	}
 }
 
@@ -183,12 +190,12 @@ func (b *Bridge) ModernConnectionChanged(server string) {
 	}
 }
 
-// TaskUpdated forwards notifications/tasks to the modern listeners that named the task and belong to
-// the client that created it. params is raw. It does not block.
-func (b *Bridge) TaskUpdated(server string, params json.RawMessage) {
+// TaskUpdated forwards notifications/tasks of a process of a server to the modern listeners that named the
+// task and belong to the client that created it there. params is raw. It does not block.
+func (b *Bridge) TaskUpdated(server, process string, params json.RawMessage) {
 	state, _ := wire.ParseTask(params)
 	key := taskKey{server, state.ID}
-	t, ok := b.tasks.only(key, b.Now())
+	t, ok := b.notifiedTask(server, process, state.ID)
 	if !ok {
 		return
 	}

@@ -104,7 +104,7 @@ func TestTaskNotificationsSurviveARestartOfTheConnection(t *testing.T) {
 // Clients that listen and stop at the same time leave the server asked exactly while one of them listens.
 func TestRequestsForTaskNotificationsStayInOrder(t *testing.T) {
 	var tasks taskListeners
-	key := taskKey{"s", "1"}
+	key := listenedKey{taskKey{"s", "1"}, ""}
 	next := func(want string) {
 		t.Helper()
 		if got := tasks.next(key); got != want {

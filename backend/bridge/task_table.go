@@ -45,6 +45,7 @@ type task struct {
 	client       core.Client
 	call         int64  // that created the task
 	session      string // that created it; "" in the modern era
+	shim         string // of the call
 	tool, public string // the name of the tool, the server's own and the one that the client used
 	workspace    string // of the call
 	account      string // of the call
@@ -82,14 +83,32 @@ func (t *taskTable) owned(key taskKey, owner taskOwner) (newest *task) {
 	return newest
 }
 
-// only returns the task with the key, unless two accounts have one: a notification does not tell whose
-// task it is about.
-func (t *taskTable) only(key taskKey, now time.Time) (task, bool) {
+// all returns the tasks with the key, oldest first.
+func (t *taskTable) all(key taskKey, now time.Time) (tasks []task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if all := t.byKey[key]; len(all) == 1 && !now.After(all[0].expires) {
-		return *all[0], true
+	for _, one := range t.byKey[key] {
+		if !now.After(one.expires) {
+			tasks = append(tasks, *one)
+		}
 	}
+	return tasks
+}
+
+// notifiedTask returns the task that a notification of a process of a server is about. Only the process
+// that would serve requests about a task may report its state: ids of other processes may be equal, and
+// another account must not reach the client.
+func (b *Bridge) notifiedTask(server, process, id string) (task, bool) {
+	for _, t := range slices.Backward(b.tasks.all(taskKey{server, id}, b.Now())) {
+		own, err := "", error(nil)
+		if b.ProcessOf != nil {
+			own, err = b.ProcessOf(&core.Call{Client: t.client, Session: t.session, Shim: t.shim, Workspace: t.workspace, Account: t.account, Era: t.owner.era, Server: server})
+		}
+		if err == nil && own == process {
+			return t, true
+		}
+	}
+	b.Log.Debug("A notification about a task is dropped: the process that sent it has no such task", "server", server)
 	return task{}, false
 }
 

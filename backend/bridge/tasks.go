@@ -177,7 +177,7 @@ func (b *Bridge) rememberTask(rq *request, call *core.Call, reply core.Reply) {
 	if t := reply.Task; t != nil && rq.method == "tools/call" {
 		now := b.Now()
 		b.tasks.add(taskKey{call.Server, t.ID}, task{
-			owner: taskOwnerOf(rq), client: call.Client, call: t.Call, session: call.LegacySession(), tool: call.Name, public: call.PublicName, workspace: call.Workspace, account: call.Account,
+			owner: taskOwnerOf(rq), client: call.Client, call: t.Call, session: call.LegacySession(), shim: call.Shim, tool: call.Name, public: call.PublicName, workspace: call.Workspace, account: call.Account,
 			status: t.Status, created: now,
 		}, t.TTL, now)
 	}
@@ -267,11 +267,11 @@ func (b *Bridge) ownTasks(rq *request, server, next string, result []byte) []byt
 	return wire.Splice(nil, result, edits...)
 }
 
-// TaskChanged forwards notifications/tasks/status to the session that created the task. params is
-// raw. It does not block.
-func (b *Bridge) TaskChanged(server string, params json.RawMessage) {
+// TaskChanged forwards notifications/tasks/status of a process of a server to the session that created the
+// task there. params is raw. It does not block.
+func (b *Bridge) TaskChanged(server, process string, params json.RawMessage) {
 	state, _ := wire.ParseTask(params)
-	t, ok := b.tasks.only(taskKey{server, state.ID}, b.Now())
+	t, ok := b.notifiedTask(server, process, state.ID)
 	if !ok {
 		return
 	}
@@ -293,7 +293,7 @@ func (b *Bridge) TaskChanged(server string, params json.RawMessage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stream != nil {
-		l.enqueue(b, "task "+state.ID, "notifications/tasks/status", params)
+		l.enqueue(b, "task "+server+" "+state.ID, "notifications/tasks/status", params)
 	}
 }
 

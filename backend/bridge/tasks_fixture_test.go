@@ -61,9 +61,9 @@ func (f *taskFixture) connect(server string, era core.Era) *upstream.Conn {
 		OnNotification: func(method string, params json.RawMessage) {
 			switch method {
 			case "notifications/tasks/status":
-				f.bridge.TaskChanged(server, params)
+				f.bridge.TaskChanged(server, "", params)
 			case "notifications/tasks":
-				f.bridge.TaskUpdated(server, params)
+				f.bridge.TaskUpdated(server, "", params)
 			}
 		},
 	})
