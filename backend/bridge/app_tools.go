@@ -38,11 +38,17 @@ func withoutApps(list []byte) []byte {
 	return wire.Splice(nil, list, edits...)
 }
 
+// appKeys are the beginnings of the keys of MCP Apps as JSON text. A slash may be escaped; any character
+// may be spelled with \u.
+var appKeys = [][]byte{[]byte(`"ui"`), []byte(`"ui/`), []byte(`"ui\/`), []byte(`\u`)}
+
+// mentionsApps reports whether raw may have a key of MCP Apps. It is a quick check of the raw text.
 func mentionsApps(raw []byte) bool {
-	return bytes.Contains(raw, []byte(`"ui"`)) || bytes.Contains(raw, []byte(`"ui/resourceUri"`))
+	return slices.ContainsFunc(appKeys, func(key []byte) bool { return bytes.Contains(raw, key) })
 }
 
-// toolWithoutApp returns a tool as a client without MCP Apps sees it, and whether it sees it.
+// toolWithoutApp returns a tool as a client without MCP Apps sees it, and whether it sees it. A tool that
+// cannot be read reliably is not shown.
 func toolWithoutApp(tool []byte) (shown []byte, visible bool) {
 	if !mentionsApps(tool) {
 		return tool, true
@@ -56,18 +62,22 @@ func toolWithoutApp(tool []byte) (shown []byte, visible bool) {
 		return nil, false
 	}
 	var edits []wire.Edit
-	_ = wire.Members(tool, func(m wire.Member) error {
-		if string(m.Name) == "_meta" {
-			edits = append(edits, wire.Edit{Span: m.Value, With: withoutMembers(wire.Bytes(tool, m.Value), "ui", "ui/resourceUri")})
+	err := wire.Members(tool, func(m wire.Member) error {
+		if meta := wire.Bytes(tool, m.Value); string(m.Name) == "_meta" && meta[0] == '{' {
+			shown, err := withoutMembers(meta, "ui", "ui/resourceUri")
+			edits = append(edits, wire.Edit{Span: m.Value, With: shown})
+			return err
 		}
 		return nil
 	})
+	if err != nil {
+		return nil, false
+	}
 	return wire.Splice(nil, tool, edits...), true
 }
 
-// withoutMembers returns an object without some members. Other members are unchanged. What is not an
-// object stays.
-func withoutMembers(object []byte, names ...string) []byte {
+// withoutMembers returns an object without some members. Other members are unchanged.
+func withoutMembers(object []byte, names ...string) ([]byte, error) {
 	kept, dropped := []byte{'{'}, false
 	err := wire.Members(object, func(m wire.Member) error {
 		if slices.Contains(names, string(m.Name)) {
@@ -78,7 +88,7 @@ func withoutMembers(object []byte, names ...string) []byte {
 		return nil
 	})
 	if err != nil || !dropped {
-		return object
+		return object, err
 	}
-	return append(bytes.TrimSuffix(kept, []byte{','}), '}')
+	return append(bytes.TrimSuffix(kept, []byte{','}), '}'), nil
 }

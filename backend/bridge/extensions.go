@@ -72,7 +72,8 @@ func withoutTasks(capabilities []byte) []byte {
 		if string(m.Name) != "extensions" {
 			return nil
 		}
-		edits = append(edits, wire.Edit{Span: m.Value, With: withoutMembers(wire.Bytes(capabilities, m.Value), tasksExtension)})
+		extensions, _ := withoutMembers(wire.Bytes(capabilities, m.Value), tasksExtension)
+		edits = append(edits, wire.Edit{Span: m.Value, With: extensions})
 		return nil
 	})
 	return wire.Splice(nil, capabilities, edits...)
