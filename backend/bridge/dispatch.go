@@ -170,6 +170,9 @@ func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (met
 		if reply, found, err := b.resume(ctx, rq, sink); found {
 			public, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.Name))
 			if err == nil {
+				err = taskError(rq, sink.server, rq.params, reply.Result)
+			}
+			if err == nil {
 				reply = b.limitResult(rq, reply)
 			}
 			return b.buildResult(rq, sink.server, public, reply, err)
@@ -188,7 +191,7 @@ func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (met
 		reply, err = b.answerForClient(ctx, rq, call, sink, reply)
 	}
 	if err == nil {
-		err = taskError(rq, call.Server, reply.Result)
+		err = taskError(rq, call.Server, call.Params, reply.Result)
 	}
 	if err == nil {
 		b.rememberTask(rq, call, reply)

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -16,8 +15,6 @@ const taskSeparator = "__"
 
 // relatedTask is the member of _meta that names the task that a message belongs to (2025-11-25).
 const relatedTask = wire.MetaPrefix + "related-task"
-
-var taskIDKey = []byte(`"taskId"`)
 
 // ownTaskID returns the server of a task and the id that the server knows.
 func ownTaskID(ep endpoint, public string) (server, id string) {
@@ -47,7 +44,7 @@ func (x *exchange) namesTask() bool {
 // Everything else is unchanged, byte for byte.
 func withPublicTaskIDs(rq *request, server string, result []byte) []byte {
 	if !isTaskMethod(rq.method) {
-		if _, isNew := wire.ParseNewTask(rq.era, result); !isNew {
+		if _, isNew, _ := wire.ParseNewTask(rq.era, rq.params, result); !isNew {
 			return result
 		}
 	}
@@ -57,7 +54,7 @@ func withPublicTaskIDs(rq *request, server string, result []byte) []byte {
 // rewriteTaskIDs replaces the ids in a task, a list of tasks, the params of a notification about a
 // task, and the _meta of a message that belongs to a task.
 func rewriteTaskIDs(raw []byte, replace func(string) string) []byte {
-	if !bytes.Contains(raw, taskIDKey) {
+	if !wire.MentionsTask(raw) {
 		return raw
 	}
 	r := uriRewriter{raw: raw}

@@ -65,6 +65,9 @@ func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callSink) (met
 	}
 	sink.server = server
 	reply, err := b.Gateway.Call(ctx, call, sink)
+	if err == nil && rq.method != "tasks/result" && len(reply.Error) == 0 && !wire.IsReadableTask(reply.Result) {
+		err = core.Errorf(core.CodeUnavailable, "server %q answered with a task that cannot be used: the server sent an invalid task", server)
+	}
 	if err == nil && rq.method != "tasks/get" {
 		observe(reply)
 	}
@@ -157,13 +160,18 @@ func hasServer(offers []registry.Offer, server string) bool {
 }
 
 // taskError returns the error for the reply of a server with a task that the client cannot use.
-func taskError(rq *request, server string, result []byte) error {
-	if rq.method != "tools/call" || !bytes.Contains(result, taskIDKey) {
+func taskError(rq *request, server string, params, result []byte) error {
+	if rq.method != "tools/call" || !wire.MentionsTask(result) {
 		return nil
 	}
-	_, isModern := wire.ParseNewTask(core.Modern, result)
-	created, isNew := wire.ParseNewTask(rq.era, result)
+	created, isNew, err := wire.ParseNewTask(rq.era, params, result)
+	isModern := isNew
+	if rq.era != core.Modern && err == nil {
+		_, isModern, err = wire.ParseNewTask(core.Modern, params, result)
+	}
 	switch {
+	case err != nil:
+		return core.Errorf(core.CodeUnavailable, "server %q answered with a task that cannot be used: %v", server, err)
 	case isModern && (rq.era != core.Modern || !hasExtension(rq.capabilities, tasksExtension)):
 		return core.Errorf(core.CodeUnavailable, "server %q answered with a task, although the client does not declare the extension %s", server, tasksExtension)
 	case isNew && len(created.ID) > core.MaxTaskID:

@@ -80,11 +80,13 @@ func classifyTask(call *core.Call, state []byte) {
 }
 
 // taskAfter returns the task that a call has created, or the task that a request was about with its
-// state after the request; nil if there is none. A call that created a task with an id that is too long has
-// failed.
+// state after the request; nil if there is none. A call that created an invalid task has failed.
 func taskAfter(call *core.Call, reply core.Reply) *core.Task {
 	if call.Task == nil {
-		state, ok := wire.ParseNewTask(call.Era, reply.Result)
+		state, ok, err := wire.ParseNewTask(call.Era, call.Params, reply.Result)
+		if err != nil {
+			call.Outcome, call.Reason = core.OutcomeProtocolError, err.Error()
+		}
 		if !ok {
 			return nil
 		}

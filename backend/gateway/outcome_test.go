@@ -75,7 +75,7 @@ func FuzzFailedToolContent(f *testing.F) {
 // A task is recognized by its reply. A server cannot make it look like another one, or like an endless one.
 func TestTaskOfACallFollowsFromItsReply(t *testing.T) {
 	created := func(era core.Era, result string) *core.Task {
-		return taskAfter(&core.Call{ID: 7, Era: era, Method: "tools/call"}, core.Reply{Result: []byte(result)})
+		return taskAfter(&core.Call{ID: 7, Era: era, Method: "tools/call", Params: []byte(`{"task":{}}`)}, core.Reply{Result: []byte(result)})
 	}
 	if got := created(core.Modern, `{"resultType":"task","taskId":"a","status":"working","ttlMs":1000}`); got == nil || *got != (core.Task{Call: 7, ID: "a", Status: "working", TTL: time.Second}) {
 		t.Errorf("%+v", got)

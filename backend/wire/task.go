@@ -2,6 +2,8 @@ package wire
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"strconv"
 	"time"
 
@@ -19,14 +21,14 @@ type Task struct {
 const maxTaskTTL = 365 * 24 * time.Hour
 
 // ParseTask parses the state of a task: the result of tasks/get, or the params of a notification about
-// a task. It returns false if raw has no status.
+// a task. It returns false if raw has no status, and nothing if a key occurs twice.
 func ParseTask(raw []byte) (t Task, ok bool) {
 	t.TTL = -1
 	text := func(s core.Span) string {
 		v, _ := Unquote(Bytes(raw, s))
 		return v
 	}
-	_ = Members(raw, func(m Member) error {
+	err := Members(raw, func(m Member) error {
 		switch string(m.Name) {
 		case "taskId":
 			t.ID = text(m.Value)
@@ -45,33 +47,122 @@ func ParseTask(raw []byte) (t Task, ok bool) {
 		}
 		return nil
 	})
+	if err != nil {
+		return Task{TTL: -1}, false
+	}
 	return t, t.Status != ""
 }
 
-var taskIDKey = []byte(`"taskId"`)
+// Errors of ParseNewTask.
+var (
+	errInvalidTask = errors.New("the server sent an invalid task")
+	errUnaskedTask = errors.New("the server sent a task for a call that did not ask for one")
+)
 
-// ParseNewTask parses the task that a server has created in place of the result of a tool call.
-func ParseNewTask(era core.Era, result []byte) (t Task, ok bool) {
-	if !bytes.Contains(result, taskIDKey) {
-		return Task{}, false
+var taskKey, taskIDKey, asciiEscape = []byte(`"task"`), []byte(`"taskId"`), []byte(`\u00`)
+
+// MentionsTask reports whether raw may have a key of tasks. It is a quick check of the raw text, in which
+// a letter may be spelled from \u0041 to \u007a.
+func MentionsTask(raw []byte) bool {
+	if bytes.Contains(raw, taskIDKey) || bytes.Contains(raw, taskKey) {
+		return true
 	}
-	state := result
-	_ = Members(result, func(m Member) error {
+	for {
+		i := bytes.Index(raw, asciiEscape)
+		if i < 0 {
+			return false
+		}
+		raw = raw[i+len(asciiEscape):]
+		if len(raw) > 0 && '4' <= raw[0] && raw[0] <= '7' {
+			return true
+		}
+	}
+}
+
+// ParseNewTask parses the task that a server has created in place of the result of a tool call with the
+// params. created is false for any other result. A task that a client could read differently is an error.
+func ParseNewTask(era core.Era, params, result []byte) (t Task, created bool, err error) {
+	if !MentionsTask(result) {
+		return Task{}, false, nil
+	}
+	state, content := result, false
+	read := Members(result, func(m Member) error {
+		value := Bytes(result, m.Value)
 		switch string(m.Name) {
 		case "resultType":
-			ok = ok || era == core.Modern && string(Bytes(result, m.Value)) == `"task"`
+			kind, _ := Unquote(value)
+			created = created || era == core.Modern && kind == "task"
 		case "task":
 			if era == core.Legacy {
-				state, ok = Bytes(result, m.Value), true
+				state, created = value, true
 			}
+		case "content":
+			content = true
 		}
 		return nil
 	})
-	if !ok {
-		return Task{}, false
+	if read != nil { // such as a key that occurs twice
+		if isTaskInAnyReading(era, result) {
+			return Task{}, false, errInvalidTask
+		}
+		return Task{}, false, nil
+	}
+	if !created {
+		return Task{}, false, nil
 	}
 	t, _ = ParseTask(state)
-	return t, t.ID != ""
+	asked := era == core.Modern || hasMember(params, "task")
+	switch {
+	case content && t.ID == "" && era == core.Legacy: // a result with another member of this name
+		return Task{}, false, nil
+	case !asked:
+		return Task{}, false, errUnaskedTask
+	case t.ID == "":
+		return Task{}, false, errInvalidTask
+	}
+	return t, true, nil
+}
+
+// isTaskInAnyReading reports whether an object whose keys are not unique is a task by any of them.
+func isTaskInAnyReading(era core.Era, object []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if start, err := d.Token(); err != nil || start != json.Delim('{') {
+		return false
+	}
+	for d.More() {
+		key, err := d.Token()
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil {
+			return false
+		}
+		kind, _ := Unquote(value)
+		if key == "resultType" && era == core.Modern && kind == "task" || key == "task" && era == core.Legacy && value[0] == '{' {
+			return true
+		}
+	}
+	return false
+}
+
+// IsReadableTask reports whether the result of a request about a task means the same to every reader: its
+// keys are unique, and its taskId, if any, is not an empty string.
+func IsReadableTask(result []byte) bool {
+	readable := true
+	err := Members(result, func(m Member) error {
+		if string(m.Name) == "taskId" {
+			id, ok := Unquote(Bytes(result, m.Value))
+			readable = ok && id != ""
+		}
+		return nil
+	})
+	return err == nil && readable
+}
+
+func hasMember(object []byte, name string) (found bool) {
+	_ = Members(object, func(m Member) error {
+		found = found || string(m.Name) == name
+		return nil
+	})
+	return found
 }
 
 // TaskEnded reports whether a task with this status has ended.

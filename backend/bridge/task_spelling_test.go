@@ -1,0 +1,84 @@
+package bridge
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// A reply that a client would read as a task is one for Drawbridge, however it is spelled. If clients could
+// read it differently, or did not ask for it, they get an error instead.
+func TestTaskIsRecognizedHoweverItIsSpelled(t *testing.T) {
+	f := newTaskFixture(t)
+	reply := ""
+	f.answer = func() core.Reply { return core.Reply{Result: []byte(reply)} }
+	session := f.openSession("/mcp", `{}`)
+	calls := map[string]func() string{
+		"undeclared": func() string {
+			return onlyMessage(t, f.modern("/mcp", "tools/call", "one__slow_compute", `"name":"one__slow_compute"`))
+		},
+		"modern": func() string {
+			return f.withTasks("/mcp", "tools/call", "one__slow_compute", `"name":"one__slow_compute"`)
+		},
+		"legacy": func() string {
+			return onlyMessage(t, f.post("/mcp", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"one__slow_compute","t\u0061sk":{}}}`, session...))
+		},
+		"unasked": func() string {
+			return onlyMessage(t, f.post("/mcp", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"one__slow_compute"}}`, session...))
+		},
+	}
+	const invalid, unasked, undeclared = "sent an invalid task", "did not ask for one", "does not declare the extension"
+	for _, c := range []struct{ call, reply, want string }{
+		{"modern", `{"resultType":"task","task\u0049d":"a","status":"working"}`, `"task\u0049d":"one__a"`},
+		{"modern", `{"result\u0054ype":"t\u0061sk","taskId":"a","status":"working"}`, `"taskId":"one__a"`},
+		{"undeclared", `{"resultType":"t\u0061sk","task\u0049d":"a","status":"working"}`, undeclared},
+		{"undeclared", `{"resultType":"task","taskId":"","status":"working"}`, invalid},
+		{"unasked", `{"resultType":"t\u0061sk","task\u0049d":"a","status":"working"}`, undeclared},
+		{"modern", `{"resultType":"task","taskId":"","status":"working"}`, invalid},
+		{"modern", `{"resultType":"task","taskId":5,"status":"working"}`, invalid},
+		{"modern", `{"resultType":"task","status":"working"}`, invalid},
+		{"modern", `{"resultType":"task","taskId":"a","taskId":"b","status":"working"}`, invalid},
+		{"modern", `{"resultType":"complete","resultType":"task","taskId":"a","status":"working"}`, invalid},
+		{"legacy", `{"t\u0061sk":{"task\u0049d":"a","status":"working"}}`, `"task\u0049d":"one__a"`},
+		{"legacy", `{"task":{"taskId":"a","task\u0049d":"b","status":"working"}}`, invalid},
+		{"legacy", `{"task":{"taskId":"a"},"task":{"taskId":"b","status":"working"}}`, invalid},
+		{"legacy", `{"task":null}`, invalid},
+		{"unasked", `{"task":{"taskId":"a","status":"working"}}`, unasked},
+		{"unasked", `{"content":[],"task":{"taskId":"a","status":"working"}}`, unasked},
+		{"unasked", `{"content":[],"task":{"name":"\u0041 of the server"}}`, `"task":{"name":"\u0041 of the server"}`},
+		{"modern", `{"content":[],"content":[],"structuredContent":{"task":"\u0041"}}`, `{"task":"\u0041"}`},
+	} {
+		reply = c.reply
+		got := calls[c.call]()
+		refused := c.want == invalid || c.want == unasked || c.want == undeclared
+		if !strings.Contains(got, c.want) || refused && strings.Contains(got, "status") {
+			t.Errorf("%s %s:\n got %s\nwant %s", c.call, reply, got, c.want)
+		}
+		f.mu.Lock()
+		if last := f.recorded[len(f.recorded)-1]; (c.want == invalid || c.want == unasked) != (last.Outcome == core.OutcomeProtocolError) {
+			t.Errorf("%s %s: recorded as %s %q", c.call, reply, last.Outcome, last.Reason)
+		}
+		f.mu.Unlock()
+	}
+}
+
+// The reply to a request about a task has one id, which the client knows.
+func TestStateOfATaskThatCannotBeReadIsAnError(t *testing.T) {
+	f := newTaskFixture(t)
+	reply := `{"resultType":"task","taskId":"a","status":"working"}`
+	f.answer = func() core.Reply { return core.Reply{Result: []byte(reply)} }
+	f.withTasks("/mcp", "tools/call", "one__slow_compute", `"name":"one__slow_compute"`)
+	for _, invalid := range []string{`{"taskId":"a","task\u0049d":"b","status":"working"}`, `{"taskId":5,"status":"working"}`} {
+		reply = invalid
+		for _, method := range []string{"tasks/get", "tasks/cancel"} {
+			if got := f.withTasks("/mcp", method, "one__a", `"taskId":"one__a"`); !strings.Contains(got, "sent an invalid task") || strings.Contains(got, "working") {
+				t.Errorf("%s: %s", invalid, got)
+			}
+		}
+	}
+	reply = `{"task\u0049d":"a","status":"working"}`
+	if got := f.get("/mcp", "one__a"); !strings.Contains(got, `"task\u0049d":"one__a"`) {
+		t.Error(got)
+	}
+}
