@@ -125,7 +125,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 	}
 	stdoutLog := d.Logs.Writer(c.ID) // which limits lines per second
 	o := upstream.Options{
-		Server: c.ID, Era: r.Era, Unlisted: r.Unlisted, Framing: wire.Framing(c.Framing),
+		Server: c.ID, Account: c.Account, Era: r.Era, Unlisted: r.Unlisted, Framing: wire.Framing(c.Framing),
 		ClientInfo: d.ClientInfo, Capabilities: d.Capabilities,
 		OnListChanged: r.Changed, Log: d.Log, DefinitionHash: d.DefinitionHash,
 		OnJunk: func(line []byte, reason string) {

@@ -81,6 +81,23 @@ func TestCallDuringCrashReportsExitReason(t *testing.T) {
 	}
 }
 
+func TestCallDuringCrashOfAccountNamesAccount(t *testing.T) {
+	g := newReal(t)
+	a := mode("a", "exit-call")
+	a.Accounts = map[string]config.Account{"work": {Env: a.Env}}
+	g.apply(a)
+	g.wait("a", core.StateRunning)
+	c := &core.Call{Server: "a", Account: "work", Method: "tools/call", Name: firstTool(g, "a"), Era: core.Legacy, Params: []byte(`{"name":"` + firstTool(g, "a") + `"}`)}
+	up, err := g.For(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = up.Send(t.Context(), c, nil)
+	if message, _ := core.Describe(err); !strings.HasPrefix(message, `the connection to account "work" of server "a" was lost: exited with status `) {
+		t.Errorf("got %q", message)
+	}
+}
+
 // The line reaches clients and the page, so it is short and secrets in it are masked.
 func TestSecretInLastStderrLineIsRedacted(t *testing.T) {
 	g := newReal(t)

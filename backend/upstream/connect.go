@@ -189,7 +189,7 @@ func (c *Conn) openPipe(ctx, background context.Context) error {
 		return err
 	}
 	mux := wire.NewMux(wire.MuxOptions{
-		Server: c.o.Server, In: pipe.Stdout(), Out: pipe.Stdin(), Framing: c.o.Framing,
+		Server: c.o.Server, Account: c.o.Account, In: pipe.Stdout(), Out: pipe.Stdin(), Framing: c.o.Framing,
 		MaxMessage: c.o.MaxMessage, WriteTimeout: c.o.WriteTimeout,
 		OnNotification: c.handleNotification, OnRequest: c.o.OnRequest, OnJunk: c.o.OnJunk, Log: c.o.Log,
 	})
@@ -208,7 +208,7 @@ func (c *Conn) openRemote(ctx, background context.Context) error {
 		return err
 	}
 	o := wire.RemoteOptions{
-		Server: c.o.Server, URL: c.o.Remote.URL, Header: c.o.Remote.Header, HTTP: c.o.Remote.HTTP, MaxMessage: c.o.MaxMessage,
+		Server: c.o.Server, Account: c.o.Account, URL: c.o.Remote.URL, Header: c.o.Remote.Header, HTTP: c.o.Remote.HTTP, MaxMessage: c.o.MaxMessage,
 		OnNotification: c.handleNotification, OnRequest: c.o.OnRequest, OnJunk: c.o.OnJunk, OnRenewed: c.handleSessionRenewed, Log: c.o.Log, OnMessage: c.o.Remote.OnMessage,
 	}
 	if c.o.Remote.LegacySSE {

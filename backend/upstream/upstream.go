@@ -41,6 +41,8 @@ type Remote struct {
 // Callbacks must not block.
 type Options struct {
 	Server string // id
+	// Account of the server, for messages; may be "".
+	Account string
 
 	// Dial starts the server. It is called a second time if the server exits on the first message
 	// of an era that it does not know.

@@ -30,6 +30,7 @@ const DefaultWriteTimeout = 60 * time.Second
 // the callbacks: they must not block and must not retain params.
 type MuxOptions struct {
 	Server       string // id, for messages and the log
+	Account      string // of the server, for messages; may be ""
 	In           io.Reader
 	Out          io.Writer // may have SetWriteDeadline
 	Framing      Framing   // "" is Auto
@@ -145,9 +146,18 @@ func (m *Mux) fail(err error) {
 	}
 }
 
+// lostConnection is the message of a lost connection. account may be "".
+func lostConnection(server, account string) string {
+	of := "server " + strconv.Quote(server)
+	if account != "" {
+		of = "account " + strconv.Quote(account) + " of " + of
+	}
+	return "the connection to " + of + " was lost"
+}
+
 func (m *Mux) connectionError(cause error) error {
 	return &core.Error{
-		Code: core.CodeUnavailable, Message: "the connection to server " + strconv.Quote(m.o.Server) + " was lost",
+		Code: core.CodeUnavailable, Message: lostConnection(m.o.Server, m.o.Account),
 		Hint: SeeLog, Cause: cause, Retriable: true,
 	}
 }

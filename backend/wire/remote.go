@@ -21,8 +21,10 @@ import (
 // must not block and must not retain params.
 type RemoteOptions struct {
 	Server string
-	URL    string
-	Header http.Header // sent with every request, such as Authorization
+	// Account of the server, for messages; may be "".
+	Account string
+	URL     string
+	Header  http.Header // sent with every request, such as Authorization
 	// HTTP makes the requests; nil uses a default client. Redirects are limited to the origin of
 	// URL, because they would carry headers with secrets.
 	HTTP       *http.Client
@@ -150,7 +152,7 @@ func (r *Remote) fail(err error) {
 	r.err = err
 	close(r.done)
 	r.cancel(&core.Error{
-		Code: core.CodeUnavailable, Message: fmt.Sprintf("the connection to server %q was lost", r.o.Server),
+		Code: core.CodeUnavailable, Message: lostConnection(r.o.Server, r.o.Account),
 		Hint: SeeLog, Cause: err, Retriable: true,
 	})
 }
