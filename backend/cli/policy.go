@@ -24,7 +24,8 @@ func (p *program) policyTry() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "try [FILE]", Short: "Show what argument rules would have done with the recorded calls", Args: argCount(0, 1),
 		Long: "Show which recorded calls the rules in policy.rules would have held for approval, and which they would have rejected. Nothing is called and nothing is saved.\n" +
-			"FILE is a configuration file or a list of rules, - for standard input; without it, the rules in force are tested. Files and symbolic links are evaluated as they are now.",
+			"FILE is a configuration file or a list of rules, - for standard input; without it, the rules in force are tested. Files and symbolic links are evaluated as they are now.\n" +
+			"The history does not record the profile of a call: rules with profiles apply only to clients that are bound to one, or whose folder chooses it.",
 		Example: "  drawbridge policy try\n  drawbridge policy try rules.jsonc --days 7",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]any{"days": days}
