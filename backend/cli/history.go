@@ -29,13 +29,29 @@ func (c callRow) description() string {
 
 func (c callRow) cells() []string {
 	outcome, took := string(c.Outcome), time.Duration(c.TookNs).Round(100*time.Microsecond).String()
-	switch t := c.Task; {
+	switch {
 	case c.Outcome == core.OutcomeRunning:
 		outcome, took = "running", "-"
-	case t != nil && t.Call == c.ID && !t.Ended && c.Outcome == core.OutcomeOK: // the task that the call created has not ended
-		outcome, took = cmp.Or(t.Status, "working"), "-"
+	case c.hasOpenTask():
+		outcome, took = cmp.Or(c.Task.Status, "working"), "-"
 	}
 	return []string{c.At.Local().Format("2006-01-02 15:04:05"), c.Client, c.Server, c.description(), outcome, took, c.ID}
+}
+
+// hasOpenTask reports whether the task that the call created has not ended.
+func (c callRow) hasOpenTask() bool {
+	return c.Task != nil && c.Task.Call == c.ID && !c.Task.Ended && c.Outcome == core.OutcomeOK
+}
+
+// filterOutcome returns the value of --outcome that selects the call.
+func (c callRow) filterOutcome() string {
+	switch {
+	case !c.hasOpenTask():
+		return string(c.Outcome)
+	case c.Task.Status == core.TaskExpired, c.Task.Status == "input_required":
+		return c.Task.Status
+	}
+	return "working"
 }
 
 // maxCalls is the page size limit of the API.

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-var outcomes = []core.Outcome{core.OutcomeOK, core.OutcomeToolError, core.OutcomeProtocolError, core.OutcomeTimeout, core.OutcomeCancelled, core.OutcomeRejected}
+var outcomes = []core.Outcome{core.OutcomeOK, core.OutcomeToolError, core.OutcomeProtocolError, core.OutcomeTimeout, core.OutcomeCancelled, core.OutcomeRejected, "working", "input_required", core.TaskExpired}
 
 // callFilter holds the filters of commands on calls; they equal those of the API.
 type callFilter struct {
@@ -28,7 +28,7 @@ func (c *callFilter) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.server, "server", "", "only calls to this `SERVER`")
 	f.StringVar(&c.client, "client", "", "only calls from this `CLIENT`")
 	f.StringVar(&c.tool, "tool", "", "only calls to this `TOOL`")
-	f.StringVar(&c.outcome, "outcome", "", "only calls with this `OUTCOME`: ok, tool_error, protocol_error, timeout, cancelled, rejected")
+	f.StringVar(&c.outcome, "outcome", "", "only calls with this `OUTCOME`: ok, tool_error, protocol_error, timeout, cancelled, rejected; or working, input_required, expired for a task that has not ended")
 	f.StringVar(&c.text, "search", "", "only calls that contain these `WORDS`")
 	f.StringVar(&c.session, "session", "", "only calls in this `SESSION`")
 	f.StringVar(&c.workspace, "workspace", "", "only calls from clients that worked in this `FOLDER`")

@@ -137,7 +137,7 @@ func readCalls(ctx context.Context, stream io.Reader, calls chan<- endedCall) {
 
 // matchesFilters reports whether a call passes the filters except the search text.
 func matchesFilters(c callRow, query url.Values) bool {
-	for key, value := range map[string]string{"server": c.Server, "tool": c.Tool, "outcome": string(c.Outcome), "session": c.Session, "workspace": c.Workspace, "account": c.Account} {
+	for key, value := range map[string]string{"server": c.Server, "tool": c.Tool, "outcome": c.filterOutcome(), "session": c.Session, "workspace": c.Workspace, "account": c.Account} {
 		if want := query.Get(key); want != "" && want != value {
 			return false
 		}

@@ -10,12 +10,12 @@ import (
 
 // Query selects calls. The zero Query selects the newest calls.
 type Query struct {
-	Before    int64     // only calls with a smaller id; 0: no bound
-	From, To  time.Time // only calls that started at or after From and before To; zero: no bound
-	Server    string    // server id
-	Client    string    // name of the application, or name of its token
-	Tool      string    // name of a tool or prompt, or URI of a resource
-	Outcome   core.Outcome
+	Before    int64        // only calls with a smaller id; 0: no bound
+	From, To  time.Time    // only calls that started at or after From and before To; zero: no bound
+	Server    string       // server id
+	Client    string       // name of the application, or name of its token
+	Tool      string       // name of a tool or prompt, or URI of a resource
+	Outcome   core.Outcome // or the state of a task that has not ended: TaskWorking, TaskInput or core.TaskExpired
 	Session   string
 	Workspace string // folder in which the client worked
 	Account   string // of the server
@@ -28,7 +28,8 @@ type Query struct {
 	Text  string
 	Limit int // maximum number of calls; 0: 100; values over 500 count as 500
 
-	late *lateRange // set by the Store
+	late *lateRange // set by the Store; now too
+	now  time.Time
 }
 
 // bounds returns the exclusive bounds of the ids of the calls; 0 means no bound. If there are late
@@ -52,8 +53,8 @@ func (q *Query) bounds() (after, before int64) {
 
 // Check validates the query. It returns a *core.Error that names the invalid field, or nil.
 func (q *Query) Check() error {
-	if _, ok := outcomes[q.Outcome]; !ok && q.Outcome != "" {
-		return invalid("outcome", "must be one of ok, tool_error, protocol_error, timeout, cancelled, rejected")
+	if _, ok := outcomes[q.Outcome]; !ok && q.Outcome != "" && !isOpenTaskState(q.Outcome) {
+		return invalid("outcome", "must be one of ok, tool_error, protocol_error, timeout, cancelled, rejected, working, input_required, expired")
 	}
 	if utf8.RuneCountInString(q.Text) > MaxText {
 		return tooLong("q", MaxText)

@@ -51,7 +51,7 @@ func (s *Store) Calls(ctx context.Context, q Query) (calls []core.Call, next int
 	if err := q.Check(); err != nil {
 		return nil, 0, err
 	}
-	q.late = s.late.Load()
+	q.late, q.now = s.late.Load(), s.opts.Now()
 	if q.Before == 0 { // later pages contain older calls, which are on disk already
 		s.waitForRecent(ctx)
 	}
@@ -187,11 +187,16 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 	if q.Version != "" {
 		add(`c.version_id IN (SELECT p.id FROM version p WHERE `+strings.ReplaceAll(versionFilter, `?1`, `?`)+`)`, q.Version, q.Version, q.Version, q.Version, q.Version, q.Version, q.Version)
 	}
-	if q.Outcome != "" {
+	if isOpenTaskState(q.Outcome) {
+		add(`c.outcome = 1 AND EXISTS (SELECT 1 FROM task o WHERE o.call_id = c.id AND o.ended = 0 AND `+openTaskState+` = ?)`, q.now.UnixMicro(), q.Outcome)
+	} else if q.Outcome != "" {
 		if q.Outcome != core.OutcomeOK {
 			add(`c.outcome <> 1`) // allows SQLite to use the partial index of failed calls
 		}
 		add(`c.outcome = ?`, outcomes[q.Outcome])
+		if q.Outcome == core.OutcomeOK {
+			add(`NOT EXISTS (SELECT 1 FROM task o WHERE o.call_id = c.id AND o.ended = 0)`)
+		}
 	}
 	addIn := func(column, find string, values ...any) (bool, error) {
 		ids, err := queryIDs(ctx, db, find, values...)

@@ -78,7 +78,7 @@ func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
 		return nil, err
 	}
 	s.waitForRecent(ctx)
-	q.late = s.late.Load()
+	q.late, q.now = s.late.Load(), s.opts.Now()
 	if q.Text != "" {
 		s.indexPending(ctx)
 	}
@@ -111,7 +111,7 @@ func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
 		out.Outcomes = append(out.Outcomes, Facet{Value: string(name), Calls: n})
 	}
 	for _, list := range []*[]Facet{&out.Servers, &out.Tools, &out.Clients, &out.Outcomes} {
-		*list = slices.DeleteFunc(*list, func(f Facet) bool { return f.Calls == 0 })
+		*list = slices.DeleteFunc(*list, func(f Facet) bool { return f.Calls <= 0 })
 		slices.SortFunc(*list, func(x, y Facet) int {
 			return cmp.Or(-cmp.Compare(x.Calls, y.Calls), cmp.Compare(x.Server, y.Server), cmp.Compare(x.Value, y.Value))
 		})
@@ -131,6 +131,9 @@ func (t *tally) countFromRollups(ctx context.Context, db queryer, now time.Time)
 	}
 	if to.IsZero() {
 		to = now
+	}
+	if err := t.countOpenTasks(ctx, db, from, to); err != nil {
+		return err
 	}
 	return eachCount(ctx, db, spanRanges(from, to, now), func(target, client int64, outcomes [6]int64) {
 		for i, n := range outcomes {
@@ -177,17 +180,18 @@ func (t *tally) countFromCalls(ctx context.Context, db *sql.DB) (int, error) {
 // countRows counts the calls selected from source that match the conditions in where, and returns
 // their number.
 func (t *tally) countRows(ctx context.Context, db queryer, source string, where []string, rest string, args ...any) (n int, err error) {
-	stmt := `SELECT c.target_id, c.client_id, c.outcome FROM ` + source
+	stmt := `SELECT c.target_id, c.client_id, c.outcome, iif(c.outcome = 1, coalesce((SELECT ` + openTaskState + ` FROM task o WHERE o.call_id = c.id AND o.ended = 0), ''), '') FROM ` + source
 	if len(where) > 0 {
 		stmt += ` WHERE ` + strings.Join(where, ` AND `)
 	}
 	err = eachRow(ctx, db, func(row scanner) error {
 		var target, client int64
 		var outcome int
-		err := row.Scan(&target, &client, &outcome)
+		var open core.Outcome
+		err := row.Scan(&target, &client, &outcome, &open)
 		n++
-		t.add(target, client, outcomeNames[outcome], 1)
+		t.add(target, client, cmp.Or(open, outcomeNames[outcome]), 1)
 		return err
-	}, stmt+rest, args...)
+	}, stmt+rest, append([]any{t.q.now.UnixMicro()}, args...)...)
 	return n, err
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -82,7 +83,7 @@ func TestCallWithATaskIsOneCall(t *testing.T) {
 			t.Errorf("%+v, %v", f, err)
 		}
 		for _, o := range f.Outcomes {
-			if n := map[string]int64{"ok": 3, "tool_error": 1, "cancelled": 1}[o.Value]; o.Calls != n {
+			if n := map[string]int64{"ok": 2, "expired": 1, "tool_error": 1, "cancelled": 1}[o.Value]; o.Calls != n {
 				t.Errorf("%d calls ended with %s, want %d", o.Calls, o.Value, n)
 			}
 		}
@@ -124,7 +125,8 @@ func TestCallWithATaskIsOneCall(t *testing.T) {
 	sound(t, b)
 }
 
-// A task that nobody asked about until its end has expired after its ttl, or a day after the last request
+// Until a task has ended, filters and facets name its call by the state of the task instead of ok. A task
+// that nobody asked about until its end has expired after its ttl, or a day after the last request
 // about it. Before that, and once its end is recorded, it has its own status.
 func TestOpenTaskIsShownAsExpiredAfterItsTTL(t *testing.T) {
 	t.Parallel()
@@ -153,6 +155,25 @@ func TestOpenTaskIsShownAsExpiredAfterItsTTL(t *testing.T) {
 		calls, _, err := b.Calls(t.Context(), Query{})
 		if err != nil || len(calls) != 3 || calls[2].Task.Status != at.minute || calls[1].Task.Status != at.unlimited {
 			t.Errorf("after %s: %+v, %v", at.after, calls, err)
+		}
+		want := map[string]int64{"ok": 1}
+		want[at.minute]++
+		want[at.unlimited]++
+		for _, state := range []core.Outcome{"ok", "working", "input_required", "expired"} {
+			calls, _, err := b.Calls(t.Context(), Query{Outcome: state})
+			if err != nil || int64(len(calls)) != want[string(state)] {
+				t.Errorf("after %s: %d calls are %s, want %d: %v", at.after, len(calls), state, want[string(state)], err)
+			}
+		}
+		for _, q := range []Query{{}, {MinTook: 1}} { // from rollups, and from calls
+			f, err := b.Facets(t.Context(), q)
+			got := map[string]int64{}
+			for _, o := range f.Outcomes {
+				got[o.Value] = o.Calls
+			}
+			if err != nil || !maps.Equal(got, want) || f.Total != 3 {
+				t.Errorf("after %s: %v of %d, want %v: %v", at.after, got, f.Total, want, err)
+			}
 		}
 	}
 }

@@ -9,13 +9,12 @@ import { clock, count, exactTime, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import { useWideScreen } from '@/lib/wide-screen';
-import type { Outcome } from '@/types/api';
 import { historyStateQuery } from './api';
 import { CallList } from './call-list';
 import { type Sort, sorted, sorts, useColumns } from './columns';
 import { ExportMenu } from './export-menu';
 import { FacetPanel } from './facets';
-import { type CallFilters, callFilters, readTokens } from './filters';
+import { type CallFilters, callFilters, outcomeText, readTokens } from './filters';
 import { useCalls } from './use-calls';
 import { ViewMenu } from './view-menu';
 import type { SavedView } from './views';
@@ -145,7 +144,7 @@ export function CallsPage({
 
 const chipTexts: [keyof CallFilters, (value: string) => string][] = [
   ['q', t.chips.q],
-  ['outcome', (v) => (v === 'failed' ? t.failedOnly : (texts.outcomes[v as Outcome] ?? v))],
+  ['outcome', (v) => (v === 'failed' ? t.failedOnly : outcomeText(v))],
   ['tool', t.toolFilter],
   ['client', t.chips.client],
   ['session', (v) => t.sessionFilter(v.slice(0, 8))],

@@ -75,6 +75,22 @@ it('filters match running and failed calls', () => {
   expect(matchesCall(call(1), { server: 'other' })).toBe(false);
 });
 
+it('a call with an open task is filtered by the state of the task', () => {
+  const task = { call: '1', id: 'a', status: 'working', ended: false };
+  for (const [status, outcome] of [
+    ['working', 'working'],
+    ['queued', 'working'],
+    ['input_required', 'input_required'],
+    ['expired', 'expired'],
+  ] as const) {
+    const open = call(1, { task: { ...task, status } });
+    expect(matchesCall(open, { outcome })).toBe(true);
+    expect(matchesCall(open, { outcome: 'ok' })).toBe(false);
+  }
+  const ended = call(1, { task: { ...task, status: 'completed', ended: true } });
+  expect(matchesCall(ended, { outcome: 'ok' })).toBe(true);
+});
+
 it('calls are filtered by time and duration', () => {
   const at = (iso: string) => call(1, { at: iso, tookNs: 2e9 });
   const now = Date.parse('2026-11-21T12:00:00Z');

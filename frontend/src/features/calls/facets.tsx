@@ -6,9 +6,9 @@ import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
 import { ranges } from '@/lib/range';
 import { texts } from '@/lib/texts';
-import type { Facet, Outcome } from '@/types/api';
+import type { Facet } from '@/types/api';
 import { facetsQuery } from './api';
-import type { CallFilters } from './filters';
+import { type CallFilters, outcomeText } from './filters';
 
 const t = texts.calls;
 const few = 8;
@@ -42,9 +42,7 @@ export function FacetPanel({
       <Group
         title={t.outcome}
         values={outcomes}
-        text={({ value }) =>
-          value === 'failed' ? t.failedOnly : (texts.outcomes[value as Outcome] ?? value)
-        }
+        text={({ value }) => (value === 'failed' ? t.failedOnly : outcomeText(value))}
         chosen={filters.outcome}
         onChange={(outcome) => onChange({ outcome })}
       />

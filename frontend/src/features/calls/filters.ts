@@ -1,5 +1,8 @@
+import { ownValue } from '@/lib/own-property';
 import { bounds, type Span, setBounds, spanOf } from '@/lib/range';
+import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
+import { openTaskStatus } from './task-steps';
 
 /** The filters of the list; they are stored in the URL, where all fields are optional. */
 export interface CallFilters extends Span {
@@ -112,8 +115,22 @@ export function matchesCall(call: Call, filters: CallFilters, now = Date.now()):
     case 'failed':
       return isFailure(call);
     default:
-      return call.outcome === filters.outcome;
+      return outcomeOf(call) === filters.outcome;
   }
+}
+
+/** The value of the outcome filter that selects a call: the state of its task until that has ended. */
+function outcomeOf(call: Call): string {
+  const status = call.outcome === 'ok' ? openTaskStatus(call) : undefined;
+  if (status === undefined) return call.outcome;
+  return status === 'expired' || status === 'input_required' ? status : 'working';
+}
+
+/** The text of a value of the outcome filter. */
+export function outcomeText(value: string): string {
+  return (
+    ownValue<string>(texts.outcomes, value) ?? ownValue<string>(texts.taskStates, value) ?? value
+  );
 }
 
 /** Whether a version handled a call; the same comparison as in the daemon. */
