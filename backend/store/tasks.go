@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -41,7 +42,11 @@ func (w *writer) saveTask(e *entry, r *callRefs) error {
 		return err
 	}
 	if c.Outcome == core.OutcomeRejected || c.Outcome == core.OutcomeTimeout || e.isError && !t.Ended {
-		return nil // tells nothing about the task
+		if before.ended || c.Outcome == core.OutcomeRejected || c.Method != "tasks/get" && c.Method != "tasks/result" {
+			return nil // tells nothing about the task
+		}
+		_, err := w.tx.ExecContext(w.ctx, `UPDATE task SET reason = ? WHERE call_id = ?`, "the last request about the task failed: "+cmp.Or(c.Reason, string(c.Outcome)), t.Call)
+		return err
 	}
 	after := before.after(e)
 	if _, err := w.tx.ExecContext(w.ctx, `UPDATE task SET status = ?, reason = ?, ttl_ms = coalesce(?, ttl_ms), updated_at = max(updated_at, ?), ended = ?, result_id = ? WHERE call_id = ?`,
@@ -92,6 +97,9 @@ func (t taskRow) after(e *entry) taskRow {
 	}
 	cancelled := c.Method == "tasks/cancel" && c.Outcome == core.OutcomeOK && !t.ended
 	if !c.Task.Ended && !cancelled {
+		if !t.ended && t.outcome == outcomes[core.OutcomeOK] {
+			t.reason = "" // of a request that failed
+		}
 		return t
 	}
 	if !t.ended {

@@ -177,3 +177,29 @@ func TestOpenTaskIsShownAsExpiredAfterItsTTL(t *testing.T) {
 		}
 	}
 }
+
+// If the result of a task could not be fetched, its call says why, until a request succeeds.
+func TestCallWithATaskSaysWhyItsResultWasNotFetched(t *testing.T) {
+	t.Parallel()
+	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
+	defer b.stop()
+	reason := func(call *core.Call, want string) {
+		t.Helper()
+		flushed(t, b)
+		if r, err := b.Call(t.Context(), call.ID); err != nil || r.Reason != want || r.Task.Status != "expired" {
+			t.Errorf("%q, want %q: %v", r.Reason, want, err)
+		}
+	}
+	lost, created := taskCall(1)
+	b.Recorder().Record(lost, created)
+	failed := taskRequest(lost, "tasks/get", time.Second, core.OutcomeProtocolError, core.Task{TTL: -1})
+	failed.Code, failed.Reason = core.CodeUnavailable, "the result is larger than the limit"
+	b.Recorder().Record(failed, core.Reply{Error: []byte(`{"code":-32603,"message":"too large"}`)})
+	reason(lost, "the last request about the task failed: the result is larger than the limit")
+	rejected := taskRequest(lost, "tasks/get", 2*time.Second, core.OutcomeRejected, core.Task{TTL: -1})
+	rejected.Reason = "denied"
+	b.Recorder().Record(rejected, core.Reply{})
+	reason(lost, "the last request about the task failed: the result is larger than the limit")
+	b.Recorder().Record(taskRequest(lost, "tasks/get", 3*time.Second, core.OutcomeOK, core.Task{Status: "working", TTL: -1}), core.Reply{Result: []byte(`{"status":"working"}`)})
+	reason(lost, "")
+}
