@@ -37,6 +37,10 @@ func classify(call *core.Call, reply core.Reply, err error, at callStage) {
 			classifyToolResult(call, reply.Result)
 		case "tasks/get", taskNotification, taskStatusNotification:
 			classifyTask(call, reply.Result)
+		case "tasks/cancel":
+			if state, _ := wire.ParseTask(reply.Result); state.Status == "failed" { // before it could be cancelled
+				classifyTask(call, reply.Result)
+			}
 		}
 	}
 	if err == nil && (call.Task != nil || call.Method == "tools/call") {

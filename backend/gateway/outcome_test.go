@@ -72,6 +72,17 @@ func FuzzFailedToolContent(f *testing.F) {
 	})
 }
 
+// A task that failed before it could be cancelled has failed, and is not counted as ok.
+func TestTaskThatFailedBeforeItsCancellationIsAFailure(t *testing.T) {
+	for status, want := range map[string]core.Outcome{"failed": core.OutcomeProtocolError, "cancelled": core.OutcomeOK, "working": core.OutcomeOK} {
+		call := &core.Call{ID: 8, Method: "tasks/cancel", Task: &core.Task{Call: 7, ID: "a", TTL: -1}}
+		classify(call, core.Reply{Result: json.RawMessage(`{"taskId":"a","status":"` + status + `","statusMessage":"broken"}`)}, nil, stageSending)
+		if call.Outcome != want || (call.Reason == "broken") != (status == "failed") {
+			t.Errorf("%s: %s %q", status, call.Outcome, call.Reason)
+		}
+	}
+}
+
 // A task is recognized by its reply. A server cannot make it look like another one, or like an endless one.
 func TestTaskOfACallFollowsFromItsReply(t *testing.T) {
 	created := func(era core.Era, result string) *core.Task {
