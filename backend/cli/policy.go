@@ -82,6 +82,9 @@ func (p *program) printRuleTrial(t api.RuleTrial) error {
 	if n := t.Redacted + t.Cut + t.NotRecorded; n > 0 {
 		text += fmt.Sprintf("%s could not be evaluated: the arguments were redacted in %d of them, truncated in %d, and not recorded in %d.\n", plural(n, "call"), t.Redacted, t.Cut, t.NotRecorded)
 	}
+	if n := t.ProfileUnknown; n > 0 {
+		text += fmt.Sprintf("%s may have had a profile, which the history does not record: the rules for profiles were not applied to them.\n", plural(n, "call"))
+	}
 	if !t.Complete {
 		text += "Older calls in this period were not tested. For a complete result, use a smaller value of --days.\n"
 	}

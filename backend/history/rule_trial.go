@@ -14,6 +14,7 @@ import (
 // CallRules decides about calls by their arguments; *policy.ArgumentRules implements it.
 type CallRules interface {
 	NeedsArguments(call *core.Call) (needs, applies bool)
+	DependsOnProfile(call *core.Call) bool
 	Decide(call *core.Call) (then, key, why string)
 }
 
@@ -29,6 +30,8 @@ type RuleTrial struct {
 	Redacted    int `json:"redacted" doc:"Calls that could not be judged because secrets were removed from their arguments"`
 	Cut         int `json:"cut" doc:"Calls that could not be judged because their arguments were too long to be recorded completely"`
 	NotRecorded int `json:"notRecorded" doc:"Calls that could not be judged because their arguments were not recorded"`
+
+	ProfileUnknown int `json:"profileUnknown" doc:"Calls that were judged as calls without a profile, because the history does not record it, although a rule is for a profile"`
 
 	Decisions []RuleDecision `json:"decisions" nullable:"false" doc:"The newest calls that would have been asked for or rejected"`
 	Rules     []RuleCount    `json:"rules" nullable:"false" doc:"How many calls each rule decides about"`
@@ -82,6 +85,9 @@ func TryRules(ctx context.Context, calls Calls, rules CallRules, from time.Time)
 				return out, nil
 			}
 			out.Calls++
+			if rules.DependsOnProfile(c) {
+				out.ProfileUnknown++
+			}
 			needs, applies := rules.NeedsArguments(c)
 			if !applies {
 				continue

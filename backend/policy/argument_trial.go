@@ -50,6 +50,24 @@ func (a *ArgumentRules) NeedsArguments(call *core.Call) (needs, applies bool) {
 	return needs, len(list) > 0
 }
 
+// DependsOnProfile reports whether the profile of a call is unknown, and a rule about its tool is only for
+// some profiles.
+func (a *ArgumentRules) DependsOnProfile(call *core.Call) bool {
+	s := a.prepare(call)
+	if call.Profile != "" || call.Method != "tools/call" {
+		return false
+	}
+	for i := range a.rules.arguments {
+		r := &a.rules.arguments[i]
+		for _, profile := range r.Profiles {
+			if r.AppliesTo(call.Server, s.label, call.Client.Token, profile) && r.names(s, call) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Decide returns what the rules would do with a call, "" if none applies, and the key and the reason
 // of the rule that decides.
 func (a *ArgumentRules) Decide(call *core.Call) (then, key, why string) {

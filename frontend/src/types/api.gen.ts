@@ -2430,6 +2430,10 @@ export interface RuleTrial {
    */
   notRecorded: number;
   /**
+   * Calls that were judged as calls without a profile, because the history does not record it, although a rule is for a profile
+   */
+  profileUnknown: number;
+  /**
    * Calls that could not be judged because secrets were removed from their arguments
    */
   redacted: number;
