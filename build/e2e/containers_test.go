@@ -194,7 +194,8 @@ func TestDockerEngineRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer log.Close()
-		engine = exec.Command(dockerd, "--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
+		// In a network of its own: an Engine without a bridge removes the one of the Engine of this machine.
+		engine = exec.Command("unshare", "--net", dockerd, "--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
 			"--pidfile", filepath.Join(dir, "pid"), "--host", host, "--bridge", "none", "--iptables=false", "--ip6tables=false", "--storage-driver", "vfs")
 		engine.Stdout, engine.Stderr = log, log
 		if err := engine.Start(); err != nil {

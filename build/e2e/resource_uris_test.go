@@ -14,6 +14,7 @@ import (
 // that it came from, in both eras. At the address of one server, URIs are those of the server.
 func TestEqualURIsOfSeveralServersAndAccountsLeadToTheirOwn(t *testing.T) {
 	t.Parallel()
+	const apps = `{"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}}` // else the URIs of apps are hidden
 	servers := object{}
 	ids := []string{"home", "office", "third"}
 	for _, id := range ids {
@@ -26,11 +27,11 @@ func TestEqualURIsOfSeveralServersAndAccountsLeadToTheirOwn(t *testing.T) {
 		for _, path := range append([]string{"/mcp"}, "/s/home/mcp", "/s/office/mcp", "/s/third/mcp") {
 			c := &rawClient{t: t, url: d.url + path, token: token, modern: modern}
 			if !modern {
-				c.initialize()
+				c.initializeWith(apps)
 			}
 			ask := func(method, name, params string) (result json.RawMessage) {
 				if modern {
-					params = strings.TrimPrefix(params+","+modernMeta, ",")
+					params = strings.TrimPrefix(params+","+strings.Replace(modernMeta, `Capabilities":{}`, `Capabilities":`+apps, 1), ",")
 				}
 				said := c.post(method, name, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`}}`)
 				var m struct{ Result json.RawMessage }
