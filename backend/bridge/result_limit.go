@@ -120,7 +120,7 @@ func parseToolResult(result []byte) (r toolResult, ok bool) {
 			}
 			block.hasText = true
 			block.start, block.end = add(part)
-			repeated = repeated || len(structured) > 0 && !block.isResource && equalJSON(part, structured)
+			repeated = repeated || len(structured) > 0 && !block.isResource && wire.EqualJSON(part, structured)
 		}
 		r.blocks = append(r.blocks, block)
 		return nil
@@ -152,12 +152,6 @@ func (block *resultBlock) findText(object []byte, from int) error {
 		}
 		return nil
 	})
-}
-
-// equalJSON reports whether a text is a JSON value, apart from white space between tokens.
-func equalJSON(text string, value []byte) bool {
-	var a, b bytes.Buffer
-	return json.Compact(&a, []byte(text)) == nil && json.Compact(&b, value) == nil && bytes.Equal(a.Bytes(), b.Bytes())
 }
 
 // textEnd returns where a part of text that starts at start and has at most limit bytes ends: at

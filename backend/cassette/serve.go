@@ -177,30 +177,18 @@ func (w *responses) later(ctx context.Context, id string, said response) error {
 		} else {
 			began := time.Now()
 			for _, n := range said.progress {
-				if !sleep(ctx, n.after-time.Since(began)) {
+				if !core.Sleep(ctx, n.after-time.Since(began)) {
 					return
 				}
 				_ = w.writeLine(n.line)
 			}
-			sleep(ctx, said.delay-time.Since(began))
+			core.Sleep(ctx, said.delay-time.Since(began))
 		}
 		if ctx.Err() == nil {
 			_ = w.write([]byte(id), said) // Serve returns the error for the next response
 		}
 	})
 	return nil
-}
-
-// sleep pauses, and returns false if ctx ends first.
-func sleep(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // cancel ends a request that waits.

@@ -138,7 +138,7 @@ func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.ServerMes
 			return reply, nil
 		}
 		delay, retry := plan.ShouldRetry(call, tries, err, stage == stageSending)
-		if !retry || !sleep(ctx, delay) {
+		if !retry || !core.Sleep(ctx, delay) {
 			return core.Reply{}, err
 		}
 	}
@@ -177,18 +177,6 @@ func (g *Gateway) attempt(ctx context.Context, call *core.Call, sink core.Server
 		return core.Reply{}, stageSending, core.Errorf(core.CodeUnavailable, "server %q answered %s with a result that is not an object", call.Server, describeCall(call))
 	}
 	return reply, stageSending, nil
-}
-
-// sleep pauses, and returns false if ctx ends first.
-func sleep(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // callStage is how far a call came. It determines the outcome of a failed call.

@@ -102,7 +102,6 @@ func repeatedBytes(result []byte) (n int64) {
 	if err != nil || len(structured) == 0 || len(content) == 0 || content[0] != '[' {
 		return 0
 	}
-	want := withoutBlanks(structured)
 	_ = wire.Elements(content, func(at core.Span) error {
 		block := wire.Bytes(content, at)
 		if block[0] != '{' {
@@ -110,7 +109,7 @@ func repeatedBytes(result []byte) (n int64) {
 		}
 		return wire.Members(block, func(m wire.Member) error {
 			if raw := wire.Bytes(block, m.Value); string(m.Name) == "text" && raw[0] == '"' {
-				if text, ok := wire.Unquote(raw); ok && bytes.Equal(withoutBlanks([]byte(text)), want) {
+				if text, ok := wire.Unquote(raw); ok && wire.EqualJSON(text, structured) {
 					n += int64(len(raw))
 				}
 			}
@@ -118,25 +117,4 @@ func repeatedBytes(result []byte) (n int64) {
 		})
 	})
 	return n
-}
-
-// withoutBlanks returns JSON text without the white space between its tokens.
-func withoutBlanks(text []byte) []byte {
-	out := make([]byte, 0, len(text))
-	inString := false
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case inString && c == '\\' && i+1 < len(text):
-			out = append(out, c)
-			i++
-			c = text[i]
-		case c == '"':
-			inString = !inString
-		case !inString && (c == ' ' || c == '\n' || c == '\t' || c == '\r'):
-			continue
-		}
-		out = append(out, c)
-	}
-	return out
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 )
 
@@ -23,7 +24,7 @@ func (r *runner) watchDependency() {
 	r.cancelDependencyWait = cancel
 	r.helpers.Go(func() {
 		defer cancel()
-		if !sleep(ctx, minDependencyDelay) {
+		if !core.Sleep(ctx, minDependencyDelay) {
 			return
 		}
 		err := wait(ctx)
@@ -55,16 +56,5 @@ func (r *runner) recordMissingDependency(err error) {
 	r.awaitDependency = nil
 	if a, ok := errors.AsType[*dial.MissingDependency](err); ok {
 		r.awaitDependency = a.Wait
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
