@@ -71,7 +71,13 @@ linux() {
 	} >"$stage/copyright"
 	printf 'drawbridge (%s) unstable; urgency=medium\n\n  * The changes are listed in CHANGELOG.md of the source.\n\n -- Drawbridge maintainers <maintainers@drawbridge.invalid>  %s\n' \
 		"$version" "$(commit_date '%a, %d %b %Y %H:%M:%S +0000')" | gzip -9n >"$stage/changelog.gz"
-	local kind recommends zsh
+	# Compression takes longest, so it runs while the other packages are built.
+	local dir=$stage/linux/drawbridge-$version
+	mkdir -p "$dir"
+	cp -R build/bin/drawbridge LICENSE README.md "$stage/THIRD-PARTY.txt" "$stage/man" "$stage/completions" "$dir/"
+	tar -C "$stage/linux" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -cf - "drawbridge-$version" |
+		gzip -9n >"$out/drawbridge-$version-linux-$arch.tar.gz" &
+	local archive=$! kind recommends zsh
 	for kind in ${KINDS:-deb rpm archlinux}; do
 		zsh=site-functions
 		case $kind in
@@ -82,11 +88,7 @@ linux() {
 		sed "s|\${RECOMMENDS}|$recommends|; s|\${VERSION}|$version|; s|\${GOARCH}|$arch|; s|\${ZSH}|$zsh|; $omit" build/package/nfpm.yaml >"$stage/$kind.yaml"
 		CGO_ENABLED=0 GOFLAGS=-trimpath go run "$nfpm" package --config "$stage/$kind.yaml" --packager "$kind" --target "$out"
 	done
-	local dir=$stage/linux/drawbridge-$version
-	mkdir -p "$dir"
-	cp -R build/bin/drawbridge LICENSE README.md "$stage/THIRD-PARTY.txt" "$stage/man" "$stage/completions" "$dir/"
-	tar -C "$stage/linux" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -cf - "drawbridge-$version" |
-		gzip -9n >"$out/drawbridge-$version-linux-$arch.tar.gz"
+	wait "$archive"
 }
 
 windows() {

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"debug/buildinfo"
 	"encoding/json"
 	"os"
@@ -35,10 +36,10 @@ func TestDebianPackage(t *testing.T) {
 	}
 	modules := strings.TrimSpace(run(t, exec.Command("go", "env", "GOMODCACHE"), 0))
 	env = append(env, "GOCACHE="+filepath.Join(cache, "go-build"), "GOMODCACHE="+modules)
-	build := func(version string, more ...string) string {
+	build := func(more ...string) string {
 		t.Helper()
 		cmd := exec.Command(filepath.Join(root, "build/package.sh"), "linux")
-		cmd.Env = append(append(append([]string{"PATH=" + os.Getenv("PATH"), "VERSION=" + version, "KINDS=deb", "PAGE=built"}, env...), npmEnvironment()...), more...)
+		cmd.Env = append(append(append([]string{"PATH=" + os.Getenv("PATH"), "VERSION=v0.0.1", "KINDS=deb", "PAGE=built"}, env...), npmEnvironment()...), more...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("package.sh: %v\n%s", err, tail(string(out)))
 		}
@@ -46,9 +47,7 @@ func TestDebianPackage(t *testing.T) {
 		if len(debs) != 1 {
 			t.Fatalf("packages: %v", debs)
 		}
-		kept := filepath.Join(home, version+".deb")
-		run(t, exec.Command("cp", debs[0], kept), 0)
-		return kept
+		return debs[0]
 	}
 	// The other tests run the program that is built here, so it is restored.
 	saved := t.TempDir()
@@ -56,13 +55,18 @@ func TestDebianPackage(t *testing.T) {
 	defer run(t, exec.Command("cp", "-a", saved+"/.", filepath.Join(root, "build/bin")), 0)
 
 	// Two builds of a commit are identical. build/reproduce.sh varies more than this.
-	first := build("v0.0.1")
+	first := filepath.Join(home, "first.deb")
+	run(t, exec.Command("cp", build(), first), 0)
 	sum := run(t, exec.Command("sha256sum", filepath.Join(root, "build/bin/package/SHA256SUMS")), 0)
-	build("v0.0.1", "TZ=Pacific/Auckland", "HOME="+t.TempDir())
+	build("TZ=Pacific/Auckland", "HOME="+t.TempDir())
 	if got := run(t, exec.Command("sha256sum", filepath.Join(root, "build/bin/package/SHA256SUMS")), 0); got != sum {
 		t.Error("two builds of one version differ")
 	}
 	checkComponents(t, filepath.Join(root, "build/bin/package/drawbridge-0.0.1.cdx.json"), filepath.Join(root, "build/bin/drawbridge"))
+	lint := lintian(t, first)
+	second := filepath.Join(t.TempDir(), "second.deb")
+	newerPackage(t, env, first, second)
+	lint()
 	checkRepository(t, home)
 	defer func() { exec.Command("dpkg", "--purge", "drawbridge").Run() }()
 	run(t, exec.Command("dpkg", "-i", first), 0)
@@ -107,16 +111,8 @@ func TestDebianPackage(t *testing.T) {
 	run(t, command(t, env, "/usr/bin/drawbridge", "call", "demo", "echo", `{"text":"before the upgrade"}`, "--data", data), 0)
 	stop()
 
-	// The next version has one more migration.
-	next, overlay := filepath.Join(home, "next.sql"), filepath.Join(home, "overlay.json")
-	replaced, _ := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, "backend/store/migrations/99999_next.sql"): next}})
-	for path, text := range map[string]string{next: "-- +goose Up\nCREATE TABLE next (id INTEGER PRIMARY KEY) STRICT;\n", overlay: string(replaced)} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	second := build("v0.0.2", "GOFLAGS=-buildvcs=false -trimpath -overlay="+overlay)
-	run(t, exec.Command("dpkg", "-i", second), 0)
+	// The triggers of other packages, such as the index of all manual pages, run at the removal.
+	run(t, exec.Command("dpkg", "--no-triggers", "-i", second), 0)
 	stop = serve()
 	if got := run(t, command(t, env, "/usr/bin/drawbridge", "history", "--json", "--data", data), 0); !strings.Contains(got, `"echo"`) {
 		t.Errorf("after the upgrade the history is %s", got)
@@ -128,7 +124,7 @@ func TestDebianPackage(t *testing.T) {
 	stop()
 
 	// The older version carries calls, but does not touch the newer history.
-	run(t, exec.Command("dpkg", "-i", first), 0)
+	run(t, exec.Command("dpkg", "--no-triggers", "-i", first), 0)
 	stop = serve()
 	run(t, command(t, env, "/usr/bin/drawbridge", "call", "demo", "echo", `{"text":"with the older version"}`, "--data", data), 0)
 	out, err := command(t, env, "/usr/bin/drawbridge", "history", "--data", data).CombinedOutput()
@@ -136,22 +132,12 @@ func TestDebianPackage(t *testing.T) {
 		t.Errorf("the older version says of the newer history: %v %s", err, out)
 	}
 	stop()
-	run(t, exec.Command("dpkg", "-i", second), 0)
+	run(t, exec.Command("dpkg", "--no-triggers", "-i", second), 0)
 	stop = serve()
 	if got := run(t, command(t, env, "/usr/bin/drawbridge", "history", "--json", "--data", data), 0); strings.Count(got, `"tool":"echo"`) != 2 {
 		t.Errorf("after the return to the newer version the history is %s", got)
 	}
 	stop()
-
-	if lintian, err := exec.LookPath("lintian"); err == nil {
-		cmd := exec.Command(lintian, "--allow-root", "--fail-on", "none", second) // the package overrides what is intended
-		out, _ := cmd.CombinedOutput()
-		for line := range strings.Lines(string(out)) {
-			if strings.HasPrefix(line, "E:") || strings.HasPrefix(line, "W:") {
-				t.Errorf("lintian: %s", line)
-			}
-		}
-	}
 
 	run(t, exec.Command("dpkg", "--purge", "drawbridge"), 0)
 	for _, gone := range []string{"/usr/bin/drawbridge", "/usr/bin/drawbridge-window", "/usr/share/applications/drawbridge.desktop", "/usr/lib/systemd/user/drawbridge.service"} {
@@ -161,6 +147,65 @@ func TestDebianPackage(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(data, "history.db")); err != nil {
 		t.Errorf("the user's history went with the package: %v", err)
+	}
+}
+
+// newerPackage writes a copy of the package old with version 0.0.2, whose program has one more
+// migration.
+func newerPackage(t *testing.T, env []string, old, path string) {
+	t.Helper()
+	dir := t.TempDir()
+	files, next, overlay := filepath.Join(dir, "files"), filepath.Join(dir, "next.sql"), filepath.Join(dir, "overlay.json")
+	run(t, exec.Command("dpkg-deb", "-R", old, files), 0)
+	control := filepath.Join(files, "DEBIAN/control")
+	fields, err := os.ReadFile(control)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := strings.Replace(string(fields), "Version: 0.0.1\n", "Version: 0.0.2\n", 1)
+	if newer == string(fields) {
+		t.Fatalf("the package is not of version 0.0.1: %s", fields)
+	}
+	replaced, _ := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, "backend/store/migrations/99999_next.sql"): next}})
+	for path, text := range map[string]string{
+		control: newer, overlay: string(replaced),
+		next: "-- +goose Up\nCREATE TABLE next (id INTEGER PRIMARY KEY) STRICT;\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-overlay="+overlay, "-ldflags=-s -w -X main.version=0.0.2",
+		"-o", filepath.Join(files, "usr/bin/drawbridge"), "./app/drawbridge")
+	cmd.Dir, cmd.Env = root, append([]string{"PATH=" + os.Getenv("PATH"), "CGO_ENABLED=0"}, env...)
+	run(t, cmd, 0)
+	run(t, exec.Command("dpkg-deb", "-Zgzip", "-z1", "--root-owner-group", "-b", files, path), 0)
+}
+
+// lintian starts a check of the package, whose overrides list what is intended. The returned function
+// waits for its end and fails the test for each error and warning.
+func lintian(t *testing.T, deb string) (wait func()) {
+	t.Helper()
+	program, err := exec.LookPath("lintian")
+	if err != nil {
+		return func() {}
+	}
+	cmd := exec.CommandContext(t.Context(), program, "--allow-root", "--fail-on", "none", deb)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("lintian: %v", err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if strings.HasPrefix(line, "E:") || strings.HasPrefix(line, "W:") {
+				t.Errorf("lintian: %s", line)
+			}
+		}
 	}
 }
 
