@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,24 +9,19 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"sync/atomic"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/app/tray"
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
-	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
-	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
-	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
-	"github.com/drawbridge-mcp/drawbridge/backend/netchange"
+	"github.com/drawbridge-mcp/drawbridge/backend/observe"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -39,12 +33,56 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/backend/updates"
 	"github.com/drawbridge-mcp/drawbridge/config"
-	"github.com/drawbridge-mcp/drawbridge/frontend"
 )
 
-// runDaemon runs the daemon until ctx is done or a part fails. The wiring is one straight line:
-// what opens something registers its close on the next line, and life.stop closes in the reverse
-// order.
+// daemon has the parts of the running daemon, in the order in which they are made.
+type daemon struct {
+	options   cli.ServeOptions
+	startedAt time.Time
+	log       *slog.Logger
+	life      *lifecycle
+	bus       *event.Bus
+	admin     *loopback.AdminToken
+	tokens    *loopback.Tokens
+	files     *reload.Reloader
+
+	// What is stored.
+	spawner *process.Spawner
+	cleanup *startupCleanup
+	logs    *serverlog.Logs
+	history *store.Store
+	vault   *secret.Store
+	logins  *logins
+
+	// The call path.
+	views    *registry.Registry
+	baseline *trust.Baseline
+	own      *builtinOverlay
+	inbox    *approvals.Inbox
+	rules    *policy.Policy
+	records  *historyWiring
+	dialer   *dial.Dialer
+	servers  *supervisor.Supervisor
+	accounts *accountChooser
+	calls    *gateway.Gateway
+	checks   *history.CheckRunner
+	front    *bridge.Bridge
+
+	// What observes calls and servers.
+	connections *observe.Sampler
+	counts      *meter
+	sender      *telemetry
+	newer       *updates.Checker
+
+	// What is served.
+	url      string
+	settings *desktopSettings
+	replaced *updates.ReplacementWatcher
+	pages    *api.API
+}
+
+// runDaemon runs the daemon until ctx is done or a part fails. What opens something registers its
+// close on the next line, and life.stop closes in the reverse order.
 func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (err error) {
 	if err := o.Folders.Make(); err != nil {
 		return fmt.Errorf("cannot use the data folder, choose another one with --data: %w", err)
@@ -61,254 +99,118 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 	defer logFile.Close()
 	slog.SetDefault(log)
-	life := newLifecycle(log)
-	defer func() { err = errors.Join(err, life.stop()) }()
+	d := &daemon{options: o, log: log, life: newLifecycle(log), bus: new(event.Bus)}
+	defer func() { err = errors.Join(err, d.life.stop()) }()
 
-	bus := new(event.Bus)
-	admin, err := loopback.OpenAdminToken(o.Folders.Data)
-	if err != nil {
+	if d.admin, err = loopback.OpenAdminToken(o.Folders.Data); err != nil {
 		return err
 	}
-	tokens, err := loopback.NewTokens(o.Folders.Data, log)
-	if err != nil {
+	if d.tokens, err = loopback.NewTokens(o.Folders.Data, log); err != nil {
 		return err
 	}
-
-	files, err := loadConfig(o, bus, log)
-	if err != nil {
+	if d.files, err = loadConfig(o, d.bus, log); err != nil {
 		return err
 	}
-
-	spawner := process.NewSpawner(process.Options{Log: log, Ledger: filepath.Join(o.Folders.State, "processes.json")})
-	life.onStop("processes", 3*time.Second, spawner.Close)
-	containers := execLedger(o.Folders)
-	earlier := &startupCleanup{spawner: spawner, containers: containers, bus: bus, log: log, over: make(chan struct{})}
-
-	logs := serverlog.Open(filepath.Join(o.Folders.Logs, "servers"))
-	life.onStop("server logs", time.Second, func(context.Context) error { return logs.Close() })
-
-	history, err := store.Open(ctx, store.Options{
-		Path: historyFile(o.Folders), Log: log, Now: timeSource,
-		Notify: func(sentence string) {
-			bus.Publish(event.Health, event.Notice{Subject: "history", Message: sentence})
-		},
-	})
-	if err != nil {
+	if err := d.openStorage(ctx); err != nil {
 		return err
 	}
-	life.onStop("history", 2*time.Second, func(context.Context) error { return history.Close() })
-	recorder := history.Recorder()
-	life.run("recorder", 4*time.Second, recorder.Run) // writes the remaining records for at most 3 s
-	lastID, err := history.LastCallID(ctx)
-	if err != nil {
-		log.Warn("Cannot read the newest call", "error", err)
-	}
-
-	views, baseline := newTrust(history, bus, log)
-	own := newBuiltinOverlay(views)
-	inbox := approvals.New(approvals.Options{Bus: bus})
-	// An approval that nobody can see is not requested: the call is refused with an error that says so.
-	rules := policy.New(policy.Options{Views: own, Approvals: inbox, Reachable: inbox.Watched})
-	vault := secret.For(o.Folders.Data, os.Getenv)
-	logins := newLogins(o.Folders.Data, vault, log)
-	life.onStop("sign-ins", 3*time.Second, logins.Close)
-	records := newHistoryWiring(history, views, bus, log, vault, logins.keeper)
-	logs.Redact(recorder.Redact)
-	dialer := &dial.Dialer{
-		Secret:   records.secrets.secretReader(vault),
-		Observer: records.frameLog, SignIn: logins, TrialSignIn: trialLogins{logins}, Redact: recorder.Redact,
-		Spawner: spawner, Ready: earlier.wait, Logs: logs, Log: log, DockerLedger: containers,
-		Private:          func() []string { return privatePaths(o.Folders) },
-		DefaultWorkspace: filepath.Join(o.Folders.State, "default-workspace"),
-		ClientInfo:       clientInfo(), Capabilities: json.RawMessage(relayedCapabilities),
-		DefinitionHash: trust.DefinitionHash, Package: packageOf,
-		Recording: recordingOf(history),
-	}
-	servers := supervisor.New(supervisor.Options{
-		Log: log, Bus: bus, Registry: views, Connect: dialer.Connect,
-		Impaired: func(server string) string { b, _ := rules.Breaker(server); return b.Reason },
-		Catalogs: history, Eras: history, Journal: dialer.Journal,
-		LastLines: dialer.LastLines, Fetching: dialer.Fetching, Usage: dialer.Usage, CommandApprovals: commandApprovals{history}, Logins: logins.keeper.LoginState,
-	})
-	accounts := new(accountChooser)
-	calls := gateway.New(gateway.Options{Upstreams: newUpstreams(own, servers, history), ChooseAccount: accounts.choose, Policy: rules, Recorder: records.validator, Bus: bus, Log: log, LastID: lastID, Now: timeSource})
-	checks := newCheckRunner(history, servers, views, calls, bus, log)
-	front := bridge.New(bridge.Options{
-		Registry: views, Gateway: calls, Lister: servers, Approvals: inbox, Log: log, Version: version, Now: timeSource, StoredResult: storedResult(history),
-		Builtin: own.views, BuiltinTools: own.inAggregate, DescribeServer: own.describes,
-		WantsWorkspace: func(id string) bool { return servers.WantsWorkspace(id) || accounts.folderDecides(id) }, SessionEnded: servers.EndSession, ShimEnded: servers.EndShim, NameLimit: clientconf.NameLimit,
-		ProcessOf: processOf(accounts, servers),
-	})
-	// The servers are called through the parts above; what they send and what changes goes back to them.
-	dialer.Callbacks = serverCallbacks(front, calls, servers, accounts)
-	logins.keeper.Observe(servers.LoginChanged, records.secrets.refresh)
-	rules.ObserveBreakers(func(b policy.BreakerStatus) {
-		reportBreaker(b, bus, log)
-		servers.Announce(b.Server)
-	})
-	restoreTasks(ctx, history, front, log)
-	views.OnChange(func(c registry.Change) {
-		front.ListChanged(c)
-		records.changed()
-		checks.Changed(c.Server)
-		bus.Publish(event.Catalog, c.Server)
-	})
-
-	connections := newConnectionObserver(history, dialer, servers, bus, log, files.Current)
-	counts := newMeter(bus, servers, front, history, rules, dialer, calls, func() config.Metrics { return files.Current().Metrics })
-	newer := updates.New(updates.Options{Version: version, Storage: history, Bus: bus, Log: log})
-	sender := newTelemetry(bus, counts, recorder.Redact, log)
-	phases := configPhases{
-		// Servers list their tools by the rules, and use the secrets and sign-ins, so they come last.
-		{"rules", []func(*config.Config){
-			func(c *config.Config) { baseline.Apply(trustRules(c)) },
-			rules.Apply,
-			accounts.apply,
-			func(c *config.Config) { own.apply(c.Bridge, front) },
-			func(c *config.Config) { applyVisibility(c, views, front) },
-		}},
-		{"records", []func(*config.Config){
-			func(c *config.Config) { keepHistory(history, c.History) },
-			records.apply,
-			func(c *config.Config) { counts.apply(c.Metrics) },
-			func(c *config.Config) { sender.apply(c.Metrics.OTLP) },
-			func(c *config.Config) { newer.Apply(updateSource(c.Updates)) },
-		}},
-		{"sign-ins", []func(*config.Config){logins.apply}},
-		{"servers", []func(*config.Config){servers.Apply}},
-	}
-
-	listener, err := listen(o, files, log)
+	d.makeCallPath(ctx)
+	listener, err := listen(o, d.files, log)
 	if err != nil {
 		return err
 	}
 	port := uint16(listener.Addr().(*net.TCPAddr).Port)
-	url := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port)))
-	sessions := loopback.OpenBrowserSessions(loopback.SessionOptions{DataDir: o.Folders.Data, Port: port, Log: log, Now: timeSource,
-		Ended: func(code string) { removeExpiredBrowserFiles(o.Folders.Data, code) }})
-	removeExpiredBrowserFiles(o.Folders.Data, "")
-	startedAt := time.Now().UTC()
+	d.url = "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port)))
+	d.startedAt = time.Now().UTC()
 
-	connector, guard, err := newClientConfigGuard(o, bus, tokens, vault, url, log)
+	ctx, quit := context.WithCancelCause(ctx)
+	defer quit(nil)
+	server, guard, err := d.makeHandlers(port, quit)
 	if err != nil {
 		return err
 	}
-
-	ctx, quit := context.WithCancel(ctx)
-	defer quit()
-	settings := newDesktopSettings(o.Folders, servers, quit)
-	var restart atomic.Bool
-	replaced := newReplacementWatcher(calls, files, bus, log, func() {
-		restart.Store(true)
-		quit()
-	})
-	pages := api.New(api.Options{
-		Version: version, URL: url, StartedAt: startedAt, ConfigPath: o.Sources.Main(),
-		Servers: servers, Views: views, Calls: calls, History: history, Upkeep: history, Recorder: recorder, Logs: logs,
-		Files: files, Sessions: sessions, Admin: admin, Tokens: tokens, Bridge: front, Bus: bus, UI: frontend.FS(), Log: log,
-		Desktop: settings, Usage: dialer.Usage, Connector: connector, Secrets: vault, Logins: logins, ConnectedClients: front, Doctor: doctorOptions(files.Current), Diagnosed: bundleOptions(o.Folders, o.Sources), Approvals: inbox, Commands: servers, Debug: servers.Debug, Try: dialer.Try, Rules: rules, Trust: baseline, Metadata: history, Observer: connections, SandboxRules: dialer.SandboxRules, SandboxRefusals: dialer.SandboxRefusals,
-		Visibility: files, ListSizes: front, Directory: marketplace.NewList(filepath.Join(o.Folders.Data, "directory.json")), Bundles: filepath.Join(o.Folders.Data, "bundles"), Copies: config.CopiesOf(o.Folders.Data),
-		Redact: recorder.Redact, FrameLog: records.frameLog, CheckRunner: checks,
-		Notices: func() []event.Notice {
-			all := slices.Concat(earlier.notices(), vaultNotices(vault), settings.notices())
-			if n := loginNotice(process.LoginFailure()); n.Message != "" {
-				all = append(all, n)
-			}
-			for _, n := range []event.Notice{updateNotice(files.Current().Updates, newer), replaced.Notice()} {
-				if n.Message != "" {
-					all = append(all, n)
-				}
-			}
-			return all
-		}, Metrics: counts, Releases: func() bool { return knowsReleases(files.Current().Updates) },
-	})
-	mux := http.NewServeMux()
-	authorized := loopback.Bearer(loopback.BearerOptions{
-		Tokens: tokens, Log: log,
-		Required: func() bool { return files.Current().Bridge.RequireToken },
-	})(records.withFrameLog(front))
-	for _, path := range []string{"/mcp", "/s/", "/p/"} {
-		mux.Handle(path, authorized)
-	}
-	mux.Handle("/", pages)
-	server := loopback.NewServer(counts.requests(loopback.Guard(loopback.GuardOptions{
-		Port: port, AllowedHosts: func() []string { return files.Current().Bridge.AllowedHosts }, Shell: api.IsShell,
-	})(mux)))
-
-	server.ConnState = counts.countConnection
-	life.run("events", time.Second, pages.Run)
-	life.run("trust", 3*time.Second, baseline.Run)
-	life.run("sign-ins", time.Second, logins.keeper.Run)
-	life.run("metrics", time.Second, counts.run)
-	life.run("telemetry", 2*time.Second, sender.run)
-	life.run("updates", time.Second, newer.Run)
-	life.run("connections of servers", 3*time.Second, connections.Run)
-	life.run("files of servers", 3*time.Second, newFileObserver(history, dialer, log, files.Current).Run)
-	if lost != nil { // the watchdog starts the installed version
-		life.run("replacement", time.Second, replaced.Run)
-	}
-	records.start(life)
-	life.run("checks", time.Second, checks.Run) // stops before the records, because it makes calls
-	life.runSlow("supervisor", 6*time.Second, servers.Run)
-	life.run("network", time.Second, func(ctx context.Context) error {
-		return netchange.Watch(ctx, log, servers.NetworkChanged)
-	})
-	life.run("configuration", 2*time.Second, func(ctx context.Context) error {
-		return files.Run(ctx, phases.apply) // finishes a write in progress
-	})
-	life.run("clients", time.Second, guard.Run)
-	life.run("http", time.Second, func(ctx context.Context) error { return serveHTTP(ctx, server, listener) })
-	if files.Current().Bridge.Socket {
-		if socket, err := loopback.ListenSocket(o.Folders.Data); err != nil {
-			log.Warn("Cannot open the socket; the shim and the commands use the port instead", "error", err)
-		} else {
-			life.run("socket", time.Second, func(ctx context.Context) error { return serveSocket(ctx, server, socket) })
-		}
-	}
-	life.run("sweep", 5*time.Second, earlier.run) // after http, so that it does not delay the first responses
-	life.run("bridge", time.Second, front.Run)    // stops before http, so that open streams get their last response
-	drainCalls(life, calls)
-	self := loopback.Runtime{PID: os.Getpid(), URL: url, Version: version, StartedAt: startedAt, Config: absolute(o.Sources.Main())}
-	if err = loopback.WriteRuntime(o.Folders.Data, self); err != nil && history.ReleaseReservedSpace(err) {
-		err = loopback.WriteRuntime(o.Folders.Data, self)
-	}
-	if err != nil {
+	d.startCallPath(lost != nil)
+	d.life.run("clients", time.Second, guard.Run)
+	d.serve(server, listener)
+	if err := d.writeRuntime(); err != nil {
 		return err
 	}
-	life.onStop("runtime file", time.Second, func(context.Context) error { return loopback.RemoveRuntime(o.Folders.Data) })
-	if !o.NoTray {
-		me := &desktopServices{desktopSettings: settings, history: history, approvals: inbox, baseline: baseline, pages: pages, folders: o.Folders, url: url, log: log}
-		runTray(life, me.trayOptions(ctx, tray.Options{Bus: bus, Log: log}))
-		life.run("notifications", 6*time.Second, me.notifications(&desktop.Watcher{
-			Bus: bus, Enabled: func() bool { return files.Current().Desktop.Notifications },
-		}).Run)
-	}
-	life.run("breadth", time.Second, newAdaptiveGOMAXPROCS().run)
-	life.run("memory", time.Second, func(ctx context.Context) error {
-		return releaseMemoryWhenIdle(ctx, calls.LastID, func() {
-			if err := history.ReleaseMemory(ctx); err != nil {
-				log.Debug("Cannot release the memory of the history", "error", err)
-			}
-			process.ReleaseMemory()
-		})
-	})
-	log.Info("Drawbridge is ready", "url", url, "version", version, "servers", len(files.Current().Servers))
-	if !files.Current().Bridge.RequireToken {
+	d.startDesktop(ctx)
+	log.Info("Drawbridge is ready", "url", d.url, "version", version, "servers", len(d.files.Current().Servers))
+	if !d.files.Current().Bridge.RequireToken {
 		log.Warn("The bridge accepts calls without a token: any program, run by any user of this machine, can call any tool")
 	}
 
 	select {
 	case <-ctx.Done():
 		log.Info("Stopping")
-		if restart.Load() {
-			return errRestart
+		if cause := context.Cause(ctx); errors.Is(cause, errRestart) {
+			return cause
 		}
 		return nil
 	case <-lost:
 		return errors.New("the watchdog has exited: stopping, because nothing would clean up after a crash")
-	case err := <-life.ended:
+	case err := <-d.life.ended:
 		return err
 	}
+}
+
+// openStorage opens what the daemon has on disk besides its configuration.
+func (d *daemon) openStorage(ctx context.Context) (err error) {
+	folders := d.options.Folders
+	d.spawner = process.NewSpawner(process.Options{Log: d.log, Ledger: filepath.Join(folders.State, "processes.json")})
+	d.life.onStop("processes", 3*time.Second, d.spawner.Close)
+	d.cleanup = &startupCleanup{spawner: d.spawner, containers: execLedger(folders), bus: d.bus, log: d.log, over: make(chan struct{})}
+
+	d.logs = serverlog.Open(filepath.Join(folders.Logs, "servers"))
+	d.life.onStop("server logs", time.Second, func(context.Context) error { return d.logs.Close() })
+
+	d.history, err = store.Open(ctx, store.Options{
+		Path: historyFile(folders), Log: d.log, Now: timeSource,
+		Notify: func(sentence string) {
+			d.bus.Publish(event.Health, event.Notice{Subject: "history", Message: sentence})
+		},
+	})
+	if err != nil {
+		return err
+	}
+	d.life.onStop("history", 2*time.Second, func(context.Context) error { return d.history.Close() })
+	d.life.run("recorder", 4*time.Second, d.history.Recorder().Run) // writes the remaining records for at most 3 s
+
+	d.vault = secret.For(folders.Data, os.Getenv)
+	d.logins = newLogins(folders.Data, d.vault, d.log)
+	d.life.onStop("sign-ins", 3*time.Second, d.logins.Close)
+	return nil
+}
+
+// serve starts the HTTP server at its port and its socket, and then the bridge.
+func (d *daemon) serve(server *http.Server, listener net.Listener) {
+	d.life.run("http", time.Second, func(ctx context.Context) error { return serveHTTP(ctx, server, listener) })
+	if d.files.Current().Bridge.Socket {
+		if socket, err := loopback.ListenSocket(d.options.Folders.Data); err != nil {
+			d.log.Warn("Cannot open the socket; the shim and the commands use the port instead", "error", err)
+		} else {
+			d.life.run("socket", time.Second, func(ctx context.Context) error { return serveSocket(ctx, server, socket) })
+		}
+	}
+	d.life.run("sweep", 5*time.Second, d.cleanup.run) // after http, so that it does not delay the first responses
+	d.life.run("bridge", time.Second, d.front.Run)    // stops before http, so that open streams get their last response
+	drainCalls(d.life, d.calls)
+}
+
+// writeRuntime writes the file that says where the daemon answers.
+func (d *daemon) writeRuntime() error {
+	data := d.options.Folders.Data
+	self := loopback.Runtime{PID: os.Getpid(), URL: d.url, Version: version, StartedAt: d.startedAt, Config: absolute(d.options.Sources.Main())}
+	err := loopback.WriteRuntime(data, self)
+	if err != nil && d.history.ReleaseReservedSpace(err) {
+		err = loopback.WriteRuntime(data, self)
+	}
+	if err != nil {
+		return err
+	}
+	d.life.onStop("runtime file", time.Second, func(context.Context) error { return loopback.RemoveRuntime(data) })
+	return nil
 }
 
 // loadConfig reads the configuration. With --strict an error in it is an error of the program.
@@ -327,17 +229,6 @@ func loadConfig(o cli.ServeOptions, bus *event.Bus, log *slog.Logger) (*reload.R
 	return files, nil
 }
 
-// drainCalls waits for calls in flight before the bridge cancels them, as the supervisor does
-// before it stops their servers.
-func drainCalls(life *lifecycle, calls *gateway.Gateway) {
-	life.onStop("calls", 2*supervisor.DrainLimit, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, supervisor.DrainLimit)
-		defer cancel()
-		calls.Drain(ctx)
-		return nil
-	})
-}
-
 // absolute returns path as an absolute path, because other processes have other working
 // directories.
 func absolute(path string) string {
@@ -345,23 +236,4 @@ func absolute(path string) string {
 		return full
 	}
 	return path
-}
-
-// reportBreaker reports that the circuit breaker of a server opened or closed.
-func reportBreaker(b policy.BreakerStatus, bus *event.Bus, log *slog.Logger) {
-	level := slog.LevelInfo
-	if b.State == policy.BreakerOpen {
-		level = slog.LevelWarn
-	}
-	log.Log(context.Background(), level, "Breaker changed", "server", b.Server, "state", b.State, "reason", b.Reason)
-	bus.Publish(event.Policy, b)
-}
-
-// relayedCapabilities are the capabilities that we declare to servers, which a client of ours may have. If the
-// calling client lacks one, a request for it returns a clear error.
-const relayedCapabilities = `{"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}},"roots":{}}`
-
-func clientInfo() json.RawMessage {
-	info, _ := json.Marshal(map[string]string{"name": "drawbridge", "title": "Drawbridge", "version": version})
-	return info
 }

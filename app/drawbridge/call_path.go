@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
+	"github.com/drawbridge-mcp/drawbridge/backend/netchange"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/backend/trust"
+	"github.com/drawbridge-mcp/drawbridge/backend/updates"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// makeCallPath makes the parts that a call passes: bridge, gateway with policy, supervisor and
+// dialer, and those that observe calls. Nothing runs yet.
+func (d *daemon) makeCallPath(ctx context.Context) {
+	lastID, err := d.history.LastCallID(ctx)
+	if err != nil {
+		d.log.Warn("Cannot read the newest call", "error", err)
+	}
+	recorder := d.history.Recorder()
+	d.views, d.baseline = newTrust(d.history, d.bus, d.log)
+	d.own = newBuiltinOverlay(d.views)
+	d.inbox = approvals.New(approvals.Options{Bus: d.bus})
+	// An approval that nobody can see is not requested: the call is refused with an error that says so.
+	d.rules = policy.New(policy.Options{Views: d.own, Approvals: d.inbox, Reachable: d.inbox.Watched})
+	d.records = newHistoryWiring(d.history, d.views, d.bus, d.log, d.vault, d.logins.keeper)
+	d.logs.Redact(recorder.Redact)
+	folders := d.options.Folders
+	d.dialer = &dial.Dialer{
+		Secret:   d.records.secrets.secretReader(d.vault),
+		Observer: d.records.frameLog, SignIn: d.logins, TrialSignIn: trialLogins{d.logins}, Redact: recorder.Redact,
+		Spawner: d.spawner, Ready: d.cleanup.wait, Logs: d.logs, Log: d.log, DockerLedger: execLedger(folders),
+		Private:          func() []string { return privatePaths(folders) },
+		DefaultWorkspace: filepath.Join(folders.State, "default-workspace"),
+		ClientInfo:       clientInfo(), Capabilities: json.RawMessage(relayedCapabilities),
+		DefinitionHash: trust.DefinitionHash, Package: packageOf,
+		Recording: recordingOf(d.history),
+	}
+	d.servers = supervisor.New(supervisor.Options{
+		Log: d.log, Bus: d.bus, Registry: d.views, Connect: d.dialer.Connect,
+		Impaired: func(server string) string { b, _ := d.rules.Breaker(server); return b.Reason },
+		Catalogs: d.history, Eras: d.history, Journal: d.dialer.Journal,
+		LastLines: d.dialer.LastLines, Fetching: d.dialer.Fetching, Usage: d.dialer.Usage,
+		CommandApprovals: commandApprovals{d.history}, Logins: d.logins.keeper.LoginState,
+	})
+	d.accounts = new(accountChooser)
+	d.calls = gateway.New(gateway.Options{
+		Upstreams: newUpstreams(d.own, d.servers, d.history), ChooseAccount: d.accounts.choose, Policy: d.rules,
+		Recorder: d.records.validator, Bus: d.bus, Log: d.log, LastID: lastID, Now: timeSource,
+	})
+	d.checks = newCheckRunner(d.history, d.servers, d.views, d.calls, d.bus, d.log)
+	d.front = bridge.New(bridge.Options{
+		Registry: d.views, Gateway: d.calls, Lister: d.servers, Approvals: d.inbox, Log: d.log, Version: version, Now: timeSource,
+		StoredResult: storedResult(d.history),
+		Builtin:      d.own.views, BuiltinTools: d.own.inAggregate, DescribeServer: d.own.describes,
+		WantsWorkspace: func(id string) bool { return d.servers.WantsWorkspace(id) || d.accounts.folderDecides(id) },
+		SessionEnded:   d.servers.EndSession, ShimEnded: d.servers.EndShim, NameLimit: clientconf.NameLimit,
+		ProcessOf: processOf(d.accounts, d.servers),
+	})
+	// The servers are called through the parts above; what they send and what changes goes back to them.
+	d.dialer.Callbacks = serverCallbacks(d.front, d.calls, d.servers, d.accounts)
+	d.logins.keeper.Observe(d.servers.LoginChanged, d.records.secrets.refresh)
+	d.rules.ObserveBreakers(func(b policy.BreakerStatus) {
+		reportBreaker(b, d.bus, d.log)
+		d.servers.Announce(b.Server)
+	})
+	restoreTasks(ctx, d.history, d.front, d.log)
+	d.views.OnChange(func(c registry.Change) {
+		d.front.ListChanged(c)
+		d.records.changed()
+		d.checks.Changed(c.Server)
+		d.bus.Publish(event.Catalog, c.Server)
+	})
+
+	d.connections = newConnectionObserver(d.history, d.dialer, d.servers, d.bus, d.log, d.files.Current)
+	d.counts = newMeter(d.bus, d.servers, d.front, d.history, d.rules, d.dialer, d.calls, func() config.Metrics { return d.files.Current().Metrics })
+	d.newer = updates.New(updates.Options{Version: version, Storage: d.history, Bus: d.bus, Log: d.log})
+	d.sender = newTelemetry(d.bus, d.counts, recorder.Redact, d.log)
+}
+
+// configPhases returns what a new configuration is applied to.
+func (d *daemon) configPhases() configPhases {
+	return configPhases{
+		// Servers list their tools by the rules, and use the secrets and sign-ins, so they come last.
+		{"rules", []func(*config.Config){
+			func(c *config.Config) { d.baseline.Apply(trustRules(c)) },
+			d.rules.Apply,
+			d.accounts.apply,
+			func(c *config.Config) { d.own.apply(c.Bridge, d.front) },
+			func(c *config.Config) { applyVisibility(c, d.views, d.front) },
+		}},
+		{"records", []func(*config.Config){
+			func(c *config.Config) { keepHistory(d.history, c.History) },
+			d.records.apply,
+			func(c *config.Config) { d.counts.apply(c.Metrics) },
+			func(c *config.Config) { d.sender.apply(c.Metrics.OTLP) },
+			func(c *config.Config) { d.newer.Apply(updateSource(c.Updates)) },
+		}},
+		{"sign-ins", []func(*config.Config){d.logins.apply}},
+		{"servers", []func(*config.Config){d.servers.Apply}},
+	}
+}
+
+// startCallPath starts the parts that work on their own. hasWatchdog says that another process can
+// start an installed new version.
+func (d *daemon) startCallPath(hasWatchdog bool) {
+	d.life.run("events", time.Second, d.pages.Run)
+	d.life.run("trust", 3*time.Second, d.baseline.Run)
+	d.life.run("sign-ins", time.Second, d.logins.keeper.Run)
+	d.life.run("metrics", time.Second, d.counts.run)
+	d.life.run("telemetry", 2*time.Second, d.sender.run)
+	d.life.run("updates", time.Second, d.newer.Run)
+	d.life.run("connections of servers", 3*time.Second, d.connections.Run)
+	d.life.run("files of servers", 3*time.Second, newFileObserver(d.history, d.dialer, d.log, d.files.Current).Run)
+	if hasWatchdog {
+		d.life.run("replacement", time.Second, d.replaced.Run)
+	}
+	d.records.start(d.life)
+	d.life.run("checks", time.Second, d.checks.Run) // stops before the records, because it makes calls
+	d.life.runSlow("supervisor", 6*time.Second, d.servers.Run)
+	d.life.run("network", time.Second, func(ctx context.Context) error {
+		return netchange.Watch(ctx, d.log, d.servers.NetworkChanged)
+	})
+	d.life.run("configuration", 2*time.Second, func(ctx context.Context) error {
+		return d.files.Run(ctx, d.configPhases().apply) // finishes a write in progress
+	})
+}
+
+// drainCalls waits for calls in flight before the bridge cancels them, as the supervisor does
+// before it stops their servers.
+func drainCalls(life *lifecycle, calls *gateway.Gateway) {
+	life.onStop("calls", 2*supervisor.DrainLimit, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, supervisor.DrainLimit)
+		defer cancel()
+		calls.Drain(ctx)
+		return nil
+	})
+}
+
+// reportBreaker reports that the circuit breaker of a server opened or closed.
+func reportBreaker(b policy.BreakerStatus, bus *event.Bus, log *slog.Logger) {
+	level := slog.LevelInfo
+	if b.State == policy.BreakerOpen {
+		level = slog.LevelWarn
+	}
+	log.Log(context.Background(), level, "Breaker changed", "server", b.Server, "state", b.State, "reason", b.Reason)
+	bus.Publish(event.Policy, b)
+}
+
+// relayedCapabilities are the capabilities that we declare to servers, which a client of ours may have. If the
+// calling client lacks one, a request for it returns a clear error.
+const relayedCapabilities = `{"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}},"roots":{}}`
+
+func clientInfo() json.RawMessage {
+	info, _ := json.Marshal(map[string]string{"name": "drawbridge", "title": "Drawbridge", "version": version})
+	return info
+}
