@@ -10,12 +10,21 @@ import { timeoutMs } from './waiting.mjs';
 /** Most pages have no shift; browsers call 0.1 good. */
 const most = 0.05;
 
-/** Each response has its own delay, the same in each run: 20 to 300 ms. */
+/** Each response has its own delay, the same in each run (an ID is not): 20 to 300 ms. */
 function delay(path) {
   let sum = 0;
-  for (const c of path) sum = (sum * 31 + c.charCodeAt(0)) % 29;
+  for (const c of path.replace(/\d+/g, '')) sum = (sum * 31 + c.charCodeAt(0)) % 29;
   return 20 + sum * 10;
 }
+
+// The skeletons are visible when the content arrives: they appear after a delay, so that on a fast
+// machine the walks above do not see them move.
+const eventsLast = (path) => (path.endsWith('/events') ? 900 : 20);
+const detailsLast = (path) =>
+  /\/(events|status|approvals|calls|servers|tools|profiles)$/.test(path) ? 20 : 800;
+const details = addresses.filter((address) =>
+  /ONE$|CALL|PICTURE|SESSION|TOOL|office/.test(address),
+);
 
 const walks = [
   { scene: 'full', size: 'desktop', of: addresses },
@@ -26,22 +35,20 @@ const walks = [
     of: ['#/', '#/servers', '#/servers/ONE', '#/approvals', '#/clients', '#/settings'],
   },
   { scene: 'empty', size: 'desktop', of: ['#/', '#/servers', '#/calls', '#/tools', '#/clients'] },
+  { scene: 'full', size: 'phone', of: details, order: 'details last', late: detailsLast },
+  { scene: 'full', size: 'desktop', of: details, order: 'events last', late: eventsLast },
 ];
 
 /** Jobs that open pages; they wait more than they compute. */
 export function stillness(browser, tally) {
-  return walks.map(
-    ({ scene, size, of }) =>
-      () =>
-        walk(browser, tally, scene, size, of),
-  );
+  return walks.map((one) => () => walk(browser, tally, one));
 }
 
-async function walk(browser, tally, scene, size, of) {
-  const nameOf = (address) => `nothing moves: ${scene} ${address} ${size}`;
+async function walk(browser, tally, { scene, size, of, order = '', late = delay }) {
+  const nameOf = (address) => `nothing moves: ${scene} ${address} ${size} ${order}`.trim();
   const wanted = of.filter((address) => tally.wants(nameOf(address)));
   if (wanted.length === 0) return;
-  const mock = await startMock({ scene, rate: 0, delay });
+  const mock = await startMock({ scene, rate: 0, delay: late });
   const context = await browser.newContext({ viewport: sizes[size], reducedMotion: 'reduce' });
   context.setDefaultTimeout(timeoutMs);
   await context.addInitScript(observe);

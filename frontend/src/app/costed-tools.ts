@@ -17,9 +17,16 @@ export interface CostedTool {
  * All offered tools, and which of them were not called in the last 30 days. `days` is for how long
  * calls have been recorded; while it is undefined, no tool counts as unused.
  */
-export function useCostedTools(): { tools: CostedTool[]; days: number | undefined } {
-  const { data: tools } = useQuery(toolsQuery);
-  const { data: report } = useQuery(usageQuery({ range: '30d' }, 60_000));
+export function useCostedTools(): {
+  tools: CostedTool[];
+  days: number | undefined;
+  isPending: boolean;
+} {
+  const { data: tools, isPending: isPendingTools } = useQuery(toolsQuery);
+  const { data: report, isPending: isPendingReport } = useQuery(
+    usageQuery({ range: '30d' }, 60_000),
+  );
+  const isPending = isPendingTools || isPendingReport;
   return useMemo(() => {
     const used = new Set(report?.tools.map((use) => `${use.server}/${use.tool}`));
     return {
@@ -31,6 +38,7 @@ export function useCostedTools(): { tools: CostedTool[]; days: number | undefine
         unused: report !== undefined && !used.has(`${tool.server}/${tool.tool}`),
       })),
       days: report && recordedDays(report),
+      isPending,
     };
-  }, [tools, report]);
+  }, [tools, report, isPending]);
 }

@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
-import { Boundary } from '@/components/page';
-import { DetailBoundary, Split } from '@/components/split';
+import { Boundary, Loading } from '@/components/page';
+import { DetailBoundary, DetailFrame, Split } from '@/components/split';
 import { ProfileDetail } from '@/features/profiles/profile-detail';
 import { ProfilesPage } from '@/features/profiles/profiles-page';
 import { serversQuery, useServerLabel } from '@/features/servers/api';
+import { useAllAnswered } from '@/lib/all-answered';
 import { useConnection } from '@/lib/connection';
 import { plain } from '@/lib/format';
 import { statusQuery } from '@/lib/status';
@@ -23,12 +24,14 @@ export function ProfilesRoute() {
   const labelOf = useServerLabel();
   const { data: servers } = useQuery(serversQuery);
   const { data: status } = useQuery(statusQuery);
-  const { tools, days } = useCostedTools();
+  const costed = useCostedTools();
+  const ready = useAllAnswered([costed]); // the unused tools are above the others
   const tokens = useTokens();
   const close = useCallback(
     () => navigate({ to: '/profiles', search: { make: undefined } }),
     [navigate],
   );
+  const title = name === undefined ? texts.profiles.make : plain(name);
   return (
     <Split
       list={
@@ -42,31 +45,37 @@ export function ProfilesRoute() {
             key={name ?? ''}
             epoch={epoch}
             id={name ?? ''}
-            title={name === undefined ? texts.profiles.make : plain(name)}
+            title={title}
             onClose={close}
           >
-            <ProfileDetail
-              name={name}
-              tools={tools}
-              days={days}
-              servers={(servers ?? []).map((server) => server.id)}
-              labelOf={labelOf}
-              tokens={tokens}
-              url={status?.url ?? ''}
-              requireToken={status?.requireToken ?? true}
-              onSaved={(saved) =>
-                navigate({
-                  to: '/profiles/$name',
-                  params: { name: saved },
-                  search: {},
-                  ignoreBlocker: true, // the changes are saved
-                })
-              }
-              onRemoved={() =>
-                navigate({ to: '/profiles', search: { make: undefined }, ignoreBlocker: true })
-              }
-              onClose={close}
-            />
+            {ready ? (
+              <ProfileDetail
+                name={name}
+                tools={costed.tools}
+                days={costed.days}
+                servers={(servers ?? []).map((server) => server.id)}
+                labelOf={labelOf}
+                tokens={tokens}
+                url={status?.url ?? ''}
+                requireToken={status?.requireToken ?? true}
+                onSaved={(saved) =>
+                  navigate({
+                    to: '/profiles/$name',
+                    params: { name: saved },
+                    search: {},
+                    ignoreBlocker: true, // the changes are saved
+                  })
+                }
+                onRemoved={() =>
+                  navigate({ to: '/profiles', search: { make: undefined }, ignoreBlocker: true })
+                }
+                onClose={close}
+              />
+            ) : (
+              <DetailFrame key="loading" id={name ?? ''} title={title} onClose={close}>
+                <Loading />
+              </DetailFrame>
+            )}
           </DetailBoundary>
         ) : null
       }

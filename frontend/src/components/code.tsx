@@ -1,4 +1,5 @@
 import { type ComponentProps, lazy, Suspense } from 'react';
+import { plain } from '@/lib/format';
 import { part } from '@/lib/page-part';
 
 export type { Completion, Mark } from './codemirror';
@@ -36,15 +37,18 @@ export function CodeEditor(props: ComponentProps<typeof Edit>) {
   );
 }
 
-/** The approximate height of the text, to limit layout shifts when it is shown. */
+/**
+ * The beginning of the text, laid out as CodeMirror will do it: it can be read while CodeMirror
+ * loads, and nothing moves when it is replaced.
+ */
 function Space({ text, className = '' }: { text: string; className?: string | undefined }) {
-  const lines = text.split('\n', 30).length;
   return (
-    <div
+    <pre
       aria-hidden
       data-loading
-      className={`max-h-[28rem] text-xs ${className}`}
-      style={{ height: `calc(${lines * 1.6}em + 1rem)` }}
-    />
+      className={`max-h-[28rem] overflow-hidden px-3 py-2 font-mono text-xs leading-[1.6] whitespace-break-spaces [overflow-wrap:anywhere] ${className}`}
+    >
+      {plain(text.split('\n', 30).join('\n').slice(0, 10_000))}
+    </pre>
   );
 }

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
 
 /** How long slow parts delay the page whose layout they would shift. */
-const waitMs = 1500;
+const waitMs = 3000;
 
 /**
  * Whether all of these queries have a response; once true, it stays true. Showing them one by one

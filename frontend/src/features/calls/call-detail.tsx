@@ -65,7 +65,8 @@ export function CallDetail({
         </Gone>
       );
     return (
-      <DetailFrame id={id} title={t.one} onClose={onClose}>
+      // Replaced by that of the call, whose header is higher.
+      <DetailFrame key="loading" id={id} title={t.one} onClose={onClose}>
         {stored.isPending ? (
           <Loading />
         ) : (
@@ -75,6 +76,7 @@ export function CallDetail({
     );
   }
   // So far only its event is known: show the actions and payloads together, once they are loaded.
+  // The actions take up their space from the start, which can be several lines.
   const coming = (stored.isPending && call.outcome !== '') || !compared;
   return (
     <DetailFrame
@@ -105,7 +107,7 @@ export function CallDetail({
         </span>
       }
       actions={
-        !coming && (
+        <div className={coming ? 'invisible' : undefined}>
           <CallActions
             call={call}
             server={labelOf(call.server)}
@@ -113,7 +115,7 @@ export function CallDetail({
             saveCheck={saveCheck}
             onGone={onClose}
           />
-        )
+        </div>
       }
       onClose={onClose}
     >

@@ -10,10 +10,10 @@ const t = texts.toolUse;
 
 /** The calls of one tool in 30 days: number, errors, durations and the last call. */
 export function ToolUse({ server, tool }: { server: string; tool: string }) {
-  const { data } = useQuery(usageQuery({ range: '30d', server, tool }, 60_000));
+  const { data, error } = useQuery(usageQuery({ range: '30d', server, tool }, 60_000));
   const now = useNow();
-  if (!data) return null;
-  const use = data.tools.find((one) => one.server === server && one.tool === tool);
+  if (error && !data) return null;
+  const use = data?.tools.find((one) => one.server === server && one.tool === tool);
   return (
     <Section
       title={t.title}
@@ -46,7 +46,7 @@ export function ToolUse({ server, tool }: { server: string; tool: string }) {
           {use.lastUsed && <span>{t.last(plain(age(use.lastUsed, now)))}</span>}
         </p>
       ) : (
-        <p className="text-sm text-ink3">{t.never}</p>
+        <p className="text-sm text-ink3">{data ? t.never : texts.loading}</p>
       )}
     </Section>
   );
