@@ -15,7 +15,7 @@ func TestHostileServerTextIsInertOnPage(t *testing.T) {
 	t.Parallel()
 	var corpus []string
 	if err := json.Unmarshal([]byte(run(t, command(t, nil, node, "--input-type=module", "-e",
-		"import { corpus } from '"+abs("../../frontend/e2e/corpus.mjs")+"'; console.log(JSON.stringify(corpus))"), 0)), &corpus); err != nil {
+		"import { corpus } from '"+abs("../../frontend/e2e/hostile-strings.mjs")+"'; console.log(JSON.stringify(corpus))"), 0)), &corpus); err != nil {
 		t.Fatal(err)
 	}
 	hostile := abs("clients/hostile-server.mjs")

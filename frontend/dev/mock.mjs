@@ -10,7 +10,7 @@ import { createReadStream, existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { isOperation } from './contract.mjs';
+import { isOperation } from './api-operations.mjs';
 import { directoryRoute } from './directory.mjs';
 import { historyRoute } from './history.mjs';
 import { profilesRoute } from './profiles.mjs';

@@ -1,10 +1,11 @@
 // Generated data of the mock daemon.
-import { makeChecks } from './checks.mjs';
-import { answered, asked, configured, said } from './contents.mjs';
+
 import { makeDirectory } from './directory.mjs';
-import { makeExtras, moreApprovals } from './extras.mjs';
 import { matching } from './history.mjs';
+import { makeExtras, moreApprovals } from './mock-responses.mjs';
 import { makeProfiles } from './profiles.mjs';
+import { makeChecks } from './sample-checks.mjs';
+import { answered, asked, configured, said } from './sample-payloads.mjs';
 
 const minute = 60_000;
 const ago = (ms) => new Date(Date.now() - ms).toISOString();

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
-import { corpus, hostile } from './corpus.mjs';
 import { inspect, settled, watched } from './harness.mjs';
+import { corpus, hostile } from './hostile-strings.mjs';
 import { findInjections, watchForInjection } from './injection.mjs';
 import { addresses, filled } from './pages.mjs';
 import { timeoutMs } from './waiting.mjs';

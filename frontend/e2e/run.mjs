@@ -16,7 +16,7 @@ import './call-flows.mjs';
 import './failure-flows.mjs';
 import './navigation-flows.mjs';
 import './server-flows.mjs';
-import './settings-flows.mjs';
+import './config-editor-and-rules-flows.mjs';
 import './setup-flows.mjs';
 
 const started = Date.now();

@@ -3,7 +3,7 @@ import { createRoot } from 'react-dom/client';
 import { App, makeApp } from '@/app/app';
 import { enter } from '@/features/session/api';
 import { watchDensity } from '@/lib/density';
-import { PartError } from '@/lib/page-part';
+import { ChunkLoadError } from '@/lib/lazy-chunk';
 import { RequestError } from '@/lib/request';
 import { watchTheme } from '@/lib/theme';
 import './styles.css';
@@ -22,7 +22,7 @@ async function start() {
   createRoot(root, {
     // A failed request is shown in place of its data; it is not an error of the page.
     onCaughtError: (error) => {
-      if (error instanceof PartError) console.warn(error, error.cause);
+      if (error instanceof ChunkLoadError) console.warn(error, error.cause);
       else if (!(error instanceof RequestError)) console.error(error);
     },
   }).render(

@@ -11,7 +11,7 @@ afterEach(() => {
 });
 
 // CodeMirror measures its layout, which requires a browser: the browser tests cover it.
-vi.mock('@/components/code', () => ({
+vi.mock('@/components/lazy-code-editor', () => ({
   loadCode: async () => undefined,
   CodeView: ({ text, label }: { text: string; label: string }) =>
     createElement('section', { 'aria-label': label }, text),

@@ -2,7 +2,7 @@
 // its name, and others in each of its other fields. With LARGE it has 1,000 tools, the maximum for
 // one server, and strings of 1 MB instead. The results of `ok` and `fail` depend on their argument `from`.
 import { createInterface } from 'node:readline'
-import { corpus } from '../../../frontend/e2e/corpus.mjs'
+import { corpus } from '../../../frontend/e2e/hostile-strings.mjs'
 
 const large = process.env.LARGE !== undefined
 const word = (n) => corpus[((n % corpus.length) + corpus.length) % corpus.length]

@@ -1,6 +1,6 @@
 // Visits the page of a real daemon with hostile servers: every text that a server, a client or the
 // configuration can set is one of 200 hostile strings.
-import { corpus } from '../../../frontend/e2e/corpus.mjs'
+import { corpus } from '../../../frontend/e2e/hostile-strings.mjs'
 import { findInjections, watchForInjection } from '../../../frontend/e2e/injection.mjs'
 import { accessible, api, call, callAsClient, finish, found, go, live, input, page, part, settled, step, until } from './page-kit.mjs'
 

@@ -2,7 +2,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import { Boundary } from '@/components/page';
 import { ImportPanel } from '@/features/clients/import-panel';
 import { TakenImports } from '@/features/clients/taken-imports';
-import { AddPage } from '@/features/servers/add-page';
+import { AddPage } from '@/features/servers/add-server-page';
 import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
 

@@ -8,7 +8,7 @@ import { LockedPage } from '@/features/session/locked-page';
 import { ConnectionContext, useConnection } from '@/lib/connection';
 import { EventStream } from '@/lib/event-stream';
 import { isUnauthorized, RequestError } from '@/lib/request';
-import { onSessionKey } from '@/lib/session';
+import { onSessionKey } from '@/lib/session-key';
 import { applyEvents } from './events';
 import { loadPages, makeRouter } from './router';
 

@@ -1,7 +1,7 @@
 import { Boundary } from '@/components/page';
 import { ApprovalsPage } from '@/features/approvals/approvals-page';
 import { useServerLabel } from '@/features/servers/api';
-import { ToolChanges } from '@/features/trust/changes';
+import { ToolChanges } from '@/features/trust/tool-changes';
 import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
 

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
-import { DetailBoundary, Split } from '@/components/split';
+import { DetailBoundary, Split } from '@/components/split-view';
 import { AppApprovals } from '@/features/approvals/app-approvals';
 import { CallDetail } from '@/features/calls/call-detail';
 import { CallsPage } from '@/features/calls/calls-page';
@@ -11,8 +11,8 @@ import { effects } from '@/features/tools/schema';
 import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
+import { CallRemedy } from './call-remedy';
 import { MakeRuleButton } from './make-rule';
-import { Remedy } from './remedy';
 import { SaveCheckButton } from './save-check';
 
 export function CallsRoute() {
@@ -32,7 +32,7 @@ export function CallsRoute() {
               id={id}
               labelOf={labelOf}
               toolOf={toolOf}
-              remedy={(call) => <Remedy call={call} toolName={toolOf(call).name} />}
+              remedy={(call) => <CallRemedy call={call} toolName={toolOf(call).name} />}
               saveCheck={(call) => (
                 <>
                   <SaveCheckButton key={call.id} id={call.id} />

@@ -8,7 +8,7 @@ import { effects } from '@/features/tools/schema';
 import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
 
-export { SaveDialog } from '@/features/checks/save-dialog';
+export { SaveDialog } from '@/features/checks/save-check-dialog';
 
 export function ChecksRoute() {
   const { epoch } = useConnection();

@@ -3,7 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { PackageX } from 'lucide-react';
 import { useCallback } from 'react';
 import { Boundary, Loading } from '@/components/page';
-import { DetailBoundary, DetailFrame, Gone, Split } from '@/components/split';
+import { DetailBoundary, DetailFrame, Gone, Split } from '@/components/split-view';
 import { directoryQuery } from '@/features/directory/api';
 import { BundlePanel } from '@/features/directory/bundle-panel';
 import { DirectoryPage } from '@/features/directory/directory-page';
@@ -16,7 +16,7 @@ import { InstalledServer } from './installed-server';
 
 const route = getRouteApi('/directory');
 
-/** Browse servers: the list, one server, or a bundle from a file. */
+/** BrowseButtons servers: the list, one server, or a bundle from a file. */
 export function DirectoryRoute() {
   const { epoch } = useConnection();
   const { q, kind, only, name, file } = route.useSearch();

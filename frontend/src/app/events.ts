@@ -3,7 +3,7 @@ import { applyApproval } from '@/features/approvals/events';
 import { applyCallSnapshot, applyCalls } from '@/features/calls/events';
 import { applyRemoved, applyServer, replaceServers } from '@/features/servers/events';
 import { applyCatalogs } from '@/features/tools/events';
-import type { ServerSentEvent } from '@/lib/sse';
+import type { ServerSentEvent } from '@/lib/sse-parser';
 import type { Approval, Call, ServerStatus, Snapshot } from '@/types/api';
 
 /**

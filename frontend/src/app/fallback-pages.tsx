@@ -4,7 +4,7 @@ import { useEffect } from 'react';
 import { buttonClasses } from '@/components/button';
 import { Empty, Failed, LoadingPage, PageHeader } from '@/components/page';
 import { useConnection } from '@/lib/connection';
-import { PartError, reloadOnce } from '@/lib/page-part';
+import { ChunkLoadError, reloadOnce } from '@/lib/lazy-chunk';
 import { texts } from '@/lib/texts';
 import { pageAt } from './places';
 
@@ -18,7 +18,7 @@ export function Broken({ error, reset }: ErrorComponentProps) {
   const router = useRouter();
   const { phase } = useConnection();
   useEffect(() => {
-    if (error instanceof PartError && phase === 'live') reloadOnce();
+    if (error instanceof ChunkLoadError && phase === 'live') reloadOnce();
   }, [error, phase]);
   return (
     <>

@@ -1,11 +1,11 @@
 import { ShieldCheck } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import { Button } from '@/components/button';
-import { part } from '@/lib/page-part';
+import { lazyChunk } from '@/lib/lazy-chunk';
 import { texts } from '@/lib/texts';
 
 // In the chunk of the settings page, which is preloaded but not part of the first load.
-const loadDialog = part(() => import('./settings-route'));
+const loadDialog = lazyChunk(() => import('./settings-route'));
 const Dialog = lazy(async () => ({ default: (await loadDialog()).RuleFromCall }));
 
 /** Creates a rule for calls like this one. */

@@ -7,14 +7,14 @@ import { Empty, LoadingPage, PageHeader } from '@/components/page';
 import { approvalsQuery } from '@/features/approvals/api';
 import { liveCallsQuery } from '@/features/calls/api';
 import { CallStrip, RecentCalls, useRecentNumbers } from '@/features/calls/recent-calls';
-import { RecentChanges, recentChangesQuery } from '@/features/changes/recent-changes';
+import { RecentChanges, recentChangesQuery } from '@/features/changes/recent-server-changes';
 import { clientsQuery, connectionsQuery } from '@/features/clients/api';
-import { joinClients, wasSeen } from '@/features/clients/joined';
+import { joinClients, wasSeen } from '@/features/clients/joined-clients';
 import { isOnline } from '@/features/clients/online';
 import { RecentClients } from '@/features/clients/recent-clients';
 import { serversQuery, serverUseQuery } from '@/features/servers/api';
+import { CompactServerList } from '@/features/servers/compact-server-list';
 import { Attention, needsAttention, useServerNumbers } from '@/features/servers/server-grid';
-import { ServerLines } from '@/features/servers/server-lines';
 import { usageQuery } from '@/features/usage/api';
 import { AtAGlance } from '@/features/usage/at-a-glance';
 import { RangePicker } from '@/features/usage/range-picker';
@@ -23,13 +23,13 @@ import { classes } from '@/lib/classes';
 import { useConnection } from '@/lib/connection';
 import { bytes, count, duration, plain, share } from '@/lib/format';
 import { useNow } from '@/lib/now';
-import type { Range } from '@/lib/range';
-import { useServerName } from '@/lib/server-names';
+import { useServerName } from '@/lib/server-lookup';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
+import type { Range } from '@/lib/time-range';
 import type { UsageReport } from '@/types/api';
 import { countTroubles } from './banners';
-import { useCostedTools } from './costed-tools';
+import { useCostedTools } from './tool-context-costs';
 
 const t = texts.overview;
 const route = getRouteApi('/');
@@ -90,7 +90,7 @@ export function OverviewPage() {
               to="/servers"
               className="lg:col-span-2"
             >
-              <ServerLines
+              <CompactServerList
                 calls={
                   report && new Map(report.servers.map((use) => [use.server ?? '', use.calls]))
                 }

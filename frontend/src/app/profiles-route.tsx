@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import { Boundary, Loading } from '@/components/page';
-import { DetailBoundary, DetailFrame, Split } from '@/components/split';
+import { DetailBoundary, DetailFrame, Split } from '@/components/split-view';
 import { ProfileDetail } from '@/features/profiles/profile-detail';
 import { ProfilesPage } from '@/features/profiles/profiles-page';
 import { serversQuery, useServerLabel } from '@/features/servers/api';
@@ -11,8 +11,8 @@ import { useConnection } from '@/lib/connection';
 import { plain } from '@/lib/format';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
-import { useCostedTools } from './costed-tools';
-import { useTokens } from './tokens';
+import { useClientTokenNames } from './client-token-names';
+import { useCostedTools } from './tool-context-costs';
 
 const route = getRouteApi('/profiles');
 
@@ -26,7 +26,7 @@ export function ProfilesRoute() {
   const { data: status } = useQuery(statusQuery);
   const costed = useCostedTools();
   const ready = useAllAnswered([costed]); // the unused tools are above the others
-  const tokens = useTokens();
+  const tokens = useClientTokenNames();
   const close = useCallback(
     () => navigate({ to: '/profiles', search: { make: undefined } }),
     [navigate],

@@ -6,14 +6,14 @@ import {
   lazyRouteComponent,
   redirect,
 } from '@tanstack/react-router';
-import { loadChart } from '@/components/chart';
-import { loadCode } from '@/components/code';
+import { loadChart } from '@/components/lazy-chart';
+import { loadCode } from '@/components/lazy-code-editor';
 import { type CallFilters, callFilters } from '@/features/calls/filters';
 import { kinds, listFilters } from '@/features/directory/server-labels';
-import { type View, views } from '@/features/servers/views';
+import { type View, views } from '@/features/servers/server-page-views';
 import { type Grouping, groupings } from '@/features/tools/groups';
-import { part } from '@/lib/page-part';
-import { type Range, type Span, spanOf } from '@/lib/range';
+import { lazyChunk } from '@/lib/lazy-chunk';
+import { type Range, type Span, spanOf } from '@/lib/time-range';
 import { Broken, NotFound, Pending } from './fallback-pages';
 import { OverviewRoute } from './overview-route';
 import { Shell } from './shell';
@@ -28,19 +28,19 @@ const text = (value: unknown): string | undefined =>
 
 /** Pages that are not part of the first load. */
 const lazy = {
-  servers: part(() => import('./servers-route')),
-  calls: part(() => import('./calls-route')),
-  add: part(() => import('./add-route')),
-  tools: part(() => import('./tools-route')),
-  approvals: part(() => import('./approvals-route')),
-  sessions: part(() => import('./sessions-route')),
-  usage: part(() => import('./usage-route')),
-  checks: part(() => import('./checks-route')),
-  directory: part(() => import('./directory-route')),
-  welcome: part(() => import('./welcome-route')),
-  clients: part(() => import('./clients-route')),
-  profiles: part(() => import('./profiles-route')),
-  settings: part(() => import('./settings-route')),
+  servers: lazyChunk(() => import('./servers-route')),
+  calls: lazyChunk(() => import('./calls-route')),
+  add: lazyChunk(() => import('./add-route')),
+  tools: lazyChunk(() => import('./tools-route')),
+  approvals: lazyChunk(() => import('./approvals-route')),
+  sessions: lazyChunk(() => import('./sessions-route')),
+  usage: lazyChunk(() => import('./usage-route')),
+  checks: lazyChunk(() => import('./checks-route')),
+  directory: lazyChunk(() => import('./directory-route')),
+  welcome: lazyChunk(() => import('./welcome-route')),
+  clients: lazyChunk(() => import('./clients-route')),
+  profiles: lazyChunk(() => import('./profiles-route')),
+  settings: lazyChunk(() => import('./settings-route')),
 };
 
 /**

@@ -3,11 +3,11 @@ import { ListChecks } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import { Button } from '@/components/button';
 import { callQueryOptions } from '@/features/calls/api';
-import { part } from '@/lib/page-part';
+import { lazyChunk } from '@/lib/lazy-chunk';
 import { texts } from '@/lib/texts';
 
 // In the chunk of the checks page, which is preloaded but not part of the first load.
-const loadDialogs = part(() => import('./checks-route'));
+const loadDialogs = lazyChunk(() => import('./checks-route'));
 const Dialog = lazy(async () => ({ default: (await loadDialogs()).SaveDialog }));
 
 /** The dialog that creates a check from recorded calls. */

@@ -1,11 +1,11 @@
 import { Rewind } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import { Button } from '@/components/button';
-import { part } from '@/lib/page-part';
+import { lazyChunk } from '@/lib/lazy-chunk';
 import { texts } from '@/lib/texts';
 
-const loadDialog = part(() => import('@/features/servers/serve-history'));
-const Dialog = lazy(async () => ({ default: (await loadDialog()).ServeHistory }));
+const loadDialog = lazyChunk(() => import('@/features/servers/add-replay-server'));
+const Dialog = lazy(async () => ({ default: (await loadDialog()).AddReplayServer }));
 
 /** Starts a replay server for the recorded calls of a session. */
 export function ServeSession({ session, servers }: { session: string; servers: string[] }) {

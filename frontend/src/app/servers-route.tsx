@@ -1,12 +1,12 @@
 import { getRouteApi, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import { Boundary } from '@/components/page';
-import { DetailBoundary, Split } from '@/components/split';
+import { DetailBoundary, Split } from '@/components/split-view';
 import { ServerCalls } from '@/features/calls/recent-calls';
 import { useServerID } from '@/features/servers/api';
 import { ServerDetail } from '@/features/servers/server-detail';
+import type { View } from '@/features/servers/server-page-views';
 import { ServersPage } from '@/features/servers/servers-page';
-import type { View } from '@/features/servers/views';
 import { ServerTrust } from '@/features/trust/server-trust';
 import { ServerVersionSection } from '@/features/trust/server-version';
 import { useConnection } from '@/lib/connection';

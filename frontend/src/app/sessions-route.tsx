@@ -1,7 +1,7 @@
 import { getRouteApi, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import { Boundary } from '@/components/page';
-import { DetailBoundary, Split } from '@/components/split';
+import { DetailBoundary, Split } from '@/components/split-view';
 import { SessionTimeline } from '@/features/calls/session-timeline';
 import { SessionsPage } from '@/features/calls/sessions-page';
 import { useServerLabel } from '@/features/servers/api';

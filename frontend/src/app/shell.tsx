@@ -8,7 +8,7 @@ import { approvalsQuery } from '@/features/approvals/api';
 import { useServerLabel } from '@/features/servers/api';
 import { useAllAnswered } from '@/lib/all-answered';
 import { classes } from '@/lib/classes';
-import { ServerNames } from '@/lib/server-names';
+import { ServerNames } from '@/lib/server-lookup';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
 import { Banners } from './banners';

@@ -5,13 +5,13 @@ import { IconButton } from '@/components/button';
 import { isTyping } from '@/components/fields';
 import { Modal } from '@/components/modal';
 import { ScrollArea } from '@/components/scroll-area';
-import { part } from '@/lib/page-part';
+import { lazyChunk } from '@/lib/lazy-chunk';
 import { texts } from '@/lib/texts';
 import { pages } from './places';
 
 const t = texts.shortcuts;
 
-export const loadPalette = part(() => import('./palette'));
+export const loadPalette = lazyChunk(() => import('./command-palette'));
 const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }));
 
 const keys: [keys: string[], text: string][] = [

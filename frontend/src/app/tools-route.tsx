@@ -2,23 +2,23 @@ import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useCallback } from 'react';
 import { Boundary } from '@/components/page';
-import { DetailBoundary, Split } from '@/components/split';
+import { DetailBoundary, Split } from '@/components/split-view';
 import { callQueryOptions } from '@/features/calls/api';
 import { clientsQuery } from '@/features/clients/api';
-import { Explain } from '@/features/policy/explain';
+import { ExplainDecision } from '@/features/policy/explain-decision';
 import { HideUnusedTools } from '@/features/profiles/hide-unused-tools';
 import { useServerLabel } from '@/features/servers/api';
 import { OfferTool } from '@/features/servers/server-tools';
 import { ToolAnnotations } from '@/features/servers/tool-annotations';
 import { ToolDetail } from '@/features/tools/tool-detail';
 import { ToolsPage } from '@/features/tools/tools-page';
-import { TrustBadges, TrustSection } from '@/features/trust/badges';
+import { TrustBadges, TrustSection } from '@/features/trust/trust-badges';
 import { ToolUse } from '@/features/usage/tool-use';
 import { useConnection } from '@/lib/connection';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Tool } from '@/types/api';
-import { useCostedTools } from './costed-tools';
+import { useCostedTools } from './tool-context-costs';
 
 const route = getRouteApi('/tools');
 
@@ -36,7 +36,7 @@ export function ToolsRoute() {
       <OfferTool key={`offer ${tool.name}`} server={tool.server} tool={tool.tool} />
       <ToolAnnotations key={`about ${tool.name}`} server={tool.server} tool={tool.tool} />
       <ToolUse key={`use ${tool.name}`} server={tool.server} tool={tool.tool} />
-      <Explain key={tool.name} server={tool.server} tool={tool.tool} clients={tokens} />
+      <ExplainDecision key={tool.name} server={tool.server} tool={tool.tool} clients={tokens} />
     </>
   );
   const close = useCallback(

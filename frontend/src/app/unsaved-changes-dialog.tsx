@@ -1,7 +1,7 @@
 import { useBlocker } from '@tanstack/react-router';
 import { Confirm } from '@/components/confirm';
 import { texts } from '@/lib/texts';
-import { anyUnsaved, useAnyUnsaved } from '@/lib/unsaved';
+import { anyUnsaved, useAnyUnsaved } from '@/lib/unsaved-changes';
 
 const t = texts.leave;
 

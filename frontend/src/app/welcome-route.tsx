@@ -15,7 +15,7 @@ import { plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
-import { UpdateQuestion } from './update-question';
+import { UpdateQuestion } from './update-check-question';
 import { ClientsStep, FirstCallStep, ServersStep } from './welcome-steps';
 
 const t = texts.welcome;

@@ -11,7 +11,7 @@ import { ConnectHelp } from '@/features/clients/clients-page';
 import { ConnectionRow } from '@/features/clients/connections';
 import { ImportPanel } from '@/features/clients/import-panel';
 import { TakeOver } from '@/features/clients/take-over';
-import { AddForm } from '@/features/servers/add-page';
+import { AddForm } from '@/features/servers/add-server-page';
 import { serversQuery, useServerLabel } from '@/features/servers/api';
 import { ServerGrid } from '@/features/servers/server-grid';
 import { plain } from '@/lib/format';

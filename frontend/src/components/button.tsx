@@ -1,7 +1,7 @@
 import { Tooltip } from 'radix-ui';
 import type { ComponentProps, ReactNode } from 'react';
 import { classes } from '@/lib/classes';
-import { usePortalHome } from '@/lib/portal';
+import { usePortalHome } from '@/lib/dialog-portal';
 
 type Look = 'primary' | 'secondary' | 'quiet' | 'danger';
 

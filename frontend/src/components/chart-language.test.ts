@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ensureLanguage } from './chart';
+import { ensureLanguage } from './lazy-chart';
 
 it('a language that Intl rejects does not prevent charts from loading', () => {
   Object.defineProperty(navigator, 'language', { value: 'C', configurable: true });

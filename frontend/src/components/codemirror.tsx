@@ -37,7 +37,7 @@ import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { useWideScreen } from '@/lib/wide-screen';
 
-// CodeMirror, in its own chunk. Only code.tsx imports it, lazily.
+// CodeMirror, in its own chunk. Only lazy-code-editor.tsx imports it, lazily.
 
 export type Language = 'json' | 'jsonc' | 'yaml' | 'text';
 

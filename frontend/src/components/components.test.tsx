@@ -3,7 +3,7 @@ import userEvent from '@testing-library/user-event';
 import { Tooltip } from 'radix-ui';
 import type { ReactElement } from 'react';
 import { expect, it } from 'vitest';
-import { actionsFor } from '@/features/servers/server-actions';
+import { actionsFor } from '@/features/servers/start-stop-buttons';
 import { texts } from '@/lib/texts';
 import type { State } from '@/types/api';
 import { JsonView, LongText } from './json-view';

@@ -1,5 +1,5 @@
 import { useMemo } from 'react';
-import { MergeDiff } from '@/components/code';
+import { MergeDiff } from '@/components/lazy-code-editor';
 
 /** A unified diff from the daemon. */
 export function DiffView({ diff, label }: { diff: string; label: string }) {

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'react';
-import { CodeView } from '@/components/code';
 import { CopyButton } from '@/components/copy-button';
-import { Segments } from '@/components/segments';
+import { CodeView } from '@/components/lazy-code-editor';
+import { SegmentedControl } from '@/components/segmented-control';
 import { count, plain } from '@/lib/format';
 import { formatJson } from '@/lib/json-text';
 import { texts } from '@/lib/texts';
@@ -45,7 +45,7 @@ export function JsonView({
     <div className="rounded-md border bg-sunken">
       <div className="flex flex-wrap items-center gap-x-3 border-b px-1 py-0.5">
         {title && <Heading className="flex-1 pl-2 text-xs text-ink3">{label}</Heading>}
-        <Segments
+        <SegmentedControl
           label={texts.json.view}
           value={view}
           onChange={setView}

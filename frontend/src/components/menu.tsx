@@ -3,7 +3,7 @@ import { Check } from 'lucide-react';
 import { DropdownMenu } from 'radix-ui';
 import type { ReactNode } from 'react';
 import { classes } from '@/lib/classes';
-import { usePortalHome } from '@/lib/portal';
+import { usePortalHome } from '@/lib/dialog-portal';
 
 export interface MenuItem {
   text: string;

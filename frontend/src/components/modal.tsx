@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { classes } from '@/lib/classes';
-import { InDialog } from '@/lib/portal';
+import { InDialog } from '@/lib/dialog-portal';
 
 /**
  * A modal dialog, open while it is mounted. It is the browser's own dialog element, which keeps the

@@ -6,7 +6,7 @@ import { createContext, type ReactNode, Suspense, useContext } from 'react';
 import { Button } from '@/components/button';
 import { classes } from '@/lib/classes';
 import { capital, plain } from '@/lib/format';
-import { PartError } from '@/lib/page-part';
+import { ChunkLoadError } from '@/lib/lazy-chunk';
 import { messageOf, RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 
@@ -155,7 +155,7 @@ export function Failed({
           {plain(String(error.cause ?? error).slice(0, 500))}
         </p>
       )}
-      {error instanceof PartError ? (
+      {error instanceof ChunkLoadError ? (
         <Button className="mt-4" onClick={() => location.reload()}>
           {texts.errors.reload}
         </Button>

@@ -1,10 +1,10 @@
 import { Plus, X } from 'lucide-react';
 import { type ReactNode, useId, useRef, useState } from 'react';
 import { Button, IconButton } from '@/components/button';
+import { type Field, initialText, type Member, readSchema } from '@/lib/form-schema';
 import { plain } from '@/lib/format';
 import { isNumber, withElement, withMember } from '@/lib/json-edit';
 import { isJson, jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
-import { type Field, initialText, type Member, readSchema } from '@/lib/schema';
 import { texts } from '@/lib/texts';
 
 const t = texts.form;

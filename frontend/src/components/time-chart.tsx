@@ -6,7 +6,7 @@ import { letterScale } from '@/lib/letter-scale';
 import { texts } from '@/lib/texts';
 import { watchColours } from '@/lib/theme';
 
-// uPlot, in its own chunk. Only chart.tsx imports it, lazily.
+// uPlot, in its own chunk. Only lazy-chart.tsx imports it, lazily.
 
 export interface Series {
   name: string;

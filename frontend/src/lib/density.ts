@@ -1,4 +1,4 @@
-import { readStored, useStored, writeStored } from './stored';
+import { readStored, useStored, writeStored } from './stored-preference';
 
 export type Density = 'comfortable' | 'compact';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { EventStream } from './event-stream';
-import type { ServerSentEvent } from './sse';
+import type { ServerSentEvent } from './sse-parser';
 
 let streams: ReadableStreamDefaultController<Uint8Array>[] = [];
 let fetches = 0;

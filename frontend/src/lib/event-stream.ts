@@ -1,5 +1,5 @@
 import { isUnauthorized, send } from '@/lib/request';
-import { EventStreamParser, type ServerSentEvent } from '@/lib/sse';
+import { EventStreamParser, type ServerSentEvent } from '@/lib/sse-parser';
 
 /** The state of the page's connection to the daemon. */
 export interface Connection {

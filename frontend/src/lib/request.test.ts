@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { messageOf, RequestError, request, requestText } from './request';
-import { keepSessionKey, takeCode } from './session';
+import { keepSessionKey, takeCode } from './session-key';
 
 function answer(body: string, status = 200) {
   const fetch = vi.fn(async (_path: string, _init: RequestInit) => new Response(body, { status }));

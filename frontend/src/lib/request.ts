@@ -1,8 +1,8 @@
 import { capital } from '@/lib/format';
-import { sessionKey } from '@/lib/session';
+import { sessionKey } from '@/lib/session-key';
 import { texts } from '@/lib/texts';
 import type { ErrorDocument, List } from '@/types/api';
-import { PartError } from './page-part';
+import { ChunkLoadError } from './lazy-chunk';
 
 /** An API error with a message that can be shown. */
 export class RequestError extends Error {
@@ -122,7 +122,7 @@ export function isConflict(error: unknown): boolean {
 
 /** Sentences for any error: what failed, then what to do next. */
 export function messageOf(error: unknown): string {
-  if (error instanceof PartError) return texts.errors.part;
+  if (error instanceof ChunkLoadError) return texts.errors.part;
   if (!(error instanceof RequestError)) return texts.errors.unexpected;
   const { hint } = error;
   const message = capital(error.message);

@@ -11,7 +11,7 @@ import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { Call, CallDetail as Detail } from '@/types/api';
 import { asCommand, asCurl, asJson, canRepeat } from './copy-as';
-import { Erase } from './erase';
+import { DeleteCallsButton } from './delete-calls-button';
 import { ReplayButton } from './replay';
 
 const t = texts.calls;
@@ -89,7 +89,7 @@ export function CallActions({
         </Button>
       </Menu>
       {call.outcome !== '' && (
-        <Erase what={{ ids: [call.id] }} title={t.deleteTitle} onGone={onGone} />
+        <DeleteCallsButton what={{ ids: [call.id] }} title={t.deleteTitle} onGone={onGone} />
       )}
     </div>
   );

@@ -4,7 +4,7 @@ import { type ReactNode, useMemo } from 'react';
 import { Section } from '@/components/fields';
 import { OutcomeBadge } from '@/components/outcome-badge';
 import { Failed, Loading } from '@/components/page';
-import { DetailFrame, Gone } from '@/components/split';
+import { DetailFrame, Gone } from '@/components/split-view';
 import { classes } from '@/lib/classes';
 import { cut, exactTime, plain } from '@/lib/format';
 import { RequestError } from '@/lib/request';
@@ -15,13 +15,13 @@ import { CallActions } from './call-actions';
 import { CallApp } from './call-app';
 import { CallDuration } from './call-duration';
 import { CallFacts, Timing } from './call-facts';
+import { CallNote } from './call-note';
 import { Payloads } from './call-payloads';
 import { callName } from './call-row';
-import { Compare, useCompared } from './compare';
+import { Compare, useCompared } from './compare-calls';
 import { isFailure } from './filters';
-import { CallNote } from './note';
-import { TaskLife } from './task-life';
 import { openTaskStatus } from './task-steps';
+import { TaskTimeline } from './task-timeline';
 
 const t = texts.calls;
 
@@ -169,7 +169,7 @@ function Content({
       )}
       {call.outcome !== '' && remedy?.(call)}
       <Compare call={call} labelOf={labelOf} />
-      <TaskLife call={call} />
+      <TaskTimeline call={call} />
       {call.app && <CallApp key={`app ${call.id}`} call={call} approvals={appApprovals} />}
       <Payloads call={call} loading={loading} />
       {call.outcome !== '' && <CallNote key={call.id} call={call} />}

@@ -15,8 +15,8 @@ import { letterScale } from '@/lib/letter-scale';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
+import { type Columns, gridOf, type Sort } from './call-columns';
 import { CallRow, compactHeight, rowHeight } from './call-row';
-import { type Columns, gridOf, type Sort } from './columns';
 import type { CallFilters } from './filters';
 import { TableHead } from './table-head';
 

@@ -5,11 +5,11 @@ import { classes } from '@/lib/classes';
 import { bytes, clock, cut, exactTime, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
+import type { ColumnId, Sort } from './call-columns';
 import { CallDuration } from './call-duration';
-import type { ColumnId, Sort } from './columns';
+import { usePreview } from './call-previews';
 import type { CallFilters } from './filters';
-import { Marked, searchPattern } from './marked';
-import { usePreview } from './previews';
+import { SearchHighlight, searchPattern } from './search-highlight';
 import { openTaskStatus } from './task-steps';
 
 /** The name of a call: its tool, otherwise its public name or its method. */
@@ -90,7 +90,7 @@ export const CallRow = memo(function CallRow({
         >
           {server && <span className="text-ink3">{plain(cut(server, 40))} / </span>}
           <span className="font-medium">
-            <Marked text={plain(callName(call).slice(0, 300))} pattern={pattern} />
+            <SearchHighlight text={plain(callName(call).slice(0, 300))} pattern={pattern} />
           </span>
         </Link>
         {compact && excerpts('flex-1')}
@@ -216,18 +216,18 @@ export function Excerpts({
       )}
       {reason && (
         <span className={classes('max-w-[65%] shrink-0 truncate', outcomeIcon(call.outcome).color)}>
-          <Marked text={reason} pattern={pattern} />
+          <SearchHighlight text={reason} pattern={pattern} />
         </span>
       )}
       {match && (
         <span className="max-w-[65%] shrink-0 truncate">
           {preview.matchIn === 'reply' ? texts.calls.inReply : texts.calls.inArguments}{' '}
-          <Marked text={match} pattern={pattern} />
+          <SearchHighlight text={match} pattern={pattern} />
         </span>
       )}
       {preview?.arguments && (
         <span className="min-w-0 truncate">
-          <Marked text={oneLine(preview.arguments)} pattern={pattern} />
+          <SearchHighlight text={oneLine(preview.arguments)} pattern={pattern} />
         </span>
       )}
     </span>

@@ -10,14 +10,14 @@ import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import { useWideScreen } from '@/lib/wide-screen';
 import { historyStateQuery } from './api';
+import { type Sort, sorted, sorts, useColumns } from './call-columns';
 import { CallList } from './call-list';
-import { type Sort, sorted, sorts, useColumns } from './columns';
 import { ExportMenu } from './export-menu';
 import { FacetPanel } from './facets';
 import { type CallFilters, callFilters, outcomeText, readTokens } from './filters';
+import { ViewMenu } from './saved-view-menu';
+import type { SavedView } from './saved-views';
 import { useCalls } from './use-calls';
-import { ViewMenu } from './view-menu';
-import type { SavedView } from './views';
 
 const route = getRouteApi('/calls');
 const t = texts.calls;

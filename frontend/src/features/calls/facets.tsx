@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { Moment } from '@/components/moment';
+import { DateTimeField } from '@/components/date-time-field';
 import { ScrollArea } from '@/components/scroll-area';
 import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
-import { ranges } from '@/lib/range';
 import { texts } from '@/lib/texts';
+import { ranges } from '@/lib/time-range';
 import type { Facet } from '@/types/api';
 import { facetsQuery } from './api';
 import { type CallFilters, outcomeText } from './filters';
@@ -184,12 +184,12 @@ function TimeFilter({
       </div>
       {open && (
         <div className="mt-2 space-y-1.5 px-0.5">
-          <Moment
+          <DateTimeField
             label={t.from}
             value={filters.from}
             onChange={(from) => choose({ from, to: filters.to })}
           />
-          <Moment
+          <DateTimeField
             label={t.to}
             value={filters.to}
             onChange={(to) => choose({ from: filters.from, to })}

@@ -1,6 +1,6 @@
 import { ownValue } from '@/lib/own-property';
-import { bounds, type Span, setBounds, spanOf } from '@/lib/range';
 import { texts } from '@/lib/texts';
+import { bounds, type Span, setBounds, spanOf } from '@/lib/time-range';
 import type { Call } from '@/types/api';
 import { openTaskStatus } from './task-steps';
 

@@ -5,22 +5,22 @@ import { type ReactNode, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { CopyButton } from '@/components/copy-button';
 import { outcomeIcon } from '@/components/outcome-badge';
-import { RecordFull } from '@/components/record-full';
-import { Segments } from '@/components/segments';
-import { DetailFrame, Gone } from '@/components/split';
+import { RecordInFullMenu } from '@/components/record-in-full-menu';
+import { SegmentedControl } from '@/components/segmented-control';
+import { DetailFrame, Gone } from '@/components/split-view';
 import { classes } from '@/lib/classes';
 import { count, cut, duration, exactTime, moment, plain } from '@/lib/format';
-import { useStored } from '@/lib/stored';
+import { useStored } from '@/lib/stored-preference';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { timelineLimit, timelineQuery, useLiveCalls } from './api';
 import { CallDuration } from './call-duration';
 import { callName } from './call-row';
+import { CheckSelectionBar, maxSelectedCalls } from './check-selection-bar';
 import { canRepeat } from './copy-as';
-import { Erase } from './erase';
+import { DeleteCallsButton } from './delete-calls-button';
 import { ExportMenu } from './export-menu';
 import { isFailure } from './filters';
-import { maxSelectedCalls, SelectionBar } from './selection-bar';
 import { SessionFrames } from './session-frames';
 import { pauseMs } from './time-axis';
 import { sinceStart, Waterfall } from './waterfall';
@@ -95,14 +95,14 @@ export function SessionTimeline({
             </Button>
           )}
           {servers.length > 0 && serve(servers)}
-          <RecordFull session={session} />
-          <Erase what={{ session }} title={t.deleteTitle} onGone={onClose} />
+          <RecordInFullMenu session={session} />
+          <DeleteCallsButton what={{ session }} title={t.deleteTitle} onGone={onClose} />
         </div>
       }
       onClose={onClose}
     >
       {picked && (
-        <SelectionBar
+        <CheckSelectionBar
           chosen={picked.size}
           onNext={() => setSaving(true)}
           onCancel={() => setPicked(undefined)}
@@ -116,7 +116,7 @@ export function SessionTimeline({
         )}
       {picked === undefined && (
         <div className="px-4 pt-3 md:px-5">
-          <Segments
+          <SegmentedControl
             label={t.form}
             value={form}
             options={[

@@ -14,7 +14,7 @@ import {
   type Sort,
   sortsOf,
   widest,
-} from './columns';
+} from './call-columns';
 
 const t = texts.calls;
 const rising = new Set<Sort>(['oldest', 'shortest', 'smallest']);

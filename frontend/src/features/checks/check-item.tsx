@@ -3,19 +3,19 @@ import { Link } from '@tanstack/react-router';
 import { CircleAlert, CircleCheck, CircleDashed, LoaderCircle, Play, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { Button, IconButton } from '@/components/button';
-import { MergeDiff } from '@/components/code';
 import { Confirm } from '@/components/confirm';
 import { Failure } from '@/components/failure';
 import { JsonView } from '@/components/json-view';
+import { MergeDiff } from '@/components/lazy-code-editor';
 import { mostChanges, textOfSide } from '@/lib/change-sides';
 import { age, count, duration, exactTime, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
-import { useServerName } from '@/lib/server-names';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { Call, CheckReport, LastRun, SavedCheck, StepReport } from '@/types/api';
 import { reportKey, runKey, useRemoveCheck, useRunCheck } from './api';
-import { expectations, stepsBegun } from './steps';
+import { expectations, stepsBegun } from './step-expectations';
 
 const t = texts.checks;
 

@@ -10,8 +10,8 @@ import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
 import { clientsQuery, connectionsQuery } from './api';
 import { ConnectionState } from './connections';
-import { Features } from './features';
-import { type JoinedClient, joinClients } from './joined';
+import { FeatureMatrix } from './feature-matrix';
+import { type JoinedClient, joinClients } from './joined-clients';
 import { isOnline } from './online';
 
 const t = texts.clients;
@@ -60,7 +60,7 @@ export function ClientsPage({
               </ul>
             </section>
           )}
-          <Features labelOf={labelOf} clients={all} />
+          <FeatureMatrix labelOf={labelOf} clients={all} />
           <ConnectHelp />
         </div>
       </div>

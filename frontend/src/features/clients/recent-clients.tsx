@@ -5,7 +5,7 @@ import { age, count, exactTime, moment, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import { clientsQuery, connectionsQuery } from './api';
-import { joinClients, wasSeen } from './joined';
+import { joinClients, wasSeen } from './joined-clients';
 import { isOnline } from './online';
 
 const t = texts.overview;

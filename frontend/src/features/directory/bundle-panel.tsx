@@ -3,15 +3,15 @@ import { FileArchive, LoaderCircle } from 'lucide-react';
 import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { Facts, Section } from '@/components/fields';
-import { DetailFrame } from '@/components/split';
+import { DetailFrame } from '@/components/split-view';
 import { classes } from '@/lib/classes';
 import { bytes, plain } from '@/lib/format';
 import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { About, Installation } from '@/types/api';
+import { forget, obstacle, sendFile } from './bundle-upload';
+import { CommandWords, Note } from './command-words';
 import { InstallForm } from './install-form';
-import { forget, obstacle, sendFile } from './upload';
-import { Note, Words } from './what-runs';
 
 const t = texts.directory;
 const b = t.bundle;
@@ -226,7 +226,7 @@ function Claims({ about }: { about: About }) {
         ]}
       />
       <div className="mt-3 space-y-3">
-        <Words words={about.command} label={t.line} />
+        <CommandWords words={about.command} label={t.line} />
         <Note tone="warn">{b.warning}</Note>
       </div>
     </Section>

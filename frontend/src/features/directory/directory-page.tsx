@@ -10,9 +10,9 @@ import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { Directory } from '@/types/api';
 import { directoryQuery, type Filters, useRefresh } from './api';
+import { Note } from './command-words';
 import { ServerCard } from './server-card';
 import { kinds, listFilters } from './server-labels';
-import { Note } from './what-runs';
 
 const t = texts.directory;
 

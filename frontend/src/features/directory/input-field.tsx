@@ -1,5 +1,5 @@
 import { useId } from 'react';
-import { Browse } from '@/components/browse';
+import { BrowseButtons } from '@/components/browse-buttons';
 import { SelectField } from '@/components/fields';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
@@ -101,7 +101,7 @@ export function InputField({
         {field.multiple && t.onePerLine}
       </p>
       {isPath && (
-        <Browse
+        <BrowseButtons
           foldersOnly={field.format === 'directory'}
           onPick={(path) =>
             onChange(field.multiple && value.trim() ? `${value.trimEnd()}\n${path}` : path)

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import type { Field, InstallOption } from '@/types/api';
+import { base64, obstacle } from './bundle-upload';
 import { enteredValues, initialValues, missingFields } from './install-values';
 import { accessOf, publisher } from './server-labels';
-import { base64, obstacle } from './upload';
 
 const field = (key: string, more: Partial<Field> = {}): Field => ({
   key,

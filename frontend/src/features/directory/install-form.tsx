@@ -9,9 +9,9 @@ import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { Field, Installation } from '@/types/api';
 import { type Order, useInstall, usePlan } from './api';
+import { CommandWords, Note } from './command-words';
 import { InputField } from './input-field';
 import { enteredValues, initialValues, missingFields } from './install-values';
-import { Note, Words } from './what-runs';
 
 const t = texts.directory;
 
@@ -152,7 +152,7 @@ function WhatWillRun({
   return (
     <div className="space-y-3">
       {plan.command.length > 0 ? (
-        <Words words={plan.command} label={texts.add.program} />
+        <CommandWords words={plan.command} label={texts.add.program} />
       ) : (
         address && (
           <div>

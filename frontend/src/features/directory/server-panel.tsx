@@ -2,14 +2,14 @@ import { Check } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { CopyField } from '@/components/copy-button';
 import { Facts, Section } from '@/components/fields';
-import { Segments } from '@/components/segments';
-import { DetailFrame } from '@/components/split';
+import { SegmentedControl } from '@/components/segmented-control';
+import { DetailFrame } from '@/components/split-view';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Installable } from '@/types/api';
+import { Note } from './command-words';
 import { InstallForm } from './install-form';
 import { accessOf, kindOf, publisher, titleOf } from './server-labels';
-import { Note } from './what-runs';
 
 const t = texts.directory;
 
@@ -59,7 +59,7 @@ export function ServerPanel({
           title={t.reachTitle}
           aside={
             item.options.length > 1 && (
-              <Segments
+              <SegmentedControl
                 label={t.wayLabel}
                 value={String(at)}
                 options={item.options.slice(0, 6).map((one, index) => ({

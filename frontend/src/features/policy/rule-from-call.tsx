@@ -11,7 +11,7 @@ import { plain } from '@/lib/format';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { RuleSuggestion } from '@/types/api';
-import { TrialResult, useTrial } from './trial';
+import { TrialResult, useTrial } from './rule-trial';
 import { useSaveRules } from './use-save-rules';
 
 const t = texts.rules;

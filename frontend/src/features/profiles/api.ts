@@ -3,7 +3,7 @@ import { plain } from '@/lib/format';
 import { messageOf, request, requestText } from '@/lib/request';
 import { toast } from '@/lib/toast';
 import type { ClientView, HiddenTool, Profile, ProfileSuggestions, Profiles } from '@/types/api';
-import { type Entry, textOf } from './entry';
+import { type Entry, textOf } from './profile-entry';
 
 export const profilesQuery = queryOptions({
   queryKey: ['profiles'],

@@ -5,7 +5,7 @@ import { count, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Profile, ToolMode } from '@/types/api';
 import { costQuery } from './api';
-import type { Entry } from './entry';
+import type { Entry } from './profile-entry';
 
 const t = texts.profiles;
 

@@ -8,7 +8,7 @@ import { count, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Profile } from '@/types/api';
 import { profilesQuery } from './api';
-import { Suggestions } from './suggestions';
+import { Suggestions } from './profile-suggestions';
 
 const t = texts.profiles;
 

@@ -6,7 +6,7 @@ import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
 import { letterScale } from '@/lib/letter-scale';
 import { texts } from '@/lib/texts';
-import { type Entry, type Known, named, offers, switchTools } from './entry';
+import { type Entry, type Known, named, offers, switchTools } from './profile-entry';
 
 const t = texts.profiles;
 

@@ -3,10 +3,10 @@ import { plain } from '@/lib/format';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast, useLocalToast } from '@/lib/toast';
-import { useUnsaved } from '@/lib/unsaved';
+import { useUnsaved } from '@/lib/unsaved-changes';
 import type { Profile } from '@/types/api';
 import { useSaveProfile } from './api';
-import { type Entry, readEntry, textOf } from './entry';
+import { type Entry, readEntry, textOf } from './profile-entry';
 
 const t = texts.profiles;
 

@@ -1,7 +1,7 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback } from 'react';
 import { messageOf, request, requestList, requestText } from '@/lib/request';
-import { findServer } from '@/lib/server-names';
+import { findServer } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type {

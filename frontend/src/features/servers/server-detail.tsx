@@ -4,8 +4,8 @@ import { ServerOff, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { CopyField } from '@/components/copy-button';
 import { Facts, Section } from '@/components/fields';
-import { TabList, TabPanel, Tabs } from '@/components/segments';
-import { DetailFrame, Gone } from '@/components/split';
+import { TabList, TabPanel, Tabs } from '@/components/segmented-control';
+import { DetailFrame, Gone } from '@/components/split-view';
 import { StateBadge } from '@/components/state-badge';
 import { age, bytes, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
@@ -14,17 +14,17 @@ import { texts } from '@/lib/texts';
 import type { ServerDetail as Detail, Instance } from '@/types/api';
 import { serverQuery, serversQuery, visibleToolsQuery } from './api';
 import { ProcessTree } from './process-tree';
-import { ServerButtons } from './server-actions';
-import { ServerConfig, useEntryEdit } from './server-config';
 import { ServerDebug } from './server-debug';
 import { ServerDestinations } from './server-destinations';
+import { ServerEntryEditor, useEntryEdit } from './server-entry-editor';
 import { ServerFailure } from './server-failure';
 import { LogView } from './server-log';
-import { ServerMore } from './server-more';
+import { ServerMoreMenu } from './server-more-menu';
+import { type View, views } from './server-page-views';
 import { ServerSandbox } from './server-sandbox';
 import { ServerTools } from './server-tools';
 import { SignedIn, SignIn } from './sign-in';
-import { type View, views } from './views';
+import { ServerButtons } from './start-stop-buttons';
 
 const t = texts.servers;
 
@@ -90,7 +90,7 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
         actions={
           <>
             <ServerButtons server={server} />
-            <ServerMore server={server} onGone={onClose} />
+            <ServerMoreMenu server={server} onGone={onClose} />
             <span className="w-full" />
             <TabList
               label={t.views}
@@ -113,7 +113,7 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
           {view === 'tools' && (trust?.(<ServerTools id={id} />) ?? <ServerTools id={id} />)}
           {view === 'log' && <LogView server={server} />}
           {view === 'calls' && calls}
-          {view === 'config' && <ServerConfig server={server} state={edit} />}
+          {view === 'config' && <ServerEntryEditor server={server} state={edit} />}
           {view === 'processes' && <Processes server={server} now={now} />}
           {view === 'debug' && <ServerDebug id={id} />}
         </TabPanel>

@@ -5,7 +5,7 @@ import { classes } from '@/lib/classes';
 import { capital, cut, logText, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { ServerDetail } from '@/types/api';
-import { hasRemedy, RemedyButton } from './remedy';
+import { hasRemedy, RemedyButton } from './server-remedy';
 
 const t = texts.servers;
 const few = 3;

@@ -7,8 +7,8 @@ import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
 import { serversQuery, serverUseQuery, visibleToolsQuery } from './api';
-import { RemedyButton } from './remedy';
-import { ServerMenu } from './server-actions';
+import { RemedyButton } from './server-remedy';
+import { ServerMenu } from './start-stop-buttons';
 
 /** Whether the state of a server requires the user's attention, or soon may. */
 export function needsAttention(server: ServerStatus): boolean {

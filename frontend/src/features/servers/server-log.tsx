@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'react';
 import { CopyButton } from '@/components/copy-button';
 import { SearchField } from '@/components/fields';
 import { ScrollArea } from '@/components/scroll-area';
-import { Segments } from '@/components/segments';
+import { SegmentedControl } from '@/components/segmented-control';
 import { classes } from '@/lib/classes';
 import { clock, exactTime, logText, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
@@ -35,7 +35,7 @@ export function LogView({ server }: { server: ServerDetail }) {
   return (
     <div className="flex min-h-80 flex-1 flex-col gap-3 px-4 py-4 md:px-5">
       <div className="@container flex flex-wrap items-center gap-2">
-        <Segments
+        <SegmentedControl
           label={t.logLevel}
           value={level}
           options={logLevels.map((value) => ({ value, text: t.logLevels[value] }))}

@@ -5,8 +5,8 @@ import { age, capital, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
-import { hasRemedy, RemedyButton } from './remedy';
-import { ServerMenu } from './server-actions';
+import { hasRemedy, RemedyButton } from './server-remedy';
+import { ServerMenu } from './start-stop-buttons';
 
 const edges = {
   ok: 'before:bg-ok',

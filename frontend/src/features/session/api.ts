@@ -1,5 +1,5 @@
 import { RequestError, request } from '@/lib/request';
-import { keepSessionKey, takeCode } from '@/lib/session';
+import { keepSessionKey, takeCode } from '@/lib/session-key';
 
 /**
  * Exchanges the one-time code in the URL, if there is one, for a session.

@@ -1,7 +1,7 @@
 import { useSuspenseQuery } from '@tanstack/react-query';
 import { HardDriveDownload, LoaderCircle } from 'lucide-react';
 import { useId, useState } from 'react';
-import { Browse } from '@/components/browse';
+import { BrowseButtons } from '@/components/browse-buttons';
 import { Button } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Failure } from '@/components/failure';
@@ -54,7 +54,7 @@ export function Backup() {
           onChange={(event) => setPath(event.target.value)}
           className="h-8 min-w-0 flex-1 basis-64 rounded-md border border-strong bg-panel px-2.5 font-mono text-xs aria-invalid:border-bad"
         />
-        <Browse
+        <BrowseButtons
           foldersOnly
           small={false}
           onPick={(folder) => setPath(joined(folder, backupName(new Date())))}

@@ -7,7 +7,7 @@ import { SelectField } from '@/components/fields';
 import { readDraft, useDraft } from '@/lib/drafts';
 import { plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
-import { useServerName } from '@/lib/server-names';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { HistoryState, RecordMode, Rule } from '@/types/api';

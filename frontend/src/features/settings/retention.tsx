@@ -6,7 +6,7 @@ import { plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import { useUnsaved } from '@/lib/unsaved';
+import { useUnsaved } from '@/lib/unsaved-changes';
 import type { HistoryState, RetentionPreview } from '@/types/api';
 import { type Bounds, useConfigValue, useRetentionPreview, useUpkeep } from './api';
 import { numberOf, RetentionLoss, Span } from './retention-confirmation';

@@ -11,7 +11,7 @@ import {
 } from 'lucide-react';
 import { ToggleGroup } from 'radix-ui';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { windowQuery } from '@/components/browse';
+import { windowQuery } from '@/components/browse-buttons';
 import { Button } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Facts } from '@/components/fields';

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { CopyButton } from '@/components/copy-button';
 import { Section } from '@/components/fields';
 import { JsonView, LongText } from '@/components/json-view';
-import { DetailFrame, Gone } from '@/components/split';
+import { DetailFrame, Gone } from '@/components/split-view';
 import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';

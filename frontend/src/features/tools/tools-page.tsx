@@ -6,7 +6,7 @@ import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef } from '
 import { Button, buttonClasses } from '@/components/button';
 import { SearchField } from '@/components/fields';
 import { Empty, PageHeader } from '@/components/page';
-import { Segments } from '@/components/segments';
+import { SegmentedControl } from '@/components/segmented-control';
 import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
 import { letterScale } from '@/lib/letter-scale';
@@ -82,7 +82,7 @@ export function ToolsPage({
         )}
         {tools.length > 3 && (
           <>
-            <Segments
+            <SegmentedControl
               label={t.group}
               value={by}
               onChange={(group) =>

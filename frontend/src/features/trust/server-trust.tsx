@@ -6,7 +6,7 @@ import { exactTime, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { ToolEvent } from '@/types/api';
 import { changesQuery, toolLogQuery, trustQuery } from './api';
-import { isSign, ToolChanges, Warnings } from './changes';
+import { isSign, ToolChanges, Warnings } from './tool-changes';
 
 const t = texts.trust;
 

@@ -7,8 +7,8 @@ import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { ServerVersion, VersionPlan } from '@/types/api';
-import { ToolDiff, Warnings } from './changes';
-import { Rehearsal } from './rehearsal';
+import { ToolDiff, Warnings } from './tool-changes';
+import { Rehearsal } from './version-rehearsal';
 
 const t = texts.versions;
 

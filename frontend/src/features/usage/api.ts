@@ -1,6 +1,6 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { type Span, setBounds } from '@/lib/range';
 import { request } from '@/lib/request';
+import { type Span, setBounds } from '@/lib/time-range';
 import type { UsageReport, Use } from '@/types/api';
 
 export interface UsageFilters extends Span {

@@ -1,11 +1,11 @@
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
-import { ChartSpace } from '@/components/chart';
-import { Segments } from '@/components/segments';
+import { ChartSpace } from '@/components/lazy-chart';
+import { SegmentedControl } from '@/components/segmented-control';
 import { count, cut, duration, plain } from '@/lib/format';
 import { letterScale } from '@/lib/letter-scale';
-import type { Range } from '@/lib/range';
 import { texts } from '@/lib/texts';
+import type { Range } from '@/lib/time-range';
 import type { UsageReport } from '@/types/api';
 import type { ToolCost } from './context-cost';
 import { CallsChart, DurationChart } from './usage-charts';
@@ -128,7 +128,7 @@ function TopTools({
       title={t.tops}
       className="lg:max-xl:col-span-2"
       aside={
-        <Segments
+        <SegmentedControl
           label={t.topsBy}
           value={order}
           options={orders.map((value) => ({ value, text: t.orders[value] }))}

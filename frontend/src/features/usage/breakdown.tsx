@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { ScrollArea } from '@/components/scroll-area';
-import { Segments } from '@/components/segments';
+import { SegmentedControl } from '@/components/segmented-control';
 import { classes } from '@/lib/classes';
 import { age, bytes, count, duration, plain, share } from '@/lib/format';
 import { useNow } from '@/lib/now';
@@ -55,7 +55,7 @@ export function Breakdown({
     <section aria-label={t.breakdown}>
       <div className="mb-2 flex flex-wrap items-center gap-3">
         <h2 className="font-semibold">{t.breakdown}</h2>
-        <Segments
+        <SegmentedControl
           label={t.by}
           value={kind}
           options={(['tools', 'servers', 'clients'] as const).map((k) => ({

@@ -1,6 +1,6 @@
-import { Segments } from '@/components/segments';
-import { type Range, ranges, type Span } from '@/lib/range';
+import { SegmentedControl } from '@/components/segmented-control';
 import { texts } from '@/lib/texts';
+import { type Range, ranges, type Span } from '@/lib/time-range';
 import type { UsageReport } from '@/types/api';
 
 /** Selects the time range; a custom range starts with the current one. */
@@ -15,7 +15,7 @@ export function RangePicker({
   onChange: (span: Span) => void;
 }) {
   return (
-    <Segments
+    <SegmentedControl
       label={texts.calls.timeRange}
       value={range ?? 'own'}
       options={[...ranges, 'own' as const].map((value) => ({ value, text: texts.ranges[value] }))}

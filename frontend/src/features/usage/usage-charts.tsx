@@ -1,8 +1,8 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
-import { Chart } from '@/components/chart';
+import { Chart } from '@/components/lazy-chart';
 import { count, duration, plain } from '@/lib/format';
-import { useServerName } from '@/lib/server-names';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { UsageReport } from '@/types/api';
 import { seriesOf, type UsageFilters } from './api';

@@ -2,11 +2,11 @@ import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { ChartColumn, X } from 'lucide-react';
 import { Button } from '@/components/button';
-import { Moment } from '@/components/moment';
+import { DateTimeField } from '@/components/date-time-field';
 import { Empty, PageHeader } from '@/components/page';
 import { plain } from '@/lib/format';
-import type { Range, Span } from '@/lib/range';
 import { texts } from '@/lib/texts';
+import type { Range, Span } from '@/lib/time-range';
 import { type UsageFilters, usageQuery } from './api';
 import { Breakdown } from './breakdown';
 import { Card } from './card';
@@ -56,12 +56,12 @@ export function UsagePage({
       </PageHeader>
       {own && (
         <div className="flex flex-wrap gap-2 px-4 pb-2 md:px-6">
-          <Moment
+          <DateTimeField
             label={texts.calls.from}
             value={from}
             onChange={(from) => change({ from, range: undefined })}
           />
-          <Moment
+          <DateTimeField
             label={texts.calls.to}
             value={to}
             onChange={(to) => change({ to, range: undefined })}

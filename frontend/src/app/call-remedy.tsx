@@ -1,0 +1,46 @@
+import { Link } from '@tanstack/react-router';
+import { Clock, ShieldQuestion } from 'lucide-react';
+import { Button, buttonClasses } from '@/components/button';
+import { useToolSetting } from '@/features/servers/server-tools';
+import { plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { Call } from '@/types/api';
+
+const t = texts.remedy;
+const fiveMinutes = 300_000;
+
+/** What the user can do about a call that timed out or was rejected. */
+export function CallRemedy({ call, toolName }: { call: Call; toolName: string }) {
+  const setting = useToolSetting(call.server);
+  if (call.method !== 'tools/call' || !call.server || !call.tool) return null;
+  if (call.outcome === 'timeout')
+    return (
+      <p className="flex flex-wrap items-center gap-3 border-t px-4 py-3 text-sm text-ink2 md:px-5">
+        <Button
+          small
+          disabled={setting.isPending}
+          onClick={() =>
+            setting.mutate(
+              { tool: call.tool, set: { requestTimeoutMs: fiveMinutes } },
+              { onSuccess: () => toast('ok', t.allowed(plain(call.tool.slice(0, 100)))) },
+            )
+          }
+        >
+          <Clock className="size-3.5" aria-hidden />
+          {t.allow}
+        </Button>
+        {t.allowHint}
+      </p>
+    );
+  if (call.outcome === 'rejected')
+    return (
+      <p className="flex flex-wrap items-center gap-3 border-t px-4 py-3 text-sm text-ink2 md:px-5">
+        <Link to="/tools" search={{ tool: toolName }} className={buttonClasses('secondary', true)}>
+          <ShieldQuestion className="size-3.5" aria-hidden />
+          {t.why}
+        </Link>
+      </p>
+    );
+  return null;
+}

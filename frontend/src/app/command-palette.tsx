@@ -1,0 +1,139 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { Command } from 'cmdk';
+import { Search, Server, SunMoon, Wrench } from 'lucide-react';
+import { useMemo, useState } from 'react';
+import { Modal } from '@/components/modal';
+import { serversQuery } from '@/features/servers/api';
+import { actionIcons, actionsFor } from '@/features/servers/start-stop-buttons';
+import { toolsQuery } from '@/features/tools/api';
+import { plain } from '@/lib/format';
+import { messageOf, request } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { setTheme, type Theme } from '@/lib/theme';
+import { toast } from '@/lib/toast';
+import { best, type PaletteCommand } from './palette-ranking';
+import { pages } from './places';
+
+const t = texts.palette;
+const shown = 12;
+
+/** Finds pages, servers and their actions, and tools by name. */
+export function Palette({ close }: { close: () => void }) {
+  return (
+    <Modal label={t.title} onClose={close} className="max-w-xl">
+      <Inside close={close} />
+    </Modal>
+  );
+}
+
+function Inside({ close }: { close: () => void }) {
+  const [typed, setTyped] = useState('');
+  const [chosen, setChosen] = useState<string | undefined>(undefined);
+  const commands = useCommands();
+  const found = useMemo(() => best(commands, typed, shown), [commands, typed]);
+  // The first entry is selected until the user selects another one, also when results are added.
+  const [first] = found;
+  const selected = found.find((command) => command.id === chosen) ?? first;
+  return (
+    <Command
+      label={t.title}
+      shouldFilter={false}
+      value={selected?.id ?? ''}
+      onValueChange={(id) => setChosen(id === first?.id ? undefined : id)}
+      vimBindings={false}
+      className="flex min-h-0 flex-col outline-none"
+    >
+      <div className="flex items-center gap-2 border-b px-4">
+        <Search className="size-4 shrink-0 text-ink3" aria-hidden />
+        {/* Otherwise the browser would focus the element around it, which accepts no text. */}
+        <Command.Input
+          data-first
+          placeholder={t.placeholder}
+          value={typed}
+          onValueChange={(text) => {
+            setTyped(text);
+            setChosen(undefined);
+          }}
+          className="h-12 min-w-0 flex-1 bg-transparent text-base outline-none placeholder:text-ink3"
+        />
+      </div>
+      <Command.List label={t.results} className="scroll-area min-h-0 flex-1 p-1.5">
+        {found.map((command) => (
+          <Command.Item
+            key={command.id}
+            value={command.id}
+            onSelect={() => {
+              close();
+              command.run();
+            }}
+            className="flex cursor-pointer items-baseline gap-3 rounded-md px-3 py-2 text-sm aria-selected:bg-accent-soft"
+          >
+            <command.icon className="size-4 shrink-0 self-center text-ink3" aria-hidden />
+            <span className="min-w-0 flex-1 truncate">{plain(command.text.slice(0, 200))}</span>
+            <span className="shrink-0 text-xs text-ink2">{command.kind}</span>
+          </Command.Item>
+        ))}
+      </Command.List>
+      {found.length === 0 && <p className="px-4 pb-4 text-sm text-ink2">{t.nothing}</p>}
+    </Command>
+  );
+}
+
+function useCommands(): PaletteCommand[] {
+  const navigate = useNavigate();
+  const { data: servers } = useQuery(serversQuery);
+  const { data: tools } = useQuery(toolsQuery);
+  return useMemo(() => {
+    const list: PaletteCommand[] = pages.map(({ to, text, icon }) => ({
+      id: `page ${to}`,
+      text,
+      kind: t.kinds.page,
+      icon,
+      run: () => navigate({ to }),
+    }));
+    for (const server of servers ?? []) {
+      const label = server.label || server.id;
+      list.push({
+        id: `server ${server.id}`,
+        text: label,
+        kind: t.kinds.server,
+        icon: Server,
+        run: () => navigate({ to: '/servers/$id', params: { id: server.id } }),
+      });
+      for (const action of actionsFor(server.state)) {
+        list.push({
+          id: `${action} ${server.id}`,
+          text: `${texts.actions[action]} ${label}`,
+          kind: t.kinds.action,
+          icon: actionIcons[action],
+          run: () => {
+            request('POST', `/api/v1/servers/${encodeURIComponent(server.id)}/${action}`).catch(
+              (error: unknown) =>
+                toast('bad', texts.servers.failedAction(action, label, messageOf(error))),
+            );
+          },
+        });
+      }
+    }
+    for (const theme of ['system', 'light', 'dark'] satisfies Theme[]) {
+      list.push({
+        id: `theme ${theme}`,
+        text: t.theme(texts.settings.themes[theme]),
+        kind: t.kinds.action,
+        icon: SunMoon,
+        run: () => setTheme(theme),
+      });
+    }
+    for (const tool of tools ?? []) {
+      list.push({
+        id: `tool ${tool.name}`,
+        text: tool.name,
+        kind: t.kinds.tool,
+        icon: Wrench,
+        run: () => navigate({ to: '/tools', search: { tool: tool.name } }),
+      });
+    }
+    return list;
+  }, [navigate, servers, tools]);
+}

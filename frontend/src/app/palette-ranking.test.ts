@@ -1,0 +1,17 @@
+import { Server } from 'lucide-react';
+import { expect, it } from 'vitest';
+import { best, type PaletteCommand } from './palette-ranking';
+
+const named = (...names: string[]): PaletteCommand[] =>
+  names.map((text) => ({ id: text, text, kind: '', icon: Server, run: () => undefined }));
+const texts = (typed: string) =>
+  best(named('Restart GitHub', 'GitHub', 'github__get_hub', 'Settings'), typed, 9).map(
+    (c) => c.text,
+  );
+
+it('the best match comes first, and every word must match', () => {
+  expect(texts('github')[0]).toBe('GitHub');
+  expect(texts('git rest')).toEqual(['Restart GitHub']);
+  expect(texts('nothing')).toEqual([]);
+  expect(texts('')).toHaveLength(4);
+});

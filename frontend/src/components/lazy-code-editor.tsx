@@ -1,0 +1,54 @@
+import { type ComponentProps, lazy, Suspense } from 'react';
+import { plain } from '@/lib/format';
+import { lazyChunk } from '@/lib/lazy-chunk';
+
+export type { Completion, Mark } from './codemirror';
+
+export const loadCode = lazyChunk(() => import('./codemirror'));
+const View = lazy(async () => ({ default: (await loadCode()).CodeView }));
+const Merge = lazy(async () => ({ default: (await loadCode()).MergeDiff }));
+const Edit = lazy(async () => ({ default: (await loadCode()).Editor }));
+
+// Each has its own Suspense: otherwise the page or dialog around it would be hidden until
+// CodeMirror is loaded, and lose the focus.
+
+/** Read-only text with highlighting. */
+export function CodeView(props: ComponentProps<typeof View>) {
+  return (
+    <Suspense fallback={<Space text={props.text} />}>
+      <View {...props} />
+    </Suspense>
+  );
+}
+
+export function MergeDiff(props: ComponentProps<typeof Merge>) {
+  return (
+    <Suspense fallback={<Space text={props.after} />}>
+      <Merge {...props} />
+    </Suspense>
+  );
+}
+
+export function CodeEditor(props: ComponentProps<typeof Edit>) {
+  return (
+    <Suspense fallback={<Space text={props.value} className={props.className} />}>
+      <Edit {...props} />
+    </Suspense>
+  );
+}
+
+/**
+ * The beginning of the text, laid out as CodeMirror will do it: it can be read while CodeMirror
+ * loads, and nothing moves when it is replaced.
+ */
+function Space({ text, className = '' }: { text: string; className?: string | undefined }) {
+  return (
+    <pre
+      aria-hidden
+      data-loading
+      className={`max-h-[28rem] overflow-hidden px-3 py-2 font-mono text-xs leading-[1.6] whitespace-break-spaces [overflow-wrap:anywhere] ${className}`}
+    >
+      {plain(text.split('\n', 30).join('\n').slice(0, 10_000))}
+    </pre>
+  );
+}

@@ -1,0 +1,106 @@
+import { compareIds } from '@/lib/format';
+import { useStored } from '@/lib/stored-preference';
+import type { Call } from '@/types/api';
+
+export const columnIds = [
+  'time',
+  'call',
+  'client',
+  'session',
+  'folder',
+  'outcome',
+  'duration',
+  'sent',
+  'size',
+] as const;
+export type ColumnId = (typeof columnIds)[number];
+
+/** Widths in rem, so that they scale with the font size. The call takes the remaining space. */
+export const columnWidths: Record<Exclude<ColumnId, 'call'>, number> = {
+  time: 6,
+  client: 7.5,
+  session: 6,
+  folder: 10,
+  outcome: 7.5,
+  duration: 5,
+  sent: 4.5,
+  size: 4,
+};
+export const narrowest = 3;
+export const widest = 40;
+
+export interface Columns {
+  shown: ColumnId[];
+  widths: Partial<Record<ColumnId, number>>;
+}
+
+const usual: Columns = {
+  shown: ['time', 'call', 'client', 'outcome', 'duration', 'size'],
+  widths: {},
+};
+
+/** Validates stored columns, which may come from another version. */
+export function checkColumns(value: unknown): Columns {
+  if (typeof value !== 'object' || value === null) return usual;
+  const { shown, widths } = value as { shown?: unknown; widths?: unknown };
+  if (!Array.isArray(shown)) return usual;
+  const out: Columns = {
+    shown: columnIds.filter((id) => id === 'call' || shown.includes(id)),
+    widths: {},
+  };
+  for (const [id, width] of Object.entries(widths ?? {})) {
+    const known = columnIds.find((one) => one === id);
+    if (known && typeof width === 'number') out.widths[known] = bounded(width);
+  }
+  return out;
+}
+
+export const bounded = (width: number) =>
+  Math.min(widest, Math.max(narrowest, Math.round(width * 4) / 4));
+
+export const useColumns = () => useStored('drawbridge.calls.columns', checkColumns);
+
+export const resetColumns = usual;
+
+/** The columns of a CSS grid. They get narrower if there is less space. */
+export function gridOf({ shown, widths }: Columns): string {
+  return shown
+    .map((id) =>
+      id === 'call' ? 'minmax(10rem, 1fr)' : `minmax(0, ${widths[id] ?? columnWidths[id]}rem)`,
+    )
+    .join(' ');
+}
+
+export const sorts = ['oldest', 'longest', 'shortest', 'largest', 'smallest'] as const;
+/** Undefined is newest first, the order of the history. */
+export type Sort = (typeof sorts)[number];
+
+/** The sort orders that clicks on a heading cycle through; after the last one, newest first. */
+export const sortsOf: Partial<Record<ColumnId, Sort[]>> = {
+  time: ['oldest'],
+  duration: ['longest', 'shortest'],
+  size: ['largest', 'smallest'],
+};
+
+export function nextSort(column: ColumnId, sort: Sort | undefined): Sort | undefined {
+  const own = sortsOf[column] ?? [];
+  return own[sort === undefined ? 0 : own.indexOf(sort) + 1];
+}
+
+const orders: Record<Sort, (a: Call, b: Call) => number> = {
+  oldest: () => 0,
+  longest: (a, b) => b.tookNs - a.tookNs,
+  shortest: (a, b) => a.tookNs - b.tookNs,
+  largest: (a, b) => b.bytesOut - a.bytesOut,
+  smallest: (a, b) => a.bytesOut - b.bytesOut,
+};
+
+/** The calls in another order; running ones come last, except when sorted by time. */
+export function sorted(calls: Call[], sort: Sort | undefined): Call[] {
+  if (sort === undefined) return calls;
+  const order = orders[sort];
+  const running = (call: Call) => (sort !== 'oldest' && call.outcome === '' ? 1 : 0);
+  return [...calls].sort(
+    (a, b) => running(a) - running(b) || order(a, b) || compareIds(a.id, b.id),
+  );
+}

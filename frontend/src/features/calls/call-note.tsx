@@ -1,0 +1,224 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { NotebookPen, X } from 'lucide-react';
+import { useEffect, useId, useRef, useState } from 'react';
+import { Button } from '@/components/button';
+import { DraftRestored } from '@/components/draft-restored';
+import { Failure } from '@/components/failure';
+import { Section } from '@/components/fields';
+import { readDraft, useDraft } from '@/lib/drafts';
+import { plain } from '@/lib/format';
+import { isConflict, messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import { useUnsaved } from '@/lib/unsaved-changes';
+import type { CallDetail, Note } from '@/types/api';
+import { useNote, writeNote } from './api';
+
+const t = texts.calls.note;
+const field = 'block rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
+
+/** The user's note on a call, and its tags. */
+export function CallNote({ call }: { call: CallDetail }) {
+  const [editing, setEditing] = useState(() => readDraft(`note ${call.id}`) !== undefined);
+  const note = call.note;
+  return (
+    <Section
+      title={t.title}
+      aside={
+        !editing && (
+          <Button small look="quiet" onClick={() => setEditing(true)}>
+            <NotebookPen className="size-3.5" aria-hidden />
+            {note ? t.edit : t.add}
+          </Button>
+        )
+      }
+    >
+      {editing ? (
+        <NoteForm call={call} onDone={() => setEditing(false)} />
+      ) : note ? (
+        <Written note={note} />
+      ) : (
+        <p className="text-sm text-ink3">{t.none}</p>
+      )}
+    </Section>
+  );
+}
+
+function Written({ note }: { note: Note }) {
+  return (
+    <div className="space-y-1.5 text-sm">
+      {note.title && <p className="font-medium [overflow-wrap:anywhere]">{plain(note.title)}</p>}
+      {note.note && (
+        <p className="max-w-prose whitespace-pre-wrap text-ink2 [overflow-wrap:anywhere]">
+          {plain(note.note)}
+        </p>
+      )}
+      {(note.tags ?? []).length > 0 && (
+        <ul className="flex flex-wrap gap-1.5">
+          {(note.tags ?? []).map((tag) => (
+            <li key={tag} className="min-w-0">
+              <Link
+                to="/calls"
+                search={{ tag }}
+                className="block max-w-56 truncate rounded-full bg-sunken px-2 py-0.5 text-xs text-ink2 hover:text-ink"
+              >
+                {plain(tag)}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+const empty: Note = { title: '', note: '', tags: [] };
+const isEmpty = (note: Note) => !note.title && !note.note && (note.tags ?? []).length === 0;
+const same = (a: Note, b: Note) =>
+  a.title === b.title &&
+  a.note === b.note &&
+  (a.tags ?? []).join('\n') === (b.tags ?? []).join('\n');
+
+function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
+  const id = useId();
+  const title = useRef<HTMLInputElement>(null);
+  // The form may open outside of the visible area: the focus scrolls it into view.
+  useEffect(() => title.current?.focus(), []);
+  const now: Note = { ...empty, ...call.note };
+  // The note when editing began: concurrent changes of the note must not be overwritten.
+  const place = `note ${call.id}`;
+  const [kept] = useState(() => readDraft<{ base: Note; note: Note; tag: string }>(place));
+  const [base, setBase] = useState(kept?.base ?? now);
+  const [note, setNote] = useState(kept?.note ?? now);
+  const [tag, setTag] = useState(kept?.tag ?? '');
+  const save = useNote(call.id);
+  const client = useQueryClient();
+  const tags = note.tags ?? [];
+  const conflict = !same(now, base);
+  const edited = tag.trim() !== '' || !same(note, base);
+  useUnsaved(edited);
+  const restored = useDraft(place, edited ? { base, note, tag } : undefined, 'forget');
+  const addTag = () => {
+    const word = tag.trim();
+    if (word && !tags.includes(word)) setNote({ ...note, tags: [...tags, word] });
+    setTag('');
+  };
+  const write = (was: Note) => {
+    const word = tag.trim();
+    const next = { ...note, tags: word && !tags.includes(word) ? [...tags, word] : tags };
+    save.mutate(
+      { note: next, base: was },
+      {
+        onSuccess: (saved) => {
+          onDone();
+          if (isEmpty(was)) return;
+          const is: Note = { ...empty, ...saved.note };
+          toast('ok', isEmpty(is) ? t.gone : t.saved, {
+            text: texts.care.undo,
+            run: () =>
+              writeNote(client, call.id, was, is).catch((error: unknown) =>
+                toast('bad', plain(messageOf(error))),
+              ),
+          });
+        },
+      },
+    );
+  };
+  return (
+    <form
+      className="space-y-2"
+      onSubmit={(event) => {
+        event.preventDefault();
+        write(base);
+      }}
+    >
+      <input
+        ref={title}
+        aria-label={t.heading}
+        placeholder={t.heading}
+        value={note.title}
+        maxLength={500}
+        onChange={(event) => setNote({ ...note, title: event.target.value })}
+        className={`${field} h-8 w-full`}
+      />
+      <textarea
+        aria-label={t.body}
+        placeholder={t.body}
+        rows={3}
+        value={note.note}
+        maxLength={5000}
+        onChange={(event) => setNote({ ...note, note: event.target.value })}
+        className={`${field} w-full resize-y py-1.5`}
+      />
+      <div className="flex flex-wrap items-center gap-1.5">
+        {tags.map((one) => (
+          <button
+            key={one}
+            type="button"
+            aria-label={t.removeTag(one)}
+            onClick={() => setNote({ ...note, tags: tags.filter((other) => other !== one) })}
+            className="flex max-w-56 items-center gap-1 rounded-full bg-sunken px-2 py-0.5 text-xs text-ink2"
+          >
+            <span className="truncate">{plain(one)}</span>
+            <X className="size-3 shrink-0" aria-hidden />
+          </button>
+        ))}
+        <input
+          id={`${id}-tag`}
+          aria-label={t.tag}
+          placeholder={t.tag}
+          value={tag}
+          maxLength={50}
+          onChange={(event) => setTag(event.target.value)}
+          onKeyDown={(event) => {
+            if ((event.key === 'Enter' && tag.trim()) || event.key === ',') {
+              event.preventDefault();
+              addTag();
+            }
+          }}
+          className={`${field} h-7 w-28 text-xs`}
+        />
+      </div>
+      {restored && (
+        <DraftRestored
+          onDiscard={() => {
+            setBase(now);
+            setNote(now);
+            setTag('');
+          }}
+        />
+      )}
+      {conflict && (
+        <div role="alert" className="space-y-2 rounded-md bg-warn-soft px-3 py-2 text-sm">
+          <p className="text-warn">{t.changed}</p>
+          {isEmpty(now) ? <p className="text-ink2">{t.none}</p> : <Written note={now} />}
+          <div className="flex flex-wrap gap-2">
+            <Button
+              small
+              onClick={() => {
+                setBase(now);
+                setNote(now);
+                save.reset();
+              }}
+            >
+              {t.useTheirs}
+            </Button>
+            <Button small look="danger" disabled={save.isPending} onClick={() => write(now)}>
+              {t.keepMine}
+            </Button>
+          </div>
+        </div>
+      )}
+      {save.isError && !isConflict(save.error) && <Failure error={save.error} />}
+      <div className="flex gap-2">
+        <Button type="submit" small look="primary" disabled={save.isPending || conflict}>
+          {t.save}
+        </Button>
+        <Button small look="quiet" onClick={onDone}>
+          {texts.actions.cancel}
+        </Button>
+      </div>
+    </form>
+  );
+}

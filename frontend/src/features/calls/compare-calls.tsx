@@ -1,0 +1,185 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { useEffect, useMemo, useRef } from 'react';
+import { Button } from '@/components/button';
+import { Section, SelectField } from '@/components/fields';
+import { MergeDiff } from '@/components/lazy-code-editor';
+import { useAllAnswered } from '@/lib/all-answered';
+import { clock, duration, plain } from '@/lib/format';
+import { formatJson, sortJson } from '@/lib/json-text';
+import { useNow } from '@/lib/now';
+import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import type { Call, CallDetail } from '@/types/api';
+import { callQueryOptions, sameToolQuery, useLiveCalls } from './api';
+import { useArgumentLines } from './call-previews';
+import { callName } from './call-row';
+
+const route = getRouteApi('/calls');
+const t = texts.calls;
+
+/** Whether the data of Compare is loaded, if it is open: it is above the payloads. */
+export function useCompared(call: Call | undefined): boolean {
+  const { with: other } = route.useSearch();
+  const same = useQuery({
+    ...sameToolQuery(call ?? { server: '', tool: '' }),
+    enabled: Boolean(call && other),
+  });
+  const named = other && other !== 'pick' ? other : '';
+  const elsewhere = useQuery({ ...callQueryOptions(named), enabled: named !== '' });
+  return useAllAnswered([
+    { isPending: Boolean(other) && same.isPending },
+    { isPending: named !== '' && elsewhere.isPending },
+  ]);
+}
+
+/** The version that answered a call, with its package. */
+function versionName({ servedBy }: Call): string {
+  if (!servedBy) return t.unknownVersion;
+  const { name, version, package: from } = servedBy;
+  return plain(`${name} ${version}${from ? ` (${from})` : ''}`.slice(0, 300)).trim();
+}
+
+/** Compares two calls side by side. The URL contains the ID of the other one. */
+export function Compare({
+  call,
+  labelOf,
+}: {
+  call: CallDetail;
+  labelOf: (server: string) => string;
+}) {
+  const { with: other } = route.useSearch();
+  const navigate = route.useNavigate();
+  const box = useRef<HTMLDivElement>(null);
+  const picking = other === 'pick';
+  // It is above the payloads, but the button that opens it can be far below.
+  useEffect(() => {
+    if (!picking) return;
+    box.current?.scrollIntoView({ block: 'nearest' });
+    box.current?.querySelector('select')?.focus({ preventScroll: true });
+  }, [picking]);
+  if (!other) return null;
+  const choose = (id: string | undefined) =>
+    navigate({
+      to: '/calls/$id',
+      params: { id: call.id },
+      search: (old) => ({ ...old, with: id }),
+      replace: true,
+    });
+  return (
+    <div ref={box}>
+      <Section
+        title={t.compareTitle}
+        aside={
+          <Button small look="quiet" onClick={() => choose(undefined)}>
+            {t.compareStop}
+          </Button>
+        }
+      >
+        <Pick call={call} other={other} labelOf={labelOf} onChange={choose} />
+        {!picking && <Differences call={call} other={other} />}
+      </Section>
+    </div>
+  );
+}
+
+function Pick({
+  call,
+  other,
+  labelOf,
+  onChange,
+}: {
+  call: Call;
+  other: string;
+  labelOf: (server: string) => string;
+  onChange: (id: string) => void;
+}) {
+  const now = useNow();
+  const live = useLiveCalls();
+  const { data } = useQuery(sameToolQuery(call));
+  const { data: elsewhere } = useQuery({ ...callQueryOptions(other), enabled: other !== 'pick' });
+  const known = new Map([...live, ...(data ?? [])].map((c) => [c.id, c]));
+  const calls = [...known.values()]
+    .filter(
+      (c) => c.id !== call.id && c.server === call.server && c.tool === call.tool && c.outcome,
+    )
+    .slice(0, 100);
+  const sent = useArgumentLines(calls);
+  const described = (c: Call) =>
+    [
+      clock(c.at, now),
+      texts.outcomes[c.outcome],
+      duration(c.tookNs),
+      plain((sent.get(c.id) || c.client).slice(0, 60)),
+    ].join(' · ');
+  const named = (c: Call) =>
+    `${plain(`${labelOf(c.server)} / ${callName(c)}`.slice(0, 120))} · ${described(c)}`;
+  const options = calls.map((c) => ({ value: c.id, text: described(c) }));
+  if (options.length === 0) return <p className="text-sm text-ink3">{t.compareNone}</p>;
+  const chosen = options.some((option) => option.value === other);
+  return (
+    <div className="@container max-w-xl">
+      <SelectField
+        label={t.comparePick}
+        value={other}
+        options={[
+          ...(chosen ? [] : [{ value: other, text: elsewhere ? named(elsewhere) : t.comparePick }]),
+          ...options,
+        ]}
+        onChange={onChange}
+      />
+    </div>
+  );
+}
+
+function Differences({ call, other }: { call: CallDetail; other: string }) {
+  const { data, error, isPending } = useQuery(callQueryOptions(other));
+  const parts = useMemo(() => {
+    if (!data) return [];
+    const layout = (text: string | undefined) => formatJson(sortJson(text ?? ''));
+    return [
+      { title: t.arguments, before: layout(data.arguments), after: layout(call.arguments) },
+      {
+        title: t.result,
+        before: layout(data.result ?? data.error),
+        after: layout(call.result ?? call.error),
+      },
+    ];
+  }, [data, call.arguments, call.result, call.error]);
+  if (isPending) return <p className="mt-3 text-sm text-ink3">{texts.loading}</p>;
+  if (error || !data) return <p className="mt-3 text-sm text-bad">{plain(messageOf(error))}</p>;
+  return (
+    <div className="mt-3 space-y-4 text-sm">
+      <p className="flex flex-wrap gap-x-3 text-ink2">
+        <Link
+          to="/calls/$id"
+          params={{ id: other }}
+          className="text-accent underline-offset-2 hover:underline"
+        >
+          {t.other}
+        </Link>
+        <span>
+          {texts.outcomes[data.outcome]} · {duration(data.tookNs)}
+        </span>
+        <span className="ml-auto">
+          {t.this}: {texts.outcomes[call.outcome]} · {duration(call.tookNs)}
+        </span>
+      </p>
+      {(data.servedBy || call.servedBy) && (
+        <p className="text-ink2 [overflow-wrap:anywhere]">
+          {t.comparedVersions(versionName(data), versionName(call))}
+        </p>
+      )}
+      {parts.map(({ title, before, after }) => (
+        <div key={title}>
+          <p className="mb-1 text-xs text-ink3">{title}</p>
+          {before === after ? (
+            <p className="text-ok">{t.compareSame}</p>
+          ) : (
+            <MergeDiff before={before} after={after} label={`${t.compareTitle}: ${title}`} />
+          )}
+        </div>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,139 @@
+import { Bookmark, Columns3, RotateCcw, Save, Trash2 } from 'lucide-react';
+import { useId, useState } from 'react';
+import { Button, IconButton } from '@/components/button';
+import { Menu, type MenuItem } from '@/components/menu';
+import { Modal } from '@/components/modal';
+import { plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import { type Columns, columnIds, resetColumns, type Sort } from './call-columns';
+import type { CallFilters } from './filters';
+import { type SavedView, useViews } from './saved-views';
+
+const t = texts.calls.view;
+
+/** The saved views, and the columns to show. */
+export function ViewMenu({
+  current,
+  onColumns,
+  onOpen,
+}: {
+  current: { filters: CallFilters; sort: Sort | undefined; columns: Columns };
+  onColumns: (columns: Columns) => void;
+  onOpen: (view: SavedView) => void;
+}) {
+  const { views } = useViews();
+  const [managing, setManaging] = useState(false);
+  const { columns } = current;
+  const column = (id: (typeof columnIds)[number]): MenuItem => ({
+    text: texts.calls.columns[id],
+    checked: columns.shown.includes(id),
+    disabled: id === 'call',
+    onSelect: () =>
+      onColumns({
+        ...columns,
+        shown: columnIds.filter((one) => columns.shown.includes(one) !== (one === id)),
+      }),
+  });
+  return (
+    <>
+      <Menu
+        items={[
+          { heading: t.saved },
+          ...views.map((view) => ({
+            text: plain(view.name),
+            icon: Bookmark,
+            onSelect: () => onOpen(view),
+          })),
+          { text: t.save, icon: Save, onSelect: () => setManaging(true) },
+          { heading: t.columns },
+          ...columnIds.map(column),
+          { text: t.reset, icon: RotateCcw, onSelect: () => onColumns(resetColumns) },
+        ]}
+      >
+        <Button look="quiet">
+          <Columns3 className="size-4" aria-hidden />
+          <span className="max-sm:sr-only">{t.title}</span>
+        </Button>
+      </Menu>
+      {managing && <SaveDialog current={current} onClose={() => setManaging(false)} />}
+    </>
+  );
+}
+
+function SaveDialog({
+  current,
+  onClose,
+}: {
+  current: Omit<SavedView, 'name'>;
+  onClose: () => void;
+}) {
+  const { views, full, save, remove, restore } = useViews();
+  const [name, setName] = useState('');
+  const id = useId();
+  const wanted = name.trim();
+  const replaces = views.some((view) => view.name === wanted);
+  return (
+    <Modal label={t.saveTitle} onClose={onClose} className="max-w-md">
+      <form
+        className="scroll-area space-y-4 p-5"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (wanted === '' || (full && !replaces)) return;
+          save({ ...current, name: wanted });
+          toast('ok', t.done(wanted));
+          onClose();
+        }}
+      >
+        <h2 className="text-lg font-semibold">{t.saveTitle}</h2>
+        <div>
+          <label htmlFor={id} className="text-sm font-medium">
+            {t.name}
+          </label>
+          <input
+            id={id}
+            data-first
+            value={name}
+            maxLength={60}
+            aria-describedby={`${id}-hint`}
+            onChange={(event) => setName(event.target.value)}
+            className="mt-1 block h-8 w-full rounded-md border border-strong bg-panel px-2.5 text-sm"
+          />
+          <p id={`${id}-hint`} className="mt-1 text-xs text-ink3" role="status">
+            {replaces ? t.replaces : full ? t.full : t.hint}
+          </p>
+        </div>
+        {views.length > 0 && (
+          <ul aria-label={t.saved} className="rounded-lg border">
+            {views.map((view) => (
+              <li
+                key={view.name}
+                className="flex items-center gap-2 border-t py-1 pr-1 pl-3 text-sm first:border-t-0"
+              >
+                <span className="min-w-0 flex-1 truncate">{plain(view.name)}</span>
+                <IconButton
+                  label={t.remove(plain(view.name))}
+                  onClick={() => {
+                    remove(view.name);
+                    toast('ok', t.removed(view.name), {
+                      text: texts.care.undo,
+                      run: () => restore(views),
+                    });
+                  }}
+                >
+                  <Trash2 className="size-4" aria-hidden />
+                </IconButton>
+              </li>
+            ))}
+          </ul>
+        )}
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>{texts.actions.cancel}</Button>
+          <Button type="submit" look="primary" disabled={wanted === '' || (full && !replaces)}>
+            {t.saveButton}
+          </Button>
+        </div>
+      </form>
+    </Modal>
+  );
+}

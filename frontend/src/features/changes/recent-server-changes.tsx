@@ -1,0 +1,72 @@
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { age, exactTime, plain } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import { requestList } from '@/lib/request';
+import { useServerName } from '@/lib/server-lookup';
+import { texts } from '@/lib/texts';
+import type { RecentChange } from '@/types/api';
+
+const t = texts.changes;
+
+export const recentChangesQuery = queryOptions({
+  queryKey: ['recent-changes'],
+  queryFn: ({ signal }) => requestList<RecentChange>('/api/v1/recent-changes', signal),
+  refetchInterval: 60_000,
+  retry: false,
+});
+
+const few = 6;
+const most = 200;
+
+/** The changes of this week, newest first; hidden if there are none. */
+export function RecentChanges() {
+  const { data: list } = useQuery(recentChangesQuery);
+  const [all, setAll] = useState(false);
+  const nameOf = useServerName();
+  const now = useNow();
+  if (!list?.length) return null;
+  return (
+    <section aria-label={t.title}>
+      <h2 className="mb-2 text-sm font-semibold">{t.title}</h2>
+      <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
+        {list.slice(0, all ? most : few).map((one) => (
+          <li
+            key={`${one.at}${one.server}${one.kind}${one.name}`}
+            className="flex flex-wrap items-baseline gap-x-3 border-t px-4 py-1.5 text-sm first:border-t-0"
+          >
+            <Link
+              to="/servers/$id"
+              params={{ id: one.server }}
+              className="max-w-40 shrink-0 truncate font-medium underline-offset-2 hover:underline"
+            >
+              {plain(nameOf(one.server).slice(0, 200))}
+            </Link>
+            <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">{sentence(one)}</span>
+            <time dateTime={one.at} title={exactTime(one.at)} className="text-xs text-ink3">
+              {texts.servers.ago(age(one.at, now))}
+            </time>
+          </li>
+        ))}
+        {list.length > few && (
+          <li className="border-t px-4 py-1.5 text-sm">
+            <button
+              type="button"
+              aria-expanded={all}
+              onClick={() => setAll((on) => !on)}
+              className="text-accent underline-offset-2 hover:underline"
+            >
+              {all ? t.less : t.more(Math.min(list.length, most) - few)}
+            </button>
+          </li>
+        )}
+      </ul>
+    </section>
+  );
+}
+
+function sentence({ kind, name, action, detail }: RecentChange): string {
+  const said = t.kinds[kind](plain(name.slice(0, 200)), texts.trust.actions[action] ?? action);
+  return detail ? `${said}: ${plain(detail.slice(0, 200))}` : said;
+}

@@ -1,0 +1,274 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { LoaderCircle } from 'lucide-react';
+import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { Button } from '@/components/button';
+import { Failure } from '@/components/failure';
+import { SelectField } from '@/components/fields';
+import { Modal } from '@/components/modal';
+import { plain } from '@/lib/format';
+import { messageOf } from '@/lib/request';
+import { useServerName } from '@/lib/server-lookup';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { Auto, CallDetail } from '@/types/api';
+import { checksQuery, useSaveCheck } from './api';
+import {
+  answerOf,
+  firstWish,
+  obstacle,
+  outcomes,
+  soundName,
+  soundWish,
+  stepOf,
+  suggestedName,
+  type Wish,
+} from './step-expectations';
+
+const t = texts.checks;
+const input = 'rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
+
+/** Creates a check from recorded calls; `load` fetches one with its payloads. */
+export function SaveDialog({
+  ids,
+  load,
+  onClose,
+}: {
+  ids: string[];
+  load: (id: string) => Promise<CallDetail>;
+  onClose: () => void;
+}) {
+  const calls = useQuery({
+    queryKey: ['check-of', ids],
+    queryFn: () => inOrder(ids, load),
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  return (
+    <Modal label={t.saveTitle} onClose={onClose} className="max-w-xl">
+      {calls.data ? (
+        <Form calls={calls.data} onClose={onClose} />
+      ) : (
+        <div className="p-5">
+          <h2 className="text-lg font-semibold">{t.saveTitle}</h2>
+          <p role={calls.isError ? 'alert' : 'status'} className="mt-2 text-sm text-ink2">
+            {calls.isError ? plain(messageOf(calls.error)) : texts.loading}
+          </p>
+          <div className="mt-5 flex justify-end">
+            <Button autoFocus onClick={onClose}>
+              {texts.actions.cancel}
+            </Button>
+          </div>
+        </div>
+      )}
+    </Modal>
+  );
+}
+
+/** One after the other, to avoid up to two hundred concurrent requests. */
+async function inOrder(ids: string[], load: (id: string) => Promise<CallDetail>) {
+  const calls: CallDetail[] = [];
+  for (const id of ids) calls.push(await load(id));
+  return calls;
+}
+
+function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) {
+  const id = useId();
+  const first = calls[0];
+  const serverName = useServerName();
+  const nameOf = (call: CallDetail) =>
+    plain(`${serverName(call.server)} / ${call.tool}`.slice(0, 300));
+  const [name, setName] = useState(
+    first ? suggestedName(serverName(first.server), first.tool) : '',
+  );
+  const [auto, setAuto] = useState<Auto>('');
+  const [wishes, setWishes] = useState(() => calls.map(firstWish));
+  const { data: known } = useQuery(checksQuery);
+  const save = useSaveCheck();
+  const again = useSaveCheck();
+  const box = useRef<HTMLInputElement>(null);
+  useEffect(() => box.current?.select(), []);
+  const navigate = useNavigate();
+  const stuck = calls.some((call) => obstacle(call) !== undefined);
+  const sound = soundName(name) && !stuck && wishes.every(soundWish);
+  const submit = () => {
+    const before = known?.find((check) => check.name === name);
+    save.mutate(
+      { name, auto, steps: calls.map((call, at) => stepOf(call, wishes[at] ?? firstWish(call))) },
+      {
+        onSuccess: () => {
+          toast(
+            'ok',
+            t.saved(name),
+            before && {
+              text: texts.care.undo,
+              run: () =>
+                again
+                  .mutateAsync(before)
+                  .then(() => toast('ok', texts.care.checkBack(name)))
+                  .catch((error: unknown) => toast('bad', plain(messageOf(error)))),
+            },
+          );
+          onClose();
+          navigate({ to: '/checks' });
+        },
+      },
+    );
+  };
+  return (
+    <form
+      className="flex min-h-0 flex-col"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (sound && !save.isPending) submit();
+      }}
+    >
+      <div className="scroll-area min-h-0 flex-1 space-y-4 p-5">
+        <h2 className="text-lg font-semibold">{t.saveTitle}</h2>
+        <Field label={t.name} id={`${id}-name`}>
+          <input
+            id={`${id}-name`}
+            ref={box}
+            value={name}
+            maxLength={100}
+            spellCheck={false}
+            autoComplete="off"
+            aria-invalid={name !== '' && !soundName(name)}
+            aria-describedby={`${id}-hint`}
+            onChange={(event) => setName(event.target.value)}
+            className={`${input} h-8 w-full aria-invalid:border-bad`}
+          />
+          <p id={`${id}-hint`} className="mt-1 text-xs text-ink3">
+            {known?.some((check) => check.name === name) ? (
+              <span className="text-warn">{t.replaces}</span>
+            ) : (
+              t.nameHint
+            )}
+          </p>
+        </Field>
+        <div className="@container">
+          <p className="mb-1 text-xs text-ink3">{t.autoLabel}</p>
+          <SelectField
+            label={t.autoLabel}
+            value={auto}
+            options={(['', 'on', 'off'] as const).map((value) => ({ value, text: t.auto[value] }))}
+            onChange={(value) => setAuto(value as Auto)}
+          />
+        </div>
+        <ol className="space-y-3">
+          {calls.map((call, at) => (
+            <li key={call.id}>
+              <Expectation
+                call={call}
+                title={calls.length > 1 ? `${at + 1}. ${nameOf(call)}` : nameOf(call)}
+                label={t.expectedOf(at + 1, nameOf(call))}
+                wish={wishes[at] ?? firstWish(call)}
+                onChange={(wish) =>
+                  setWishes((old) => old.map((one, index) => (index === at ? wish : one)))
+                }
+              />
+            </li>
+          ))}
+        </ol>
+      </div>
+      <div className="border-t px-5 py-3">
+        <Failure error={save.error} className="mb-3" />
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>{texts.actions.cancel}</Button>
+          <Button type="submit" look="primary" disabled={!sound || save.isPending}>
+            {save.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
+            {t.saveButton}
+          </Button>
+        </div>
+      </div>
+    </form>
+  );
+}
+
+function Field({ label, id, children }: { label: string; id: string; children: ReactNode }) {
+  return (
+    <div>
+      <label htmlFor={id} className="mb-1 block text-xs text-ink3">
+        {label}
+      </label>
+      {children}
+    </div>
+  );
+}
+
+/** The expectations for one call. */
+function Expectation({
+  call,
+  title,
+  label,
+  wish,
+  onChange,
+}: {
+  call: CallDetail;
+  title: string;
+  label: string;
+  wish: Wish;
+  onChange: (wish: Wish) => void;
+}) {
+  const id = useId();
+  const why = obstacle(call);
+  const answer = answerOf(call);
+  return (
+    <fieldset aria-label={label} className="@container space-y-3 rounded-md border p-3">
+      <p className="text-sm font-medium [overflow-wrap:anywhere]">{title}</p>
+      {why && (
+        <p role="alert" className="rounded-md bg-warn-soft px-3 py-2 text-sm text-warn">
+          {why}
+        </p>
+      )}
+      <div className="flex flex-wrap items-end gap-4">
+        <div>
+          <p className="mb-1 text-xs text-ink3">{t.outcome}</p>
+          <SelectField
+            label={t.outcome}
+            value={wish.outcome}
+            options={outcomes.map((value) => ({ value, text: texts.outcomes[value] }))}
+            onChange={(value) =>
+              onChange({ ...wish, outcome: outcomes.find((one) => one === value) ?? 'ok' })
+            }
+          />
+        </div>
+        <Field label={t.within} id={`${id}-within`}>
+          <input
+            id={`${id}-within`}
+            inputMode="numeric"
+            value={wish.within}
+            aria-invalid={!soundWish(wish)}
+            onChange={(event) => onChange({ ...wish, within: event.target.value })}
+            className={`${input} h-8 w-28 aria-invalid:border-bad`}
+          />
+        </Field>
+      </div>
+      <Field label={t.contains} id={`${id}-contains`}>
+        <textarea
+          id={`${id}-contains`}
+          rows={2}
+          value={wish.contains}
+          spellCheck={false}
+          onChange={(event) => onChange({ ...wish, contains: event.target.value })}
+          className={`${input} block w-full py-1.5 font-mono text-xs`}
+        />
+      </Field>
+      <div>
+        <label className="flex items-center gap-2 text-sm">
+          <input
+            type="checkbox"
+            checked={wish.sameResult}
+            disabled={answer === undefined}
+            onChange={(event) => onChange({ ...wish, sameResult: event.target.checked })}
+            className="size-4 accent-accent"
+          />
+          {t.sameResult}
+        </label>
+        <p className="mt-0.5 pl-6 text-xs text-ink3">
+          {answer === undefined ? t.noResult : t.sameResultHint}
+        </p>
+      </div>
+    </fieldset>
+  );
+}

@@ -1,0 +1,119 @@
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import {
+  CircleCheck,
+  CircleMinus,
+  CircleSlash,
+  Hourglass,
+  type LucideIcon,
+  ShieldQuestion,
+} from 'lucide-react';
+import { useState } from 'react';
+import { Section, SelectField } from '@/components/fields';
+import { classes } from '@/lib/classes';
+import { duration, plain } from '@/lib/format';
+import { ownValue } from '@/lib/own-property';
+import { messageOf, request } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import type { Explanation, Verdict } from '@/types/api';
+
+const t = texts.explain;
+
+const explainQuery = (server: string, tool: string, client: string) =>
+  queryOptions({
+    queryKey: ['explain', server, tool, client],
+    queryFn: ({ signal }) =>
+      request<Explanation>(
+        'GET',
+        `/api/v1/explain?${new URLSearchParams({ server, tool, ...(client ? { client } : {}) })}`,
+        { signal },
+      ),
+    refetchInterval: 5000,
+    retry: false,
+  });
+
+const looks: Record<Verdict['result'], { icon: LucideIcon; color: string }> = {
+  pass: { icon: CircleCheck, color: 'text-ok' },
+  refuse: { icon: CircleSlash, color: 'text-bad' },
+  ask: { icon: ShieldQuestion, color: 'text-warn' },
+  wait: { icon: Hourglass, color: 'text-warn' },
+  off: { icon: CircleMinus, color: 'text-ink3' },
+};
+
+/** Whether a call of this tool would be allowed now, and why, check by check. */
+export function ExplainDecision({
+  server,
+  tool,
+  clients,
+}: {
+  server: string;
+  tool: string;
+  /** The tokens of the clients. */
+  clients: string[];
+}) {
+  const [client, setClient] = useState('');
+  const [all, setAll] = useState(false);
+  const { data, error } = useQuery(explainQuery(server, tool, client));
+  const every = data?.checks ?? [];
+  const decides = ({ result }: Verdict) => result !== 'off' && result !== 'pass';
+  const checks = all ? every : every.filter(decides);
+  return (
+    <Section
+      title={t.title}
+      aside={
+        clients.length > 0 && (
+          <SelectField
+            label={t.client}
+            value={client}
+            options={[
+              { value: '', text: t.anyClient },
+              ...clients.map((name) => ({ value: name, text: plain(name) })),
+            ]}
+            onChange={setClient}
+          />
+        )
+      }
+    >
+      {error && <p className="text-sm text-ink3">{plain(messageOf(error))}</p>}
+      {data && (
+        <>
+          <p className={classes('mb-2 text-sm font-medium', data.passes ? 'text-ok' : 'text-bad')}>
+            {data.passes ? t.passes : t.refused}
+            <span className="font-normal text-ink3">
+              {' '}
+              {t.limits(duration(data.timeoutMs * 1e6), data.attempts)}
+            </span>
+          </p>
+          <ol className="space-y-1.5 text-sm">
+            {checks.map((check) => {
+              const look = ownValue(looks, check.result) ?? looks.off;
+              const Icon = look.icon;
+              return (
+                <li key={check.name} className="flex gap-2">
+                  <Icon className={classes('mt-0.5 size-4 shrink-0', look.color)} aria-hidden />
+                  <span className="w-24 shrink-0 text-ink3">{plain(check.name)}</span>
+                  <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
+                    <span className="sr-only">{t.results[check.result] ?? check.result}: </span>
+                    {plain(check.detail)}
+                    {check.key && (
+                      <code className="block font-mono text-xs text-ink3">{plain(check.key)}</code>
+                    )}
+                  </span>
+                </li>
+              );
+            })}
+          </ol>
+          {!every.every(decides) && (
+            <button
+              type="button"
+              aria-expanded={all}
+              onClick={() => setAll((on) => !on)}
+              className="mt-2 text-xs text-accent underline-offset-2 hover:underline"
+            >
+              {all ? t.showFewer : t.showAll(every.length)}
+            </button>
+          )}
+        </>
+      )}
+    </Section>
+  );
+}

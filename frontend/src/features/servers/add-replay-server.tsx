@@ -1,0 +1,216 @@
+import { useQuery } from '@tanstack/react-query';
+import { LoaderCircle } from 'lucide-react';
+import { useId, useState } from 'react';
+import { Button } from '@/components/button';
+import { DateTimeField } from '@/components/date-time-field';
+import { Failure } from '@/components/failure';
+import { Modal } from '@/components/modal';
+import { plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import { serversQuery, useServerLabel } from './api';
+import { clean } from './parse-server-snippet';
+import { useAddServers } from './review-and-add-server';
+
+const t = texts.servers.serve;
+const box = 'h-8 rounded-md border border-strong bg-panel px-2.5 text-sm';
+const hour = 3_600_000;
+
+/** The age of the calls to serve if no session is selected; 0 is unlimited, -1 a range of two times. */
+const periods = [0, hour, 24 * hour, 7 * 24 * hour, -1];
+
+/** Adds servers that replay the recorded calls of a session or of a server. */
+export function AddReplayServer({
+  recorded,
+  session,
+  onClose,
+}: {
+  /** The ids of the servers with calls that can be served. */
+  recorded: string[];
+  session?: string;
+  onClose: () => void;
+}) {
+  const id = useId();
+  const labelOf = useServerLabel();
+  const { data: servers } = useQuery(serversQuery);
+  const taken = new Set(servers?.map((server) => server.id));
+  const [names, setNames] = useState<Record<string, string>>({});
+  const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
+  const [period, setPeriod] = useState(0);
+  const [since, setSince] = useState<string>();
+  const [until, setUntil] = useState<string>();
+  const [misses, setMisses] = useState('strict');
+  const [realtime, setRealtime] = useState(false);
+  const own = period < 0;
+  const nameOf = (server: string) => names[server] ?? free(clean(labelOf(server)), taken);
+  const wanted = recorded.filter((server) => !left.has(server));
+  const faultOf = (server: string) => {
+    const name = nameOf(server);
+    if (clean(name) !== name) return texts.add.badName;
+    const again = wanted.some((one) => one !== server && nameOf(one) === name);
+    return taken.has(name.toLowerCase()) || again ? texts.add.taken : undefined;
+  };
+  const add = useAddServers((added, undo) => {
+    toast('ok', texts.add.added(added.join(', ')), undo);
+    onClose();
+  });
+  const submit = () => {
+    const from =
+      period > 0 ? { since: new Date(Date.now() - period).toISOString() } : own && { since, until };
+    add.mutate(
+      wanted.map((server) => ({
+        name: nameOf(server),
+        entry: JSON.stringify(
+          {
+            type: 'replay',
+            from: { server, ...(session !== undefined && { session }), ...from },
+            ...(misses !== 'strict' && { misses }),
+            ...(realtime && { realtime }),
+          },
+          null,
+          2,
+        ),
+      })),
+    );
+  };
+  const backwards = own && since !== undefined && until !== undefined && since >= until;
+  const ready =
+    wanted.length > 0 && !backwards && wanted.every((server) => faultOf(server) === undefined);
+  return (
+    <Modal label={t.title} onClose={onClose} className="max-w-lg">
+      <form
+        className="flex min-h-0 flex-col"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (ready && !add.isPending) submit();
+        }}
+      >
+        <div className="scroll-area min-h-0 flex-1 space-y-4 p-5">
+          <h2 className="text-lg font-semibold">{t.title}</h2>
+          <p className="text-sm text-ink2">{session === undefined ? t.body : t.sessionBody}</p>
+          {recorded.map((server) => {
+            const fault = left.has(server) ? undefined : faultOf(server);
+            const label = plain(labelOf(server).slice(0, 200));
+            return (
+              <div key={server} className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm">
+                <span className="flex min-w-32 flex-1 items-center gap-2 [overflow-wrap:anywhere]">
+                  {recorded.length > 1 && (
+                    <input
+                      type="checkbox"
+                      aria-label={texts.add.include(label)}
+                      checked={!left.has(server)}
+                      onChange={() =>
+                        setLeft((old) => {
+                          const next = new Set(old);
+                          if (!next.delete(server)) next.add(server);
+                          return next;
+                        })
+                      }
+                      className="size-4 shrink-0 accent-accent"
+                    />
+                  )}
+                  {label}
+                </span>
+                <input
+                  value={nameOf(server)}
+                  aria-label={t.nameOf(label)}
+                  aria-invalid={fault !== undefined}
+                  aria-describedby={fault && `${id}-${server}`}
+                  disabled={left.has(server)}
+                  spellCheck={false}
+                  autoComplete="off"
+                  onChange={(event) => setNames({ ...names, [server]: event.target.value })}
+                  className={`${box} w-56 max-w-full aria-invalid:border-bad disabled:text-ink3`}
+                />
+                {fault && (
+                  <p id={`${id}-${server}`} className="w-full text-right text-xs text-bad">
+                    {fault}
+                  </p>
+                )}
+              </div>
+            );
+          })}
+          {session === undefined && (
+            <Choice
+              label={t.period}
+              value={String(period)}
+              options={periods.map((value, at) => [String(value), t.periods[at] ?? ''])}
+              onChange={(value) => setPeriod(Number(value))}
+            />
+          )}
+          {own && (
+            <div className="flex flex-wrap gap-x-3 gap-y-2">
+              <DateTimeField label={texts.calls.from} value={since} onChange={setSince} />
+              <DateTimeField label={texts.calls.to} value={until} onChange={setUntil} />
+              {backwards && (
+                <p role="alert" className="w-full text-xs text-bad">
+                  {t.backwards}
+                </p>
+              )}
+            </div>
+          )}
+          <Choice
+            label={t.misses}
+            value={misses}
+            options={Object.entries(t.missesOptions)}
+            onChange={setMisses}
+          />
+          <label className="flex items-center gap-2 text-sm">
+            <input
+              type="checkbox"
+              checked={realtime}
+              onChange={(event) => setRealtime(event.target.checked)}
+              className="size-4 accent-accent"
+            />
+            {t.realtime}
+          </label>
+          {add.error && <Failure error={add.error} />}
+        </div>
+        <div className="flex justify-end gap-2 border-t px-5 py-3">
+          <Button onClick={onClose}>{texts.actions.cancel}</Button>
+          <Button type="submit" look="primary" disabled={!ready || add.isPending}>
+            {add.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
+            {t.add}
+          </Button>
+        </div>
+      </form>
+    </Modal>
+  );
+}
+
+function free(label: string, taken: ReadonlySet<string>): string {
+  const name = `${label.slice(0, 48)}-replayed`;
+  for (let n = 1; ; n++) {
+    const numbered = n === 1 ? name : `${name}-${n}`;
+    if (!taken.has(numbered.toLowerCase())) return numbered;
+  }
+}
+
+function Choice({
+  label,
+  value,
+  options,
+  onChange,
+}: {
+  label: string;
+  value: string;
+  options: [value: string, text: string][];
+  onChange: (value: string) => void;
+}) {
+  return (
+    <label className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm">
+      <span className="min-w-32 flex-1">{label}</span>
+      <select
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+        className={`${box} w-56 max-w-full`}
+      >
+        {options.map(([option, text]) => (
+          <option key={option} value={option}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

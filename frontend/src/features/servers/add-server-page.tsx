@@ -1,0 +1,219 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { LoaderCircle, Plus, Store, TriangleAlert } from 'lucide-react';
+import { type ReactNode, useEffect, useId, useMemo, useRef, useState } from 'react';
+import { Button, buttonClasses } from '@/components/button';
+import { DraftRestored } from '@/components/draft-restored';
+import { Failure } from '@/components/failure';
+import { PageHeader } from '@/components/page';
+import { rememberAddedServers } from '@/lib/added-servers';
+import { configQuery } from '@/lib/config';
+import { keepDraft, readDraft, useDraft } from '@/lib/drafts';
+import { texts } from '@/lib/texts';
+import { toast, useLocalToast } from '@/lib/toast';
+import { serversQuery } from './api';
+import { ContainerPicker } from './container-picker';
+import { type Choice, NewServerCard } from './new-server-card';
+import { clean, readSnippet } from './parse-server-snippet';
+import { entryOf, useAddServers } from './review-and-add-server';
+
+const t = texts.add;
+const place = 'add server';
+
+interface Typed {
+  text: string;
+  choices: Choice[];
+}
+
+interface AddFormProps {
+  /** The name of a server to duplicate. */
+  like?: string | undefined;
+  /** The entry from a link; it is only shown until the user clicks. */
+  linked?: { name: string; entry: string } | undefined;
+  /** The import of servers from clients. */
+  importing?: ReactNode;
+  /** Called instead of opening the new server, if the form is part of another page. */
+  onAdded?: () => void;
+}
+
+export function AddPage(props: AddFormProps) {
+  return (
+    <>
+      <PageHeader
+        title={t.title}
+        action={
+          <Link
+            to="/directory"
+            className={buttonClasses()}
+            title={texts.directory.openDirectoryHint}
+          >
+            <Store className="size-4" aria-hidden />
+            {texts.directory.openDirectory}
+          </Link>
+        }
+      />
+      <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
+        <AddForm {...props} />
+      </div>
+    </>
+  );
+}
+
+/** Parses a snippet of a README, shows exactly what it would run, and adds it after a click. */
+export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
+  const fresh = like === undefined && linked === undefined;
+  const [kept] = useState(() => (fresh ? readDraft<Typed>(place) : undefined));
+  const [text, setText] = useState(kept?.text ?? '');
+  const [choices, setChoices] = useState<Choice[]>(kept?.choices ?? []);
+  const typed = fresh && text !== '' ? { text, choices } : undefined;
+  const restored = useDraft<Typed>(fresh ? place : `${place} ${like ?? linked?.name}`, typed);
+  const say = useLocalToast();
+  const discard = () => {
+    read('');
+    say('ok', texts.care.typedGone, {
+      text: texts.care.undo,
+      run: () => {
+        setText(text);
+        setChoices(choices);
+      },
+    });
+  };
+  const { data: servers } = useQuery(serversQuery);
+  const taken = useMemo(() => new Set(servers?.map((server) => server.id)), [servers]);
+  const navigate = useNavigate();
+  const box = useRef<HTMLTextAreaElement>(null);
+  const id = useId();
+  const add = useAddServers((names) => {
+    keepDraft(place, undefined);
+    rememberAddedServers(names);
+    toast('ok', t.added(names.join(', ')));
+    const [only] = names;
+    if (onAdded) {
+      read('');
+      onAdded();
+    } else if (names.length === 1 && only) navigate({ to: '/servers/$id', params: { id: only } });
+    else navigate({ to: '/servers' });
+  });
+  const alone = onAdded === undefined;
+  useEffect(() => {
+    if (alone) box.current?.focus();
+  }, [alone]);
+  const { data: config } = useQuery({ ...configQuery, enabled: like !== undefined });
+  const begun = useRef(false);
+  useEffect(() => {
+    if (!linked || begun.current) return;
+    begun.current = true;
+    read(`{ "mcpServers": { ${JSON.stringify(clean(linked.name))}: ${linked.entry} } }`);
+  });
+  useEffect(() => {
+    if (!config || !like || !servers || begun.current) return;
+    const entry = entryOf(config.text, like);
+    if (entry === undefined) return;
+    begun.current = true;
+    read(`{ "mcpServers": { ${JSON.stringify(another(like, taken))}: ${entry} } }`);
+  });
+
+  const read = (typed: string) => {
+    setText(typed);
+    add.reset();
+    setChoices(readSnippet(typed).map((draft) => ({ ...draft, include: true })));
+  };
+  const change = (index: number, part: Partial<Choice>) =>
+    setChoices((old) => old.map((choice, i) => (i === index ? { ...choice, ...part } : choice)));
+  const wanted = choices.filter((choice) => choice.include);
+  const faults = choices.map((choice, i) =>
+    choice.include ? nameFault(choice.name, taken, choices.slice(0, i)) : undefined,
+  );
+  const ready = wanted.length > 0 && faults.every((fault) => fault === undefined);
+  return (
+    <form
+      className="max-w-3xl space-y-5"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (ready && !add.isPending) add.mutate(wanted.map(({ name, entry }) => ({ name, entry })));
+      }}
+    >
+      {linked && (
+        <p role="status" className="flex gap-2 rounded-md bg-warn-soft px-3 py-2 text-sm text-warn">
+          <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
+          {t.linked}
+        </p>
+      )}
+      <div>
+        <label htmlFor={id} className="font-medium">
+          {t.paste}
+        </label>
+        <p id={`${id}-hint`} className="mb-2 text-sm text-ink2">
+          {t.pasteHint}
+        </p>
+        <textarea
+          ref={box}
+          id={id}
+          aria-describedby={`${id}-hint`}
+          rows={Math.min(14, Math.max(6, text.split('\n').length))}
+          value={text}
+          placeholder={t.placeholder}
+          spellCheck={false}
+          autoCapitalize="off"
+          onChange={(event) => read(event.target.value)}
+          className="block w-full resize-y rounded-lg border border-strong bg-panel p-3 font-mono text-xs leading-[1.6] placeholder:text-ink3"
+        />
+        {restored && <DraftRestored onDiscard={discard} />}
+        {text.trim() !== '' && choices.length === 0 && (
+          <p className="mt-2 flex gap-2 text-sm text-warn" role="status">
+            <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
+            {t.unreadable}
+          </p>
+        )}
+      </div>
+      {choices.length === 0 && (
+        <div className="flex flex-wrap items-start gap-2">
+          <ContainerPicker
+            onPick={(entry, name) =>
+              read(`{ "mcpServers": { ${JSON.stringify(clean(name))}: ${entry} } }`)
+            }
+          />
+          {importing}
+        </div>
+      )}
+      {choices.length > 0 && (
+        <section aria-labelledby={`${id}-review`} className="space-y-3">
+          <h2 id={`${id}-review`} className="font-semibold">
+            {t.review(choices.length)}
+          </h2>
+          {choices.map((choice, index) => (
+            <NewServerCard
+              // biome-ignore lint/suspicious/noArrayIndexKey: the name changes while the user types
+              key={index}
+              choice={choice}
+              several={choices.length > 1}
+              fault={faults[index]}
+              onAdd={() => add.mutate([{ name: choice.name, entry: choice.entry }])}
+              onChange={(part) => change(index, part)}
+            />
+          ))}
+          <Failure error={add.error} />
+          <Button type="submit" look="primary" disabled={!ready || add.isPending}>
+            {add.isPending ? (
+              <LoaderCircle className="size-4 animate-spin" aria-hidden />
+            ) : (
+              <Plus className="size-4" aria-hidden />
+            )}
+            {add.isPending ? t.adding : t.add(wanted.length)}
+          </Button>
+        </section>
+      )}
+    </form>
+  );
+}
+
+/** A free name that is derived from an existing one. */
+function another(name: string, taken: Set<string>): string {
+  for (let n = 2; ; n++) if (!taken.has(`${name}-${n}`)) return `${name}-${n}`;
+}
+
+function nameFault(name: string, taken: Set<string>, before: Choice[]): string | undefined {
+  if (clean(name) !== name) return t.badName;
+  if (taken.has(name) || before.some((c) => c.include && c.name === name)) return t.taken;
+  return undefined;
+}

@@ -1,0 +1,55 @@
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { StateBadge } from '@/components/state-badge';
+import { bytes, count, plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import { serversQuery, serverUseQuery, visibleToolsQuery } from './api';
+
+const most = 12;
+
+/** One line per server: its state, its number of calls and its memory use. */
+export function CompactServerList({ calls }: { calls: Map<string, number> | undefined }) {
+  const { data: servers } = useSuspenseQuery(serversQuery);
+  const { data: use } = useQuery(serverUseQuery);
+  const { data: visible } = useQuery(visibleToolsQuery);
+  const memory = new Map(use?.map((one) => [one.server, one.rssBytes]));
+  return (
+    <ul className="@container overflow-hidden rounded-lg border bg-panel shadow-card">
+      {servers.slice(0, most).map((server) => (
+        <li
+          key={server.id}
+          className="relative grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 border-t px-4 py-1.5 text-sm first:border-t-0 hover:bg-hover @lg:grid-cols-[minmax(0,1fr)_8.5rem_5rem_6rem_4.5rem]"
+        >
+          <Link
+            to="/servers/$id"
+            params={{ id: server.id }}
+            className="truncate font-medium outline-offset-[-2px] after:absolute after:inset-0"
+          >
+            {plain((server.label || server.id).slice(0, 200))}
+          </Link>
+          <StateBadge state={server.state} />
+          <TextCell
+            text={calls?.get(server.id) && texts.clients.calls(count(calls.get(server.id) ?? 0))}
+          />
+          <TextCell
+            text={server.tools > 0 && texts.servers.tools(server.tools, visible?.[server.id])}
+          />
+          <TextCell text={memory.has(server.id) && bytes(memory.get(server.id))} />
+        </li>
+      ))}
+      {servers.length > most && (
+        <li className="border-t px-4 py-1.5 text-sm">
+          <Link to="/servers" className="text-accent underline-offset-2 hover:underline">
+            {texts.overview.moreServers(servers.length - most)}
+          </Link>
+        </li>
+      )}
+    </ul>
+  );
+}
+
+function TextCell({ text }: { text: string | false | 0 | undefined }) {
+  return (
+    <span className="hidden text-right whitespace-nowrap text-ink3 @lg:block">{text || ''}</span>
+  );
+}

@@ -1,0 +1,197 @@
+import { TriangleAlert } from 'lucide-react';
+import { type ReactNode, useId, useMemo, useState } from 'react';
+import { BrowseButtons } from '@/components/browse-buttons';
+import { Button } from '@/components/button';
+import { CodeEditor } from '@/components/lazy-code-editor';
+import { plain } from '@/lib/format';
+import { isJson, jsonMembers } from '@/lib/json-text';
+import { texts } from '@/lib/texts';
+import type { Draft } from './parse-server-snippet';
+import { filled, review } from './review-and-add-server';
+import { TestNewServer } from './test-new-server';
+
+const t = texts.add;
+
+export interface Choice extends Draft {
+  include: boolean;
+}
+
+/** A server before it is added: its name, exactly what would run, and a test. */
+export function NewServerCard({
+  choice,
+  several,
+  fault,
+  onAdd,
+  onChange,
+}: {
+  choice: Choice;
+  several: boolean;
+  fault: string | undefined;
+  onAdd: () => void;
+  onChange: (part: Partial<Choice>) => void;
+}) {
+  const id = useId();
+  const [editing, setEditing] = useState(false);
+  return (
+    <div className="space-y-3 rounded-lg border bg-panel p-4 shadow-card">
+      <div className="flex flex-wrap items-end gap-3">
+        {several && (
+          <input
+            type="checkbox"
+            aria-label={t.include(choice.name)}
+            checked={choice.include}
+            onChange={(event) => onChange({ include: event.target.checked })}
+            className="mb-2 size-4 accent-(--accent)"
+          />
+        )}
+        <div className="min-w-0 flex-1">
+          <label htmlFor={id} className="mb-1 block text-xs text-ink3">
+            {t.name}
+          </label>
+          <input
+            id={id}
+            value={choice.name}
+            spellCheck={false}
+            autoComplete="off"
+            aria-invalid={fault !== undefined}
+            aria-describedby={fault ? `${id}-fault` : undefined}
+            onChange={(event) => onChange({ name: event.target.value })}
+            className="h-8 w-full max-w-72 rounded-md border border-strong bg-panel px-2.5 font-medium aria-invalid:border-bad"
+          />
+          {fault && (
+            <p id={`${id}-fault`} className="mt-1 text-xs text-bad">
+              {fault}
+            </p>
+          )}
+        </div>
+        <Button small look="quiet" aria-pressed={editing} onClick={() => setEditing((on) => !on)}>
+          {editing ? t.editDone : t.edit}
+        </Button>
+      </div>
+      {editing ? (
+        <EntryEditor entry={choice.entry} onChange={(entry) => onChange({ entry })} />
+      ) : (
+        <WhatRuns entry={choice.entry} onChange={(entry) => onChange({ entry })} />
+      )}
+      <TestNewServer
+        key={choice.entry}
+        name={choice.name}
+        entry={choice.entry}
+        onAdd={fault === undefined ? onAdd : undefined}
+      />
+    </div>
+  );
+}
+
+function EntryEditor({ entry, onChange }: { entry: string; onChange: (entry: string) => void }) {
+  const [draft, setDraft] = useState(entry);
+  const broken = !isJson(draft) || jsonMembers(draft) === undefined;
+  return (
+    <div>
+      <CodeEditor
+        label={t.entry}
+        value={draft}
+        language="json"
+        onChange={(text) => {
+          setDraft(text);
+          if (isJson(text) && jsonMembers(text)) onChange(text);
+        }}
+        className="max-h-80 min-h-24"
+      />
+      {broken && <p className="mt-1 text-xs text-bad">{texts.tools.notObject}</p>}
+    </div>
+  );
+}
+
+/** The command that the user agrees to: one argument per line, not truncated. */
+function WhatRuns({ entry, onChange }: { entry: string; onChange: (entry: string) => void }) {
+  const { argv, url, container, cwd, env, headers, placeholders } = useMemo(
+    () => review(entry),
+    [entry],
+  );
+  return (
+    <div className="space-y-3">
+      {url !== undefined && (
+        <Part title={t.address}>
+          <Code>{url}</Code>
+        </Part>
+      )}
+      {container !== undefined && (
+        <Part title={t.container}>
+          <Code>{container}</Code>
+        </Part>
+      )}
+      {argv.length > 0 && (
+        <Part title={t.program}>
+          <ol className="rounded-md border bg-sunken py-1.5 font-mono text-xs leading-[1.7]">
+            {argv.map((word, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: arguments have no other identity
+              <li key={index} className="flex gap-3 px-3">
+                <span aria-hidden className="w-5 shrink-0 text-right text-ink3 select-none">
+                  {index}
+                </span>
+                <span className="min-w-0 flex-1 whitespace-pre-wrap [overflow-wrap:anywhere]">
+                  {plain(word)}
+                </span>
+              </li>
+            ))}
+          </ol>
+        </Part>
+      )}
+      {cwd !== undefined && (
+        <Part title={t.folder}>
+          <Code>{cwd}</Code>
+        </Part>
+      )}
+      <Pairs title={t.environment} pairs={env} />
+      <Pairs title={t.headers} pairs={headers} />
+      {placeholders.map((text) => (
+        <p key={text} className="flex gap-2 text-sm text-warn">
+          <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
+          <span className="min-w-0 [overflow-wrap:anywhere]">
+            {plain(t.placeholderFound(text))}
+          </span>
+          {/path/i.test(text) && (
+            <BrowseButtons onPick={(path) => onChange(filled(entry, text, path))} />
+          )}
+        </p>
+      ))}
+    </div>
+  );
+}
+
+function Part({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <div>
+      <p className="mb-1 text-xs text-ink3">{title}</p>
+      {children}
+    </div>
+  );
+}
+
+function Code({ children }: { children: string }) {
+  return (
+    <code className="block rounded-md border bg-sunken px-3 py-1.5 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
+      {plain(children)}
+    </code>
+  );
+}
+
+/** Names, and whether each value is a reference or stored as plain text in the file. */
+function Pairs({ title, pairs }: { title: string; pairs: [string, string][] }) {
+  if (pairs.length === 0) return null;
+  return (
+    <Part title={title}>
+      <ul className="space-y-0.5 text-sm">
+        {pairs.map(([name, value]) => (
+          <li key={name} className="flex flex-wrap items-baseline gap-x-2 [overflow-wrap:anywhere]">
+            <code className="font-mono text-xs">{plain(name)}</code>
+            <span className="text-xs text-ink3">
+              {/\$\{[^}]+\}/.test(value) ? t.fromEnvironment : t.literal}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Part>
+  );
+}

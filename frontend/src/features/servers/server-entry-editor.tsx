@@ -1,0 +1,159 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { LoaderCircle } from 'lucide-react';
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import { CopyButton } from '@/components/copy-button';
+import { Failure } from '@/components/failure';
+import { CodeEditor, CodeView } from '@/components/lazy-code-editor';
+import { Loading } from '@/components/page';
+import { SegmentedControl } from '@/components/segmented-control';
+import { configQuery } from '@/lib/config';
+import { isKept, readDraft, useDraft } from '@/lib/drafts';
+import { plain } from '@/lib/format';
+import { readJsonc } from '@/lib/jsonc';
+import { maskSecrets } from '@/lib/mask-secrets';
+import { RequestError } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { useLocalToast } from '@/lib/toast';
+import { useUnsaved } from '@/lib/unsaved-changes';
+import type { ServerStatus } from '@/types/api';
+import { ConfigForm } from './config-form';
+import { entryOf, useSaveEntry } from './review-and-add-server';
+
+const t = texts.servers.config;
+
+/** An unsaved change of an entry, and the text that it is based on. */
+export interface EntryEdit {
+  base: string;
+  text: string;
+}
+
+/** The change is kept as a draft while another view of the server or another page is shown. */
+export function useEntryEdit(server: string) {
+  const place = `server entry ${server}`;
+  const [edit, setEdit] = useState(() => readDraft<EntryEdit>(place));
+  const changed = isChanged(edit);
+  const restored = useDraft(place, changed ? edit : undefined);
+  // A draft that contains a secret is not stored: leaving it requires a confirmation instead.
+  useUnsaved(changed && !isKept(edit));
+  return { edit, setEdit, restored };
+}
+
+const isChanged = (edit: EntryEdit | undefined) => edit !== undefined && edit.text !== edit.base;
+
+/** Edits the entry of a server in the configuration file, as a form or as text. */
+export function ServerEntryEditor({
+  server,
+  state: { edit, setEdit, restored },
+}: {
+  server: ServerStatus;
+  state: ReturnType<typeof useEntryEdit>;
+}) {
+  const label = server.label || server.id;
+  const { data: config } = useQuery(configQuery);
+  const [asText, setAsText] = useState(false);
+  const [shown, setShown] = useState(false);
+  const say = useLocalToast();
+  const save = useSaveEntry(label, t.saved(plain(label)));
+  const inFile = config && entryOf(config.text, label);
+  const entry = edit?.text ?? inFile;
+  const changed = isChanged(edit);
+  if (!config) return <Loading />;
+  if (entry === undefined)
+    return (
+      <div className="space-y-2 px-4 py-4 text-sm text-ink2 md:px-5">
+        <p>{texts.servers.more.elsewhere}</p>
+        <Link to="/settings" className="text-accent underline underline-offset-2">
+          {texts.nav.settings}
+        </Link>
+      </div>
+    );
+  const { fault, value } = readJsonc(entry);
+  const sound = fault === undefined && typeof value === 'object' && value !== null;
+  const masked = maskSecrets(entry);
+  const change = (text: string) => {
+    setEdit({ base: edit?.base ?? entry, text });
+    if (save.isError) save.reset();
+  };
+  const discard = () => {
+    setEdit(undefined);
+    save.reset();
+    say('ok', texts.care.typedGone, { text: texts.care.undo, run: () => setEdit(edit) });
+  };
+  const store = () => {
+    if (!edit || !sound) return;
+    const { base, text } = edit;
+    save.mutate(
+      (now) => {
+        if (now !== base) throw new RequestError(t.conflict, 412, 'conflict');
+        return text;
+      },
+      { onSuccess: () => setEdit(undefined) },
+    );
+  };
+  return (
+    <div className="flex min-h-full flex-col">
+      <div className="flex-1 space-y-4 px-4 py-4 md:px-5">
+        <div className="flex flex-wrap items-center gap-2">
+          <SegmentedControl
+            label={t.as}
+            value={asText ? 'text' : 'form'}
+            options={[
+              { value: 'form', text: t.form },
+              { value: 'text', text: t.text },
+            ]}
+            onChange={(next) => setAsText(next === 'text')}
+          />
+          <span className="ml-auto">
+            <CopyButton label={t.copy} text={entry} />
+          </span>
+        </div>
+        {!asText &&
+          (sound ? (
+            <ConfigForm
+              server={server.id}
+              entry={entry}
+              value={value as Record<string, unknown>}
+              onChange={change}
+            />
+          ) : (
+            <p className="text-sm text-bad">{t.unsound}</p>
+          ))}
+        {asText && masked !== entry && !shown && !changed ? (
+          <div className="space-y-2">
+            <CodeView label={t.entry} text={plain(masked)} language="jsonc" />
+            <Button onClick={() => setShown(true)}>{t.reveal}</Button>
+          </div>
+        ) : (
+          asText && (
+            <CodeEditor
+              label={t.entry}
+              value={entry}
+              language="jsonc"
+              onChange={change}
+              onSave={store}
+              className="max-h-[32rem] min-h-40"
+            />
+          )
+        )}
+      </div>
+      {changed && (
+        <div className="sticky bottom-0 z-10 space-y-2 border-t bg-panel px-4 py-3 md:px-5">
+          <Failure error={save.error} />
+          {fault && <p className="text-sm text-bad">{t.fault(fault.line, fault.column)}</p>}
+          <div className="flex flex-wrap items-center gap-2">
+            <Button look="primary" disabled={!sound || save.isPending} onClick={store}>
+              {save.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
+              {texts.settings.save}
+            </Button>
+            <Button onClick={discard}>{t.discard}</Button>
+            <span className="text-xs text-ink3">
+              {restored ? texts.care.draftRestored : t.effect}
+            </span>
+          </div>
+        </div>
+      )}
+    </div>
+  );
+}

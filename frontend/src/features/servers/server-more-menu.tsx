@@ -1,0 +1,89 @@
+import { useNavigate } from '@tanstack/react-router';
+import { CircleDot, CopyPlus, Ellipsis, PenLine, Rewind, Tags, Trash2 } from 'lucide-react';
+import { lazy, Suspense, useState } from 'react';
+import { IconButton } from '@/components/button';
+import { Confirm } from '@/components/confirm';
+import { Menu } from '@/components/menu';
+import { plain } from '@/lib/format';
+import { lazyChunk } from '@/lib/lazy-chunk';
+import { fullFor, useRecordFull } from '@/lib/record-full';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { ServerStatus } from '@/types/api';
+import { useRemoveServer } from './api';
+
+const t = texts.servers.more;
+
+const loadDialogs = lazyChunk(() => import('./rename-and-tag-server'));
+const loadServe = lazyChunk(() => import('./add-replay-server'));
+const RenameServer = lazy(async () => ({ default: (await loadDialogs()).RenameServer }));
+const TagServer = lazy(async () => ({ default: (await loadDialogs()).TagServer }));
+const AddReplayServer = lazy(async () => ({ default: (await loadServe()).AddReplayServer }));
+
+/** The menu of rare actions: rename, duplicate or remove the server, and others. */
+export function ServerMoreMenu({ server, onGone }: { server: ServerStatus; onGone: () => void }) {
+  const [open, setOpen] = useState<'remove' | 'rename' | 'serve' | 'tags' | undefined>(undefined);
+  const remove = useRemoveServer(server.id);
+  const navigate = useNavigate();
+  const record = useRecordFull();
+  const label = server.label || server.id;
+  const close = () => setOpen(undefined);
+  return (
+    <>
+      <Menu
+        items={[
+          {
+            text: t.duplicate,
+            icon: CopyPlus,
+            onSelect: () => navigate({ to: '/add', search: { like: label } }),
+          },
+          { text: texts.servers.edit.rename, icon: PenLine, onSelect: () => setOpen('rename') },
+          { text: texts.servers.edit.tags, icon: Tags, onSelect: () => setOpen('tags') },
+          {
+            text: texts.recordFull.serverHour,
+            icon: CircleDot,
+            onSelect: () => record.mutate(fullFor({ server: server.id }, 60)),
+          },
+          ...(server.transport === 'replay'
+            ? []
+            : [
+                {
+                  text: texts.servers.serve.menu,
+                  icon: Rewind,
+                  onSelect: () => setOpen('serve'),
+                },
+              ]),
+          { text: t.remove, icon: Trash2, danger: true, onSelect: () => setOpen('remove') },
+        ]}
+      >
+        <IconButton label={texts.actions.more(plain(label))}>
+          <Ellipsis className="size-4" aria-hidden />
+        </IconButton>
+      </Menu>
+      <Suspense fallback={null}>
+        {open === 'rename' && <RenameServer server={server} onClose={close} />}
+        {open === 'serve' && <AddReplayServer recorded={[server.id]} onClose={close} />}
+        {open === 'tags' && <TagServer server={server} onClose={close} />}
+      </Suspense>
+      {open === 'remove' && (
+        <Confirm
+          title={t.removeTitle(plain(label.slice(0, 200)))}
+          action={t.remove}
+          pending={remove.isPending}
+          error={remove.error}
+          onClose={close}
+          onConfirm={() =>
+            remove.mutate(undefined, {
+              onSuccess: () => {
+                toast('ok', t.removed(plain(label)));
+                onGone();
+              },
+            })
+          }
+        >
+          {t.removeBody}
+        </Confirm>
+      )}
+    </>
+  );
+}

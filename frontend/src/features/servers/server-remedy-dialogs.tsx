@@ -1,0 +1,150 @@
+import { useMutation } from '@tanstack/react-query';
+import { LoaderCircle } from 'lucide-react';
+import { useId, useState } from 'react';
+import { Button } from '@/components/button';
+import { CopyField } from '@/components/copy-button';
+import { Failure } from '@/components/failure';
+import { Modal } from '@/components/modal';
+import { plain } from '@/lib/format';
+import { blockAt, setValue } from '@/lib/jsonc';
+import { ownValue } from '@/lib/own-property';
+import { secretName, useSecret } from '@/lib/secrets';
+import { texts } from '@/lib/texts';
+import type { Remedy, ServerStatus } from '@/types/api';
+import { useServerAction } from './api';
+import { useSaveEntry } from './review-and-add-server';
+
+const t = texts.servers.remedy;
+
+/** Replaces references to the variable with the secret, or else adds it to the environment. */
+export function withSecret(entry: string, variable: string, secret: string): string | undefined {
+  const reference = `\${secret:${secret}}`;
+  const replaced = entry
+    .replaceAll(`\${${variable}}`, reference)
+    .replaceAll(`\${env:${variable}}`, reference);
+  if (replaced !== entry) return replaced;
+  const json = JSON.stringify(reference);
+  return blockAt(entry, ['env']) === undefined
+    ? setValue(entry, ['env'], `{ ${JSON.stringify(variable)}: ${json} }`)
+    : setValue(entry, ['env', variable], json);
+}
+
+/** Stores the missing value of a server as a secret, and adds a reference to its entry. */
+export function SetKey({
+  server,
+  name,
+  isSecret,
+  onClose,
+}: {
+  server: ServerStatus;
+  name: string;
+  /** Whether the entry already refers to a secret of this name. */
+  isSecret: boolean;
+  onClose: () => void;
+}) {
+  const id = useId();
+  const label = server.label || server.id;
+  const [value, setText] = useState('');
+  const secret = isSecret ? name : secretName(server.id, name);
+  const store = useSecret();
+  const refer = useSaveEntry(label, t.keySet(plain(label), name));
+  const restart = useServerAction(server);
+  const save = useMutation({
+    mutationFn: async () => {
+      await store.mutateAsync({ name: secret, value: value.trim() });
+      if (isSecret) await restart.mutateAsync('restart');
+      else await refer.mutateAsync((entry) => withSecret(entry, name, secret));
+    },
+    onSuccess: onClose,
+  });
+  return (
+    <Modal label={t.setKey(name)} onClose={onClose} className="max-w-md">
+      <form
+        className="space-y-3 p-5"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (value.trim() && !save.isPending) save.mutate();
+        }}
+      >
+        <h2 className="text-lg font-semibold [overflow-wrap:anywhere]">
+          {t.keyTitle(name, plain(label.slice(0, 100)))}
+        </h2>
+        <p className="text-sm text-ink2 [overflow-wrap:anywhere]">{t.keyBody(secret, isSecret)}</p>
+        <label htmlFor={id} className="block text-sm font-medium">
+          {t.value}
+        </label>
+        <input
+          id={id}
+          data-first
+          type="password"
+          autoComplete="new-password"
+          value={value}
+          onChange={(event) => setText(event.target.value)}
+          className="h-8 w-full rounded-md border border-strong bg-panel px-2.5 text-sm"
+        />
+        <Failure error={save.error} />
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>{texts.actions.cancel}</Button>
+          <Button type="submit" look="primary" disabled={!value.trim() || save.isPending}>
+            {save.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
+            {t.store}
+          </Button>
+        </div>
+      </form>
+    </Modal>
+  );
+}
+
+/** A command to run in a terminal; Drawbridge never runs it. */
+export function InTerminal({
+  server,
+  remedy: { kind, name = '', command, url },
+  action,
+  onClose,
+}: {
+  server: ServerStatus;
+  remedy: Remedy;
+  action: string;
+  onClose: () => void;
+}) {
+  const restart = useServerAction(server);
+  const title = ownValue(t.titles, kind)?.(plain(name)) ?? plain(action);
+  return (
+    <Modal label={action} onClose={onClose} className="max-w-lg">
+      <div className="space-y-3 p-5">
+        <h2 className="text-lg font-semibold [overflow-wrap:anywhere]">{title}</h2>
+        {!command && <p className="text-sm text-ink2">{plain(server.hint ?? '')}</p>}
+        {command && (
+          <>
+            <p className="text-sm text-ink2">{ownValue(t.how, kind) ?? t.run}</p>
+            <CopyField text={plain(command)} label={t.command} />
+          </>
+        )}
+        {url?.startsWith('https://') && (
+          <p className="text-sm text-ink2">
+            {t.docs}{' '}
+            <a
+              className="text-accent underline underline-offset-2 [overflow-wrap:anywhere]"
+              href={url}
+              target="_blank"
+              rel="noopener noreferrer"
+            >
+              {plain(url)}
+            </a>
+          </p>
+        )}
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>{texts.actions.close}</Button>
+          <Button
+            data-first
+            look="primary"
+            disabled={restart.isPending}
+            onClick={() => restart.mutate('restart', { onSuccess: onClose })}
+          >
+            {t.again}
+          </Button>
+        </div>
+      </div>
+    </Modal>
+  );
+}

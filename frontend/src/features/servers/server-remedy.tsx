@@ -1,0 +1,99 @@
+import { Link } from '@tanstack/react-router';
+import {
+  Download,
+  KeyRound,
+  type LucideIcon,
+  PenLine,
+  Play,
+  ScrollText,
+  ShieldQuestion,
+} from 'lucide-react';
+import { lazy, Suspense, useState } from 'react';
+import { Button, buttonClasses } from '@/components/button';
+import { classes } from '@/lib/classes';
+import { lazyChunk } from '@/lib/lazy-chunk';
+import { texts } from '@/lib/texts';
+import type { Remedy, ServerStatus } from '@/types/api';
+import type { View } from './server-page-views';
+
+const t = texts.servers.remedy;
+const loadDialogs = lazyChunk(() => import('./server-remedy-dialogs'));
+const SetKey = lazy(async () => ({ default: (await loadDialogs()).SetKey }));
+const InTerminal = lazy(async () => ({ default: (await loadDialogs()).InTerminal }));
+
+type Kind = Remedy['kind'];
+
+/** Kinds whose remedy is a command for a terminal, with its label. */
+const commands: Partial<Record<Kind, (name: string) => string>> = {
+  'install-program': t.install,
+  'install-package': t.install,
+  'start-docker': () => t.startDocker,
+  'allow-docker': () => t.allowDocker,
+  'start-container': () => t.container,
+  'unlock-secrets': () => t.unlock,
+};
+
+const links: Partial<Record<Kind, { label: string; icon?: LucideIcon; view?: View }>> = {
+  'sign-in': { label: texts.signIn.start },
+  'edit-config': { label: t.configure, icon: PenLine, view: 'config' },
+  'free-port': { label: t.configure, icon: PenLine, view: 'config' },
+  'see-log': { label: texts.servers.openLog, icon: ScrollText, view: 'log' },
+};
+
+/** Whether there is an action for the problem of a server; the page of the server (`own`) offers
+ * the sign-in and the log itself. */
+export function hasRemedy({ remedy }: ServerStatus, own = false) {
+  const kind = remedy?.kind;
+  if (!kind || (own && (kind === 'sign-in' || kind === 'see-log'))) return false;
+  return kind === 'approve' || kind.startsWith('set-') || Boolean(commands[kind] ?? links[kind]);
+}
+
+/** The action as a button. */
+export function RemedyButton({ server, own = false }: { server: ServerStatus; own?: boolean }) {
+  const [open, setOpen] = useState(false);
+  const { remedy } = server;
+  if (!remedy || !hasRemedy(server, own)) return null;
+  const { kind, name = '' } = remedy;
+  const label = server.label || server.id;
+  const look = classes(buttonClasses('primary', true), 'relative z-10');
+  const link = links[kind];
+  if (link)
+    return (
+      <Link
+        to="/servers/$id"
+        params={{ id: server.id }}
+        search={link.view ? { view: link.view } : {}}
+        className={look}
+        aria-label={`${link.label}: ${label}`}
+      >
+        {link.icon && <link.icon className="size-3.5" aria-hidden />}
+        {link.label}
+      </Link>
+    );
+  if (kind === 'approve')
+    return (
+      <Link to="/approvals" className={look} aria-label={`${t.approve}: ${label}`}>
+        <ShieldQuestion className="size-3.5" aria-hidden />
+        {t.approve}
+      </Link>
+    );
+  const action = commands[kind]?.(name) ?? t.setKey(name);
+  const Icon = kind.startsWith('set-') ? KeyRound : kind.startsWith('install') ? Download : Play;
+  const close = () => setOpen(false);
+  return (
+    <>
+      <Button small look="primary" className="relative z-10" onClick={() => setOpen(true)}>
+        <Icon className="size-3.5" aria-hidden />
+        {action}
+      </Button>
+      <Suspense>
+        {open &&
+          (kind.startsWith('set-') ? (
+            <SetKey server={server} name={name} isSecret={kind === 'set-secret'} onClose={close} />
+          ) : (
+            <InTerminal server={server} remedy={remedy} action={action} onClose={close} />
+          ))}
+      </Suspense>
+    </>
+  );
+}

@@ -1,0 +1,55 @@
+import { useQuery } from '@tanstack/react-query';
+import { ShieldAlert } from 'lucide-react';
+import { Section } from '@/components/fields';
+import { plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import type { ToolTrust } from '@/types/api';
+import { trustQuery } from './api';
+import { Warnings } from './tool-changes';
+
+const t = texts.trust;
+
+const serious = (one: ToolTrust) =>
+  (one.warnings ?? []).filter((warning) => warning.code !== 'same-name');
+
+function useTrust(server: string, tool: string): ToolTrust | undefined {
+  const { data } = useQuery(trustQuery);
+  return data?.find((one) => one.server === server && one.tool === tool);
+}
+
+/** Badges beside the name of a tool that is new or suspicious. */
+export function TrustBadges({ server, tool }: { server: string; tool: string }) {
+  const one = useTrust(server, tool);
+  if (!one) return null;
+  const warnings = serious(one);
+  return (
+    <>
+      {one.new && (
+        <span className="shrink-0 rounded bg-accent-soft px-1.5 text-xs text-accent">
+          {t.isNew}
+        </span>
+      )}
+      {warnings.length > 0 && (
+        <span
+          title={warnings.map((warning) => plain(warning.reason)).join('\n')}
+          className="inline-flex shrink-0 items-center gap-1 rounded bg-warn-soft px-1.5 text-xs text-warn"
+        >
+          <ShieldAlert className="size-3" aria-hidden />
+          {t.warning}
+        </span>
+      )}
+    </>
+  );
+}
+
+/** The warnings on the page of a tool. */
+export function TrustSection({ server, tool }: { server: string; tool: string }) {
+  const one = useTrust(server, tool);
+  if (!one || (serious(one).length === 0 && !one.always)) return null;
+  return (
+    <Section title={t.title}>
+      {one.always && <p className="text-sm text-ink2">{t.alwaysOn}</p>}
+      <Warnings list={one.warnings ?? []} />
+    </Section>
+  );
+}

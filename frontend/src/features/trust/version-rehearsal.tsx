@@ -1,0 +1,126 @@
+import { Link } from '@tanstack/react-router';
+import { CircleAlert, CircleCheck, CircleDashed, Timer } from 'lucide-react';
+import { Button } from '@/components/button';
+import { MergeDiff } from '@/components/lazy-code-editor';
+import { textOfSide } from '@/lib/change-sides';
+import { duration, plain } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import type { RehearsalReport, RehearsedCall } from '@/types/api';
+
+const t = texts.rehearsal;
+
+const looks = {
+  alike: [CircleCheck, 'text-ok'],
+  different: [CircleAlert, 'text-warn'],
+  failed: [CircleAlert, 'text-bad'],
+  slower: [Timer, 'text-warn'],
+  skipped: [CircleDashed, 'text-ink3'],
+} as const;
+
+const order = Object.keys(looks).reverse() as (keyof typeof looks)[];
+const rank = (call: RehearsedCall) => ['failed', 'different', 'slower'].indexOf(call.result) >>> 0;
+
+/** Compares the results of the same calls with the current and another version of a server. */
+export function Rehearsal({
+  report,
+  pending,
+  onAlso,
+}: {
+  report: RehearsalReport;
+  pending: boolean;
+  /** Repeats the rehearsal and also calls this tool. */
+  onAlso: (tool: string) => void;
+}) {
+  if (report.calls.length === 0) return <p className="mt-2 text-sm text-ink2">{t.nothing}</p>;
+  const calls = report.calls.map((call, at) => ({ call, at }));
+  calls.sort((a, b) => rank(a.call) - rank(b.call) || a.at - b.at);
+  return (
+    <>
+      <p role="status" className="mt-2 text-sm text-ink2">
+        {order
+          .filter((result) => report[result] > 0)
+          .map((result) => t.counts[result](report[result]))
+          .join(', ')}
+      </p>
+      <ol aria-label={t.title} className="mt-2 overflow-hidden rounded-md border">
+        {calls.map(({ call, at }) => (
+          <Result key={at} call={call} pending={pending} onAlso={onAlso} />
+        ))}
+      </ol>
+    </>
+  );
+}
+
+function Result({
+  call,
+  pending,
+  onAlso,
+}: {
+  call: RehearsedCall;
+  pending: boolean;
+  onAlso: (tool: string) => void;
+}) {
+  const [Icon, color] = looks[call.result];
+  const changes = call.changes ?? [];
+  const unstable = call.unstable ?? [];
+  const tool = plain(call.tool.slice(0, 200));
+  return (
+    <li className="border-t px-3 py-2 text-sm first:border-t-0">
+      <p className="flex flex-wrap items-baseline gap-x-3">
+        <span className={color}>
+          <Icon className="mr-1.5 inline size-4 align-text-bottom" aria-hidden />
+          {t.results[call.result]}
+        </span>
+        <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
+          <span className="font-medium">{tool}</span>
+        </span>
+        {call.newNs !== undefined && (
+          <span className="text-xs text-ink3">
+            {t.took(duration(call.oldNs ?? 0), duration(call.newNs))}
+          </span>
+        )}
+        {call.check && <span className="text-xs text-ink3">{t.check(plain(call.check))}</span>}
+        {call.callId && /^\d+$/.test(call.callId) && (
+          <Link
+            to="/calls/$id"
+            params={{ id: call.callId }}
+            className="text-xs text-accent underline-offset-2 hover:underline"
+          >
+            {texts.checks.openCall}
+          </Link>
+        )}
+      </p>
+      {call.arguments && call.arguments !== '{}' && (
+        <p className="text-ink3 [overflow-wrap:anywhere]">{plain(call.arguments.slice(0, 200))}</p>
+      )}
+      {call.reason && (
+        <p className="text-ink2 [overflow-wrap:anywhere]">{plain(call.reason.slice(0, 1000))}</p>
+      )}
+      {call.result === 'skipped' && call.reason?.startsWith('may change something') && (
+        <Button
+          small
+          className="mt-1"
+          disabled={pending}
+          aria-label={`${t.also}: ${tool}`}
+          onClick={() => onAlso(call.tool)}
+        >
+          {t.also}
+        </Button>
+      )}
+      {changes.length > 0 && (
+        <div className="mt-2">
+          <MergeDiff
+            before={textOfSide(changes, 'before', texts.checks.whole)}
+            after={textOfSide(changes, 'after', texts.checks.whole)}
+            label={t.changes(tool)}
+          />
+        </div>
+      )}
+      {unstable.length > 0 && (
+        <p className="mt-1 text-xs text-ink3 [overflow-wrap:anywhere]">
+          {t.unstable(unstable.map((path) => plain(path || texts.checks.whole)).join(', '))}
+        </p>
+      )}
+    </li>
+  );
+}
