@@ -16,7 +16,18 @@ type callSink struct {
 	bridge   *Bridge
 	rq       *request
 	response *responseWriter
-	server   string // id of the server that the call went to
+	server   string     // id of the server that the call went to
+	creator  *core.Call // of a legacy task; nil for other calls
+}
+
+// ObserveReply implements core.ReplyObserver: a new task is known before the server's messages about it.
+func (c *callSink) ObserveReply(reply core.Reply) {
+	if call := c.creator; call != nil && taskError(c.rq, call.Server, call.Params, reply.Result) == nil {
+		if t, created, _ := wire.ParseNewTask(call.Era, call.Params, reply.Result); created {
+			reply.Task = &core.Task{Call: call.ID, ID: t.ID, Status: t.Status, TTL: t.TTL}
+			c.bridge.rememberTask(c.rq, call, reply)
+		}
+	}
 }
 
 // Notify implements core.ServerMessageHandler.
@@ -112,6 +123,8 @@ func (c *callSink) Ask(ctx context.Context, method string, params json.RawMessag
 	case <-limit.C:
 		c.cancelClientRequest(id, "no answer in time")
 		return core.Reply{Error: wire.ErrorObject(codeRefused, "the client did not answer in time", nil)}, nil
+	case <-s.ctx.Done():
+		return cannotAskReply("the client of this call is no longer listening"), nil
 	case <-ctx.Done():
 		c.cancelClientRequest(id, "the call ended")
 		return core.Reply{}, context.Cause(ctx)

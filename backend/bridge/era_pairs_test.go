@@ -105,7 +105,7 @@ func newEraPairFixture(t *testing.T, server *mcp.Server, era core.Era, options .
 		Dial:         func(context.Context) (upstream.Pipe, error) { return startPipeServer(server), nil },
 		Capabilities: json.RawMessage(`{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{}}`),
 		OnRequest: func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
-			return s.bridge.Ask(ctx, "one", method, params)
+			return s.bridge.Ask(ctx, "one", "", method, params)
 		},
 	})
 	if err != nil {

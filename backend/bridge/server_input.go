@@ -220,10 +220,17 @@ func withElicitation(object, capabilities []byte) []byte {
 	return all
 }
 
-// Ask answers a server's request that cannot be attributed to a single call. An elicitation is
-// shown to the user; no client is asked, because it could be the wrong one. Other requests get an
-// error.
-func (b *Bridge) Ask(ctx context.Context, server, method string, params json.RawMessage) (core.Reply, error) {
+// Ask answers a request of a process of a server that cannot be attributed to a single call. If it names a
+// task, the client that created the task is asked. Otherwise an elicitation is shown to the user, because
+// any client could be the wrong one, and other requests get an error.
+func (b *Bridge) Ask(ctx context.Context, server, process, method string, params json.RawMessage) (core.Reply, error) {
+	if p, err := wire.ScanParams(params); err == nil {
+		if id, related := p.RelatedTaskID(params); related {
+			if t, known := b.notifiedTask(server, process, id); known {
+				return b.askTaskClient(ctx, server, t, method, params)
+			}
+		}
+	}
 	if b.Approvals == nil || method != "elicitation/create" {
 		return cannotAskReply("no client to ask: the request cannot be attributed to a single call"), nil
 	}

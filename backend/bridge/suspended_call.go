@@ -57,6 +57,9 @@ func (b *Bridge) runCall(ctx context.Context, rq *request, call *core.Call, sink
 	sink.server = call.Server
 	if rq.era != core.Modern || !inputMethods[rq.method] || emptyObject(rq.capabilities) {
 		b.resolveWorkspace(ctx, rq, call, sink)
+		if rq.era == core.Legacy && wire.MentionsTask(call.Params) {
+			sink.creator = call
+		}
 		return b.Gateway.Call(ctx, call, sink)
 	}
 	can := parseClientCapabilities(rq.capabilities)

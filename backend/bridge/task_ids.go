@@ -13,9 +13,6 @@ import (
 // taskSeparator is between the id of a server, which cannot contain it, and that of a task.
 const taskSeparator = "__"
 
-// relatedTask is the member of _meta that names the task that a message belongs to (2025-11-25).
-const relatedTask = wire.MetaPrefix + "related-task"
-
 // ownTaskID returns the server of a task and the id that the server knows.
 func ownTaskID(ep endpoint, public string) (server, id string) {
 	if ep.server != "" {
@@ -73,7 +70,7 @@ func rewriteTaskIDs(raw []byte, replace func(string) string) []byte {
 		case "tasks":
 			r.elements(value, taskID)
 		case "_meta":
-			r.member(value, relatedTask, taskID)
+			r.member(value, wire.MetaRelatedTask, taskID)
 		}
 	})
 	return wire.Splice(nil, raw, r.edits...)

@@ -50,6 +50,58 @@ func TestTaskNotificationsComeFromTheProcessOfTheTask(t *testing.T) {
 	}
 }
 
+// A question of a server that names a task is for the session that created the task, whatever else is in
+// flight. If that session has ended, no other client is asked.
+func TestQuestionsOfATaskReachOnlyTheSessionOfTheTask(t *testing.T) {
+	f := newTaskFixture(t)
+	open := func(client string) (session []string, next func() (string, bool)) {
+		session = f.openSession("/mcp", `{"elicitation":{}}`, ClientHeader, client)
+		next, stop := iter.Pull(events(f.request(http.MethodGet, "/mcp", "", session...).Body))
+		t.Cleanup(stop)
+		return session, next
+	}
+	bob, asked := open("bob")
+	open("alice")
+	f.startedStreams(2)
+	id := taskIDIn(t, onlyMessage(t, f.post("/mcp", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"one__confirm_delete","task":{}}}`, bob...)))
+	question := json.RawMessage(`{"mode":"form","message":"Sure?","requestedSchema":{"type":"object","properties":{}},"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"` + strings.TrimPrefix(id, "one__") + `"}}}`)
+	answered := make(chan core.Reply)
+	ask := func() {
+		reply, _ := f.bridge.Ask(t.Context(), "one", "", "elicitation/create", question)
+		answered <- reply
+	}
+	go ask()
+	got, _ := asked()
+	var request struct{ ID string }
+	if _ = json.Unmarshal([]byte(got), &request); !strings.Contains(got, `"taskId":"`+id+`"`) {
+		t.Fatalf("bob got %s", got)
+	}
+	f.post("/mcp", `{"jsonrpc":"2.0","id":"`+request.ID+`","result":{"action":"accept"}}`, bob...)
+	if reply := <-answered; string(reply.Result) != `{"action":"accept"}` {
+		t.Errorf("the server got %s %s", reply.Result, reply.Error)
+	}
+	f.request(http.MethodDelete, "/mcp", "", bob...)
+	go ask()
+	if reply := <-answered; len(reply.Error) == 0 {
+		t.Errorf("after the session has ended, the server got %s", reply.Result)
+	}
+}
+
+// A server may report the state of a task right after it has created the task.
+func TestTaskIsKnownBeforeTheFirstNotificationAboutIt(t *testing.T) {
+	f := newTaskFixture(t)
+	session := f.openSession("/s/one/mcp", `{}`)
+	next, stop := iter.Pull(events(f.request(http.MethodGet, "/s/one/mcp", "", session...).Body))
+	defer stop()
+	f.startedStreams(1)
+	for range 20 {
+		id := taskIDIn(t, onlyMessage(t, f.post("/s/one/mcp", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"slow_compute","task":{}}}`, session...)))
+		if got, ok := next(); !ok || !strings.Contains(got, `"taskId":"`+id+`","status":"completed"`) {
+			t.Fatalf("%s after task %s", got, id)
+		}
+	}
+}
+
 // Two accounts may have tasks with the same id: each notification reaches the client of its process.
 func TestTasksOfTwoProcessesWithTheSameIDAreToldApart(t *testing.T) {
 	f := newTaskFixture(t)

@@ -120,6 +120,9 @@ func (t *taskTable) add(key taskKey, added task, ttl time.Duration, now time.Tim
 	if t.byKey == nil {
 		t.byKey = map[taskKey][]*task{}
 	}
+	if slices.ContainsFunc(t.byKey[key], func(one *task) bool { return added.call != 0 && one.call == added.call }) {
+		return // it was added when the reply arrived
+	}
 	added.setExpiry(ttl, now)
 	t.remove(key, func(one *task) bool { return one.account == added.account })
 	t.byKey[key] = append(t.byKey[key], &added)

@@ -275,6 +275,40 @@ func (b *Bridge) ownTasks(rq *request, server, next string, result []byte) []byt
 	return wire.Splice(nil, result, edits...)
 }
 
+// taskStream returns the stream on which the session that created a task receives messages of its server
+// that belong to no request, or nil.
+func (b *Bridge) taskStream(server string, t task) (l *listener, ep endpoint) {
+	if t.session == "" {
+		return nil, ep
+	}
+	if l = b.listeners.ofSession(t.session); l == nil {
+		return nil, ep
+	}
+	ep, refusal := b.authorizeEndpoint(l.endpoint, l.currentOrigin())
+	if refusal != "" || !hasServer(b.view(ep, l.origin.token).Offers(), server) {
+		return nil, ep
+	}
+	return l, ep
+}
+
+// askTaskClient asks the session that created a task. If it cannot be asked, an elicitation is shown to the
+// user.
+func (b *Bridge) askTaskClient(ctx context.Context, server string, t task, method string, params json.RawMessage) (core.Reply, error) {
+	named := append(wire.AppendString([]byte(`{"name":`), t.public), '}')
+	spans, _ := wire.ScanParams(named)
+	sink := &callSink{bridge: b, server: server, rq: &request{era: core.Legacy, client: t.client, params: named, spans: &spans}}
+	if l, ep := b.taskStream(server, t); l != nil {
+		l.mu.Lock()
+		stream := l.stream
+		l.mu.Unlock()
+		if stream != nil {
+			sink.rq.endpoint, sink.rq.session, sink.response = ep, l.session, stream
+		}
+	}
+	cause := &core.Call{Client: t.client, Session: t.session, Shim: t.shim, Era: core.Legacy, Server: server, Account: t.account}
+	return b.Gateway.Ask(ctx, cause, method, params, sink)
+}
+
 // TaskChanged forwards notifications/tasks/status of a process of a server to the session that created the
 // task there. params is raw. It does not block.
 func (b *Bridge) TaskChanged(server, process string, params json.RawMessage) {
@@ -284,15 +318,8 @@ func (b *Bridge) TaskChanged(server, process string, params json.RawMessage) {
 		return
 	}
 	b.recordTaskEnd(server, "notifications/tasks/status", params, t)
-	if t.session == "" {
-		return
-	}
-	l := b.listeners.ofSession(t.session)
+	l, ep := b.taskStream(server, t)
 	if l == nil {
-		return
-	}
-	ep, refusal := b.authorizeEndpoint(l.endpoint, l.currentOrigin())
-	if refusal != "" || !hasServer(b.view(ep, l.origin.token).Offers(), server) {
 		return
 	}
 	if ep.server == "" {

@@ -58,6 +58,9 @@ func (f *taskFixture) connect(server string, era core.Era) *upstream.Conn {
 		Server: server, Era: era,
 		Dial:         func(context.Context) (upstream.Pipe, error) { return mcptest.Start("tasks") },
 		Capabilities: json.RawMessage(`{"elicitation":{"form":{}}}`),
+		OnRequest: func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
+			return f.bridge.Ask(ctx, server, "", method, params)
+		},
 		OnNotification: func(method string, params json.RawMessage) {
 			switch method {
 			case "notifications/tasks/status":

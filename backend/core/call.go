@@ -225,6 +225,12 @@ type Reply struct {
 	Task *Task
 }
 
+// ReplyObserver may be implemented by a ServerMessageHandler. ObserveReply is called with the reply of the
+// server before later messages of the same connection are handled. It must not block or retain the reply.
+type ReplyObserver interface {
+	ObserveReply(reply Reply)
+}
+
 // ServerMessageHandler receives the messages of the server that belong to one call, other than its reply, in wire
 // order and never after the call has returned. Notify must not retain params.
 type ServerMessageHandler interface {

@@ -93,7 +93,7 @@ type Callbacks struct {
 	// OnNotification and OnRequest receive what a server sends outside of any call; see
 	// upstream.Options. owner is that of the Request.
 	OnNotification func(server, owner, method string, params json.RawMessage)
-	OnRequest      func(ctx context.Context, server, method string, params json.RawMessage) (core.Reply, error)
+	OnRequest      func(ctx context.Context, server, owner, method string, params json.RawMessage) (core.Reply, error)
 	// OnModernChange is called when a connection of the modern era was opened or has ended, except one that
 	// serves a single call.
 	OnModernChange func(server string)
@@ -137,7 +137,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 	}
 	if d.OnRequest != nil {
 		o.OnRequest = func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
-			return d.OnRequest(ctx, c.ID, method, params)
+			return d.OnRequest(ctx, c.ID, r.Owner, method, params)
 		}
 	}
 	env := d.readEnvironment(ctx)

@@ -115,6 +115,20 @@ func (f *inFlightCall) Notify(method string, params json.RawMessage) {
 	}
 }
 
+// ObserveReply implements core.ReplyObserver. The call and its params are not used after the call has
+// finished.
+func (f *inFlightCall) ObserveReply(reply core.Reply) {
+	o, ok := f.sink.(core.ReplyObserver)
+	if !ok {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.finished {
+		o.ObserveReply(reply)
+	}
+}
+
 // logProgress keeps a notification for the recorder. The caller must hold f.mu.
 func (f *inFlightCall) logProgress(params json.RawMessage) {
 	if f.finished || len(f.progressLog) == core.MaxProgressLog || f.progressBytes+len(params) > core.MaxProgressBytes {

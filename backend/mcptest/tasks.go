@@ -324,7 +324,7 @@ func (s *server) task(method string, id, raw []byte) {
 		}
 		t.waiting = append(t.waiting, answer)
 		for key := range t.inputs {
-			s.ask(`"task-`+key+`"`, "elicitation/create", `{"mode":"form","message":"`+key+`?","requestedSchema":{"type":"object","properties":{}},`+related+`}`, func(response []byte) {
+			s.ask(`"`+t.id+`-`+key+`"`, "elicitation/create", `{"mode":"form","message":"`+key+`?","requestedSchema":{"type":"object","properties":{}},`+related+`}`, func(response []byte) {
 				env, _ := wire.Scan(bytes.TrimSpace(response))
 				testTasks.Lock()
 				defer testTasks.Unlock()

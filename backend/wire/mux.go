@@ -174,7 +174,7 @@ func (m *Mux) Call(ctx context.Context, method string, params []byte, token core
 	if ctx.Err() != nil {
 		return core.Reply{}, context.Cause(ctx)
 	}
-	pc := newPendingCall(m.nextID.Add(1), sink)
+	pc := newPendingCall(m.nextID.Add(1), method, params, sink)
 	edit := pc.replaceToken(params, token)
 	if !m.add(pc) {
 		return core.Reply{}, m.notSentError()

@@ -160,6 +160,11 @@ func (m *Mux) completeCall(id int64, in inbound) bool {
 	delete(m.pending, id)
 	m.out.inFlight.Store(int32(len(m.pending)))
 	m.mu.Unlock()
+	if ok && len(in.reply.Result) > 0 {
+		if o, observes := pc.sink.(core.ReplyObserver); observes {
+			o.ObserveReply(in.reply)
+		}
+	}
 	if !ok || !pc.enqueue(in, m.done) {
 		m.stats.late.Add(1)
 		return false
@@ -176,7 +181,7 @@ func (m *Mux) handleNotification(data []byte, env Envelope) {
 		m.cancelRequest(Bytes(data, env.Params))
 		return
 	case "notifications/message":
-		if pc := m.onlyPendingCall(); pc != nil {
+		if pc := m.callOfLogMessage(Bytes(data, env.Params)); pc != nil {
 			m.deliver(pc, inbound{kind: inboundNotification, method: env.Method, params: copyUnlessOwned(data, env.Params, false)})
 		}
 	}
@@ -210,11 +215,15 @@ func (m *Mux) handleRequest(data []byte, env Envelope) {
 	}
 	in.params = bytes.Clone(params)
 	var pc *pendingCall
-	if !p.ProgressToken.Empty() {
-		pc = m.callByToken(Bytes(params, p.ProgressToken))
-	}
-	if pc == nil {
-		pc = m.onlyPendingCall()
+	if task, related := p.RelatedTaskID(params); related {
+		pc = m.callForTask(task)
+	} else {
+		if !p.ProgressToken.Empty() {
+			pc = m.callByToken(Bytes(params, p.ProgressToken))
+		}
+		if pc == nil {
+			pc = m.onlyPendingCall()
+		}
 	}
 	owned := pc != nil && pc.sink != nil
 	switch {
@@ -260,6 +269,24 @@ func (m *Mux) callByToken(raw []byte) *pendingCall {
 		return pc
 	}
 	return nil
+}
+
+// callOfLogMessage returns the call that a log message belongs to, or nil.
+func (m *Mux) callOfLogMessage(params []byte) *pendingCall {
+	p, err := ScanParams(params)
+	if err != nil { // it may name a task in a way that we cannot read
+		return nil
+	}
+	if task, related := p.RelatedTaskID(params); related {
+		return m.callForTask(task)
+	}
+	return m.onlyPendingCall()
+}
+
+func (m *Mux) callForTask(task string) *pendingCall {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return waitingForTask(m.pending, task)
 }
 
 func (m *Mux) onlyPendingCall() *pendingCall {

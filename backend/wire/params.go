@@ -16,6 +16,7 @@ const (
 	MetaLogLevel           = MetaPrefix + "logLevel"
 	MetaSubscriptionID     = MetaPrefix + "subscriptionId"
 	MetaServerInfo         = MetaPrefix + "serverInfo" // in results
+	MetaRelatedTask        = MetaPrefix + "related-task"
 )
 
 // Params holds the parts of a params object that routing and translation look at.
@@ -44,6 +45,7 @@ type Params struct {
 	ClientCapabilities core.Span
 	LogLevel           core.Span
 	SubscriptionID     core.Span
+	RelatedTask        core.Span // the object with the taskId of the task that a message belongs to
 	TraceParent        core.Span
 }
 
@@ -149,6 +151,8 @@ func (p *Params) metaField(name []byte) *core.Span {
 		return &p.LogLevel
 	case MetaSubscriptionID:
 		return &p.SubscriptionID
+	case MetaRelatedTask:
+		return &p.RelatedTask
 	case "traceparent":
 		return &p.TraceParent
 	}

@@ -53,6 +53,7 @@ type pendingCall struct {
 	token []byte // the progress token of the client, raw; nil without one
 	key   string // our progress token, as sent
 	sink  core.ServerMessageHandler
+	task  string        // whose result the call waits for; "" for other calls
 	wake  chan struct{} // holds one signal when the queue is not empty
 
 	mu       sync.Mutex
@@ -64,8 +65,14 @@ type pendingCall struct {
 	dropped  int
 }
 
-func newPendingCall(id int64, sink core.ServerMessageHandler) *pendingCall {
-	return &pendingCall{id: id, sink: sink, wake: make(chan struct{}, 1), timeLeft: sinkTimeout}
+func newPendingCall(id int64, method string, params []byte, sink core.ServerMessageHandler) *pendingCall {
+	pc := &pendingCall{id: id, sink: sink, wake: make(chan struct{}, 1), timeLeft: sinkTimeout}
+	if method == "tasks/result" {
+		if p, err := ScanParams(params); err == nil {
+			pc.task, _ = Unquote(Bytes(params, p.TaskID))
+		}
+	}
+	return pc
 }
 
 // replaceToken returns the edit of params that replaces the progress token of the client by one that
@@ -83,6 +90,28 @@ func (pc *pendingCall) replaceToken(params []byte, token core.Span) []Edit {
 // restoreToken returns the params of a progress notification with the token of the client.
 func (pc *pendingCall) restoreToken(params []byte, token core.Span) []byte {
 	return Splice(nil, params, Edit{Span: token, With: pc.token})
+}
+
+// mayReceive reports whether a log message that arrived on the stream of the call does not belong to a task
+// that the call does not wait for.
+func (pc *pendingCall) mayReceive(params []byte) bool {
+	p, err := ScanParams(params)
+	if err != nil {
+		return false
+	}
+	task, related := p.RelatedTaskID(params)
+	return !related || task == pc.task
+}
+
+// waitingForTask returns the newest call that waits for the result of a task, or nil. Messages that name a
+// task belong to it, and to no other call: that could be one of another client.
+func waitingForTask(pending map[int64]*pendingCall, task string) (newest *pendingCall) {
+	for _, pc := range pending {
+		if task != "" && pc.task == task && pc.sink != nil && (newest == nil || newest.id < pc.id) {
+			newest = pc
+		}
+	}
+	return newest
 }
 
 // onlyWithSink returns the one call that has a sink, or nil when there is none or more than one: an

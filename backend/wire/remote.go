@@ -194,7 +194,7 @@ func (r *Remote) CallWith(ctx context.Context, header http.Header, method string
 	if err := r.Err(); err != nil {
 		return core.Reply{}, context.Cause(r.ctx)
 	}
-	pc := newPendingCall(r.nextID.Add(1), sink)
+	pc := newPendingCall(r.nextID.Add(1), method, params, sink)
 	edit := pc.replaceToken(params, token)
 	r.mu.Lock()
 	r.pending[pc.id] = pc

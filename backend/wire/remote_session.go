@@ -60,7 +60,7 @@ func (r *Remote) isSessionRefused(ctx context.Context, resp *http.Response, id i
 func (r *Remote) isSessionUnknown(ctx context.Context, session string) bool {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	pc := newPendingCall(r.nextID.Add(1), nil)
+	pc := newPendingCall(r.nextID.Add(1), "", nil, nil)
 	resp, err := r.post(ctx, "ping", nil, appendCall(nil, pc.id, "ping", nil, nil), nil)
 	if err != nil {
 		return false
@@ -137,7 +137,7 @@ func (r *Remote) renew(ctx context.Context, lost string) error {
 	r.o.Log.Info("Server has lost the session; opening a new one", "server", r.o.Server)
 	ctx, cancel := context.WithTimeoutCause(ctx, r.renewTimeout, fmt.Errorf("it did not answer within %s", r.renewTimeout))
 	defer cancel()
-	pc := newPendingCall(r.nextID.Add(1), nil)
+	pc := newPendingCall(r.nextID.Add(1), "", nil, nil)
 	reply, err := r.exchange(ctx, pc, "initialize", hello, appendCall(nil, pc.id, "initialize", hello, nil), nil)
 	if err != nil {
 		return fmt.Errorf("%w, and no new one could be opened: %w", errSessionLost, err)

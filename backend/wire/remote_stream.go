@@ -93,7 +93,7 @@ func (r *Remote) handleInbound(ctx context.Context, data []byte, env Envelope, p
 		r.cancelRequest(params)
 		return
 	case "notifications/message":
-		if pc != nil && pc.sink != nil {
+		if pc != nil && pc.sink != nil && pc.mayReceive(params) {
 			pc.sink.Notify(env.Method, params)
 		}
 	default:
@@ -108,7 +108,15 @@ func (r *Remote) handleInbound(ctx context.Context, data []byte, env Envelope, p
 // handleRequest answers a request of the server by a separate POST.
 func (r *Remote) handleRequest(ctx context.Context, data []byte, env Envelope, pc *pendingCall) {
 	in := inbound{method: env.Method, id: bytes.Clone(Bytes(data, env.ID)), params: bytes.Clone(Bytes(data, env.Params))}
-	if pc == nil {
+	p, err := ScanParams(in.params)
+	if err != nil {
+		r.refuse(in.id, CodeInvalidParams, "invalid params: "+err.Error())
+		return
+	}
+	if task, related := p.RelatedTaskID(in.params); related && (pc == nil || pc.task != task) {
+		pc = r.callForTask(task)
+		ctx = r.ctx // the request outlives the stream on which it arrived
+	} else if pc == nil {
 		pc = r.onlyPendingCall()
 	}
 	to, parent := r.onRequest, r.ctx
@@ -135,6 +143,12 @@ func (r *Remote) postResponse(body []byte) {
 	if err := r.send(ctx, "", body); err != nil {
 		r.log.Debug("Cannot answer a request of the server", "server", r.server, "error", err)
 	}
+}
+
+func (r *Remote) callForTask(task string) *pendingCall {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return waitingForTask(r.pending, task)
 }
 
 func (r *Remote) onlyPendingCall() *pendingCall {

@@ -186,3 +186,19 @@ func TaskResult(method string, reply core.Reply) core.Reply {
 	}
 	return core.Reply{}
 }
+
+// RelatedTaskID returns the id of the task that a message belongs to, by its scanned params. related is false
+// if it names none, and id is "" if it names one in an unknown way.
+func (p *Params) RelatedTaskID(params []byte) (id string, related bool) {
+	object := Bytes(params, p.RelatedTask)
+	if len(object) == 0 || string(object) == "null" {
+		return "", false
+	}
+	_ = Members(object, func(m Member) error {
+		if string(m.Name) == "taskId" {
+			id, _ = Unquote(Bytes(object, m.Value))
+		}
+		return nil
+	})
+	return id, true
+}
