@@ -160,6 +160,7 @@ func TestCallGoesThroughTheCallPath(t *testing.T) {
 	var got core.Call
 	s.call = func(_ context.Context, c *core.Call) (core.Reply, error) {
 		got = *c
+		c.Progress, c.ProgressLog = 2, []core.ProgressNotification{{AfterMs: 12, Params: []byte(`{"progress":1.0,"total":2,"message":"<a>"}`)}}
 		return core.Reply{Result: []byte(`{"content":[{"type":"text","text":"hi"},{"type":"image","mimeType":"image/png","data":"AAAA"}],"structuredContent":{"n":9007199254740993}}`)}, nil
 	}
 	status, body, _ := s.ask(t, "POST", "/api/v1/call", `{"server":"files","tool":"echo","arguments":{"n":9007199254740993, "a":"<&>"}}`)
@@ -182,6 +183,9 @@ func TestCallGoesThroughTheCallPath(t *testing.T) {
 	s.get(t, "/api/v1/calls/"+r.CallID, &detail)
 	if detail.Arguments != `{"n":9007199254740993, "a":"<&>"}` || detail.Client != "drawbridge-cli" || detail.Outcome != core.OutcomeOK {
 		t.Errorf("recorded as %+v", detail)
+	}
+	if log := detail.ProgressLog; len(log) != 1 || log[0] != (ProgressNotification{12, `{"progress":1.0,"total":2,"message":"<a>"}`}) {
+		t.Errorf("its progress is %+v", log)
 	}
 	var list List[Call]
 	s.get(t, "/api/v1/calls?server=files&q=9007199254740993", &list)

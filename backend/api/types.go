@@ -140,8 +140,16 @@ type CallDetail struct {
 	Note         *Note  `json:"note,omitempty" doc:"Note of the user"`
 	App          string `json:"app,omitempty" doc:"URI of the MCP App that shows the result"`
 
+	ProgressLog []ProgressNotification `json:"progressLog,omitempty" doc:"The first progress notifications of the server, at most 100 and 16 KiB"`
+
 	TaskCreated  string     `json:"taskCreated,omitempty" doc:"JSON text: the first reply to a call whose result is that of its task"`
 	TaskRequests []TaskStep `json:"taskRequests,omitempty" doc:"Recorded requests about the task of the call, oldest first"`
+}
+
+// ProgressNotification is a recorded progress notification.
+type ProgressNotification struct {
+	AfterMs int64  `json:"afterMs" doc:"Time since the call was sent, in milliseconds"`
+	Params  string `json:"params" doc:"JSON text, without the progress token"`
 }
 
 // TaskStep is a recorded request about a task. It is a call of its own, with payloads.
@@ -277,6 +285,9 @@ func newCallDetail(r *store.Record) *CallDetail {
 	d := &CallDetail{
 		Call: newCall(&r.Call), Arguments: string(r.Arguments), Result: string(r.Result), Error: string(r.Error), Stack: r.Stack,
 		ArgumentsCut: newCut(r.ArgumentsCut), ReplyCut: newCut(r.ReplyCut),
+	}
+	for _, n := range r.ProgressLog {
+		d.ProgressLog = append(d.ProgressLog, ProgressNotification{n.AfterMs, string(n.Params)})
 	}
 	if t := r.TaskState; t != nil {
 		d.TaskCreated = string(t.Created)

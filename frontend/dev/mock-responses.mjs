@@ -31,6 +31,7 @@ const tryRules = (rules) => ({
   redacted: 2,
   cut: 0,
   notRecorded: 1,
+  profileUnknown: 7,
   decisions: ['ask', 'deny'].map((action, i) =>
     Object.fromEntries([
       ['id', `${i + 1}`],

@@ -429,6 +429,13 @@ function random(seed) {
   };
 }
 
+/** Recorded progress notifications; a total is optional. */
+const progressLog = (message) => [
+  { afterMs: 0, params: JSON.stringify({ progress: 0, message }) },
+  { afterMs: 140, params: '{"progress":1.0,"total":3}' },
+  { afterMs: 2310, params: JSON.stringify({ progress: 3, total: 3, message }) },
+];
+
 export function makeScene(scene) {
   const next = random(7);
   const started = Date.now() - 47 * minute;
@@ -713,6 +720,8 @@ export function makeScene(scene) {
       if (!found) return undefined;
       const detail = { ...found, arguments: argumentsOf(found) };
       if (found.outcome === 'ok' || found.outcome === 'tool_error') detail.result = resultOf(found);
+      if (found.outcome === 'ok' && found.tool === 'read_text_file')
+        detail.progressLog = progressLog(scene === 'hostile' ? evil : 'Reading notes.md');
       if (found.outcome === 'protocol_error')
         detail.error = '{"code":-32602,"message":"Invalid params","data":{"path":"required"}}';
       return detail;

@@ -322,20 +322,29 @@ flow('usage offers a longer time only if it contains calls', quiet, async (page,
   assert.equal(await page.getByRole('button', { name: 'Show 30 days' }).count(), 0);
 });
 
-flow('a call that failed inside Drawbridge shows its stack trace', quiet, async (page, mock) => {
-  const call = mock.world.calls.find((c) => c.outcome === 'ok');
-  Object.assign(call, {
-    outcome: 'protocol_error',
-    code: 'internal',
-    reason: 'an internal error',
-    result: undefined,
-    stack: `goroutine 7 [running]:\n${'drawbridge/backend/gateway.(*Gateway).Call(...)\n'.repeat(60)}`,
-  });
-  await page.goto(`${mock.url}/#/calls/${call.id}`);
-  await page.getByText('goroutine 7 [running]:').waitFor();
-  await page.getByRole('button', { name: 'Copy stack trace' }).waitFor();
-  await inspect(page, 'all');
-});
+flow(
+  'a call that failed inside Drawbridge shows its progress and stack trace',
+  quiet,
+  async (page, mock) => {
+    const call = mock.world.calls.find((c) => c.outcome === 'ok');
+    Object.assign(call, {
+      outcome: 'protocol_error',
+      code: 'internal',
+      reason: 'an internal error',
+      result: undefined,
+      progress: 120,
+      progressLog: [{ afterMs: 40, params: '{"progress":9007199254740993,"message":"halfway"}' }],
+      stack: `goroutine 7 [running]:\n${'drawbridge/backend/gateway.(*Gateway).Call(...)\n'.repeat(60)}`,
+    });
+    await page.goto(`${mock.url}/#/calls/${call.id}`);
+    const progress = page.getByRole('list', { name: 'Progress' });
+    await becomes(() => progress.innerText(), /\+40\.0 ms\s+9007199254740993\s+halfway/);
+    await page.getByText('The first 1 of 120 progress messages are recorded.').waitFor();
+    await page.getByText('goroutine 7 [running]:').waitFor();
+    await page.getByRole('button', { name: 'Copy stack trace' }).waitFor();
+    await inspect(page, 'all');
+  },
+);
 
 flow(
   'calls are filtered by the version that answered',

@@ -378,6 +378,10 @@ export interface CallDetail {
    */
   outcome: '' | 'ok' | 'tool_error' | 'protocol_error' | 'timeout' | 'cancelled' | 'rejected';
   progress: number;
+  /**
+   * The first progress notifications of the server, at most 100 and 16 KiB
+   */
+  progressLog?: ProgressNotification[] | null;
   publicName: string;
   queuedNs: number;
   reason: string;
@@ -440,6 +444,16 @@ export interface Note {
    * At most 500 characters
    */
   title: string;
+}
+export interface ProgressNotification {
+  /**
+   * Time since the call was sent, in milliseconds
+   */
+  afterMs: number;
+  /**
+   * JSON text, without the progress token
+   */
+  params: string;
 }
 export interface TaskStep {
   at: string;

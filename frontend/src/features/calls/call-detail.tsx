@@ -20,6 +20,7 @@ import { Payloads } from './call-payloads';
 import { callName } from './call-row';
 import { Compare, useCompared } from './compare-calls';
 import { isFailure } from './filters';
+import { ProgressLog } from './progress-log';
 import { openTaskStatus } from './task-steps';
 import { TaskTimeline } from './task-timeline';
 
@@ -172,6 +173,7 @@ function Content({
       <TaskTimeline call={call} />
       {call.app && <CallApp key={`app ${call.id}`} call={call} approvals={appApprovals} />}
       <Payloads call={call} loading={loading} />
+      <ProgressLog call={call} />
       {call.outcome !== '' && <CallNote key={call.id} call={call} />}
       {call.outcome !== '' && (
         <Section title={t.timing}>

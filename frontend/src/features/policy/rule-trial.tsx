@@ -22,6 +22,9 @@ export function TrialResult({ trial }: { trial: RuleTrial }) {
     <div role="status" className="space-y-2 text-sm">
       <p className="font-medium">{t.result(asked, denied, calls)}</p>
       {unclear > 0 && <p className="text-ink2">{t.unclear(unclear)}</p>}
+      {trial.profileUnknown > 0 && (
+        <p className="text-ink2">{t.profileUnknown(trial.profileUnknown)}</p>
+      )}
       {!trial.complete && <p className="text-ink2">{t.older}</p>}
       {decisions.length > 0 && (
         <ul

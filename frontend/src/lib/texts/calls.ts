@@ -161,6 +161,9 @@ export const callsTexts = {
     unknownTool: 'unknown',
     progressLabel: 'Progress',
     progress: (n: number) => (n === 1 ? '1 progress message' : `${n} progress messages`),
+    progressAfter: (time: string) => `+${time}`,
+    progressShown: (shown: number, all: number) =>
+      `The first ${shown} of ${all} progress messages are recorded.`,
     arguments: 'Arguments',
     result: 'Result',
     resultText: 'Text',

@@ -46,6 +46,8 @@ export const rulesTexts = {
       `Of ${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} in 30 days, the rules would have held ${asked} for approval and rejected ${denied}.`,
     unclear: (calls: number) =>
       `${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} could not be evaluated, because the arguments are redacted, truncated or not recorded.`,
+    profileUnknown: (calls: number) =>
+      `${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} may have had a profile, which the history does not record: the rules for profiles were not applied to them.`,
     older: 'Older calls were not tested.',
     newest: (shown: number) => `The newest ${shown} are shown.`,
     decisions: 'Calls that would have been held or rejected',
