@@ -112,6 +112,7 @@ var owners = map[string]string{
 	"github.com/google/licensecheck":         "build/docs",
 	"github.com/spf13/pflag":                 "backend/cli build/docs",
 	"github.com/google/jsonschema-go":        "backend/policy backend/history",
+	"golang.org/x/text":                      "backend/policy",
 	"github.com/kljensen/snowball":           "backend/registry",
 	"golang.org/x/time":                      "backend/loopback backend/policy backend/wire",
 	"github.com/shirou/gopsutil/v4":          "backend/process",

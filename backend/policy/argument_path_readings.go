@@ -9,16 +9,22 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/config"
+	"golang.org/x/text/unicode/norm"
 )
 
 // maxPathForms limits the spellings that are derived from one text.
 const maxPathForms = 32
 
-// paths returns the absolute paths that a server may understand text as. complete is false if there
-// are more that are not known.
-func (e *evaluation) paths(text string) (paths []string, complete bool) {
+// possiblePath is an absolute path that a server may understand an argument as. An unlikely one makes
+// a condition possible, but never uncertain.
+type possiblePath struct {
+	path     string
+	unlikely bool
+}
+
+// paths returns the paths that a server may understand text as. complete is false if there are more
+// that are not known.
+func (e *evaluation) paths(text string) (paths []possiblePath, complete bool) {
 	complete = true
 	forms := []string{text}
 	add := func(form string) {
@@ -36,8 +42,10 @@ func (e *evaluation) paths(text string) (paths []string, complete bool) {
 		if inner, ok := strings.CutPrefix(f, "<"); ok {
 			add(strings.TrimSuffix(inner, ">")) // <file:///…> and <URL:file:///…>
 		}
-		if decoded, err := url.PathUnescape(f); err == nil {
-			add(decoded)
+		add(unescape(f))
+		if !isASCII(f) {
+			add(norm.NFC.String(f))
+			add(norm.NFD.String(f))
 		}
 		scheme, rest := splitScheme(f)
 		switch {
@@ -57,29 +65,48 @@ func (e *evaluation) paths(text string) (paths []string, complete bool) {
 		}
 		complete = complete && isPlainPath(f) && !hasVariable(f)
 		if filepath.IsAbs(f) {
-			paths = append(paths, f)
+			paths = append(paths, possiblePath{path: f})
 			continue
 		}
 		if strings.HasPrefix(f, "~") {
-			homes, ok := e.server.homeFolders()
+			homes, ok := e.server.paths.homeFolders()
 			if !ok || f != "~" && f[1] != '/' {
 				complete = false
 			}
 			for _, home := range homes {
-				paths = append(paths, home+f[1:])
+				paths = append(paths, possiblePath{path: home + f[1:]})
 			}
 		}
-		base, ok := e.server.workingFolder(e.call)
-		if !ok {
-			complete = false
-		} else {
-			paths = append(paths, base+string(filepath.Separator)+f)
-		}
-		if e.call.Workspace != "" {
-			paths = append(paths, e.call.Workspace+string(filepath.Separator)+f)
+		bases, ok := e.relativeBases()
+		complete = complete && ok
+		for _, base := range bases {
+			paths = append(paths, possiblePath{base.folder + string(filepath.Separator) + f, base.unlikely})
 		}
 	}
 	return paths, complete
+}
+
+// unescape decodes the percent-encoded bytes of text, and keeps a % that begins none.
+func unescape(text string) string {
+	if !strings.Contains(text, "%") {
+		return text
+	}
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(text, '%')
+		if i < 0 {
+			b.WriteString(text)
+			return b.String()
+		}
+		b.WriteString(text[:i])
+		if decoded, err := url.PathUnescape(text[i:min(i+3, len(text))]); err == nil {
+			b.WriteString(decoded)
+			text = text[i+3:]
+		} else {
+			b.WriteByte('%')
+			text = text[i+1:]
+		}
+	}
 }
 
 // addFileURL adds the paths that programs read from a file URL: some parse it, others remove the
@@ -167,59 +194,4 @@ func isPlainPath(path string) bool {
 	return !slices.ContainsFunc(strings.FieldsFunc(path, func(c rune) bool { return c == '/' || c == '\\' }), func(part string) bool {
 		return part != "." && part != ".." && strings.TrimRight(part, ". ") != part
 	})
-}
-
-// homeFolders returns what the server may read ~ as: the user's home folder, and HOME as its entry
-// sets it. ok is false if there are more that are not known.
-func (s *server) homeFolders() (folders []string, ok bool) {
-	if !s.local {
-		return nil, false
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return nil, false
-	}
-	folders, ok = []string{home}, true
-	for _, h := range s.homes {
-		if !filepath.IsAbs(h) || strings.Contains(h, "$") {
-			ok = false
-		} else {
-			folders = append(folders, h)
-		}
-	}
-	return folders, ok
-}
-
-// homesInEnvironment returns the values that a configuration sets for the variables of the home
-// folder.
-func homesInEnvironment(c *config.Server) (homes []string) {
-	add := func(env map[string]string) {
-		for _, name := range []string{"HOME", "USERPROFILE"} {
-			if home, ok := env[name]; ok {
-				homes = append(homes, home)
-			}
-		}
-	}
-	add(c.Env)
-	for _, account := range c.Accounts {
-		add(account.Env)
-	}
-	return homes
-}
-
-// workingFolder returns the folder of the server's process, against which it resolves relative
-// paths.
-func (s *server) workingFolder(call *core.Call) (string, bool) {
-	switch {
-	case !s.local:
-		return "", false
-	case s.cwd == "":
-		dir, err := os.Getwd() // the process inherits it
-		return dir, err == nil
-	case s.cwd == config.WorkspaceRoot && call.Workspace != "":
-		return call.Workspace, true
-	case strings.Contains(s.cwd, "${") || !filepath.IsAbs(s.cwd):
-		return "", false
-	}
-	return s.cwd, true
 }

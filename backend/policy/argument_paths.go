@@ -8,12 +8,16 @@ import (
 	"runtime"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 const (
 	maxTestedPath = 8 << 10 // bytes
 	maxSymlinks   = 64
+	// maxEquivalentNames limits the entries of a folder that are compared with a name.
+	maxEquivalentNames = 20000
 )
 
 // testUnder reports whether a path is in one of folders. It is certain if every file that a server
@@ -29,14 +33,28 @@ func (e *evaluation) testUnder(v reading, folders []string) bounds {
 	paths, complete := e.paths(v.text)
 	b := bounds{false, complete}
 	for _, p := range paths {
-		one := no
-		for _, f := range folders {
-			one = one.or(e.within(f, p))
+		one := e.withinAny(folders, p.path)
+		if e.server.paths.launched {
+			matches, ok := e.matches(p.path)
+			if !ok {
+				one = bounds{true, false}
+			}
+			for _, m := range matches {
+				one = one.all(e.withinAny(folders, m))
+			}
 		}
-		b = bounds{b.possible || one.possible, b.certain && one.certain}
+		b = bounds{b.possible || one.possible, b.certain && (one.certain || p.unlikely)}
 	}
 	if !complete {
 		b.possible = true
+	}
+	return b
+}
+
+func (e *evaluation) withinAny(folders []string, path string) bounds {
+	b := no
+	for _, f := range folders {
+		b = b.or(e.within(f, path))
 	}
 	return b
 }
@@ -59,23 +77,50 @@ func (e *evaluation) within(folder, path string) bounds {
 	folder = filepath.Clean(folder)
 	clean := filepath.Clean(path)
 	b := e.withinFolder(folder, path, clean)
-	if !b.possible && (composedDifferently(folder, clean) || wildcardReaches(folder, clean)) {
+	if !b.possible && (sameNames(folder, clean) || e.wildcardReaches(folder, clean)) {
 		return unknown
 	}
 	return b
 }
 
+// sameNames reports whether path is in folder if Unicode normal forms do not matter, such as é as one
+// code point and as e with a combining accent.
+func sameNames(folder, path string) bool {
+	return !(isASCII(folder) && isASCII(path)) && withinFolded(norm.NFC.String(folder), norm.NFC.String(path))
+}
+
 // wildcardReaches reports whether a path with wildcards, as a shell expands them, could match folder
 // or something in it.
-func wildcardReaches(folder, path string) bool {
-	i := strings.IndexAny(path, "*?[{")
-	return i >= 0 && withinFolded(filepath.Dir(path[:i]+"x"), folder)
+func (e *evaluation) wildcardReaches(folder, path string) bool {
+	i := wildcardAt(path)
+	if i < 0 {
+		return false
+	}
+	start := filepath.Dir(path[:i] + "x")
+	if withinFolded(start, folder) || !e.server.paths.launched {
+		return withinFolded(start, folder)
+	}
+	start, err := e.resolve(start)
+	if err != nil {
+		return true
+	}
+	folder, err = e.resolve(folder)
+	return err != nil || withinFolded(start, folder)
 }
 
 func (e *evaluation) withinFolder(folder, path, clean string) bounds {
-	if !e.server.local {
-		return exactly(withinFolded(folder, clean))
+	if !e.server.paths.local {
+		b := exactly(withinFolded(folder, clean))
+		if e.server.paths.launched { // a folder may be mounted under the same name
+			b.possible = b.possible || e.withinResolved(folder, path, clean).possible
+		}
+		return b
 	}
+	return e.withinResolved(folder, path, clean)
+}
+
+// withinResolved is withinFolder for the files of this machine.
+func (e *evaluation) withinResolved(folder, path, clean string) bounds {
 	folder, err := e.resolve(folder)
 	if err != nil {
 		return unknown
@@ -84,10 +129,13 @@ func (e *evaluation) withinFolder(folder, path, clean string) bounds {
 	for _, p := range []string{path, clean} { // some programs remove .. before they follow links
 		resolved, err := e.resolve(p)
 		one := exactly(err == nil && withinFolded(folder, resolved))
+		if !one.possible && err == nil && sameNames(folder, resolved) {
+			one = unknown
+		}
 		if err != nil {
 			one = unknown
 		}
-		b = bounds{b.possible || one.possible, b.certain && one.certain}
+		b = b.all(one)
 		if p == clean {
 			break
 		}
@@ -125,7 +173,7 @@ func (e *evaluation) resolve(path string) (string, error) {
 func resolveSymlinks(path string) (string, error) {
 	volume := filepath.VolumeName(path)
 	separator := string(filepath.Separator)
-	done, rest, links := volume+separator, path[len(volume):], 0
+	done, rest, links, lookups := volume+separator, path[len(volume):], 0, 0
 	for rest != "" {
 		rest = strings.TrimLeft(rest, "/"+separator)
 		end := strings.IndexAny(rest, "/"+separator)
@@ -146,6 +194,15 @@ func resolveSymlinks(path string) (string, error) {
 		info, err := os.Lstat(next)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) || isNotDir(err):
+			same, err := equivalentName(done, part)
+			if err != nil {
+				return "", err
+			}
+			if same != "" && lookups < maxSymlinks {
+				lookups++
+				rest = same + rest
+				continue
+			}
 			done = next
 			continue
 		case err != nil:
@@ -170,6 +227,35 @@ func resolveSymlinks(path string) (string, error) {
 		}
 	}
 	return done, nil
+}
+
+var errEquivalentNames = errors.New("the folder has too many names that may be meant")
+
+// equivalentName returns the name in a folder that is the same as name in Unicode normalization, or "":
+// some servers look for it if name does not exist.
+func equivalentName(dir, name string) (string, error) {
+	if isASCII(name) && !strings.ContainsAny(name, "K;`") { // only these have equivalents outside of ASCII
+		return "", nil
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return "", nil
+	}
+	defer f.Close()
+	entries, err := f.Readdirnames(maxEquivalentNames + 1)
+	if err == nil && len(entries) > maxEquivalentNames {
+		return "", errEquivalentNames
+	}
+	normal, same := norm.NFC.String(name), ""
+	for _, entry := range entries {
+		if entry != name && norm.NFC.String(entry) == normal {
+			if same != "" {
+				return "", errEquivalentNames
+			}
+			same = entry
+		}
+	}
+	return same, nil
 }
 
 // isNotDir reports whether a part below a file was looked up.

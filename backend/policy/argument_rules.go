@@ -60,6 +60,11 @@ var (
 
 func exactly(v bool) bounds { return bounds{v, v} }
 
+// all combines two readings of the same argument.
+func (b bounds) all(other bounds) bounds {
+	return bounds{b.possible || other.possible, b.certain && other.certain}
+}
+
 func (b bounds) not() bounds { return bounds{!b.certain, !b.possible} }
 func (b bounds) and(other bounds) bounds {
 	return bounds{b.possible && other.possible, b.certain && other.certain}

@@ -36,7 +36,7 @@ func (c argumentCases) run(t *testing.T, replace *strings.Replacer, workspace st
 			made.Workspace = workspace
 			_, err := s.make(made, "{}", nil)
 			if denied := core.CodeOf(err) == core.CodeRejected; denied != (i == 0) || err != nil && !denied {
-				t.Errorf("%s with %.200s: denied is %v (%v)", c.where, line, denied, err)
+				t.Errorf("%s with %.200s (server%s): denied is %v (%v)", c.where, line, c.server, denied, err)
 			}
 		}
 	}
@@ -98,6 +98,7 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 			{"path":"/proc/self/cwd/a"}
 			{"path":"/dev/fd/3/a"}
 			{"path":"ROOT/w*/../out"}
+			{"path":"ROOT/ws/*/{a,b}"}
 			{"path":"~+/a"}
 			{"path":"~\\.ssh"}
 			{"path":"c:/ws/a"}
@@ -198,7 +199,7 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 			{"path":"ROOT/ws/fresh"}
 			{"path":"ROOT/ws/fresh/new/leaf"}
 			{"path":"ROOT/ws/[id].tsx"}
-			{"path":"ROOT/ws/*/{a,b}"}
+			{"path":"ROOT/ws/none/*/{a,b}"}
 			{"path":"ROOT/ws/e\u0301.txt"}
 			{"path":"ROOT/ws/\u00e9.txt"}
 			{"path":"ROOT/ws/..a"}
@@ -232,8 +233,14 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 			{"path":"ROOT/ws/src/new"}
 			{"path":"ROOT/ws/src/deep/none/a"}
 			[]
-		`, passed: `
 			{"path":"ROOT/ws/o*"}
+			{"path":"ROOT/ws/*/a"}
+			{"path":"ROOT/ws/{x,out}/a"}
+			{"path":"ROOT/ws/src/d[!a-c]*"}
+			{"path":"ROOT/ws/s*/deep"}
+		`, passed: `
+			{"path":"ROOT/ws/sr*"}
+			{"path":"ROOT/ws/src/d[!e]*"}
 			{"path":"/proc/cpuinfo"}
 			{"path":"ROOT/ws/src/none"}
 			{"path":"ROOT/outer"}
@@ -580,7 +587,7 @@ func FuzzArgumentRules(f *testing.F) {
 	deny := compileArgumentRules(c.Policy.Arguments)
 	allow := compileArgumentRules(c.Policy.Arguments)
 	allow[0].Then = config.RuleAllow
-	s := &server{local: true}
+	s := &server{paths: pathSettings{local: true}}
 	for _, seed := range []string{`{"p":["/usr/a"],"u":"http://a.b","n":1}`, `{"p":{"x":"/usr/../a"}}`, `[`, `"\"`, ` `, `{"P":1,"p":2}`, `{"n":1e999999999}`} {
 		f.Add([]byte(seed))
 	}

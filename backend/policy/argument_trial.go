@@ -24,7 +24,7 @@ func NewArgumentRules(rules []config.ArgumentRule, now *config.Config) *Argument
 
 // serverForRules returns the parts of a server that argument rules need.
 func serverForRules(c *config.Server) *server {
-	return &server{id: c.ID, label: c.Label, namespace: c.Namespace, cwd: c.Cwd, homes: homesInEnvironment(c), local: c.Type == core.Stdio, filter: c.Filter}
+	return &server{id: c.ID, label: c.Label, namespace: c.Namespace, paths: compilePathSettings(c), filter: c.Filter}
 }
 
 func (a *ArgumentRules) prepare(call *core.Call) *server {

@@ -26,6 +26,11 @@ type evaluation struct {
 	call   *core.Call
 	found  []pointedValues
 	files  map[string]resolvedPath
+	// bases is set once a relative path is evaluated.
+	bases      []pathBase
+	basesKnown bool
+	matched    map[string]wildcardMatches
+	entries    int // of folders that were compared with wildcards
 }
 
 type resolvedPath struct {
@@ -80,7 +85,7 @@ func (e *evaluation) test(c *condition) bounds {
 	b := bounds{false, true}
 	for _, v := range e.readings(c.pointer) {
 		one := e.testReading(c.test, v)
-		b = bounds{b.possible || one.possible, b.certain && one.certain}
+		b = b.all(one)
 	}
 	return b
 }

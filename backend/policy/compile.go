@@ -23,9 +23,7 @@ type ruleset struct {
 type server struct {
 	id, label    string
 	namespace    string
-	cwd          string   // as in the configuration
-	homes        []string // values of HOME in the configuration
-	local        bool     // a process on this machine, with the same files
+	paths        pathSettings
 	trust        bool
 	shared       bool // all clients share one process
 	honorTTL     bool
@@ -138,7 +136,7 @@ func (p *Policy) compile(c *config.Server, clients map[string]config.ClientPolic
 		was = &server{} // no state to take over
 	}
 	s := &server{
-		id: c.ID, label: c.Label, namespace: c.Namespace, cwd: c.Cwd, homes: homesInEnvironment(c), local: c.Type == core.Stdio, trust: c.Trust, shared: c.Session == "" || c.Session == config.SessionShared,
+		id: c.ID, label: c.Label, namespace: c.Namespace, paths: compilePathSettings(c), trust: c.Trust, shared: c.Session == "" || c.Session == config.SessionShared,
 		honorTTL: c.HonorTTL, filter: c.Filter, rules: c.Rules,
 		launchID: strings.Join(append([]string{c.Command, c.URL, c.Docker.Container, c.Docker.Label}, c.Args...), "\x00"),
 	}

@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,7 +56,10 @@ func withRules(t testing.TB, server, root string, o Options) *testPolicy {
 
 func (s *testPolicy) apply(server, root string) {
 	s.t.Helper()
-	c, problems := config.Parse("c.json", []byte(`{`+root+`"mcpServers": {"files": {"command": "x"`+server+`}}}`))
+	if server = strings.TrimPrefix(server, ","); !strings.Contains(server, `"command":`) {
+		server = strings.TrimSuffix(`"command": "x", `+server, ", ")
+	}
+	c, problems := config.Parse("c.json", []byte(`{`+root+`"mcpServers": {"files": {`+server+`}}}`))
 	if c == nil || config.HasErrors(problems) {
 		s.t.Fatal(problems)
 	}

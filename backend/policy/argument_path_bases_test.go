@@ -1,0 +1,213 @@
+package policy
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// pathFixture makes folders and links below a new folder, and makes its home the home folder.
+func pathFixture(t *testing.T, folders []string, links map[string]string) *strings.Replacer {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the paths are those of Unix")
+	}
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", root+"/home")
+	for _, dir := range append(folders, "home/secret", "home/proj") {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range links {
+		if err := os.Symlink(target, filepath.Join(root, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"server.js", "proj/data.db"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, file)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return strings.NewReplacer("ROOT", root)
+}
+
+// Servers resolve relative paths against folders of their own, which their entry names.
+func TestRelativePathsCountInEveryFolderOfTheServer(t *testing.T) {
+	replace := pathFixture(t, []string{"proj/ok", "proj/secret", "other", "ws"}, nil)
+	const underSecret = `{"any": [{"/path": {"under": "ROOT/proj/secret"}}, {"/paths/*": {"under": "ROOT/proj/secret"}}]}`
+	const relative = `
+		{"path":"secret/key"}
+		{"path":"./secret"}
+		{"path":"x/../secret/key"}
+		{"path":"ok/../secret/key"}
+		{"path":"%73ecret/key"}
+		{"path":"%73ecret/odd%zz"}
+		{"path":"secre%74/100%"}
+		{"paths":["a","secret/key"]}
+	`
+	const inOther = `, "cwd": "ROOT/other"`
+	for _, server := range []string{
+		`, "args": ["ROOT/server.js", "ROOT/proj"]`,
+		inOther + `, "args": ["ROOT/server.js", "ROOT/proj"]`,
+		inOther + `, "args": ["--root=ROOT/proj/"]`,
+		inOther + `, "args": ["ROOT/other:ROOT/proj"]`,
+		inOther + `, "args": ["{\"dirs\":[\"ROOT/proj\"]}"]`,
+		inOther + `, "args": ["file://ROOT/proj"]`,
+		inOther + `, "args": ["ROOT/proj/data.db"]`,
+		inOther + `, "args": ["ROOT/proj/none"]`,
+		inOther + `, "args": ["${workspaceFolder}"]`,
+		inOther + `, "args": ["${workspaceFolder}/../proj"]`,
+		inOther + `, "args": ["${HOME}/../proj"]`,
+		inOther + `, "args": ["~/../proj"]`,
+		inOther + `, "args": ["${NOT_SET_HERE}/a"]`,
+		inOther + `, "env": {"ALLOWED": "ROOT/other,ROOT/proj"}`,
+		inOther + `, "env": {"DB": "sqlite://ROOT/proj/data.db"}`,
+		inOther + `, "accounts": {"work": {"env": {"DIR": "ROOT/proj"}}}`,
+	} {
+		argumentCases{server: server, where: underSecret, denied: relative, passed: `
+			{"path":"ROOT/ok"}
+		`}.run(t, replace, "")
+	}
+	argumentCases{server: inOther + `, "args": ["ROOT/server.js", "https://example.com/proj"], "env": {"TOKEN": "${secret:token}", "URL": "https://${X}"}`, where: underSecret, passed: relative}.run(t, replace, "")
+	argumentCases{server: inOther, where: `{"/path": {"under": "~/secret"}}`, denied: `{"path":"secret/key"}`, passed: `{"path":"ok/key"}`}.run(t, replace, "")
+
+	// An allow rule applies only if the path is in its folder for all of these.
+	const workspace = "/ws"
+	for _, c := range []argumentCases{
+		{denied: `{"path":".bashrc"}`, passed: `{"path":"ROOT/ws/a"}`},
+		{server: `, "args": ["ROOT/proj"]`, denied: `{"path":".bashrc"}`, passed: `{"path":"ROOT/ws/a"}`},
+		{server: `, "cwd": "${workspaceFolder}", "args": ["ROOT/proj"]`, denied: `{"path":".bashrc"}`},
+		{server: `, "cwd": "${workspaceFolder}", "env": {"DIR": "ROOT/proj"}`, denied: `{"path":".bashrc"}`},
+		{server: `, "cwd": "${workspaceFolder}", "args": ["ROOT/server.js", "${workspaceFolder}"], "env": {"PATH": "ROOT/proj"}`, passed: `{"path":"src/a"}`},
+	} {
+		c.where = `{"/path": {"notUnder": "${workspaceFolder}"}}`
+		c.run(t, replace, replace.Replace("ROOT"+workspace))
+	}
+}
+
+// Servers look for a name in other Unicode normal forms, too, and follow the links that they find.
+func TestEquivalentNamesCount(t *testing.T) {
+	replace := pathFixture(t, []string{"proj/Keys", "proj/ok", "proj/secret", "proj/\u212aong"}, map[string]string{
+		"proj/ok/l\u00e9": "../secret", "proj/ok/e\u0301t\u00e9": "../secret", "proj/ok/\u212aink": "../secret",
+	})
+	for _, c := range []argumentCases{
+		{where: `{"/path": {"under": ["ROOT/proj/secret", "ROOT/proj/Keys", "ROOT/proj/\u212aong"]}}`, denied: `
+			{"path":"ROOT/proj/\u212aeys/id"}
+			{"path":"\u212aeys/id"}
+			{"path":"ROOT/proj/Kong/id"}
+			{"path":"ROOT/proj/%E2%84%AAeys/id"}
+			{"path":"ROOT/proj/ok/l\u00e9/key"}
+			{"path":"ROOT/proj/ok/le\u0301/key"}
+			{"path":"ROOT/proj/ok/\u00e9t\u00e9/key"}
+			{"path":"ROOT/proj/ok/e\u0301te\u0301/key"}
+			{"path":"ROOT/proj/ok/Kink/key"}
+		`, passed: `
+			{"path":"ROOT/proj/ok/le/key"}
+			{"path":"ROOT/proj/ok/\u00e9/key"}
+			{"path":"ROOT/proj/keys/id"}
+			{"path":"ROOT/proj/ok/K"}
+		`},
+		{where: `{"/path": {"notUnder": "ROOT/proj/ok"}}`, denied: `
+			{"path":"ROOT/proj/ok/le\u0301/new"}
+			{"path":"ROOT/proj/ok/Kink/new"}
+		`, passed: `
+			{"path":"ROOT/proj/ok/\u00e9/new"}
+			{"path":"ROOT/proj/ok/K/new"}
+		`},
+	} {
+		c.server = `, "cwd": "ROOT/proj"`
+		c.run(t, replace, "")
+	}
+}
+
+// A shell that expands wildcards finds links.
+func TestWildcardsCountAsWhatTheyMatch(t *testing.T) {
+	replace := pathFixture(t, []string{"proj/ok/sub", "proj/secret"}, map[string]string{"proj/ok/lnk": "../secret", "proj/ok/sub/deep": "../..", "proj/ok/alias": ".."})
+	for _, c := range []argumentCases{
+		{where: `{"/path": {"under": ["ROOT/proj/secret", "ROOT/proj/none"]}}`, denied: `
+			{"path":"ROOT/proj/ok/ln?/key"}
+			{"path":"ROOT/proj/ok/l*/key"}
+			{"path":"ROOT/proj/ok/{a,lnk}/key"}
+			{"path":"ROOT/proj/ok/[a-z]nk/key"}
+			{"path":"ROOT/proj/ok/@(lnk)/key"}
+			{"path":"ROOT/proj/ok/*/deep/secre?"}
+			{"path":"ROOT/proj/ok/sub/dee?/secret/key"}
+			{"path":"ROOT/proj/ok/alias/n?ne"}
+			{"path":"ok/**/key"}
+			{"path":"ok/ln?/key"}
+		`, passed: `
+			{"path":"ROOT/proj/ok/x?/key"}
+			{"path":"ROOT/proj/ok/[id]/page.tsx"}
+			{"path":"ROOT/proj/ok/sub/dee?/ok/key"}
+		`},
+		{where: `{"/path": {"notUnder": "ROOT/proj/ok"}}`, denied: `
+			{"path":"ROOT/proj/ok/ln?/key"}
+			{"path":"ROOT/proj/ok/**/key"}
+		`, passed: `
+			{"path":"ROOT/proj/ok/s?b/key"}
+			{"path":"ROOT/proj/ok/sub/[id].tsx"}
+		`},
+	} {
+		c.server = `, "cwd": "ROOT/proj"`
+		c.run(t, replace, "")
+	}
+}
+
+// A container and another machine have other files, also if a command starts the server there.
+func TestCommandsThatRunElsewhereHaveOtherFiles(t *testing.T) {
+	replace := pathFixture(t, []string{"proj/ok", "proj/secret"}, map[string]string{"proj/ok/lnk": "../secret"})
+	for _, command := range []string{
+		`"docker", "args": ["run", "-i", "-w", "/projects", "image", "/projects"]`,
+		`"/usr/bin/podman", "args": ["exec", "-i", "box", "server"]`,
+		`"ssh", "args": ["host", "server"]`,
+		`"sudo", "args": ["-n", "docker", "run", "image"]`,
+		`"sh", "args": ["-c", "cd /tmp && exec docker run image"]`,
+		`"wsl.exe", "args": ["server"]`,
+	} {
+		server := `, "cwd": "ROOT/proj/ok", "command": ` + command
+		argumentCases{server: server, where: `{"/path": {"under": ["/projects/secret", "ROOT/proj/secret"]}}`, denied: `
+			{"path":"/projects/secret/key"}
+			{"path":"a"}
+			{"path":"~/a"}
+			{"path":"ROOT/proj/ok/lnk/key"}
+			{"path":"ROOT/proj/ok/ln?/key"}
+		`, passed: `
+			{"path":"/projects/ok"}
+		`}.run(t, replace, "")
+		argumentCases{server: server, where: `{"/path": {"notUnder": "ROOT/proj"}}`, denied: `
+			{"path":"a"}
+			{"path":"~/a"}
+		`, passed: `
+			{"path":"ROOT/proj/ok/a"}
+		`}.run(t, replace, "")
+	}
+	if runsElsewhere("python3", []string{"/opt/docker/server.py", "docker"}) || runsElsewhere("bash", []string{"-c", "exec server --docker"}) {
+		t.Error("a server on this machine counts as one elsewhere")
+	}
+}
+
+func TestBasesOfRelativePathsAreBounded(t *testing.T) {
+	c := &config.Server{Type: "stdio", Command: "x"}
+	for range maxPathBases {
+		c.Args = append(c.Args, "/"+strings.Repeat("a", 1+len(c.Args)))
+	}
+	if s := compilePathSettings(c); len(s.bases) != maxPathBases || s.basesUnknown {
+		t.Error(len(s.bases), s.basesUnknown)
+	}
+	c.Args = append(c.Args, "/b", "/a")
+	if s := compilePathSettings(c); len(s.bases) != maxPathBases || !s.basesUnknown || slices.Contains(s.bases, "/b") {
+		t.Error(len(s.bases), s.basesUnknown)
+	}
+}
