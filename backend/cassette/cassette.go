@@ -16,6 +16,7 @@ import (
 	"slices"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
@@ -40,6 +41,32 @@ type Header struct {
 	Prompts           []json.RawMessage `json:"prompts,omitempty"`
 	Resources         []json.RawMessage `json:"resources,omitempty"`
 	ResourceTemplates []json.RawMessage `json:"resourceTemplates,omitempty"`
+}
+
+// Redact removes secrets from the instructions and definitions. withoutSecrets gets JSON text.
+func (h *Header) Redact(withoutSecrets func([]byte) []byte) error {
+	text := encode(h)
+	safe := withoutSecrets(text)
+	if bytes.Equal(safe, text) {
+		return nil
+	}
+	var redacted Header
+	if err := json.Unmarshal(safe, &redacted); err != nil {
+		return &core.Error{Code: core.CodeValidation, Message: "the definitions cannot be written without their secrets: " + err.Error(),
+			Hint: "A pattern in history.redact matches more than the text of a JSON string: change it."}
+	}
+	*h = redacted
+	return nil
+}
+
+// Redacted returns how many definitions, and instructions, contain the mark of a removed secret.
+func (h *Header) Redacted() (n int) {
+	for _, text := range slices.Concat(h.Tools, h.Prompts, h.Resources, h.ResourceTemplates, []json.RawMessage{h.ServerInfo, []byte(h.Instructions)}) {
+		if bytes.Contains(text, []byte(redact.Mark)) {
+			n++
+		}
+	}
+	return n
 }
 
 // Call is one recorded request, in the order of recording. Exactly one of Tool, Prompt and Resource

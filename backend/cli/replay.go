@@ -225,7 +225,7 @@ func writeCassette(rec *cassette.Recording, path string) error {
 
 func (p *program) printExported(rec *cassette.Recording, path string) error {
 	if p.json {
-		return p.printJSON(map[string]any{"file": path, "tools": len(rec.Tools), "calls": rec.End.Calls, "unavailable": rec.End.Unavailable, "omitted": rec.End.Skipped})
+		return p.printJSON(map[string]any{"file": path, "tools": len(rec.Tools), "calls": rec.End.Calls, "unavailable": rec.End.Unavailable, "omitted": rec.End.Skipped, "redacted": rec.Redacted()})
 	}
 	text := fmt.Sprintf("%s and %s written to %s\n", plural(rec.End.Calls, "call"), plural(len(rec.Tools), "tool"), path)
 	if n := rec.End.Unavailable; n > 0 {
@@ -233,6 +233,9 @@ func (p *program) printExported(rec *cassette.Recording, path string) error {
 	}
 	if n := rec.End.Skipped; n > 0 {
 		text += fmt.Sprintf("%s skipped: no response, or arguments that were redacted or truncated\n", plural(n, "call"))
+	}
+	if n := rec.Redacted(); n > 0 {
+		text += fmt.Sprintf("Secrets were redacted in %s of tools, prompts, resources and the server\n", plural(n, "definition"))
 	}
 	_, err := io.WriteString(p.Stdout, text)
 	return err

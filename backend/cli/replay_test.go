@@ -16,7 +16,7 @@ func TestExportedCassetteIsServed(t *testing.T) {
 	var query url.Values
 	f.mux.HandleFunc("GET /api/v1/export", func(w http.ResponseWriter, r *http.Request) {
 		query = r.URL.Query()
-		io.WriteString(w, `{"cassette":1,"server":"files","tools":[{"title":"<R>","name":"read","inputSchema":{"type":"object"}}]}
+		io.WriteString(w, `{"cassette":1,"server":"files","tools":[{"title":"<R>","name":"read","inputSchema":{"type":"object"}}],"prompts":[{"name":"p","description":"[redacted]"}]}
 {"tool":"read","arguments":"{\"n\":1}","result":"{\"text\":\"oldest\"}"}
 {"tool":"read","arguments":"{\"n\":1}","result":"{ \"text\":\"<é>\" }"}
 {"tool":"read","arguments":"{\"n\":2}","unavailable":"the recorded result is truncated"}
@@ -25,7 +25,7 @@ func TestExportedCassetteIsServed(t *testing.T) {
 	})
 	path := filepath.Join(t.TempDir(), "calls.jsonl")
 	got := f.run(true, "replay", "export", "files", path)
-	if got.code != 0 || got.out != "3 calls and 1 tool written to "+path+"\n1 of them without their result, because it was redacted or truncated\n1 call skipped: no response, or arguments that were redacted or truncated\n" {
+	if got.code != 0 || got.out != "3 calls and 1 tool written to "+path+"\n1 of them without their result, because it was redacted or truncated\n1 call skipped: no response, or arguments that were redacted or truncated\nSecrets were redacted in 1 definition of tools, prompts, resources and the server\n" {
 		t.Fatalf("%d %q %q", got.code, got.out, got.errOut)
 	}
 	if query.Get("server") != "files" || query.Get("format") != "cassette" || query.Get("session") != "" {

@@ -17,10 +17,12 @@ type RecordingSource interface {
 	Calls
 	// LastCatalog returns what a server listed last, or nil.
 	LastCatalog(ctx context.Context, server string) (*core.Catalog, error)
+	// RedactJSON returns JSON text without the secrets that are removed from recorded calls.
+	RedactJSON(text []byte) []byte
 }
 
 // ReadRecording returns the calls that q selects as a recording of the server q.Server, with the
-// catalog that the server listed last. Responses that were redacted or truncated become
+// catalog that the server listed last, without secrets. Responses that were redacted or truncated become
 // unavailable; calls without a response, or with such arguments, are skipped and counted.
 func ReadRecording(ctx context.Context, from RecordingSource, q store.Query) (*cassette.Recording, error) {
 	catalog, err := from.LastCatalog(ctx, q.Server)
@@ -36,6 +38,9 @@ func ReadRecording(ctx context.Context, from RecordingSource, q store.Query) (*c
 		Version: cassette.Version, Server: q.Server, ServerInfo: catalog.Info, Instructions: catalog.Instructions,
 		Tools: definitions(catalog.Tools), Prompts: definitions(catalog.Prompts),
 		Resources: definitions(catalog.Resources), ResourceTemplates: definitions(catalog.Templates),
+	}
+	if err := r.Header.Redact(from.RedactJSON); err != nil {
+		return nil, err
 	}
 	ids, err := recordedRequests(ctx, from, q)
 	if err != nil {

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,10 @@ type recordings struct {
 
 func (r *recordings) LastCatalog(context.Context, string) (*core.Catalog, error) {
 	return r.catalog, nil
+}
+
+func (r *recordings) RedactJSON(text []byte) []byte {
+	return bytes.ReplaceAll(text, []byte("sk-known"), []byte("[redacted]"))
 }
 
 func (r *recordings) Calls(_ context.Context, q store.Query) (list []core.Call, next int64, err error) {
@@ -59,7 +64,7 @@ func TestRecordingHasWhatCanBeServedInOrder(t *testing.T) {
 	fromServer.FromServer = true
 	from := &recordings{&core.Catalog{
 		Tools: []core.Item{{Name: "read", Raw: json.RawMessage(`{"name":"read"}`)}}, Templates: []core.Item{{Name: "x", Raw: json.RawMessage(`{"uriTemplate":"x"}`)}},
-		Info: json.RawMessage(`{"name":"fs"}`), Instructions: "Read.",
+		Info: json.RawMessage(`{"name":"fs"}`), Instructions: "Read with sk-known.", Prompts: []core.Item{{Name: "greet", Raw: json.RawMessage(`{"name":"greet","description":"sk-known"}`)}},
 	}, []store.Record{
 		record("tools/call", "read", `{"n":1}`, `{"a":1}`, ""),
 		record("tools/call", "deleted", `{}`, `{}`, ""),
@@ -79,8 +84,8 @@ func TestRecordingHasWhatCanBeServedInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &cassette.Recording{
-		Header: cassette.Header{Version: 1, Server: "files", ServerInfo: json.RawMessage(`{"name":"fs"}`), Instructions: "Read.",
-			Tools: []json.RawMessage{json.RawMessage(`{"name":"read"}`)}, Prompts: []json.RawMessage{}, Resources: []json.RawMessage{},
+		Header: cassette.Header{Version: 1, Server: "files", ServerInfo: json.RawMessage(`{"name":"fs"}`), Instructions: "Read with [redacted].",
+			Tools: []json.RawMessage{json.RawMessage(`{"name":"read"}`)}, Prompts: []json.RawMessage{json.RawMessage(`{"name":"greet","description":"[redacted]"}`)}, Resources: nil,
 			ResourceTemplates: []json.RawMessage{json.RawMessage(`{"uriTemplate":"x"}`)}},
 		Calls: []cassette.Call{
 			{Tool: "read", Arguments: `{"n":1}`, Result: `{"a":1}`, TookMs: 3000, Progress: []cassette.Progress{{AfterMs: 1, Params: `{"progress":1}`}}},

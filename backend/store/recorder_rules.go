@@ -134,6 +134,11 @@ func (r *Recorder) SetSecrets(values []string, patterns []*regexp.Regexp) (misse
 // Redact returns text without the secrets that are removed from recorded calls.
 func (r *Recorder) Redact(text string) string { return r.rules.Load().secrets.Text(text) }
 
+// RedactJSON returns JSON text without the secrets that are removed from recorded calls.
+func (s *Store) RedactJSON(text []byte) []byte {
+	return s.recorder.rules.Load().secrets.AppendJSON(nil, text)
+}
+
 // Recording returns the user's settings for recording.
 func (s *Store) Recording() Recording {
 	return s.recorder.rules.Load().Recording.withoutEnded(s.opts.Now())
