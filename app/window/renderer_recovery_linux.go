@@ -57,8 +57,9 @@ static gboolean drawbridge_connect_views(gpointer data) {
 	return G_SOURCE_REMOVE;
 }
 
-// GTK's functions must be called on its own thread.
-static void drawbridge_watch(void) { g_idle_add(drawbridge_connect_views, NULL); }
+// GTK's functions must be called on its own thread. The priority is higher than that of WebKit's
+// messages: otherwise a crash before the first idle moment of the window would not be noticed.
+static void drawbridge_watch(void) { g_idle_add_full(G_PRIORITY_HIGH, drawbridge_connect_views, NULL, NULL); }
 
 // This level is fatal: GLib ends the program when the function returns.
 static GLogWriterOutput drawbridge_log(GLogLevelFlags level, const GLogField *fields, gsize n, gpointer data) {

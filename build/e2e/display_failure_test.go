@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -39,6 +40,21 @@ func (s *screen) witness(cmd *exec.Cmd, log string) {
 	}
 	said, _ := os.ReadFile(log)
 	s.t.Logf("%s (still there: %v) said:\n%s%s", cmd.Args[0], there, tail(string(said)), crash(string(said)))
+}
+
+// witnessWindow logs after a failed test what the threads do of the window that the daemon with the
+// folder data shows. The test has not started it, so its output is lost.
+func witnessWindow(t testing.TB, data string) {
+	if !t.Failed() {
+		return
+	}
+	for _, p := range windowsOf(data) {
+		t.Logf("the window's threads:\n%s", threads(p.pid))
+		if gdb, err := exec.LookPath("gdb"); err == nil {
+			out, err := exec.Command("timeout", "30", gdb, "-p", fmt.Sprint(p.pid), "-batch", "-ex", "backtrace 40").CombinedOutput()
+			t.Logf("its first thread (%v):\n%s", err, tail(string(out)))
+		}
+	}
 }
 
 // titles lists the windows on the screen.

@@ -76,11 +76,17 @@ func (d *deaths) left() int {
 
 // drawers returns the processes that render a page of the daemon with the folder data, with their
 // start times.
-func drawers(data string) (list []process) {
+func drawers(data string) []process { return processesOf("WebKitWebProcess", data) }
+
+// windowsOf returns the windows of the daemon with the folder data.
+func windowsOf(data string) []process { return processesOf(filepath.Base(window), data) }
+
+// processesOf returns the processes of a program whose environment contains the folder data.
+func processesOf(program, data string) (list []process) {
 	for _, p := range descendants(1) {
 		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.pid))
 		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
-		if filepath.Base(exe) == "WebKitWebProcess" && strings.Contains(string(env), data) && p.state != "Z" {
+		if filepath.Base(exe) == program && strings.Contains(string(env), data) && p.state != "Z" {
 			list = append(list, p)
 		}
 	}
@@ -94,6 +100,7 @@ func TestPageCrashingAtStartRecovers(t *testing.T) {
 	needWindow(t)
 	s := desktop(t)
 	d := start(t, object{"mcpServers": object{"demo": demo()}}, s.display()...)
+	t.Cleanup(func() { witnessWindow(t, d.data) })
 	d.running("demo")
 	b := births(t)
 	tools := t.TempDir()
