@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -23,6 +24,14 @@ func everythingServer(t testing.TB) string {
 
 var buildEverythingServer = onceBuilt("everything-server", "github.com/modelcontextprotocol/go-sdk/conformance/everything-server")
 
+// suite returns the official suite with arguments. Node.js keeps the compiled suite, because it runs
+// about a hundred times.
+func suite(t testing.TB, env []string, args ...string) *exec.Cmd {
+	t.Helper()
+	env = append([]string{"HOME=" + t.TempDir(), "NODE_COMPILE_CACHE=" + abs("node_modules/.compile-cache")}, env...)
+	return command(t, env, node, append([]string{abs("node_modules/@modelcontextprotocol/conformance/dist/index.js")}, args...)...)
+}
+
 // The test runs the required scenarios for a server of each revision, as frozen at its release.
 // Permitted failures are in expected-failures.yaml; the suite also fails if a scenario in that list
 // passes.
@@ -34,11 +43,10 @@ func TestOfficialConformanceSuite(t *testing.T) {
 		"bridge": object{"requireToken": false, "naming": "{tool}"},
 	})
 	d.running("everything")
-	suite := abs("node_modules/@modelcontextprotocol/conformance/dist/index.js")
 	for _, path := range []string{"/s/everything/mcp", "/mcp"} {
 		for revision, required := range map[string]int{"2025-11-25": 30, "2026-07-28": 37} {
 			t.Run(path+" "+revision, func(t *testing.T) {
-				cmd := command(t, []string{"HOME=" + t.TempDir()}, node, suite, "server",
+				cmd := suite(t, nil, "server",
 					"--url", d.url+path,
 					"--requirements", revision,
 					"--expected-failures", abs("expected-failures.yaml"),

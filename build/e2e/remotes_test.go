@@ -28,13 +28,12 @@ func TestOfficialConformanceSuiteOfClients(t *testing.T) {
 	build := command(t, []string{"HOME=" + os.Getenv("HOME"), "CGO_ENABLED=0", "GOFLAGS=" + os.Getenv("GOFLAGS")}, "go", "build", "-o", client, "./backend/upstream/testdata/conformance")
 	build.Dir = root
 	run(t, build, 0)
-	suite := abs("node_modules/@modelcontextprotocol/conformance/dist/index.js")
 	for revision, scenarios := range map[string][]string{
 		"2025-11-25": {"initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry", "json-schema-2020-12-preservation"},
 		"2026-07-28": {"tools_call", "request-metadata", "sep-2322-client-request-state", "http-standard-headers", "http-custom-headers",
 			"http-invalid-tool-headers", "json-schema-ref-no-deref", "json-schema-2020-12-preservation"},
 	} {
-		required := command(t, []string{"HOME=" + t.TempDir()}, node, suite, "list", "--requirements", revision)
+		required := suite(t, nil, "list", "--requirements", revision)
 		signIns := 0
 		for line := range strings.Lines(afterLine(run(t, required, 0), "Client scenarios")) {
 			name, listed := strings.CutPrefix(strings.TrimSpace(line), "- ")
@@ -52,11 +51,12 @@ func TestOfficialConformanceSuiteOfClients(t *testing.T) {
 		for _, scenario := range scenarios {
 			t.Run(revision+"/"+scenario, func(t *testing.T) {
 				t.Parallel()
-				env, program := []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}, client
+				program := client
+				var env []string
 				if strings.HasPrefix(scenario, "auth/") {
-					env, program = append(env, "DRAWBRIDGE_E2E_ROLE=signin"), os.Args[0]
+					env, program = []string{"DRAWBRIDGE_E2E_ROLE=signin"}, os.Args[0]
 				}
-				cmd := command(t, env, node, suite, "client",
+				cmd := suite(t, env, "client",
 					"--command", program, "--scenario", scenario, "--spec-version", revision,
 					"--timeout", fmt.Sprint(limit(30*time.Second).Milliseconds()), "--output-dir", t.TempDir())
 				report, err := cmd.CombinedOutput()
@@ -127,7 +127,6 @@ func (d *daemon) says(server, tool, arguments string) string {
 func TestOfficialConformanceSuiteThroughARemoteServer(t *testing.T) {
 	t.Parallel()
 	program := everythingServer(t)
-	suite := abs("node_modules/@modelcontextprotocol/conformance/dist/index.js")
 	for revision, option := range map[string]string{"2025-11-25": "-stateless=false", "2026-07-28": "-stateless=true"} {
 		t.Run(revision, func(t *testing.T) {
 			address := freeAddress(t)
@@ -149,7 +148,7 @@ func TestOfficialConformanceSuiteThroughARemoteServer(t *testing.T) {
 				"bridge":     object{"requireToken": false}, // the suite supports no tokens
 			})
 			d.running("everything")
-			cmd := command(t, []string{"HOME=" + t.TempDir()}, node, suite, "server", "--url", d.url+"/s/everything/mcp", "--requirements", revision,
+			cmd := suite(t, nil, "server", "--url", d.url+"/s/everything/mcp", "--requirements", revision,
 				"--expected-failures", abs("expected-failures.yaml"), "--timeout", fmt.Sprint(limit(12*time.Second).Milliseconds()), "--output-dir", t.TempDir())
 			report := run(t, cmd, 0)
 			t.Log(strings.TrimSpace(tail(report)))

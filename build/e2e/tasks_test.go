@@ -41,13 +41,12 @@ func TestTaskScenariosOfTheSuitePassDirectlyAndThroughTheBridge(t *testing.T) {
 	d.running("tasks")
 	direct := httptest.NewServer(newHTTPFront(t, "tasks"))
 	t.Cleanup(direct.Close)
-	suite := abs("node_modules/@modelcontextprotocol/conformance/dist/index.js")
 	for _, scenario := range taskScenarios {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
 			results := func(url string) string {
 				// The suite exits with 1 if a check fails, which the results show.
-				cmd := command(t, []string{"HOME=" + t.TempDir()}, node, suite, "server", "--url", url, "--scenario", scenario,
+				cmd := suite(t, nil, "server", "--url", url, "--scenario", scenario,
 					"--spec-version", "2026-07-28", "--force", "--verbose", "--timeout", fmt.Sprint(limit(12e9).Milliseconds()), "--output-dir", t.TempDir())
 				report, err := cmd.Output()
 				var all []string

@@ -47,8 +47,9 @@ type Plan struct {
 	// Jump sets the offset of the daemon's clock. It is nil if the daemon has no such clock.
 	Jump func(offset time.Duration) error
 
-	Settle time.Duration // time limit for the resource usage to return to its initial value
-	Log    func(format string, a ...any)
+	AfterLoad func()        // called between the load and the wait for its resources, which takes a minute; may be nil
+	Settle    time.Duration // time limit for the resource usage to return to its initial value
+	Log       func(format string, a ...any)
 }
 
 // Count is what one client observed.
@@ -204,6 +205,9 @@ func Run(ctx context.Context, p Plan) (*Report, error) {
 		if err := r.Jump(3 * time.Hour); err != nil {
 			return nil, err
 		}
+	}
+	if r.AfterLoad != nil {
+		r.AfterLoad()
 	}
 	after, err := r.atRest(context.WithoutCancel(ctx), &before)
 	if err != nil {
