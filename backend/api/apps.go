@@ -120,7 +120,7 @@ func (a *API) openApp(ctx context.Context, in *appInput) (*answer[App], error) {
 	}
 	quoted, _ := json.Marshal(uri)
 	said, err := a.Calls.Call(ctx, &core.Call{
-		Client: a.clientFor(in.By), ByUser: true, Era: core.Legacy, Server: r.Server, Method: "resources/read", Name: uri, PublicName: uri,
+		Client: a.clientFor(in.By), ByUser: true, Era: core.Legacy, Server: r.Server, Account: r.Account, Method: "resources/read", Name: uri, PublicName: uri,
 		Params: append(append([]byte(`{"uri":`), quoted...), '}'),
 	}, nil)
 	if err != nil {
@@ -176,7 +176,7 @@ type appCallInput struct {
 	Body AppCallRequest
 }
 
-// callForApp calls a tool of the server that the app comes from. The user did not write the
+// callForApp calls a tool of the server that the app comes from, with the account of the recorded call. The user did not write the
 // arguments, so the call needs the same approvals as that of a client.
 func (a *API) callForApp(ctx context.Context, in *appCallInput) (*answer[AppCallResult], error) {
 	r, _, err := a.appCall(ctx, in.ID)
@@ -192,7 +192,7 @@ func (a *API) callForApp(ctx context.Context, in *appCallInput) (*answer[AppCall
 		return nil, core.Errorf(core.CodeRejected, "apps may not call tool %q: its server offers it to models only", in.Body.Tool)
 	}
 	call := &core.Call{
-		Client: core.Client{Name: "drawbridge-app", Version: a.Version}, Era: core.Legacy, Server: r.Server, Method: "tools/call",
+		Client: core.Client{Name: "drawbridge-app", Version: a.Version}, Era: core.Legacy, Server: r.Server, Account: r.Account, Method: "tools/call",
 		Name: in.Body.Tool, PublicName: in.Body.Tool, Workspace: r.Workspace,
 	}
 	call.Params, call.Arguments, call.ProgressToken = callParams(in.Body.Tool, args)

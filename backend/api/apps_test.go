@@ -23,7 +23,7 @@ func appSite(t *testing.T, answer func(*core.Call) (core.Reply, error)) *site {
 	s.views.Set("a", "a", &core.Catalog{Tools: tools})
 	for i, tool := range []string{"board", "plain"} {
 		id := int64(5_000_000 + i*1_000_000)
-		s.recorder.Record(&core.Call{ID: id, At: time.UnixMicro(id), Server: "a", Method: "tools/call", Name: tool, Outcome: core.OutcomeOK},
+		s.recorder.Record(&core.Call{ID: id, At: time.UnixMicro(id), Server: "a", Account: "work", Method: "tools/call", Name: tool, Outcome: core.OutcomeOK},
 			core.Reply{Result: []byte(`{"content":[]}`)})
 	}
 	s.recorder.Flush(t.Context())
@@ -44,8 +44,8 @@ func TestAppIsReadFromItsServerOrSaysWhyNot(t *testing.T) {
 		{fmt.Sprintf(`{"contents":[{"mimeType":"text/html","text":"%s"}]}`, strings.Repeat("x", maxAppHTML+1)), "are not shown"},
 	} {
 		s := appSite(t, func(c *core.Call) (core.Reply, error) {
-			if c.Method != "resources/read" || string(c.Params) != `{"uri":"ui://a/x"}` || c.Server != "a" {
-				t.Errorf("%s %s", c.Method, c.Params)
+			if c.Method != "resources/read" || string(c.Params) != `{"uri":"ui://a/x"}` || c.Server != "a" || c.Account != "work" {
+				t.Errorf("%s %s with account %q", c.Method, c.Params, c.Account)
 			}
 			return core.Reply{Result: []byte(test.result)}, nil
 		})
@@ -81,7 +81,7 @@ func TestAppCallsToolsOfItsServerUnderTheRulesOfAClient(t *testing.T) {
 		}
 	}
 	for _, c := range made {
-		if c.ByUser || c.Server != "a" || c.Client.Name != "drawbridge-app" {
+		if c.ByUser || c.Server != "a" || c.Account != "work" || c.Client.Name != "drawbridge-app" {
 			t.Errorf("the call of an app is %+v", c)
 		}
 	}

@@ -115,6 +115,7 @@ func (c *callSink) Ask(ctx context.Context, method string, params json.RawMessag
 	select {
 	case reply := <-answer:
 		if c.rq.endpoint.server == "" {
+			reply.Result = c.bridge.ownAnswer(c.rq, c.server, reply.Result)
 			reply.Result = rewriteTaskIDs(reply.Result, func(public string) string {
 				return strings.TrimPrefix(public, c.server+taskSeparator)
 			})

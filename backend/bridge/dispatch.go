@@ -182,6 +182,7 @@ func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (met
 	if rpcErr != nil {
 		return methodResult{}, rpcErr
 	}
+	b.setOwnAnswers(rq, call)
 	reply, err := b.runCall(ctx, rq, call, sink)
 	switch {
 	case err != nil:

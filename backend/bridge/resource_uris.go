@@ -40,6 +40,36 @@ func (b *Bridge) publicQuestion(rq *request, server string, params []byte) []byt
 	return rewriteURIs(b.view(rq.endpoint, rq.client.Token), server, params, (*uriRewriter).question)
 }
 
+// ownAnswer returns the answer of a client to a question, with the URIs that the server knows.
+func (b *Bridge) ownAnswer(rq *request, server string, answer []byte) []byte {
+	if rq.endpoint.server != "" || len(answer) == 0 {
+		return answer
+	}
+	r := uriRewriter{view: b.view(rq.endpoint, rq.client.Token), server: server, raw: answer, toOwn: true}
+	r.answer(core.Span{End: len(answer)})
+	return r.apply()
+}
+
+// setOwnAnswers replaces the URIs in the inputResponses of a modern call by those that its server knows.
+func (b *Bridge) setOwnAnswers(rq *request, call *core.Call) {
+	if rq.endpoint.server != "" || rq.spans.InputResponses.Empty() {
+		return
+	}
+	spans, err := wire.ScanParams(call.Params)
+	if err != nil {
+		return
+	}
+	r := uriRewriter{view: b.view(rq.endpoint, rq.client.Token), server: call.Server, raw: call.Params, toOwn: true}
+	r.members(spans.InputResponses, func(_ string, answer core.Span) { r.answer(answer) })
+	if len(r.edits) == 0 {
+		return
+	}
+	call.Params = r.apply()
+	spans, _ = wire.ScanParams(call.Params)
+	call.Arguments, call.Meta, call.ProgressToken = spans.Arguments, spans.Meta, spans.ProgressToken
+	call.BytesIn = len(call.Params)
+}
+
 var uriKey, appURI = []byte(`"uri"`), []byte(`"ui:`)
 
 func rewriteURIs(view *registry.View, server string, raw []byte, visit func(*uriRewriter, core.Span)) []byte {
@@ -48,9 +78,14 @@ func rewriteURIs(view *registry.View, server string, raw []byte, visit func(*uri
 	}
 	r := uriRewriter{view: view, server: server, raw: raw}
 	visit(&r, core.Span{End: len(raw)})
+	return r.apply()
+}
+
+func (r *uriRewriter) apply() []byte {
 	if len(r.edits) == 0 {
-		return raw
+		return r.raw
 	}
+	raw := r.raw
 	return wire.Splice(make([]byte, 0, len(raw)+64*len(r.edits)), raw, r.edits...)
 }
 
@@ -60,6 +95,7 @@ type uriRewriter struct {
 	view   *registry.View
 	server string
 	raw    []byte
+	toOwn  bool // the public URIs are turned into those of the server
 	edits  []wire.Edit
 }
 
@@ -73,7 +109,7 @@ func (r *uriRewriter) result(s core.Span) {
 		case "messages": // of a prompt
 			r.messages(value)
 		case "inputRequests": // of a call that needs input
-			r.members(value, func(_ string, request core.Span) { r.member(request, "params", r.question) })
+			r.questions(value)
 		case "_meta":
 			for _, ref := range registry.AppReferences(wire.Bytes(r.raw, value)) {
 				r.uri(core.Span{Start: value.Start + ref.Start, End: value.Start + ref.End})
@@ -86,6 +122,17 @@ func (r *uriRewriter) result(s core.Span) {
 func (r *uriRewriter) task(s core.Span) {
 	r.member(s, "result", r.result)
 	r.member(s, "error", r.rpcError)
+	r.member(s, "inputRequests", r.questions)
+}
+
+func (r *uriRewriter) questions(s core.Span) {
+	r.members(s, func(_ string, request core.Span) { r.member(request, "params", r.question) })
+}
+
+// answer handles the answer of a client to a question. Only those to sampling, which have a role, have
+// content blocks: the content of the others has the members that the server asked for.
+func (r *uriRewriter) answer(s core.Span) {
+	r.member(s, "role", func(core.Span) { r.member(s, "content", r.contentBlocks) })
 }
 
 // question handles the params of a request to the client. Those of sampling have messages.
@@ -129,9 +176,19 @@ func (r *uriRewriter) uri(s core.Span) {
 	if !ok {
 		return
 	}
-	if public := r.view.PublicURI(r.server, own); public != own {
-		r.edits = append(r.edits, wire.Edit{Span: s, With: wire.AppendString(nil, public)})
+	if with := r.replacement(own); with != own {
+		r.edits = append(r.edits, wire.Edit{Span: s, With: wire.AppendString(nil, with)})
 	}
+}
+
+func (r *uriRewriter) replacement(uri string) string {
+	if !r.toOwn {
+		return r.view.PublicURI(r.server, uri)
+	}
+	if t, ok := r.view.Resource(uri); ok && t.Server == r.server {
+		return t.Name
+	}
+	return uri
 }
 
 func (r *uriRewriter) member(s core.Span, wanted string, visit func(core.Span)) {

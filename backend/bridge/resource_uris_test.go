@@ -91,6 +91,45 @@ func TestEachAccountIsReadUnderItsOwnURIs(t *testing.T) {
 	}
 }
 
+// The requests of a task for input have the URIs that the client can read, and the client's answers those
+// of the server, in every way in which a client answers.
+func TestInputRequestsAndAnswersOfATaskHaveTheURIsOfTheirReader(t *testing.T) {
+	const own, public, block = `board://1`, `board://office__1`, `{"role":"assistant","content":{"type":"resource_link","uri":"URI","n":1.0}}`
+	s := newAccountsFixture(t)
+	view := s.bridge.view(endpoint{}, "")
+	for method, task := range map[string]string{
+		"tasks/get":  `{"taskId":"1","status":"input_required","inputRequests":{"k":{"method":"sampling/createMessage","params":{"messages":[` + block + `]}}}}`,
+		"tools/call": `{"resultType":"task","inputRequests":{"k":{"method":"sampling/createMessage","params":{"messages":[` + block + `]}}}}`,
+	} {
+		got := withPublicURIs(view, method, "office", core.Reply{Result: []byte(strings.Replace(task, "URI", own, 1))})
+		checkEqual(t, method, string(got.Result), strings.Replace(task, "URI", public, 1))
+	}
+	form := `"form":{"action":"accept","content":{"type":"resource_link","uri":"` + public + `"}}`
+	answers := `"inputResponses":{"k":` + block + `,` + form + `},"requestState":"s"`
+	params, answer := "", make(chan string, 1)
+	s.gateway.answer = func(ctx context.Context, c *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
+		if params = string(c.Params); c.Era == core.Legacy {
+			reply, err := sink.Ask(ctx, "sampling/createMessage", json.RawMessage(`{"messages":[]}`))
+			answer <- string(reply.Result)
+			return core.Reply{Result: json.RawMessage(`{}`)}, err
+		}
+		return core.Reply{Result: json.RawMessage(`{"messages":[]}`)}, nil
+	}
+	call := `"name":"office__ask","arguments":{"x":1.0},`
+	onlyMessage(t, s.modern("/mcp", "prompts/get", "office__ask", call+strings.Replace(answers, "URI", public, 1)))
+	if want := `"arguments":{"x":1.0},` + strings.Replace(answers, "URI", own, 1); !strings.Contains(params, want) {
+		t.Errorf("got  %s\nwant %s", params, want)
+	}
+	session := s.openSession("/mcp", `{"sampling":{}}`)
+	for m := range events(s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"office__show"}}`, session...).Body) {
+		var ask struct{ ID any }
+		if _ = json.Unmarshal([]byte(m), &ask); strings.Contains(m, `"sampling/createMessage"`) {
+			s.post("/mcp", `{"jsonrpc":"2.0","id":"`+fmt.Sprint(ask.ID)+`","result":`+strings.Replace(block, "URI", public, 1)+`}`, session...)
+		}
+	}
+	checkEqual(t, "the answer that a legacy server gets", <-answer, strings.Replace(block, "URI", own, 1))
+}
+
 // A server's request for sampling has the URIs that the client can read, in both eras and in the result
 // of a modern server; text and arguments of tools are not changed.
 func TestSamplingRequestsHavePublicURIs(t *testing.T) {

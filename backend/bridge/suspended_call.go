@@ -224,7 +224,7 @@ func (b *Bridge) resume(ctx context.Context, rq *request, sink *callSink) (reply
 	var left []*question
 	for _, q := range sc.questions {
 		if answer, ok := answers[q.key]; ok {
-			q.answer <- core.Reply{Result: answer}
+			q.answer <- core.Reply{Result: b.ownAnswer(rq, sc.server, answer)}
 		} else {
 			left = append(left, q)
 		}

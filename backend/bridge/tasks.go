@@ -55,6 +55,7 @@ func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callSink) (met
 		replaceParam(call, rq.spans.TaskID, id)
 	}
 	call.BytesIn = len(call.Params)
+	b.setOwnAnswers(rq, call)
 	observe := func(reply core.Reply) (news bool) { return b.tasks.observe(key, owner, reply.Task, b.Now()) }
 	if rq.method == "tasks/get" {
 		call.Notable = observe
