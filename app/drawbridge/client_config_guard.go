@@ -56,7 +56,7 @@ func newClientConfigGuard(o cli.ServeOptions, bus *event.Bus, tokens *loopback.T
 // privatePaths returns what no sandboxed server may read: our folders, the existing files of the
 // clients, whose tokens let them call every server, and what the environment moves elsewhere.
 func privatePaths(f config.Folders) []string {
-	own := append([]string{f.Config, f.Data, f.State}, sandbox.Moved(os.Getenv)...)
+	own := append([]string{f.Config, f.Data, f.State}, sandbox.MovedPrivatePaths(os.Getenv)...)
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return own

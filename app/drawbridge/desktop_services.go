@@ -235,8 +235,8 @@ func (d *desktopServices) notifications(o *desktop.Watcher) *desktop.Watcher {
 }
 
 // snapshot returns the current state, for a watcher that has lost events.
-func (d *desktopServices) snapshot() desktop.Snapshot {
-	now := desktop.Snapshot{Servers: d.servers.Statuses(), Approvals: d.approvals.List(), Commands: map[string]string{}}
+func (d *desktopServices) snapshot() desktop.NotificationState {
+	now := desktop.NotificationState{Servers: d.servers.Statuses(), Approvals: d.approvals.List(), Commands: map[string]string{}}
 	for _, n := range d.servers.Notices() {
 		now.Commands[strings.TrimPrefix(n.Subject, event.CommandSubject)] = n.Message
 	}

@@ -48,8 +48,8 @@ func newMeter(bus *event.Bus, servers *supervisor.Supervisor, front *bridge.Brid
 				return states
 			},
 			Store: func() (writes, queries metrics.Timing) {
-				writes.Count, writes.Total = history.Writes().Read()
-				queries.Count, queries.Total = history.Queries().Read()
+				writes.Count, writes.Total = history.WriteTiming().Read()
+				queries.Count, queries.Total = history.QueryTiming().Read()
 				return writes, queries
 			},
 			Sessions: func() int { return len(front.Sessions()) },

@@ -85,7 +85,7 @@ type CheckOfCalls struct {
 	Skipped int `json:"skipped" doc:"Calls without a step: their arguments were redacted or truncated, or they did not end"`
 }
 
-func (a *API) checkFromCalls(ctx context.Context, in *checkOfCallsInput) (*answer[CheckOfCalls], error) {
+func (a *API) saveCheckFromCalls(ctx context.Context, in *checkOfCallsInput) (*answer[CheckOfCalls], error) {
 	q := store.Query{Session: in.Body.Session, Tag: in.Body.Tag, From: in.Body.From, To: in.Body.To}
 	if q == (store.Query{}) {
 		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "body.session", Error: "session, tag, from or to is required"}}}

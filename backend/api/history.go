@@ -56,7 +56,7 @@ func (a *API) registerHistory(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/history/backup", "Back up the history to a new file", a.backup)
 	op(a, doc, "GET", "/api/v1/checks", "Saved checks", a.listChecks)
 	op(a, doc, "PUT", "/api/v1/checks/{name}", "Save a check; replaces one of the same name", a.putCheck)
-	op(a, doc, "POST", "/api/v1/checks/{name}", "Save the tool calls of a session, a tag or a time range as a new check", a.checkFromCalls)
+	op(a, doc, "POST", "/api/v1/checks/{name}", "Save the tool calls of a session, a tag or a time range as a new check", a.saveCheckFromCalls)
 	op(a, doc, "DELETE", "/api/v1/checks/{name}", "Delete a check", a.deleteCheck)
 	op(a, doc, "POST", "/api/v1/checks/{name}/run", "Run a check", a.runCheck)
 	op(a, doc, "GET", "/api/v1/frames", "Recent JSON-RPC messages of a session or server in debug mode, newest first", a.frames)

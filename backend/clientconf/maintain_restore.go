@@ -84,7 +84,7 @@ func (c *Connector) planAgain(choice Choice, r record) (*Plan, error) {
 	}
 	p.Entry = p.edits[0].value
 	for _, d := range r.Edits {
-		at := slices.IndexFunc(p.edits, d.matches)
+		at := slices.IndexFunc(p.edits, d.hasPathOf)
 		if at >= 0 && d.Value != nil {
 			if p.edits[at].value, err = mergeSwitches(p.edits[at].value, d.Value); err != nil {
 				return nil, err

@@ -133,7 +133,7 @@ func (c *Connector) removeStaleEntries(p *Plan) error {
 		return err
 	}
 	for _, o := range old.Edits {
-		if o.Hash == "" || slices.ContainsFunc(p.edits, o.matches) {
+		if o.Hash == "" || slices.ContainsFunc(p.edits, o.hasPathOf) {
 			continue
 		}
 		back := edit{path: o.Path, name: o.Name}
@@ -168,7 +168,7 @@ func (p *Plan) splice() error {
 		case present == nil:
 		case isOurs(present):
 			ours = true
-		case slices.ContainsFunc(p.originals, e.matches):
+		case slices.ContainsFunc(p.originals, e.hasPathOf):
 			foreign = true
 		default:
 			return p.refusal(errors.New("it already has a server named " + quote(e.name) + " that Drawbridge did not add"))

@@ -172,8 +172,8 @@ func (e previousMoves) entriesExcept(now []ServerEntry) (all []ServerEntry) {
 // retainIn retains the entries that earlier moves wrote, with the switches of their originals.
 func (e previousMoves) retainIn(p *Plan) (err error) {
 	for _, d := range e.Edits {
-		at := slices.IndexFunc(p.edits, d.matches)
-		if at < 0 || d.Value == nil || slices.ContainsFunc(p.originals, d.matches) {
+		at := slices.IndexFunc(p.edits, d.hasPathOf)
+		if at < 0 || d.Value == nil || slices.ContainsFunc(p.originals, d.hasPathOf) {
 			continue
 		}
 		if p.edits[at].value, err = mergeSwitches(p.edits[at].value, d.Value); err != nil {

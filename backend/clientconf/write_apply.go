@@ -111,7 +111,7 @@ func (p *Plan) entryChanges(old record) ([]entryChange, error) {
 	var all []entryChange
 	for _, e := range p.edits {
 		d := entryChange{Path: e.path, Name: e.name}
-		if i := slices.IndexFunc(old.Edits, func(o entryChange) bool { return o.matches(e) }); i >= 0 {
+		if i := slices.IndexFunc(old.Edits, func(o entryChange) bool { return o.hasPathOf(e) }); i >= 0 {
 			d.Before, d.Value = old.Edits[i].Before, old.Edits[i].Value
 		} else if raw, value, _ := before.entry(e.path, e.name); value != nil && !isOurs(value) {
 			d.Before, d.Value = string(raw), value

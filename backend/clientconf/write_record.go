@@ -45,9 +45,9 @@ type entryChange struct {
 	Value  json.RawMessage `json:"value,omitempty"`
 }
 
-func (d entryChange) matches(e edit) bool { return d.Name == e.name && slices.Equal(d.Path, e.path) }
+func (d entryChange) hasPathOf(e edit) bool { return d.Name == e.name && slices.Equal(d.Path, e.path) }
 
-func (e edit) matches(o edit) bool { return e.name == o.name && slices.Equal(e.path, o.path) }
+func (e edit) hasPathOf(o edit) bool { return e.name == o.name && slices.Equal(e.path, o.path) }
 
 // isUnmodified reports whether value is the entry that we wrote.
 func (d entryChange) isUnmodified(value json.RawMessage) bool { return d.Hash == hashValue(value) }

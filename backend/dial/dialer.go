@@ -269,7 +269,7 @@ func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *startedProcess) (
 			return Exit{}, false
 		}
 	})
-	running := localProcess{p, launcher(path)}
+	running := localProcess{p, launcherName(path)}
 	d.running.add(c.ID, running)
 	return &pipeWithStop{Pipe: recordPipe(p, recorder, c.ID, d.Observer), stopped: func() error {
 		d.running.remove(c.ID, running)

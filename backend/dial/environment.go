@@ -85,7 +85,7 @@ func (e environment) forServer(c *config.Server) (map[string]string, error) {
 		env["PATH"] = path
 	}
 	maps.Copy(env, e.networkVariables())
-	if name := launcher(c.Command); c.Type == core.Stdio && (name == "docker" || name == "podman") {
+	if name := launcherName(c.Command); c.Type == core.Stdio && (name == "docker" || name == "podman") {
 		maps.Copy(env, e.engineVariables())
 	}
 	for _, name := range inheritedNames(c.InheritEnv) {

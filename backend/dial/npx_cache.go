@@ -37,7 +37,7 @@ func corruptNpxCache(lines []string) string {
 // CacheHint returns the hint for a corrupt copy in the npx cache, or "". lines are the last lines
 // of stderr.
 func (p Process) CacheHint(lines []string) (string, core.Remedy) {
-	if launcher(p.Path) != "npx" {
+	if launcherName(p.Path) != "npx" {
 		return "", core.Remedy{}
 	}
 	folder := corruptNpxCache(lines)

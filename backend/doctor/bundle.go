@@ -93,7 +93,7 @@ func Bundle(o BundleOptions) []File {
 	if list := o.getenv(config.EnvServers); list != "" {
 		texts["config/environment.json"] = masked("environment.json", []byte(list))
 	}
-	for path, src := range formerConfigs(o.Folders) { // logs may contain secrets of former configurations
+	for path, src := range formerConfigTexts(o.Folders) { // logs may contain secrets of former configurations
 		masked(path, src)
 	}
 	for name, document := range o.Documents {

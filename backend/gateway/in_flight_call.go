@@ -101,10 +101,10 @@ func (f *inFlightCall) Notify(method string, params json.RawMessage) {
 	if method == "notifications/progress" {
 		f.mu.Lock()
 		f.progress++
-		f.logProgress(params)
+		f.recordProgress(params)
 		f.lastProgress = parseProgress(params)
 		earlier, due := f.extend(), f.due
-		f.reportProgress()
+		f.publishProgress()
 		f.mu.Unlock()
 		if earlier {
 			f.g.timeouts.reschedule(due)
@@ -129,8 +129,8 @@ func (f *inFlightCall) ObserveReply(reply core.Reply) {
 	}
 }
 
-// logProgress keeps a notification for the recorder. The caller must hold f.mu.
-func (f *inFlightCall) logProgress(params json.RawMessage) {
+// recordProgress keeps a notification for the recorder. The caller must hold f.mu.
+func (f *inFlightCall) recordProgress(params json.RawMessage) {
 	if f.finished || len(f.progressLog) == core.MaxProgressLog || f.progressBytes+len(params) > core.MaxProgressBytes {
 		return
 	}
@@ -143,9 +143,9 @@ func (f *inFlightCall) logProgress(params json.RawMessage) {
 // progressInterval is the minimum time between two progress events of one call.
 const progressInterval = 250 * time.Millisecond
 
-// reportProgress publishes how far the call is. The caller must hold f.mu: nothing may be
+// publishProgress publishes how far the call is. The caller must hold f.mu: nothing may be
 // published after the end of the call.
-func (f *inFlightCall) reportProgress() {
+func (f *inFlightCall) publishProgress() {
 	if now := time.Now(); !f.finished && now.Sub(f.lastProgressEvent) >= progressInterval {
 		f.lastProgressEvent = now
 		c := startSnapshot(f.call)

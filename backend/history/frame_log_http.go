@@ -33,7 +33,7 @@ func (t *FrameLog) Clients(next http.Handler, token string, clientOf func(sessio
 		}
 		if r.Body != nil {
 			x.body = r.Body
-			r.Body = (*exchangeBody)(x)
+			r.Body = (*requestBodyRecorder)(x)
 		}
 		defer x.end()
 		next.ServeHTTP(x, r)
@@ -72,9 +72,9 @@ func (x *prefix) add(p []byte) {
 	x.size += len(p)
 }
 
-type exchangeBody exchange
+type requestBodyRecorder exchange
 
-func (b *exchangeBody) Read(p []byte) (int, error) {
+func (b *requestBodyRecorder) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
 	b.mu.Lock()
 	b.request.add(p[:n])
@@ -82,7 +82,7 @@ func (b *exchangeBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (b *exchangeBody) Close() error { return b.body.Close() }
+func (b *requestBodyRecorder) Close() error { return b.body.Close() }
 
 // clientInfoName matches the name of the client in the clientInfo of initialize or _meta.
 var clientInfoName = lazyregexp.New(`(?i)clientInfo"\s*:\s*\{[^{}]*?"name"\s*:\s*"([^"\\]{1,128})"`)

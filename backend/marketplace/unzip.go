@@ -66,12 +66,12 @@ func openArchive(src []byte) (*archive, error) {
 			return nil, validationErrorf("the bundle contains %q, which is compressed with an unsupported method", f.Name)
 		}
 		for dir := parentPath(name); dir != ""; dir = parentPath(dir) {
-			if err := claimPath(folded, folders, dir, true); err != nil {
+			if err := addUniquePath(folded, folders, dir, true); err != nil {
 				return nil, err
 			}
 		}
 		if folder {
-			if err := claimPath(folded, folders, name, true); err != nil {
+			if err := addUniquePath(folded, folders, name, true); err != nil {
 				return nil, err
 			}
 			if f.UncompressedSize64 != 0 {
@@ -79,7 +79,7 @@ func openArchive(src []byte) (*archive, error) {
 			}
 			continue
 		}
-		if err := claimPath(folded, folders, name, false); err != nil {
+		if err := addUniquePath(folded, folders, name, false); err != nil {
 			return nil, err
 		}
 		if f.UncompressedSize64 > maxUnpacked || f.CompressedSize64 > uint64(len(src)) {
@@ -100,8 +100,8 @@ func openArchive(src []byte) (*archive, error) {
 	return a, nil
 }
 
-// claimPath registers a path, and rejects one that another entry already has, ignoring case.
-func claimPath(folded map[string]string, folders map[string]bool, name string, folder bool) error {
+// addUniquePath registers a path, and rejects one that another entry already has, ignoring case.
+func addUniquePath(folded map[string]string, folders map[string]bool, name string, folder bool) error {
 	key := strings.ToLower(name)
 	other, taken := folded[key]
 	if !taken {

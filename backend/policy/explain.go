@@ -187,7 +187,7 @@ func (p *Policy) explainInput(call *core.Call, t *tool, target registry.Target) 
 }
 
 func explainRate(call *core.Call, t *tool) Verdict {
-	b := t.limit(call.Client.Token)
+	b := t.bucketsFor(call.Client.Token)
 	if b == nil {
 		return Verdict{"rate", Off, "There is no limit.", ""}
 	}

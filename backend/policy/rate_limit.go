@@ -43,9 +43,9 @@ func newBuckets(c config.RateLimit, client, setting string, was *buckets) *bucke
 	return b
 }
 
-// limit returns the rate limit for the calls of a client: that of the client for the tool,
+// bucketsFor returns the rate limit for the calls of a client: that of the client for the tool,
 // otherwise that of the client, otherwise that of the tool, otherwise that of the server.
-func (t *tool) limit(token string) *buckets {
+func (t *tool) bucketsFor(token string) *buckets {
 	if own := t.clientLimits[token]; own != nil {
 		return own
 	}
@@ -54,7 +54,7 @@ func (t *tool) limit(token string) *buckets {
 
 // checkRate refuses a tool call that exceeds the rate limit of its caller.
 func checkRate(call *core.Call, t *tool) error {
-	b := t.limit(call.Client.Token)
+	b := t.bucketsFor(call.Client.Token)
 	if b == nil || call.Method != "tools/call" || call.Continues {
 		return nil
 	}

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// isOrphan reports whether the daemon left p behind. launchd has adopted such a process, but its
+// isLeftByDaemon reports whether the daemon left p behind. launchd has adopted such a process, but its
 // mark contains the run.
-func isOrphan(p processInfo, daemon int, _ map[int]processInfo) bool {
+func isLeftByDaemon(p processInfo, daemon int, _ map[int]processInfo) bool {
 	parts := strings.Split(environVariable(p.pid, MarkVariable), "/")
 	return len(parts) == 4 && strings.HasPrefix(parts[1], strconv.Itoa(daemon)+"-")
 }

@@ -130,13 +130,13 @@ func endOrphans(daemon int) {
 		}
 		kept := make(map[int]bool)
 		for _, p := range all {
-			if isOrphan(p, daemon, byPID) && environVariable(p.pid, keepVariable) != "" && environVariable(p.pid, MarkVariable) == "" {
+			if isLeftByDaemon(p, daemon, byPID) && environVariable(p.pid, keepVariable) != "" && environVariable(p.pid, MarkVariable) == "" {
 				kept[p.pid] = true
 			}
 		}
 	next:
 		for _, p := range all {
-			if p.zombie || !isOrphan(p, daemon, byPID) {
+			if p.zombie || !isLeftByDaemon(p, daemon, byPID) {
 				continue
 			}
 			for at, hops := p, 0; at.pid != 0 && hops < 1000; at, hops = byPID[at.ppid], hops+1 {

@@ -119,7 +119,7 @@ func (d *Document) renameReferences(n rename) {
 			continue
 		}
 		for _, references := range [][]hujson.ObjectMember{members(o, "servers"), members(o, "accounts")} {
-			i := slices.IndexFunc(references, func(m hujson.ObjectMember) bool { return strings.EqualFold(memberName(m), n.from) })
+			i := slices.IndexFunc(references, func(m hujson.ObjectMember) bool { return strings.EqualFold(memberKey(m), n.from) })
 			if i >= 0 {
 				references[i].Name.Value = hujson.String(n.to)
 			}
@@ -127,7 +127,7 @@ func (d *Document) renameReferences(n rename) {
 	}
 	for _, m := range members(root, "policy") {
 		list, ok := m.Value.Value.(*hujson.Array)
-		if !ok || memberName(m) != "rules" {
+		if !ok || memberKey(m) != "rules" {
 			continue
 		}
 		for _, e := range list.Elements {
@@ -183,7 +183,7 @@ func (n rename) renameReplayed(server *hujson.Value) {
 	}
 	from := members(o, "from")
 	for i := range from {
-		if name, ok := stringValue(&from[i].Value); ok && memberName(from[i]) == "server" && core.Slug(name) == n.from {
+		if name, ok := stringValue(&from[i].Value); ok && memberKey(from[i]) == "server" && core.Slug(name) == n.from {
 			setString(&from[i].Value, n.to)
 		}
 	}

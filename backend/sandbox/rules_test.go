@@ -217,7 +217,7 @@ func TestOlderKernelsAreNamedHonestly(t *testing.T) {
 func TestPathsThatTheEnvironmentMovesArePrivate(t *testing.T) {
 	t.Setenv("TMPDIR", "/scratch")
 	env := map[string]string{"XDG_CONFIG_HOME": "/data/config", "KUBECONFIG": "/data/a:/data/b", "XAUTHORITY": "/tmp/xauth", "NETRC": "netrc", "HISTFILE": "/scratch/h", "GNUPGHOME": "/"}
-	paths := Moved(func(name string) string { return env[name] })
+	paths := MovedPrivatePaths(func(name string) string { return env[name] })
 	for _, want := range []string{"/data/config/gh", "/data/config/git/credentials", "/data/a", "/data/b"} {
 		if !slices.Contains(paths, want) {
 			t.Errorf("%s is missing", want)

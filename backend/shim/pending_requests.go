@@ -6,8 +6,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// pendingRequest is a request without a response.
-type pendingRequest struct {
+// cancellableRequest is a request without a response.
+type cancellableRequest struct {
 	stop context.CancelFunc
 	sent bool // sent to the daemon, or about to be; guarded by Shim.mu
 }
@@ -18,7 +18,7 @@ type pendingRequest struct {
 func (s *Shim) startRequest(ctx context.Context, m message) {
 	id := string(wire.Bytes(m.raw, m.env.ID))
 	requestCtx, stop := context.WithCancel(ctx)
-	p := &pendingRequest{stop: stop}
+	p := &cancellableRequest{stop: stop}
 	s.mu.Lock()
 	if s.pendingCount == maxPending || s.pendingCount > 0 && s.pendingBytes+len(m.raw) > maxPendingBytes {
 		s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *Shim) startRequest(ctx context.Context, m message) {
 	})
 }
 
-func (s *Shim) endRequest(id string, p *pendingRequest, size int) {
+func (s *Shim) endRequest(id string, p *cancellableRequest, size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pending[id] == p {

@@ -65,11 +65,11 @@ type Shim struct {
 	writeMu sync.Mutex // serializes writes to Out
 
 	mu           sync.Mutex
-	pending      map[string]*pendingRequest // requests without a response, by raw id
-	pendingCount int                        // number of such requests; a client may reuse an id
-	pendingBytes int                        // total size of such requests
-	address      Address                    // the last one that Find returned
-	modern       bool                       // a modern request was forwarded
+	pending      map[string]*cancellableRequest // requests without a response, by raw id
+	pendingCount int                            // number of such requests; a client may reuse an id
+	pendingBytes int                            // total size of such requests
+	address      Address                        // the last one that Find returned
+	modern       bool                           // a modern request was forwarded
 
 	session session
 	slots   chan struct{}
@@ -93,7 +93,7 @@ func New(o Options) (*Shim, error) {
 		DisableCompression:    true,
 	}
 	s := &Shim{
-		o: o, pending: make(map[string]*pendingRequest), slots: make(chan struct{}, maxInFlight), ended: make(chan struct{}),
+		o: o, pending: make(map[string]*cancellableRequest), slots: make(chan struct{}, maxInFlight), ended: make(chan struct{}),
 		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
 	s.session.streamEnd = make(chan struct{})

@@ -240,11 +240,11 @@ func (t *Timing) Read() (count uint64, total time.Duration) {
 	return uint64(t.count.Load()), time.Duration(t.nanoseconds.Load())
 }
 
-// Writes returns the timing of all attempts to write a batch since the start.
-func (s *Store) Writes() *Timing { return &s.writes }
+// WriteTiming returns the timing of all attempts to write a batch since the start.
+func (s *Store) WriteTiming() *Timing { return &s.writes }
 
-// Queries returns the timing of all queries since the start.
-func (s *Store) Queries() *Timing { return &s.queries }
+// QueryTiming returns the timing of all queries since the start.
+func (s *Store) QueryTiming() *Timing { return &s.queries }
 
 // query calls f with the open file and a context that ends after timeouts.read.
 func (s *Store) query(ctx context.Context, f func(context.Context, *handle) error) error {

@@ -9,9 +9,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 )
 
-// minDependencyDelay is the minimum time between the end of one start and the next one that a
+// minRestartInterval is the minimum time between the end of one start and the next one that a
 // returning dependency triggers, so that a dependency that comes and goes costs little.
-const minDependencyDelay = 100 * time.Millisecond
+const minRestartInterval = 100 * time.Millisecond
 
 // watchDependency starts the server as soon as the missing dependency is there. The backoff
 // timer keeps running meanwhile, and fires earlier if waiting turns out to be useless.
@@ -24,7 +24,7 @@ func (r *runner) watchDependency() {
 	r.cancelDependencyWait = cancel
 	r.helpers.Go(func() {
 		defer cancel()
-		if !core.Sleep(ctx, minDependencyDelay) {
+		if !core.Sleep(ctx, minRestartInterval) {
 			return
 		}
 		err := wait(ctx)

@@ -77,7 +77,7 @@ func (r *ReplacementWatcher) Run(ctx context.Context) error {
 		if idleTime == 0 || r.file.original == nil {
 			continue
 		}
-		installed := r.file.poll(ctx, r.Program, r.Log)
+		installed := r.file.replacementVersion(ctx, r.Program, r.Log)
 		if installed == r.Version {
 			installed = ""
 		}
@@ -104,9 +104,9 @@ type programFile struct {
 	version  string      // of checked; "" if it does not start
 }
 
-// poll returns the version of a program that has replaced the original one, and that was complete
-// at the previous poll already. It returns "" if there is none, or if it does not start.
-func (f *programFile) poll(ctx context.Context, path string, log *slog.Logger) (version string) {
+// replacementVersion returns the version of a program that has replaced the original one, and that
+// was complete at the previous check already. It returns "" if there is none, or if it does not start.
+func (f *programFile) replacementVersion(ctx context.Context, path string, log *slog.Logger) (version string) {
 	now, err := os.Stat(path)
 	if err != nil || sameFile(now, f.original) { // it is missing for a moment during an installation
 		f.seen = nil

@@ -8,10 +8,10 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// formerConfigs returns the retained former texts of the configuration, by path: the copies from
+// formerConfigTexts returns the retained former texts of the configuration, by path: the copies from
 // before edits, and the files of the last valid configuration. Logs may contain secrets from
 // them, even if a current file cannot be read.
-func formerConfigs(f config.Folders) map[string][]byte {
+func formerConfigTexts(f config.Folders) map[string][]byte {
 	texts := map[string][]byte{}
 	copies := config.CopiesOf(f.Data)
 	list, _ := copies.List() // unreadable copies are skipped

@@ -60,7 +60,7 @@ type fixture struct {
 	answers []string
 	connect error
 	tries   int
-	now     Snapshot
+	now     NotificationState
 }
 
 // overflowQueue makes the watcher's queue overflow by blocking the notifier.
@@ -81,7 +81,7 @@ func withWatcher(t *testing.T, do func(d *fixture)) {
 		w := &Watcher{
 			Bus: d.bus, Log: slog.New(slog.DiscardHandler), Enabled: func() bool { return !d.off },
 			Connect:  d.dial,
-			Snapshot: func() Snapshot { return d.now },
+			Snapshot: func() NotificationState { return d.now },
 			Open:     func(to string) { d.opened = append(d.opened, to) },
 			Answer: func(id string, approve bool) { // called on a goroutine of its own
 				d.mu.Lock()
@@ -345,7 +345,7 @@ func TestResolvedProblemsDuringLostEventsAreWithdrawn(t *testing.T) {
 			t.Fatalf("shown: %v", d.visible)
 		}
 		// The current state, which the watcher could not follow event by event.
-		d.now = Snapshot{Servers: []core.ServerStatus{{ID: "web", State: core.StateRunning}}}
+		d.now = NotificationState{Servers: []core.ServerStatus{{ID: "web", State: core.StateRunning}}}
 		d.overflowQueue()
 		if len(d.visible) != 0 {
 			t.Errorf("still shown: %v", d.visible)
@@ -360,7 +360,7 @@ func TestResolvedProblemsDuringLostEventsAreWithdrawn(t *testing.T) {
 
 func TestProblemsDuringLostEventsAreShown(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
-		d.now = Snapshot{
+		d.now = NotificationState{
 			Servers:   []core.ServerStatus{{ID: "web", State: core.StateCrashed, Reason: "exit 1"}},
 			Approvals: []approvals.Item{{ID: "1", Server: "files", Message: "may I?"}},
 			Commands:  map[string]string{"git": "a new command"},

@@ -47,7 +47,7 @@ type Watcher struct {
 	// have no buttons.
 	Answer func(id string, approve bool)
 	// Snapshot returns a snapshot of the current state. It is called after events were lost.
-	Snapshot func() Snapshot
+	Snapshot func() NotificationState
 
 	reachable atomic.Bool
 }

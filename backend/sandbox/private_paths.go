@@ -37,9 +37,9 @@ var privateInHome = []string{
 	".config/drawbridge", ".local/share/drawbridge", ".local/state/drawbridge",
 }
 
-// movedBy are the variables that move private files and folders, and what of the home directory each
+// movedByVariable are the variables that move private files and folders, and what of the home directory each
 // of them replaces; "" if its value is the private path itself, or a list of them.
-var movedBy = map[string]string{
+var movedByVariable = map[string]string{
 	"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state", "XDG_CACHE_HOME": ".cache",
 	"CARGO_HOME": ".cargo", "GRADLE_USER_HOME": ".gradle",
 	"XDG_RUNTIME_DIR": "", "GNUPGHOME": "", "PASSWORD_STORE_DIR": "", "XAUTHORITY": "", "NETRC": "", "PGPASSFILE": "", "KUBECONFIG": "", "DOCKER_CONFIG": "",
@@ -47,10 +47,10 @@ var movedBy = map[string]string{
 	"GOOGLE_APPLICATION_CREDENTIALS": "", "PULUMI_HOME": "", "HISTFILE": "", "CLAUDE_CONFIG_DIR": "", "CODEX_HOME": "",
 }
 
-// Moved returns the private paths that environment variables put elsewhere than in the usual places,
+// MovedPrivatePaths returns the private paths that environment variables put elsewhere than in the usual places,
 // except in folders for temporary files: servers could not create files directly in them then.
-func Moved(getenv func(string) string) (paths []string) {
-	for name, folder := range movedBy {
+func MovedPrivatePaths(getenv func(string) string) (paths []string) {
+	for name, folder := range movedByVariable {
 		for _, value := range filepath.SplitList(getenv(name)) {
 			if !filepath.IsAbs(value) || filepath.Dir(value) == value || isTemporary(value) {
 				continue

@@ -8,7 +8,7 @@ import (
 
 func TestLauncherIsKnownByItsName(t *testing.T) {
 	for command, want := range map[string]string{"/usr/bin/npx": "npx", "/home/u/.local/bin/uvx": "uvx", "bunx": "bunx", "/usr/bin/docker": "docker", "/usr/bin/node": ""} {
-		if got := launcher(command); got != want {
+		if got := launcherName(command); got != want {
 			t.Errorf("%s: %q", command, got)
 		}
 	}
@@ -30,7 +30,7 @@ func TestImagePullIsShownUntilImageIsPresent(t *testing.T) {
 		{said("Unable to find image 'mcp/time:latest' locally", "Status: Downloaded newer image for mcp/time:latest"), false},
 		{append(said("Unable to find image 'mcp/time:latest' locally"), serverlog.Line{Level: serverlog.Info, Text: "starting: start 2 of 5"}), false},
 	} {
-		if got := pulling(c.lines); got != c.want {
+		if got := isPullingImage(c.lines); got != c.want {
 			t.Errorf("%v: %v", c.lines, got)
 		}
 	}

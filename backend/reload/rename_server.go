@@ -155,7 +155,7 @@ func members(o *hujson.Object, name string) []hujson.ObjectMember {
 	return nil
 }
 
-func memberName(m hujson.ObjectMember) string {
+func memberKey(m hujson.ObjectMember) string {
 	l, _ := m.Name.Value.(hujson.Literal)
 	return l.String()
 }

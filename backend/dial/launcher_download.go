@@ -11,8 +11,8 @@ import (
 // launchers are programs that download a server and then run it as a child process.
 var launchers = map[string]bool{"npx": true, "uvx": true, "bunx": true, "pnpx": true, "pipx": true}
 
-// launcher returns the name of the launcher or container command that command is, or "".
-func launcher(command string) string {
+// launcherName returns the name of the launcher or container command that command is, or "".
+func launcherName(command string) string {
 	name := strings.ToLower(filepath.Base(command))
 	if runtime.GOOS == "windows" {
 		for _, suffix := range []string{".exe", ".cmd", ".bat"} {
@@ -33,7 +33,7 @@ func (d *Dialer) Fetching(server string) string {
 		switch p.launcher {
 		case "":
 		case "docker", "podman":
-			if pulling(d.Logs.Tail(server, 50)) {
+			if isPullingImage(d.Logs.Tail(server, 50)) {
 				return p.launcher
 			}
 		default:
@@ -45,8 +45,8 @@ func (d *Dialer) Fetching(server string) string {
 	return ""
 }
 
-// pulling reports whether the last line about an image says that it is missing.
-func pulling(lines []serverlog.Line) bool {
+// isPullingImage reports whether the last line about an image says that it is missing.
+func isPullingImage(lines []serverlog.Line) bool {
 	for i := len(lines) - 1; i >= 0; i-- {
 		text := lines[i].Text
 		switch {

@@ -9,8 +9,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// Snapshot is a snapshot of the state that the watched events describe.
-type Snapshot struct {
+// NotificationState is a snapshot of the state that the watched events describe.
+type NotificationState struct {
 	Servers   []core.ServerStatus
 	Approvals []approvals.Item  // pending ones
 	Commands  map[string]string // messages about changed commands, by server
@@ -18,7 +18,7 @@ type Snapshot struct {
 
 // reconcile reconciles the notifications with a snapshot: it withdraws what no longer applies
 // and shows what is new.
-func (r *watchRun) reconcile(ctx context.Context, now Snapshot) {
+func (r *watchRun) reconcile(ctx context.Context, now NotificationState) {
 	servers, pending := map[string]bool{}, map[string]bool{}
 	for _, s := range now.Servers {
 		servers[s.ID] = true
