@@ -160,7 +160,9 @@ function ToolRow({ id, tool }: { id: string; tool: ToolSetting }) {
             </p>
           )}
         </div>
-        <div className="@container grid w-40 shrink-0 gap-1">
+      </div>
+      <div className="@container mt-1.5">
+        <div className="flex flex-wrap gap-1.5">
           <SelectField
             label={t.approval(name)}
             value={settings.approval ?? ''}

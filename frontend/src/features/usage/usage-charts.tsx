@@ -105,7 +105,7 @@ export function DurationChart({
       events={events}
       height={height}
       empty={empty}
-      format={(ns) => duration(ns).replace(/\.0+(?= )/, '')}
+      format={tickOrDuration}
       series={[
         { name: t.median, colour: 'ok' as const, values: values.map((use) => use?.p50Ns) },
         { name: 'p95', colour: 'warn' as const, values: values.map((use) => use?.p95Ns) },
@@ -114,4 +114,10 @@ export function DurationChart({
       onPick={useShowCalls(filters)}
     />
   );
+}
+
+/** The ticks of the axis are powers of ten: "100 s", not "1m 40s". */
+function tickOrDuration(ns: number): string {
+  if (ns > 1e10 && Number.isInteger(Math.log10(ns))) return `${ns / 1e9} s`;
+  return duration(ns).replace(/\.0+(?= )/, '');
 }
