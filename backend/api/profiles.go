@@ -61,9 +61,18 @@ type ClientView struct {
 
 // Profiles lists all profiles, "everything" first, and the settings of clients.
 type Profiles struct {
-	Items   []Profile    `json:"items" nullable:"false"`
-	Next    string       `json:"next"`
-	Clients []ClientView `json:"clients" nullable:"false"`
+	Items    []Profile    `json:"items" nullable:"false"`
+	Next     string       `json:"next"`
+	Clients  []ClientView `json:"clients" nullable:"false"`
+	Accounts []AccountUse `json:"accounts" nullable:"false" doc:"The accounts of all servers that have several, default first"`
+}
+
+// AccountUse is an account of a server with the profiles and clients that choose it.
+type AccountUse struct {
+	Server   string   `json:"server" doc:"Id of the server"`
+	Account  string   `json:"account"`
+	Profiles []string `json:"profiles" nullable:"false"`
+	Clients  []string `json:"clients" nullable:"false" doc:"Names of tokens"`
 }
 
 type hideInput struct {
@@ -183,9 +192,35 @@ func profileEntry(p config.Profile) JSON {
 	return JSON(raw)
 }
 
+// accountUses lists the accounts of the servers that have several.
+func accountUses(c *config.Config) []AccountUse {
+	uses := []AccountUse{}
+	for _, s := range c.Servers {
+		if len(s.Accounts) == 0 {
+			continue
+		}
+		for _, name := range s.AccountNames() {
+			use := AccountUse{Server: s.ID, Account: name, Profiles: []string{}, Clients: []string{}}
+			for _, p := range c.Profiles {
+				if p.Accounts[s.ID] == name {
+					use.Profiles = append(use.Profiles, p.Name)
+				}
+			}
+			for token, client := range c.Clients {
+				if client.Accounts[s.ID] == name {
+					use.Clients = append(use.Clients, token)
+				}
+			}
+			slices.Sort(use.Clients)
+			uses = append(uses, use)
+		}
+	}
+	return uses
+}
+
 func (a *API) listProfiles(context.Context, *none) (*answer[Profiles], error) {
 	c := a.Files.Current()
-	out := Profiles{Clients: []ClientView{}}
+	out := Profiles{Clients: []ClientView{}, Accounts: accountUses(c)}
 	everything := Profile{Address: "/mcp", ToolMode: config.ToolsAll, Folders: []string{}, Clients: []string{}, Servers: []string{}, EveryServer: true, Entry: JSON("{}")}
 	out.Items = append(out.Items, a.costOf(everything, a.Views.All()))
 	for _, p := range c.Profiles {

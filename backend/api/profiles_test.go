@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -81,6 +82,11 @@ func TestEditsKeepChosenAccounts(t *testing.T) {
 		t.Fatal(problems)
 	}
 	b.now = c
+	_, listed, _ := s.ask(t, "GET", "/api/v1/profiles", "")
+	uses := `"accounts":[{"server":"hub","account":"default","profiles":[],"clients":[]},{"server":"hub","account":"work","profiles":["office"],"clients":["cursor"]}]`
+	if !strings.Contains(listed, uses) {
+		t.Errorf("profiles: %s, want %s", listed, uses)
+	}
 	s.ask(t, "PUT", "/api/v1/profiles/office", `{"entry":{"toolMode":"search"}}`)
 	s.ask(t, "PUT", "/api/v1/profiles/office", `{"entry":{"accounts":{}}}`)
 	s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":""}`)

@@ -120,7 +120,8 @@ func (d *daemon) signInAs(account, user string) {
 
 // Two clients in three folders make 1,000 calls at once to a server with a sign-in and to a server
 // with a key, which have three accounts each. The folder decides the account: by a profile for
-// "work", by the account itself for "home", and otherwise it is the default account.
+// "work", by the account itself for "home", and otherwise it is the default account. Then accounts are
+// edited and signed in on the page.
 func TestEachCallReachesItsOwnAccount(t *testing.T) {
 	t.Parallel()
 	const total = 1000
@@ -267,6 +268,7 @@ func TestEachCallReachesItsOwnAccount(t *testing.T) {
 	}
 	check("ann", "home", "web", ask("home"))
 	check("ann", "default", "web", ask("default"))
+	browse(t, d, "page-accounts.mjs", 4, nil, nil)
 }
 
 // hearAll returns the next n responses by id.

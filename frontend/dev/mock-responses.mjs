@@ -113,6 +113,7 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
     },
   ];
   const sandboxes = new Map();
+  const logins = new Map(); // of accounts, by SERVER@ACCOUNT
   const sandbox = (server) => sandboxOf(server, say, sandboxes.get(server.id));
   return {
     serverUse: () =>
@@ -291,7 +292,15 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
           return list(scene !== 'empty' ? recentChanges(say) : []);
         case 'GET tool-trust':
           return list(toolTrust(scene, evil));
+        case 'DELETE servers':
+          if (third !== 'login') return undefined;
+          logins.delete(id);
+          return {};
         case 'POST servers':
+          if (id.includes('@')) {
+            logins.set(id, third === 'logout' ? 'needed' : path[3] === 'open' ? 'done' : 'pending');
+            return third === 'login' && !path[3] ? pending : {};
+          }
           if (third === 'sandbox' && found) {
             const now = sandboxes.get(id);
             sandboxes.set(id, { ...now, ...changedSandbox(sandbox(found), JSON.parse(text)) });
@@ -305,7 +314,7 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
           if (third === 'sandbox') return found && sandbox(found);
           if (third === 'destinations') return found && destinationsOf(found, say);
           if (third === 'debug') return found && this.debug(found);
-          if (third === 'login') return loginOf(found);
+          if (third === 'login') return found ? loginOf(found) : loginOfAccount(logins.get(id));
           if (third === 'tools') return list(tools.filter((t) => t.server === id).map(settingOf));
           return undefined;
       }
@@ -319,6 +328,15 @@ const loginOf = ({ login, reason }) => ({
   reason,
   renews: true,
   ...(login === 'needed' ? { pending } : {}),
+});
+
+/** The sign-in of an account, which starts with a request and is done when its page is opened. */
+const loginOfAccount = (state = '') => ({
+  state: state === 'pending' ? 'needed' : state,
+  reason: '',
+  renews: true,
+  ...(state === 'pending' && { pending }),
+  ...(state === 'done' && { issuer: pending.issuer }),
 });
 
 /** A sign-in that waits for the user. */

@@ -1,4 +1,5 @@
 // The profiles of the mock daemon.
+import { parse } from 'jsonc-parser';
 
 const tokens = (tool) => Math.ceil((tool.raw?.length || 400) / 4);
 const fits = (patterns, name) =>
@@ -19,6 +20,7 @@ export function makeProfiles(scene, evil) {
             gone: {},
           },
           toolMode: 'search',
+          ...(scene === 'full' && { accounts: { github: 'bot' } }),
         },
       },
       {
@@ -120,5 +122,23 @@ export function profilesRoute(world, method, [first, name], text) {
     return described(world, { name: 'draft', entry: JSON.parse(text).entry });
   if (first !== 'profiles' || method !== 'GET') return undefined;
   const all = [{ name: '', entry: {} }, ...items];
-  return { items: all.map((one) => described(world, one)), next: '', clients };
+  return {
+    items: all.map((one) => described(world, one)),
+    next: '',
+    clients,
+    accounts: accountsOf(world.config.text, items),
+  };
+}
+
+/** The accounts of the servers in a configuration, and the profiles that choose them. */
+function accountsOf(text, items) {
+  return Object.entries(parse(text)?.mcpServers ?? {}).flatMap(([label, { accounts }]) => {
+    const server = label.toLowerCase();
+    return (accounts ? ['default', ...Object.keys(accounts)] : []).map((account) => ({
+      server,
+      account,
+      profiles: items.filter((one) => one.entry.accounts?.[server] === account).map((p) => p.name),
+      clients: [],
+    }));
+  });
 }

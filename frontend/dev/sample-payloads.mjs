@@ -24,7 +24,12 @@ export const configured = `{
     "GitHub": {
       "url": "https://api.githubcopilot.com/mcp/",
       "headers": { "Authorization": "Bearer \${secret:GITHUB_TOKEN}" },
-      "tags": ["work"]
+      "tags": ["work"],
+      "accounts": {
+        // signs in by itself
+        "work": { "folders": ["/home/ada/work"] },
+        "bot": { "headers": { "Authorization": "Bearer ghp_0123456789abcdef" } }
+      }
     },
     "Postgres (staging)": {
       "type": "docker",

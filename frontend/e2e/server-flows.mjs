@@ -89,6 +89,80 @@ flow('an entry is changed as a form and as text', trouble, async (page, mock) =>
   await becomes(async () => mock.world.config.text, before);
 });
 
+flow('accounts are added, used, renamed and removed', quiet, async (page, mock) => {
+  const before = mock.world.config.text;
+  await page.goto(`${mock.url}/#/servers/github?view=config`);
+  const panel = page.getByRole('tabpanel', { name: 'Configuration' });
+  const account = (name) => panel.getByRole('group', { name, exact: true });
+  const added = panel.getByLabel('New account');
+  await added.fill('WORK');
+  await panel.getByText('An account with this name already exists.').waitFor();
+  await added.fill('home');
+  await added.press('Enter');
+  await focused(added);
+  await account('home').getByText('Save to sign in.').waitFor();
+  await account('home').getByLabel('Folders').fill('/home/ada/home');
+  await account('bot').getByRole('button', { name: 'Store as secret' }).press('Enter');
+  await becomes(
+    () => account('bot').getByLabel('Authorization', { exact: true }).inputValue(),
+    '${secret:GITHUB_ACCOUNT_BOT_AUTHORIZATION}',
+  );
+  await inspect(page, 'all');
+  // What a profile chooses stays; the rest can be removed, and restored.
+  await account('bot').getByRole('link', { name: 'office' }).waitFor();
+  await account('bot').getByRole('button', { name: 'Remove bot' }).press('Enter');
+  await page.getByText(/^bot cannot be removed while a profile or client chooses it/).waitFor();
+  await account('work').getByRole('button', { name: 'Remove work' }).press('Enter');
+  await account('work').waitFor({ state: 'detached' });
+  await focused(added);
+  await page.getByRole('button', { name: 'Undo' }).press('Enter');
+  await account('work').getByRole('button', { name: 'Rename work' }).press('Enter');
+  const dialog = page.getByRole('dialog', { name: 'Rename account work' });
+  await dialog.getByText('Save or discard your changes first.').waitFor();
+  await page.keyboard.press('Escape');
+  await panel.getByRole('button', { name: 'Save' }).press('Enter');
+  await page.getByText('Configuration of GitHub saved.').waitFor();
+  const saved = mock.world.config.text;
+  assert.match(saved, /"home": \{\s*"folders": \[\s*"\/home\/ada\/home"\s*\]\s*\}/);
+  assert.match(saved, /\{\n {8}\/\/ signs in by itself\n {8}"work": \{ "folders"/);
+  assert.doesNotMatch(saved, /ghp_/);
+  // The sign-in of an account.
+  await account('work').getByRole('button', { name: 'Sign in' }).press('Enter');
+  const signIn = account('work').getByRole('region', { name: 'Sign-in of work' });
+  await inspect(page, 'all');
+  await signIn.getByRole('button', { name: 'Open login.example.com' }).press('Enter');
+  await account('work').getByText('Signed in at https://login.example.com.').waitFor();
+  await account('work').getByRole('button', { name: 'Sign out' }).press('Enter');
+  const out = page.getByRole('dialog', { name: 'Sign out of work of GitHub?' });
+  await out.getByRole('button', { name: 'Sign out' }).press('Enter');
+  await account('work').getByText('Sign-in required.').waitFor();
+  await account('home').getByRole('button', { name: 'Rename home' }).press('Enter');
+  const rename = page.getByRole('dialog', { name: 'Rename account home' });
+  await rename.getByLabel('Name').fill('play');
+  await inspect(page, 'all');
+  await page.keyboard.press('Enter');
+  await account('play').waitFor();
+  assert.equal(mock.world.config.text, saved.replace('"home": {', '"play": {'));
+  assert.notEqual(saved, before);
+});
+
+flow('a profile chooses the account of a server', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/profiles/office`);
+  const choice = page.getByLabel('Account of GitHub');
+  await becomes(() => choice.inputValue(), 'bot');
+  await choice.selectOption('work');
+  const save = page.getByRole('button', { name: 'Save profile' });
+  await save.press('Enter');
+  await page.getByText('Profile office saved.').waitFor();
+  const chosen = () =>
+    mock.world.profiles.items.find((one) => one.name === 'office').entry.accounts;
+  assert.deepEqual(chosen(), { github: 'work' });
+  await choice.selectOption('');
+  await save.press('Enter');
+  await becomes(async () => chosen(), {});
+  await inspect(page, 'all');
+});
+
 flow('an entry that was changed elsewhere is not overwritten', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/servers/filesystem?view=config`);
   const panel = page.getByRole('tabpanel', { name: 'Configuration' });

@@ -2,11 +2,11 @@ import { useQuery } from '@tanstack/react-query';
 import { Boundary, LoadingPage } from '@/components/page';
 import { connectionsQuery, featuresQuery } from '@/features/clients/api';
 import { ClientsPage } from '@/features/clients/clients-page';
-import { profilesQuery } from '@/features/profiles/api';
 import { ClientAccess } from '@/features/profiles/client-views';
 import { useServerLabel } from '@/features/servers/api';
 import { useAllAnswered } from '@/lib/all-answered';
 import { useConnection } from '@/lib/connection';
+import { profilesQuery } from '@/lib/profiles';
 import { texts } from '@/lib/texts';
 
 export function ClientsRoute() {

@@ -105,6 +105,15 @@ export function removeValue(text: string, path: string[]): string {
   return applyEdits(text, modify(text, path, undefined, { formattingOptions }));
 }
 
+/** Renames the member at a path; undefined if there is none. */
+export function renameMember(text: string, path: string[], name: string): string | undefined {
+  const tree = treeOf(text);
+  const key = tree && findNodeAtLocation(tree, path)?.parent?.children?.[0];
+  return (
+    key && text.slice(0, key.offset) + JSON.stringify(name) + text.slice(key.offset + key.length)
+  );
+}
+
 /** The line, from 1, of the member at a path or of its nearest parent. */
 export function lineOf(text: string, path: JsonPath): number {
   const tree = parseTree(withoutMark(text), [], options);

@@ -36,6 +36,18 @@ export interface About {
   variables: string[];
   version: string;
 }
+export interface AccountUse {
+  account: string;
+  /**
+   * Names of tokens
+   */
+  clients: string[];
+  profiles: string[];
+  /**
+   * Id of the server
+   */
+  server: string;
+}
 export interface AddInputBody {
   /**
    * The server's JSON object, as in the configuration file
@@ -2176,6 +2188,10 @@ export interface ProfileSuggestions {
   items: ProfileSuggestion[];
 }
 export interface Profiles {
+  /**
+   * The accounts of all servers that have several, default first
+   */
+  accounts: AccountUse[];
   clients: ClientView[];
   items: Profile[];
   next: string;

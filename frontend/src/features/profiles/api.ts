@@ -1,16 +1,10 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { plain } from '@/lib/format';
+import { profilesQuery } from '@/lib/profiles';
 import { messageOf, request, requestText } from '@/lib/request';
 import { toast } from '@/lib/toast';
-import type { ClientView, HiddenTool, Profile, ProfileSuggestions, Profiles } from '@/types/api';
+import type { ClientView, HiddenTool, Profile, ProfileSuggestions } from '@/types/api';
 import { type Entry, textOf } from './profile-entry';
-
-export const profilesQuery = queryOptions({
-  queryKey: ['profiles'],
-  queryFn: ({ signal }) => request<Profiles>('GET', '/api/v1/profiles', { signal }),
-  staleTime: 5000, // a config event invalidates it immediately
-  refetchInterval: 15_000, // the cost changes with the catalogs
-});
 
 /** What an unsaved profile would offer and cost. */
 export const costQuery = (entry: Entry) =>

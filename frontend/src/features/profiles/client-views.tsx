@@ -2,9 +2,10 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { SelectField } from '@/components/fields';
 import { count, plain } from '@/lib/format';
+import { profilesQuery } from '@/lib/profiles';
 import { texts } from '@/lib/texts';
 import type { ClientView } from '@/types/api';
-import { profilesQuery, useClientView } from './api';
+import { useClientView } from './api';
 
 const t = texts.profiles;
 

@@ -7,10 +7,11 @@ import { Section } from '@/components/fields';
 import { DetailFrame, Gone } from '@/components/split-view';
 import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
+import { profilesQuery } from '@/lib/profiles';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { Profile } from '@/types/api';
-import { profilesQuery } from './api';
+import { ProfileAccounts } from './profile-accounts';
 import { type Entry, type Known, offers, switchTools } from './profile-entry';
 import { Field, inputClasses } from './profile-field';
 import { ModeChoice } from './profile-mode';
@@ -218,6 +219,12 @@ function Editor({
           }}
         />
       </Section>
+      <ProfileAccounts
+        entry={draft}
+        labelOf={labelOf}
+        fault={faultOf('accounts')}
+        onChange={setDraft}
+      />
       <Section title={t.use}>
         <Use profile={profile} tokens={tokens} url={url} requireToken={requireToken} />
       </Section>

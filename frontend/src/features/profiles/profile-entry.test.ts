@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  chooseAccount,
   type Entry,
   matches,
   named,
@@ -75,10 +76,20 @@ describe('a profile', () => {
         }
   });
 
+  it('chooses one account for each server', () => {
+    const one = chooseAccount({ folders: ['/a'] }, 'hub', 'work');
+    expect(one).toEqual({ folders: ['/a'], accounts: { hub: 'work' } });
+    const two = chooseAccount(chooseAccount(one, 'db', 'work'), 'hub', 'bot');
+    expect(two.accounts).toEqual({ hub: 'bot', db: 'work' });
+    expect(textOf(chooseAccount(one, 'hub', ''))).toBe(textOf({ folders: ['/a'] }));
+  });
+
   it('detects whether two entries are equivalent', () => {
     expect(textOf({ toolMode: 'all', folders: [] })).toBe(textOf({}));
     expect(textOf({ servers: {} })).not.toBe(textOf({}));
     expect(readEntry('{"servers":{}}')).toEqual({ servers: {} });
     expect(readEntry('nonsense')).toEqual({});
+    expect(textOf({ accounts: { b: 'x', a: 'y' } })).toBe(textOf({ accounts: { a: 'y', b: 'x' } }));
+    expect(textOf({ accounts: { a: 'x' } })).not.toBe(textOf({ accounts: { a: 'y' } }));
   });
 });

@@ -14,6 +14,8 @@ export interface Entry {
   servers?: Record<string, ServerEntry>;
   toolMode?: ToolMode;
   folders?: string[];
+  /** The chosen accounts by server. */
+  accounts?: Record<string, string>;
 }
 
 /** Reads an entry from the daemon, which is an object or its JSON text. */
@@ -115,6 +117,12 @@ export function switchTools(
   return { ...start, servers: next ? { ...others, [server]: next } : others };
 }
 
+/** Chooses the account of a server; '' is no choice. An empty object removes the choices in the file. */
+export function chooseAccount(entry: Entry, server: string, account: string): Entry {
+  const { [server]: _, ...others } = entry.accounts ?? {};
+  return { ...entry, accounts: account ? { ...others, [server]: account } : others };
+}
+
 /** A normalized text: it is the same for equivalent entries. */
 export function textOf(entry: Entry): string {
   const sort = (list: string[] | undefined) => (list?.length ? [...list].sort() : undefined);
@@ -124,6 +132,7 @@ export function textOf(entry: Entry): string {
     description: entry.description || undefined,
     toolMode: entry.toolMode === 'all' ? undefined : entry.toolMode,
     folders: entry.folders?.length ? entry.folders : undefined,
+    accounts: Object.entries(entry.accounts ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)),
     servers: servers?.map(([id, s]) => [
       id,
       sort(s.includeTools),

@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { CopyField } from '@/components/copy-button';
 import { plain } from '@/lib/format';
+import { profilesQuery } from '@/lib/profiles';
 import { texts } from '@/lib/texts';
 import type { Profile } from '@/types/api';
-import { profilesQuery, useClientView } from './api';
+import { useClientView } from './api';
 import { viewOf } from './client-views';
 
 const t = texts.profiles;

@@ -5,9 +5,9 @@ import { buttonClasses } from '@/components/button';
 import { Empty, PageHeader } from '@/components/page';
 import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
+import { profilesQuery } from '@/lib/profiles';
 import { texts } from '@/lib/texts';
 import type { Profile } from '@/types/api';
-import { profilesQuery } from './api';
 import { Suggestions } from './profile-suggestions';
 
 const t = texts.profiles;

@@ -13,8 +13,9 @@ const t = texts.profiles;
 const nothing: Entry = { servers: {} };
 
 /** The entry to send, without empty or default values. */
-function tidy(draft: Entry): Entry {
+function tidy(draft: Entry, was: Entry): Entry {
   const entry = { ...draft };
+  if (!was.accounts && Object.keys(entry.accounts ?? {}).length === 0) delete entry.accounts;
   if (!entry.description) delete entry.description;
   entry.folders = entry.folders?.map((f) => f.trim()).filter(Boolean);
   if (!entry.folders?.length) delete entry.folders;
@@ -92,7 +93,7 @@ export function useProfileEdit({
     submit: (onSaved: (name: string) => void) => {
       const to = profile?.name ?? name;
       save.mutate(
-        { name: to, entry: tidy(draft), was: base?.etag ?? 'new' },
+        { name: to, entry: tidy(draft, readEntry(base?.entry)), was: base?.etag ?? 'new' },
         {
           onSuccess: (saved) => {
             toast('ok', t.saved(plain(to)));

@@ -1,35 +1,31 @@
-import { KeyRound, Plus, X } from 'lucide-react';
-import { type ReactNode, useId, useState } from 'react';
-import { Button, IconButton } from '@/components/button';
-import { SelectField } from '@/components/fields';
-import { plain } from '@/lib/format';
 import { removeValue, setValue } from '@/lib/jsonc';
-import { isSensitive } from '@/lib/mask-secrets';
-import { messageOf } from '@/lib/request';
-import { secretName, useSecret } from '@/lib/secrets';
+import { secretName } from '@/lib/secrets';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { AccountFields } from './account-fields';
+import { type Fault, takesAccounts } from './accounts';
+import { Choice, Field, isRecord, isStrings, Line, Lines, Pairs, text } from './config-fields';
 
 const t = texts.servers.config;
-const box =
-  'w-full min-w-0 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
-const text = (value: unknown) => (typeof value === 'string' ? value : '');
-const isStrings = (value: unknown): value is string[] =>
-  Array.isArray(value) && value.every((one) => typeof one === 'string' && !one.includes('\n'));
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The common options of an entry as fields. A change leaves the rest of its text unchanged. */
 export function ConfigForm({
   server,
+  label,
   entry,
+  saved,
   value,
+  faults,
   onChange,
 }: {
   server: string;
+  /** Its name in the file. */
+  label: string;
   entry: string;
+  /** The entry in the file. */
+  saved: string | undefined;
   value: Record<string, unknown>;
+  /** The errors of the last attempt to save. */
+  faults: Fault[];
   onChange: (entry: string) => void;
 }) {
   const set = (path: string[], to: unknown) => {
@@ -87,7 +83,7 @@ export function ConfigForm({
           <Pairs
             title={texts.add.environment}
             add={t.addVariable}
-            server={server}
+            secretOf={(name) => secretName(server, name)}
             value={value.env}
             onSet={(name, to) => set(['env', name], to)}
             onRemove={(name) => onChange(removeValue(entry, ['env', name]))}
@@ -98,7 +94,7 @@ export function ConfigForm({
         <Pairs
           title={texts.add.headers}
           add={t.addHeader}
-          server={server}
+          secretOf={(name) => secretName(server, name)}
           value={value.headers}
           onSet={(name, to) => set(['headers', name], to)}
           onRemove={(name) => onChange(removeValue(entry, ['headers', name]))}
@@ -134,6 +130,18 @@ export function ConfigForm({
       </div>
       {!address && (!isDocker || isRecord(value.docker)) && (
         <SandboxFields container={isDocker} value={value.sandbox} set={set} />
+      )}
+      {takesAccounts(value) && (
+        <AccountFields
+          server={server}
+          label={label}
+          entry={entry}
+          saved={saved}
+          value={value}
+          faults={faults}
+          set={set}
+          onChange={onChange}
+        />
       )}
       <p className="text-xs text-ink3">{t.more}</p>
     </div>
@@ -200,191 +208,6 @@ function SandboxFields({
               </Field>
             ),
         )}
-    </fieldset>
-  );
-}
-
-function Field({
-  label,
-  hint,
-  children,
-}: {
-  label: string;
-  hint?: string;
-  children: (id: string, about: string | undefined) => ReactNode;
-}) {
-  const id = useId();
-  return (
-    <div>
-      <label htmlFor={id} className="mb-1 block text-sm font-medium">
-        {label}
-      </label>
-      {children(id, hint && `${id}-about`)}
-      {hint && (
-        <p id={`${id}-about`} className="mt-1 text-xs text-ink3">
-          {hint}
-        </p>
-      )}
-    </div>
-  );
-}
-
-interface Typed {
-  id: string;
-  value: string;
-  onChange: (to: string) => void;
-}
-
-function Line({ id, value, number = false, onChange }: Typed & { number?: boolean }) {
-  return (
-    <input
-      id={id}
-      value={value}
-      type={number ? 'number' : 'text'}
-      min={number ? 0 : undefined}
-      step={number ? 'any' : undefined}
-      placeholder={number ? t.unset : undefined}
-      spellCheck={false}
-      autoComplete="off"
-      onChange={(event) => onChange(event.target.value)}
-      className={`${box} h-8`}
-    />
-  );
-}
-
-function Lines({ id, value, about, onChange }: Typed & { about: string | undefined }) {
-  return (
-    <textarea
-      id={id}
-      aria-describedby={about}
-      value={value}
-      rows={Math.min(12, Math.max(2, value.split('\n').length))}
-      spellCheck={false}
-      onChange={(event) => onChange(event.target.value)}
-      className={`${box} py-1.5 font-mono text-xs leading-5`}
-    />
-  );
-}
-
-function Choice({
-  label,
-  value,
-  options,
-  onChange,
-}: {
-  label: string;
-  value: string;
-  options: Record<string, string>;
-  onChange: (to: string) => void;
-}) {
-  return (
-    <div className="@container">
-      <p aria-hidden className="mb-1 text-sm font-medium">
-        {label}
-      </p>
-      <SelectField
-        label={label}
-        narrows={false}
-        value={value}
-        options={[
-          { value: '', text: t.unset },
-          ...Object.entries(options).map(([of, name]) => ({ value: of, text: name })),
-        ]}
-        onChange={onChange}
-      />
-    </div>
-  );
-}
-
-/** Variables or headers. Values that look like secrets are hidden, and can be moved to the secrets. */
-function Pairs({
-  title,
-  add,
-  server,
-  value,
-  onSet,
-  onRemove,
-}: {
-  title: string;
-  add: string;
-  server: string;
-  value: unknown;
-  onSet: (name: string, value: string) => void;
-  onRemove: (name: string) => void;
-}) {
-  const [name, setName] = useState('');
-  const store = useSecret();
-  const pairs = Object.entries((value ?? {}) as Record<string, unknown>);
-  const addRow = () => {
-    if (name.trim() && !pairs.some(([one]) => one === name.trim())) onSet(name.trim(), '');
-    setName('');
-  };
-  return (
-    <fieldset className="min-w-0">
-      <legend className="mb-1 text-sm font-medium">{title}</legend>
-      <ul className="space-y-2">
-        {pairs.map(([one, raw]) => {
-          const current = text(raw);
-          const refers = /\$\{[^}]+\}/.test(current);
-          const hidden = !refers && isSensitive(one, current);
-          return (
-            <li key={one} className="flex flex-wrap items-center gap-x-2 gap-y-1">
-              <code className="w-44 min-w-0 font-mono text-xs [overflow-wrap:anywhere]">
-                {plain(one)}
-              </code>
-              <input
-                aria-label={plain(one)}
-                type={hidden ? 'password' : 'text'}
-                autoComplete={hidden ? 'new-password' : 'off'}
-                spellCheck={false}
-                value={current}
-                onChange={(event) => onSet(one, event.target.value)}
-                className={`${box} h-8 flex-1 basis-40 font-mono text-xs`}
-              />
-              {hidden && current !== '' && (
-                <Button
-                  small
-                  disabled={store.isPending}
-                  onClick={() => {
-                    const secret = secretName(server, one);
-                    store.mutate(
-                      { name: secret, value: current },
-                      {
-                        onSuccess: () => onSet(one, `\${secret:${secret}}`),
-                        onError: (error) => toast('bad', plain(messageOf(error))),
-                      },
-                    );
-                  }}
-                >
-                  <KeyRound className="size-3.5" aria-hidden />
-                  {t.storeSecret}
-                </Button>
-              )}
-              <IconButton small label={t.remove(plain(one))} onClick={() => onRemove(one)}>
-                <X className="size-3.5" aria-hidden />
-              </IconButton>
-            </li>
-          );
-        })}
-        <li className="flex gap-2">
-          <input
-            aria-label={add}
-            placeholder={add}
-            value={name}
-            spellCheck={false}
-            autoComplete="off"
-            onChange={(event) => setName(event.target.value)}
-            onKeyDown={(event) => {
-              if (event.key === 'Enter') addRow();
-            }}
-            className={`${box} h-8 max-w-64 font-mono text-xs`}
-          />
-          <Button disabled={name.trim() === ''} onClick={addRow}>
-            <Plus className="size-3.5" aria-hidden />
-            {t.add}
-          </Button>
-        </li>
-      </ul>
     </fieldset>
   );
 }

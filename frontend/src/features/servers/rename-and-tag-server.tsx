@@ -104,7 +104,8 @@ export function TagServer({ server, onClose }: { server: ServerStatus; onClose: 
   );
 }
 
-function Edit({
+/** A dialog with one field. */
+export function Edit({
   title,
   body,
   action,

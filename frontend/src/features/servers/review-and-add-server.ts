@@ -67,11 +67,16 @@ export function entryOf(text: string, name: string): string | undefined {
 
 /** Changes a server's entry in the current file. The toast offers to undo the change. */
 export function useSaveEntry(name: string, saved: string) {
+  return useSaveBlock((text) => entryPath(text, name), saved);
+}
+
+/** Changes the value at a path of the current file, which is all of it for []. */
+export function useSaveBlock(pathOf: (text: string) => string[] | undefined, saved: string) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: async (change: (entry: string) => string | undefined) => {
       const now = await client.fetchQuery({ ...configQuery, staleTime: 0 });
-      const path = entryPath(now.text, name);
+      const path = pathOf(now.text);
       const next = path && editBlock(now.text, path, change);
       if (next === undefined) throw new RequestError(texts.servers.more.elsewhere, 0, 'validation');
       const { etag } = await saveEntries(client, next, now.etag);

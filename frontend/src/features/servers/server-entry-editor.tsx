@@ -113,7 +113,10 @@ export function ServerEntryEditor({
           (sound ? (
             <ConfigForm
               server={server.id}
+              label={label}
               entry={entry}
+              saved={inFile}
+              faults={save.error instanceof RequestError ? save.error.fields : []}
               value={value as Record<string, unknown>}
               onChange={change}
             />

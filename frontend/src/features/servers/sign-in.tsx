@@ -5,6 +5,7 @@ import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { CopyField } from '@/components/copy-button';
 import { Facts, Section } from '@/components/fields';
+import { classes } from '@/lib/classes';
 import { age, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { messageOf, request, requestText } from '@/lib/request';
@@ -32,23 +33,37 @@ function useLogin(id: string, enabled: boolean) {
   });
 }
 
-/** Starts or cancels a sign-in, above the views of a server. */
-export function SignIn({ server }: { server: ServerStatus }) {
+/** Starts or cancels the sign-in of a server, or of an account as SERVER@ACCOUNT. */
+function useSignIn(id: string) {
   const client = useQueryClient();
-  const wanted = wantsLogin(server);
-  const { data } = useLogin(server.id, wanted || knowsLogin(server));
-  const again = () => client.invalidateQueries({ queryKey: ['server', server.id, 'login'] });
+  const again = () => client.invalidateQueries({ queryKey: ['server', id] });
   const begin = useMutation({
-    mutationFn: () => request<LoginPending>('POST', at(server.id)),
+    mutationFn: () => request<LoginPending>('POST', at(id)),
     onError: (error) => toast('bad', messageOf(error)),
     onSettled: again,
   });
   const cancel = useMutation({
-    mutationFn: () => requestText('DELETE', at(server.id)),
+    mutationFn: () => requestText('DELETE', at(id)),
     onSettled: again,
   });
+  return { begin, cancel };
+}
+
+/** Starts or cancels a sign-in, above the views of a server. */
+export function SignIn({ server }: { server: ServerStatus }) {
+  const wanted = wantsLogin(server);
+  const { data } = useLogin(server.id, wanted || knowsLogin(server));
+  const { begin, cancel } = useSignIn(server.id);
   if (data?.pending)
-    return <Pending id={server.id} pending={data.pending} onCancel={() => cancel.mutate()} />;
+    return (
+      <Pending
+        id={server.id}
+        label={t.title}
+        pending={data.pending}
+        onCancel={() => cancel.mutate()}
+        className="border-b px-4 py-3 md:px-5"
+      />
+    );
   if (!wanted) return null;
   return (
     <section aria-label={t.title} className="space-y-2 border-b px-4 py-3 md:px-5">
@@ -67,12 +82,16 @@ export function SignIn({ server }: { server: ServerStatus }) {
 
 function Pending({
   id,
+  label,
   pending,
   onCancel,
+  className,
 }: {
   id: string;
+  label: string;
   pending: LoginPending;
   onCancel: () => void;
+  className?: string;
 }) {
   const open = useMutation({
     mutationFn: () => requestText('POST', at(id, '/open')),
@@ -81,7 +100,7 @@ function Pending({
   const host = plain(pending.host);
   const web = /^https?:\/\//i.test(pending.url);
   return (
-    <section aria-label={t.title} className="space-y-3 border-b px-4 py-3 md:px-5">
+    <section aria-label={label} className={classes('space-y-3', className)}>
       <div>
         <p className="font-semibold [overflow-wrap:anywhere]">{t.who(host)}</p>
         <p className="text-sm text-ink2">{t.checkHost}</p>
@@ -110,25 +129,9 @@ function Pending({
 
 /** The issuer of the current tokens, and buttons to sign in again or sign out. */
 export function SignedIn({ server }: { server: ServerStatus }) {
-  const client = useQueryClient();
   const now = useNow();
-  const [asking, setAsking] = useState(false);
   const { data } = useLogin(server.id, knowsLogin(server));
-  const again = () => client.invalidateQueries({ queryKey: ['server', server.id] });
-  const out = useMutation({
-    mutationFn: () =>
-      requestText('POST', `/api/v1/servers/${encodeURIComponent(server.id)}/logout`),
-    onSuccess: () => {
-      setAsking(false);
-      toast('ok', t.outDone(plain(server.label || server.id)));
-    },
-    onSettled: again,
-  });
-  const begin = useMutation({
-    mutationFn: () => request<LoginPending>('POST', at(server.id)),
-    onError: (error) => toast('bad', messageOf(error)),
-    onSettled: again,
-  });
+  const { begin } = useSignIn(server.id);
   if (!data?.issuer) return null;
   return (
     <Section
@@ -138,10 +141,7 @@ export function SignedIn({ server }: { server: ServerStatus }) {
           <Button small look="quiet" disabled={begin.isPending} onClick={() => begin.mutate()}>
             {t.again}
           </Button>
-          <Button small look="quiet" disabled={out.isPending} onClick={() => setAsking(true)}>
-            <LogOut className="size-3.5" aria-hidden />
-            {t.out}
-          </Button>
+          <SignOut id={server.id} name={plain(server.label || server.id)} issuer={data.issuer} />
         </span>
       }
     >
@@ -153,9 +153,30 @@ export function SignedIn({ server }: { server: ServerStatus }) {
           [t.renews, data.renews ? t.renewsYes : t.renewsNo],
         ]}
       />
+    </Section>
+  );
+}
+
+function SignOut({ id, name, issuer }: { id: string; name: string; issuer: string }) {
+  const client = useQueryClient();
+  const [asking, setAsking] = useState(false);
+  const out = useMutation({
+    mutationFn: () => requestText('POST', `/api/v1/servers/${encodeURIComponent(id)}/logout`),
+    onSuccess: () => {
+      setAsking(false);
+      toast('ok', t.outDone(name));
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: ['server', id] }),
+  });
+  return (
+    <>
+      <Button small look="quiet" disabled={out.isPending} onClick={() => setAsking(true)}>
+        <LogOut className="size-3.5" aria-hidden />
+        {t.out}
+      </Button>
       {asking && (
         <Confirm
-          title={texts.care.signOutTitle(plain(server.label || server.id))}
+          title={texts.care.signOutTitle(name)}
           action={t.out}
           pending={out.isPending}
           error={out.error}
@@ -165,9 +186,54 @@ export function SignedIn({ server }: { server: ServerStatus }) {
             out.reset();
           }}
         >
-          {texts.care.signOutBody(plain(data.issuer))}
+          {texts.care.signOutBody(plain(issuer))}
         </Confirm>
       )}
-    </Section>
+    </>
+  );
+}
+
+/** The sign-in of an account: its state, and buttons to sign in and out. */
+export function AccountSignIn({
+  server,
+  label,
+  account,
+}: {
+  server: string;
+  label: string;
+  account: string;
+}) {
+  const id = `${server}@${account}`;
+  const { data } = useLogin(id, true);
+  const { begin, cancel } = useSignIn(id);
+  const own = texts.servers.accounts;
+  if (!data) return null;
+  if (data.pending)
+    return (
+      <Pending
+        id={id}
+        label={own.signIn(plain(account))}
+        pending={data.pending}
+        onCancel={() => cancel.mutate()}
+      />
+    );
+  return (
+    <div className="flex flex-wrap items-center gap-2 text-sm">
+      <span role="status" className="min-w-0 [overflow-wrap:anywhere]">
+        {data.issuer
+          ? own.signedIn(plain(data.issuer))
+          : data.state === ''
+            ? own.signInUnknown
+            : own.signInNeeded}
+        {data.failed && <span className="block text-bad">{plain(t.failed(data.failed))}</span>}
+      </span>
+      <Button small disabled={begin.isPending} onClick={() => begin.mutate()}>
+        <KeyRound className="size-3.5" aria-hidden />
+        {begin.isPending ? t.finding : data.issuer ? t.again : t.start}
+      </Button>
+      {data.issuer && (
+        <SignOut id={id} name={own.of(plain(account), plain(label))} issuer={data.issuer} />
+      )}
+    </div>
   );
 }

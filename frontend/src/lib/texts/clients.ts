@@ -58,6 +58,11 @@ export const clientsTexts = {
       search: 'Only find_tools and call_tool, through which all tools can be found and called.',
       deferred: 'Names and one-line descriptions; schemas on request.',
     },
+    accounts: 'Accounts',
+    accountsHint:
+      'Without a choice, the folder of the client decides, or otherwise the account “default” is used.',
+    accountOf: (server: string) => `Account of ${server}`,
+    accountUnset: 'Not chosen',
     before: (tokens: string) =>
       `All tools of all servers take ~${tokens} tokens of each model’s context.`,
     after: (tokens: string, saved: string) => `This profile takes ~${tokens} tokens: ${saved}`,

@@ -157,6 +157,45 @@ export const serversTexts = {
       effect: 'Saving restarts the server if necessary.',
       conflict: 'The entry was changed elsewhere in the meantime. Discard your changes to load it.',
     },
+    accounts: {
+      title: 'Accounts',
+      hint: 'Each account has its own credentials and sign-in. Profiles, clients and folders choose one; all other calls use the server’s own, which are the account “default”.',
+      name: 'New account',
+      nameDefault: '“default” is the account with the server’s own credentials.',
+      nameBad: 'Use at most 32 letters, digits, “-” and “_”.',
+      nameTaken: 'An account with this name already exists.',
+      add: 'Add account',
+      profiles: 'Profiles',
+      clients: 'Clients',
+      unused: 'No profile and no client chooses it.',
+      missing: (names: string) => `Not set here, and not inherited from the server: ${names}.`,
+      folders: 'Folders',
+      foldersHint:
+        'One absolute path per line. Clients that work in or below one of them use this account, unless they or their profile choose another one.',
+      rename: 'Rename',
+      remove: 'Remove',
+      removed: (name: string) => `Account ${name} removed; save to apply.`,
+      inUse: (name: string) =>
+        `${name} cannot be removed while a profile or client chooses it. Choose another account there first.`,
+      renameTitle: (name: string) => `Rename account ${name}`,
+      renameBody: 'Profiles and clients that choose it follow.',
+      renameSignIn:
+        'Profiles and clients that choose it follow. The renamed account needs a new sign-in.',
+      renameFirst: 'Save or discard your changes first.',
+      renamed: (name: string) => `Account renamed to ${name}.`,
+      renameElsewhere: {
+        profiles: (name: string) =>
+          `Profile ${name}, which is in another file, chooses this account. Choose another account there first.`,
+        clients: (name: string) =>
+          `Client ${name}, which is in another file, chooses this account. Choose another account there first.`,
+      },
+      signInFirst: 'Save to sign in.',
+      signInUnknown: 'Sign-in: not known before the first call.',
+      signInNeeded: 'Sign-in required.',
+      signedIn: (issuer: string) => `Signed in at ${issuer}.`,
+      signIn: (name: string) => `Sign-in of ${name}`,
+      of: (account: string, server: string) => `${account} of ${server}`,
+    },
     remedy: {
       configure: 'Edit configuration',
       approve: 'Review command',

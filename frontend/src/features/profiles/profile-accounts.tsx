@@ -1,0 +1,60 @@
+import { useQuery } from '@tanstack/react-query';
+import { Section, SelectField } from '@/components/fields';
+import { plain } from '@/lib/format';
+import { profilesQuery } from '@/lib/profiles';
+import { texts } from '@/lib/texts';
+import { chooseAccount, type Entry } from './profile-entry';
+
+const t = texts.profiles;
+
+/** Chooses the accounts of the servers that have several. */
+export function ProfileAccounts({
+  entry,
+  labelOf,
+  fault,
+  onChange,
+}: {
+  entry: Entry;
+  labelOf: (server: string) => string;
+  fault: string | undefined;
+  onChange: (entry: Entry) => void;
+}) {
+  const { data } = useQuery(profilesQuery);
+  const known = new Map<string, string[]>();
+  for (const { server, account } of data?.accounts ?? [])
+    known.set(server, [...(known.get(server) ?? []), account]);
+  for (const [server, account] of Object.entries(entry.accounts ?? {}))
+    known.set(server, [...new Set([...(known.get(server) ?? []), account])]);
+  if (known.size === 0) return null;
+  return (
+    <Section title={t.accounts}>
+      <p className="mb-2 text-xs text-ink3">{t.accountsHint}</p>
+      <ul className="space-y-2">
+        {[...known].map(([server, accounts]) => {
+          const label = plain(labelOf(server).slice(0, 100));
+          return (
+            <li key={server} className="@container flex flex-wrap items-center gap-x-3 gap-y-1">
+              <span
+                aria-hidden
+                className="min-w-0 flex-1 basis-40 text-sm [overflow-wrap:anywhere]"
+              >
+                {label}
+              </span>
+              <SelectField
+                label={t.accountOf(label)}
+                narrows={false}
+                value={entry.accounts?.[server] ?? ''}
+                options={[
+                  { value: '', text: t.accountUnset },
+                  ...accounts.map((one) => ({ value: one, text: plain(one) })),
+                ]}
+                onChange={(account) => onChange(chooseAccount(entry, server, account))}
+              />
+            </li>
+          );
+        })}
+      </ul>
+      {fault && <p className="mt-1 text-xs text-bad">{plain(fault)}</p>}
+    </Section>
+  );
+}

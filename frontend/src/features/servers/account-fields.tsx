@@ -1,0 +1,256 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { Plus } from 'lucide-react';
+import { lazy, type ReactNode, Suspense, useEffect, useId, useRef, useState } from 'react';
+import { Button } from '@/components/button';
+import { configQuery } from '@/lib/config';
+import { plain } from '@/lib/format';
+import { removeValue, setValue, sourceAt } from '@/lib/jsonc';
+import { lazyChunk } from '@/lib/lazy-chunk';
+import { profilesQuery } from '@/lib/profiles';
+import { texts } from '@/lib/texts';
+import { toast, useLocalToast } from '@/lib/toast';
+import {
+  accountsIn,
+  credentialsOf,
+  type Fault,
+  faultOf,
+  faultOfName,
+  missingNames,
+  secretOfAccount,
+  signsIn,
+  usersOf,
+} from './accounts';
+import { box, Field, isRecord, isStrings, Lines, Pairs } from './config-fields';
+import { AccountSignIn } from './sign-in';
+
+const t = texts.servers.accounts;
+const loadRename = lazyChunk(() => import('./rename-account'));
+const RenameAccount = lazy(async () => ({ default: (await loadRename()).RenameAccount }));
+
+interface Props {
+  server: string;
+  /** The name of the server in the file. */
+  label: string;
+  entry: string;
+  /** The entry in the file. */
+  saved: string | undefined;
+  value: Record<string, unknown>;
+  faults: Fault[];
+  set: (path: string[], to: unknown) => void;
+  onChange: (entry: string) => void;
+}
+
+/** The accounts of a server: their credentials, who chooses them, and their sign-ins. */
+export function AccountFields(props: Props) {
+  const { server, entry, value, set, onChange } = props;
+  const [name, setName] = useState('');
+  const input = useRef<HTMLInputElement>(null);
+  const id = useId();
+  const say = useLocalToast();
+  const { data } = useQuery(profilesQuery);
+  const latest = useRef(entry);
+  useEffect(() => {
+    latest.current = entry;
+  }, [entry]);
+  const all = isRecord(value.accounts) ? value.accounts : {};
+  const names = Object.keys(all);
+  const fault = faultOfName(name.trim(), names);
+  const add = () => {
+    if (name.trim() === '' || fault) return;
+    set(['accounts', name.trim()], {});
+    setName('');
+    input.current?.focus();
+  };
+  const remove = (account: string) => {
+    const { profiles, clients } = usersOf(data, server, account);
+    if (profiles.length + clients.length > 0) {
+      toast('bad', t.inUse(plain(account)));
+      return;
+    }
+    const block = sourceAt(entry, ['accounts', account]);
+    const after = removeValue(entry, ['accounts', ...(names.length > 1 ? [account] : [])]);
+    onChange(after);
+    input.current?.focus();
+    say('ok', t.removed(plain(account)), {
+      text: texts.care.undo,
+      run: () => {
+        const now = latest.current;
+        const back = now === after ? entry : setValue(now, ['accounts', account], block ?? '{}');
+        if (back !== undefined) onChange(back);
+      },
+    });
+  };
+  return (
+    <fieldset className="min-w-0 space-y-3">
+      <legend className="mb-1 text-sm font-medium">{t.title}</legend>
+      <p className="text-xs text-ink3">{t.hint}</p>
+      {names.length > 0 && (
+        <ul className="space-y-3">
+          {names.map((one) => (
+            <li key={one}>
+              <Account {...props} account={one} onRemove={() => remove(one)} />
+            </li>
+          ))}
+        </ul>
+      )}
+      <div>
+        <div className="flex gap-2">
+          <input
+            ref={input}
+            aria-label={t.name}
+            aria-invalid={fault !== undefined}
+            aria-describedby={fault && id}
+            placeholder={t.name}
+            value={name}
+            maxLength={64}
+            spellCheck={false}
+            autoComplete="off"
+            onChange={(event) => setName(event.target.value)}
+            onKeyDown={(event) => {
+              if (event.key === 'Enter') add();
+            }}
+            className={`${box} h-8 max-w-64 aria-invalid:border-bad`}
+          />
+          <Button disabled={name.trim() === '' || fault !== undefined} onClick={add}>
+            <Plus className="size-3.5" aria-hidden />
+            {t.add}
+          </Button>
+        </div>
+        {fault && (
+          <p id={id} className="mt-1 text-xs text-bad">
+            {fault}
+          </p>
+        )}
+      </div>
+    </fieldset>
+  );
+}
+
+function Account({
+  server,
+  label,
+  entry,
+  saved,
+  value,
+  faults,
+  set,
+  onChange,
+  account,
+  onRemove,
+}: Props & { account: string; onRemove: () => void }) {
+  const id = useId();
+  const [renaming, setRenaming] = useState(false);
+  const { data: config } = useQuery(configQuery);
+  const own = accountsIn(entry)[account] ?? {};
+  const key = credentialsOf(value);
+  const at = (...path: string[]) => ['accounts', account, ...path];
+  const faultAt = (part?: string) => faultOf(faults, label, account, part);
+  const missing = missingNames(value, own);
+  const isSaved = account in accountsIn(saved);
+  const signs = signsIn(isSaved ? saved : entry, account);
+  const name = plain(account);
+  const folders = own.folders === undefined ? [] : own.folders;
+  return (
+    <fieldset aria-labelledby={id} className="min-w-0 space-y-3 rounded-lg border p-3">
+      <div className="flex flex-wrap items-center gap-2">
+        <p id={id} className="mr-auto min-w-0 font-medium [overflow-wrap:anywhere]">
+          {name}
+        </p>
+        <Button small aria-label={`${t.rename} ${name}`} onClick={() => setRenaming(true)}>
+          {t.rename}
+        </Button>
+        <Button small look="danger" aria-label={`${t.remove} ${name}`} onClick={onRemove}>
+          {t.remove}
+        </Button>
+      </div>
+      {faultAt() && <p className="text-sm text-bad">{plain(faultAt() ?? '')}</p>}
+      <Users server={server} account={account} />
+      {signs && isSaved && <AccountSignIn server={server} label={label} account={account} />}
+      {signs && !isSaved && <p className="text-sm text-ink2">{t.signInFirst}</p>}
+      <div>
+        <Pairs
+          title={key === 'env' ? texts.add.environment : texts.add.headers}
+          add={key === 'env' ? texts.servers.config.addVariable : texts.servers.config.addHeader}
+          fault={faultAt(key)}
+          secretOf={(one) => secretOfAccount(label, account, one, [entry, config?.text ?? ''])}
+          value={own[key]}
+          onSet={(one, to) => set(at(key, one), to)}
+          onRemove={(one) => onChange(removeValue(entry, at(key, one)))}
+        />
+        {missing.length > 0 && (
+          <p className="mt-1 text-xs text-warn">{t.missing(plain(missing.join(', ')))}</p>
+        )}
+      </div>
+      {isStrings(folders) && (
+        <Field label={t.folders} hint={t.foldersHint} fault={faultAt('folders')}>
+          {(field, about) => (
+            <Lines
+              id={field}
+              about={about}
+              invalid={faultAt('folders') !== undefined}
+              value={folders.join('\n')}
+              onChange={(to) =>
+                to === ''
+                  ? onChange(removeValue(entry, at('folders')))
+                  : set(at('folders'), to.split('\n'))
+              }
+            />
+          )}
+        </Field>
+      )}
+      {renaming && (
+        <Suspense fallback={null}>
+          <RenameAccount
+            server={server}
+            label={label}
+            account={account}
+            names={Object.keys(accountsIn(entry))}
+            signsIn={signs}
+            blocked={entry !== saved}
+            onClose={() => setRenaming(false)}
+          />
+        </Suspense>
+      )}
+    </fieldset>
+  );
+}
+
+/** The profiles and clients that choose an account. */
+function Users({ server, account }: { server: string; account: string }) {
+  const { data } = useQuery(profilesQuery);
+  if (!data) return null;
+  const { profiles, clients } = usersOf(data, server, account);
+  const rows: [string, ReactNode[]][] = [
+    [
+      t.profiles,
+      profiles.map((one) => (
+        <Link
+          key={one}
+          to="/profiles/$name"
+          params={{ name: one }}
+          search={{}}
+          className="text-accent underline underline-offset-2"
+        >
+          {plain(one)}
+        </Link>
+      )),
+    ],
+    [t.clients, clients.map((one) => <span key={one}>{plain(one.slice(0, 100))}</span>)],
+  ];
+  if (profiles.length + clients.length === 0)
+    return <p className="text-sm text-ink3">{t.unused}</p>;
+  return (
+    <div className="text-sm">
+      {rows.map(
+        ([title, list]) =>
+          list.length > 0 && (
+            <p key={title} className="flex flex-wrap gap-x-2 [overflow-wrap:anywhere]">
+              <span className="text-ink3">{title}</span>
+              {list}
+            </p>
+          ),
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,82 @@
+import { useQuery } from '@tanstack/react-query';
+import { useId, useState } from 'react';
+import { plain } from '@/lib/format';
+import { profilesQuery } from '@/lib/profiles';
+import { texts } from '@/lib/texts';
+import { faultOfName, renameAccount, usersOf } from './accounts';
+import { box } from './config-fields';
+import { Edit } from './rename-and-tag-server';
+import { entryPath, useSaveBlock } from './review-and-add-server';
+
+const t = texts.servers.accounts;
+
+/** Renames an account in the file, at its server and at the profiles and clients that choose it. */
+export function RenameAccount({
+  server,
+  label,
+  account,
+  names,
+  signsIn,
+  blocked,
+  onClose,
+}: {
+  server: string;
+  label: string;
+  account: string;
+  /** The names of all accounts of the server. */
+  names: string[];
+  signsIn: boolean;
+  /** Whether the entry has unsaved changes. */
+  blocked: boolean;
+  onClose: () => void;
+}) {
+  const [typed, setTyped] = useState(account);
+  const id = useId();
+  const { data } = useQuery(profilesQuery);
+  const name = typed.trim();
+  const others = names.filter((one) => one !== account);
+  const fault = faultOfName(name, others);
+  const save = useSaveBlock(() => [], t.renamed(plain(name)));
+  return (
+    <Edit
+      title={t.renameTitle(plain(account))}
+      body={blocked ? t.renameFirst : signsIn ? t.renameSignIn : t.renameBody}
+      action={t.rename}
+      ready={!blocked && data !== undefined && name !== '' && name !== account && !fault}
+      pending={save.isPending}
+      error={save.error}
+      onSubmit={() =>
+        save.mutate(
+          (file) => {
+            const path = entryPath(file, label);
+            const users = usersOf(data, server, account);
+            return path && renameAccount(file, path, server, [account, name], users);
+          },
+          { onSuccess: onClose },
+        )
+      }
+      onClose={onClose}
+    >
+      {() => (
+        <div>
+          <input
+            value={typed}
+            maxLength={64}
+            spellCheck={false}
+            autoComplete="off"
+            aria-label={texts.add.name}
+            aria-invalid={fault !== undefined}
+            aria-describedby={fault && id}
+            onChange={(event) => setTyped(event.target.value)}
+            className={`${box} h-8 aria-invalid:border-bad`}
+          />
+          {fault && (
+            <p id={id} className="mt-1 text-xs text-bad">
+              {fault}
+            </p>
+          )}
+        </div>
+      )}
+    </Edit>
+  );
+}
