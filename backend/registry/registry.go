@@ -211,6 +211,23 @@ func (r *Registry) Update(server string, c *core.Catalog, touched ...core.Kind) 
 	})
 }
 
+// Reserve keeps the URIs of a catalog of an earlier run for a server that has not been listed yet, so that
+// they do not lead to whichever server is listed first. Nothing of the catalog is listed.
+func (r *Registry) Reserve(server string, c *core.Catalog) {
+	r.update(server, func() ([]core.Kind, bool) {
+		h := findServer(r.servers, server)
+		if h == nil || h.catalog != nil {
+			return nil, false
+		}
+		var entries [Kinds][]entry
+		for i, items := range [Kinds][]core.Item{c.Tools, c.Prompts, c.Resources, c.Templates} {
+			entries[i] = prepareItems(items)
+		}
+		h.collectURIs(entries)
+		return nil, true
+	})
+}
+
 // Rejudge runs Options.Withhold again for a server that has been listed.
 func (r *Registry) Rejudge(server string) {
 	r.update(server, func() ([]core.Kind, bool) {
@@ -320,14 +337,19 @@ func (h *registeredServer) prepareEntries(withhold Withhold) {
 	}
 	tools := IndexOf(core.Tools)
 	h.entries[tools], h.warnings = applyFilter(h.Filter, h.entries[tools])
+	h.collectURIs(h.entries)
+}
+
+// collectURIs sets the URIs and templates of h to those of entries.
+func (h *registeredServer) collectURIs(entries [Kinds][]entry) {
 	h.templates, h.uris = nil, nil
-	for _, e := range h.entries[IndexOf(core.Templates)] {
+	for _, e := range entries[IndexOf(core.Templates)] {
 		h.templates = append(h.templates, parseTemplate(h.ID, e.name))
 	}
-	for _, e := range h.entries[IndexOf(core.Resources)] {
+	for _, e := range entries[IndexOf(core.Resources)] {
 		h.uris = append(h.uris, e.name)
 	}
-	for _, e := range h.entries[tools] {
+	for _, e := range entries[IndexOf(core.Tools)] {
 		for _, s := range toolReferences(e.raw) {
 			h.uris = append(h.uris, unquote(e.raw[s.Start:s.End]))
 		}

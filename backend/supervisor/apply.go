@@ -174,6 +174,9 @@ func (s *Supervisor) updateRegistry(cfg *config.Config, saved savedState) {
 		if catalog := saved.catalogs[id]; catalog != nil && !s.listed(id) {
 			s.o.Registry.Update(id, catalog)
 		}
+		if catalog := saved.outdated[id]; catalog != nil {
+			s.o.Registry.Reserve(id, catalog)
+		}
 	}
 }
 

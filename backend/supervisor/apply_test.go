@@ -35,6 +35,17 @@ func (m *memoryCaches) Catalog(_ context.Context, server, key string) (*core.Cat
 	return m.catalogs[server+key], nil
 }
 
+func (m *memoryCaches) LastCatalog(_ context.Context, server string) (*core.Catalog, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, c := range m.catalogs {
+		if strings.HasPrefix(key, server) {
+			return c, nil
+		}
+	}
+	return nil, nil
+}
+
 func (m *memoryCaches) SaveCatalog(_ context.Context, server, key string, c *core.Catalog) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -210,6 +221,36 @@ func TestListWaitsOnlyForServersWithoutCatalog(t *testing.T) {
 		g.WaitListed(ctx, "")
 		if time.Since(begin) != time.Second {
 			t.Error("a list goes on waiting for a client that is gone")
+		}
+	})
+}
+
+// A server whose settings have changed keeps its URIs while it starts: no other server gets them.
+func TestURIsOfTheLastRunBelongToTheirServerWhileItStarts(t *testing.T) {
+	m := newMemory()
+	m.catalogs["slow"+"another key"] = &core.Catalog{
+		Tools:     []core.Item{{Name: "old", Raw: []byte(`{"name":"old"}`)}},
+		Resources: []core.Item{{Name: "board://1", Raw: []byte(`{"uri":"board://1"}`)}},
+	}
+	inBubble(t, func(g *rig, o *Options) {
+		o.Catalogs = m
+		g.start = func(ctx context.Context, r dial.Request, _ int) (*core.Catalog, error) {
+			if r.Server.ID == "slow" {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return &core.Catalog{Resources: []core.Item{{Name: "board://1", Raw: []byte(`{"uri":"board://1"}`)}}}, nil
+		}
+	}, func(g *rig) {
+		g.apply(server("slow"), server("quick"))
+		g.want("quick", core.StateRunning)
+		for uri, want := range map[string]string{"board://1": "slow", "board://quick__1": "quick"} {
+			if got, _ := g.registry.All().Resource(uri); got.Server != want {
+				t.Errorf("%s leads to %q, want %q", uri, got.Server, want)
+			}
+		}
+		if tools := g.registry.All().ListResult(core.Tools); strings.Contains(string(tools), "old") {
+			t.Errorf("a tool of other settings is listed: %s", tools)
 		}
 	})
 }

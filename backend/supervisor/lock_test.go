@@ -42,6 +42,8 @@ func (l *lockWatcher) Catalog(context.Context, string, string) (*core.Catalog, e
 	return &core.Catalog{}, nil
 }
 
+func (*lockWatcher) LastCatalog(context.Context, string) (*core.Catalog, error) { return nil, nil }
+
 func (*lockWatcher) SaveCatalog(context.Context, string, string, *core.Catalog) error { return nil }
 
 func TestSlowStoreDoesNotBlockUnderLock(t *testing.T) {

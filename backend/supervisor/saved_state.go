@@ -13,11 +13,12 @@ import (
 type savedState struct {
 	approved map[string]bool          // servers whose commands are approved
 	catalogs map[string]*core.Catalog // from an earlier run, for servers that are not listed yet
+	outdated map[string]*core.Catalog // likewise, of servers that were started with other settings
 }
 
 // readSavedState queries the store. It must be called with s.applying held and without s.mu.
 func (s *Supervisor) readSavedState(cfg *config.Config) savedState {
-	k := savedState{approved: map[string]bool{}, catalogs: map[string]*core.Catalog{}}
+	k := savedState{approved: map[string]bool{}, catalogs: map[string]*core.Catalog{}, outdated: map[string]*core.Catalog{}}
 	seen := make(map[string]bool, len(cfg.Servers))
 	for i := range cfg.Servers {
 		c := &cfg.Servers[i]
@@ -28,7 +29,9 @@ func (s *Supervisor) readSavedState(cfg *config.Config) savedState {
 		if s.readApproval(c) {
 			k.approved[c.ID] = true
 		}
-		if catalog := s.readCatalog(c); catalog != nil {
+		if catalog, outdated := s.readCatalog(c); outdated {
+			k.outdated[c.ID] = catalog
+		} else if catalog != nil {
 			k.catalogs[c.ID] = catalog
 		}
 	}
@@ -62,18 +65,27 @@ func (s *Supervisor) saveApproval(c *config.Server) {
 	}
 }
 
-func (s *Supervisor) readCatalog(c *config.Server) *core.Catalog {
+// readCatalog returns the saved catalog of a server, or nil. outdated means that the server was started with
+// other settings, so that its lists may differ.
+func (s *Supervisor) readCatalog(c *config.Server) (catalog *core.Catalog, outdated bool) {
 	if c.Disabled || s.o.Catalogs == nil || s.listed(c.ID) {
-		return nil
+		return nil, false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
 	catalog, err := s.o.Catalogs.Catalog(ctx, c.ID, dial.LaunchKey(c))
 	if err != nil {
 		s.o.Log.Warn("Cannot read cached catalog", "server", c.ID, "error", err)
-		return nil
+		return nil, false
 	}
-	return catalog
+	if catalog != nil {
+		return catalog, false
+	}
+	if catalog, err = s.o.Catalogs.LastCatalog(ctx, c.ID); err != nil {
+		s.o.Log.Warn("Cannot read cached catalog", "server", c.ID, "error", err)
+		return nil, false
+	}
+	return catalog, catalog != nil
 }
 
 // listed reports whether the registry has a catalog of the server.

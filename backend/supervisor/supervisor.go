@@ -46,6 +46,8 @@ type Connect func(ctx context.Context, r dial.Request) (dial.Session, error)
 // changes with the settings that start the server.
 type Catalogs interface {
 	Catalog(ctx context.Context, server, key string) (*core.Catalog, error) // nil if unknown
+	// LastCatalog returns the last saved catalog, whatever its key is; nil if unknown.
+	LastCatalog(ctx context.Context, server string) (*core.Catalog, error)
 	SaveCatalog(ctx context.Context, server, key string, c *core.Catalog) error
 }
 
