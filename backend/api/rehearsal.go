@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -75,29 +76,26 @@ func (a *API) rehearseVersion(ctx context.Context, s *config.Server, key string,
 		out.Rehearsal = &report
 		return nil
 	}
-	var failed error
-	open := func(server *config.Server, text string, use func(dial.Conn)) {
-		used := false
-		t := a.Try(ctx, server, s.ID, func(conn dial.Conn) { used = true; use(conn) })
-		if !used && failed == nil {
-			failed = unusable(text, &t)
+	starter := func(server *config.Server, text string) *rehearsedInstance {
+		return &rehearsedInstance{a: a, server: server, id: s.ID, text: text}
+	}
+	old, repeat, other := starter(s, p.spec.Text), starter(s, p.spec.Text), starter(&candidate, p.to)
+	defer old.stop()
+	defer repeat.stop()
+	defer other.stop()
+	for _, i := range []*rehearsedInstance{old, repeat, other} {
+		if err := i.start(ctx); err != nil {
+			return err
 		}
 	}
-	open(s, p.spec.Text, func(old dial.Conn) {
-		open(s, p.spec.Text, func(repeat dial.Conn) {
-			open(&candidate, p.to, func(conn dial.Conn) {
-				if planKey(p.to, conn.Catalog().Tools) != p.key {
-					failed = errPlanOutdated
-					return
-				}
-				r.Old, r.Repeat, r.Candidate = old, repeat, conn
-				report := r.Run(ctx, calls)
-				a.shortenReport(&report)
-				out.Rehearsal = &report
-			})
-		})
-	})
-	return failed
+	if planKey(p.to, other.conn.Catalog().Tools) != p.key {
+		return errPlanOutdated
+	}
+	r.Old, r.Repeat, r.Candidate = old, repeat, other
+	report := r.Run(ctx, calls)
+	a.shortenReport(s.ID, &report)
+	out.Rehearsal = &report
+	return nil
 }
 
 // mayChangeSomething returns why a call of a tool must not be rehearsed, or "".
@@ -130,7 +128,8 @@ func (a *API) refusal(rq policy.ExplainRequest) string {
 }
 
 // shortenReport removes secrets from a report and shortens its values for display.
-func (a *API) shortenReport(report *history.RehearsalReport) {
+func (a *API) shortenReport(server string, report *history.RehearsalReport) {
+	trial := dial.TrialID(server)
 	clean := func(text string) string {
 		if text = a.Redact(text); utf8.RuneCountInString(text) > maxChangeText {
 			text = string([]rune(text)[:maxChangeText]) + "…"
@@ -139,7 +138,7 @@ func (a *API) shortenReport(report *history.RehearsalReport) {
 	}
 	for i := range report.Calls {
 		c := &report.Calls[i]
-		c.Arguments, c.Reason = clean(c.Arguments), clean(c.Reason)
+		c.Arguments, c.Reason = clean(c.Arguments), clean(strings.ReplaceAll(c.Reason, trial, server))
 		c.Changes = c.Changes[:min(len(c.Changes), maxShownChanges)]
 		c.Unstable = c.Unstable[:min(len(c.Unstable), maxShownUnstable)]
 		for j := range c.Changes {

@@ -263,7 +263,7 @@ func (a *API) latestVersion(ctx context.Context, s *config.Server, spec version.
 	if spec.Launcher == version.Image {
 		latest, err = version.LatestImage(ctx, s, spec)
 	} else {
-		latest, err = version.Latest(ctx, spec)
+		latest, err = version.Latest(ctx, s, spec)
 	}
 	if err != nil {
 		return "", &core.Error{Code: core.CodeUnavailable, Message: "cannot determine the newest version", Cause: err, Hint: "Specify a version, or try again when the registry responds."}

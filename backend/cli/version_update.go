@@ -29,10 +29,11 @@ func (p *program) versionUpdate() *cobra.Command {
 		Use: "update SERVER [VERSION]", Short: "Compare another version of a server with the current one, and save it after confirmation or with --yes", Args: argCount(1, 2),
 		Long: "Start another version alongside the running server, and show how its tools differ from the trusted ones. Without VERSION, the newest version in the registry is used.\n\n" +
 			"Then send calls to both versions and show how the results differ: the newest recorded calls with different arguments of read-only tools, and the saved checks. " +
-			"Values that also differ between two runs of the current version, such as times, are not compared. " +
+			"Values that also differ between two runs of the current version, such as times, are not compared, nor are calls that it does not answer with the same outcome each time. " +
 			"Tools that are not declared read-only are not called, unless they are named with --also. The calls are not recorded.\n\n" +
 			"In a terminal, the command asks whether to update. Otherwise nothing is changed without --yes. With --yes, calls are only sent if --rehearse is set, " +
-			"and the version is saved only if no result differs and no call failed; otherwise the exit code is 1.",
+			"and the version is saved only if no result differs, no call failed, and the results of at least half of the calls that were sent could be compared; " +
+			"otherwise the exit code is 1. Only calls of tools are sent; prompts and resources are not compared.",
 		Example: "  drawbridge versions update files\n  drawbridge versions update files 2.1.0 --also run_query\n  drawbridge versions update files --yes --rehearse",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.server = args[0]
@@ -94,11 +95,11 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 				return err
 			}
 		}
-		if r := v.Rehearsal; o.yes && r.Different+r.Failed > 0 {
+		if why := reasonNotToUpdate(v.Rehearsal); o.yes && why != "" {
 			if p.json {
 				err = p.printJSON(json.RawMessage(data))
 			}
-			return errors.Join(err, errors.New("not updated: some results differ, or some calls failed; without --rehearse, the version is saved regardless"))
+			return errors.Join(err, fmt.Errorf("not updated: %s; without --rehearse, the version is saved regardless", why))
 		}
 	}
 	if !o.yes && !p.json && p.Attended() {
@@ -125,6 +126,17 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 	}
 	_, err = fmt.Fprintln(p.Stdout, "Saved. To undo: drawbridge versions rollback "+escapeLine(v.Server))
 	return err
+}
+
+// reasonNotToUpdate returns why a rehearsal does not show that the results are the same, or "".
+func reasonNotToUpdate(r *history.RehearsalReport) string {
+	switch {
+	case r != nil && r.Different+r.Failed > 0:
+		return "some results differ, or some calls failed"
+	case r == nil || !r.Enough():
+		return "too few results could be compared (none, or less than half of the calls that were sent)"
+	}
+	return ""
 }
 
 // showRehearsal shows in a terminal how far the rehearsal of a server is, until stop is called.
@@ -183,7 +195,7 @@ func (p *program) printRehearsal(r *history.RehearsalReport) error {
 	}
 	for i := range r.Calls {
 		c := &r.Calls[i]
-		if c.Result == history.Alike && c.Reason == "" {
+		if c.Result == history.Alike && c.Reason == "" && len(c.Unstable) == 0 {
 			continue
 		}
 		fmt.Fprintln(p.Stdout, escapeLine(strings.TrimSpace(c.Tool+" "+truncate(c.Arguments, 200))+": "+c.Result))

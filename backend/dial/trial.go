@@ -46,8 +46,7 @@ const (
 // include it.
 func (d *Dialer) Try(ctx context.Context, c *config.Server, as string, use func(Conn)) Trial {
 	once := *c
-	once.ID = trialName + c.ID[:min(len(c.ID), core.MaxServerID-len(trialName))]
-	once.ID = strings.TrimRight(once.ID, "-_")
+	once.ID = TrialID(c.ID)
 	logs := serverlog.Open("") // in memory only
 	defer logs.Close()
 	own := &Dialer{
@@ -92,6 +91,11 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string, use func(
 		}
 	}
 	return t
+}
+
+// TrialID returns the id that a server has in the messages of a trial.
+func TrialID(server string) string {
+	return strings.TrimRight(trialName+server[:min(len(server), core.MaxServerID-len(trialName))], "-_")
 }
 
 // borrowedSignIn uses the sign-in of a configured server.

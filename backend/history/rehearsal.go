@@ -54,6 +54,17 @@ type RehearsalReport struct {
 	Calls     []RehearsedCall `json:"calls" nullable:"false"`
 }
 
+// Enough reports whether results could be compared, of at least half of the calls that were sent.
+func (r *RehearsalReport) Enough() bool {
+	compared, without := r.Alike+r.Different+r.Failed+r.Slower, 0
+	for i := range r.Calls {
+		if r.Calls[i].Result == Skipped && r.Calls[i].OldNs > 0 {
+			without++
+		}
+	}
+	return compared > 0 && compared >= without
+}
+
 // RehearsedCall is a call that was sent to both versions, or skipped.
 type RehearsedCall struct {
 	Tool      string   `json:"tool"`
@@ -69,6 +80,11 @@ type RehearsedCall struct {
 
 	expect *Expect
 }
+
+// ErrNotSent is the cause of the error of a Sender that did not send the call.
+var ErrNotSent = errors.New("not sent")
+
+const unstableOutcome = "unstable: the current version did not answer the same way twice"
 
 // Limits of a rehearsal.
 const (
@@ -190,32 +206,41 @@ func (r *Rehearsal) compare(ctx context.Context, c *RehearsedCall) {
 		}
 	}
 	before := r.send(ctx, r.Old, c)
-	now := r.send(ctx, r.Candidate, c)
-	after := r.send(ctx, r.Repeat, c)
 	if before.err != nil {
 		c.Result, c.Reason = Skipped, "the current version did not answer: "+before.reason()
 		return
 	}
-	known := newStableValue(before.text)
-	known.add(after.text)
-	stableOutcome := after.outcome == before.outcome
-	c.Changes = known.compare(now.text)
-	for n := 0; n < maxReruns && len(c.Changes) > 0 && ctx.Err() == nil; n++ {
-		again := r.send(ctx, r.Old, c)
-		known.add(again.text)
-		stableOutcome = stableOutcome && again.outcome == before.outcome
-		c.Changes = known.compare(now.text)
+	c.OldNs = max(1, int64(before.took))
+	now := r.send(ctx, r.Candidate, c)
+	if errors.Is(now.err, ErrNotSent) {
+		c.Result, c.Reason = Skipped, "not sent to the other version: "+now.reason()
+		return
 	}
-	slowest := max(before.took, after.took)
+	known := newStableValue(before.text)
+	again := r.send(ctx, r.Repeat, c)
+	for n := 0; ; n++ {
+		if again.err != nil || again.outcome != before.outcome {
+			c.Result, c.Reason, c.Changes = Skipped, unstableOutcome+": "+before.describe()+", then "+again.describe(), nil
+			return
+		}
+		known.add(again.text)
+		if c.Changes = known.compare(now.text); n == maxReruns || len(c.Changes) == 0 || ctx.Err() != nil {
+			break
+		}
+		again = r.send(ctx, r.Old, c)
+	}
+	slowest := max(before.took, again.took)
 	if isSlower(now.took, slowest) && now.err == nil && ctx.Err() == nil { // once may be chance
 		now.took = min(now.took, r.send(ctx, r.Candidate, c).took)
 	}
 	c.Unstable, c.OldNs, c.NewNs = known.paths(), int64(slowest), int64(now.took)
 	switch {
-	case stableOutcome && before.outcome == core.OutcomeOK && now.outcome != core.OutcomeOK:
+	case before.outcome == core.OutcomeOK && now.outcome != core.OutcomeOK:
 		c.Result, c.Reason = Failed, now.reason()
-	case stableOutcome && before.outcome != now.outcome || len(c.Changes) > 0:
+	case before.outcome != now.outcome || len(c.Changes) > 0:
 		c.Result = Different
+	case !known.comparable():
+		c.Result, c.Reason = Skipped, "nothing to compare: the whole result differs between runs of the current version"
 	case isSlower(now.took, slowest):
 		c.Result = Slower
 	default:
@@ -262,6 +287,14 @@ func (r *Rehearsal) send(ctx context.Context, to Sender, c *RehearsedCall) (s se
 		s.outcome = core.OutcomeToolError
 	}
 	return s
+}
+
+// describe returns the outcome, and why it is not a success.
+func (s *sentCall) describe() string {
+	if s.outcome == core.OutcomeOK {
+		return "a result"
+	}
+	return fmt.Sprintf("%q", s.reason())
 }
 
 // reason describes a response that is not a success.

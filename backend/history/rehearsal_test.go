@@ -30,6 +30,8 @@ func (s *rehearsed) Send(ctx context.Context, call *core.Call, _ core.ServerMess
 	case <-time.After(s.took):
 	}
 	switch {
+	case answer == "not sent":
+		return core.Reply{}, &core.Error{Code: core.CodeUnavailable, Message: "it ended 5 times", Cause: ErrNotSent}
 	case answer == "":
 		return core.Reply{}, core.Errorf(core.CodeUnavailable, "the server is gone")
 	case strings.HasPrefix(answer, `{"code"`):
@@ -100,6 +102,36 @@ func TestRehearsalNamesEveryDifferenceAndNothingUnstable(t *testing.T) {
 			if strings.Contains(sent, "write") || strings.Contains(sent, "private") {
 				t.Errorf("%s was sent", sent)
 			}
+		}
+	}
+}
+
+// A current version that answers differently each time must not hide what the candidate does.
+func TestRehearsalComparesNothingThatIsUnstable(t *testing.T) {
+	const ok, busy = `{"content":[{"type":"text","text":"a total of 100"}]}`, `{"content":[{"type":"text","text":"busy"}],"isError":true}`
+	bad := `{"content":[{"type":"text","text":"other"}]}`
+	for name, c := range map[string]struct {
+		old, repeat, candidate string
+		want                   string
+	}{
+		"second run fails":          {ok, busy, bad, `skipped ` + unstableOutcome + `: a result, then "busy"`},
+		"first run fails":           {busy, ok, bad, `skipped ` + unstableOutcome + `: "busy", then a result`},
+		"no second answer":          {ok, "", bad, `skipped ` + unstableOutcome + `: a result, then "the server is gone"`},
+		"both fail":                 {busy, busy, busy, "alike "},
+		"whole text is masked":      {`{"content":[{"type":"text","text":"alpha beta"}]}`, `{"content":[{"type":"text","text":"gamma delta"}]}`, `{"content":[{"type":"text","text":"eps zeta"}]}`, "skipped nothing to compare: the whole result differs between runs of the current version"},
+		"a part of it is masked":    {`{"content":[{"type":"text","text":"total 1"}]}`, `{"content":[{"type":"text","text":"total 2"}]}`, `{"content":[{"type":"text","text":"total 3"}]}`, "alike "},
+		"candidate was not sent":    {ok, ok, "not sent", "skipped not sent to the other version: it ended 5 times"},
+		"candidate does not answer": {ok, ok, "", "failed the server is gone"},
+	} {
+		answers := func(text string) *rehearsed { return &rehearsed{answers: map[string]string{"a": text}} }
+		allowed := func(string) string { return "" }
+		r := Rehearsal{Server: "s", Old: answers(c.old), Repeat: answers(c.repeat), Candidate: answers(c.candidate), NotAllowed: allowed, Refused: func(string, []byte) string { return "" }}
+		report := r.Run(t.Context(), []RehearsedCall{{Tool: "a"}})
+		if got := report.Calls[0].Result + " " + report.Calls[0].Reason; got != c.want || len(report.Calls[0].Changes) > 0 && report.Calls[0].Result == Skipped {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+		if report.Enough() != (report.Skipped == 0) {
+			t.Errorf("%s: enough to update: %v", name, report.Enough())
 		}
 	}
 }

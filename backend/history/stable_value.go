@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
@@ -68,6 +69,33 @@ func (s *stableValue) paths() (list []string) {
 	collectUnstable("", s.value, &list)
 	return list
 }
+
+// comparable reports whether a part of the value is stable, apart from the types of its content, or
+// none is unstable.
+func (s *stableValue) comparable() bool { return len(s.paths()) == 0 || hasStable("", s.value) }
+
+func hasStable(key string, v any) bool {
+	switch v := v.(type) {
+	case unstable:
+		return false
+	case textTemplate:
+		return slices.ContainsFunc(v.parts, func(part string) bool { return strings.ContainsFunc(part, isLetterOrDigit) })
+	case jsonText:
+		return hasStable("", v.inner)
+	case map[string]any:
+		for name, value := range v {
+			if hasStable(name, value) {
+				return true
+			}
+		}
+		return false
+	case []any:
+		return slices.ContainsFunc(v, func(item any) bool { return hasStable("", item) })
+	}
+	return key != "type" && key != "mimeType" && key != "isError" && key != "uri"
+}
+
+func isLetterOrDigit(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // merge returns what a description and a further value have in common.
 func merge(known, next any) any {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Sources of a resolved version.
@@ -185,7 +186,7 @@ const registryTimeout = 30 * time.Second
 
 // Latest returns the newest version in the registry. It runs npm or pip, so that their
 // settings apply. Call it only when the user asks for updates.
-func Latest(ctx context.Context, spec Spec) (string, error) {
+func Latest(ctx context.Context, s *config.Server, spec Spec) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, registryTimeout)
 	defer cancel()
 	var cmd *exec.Cmd
@@ -198,12 +199,27 @@ func Latest(ctx context.Context, spec Spec) (string, error) {
 	default:
 		return "", fmt.Errorf("cannot query the newest version for the launcher %s", spec.Launcher)
 	}
+	cmd.Env = append(os.Environ(), registryEnv(s)...)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if err != nil {
 		return "", fmt.Errorf("cannot ask the registry with %q: %w", strings.Join(cmd.Args, " "), err)
 	}
 	return parseLatest(spec.Launcher, string(out))
+}
+
+// registryEnv returns the environment variables of a server's entry that choose the registry of npm or
+// uv, without those that contain references to other values.
+func registryEnv(s *config.Server) (list []string) {
+	for name, value := range s.Env {
+		key := strings.ToLower(name)
+		npm := strings.HasPrefix(key, "npm_config_") && strings.HasSuffix(key, "registry")
+		python := (strings.HasPrefix(key, "uv_") || strings.HasPrefix(key, "pip_")) && strings.Contains(key, "index")
+		if (npm || python) && !strings.Contains(value, "${") {
+			list = append(list, name+"="+value)
+		}
+	}
+	return list
 }
 
 // parseLatest parses the output of npm or pip.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -181,5 +182,18 @@ func TestRegistryResponsesAreParsed(t *testing.T) {
 	}
 	if _, err := parseLatest(NPX, "npm ERR! --evil"); err == nil {
 		t.Error("an error is read as a version")
+	}
+}
+
+func TestNewestVersionIsLookedUpInTheRegistryOfTheServer(t *testing.T) {
+	s := &config.Server{}
+	s.Env = map[string]string{
+		"npm_config_registry": "http://a", "NPM_CONFIG_@SCOPE:REGISTRY": "http://b", "UV_INDEX_URL": "http://c", "PIP_INDEX_URL": "${secret:x}",
+		"API_KEY": "k", "NODE_OPTIONS": "--require x", "npm_config_script_shell": "x",
+	}
+	got := registryEnv(s)
+	slices.Sort(got)
+	if want := []string{"NPM_CONFIG_@SCOPE:REGISTRY=http://b", "UV_INDEX_URL=http://c", "npm_config_registry=http://a"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
