@@ -168,6 +168,9 @@ func (rec *Recording) readHeader(line []byte) error {
 	if rec.Version != Version {
 		return fmt.Errorf("not a cassette of version %d; export it again with this version of Drawbridge", Version)
 	}
+	if rec.Server == "" || rec.Tools == nil {
+		return errors.New("server and tools are required")
+	}
 	if len(rec.ServerInfo) > 0 && !isObject(rec.ServerInfo) {
 		return errors.New("serverInfo is not an object")
 	}
@@ -180,6 +183,9 @@ func (rec *Recording) readHeader(line []byte) error {
 			var id string
 			if json.Unmarshal(item, &members) != nil || json.Unmarshal(members[list.key], &id) != nil || id == "" {
 				return fmt.Errorf("%s[%d] is not an object with a %s", list.name, i, list.key)
+			}
+			if list.name == "tools" && !isObject(members["inputSchema"]) {
+				return fmt.Errorf("tools[%d] has no inputSchema that is an object", i)
 			}
 		}
 	}
@@ -219,6 +225,15 @@ func (c *Call) check() error {
 	for _, text := range []string{c.Result, c.Error} {
 		if text != "" && !isObject([]byte(text)) {
 			return errors.New("result and error must contain a JSON object as text")
+		}
+	}
+	if c.Error != "" {
+		var e struct {
+			Code    *int64  `json:"code"`
+			Message *string `json:"message"`
+		}
+		if json.Unmarshal([]byte(c.Error), &e) != nil || e.Code == nil || e.Message == nil {
+			return errors.New("error needs a code that is an integer and a message that is a string")
 		}
 	}
 	if c.TookMs < 0 || c.TookMs > maxTook {

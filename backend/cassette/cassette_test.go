@@ -170,7 +170,10 @@ func TestRealtimeSendsProgressAsRecorded(t *testing.T) {
 		began := time.Now()
 		ended := make(chan error)
 		go func() {
-			ended <- p.Serve(t.Context(), strings.NewReader(slow(`,"_meta":{"progressToken":"<t>"}`)+"\n"), out)
+			in, send := io.Pipe()
+			go fmt.Fprintln(send, slow(`,"_meta":{"progressToken":"<t>"}`))
+			time.AfterFunc(time.Minute, func() { _ = send.Close() })
+			ended <- p.Serve(t.Context(), in, out)
 			_ = out.Close()
 		}()
 		lines := bufio.NewScanner(receive)
@@ -213,6 +216,26 @@ func TestCancelledRequestsGetNoResponse(t *testing.T) {
 	})
 }
 
+// A client that closes the input has to wait for nothing, and loses no response.
+func TestWaitingResponsesAreSentWhenTheInputEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		out, err := ask(NewPlayer(read(t, recorded), Options{Realtime: true}), `{"id":1,"method":"tools/call","params":{"name":"slow","_meta":{"progressToken":1}}}`)
+		if lines := strings.Split(out, "\n"); err != nil || len(lines) != 5 || lines[3] != `{"jsonrpc":"2.0","id":1,"result":{}}` || time.Since(began) != 0 {
+			t.Errorf("%q after %v, %v", out, time.Since(began), err)
+		}
+	})
+}
+
+func TestCompleteResultsArePreferred(t *testing.T) {
+	p := NewPlayer(read(t, header+`{"tool":"read","unavailable":"truncated"}`+"\n"+`{"tool":"read","result":"{\"n\":1}"}`+"\n"+`{"tool":"read","unavailable":"truncated"}`+"\n"+`{"calls":3}`), Options{})
+	for range 3 {
+		if out, err := ask(p, call(1, `{}`)); err != nil || !strings.Contains(out, `"result":{"n":1}`) {
+			t.Errorf("%s, %v", out, err)
+		}
+	}
+}
+
 func TestWrittenRecordingsAreReadTheSame(t *testing.T) {
 	var first, second bytes.Buffer
 	if err := read(t, recorded).Write(&first); err != nil {
@@ -251,35 +274,43 @@ func TestRecorderMarksWhatACassetteCannotHold(t *testing.T) {
 func TestInvalidCassettesAreRefusedWithTheirLine(t *testing.T) {
 	call := `{"tool":"read","arguments":"{}","result":"{}"}` + "\n"
 	for name, c := range map[string]struct{ text, want string }{
-		"empty":                {"", "line 1: the file is empty"},
-		"no cassette":          {`{"server":"x"}`, "line 1: not a cassette of version 1"},
-		"newer":                {`{"cassette":2,"server":"x","tools":[]}`, "line 1: not a cassette"},
-		"tool without name":    {`{"cassette":1,"server":"x","tools":[{}]}`, "line 1: tools[0]"},
-		"tool of wrong type":   {`{"cassette":1,"server":"x","tools":["a"]}`, "line 1: tools[0]"},
-		"name in other case":   {`{"cassette":1,"server":"x","tools":[{"NAME":"a"}]}`, "line 1: tools[0]"},
-		"resource without uri": {`{"cassette":1,"server":"x","tools":[],"resources":[{"uri":5}]}`, "line 1: resources[0]"},
-		"info":                 {`{"cassette":1,"server":"x","tools":[],"serverInfo":5}`, "line 1: serverInfo"},
-		"truncated":            {header + call + call[:20], "line 3: not a valid JSON object"},
-		"between two lines":    {header + call + call, "line 4: the last line, with the number of calls, is missing"},
-		"only the header":      {header, "line 2: the last line"},
-		"line missing":         {header + call + `{"calls":2}`, "line 3: the file has 1 calls, not 2"},
-		"line after the last":  {header + `{"calls":0}` + "\n" + call, "line 3: the line before was the last"},
-		"wrong number":         {header + `{"calls":"1"}`, "line 2: the value of"},
-		"wrong type":           {header + `{"tool":5,"arguments":"{}","result":"{}"}`, "line 2: the value of"},
-		"result no text":       {header + `{"tool":"a","arguments":"{}","result":{}}`, "line 2: the value of"},
-		"result no object":     {header + `{"tool":"a","arguments":"{}","result":"[]"}`, "line 2: result and error"},
-		"both":                 {header + `{"tool":"a","arguments":"{}","result":"{}","error":"{}"}`, "line 2: a call needs"},
-		"two targets":          {header + `{"tool":"a","prompt":"a","result":"{}"}`, "line 2: a call needs"},
-		"no target":            {header + `{"result":"{}"}`, "line 2: a call needs"},
-		"arguments":            {header + `{"tool":"a","arguments":"[]","result":"{}"}`, "line 2: arguments must"},
-		"negative time":        {header + `{"tool":"a","result":"{}","tookMs":-1}`, "line 2: tookMs"},
-		"endless time":         {header + `{"tool":"a","result":"{}","tookMs":99999999999}`, "line 2: tookMs"},
-		"duplicate key":        {header + `{"tool":"a","tool":"b","arguments":"{}","result":"{}"}`, "line 2: not a valid JSON object: a key that occurs twice"},
-		"other case":           {header + `{"tool":"a","Tool":"b","arguments":"{}","result":"{}"}`, "line 2: not a valid JSON object: a key that occurs twice"},
-		"unknown key":          {header + `{"tool":"a","reslt":"{}"}`, `line 2: the key "reslt" is unknown`},
-		"deep":                 {header + `{"tool":"a","arguments":"{\"a\":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}","result":"{}"}`, "line 2: arguments must"},
-		"long line":            {header + strings.Repeat("x", maxLine+1), "line 2: longer than 16 MiB"},
-		"too many calls":       {header + strings.Repeat(`{"tool":"a","result":"{}"}`+"\n", MaxCalls+1), "line 100002: a cassette has at most 100000 calls"},
+		"empty":                 {"", "line 1: the file is empty"},
+		"no cassette":           {`{"server":"x"}`, "line 1: not a cassette of version 1"},
+		"newer":                 {`{"cassette":2,"server":"x","tools":[]}`, "line 1: not a cassette"},
+		"tool without name":     {`{"cassette":1,"server":"x","tools":[{}]}`, "line 1: tools[0]"},
+		"tool of wrong type":    {`{"cassette":1,"server":"x","tools":["a"]}`, "line 1: tools[0]"},
+		"name in other case":    {`{"cassette":1,"server":"x","tools":[{"NAME":"a"}]}`, "line 1: tools[0]"},
+		"tool without schema":   {`{"cassette":1,"server":"x","tools":[{"name":"a"}]}`, "line 1: tools[0] has no inputSchema"},
+		"schema of wrong type":  {`{"cassette":1,"server":"x","tools":[{"name":"a","inputSchema":5}]}`, "line 1: tools[0] has no inputSchema"},
+		"no tools":              {`{"cassette":1,"server":"x"}`, "line 1: server and tools are required"},
+		"tools null":            {`{"cassette":1,"server":"x","tools":null}`, "line 1: server and tools are required"},
+		"no server":             {`{"cassette":1,"tools":[]}`, "line 1: server and tools are required"},
+		"error without code":    {header + `{"tool":"a","error":"{\"message\":\"no\"}"}`, "line 2: error needs a code"},
+		"error with a fraction": {header + `{"tool":"a","error":"{\"code\":1.5,\"message\":\"no\"}"}`, "line 2: error needs a code"},
+		"error without message": {header + `{"tool":"a","error":"{\"code\":1,\"message\":5}"}`, "line 2: error needs a code"},
+		"resource without uri":  {`{"cassette":1,"server":"x","tools":[],"resources":[{"uri":5}]}`, "line 1: resources[0]"},
+		"info":                  {`{"cassette":1,"server":"x","tools":[],"serverInfo":5}`, "line 1: serverInfo"},
+		"truncated":             {header + call + call[:20], "line 3: not a valid JSON object"},
+		"between two lines":     {header + call + call, "line 4: the last line, with the number of calls, is missing"},
+		"only the header":       {header, "line 2: the last line"},
+		"line missing":          {header + call + `{"calls":2}`, "line 3: the file has 1 calls, not 2"},
+		"line after the last":   {header + `{"calls":0}` + "\n" + call, "line 3: the line before was the last"},
+		"wrong number":          {header + `{"calls":"1"}`, "line 2: the value of"},
+		"wrong type":            {header + `{"tool":5,"arguments":"{}","result":"{}"}`, "line 2: the value of"},
+		"result no text":        {header + `{"tool":"a","arguments":"{}","result":{}}`, "line 2: the value of"},
+		"result no object":      {header + `{"tool":"a","arguments":"{}","result":"[]"}`, "line 2: result and error"},
+		"both":                  {header + `{"tool":"a","arguments":"{}","result":"{}","error":"{}"}`, "line 2: a call needs"},
+		"two targets":           {header + `{"tool":"a","prompt":"a","result":"{}"}`, "line 2: a call needs"},
+		"no target":             {header + `{"result":"{}"}`, "line 2: a call needs"},
+		"arguments":             {header + `{"tool":"a","arguments":"[]","result":"{}"}`, "line 2: arguments must"},
+		"negative time":         {header + `{"tool":"a","result":"{}","tookMs":-1}`, "line 2: tookMs"},
+		"endless time":          {header + `{"tool":"a","result":"{}","tookMs":99999999999}`, "line 2: tookMs"},
+		"duplicate key":         {header + `{"tool":"a","tool":"b","arguments":"{}","result":"{}"}`, "line 2: not a valid JSON object: a key that occurs twice"},
+		"other case":            {header + `{"tool":"a","Tool":"b","arguments":"{}","result":"{}"}`, "line 2: not a valid JSON object: a key that occurs twice"},
+		"unknown key":           {header + `{"tool":"a","reslt":"{}"}`, `line 2: the key "reslt" is unknown`},
+		"deep":                  {header + `{"tool":"a","arguments":"{\"a\":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}","result":"{}"}`, "line 2: arguments must"},
+		"long line":             {header + strings.Repeat("x", maxLine+1), "line 2: longer than 16 MiB"},
+		"too many calls":        {header + strings.Repeat(`{"tool":"a","result":"{}"}`+"\n", MaxCalls+1), "line 100002: a cassette has at most 100000 calls"},
 	} {
 		if _, err := Read(strings.NewReader(c.text)); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)

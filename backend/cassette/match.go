@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 )
 
 // index finds the recorded calls of a request. It is not safe for concurrent use.
 type index struct {
-	exact map[string][]*Call // by target and canonical arguments; the first is served next
+	// exact has the calls by target and canonical arguments; the first is served next. Calls without
+	// a response are only in it if all calls of the key have none.
+	exact map[string][]*Call
 	same  map[string][]*Call // by target, in the order of recording
 }
 
@@ -23,6 +26,11 @@ func newIndex(calls []Call) *index {
 		key := c.target() + string(arguments)
 		x.exact[key] = append(x.exact[key], c)
 		x.same[c.target()] = append(x.same[c.target()], c)
+	}
+	for key, calls := range x.exact {
+		if complete := slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { return c.Unavailable != "" }); len(complete) > 0 {
+			x.exact[key] = complete
+		}
 	}
 	return x
 }

@@ -82,13 +82,15 @@ type timedLine struct {
 }
 
 // Serve answers MCP requests, one JSON message per line, until in ends or a response cannot be
-// written. Recorded responses are sent with the bytes of the recording. Responses that wait are
-// finished before Serve returns, unless ctx is done.
+// written. Recorded responses are sent with the bytes of the recording. When in ends, responses that
+// wait for their recorded time are sent at once, and those of the live server are awaited, unless
+// ctx is done.
 func (p *Player) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
-	w := &responses{out: out, waiting: map[string]context.CancelFunc{}}
+	w := &responses{out: out, waiting: map[string]context.CancelFunc{}, ended: make(chan struct{})}
 	defer w.finished.Wait()
+	defer close(w.ended)
 	for lines.Scan() {
 		if len(lines.Bytes()) == 0 {
 			continue
@@ -130,6 +132,7 @@ func (p *Player) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 // responses writes responses, some of them later.
 type responses struct {
 	finished sync.WaitGroup
+	ended    chan struct{} // closed when no further request can arrive
 
 	mu      sync.Mutex // guards out and the fields below
 	out     io.Writer
@@ -177,18 +180,30 @@ func (w *responses) later(ctx context.Context, id string, said response) error {
 		} else {
 			began := time.Now()
 			for _, n := range said.progress {
-				if !core.Sleep(ctx, n.after-time.Since(began)) {
+				if !w.sleep(ctx, n.after-time.Since(began)) {
 					return
 				}
 				_ = w.writeLine(n.line)
 			}
-			core.Sleep(ctx, said.delay-time.Since(began))
+			w.sleep(ctx, said.delay-time.Since(began))
 		}
 		if ctx.Err() == nil {
 			_ = w.write([]byte(id), said) // Serve returns the error for the next response
 		}
 	})
 	return nil
+}
+
+// sleep waits, at most until no further request can arrive, and returns false if ctx ends first.
+func (w *responses) sleep(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.ended:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
 }
 
 // cancel ends a request that waits.

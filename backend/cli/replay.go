@@ -64,7 +64,14 @@ func (p *program) replay() *cobra.Command {
 				}
 				o.Misses, o.Live = cassette.Passthrough, d.callLive(rec.Server)
 			}
-			return cassette.NewPlayer(rec, o).Serve(cmd.Context(), p.Stdin, p.Stdout)
+			served := make(chan error, 1)
+			go func() { served <- cassette.NewPlayer(rec, o).Serve(cmd.Context(), p.Stdin, p.Stdout) }()
+			select {
+			case err := <-served:
+				return err
+			case <-cmd.Context().Done(): // a signal; a read of standard input cannot be interrupted
+				return nil
+			}
 		},
 	}
 	f := cmd.Flags()

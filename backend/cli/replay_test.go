@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -69,6 +71,30 @@ func TestExportedCassetteIsServed(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", c.args, got, c.want)
 		}
 	}
+}
+
+// A signal ends the context of the command, while standard input remains open.
+func TestReplayEndsWithASignal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "calls.jsonl")
+	if err := os.WriteFile(path, []byte(`{"cassette":1,"server":"files","tools":[]}`+"\n"+`{"calls":0}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, signal := context.WithCancel(t.Context())
+	in, send := io.Pipe()
+	receive, out := io.Pipe()
+	ended := make(chan int)
+	go func() {
+		ended <- Main(ctx, []string{"replay", path}, Options{Stdin: in, Stdout: out, Stderr: io.Discard, Getenv: func(string) string { return "" }, Terminal: func() bool { return false }})
+	}()
+	go io.WriteString(send, `{"id":1,"method":"ping"}`+"\n")
+	if line, err := bufio.NewReader(receive).ReadString('\n'); err != nil || !strings.Contains(line, `"result":{}`) {
+		t.Errorf("%q, %v", line, err)
+	}
+	signal()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	_ = send.Close()
 }
 
 func TestPassthroughCallsTheLiveServerAsAClient(t *testing.T) {
