@@ -217,9 +217,13 @@ func (c *Config) AccountOf(s *Server, client, profile, folder string) string {
 		return p.Accounts[s.ID]
 	}
 	best, account := "", DefaultAccount
+	if folder == "" || !slices.ContainsFunc(slices.Collect(maps.Values(s.Accounts)), func(a Account) bool { return len(a.Folders) > 0 }) {
+		return account
+	}
+	folder = resolveFolder(folder)
 	for name, a := range s.Accounts {
 		for _, f := range a.Folders {
-			if len(f) > len(best) && folder != "" && Within(f, folder) {
+			if f = resolveFolder(f); len(f) > len(best) && Within(f, folder) {
 				best, account = f, name
 			}
 		}
@@ -247,14 +251,25 @@ func (r *reader) settleAccounts(c *Config, at string, chosen map[string]string) 
 		r.problems = append(r.problems, Problem{File: lastOf(c.Files), Key: at + ".accounts." + id, Warning: warning,
 			Message: fmt.Sprintf(format, args...), Suggestion: suggestion})
 	}
+	var withAccounts []string
+	for _, s := range c.Servers {
+		if len(s.Accounts) > 0 {
+			withAccounts = append(withAccounts, s.Label, s.ID)
+		}
+	}
 	for _, id := range sortedKeys(chosen) {
 		name := chosen[id]
-		s, known := c.Server(id)
-		if known && s.ID != id { // ids are compared ignoring case
+		s, known := c.ServerNamed(id)
+		if known && s.ID != id {
+			if other, twice := chosen[s.ID]; twice && other != name {
+				report(id, false, "remove one of the two", "'%s' chooses two accounts of server '%s'", at, s.Label)
+			}
 			delete(chosen, id)
 			chosen[s.ID] = name
 		}
-		switch {
+		switch near := nearest(id, withAccounts); {
+		case !known && near != "":
+			report(id, false, fmt.Sprintf("did you mean '%s'?", near), "'%s' chooses an account of server '%s', which is not configured", at, id)
 		case !known:
 			report(id, true, "", "'%s' chooses an account of server '%s', which is not configured", at, id)
 		case !slices.Contains(s.AccountNames(), name):

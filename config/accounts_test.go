@@ -1,6 +1,8 @@
 package config
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -114,6 +116,67 @@ func TestAccountChangeIsConfigChange(t *testing.T) {
 		b, problems := Parse("c.json", []byte(strings.Replace(withAccounts, change[0], change[1], 1)))
 		if b == nil || Same(a, b) {
 			t.Errorf("%v counts as the same: %v", change, problems)
+		}
+	}
+}
+
+// A choice by a name that is no server's must not lead to the default account.
+func TestAccountIsChosenByNameOfServer(t *testing.T) {
+	const servers = `{"mcpServers": {"My Files": {"command": "f", "accounts": {"work": {"env": {"A": "1"}}}}, "a.b": {"command": "f"}}, `
+	for _, name := range []string{"My Files", "My-Files", "my-files", "my files"} {
+		c, problems := Parse("c.json", []byte(servers+`"profiles": {"p": {"servers": {"`+name+`": {}}}}, "clients": {"w": {"accounts": {"`+name+`": "work"}}}}`))
+		if c == nil || len(problems) > 0 {
+			t.Fatal(name, problems)
+		}
+		s, _ := c.Server("My-Files")
+		if got := c.AccountOf(&s, "w", "", ""); got != "work" {
+			t.Errorf("%q: %q", name, got)
+		}
+		if _, offered := c.Profiles[0].Servers["My-Files"]; !offered {
+			t.Errorf("%q: the profile has %v", name, c.Profiles[0].Servers)
+		}
+	}
+	for _, choices := range []string{`{"My File": "work"}`, `{"MyFilse": "work"}`, `{"My Files": "work", "My-Files": "default"}`} {
+		if _, problems := Parse("c.json", []byte(servers+`"clients": {"w": {"accounts": `+choices+`}}}`)); !HasErrors(problems) || !strings.Contains(problems[0].Suggestion, "did you mean 'My") && !strings.Contains(problems[0].Message, "two accounts") {
+			t.Errorf("%s: %v", choices, problems)
+		}
+	}
+	if _, problems := Parse("c.json", []byte(servers+`"clients": {"w": {"accounts": {"unrelated": "work"}}}}`)); HasErrors(problems) || len(problems) != 1 {
+		t.Error(problems)
+	}
+}
+
+// A folder is the same through a link, and a link belongs to where it leads.
+func TestFoldersAreComparedWithLinksResolved(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"work/sub", "other"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"link": "work", "work/out": "../other", "other/in": "../work"} {
+		if err := os.Symlink(target, filepath.Join(root, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	for _, folder := range []string{"work", "link"} {
+		raw := filepath.ToSlash(filepath.Join(root, folder))
+		c, problems := Parse("c.json", []byte(`{"mcpServers": {"s": {"command": "s", "accounts": {"w": {"env": {"A": "1"}, "folders": ["`+raw+`"]}}}}, "profiles": {"p": {"folders": ["`+raw+`"]}}}`))
+		if c == nil {
+			t.Fatal(problems)
+		}
+		s, _ := c.Server("s")
+		for path, want := range map[string]bool{"work": true, "link": true, "link/sub": true, "link/none/deep": true, "other/in/sub": true, "work/out": false, "link/out/x": false, "other": false, "workx": false, "": false} {
+			at := filepath.Join(root, path)
+			if account := c.AccountOf(&s, "", "none", at); (account == "w") != want {
+				t.Errorf("folders %s: %s uses account %s", folder, path, account)
+			}
+			if profile := c.ProfileOf(at); (profile == "p") != want {
+				t.Errorf("folders %s: %s has profile %q", folder, path, profile)
+			}
 		}
 	}
 }

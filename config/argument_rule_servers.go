@@ -41,7 +41,7 @@ func (r *reader) settleRules(c *Config) {
 			}
 		}
 		name, _, ok := strings.Cut(rule.Tool, "__")
-		if ok && len(rule.Servers) == 0 && core.ValidServerID(name) && !slices.Contains(known, name) {
+		if ok && len(rule.Servers) == 0 && !strings.ContainsAny(name, "*?") && !slices.Contains(known, name) {
 			warn("tool", name, "if that is part of the server's own name of the tool, add 'servers'")
 		}
 	}

@@ -338,6 +338,20 @@ func (c *Config) Server(id string) (Server, bool) {
 	return Server{}, false
 }
 
+// ServerNamed returns the server with an id or with the name that the configuration gives it, such as
+// "My Files" with the id My-Files.
+func (c *Config) ServerNamed(name string) (Server, bool) {
+	for _, s := range c.Servers {
+		if s.Label == name {
+			return s, true
+		}
+	}
+	if s, ok := c.Server(name); ok {
+		return s, true
+	}
+	return c.Server(core.Slug(name))
+}
+
 // UsesWorkspace reports whether the server depends on the folder that its client works in.
 func (s *Server) UsesWorkspace() bool {
 	uses := func(value string) bool { return strings.Contains(value, "${"+WorkspaceFolder) }

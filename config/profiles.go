@@ -200,9 +200,9 @@ func (r *reader) settleProfiles(c *Config) {
 	for i := range c.Profiles {
 		p := &c.Profiles[i]
 		for _, id := range slices.Sorted(maps.Keys(p.Servers)) {
-			s, known := c.Server(id)
+			s, known := c.ServerNamed(id)
 			switch {
-			case known && s.ID != id: // ids are compared ignoring case
+			case known && s.ID != id:
 				p.Servers[s.ID] = p.Servers[id]
 				delete(p.Servers, id)
 			case !known:
@@ -250,14 +250,32 @@ func SameVisibility(a, b *Config) bool {
 // folder that contains it, or "".
 func (c *Config) ProfileOf(folder string) string {
 	best, profile := "", ""
+	if slices.ContainsFunc(c.Profiles, func(p Profile) bool { return len(p.Folders) > 0 }) {
+		folder = resolveFolder(folder)
+	}
 	for _, p := range c.Profiles {
 		for _, f := range p.Folders {
-			if len(f) > len(best) && Within(f, folder) {
+			if f = resolveFolder(f); len(f) > len(best) && Within(f, folder) {
 				best, profile = f, p.Name
 			}
 		}
 	}
 	return profile
+}
+
+// resolveFolder follows the symbolic links of a path as far as it exists. A link that leads out of a
+// folder does not belong to it, and a folder that is reached through a link is the same folder.
+func resolveFolder(folder string) string {
+	rest := ""
+	for at := folder; ; at = filepath.Dir(at) {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if at == filepath.Dir(at) {
+			return folder
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
 }
 
 // Within reports whether path is folder or below it. Both are clean and absolute.

@@ -52,3 +52,24 @@ func TestTrialTellsWhichCallsDependOnTheirProfile(t *testing.T) {
 		}
 	}
 }
+
+func TestRuleNamesServerByItsNameOrID(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ rule, server, then string }{
+		{`"tool": "My Files__pay", "then": "deny"`, "My-Files", "deny"},
+		{`"tool": "My Files__pay", "then": "allow"`, "My-Files", "allow"},
+		{`"tool": "My-Files__pay", "then": "deny"`, "My-Files", "deny"},
+		{`"tool": "My F*__pay", "then": "deny"`, "My-Files", "deny"},
+		{`"tool": "a.b__p*", "then": "ask"`, "a-b", "ask"},
+		{`"tool": "a.b__pay", "then": "ask"`, "My-Files", ""},
+	} {
+		now, problems := config.Parse("c.json", []byte(`{"mcpServers": {"My Files": {"command": "t"}, "a.b": {"command": "d"}}, "policy": {"rules": [{`+c.rule+`}]}}`))
+		if now == nil || len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		then, _, _ := NewArgumentRules(now.Policy.Arguments, now).Decide(&core.Call{Method: "tools/call", Server: c.server, Name: "pay"})
+		if then != c.then {
+			t.Errorf("%s of %s: %q, not %q", c.rule, c.server, then, c.then)
+		}
+	}
+}

@@ -189,7 +189,7 @@ func (r *argumentRule) names(s *server, call *core.Call) bool {
 	if !qualified {
 		return false
 	}
-	for _, prefix := range [2]string{call.Server, s.namespace} {
+	for _, prefix := range [3]string{call.Server, s.namespace, s.label} {
 		if prefix != "" && (config.Match(r.Tool, prefix+"__"+call.Name) || config.Match(r.Tool, prefix+"__"+shown)) {
 			return true
 		}

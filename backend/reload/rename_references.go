@@ -19,11 +19,15 @@ type rename struct{ from, to, fromLabel, toLabel string }
 // tool returns the tool pattern of a rule under the new id. servers are those of the rule. A pattern that
 // names the server only with wildcards stays as it is.
 func (n rename) tool(pattern string, servers []string) string {
-	prefix, tool, found := strings.Cut(pattern, "__")
-	if !found || prefix != n.from || len(servers) > 0 && !slices.ContainsFunc(servers, func(s string) bool { return s == n.from || s == n.fromLabel }) {
+	if len(servers) > 0 && !slices.ContainsFunc(servers, func(s string) bool { return s == n.from || s == n.fromLabel }) {
 		return pattern
 	}
-	return n.to + "__" + tool
+	for _, name := range []string{n.from, n.fromLabel} {
+		if tool, ok := strings.CutPrefix(pattern, name+"__"); ok {
+			return n.server(name) + "__" + tool
+		}
+	}
+	return pattern
 }
 
 // server returns an element of the servers of a rule under the new name.
@@ -63,7 +67,7 @@ func (n rename) warnings(c *config.Config, file string) (list []string) {
 			continue
 		}
 		before, after := patternStates(rule.Tool, n.from+"__"), patternStates(rule.Tool, n.to+"__")
-		if !slices.Equal(before, after) {
+		if !slices.Equal(before, after) || !slices.Equal(patternStates(rule.Tool, n.fromLabel+"__"), patternStates(rule.Tool, n.toLabel+"__")) {
 			list = append(list, fmt.Sprintf("%s was not changed: its pattern '%s' may match other tools of '%s' than it matched of '%s'", rule.Key, rule.Tool, n.to, n.from))
 		}
 	}
@@ -119,7 +123,10 @@ func (d *Document) renameReferences(n rename) {
 			continue
 		}
 		for _, references := range [][]hujson.ObjectMember{members(o, "servers"), members(o, "accounts")} {
-			i := slices.IndexFunc(references, func(m hujson.ObjectMember) bool { return strings.EqualFold(memberKey(m), n.from) })
+			i := slices.IndexFunc(references, func(m hujson.ObjectMember) bool {
+				name := memberKey(m)
+				return strings.EqualFold(name, n.from) || name == n.fromLabel || strings.EqualFold(core.Slug(name), n.from)
+			})
 			if i >= 0 {
 				references[i].Name.Value = hujson.String(n.to)
 			}

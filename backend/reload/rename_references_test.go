@@ -43,6 +43,23 @@ func TestRenamedServerKeepsItsRules(t *testing.T) {
 	}
 }
 
+func TestRenameFollowsReferencesByName(t *testing.T) {
+	t.Parallel()
+	x := run(t, `{"mcpServers": {"My Files": {"command": "f", "accounts": {"work": {"env": {"A": "1"}}}}, "w": {"command": "w"}},
+"clients": {"c": {"accounts": {"My Files": "work"}}},
+"policy": {"rules": [{"tool": "My Files__pay", "then": "deny"}, {"tool": "My-Files__pay", "then": "deny"}, {"tool": "My F*__x", "then": "deny"}]}}`)
+	_, warnings, err := x.Rename(t.Context(), "My-Files", "Our Docs")
+	got := text(t, x.file)
+	for _, want := range []string{`"Our Docs": {"command"`, `"accounts": {"Our-Docs": "work"}`, `"tool": "Our Docs__pay"`, `"tool": "Our-Docs__pay"`, `My F*__x`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is missing in\n%s", want, got)
+		}
+	}
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "policy.rules[2]") {
+		t.Error(warnings, err)
+	}
+}
+
 func TestRenameIsRefusedIfRulesCouldNotFollowAtOnce(t *testing.T) {
 	t.Parallel()
 	x := run(t, `{"mcpServers": {"files": {"command": "f"}, "web": {"command": "w"}}, "policy": {"rules": [{"tool": "web__x", "then": "deny"}]}}`)
