@@ -268,8 +268,8 @@ func (c *Config) ProfileOf(folder string) string {
 func resolveFolder(folder string) string {
 	rest := ""
 	for at := folder; ; at = filepath.Dir(at) {
-		if real, err := filepath.EvalSymlinks(at); err == nil {
-			return filepath.Join(real, rest)
+		if resolved, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(resolved, rest)
 		}
 		if at == filepath.Dir(at) {
 			return folder

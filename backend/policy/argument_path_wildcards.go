@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -87,7 +88,7 @@ func (e *evaluation) matchingNames(dir, pattern string) (names []string, ok bool
 	}
 	defer f.Close()
 	entries, err := f.ReadDir(maxWildcardMatches + 1)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, isNotDir(err)
 	}
 	if e.entries += len(entries); e.entries > maxWildcardMatches {
