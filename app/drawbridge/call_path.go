@@ -42,7 +42,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 		Secret:   d.records.secrets.secretReader(d.vault),
 		Observer: d.records.frameLog, SignIn: d.logins, TrialSignIn: trialLogins{d.logins}, Redact: recorder.Redact,
 		Spawner: d.spawner, Ready: d.cleanup.wait, Logs: d.logs, Log: d.log, DockerLedger: execLedger(folders),
-		Private:          func() []string { return privatePaths(folders) },
+		Private:          func() []string { return privatePaths(folders, d.options.Sources) },
 		DefaultWorkspace: filepath.Join(folders.State, "default-workspace"),
 		ClientInfo:       clientInfo(), Capabilities: json.RawMessage(relayedCapabilities),
 		DefinitionHash: trust.DefinitionHash, Package: packageOf,

@@ -50,7 +50,7 @@ func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result 
 	}()
 	dialer := &dial.Dialer{
 		Secret: vault.Get, SignIn: logins, TrialSignIn: trialLogins{logins}, Spawner: spawner, Logs: logs, Log: log, DefaultWorkspace: workDir,
-		ClientInfo: clientInfo(),
+		ClientInfo: clientInfo(), Private: func() []string { return privatePaths(o.Folders, o.Sources) },
 	}
 	t, err := api.TryOnce(ctx, c, request, dialer.Try)
 	if err != nil {

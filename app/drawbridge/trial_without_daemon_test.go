@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -29,6 +31,7 @@ func TestServerTrialWorksWithoutDaemon(t *testing.T) {
 	self, _ := json.Marshal(os.Args[0])
 	write(`{"mcpServers": {
 		"my server": {"command": ` + string(self) + `, "args": ["-test.run=^$"], "env": {"` + mcptest.Env + `": "legacy"}},
+		"confined": {"command": "/bin/sh", "args": ["-c", "cat \"$0\"; exit 3", "` + filepath.ToSlash(folders.ConfigFile()) + `"], "sandbox": {"bestEffort": true}},
 		"gone": {"command": "/nowhere/at-all"}}}`)
 	try := func(request string) (r api.TestResult, err error) {
 		t.Helper()
@@ -45,6 +48,11 @@ func TestServerTrialWorksWithoutDaemon(t *testing.T) {
 	}
 	if r, err := try(`{"server":"gone"}`); err != nil || r.OK || r.Stage != "start" || r.Error == "" {
 		t.Errorf("%+v, %v", r, err)
+	}
+	if sandbox.Available() {
+		if r, err := try(`{"server":"confined"}`); err != nil || r.OK || !strings.Contains(r.Error, "ermission denied") {
+			t.Errorf("a server in a sandbox read the configuration: %+v, %v", r, err)
+		}
 	}
 	if _, err := try(`{"server":"other"}`); core.CodeOf(err) != core.CodeNotFound {
 		t.Error(err)

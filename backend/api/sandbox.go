@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -103,8 +105,9 @@ func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
 		if err != nil {
 			return st, err
 		}
+		rules := a.sandboxRules(s.ID, home)
 		for _, one := range a.SandboxRefusals(s.ID) {
-			st.Refused = append(st.Refused, one.WithAllow(home))
+			st.Refused = append(st.Refused, one.WithAllow(rules, home))
 		}
 	}
 	observed, err := a.Upkeep.ObservedPaths(ctx, s.ID)
@@ -114,6 +117,36 @@ func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
 	st.Observed = observed
 	st.Proposal, err = a.proposal(ctx, &s, observed)
 	return st, err
+}
+
+// sandboxRules returns the rules of a server, or, if it was not started, at least what they protect.
+func (a *API) sandboxRules(server, home string) sandbox.Rules {
+	if a.SandboxRules == nil {
+		return sandbox.Protected(home, nil, nil)
+	}
+	r, _ := a.SandboxRules(server)
+	return r
+}
+
+// checkAllowed returns an error if only an edit of the configuration may allow path: a server can
+// report any path, and what it reports ends up on a button.
+func (a *API) checkAllowed(server, path string, write bool) error {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return err
+	}
+	if rest, ok := strings.CutPrefix(path, "~"); ok {
+		path = filepath.Join(home, rest)
+	}
+	why := a.sandboxRules(server, home).NotOffered(home, path, write)
+	if why == "" {
+		return nil
+	}
+	key := "sandbox.read"
+	if write {
+		key = "sandbox.write"
+	}
+	return &core.Error{Code: core.CodeValidation, Message: path + " " + why, Hint: "Allow a more specific path. If the server needs exactly this one, add it to " + key + " in the configuration.", Remedy: core.EditConfig("sandbox")}
 }
 
 func joinNor(list []string) string {
@@ -268,6 +301,9 @@ func (a *API) changeSandbox(ctx context.Context, in *changeSandboxInput) (*answe
 	case "read", "write":
 		if in.Body.Path == "" {
 			return nil, core.Errorf(core.CodeValidation, "the path is empty")
+		}
+		if err := a.checkAllowed(st.Server, in.Body.Path, in.Body.Mode == "write"); err != nil {
+			return nil, err
 		}
 		s, _ := a.Files.Current().Server(st.Server)
 		entry := sandboxEntry{Read: st.Read, Write: st.Write, Network: noneOrDefault(st.Network == "none"), Ports: st.Ports, UnixSockets: s.Sandbox.UnixSockets, BestEffort: st.BestEffort}

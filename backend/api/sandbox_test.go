@@ -117,6 +117,15 @@ func TestRefusedPathIsAllowedInAddition(t *testing.T) {
 	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "write", "path": ""}`); status != 400 {
 		t.Errorf("no path: %d %s", status, body)
 	}
+	// What is private or starts programs needs an edit of the configuration.
+	for _, body := range []string{
+		`{"mode": "read", "path": "~/.ssh/config"}`, `{"mode": "read", "path": "~/.ssh"}`, `{"mode": "read", "path": "~/.config"}`, `{"mode": "read", "path": "~"}`,
+		`{"mode": "read", "path": "/"}`, `{"mode": "write", "path": "~/.local/bin"}`, `{"mode": "write", "path": "~/.bashrc"}`,
+	} {
+		if status, answer, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", body); status != 400 || !strings.Contains(answer, "in the configuration") {
+			t.Errorf("%s: %d %s", body, status, answer)
+		}
+	}
 	// Allowing a path does not turn the sandbox on.
 	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"mode": "observe", "unixSockets": "any", "read": ["/etc"]}}}}`))
 	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "read", "path": "~/notes"}`); status != 200 {

@@ -76,7 +76,14 @@ func (p *program) showSandbox(cmd *cobra.Command, method, server string, body an
 		}
 	}
 	for _, one := range st.Refused {
-		say("  refused access to %s", one.Path)
+		switch {
+		case one.Remark != "":
+			say("  refused access to %s, which cannot be allowed here, because it %s: edit the configuration if the server needs it", one.Path, one.Remark)
+		case one.Unreadable:
+			say("  refused access to %s; allow it: drawbridge sandbox allow %s %s", one.Path, st.Server, one.Allow)
+		default:
+			say("  refused access to %s; allow it: drawbridge sandbox allow --write %s %s", one.Path, st.Server, one.Allow)
+		}
 	}
 	t := table{head: []string{"This system can confine", "", "Requires"}}
 	for _, one := range st.Protections {

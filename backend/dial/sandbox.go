@@ -32,12 +32,8 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 	if err != nil {
 		return fmt.Errorf("cannot set up a sandbox without a home directory: %w", err)
 	}
-	var private []string
-	if d.Private != nil {
-		private = d.Private()
-	}
 	rules := sandbox.RulesFor(sandbox.Program{
-		Home: home, Dir: spec.Dir, Path: spec.Path, Args: spec.Args, Private: private,
+		Home: home, Dir: spec.Dir, Path: spec.Path, Args: spec.Args, Private: d.private(),
 		Read: c.Sandbox.Read, Write: c.Sandbox.Write, NoNetwork: c.Sandbox.NoNetwork, Ports: c.Sandbox.Ports,
 		NoUnixSockets: c.Sandbox.NoUnixSockets(), Unwritable: ownProgram(),
 	})
@@ -75,6 +71,13 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 	}})
 	d.Logs.Append(c.ID, serverlog.Info, "starts in a sandbox")
 	return nil
+}
+
+func (d *Dialer) private() []string {
+	if d.Private == nil {
+		return nil
+	}
+	return d.Private()
 }
 
 // ownProgram returns our own executable, which no confined server may replace.
@@ -176,10 +179,15 @@ func (d *Dialer) SandboxRefusals(server string) []sandbox.Refusal {
 }
 
 // SandboxRules returns the rules of the sandbox of a server, of its newest start. ok is false if it
-// was not started with sandbox "on" or "observe" since Drawbridge started.
+// was not started with sandbox "on" or "observe" since Drawbridge started; the rules then only say
+// what is private and what starts programs.
 func (d *Dialer) SandboxRules(server string) (r sandbox.Rules, ok bool) {
 	d.sandboxes.mu.Lock()
-	defer d.sandboxes.mu.Unlock()
 	r, ok = d.sandboxes.byServer[server]
+	d.sandboxes.mu.Unlock()
+	if !ok {
+		home, _ := os.UserHomeDir() // without one, no server is started in a sandbox
+		r = sandbox.Protected(home, d.private(), ownProgram())
+	}
 	return r, ok
 }

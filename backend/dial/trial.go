@@ -52,7 +52,7 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string, use func(
 	own := &Dialer{
 		Spawner: d.Spawner, Ready: d.Ready, Logs: logs, Log: slog.New(slog.DiscardHandler), Secret: d.Secret,
 		ClientInfo: d.ClientInfo, Capabilities: json.RawMessage(`{}`), DockerLedger: d.DockerLedger, DefaultWorkspace: d.DefaultWorkspace,
-		SignIn: d.TrialSignIn, trial: true,
+		SignIn: d.TrialSignIn, Private: d.Private, trial: true,
 	}
 	if as != "" { // the lists must be comparable: servers omit tools for which the client has no capability
 		own.Capabilities = d.Capabilities

@@ -5,6 +5,7 @@ package dial
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -54,6 +56,24 @@ func TestTrialShowsServerWithoutStoringIt(t *testing.T) {
 		if got.Err == nil || !strings.Contains(got.Reason, name) || strings.Contains(got.Reason, "test-") {
 			t.Errorf("%s: %q, %v; %s", name, got.Reason, got.Err, logText(got))
 		}
+	}
+}
+
+func TestTrialIsConfinedLikeServer(t *testing.T) {
+	if _, enough := sandbox.Unsupported(sandbox.Rules{}); !enough {
+		t.Skip("this kernel cannot enforce a sandbox")
+	}
+	d, private := newDialer(t), t.TempDir()
+	key := filepath.Join(private, "key")
+	if err := os.WriteFile(key, []byte("the secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.Private = func() []string { return []string{private} }
+	c := server("a", func(s *config.Server) {
+		s.Command, s.Args, s.Sandbox.On = "/bin/sh", []string{"-c", `cat "$0" >&2; echo tried >&2; exit 3`, key}, true
+	})
+	if text := logText(d.Try(t.Context(), &c, "", nil)); strings.Contains(text, "the secret") || !strings.Contains(text, "tried") {
+		t.Errorf("a private file was read: %s", text)
 	}
 }
 

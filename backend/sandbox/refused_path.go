@@ -11,23 +11,41 @@ type Refusal struct {
 	Path string `json:"path"`
 	// Unreadable is set if reading is refused, too, so that either may have been tried.
 	Unreadable bool   `json:"unreadable" doc:"Whether reading is refused, too, so that either may have been tried"`
-	Allow      string `json:"allow" doc:"What to add to the sandbox to allow it: the path, or its folder if the file does not exist; empty if that would be a folder that contains the home directory or private files"`
+	Allow      string `json:"allow" doc:"What to add to the sandbox to allow it: the path, or its folder if the file does not exist; empty if only an edit of the configuration allows it, as remark says"`
+	Remark     string `json:"remark,omitempty" doc:"Why there is nothing to allow"`
 }
 
-// WithAllow returns the refusal with what to allow.
-func (r Refusal) WithAllow(home string) Refusal {
-	target := resolved(r.Path)
+// WithAllow returns the refusal with what to allow, under the rules r of the program, which reported it
+// and may have made it up.
+func (one Refusal) WithAllow(r Rules, home string) Refusal {
+	target := resolved(one.Path)
 	if _, err := os.Lstat(target); err != nil { // rules are for existing files only
 		target = filepath.Dir(target)
 		if _, err := os.Lstat(target); err != nil {
-			return r
+			one.Remark = "lies in a folder that does not exist"
+			return one
 		}
 	}
-	home = resolved(home)
-	if !contains(target, home) && !slices.ContainsFunc(privateInHome, func(path string) bool {
-		return target != filepath.Join(home, path) && contains(target, filepath.Join(home, path))
-	}) {
-		r.Allow = target
+	if one.Remark = r.NotOffered(home, target, !one.Unreadable); one.Remark == "" {
+		one.Allow = target
 	}
-	return r
+	return one
+}
+
+// NotOffered returns why only an edit of the configuration may allow path, as the end of a sentence about
+// it, or "".
+func (r Rules) NotOffered(home, path string, write bool) string {
+	path = resolved(path)
+	related := func(list []string) bool {
+		return slices.ContainsFunc(list, func(one string) bool { return contains(path, one) || contains(one, path) })
+	}
+	switch {
+	case related(r.Private):
+		return "is private or contains private files"
+	case contains(path, resolved(home)):
+		return "contains the home directory"
+	case write && related(r.StartsPrograms):
+		return "contains files that start programs outside of the sandbox"
+	}
+	return ""
 }

@@ -21,6 +21,9 @@ type Rules struct {
 	// Private are the paths that only an entry in sandbox.read or sandbox.write for the path itself,
 	// or for one below it, allows.
 	Private []string
+	// StartsPrograms are the paths from which programs are started later, which only sandbox.write
+	// lets the program write.
+	StartsPrograms []string
 	// Ignored says which paths of the program are left out, and why.
 	Ignored []string
 }
@@ -49,6 +52,10 @@ var startsPrograms = []string{
 	".profile", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
 	".config/fish", ".config/autostart", ".config/systemd", ".local/bin", ".local/share/applications", "bin",
 	".config/environment.d", ".pam_environment", ".xprofile", ".xinitrc", ".xsession", ".gitconfig", ".config/git", ".vscode", ".config/Code",
+	".bash_aliases", ".zlogout", ".inputrc", ".xsessionrc", ".oh-my-zsh", ".config/zsh", ".npmrc", ".yarnrc.yml", ".config/mimeapps.list",
+	".tmux.conf", ".config/tmux", ".vimrc", ".vim", ".config/nvim", ".emacs", ".emacs.d", ".config/emacs", ".ipython", ".config/direnv",
+	".config/kitty", ".config/alacritty", ".config/i3", ".config/sway", ".config/hypr", ".config/plasma-workspace",
+	".local/lib", ".nvm", ".pyenv", ".rbenv", ".asdf", ".volta", ".sdkman", ".cargo/bin", "go/bin", ".bun/bin", ".deno/bin",
 }
 
 // packageCaches are where the usual launchers keep packages for their own later use. Folders of
@@ -82,10 +89,9 @@ var createdByLauncher = map[string][]string{
 // even readable: terminals and keyboards tell what the user types.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/shm"}
 
-// RulesFor computes the rules of p. It reads folders, and creates the package cache of a launcher
-// if it is missing.
-func RulesFor(p Program) Rules {
-	home := resolved(p.Home)
+// Protected returns rules that allow nothing, with the private paths and those that start programs.
+func Protected(userHome string, private, unwritable []string) Rules {
+	home := resolved(userHome)
 	inHome := func(paths []string) []string {
 		out := make([]string, len(paths))
 		for i, path := range paths {
@@ -93,8 +99,19 @@ func RulesFor(p Program) Rules {
 		}
 		return out
 	}
-	private := withTargets(slices.Concat(inHome(privateInHome), []string{"/dev", "/run/user"}, p.Private))
-	unwritable := slices.Concat(private, withTargets(slices.Concat(inHome(startsPrograms), p.Unwritable)))
+	return Rules{
+		Private:        withTargets(slices.Concat(inHome(privateInHome), []string{"/dev", "/run/user"}, private)),
+		StartsPrograms: withTargets(slices.Concat(inHome(startsPrograms), unwritable)),
+	}
+}
+
+// RulesFor computes the rules of p. It reads folders, and creates the package cache of a launcher
+// if it is missing.
+func RulesFor(p Program) Rules {
+	home := resolved(p.Home)
+	r := Protected(home, p.Private, p.Unwritable)
+	r.NoNetwork, r.Ports, r.NoUnixSockets = p.NoNetwork, p.Ports, p.NoUnixSockets
+	unwritable := slices.Concat(r.Private, r.StartsPrograms)
 	for _, cache := range createdByLauncher[filepath.Base(p.Path)] {
 		_ = os.MkdirAll(filepath.Join(home, cache), 0o755) // if it fails, the launcher says so
 		if cache == uvTools {
@@ -109,8 +126,7 @@ func RulesFor(p Program) Rules {
 		}
 	}
 
-	r := Rules{NoNetwork: p.NoNetwork, Ports: p.Ports, NoUnixSockets: p.NoUnixSockets, Private: private}
-	r.Read = without("/", private)
+	r.Read = without("/", r.Private)
 	folders := foldersIn(p.Args)
 	if p.Dir != "" && !contains(resolved(p.Dir), home) { // the home directory is where servers run that do not care
 		folders = append(folders, p.Dir)
@@ -118,8 +134,8 @@ func RulesFor(p Program) Rules {
 	read, write := inUsersHome(p.Home, p.Read), inUsersHome(p.Home, p.Write)
 	configured := slices.Concat(resolvedAll(folders), resolvedAll(write))
 	r.Write = resolvedAll(devices)
-	for _, cache := range inHome(packageCaches) {
-		if cache = r.followDefault(cache, append(configured, home)); cache != "" {
+	for _, cache := range packageCaches {
+		if cache = r.followDefault(filepath.Join(home, cache), append(configured, home)); cache != "" {
 			r.Write = append(r.Write, without(cache, unwritable)...)
 		}
 	}

@@ -229,3 +229,38 @@ func TestPathsThatTheEnvironmentMovesArePrivate(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyHarmlessPathsAreOffered(t *testing.T) {
+	home := resolved(t.TempDir())
+	in := func(path string) string { return filepath.Join(home, path) }
+	for _, dir := range []string{".ssh", ".config/autostart", ".local/bin", "notes/deep", "moved/aws", "data/conf"} {
+		if err := os.MkdirAll(in(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{".bashrc", ".ssh/id", "data/token"} {
+		if err := os.WriteFile(in(file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("TMPDIR", in("none"))
+	r := RulesFor(Program{Home: home, Path: "/usr/bin/true", Private: []string{in("data"), in("moved/aws")}})
+	for path, want := range map[string]struct{ reading, writing string }{
+		".ssh/id": {}, ".ssh/missing": {}, ".ssh": {}, "data/token": {}, "data/missing": {}, "data/conf/missing": {}, "moved": {}, "moved/missing": {}, "moved/aws/x": {},
+		"": {}, "missing": {}, ".config/missing": {}, "/missing": {}, "/": {},
+		".bashrc": {".bashrc", ""}, ".local/bin/missing": {".local/bin", ""}, ".local/missing": {}, ".config/autostart/x": {".config/autostart", ""},
+		"notes/new": {"notes", "notes"}, "notes/deep": {"notes/deep", "notes/deep"},
+	} {
+		if !strings.HasPrefix(path, "/") {
+			path = in(path)
+		}
+		for unreadable, want := range map[bool]string{true: want.reading, false: want.writing} {
+			if want != "" {
+				want = in(want)
+			}
+			if got := (Refusal{Path: path, Unreadable: unreadable}).WithAllow(r, home); got.Allow != want || (want == "") != (got.Remark != "") {
+				t.Errorf("%s, unreadable %v: offered %q, %q", path, unreadable, got.Allow, got.Remark)
+			}
+		}
+	}
+}

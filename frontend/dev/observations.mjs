@@ -91,11 +91,16 @@ export function sandboxOf(server, say, changed) {
               allow: say('/srv/notes'),
             },
             {
+              path: say('/home/ada/later/a.db'),
+              unreadable: true,
+              allow: say('/home/ada/later/a.db'),
+            },
+            {
               path: say('/home/ada/.config/gh/hosts.yml'),
               unreadable: true,
-              allow: say('/home/ada/.config/gh/hosts.yml'),
+              allow: '',
+              remark: 'is private or contains private files',
             },
-            { path: say('/home/ada/new.txt'), unreadable: false, allow: '' },
           ]
         : [],
     observed: stdio

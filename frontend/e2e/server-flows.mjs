@@ -209,11 +209,13 @@ flow('what a sandbox refused is allowed with one click', quiet, async (page, moc
   await page.goto(`${mock.url}/#/servers/memory?view=about`);
   const section = sandboxOf(page);
   await section.getByText('/srv/notes/today.md').waitFor();
+  await section.getByText('To allow: /srv/notes and everything below it').waitFor();
   await inspect(page, 'all');
   await section.getByRole('button', { name: 'Allow writing' }).press('Enter');
   await section.getByText('Write /srv/notes').waitFor();
   await section.getByRole('button', { name: 'Allow reading' }).press('Enter');
-  await section.getByText('Read /home/ada/.config/gh/hosts.yml').waitFor();
-  await section.getByText('/home/ada/new.txt').waitFor();
+  await section.getByText('Read /home/ada/later/a.db').waitFor();
+  await section.getByText('/home/ada/.config/gh/hosts.yml').waitFor();
+  await section.getByText('because it is private').waitFor();
   assert.equal(await section.getByRole('button', { name: /^Allow/ }).count(), 0);
 });

@@ -2233,10 +2233,14 @@ export interface PutProfileInputBody {
 }
 export interface Refusal {
   /**
-   * What to add to the sandbox to allow it: the path, or its folder if the file does not exist; empty if that would be a folder that contains the home directory or private files
+   * What to add to the sandbox to allow it: the path, or its folder if the file does not exist; empty if only an edit of the configuration allows it, as remark says
    */
   allow: string;
   path: string;
+  /**
+   * Why there is nothing to allow
+   */
+  remark?: string;
   /**
    * Whether reading is refused, too, so that either may have been tried
    */

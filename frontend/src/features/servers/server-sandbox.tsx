@@ -132,14 +132,20 @@ function Refused({
       <ul className="mt-1 divide-y">
         {list.map((one) => (
           <li key={one.path} className="flex flex-wrap items-center gap-x-3 gap-y-1 py-1.5">
-            <code className="min-w-0 flex-1 basis-60 text-xs [overflow-wrap:anywhere]">
-              {plain(one.path.slice(0, 500))}
-            </code>
+            <div className="min-w-0 flex-1 basis-60 text-xs [overflow-wrap:anywhere]">
+              <code>{plain(one.path.slice(0, 500))}</code>
+              {(one.allow || one.remark) && (
+                <p className="text-ink2">
+                  {one.allow
+                    ? t.allowHint(plain(one.allow.slice(0, 500)))
+                    : t.notOffered(plain(one.remark ?? ''))}
+                </p>
+              )}
+            </div>
             {one.allow && (
               <Button
                 small
                 disabled={pending}
-                title={t.allowHint(plain(one.allow.slice(0, 500)))}
                 onClick={() => onAllow(one.unreadable ? 'read' : 'write', one.allow)}
               >
                 {one.unreadable ? t.allowReading : t.allowWriting}

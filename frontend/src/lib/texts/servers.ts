@@ -84,7 +84,9 @@ export const serversTexts = {
       refused: 'Access refused since the last start, as reported by the server',
       allowReading: 'Allow reading',
       allowWriting: 'Allow writing',
-      allowHint: (path: string) => `Allows ${path} and everything below it`,
+      allowHint: (path: string) => `To allow: ${path} and everything below it`,
+      notOffered: (why: string) =>
+        `It cannot be allowed here, because it ${why}. If the server needs it, edit the configuration.`,
       saved: 'Saved. The server is restarted.',
       protections: 'What this system can confine',
       can: 'yes:',
