@@ -181,10 +181,12 @@ func (a *API) proposal(ctx context.Context, s *config.Server, observed []store.O
 			p.Since = one.FirstAt
 		}
 	}
-	var withheld []string
-	p.Read, p.Write, withheld = sandbox.Propose(rules, home, seen)
-	p.Read, p.Write = nonNil(p.Read), nonNil(p.Write)
-	for _, path := range withheld {
+	rest := sandbox.Propose(rules, home, seen)
+	p.Read, p.Write = nonNil(rest.Read), nonNil(rest.Write)
+	for _, path := range rest.Programs {
+		p.Remarks = append(p.Remarks, "It wrote "+path+", which starts programs outside of the sandbox: not proposed. If it needs it, add the exact path to sandbox.write.")
+	}
+	for _, path := range rest.Private {
 		p.Remarks = append(p.Remarks, "It opened "+path+", which is private or contains private files: not proposed. If it needs it, add the exact path to sandbox.read or sandbox.write.")
 	}
 	if err := a.proposeNetwork(ctx, s.ID, p); err != nil {

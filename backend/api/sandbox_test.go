@@ -26,11 +26,11 @@ func TestObservedServerIsLockedToWhatItOpened(t *testing.T) {
 	s.statuses = []core.ServerStatus{{ID: "files"}, {ID: "web"}}
 	s.api.Observer = observe.New(observe.Options{Store: s.store, Bus: s.bus})
 	s.api.SandboxRules = func(string) (sandbox.Rules, bool) {
-		return sandbox.Rules{Read: []string{"/etc", filepath.Join(home, "public")}, Write: []string{"/tmp"}, Private: []string{filepath.Join(home, ".config/gh")}}, true
+		return sandbox.Rules{Read: []string{"/etc", filepath.Join(home, "public")}, Write: []string{"/tmp"}, Private: []string{filepath.Join(home, ".config/gh")}, StartsPrograms: []string{filepath.Join(home, ".bashrc")}}, true
 	}
 	since := time.Now().Add(-8 * 24 * time.Hour).UTC()
 	var seen []store.ObservedPath
-	for path, written := range map[string]bool{"/etc/hosts": false, "/tmp/x": true, home + "/public/data/a.db": true, home + "/public/data/b.db": true, home + "/.config/gh/hosts.yml": false, home: false, home + "/later": false} {
+	for path, written := range map[string]bool{"/etc/hosts": false, "/tmp/x": true, home + "/public/data/a.db": true, home + "/public/data/b.db": true, home + "/.bashrc": true, home + "/.config/gh/hosts.yml": false, home: false, home + "/later": false} {
 		seen = append(seen, store.ObservedPath{Server: "files", Path: path, Written: written, FirstAt: since, LastAt: since})
 	}
 	to := store.Destination{Server: "files", Protocol: "tcp", Host: "api.example.com", Port: 443, Address: "192.0.2.1", FirstAt: since, LastAt: time.Now()}
@@ -50,7 +50,7 @@ func TestObservedServerIsLockedToWhatItOpened(t *testing.T) {
 	if got := st.Proposal.Entry; got != want {
 		t.Errorf("proposed %s, want %s", got, want)
 	}
-	if remarks := strings.Join(st.Proposal.Remarks, "\n"); !strings.Contains(remarks, "It opened ~, which") || !strings.Contains(remarks, "It opened ~/.config/gh/hosts.yml, which") {
+	if remarks := strings.Join(st.Proposal.Remarks, "\n"); !strings.Contains(remarks, "It opened ~, which") || !strings.Contains(remarks, "It opened ~/.config/gh/hosts.yml, which") || !strings.Contains(remarks, "It wrote ~/.bashrc, which") {
 		t.Errorf("remarks: %s", remarks)
 	}
 	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "lock", "entry": "{}"}`); status != 409 {

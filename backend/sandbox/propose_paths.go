@@ -15,39 +15,56 @@ type Opened struct {
 // maxProposed limits the proposed paths of each kind.
 const maxProposed = 100
 
-// Propose returns the paths that must be added to the default rules r so that the program may open
-// what it was seen to open. Paths in home begin with "~/". What is written is proposed by folder,
-// because programs create files there. What is private, and folders that contain private files or
-// the home directory, are never proposed, but returned in withheld.
-func Propose(r Rules, home string, seen []Opened) (read, write, withheld []string) {
+// Proposal is what must be added to default rules. Paths in the home directory begin with "~/".
+type Proposal struct {
+	Read, Write []string
+	// Private is what was opened but is private, or contains private files or the home directory, and
+	// Programs what was written and starts programs. Neither is proposed.
+	Private, Programs []string
+}
+
+// Propose returns what must be added to the default rules r so that the program may open what it was
+// seen to open. What is written is proposed by folder, because programs create files there; for a folder
+// that the rules do not cover because it was created since, that is the outermost one.
+func Propose(r Rules, home string, seen []Opened) (p Proposal) {
 	home = resolved(home)
 	tooWide := func(path string) bool {
-		return contains(path, home) || slices.ContainsFunc(r.Private, func(one string) bool { return contains(path, one) })
+		return contains(path, home) || slices.ContainsFunc(slices.Concat(r.Private, r.StartsPrograms), func(one string) bool { return contains(path, one) })
+	}
+	within := func(list []string, path string) bool {
+		return slices.ContainsFunc(list, func(one string) bool { return contains(one, path) || contains(path, one) })
 	}
 	for _, o := range seen {
 		path := o.Path
 		switch {
 		case r.MayWrite(path) || !o.Written && r.MayRead(path):
-		case tooWide(path) || slices.ContainsFunc(r.Private, func(one string) bool { return contains(one, path) }):
-			withheld = append(withheld, path)
+		case contains(path, home) || within(r.Private, path):
+			p.Private = append(p.Private, path)
+		case o.Written && within(r.StartsPrograms, path):
+			p.Programs = append(p.Programs, path)
 		case o.Written:
-			if dir := filepath.Dir(path); r.MayRead(path) && !tooWide(dir) && !isListed(home, path) {
-				path = dir
+			dir := filepath.Dir(path)
+			if tooWide(dir) {
+				dir = path
 			}
-			write = append(write, path)
+			for !r.MayRead(dir) && !tooWide(filepath.Dir(dir)) {
+				dir = filepath.Dir(dir)
+			}
+			p.Write = append(p.Write, dir)
 		default:
-			read = append(read, path)
+			p.Read = append(p.Read, path)
 		}
 	}
-	slices.Sort(withheld)
-	withheld = slices.Compact(withheld)
-	return shortened(outermost(read), home), shortened(outermost(write), home), shortened(withheld[:min(len(withheld), maxProposed)], home)
+	p.Read, p.Write = shortened(outermost(p.Read), home), shortened(outermost(p.Write), home)
+	p.Private, p.Programs = shortened(distinct(p.Private), home), shortened(distinct(p.Programs), home)
+	return p
 }
 
-// isListed reports whether path is one of the files and folders from which programs are started, or
-// lies in one.
-func isListed(home, path string) bool {
-	return slices.ContainsFunc(startsPrograms, func(one string) bool { return contains(filepath.Join(home, one), path) })
+// distinct returns paths sorted and each once, at most maxProposed.
+func distinct(paths []string) []string {
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	return paths[:min(len(paths), maxProposed)]
 }
 
 // outermost returns paths without those that lie in another one, sorted, at most maxProposed.

@@ -6,28 +6,32 @@ import (
 	"testing"
 )
 
-func TestProposalIsNarrowForStartFilesAndNeverIncludesPrivateOnes(t *testing.T) {
+func TestProposalNeverIncludesPrivateFilesOrThoseThatStartPrograms(t *testing.T) {
 	home := t.TempDir()
 	r := Rules{
-		Read:    []string{"/usr", home + "/projects", home + "/.local", home + "/.bashrc", home + "/notes.txt", home + "/.config/app.json"},
-		Write:   []string{home + "/tmp", home + "/.npm"},
-		Private: []string{home + "/.ssh", home + "/.aws", home + "/.config/gh"},
+		Read:           []string{"/usr", home + "/projects", home + "/.local", home + "/.bashrc", home + "/notes.txt", home + "/.config/app.json"},
+		Write:          []string{home + "/tmp", home + "/.npm"},
+		Private:        []string{home + "/.ssh", home + "/.aws", home + "/.config/gh"},
+		StartsPrograms: []string{home + "/.bashrc", home + "/.local/bin"},
 	}
-	read, write, withheld := Propose(r, home, []Opened{
+	p := Propose(r, home, []Opened{
 		{"/usr/lib/x", false}, {home + "/tmp/a", true}, {home + "/.npm/x", true}, // covered
-		{home + "/projects/a/1.txt", true}, {home + "/projects/a/b/2.txt", true}, {home + "/.bashrc", true}, {home + "/.local/bin/tool", true}, {home + "/notes.txt", true},
-		{home + "/.config/app.json", true}, {home + "/later", false},
+		{home + "/projects/a/1.txt", true}, {home + "/projects/a/b/2.txt", true}, {home + "/.bashrc", true}, {home + "/.local/bin/tool", true}, {home + "/.local/x", true}, {home + "/notes.txt", true},
+		{home + "/.config/app.json", true}, {home + "/later", false}, {home + "/.created/logs/today.log", true},
 		{home + "/.ssh/config", false}, {home + "/.aws/token", true}, {"/", false}, {filepath.Dir(home), false}, {home, false}, {home + "/.config", false},
 	})
-	if want := []string{"~/later"}; !slices.Equal(read, want) {
-		t.Errorf("read %q", read)
-	}
-	want := []string{"~/.bashrc", "~/.config/app.json", "~/.local/bin/tool", "~/notes.txt", "~/projects/a"}
-	if !slices.Equal(write, want) {
-		t.Errorf("write %q", write)
-	}
-	if want := []string{"/", filepath.Dir(home), "~", "~/.aws/token", "~/.config", "~/.ssh/config"}; !slices.Equal(withheld, want) {
-		t.Errorf("withheld %q", withheld)
+	for _, c := range []struct {
+		name      string
+		got, want []string
+	}{
+		{"read", p.Read, []string{"~/later"}},
+		{"write", p.Write, []string{"~/.config/app.json", "~/.created", "~/.local/x", "~/notes.txt", "~/projects/a"}},
+		{"private", p.Private, []string{"/", filepath.Dir(home), "~", "~/.aws/token", "~/.config", "~/.ssh/config"}},
+		{"programs", p.Programs, []string{"~/.bashrc", "~/.local/bin/tool"}},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, c.got, c.want)
+		}
 	}
 }
 

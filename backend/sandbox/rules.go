@@ -24,7 +24,7 @@ type Rules struct {
 	// StartsPrograms are the paths from which programs are started later, which only sandbox.write
 	// lets the program write.
 	StartsPrograms []string
-	// Ignored says which paths of the program are left out, and why.
+	// Ignored says which paths of the program are left out or too wide, and why.
 	Ignored []string
 }
 
@@ -128,6 +128,13 @@ func RulesFor(p Program) Rules {
 
 	r.Read = without("/", r.Private)
 	folders := foldersIn(p.Args)
+	folders = slices.DeleteFunc(folders, func(folder string) bool {
+		whole := contains(resolved(folder), home)
+		if whole {
+			r.Ignored = append(r.Ignored, "its sandbox does not let it write to "+folder+" in args, which contains the home directory: add the folders that it needs to sandbox.write")
+		}
+		return whole
+	})
 	if p.Dir != "" && !contains(resolved(p.Dir), home) { // the home directory is where servers run that do not care
 		folders = append(folders, p.Dir)
 	}
@@ -185,6 +192,9 @@ func (r *Rules) appendOwn(list []string, key, path string, writable Rules) []str
 	}
 	if _, err := os.Lstat(target); errors.Is(err, os.ErrNotExist) {
 		r.Ignored = append(r.Ignored, "its sandbox ignores "+path+" in "+key+", which does not exist: create it and restart the server")
+	}
+	if i := slices.IndexFunc(r.StartsPrograms, func(one string) bool { return one != target && contains(target, one) }); key == "sandbox.write" && i >= 0 {
+		r.Ignored = append(r.Ignored, "its sandbox lets it write to "+path+", which includes what starts programs outside of the sandbox, such as "+r.StartsPrograms[i]+": name single folders in sandbox.write instead")
 	}
 	below := slices.DeleteFunc(slices.Clone(r.Private), func(path string) bool { return path == target || !contains(target, path) })
 	return append(list, without(target, below)...)

@@ -30,6 +30,7 @@ func TestRulesCoverWorkAndSpareSecrets(t *testing.T) {
 		"working directory": {func(p *Program) { p.Dir = in("projects/one") }, []string{"projects/one/x"}, []string{"projects/two"}, nil, []string{".ssh/id"}},
 		"home as directory": {func(p *Program) { p.Dir = home }, nil, []string{".bashrc", "x", "Documents/x"}, nil, []string{".ssh/id"}},
 		"folder argument":   {func(p *Program) { p.Args = []string{"--dir=" + in("Documents")} }, []string{"Documents/x"}, []string{"projects/x"}, nil, nil},
+		"home as argument":  {func(p *Program) { p.Args = []string{home, filepath.Dir(home)} }, nil, []string{"Documents/x", ".config/app/x", ".bashrc"}, []string{"Documents/x"}, []string{".ssh/id"}},
 		"private argument":  {func(p *Program) { p.Args = []string{in(".ssh")} }, nil, []string{".ssh/id"}, nil, []string{".ssh/id"}},
 		"playwright":        {func(p *Program) { p.Args = []string{"-y", "@playwright/mcp@latest"} }, []string{".cache/ms-playwright-mcp/x", ".cache/ms-playwright/x"}, []string{".cache/x"}, nil, nil},
 		"own parents": {func(p *Program) {
@@ -62,6 +63,9 @@ func TestRulesCoverWorkAndSpareSecrets(t *testing.T) {
 			if r.MayRead(in(path)) {
 				t.Errorf("%s: %s may be read", name, path)
 			}
+		}
+		if wide := strings.Contains(strings.Join(r.Ignored, "\n"), "home directory") || strings.Contains(strings.Join(r.Ignored, "\n"), "starts programs"); wide != (name == "home as argument" || name == "own parents") {
+			t.Errorf("%s: warnings %q", name, r.Ignored)
 		}
 		for _, path := range []string{"/run/user/1000/containers/auth.json", "/dev/pts/0", "/dev/input/event0"} {
 			if r.MayRead(path) {
