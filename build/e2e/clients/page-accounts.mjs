@@ -14,6 +14,7 @@ async function choose(choice) {
   await page.getByLabel('Account of keys').selectOption(choice)
   await button('Save profile').click()
   await until('it is in the file', async () => ((await config()).profiles.office.accounts.keys ?? '') === choice)
+  await button('Discard changes').waitFor({ state: 'detached' }) // the page shows what it saved
 }
 
 await page.goto(input.link)
@@ -25,6 +26,7 @@ await step('sign in to an account and sign out of it', async () => {
   await work.getByText('Sign-in required.').waitFor()
   await button('Sign in', work).click()
   const pending = work.getByRole('region', { name: 'Sign-in of work' })
+  await pending.waitFor()
   const { pending: { url } } = await api('GET', '/api/v1/servers/web@work/login')
   await pending.getByText(url, { exact: true }).waitFor()
   await accessible('/servers, the sign-in of an account')
@@ -82,6 +84,7 @@ await step('a profile follows the new name of its account, which then cannot be 
   if (profiles.office.accounts.keys !== 'robot' || mcpServers.keys.accounts.bot) throw new Error(JSON.stringify(profiles))
   const reply = await whoami('keys', 'robot')
   if (!JSON.stringify(reply).includes('I am bot')) throw new Error(JSON.stringify(reply))
+  await account('robot').getByRole('link', { name: 'office' }).waitFor()
   await button('Remove robot', account('robot')).click()
   await page.getByText(/^robot cannot be removed/).waitFor()
 })
