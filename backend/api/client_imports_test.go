@@ -40,26 +40,20 @@ func newConnectableSite(t *testing.T) (s *site, home, ours string) {
 		System: clientconf.System{GOOS: "linux", Home: home, Getenv: func(string) string { return "" }},
 		Dir:    filepath.Join(t.TempDir(), "clients"), Program: "/opt/drawbridge", Config: ours, Vault: s.api.Secrets,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.api.Connector, s.api.ConnectedClients = c, &seen{}
 	return s, home, ours
 }
 
 func save(t *testing.T, path, text string) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 }
 
 func load(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(b)
 }
 
@@ -271,9 +265,7 @@ func TestSnippetForUnknownClientCreatesNoToken(t *testing.T) {
 	}
 	dir := t.TempDir()
 	tokens, err := loopback.NewTokens(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	save(t, filepath.Join(dir, "tokens.json"), "not JSON")
 	s.api.Tokens = tokens
 	if status, body, _ := s.ask(t, "GET", "/api/v1/connections/cursor/snippet?http=true", ""); status < 400 {

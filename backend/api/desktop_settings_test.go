@@ -26,14 +26,10 @@ func (d *fakeDesktop) Quit()                                      { d.quit = tru
 func (s *site) follow(t *testing.T) <-chan windowCommand {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/api/v1/window", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req.Header.Set("Authorization", "Bearer "+s.admin)
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("the stream answers %d", resp.StatusCode)
 	}

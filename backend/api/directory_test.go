@@ -69,14 +69,10 @@ func TestUploadedBundleIsUnpackedOnInstallOnly(t *testing.T) {
 		"x.js":          "run()",
 	} {
 		w, err := z.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		io.WriteString(w, body)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close())
 	send := func(src []byte) string {
 		t.Helper()
 		status, text, _ := s.ask(t, "POST", "/api/v1/directory/uploads", fmt.Sprintf(`{"size":%d}`, len(src)))

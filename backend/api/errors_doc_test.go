@@ -16,9 +16,7 @@ import (
 // others.
 func TestErrorListIsComplete(t *testing.T) {
 	src, err := os.ReadFile("../../docs/errors.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rows := map[core.Code][]string{}
 	codesPart, _, _ := strings.Cut(string(src), "\n## Remedies")
 	for line := range strings.Lines(codesPart) {
@@ -63,9 +61,7 @@ func TestErrorListIsComplete(t *testing.T) {
 func codesOfHub(t *testing.T) map[core.Code]bool {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../core/error.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	codes := map[core.Code]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)

@@ -105,9 +105,7 @@ func TestSlowEventReaderIsDisconnected(t *testing.T) {
 	req, _ := http.NewRequestWithContext(t.Context(), "GET", s.url+"/api/v1/events", nil)
 	req.Header.Set("Authorization", "Bearer "+s.admin)
 	slow, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = slow.Body.Close() }()
 	events := s.listen(t)
 	if e := next(t, events); e.kind != "snapshot" {

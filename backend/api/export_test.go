@@ -37,9 +37,7 @@ func TestExportHasTheFiltersOfTheList(t *testing.T) {
 		"server=git&outcome=tool_error&q=rare": 1,
 	} {
 		v, err := url.ParseQuery(filter)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var list List[Call]
 		s.get(t, "/api/v1/calls?"+v.Encode(), &list)
 		status, body, _ := s.ask(t, "GET", "/api/v1/export?"+v.Encode(), "")
@@ -49,9 +47,7 @@ func TestExportHasTheFiltersOfTheList(t *testing.T) {
 		}
 		for lines := bufio.NewScanner(strings.NewReader(body)); lines.Scan(); {
 			var c struct{ ID string }
-			if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal(lines.Bytes(), &c))
 			written = append(written, c.ID)
 		}
 		if status != 200 || !slices.Equal(listed, written) || len(listed) < least || filter != "" && len(listed) == 11 {
@@ -66,9 +62,7 @@ func TestExportHasTheFiltersOfTheList(t *testing.T) {
 		"minTookNs=-1": "minTookNs", "maxTookNs=x": "maxTookNs", "minTookNs=5&maxTookNs=4": "maxTookNs", "limit=0": "limit", "limit=-1": "limit", "limit=x": "limit",
 	} {
 		v, err := url.ParseQuery(filter)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, path := range []string{"/api/v1/calls?", "/api/v1/export?"} {
 			status, body, head := s.ask(t, "GET", path+v.Encode(), "")
 			var said ErrorDocument
@@ -103,9 +97,7 @@ func TestAbortedExportIsNotWellFormed(t *testing.T) {
 	s.api.History = failingHistory{s.store}
 	for _, format := range []string{"jsonl", "csv", "har"} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/api/v1/export?format="+format, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		req.Header.Set("Authorization", "Bearer "+s.admin)
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {

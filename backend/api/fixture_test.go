@@ -222,20 +222,14 @@ func newSite(t *testing.T) *site {
 	}
 	s.recorder = s.store.Recorder()
 	admin, err := loopback.OpenAdminToken(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if s.admin, err = loopback.ReadAdminToken(dir); err != nil {
 		t.Fatal(err)
 	}
 	tokens, err := loopback.NewTokens(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ln, err := loopback.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	port := uint16(ln.Addr().(*net.TCPAddr).Port)
 	s.url = "http://" + ln.Addr().String()
 	logs := serverlog.Open("")
@@ -280,9 +274,7 @@ func (s *site) ask(t *testing.T, method, path, body string, headers ...string) (
 func (s *site) plain(t *testing.T, method, path, body string, headers ...string) (int, string, http.Header) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -290,9 +282,7 @@ func (s *site) plain(t *testing.T, method, path, body string, headers ...string)
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = res.Body.Close() }()
 	got, err := io.ReadAll(res.Body)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -316,12 +306,18 @@ func golden(t *testing.T, name string, got []byte, update bool) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, got, 0o644))
 	}
 	want, err := os.ReadFile(path)
 	if err != nil || string(want) != string(got) {
 		t.Fatalf("%s is out of date (%v): run go test ./backend/api -update, then npm run types in frontend", path, err)
+	}
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -40,9 +40,7 @@ func suggestionSite(t *testing.T) *site {
 	}
 	raw, _ := json.Marshal(map[string]any{"mcpServers": servers, "profiles": map[string]any{"shop": map[string]any{}}})
 	file := filepath.Join(t.TempDir(), "config.jsonc")
-	if err := os.WriteFile(file, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, raw, 0o600))
 	files := reload.New(reload.Options{Sources: config.Sources{DefaultFile: file}})
 	files.Load()
 	done, running := make(chan error, 1), make(chan struct{})
@@ -116,9 +114,7 @@ func recordMonth(t *testing.T, s *site, folders map[string][]string, seldom stri
 func TestMonthOfUseSuggestsProfileOfFolder(t *testing.T) {
 	s := suggestionSite(t)
 	home, err := os.UserHomeDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	work := t.TempDir()
 	folder := func(name string) string { return filepath.Join(work, filepath.FromSlash(name)) }
 	root := filepath.VolumeName(work) + string(filepath.Separator)

@@ -23,9 +23,7 @@ func TestRecentChangesListVersionsToolsAndDestinations(t *testing.T) {
 	for i, age := range []time.Duration{time.Hour, 30 * 24 * time.Hour} {
 		list = append(list, store.Destination{Server: "files", Protocol: "tcp", Host: fmt.Sprintf("host%d.example.com", i), Port: 443, Address: netip.IPv6Unspecified().String(), FirstAt: now.Add(-age), LastAt: now})
 	}
-	if err := s.store.SaveObservations(t.Context(), list, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.store.SaveObservations(t.Context(), list, nil))
 	tool := func(name string) core.Item {
 		return core.Item{Name: name, Raw: json.RawMessage(`{"name":"` + name + `","inputSchema":{"type":"object"}}`)}
 	}

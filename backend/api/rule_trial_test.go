@@ -49,8 +49,6 @@ func TestConditionsAreSuggestedForCalls(t *testing.T) {
 	eventually.True(t, "one approval is pending", func() bool { return len(s.inbox.List()) == 1 })
 	held := s.inbox.List()[0].ID
 	suggest(`{"approval":"`+held+`"}`, http.StatusOK, `"where":["{\"/path\":{\"under\":\"${workspaceFolder}\"}}"]`)
-	if err := s.inbox.Answer(held, approvals.Decline, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.inbox.Answer(held, approvals.Decline, nil))
 	<-answered
 }

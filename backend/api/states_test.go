@@ -12,9 +12,7 @@ import (
 // The statuses that the supervisor's test recorded for each state pass through unchanged.
 func TestEachStateHasItsReason(t *testing.T) {
 	src, err := os.ReadFile("../../frontend/src/testdata/server-states.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var states []struct {
 		Title  string
 		Status json.RawMessage
@@ -25,16 +23,12 @@ func TestEachStateHasItsReason(t *testing.T) {
 	s := newSite(t)
 	for _, one := range states {
 		var st core.ServerStatus
-		if err := json.Unmarshal(one.Status, &st); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(one.Status, &st))
 		s.mu.Lock()
 		s.statuses = []core.ServerStatus{st}
 		s.mu.Unlock()
 		var want any
-		if err := json.Unmarshal(one.Status, &want); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(one.Status, &want))
 		var list struct{ Items []any }
 		var status struct{ Servers []any }
 		s.get(t, "/api/v1/servers", &list)

@@ -38,9 +38,7 @@ func TestAllClientsAreMovedAndRestoredThroughAPI(t *testing.T) {
 	}
 	take := func() (results List[TakeoverResult]) {
 		t.Helper()
-		if err := json.Unmarshal([]byte(s.do(t, "/api/v1/takeover", `{"plan":"`+plan.Plan+`"}`, 200)), &results); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(s.do(t, "/api/v1/takeover", `{"plan":"`+plan.Plan+`"}`, 200)), &results))
 		if len(results.Items) != 3 {
 			t.Fatalf("the results are %+v", results)
 		}
@@ -50,9 +48,7 @@ func TestAllClientsAreMovedAndRestoredThroughAPI(t *testing.T) {
 	working := s.api.Tokens
 	folder := t.TempDir()
 	broken, err := loopback.NewTokens(folder, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	save(t, filepath.Join(folder, "tokens.json"), "{")
 	s.api.Tokens = broken
 	for _, one := range take().Items {
@@ -78,9 +74,7 @@ func TestAllClientsAreMovedAndRestoredThroughAPI(t *testing.T) {
 	}
 	body, _ := json.Marshal(map[string]any{"keys": keys})
 	var undone List[TakeoverUndone]
-	if err := json.Unmarshal([]byte(s.do(t, "/api/v1/takeover/undo", string(body), 200)), &undone); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(s.do(t, "/api/v1/takeover/undo", string(body), 200)), &undone))
 	if len(undone.Items) != 3 {
 		t.Errorf("undone: %+v", undone)
 	}

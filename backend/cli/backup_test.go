@@ -65,13 +65,9 @@ func TestRestoringSmallerRetentionAsksFirst(t *testing.T) {
 			}
 			file, from := filepath.Join(data, "config.jsonc"), filepath.Join(t.TempDir(), "kept.jsonc")
 			if c.was != "" {
-				if err := os.WriteFile(file, []byte(c.was), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(file, []byte(c.was), 0o600))
 			}
-			if err := os.WriteFile(from, []byte(c.copy), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(from, []byte(c.copy), 0o600))
 			var out, errOut bytes.Buffer
 			code := Main(t.Context(), append([]string{"--data", data, "backup", "restore", from}, c.args...), Options{
 				Version: "1.2.3", Stdin: strings.NewReader(c.answer), Stdout: &out, Stderr: &errOut,

@@ -20,9 +20,7 @@ func TestCheckRunAllWritesJUnit(t *testing.T) {
 		t.Errorf("%d %q %q", got.code, got.out, got.errOut)
 	}
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var doc junitSuites
 	if err := xml.Unmarshal(data, &doc); err != nil || len(doc.Suites) != 3 {
 		t.Fatalf("%v\n%s", err, data)

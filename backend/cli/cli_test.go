@@ -87,9 +87,7 @@ func newFake(t *testing.T) *fake {
 	}
 	f.token, _ = loopback.ReadAdminToken(f.data)
 	lock, err := loopback.Lock(f.data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+f.token {
 			t.Errorf("%s %s without the admin token", r.Method, r.URL)
@@ -97,9 +95,7 @@ func newFake(t *testing.T) *fake {
 		f.mux.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() { server.Close(); lock.Close() })
-	if err := loopback.WriteRuntime(f.data, loopback.Runtime{PID: os.Getpid(), URL: server.URL, Version: "1.2.3", StartedAt: time.Now()}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, loopback.WriteRuntime(f.data, loopback.Runtime{PID: os.Getpid(), URL: server.URL, Version: "1.2.3", StartedAt: time.Now()}))
 	return f
 }
 
@@ -145,14 +141,10 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
@@ -180,9 +172,7 @@ func TestStatusMatchesGoldenOutput(t *testing.T) {
 	for name, terminal := range map[string]bool{"status-terminal.txt": true, "status-plain.txt": false} {
 		var out bytes.Buffer
 		p := newProgram(Options{Stdout: &out, Terminal: func() bool { return terminal }})
-		if err := p.printStatus(&doc, nil, now); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.printStatus(&doc, nil, now))
 		golden(t, name, out.String())
 	}
 	if len(states) != len(stateWords) {
@@ -206,9 +196,7 @@ func TestColumnsAlignWithWideCharacters(t *testing.T) {
 	tab.add("日本語", "x")
 	tab.add("a\nb", "ünïcode")
 	var out bytes.Buffer
-	if err := tab.print(&out, false); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tab.print(&out, false))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	for _, l := range lines {
 		if before, _, _ := strings.Cut(l, strings.TrimSpace(l[strings.LastIndexByte(l, ' '):])); width(before) != 8 {
@@ -402,5 +390,13 @@ func TestFinderStartsNothingWhenDisabled(t *testing.T) {
 	find.folders = folders
 	if _, err := find.find(t.Context(), false); core.CodeOf(err) != core.CodeUnavailable {
 		t.Error(err)
+	}
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

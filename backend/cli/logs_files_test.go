@@ -19,18 +19,12 @@ func TestLogsAreReadWithoutDaemon(t *testing.T) {
 			`{"time":"2026-11-23T01:02:04Z","level":"ERROR","msg":"Drawbridge stopped because of an error","error":"the port is taken"}` + "\n",
 		"config.jsonc": `{"mcpServers":{"my server":{"command":"true"}}}`,
 	} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(data, path)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(data, path), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(data, path)), 0o700))
+		must(t, os.WriteFile(filepath.Join(data, path), []byte(text), 0o600))
 	}
 	server := serverlog.Open(filepath.Join(data, "logs", "servers"))
 	server.Append("my-server", serverlog.Stderr, "no key was given")
-	if err := server.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Close())
 	run := func(args ...string) (int, string, string) {
 		var out, errOut bytes.Buffer
 		code := Main(t.Context(), append([]string{"--data", data}, args...), Options{

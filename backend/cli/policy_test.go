@@ -10,9 +10,7 @@ import (
 func TestTooLargeRulesAreRefused(t *testing.T) {
 	f := newFake(t)
 	path := filepath.Join(t.TempDir(), "rules.jsonc")
-	if err := os.WriteFile(path, []byte("[]"+strings.Repeat(" ", maxRules)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("[]"+strings.Repeat(" ", maxRules)), 0o600))
 	if got := f.run(true, "policy", "try", path); got.code != 1 || !strings.Contains(got.errOut, "larger than 1 MiB") {
 		t.Errorf("%+v", got)
 	}

@@ -134,9 +134,7 @@ func TestArchiveIsImportedWithoutADaemon(t *testing.T) {
 	folder := t.TempDir()
 	har, path := filepath.Join(folder, "calls.har"), filepath.Join(folder, "calls.jsonl")
 	text := `{"log":{"creator":{"name":"Drawbridge"},"entries":[{"startedDateTime":"2026-01-31T10:00:00Z","request":{"url":"mcp://files/tools/call/read","postData":{"text":"{}"}},"response":{"content":{"text":"{\"text\":\"a\"}"}},"_call":{"outcome":"ok"}}]}}`
-	if err := os.WriteFile(har, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(har, []byte(text), 0o600))
 	if got := f.run(true, "replay", "import", har, path); got.code != 0 || got.out != "1 call and 1 tool written to "+path+"\n" {
 		t.Fatalf("%d %q %q", got.code, got.out, got.errOut)
 	}

@@ -20,25 +20,17 @@ func TestCommandsUseConfigOfRunningDaemon(t *testing.T) {
 	running := filepath.Join(t.TempDir(), "mine.jsonc")
 	unused := filepath.Join(f.data, "config.jsonc")
 	client := filepath.Join(home, ".cursor", "mcp.json")
-	if err := os.MkdirAll(filepath.Dir(client), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(client), 0o700))
 	for path, text := range map[string]string{
 		running: `{"mcpServers":{"ours":{"command":"true"}}}`, unused: `{"mcpServers":{`,
 		client: `{"mcpServers":{"theirs":{"command":"uvx","args":["theirs"]}}}`,
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	rt, err := loopback.ReadRuntime(f.data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rt.Config = running
-	if err := loopback.WriteRuntime(f.data, rt); err != nil {
-		t.Fatal(err)
-	}
+	must(t, loopback.WriteRuntime(f.data, rt))
 	for _, path := range []string{"doctor", "diagnostics"} { // responses of an older daemon
 		f.mux.HandleFunc("GET /api/v1/"+path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/problem+json")

@@ -36,9 +36,7 @@ func TestStatusShowsStateAndReason(t *testing.T) {
 	var text strings.Builder
 	for _, one := range states(t) {
 		doc, err := json.Marshal(map[string]any{"url": "http://127.0.0.1:7575", "requireToken": true, "servers": []core.ServerStatus{one.Status}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		current = string(doc)
 		got := f.run(false, "status", "--json")
 		var shown struct{ Servers []core.ServerStatus }
@@ -47,14 +45,10 @@ func TestStatusShowsStateAndReason(t *testing.T) {
 			t.Errorf("%s, as JSON: %v %+v", one.Title, err, got)
 		}
 		var s api.Status
-		if err := json.Unmarshal(doc, &s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(doc, &s))
 		var out strings.Builder
 		p := program{Options: Options{Stdout: &out, Terminal: func() bool { return false }}}
-		if err := p.printStatus(&s, nil, one.Status.Updated.Add(90*time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.printStatus(&s, nil, one.Status.Updated.Add(90*time.Second)))
 		if one.Status.Reason != "" && !strings.Contains(out.String(), one.Status.Reason) {
 			t.Errorf("%s: the reason is not shown:\n%s", one.Title, out.String())
 		}

@@ -13,13 +13,9 @@ func TestUninstallRemovesStartAtLogin(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 	folders, err := config.FoldersFor(data, func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	login := autostartEntry(folders)
-	if err := login.Set(true); err != nil {
-		t.Fatal(err)
-	}
+	must(t, login.Set(true))
 	var out bytes.Buffer
 	o := Options{Stdout: &out, Stderr: &out, Getenv: func(name string) string { return map[string]string{"HOME": home}[name] }}
 	if code := Main(t.Context(), []string{"uninstall", "--yes", "--data", data}, o); code != 0 {

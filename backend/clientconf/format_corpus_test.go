@@ -46,17 +46,13 @@ var refusals = []string{"broken", "double", "commented", "foreign", "trailing", 
 
 func TestCorpusIsConnectedAndUndoneOrRefused(t *testing.T) {
 	files, err := filepath.Glob("testdata/corpus/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var cases int
 	var refused atomic.Int32
 	for n, file := range files {
 		id, _, _ := strings.Cut(filepath.Base(file), "__")
 		base, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i, name := range slices.Sorted(maps.Keys(variants)) {
 			change := variants[name]
 			if name == "huge" && !strings.Contains(file, "typical") {
@@ -80,9 +76,7 @@ func TestCorpusIsConnectedAndUndoneOrRefused(t *testing.T) {
 				if name == "symlink" {
 					real := filepath.Join(home, "dotfiles", "the file")
 					write(t, real, string(src))
-					if err := errors.Join(os.Remove(p.Path), os.Symlink(real, p.Path)); err != nil {
-						t.Fatal(err)
-					}
+					must(t, errors.Join(os.Remove(p.Path), os.Symlink(real, p.Path)))
 				}
 				if !roundTrip(t, c, id, p.Path, string(src)) {
 					refused.Add(1)
@@ -119,18 +113,14 @@ func roundTrip(t *testing.T, c *Connector, id, path, src string) bool {
 		}
 		return false
 	}
-	if err := c.Apply(context.Background(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Apply(context.Background(), p))
 	requireKept(t, p.Client, []byte(src), []byte(content(t, path)))
 	if how := undo(t, c, id); how != Restored || content(t, path) != src {
 		t.Fatalf("undone as %s:\n%.2000q\nwant\n%.2000q", how, content(t, path), src)
 	}
 	connect(t, c, id)
 	other := content(t, path) + "\n"
-	if err := os.WriteFile(path, []byte(other), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(other), 0o640))
 	if how := undo(t, c, id); how != Removed {
 		t.Fatalf("undone as %s", how)
 	}
@@ -168,13 +158,9 @@ func TestReadOnlyFileIsRefusedByMove(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, claudeFile)
-	if err := os.Chmod(path, 0o440); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(path, 0o440))
 	p, err := c.Plan(Choice{Client: "claude-code"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := c.Apply(context.Background(), p); core.CodeOf(err) != core.CodeRejected {
 		t.Fatalf("got %v", err)
 	}
@@ -205,9 +191,7 @@ func FuzzYAMLEntryKeepsOtherParts(f *testing.F) {
 			return // refused, or nothing to do
 		}
 		file, err := parse(p.after, client)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		back, ok, err := file.remove(client.KeyPath, EntryName)
 		if err != nil || !ok {
 			t.Fatalf("cannot remove: %v\n%q", err, p.after)

@@ -46,21 +46,15 @@ func TestAddedEntryKeepsEveryOtherByte(t *testing.T) {
 	for _, c := range corpus {
 		t.Run(c.name, func(t *testing.T) {
 			file, err := parse([]byte(c.src), c.client)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			out, err := file.set(c.client.KeyPath, EntryName, entry)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if c.want != "" && string(out) != c.want {
 				t.Fatalf("got\n%s\nwant\n%s", out, c.want)
 			}
 			requireAdded(t, c.client, []byte(c.src), out)
 			again, err := parse(out, c.client)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			back, ok, err := again.remove(c.client.KeyPath, EntryName)
 			if err != nil || !ok {
 				t.Fatalf("cannot remove: %v", err)
@@ -149,9 +143,7 @@ func FuzzJSONEntryKeepsOtherParts(f *testing.F) {
 		}
 		if p.Action == Add {
 			file, err := parse(p.after, client)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			back, ok, err := file.remove(client.KeyPath, EntryName)
 			if err != nil || !ok {
 				t.Fatalf("cannot remove: %v", err)

@@ -34,13 +34,9 @@ func TestTOMLEntryIsAppendedAndRemoved(t *testing.T) {
 				value = named
 			}
 			file, err := parse([]byte(c.src), c.client)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			out, err := file.set(c.client.KeyPath, EntryName, value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if !strings.HasPrefix(string(out), c.src) {
 				t.Fatalf("the old text changed:\n%s", out)
 			}
@@ -68,9 +64,7 @@ func TestTOMLEntryIsAppendedAndRemoved(t *testing.T) {
 func TestTOMLEntryInMiddleKeepsNeighbors(t *testing.T) {
 	src := "a = 1\n\n[mcp_servers.drawbridge]\ncommand = \"/old/drawbridge\"\nargs = [\"stdio\"]\n\n[mcp_servers.drawbridge.env]\nA = \"1\"\n\n# of z\n[z]\nb = 2\n"
 	file, err := parse([]byte(src), codex)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	back, ok, err := file.remove(codex.KeyPath, EntryName)
 	if want := "a = 1\n\n# of z\n[z]\nb = 2\n"; err != nil || !ok || string(back) != want {
 		t.Fatalf("%v %v\n%s", ok, err, back)
@@ -112,9 +106,7 @@ func FuzzTOMLEntryKeepsOtherParts(f *testing.F) {
 			return
 		}
 		file, err := parse(p.after, client)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		back, ok, err := file.remove(client.KeyPath, EntryName)
 		if err != nil || !ok || !sameExcept(src, back, client, []edit{{path: client.KeyPath, name: EntryName}}) {
 			t.Fatalf("removing: %v %v %q", ok, err, back)

@@ -50,16 +50,12 @@ func TestSecretsOfAddedServersAreStored(t *testing.T) {
 		Name: "dock", Command: "docker", Args: []string{"run", "-e", "API_KEY=sk-live-0123456789", "mcp/time"},
 		Env: map[string]string{"REGION": "eu"}, Secrets: map[string]string{"PLAIN": "word"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	entry := string(p.Servers[0].Entry)
 	if strings.Contains(entry, "sk-live") || strings.Contains(entry, `"word"`) || !strings.Contains(entry, `"REGION":"eu"`) || len(p.Secrets()) != 2 {
 		t.Fatalf("%s, %v", entry, p.Secrets())
 	}
-	if err := p.Write(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Write(t.Context()))
 	text, err := os.ReadFile(path)
 	if err != nil || strings.Contains(string(text), "sk-live") || !strings.Contains(string(text), "${secret:dock.PLAIN}") {
 		t.Errorf("%v\n%s", err, text)

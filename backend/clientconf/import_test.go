@@ -65,9 +65,7 @@ func TestImportMovesLiteralSecretsIntoVault(t *testing.T) {
 	c, vault, home, config := newImporter(t)
 	write(t, filepath.Join(home, ".cursor/mcp.json"), literals)
 	taking, err := c.PlanImport(Choice{Client: "cursor"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(vault.values) != 0 {
 		t.Fatal("stored before it was asked for")
 	}
@@ -76,9 +74,7 @@ func TestImportMovesLiteralSecretsIntoVault(t *testing.T) {
 		t.Fatalf("a secret is shown:\n%s\n%s", shown, taking.Diff)
 	}
 	id, err := taking.Apply(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := map[string]string{
 		"github.api-key": "canary-args-1", "github.token": "canary-args-2", "github.GITHUB_TOKEN": "ghp_canary3", "github.PASSWORD": "canary-env-4",
 		"github.DB": "postgres://ana:canary-url-5@db/x", "web.password": "canary-url-6", "web.api_key": "canary-url-7", "web.Authorization": "canary-head-8",
@@ -118,9 +114,7 @@ func TestLockedVaultStopsImportBeforeWriting(t *testing.T) {
 	vault.locked = true
 	write(t, filepath.Join(home, ".cursor/mcp.json"), literals)
 	taking, err := c.PlanImport(Choice{Client: "cursor"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := taking.Apply(t.Context()); core.CodeOf(err) != core.CodeUnavailable {
 		t.Fatalf("got %v", err)
 	}
@@ -137,9 +131,7 @@ func TestStoredSecretOfSameNameIsNeverReplaced(t *testing.T) {
 	vault.values["github.GITHUB_TOKEN"] = "mine"
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"github": {"command": "x", "env": {"GITHUB_TOKEN": "ghp_theirs"}}}}`)
 	taking, err := c.PlanImport(Choice{Client: "cursor"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := taking.Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -152,9 +144,7 @@ func TestConcurrentlyStoredSecretIsNotReplaced(t *testing.T) {
 	c, vault, home, config := newImporter(t)
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"github": {"command": "x", "env": {"GITHUB_TOKEN": "ghp_theirs"}}}}`)
 	taking, err := c.PlanImport(Choice{Client: "cursor"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	vault.values["github.GITHUB_TOKEN"] = "mine since"
 	if _, err := taking.Apply(t.Context()); core.CodeOf(err) != core.CodeConflict || vault.values["github.GITHUB_TOKEN"] != "mine since" {
 		t.Fatalf("%v: %v", err, vault.values)
@@ -172,9 +162,7 @@ func TestBareImportIsUndoneExactlyOrPerServer(t *testing.T) {
 	take := func(names ...string) string {
 		t.Helper()
 		taking, err := c.PlanImport(Choice{Client: "cursor"}, names)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		id, err := taking.Apply(t.Context())
 		if err != nil || id == "" {
 			t.Fatal(id, err)
@@ -216,12 +204,8 @@ func TestServersAreMovedAndUndoneOneByOne(t *testing.T) {
 	move := func(name string) {
 		t.Helper()
 		p, err := c.PlanMove(Choice{Client: "claude-code"}, []string{name}, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Apply(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, c.Apply(t.Context(), p))
 	}
 	move("github")
 	one, ours := content(t, path), content(t, config)
@@ -274,9 +258,7 @@ func TestImportedServersOfSameNameGetDistinctLabels(t *testing.T) {
 	write(t, config, ours.String())
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"db": {"command": "theirs"}}}`)
 	taking, err := c.PlanImport(Choice{Client: "cursor"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := taking.Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -62,9 +62,7 @@ func TestWipedFileIsReportedAndRestoredExactly(t *testing.T) {
 		}
 		waitForState(t, told, Connected)
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(path))
 	waitForState(t, told, Vanished)
 }
 
@@ -88,15 +86,11 @@ func TestForgottenConnectionIsNotReported(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".cursor", "mcp.json")
 	connect(t, c, "cursor")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(path))
 	if s, _ := c.Status("cursor"); s.State != Vanished {
 		t.Fatalf("state %s", s.State)
 	}
-	if err := c.Forget("cursor"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Forget("cursor"))
 	for _, s := range c.List() {
 		if s.Key == "cursor" && (s.State != NotConnected || s.Problem != "") {
 			t.Fatalf("%+v", s)
@@ -110,15 +104,11 @@ func TestChangedAddressAndTokenReachClientFile(t *testing.T) {
 	write(t, path, "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}\n  }\n}\n")
 	before := content(t, path)
 	p, err := c.Plan(Choice{Client: "cursor", HTTP: true, URL: "http://127.0.0.1:7575", Token: "dbr_oldtoken"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if strings.Contains(p.Diff, "dbr_oldtoken") {
 		t.Fatalf("the token is shown:\n%s", p.Diff)
 	}
-	if err := c.Apply(context.Background(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Apply(context.Background(), p))
 	done, err := c.UpdateEntries(context.Background(), "", "http://127.0.0.1:7600", func(string) (string, error) { return "dbr_newtoken", nil })
 	if err != nil || len(done) != 1 || done[0].Diff == "" || strings.Contains(done[0].Diff, "dbr_newtoken") {
 		t.Fatalf("%+v %v", done, err)

@@ -58,9 +58,7 @@ func TestElevenClientsAreMovedAndUndoneTogether(t *testing.T) {
 		}
 	}
 	var tokens []string
-	if err := plan.Apply(t.Context(), func(client string) error { tokens = append(tokens, client); return nil }, func(ClientResult) {}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, plan.Apply(t.Context(), func(client string) error { tokens = append(tokens, client); return nil }, func(ClientResult) {}))
 	if len(tokens) != 11 {
 		t.Errorf("tokens for %v", tokens)
 	}
@@ -79,9 +77,7 @@ func TestElevenClientsAreMovedAndUndoneTogether(t *testing.T) {
 		}
 	}
 	var undone []UndoResult
-	if err := c.UndoAll(t.Context(), true, false, func(u UndoResult) { undone = append(undone, u) }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.UndoAll(t.Context(), true, false, func(u UndoResult) { undone = append(undone, u) }))
 	compare("after undo")
 	if got := content(t, config); got != ours {
 		t.Errorf("our configuration is\n%s", got)
@@ -98,16 +94,12 @@ func TestElevenClientsAreImportedAndUndoneTogether(t *testing.T) {
 	if plan.ClientCount() < 9 || len(plan.Skipped) != 0 {
 		t.Fatalf("%d servers of %d clients, left out %v", plan.ServerCount(), plan.ClientCount(), plan.Skipped)
 	}
-	if err := plan.Apply(t.Context(), nil, func(ClientResult) {}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, plan.Apply(t.Context(), nil, func(ClientResult) {}))
 	compare("after the import")
 	if again := c.PlanImportAll(); again.ClientCount() != 0 {
 		t.Errorf("there is something left: %d clients", again.ClientCount())
 	}
-	if err := c.UndoAll(t.Context(), true, false, func(UndoResult) {}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.UndoAll(t.Context(), true, false, func(UndoResult) {}))
 	if _, err := os.Stat(config); err == nil || len(vault.values) != 0 {
 		t.Errorf("after undo: %v, secrets %v\n%s", err, vault.values, content(t, config))
 	}
@@ -121,12 +113,8 @@ func TestConnectAllSkipsBrokenFile(t *testing.T) {
 	if plan.ClientCount() != 10 || len(plan.Skipped) != 1 || !strings.Contains(plan.Skipped[0].Client, "LM Studio") {
 		t.Fatalf("%d clients, left out %+v", plan.ClientCount(), plan.Skipped)
 	}
-	if err := plan.Apply(t.Context(), func(string) error { return nil }, func(ClientResult) {}); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.UndoAll(t.Context(), true, false, func(UndoResult) {}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, plan.Apply(t.Context(), func(string) error { return nil }, func(ClientResult) {}))
+	must(t, c.UndoAll(t.Context(), true, false, func(UndoResult) {}))
 	write(t, filepath.Join(home, ".lmstudio/mcp.json"), elevenClients[".lmstudio/mcp.json"])
 	compare("after undo")
 }

@@ -21,9 +21,7 @@ func newMover(t *testing.T) (c *Connector, home, config string) {
 		System: System{GOOS: "linux", Home: home, Getenv: func(string) string { return "" }},
 		Dir:    filepath.Join(t.TempDir(), "clients"), Program: "/opt/drawbridge/drawbridge", Config: config,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c, home, config
 }
 
@@ -33,9 +31,7 @@ func convertServer(t *testing.T, id, file, text string) ImportedServer {
 	c, home, _ := newMover(t)
 	write(t, filepath.Join(home, file), text)
 	all, err := c.Servers(Choice{Client: id})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(all) != 1 {
 		t.Fatalf("%d servers: %+v", len(all), all)
 	}
@@ -124,12 +120,8 @@ func TestMoveKeepsNamesAndUndoesInOneStep(t *testing.T) {
 	write(t, config, "{\n  // mine\n  \"mcpServers\": {\n    \"old\": {\"command\": \"o\"},\n  },\n}\n")
 	ours := content(t, config)
 	p, err := c.PlanMove(Choice{Client: "claude-code"}, nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Apply(context.Background(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, c.Apply(context.Background(), p))
 	got, now := content(t, path), content(t, config)
 	for _, want := range []string{`"alwaysAllow": [`, `"timeout": 5000`, `"files-site"`, `"history": []`} {
 		if !strings.Contains(got, want) {
@@ -154,12 +146,8 @@ func TestUndoOfMoveKeepsLaterChanges(t *testing.T) {
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, fiveServers)
 	p, err := c.PlanMove(Choice{Client: "claude-code"}, nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Apply(context.Background(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, c.Apply(context.Background(), p))
 	write(t, path, strings.Replace(content(t, path), "{\n", "{\n  \"numStartups\": 9,\n", 1))
 	write(t, config, content(t, config)+"// since\n")
 	if how := undo(t, c, "claude-code"); how != Removed {
@@ -178,15 +166,11 @@ func TestCombinedMoveWarnsOfRulesAndIsUndone(t *testing.T) {
 	c, home, _ := newMover(t)
 	write(t, filepath.Join(home, ".claude.json"), fiveServers)
 	p, err := c.PlanMove(Choice{Client: "claude-code"}, []string{"github", "files"}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if all := strings.Join(p.Warnings, "\n"); !strings.Contains(all, "permission rules of Claude Code") {
 		t.Error(all)
 	}
-	if err := c.Apply(context.Background(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Apply(context.Background(), p))
 	undo(t, c, "claude-code")
 	if got := content(t, filepath.Join(home, ".claude.json")); got != fiveServers {
 		t.Fatalf("%s", got)
@@ -210,9 +194,7 @@ func TestTokenIsNeverWrittenIntoSyncedFile(t *testing.T) {
 	if _, err := c.Plan(Choice{Client: "codex", Project: project}); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("a project without a folder: %v", err)
 	}
-	if err := os.MkdirAll(project, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(project, 0o700))
 	http := Choice{HTTP: true, URL: "http://127.0.0.1:7575", Token: "dbr_secret"}
 	for _, id := range []string{"claude-code", "vscode", "opencode"} {
 		choice := http
@@ -237,9 +219,7 @@ func TestTokenIsNeverWrittenIntoSyncedFile(t *testing.T) {
 	dotfiles := filepath.Join(home, "dotfiles", "mcp.json")
 	write(t, dotfiles, "{}")
 	write(t, filepath.Join(home, "dotfiles", ".git", "HEAD"), "")
-	if err := errors.Join(os.MkdirAll(filepath.Join(home, ".cursor"), 0o700), os.Symlink(dotfiles, filepath.Join(home, ".cursor/mcp.json"))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.MkdirAll(filepath.Join(home, ".cursor"), 0o700), os.Symlink(dotfiles, filepath.Join(home, ".cursor/mcp.json"))))
 	choice = http
 	choice.Client = "cursor"
 	p, err := c.Plan(choice)

@@ -23,49 +23,35 @@ func newConnector(t *testing.T) (*Connector, string) {
 		Dir:     filepath.Join(t.TempDir(), "clients"),
 		Program: "/opt/drawbridge/drawbridge",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c, home
 }
 
 func write(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, []byte(content), 0o640))
 }
 
 func content(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(b)
 }
 
 func connect(t *testing.T, c *Connector, id string) *Plan {
 	t.Helper()
 	p, err := c.Plan(Choice{Client: id})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Apply(context.Background(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, c.Apply(context.Background(), p))
 	return p
 }
 
 func undo(t *testing.T, c *Connector, id string) UndoOutcome {
 	t.Helper()
 	done, err := c.Undo(context.Background(), id, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return done
 }
 
@@ -206,9 +192,7 @@ func TestChangeSincePlanIsConflict(t *testing.T) {
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, claudeFile)
 	p, err := c.Plan(Choice{Client: "claude-code"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, path, "{}")
 	if err := c.Apply(context.Background(), p); core.CodeOf(err) != core.CodeConflict {
 		t.Fatalf("got %v", err)
@@ -229,9 +213,7 @@ func TestSymbolicLinkStaysALink(t *testing.T) {
 	real := filepath.Join(t.TempDir(), "dotfiles", "claude.json")
 	write(t, real, claudeFile)
 	link := filepath.Join(home, ".claude.json")
-	if err := os.Symlink(real, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(real, link))
 	connect(t, c, "claude-code")
 	if info, _ := os.Lstat(link); info.Mode()&os.ModeSymlink == 0 {
 		t.Fatal("the link was replaced by a file")
@@ -266,13 +248,9 @@ func TestClientLockIsRespected(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, claudeFile)
-	if err := os.Mkdir(path+".lock", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(path+".lock", 0o700))
 	p, err := c.Plan(Choice{Client: "claude-code"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), 150*time.Millisecond)
 	defer cancel()
 	if err := c.Apply(ctx, p); core.CodeOf(err) != core.CodeConflict {
@@ -373,9 +351,7 @@ func TestKilledWriterNeverTearsFile(t *testing.T) {
 	for range 30 {
 		process, err := os.StartProcess(os.Args[0], []string{os.Args[0], "-test.run=^TestKilledWriterNeverTearsFile$"},
 			&os.ProcAttr{Env: append(os.Environ(), "CLIENTCONF_TEST_WRITE="+path)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		waitForChange(t, path)
 		process.Kill()
 		process.Wait()
@@ -396,4 +372,12 @@ func waitForChange(t *testing.T, path string) {
 		time.Sleep(200 * time.Microsecond)
 	}
 	t.Fatal(errors.New("the writer never wrote"))
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

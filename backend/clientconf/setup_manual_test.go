@@ -57,19 +57,13 @@ func TestBundleManifestStartsShim(t *testing.T) {
 	c, _ := newConnector(t)
 	c.data = "/srv/ana's data"
 	b, err := c.Bundle("claude-desktop", "v1.2.3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	files := map[string]string{}
 	for _, f := range z.File {
 		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text, _ := io.ReadAll(r)
 		_ = r.Close()
 		files[f.Name] = string(text)
@@ -85,9 +79,7 @@ func TestBundleManifestStartsShim(t *testing.T) {
 			} `json:"mcp_config"`
 		} `json:"server"`
 	}
-	if err := json.Unmarshal([]byte(files["manifest.json"]), &m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(files["manifest.json"]), &m))
 	if m.Server.Type != "binary" || m.Version != "1.2.3" || m.Server.Config.Command != c.program || !slices.Equal(m.Server.Config.Args, []string{"stdio", "--client", "claude-desktop", "--data", "/srv/ana's data"}) {
 		t.Fatalf("%s", files["manifest.json"])
 	}
@@ -104,9 +96,7 @@ func TestClientLimitsAreSentences(t *testing.T) {
 	tools[7].Name = strings.Repeat("y", 50)
 	for id, want := range map[string]string{"vscode": "at most 128 tools", "claude-code": strings.Repeat("y", 50), "cursor": "at most 40 tools", "zed": ""} {
 		client, err := ByID(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := strings.Join(LimitWarnings(client, tools), "\n")
 		if want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: %q", id, got)

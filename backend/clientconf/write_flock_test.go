@@ -16,13 +16,9 @@ func TestWriteWaitsForClientLock(t *testing.T) {
 	path := filepath.Join(home, ".copilot", "mcp-config.json")
 	write(t, path, "{}\n")
 	p, err := c.Plan(Choice{Client: "copilot-cli"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	unlock, err := lockFile(context.Background(), filepath.Join(home, ".copilot", ".mcp-writer.lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), 150*time.Millisecond)
 	defer cancel()
 	if err := c.Apply(ctx, p); core.CodeOf(err) != core.CodeConflict || content(t, path) != "{}\n" {

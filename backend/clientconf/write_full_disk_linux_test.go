@@ -19,9 +19,7 @@ func TestFullDiskKeepsOldFile(t *testing.T) {
 	}
 	c, home := newConnector(t)
 	dir := filepath.Join(home, ".cursor")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(dir, 0o700))
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
 		t.Skipf("cannot mount a small disk: %v", err)
 	}
@@ -31,9 +29,7 @@ func TestFullDiskKeepsOldFile(t *testing.T) {
 	write(t, path, before)
 	ballast := filepath.Join(dir, "ballast")
 	f, err := os.Create(ballast)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for chunk := make([]byte, 4<<10); ; {
 		if _, err := f.Write(chunk); err != nil {
 			break
@@ -43,9 +39,7 @@ func TestFullDiskKeepsOldFile(t *testing.T) {
 
 	connect := func() error {
 		p, err := c.Plan(Choice{Client: "cursor"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return c.Apply(context.Background(), p)
 	}
 	err = connect()
@@ -58,9 +52,7 @@ func TestFullDiskKeepsOldFile(t *testing.T) {
 	if all, _ := os.ReadDir(dir); len(all) != 2 {
 		t.Errorf("the folder holds %v", all)
 	}
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(ballast))
 	if err := connect(); err != nil || !strings.Contains(content(t, path), "drawbridge") {
 		t.Errorf("with room again: %v", err)
 	}

@@ -74,9 +74,7 @@ func TestKilledMoveLeavesOldOrNewFileAndIsUndoable(t *testing.T) {
 	before := "{\n  // mine\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}\n  },\n  \"pad\": \"" + strings.Repeat("p", 60_000) + "\"\n}\n"
 	write(t, path, before)
 	p, err := c.Plan(Choice{Client: "gemini-cli"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	after := string(p.after)
 	began, done, written, torn := time.Now(), 0, 0, 0
 	for round := 0; round < rounds && (round < 10 || time.Since(began) < atMost); round++ {
@@ -84,12 +82,8 @@ func TestKilledMoveLeavesOldOrNewFileAndIsUndoable(t *testing.T) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "CLIENTCONF_WRITE="+home, "CLIENTCONF_DIR="+c.dir)
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, cmd.Start())
 		out.Read(make([]byte, 1))
 		waitForKillMoment(path, int64(len(before)), round)
 		cmd.Process.Kill()
@@ -153,9 +147,7 @@ func TestConcurrentWriterIsNeverOverwritten(t *testing.T) {
 	path := filepath.Join(home, ".cursor", "mcp.json")
 	write(t, path, "{\"mcpServers\": {}}\n")
 	p, err := c.Plan(Choice{Client: "cursor"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	theirs := "{\"mcpServers\": {\"theirs\": {\"command\": \"x\"}}}\n"
 	write(t, path, theirs)
 	if err := c.Apply(context.Background(), p); err == nil {

@@ -16,9 +16,7 @@ func TestRecordIsWrittenBeforeFile(t *testing.T) {
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, claudeFile)
 	p, err := c.Plan(Choice{Client: "claude-code"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// A directory takes the path of the record just before it is written.
 	c.now = func() time.Time {
 		if err := os.MkdirAll(filepath.Join(c.recordPath(p.Key()), "in the way"), 0o700); err != nil {

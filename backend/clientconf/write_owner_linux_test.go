@@ -17,13 +17,9 @@ const nobody = 65534
 func asNobody(t *testing.T, home string) string {
 	t.Helper()
 	src, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	program := filepath.Join(home, "writer")
-	if err := os.WriteFile(program, src, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(program, src, 0o755))
 	cmd := exec.Command(program)
 	cmd.Dir, cmd.Env = "/", []string{"CLIENTCONF_WRITE_ONCE=" + home, "CLIENTCONF_DIR=" + filepath.Join(home, "clients")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
@@ -41,18 +37,12 @@ func TestFileOfOtherUserIsRefused(t *testing.T) {
 		t.Skip("only root can make files of several users")
 	}
 	home, err := os.MkdirTemp("/tmp", "owner") // accessible to all users
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(home) })
-	if err := os.Chown(home, nobody, nobody); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chown(home, nobody, nobody))
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, claudeFile)
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(path, 0o644))
 	said := asNobody(t, home)
 	var now syscall.Stat_t
 	if err := syscall.Stat(path, &now); err != nil || now.Uid != 0 || content(t, path) != claudeFile {
@@ -71,9 +61,7 @@ func TestWriteKeepsFileOwner(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, claudeFile)
-	if err := os.Chown(path, nobody, nobody); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chown(path, nobody, nobody))
 	connect(t, c, "claude-code")
 	var now syscall.Stat_t
 	if err := syscall.Stat(path, &now); err != nil || now.Uid != nobody || now.Gid != nobody || now.Mode&0o777 != 0o640 {

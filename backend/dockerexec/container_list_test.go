@@ -21,9 +21,7 @@ func TestContainersAreListedWithTheirServers(t *testing.T) {
 		t.Fatalf("%+v", list)
 	}
 	in, err := Inspect(t.Context(), Engine{}, id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !in.Shell || in.Init || len(in.Processes) != 1 || in.Processes[0].Command != "/bin/sleep 3600" || in.Image != shellImage {
 		t.Errorf("%+v", in)
 	}

@@ -25,9 +25,7 @@ func labelledContainer(t *testing.T, labels map[string]string) (id string) {
 		Config:     &container.Config{Image: shellImage, Cmd: []string{"/bin/sleep", "3600"}, Labels: labels},
 		HostConfig: &container.HostConfig{NetworkMode: "none"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		_, _ = cli.ContainerRemove(context.Background(), created.ID, client.ContainerRemoveOptions{Force: true})
 	})
@@ -132,16 +130,12 @@ func TestDockerContextsAreListedAndUsed(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "")
 	t.Setenv("DOCKER_CONTEXT", "")
 	meta := filepath.Join(folder, "contexts", "meta", contextID("work"))
-	if err := os.MkdirAll(meta, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(meta, 0o700))
 	for path, text := range map[string]string{
 		filepath.Join(meta, "meta.json"):     `{"Name":"work","Endpoints":{"docker":{"Host":"unix:///run/work.sock"}}}`,
 		filepath.Join(folder, "config.json"): `{"currentContext":"work"}`,
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	list := Contexts()
 	if len(list) != 2 || list[0].Name != "default" || list[0].Current || list[1] != (Context{"work", "unix:///run/work.sock", true}) {

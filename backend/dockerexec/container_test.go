@@ -27,9 +27,7 @@ func newContainer(t *testing.T, image Image) *Container {
 		image.Network = "none"
 	}
 	b, err := Create(t.Context(), image)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := b.Stop(context.Background()); err != nil {
 			t.Error(err)
@@ -42,9 +40,7 @@ func newContainer(t *testing.T, image Image) *Container {
 func remainingContainers(t *testing.T, mark string) []string {
 	t.Helper()
 	list, err := engine.cli.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", runLabel+"="+mark)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var ids []string
 	for _, c := range list.Items {
 		ids = append(ids, c.ID)
@@ -93,12 +89,8 @@ func TestContainerOptionsReachEngine(t *testing.T) {
 	t.Parallel()
 	needEngine(t)
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "note"), []byte("from here\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(folder, "note"), []byte("from here\n"), 0o644))
+	must(t, os.Chmod(folder, 0o755))
 	b := newContainer(t, Image{
 		Ref: shellImage, Program: "/bin/sh",
 		Args: []string{"-c", `id -u; pwd; echo "$GREETING"; /bin/busybox cat /note/note; echo x 2>/dev/null >/note/y || echo read-only; /bin/busybox ps -o pid,args | /bin/busybox head -2 | /bin/busybox tail -1; cat`},
@@ -114,9 +106,7 @@ func TestContainerOptionsReachEngine(t *testing.T) {
 		}
 	}
 	is, err := engine.cli.ContainerInspect(t.Context(), b.id, client.ContainerInspectOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	host := is.Container.HostConfig
 	if host.Memory != 64<<20 || host.NanoCPUs != 5e8 || host.NetworkMode != "none" || !host.AutoRemove || is.Container.Config.Tty || is.Container.Config.Labels[ServerLabel] != "srv" {
 		t.Errorf("%+v %+v", host, is.Container.Config)

@@ -79,9 +79,7 @@ func TestLedgerContainsNoSecret(t *testing.T) {
 	t.Parallel()
 	ledger := t.TempDir()
 	r, _ := TrackRun("a", "docker", []string{"run", "-i", "-e", "TOKEN", "img"}, []string{"TOKEN=hush", "DOCKER_HOST=unix:///x", "DOCKER_AUTH_CONFIG=hush", "PATH=/bin"}, ledger)
-	if err := r.AddToLedger(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.AddToLedger())
 	text, err := os.ReadFile(r.at.path(ledger))
 	if err != nil || strings.Contains(string(text), "hush") || !strings.Contains(string(text), "DOCKER_HOST=unix:///x") {
 		t.Fatalf("%s %v", text, err)
@@ -104,21 +102,13 @@ func foreground(t *testing.T, ledger string, options []string, program ...string
 	if !ok {
 		t.Fatal("not recognized")
 	}
-	if err := r.AddToLedger(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.AddToLedger())
 	cmd = exec.Command(docker, r.Args...)
 	stdin, err = cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -136,9 +126,7 @@ func foreground(t *testing.T, ledger string, options []string, program ...string
 func running(t *testing.T, r *RunCommand) int {
 	t.Helper()
 	out, err := r.at.docker(context.Background(), "ps", "-q", "--filter", "label="+runLabel+"="+r.at.Mark)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return len(strings.Fields(out))
 }
 
@@ -146,13 +134,9 @@ func running(t *testing.T, r *RunCommand) int {
 func remaining(t *testing.T, r *RunCommand, ledger string) string {
 	t.Helper()
 	out, err := r.at.docker(context.Background(), "ps", "-aq", "--filter", "label="+runLabel+"="+r.at.Mark)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	files, err := filepath.Glob(filepath.Join(ledger, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.TrimSpace(out + " " + strings.Join(files, " "))
 }
 
@@ -168,9 +152,7 @@ func TestKilledDockerRunContainerIsRemoved(t *testing.T) {
 				t.Skip("this Engine ends the container by itself")
 			}
 			begun := time.Now()
-			if err := r.Remove(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.Remove(t.Context()))
 			t.Logf("removed in %s", time.Since(begun).Round(time.Millisecond))
 			if rest := remaining(t, r, ledger); rest != "" {
 				t.Errorf("left: %s", rest)
@@ -202,9 +184,7 @@ func TestEndOrphansRemovesContainersOfEarlierRun(t *testing.T) {
 func TestTornLedgerIsDiscarded(t *testing.T) {
 	t.Parallel()
 	ledger := t.TempDir()
-	if err := os.WriteFile(filepath.Join(ledger, "x"+runSuffix), []byte(`{"command":"/bi`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(ledger, "x"+runSuffix), []byte(`{"command":"/bi`), 0o600))
 	if n, err := EndOrphans(t.Context(), ledger); n != 0 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
@@ -221,9 +201,7 @@ func TestEndOrphansKeepsLedgerWhileEngineIsDown(t *testing.T) {
 	}
 	ledger := t.TempDir()
 	r, _ := TrackRun("a", docker, []string{"--host", "unix://" + filepath.Join(ledger, "nobody"), "run", "-i", "img"}, os.Environ(), ledger)
-	if err := r.AddToLedger(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.AddToLedger())
 	if _, err := EndOrphans(t.Context(), ledger); err == nil {
 		t.Error("no error")
 	}

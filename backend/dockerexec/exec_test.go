@@ -54,9 +54,7 @@ func TestEchoKeepsStreamsSeparate(t *testing.T) {
 		t.Errorf("pid inside %d", e.PID())
 	}
 	begun := time.Now()
-	if err := e.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Stop(t.Context()))
 	if took := time.Since(begun); took > 30*time.Second { // less than the wait for a process that does not exit
 		t.Errorf("a server that ends with its input took %s to stop", took)
 	}
@@ -84,9 +82,7 @@ func TestStopLeavesNoProcessInContainer(t *testing.T) {
 			e := run(t, Spec{Selector: Selector{Name: id}, Cmd: cmd})
 			eventually.True(t, "running", func() bool { return len(inside(t, id)) >= 2 })
 			begun := time.Now()
-			if err := e.Stop(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, e.Stop(t.Context()))
 			if took := time.Since(begun); took > 25*time.Second { // five times the expected duration
 				t.Errorf("took %s", took)
 			}
@@ -143,9 +139,7 @@ func TestStopKillsWhenContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	begun := time.Now()
-	if err := e.Stop(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Stop(ctx))
 	if took := time.Since(begun); took > 30*time.Second {
 		t.Errorf("took %s", took)
 	}
@@ -168,9 +162,7 @@ func TestEnvironmentUserAndFolderArePassed(t *testing.T) {
 func reachable(t *testing.T, id string) bool {
 	t.Helper()
 	found, err := engine.cli.ContainerInspect(t.Context(), id, client.ContainerInspectOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	groups, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", found.Container.State.Pid))
 	return os.Getuid() == 0 && strings.Contains(string(groups), id)
 }
@@ -310,12 +302,8 @@ func TestEngineIsFoundLikeDockerCommand(t *testing.T) {
 	put := func(path, text string) {
 		t.Helper()
 		path = filepath.Join(home, ".docker", path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	put("config.json", `{"currentContext":"work"}`)
 	if _, err := defaultEndpoint(); !errors.Is(err, ErrNoDocker) || !strings.Contains(err.Error(), "work") {

@@ -188,25 +188,17 @@ func removeImage(name string) {
 func layer(t *testing.T) []byte {
 	t.Helper()
 	path, err := exec.LookPath("busybox")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	program, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, h := range []tar.Header{{Name: "busybox", Mode: 0o755, Size: int64(len(program))}, {Name: "cat", Typeflag: tar.TypeSymlink, Linkname: "/busybox", Mode: 0o777}} {
-		if err := w.WriteHeader(&h); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteHeader(&h))
 		if _, err := w.Write(program[:h.Size]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return out.Bytes()
 }

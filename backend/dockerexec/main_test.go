@@ -135,9 +135,7 @@ func sleepingContainer(t *testing.T, image string, started bool) (id string) {
 		Config:     &container.Config{Image: image, Cmd: []string{sleep, "3600"}},
 		HostConfig: &container.HostConfig{NetworkMode: "none"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		_, err := cli.ContainerRemove(context.Background(), created.ID, client.ContainerRemoveOptions{Force: true})
 		if err != nil && translateError(Engine{}, "", err) == err {
@@ -157,9 +155,7 @@ func sleepingContainer(t *testing.T, image string, started bool) (id string) {
 func inside(t *testing.T, id string) (commands []string) {
 	t.Helper()
 	top, err := engine.cli.ContainerTop(t.Context(), id, client.ContainerTopOptions{Arguments: []string{"-eo", "pid,stat,args"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, p := range top.Processes {
 		if len(p) == 3 && !strings.HasPrefix(p[1], "Z") && p[2] != "/bin/sleep 3600" && p[2] != "/sleep 3600" {
 			commands = append(commands, p[2])
@@ -174,13 +170,19 @@ func run(t *testing.T, spec Spec) *Exec {
 		spec.CloseStdin, spec.Term = 200*time.Millisecond, 300*time.Millisecond
 	}
 	e, err := Start(t.Context(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = e.Stop(ctx)
 	})
 	return e
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

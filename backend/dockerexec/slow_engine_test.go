@@ -90,9 +90,7 @@ func TestStoppedContainerEndsExec(t *testing.T) {
 				at = slowEngine(t, nil)
 			}
 			e := run(t, Spec{Selector: Selector{Engine: at, Name: id}, Cmd: []string{"cat"}, attribution: time.Minute})
-			if err := end(id); err != nil {
-				t.Fatal(err)
-			}
+			must(t, end(id))
 			_, _ = io.ReadAll(e.Stdout())
 			// Whoever reads the output stops the process at its end.
 			if err := e.Stop(t.Context()); err != nil {

@@ -17,9 +17,7 @@ import (
 func TestHandlerIsCancelledWhenClientDisconnects(t *testing.T) {
 	t.Parallel()
 	ln, err := Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	left, begun := make(chan struct{}), make(chan struct{})
 	srv := NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -54,9 +52,7 @@ func TestHandlerIsCancelledWhenClientDisconnects(t *testing.T) {
 func TestIdleConnectionsAreEvictedFirst(t *testing.T) {
 	t.Parallel()
 	ln, err := Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	host := ln.Addr().String()
 	guard := Guard(GuardOptions{Port: uint16(ln.Addr().(*net.TCPAddr).Port)})
 	srv := NewServer(guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -80,9 +76,7 @@ func TestIdleConnectionsAreEvictedFirst(t *testing.T) {
 		{"a cookie", "GET / HTTP/1.1\r\nHost: " + host + "\r\nCookie: a=b\r\n\r\n", 200, false},
 	} {
 		conn, err := net.Dial("tcp", host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, _ = io.WriteString(conn, c.request)
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {

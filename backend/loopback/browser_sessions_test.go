@@ -32,13 +32,9 @@ func TestBrowserSessionNeedsCookieAndHeader(t *testing.T) {
 	dir := t.TempDir()
 	s := OpenBrowserSessions(SessionOptions{DataDir: dir, Port: 7575})
 	cookie, key, err := s.Exchange(s.NewCode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	otherCookie, otherKey, err := s.Exchange(s.NewCode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if cookie.Name != "drawbridge_7575" || !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != "/" {
 		t.Errorf("the cookie is %+v", cookie)
 	}
@@ -116,9 +112,7 @@ func TestSessionIsExtendedByUse(t *testing.T) {
 	dir := t.TempDir()
 	s := OpenBrowserSessions(SessionOptions{DataDir: dir, Port: 1, Now: c.now})
 	cookie, key, err := s.Exchange(s.NewCode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for range 5 {
 		c.at = c.at.Add(SessionLife - time.Hour)
 		w := httptest.NewRecorder()

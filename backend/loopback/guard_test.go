@@ -240,18 +240,14 @@ func FuzzHostCheck(f *testing.F) {
 func TestSlowHeadersAreCutOff(t *testing.T) {
 	t.Parallel()
 	ln, err := Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	srv := NewServer(http.NotFoundHandler())
 	srv.ReadHeaderTimeout = 100 * time.Millisecond // shorter than in production
 	done := make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(ln) }()
 	defer func() { _ = srv.Close(); <-done }()
 	c, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = c.Close() }()
 	_, _ = c.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n"))
 	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
@@ -268,9 +264,7 @@ func TestSlowHeadersAreCutOff(t *testing.T) {
 func TestStreamOutlivesBodyTimeout(t *testing.T) {
 	t.Parallel()
 	ln, err := Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	port := uint16(ln.Addr().(*net.TCPAddr).Port)
 	guard := Guard(GuardOptions{Port: port, BodyTimeout: time.Second})
 	srv := NewServer(guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -288,18 +282,14 @@ func TestStreamOutlivesBodyTimeout(t *testing.T) {
 	go func() { defer close(done); _ = srv.Serve(ln) }()
 	defer func() { _ = srv.Close(); <-done; http.DefaultClient.CloseIdleConnections() }()
 	res, err := http.Post("http://"+ln.Addr().String()+"/mcp", "application/json", strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	body, _ := io.ReadAll(res.Body)
 	_ = res.Body.Close()
 	if string(body) != "the end" {
 		t.Errorf("the stream was cut: %d %q", res.StatusCode, body)
 	}
 	c, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = c.Close() }()
 	_, _ = io.WriteString(c, "POST /mcp HTTP/1.1\r\nHost: "+ln.Addr().String()+"\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{")
 	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))

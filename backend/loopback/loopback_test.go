@@ -52,9 +52,7 @@ func TestOnlyLoopbackAddressesAreListenedOn(t *testing.T) {
 func TestPortConflictNamesOwner(t *testing.T) {
 	t.Parallel()
 	other, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = other.Close() }()
 	_, err = Listen(other.Addr().String())
 	if !errors.Is(err, ErrPortTaken) || core.CodeOf(err) != core.CodeConflict {
@@ -69,9 +67,7 @@ func TestPortConflictNamesOwner(t *testing.T) {
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b := &boundedListener{Listener: inner, free: make(chan struct{}, 1), done: make(chan struct{})}
 	accepted := make(chan net.Conn)
 	stopped := make(chan struct{})
@@ -87,9 +83,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}()
 	for range 2 {
 		c, err := net.Dial("tcp", inner.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer func() { _ = c.Close() }()
 	}
 	first := <-accepted
@@ -110,13 +104,9 @@ func TestTokensOfOtherProcessWorkImmediately(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	daemon, err := NewTokens(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cli, err := NewTokens(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, ok := daemon.Client(""); ok {
 		t.Fatal("no token is a token")
 	}
@@ -145,9 +135,7 @@ func TestTokensOfOtherProcessWorkImmediately(t *testing.T) {
 	if _, ok := daemon.Client(cursor.Token); ok {
 		t.Error("the old token still works")
 	}
-	if err := cli.Revoke("cursor"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cli.Revoke("cursor"))
 	<-time.After(recheckInterval)
 	if _, ok := daemon.Client(rotated.Token); ok {
 		t.Error("a revoked token still works")
@@ -177,9 +165,7 @@ func TestConcurrentlyCreatedTokensAllPersist(t *testing.T) {
 	}
 	all.Wait()
 	tokens, err := NewTokens(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if list, err := tokens.ListWithSecrets(); len(list) != 20 || err != nil {
 		t.Fatalf("%d of 20 are left, %v", len(list), err)
 	}
@@ -189,17 +175,11 @@ func TestCorruptTokenFileIsNeverOverwritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	tokens, err := NewTokens(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cursor, err := tokens.Create("cursor")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(dir, "tokens.json")
-	if err := os.WriteFile(path, []byte(`{"tokens": [`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(`{"tokens": [`), 0o600))
 	if _, ok := tokens.Client(cursor.Token); !ok {
 		t.Error("a damaged file locks everybody out")
 	}
@@ -223,9 +203,7 @@ func TestFilesArePrivateUnderAnyUmask(t *testing.T) {
 	restore := umask(0)
 	defer restore()
 	tokens, err := NewTokens(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := tokens.Create("cursor"); err != nil {
 		t.Fatal(err)
 	}
@@ -233,13 +211,9 @@ func TestFilesArePrivateUnderAnyUmask(t *testing.T) {
 		t.Fatal(err)
 	}
 	lock, err := Lock(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = lock.Close() }()
-	if err := WriteRuntime(dir, Runtime{PID: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, WriteRuntime(dir, Runtime{PID: 1}))
 	s := OpenBrowserSessions(SessionOptions{DataDir: dir, Port: 1})
 	if _, _, err := s.Exchange(s.NewCode()); err != nil {
 		t.Fatal(err)
@@ -256,9 +230,7 @@ func TestFilesArePrivateUnderAnyUmask(t *testing.T) {
 	if info, _ := os.Stat(dir); info.Mode().Perm() != 0o700 {
 		t.Errorf("the folder is %v", info.Mode())
 	}
-	if err := os.Chmod(filepath.Join(dir, "tokens.json"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(filepath.Join(dir, "tokens.json"), 0o644))
 	if _, err := NewTokens(dir, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -270,13 +242,9 @@ func TestFilesArePrivateUnderAnyUmask(t *testing.T) {
 func TestOnlyBearerTokenNamesClient(t *testing.T) {
 	t.Parallel()
 	tokens, err := NewTokens(t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cursor, err := tokens.Create("cursor")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		name     string
 		required bool
@@ -317,13 +285,9 @@ func TestOnlyBearerTokenNamesClient(t *testing.T) {
 func TestGuessingIsThrottledWithoutLockout(t *testing.T) {
 	t.Parallel()
 	tokens, err := NewTokens(t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cursor, err := tokens.Create("cursor")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h := Bearer(BearerOptions{Tokens: tokens})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	counts := map[int]int{}
 	send := func(token string) int {
@@ -351,16 +315,12 @@ func TestOneDaemonPerDataFolder(t *testing.T) {
 		t.Fatalf("a folder that is not there is held: %v", err)
 	}
 	lock, err := Lock(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, ok, err := FindDaemon(dir); ok || err != nil {
 		t.Fatalf("a daemon that does not answer yet is found: %v", err)
 	}
 	want := Runtime{PID: 42, URL: "http://127.0.0.1:7575", Version: "1", StartedAt: time.Unix(1, 0).UTC()}
-	if err := WriteRuntime(dir, want); err != nil {
-		t.Fatal(err)
-	}
+	must(t, WriteRuntime(dir, want))
 	if rt, ok, err := FindDaemon(dir); !ok || rt != want || err != nil {
 		t.Fatalf("got %+v, %v, %v", rt, ok, err)
 	}
@@ -368,21 +328,15 @@ func TestOneDaemonPerDataFolder(t *testing.T) {
 	if held, ok := errors.AsType[*HeldError](err); !ok || held.Runtime != want || !strings.Contains(err.Error(), want.URL) {
 		t.Fatalf("a second daemon gets %v", err)
 	}
-	if err := lock.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Close())
 	if _, ok, err := FindDaemon(dir); ok || err != nil {
 		t.Fatalf("a dead daemon's file is believed: %v", err)
 	}
 	for range 2 {
-		if err := RemoveRuntime(dir); err != nil {
-			t.Fatal(err)
-		}
+		must(t, RemoveRuntime(dir))
 	}
 	again, err := Lock(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = again.Close()
 }
 
@@ -390,9 +344,7 @@ func TestAdminTokenIsCreatedOnceAndReread(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	admin, err := OpenAdminToken(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	token, err := ReadAdminToken(dir)
 	if err != nil || !admin.Valid(token) || admin.Valid("") || admin.Valid(token+"x") {
 		t.Fatalf("token %q, %v", token, err)
@@ -403,16 +355,20 @@ func TestAdminTokenIsCreatedOnceAndReread(t *testing.T) {
 	if again, _ := ReadAdminToken(dir); again != token {
 		t.Fatal("a second start made another token")
 	}
-	if err := os.WriteFile(filepath.Join(dir, "admin.token"), []byte("dbr_other\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "admin.token"), []byte("dbr_other\n"), 0o600))
 	if admin.Valid(token) || !admin.Valid("dbr_other") {
 		t.Error("a replaced token is not noticed")
 	}
-	if err := os.Remove(filepath.Join(dir, "admin.token")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(dir, "admin.token")))
 	if admin.Valid("dbr_other") || admin.Valid("") {
 		t.Error("a removed token still works")
+	}
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -47,15 +47,11 @@ func asked(t *testing.T, listen, name string, uid uint32) string {
 	s.Start()
 	defer s.Close()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	port := l.Addr().(*net.TCPAddr).Port
 	cmd := exec.Command("/proc/self/fd/3")
 	f, err := os.Open(self) // other users cannot access the test's directory
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	cmd.ExtraFiles, cmd.Dir = []*os.File{f}, "/"
 	cmd.Env = []string{fmt.Sprintf("DRAWBRIDGE_TEST_ASK=http://%s:%d/", name, port), "GORACE=atexit_sleep_ms=0"}

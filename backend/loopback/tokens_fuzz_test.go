@@ -13,13 +13,9 @@ import (
 // identifies its client.
 func FuzzTokenMatch(f *testing.F) {
 	tokens, err := NewTokens(f.TempDir(), nil)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	mine, err := tokens.Create("cursor")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	token := mine.Token
 	for _, s := range []string{"Bearer TOKEN", "bearer TOKEN", "Bearer  TOKEN ", "Bearer TOKEN,", "BearerTOKEN", "Basic TOKEN", "Bearer TOKEN TOKEN", "Bearer " + TokenPrefix, "Bearer", "", "Bearer TOKEN\x00"} {
 		f.Add(s)
@@ -54,9 +50,7 @@ func FuzzTokenFile(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, file []byte, shown string) {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "tokens.json"), file, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, "tokens.json"), file, 0o600))
 		tokens, err := NewTokens(dir, nil)
 		if err != nil {
 			return

@@ -13,13 +13,9 @@ func TestRequestsPassWhileTokenFileIsLocked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	tokens, err := NewTokens(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	one, err := tokens.Create("one")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	waits, made := make(chan struct{}), make(chan error, 1)
 	err = withFileLock(filepath.Join(dir, "tokens.lock"), func() error {
 		go func() {
@@ -40,9 +36,7 @@ func TestRequestsPassWhileTokenFileIsLocked(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := <-made; err != nil {
 		t.Error(err)
 	}
@@ -57,13 +51,9 @@ func TestCorruptAdminTokenIsReplaced(t *testing.T) {
 	t.Parallel()
 	for damaged, stays := range map[string]bool{"": false, " \n": false, "db_\x00abc": false, "db_\xe2abc": false, "db_a b": false, "of-a-person\n": true} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "admin.token"), []byte(damaged), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, "admin.token"), []byte(damaged), 0o600))
 		a, err := OpenAdminToken(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		token, err := ReadAdminToken(dir)
 		if err != nil || !a.Valid(token) || !isHeaderValue(token) {
 			t.Errorf("%q: the token is %q, %v", damaged, token, err)

@@ -20,9 +20,7 @@ import (
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -53,9 +51,7 @@ func TestSocketIsPrivateToUser(t *testing.T) {
 	dir := shortDir(t)
 	defer unix.Umask(unix.Umask(0))
 	ln, err := ListenSocket(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	serveOn(t, ln, "by socket")
 	info, err := os.Stat(SocketFile(dir))
 	if err != nil || info.Mode().Perm() != 0o600 {
@@ -74,9 +70,7 @@ func TestSocketIsPrivateToUser(t *testing.T) {
 	ln.(*boundedListener).Listener.(*sameUserListener).uid++
 	serveOn(t, ln, "too much")
 	c, err := net.Dial("unix", SocketFile(other))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 	if got, _ := io.ReadAll(c); len(got) != 0 {
@@ -88,9 +82,7 @@ func TestUnresponsiveSocketFallsBackToTCP(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	tcp, err := Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	serveOn(t, tcp, "by tcp")
 	url := "http://" + tcp.Addr().String() + "/"
 	if got, err := ask(t, dir, url); got != "by tcp" {
@@ -98,9 +90,7 @@ func TestUnresponsiveSocketFallsBackToTCP(t *testing.T) {
 	}
 	// Left behind by a daemon that was killed.
 	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: SocketFile(dir)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	left.SetUnlinkOnClose(false)
 	_ = left.Close()
 	if got, err := ask(t, dir, url); got != "by tcp" {
@@ -119,16 +109,12 @@ func TestUnresponsiveSocketFallsBackToTCP(t *testing.T) {
 func TestUnusableSocketErrorSuggestsRemedy(t *testing.T) {
 	t.Parallel()
 	deep := filepath.Join(shortDir(t), strings.Repeat("d", 110))
-	if err := os.Mkdir(deep, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(deep, 0o700))
 	if _, err := ListenSocket(deep); err == nil || !strings.Contains(err.Error(), "longer than 103") {
 		t.Errorf("a long path: %v", err)
 	}
 	dir := shortDir(t)
-	if err := os.WriteFile(SocketFile(dir), []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(SocketFile(dir), []byte("mine"), 0o600))
 	if _, err := ListenSocket(dir); err == nil {
 		t.Error("a file of somebody's is replaced")
 	}

@@ -21,20 +21,14 @@ func TestStartWithoutFreeDescriptorsFailsAndRecovers(t *testing.T) {
 	p, _ := start(t, s, "echo", 0) // starts the thread and the reaper
 	_ = p.Stop(t.Context())
 	open, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var was unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
 	failed := 0
 	for extra := range 8 { // fails at every place that needs a descriptor
 		few := was
 		few.Cur = uint64(len(open) + extra)
-		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
-			t.Fatal(err)
-		}
+		must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
 		p, err := s.Start(Spec{Name: "x", Path: os.Args[0], Env: []string{act + "=exit3", quickExit}})
 		if rerr := unix.Setrlimit(unix.RLIMIT_NOFILE, &was); rerr != nil {
 			t.Fatal(rerr)

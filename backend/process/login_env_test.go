@@ -18,17 +18,13 @@ func TestLoginEnvIsParsedFromChattyShell(t *testing.T) {
 	t.Setenv("HOME", home)
 	// A start-up file that prints, and starts a process that keeps stdout open.
 	profile := "echo 'Welcome!'\nexport PATH=/opt/node/bin:$PATH\nexport MULTI='a\nb=c'\nsleep 90 &\n"
-	if err := os.WriteFile(filepath.Join(home, ".bash_profile"), []byte(profile), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(home, ".bash_profile"), []byte(profile), 0o600))
 	bash, err := Resolve("bash", "/bin:/usr/bin")
 	if err != nil {
 		t.Skip(err)
 	}
 	env, err := readShellEnv(bash, time.Minute) // less than the lifetime of the process that keeps stdout open
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !strings.HasPrefix(env["PATH"], "/opt/node/bin:") || env["MULTI"] != "a\nb=c" {
 		t.Errorf("PATH %q, MULTI %q", env["PATH"], env["MULTI"])
 	}
@@ -37,9 +33,7 @@ func TestLoginEnvIsParsedFromChattyShell(t *testing.T) {
 func TestHangingLoginShellIsAbandoned(t *testing.T) {
 	t.Parallel()
 	shell := filepath.Join(t.TempDir(), "sh")
-	if err := os.WriteFile(shell, []byte("#!/bin/sh\nsleep 60\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(shell, []byte("#!/bin/sh\nsleep 60\n"), 0o700))
 	begun := time.Now()
 	_, err := readShellEnv(shell, 200*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "did not answer") {
@@ -57,9 +51,7 @@ func TestKilledLoginShellLeavesNoLock(t *testing.T) {
 	lock, came := filepath.Join(t.TempDir(), "lock"), filepath.Join(t.TempDir(), "came")
 	shell := filepath.Join(t.TempDir(), "sh")
 	script := "#!/bin/bash\ntrap 'rm -f " + lock + "' EXIT\ntouch " + lock + " " + came + "\nsleep 300\n"
-	if err := os.WriteFile(shell, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(shell, []byte(script), 0o700))
 	// On a busy machine the shell may be ended before it has created its lock.
 	for limit := 250 * time.Millisecond; ; limit *= 3 {
 		if _, err := readShellEnv(shell, limit); err == nil {

@@ -257,9 +257,7 @@ func start(t *testing.T, s *Spawner, role string, n int, change ...func(*Spec)) 
 		c(&spec)
 	}
 	p, err := s.Start(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { // also if the test fails
 		for _, pid := range pidsIn(dir) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -275,8 +273,14 @@ func start(t *testing.T, s *Spawner, role string, n int, change ...func(*Spec)) 
 func firstLine(t *testing.T, r io.Reader) string {
 	t.Helper()
 	line, err := bufio.NewReader(r).ReadString('\n')
+	must(t, err)
+	return strings.TrimSpace(line)
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimSpace(line)
 }

@@ -45,18 +45,14 @@ func TestEndOrphansSparesReusedGroupID(t *testing.T) {
 	leader := exec.Command("/bin/sh", "-c", `"$0" & exit`, os.Args[0])
 	leader.Env = []string{act + "=unkillable", "READY=" + dir, quickExit}
 	leader.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := leader.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, leader.Start())
 	began, _ := readProcess(leader.Process.Pid)
 	_ = leader.Wait()
 	awaitReady(dir, 1)
 	t.Cleanup(func() { _ = syscall.Kill(-leader.Process.Pid, syscall.SIGKILL) })
 	path := filepath.Join(t.TempDir(), "ledger.json")
 	src := fmt.Sprintf(`{"boot":%q,"processes":[{"pid":%d,"start":%d,"name":"x","mark":"y"}]}`, bootID(), leader.Process.Pid, began.start)
-	if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(src), 0o600))
 	sweeper := exec.Command(os.Args[0])
 	sweeper.Env = append(os.Environ(), act+"=sweep", "LEDGER="+path, quickExit)
 	if out, err := sweeper.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "[] <nil>" {
@@ -109,9 +105,7 @@ func TestEndOrphansSparesReusedPID(t *testing.T) {
 	dir := t.TempDir()
 	stranger := selfCommand("unkillable")
 	stranger.Env = append(withoutVariables(stranger.Env, "READY"), "READY="+dir, quickExit)
-	if err := stranger.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, stranger.Start())
 	t.Cleanup(func() {
 		_ = stranger.Process.Kill()
 		_ = stranger.Wait()
@@ -123,9 +117,7 @@ func TestEndOrphansSparesReusedPID(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "ledger.json")
 	src := fmt.Sprintf(`{"boot":%q,"processes":[{"pid":%d,"start":%d,"name":"x","mark":"y"}]}`, bootID(), p.pid, p.start-1)
-	if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(src), 0o600))
 	if swept, err := NewSpawner(Options{Ledger: path}).EndOrphans(); err != nil || len(swept) != 0 {
 		t.Errorf("swept %v, %v", swept, err)
 	}
@@ -136,9 +128,7 @@ func TestEndOrphansSparesReusedPID(t *testing.T) {
 
 func TestLedgerOfPreviousBootIsIgnored(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.json")
-	if err := os.WriteFile(path, []byte(`{"boot":"another","processes":[{"pid":1,"start":1,"name":"x","mark":"y"}]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(`{"boot":"another","processes":[{"pid":1,"start":1,"name":"x","mark":"y"}]}`), 0o600))
 	if entries, err := (&ledger{path: path}).readEarlier(); err != nil || len(entries) != 0 {
 		t.Errorf("%v, %v", entries, err)
 	}
@@ -146,9 +136,7 @@ func TestLedgerOfPreviousBootIsIgnored(t *testing.T) {
 
 func TestEndOrphansSurvivesCorruptLedger(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.json")
-	if err := os.WriteFile(path, []byte(`{"boot":`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(`{"boot":`), 0o600))
 	s := NewSpawner(Options{Ledger: path})
 	if _, err := s.EndOrphans(); err == nil {
 		t.Error("a broken ledger is not told")

@@ -16,9 +16,7 @@ import (
 func TestScanFindsForkBombAmongThousands(t *testing.T) {
 	for range 1000 { // zombies, which are in every list
 		dead, err := os.StartProcess("/bin/true", nil, &os.ProcAttr{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { dead.Wait() })
 	}
 	life := 50 * time.Millisecond
@@ -52,9 +50,7 @@ func startForkingProcess(t *testing.T, name, value string, life time.Duration) (
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "reborn.sh")
 	text := fmt.Sprintf("trap '' TERM\nsleep %f\nsetsid sh \"$1\" \"$1\" &\n", life.Seconds())
-	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(script, []byte(text), 0o600))
 	reborn = func(all []processInfo) (found []processInfo) {
 		for _, p := range all {
 			if !p.zombie && environVariable(p.pid, name) == value {
@@ -65,9 +61,7 @@ func startForkingProcess(t *testing.T, name, value string, life time.Duration) (
 	}
 	first := exec.Command("/bin/sh", script, script)
 	first.Env = append(os.Environ(), name+"="+value)
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Start())
 	_ = first.Wait()
 	t.Cleanup(func() {
 		_ = os.Remove(script) // a successor that the scan misses cannot start another one

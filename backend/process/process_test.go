@@ -29,9 +29,7 @@ func TestEchoWorksBothWays(t *testing.T) {
 		t.Fatalf("got %q", got)
 	}
 	begun := time.Now()
-	if err := p.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Stop(t.Context()))
 	if took := time.Since(begun); took > 30*time.Second { // a process that does not exit would be waited for a minute
 		t.Errorf("a server that ends with its input took %s to stop", took)
 	}
@@ -48,9 +46,7 @@ func TestExitReportsCodeAndSignal(t *testing.T) {
 		t.Errorf("exit %+v", exit)
 	}
 	p, _ = start(t, s, "unkillable", 1)
-	if err := p.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Stop(t.Context()))
 	if exit := p.Exit(); exit.Code != -1 || exit.Signal != "killed" {
 		t.Errorf("exit %+v", exit)
 	}
@@ -77,9 +73,7 @@ func TestStopLeavesNoDescendants(t *testing.T) {
 			if alive := pidsIn(dir); len(alive) != shape.ready {
 				t.Fatalf("alive before the stop: %v", alive)
 			}
-			if err := p.Stop(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Stop(t.Context()))
 			if alive := pidsIn(dir); len(alive) > 0 {
 				t.Fatalf("left: %v", alive)
 			}
@@ -109,9 +103,7 @@ func TestStopEscalatesInOrder(t *testing.T) {
 		s.Stop = StopTimeouts{CloseStdin: 300 * time.Millisecond, Term: time.Minute}
 	})
 	begun := time.Now()
-	if err := p.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Stop(t.Context()))
 	if took := time.Since(begun); took < 300*time.Millisecond || took > 30*time.Second {
 		t.Errorf("took %s", took)
 	}
@@ -128,9 +120,7 @@ func TestStopKillsWhenContextEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	begun := time.Now()
-	if err := p.Stop(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Stop(ctx))
 	if took := time.Since(begun); took > 30*time.Second {
 		t.Errorf("took %s", took)
 	}
@@ -145,9 +135,7 @@ func TestTwentyStubbornServersStopWithinSixSeconds(t *testing.T) {
 		dirs = append(dirs, dir)
 	}
 	begun := time.Now()
-	if err := s.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close(t.Context()))
 	// Five times the expected duration, because other tests run at the same time. Stopped one
 	// after the other they would take 100 s.
 	if took := time.Since(begun); took > 30*time.Second {
@@ -186,9 +174,7 @@ func TestNoZombieRemains(t *testing.T) {
 	s := newTestSpawner(t)
 	for _, role := range []string{"leave>unkillable", "stay>fork>unkillable", "sh>sh>unkillable"} {
 		p, _ := start(t, s, role, 1)
-		if err := p.Stop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Stop(t.Context()))
 	}
 	eventually.TrueWithin(t, reapAfter+3*time.Second, "no zombie child", func() bool {
 		return !slices.ContainsFunc(listProcesses(), func(p processInfo) bool { return p.zombie && p.ppid == os.Getpid() })
@@ -207,9 +193,7 @@ func TestReaperCollectsOrphans(t *testing.T) {
 		"somebody waits for it himself": {direct: true, group: true, waited: time.Hour},
 	} {
 		dead, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var p processInfo
 		eventually.True(t, "a zombie", func() bool {
 			p, _ = readProcess(dead.Pid)
@@ -285,9 +269,7 @@ func TestStdinHasWriteDeadline(t *testing.T) {
 	if !ok {
 		t.Fatal("no SetWriteDeadline")
 	}
-	if err := stdin.SetWriteDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, stdin.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
 	_, err := p.Stdin().Write(make([]byte, 1<<20))
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("err = %v", err)
@@ -315,9 +297,7 @@ func TestCloseWaitsForLedgerUpdate(t *testing.T) {
 func TestUsageCoversWholeTree(t *testing.T) {
 	p, _ := start(t, newTestSpawner(t), "sh>sh>unkillable", 3)
 	u, err := p.Usage()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(u.Tree) != 3 || u.Tree[0].PID != p.PID() || u.RSS < 1<<20 || u.CPU < 0 {
 		t.Errorf("usage %+v", u)
 	}
@@ -339,13 +319,9 @@ func TestHundredStartsLeakNoDescriptor(t *testing.T) {
 	}
 	cycle := func() {
 		p, err := s.Start(Spec{Name: "t", Path: truth})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		<-p.Done()
-		if err := p.Stop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Stop(t.Context()))
 	}
 	for range 10 {
 		cycle()

@@ -12,17 +12,13 @@ import (
 
 func TestTrimReleasesOnlyFileBackedPages(t *testing.T) {
 	self, err := os.Readlink("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	list := cleanRanges(self)
 	if len(list) == 0 {
 		t.Fatal("nothing of the program is clean")
 	}
 	maps, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, r := range list {
 		found := false
 		for line := range strings.Lines(string(maps)) {
@@ -48,17 +44,13 @@ func TestTrimReleasesOnlyFileBackedPages(t *testing.T) {
 func resident(t *testing.T) (kb int) {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line := range strings.Lines(string(status)) {
 		// A program in a tmpfs, as the test binary may be, counts as shared memory.
 		name, value, _ := strings.Cut(line, ":")
 		if name == "RssFile" || name == "RssShmem" {
 			n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			kb += n
 		}
 	}

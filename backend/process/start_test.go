@@ -20,9 +20,7 @@ func TestChildInheritsOnlyItsMarker(t *testing.T) {
 		s.Env = append(s.Env, "MINE=1", MarkVariable+"=forged/by/the/config")
 	})
 	out, err := io.ReadAll(p.Stdout())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := string(out)
 	if strings.Contains(text, "SECRET_OF_ANOTHER") || strings.Contains(text, "forged") {
 		t.Errorf("environment:\n%s", text)
@@ -34,9 +32,7 @@ func TestChildInheritsOnlyItsMarker(t *testing.T) {
 
 func TestChildInheritsNoDescriptorThatWeInherited(t *testing.T) {
 	inherited, err := unix.FcntlInt(2, unix.F_DUPFD, 231)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer unix.Close(inherited)
 	p, _ := start(t, newTestSpawner(t), "", 0, func(s *Spec) { s.Path, s.Args = "/bin/ls", []string{"/proc/self/fd"} })
 	if out, err := io.ReadAll(p.Stdout()); err != nil || !strings.Contains(string(out), "0\n1\n2\n") || strings.Contains(string(out), fmt.Sprintln(inherited)) {
@@ -48,12 +44,8 @@ func TestStartNamesMissingProgram(t *testing.T) {
 	dir := t.TempDir()
 	plain := filepath.Join(dir, "plain")
 	script := filepath.Join(dir, "script")
-	if err := os.WriteFile(plain, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(plain, []byte("x"), 0o600))
+	must(t, os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o700))
 	s := newTestSpawner(t)
 	for name, c := range map[string]struct {
 		spec Spec
@@ -80,25 +72,19 @@ func TestStartNamesMissingProgram(t *testing.T) {
 func TestResolveReportsUsedPATH(t *testing.T) {
 	dir := t.TempDir()
 	tool := filepath.Join(dir, "tool")
-	if err := os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o700))
 	if got, err := Resolve("tool", "/nowhere:"+dir); err != nil || got != tool {
 		t.Errorf("got %q, %v", got, err)
 	}
 	if _, err := Resolve("npx", "/nowhere:/neither"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "/nowhere:/neither") {
 		t.Errorf("err = %v", err)
 	}
-	if err := os.Chmod(tool, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(tool, 0o600))
 	if _, err := Resolve("tool", dir); !errors.Is(err, ErrNotExecutable) {
 		t.Errorf("err = %v", err)
 	}
 	t.Chdir(dir)
-	if err := os.Chmod(tool, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(tool, 0o700))
 	if got, err := Resolve("tool", ".:"); err == nil {
 		t.Errorf("found %q through a relative folder of the PATH", got)
 	}
@@ -106,9 +92,7 @@ func TestResolveReportsUsedPATH(t *testing.T) {
 
 func TestStartAfterCloseIsRefused(t *testing.T) {
 	s := newTestSpawner(t)
-	if err := s.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close(t.Context()))
 	if _, err := s.Start(Spec{Name: "x", Path: os.Args[0]}); !errors.Is(err, errClosed) {
 		t.Errorf("err = %v", err)
 	}

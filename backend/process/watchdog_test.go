@@ -36,9 +36,7 @@ func startStage(t *testing.T, roles string, ready int, env ...string) *stage {
 	t.Helper()
 	s := &stage{t: t, dir: t.TempDir(), exited: make(chan struct{})}
 	for _, sub := range []string{"notes", "ready"} {
-		if err := os.Mkdir(filepath.Join(s.dir, sub), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(filepath.Join(s.dir, sub), 0o700))
 	}
 	s.watchdog = exec.Command(os.Args[0])
 	// The watched role passes its environment on; ROLE contains the role of the daemon.
@@ -49,9 +47,7 @@ func startStage(t *testing.T, roles string, ready int, env ...string) *stage {
 	var stderr bytes.Buffer
 	s.watchdog.Stderr = &stderr
 	s.watchdog.WaitDelay = 3 * time.Second
-	if err := s.watchdog.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.watchdog.Start())
 	go func() {
 		defer close(s.exited)
 		_ = s.watchdog.Wait()

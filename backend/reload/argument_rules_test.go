@@ -16,9 +16,7 @@ func TestInsertedRuleKeepsRest(t *testing.T) {
 			"{\n  \"mcpServers\": {},\n  \"policy\": {\n    \"rules\": [\n      {\n        \"tool\": \"files__put\",\n        \"then\": \"allow\"\n      }\n    ]\n  }\n}\n"},
 	} {
 		d, err := NewDocument([]byte(c.before))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := d.InsertRule(c.at, []byte(rule)); err != nil || string(d.Bytes()) != c.want {
 			t.Errorf("%v\n%s", err, d.Bytes())
 		}

@@ -38,17 +38,13 @@ func FuzzEditTouchesOneServerOnly(f *testing.F) {
 		}
 		for _, s := range before.Servers {
 			d := open(src)
-			if err := d.SetDisabled(s.Label, !s.Disabled); err != nil {
-				t.Fatal(err)
-			}
+			must(t, d.SetDisabled(s.Label, !s.Disabled))
 			added, changed, removed := config.Diff(before, read(d.Bytes()))
 			if len(added) > 0 || len(removed) > 0 || len(changed) != 1 || changed[0] != s.ID {
 				t.Fatalf("switching %q in %q: %v %v %v\n%q", s.Label, src, added, changed, removed, d.Bytes())
 			}
 			d = open(src)
-			if err := d.Remove(s.Label); err != nil {
-				t.Fatal(err)
-			}
+			must(t, d.Remove(s.Label))
 			added, changed, removed = config.Diff(before, read(d.Bytes()))
 			if len(added) > 0 || len(changed) > 0 || len(removed) != 1 || removed[0] != s.ID {
 				t.Fatalf("removing %q from %q: %v %v %v\n%q", s.Label, src, added, changed, removed, d.Bytes())

@@ -33,12 +33,8 @@ const commented = `// My servers
 func edit(t *testing.T, src string, change func(*Document) error) string {
 	t.Helper()
 	d, err := NewDocument([]byte(src))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := change(d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, change(d))
 	if _, problems := config.Parse("c.jsonc", d.Bytes()); config.HasErrors(problems) {
 		t.Fatalf("%v in\n%s", problems, d.Bytes())
 	}
@@ -70,12 +66,8 @@ func TestDisableThenEnableRestoresBytes(t *testing.T) {
 func TestLineEndingsAreKept(t *testing.T) {
 	t.Parallel()
 	d, err := NewDocument([]byte("{\r\n  \"mcpServers\": {\r\n    \"a\": {\"command\": \"a\"}\r\n  }\r\n}\r\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Add("b", []byte(`{"command": "b", "args": ["x"]}`)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, d.Add("b", []byte(`{"command": "b", "args": ["x"]}`)))
 	got := string(d.Bytes())
 	if n := strings.Count(got, "\n"); n < 6 || n != strings.Count(got, "\r\n") {
 		t.Errorf("%q", got)
@@ -146,15 +138,11 @@ func TestSetKeepsEverythingElse(t *testing.T) {
 func TestEditsAreAppliedBeforeTheyReturn(t *testing.T) {
 	t.Parallel()
 	x := run(t, commented)
-	if err := x.Disable(t.Context(), "files"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.Disable(t.Context(), "files"))
 	if s, _ := x.Current().Server("files"); !s.Disabled {
 		t.Fatal("not applied")
 	}
-	if err := x.Enable(t.Context(), "files"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.Enable(t.Context(), "files"))
 	if src, _ := os.ReadFile(x.file); string(src) != commented {
 		t.Errorf("%s", src)
 	}
@@ -182,9 +170,7 @@ func TestReplaceNeedsCurrentETag(t *testing.T) {
 	t.Parallel()
 	x := run(t, one)
 	_, _, etag, err := x.Text()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := x.Replace(t.Context(), []byte(two), "old"); core.CodeOf(err) != core.CodeConflict {
 		t.Error(err)
 	}
@@ -204,9 +190,7 @@ func TestEnvironmentServersAreNotEditable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.jsonc")
 	write(t, file, one)
 	r := New(Options{Sources: config.Sources{DefaultFile: file, JSON: `[{"name": "env", "command": "e"}]`}})
-	if err := r.Load(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Load())
 	for _, err := range []error{r.Disable(t.Context(), "env"), r.Add(t.Context(), "n", []byte(`{"command": "n"}`)), r.Remove(t.Context(), "env")} {
 		if message, _ := core.Describe(err); core.CodeOf(err) != core.CodeRejected || message != "cannot change servers: DRAWBRIDGE_MCP_SERVERS is set" {
 			t.Error(err)
@@ -222,12 +206,8 @@ func TestEditsFollowLinksAndKeepMode(t *testing.T) {
 	os.Chmod(real, 0o640)
 	os.Symlink(real, link)
 	r := New(Options{Sources: config.Sources{DefaultFile: link}})
-	if err := r.Load(); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Disable(t.Context(), "a"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Load())
+	must(t, r.Disable(t.Context(), "a"))
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Error("the link is gone")
 	}

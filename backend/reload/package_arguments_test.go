@@ -13,15 +13,9 @@ func TestArgumentEditKeepsComments(t *testing.T) {
   "b": {"docker": {"image": "x:1"}}
 }}`
 	d, err := NewDocument([]byte(src))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.SetArgument("a", 1, "pkg@1.0.0", "pkg@2.0.0"); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.SetArgument("b", -1, "x:1", "x:2"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, d.SetArgument("a", 1, "pkg@1.0.0", "pkg@2.0.0"))
+	must(t, d.SetArgument("b", -1, "x:1", "x:2"))
 	want := strings.NewReplacer("pkg@1.0.0", "pkg@2.0.0", "x:1", "x:2").Replace(src)
 	if got := string(d.Bytes()); got != want {
 		t.Errorf("got %s", got)

@@ -17,21 +17,15 @@ func TestPipeOrDeviceIsRefused(t *testing.T) {
 	t.Parallel()
 	x := run(t, one)
 	os.Remove(x.file)
-	if err := syscall.Mkfifo(x.file, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(x.file, 0o600))
 	x.expectRefused("a pipe", "it is a pipe or a device", "a=a")
 	os.Remove(x.file)
 	write(t, x.file, two)
 	x.expect("a file again", "a=a b=b")
 
 	extra := filepath.Join(filepath.Dir(x.file), "conf.d", "10.json")
-	if err := os.MkdirAll(filepath.Dir(extra), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("/dev/zero", extra); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(extra), 0o700))
+	must(t, os.Symlink("/dev/zero", extra))
 	x.expectRefused("a device among further files", "it is a pipe or a device", "a=a b=b")
 	edited := make(chan error, 1)
 	go func() { edited <- x.Disable(context.Background(), "a") }()

@@ -39,9 +39,7 @@ func TestProfileEditKeepsComments(t *testing.T) {
 	x := run(t, bound)
 	p, _ := x.Current().Profile("office")
 	entry := `{"description":"Now another","servers":{"files":{"includeTools":["list","stat"]},"more":{}},"toolMode":"search"}`
-	if err := x.SetProfile(t.Context(), "office", json.RawMessage(entry), p.Tag()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.SetProfile(t.Context(), "office", json.RawMessage(entry), p.Tag()))
 	want := `{
   "mcpServers": {"files": {"command": "f"}},
   // who sees what
@@ -115,9 +113,7 @@ func TestProfileIsChangedInItsFile(t *testing.T) {
 	if !ok {
 		t.Fatal(x.Problems())
 	}
-	if err := x.SetProfile(t.Context(), "office", json.RawMessage(`{"toolMode":"search"}`), p.Tag()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.SetProfile(t.Context(), "office", json.RawMessage(`{"toolMode":"search"}`), p.Tag()))
 	if now, _ := x.Current().Profile("office"); now.ToolMode != config.ToolsSearch {
 		t.Errorf("%+v", now)
 	}
@@ -150,17 +146,13 @@ func TestHideThenShowToolsRestoresBytes(t *testing.T) {
 `
 	x := run(t, src)
 	tools := map[string][]string{"files": {"read", "write"}, "web": {"get"}}
-	if err := x.HideTools(t.Context(), tools, true); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.HideTools(t.Context(), tools, true))
 	files, _ := x.Current().Server("files")
 	web, _ := x.Current().Server("web")
 	if files.Filter.HiddenBy("read") == "" || files.Filter.HiddenBy("write") == "" || web.Filter.HiddenBy("get") == "" || files.Filter.Tools["read"].Approval != "ask" {
 		t.Errorf("%+v %+v", files.Filter, web.Filter)
 	}
-	if err := x.HideTools(t.Context(), tools, false); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.HideTools(t.Context(), tools, false))
 	back, _ := os.ReadFile(x.file)
 	if diff := cmp.Diff(src, string(back)); diff != "" {
 		t.Error(diff)
@@ -181,9 +173,7 @@ func TestBrokenEnvironmentConfigDeniesClientAccess(t *testing.T) {
 	write(t, file, bound)
 	begin := func(lastGood string) *Reloader {
 		r := New(Options{Sources: config.Sources{DefaultFile: file, JSON: `[{"name": "env", "command": "e"}]`}, LastGood: lastGood, Debounce: 1})
-		if err := r.Load(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Load())
 		return r
 	}
 	held := func(what string, c *config.Config) {

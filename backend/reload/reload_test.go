@@ -72,12 +72,8 @@ func runOn(t *testing.T, dir, file string) *running {
 
 func write(t *testing.T, path, src string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must(t, os.WriteFile(path, []byte(src), 0o600))
 }
 
 func (x *running) expect(step, want string) {
@@ -139,9 +135,7 @@ func TestEverySaveStyleTriggersOneReload(t *testing.T) {
 		{"in place", func(src string) { write(t, x.file, src) }},
 		{"rename over", func(src string) {
 			write(t, x.file+".new", src)
-			if err := os.Rename(x.file+".new", x.file); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename(x.file+".new", x.file))
 		}},
 		{"delete and recreate", func(src string) { os.Remove(x.file); write(t, x.file, src) }},
 		{"rename away, then write", func(src string) { os.Rename(x.file, x.file+"~"); write(t, x.file, src) }},
@@ -169,15 +163,11 @@ func TestSymbolicLinksAreFollowed(t *testing.T) {
 	write(t, filepath.Join(dir, "c", "v2", "config.jsonc"), two)
 	file := filepath.Join(dir, "c", "config.jsonc")
 	for link, target := range map[string]string{filepath.Join(dir, "c", "..data"): "v1", file: "..data/config.jsonc"} {
-		if err := os.Symlink(target, link); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(target, link))
 	}
 	x := runOn(t, dir, file)
 	os.Symlink("v2", filepath.Join(dir, "c", "..tmp"))
-	if err := os.Rename(filepath.Join(dir, "c", "..tmp"), filepath.Join(dir, "c", "..data")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(filepath.Join(dir, "c", "..tmp"), filepath.Join(dir, "c", "..data")))
 	x.expect("swapped link", "a=a b=b")
 	write(t, filepath.Join(dir, "c", "v2", "config.jsonc"), one)
 	x.expect("write behind the link", "a=a")
@@ -198,14 +188,10 @@ func TestFoldersMayAppearVanishAndReturn(t *testing.T) {
 	x.expect("removed from conf.d", "a=a")
 
 	away := filepath.Join(dir, "away")
-	if err := os.Rename(filepath.Dir(file), away); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(filepath.Dir(file), away))
 	x.expectRefused("folder gone", "file was removed", "a=a")
 	write(t, filepath.Join(away, "config.jsonc"), two)
-	if err := os.Rename(away, filepath.Dir(file)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(away, filepath.Dir(file)))
 	x.expect("folder back", "a=a b=b")
 }
 
@@ -292,12 +278,8 @@ func TestIrrelevantChangeIsNotApplied(t *testing.T) {
 	write(t, x.file, one+"\n// {")
 	heard("it moved", true)
 	_, old, tag, err := x.Text()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := x.Replace(t.Context(), append(old, "\n// mine"...), tag); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, x.Replace(t.Context(), append(old, "\n// mine"...), tag))
 	heard("a comment by way of an edit", true)
 	write(t, x.file, "{")
 	heard("a mistake", false)
@@ -352,9 +334,7 @@ func TestFileBeingWrittenIsNotReported(t *testing.T) {
 		events := bus.Subscribe(10)
 		defer events.Close()
 		r := New(Options{Sources: config.Sources{DefaultFile: file}, Bus: bus})
-		if err := r.Load(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Load())
 		write(t, file, two[:20])
 		done := make(chan struct{})
 		go func() { r.Reload(t.Context()); close(done) }()
@@ -377,9 +357,7 @@ func TestThousandMutationsKeepValidState(t *testing.T) {
 	file := filepath.Join(dir, "config.jsonc")
 	write(t, file, two)
 	r := New(Options{Sources: config.Sources{DefaultFile: file}, Debounce: time.Nanosecond})
-	if err := r.Load(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Load())
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 1000 {
 		src := []byte(two)
@@ -406,5 +384,13 @@ func TestThousandMutationsKeepValidState(t *testing.T) {
 	r.Reload(t.Context())
 	if got := ids(r.Current()); got != "a=a" {
 		t.Fatal(got)
+	}
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

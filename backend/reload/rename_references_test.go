@@ -97,8 +97,6 @@ func TestPatternStatesAreEqualOnlyIfTheSameNamesMatch(t *testing.T) {
 func text(t *testing.T, file string) string {
 	t.Helper()
 	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(got)
 }

@@ -17,9 +17,7 @@ func TestRenamedServerKeepsEveryOtherByte(t *testing.T) {
 		},
 	} {
 		d, err := NewDocument([]byte(c.from))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := d.Rename("files", "git"); err == nil {
 			t.Errorf("%s: the name of another server was taken", name)
 		}
@@ -27,9 +25,7 @@ func TestRenamedServerKeepsEveryOtherByte(t *testing.T) {
 			t.Errorf("%s: a server that is not there was renamed", name)
 		}
 		d.renameReferences(rename{"files", "my-files", "files", "My Files"})
-		if err := d.Rename("files", "My Files"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Rename("files", "My Files"))
 		if got := string(d.Bytes()); got != c.want {
 			t.Errorf("%s: it became\n%s\nand should be\n%s", name, got, c.want)
 		}

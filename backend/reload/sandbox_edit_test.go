@@ -10,12 +10,8 @@ func TestSandboxEditKeepsSettingsAndComments(t *testing.T) {
 	set := func(src, value string) string {
 		t.Helper()
 		d, err := NewDocument([]byte(src))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := d.SetSandbox("a", json.RawMessage(value)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, d.SetSandbox("a", json.RawMessage(value)))
 		return string(d.Bytes())
 	}
 	if got, want := set(`{"mcpServers": {"a": {"command": "x", "sandbox": "on"}}}`, `"observe"`), `{"mcpServers": {"a": {"command": "x", "sandbox": "observe"}}}`; got != want {

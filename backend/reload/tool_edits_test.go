@@ -20,16 +20,12 @@ func TestToolSettingsEditKeepsRest(t *testing.T) {
 	set := func(src string, tool string, values map[string]string) string {
 		t.Helper()
 		d, err := NewDocument([]byte(src))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		raw := map[string]json.RawMessage{}
 		for k, v := range values {
 			raw[k] = json.RawMessage(v)
 		}
-		if err := d.SetTool("files", tool, raw); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.SetTool("files", tool, raw))
 		return string(d.Bytes())
 	}
 	one := set(before, "read", map[string]string{"requestTimeoutMs": "300000", "approval": `"ask"`})

@@ -19,9 +19,7 @@ func startFollowing(t *testing.T, debounce time.Duration) (file string, seen <-c
 	file = filepath.Join(t.TempDir(), "config.jsonc")
 	write(t, file, one)
 	r := New(Options{Sources: config.Sources{DefaultFile: file}, Debounce: debounce})
-	if err := r.Load(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Load())
 	done := make(chan time.Time, 1)
 	go func() {
 		if err := r.waitForChange(t.Context()); err != nil {
@@ -102,21 +100,13 @@ func TestOwnTemporaryFilesAreIgnored(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	w, err := fsnotify.NewWatcher()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer w.Close()
-	if err := w.Add(dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Add(dir))
 	file := filepath.Join(dir, "team.jsonc")
-	if err := atomicfile.Write(file, []byte(one), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, atomicfile.Write(file, []byte(one), 0o644))
 	marker := filepath.Join(dir, "marker")
-	if err := os.Mkdir(marker, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(marker, 0o700))
 	names, folders := map[string]bool{}, map[string]bool{dir: true}
 	unfinished, changed := 0, 0
 	for deadline := time.After(20 * time.Second); ; {

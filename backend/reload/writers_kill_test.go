@@ -45,28 +45,18 @@ func TestTwoWritersLoseNothingWhenOneIsKilled(t *testing.T) {
 	}
 	r, file := newEditable(t)
 	base, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ours, theirs := 0, 0
 	for round := range rounds {
-		if err := os.WriteFile(file, base, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, base, 0o600))
 		other := exec.Command(os.Args[0])
 		other.Env = append(os.Environ(), "RELOAD_WRITE="+file, fmt.Sprintf("RELOAD_LABEL=other-%d", round))
 		out, err := other.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := other.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, other.Start())
 		said := bufio.NewReader(out)
 		first, err := said.ReadString('\n') // it has started to write
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		kill := time.Now().Add(time.Duration(rand.IntN(40_000)) * time.Microsecond) // the moment is random on purpose
 		var saved []string
 		var killer sync.WaitGroup
@@ -88,9 +78,7 @@ func TestTwoWritersLoseNothingWhenOneIsKilled(t *testing.T) {
 		lines := strings.Split(first+string(rest), "\n")
 		told := lines[:len(lines)-1] // the last line may be incomplete
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c, problems := config.Parse(file, text)
 		if config.HasErrors(problems) {
 			t.Fatalf("round %d: the file is torn: %v\n%s", round, problems, text)

@@ -21,9 +21,7 @@ func TestEditKeepsConcurrentlySavedChanges(t *testing.T) {
 	saves := 0
 	err := r.Edit(t.Context(), file, func(d *Document) error {
 		if saves++; saves == 1 {
-			if err := os.WriteFile(file, []byte(`{"mcpServers": {"editor": {"command": "e", "disabled": true}}}`), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(file, []byte(`{"mcpServers": {"editor": {"command": "e", "disabled": true}}}`), 0o600))
 		}
 		return d.Add("ours", []byte(`{"command": "o", "disabled": true}`))
 	})
@@ -39,9 +37,7 @@ func TestEditGivesUpOnConstantlyChangingFile(t *testing.T) {
 	saves := 0
 	err := r.Edit(t.Context(), file, func(d *Document) error {
 		saves++
-		if err := os.WriteFile(file, fmt.Appendf(nil, `{"mcpServers": {"editor%d": {"command": "e", "disabled": true}}}`, saves), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, fmt.Appendf(nil, `{"mcpServers": {"editor%d": {"command": "e", "disabled": true}}}`, saves), 0o600))
 		return d.Add("ours", []byte(`{"command": "o", "disabled": true}`))
 	})
 	text, _ := os.ReadFile(file)
@@ -71,12 +67,8 @@ func addAsAnotherProgram(ctx context.Context, file, label string) error {
 func newEditable(t *testing.T) (r *Reloader, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "config.jsonc")
-	if err := os.WriteFile(file, []byte(`{"mcpServers": {"first": {"command": "f", "disabled": true}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(`{"mcpServers": {"first": {"command": "f", "disabled": true}}}`), 0o600))
 	r = New(Options{Sources: config.Sources{DefaultFile: file}})
-	if err := r.Load(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Load())
 	return r, file
 }

@@ -22,9 +22,7 @@ import (
 func confined(t *testing.T, r Rules, cmd *exec.Cmd) (string, error) {
 	t.Helper()
 	w, err := Wrap(r, cmd.Path, cmd.Args[1:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer w.Ruleset.Close()
 	cmd.Path, cmd.Args, cmd.Stderr = w.Path, append([]string{w.Path}, w.Args...), os.Stderr
 	cmd.Env, cmd.ExtraFiles = append(cmd.Environ(), w.Env), append([]*os.File{w.Ruleset}, cmd.ExtraFiles...)
@@ -102,13 +100,9 @@ func tryFastOpen(port int) (result string) {
 // It is in testdata, which the tests that read the source tree skip.
 func home(t *testing.T) string {
 	t.Helper()
-	if err := os.MkdirAll("testdata", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll("testdata", 0o755))
 	dir, err := os.MkdirTemp("testdata", "tmp-home-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	if dir, err = filepath.Abs(dir); err != nil {
 		t.Fatal(err)
@@ -119,20 +113,12 @@ func home(t *testing.T) string {
 		".config/autostart/a.desktop", "project/file", "folder/file",
 	} {
 		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("secret"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte("secret"), 0o600))
 	}
 	tool, err := os.ReadFile("/bin/true")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, ".ssh/tool"), tool, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, ".ssh/tool"), tool, 0o755))
 	return dir
 }
 
@@ -141,41 +127,29 @@ func TestHostileProgramCannotLeaveSandbox(t *testing.T) {
 	dir := home(t)
 	to := target{Home: dir, Data: dir + "/data", Work: dir + "/project", Folder: dir + "/folder", Parent: os.Getpid()}
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer tcp.Close()
 	to.Abstract = fmt.Sprintf("@drawbridge-test-%d", os.Getpid())
 	abstract, err := net.Listen("unix", to.Abstract)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer abstract.Close()
 	to.Unix = filepath.Join(t.TempDir(), "s")
 	named, err := net.Listen("unix", to.Unix)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer named.Close()
 	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer udp.Close()
 	to.TCP, to.UDP = tcp.Addr().String(), udp.LocalAddr().String()
 	plan, err := json.Marshal(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 
 	run := func(r Rules) map[string]string {
 		t.Helper()
 		cmd := exec.Command(os.Args[0])
 		cmd.Env, cmd.Dir = append(os.Environ(), "SANDBOX_HOSTILE="+string(plan)), to.Work
 		out, err := confined(t, r, cmd)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var results map[string]string
 		if err := json.Unmarshal([]byte(out), &results); err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -214,9 +188,7 @@ func TestConfinedProgramReachesAllowedPortOnly(t *testing.T) {
 	var ports []int
 	for range 2 {
 		tcp, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer tcp.Close()
 		addresses, ports = append(addresses, tcp.Addr().String()), append(ports, tcp.Addr().(*net.TCPAddr).Port)
 	}
@@ -237,9 +209,7 @@ func TestConfinedProgramReachesAllowedPortOnly(t *testing.T) {
 
 func TestProgramThatCannotBeConfinedDoesNotRun(t *testing.T) {
 	noRules, err := os.Open("/dev/null")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer noRules.Close()
 	for _, files := range [][]*os.File{nil, {noRules}} {
 		cmd := exec.Command("/proc/self/exe", "/bin/echo", "ran")
@@ -268,18 +238,14 @@ func TestConfinedProgramInheritsNoOtherDescriptor(t *testing.T) {
 func TestProgramThatReplacesAFolderByALinkGainsNothing(t *testing.T) {
 	needLandlock(t)
 	dir := home(t)
-	if err := os.Mkdir(dir+"/project/inner", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(dir+"/project/inner", 0o755))
 	p := Program{Home: dir, Dir: dir + "/project/inner", Path: "/bin/sh", Args: []string{dir + "/project"}, Read: []string{"~/project/file"}, Write: []string{"~/folder/out", "~/folder"}}
 	sh := func(r Rules, script string) error {
 		cmd := exec.Command("/bin/sh", "-c", "set -e; cd "+dir+"; "+script)
 		_, err := confined(t, r, cmd)
 		return err
 	}
-	if err := sh(RulesFor(p), "rmdir project/inner; ln -s ../.config project/inner; rm project/file; ln -s ../.ssh/id_ed25519 project/file; ln -s ../.ssh folder/out"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sh(RulesFor(p), "rmdir project/inner; ln -s ../.config project/inner; rm project/file; ln -s ../.ssh/id_ed25519 project/file; ln -s ../.ssh folder/out"))
 	rules := RulesFor(p)
 	if len(rules.Ignored) != 3 {
 		t.Errorf("ignored: %q", rules.Ignored)
@@ -294,9 +260,7 @@ func TestProgramThatReplacesAFolderByALinkGainsNothing(t *testing.T) {
 	}
 	// A link that the program creates after the rules were computed.
 	rules = Rules{Read: []string{"/"}, Write: []string{dir + "/project/late"}}
-	if err := os.Symlink(dir+"/.config", dir+"/project/late"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(dir+"/.config", dir+"/project/late"))
 	if err := sh(rules, "echo x >.config/y"); err == nil {
 		t.Error("the rules follow a link")
 	}
@@ -305,9 +269,7 @@ func TestProgramThatReplacesAFolderByALinkGainsNothing(t *testing.T) {
 func TestTargetOfAPrivateLinkIsPrivate(t *testing.T) {
 	needLandlock(t)
 	dir := home(t)
-	if err := errors.Join(os.Rename(dir+"/.ssh", dir+"/dotfiles"), os.Symlink("dotfiles", dir+"/.ssh")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Rename(dir+"/.ssh", dir+"/dotfiles"), os.Symlink("dotfiles", dir+"/.ssh")))
 	rules := RulesFor(Program{Home: dir, Path: "/bin/cat"})
 	for _, path := range []string{"/.ssh/id_ed25519", "/dotfiles/id_ed25519"} {
 		if _, err := confined(t, rules, exec.Command("/bin/cat", dir+path)); err == nil {

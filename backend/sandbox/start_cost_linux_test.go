@@ -24,9 +24,7 @@ func BenchmarkStart(b *testing.B) {
 		cmd := exec.Command("/bin/true")
 		if confined {
 			w, err := Wrap(RulesFor(Program{Home: home, Dir: dir, Path: "/bin/true", NoNetwork: true}), "/bin/true", nil)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			defer w.Ruleset.Close()
 			cmd = exec.Command(w.Path, w.Args...)
 			cmd.Env, cmd.ExtraFiles = append(os.Environ(), w.Env), []*os.File{w.Ruleset}

@@ -13,9 +13,7 @@ func TestForeignMetadataIsNotOverwritten(t *testing.T) {
 	record(t, b, 0, 1)
 	id := aCall(0).ID
 	mine, theirs := Note{Title: "mine"}, Note{Title: "theirs", Text: "and why", Tags: []string{"b", "a"}}
-	if err := b.ChangeNote(t.Context(), id, Note{}, theirs); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.ChangeNote(t.Context(), id, Note{}, theirs))
 	for name, was := range map[string]Note{
 		"nothing": {}, "another title": {Title: "x", Text: "and why", Tags: []string{"a", "b"}},
 		"another text": {Title: "theirs", Tags: []string{"a", "b"}}, "another tag": {Title: "theirs", Text: "and why", Tags: []string{"a"}},

@@ -19,9 +19,7 @@ func TestValidationResultIsShownWithCall(t *testing.T) {
 		aCall(2).ID: {Level: "error", Problem: strings.Repeat("x", 2*maxProblem)},
 		aCall(9).ID: {Level: "error", Problem: "nobody"},
 	} {
-		if err := b.SaveVerdict(t.Context(), id, v); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.SaveVerdict(t.Context(), id, v))
 	}
 	calls, _, err := b.Calls(t.Context(), Query{})
 	if err != nil || len(calls) != 3 {

@@ -28,9 +28,7 @@ func TestFullDiskStopsNoCallAndRecordingResumes(t *testing.T) {
 	count(t, b)
 	ballast := filepath.Join(dir, "ballast")
 	f, err := os.Create(ballast)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for chunk := make([]byte, 16<<10); ; {
 		if _, err := f.Write(chunk); err != nil {
 			break
@@ -45,9 +43,7 @@ func TestFullDiskStopsNoCallAndRecordingResumes(t *testing.T) {
 	if calls, _, err := b.Calls(t.Context(), Query{}); err != nil || len(calls) < 50 {
 		t.Fatalf("what was recorded cannot be read: %d, %v", len(calls), err)
 	}
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(ballast))
 	recordingAgain(t, b)
 	if n := count(t, b); n != 350 {
 		t.Errorf("%d of 350 calls are there", n)
@@ -74,15 +70,11 @@ func TestReadOnlyDiskStopsNoCallAndRecordingResumes(t *testing.T) {
 	record(t, b, 0, 20)
 	count(t, b)
 	b.stop()
-	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 	b = open(t, path)
 	record(t, b, 20, 20)
 	paused(t, b, "cannot be written")
-	if err := unix.Mount("", dir, "", unix.MS_REMOUNT, ""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Mount("", dir, "", unix.MS_REMOUNT, ""))
 	recordingAgain(t, b)
 	if n := count(t, b); n != 40 {
 		t.Errorf("%d of 40 calls are there", n)

@@ -61,9 +61,7 @@ func (b *bench) fill(t *testing.T, full bool) {
 		_, other := h.calls.Exec(pages)
 		return errors.Join(err, other)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 func TestFullDatabaseStopsNoCallAndRecordingResumes(t *testing.T) {
@@ -109,17 +107,13 @@ func TestLockedDatabaseStopsNoCallAndRecordingResumes(t *testing.T) {
 	record(t, b, 0, 10)
 	count(t, b)
 	tx, err := otherProgram(t, b.path, "exclusive").BeginTx(context.Background(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	record(t, b, 10, 10)
 	paused(t, b, "another program")
 	if st := b.Recorder().Stats(); st.Queued != 10 || st.Dropped != 0 {
 		t.Errorf("10 calls were recorded while the file was locked: %+v", st)
 	}
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tx.Rollback())
 	recordingAgain(t, b)
 	if n := count(t, b); n != 20 {
 		t.Errorf("%d of 20 calls are there", n)
@@ -139,9 +133,7 @@ func TestUnwritableFolderStopsNoCall(t *testing.T) {
 	if _, _, err := b.Calls(t.Context(), Query{}); core.CodeOf(err) != core.CodeUnavailable {
 		t.Errorf("a question gives %v", err)
 	}
-	if err := os.Remove(blocked); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(blocked))
 	recordingAgain(t, b)
 	if n := count(t, b); n != 10 {
 		t.Errorf("%d of 10 calls are there", n)
@@ -152,9 +144,7 @@ func TestCorruptDatabaseIsQuarantinedNotDeleted(t *testing.T) {
 	t.Parallel()
 	garbage := strings.Repeat("this is not a database. ", 1000)
 	path := filepath.Join(t.TempDir(), "history.db")
-	if err := os.WriteFile(path, []byte(garbage), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(garbage), 0o600))
 	b := open(t, path)
 	record(t, b, 0, 10)
 	if n := count(t, b); n != 10 {
@@ -197,9 +187,7 @@ func TestForeignFileIsNotOverwritten(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "history.db")
-			if err := put(path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, put(path))
 			b := open(t, path)
 			record(t, b, 0, 10)
 			if n := count(t, b); n != 10 {
@@ -231,9 +219,7 @@ func TestDatabaseCorruptedAtRuntimeIsQuarantined(t *testing.T) {
 	}
 	b.stop()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	info, _ := f.Stat()
 	for at := int64(8192); at < info.Size(); at += 4096 { // corrupts all pages except the first ones
 		_, _ = f.WriteAt([]byte(strings.Repeat("\xff\x07", 2048)), at)
@@ -260,14 +246,10 @@ func TestNewerSchemaIsLeftUntouched(t *testing.T) {
 	b := open(t, path)
 	record(t, b, 0, 10)
 	count(t, b)
-	if err := b.exec(t.Context(), `INSERT INTO schema_version (version_id, is_applied) VALUES (99, 1)`); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.exec(t.Context(), `INSERT INTO schema_version (version_id, is_applied) VALUES (99, 1)`))
 	b.stop()
 	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b = open(t, path)
 	record(t, b, 10, 10)
 	eventually.True(t, "recording off", func() bool {
@@ -290,9 +272,7 @@ func TestNewerSchemaIsLeftUntouched(t *testing.T) {
 func TestQueueIsBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = s.Close() }()
 	r := s.Recorder() // its Run is not running
 	reply := core.Reply{Result: []byte(`"` + strings.Repeat("x", MaxField-2) + `"`)}
@@ -324,9 +304,7 @@ func TestHistoryStaysWithinLimits(t *testing.T) {
 		Path: filepath.Join(t.TempDir(), "history.db"), Now: func() time.Time { return now },
 		Keep: RetentionLimits{Age: 40 * time.Millisecond, Bytes: -1}, // there is one call per millisecond
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = s.Close() }()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -364,9 +342,7 @@ func TestLongPayloadIsCutAndMarked(t *testing.T) {
 	c.Params, c.Arguments = []byte(straddling), core.Span{End: len(straddling)}
 	b.Recorder().Record(c, core.Reply{Result: whole})
 	got, err := b.Call(t.Context(), c.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(got.Result) > MaxField || len(got.Result) < MaxField-4 || !strings.HasSuffix(string(got.Result), "é") {
 		t.Errorf("%d bytes are kept, ending in %q", len(got.Result), got.Result[len(got.Result)-4:])
 	}

@@ -24,12 +24,8 @@ func TestRemovedDatabaseIsRecreatedAtRuntime(t *testing.T) {
 			record(t, b, 0, 10)
 			count(t, b)
 			want := Recording{Rules: []Rule{{Server: "private", Keep: KeepNothing}}}
-			if err := b.SaveRecording(t.Context(), want); err != nil {
-				t.Fatal(err)
-			}
-			if err := remove(path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.SaveRecording(t.Context(), want))
+			must(t, remove(path))
 			record(t, b, 10, 5)
 			flushed(t, b)
 			if n := count(t, b); n != 5 {
@@ -65,9 +61,7 @@ func TestLateCallsSurviveFileReplacement(t *testing.T) {
 	record(t, b, 0, 10)
 	count(t, b)
 	moved := filepath.Join(t.TempDir(), "moved.db")
-	if err := os.Rename(b.path, moved); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(b.path, moved))
 	record(t, b, 10, 5)
 	flushed(t, b)
 	if n := count(t, b); n != 5 {
@@ -86,14 +80,10 @@ func TestReplacedDatabaseIsUsedAtRuntime(t *testing.T) {
 	b := fresh(t)
 	record(t, b, 0, 10)
 	flushed(t, b)
-	if err := b.Backup(t.Context(), copied); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Backup(t.Context(), copied))
 	record(t, b, 10, 20)
 	flushed(t, b)
-	if err := os.Rename(copied, b.path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(copied, b.path))
 	record(t, b, 30, 5)
 	flushed(t, b)
 	if n := count(t, b); n != 15 {
@@ -111,9 +101,7 @@ func TestRemovedWALLosesNoCall(t *testing.T) {
 	b := fresh(t)
 	record(t, b, 0, 10)
 	flushed(t, b)
-	if err := os.Remove(b.path + "-wal"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(b.path+"-wal"))
 	record(t, b, 10, 5)
 	flushed(t, b)
 	b.stop()
@@ -131,17 +119,11 @@ func TestRecordingPausesWhenDatabaseCannotBeRecreated(t *testing.T) {
 	b := open(t, filepath.Join(dir, "history.db"))
 	record(t, b, 0, 1)
 	flushed(t, b)
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(dir, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(dir))
+	must(t, os.WriteFile(dir, nil, 0o600))
 	record(t, b, 1, 3)
 	paused(t, b, "cannot be written")
-	if err := os.Remove(dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(dir))
 	recordingAgain(t, b)
 	if n := count(t, b); n != 3 {
 		t.Errorf("%d of 3 calls are there", n)

@@ -210,9 +210,7 @@ func TestFullHistoryFixtureFillsEveryTable(t *testing.T) {
 		}
 		return rows.Err()
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b.stop()
 	if *wholeFile == "" {
 		return
@@ -222,12 +220,8 @@ func TestFullHistoryFixtureFillsEveryTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(*wholeFile, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile(*wholeFile, data, 0o600))
 }
 
 // Each file was written by the version with that schema and has a row in every table.
@@ -238,13 +232,9 @@ func TestMigratedHistoriesKeepEverything(t *testing.T) {
 		if errors.Is(err, fs.ErrNotExist) && schema == newestSchema(t) {
 			continue // created when the next migration is added
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		path := filepath.Join(t.TempDir(), "history.db")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, data, 0o600))
 		for range 2 { // before and after the migration
 			b := openAt(t, path, later)
 			whole(t, b, schema)

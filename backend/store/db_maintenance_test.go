@@ -12,9 +12,7 @@ import (
 func TestReleaseMemoryDropsPageCacheOfRecordedCalls(t *testing.T) {
 	t.Parallel()
 	b := open(t, filepath.Join(t.TempDir(), "history.db"))
-	if err := b.ReleaseMemory(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.ReleaseMemory(t.Context()))
 	if n := b.h.calls.Stats().OpenConnections; n != 0 {
 		t.Errorf("%d connections were opened", n)
 	}
@@ -27,9 +25,7 @@ func TestReleaseMemoryDropsPageCacheOfRecordedCalls(t *testing.T) {
 	cache := func() (bytes int) {
 		t.Helper()
 		conn, err := b.h.calls.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer func() { _ = conn.Close() }()
 		if err := conn.Raw(func(c any) (err error) {
 			bytes, _, err = c.(sqlite.DBStatus).Status(sqlite.DBStatusCacheUsed, false)
@@ -41,9 +37,7 @@ func TestReleaseMemoryDropsPageCacheOfRecordedCalls(t *testing.T) {
 	}
 	record(0)
 	before := cache()
-	if err := b.ReleaseMemory(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.ReleaseMemory(t.Context()))
 	if after := cache(); after > before/4 {
 		t.Errorf("the cache takes %d bytes, %d before", after, before)
 	}

@@ -18,13 +18,9 @@ import (
 func oldHistory(t *testing.T, schema int) string {
 	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("testdata/history-v%d.db", schema))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(t.TempDir(), "history.db")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
@@ -151,13 +147,9 @@ func TestRenamedStateSurvivesMigration(t *testing.T) {
 		}
 	}
 	_ = db.Close()
-	if err := os.WriteFile(path+".ballast", []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path+".ballast", []byte("x"), 0o600))
 	b, err := Open(t.Context(), Options{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = b.Close() }()
 	if m := b.late.Load(); m == nil || *m != (lateRange{7, 9}) {
 		t.Errorf("the range of late calls is %v", m)
@@ -194,9 +186,7 @@ func killMigration(t *testing.T, schema int) {
 		t.Fatal(names, err)
 	}
 	src, err := fs.ReadFile(migrations, names[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	up, _, _ := strings.Cut(string(src), "-- +goose Down")
 	statements := strings.Split(up, ";\n")
 	statements = statements[:len(statements)-1]
@@ -211,9 +201,7 @@ func killMigration(t *testing.T, schema int) {
 		db := otherProgram(t, path, "immediate", "journal_mode(wal)", "cache_size(1)")
 		db.SetMaxOpenConns(1)
 		tx, err := db.BeginTx(context.Background(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, one := range statements[:n] {
 			if _, err := tx.Exec(one); err != nil {
 				t.Fatalf("%s: %v", one, err)
@@ -222,12 +210,8 @@ func killMigration(t *testing.T, schema int) {
 		killed := filepath.Join(t.TempDir(), "history.db") // the files at this moment
 		for _, suffix := range []string{"", "-wal"} {
 			data, err := os.ReadFile(path + suffix)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(killed+suffix, data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, os.WriteFile(killed+suffix, data, 0o600))
 		}
 		_ = tx.Rollback()
 		_ = db.Close()

@@ -20,33 +20,21 @@ func TestRestoreKeepsReplacedHistory(t *testing.T) {
 	b := open(t, path)
 	record(t, b, 0, 300)
 	indexed(t, b)
-	if err := b.Backup(t.Context(), copied); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Backup(t.Context(), copied))
 	before, err := os.ReadFile(copied)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	record(t, b, 300, 300)
 	flushed(t, b)
 	for _, suffix := range databaseSuffixes { // copied while open, as after a kill
 		data, err := os.ReadFile(path + suffix)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.MkdirAll(filepath.Join(dir, "killed"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "killed", "history.db"+suffix), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, os.MkdirAll(filepath.Join(dir, "killed"), 0o700))
+		must(t, os.WriteFile(filepath.Join(dir, "killed", "history.db"+suffix), data, 0o600))
 	}
 	b.stop()
 	path = filepath.Join(dir, "killed", "history.db")
 	aside, err := Restore(t.Context(), copied, path, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b = open(t, path)
 	if n := count(t, b); n != 300 {
 		t.Errorf("%d of 300 calls are back", n)
@@ -75,19 +63,13 @@ func TestCorruptBackupIsNotRestored(t *testing.T) {
 	record(t, b, 0, 200)
 	flushed(t, b)
 	sound := filepath.Join(dir, "sound.db")
-	if err := b.Backup(t.Context(), sound); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Backup(t.Context(), sound))
 	b.stop()
 	good, err := os.ReadFile(sound)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write := func(name string, data []byte) string {
 		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, data, 0o600))
 		return file
 	}
 	torn := bytes.Clone(good)
@@ -96,14 +78,10 @@ func TestCorruptBackupIsNotRestored(t *testing.T) {
 	}
 	newer := write("newer.db", good)
 	b = open(t, newer)
-	if err := b.exec(t.Context(), `INSERT INTO schema_version (version_id, is_applied) VALUES (99, 1)`); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.exec(t.Context(), `INSERT INTO schema_version (version_id, is_applied) VALUES (99, 1)`))
 	b.stop()
 	was, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for file, want := range map[string]string{
 		write("text", []byte("no database at all")): "is not a Drawbridge history",
 		write("empty", nil):                         "is not a Drawbridge history",

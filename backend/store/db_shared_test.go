@@ -81,9 +81,7 @@ func TestLongReaderDoesNotGrowWALWithoutBound(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if info, err := os.Stat(b.path + "-wal"); err != nil || info.Size() != 0 {
 		t.Errorf("the log of changes is %v, %v", info, err)
 	}
@@ -135,9 +133,7 @@ func TestPruningYieldsToRecording(t *testing.T) {
 func TestLongPayloadIsHashedAndTruncatedBeforeItIsQueued(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = s.Close() }()
 	r := s.Recorder() // its Run is not running yet
 	c := aCall(0)

@@ -20,9 +20,7 @@ func TestPayloadsAreRecordedInFullOnlyWhereAndWhileAsked(t *testing.T) {
 	b.Recorder().SetSecrets([]string{canary}, nil)
 	until := now.Add(time.Hour)
 	b.Recorder().SetFullSession("configured")
-	if err := b.SaveRecording(t.Context(), Recording{Full: []FullRecording{{Session: "chosen", Until: until}, {Client: "agent", Until: until}, {Server: "web", Until: until}}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.SaveRecording(t.Context(), Recording{Full: []FullRecording{{Session: "chosen", Until: until}, {Client: "agent", Until: until}, {Server: "web", Until: until}}}))
 	long := json.RawMessage(`{"secret":"` + canary + `","content":"` + strings.Repeat("é", 1<<20) + `"}`)
 	full := func(n int, change func(*core.Call)) bool {
 		t.Helper()
@@ -31,9 +29,7 @@ func TestPayloadsAreRecordedInFullOnlyWhereAndWhileAsked(t *testing.T) {
 		change(c)
 		b.Recorder().Record(c, core.Reply{Result: long})
 		r, err := b.Call(t.Context(), c.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if bytes.Contains(r.Result, []byte(canary)) {
 			t.Error("a secret is recorded")
 		}
@@ -60,9 +56,7 @@ func TestPayloadsAreRecordedInFullOnlyWhereAndWhileAsked(t *testing.T) {
 		t.Error("recording in full does not end by itself")
 	}
 	past.Store(0)
-	if err := b.SaveRecording(t.Context(), Recording{Full: []FullRecording{{Session: "chosen", Until: until}}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.SaveRecording(t.Context(), Recording{Full: []FullRecording{{Session: "chosen", Until: until}}}))
 	long = json.RawMessage(`"` + strings.Repeat("x", MaxFullField) + `"`)
 	if full(11, func(c *core.Call) { c.Session = "chosen" }) {
 		t.Error("recording in full has no limit")
@@ -79,9 +73,7 @@ func TestRecorderStatesWhichResultsItKeepsUnchanged(t *testing.T) {
 	t.Parallel()
 	b := open(t, filepath.Join(t.TempDir(), "history.db"))
 	b.Recorder().SetSecrets([]string{canary}, nil)
-	if err := b.SaveRecording(t.Context(), Recording{Rules: []Rule{{Server: "meta", Keep: KeepMeta}, {Server: "off", Keep: KeepNothing}}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.SaveRecording(t.Context(), Recording{Rules: []Rule{{Server: "meta", Keep: KeepMeta}, {Server: "off", Keep: KeepNothing}}}))
 	text := func(n int) json.RawMessage {
 		return json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("x", n) + `"}]}`)
 	}

@@ -27,9 +27,7 @@ func TestKilledLargeMigrationLosesNothing(t *testing.T) {
 		t.Helper()
 		db := otherProgram(t, path, "immediate")
 		defer func() { _ = db.Close() }()
-		if err := db.QueryRow(`SELECT max(id), count(*), (SELECT max(version_id) FROM schema_version) FROM call`).Scan(&id, &calls, &schema); err != nil {
-			t.Fatal(err)
-		}
+		must(t, db.QueryRow(`SELECT max(id), count(*), (SELECT max(version_id) FROM schema_version) FROM call`).Scan(&id, &calls, &schema))
 		return id, calls, schema
 	}
 	last, before, schema := newest()
@@ -42,13 +40,9 @@ func TestKilledLargeMigrationLosesNothing(t *testing.T) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), hammerEnv+"="+path)
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		began := time.Now()
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cmd.Start())
 		ready := make(chan time.Duration, 1)
 		go func() {
 			defer close(ready)
@@ -109,17 +103,11 @@ func olderLargeHistory(t *testing.T) string {
 	db := otherProgram(t, path, "immediate")
 	defer func() { _ = db.Close() }()
 	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	versions, err := database.NewStore(database.DialectSQLite3, "schema_version")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	steps, err := goose.NewProvider("", db, files, goose.WithStore(versions), goose.WithDisableGlobalRegistry(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := steps.DownTo(t.Context(), schema); err != nil {
 		t.Fatal(err)
 	}

@@ -49,9 +49,7 @@ func TestLargeHistory(t *testing.T) {
 		path = filepath.Join(t.TempDir(), "history.db")
 	}
 	s, err := Open(t.Context(), Options{Path: path, Keep: RetentionLimits{Age: -1, Bytes: -1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = s.Close() }()
 	r := rand.New(rand.NewPCG(1, 1))
 	words := rand.NewZipf(r, 1.1, 10, 50_000)
@@ -72,15 +70,11 @@ func TestLargeHistory(t *testing.T) {
 		return c, core.Reply{Result: []byte(`{"content":[{"type":"text","text":"common ` + text.String() + `"}]}`)}
 	}
 	before, err := s.Size(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	flush := func() {
 		for s.recorder.pending() {
 			batch := s.recorder.nextBatch()
-			if err := s.write(t.Context(), batch); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.write(t.Context(), batch))
 			s.recorder.completeBatch(batch)
 		}
 	}
@@ -100,9 +94,7 @@ func TestLargeHistory(t *testing.T) {
 	began = time.Now()
 	for {
 		k, err := s.indexStep(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if k == 0 {
 			break
 		}
@@ -112,9 +104,7 @@ func TestLargeHistory(t *testing.T) {
 	t.Logf("insert %.0f/s, index %.0f/s", added/insert.Seconds(), added/indexing.Seconds())
 	room := func(when string) {
 		size, err := s.Size(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Logf("%s: %d rows, %.2f KB a row in use, %.2f KB in the files", when, size.Calls, float64(size.Bytes-size.FreeBytes)/float64(size.Calls)/1024, float64(size.Bytes)/float64(size.Calls)/1024)
 	}
 	room("as recorded")
@@ -126,9 +116,7 @@ func TestLargeHistory(t *testing.T) {
 	}
 	room(fmt.Sprintf("packed in %v", time.Since(began).Round(time.Millisecond)))
 	if os.Getenv("DRAWBRIDGE_LARGE_VACUUM") != "" {
-		if err := s.Vacuum(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Vacuum(t.Context()))
 		room("after a vacuum")
 	}
 

@@ -57,17 +57,13 @@ func TestKillDuringPackingLosesNoPayload(t *testing.T) {
 	indexed(t, b)
 	b.stop()
 	start, err := os.ReadFile(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
 	path, midway := "", 0
 	for round := range max(5, rounds(t)/4) {
 		if path == "" {
 			path = filepath.Join(t.TempDir(), "history.db")
-			if err := os.WriteFile(path, start, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, start, 0o600))
 		}
 		killPacker(t, path, r.IntN(4), time.Duration(r.IntN(4000))*time.Microsecond)
 		b := openAt(t, path, later)
@@ -104,12 +100,8 @@ func killPacker(t *testing.T, path string, steps int, into time.Duration) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), packerEnv+"="+path)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	lines := bufio.NewScanner(out)
 	for range steps + 1 {
 		if !lines.Scan() || lines.Text() != "step" {

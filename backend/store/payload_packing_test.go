@@ -39,9 +39,7 @@ func packAll(t *testing.T, b *bench) {
 	t.Helper()
 	for {
 		more, err := b.packStep(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !more {
 			return
 		}
@@ -53,9 +51,7 @@ func packsOf(t *testing.T, b *bench) (packs, calls, loose int) {
 	err := b.withHandle(func(h *handle) error {
 		return h.read.QueryRow(`SELECT (SELECT count(*) FROM payload_block), (SELECT coalesce(sum(calls), 0) FROM payload_block), (SELECT count(*) FROM body WHERE arguments_enc <> 3)`).Scan(&packs, &calls, &loose)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return packs, calls, loose
 }
 
@@ -69,9 +65,7 @@ func TestPackedCallsReadAsRecorded(t *testing.T) {
 	}
 	indexed(t, b)
 	before, err := b.Call(t.Context(), aCall(150).ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	packAll(t, b)
 	if after, err := b.Call(t.Context(), aCall(150).ID); err != nil || !reflect.DeepEqual(before, after) {
 		t.Errorf("a call was\n%+v\nand is\n%+v\n%v", before, after, err)
@@ -119,15 +113,11 @@ func TestPackingHalvesSize(t *testing.T) {
 	indexed(t, b)
 	room := func() (used int64) {
 		size, err := b.Size(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		err = b.withHandle(func(h *handle) error {
 			return h.read.QueryRow(`SELECT sum(pgsize) FROM dbstat WHERE name IN ('body', 'payload_block')`).Scan(&used)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Logf("%d bytes of payloads, %+v", used, size)
 		return used
 	}
@@ -138,9 +128,7 @@ func TestPackingHalvesSize(t *testing.T) {
 	}
 	for { // returns the freed pages to the file system
 		more, err := b.vacuumStep(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !more {
 			break
 		}
@@ -182,9 +170,7 @@ func TestErasedPayloadsAreInNoBlock(t *testing.T) {
 		}
 		return rows.Err()
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, n := range []int{2, 71, 99, 164, 198} {
 		if r, err := b.Call(t.Context(), aCall(n).ID); err != nil || !bytes.Equal(r.Result, longReply(n).Result) {
 			t.Errorf("call %d, which stayed, came back as %v, %v", n, r, err)
@@ -210,9 +196,7 @@ func TestPruningDeletesPayloadBlocks(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, word := range []string{"answer5", "answer369"} {
 		if got, _, err := b.Calls(t.Context(), Query{Text: word}); err != nil || len(got) != 0 {
 			t.Errorf("search still finds %s: %v, %v", word, got, err)

@@ -27,16 +27,12 @@ func TestEmptySessionsHideNoOthers(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	for i := range 5 { // left by earlier versions
-		if err := b.exec(t.Context(), `INSERT INTO session (name) VALUES (?)`, fmt.Sprint("of an earlier version ", i)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.exec(t.Context(), `INSERT INTO session (name) VALUES (?)`, fmt.Sprint("of an earlier version ", i)))
 	}
 	var seen []string
 	for before := int64(0); ; {
 		stories, next, err := b.Sessions(t.Context(), before, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, s := range stories {
 			seen = append(seen, s.Session)
 		}

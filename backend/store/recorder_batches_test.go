@@ -33,9 +33,7 @@ func TestAbandonedBatchIsRolledBackWhole(t *testing.T) {
 			return h.read.QueryRow(`SELECT (SELECT count(*) FROM call WHERE id >= ?1), (SELECT count(*) FROM body WHERE id >= ?1),
 				(SELECT count(*) FROM call JOIN session s ON s.id = session_id WHERE call.id >= ?1)`, first).Scan(&calls, &bodies, &named)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return calls, bodies, named
 	}
 	took, givenUp := 5*time.Millisecond, 0
@@ -53,9 +51,7 @@ func TestAbandonedBatchIsRolledBackWhole(t *testing.T) {
 			for i := range batch {
 				batch[i].retried = true
 			}
-			if err := b.write(t.Context(), batch); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.write(t.Context(), batch))
 		} else {
 			took = time.Since(began)
 		}
@@ -73,9 +69,7 @@ func TestAbandonedBatchIsRolledBackWhole(t *testing.T) {
 		t.Error("no batch was given up")
 	}
 	usage, err := b.Usage(t.Context(), UsageQuery{From: aCall(0).At.Add(-time.Hour), To: aCall(0).At.Add(24 * time.Hour)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if usage.Total.Calls != rounds*batchRows {
 		t.Errorf("%d of %d calls are in the sums", usage.Total.Calls, rounds*batchRows)
 	}
@@ -87,15 +81,11 @@ func TestAbandonedBatchIsRolledBackWhole(t *testing.T) {
 func TestLockedDatabaseDoesNotLoseBatch(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
-	if err := b.write(t.Context(), aBatch(0, "s1")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.write(t.Context(), aBatch(0, "s1")))
 	other := otherProgram(t, b.path, "immediate")
 	for round := range 5 {
 		lock, err := other.BeginTx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		batch := aBatch((round+1)*batchRows, "s1")
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		if err := b.write(ctx, batch); err == nil {
@@ -103,9 +93,7 @@ func TestLockedDatabaseDoesNotLoseBatch(t *testing.T) {
 		}
 		cancel()
 		_ = lock.Rollback()
-		if err := b.write(t.Context(), batch); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.write(t.Context(), batch))
 	}
 	if n := count(t, b); n != 6*batchRows {
 		t.Errorf("%d of %d calls are there", n, 6*batchRows)

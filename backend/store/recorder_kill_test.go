@@ -53,9 +53,7 @@ const lanes = 5
 func rounds(t *testing.T) int {
 	if said := os.Getenv("DRAWBRIDGE_KILL_ROUNDS"); said != "" {
 		n, err := strconv.Atoi(said)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return n
 	}
 	if os.Getenv("CI") == "true" {
@@ -97,12 +95,8 @@ func hammer(t *testing.T, rounds int) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), hammerEnv+"="+path)
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, cmd.Start())
 		type said struct{ id, at, written int64 }
 		var all []said
 		enough := 200 + 37*(round%10)

@@ -15,9 +15,7 @@ func TestUnrecordedPayloadsAreNotStored(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	want := Recording{Rules: []Rule{{"files", "", KeepMeta}, {"files", "loud", KeepNothing}, {"git", "", KeepNothing}, {"git", "log", KeepFull}}}
-	if err := b.SaveRecording(t.Context(), want); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.SaveRecording(t.Context(), want))
 	names := [][2]string{{"files", "echo"}, {"files", "loud"}, {"git", "diff"}, {"git", "log"}, {"web", "get"}}
 	for n, name := range names {
 		c := aCall(n)
@@ -41,9 +39,7 @@ func TestUnrecordedPayloadsAreNotStored(t *testing.T) {
 			}
 		}
 	}
-	if err := b.SaveRecording(t.Context(), Recording{Paused: true}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.SaveRecording(t.Context(), Recording{Paused: true}))
 	b.stop()
 	b = open(t, b.path) // the pause is stored
 	if st := b.Recorder().Stats(); st.State != "paused" || st.Reason == "" {
@@ -53,9 +49,7 @@ func TestUnrecordedPayloadsAreNotStored(t *testing.T) {
 	if n := count(t, b); n != 3 {
 		t.Errorf("%d calls are there, 3 were before the pause", n)
 	}
-	if err := b.SaveRecording(t.Context(), Recording{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.SaveRecording(t.Context(), Recording{}))
 	b.Recorder().SetEnabled(false)
 	record(t, b, 200, 5)
 	b.Recorder().SetEnabled(true)
@@ -105,9 +99,7 @@ func TestNameThatBecomesSecretIsRedacted(t *testing.T) {
 		c.Name = name
 		r.Record(c, aReply)
 		got, err := b.Call(t.Context(), c.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return got.Name
 	}
 	const name = "lookup_hunter2hunter2"

@@ -13,14 +13,10 @@ import (
 func TestCallsAreRecordedDuringRetention(t *testing.T) {
 	t.Parallel()
 	s, err := Open(context.Background(), Options{Path: filepath.Join(t.TempDir(), "history.db"), Keep: RetentionLimits{Age: -1, Bytes: -1, Rows: 10}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	for n := range 10 {
-		if err := s.write(t.Context(), aBatch(n*batchRows, "s1")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.write(t.Context(), aBatch(n*batchRows, "s1")))
 	}
 	s.timeouts.retention = 10 * time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
@@ -28,9 +24,7 @@ func TestCallsAreRecordedDuringRetention(t *testing.T) {
 	go func() { defer close(done); _ = s.Recorder().Run(ctx) }()
 	defer func() { cancel(); <-done }()
 	rows := func() (n int) {
-		if err := s.h.read.QueryRow(`SELECT count(*) FROM call`).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.h.read.QueryRow(`SELECT count(*) FROM call`).Scan(&n))
 		return n
 	}
 	eventually.True(t, "the first step", func() bool { return rows() < 10*batchRows })

@@ -16,9 +16,7 @@ func BenchmarkWrite(b *testing.B) {
 	for _, size := range []int{60, 10 << 10} {
 		b.Run(strconv.Itoa(size)+"B", func(b *testing.B) {
 			s, err := Open(b.Context(), Options{Path: filepath.Join(b.TempDir(), "history.db")})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			defer func() { _ = s.Close() }()
 			r := s.Recorder()
 			text := strings.Repeat("some words, and more; ", size/22)

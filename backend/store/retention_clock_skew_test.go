@@ -32,9 +32,7 @@ func TestClockFarAheadDeletesNothing(t *testing.T) {
 	u := func() int64 {
 		t.Helper()
 		u, err := b.Usage(t.Context(), UsageQuery{From: aCall(0).At.Add(-aDay), To: aCall(0).At.Add(aDay)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return u.Total.Calls
 	}
 	left("with a clock that is right", 100)

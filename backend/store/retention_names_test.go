@@ -55,16 +55,10 @@ func TestErasedCallsLeaveNoNameInAnyColumn(t *testing.T) {
 				b.Recorder().Record(c, r)
 			}
 			indexed(t, b)
-			if err := b.SaveVerdict(t.Context(), planted(3).ID, core.Verdict{Level: "warn", Problem: "qwxverdict"}); err != nil {
-				t.Fatal(err)
-			}
-			if err := b.SaveNote(t.Context(), planted(150).ID, Note{Title: "qwxtitle", Text: "qwxnote", Tags: []string{"qwxtag"}}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.SaveVerdict(t.Context(), planted(3).ID, core.Verdict{Level: "warn", Problem: "qwxverdict"}))
+			must(t, b.SaveNote(t.Context(), planted(150).ID, Note{Title: "qwxtitle", Text: "qwxnote", Tags: []string{"qwxtag"}}))
 			before, after := filepath.Join(t.TempDir(), "before.db"), filepath.Join(t.TempDir(), "after.db")
-			if err := b.Backup(t.Context(), before); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.Backup(t.Context(), before))
 			if n, err := b.Erase(t.Context(), sel); err != nil || n != 2 {
 				t.Fatalf("erased %d, %v", n, err)
 			}
@@ -77,9 +71,7 @@ func TestErasedCallsLeaveNoNameInAnyColumn(t *testing.T) {
 			if err != nil || u.Total.Calls != 198 || len(u.ByClient) != 1 {
 				t.Errorf("the rollups include erased calls: %+v, %v", u, err)
 			}
-			if err := b.Backup(t.Context(), after); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.Backup(t.Context(), after))
 			holds(t, after, "qwx")
 			// As documented, an earlier backup still contains the calls.
 			if data, err := os.ReadFile(before); err != nil || !strings.Contains(string(data), "qwxresource") {
@@ -100,9 +92,7 @@ func TestUnreferencedNamesAreDeleted(t *testing.T) {
 	b := fresh(t)
 	rows := func(table string) (n int) {
 		t.Helper()
-		if err := b.withHandle(func(h *handle) error { return h.read.QueryRow(`SELECT count(*) FROM ` + table).Scan(&n) }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.withHandle(func(h *handle) error { return h.read.QueryRow(`SELECT count(*) FROM ` + table).Scan(&n) }))
 		return n
 	}
 	for n := range 300 {
@@ -114,18 +104,12 @@ func TestUnreferencedNamesAreDeleted(t *testing.T) {
 	if _, err := b.Prune(t.Context(), RetentionLimits{Age: -1, Bytes: -1, Rows: 10}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.deleteUnusedNames(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.deleteUnusedNames(t.Context()))
 	if targets, folders, sessions := rows("target"), rows("workspace"), rows("session"); targets != 300 || folders != 10 || sessions != 10 {
 		t.Errorf("after pruning, %d targets (referenced by rollups), %d folders and %d sessions", targets, folders, sessions)
 	}
-	if err := b.deleteOldestTargets(t.Context(), 100); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.deleteUnusedNames(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.deleteOldestTargets(t.Context(), 100))
+	must(t, b.deleteUnusedNames(t.Context()))
 	if targets := rows("target"); targets != 100 {
 		t.Errorf("%d targets beyond the bound of 100", targets)
 	}

@@ -45,9 +45,7 @@ func TestRetentionPreviewBySizeIsMarkedEstimate(t *testing.T) {
 	record(t, b, 0, 2000)
 	b.Recorder().Flush(t.Context())
 	size, err := b.Size(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// Payloads are packed meanwhile, which may halve what is used.
 	said, err := b.RetentionPreview(t.Context(), RetentionLimits{Age: -1, Bytes: (size.Bytes - size.FreeBytes) / 16})
 	if err != nil || !said.About || said.Calls < 500 || said.Calls >= 2000 {

@@ -19,9 +19,7 @@ func textReply(text string) core.Reply {
 func found(t *testing.T, b *bench, q Query) []int64 {
 	t.Helper()
 	calls, _, err := b.Calls(t.Context(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := []int64{}
 	for _, c := range calls {
 		out = append(out, (c.ID-aCall(0).ID)/1000)
@@ -74,9 +72,7 @@ func TestFilteredSearchPagesThroughEveryHit(t *testing.T) {
 	q := Query{Text: "common", Server: "rare", Limit: 2}
 	for {
 		calls, next, err := b.Calls(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, c := range calls {
 			got = append(got, (c.ID-aCall(0).ID)/1000)
 		}
@@ -103,9 +99,7 @@ func TestQueriesFilterByTimeDurationTagAndSession(t *testing.T) {
 		c.Session = fmt.Sprintf("s%d", n/50)
 		b.Recorder().Record(c, aReply)
 	}
-	if err := b.SaveNote(t.Context(), aCall(42).ID, Note{Title: "odd", Text: "why?", Tags: []string{" bug ", "a", "bug"}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.SaveNote(t.Context(), aCall(42).ID, Note{Title: "odd", Text: "why?", Tags: []string{" bug ", "a", "bug"}}))
 	for name, c := range map[string]struct {
 		q    Query
 		want int
@@ -196,18 +190,14 @@ func TestPruningRemovesCallsFromIndex(t *testing.T) {
 		t.Errorf("%d are found", len(got))
 	}
 	sound(t, b)
-	if err := b.Vacuum(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Vacuum(t.Context()))
 	size, err := b.Size(t.Context())
 	if err != nil || size.Calls != 100 || size.FreeBytes != 0 {
 		t.Errorf("after a vacuum %+v, %v", size, err)
 	}
 	sound(t, b)
 	backup := filepath.Join(t.TempDir(), "sub", "copy.db")
-	if err := b.Backup(t.Context(), backup); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Backup(t.Context(), backup))
 	if err := b.Backup(t.Context(), backup); core.CodeOf(err) != core.CodeConflict {
 		t.Errorf("a backup over another: %v", err)
 	}

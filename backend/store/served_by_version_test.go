@@ -97,9 +97,7 @@ func TestUsageTellsWhereAVersionBegan(t *testing.T) {
 		{UsageQuery{From: from, To: aCall(0).At.Add(-30 * time.Minute), Server: "files"}, nil},
 	} {
 		u, err := b.Usage(t.Context(), c.q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got []string
 		for _, v := range u.Versions {
 			got = append(got, fmt.Sprint(v.Server, " ", v.Version, " ", v.Package, " ", v.At.Sub(aCall(0).At)))
@@ -126,9 +124,7 @@ func TestVersionsOfDeletedCallsAreDeleted(t *testing.T) {
 	if _, err := b.Erase(t.Context(), Selection{IDs: []int64{aCall(3).ID, aCall(4).ID}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.deleteUnusedNames(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.deleteUnusedNames(t.Context()))
 	var rows int
 	if _, err := b.queryRow(t.Context(), []any{&rows}, `SELECT count(*) FROM version`); err != nil || rows != maxVersions-1 {
 		t.Errorf("%d rows, %v", rows, err)

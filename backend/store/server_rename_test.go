@@ -14,17 +14,11 @@ func TestHistoryFollowsRenamedServer(t *testing.T) {
 	record(t, b, 0, 100)
 	indexed(t, b)
 	ctx := t.Context()
-	if err := b.SaveRecording(ctx, Recording{Rules: []Rule{{Server: "files", Tool: "write", Keep: KeepMeta}}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.SaveRecording(ctx, Recording{Rules: []Rule{{Server: "files", Tool: "write", Keep: KeepMeta}}}))
 	for key, value := range map[string]string{"approved/files/k1": "1", "approved/files2/k": "1", "era/files": "dual k"} {
-		if err := b.SaveMetadata(ctx, key, []byte(value)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.SaveMetadata(ctx, key, []byte(value)))
 	}
-	if err := b.SaveCatalog(ctx, "files", "key", &core.Catalog{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.SaveCatalog(ctx, "files", "key", &core.Catalog{}))
 	from, to := aCall(0).At.Add(-time.Hour), aCall(0).At.Add(time.Hour)
 	known := func(name string, want int) {
 		t.Helper()
@@ -73,9 +67,7 @@ func TestHistoryFollowsRenamedServer(t *testing.T) {
 	}
 	known("files", 100)
 	_, err := b.RenameServer(ctx, "files", "fs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	known("fs", 100)
 	known("files", 0)
 	if c, err := b.Catalog(ctx, "fs", "key"); err != nil || c == nil {
@@ -113,12 +105,8 @@ func TestHistoryFollowsRenamedServer(t *testing.T) {
 	c := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
 	record(t, c, 0, 10)
 	back, err := c.RenameServer(ctx, "files", "fs")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := back(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, back(ctx))
 	b = c
 	known("files", 10)
 	known("fs", 0)

@@ -153,9 +153,7 @@ func TestFacetsApplyAllOtherFilters(t *testing.T) {
 	flushed(t, b)
 	for _, text := range []string{"", "echo"} {
 		f, err := b.Facets(t.Context(), Query{Server: "git", Outcome: core.OutcomeOK, To: aCall(0).At.Add(time.Hour), Text: text})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if f.Total != 36 || len(f.Servers) != 3 || f.Servers[0].Calls != 36 || len(f.Outcomes) != 2 || f.Outcomes[0].Calls != 36 || f.Outcomes[1].Calls != 4 {
 			t.Errorf("text %q: %+v", text, f)
 		}

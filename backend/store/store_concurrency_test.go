@@ -49,9 +49,7 @@ func TestReadsDoNotWaitForBusyWriter(t *testing.T) {
 		}
 	}
 	close(let)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-done)
 	b.recorder.mu.Lock()
 	b.recorder.rate = writeRate{since: time.Now()}
 	b.recorder.mu.Unlock()

@@ -60,9 +60,7 @@ func openTimed(t testing.TB, o Options, timeouts storeTimeouts) *bench {
 		b.said = append(b.said, sentence)
 	}
 	s, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b.Store = s
 	s.timeouts = timeouts
 	ctx, cancel := context.WithCancel(context.Background())
@@ -87,9 +85,7 @@ func otherProgram(t testing.TB, path, lock string, pragmas ...string) *sql.DB {
 	t.Helper()
 	pragmas = append([]string{fmt.Sprintf("busy_timeout(%d)", patient.Milliseconds())}, pragmas...)
 	db, err := sql.Open("sqlite", dsn(path, lock, pragmas...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -154,9 +150,7 @@ func count(t testing.TB, b *bench) (n int) {
 	err := b.withHandle(func(h *handle) error {
 		return h.read.QueryRow(`SELECT count(*) FROM call JOIN body USING (id)`).Scan(&n)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }
 
@@ -219,9 +213,7 @@ func TestPagesCoverEveryCallOnce(t *testing.T) {
 		q := Query{Limit: 10, Text: text}
 		for {
 			page, next, err := b.Calls(t.Context(), q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, c := range page {
 				seen = append(seen, c.ID)
 			}
@@ -248,12 +240,8 @@ func TestCatalogRoundTripsEveryByte(t *testing.T) {
 		Tools:        []core.Item{{Name: "a<b", Raw: []byte(`{"name":"a<b", "n":9007199254740993,  "x":"\u003c&"}`)}},
 		Instructions: "be kind", ListedAt: time.Now().UTC(),
 	}
-	if err := b.SaveCatalog(t.Context(), "files", "k1", &core.Catalog{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.SaveCatalog(t.Context(), "files", "k2", want); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.SaveCatalog(t.Context(), "files", "k1", &core.Catalog{}))
+	must(t, b.SaveCatalog(t.Context(), "files", "k2", want))
 	got, err := b.Catalog(t.Context(), "files", "k2")
 	if err != nil || string(got.Tools[0].Raw) != string(want.Tools[0].Raw) || got.Instructions != "be kind" || got.Info != nil {
 		t.Fatalf("got %+v, %v", got, err)
@@ -269,13 +257,19 @@ func TestEraIsForgottenWhenCommandChanges(t *testing.T) {
 	if _, known, err := b.DualEra(t.Context(), "files", "k1"); known || err != nil {
 		t.Fatalf("known before it was saved: %v", err)
 	}
-	if err := b.SaveDualEra(t.Context(), "files", "k1", true); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.SaveDualEra(t.Context(), "files", "k1", true))
 	if dual, known, err := b.DualEra(t.Context(), "files", "k1"); !dual || !known || err != nil {
 		t.Fatalf("got %v, %v, %v", dual, known, err)
 	}
 	if _, known, _ := b.DualEra(t.Context(), "files", "k2"); known {
 		t.Fatal("the era of another program is taken for this one's")
+	}
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

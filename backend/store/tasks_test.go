@@ -62,9 +62,7 @@ func TestCallWithATaskIsOneCall(t *testing.T) {
 
 	for range 2 { // before and after a restart
 		calls, _, err := b.Calls(t.Context(), Query{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got []string
 		for _, c := range calls {
 			status := ""

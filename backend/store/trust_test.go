@@ -15,14 +15,10 @@ func TestTrustDefinitionsSurviveRestart(t *testing.T) {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	long := bytes.Repeat([]byte("a definition. "), 500)
 	first := Trusted{Kind: "tool", Name: "read", FirstAt: at, AddedLater: true, Hash: []byte{1, 2}, Definition: long}
-	if err := b.SaveTrust(t.Context(), "files", []Trusted{first}, nil, []TrustEvent{{At: at, Server: "files", Kind: "tool", Name: "read", Action: "new", NewHash: []byte{1, 2}}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.SaveTrust(t.Context(), "files", []Trusted{first}, nil, []TrustEvent{{At: at, Server: "files", Kind: "tool", Name: "read", Action: "new", NewHash: []byte{1, 2}}}))
 	changed := first
 	changed.Definition, changed.PendingAt, changed.PendingHash, changed.PendingDefinition, changed.PreviousHashes = nil, at.Add(time.Hour), []byte{3}, []byte("new"), []byte{9, 9}
-	if err := b.SaveTrust(t.Context(), "files", []Trusted{changed}, nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.SaveTrust(t.Context(), "files", []Trusted{changed}, nil, nil))
 	b.stop()
 	b = open(t, path)
 	list, err := b.Trust(t.Context(), "files")
@@ -38,9 +34,7 @@ func TestTrustDefinitionsSurviveRestart(t *testing.T) {
 	if d, err := b.TrustedDefinition(t.Context(), "files", "tool", "other"); err != nil || d != nil {
 		t.Errorf("a definition that is not there: %q, %v", d, err)
 	}
-	if err := b.SaveTrust(t.Context(), "files", nil, [][2]string{{"tool", "read"}}, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.SaveTrust(t.Context(), "files", nil, [][2]string{{"tool", "read"}}, nil))
 	if list, err := b.Trust(t.Context(), "files"); err != nil || len(list) != 0 {
 		t.Errorf("it is still there: %v, %v", list, err)
 	}
@@ -54,9 +48,7 @@ func TestTrustEventsAreBoundedAndPaged(t *testing.T) {
 		many = append(many, TrustEvent{At: time.Unix(int64(n), 0), Server: fmt.Sprint("s", n%2), Kind: "tool", Name: fmt.Sprint(n), Action: "changed"})
 	}
 	for range trustEvents/1000 + 3 {
-		if err := b.SaveTrust(t.Context(), "s", nil, nil, many); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.SaveTrust(t.Context(), "s", nil, nil, many))
 	}
 	var n int
 	if err := b.withHandle(func(h *handle) error { return h.read.QueryRow(`SELECT count(*) FROM trust_event`).Scan(&n) }); err != nil || n > trustEvents+1000 {

@@ -104,9 +104,7 @@ func TestCallInFlightOfRenamedAccountEndsWithError(t *testing.T) {
 		c := as("work")
 		c.Name = "hang"
 		up, err := g.For(context.Background(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ended := make(chan error, 1)
 		go func() {
 			_, err := up.Send(context.Background(), c, nil)

@@ -469,3 +469,11 @@ func TestConfigChangeRestartsCrashedServer(t *testing.T) {
 		g.want("a", core.StateRunning)
 	})
 }
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -65,9 +65,7 @@ func TestNewCommandWaitsForApproval(t *testing.T) {
 		if err := g.Approve(ctx, "new", "something else"); core.CodeOf(err) != core.CodeConflict {
 			t.Fatalf("a word for another command: %v", err)
 		}
-		if err := g.Approve(ctx, "new", waiting[0].Key); err != nil {
-			t.Fatal(err)
-		}
+		must(t, g.Approve(ctx, "new", waiting[0].Key))
 		synctest.Wait()
 		g.want("new", core.StateRunning)
 

@@ -28,9 +28,7 @@ func TestDebugShowsCommandAndFrames(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err := g.Debug("a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if d.Path != os.Args[0] || d.Dir != folder || d.SearchPath == "" || !slices.Contains(d.Environment, "TOKEN") || !slices.Contains(d.Environment, "PATH") {
 		t.Errorf("started: %+v", d)
 	}
@@ -80,9 +78,7 @@ func TestReasonIsShortAndLogNamesPATHOnce(t *testing.T) {
 // script writes a program called name, which is recognized as a launcher.
 func script(t *testing.T, name, text string) string {
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755))
 	return path
 }
 
@@ -104,9 +100,7 @@ func TestLauncherDownloadsUntilChildStarts(t *testing.T) {
 		}
 		return fmt.Sprintf("%s, detail %q", st.State, st.Detail)
 	})
-	if err := os.WriteFile(go1, []byte("go\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(go1, []byte("go\n"), 0o600))
 	if st := g.wait("a", core.StateRunning); st.Detail != "" {
 		t.Errorf("running, with detail %q", st.Detail)
 	}
@@ -147,9 +141,7 @@ func TestHangingStartShowsWhatHangs(t *testing.T) {
 	g.apply(mode("a", "silent"))
 	eventually.Complete(t, eventually.Limit, func() string {
 		d, err := g.Debug("a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if d.Status.State == core.StateStarting && d.Status.PID > 0 && d.Path == os.Args[0] && len(d.Frames) == 1 && strings.Contains(d.Frames[0].Text, `"initialize"`) {
 			return ""
 		}

@@ -86,9 +86,7 @@ func stoppedContainer(t *testing.T) string {
 		t.Skipf("no Docker Engine or no static busybox: %v", err)
 	}
 	root, err := imageContent()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	image := docker(t, root, "import", "-")
 	t.Cleanup(func() { docker(t, nil, "image", "rm", "-f", image) })
 	id := docker(t, nil, "create", "--network", "none", "--label", "drawbridge.test="+rand.Text(), image, "/bin/sleep", "3600")
@@ -172,9 +170,7 @@ func TestPerCallServerRunsEachCallInNewProcess(t *testing.T) {
 	seen := map[string]bool{}
 	for range 3 {
 		call, _, err := g.call("box", tool, core.Legacy)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		seen[call.Instance] = true
 		if n := inside(); n != 0 {
 			t.Errorf("%d processes are left after a call", n)

@@ -89,9 +89,7 @@ func TestCallDuringCrashOfAccountNamesAccount(t *testing.T) {
 	g.wait("a", core.StateRunning)
 	c := &core.Call{Server: "a", Account: "work", Method: "tools/call", Name: firstTool(g, "a"), Era: core.Legacy, Params: []byte(`{"name":"` + firstTool(g, "a") + `"}`)}
 	up, err := g.For(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = up.Send(t.Context(), c, nil)
 	if message, _ := core.Describe(err); !strings.HasPrefix(message, `the connection to account "work" of server "a" was lost: exited with status `) {
 		t.Errorf("got %q", message)

@@ -27,9 +27,7 @@ func TestIdleServerStopsAndStaysListed(t *testing.T) {
 				}
 				advance(4 * time.Minute)
 				up, err := g.For(context.Background(), call("a"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				_, _ = up.Send(context.Background(), call("a"), nil)
 				advance(4 * time.Minute)
 				g.want("a", core.StateRunning) // the call counts, heartbeats do not
@@ -58,9 +56,7 @@ func TestInFlightCallPreventsIdleStop(t *testing.T) {
 		c := call("a")
 		c.Name = "hang"
 		up, err := g.For(ctx, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		calls.Go(func() { _, _ = up.Send(ctx, c, nil) })
 		advance(time.Hour)
 		g.want("a", core.StateRunning)
@@ -76,9 +72,7 @@ func TestCallDuringIdleStopIsServed(t *testing.T) {
 		g.apply(server("a", idle(time.Minute)))
 		c := call("a")
 		up, err := g.For(context.Background(), c) // found, but not used before the server is stopped
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		advance(2 * time.Minute)
 		g.want("a", core.StateStopped)
 		if _, err := up.Send(context.Background(), c, nil); err != nil {

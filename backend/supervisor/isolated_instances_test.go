@@ -286,9 +286,7 @@ func TestManualServerHasInstancesOnlyWhileRunning(t *testing.T) {
 		if _, err := g.For(context.Background(), from(call("a"), "ann")); core.CodeOf(err) != core.CodeUnavailable {
 			t.Fatalf("got %v", err)
 		}
-		if err := errors.Join(g.Start(context.Background(), "a")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(g.Start(context.Background(), "a")))
 		synctest.Wait()
 		g.served(from(call("a"), "ann"))
 	})

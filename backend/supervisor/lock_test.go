@@ -55,9 +55,7 @@ func TestSlowStoreDoesNotBlockUnderLock(t *testing.T) {
 		g.askFirst(true)
 		g.apply(server("used", manual), server("new", manual))
 		g.want("new", core.StateNeedsApproval)
-		if err := g.Approve(context.Background(), "new", ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, g.Approve(context.Background(), "new", ""))
 		if kept.asked["Approved"] != 2 || kept.asked["Approve"] != 2 || kept.asked["Catalog"] != 2 {
 			t.Errorf("the store was asked %v", kept.asked)
 		}

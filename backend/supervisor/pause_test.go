@@ -19,9 +19,7 @@ func TestPauseHoldsEveryServerUntilResumed(t *testing.T) {
 		g.apply(server("a"), lazy, off)
 		advance(time.Second)
 		g.want("a", core.StateRunning)
-		if err := g.Supervisor.SetPaused(context.Background(), true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, g.Supervisor.SetPaused(context.Background(), true))
 		for _, id := range []string{"a", "lazy"} {
 			if st := g.want(id, core.StateStopped); !strings.Contains(st.Reason, "paused") {
 				t.Errorf("%s: %q", id, st.Reason)
@@ -45,9 +43,7 @@ func TestPauseHoldsEveryServerUntilResumed(t *testing.T) {
 		if after := len(g.started("a")) + len(g.started("lazy")); after != before || len(g.started("new")) != 0 {
 			t.Fatalf("%d starts in the pause", after-before)
 		}
-		if err := g.Supervisor.SetPaused(context.Background(), false); err != nil {
-			t.Fatal(err)
-		}
+		must(t, g.Supervisor.SetPaused(context.Background(), false))
 		advance(time.Second)
 		g.want("a", core.StateRunning)
 		g.want("new", core.StateRunning)
@@ -62,12 +58,8 @@ func TestPauseHoldsBackPerCallServer(t *testing.T) {
 		g.apply(server("a", session(config.SessionPerCall)))
 		advance(time.Second)
 		earlier, err := g.Supervisor.For(context.Background(), call("a"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := g.Supervisor.SetPaused(context.Background(), true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, g.Supervisor.SetPaused(context.Background(), true))
 		if _, err := g.Supervisor.For(context.Background(), call("a")); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "paused") {
 			t.Errorf("a call during the pause gets %v", err)
 		}
@@ -78,9 +70,7 @@ func TestPauseHoldsBackPerCallServer(t *testing.T) {
 		if n := g.processes(); n != 0 {
 			t.Errorf("%d processes during the pause", n)
 		}
-		if err := g.Supervisor.SetPaused(context.Background(), false); err != nil {
-			t.Fatal(err)
-		}
+		must(t, g.Supervisor.SetPaused(context.Background(), false))
 		up, err := g.Supervisor.For(context.Background(), call("a"))
 		if err == nil {
 			_, err = up.Send(context.Background(), call("a"), nil)
@@ -96,9 +86,7 @@ func TestPauseEndsPerCallProcesses(t *testing.T) {
 		g.apply(server("a", session(config.SessionPerCall)))
 		advance(time.Second)
 		up, err := g.Supervisor.For(context.Background(), call("a"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		hanging := call("a")
 		hanging.Name = "hang"
 		ended := make(chan error, 1)
@@ -109,9 +97,7 @@ func TestPauseEndsPerCallProcesses(t *testing.T) {
 		advance(time.Second)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := g.Supervisor.SetPaused(ctx, true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, g.Supervisor.SetPaused(ctx, true))
 		if n := g.processes(); n != 0 {
 			t.Errorf("%d processes run when the pause is reported as done", n)
 		}
@@ -134,9 +120,7 @@ func TestInterruptedPauseIsCompletedByNextRequest(t *testing.T) {
 				t.Errorf("%s serves a call although all servers are paused: %v", id, err)
 			}
 		}
-		if err := g.Supervisor.SetPaused(context.Background(), true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, g.Supervisor.SetPaused(context.Background(), true))
 		if n := g.processes(); n != 0 {
 			t.Errorf("%d processes run when the second request returns", n)
 		}
@@ -147,9 +131,7 @@ func TestPauseForAnHourResumesServers(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"))
 		advance(time.Second)
-		if err := g.Supervisor.PauseFor(context.Background(), time.Hour); err != nil {
-			t.Fatal(err)
-		}
+		must(t, g.Supervisor.PauseFor(context.Background(), time.Hour))
 		until := time.Now().Add(time.Hour)
 		if at := g.Supervisor.PausedUntil(); !at.Equal(until) {
 			t.Errorf("paused until %v, want %v", at, until)
@@ -172,12 +154,8 @@ func TestNewerPauseReplacesHourOfPause(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"))
 		advance(time.Second)
-		if err := g.Supervisor.PauseFor(context.Background(), time.Hour); err != nil {
-			t.Fatal(err)
-		}
-		if err := g.Supervisor.SetPaused(context.Background(), true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, g.Supervisor.PauseFor(context.Background(), time.Hour))
+		must(t, g.Supervisor.SetPaused(context.Background(), true))
 		advance(2 * time.Hour)
 		g.want("a", core.StateStopped)
 		if !g.Supervisor.PausedUntil().IsZero() {

@@ -170,13 +170,9 @@ func TestModernCallUsesModernConnectionOfDualEraServer(t *testing.T) {
 		t.Fatalf("usage %+v, %v", before, err)
 	}
 	legacy, _, err := g.call("dual", firstTool(g, "dual"), core.Legacy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	modern, _, err := g.call("dual", firstTool(g, "dual"), core.Modern)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if legacy.Instance == modern.Instance {
 		t.Fatal("both eras share one connection")
 	}
@@ -187,16 +183,12 @@ func TestModernCallUsesModernConnectionOfDualEraServer(t *testing.T) {
 	if both, err := g.dialer.Usage("dual"); err != nil || len(both.Tree) != 2*len(before.Tree) {
 		t.Errorf("usage of both connections %+v, %v", both, err)
 	}
-	if err := g.Stop(context.Background(), "dual"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.Stop(context.Background(), "dual"))
 	if u, err := g.dialer.Usage("dual"); core.CodeOf(err) != core.CodeUnavailable {
 		t.Errorf("usage of a stopped server %+v, %v", u, err)
 	}
 	a, _, err := g.call("old", firstTool(g, "old"), core.Legacy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, _, err := g.call("old", firstTool(g, "old"), core.Modern)
 	if err != nil || a.Instance != b.Instance {
 		t.Fatalf("a legacy server serves modern calls through %q, not %q: %v", b.Instance, a.Instance, err)

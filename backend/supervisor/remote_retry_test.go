@@ -251,9 +251,7 @@ func TestRetryAfterIsHonored(t *testing.T) {
 			t.Errorf("%d starts at its time", n)
 		}
 		up.Store(true)
-		if err := g.Start(context.Background(), "web"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, g.Start(context.Background(), "web"))
 		advance(0)
 		g.want("web", core.StateRunning)
 	})

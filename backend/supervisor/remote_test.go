@@ -80,9 +80,7 @@ func TestRemoteServersReceiveTheirHeaders(t *testing.T) {
 	}
 	g.wait("nowhere", core.StateCrashed)
 	d, err := g.Debug("web")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := ""
 	for _, f := range d.Frames {
 		text += f.HTTP + "\n" + f.Text + "\n"

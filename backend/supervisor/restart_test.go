@@ -181,9 +181,7 @@ func TestRestartFailsEachInFlightCallOnce(t *testing.T) {
 		if st := g.want("a", core.StateRunning); st.InFlight != 10 {
 			t.Fatalf("%d calls in flight", st.InFlight)
 		}
-		if err := g.Restart(context.Background(), "a"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, g.Restart(context.Background(), "a"))
 		if st := g.want("a", core.StateStarting); st.Reason != "restarting" {
 			t.Fatalf("got %q", st.Reason)
 		}

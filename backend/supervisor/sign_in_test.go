@@ -52,8 +52,6 @@ func TestCallAfterSignInWaitsForStart(t *testing.T) {
 		default:
 		}
 		close(signed)
-		if err := <-answer; err != nil {
-			t.Fatal(err)
-		}
+		must(t, <-answer)
 	})
 }

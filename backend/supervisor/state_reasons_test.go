@@ -101,15 +101,11 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 		})
 	}
 	got, err := json.MarshalIndent(readings, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got = append(got, '\n')
 	const golden = "../../frontend/src/testdata/server-states.json"
 	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(golden, got, 0o644))
 	}
 	if want, err := os.ReadFile(golden); err != nil || !bytes.Equal(want, got) {
 		t.Errorf("states read otherwise than %s (%v); after a look run this test with -update\n%s", golden, err, got)

@@ -67,9 +67,7 @@ func TestShutdownLetsInFlightCallsFinish(t *testing.T) {
 			c := call(id)
 			c.Name = id
 			up, err := g.For(context.Background(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			failed[id] = make(chan error, 1)
 			go func() {
 				_, err := up.Send(context.Background(), c, nil)

@@ -156,9 +156,7 @@ func TestCallStartsStoppedServerButNotManualOne(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"), server("m", func(s *config.Server) { s.Start = config.StartManual }),
 			server("off", func(s *config.Server) { s.Disabled = true }))
-		if err := g.Stop(context.Background(), "a"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, g.Stop(context.Background(), "a"))
 		g.want("a", core.StateStopped)
 		advance(time.Hour)
 		g.want("a", core.StateStopped)
@@ -173,9 +171,7 @@ func TestCallStartsStoppedServerButNotManualOne(t *testing.T) {
 		} else if _, hint := core.Describe(err); !strings.Contains(hint, "drawbridge start m") {
 			t.Errorf("a manual server: %s", hint)
 		}
-		if err := g.Start(context.Background(), "m"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, g.Start(context.Background(), "m"))
 		synctest.Wait()
 		g.want("m", core.StateRunning)
 

@@ -24,9 +24,7 @@ func TestTrustFollowsRenamedServer(t *testing.T) {
 		_, err := s.RenameServer(t.Context(), "files", "docs")
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b.Apply([]Rule{{Server: "docs", Mode: Ask}})
 	if w, _ := b.judgeTools("docs", []core.Item{tool("read", "Reads."), tool("write", "Writes.")}, ""); len(w) != 0 {
 		t.Errorf("what was trusted under the old name is withheld: %v", w)
@@ -35,9 +33,7 @@ func TestTrustFollowsRenamedServer(t *testing.T) {
 		t.Errorf("of two that changed %v is withheld", w)
 	}
 	// A later server with the old name is a new one.
-	if err := b.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Flush(t.Context()))
 	b.Apply([]Rule{{Server: "docs", Mode: Ask}, {Server: "files", Mode: Ask}})
 	if w := mustJudge(t, b, tool("read", "Reads otherwise.")); len(w) != 0 {
 		t.Errorf("a new server of the old name is judged by what the other one had: %v", w)
@@ -67,19 +63,13 @@ func TestTrustSurvivesQuarantinedHistoryFile(t *testing.T) {
 	b.Apply([]Rule{{Server: "files", Mode: Ask}})
 	mustJudge(t, b, tool("read", "Reads."), tool("write", "Writes."), tool("mail", "Mails."))
 	mustJudge(t, b, tool("read", "Reads."), tool("write", "Writes."), tool("mail", "Changed."))
-	if err := b.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Flush(t.Context()))
 	_ = first.Close()
 	second := openStore(t, filepath.Join(dir, "second.db"))
 	at.Store, at.times = second, 1
-	if err := b.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Flush(t.Context()))
 	mustJudge(t, b, tool("read", "Reads."), tool("write", "Writes."), tool("mail", "Changed.")) // the definitions are known again
-	if err := b.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Flush(t.Context()))
 	_ = second.Close()
 
 	again := openStore(t, filepath.Join(dir, "second.db")) // after a restart

@@ -11,9 +11,7 @@ import (
 func corpus(t testing.TB, name string) []string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
@@ -35,9 +33,7 @@ func cleanTools(t testing.TB, n int) []cleanTool {
 				"limit": map[string]any{"type": "integer", "description": "How many to return, at most 100", "default": 20},
 			}, "required": []string{"id"}},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		list = append(list, cleanTool{name, raw})
 	}
 	lines := corpus(t, "clean.txt")
@@ -113,9 +109,7 @@ func TestPoisonedDefinitionsAreFound(t *testing.T) {
 			"parameter":   map[string]any{"name": "add", "description": "Adds.", "inputSchema": map[string]any{"properties": map[string]any{"a": map[string]any{"type": "number", "description": l}}}},
 		} {
 			data, err := json.Marshal(raw)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			all++
 			if w := Scan("add", data); len(w) > 0 {
 				found++
