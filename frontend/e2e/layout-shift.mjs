@@ -22,9 +22,7 @@ function delay(path) {
 const eventsLast = (path) => (path.endsWith('/events') ? 900 : 20);
 const detailsLast = (path) =>
   /\/(events|status|approvals|calls|servers|tools|profiles)$/.test(path) ? 20 : 800;
-const details = addresses.filter((address) =>
-  /ONE$|CALL|PICTURE|SESSION|TOOL|office/.test(address),
-);
+const details = addresses.filter((address) => /CALL|PICTURE|SESSION|TOOL|office/.test(address));
 
 const walks = [
   { scene: 'full', size: 'desktop', of: addresses },
