@@ -71,7 +71,7 @@ func TestAccountInheritsNoCredentialsOfServer(t *testing.T) {
 	if _, ok := hub.WithAccount("gone"); ok {
 		t.Error("an unknown account exists")
 	}
-	if got := SecretsOf(c)["work"]; !slices.Equal(got, []string{"Hub"}) {
+	if got := ReferencedSecrets(c)["work"]; !slices.Equal(got, []string{"Hub"}) {
 		t.Error("secrets of accounts are not known as used:", got)
 	}
 }

@@ -106,7 +106,7 @@ func (f Folders) Make() error {
 // Windows: elsewhere each file has its own permissions.
 func (f Folders) Exposed() (list []string) {
 	for _, dir := range f.all() {
-		if exposed(dir) {
+		if exposedByACL(dir) {
 			list = append(list, dir)
 		}
 	}

@@ -28,4 +28,4 @@ func makePrivate(dir string, _ bool) error {
 	return nil
 }
 
-func exposed(string) bool { return false }
+func exposedByACL(string) bool { return false }

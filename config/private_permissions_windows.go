@@ -61,7 +61,7 @@ func makePrivate(dir string, ours bool) error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return errors.Join(err, &os.PathError{Op: "mkdir", Path: dir, Err: windows.ERROR_DIRECTORY})
 	}
-	if !ours || !exposed(dir) {
+	if !ours || !exposedByACL(dir) {
 		return nil
 	}
 	acl, _, err := list.DACL()
@@ -76,10 +76,10 @@ func makePrivate(dir string, ours bool) error {
 	return nil
 }
 
-// exposed reports whether another user has any access to a folder. It ignores administrators, who
+// exposedByACL reports whether another user has any access to a folder. It ignores administrators, who
 // can take ownership anyway, and the placeholders for the creator and owner of a file. A list that
 // cannot be read counts as exposed.
-func exposed(dir string) bool {
+func exposedByACL(dir string) bool {
 	info, err := windows.GetNamedSecurityInfo(dir, windows.SE_FILE_OBJECT, windows.DACL_SECURITY_INFORMATION)
 	if err != nil {
 		return true

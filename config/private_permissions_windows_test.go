@@ -42,7 +42,7 @@ func TestFoldersArePrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	letIn(t, shared)
-	if !exposed(shared) {
+	if !exposedByACL(shared) {
 		t.Fatalf("everybody may read %s, and it counts as private", aclOf(t, shared))
 	}
 	data := filepath.Join(shared, "data")
@@ -58,7 +58,7 @@ func TestFoldersArePrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{data, f.Logs, file} {
-		if exposed(path) || strings.Contains(aclOf(t, path), ";WD)") {
+		if exposedByACL(path) || strings.Contains(aclOf(t, path), ";WD)") {
 			t.Errorf("others may come to %s: %s", path, aclOf(t, path))
 		}
 	}
@@ -112,7 +112,7 @@ func TestDataFolderIsPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{f.Data, file} {
-		if exposed(path) {
+		if exposedByACL(path) {
 			t.Errorf("others may come to %s: %s", path, aclOf(t, path))
 		}
 	}

@@ -57,7 +57,7 @@ func (k *recorderRedaction) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case c = <-k.changed:
-		case <-process.LoginEnvChanges():
+		case <-process.LoginEnvRereads():
 			if c = k.current(); c == nil {
 				continue
 			}

@@ -92,8 +92,8 @@ func (d *daemon) request(ctx context.Context, method, route string, in any) (*ht
 	return resp, nil
 }
 
-// address returns the page's address with a new one-time code, or "" if there is no daemon.
-func (d *daemon) address(ctx context.Context) string {
+// newPageURL returns the page's address with a new one-time code, or "" if there is no daemon.
+func (d *daemon) newPageURL(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	resp, err := d.request(ctx, http.MethodPost, "open-code", struct{}{})

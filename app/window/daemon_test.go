@@ -88,17 +88,17 @@ func TestWindowFindsDaemonAtNewAddress(t *testing.T) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, `{"url":"http://127.0.0.1/%s"}`, name) })
 	}
 	d, _ := running(t, page("first"))
-	if got := d.address(t.Context()); !strings.HasSuffix(got, "/first") {
+	if got := d.newPageURL(t.Context()); !strings.HasSuffix(got, "/first") {
 		t.Fatal(got)
 	}
 	serve(t, d, page("second"))
-	if got := d.address(t.Context()); !strings.HasSuffix(got, "/second") {
+	if got := d.newPageURL(t.Context()); !strings.HasSuffix(got, "/second") {
 		t.Fatal(got)
 	}
-	if got := newDaemon("").address(t.Context()); got != "" {
+	if got := newDaemon("").newPageURL(t.Context()); got != "" {
 		t.Fatalf("without a folder: %q", got)
 	}
-	if got := newDaemon(t.TempDir()).address(t.Context()); got != "" {
+	if got := newDaemon(t.TempDir()).newPageURL(t.Context()); got != "" {
 		t.Fatalf("without a daemon: %q", got)
 	}
 }

@@ -190,7 +190,7 @@ func openDeepLinks(ctx, ours context.Context, d *daemon, entry *entryPage, links
 // reconnected is called when the daemon responds again. The page and the entry page recover without
 // help, unless the address has changed.
 func reconnected(ctx context.Context, d *daemon, entry *entryPage) {
-	address := d.address(ctx)
+	address := d.newPageURL(ctx)
 	before := entry.origin()
 	entry.set(localAddress(address))
 	if js := moveScript(address); js != "" && entry.origin() != before {

@@ -70,8 +70,8 @@ func (a *API) logins(id string) (Logins, error) {
 	return a.Logins, nil
 }
 
-// whyNoSignIn returns the reason why a server needs no sign-in, or nil.
-func (a *API) whyNoSignIn(id string) error {
+// whySignInIsNotNeeded returns the reason why a server needs no sign-in, or nil.
+func (a *API) whySignInIsNotNeeded(id string) error {
 	server, account := config.SplitSignInID(id)
 	own, ok := a.Files.Current().Server(server)
 	if !ok {
@@ -110,7 +110,7 @@ func (a *API) beginLogin(ctx context.Context, in *loginInput) (*answer[LoginPend
 	if err != nil {
 		return nil, err
 	}
-	if err := a.whyNoSignIn(in.ID); err != nil {
+	if err := a.whySignInIsNotNeeded(in.ID); err != nil {
 		return nil, err
 	}
 	if server, account := config.SplitSignInID(in.ID); account != "" {
@@ -181,7 +181,7 @@ func (a *API) forgetLogins(ctx context.Context, _ *none) (*none, error) {
 func (a *API) logout(ctx context.Context, in *loginInput) (*none, error) {
 	l, err := a.logins(in.ID)
 	if err == nil {
-		err = a.whyNoSignIn(in.ID)
+		err = a.whySignInIsNotNeeded(in.ID)
 	}
 	if err == nil {
 		err = l.Logout(ctx, in.ID)

@@ -63,7 +63,7 @@ func (a *API) rehearseVersion(ctx context.Context, s *config.Server, key string,
 		Server: s.ID, By: by,
 		NotAllowed: func(tool string) string { return a.mayChangeSomething(s, tool, p.tools, also) },
 		Refused: func(tool string, arguments []byte) string {
-			return a.refusal(policy.ExplainRequest{Server: s.ID, Tool: tool, Arguments: arguments})
+			return a.policyRefusal(policy.ExplainRequest{Server: s.ID, Tool: tool, Arguments: arguments})
 		},
 		Progress: func(finished, total int) { a.plans.setRehearsal(s.ID, RehearsalProgress{finished, total}) },
 	}
@@ -113,8 +113,8 @@ func (a *API) mayChangeSomething(s *config.Server, tool string, candidate []core
 	return ""
 }
 
-// refusal returns why policy refuses a call by the user, or "".
-func (a *API) refusal(rq policy.ExplainRequest) string {
+// policyRefusal returns why policy refuses a call by the user, or "".
+func (a *API) policyRefusal(rq policy.ExplainRequest) string {
 	e, err := a.Rules.Explain(rq)
 	if err != nil {
 		return err.Error()

@@ -121,8 +121,8 @@ func (o *Server) isAnonymous(who core.Client) bool { return who.Token == "" && w
 // maxCounted is the maximum number of calls that one statistics query reads.
 const maxCounted = 20 * store.MaxLimit
 
-// toolStats holds the statistics of the calls of one tool.
-type toolStats struct {
+// perToolStats holds the statistics of the calls of one tool.
+type perToolStats struct {
 	Server string  `json:"server"`
 	Tool   string  `json:"tool"`
 	Calls  int     `json:"calls"`
@@ -142,7 +142,7 @@ func (o *Server) analytics(ctx context.Context, who core.Client, arguments []byt
 	}
 	since := o.o.Now().Add(-time.Duration(min(max(in.Hours, 1), 720)) * time.Hour)
 	type key struct{ server, tool string }
-	sums := map[key]*toolStats{}
+	sums := map[key]*perToolStats{}
 	q := o.restrictToClient(who, store.Query{Server: in.Server, Limit: store.MaxLimit})
 	counted, complete := 0, o.isAnonymous(who)
 	for !complete && counted < maxCounted {
@@ -162,7 +162,7 @@ func (o *Server) analytics(ctx context.Context, who core.Client, arguments []byt
 			}
 			f := sums[key{c.Server, c.Name}]
 			if f == nil {
-				f = &toolStats{Server: c.Server, Tool: c.Name}
+				f = &perToolStats{Server: c.Server, Tool: c.Name}
 				sums[key{c.Server, c.Name}] = f
 			}
 			f.Calls++
@@ -174,13 +174,13 @@ func (o *Server) analytics(ctx context.Context, who core.Client, arguments []byt
 		q.Before = next
 		complete = complete || next == 0
 	}
-	list := []*toolStats{}
+	list := []*perToolStats{}
 	for _, f := range sums {
 		slices.Sort(f.took)
 		f.P50Ms, f.P95Ms = percentile(f.took, 50), percentile(f.took, 95)
 		list = append(list, f)
 	}
-	slices.SortFunc(list, func(a, b *toolStats) int {
+	slices.SortFunc(list, func(a, b *perToolStats) int {
 		if a.Calls != b.Calls {
 			return b.Calls - a.Calls
 		}

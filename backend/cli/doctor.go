@@ -148,7 +148,7 @@ func (p *program) doctorOptions(ctx context.Context) (o doctor.Options, err erro
 	st := vault.Status(ctx)
 	o.KeyringLocked, o.VaultProblem, o.Unlock = st.Locked, st.Notice, vault.Unlock
 	if all, err := vault.List(ctx); err == nil {
-		o.MissingSecrets = config.SecretsOf(current)
+		o.MissingSecrets = config.ReferencedSecrets(current)
 		for _, e := range all {
 			delete(o.MissingSecrets, e.Name)
 		}

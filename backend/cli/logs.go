@@ -52,7 +52,7 @@ lifecycle events.`,
 					}
 					return err
 				}
-				if err := p.printLog(lines, len(args) == 0); err != nil || !follow {
+				if err := p.printLogLines(lines, len(args) == 0); err != nil || !follow {
 					return err
 				}
 				select {
@@ -99,7 +99,7 @@ func (d *daemon) logs(ctx context.Context, servers []string, level string, seen 
 	return all, nil
 }
 
-func (p *program) printLog(lines []logLine, withServer bool) error {
+func (p *program) printLogLines(lines []logLine, withServer bool) error {
 	for _, l := range lines {
 		if p.json {
 			if err := p.printJSON(l); err != nil {

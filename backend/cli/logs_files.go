@@ -59,7 +59,7 @@ func (p *program) logsOfFiles(servers []string, level string, follow bool) error
 	if !p.json {
 		fmt.Fprintln(p.Stderr, escapeLine("Drawbridge is not running. The last lines of "+path+":"))
 	}
-	return p.printLog(lines, false)
+	return p.printLogLines(lines, false)
 }
 
 // configuredID returns the id of the configured server with the given id or name.

@@ -72,7 +72,7 @@ func (c *Connector) inspect(s *Status, r record, recorded bool) {
 	if recorded {
 		path = r.Path
 	}
-	lost, changed, found, err := countEntries(s.Client, path, edits, recorded)
+	lost, changed, found, err := countEntryStates(s.Client, path, edits, recorded)
 	switch {
 	case err != nil:
 		s.State, s.Problem = Unreadable, err.Error()
@@ -90,9 +90,9 @@ func (c *Connector) inspect(s *Status, r record, recorded bool) {
 	s.Connected = found > 0
 }
 
-// countEntries counts the lost, changed and found entries of a connection. Changed entries are found
+// countEntryStates counts the lost, changed and found entries of a connection. Changed entries are found
 // as well.
-func countEntries(client Client, path string, edits []entryChange, recorded bool) (lost, changed, found int, err error) {
+func countEntryStates(client Client, path string, edits []entryChange, recorded bool) (lost, changed, found int, err error) {
 	if !editable(client) {
 		return 0, 0, 0, nil
 	}

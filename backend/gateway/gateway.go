@@ -58,17 +58,17 @@ type Options struct {
 
 // Gateway runs calls. All methods are safe for concurrent use.
 type Gateway struct {
-	upstreams   Upstreams
-	policy      Policy
-	recorder    Recorder
-	bus         *event.Bus
-	account     func(*core.Call) error
-	log         *slog.Logger
-	now         func() time.Time
-	lastID      atomic.Int64
-	unavailable unavailableServers
-	running     runningCalls
-	timeouts    timeouts
+	upstreams Upstreams
+	policy    Policy
+	recorder  Recorder
+	bus       *event.Bus
+	account   func(*core.Call) error
+	log       *slog.Logger
+	now       func() time.Time
+	lastID    atomic.Int64
+	outages   outageLog
+	running   runningCalls
+	timeouts  timeouts
 }
 
 // New returns a Gateway. It panics if a required option is missing.
@@ -112,7 +112,7 @@ func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.ServerMes
 		}
 		if admitted {
 			g.policy.End(plan, reply, err, stage == stageSending)
-			g.unavailable.record(g.log, call, err)
+			g.outages.record(g.log, call, err)
 		}
 		g.endCall(call, reply, err, stage)
 		reply.Task = call.Task

@@ -124,7 +124,7 @@ func (s *Sampler) Run(ctx context.Context) error {
 	sampleUntilDone(ctx, minInterval, costFactor, func() (cost time.Duration) {
 		if !s.opts.Idle() {
 			var found []connection
-			cost = threadCPU(func() { found = s.sockets.sample(s.opts.Trees) })
+			cost = measureThreadCPU(func() { found = s.sockets.sample(s.opts.Trees) })
 			s.record(ctx, found)
 		}
 		return cost

@@ -55,7 +55,7 @@ func (f *FileSampler) Run(ctx context.Context) error {
 	}
 	sampleUntilDone(ctx, minFilesInterval, filesCostFactor, func() time.Duration {
 		var seen map[string]map[string]bool
-		cost := threadCPU(func() { seen = f.sample() })
+		cost := measureThreadCPU(func() { seen = f.sample() })
 		f.record(ctx, seen)
 		return cost
 	})

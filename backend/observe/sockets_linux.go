@@ -203,8 +203,8 @@ func parseAddress(text []byte) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(a.Unmap(), uint16(number)), true
 }
 
-// threadCPU runs f and returns the CPU time that it took.
-func threadCPU(f func()) time.Duration {
+// measureThreadCPU runs f and returns the CPU time that it took.
+func measureThreadCPU(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	used := func() time.Duration {

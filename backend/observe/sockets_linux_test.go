@@ -140,7 +140,7 @@ func BenchmarkSample(b *testing.B) {
 				if mode == "new" {
 					clear(s.owners)
 				}
-				cpu += threadCPU(func() { s.sample(trees) })
+				cpu += measureThreadCPU(func() { s.sample(trees) })
 			}
 			each := cpu / time.Duration(b.N)
 			interval := max(minInterval, each*costFactor)

@@ -18,4 +18,4 @@ func newSockets() *sockets { return nil }
 
 func (*sockets) sample(func() map[string][]int) []connection { return nil }
 
-func threadCPU(f func()) time.Duration { f(); return 0 }
+func measureThreadCPU(f func()) time.Duration { f(); return 0 }

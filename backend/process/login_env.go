@@ -55,9 +55,9 @@ func LoginFailure() error { return login.failure() }
 // the next LoginEnv reads again.
 func SetLoginLimit(limit time.Duration) { login.setLimit(limit) }
 
-// LoginEnvChanges returns a channel that receives a value after each read except the first. It
+// LoginEnvRereads returns a channel that receives a value after each read except the first. It
 // must have only one receiver.
-func LoginEnvChanges() <-chan struct{} { return login.changed }
+func LoginEnvRereads() <-chan struct{} { return login.changed }
 
 func (r *loginEnvReader) get(ctx context.Context) (map[string]string, error) {
 	r.mu.Lock()

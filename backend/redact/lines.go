@@ -101,7 +101,7 @@ func maskValues(line string) string {
 			key = bare[1]
 		}
 		switch flag := option().FindStringSubmatch(word); {
-		case isKey(line[end:]):
+		case startsWithKeySeparator(line[end:]):
 			key = word
 			out.WriteString(line[m[0]:m[1]])
 			continue
@@ -116,8 +116,8 @@ func maskValues(line string) string {
 	return out.String() + line[end:]
 }
 
-// isKey reports whether the text after a quoted word makes that word a key.
-func isKey(rest string) bool {
+// startsWithKeySeparator reports whether the text after a quoted word makes that word a key.
+func startsWithKeySeparator(rest string) bool {
 	rest = strings.TrimLeft(rest, " \t")
 	return strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "=")
 }

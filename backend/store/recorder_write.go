@@ -34,7 +34,7 @@ func (s *Store) write(ctx context.Context, batch []entry) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
-	defer s.writes.since(time.Now())
+	defer s.writes.addSince(time.Now())
 	return s.withHandle(func(h *handle) error { return s.insert(ctx, h, batch) })
 }
 

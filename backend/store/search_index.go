@@ -38,9 +38,9 @@ const (
 	searchIndexSteps = 10 // maximum number of steps before a search
 )
 
-// indexPause returns the pause after a step, as a multiple of its duration, for the given numbers
+// indexPauseFactor returns the pause after a step, as a multiple of its duration, for the given numbers
 // of calls and payload bytes written per second.
-func indexPause(calls, bytes float64) time.Duration {
+func indexPauseFactor(calls, bytes float64) time.Duration {
 	switch {
 	case calls > fullCalls:
 		return fullPause
@@ -70,7 +70,7 @@ func (s *Store) runIndexing(ctx context.Context) {
 		}
 		if past := time.Since(since); past > time.Second {
 			c, b := s.recorder.progress()
-			resting = indexPause(float64(c-calls)/past.Seconds(), float64(b-bytes)/past.Seconds())
+			resting = indexPauseFactor(float64(c-calls)/past.Seconds(), float64(b-bytes)/past.Seconds())
 			calls, bytes, since = c, b, time.Now()
 		}
 		if s.recorder.hasFault() { // the recorder handles the error

@@ -230,7 +230,7 @@ var defaultTimeouts = storeTimeouts{flush: 200 * time.Millisecond, read: 5 * tim
 // Timing is the number and total duration of operations of one kind.
 type Timing struct{ count, nanoseconds atomic.Int64 }
 
-func (t *Timing) since(began time.Time) {
+func (t *Timing) addSince(began time.Time) {
 	t.count.Add(1)
 	t.nanoseconds.Add(int64(time.Since(began)))
 }
@@ -248,7 +248,7 @@ func (s *Store) QueryTiming() *Timing { return &s.queries }
 
 // query calls f with the open file and a context that ends after timeouts.read.
 func (s *Store) query(ctx context.Context, f func(context.Context, *handle) error) error {
-	defer s.queries.since(time.Now())
+	defer s.queries.addSince(time.Now())
 	ctx, cancel := context.WithTimeout(ctx, s.timeouts.read)
 	defer cancel()
 	return s.withHandle(func(h *handle) error { return f(ctx, h) })

@@ -46,7 +46,7 @@ func (r *runner) recordExit() {
 	}
 	lines := r.s.o.LastLines(r.id, n, r.startedAt)
 	r.stderr = lines[max(0, len(lines)-crashLines):]
-	r.detail = exitreason.Line(lines)
+	r.detail = exitreason.DecisiveLine(lines)
 	exit, ended := r.exitStatus()
 	if ended {
 		r.exitCode = &exit.Code

@@ -79,7 +79,7 @@ type Baseline struct {
 // scanJob is a definition to scan for warnings.
 type scanJob struct {
 	server string
-	key    recordKey
+	key    itemKey
 	hash   Hash
 	raw    []byte
 	fresh  bool // the definition is new
@@ -141,7 +141,7 @@ func (b *Baseline) Apply(rules []Rule) {
 // nothing: a new command requires a separate approval, and the tools are compared in any case.
 func (b *Baseline) recordLaunch(s *serverBaseline, h Hash) {
 	b.load(s)
-	k := recordKey{Server, ""}
+	k := itemKey{Server, ""}
 	it := s.items[k]
 	switch {
 	case it == nil:
@@ -155,7 +155,7 @@ func (b *Baseline) recordLaunch(s *serverBaseline, h Hash) {
 func (b *Baseline) serverBaseline(server string) *serverBaseline {
 	s := b.servers[server]
 	if s == nil {
-		s = &serverBaseline{id: server, mode: Ask, items: map[recordKey]*record{}}
+		s = &serverBaseline{id: server, mode: Ask, items: map[itemKey]*record{}}
 		b.servers[server] = s
 	}
 	return s
@@ -184,7 +184,7 @@ func (b *Baseline) Judge(server string, offered *core.Catalog) (withheld map[cor
 		items  []core.Item
 	}{{core.Tools, Tool, offered.Tools}, {core.Prompts, Prompt, offered.Prompts}, {core.Resources, Resource, offered.Resources}, {core.Templates, Template, offered.Templates}} {
 		for _, item := range list.items {
-			if why := b.judgeDefinition(s, recordKey{list.record, item.Name}, item.Raw, definitionOf(list.record, item.Raw), firstOf[list.record]); why != "" {
+			if why := b.judgeDefinition(s, itemKey{list.record, item.Name}, item.Raw, definitionOf(list.record, item.Raw), firstOf[list.record]); why != "" {
 				if withheld[list.kind] == nil {
 					withheld[list.kind] = map[string]string{}
 				}
@@ -193,7 +193,7 @@ func (b *Baseline) Judge(server string, offered *core.Catalog) (withheld map[cor
 		}
 	}
 	if text := []byte(offered.Instructions); len(text) > 0 {
-		mute = b.judgeDefinition(s, recordKey{Instructions, ""}, text, text, !s.known) != ""
+		mute = b.judgeDefinition(s, itemKey{Instructions, ""}, text, text, !s.known) != ""
 	}
 	if !s.known && len(offered.Tools) > 0 {
 		b.appendEvent(s, store.TrustEvent{At: b.opts.Now(), Server: s.id, Kind: Server, Action: EventNew, Detail: fmt.Sprintf("first seen, with %d tools", len(offered.Tools))})
@@ -220,7 +220,7 @@ func (b *Baseline) recordVersion(s *serverBaseline, info json.RawMessage) {
 		return
 	}
 	text := []byte(is.Name + " " + is.Version)
-	h, k := hashOf(text), recordKey{Server, VersionName}
+	h, k := hashOf(text), itemKey{Server, VersionName}
 	switch it := s.items[k]; {
 	case it == nil:
 		s.items[k] = &record{firstAt: b.opts.Now(), hash: h, definition: truncateDefinition(text), version: 1}
@@ -232,7 +232,7 @@ func (b *Baseline) recordVersion(s *serverBaseline, info json.RawMessage) {
 
 // judgeDefinition is Judge for one definition. It returns the reason to withhold it, or "". The
 // caller must hold b.mu.
-func (b *Baseline) judgeDefinition(s *serverBaseline, k recordKey, raw, definition []byte, first bool) (why string) {
+func (b *Baseline) judgeDefinition(s *serverBaseline, k itemKey, raw, definition []byte, first bool) (why string) {
 	h, now := hashOf(definition), b.opts.Now()
 	it, fresh := s.items[k], false
 	switch {

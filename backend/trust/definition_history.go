@@ -59,7 +59,7 @@ func hexOf(b []byte) string {
 
 // recordEvent records an event of one definition, at most perHour per hour, because some servers
 // change a definition on every listing. The caller must hold b.mu.
-func (b *Baseline) recordEvent(s *serverBaseline, k recordKey, it *record, action, detail string, before, after *Hash) {
+func (b *Baseline) recordEvent(s *serverBaseline, k itemKey, it *record, action, detail string, before, after *Hash) {
 	now := b.opts.Now()
 	if now.Sub(it.hourStart) >= time.Hour {
 		it.hourStart, it.eventsInHour = now, 0

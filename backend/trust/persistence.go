@@ -8,7 +8,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-type recordKey struct{ kind, name string }
+type itemKey struct{ kind, name string }
 
 // serverBaseline holds the records of one server.
 type serverBaseline struct {
@@ -19,7 +19,7 @@ type serverBaseline struct {
 	known         bool   // tools or instructions of the server have been seen
 	retired       bool   // no longer configured
 	epoch         uint64 // Store.ReplaceCount when the records were last in sync with the file
-	items         map[recordKey]*record
+	items         map[itemKey]*record
 	deleted       [][2]string
 	events        []store.TrustEvent
 	droppedEvents int // events dropped because of maxEvents
@@ -84,7 +84,7 @@ func (b *Baseline) load(s *serverBaseline) {
 			it.pending = &pendingChange{at: t.PendingAt, definition: t.PendingDefinition}
 			copy(it.pending.hash[:], t.PendingHash)
 		}
-		s.items[recordKey{t.Kind, t.Name}] = it
+		s.items[itemKey{t.Kind, t.Name}] = it
 		s.known = s.known || t.Kind != Server
 	}
 }
@@ -110,13 +110,13 @@ func (b *Baseline) trimAbsentRecords(s *serverBaseline) {
 	if len(s.items) <= maxRecords {
 		return
 	}
-	var absent []recordKey
+	var absent []itemKey
 	for k, it := range s.items {
 		if !it.present && !it.blocked && k.kind != Server && k.kind != Instructions {
 			absent = append(absent, k)
 		}
 	}
-	slices.SortFunc(absent, func(x, y recordKey) int { return s.items[y].firstAt.Compare(s.items[x].firstAt) })
+	slices.SortFunc(absent, func(x, y itemKey) int { return s.items[y].firstAt.Compare(s.items[x].firstAt) })
 	for _, k := range absent[:max(0, len(absent)-maxRecords)] {
 		delete(s.items, k)
 		s.deleted = append(s.deleted, [2]string{k.kind, k.name})
@@ -231,7 +231,7 @@ func (b *Baseline) Rename(ctx context.Context, from, to string, move func() erro
 	return nil
 }
 
-func (it *record) toStore(k recordKey) store.Trusted {
+func (it *record) toStore(k itemKey) store.Trusted {
 	t := store.Trusted{
 		Kind: k.kind, Name: k.name, FirstAt: it.firstAt, AddedLater: it.addedLater, Hash: slices.Clone(it.hash[:]),
 		Always: it.always, Blocked: it.blocked, Definition: it.definition,

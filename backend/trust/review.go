@@ -46,7 +46,7 @@ func (b *Baseline) Changes(ctx context.Context, server string) ([]ToolChange, er
 	list := b.changes(server)
 	for i := range list {
 		c := &list[i]
-		before, after, err := b.definitions(ctx, c.Server, recordKey{c.Kind, c.Name})
+		before, after, err := b.definitions(ctx, c.Server, itemKey{c.Kind, c.Name})
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +120,7 @@ func compareText(a, b string) int {
 }
 
 // definitions returns the trusted definition and the waiting one, which is nil if there is none.
-func (b *Baseline) definitions(ctx context.Context, server string, k recordKey) (before, after []byte, err error) {
+func (b *Baseline) definitions(ctx context.Context, server string, k itemKey) (before, after []byte, err error) {
 	b.mu.Lock()
 	if s := b.servers[server]; s != nil {
 		if it := s.items[k]; it != nil {
@@ -159,7 +159,7 @@ func (b *Baseline) Instructions(server string) (ToolStatus, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s := b.servers[server]; s != nil {
-		if it := s.items[recordKey{Instructions, ""}]; it != nil {
+		if it := s.items[itemKey{Instructions, ""}]; it != nil {
 			return b.toolStatus(it), true
 		}
 	}
@@ -215,7 +215,7 @@ func (b *Baseline) review(a Review) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.servers[a.Server]
-	k := recordKey{a.Kind, a.Name}
+	k := itemKey{a.Kind, a.Name}
 	if s == nil || s.items[k] == nil || a.Kind == Server {
 		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no record of %s of server %q", describeKey(k), a.Server), Hint: "List the changes with: drawbridge tools changes"}
 	}
@@ -255,7 +255,7 @@ func (b *Baseline) review(a Review) error {
 	return nil
 }
 
-func describeKey(k recordKey) string {
+func describeKey(k itemKey) string {
 	if k.kind == Instructions {
 		return "the instructions"
 	}
@@ -288,7 +288,7 @@ func (b *Baseline) Compare(ctx context.Context, server string, tools []core.Item
 		var before []byte
 		if there {
 			var err error
-			if before, _, err = b.definitions(ctx, server, recordKey{Tool, tool.Name}); err != nil {
+			if before, _, err = b.definitions(ctx, server, itemKey{Tool, tool.Name}); err != nil {
 				return nil, err
 			}
 		} else {
@@ -298,7 +298,7 @@ func (b *Baseline) Compare(ctx context.Context, server string, tools []core.Item
 		list = append(list, c)
 	}
 	for _, name := range sortedKeys(known) {
-		before, _, err := b.definitions(ctx, server, recordKey{Tool, name})
+		before, _, err := b.definitions(ctx, server, itemKey{Tool, name})
 		if err != nil {
 			return nil, err
 		}
@@ -321,7 +321,7 @@ func (b *Baseline) AcceptInAdvance(ctx context.Context, server string, tools []c
 	s := b.serverBaseline(server)
 	b.load(s)
 	for _, tool := range tools {
-		k, definition := recordKey{Tool, tool.Name}, canonical(tool.Raw)
+		k, definition := itemKey{Tool, tool.Name}, canonical(tool.Raw)
 		h := hashOf(definition)
 		it := s.items[k]
 		if it == nil || it.hash == h || slices.Contains(it.previousHashes, h) {

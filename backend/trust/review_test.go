@@ -149,14 +149,14 @@ func TestFailedWritesAreRetriedLater(t *testing.T) {
 func TestStoredDefinitionSizeIsBounded(t *testing.T) {
 	b := newBaseline(t)
 	mustJudge(t, b, tool("read", strings.Repeat("x", 2*maxDefinition)))
-	if n := len(b.servers["files"].items[recordKey{Tool, "read"}].definition); n > maxDefinition {
+	if n := len(b.servers["files"].items[itemKey{Tool, "read"}].definition); n > maxDefinition {
 		t.Errorf("%d bytes of one definition", n)
 	}
 	mustReview(t, b, "read", ReviewAlways)
 	for n := range 3 * maxPreviousHashes {
 		mustJudge(t, b, tool("read", strings.Repeat("y", n)))
 	}
-	if n := len(b.servers["files"].items[recordKey{Tool, "read"}].previousHashes); n != maxPreviousHashes {
+	if n := len(b.servers["files"].items[itemKey{Tool, "read"}].previousHashes); n != maxPreviousHashes {
 		t.Errorf("%d earlier ones", n)
 	}
 }

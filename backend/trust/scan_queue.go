@@ -63,7 +63,7 @@ func (b *Baseline) storeWarnings(j scanJob, warnings []Warning, named []string) 
 }
 
 // recordWarning records a warning as an event, once per definition. The caller must hold b.mu.
-func (b *Baseline) recordWarning(s *serverBaseline, k recordKey, w Warning, h Hash) {
+func (b *Baseline) recordWarning(s *serverBaseline, k itemKey, w Warning, h Hash) {
 	if w.Code == SameName {
 		return
 	}
@@ -118,14 +118,14 @@ func (b *Baseline) updateShadowing(fresh map[string]bool) {
 
 // shadowWarnings returns the warnings about one definition that depend on the tools of other servers.
 // holders maps a tool name to the servers that list it.
-func (b *Baseline) shadowWarnings(s *serverBaseline, k recordKey, it *record, holders map[string][]*serverBaseline) (found []Warning) {
+func (b *Baseline) shadowWarnings(s *serverBaseline, k itemKey, it *record, holders map[string][]*serverBaseline) (found []Warning) {
 	for _, name := range it.mentions {
 		tool := name
-		if _, own := s.items[recordKey{Tool, tool}]; own {
+		if _, own := s.items[itemKey{Tool, tool}]; own {
 			continue
 		}
 		if _, rest, prefixed := strings.Cut(name, "__"); prefixed {
-			if _, own := s.items[recordKey{Tool, rest}]; own {
+			if _, own := s.items[itemKey{Tool, rest}]; own {
 				continue
 			}
 			if len(holders[tool]) == 0 {

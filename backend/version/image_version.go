@@ -20,7 +20,7 @@ const engineTimeout = 3 * time.Second
 // image reference that selects exactly this image, "" if spec does already. named is spec
 // with the name that the Engine knows for an image that is written as an id.
 func ResolveImage(ctx context.Context, s *config.Server, spec Spec) (found Resolved, pin string, named Spec) {
-	engine, ok := engineOf(s)
+	engine, ok := dockerEngineOf(s)
 	if !ok || strings.Contains(spec.Text, "${") {
 		return Resolved{}, "", spec
 	}
@@ -54,7 +54,7 @@ func ResolveImage(ctx context.Context, s *config.Server, spec Spec) (found Resol
 func LatestImage(ctx context.Context, s *config.Server, spec Spec) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, registryTimeout)
 	defer cancel()
-	engine, ok := engineOf(s)
+	engine, ok := dockerEngineOf(s)
 	if !ok || spec.Package == "" {
 		return "", core.Errorf(core.CodeValidation, "cannot determine the registry of the image")
 	}
@@ -65,9 +65,9 @@ func LatestImage(ctx context.Context, s *config.Server, spec Spec) (string, erro
 	return dockerexec.LatestDigest(ctx, engine, ref)
 }
 
-// engineOf returns the Docker Engine that a server's entry selects. ok is false for podman,
+// dockerEngineOf returns the Docker Engine that a server's entry selects. ok is false for podman,
 // and if the entry contains unexpanded variables.
-func engineOf(s *config.Server) (e dockerexec.Engine, ok bool) {
+func dockerEngineOf(s *config.Server) (e dockerexec.Engine, ok bool) {
 	if s.Type == core.Docker {
 		e = dockerexec.Engine{Host: s.Docker.Host, Context: s.Docker.Context}
 	} else {

@@ -178,7 +178,7 @@ func (r *run) watch(ctx context.Context) {
 		calls, now := r.calls.Load(), time.Now()
 		s.PerSecond = float64(calls-last) / now.Sub(at).Seconds()
 		last, at = calls, now
-		s.P50, s.P99 = r.took.empty()
+		s.P50, s.P99 = r.took.drainPercentiles()
 		s.Crashes, s.Reloads = int(r.crashes.Load()), int(r.reloads.Load())
 		s.Reconnects, s.Standing = int(r.connects.Load()), int(r.stops.Load())
 		r.mu.Lock()
@@ -215,8 +215,8 @@ func (h *histogram) add(d time.Duration) {
 	h.n[min(at, len(h.n)-1)].Add(1)
 }
 
-// empty returns two percentiles and resets the histogram.
-func (h *histogram) empty() (p50, p99 time.Duration) {
+// drainPercentiles returns two percentiles and resets the histogram.
+func (h *histogram) drainPercentiles() (p50, p99 time.Duration) {
 	var n [400]int64
 	sum := int64(0)
 	for i := range h.n {

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import { DetailBoundary, Split } from '@/components/split-view';
-import { AppApprovals } from '@/features/approvals/app-approvals';
+import { AppApprovals } from '@/features/approvals/mcp-app-approvals';
 import { CallDetail } from '@/features/calls/call-detail';
 import { CallsPage } from '@/features/calls/calls-page';
 import { useServerLabel } from '@/features/servers/api';

@@ -64,7 +64,7 @@ func TestReasonPicksDecisiveLine(t *testing.T) {
 	right, recorded, rightRecorded := 0, 0, 0
 	all := failures(t)
 	for _, f := range all {
-		got := Line(f.lines)
+		got := DecisiveLine(f.lines)
 		ok := got == f.want || f.want != "" && strings.HasPrefix(got, f.want)
 		if f.origin == "recorded" {
 			recorded++
@@ -88,7 +88,7 @@ func TestReasonPicksDecisiveLine(t *testing.T) {
 
 func TestActionForEachReason(t *testing.T) {
 	for _, f := range failures(t) {
-		got, remedy := Advice(Line(f.lines), f.lines, strings.Fields(f.command)[0])
+		got, remedy := Advice(DecisiveLine(f.lines), f.lines, strings.Fields(f.command)[0])
 		if !strings.Contains(got, f.action) || f.action == "" && strings.Contains(got, "secret set") {
 			t.Errorf("%s: got %q, want %q", f.name, got, f.action)
 		}
@@ -131,7 +131,7 @@ func FuzzLineAndAction(f *testing.F) {
 	f.Add("thread 'main' panicked at x:1:2:")
 	f.Fuzz(func(t *testing.T, text string) {
 		lines := strings.Split(text, "\n")
-		got := Line(lines)
+		got := DecisiveLine(lines)
 		if n := len([]rune(got)); n > maxText || strings.Contains(got, "\n") {
 			t.Errorf("%d characters: %q", n, got)
 		}
@@ -145,6 +145,6 @@ func BenchmarkLine(b *testing.B) {
 		lines = append(lines, fmt.Sprintf("    at Object.<anonymous> (/home/ada/server/index.js:%d:1)", i))
 	}
 	for b.Loop() {
-		Line(lines)
+		DecisiveLine(lines)
 	}
 }

@@ -14,7 +14,7 @@ func TestSecretReferencesAreFoundEverywhere(t *testing.T) {
 	if c == nil {
 		t.Fatal(problems)
 	}
-	got := SecretsOf(c)
+	got := ReferencedSecrets(c)
 	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, []string{"arg", "both", "late", "path"}) {
 		t.Fatalf("found %v", got)
 	}

@@ -9,9 +9,9 @@ import (
 
 var secretRef = lazyregexp.New(`(\$?)\$\{secret:([^}]*?)(?::-[^}]*)?\}`)
 
-// SecretsOf returns the names of the secrets that servers refer to, each with the ids of those
+// ReferencedSecrets returns the names of the secrets that servers refer to, each with the ids of those
 // servers in order.
-func SecretsOf(c *Config) map[string][]string {
+func ReferencedSecrets(c *Config) map[string][]string {
 	used := map[string][]string{}
 	for _, s := range c.Servers {
 		texts := append([]string{s.Command, s.Cwd, s.URL, s.OAuth.ClientSecret}, s.Args...)

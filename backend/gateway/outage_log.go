@@ -8,16 +8,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// unavailableServers remembers which servers cannot be reached, so that each outage is logged
+// outageLog remembers which servers cannot be reached, so that each outage is logged
 // once. While all servers are available, a call costs one atomic load.
-type unavailableServers struct {
+type outageLog struct {
 	count atomic.Int32 // len(servers)
 
 	mu      sync.Mutex // guards servers
 	servers map[string]bool
 }
 
-func (o *unavailableServers) record(log *slog.Logger, call *core.Call, err error) {
+func (o *outageLog) record(log *slog.Logger, call *core.Call, err error) {
 	unavailable := core.CodeOf(err) == core.CodeUnavailable
 	if !unavailable && (err != nil || o.count.Load() == 0) {
 		return

@@ -10,11 +10,11 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
-// MaxLines is the number of last lines of stderr that Line examines. A usage text or a stack
+// MaxLines is the number of last lines of stderr that DecisiveLine examines. A usage text or a stack
 // trace may follow the decisive line.
 const MaxLines = 200
 
-// maxText is the maximum length of the result of Line, in characters.
+// maxText is the maximum length of the result of DecisiveLine, in characters.
 const maxText = 300
 
 // Scores of lines. The line with the highest score wins; among equal scores the first one. Only
@@ -57,10 +57,10 @@ type candidate struct {
 	score int
 }
 
-// Line returns the line of a program's stderr (oldest line first) that best explains its exit,
+// DecisiveLine returns the line of a program's stderr (oldest line first) that best explains its exit,
 // without time stamp, stack trace, usage text or decoration, and at most 300 characters long. It
 // returns "" if no line explains anything.
-func Line(lines []string) string {
+func DecisiveLine(lines []string) string {
 	lines = lines[max(0, len(lines)-MaxLines):]
 	said, code := npmFailure(lines)
 	if strings.ContainsFunc(code, unicode.IsLetter) {
