@@ -8,6 +8,56 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 )
 
+// logLines is how much of a server's log its page shows.
+const logLines = 500
+
+func (a *API) listServers(context.Context, *none) (*answer[List[core.ServerStatus]], error) {
+	return reply(List[core.ServerStatus]{Items: nonNil(a.Servers.Statuses())})
+}
+
+type serverInput struct {
+	ID string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
+}
+
+func (a *API) getServer(_ context.Context, in *serverInput) (*answer[ServerDetail], error) {
+	st, ok := a.Servers.Status(in.ID)
+	if !ok {
+		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
+	}
+	d := ServerDetail{ServerStatus: st, Log: nonNil(a.Logs.Tail(st.ID, logLines))}
+	for i := range d.Log {
+		d.Log[i].Text = serverlog.Clean(d.Log[i].Text)
+	}
+	if usage, err := a.Usage(st.ID); err == nil {
+		d.Usage = &usage
+	}
+	return reply(d)
+}
+
+type actionInput struct {
+	ID     string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
+	Action string `path:"action" enum:"start,stop,restart,enable,disable,connect,disconnect,reconnect"`
+}
+
+func (a *API) changeServer(ctx context.Context, in *actionInput) (*answer[core.ServerStatus], error) {
+	if _, ok := a.Servers.Status(in.ID); !ok {
+		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
+	}
+	change := map[string]func(context.Context, string) error{
+		"start": a.Servers.Start, "stop": a.Servers.Stop, "restart": a.Servers.Restart,
+		"connect": a.Servers.Start, "disconnect": a.Servers.Stop, "reconnect": a.Servers.Restart,
+		"enable": a.Files.Enable, "disable": a.Files.Disable,
+	}[in.Action]
+	if err := change(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	if in.Action != "stop" && in.Action != "disable" && in.Action != "disconnect" {
+		a.Rules.Reset(in.ID) // the user has handled the cause
+	}
+	st, _ := a.Servers.Status(in.ID)
+	return reply(st)
+}
+
 // debugServer returns everything known about a server, with its last messages.
 func (a *API) debugServer(_ context.Context, in *serverInput) (*answer[supervisor.Debug], error) {
 	if _, ok := a.Servers.Status(in.ID); !ok {

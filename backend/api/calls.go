@@ -1,0 +1,57 @@
+package api
+
+import (
+	"context"
+	"encoding/hex"
+	"strconv"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+)
+
+type callsInput struct {
+	PageInput
+	CallFilter
+}
+
+func (a *API) listCalls(ctx context.Context, in *callsInput) (*answer[List[Call]], error) {
+	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern permits only digits
+	q := in.query()
+	q.Before, q.Limit = before, in.Limit
+	calls, next, err := a.History.Calls(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	list := List[Call]{Items: make([]Call, len(calls))}
+	for i := range calls {
+		list.Items[i] = newCall(&calls[i])
+	}
+	if next != 0 {
+		list.Next = strconv.FormatInt(next, 10)
+	}
+	return reply(list)
+}
+
+type callInput struct {
+	ID string `path:"id" pattern:"^[0-9]{1,18}$"`
+}
+
+func (a *API) getCall(ctx context.Context, in *callInput) (*answer[CallDetail], error) {
+	id, _ := strconv.ParseInt(in.ID, 10, 64) // the pattern permits only digits
+	record, err := a.History.Call(ctx, id)
+	if err == nil {
+		detail := newCallDetail(record)
+		detail.App = a.appOf(record)
+		return reply(*detail)
+	}
+	if call, ok := a.Calls.RunningCall(id); ok {
+		return reply(CallDetail{Call: newCall(a.redactCall(&call))})
+	}
+	return nil, err
+}
+
+func newCut(c *store.Cut) *Cut {
+	if c == nil {
+		return nil
+	}
+	return &Cut{c.Size, hex.EncodeToString(c.Hash)}
+}

@@ -1,0 +1,136 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+func (a *API) status(context.Context, *none) (*answer[Status], error) { return reply(a.statusNow()) }
+
+func (a *API) statusNow() Status {
+	st := a.Recorder.Stats()
+	cfg := a.Files.Current()
+	s := Status{
+		Version: a.Version, URL: a.URL, StartedAt: a.StartedAt, ConfigPath: a.ConfigPath,
+		Problems: nonNil(a.Files.Problems()), RequireToken: cfg.Bridge.RequireToken,
+		Recorder: RecorderStatus{State: st.State, Queued: st.Queued, Dropped: st.Dropped, Full: a.Upkeep.Recording().Full},
+		Servers:  nonNil(a.Servers.Statuses()), Notices: []event.Notice{},
+	}
+	s.Releases = a.Releases != nil && a.Releases()
+	s.Usage = a.usageOf(s.Servers)
+	s.Visible = a.visibleTools(cfg, s.Servers)
+	if st.Reason != "" {
+		s.Notices = append(s.Notices, event.Notice{Subject: "history", Message: st.Reason})
+	}
+	if h := a.Upkeep.HeldCalls(); h != nil && h.All {
+		s.Notices = append(s.Notices, clockNotice(h))
+	}
+	if !s.RequireToken {
+		s.Notices = append(s.Notices, event.Notice{Subject: "bridge", Message: "The bridge accepts calls without a token: any program, run by any user of this machine, can call any tool."})
+	}
+	s.Notices = append(s.Notices, a.Commands.Notices()...)
+	if a.Observer != nil {
+		s.Notices = append(s.Notices, a.Observer.Notices()...)
+	}
+	if a.Notices != nil {
+		s.Notices = append(s.Notices, a.Notices()...)
+	}
+	return s
+}
+
+// VisibleTools counts the tools that clients see, for the servers with hidden tools, by id.
+func (a *API) VisibleTools() map[string]int {
+	return a.visibleTools(a.Files.Current(), a.Servers.Statuses())
+}
+
+func (a *API) visibleTools(cfg *config.Config, servers []core.ServerStatus) map[string]int {
+	some := map[string]int{}
+	for i := range servers {
+		if c, ok := cfg.Server(servers[i].ID); ok && c.Filter != nil && servers[i].Tools > 0 && !c.Disabled {
+			some[c.ID] = 0
+		}
+	}
+	if len(some) == 0 {
+		return nil
+	}
+	for _, item := range a.Views.All().Items(core.Tools) {
+		if _, asked := some[item.Server]; asked {
+			some[item.Server]++
+		}
+	}
+	for i := range servers {
+		if n, asked := some[servers[i].ID]; asked && n >= servers[i].Tools {
+			delete(some, servers[i].ID)
+		}
+	}
+	return some
+}
+
+// health is public. With a token or session it reports which servers have problems and why;
+// without, only codes and counts, because a reason may contain an address, a command or a path.
+func (a *API) health(w http.ResponseWriter, r *http.Request) {
+	h := Health{Status: "ok", Version: a.Version, Reasons: a.healthReasons()}
+	if len(h.Reasons) > 0 {
+		h.Status = "degraded"
+	}
+	if !a.isAuthenticated(w, r) {
+		h.Reasons = summarizeReasons(h.Reasons)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	noStore(w.Header())
+	_ = json.NewEncoder(w).Encode(h)
+}
+
+func (a *API) healthReasons() []HealthReason {
+	reasons := []HealthReason{}
+	resting := map[string]bool{} // servers that are degraded by an open breaker
+	for _, b := range a.Rules.Breakers() {
+		resting[b.Server] = true
+		reasons = append(reasons, HealthReason{Server: b.Server, State: "breaker", Reason: b.Reason})
+	}
+	for _, s := range a.Servers.Statuses() {
+		switch {
+		case s.State == core.StateRunning, s.State == core.StateStarting, s.State == core.StateStopped, s.State == core.StateDisabled:
+		case s.State == core.StateDegraded && resting[s.ID]:
+		default:
+			reasons = append(reasons, HealthReason{Server: s.ID, State: string(s.State), Reason: s.Reason})
+		}
+	}
+	if st := a.Recorder.Stats(); st.State != "recording" {
+		reasons = append(reasons, HealthReason{State: "history", Reason: st.Reason})
+	}
+	if wrong := countErrors(a.Files.Problems()); wrong > 0 {
+		reasons = append(reasons, HealthReason{State: "config", Reason: "the configuration has errors: " + strconv.Itoa(wrong)})
+	}
+	return reasons
+}
+
+// summarizeReasons counts reasons by state and omits names and texts.
+func summarizeReasons(reasons []HealthReason) []HealthReason {
+	out := []HealthReason{}
+	for _, r := range reasons {
+		i := slices.IndexFunc(out, func(o HealthReason) bool { return o.State == r.State })
+		if i < 0 {
+			i = len(out)
+			out = append(out, HealthReason{State: r.State, Reason: r.State})
+		}
+		out[i].Count++
+	}
+	return out
+}
+
+func countErrors(problems []config.Problem) (n int) {
+	for _, p := range problems {
+		if !p.Warning {
+			n++
+		}
+	}
+	return n
+}
