@@ -33,13 +33,13 @@ func accountsField(to *map[string]Account, keys map[string]Position) field {
 	return objects("accounts", func(r *reader, m member) {
 		switch {
 		case m.name == DefaultAccount:
-			r.report(m.at, "", false, "choose another name", "'%s' is the account with the server's own env, headers and sign-in%s", DefaultAccount, r.in())
+			r.report(m.at, "", false, "choose another name", "'%s' is the account with the server's own env, headers and sign-in%s", DefaultAccount, r.inServer())
 			return
 		case !core.ValidServerID(m.name):
-			r.report(m.at, "", false, "use letters, digits, '-' and '_'", "'%s' is not a valid account name%s", m.name, r.in())
+			r.report(m.at, "", false, "use letters, digits, '-' and '_'", "'%s' is not a valid account name%s", m.name, r.inServer())
 			return
 		case len(*to) >= maxAccounts:
-			r.errorf(m.at, "", "more than %d accounts%s", maxAccounts, r.in())
+			r.errorf(m.at, "", "more than %d accounts%s", maxAccounts, r.inServer())
 			return
 		}
 		var a Account
@@ -79,7 +79,7 @@ func (r *reader) accounts(e *entry) {
 		e.Accounts = nil
 		return
 	case e.URL != "" && e.Command != "":
-		r.report(at, "accounts", false, "configure one server for each account", "'accounts'%s cannot be combined with 'command' and 'url': the url is served by one program", r.in())
+		r.report(at, "accounts", false, "configure one server for each account", "'accounts'%s cannot be combined with 'command' and 'url': the url is served by one program", r.inServer())
 		return
 	}
 	remote := e.Type == core.HTTP || e.Type == core.SSE
@@ -110,7 +110,7 @@ func (r *reader) accounts(e *entry) {
 		a.ownOAuth = false
 		for _, folder := range a.Folders {
 			if other, taken := folders[folder]; taken {
-				r.errorf(e.keys[key], join(key, "folders"), "accounts '%s' and '%s'%s have the same folder", other, name, r.in())
+				r.errorf(e.keys[key], join(key, "folders"), "accounts '%s' and '%s'%s have the same folder", other, name, r.inServer())
 			}
 			folders[folder] = name
 		}
@@ -130,7 +130,7 @@ func (r *reader) missingNames(e *entry, key, account, part string, own, set map[
 	}
 	if len(missing) > 0 {
 		r.report(e.keys[key], join(key, part), true, `set it for the account; "" if it shall be empty`,
-			"account '%s'%s does not set %s, and does not inherit it from the server", account, r.in(), strings.Join(missing, ", "))
+			"account '%s'%s does not set %s, and does not inherit it from the server", account, r.inServer(), strings.Join(missing, ", "))
 	}
 }
 

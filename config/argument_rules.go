@@ -66,7 +66,7 @@ const (
 func argumentRulesField(to *[]ArgumentRule) field {
 	return field{"rules", func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindList {
-			r.wrong(n, name, "a list of rules")
+			r.reportWrongKind(n, name, "a list of rules")
 			return
 		}
 		outer := r.path
@@ -75,7 +75,7 @@ func argumentRulesField(to *[]ArgumentRule) field {
 			key := fmt.Sprintf("%s[%d]", name, i)
 			r.path = outer
 			if item.kind != kindObject {
-				r.wrong(item, key, "an object")
+				r.reportWrongKind(item, key, "an object")
 				continue
 			}
 			r.path = join(outer, key)
@@ -127,7 +127,7 @@ func (r *reader) strict(n *node, fields []field) {
 func (r *reader) condition(name string, n *node, depth int) Condition {
 	c := Condition{All: []Condition{}}
 	if n.kind != kindObject {
-		r.wrong(n, name, "an object")
+		r.reportWrongKind(n, name, "an object")
 		return c
 	}
 	if depth > maxConditionDepth {
@@ -146,7 +146,7 @@ func (r *reader) condition(name string, n *node, depth int) Condition {
 		switch {
 		case m.name == "all" || m.name == "any":
 			if m.value.kind != kindList || len(m.value.items) == 0 {
-				r.wrong(m.value, m.name, "a non-empty list of conditions")
+				r.reportWrongKind(m.value, m.name, "a non-empty list of conditions")
 				continue
 			}
 			var parts []Condition
@@ -184,7 +184,7 @@ func (r *reader) condition(name string, n *node, depth int) Condition {
 func (r *reader) argumentTest(m member) *ArgumentTest {
 	t := &ArgumentTest{}
 	if m.value.kind != kindObject || len(m.value.members) == 0 {
-		r.wrong(m.value, m.name, "an object with at least one test")
+		r.reportWrongKind(m.value, m.name, "an object with at least one test")
 		return t
 	}
 	outer := r.path
@@ -271,7 +271,7 @@ func bound(name string, to **json.Number) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		v, err := strconv.ParseFloat(n.text, 64)
 		if n.kind != kindNumber || err != nil || math.IsInf(v, 0) {
-			r.wrong(n, name, "a number")
+			r.reportWrongKind(n, name, "a number")
 			return
 		}
 		number := json.Number(n.text)

@@ -175,11 +175,11 @@ func ParseSize(s string) (int64, bool) {
 func positiveNumber(name string, to *string) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindNumber {
-			r.wrong(n, name, "a number")
+			r.reportWrongKind(n, name, "a number")
 			return
 		}
 		if v, err := strconv.ParseFloat(n.text, 64); err != nil || v <= 0 || v > 4096 {
-			r.errorf(n.at, name, "'%s'%s must be a number above 0", name, r.in())
+			r.errorf(n.at, name, "'%s'%s must be a number above 0", name, r.inServer())
 			return
 		}
 		*to = n.text

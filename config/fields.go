@@ -36,17 +36,17 @@ func (r *reader) errorf(at Position, key, format string, args ...any) {
 	r.report(at, key, false, "", format, args...)
 }
 
-// in names the server that is being read, as the end of a message.
-func (r *reader) in() string {
+// inServer names the server that is being read, as the end of a message.
+func (r *reader) inServer() string {
 	if r.server == "" {
 		return ""
 	}
 	return fmt.Sprintf(" in server '%s'", r.server)
 }
 
-// wrong reports a value of the wrong kind. It never shows the value.
-func (r *reader) wrong(n *node, name, want string) {
-	r.errorf(n.at, name, "'%s'%s must be %s, not %s", name, r.in(), want, n.kind)
+// reportWrongKind reports a value of the wrong kind. It never shows the value.
+func (r *reader) reportWrongKind(n *node, name, want string) {
+	r.errorf(n.at, name, "'%s'%s must be %s, not %s", name, r.inServer(), want, n.kind)
 }
 
 // object reads the members of n by fields. An unknown key is a warning, a duplicate key an error.
@@ -54,7 +54,7 @@ func (r *reader) object(n *node, fields []field) {
 	seen := make(map[string]bool, len(n.members))
 	for _, m := range n.members {
 		if seen[m.name] {
-			r.report(m.at, m.name, false, "remove one of them", "key '%s' appears twice%s", m.name, r.in())
+			r.report(m.at, m.name, false, "remove one of them", "key '%s' appears twice%s", m.name, r.inServer())
 			continue
 		}
 		seen[m.name] = true
@@ -80,14 +80,14 @@ func (r *reader) unknown(m member, fields []field) {
 	} else if places := placesOf(m.name); len(places) > 0 {
 		suggestion = fmt.Sprintf("'%s' is a key of %s", m.name, strings.Join(places, " and of "))
 	}
-	r.report(m.at, m.name, true, suggestion, "unknown key '%s'%s", m.name, r.in())
+	r.report(m.at, m.name, true, suggestion, "unknown key '%s'%s", m.name, r.inServer())
 }
 
 // section is a field whose value is an object.
 func section(name string, fields ...field) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindObject {
-			r.wrong(n, name, "an object")
+			r.reportWrongKind(n, name, "an object")
 			return
 		}
 		outer := r.path
@@ -100,7 +100,7 @@ func section(name string, fields ...field) field {
 func str(name string, to *string, check ...func(string) string) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindString {
-			r.wrong(n, name, "a string")
+			r.reportWrongKind(n, name, "a string")
 			return
 		}
 		if !r.withoutNUL(n, name) {
@@ -108,7 +108,7 @@ func str(name string, to *string, check ...func(string) string) field {
 		}
 		for _, c := range check {
 			if complaint := c(n.text); complaint != "" {
-				r.errorf(n.at, name, "'%s'%s %s", name, r.in(), complaint)
+				r.errorf(n.at, name, "'%s'%s %s", name, r.inServer(), complaint)
 				return
 			}
 		}
@@ -128,7 +128,7 @@ func oneOfThen(name string, words []string, set func(word string)) field {
 			if near := nearest(n.text, words); n.kind == kindString && near != "" {
 				suggestion = fmt.Sprintf("did you mean '%s'?", near)
 			}
-			r.report(n.at, name, false, suggestion, "'%s'%s must be one of %s", name, r.in(), strings.Join(words, ", "))
+			r.report(n.at, name, false, suggestion, "'%s'%s must be one of %s", name, r.inServer(), strings.Join(words, ", "))
 			return
 		}
 		set(n.text)
@@ -140,7 +140,7 @@ func boolean(name string, to *bool) field { return booleanSetter(name, func(b bo
 func booleanSetter(name string, set func(bool)) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindBool {
-			r.wrong(n, name, "true or false")
+			r.reportWrongKind(n, name, "true or false")
 			return
 		}
 		set(n.text == "true")
@@ -173,7 +173,7 @@ func millis(name string, least time.Duration, to *time.Duration) field {
 		}
 		*to = time.Duration(v) * time.Millisecond
 		if name == "timeout" && v > 0 && v < 1000 {
-			r.report(n.at, name, true, fmt.Sprintf("%d seconds is %d", v, v*1000), "'timeout'%s is in milliseconds", r.in())
+			r.report(n.at, name, true, fmt.Sprintf("%d seconds is %d", v, v*1000), "'timeout'%s is in milliseconds", r.inServer())
 		}
 	}}
 }
@@ -182,7 +182,7 @@ func millis(name string, least time.Duration, to *time.Duration) field {
 func delays(name string, to *[]time.Duration) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindList {
-			r.wrong(n, name, "a list of numbers")
+			r.reportWrongKind(n, name, "a list of numbers")
 			return
 		}
 		var out []time.Duration
@@ -194,7 +194,7 @@ func delays(name string, to *[]time.Duration) field {
 			out = append(out, time.Duration(v)*time.Millisecond)
 		}
 		if len(out) > 20 {
-			r.errorf(n.at, name, "'%s'%s must contain at most 20 numbers", name, r.in())
+			r.errorf(n.at, name, "'%s'%s must contain at most 20 numbers", name, r.inServer())
 			return
 		}
 		*to = out
@@ -205,12 +205,12 @@ func delays(name string, to *[]time.Duration) field {
 func number(name string, to *float64, above, most float64) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindNumber {
-			r.wrong(n, name, "a number")
+			r.reportWrongKind(n, name, "a number")
 			return
 		}
 		v, err := strconv.ParseFloat(n.text, 64)
 		if err != nil || !(v > above && v <= most) {
-			r.errorf(n.at, name, "'%s'%s must be a number above %g, at most %g", name, r.in(), above, most)
+			r.errorf(n.at, name, "'%s'%s must be a number above %g, at most %g", name, r.inServer(), above, most)
 			return
 		}
 		*to = v
@@ -227,7 +227,7 @@ func days(name string, to *time.Duration) field {
 
 func (r *reader) integer(n *node, name string, least, most int64) (int64, bool) {
 	if n.kind != kindNumber {
-		r.wrong(n, name, "a number")
+		r.reportWrongKind(n, name, "a number")
 		return 0, false
 	}
 	v, err := strconv.ParseInt(n.text, 10, 64)
@@ -235,7 +235,7 @@ func (r *reader) integer(n *node, name string, least, most int64) (int64, bool) 
 		v, err = int64(f), nil // 3e4, 30000.0
 	}
 	if err != nil || v < least || v > most {
-		r.errorf(n.at, name, "'%s'%s must be a whole number from %d to %d", name, r.in(), least, most)
+		r.errorf(n.at, name, "'%s'%s must be a whole number from %d to %d", name, r.inServer(), least, most)
 		return 0, false
 	}
 	return v, true
@@ -245,13 +245,13 @@ func (r *reader) integer(n *node, name string, least, most int64) (int64, bool) 
 func list(name string, to *[]string) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindList {
-			r.wrong(n, name, "a list of strings")
+			r.reportWrongKind(n, name, "a list of strings")
 			return
 		}
 		var out []string
 		for i, item := range n.items {
 			if item.kind != kindString && item.kind != kindNumber && item.kind != kindBool {
-				r.wrong(item, fmt.Sprintf("%s[%d]", name, i), "a string")
+				r.reportWrongKind(item, fmt.Sprintf("%s[%d]", name, i), "a string")
 				return
 			}
 			if !r.withoutNUL(item, fmt.Sprintf("%s[%d]", name, i)) {
@@ -268,7 +268,7 @@ func (r *reader) withoutNUL(n *node, name string) bool {
 	if !strings.ContainsRune(n.text, 0) {
 		return true
 	}
-	r.errorf(n.at, name, "'%s'%s must not contain a NUL character", name, r.in())
+	r.errorf(n.at, name, "'%s'%s must not contain a NUL character", name, r.inServer())
 	return false
 }
 
@@ -289,20 +289,20 @@ func patterns(name string, to *[]string) field {
 			return
 		}
 		if len(all) > maxPatterns {
-			r.errorf(n.at, name, "'%s'%s must have at most %d patterns", name, r.in(), maxPatterns)
+			r.errorf(n.at, name, "'%s'%s must have at most %d patterns", name, r.inServer(), maxPatterns)
 			return
 		}
 		for i, text := range all {
 			key := fmt.Sprintf("%s[%d]", name, i)
 			switch p, err := regexp.Compile(text); {
 			case len(text) > maxPattern:
-				r.errorf(n.items[i].at, key, "'%s'%s must have at most %d bytes", key, r.in(), maxPattern)
+				r.errorf(n.items[i].at, key, "'%s'%s must have at most %d bytes", key, r.inServer(), maxPattern)
 				return
 			case err != nil:
-				r.errorf(n.items[i].at, key, "'%s'%s is not a regular expression: %v", key, r.in(), err)
+				r.errorf(n.items[i].at, key, "'%s'%s is not a regular expression: %v", key, r.inServer(), err)
 				return
 			case p.MatchString(""):
-				r.errorf(n.items[i].at, key, "'%s'%s must not match the empty string", key, r.in())
+				r.errorf(n.items[i].at, key, "'%s'%s must not match the empty string", key, r.inServer())
 				return
 			}
 		}
@@ -315,7 +315,7 @@ func patterns(name string, to *[]string) field {
 func stringMap(name string, to *map[string]string, keys map[string]Position) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindObject {
-			r.wrong(n, name, "an object of strings")
+			r.reportWrongKind(n, name, "an object of strings")
 			return
 		}
 		out := make(map[string]string, len(n.members))
@@ -325,11 +325,11 @@ func stringMap(name string, to *map[string]string, keys map[string]Position) fie
 			case kindNull:
 				continue
 			default:
-				r.wrong(m.value, join(name, m.name), "a string")
+				r.reportWrongKind(m.value, join(name, m.name), "a string")
 				return
 			}
 			if _, twice := out[m.name]; twice {
-				r.report(m.at, join(name, m.name), false, "remove one of them", "key '%s' appears twice in '%s'%s", m.name, name, r.in())
+				r.report(m.at, join(name, m.name), false, "remove one of them", "key '%s' appears twice in '%s'%s", m.name, name, r.inServer())
 				return
 			}
 			out[m.name] = m.value.text

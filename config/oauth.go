@@ -43,7 +43,7 @@ func oauthField(o *OAuth) field {
 			o.Scopes = strings.Fields(scope)
 		}
 		if o.ClientSecret != "" && o.ClientID == "" {
-			r.report(n.at, "oauth.clientSecret", false, "set the 'clientId' that it belongs to", "'clientSecret' without 'clientId'%s", r.in())
+			r.report(n.at, "oauth.clientSecret", false, "set the 'clientId' that it belongs to", "'clientSecret' without 'clientId'%s", r.inServer())
 		}
 	}}
 }

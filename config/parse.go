@@ -88,7 +88,7 @@ func rootFields(c *Config, policy *rules, containers *[]container) []field {
 	servers := func(path, name string) field {
 		return field{name, func(r *reader, name string, _ Position, n *node) {
 			if n.kind != kindObject && n.kind != kindList {
-				r.wrong(n, name, "an object of servers")
+				r.reportWrongKind(n, name, "an object of servers")
 				return
 			}
 			*containers = append(*containers, container{path, n})

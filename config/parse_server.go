@@ -134,13 +134,13 @@ func (r *reader) session(e *entry, m member) {
 	switch {
 	case e.Session == SessionPerCall && e.Type != core.Docker:
 		r.report(r.keyAt(e, m, "session"), "session", false, "use perSession",
-			"'session'%s can be perCall for docker servers only", r.in())
+			"'session'%s can be perCall for docker servers only", r.inServer())
 	case e.URL != "" && e.Command != "" && e.Session != "" && e.Session != SessionShared:
 		r.report(r.keyAt(e, m, "session"), "session", false, "use shared",
-			"'session'%s must be shared: its url is served by one program", r.in())
+			"'session'%s must be shared: its url is served by one program", r.inServer())
 	case e.Session == SessionShared && uses:
 		r.report(r.keyAt(e, m, "session"), "session", false, "use perRoot",
-			"'session'%s cannot be shared: each client has its own ${%s}", r.in(), WorkspaceFolder)
+			"'session'%s cannot be shared: each client has its own ${%s}", r.inServer(), WorkspaceFolder)
 	case e.Session == "" && uses:
 		e.Session = SessionPerRoot
 	case e.Session == "":
@@ -172,7 +172,7 @@ func (r *reader) transport(e *entry, m member) {
 		e.Type = t
 	case e.typeName != "":
 		suggestion := "use one of stdio, docker, http, sse, replay"
-		r.report(r.keyAt(e, m, "type", "transport"), "type", false, suggestion, "unknown type '%s'%s", e.typeName, r.in())
+		r.report(r.keyAt(e, m, "type", "transport"), "type", false, suggestion, "unknown type '%s'%s", e.typeName, r.inServer())
 		return
 	case m.value.get("from") != nil:
 		e.Type = core.Replay

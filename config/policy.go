@@ -228,7 +228,7 @@ func optional[T any](name string, to **T, begin T, fields func(*T) []field, done
 func objects(name string, read func(r *reader, m member)) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindObject {
-			r.wrong(n, name, "an object")
+			r.reportWrongKind(n, name, "an object")
 			return
 		}
 		outer := r.path
@@ -237,9 +237,9 @@ func objects(name string, read func(r *reader, m member)) field {
 			r.path = join(outer, name)
 			switch {
 			case seen[m.name]:
-				r.report(m.at, m.name, false, "remove one of them", "key '%s' appears twice in '%s'%s", m.name, name, r.in())
+				r.report(m.at, m.name, false, "remove one of them", "key '%s' appears twice in '%s'%s", m.name, name, r.inServer())
 			case m.value.kind != kindObject:
-				r.wrong(m.value, m.name, "an object")
+				r.reportWrongKind(m.value, m.name, "an object")
 			default:
 				r.path = join(r.path, m.name)
 				read(r, m)

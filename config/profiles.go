@@ -133,7 +133,7 @@ func profileFields(p *Profile) []field {
 				p.Servers = map[string]ProfileServer{}
 			}
 			p.Servers[m.name] = s
-		}).also(func() {
+		}).andThen(func() {
 			if p.Servers == nil { // {} offers no server
 				p.Servers = map[string]ProfileServer{}
 			}
@@ -167,8 +167,8 @@ func clientFields(c *Client) []field {
 		section("results", count("maxTokens", &c.MaxResultTokens, MinResultTokens, LargestResultTokens))}
 }
 
-// also runs a function after the value of a field was read.
-func (f field) also(then func()) field {
+// andThen runs a function after the value of a field was read.
+func (f field) andThen(then func()) field {
 	read := f.read
 	f.read = func(r *reader, name string, at Position, n *node) {
 		read(r, name, at, n)

@@ -43,12 +43,12 @@ func replayFields(to *Replay) []field {
 func pointInTime(name string, to *time.Time) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindString {
-			r.wrong(n, name, `a time such as "2026-01-31T10:00:00Z"`)
+			r.reportWrongKind(n, name, `a time such as "2026-01-31T10:00:00Z"`)
 			return
 		}
 		at, err := time.Parse(time.RFC3339, n.text)
 		if err != nil {
-			r.errorf(n.at, name, `'%s'%s must be a time such as "2026-01-31T10:00:00Z"`, name, r.in())
+			r.errorf(n.at, name, `'%s'%s must be a time such as "2026-01-31T10:00:00Z"`, name, r.inServer())
 			return
 		}
 		*to = at.UTC()
@@ -66,14 +66,14 @@ func (r *reader) replay(e *entry, m member) {
 	case p.File == "" && p.Server == "":
 		r.report(at, "from", false, "set from.file, the path of a cassette, or from.server", "missing 'from' in %s server '%s'", e.Type, e.Label)
 	case p.File != "" && p.Server != "":
-		r.report(at, "from", false, "keep one of them", "both 'file' and 'server' in 'from'%s", r.in())
+		r.report(at, "from", false, "keep one of them", "both 'file' and 'server' in 'from'%s", r.inServer())
 	case p.File != "" && limited:
-		r.report(at, "from", false, "remove them", "'session', 'tag', 'since' and 'until'%s are for the history of a server, not for a file", r.in())
+		r.report(at, "from", false, "remove them", "'session', 'tag', 'since' and 'until'%s are for the history of a server, not for a file", r.inServer())
 	case strings.EqualFold(p.Server, e.ID):
 		r.report(at, "from.server", false, "name another server", "server '%s' cannot replay itself", e.Label)
 	case !p.Since.IsZero() && !p.Until.IsZero() && !p.Since.Before(p.Until):
-		r.report(at, "from.until", false, "", "'until'%s must be after 'since'", r.in())
+		r.report(at, "from.until", false, "", "'until'%s must be after 'since'", r.inServer())
 	case p.File != "" && p.Misses == MissesPassthrough:
-		r.report(r.keyAt(e, m, "misses"), "misses", false, "use strict or nearest", "'misses'%s can be passthrough only with from.server, which is the live server", r.in())
+		r.report(r.keyAt(e, m, "misses"), "misses", false, "use strict or nearest", "'misses'%s can be passthrough only with from.server, which is the live server", r.inServer())
 	}
 }

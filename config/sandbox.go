@@ -48,7 +48,7 @@ func sandboxField(to *Sandbox) field {
 			return
 		}
 		if n.kind != kindString {
-			r.wrong(n, name, `"off", "observe", "on" or an object`)
+			r.reportWrongKind(n, name, `"off", "observe", "on" or an object`)
 			return
 		}
 		sandboxMode(name, to).read(r, name, at, n)
@@ -78,12 +78,12 @@ func sandboxPaths(name string, to *[]string) field {
 		var paths []string
 		list(name, &paths).read(r, name, at, n)
 		if len(paths) > maxSandboxPaths {
-			r.errorf(n.at, name, "'%s'%s must contain at most %d paths", name, r.in(), maxSandboxPaths)
+			r.errorf(n.at, name, "'%s'%s must contain at most %d paths", name, r.inServer(), maxSandboxPaths)
 			return
 		}
 		for _, path := range paths {
 			if !strings.HasPrefix(path, "/") && path != "~" && !strings.HasPrefix(path, "~/") {
-				r.report(n.at, name, false, "start each path with / or ~/", "'%s'%s must contain absolute paths, not '%.200s'", name, r.in(), path)
+				r.report(n.at, name, false, "start each path with / or ~/", "'%s'%s must contain absolute paths, not '%.200s'", name, r.inServer(), path)
 				return
 			}
 		}
@@ -94,7 +94,7 @@ func sandboxPaths(name string, to *[]string) field {
 func portList(name string, to *[]int) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindList {
-			r.wrong(n, name, "a list of port numbers")
+			r.reportWrongKind(n, name, "a list of port numbers")
 			return
 		}
 		var ports []int
@@ -106,7 +106,7 @@ func portList(name string, to *[]int) field {
 			ports = append(ports, int(port))
 		}
 		if len(ports) > maxSandboxPaths {
-			r.errorf(n.at, name, "'%s'%s must contain at most %d ports", name, r.in(), maxSandboxPaths)
+			r.errorf(n.at, name, "'%s'%s must contain at most %d ports", name, r.inServer(), maxSandboxPaths)
 			return
 		}
 		*to = ports
@@ -120,12 +120,12 @@ func (r *reader) sandbox(e *entry, m member) {
 	case !e.Sandbox.On && !e.Sandbox.Observe:
 	case e.Type == core.Docker && e.Docker.Image != "" && e.Sandbox.On:
 		if len(e.Sandbox.Ports) > 0 {
-			r.report(at, "sandbox.ports", false, "remove it", "'ports'%s cannot be limited for a container: its network is all or nothing", r.in())
+			r.report(at, "sandbox.ports", false, "remove it", "'ports'%s cannot be limited for a container: its network is all or nothing", r.inServer())
 		}
 	case e.Type != core.Stdio:
 		r.report(at, "sandbox", false, "remove it, or use the settings of its container", "'sandbox' is for stdio servers and containers with an image only, not for %s server '%s'", e.Type, e.Label)
 	case len(e.Sandbox.Ports) > 0 && !e.Sandbox.NoNetwork:
-		r.report(at, "sandbox.ports", true, `set network to "none"`, "'ports'%s has no effect while all of the network is allowed", r.in())
+		r.report(at, "sandbox.ports", true, `set network to "none"`, "'ports'%s has no effect while all of the network is allowed", r.inServer())
 	}
 }
 

@@ -230,7 +230,7 @@ func filterFields(f *Filter) []field {
 			}
 			if t.Rename != "" {
 				if other, taken := f.renamed[t.Rename]; taken {
-					r.report(m.value.at, "rename", false, "give one of them another name", "tools '%s' and '%s' would share the name '%s'%s", other, m.name, t.Rename, r.in())
+					r.report(m.value.at, "rename", false, "give one of them another name", "tools '%s' and '%s' would share the name '%s'%s", other, m.name, t.Rename, r.inServer())
 				}
 				if f.renamed == nil {
 					f.renamed = make(map[string]string)

@@ -13,9 +13,9 @@ import (
 
 // processorTime returns the processor time that a process and all its threads have used.
 func processorTime(pid int) time.Duration {
-	const processClock = 2 // the low bits of the id of a clock that counts processor time
+	const cpuClockBits = 2 // the low bits of the id of a clock that counts processor time
 	var ts unix.Timespec
-	if err := unix.ClockGettime(int32(^pid<<3|processClock), &ts); err != nil {
+	if err := unix.ClockGettime(int32(^pid<<3|cpuClockBits), &ts); err != nil {
 		return 0
 	}
 	return time.Duration(ts.Nano())

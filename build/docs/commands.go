@@ -25,21 +25,21 @@ func commands() ([]byte, error) {
 	root.InitDefaultHelpFlag()
 	b.WriteString("\n| command | |\n|---|---|\n")
 	for _, c := range root.Commands() {
-		if shown(c) {
+		if isDocumented(c) {
 			fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", c.CommandPath(), anchor(c.CommandPath()), cell(sentence(c.Short)))
 		}
 	}
-	one(&b, root)
+	writeCommand(&b, root)
 	return b.Bytes(), nil
 }
 
-// shown reports whether a command is documented.
-func shown(c *cobra.Command) bool {
+// isDocumented reports whether a command is documented.
+func isDocumented(c *cobra.Command) bool {
 	return !c.Hidden && c.Name() != "help" && c.Name() != "completion"
 }
 
-func one(b *bytes.Buffer, c *cobra.Command) {
-	if !shown(c) {
+func writeCommand(b *bytes.Buffer, c *cobra.Command) {
+	if !isDocumented(c) {
 		return
 	}
 	fmt.Fprintf(b, "\n## %s\n\n", c.CommandPath())
@@ -73,7 +73,7 @@ func one(b *bytes.Buffer, c *cobra.Command) {
 		b.WriteString("\n| flag | |\n|---|---|\n" + strings.Join(rows, ""))
 	}
 	for _, sub := range c.Commands() {
-		one(b, sub)
+		writeCommand(b, sub)
 	}
 }
 

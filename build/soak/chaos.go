@@ -19,7 +19,7 @@ const tick = 20 * time.Millisecond
 // crash kills servers.
 func (r *run) crash(ctx context.Context) {
 	for wait(ctx, tick) {
-		if r.claim(&r.crashes, r.Crashes) && !r.crashOne() {
+		if r.claimAction(&r.crashes, r.Crashes) && !r.crashOne() {
 			r.crashes.Add(-1) // there was no process to kill
 		}
 	}
@@ -29,7 +29,7 @@ func (r *run) crashOne() bool {
 	s := &r.Servers[rand.IntN(len(r.Servers))]
 	if s.Crash != nil {
 		if err := s.Crash(); err != nil {
-			r.wrong("the driver cannot crash %s: %v", s.ID, err)
+			r.fail("the driver cannot crash %s: %v", s.ID, err)
 			return false
 		}
 		return true
@@ -41,10 +41,10 @@ func (r *run) crashOne() bool {
 	return killed
 }
 
-// stand suspends servers for a while.
-func (r *run) stand(ctx context.Context) {
+// suspendServers suspends servers for a while.
+func (r *run) suspendServers(ctx context.Context) {
 	for wait(ctx, tick) {
-		if !r.claim(&r.stops, r.Stops) {
+		if !r.claimAction(&r.stops, r.Stops) {
 			continue
 		}
 		pids := marked(r.Servers[rand.IntN(len(r.Servers))].Mark)
@@ -81,39 +81,39 @@ func marked(mark string) (pids []int) {
 	return pids
 }
 
-// reload changes the configuration.
-func (r *run) reload(ctx context.Context) {
+// changeConfig changes the configuration.
+func (r *run) changeConfig(ctx context.Context) {
 	for wait(ctx, tick) {
-		if !r.claim(&r.reloads, r.Reloads) {
+		if !r.claimAction(&r.reloads, r.Reloads) {
 			continue
 		}
 		if err := r.Reload(ctx, int(r.reloads.Load())); err != nil && ctx.Err() == nil {
-			r.wrong("change %d of the configuration: %v", r.reloads.Load(), err)
+			r.fail("change %d of the configuration: %v", r.reloads.Load(), err)
 		}
 	}
 }
 
-// jump changes the offset of the daemon's clock, up to two hours in either direction.
-func (r *run) jump(ctx context.Context) {
+// shiftClock changes the offset of the daemon's clock, up to two hours in either direction.
+func (r *run) shiftClock(ctx context.Context) {
 	for r.Jump != nil && wait(ctx, tick) {
-		if !r.claim(&r.jumps, r.Jumps) {
+		if !r.claimAction(&r.jumps, r.Jumps) {
 			continue
 		}
 		if err := r.Jump(rand.N(4*time.Hour) - 2*time.Hour); err != nil {
-			r.wrong("the driver cannot set the clock: %v", err)
+			r.fail("the driver cannot set the clock: %v", err)
 		}
 	}
 }
 
-// haunt is a client that disappears during its calls, without closing its connection or session.
-func (r *run) haunt(ctx context.Context) {
+// runVanishingClient is a client that disappears during its calls, without closing its connection or session.
+func (r *run) runVanishingClient(ctx context.Context) {
 	server := Server{ID: r.Ghost, Tool: "echo"}
 	for r.Ghost != "" && wait(ctx, 500*time.Millisecond) {
 		c := newClient(r, 0, r.Tokens[0])
 		c.name, c.server = GhostName, nil
 		if err := c.connect(ctx); err != nil {
 			if ctx.Err() == nil {
-				r.wrong("a ghost cannot connect: %v", err)
+				r.fail("a ghost cannot connect: %v", err)
 			}
 			return
 		}
@@ -131,12 +131,12 @@ func (r *run) haunt(ctx context.Context) {
 	}
 }
 
-// gape subscribes to the event stream without reading it, so that its queue is full.
-func (r *run) gape(ctx context.Context) {
+// blockEventStream subscribes to the event stream without reading it, so that its queue is full.
+func (r *run) blockEventStream(ctx context.Context) {
 	for ctx.Err() == nil {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(r.URL, "http://"))
 		if err != nil {
-			r.wrong("cannot connect: %v", err)
+			r.fail("cannot connect: %v", err)
 			return
 		}
 		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)

@@ -43,14 +43,14 @@ func newClient(r *run, i int, token string) *client {
 // work makes calls until the run is over.
 func (c *client) work(ctx context.Context) {
 	if err := c.connect(ctx); err != nil {
-		c.run.wrong("%s cannot connect: %v", c.name, err)
+		c.run.fail("%s cannot connect: %v", c.name, err)
 		return
 	}
 	for ctx.Err() == nil && !c.run.over() {
 		c.run.pace.wait(ctx)
-		if c.run.claim(&c.run.connects, c.run.Reconnects) {
+		if c.run.claimAction(&c.run.connects, c.run.Reconnects) {
 			if err := c.reconnect(ctx); err != nil && ctx.Err() == nil {
-				c.run.wrong("%s cannot connect again: %v", c.name, err)
+				c.run.fail("%s cannot connect again: %v", c.name, err)
 				return
 			}
 		}
@@ -172,7 +172,7 @@ func (c *client) call(ctx context.Context, s *Server) {
 		c.id++
 		text := c.name + "-" + strconv.Itoa(c.id)
 		began := time.Now()
-		code, err := c.once(ctx, s, text)
+		code, err := c.callOnce(ctx, s, text)
 		if errors.Is(err, errExpired) && tries < 5 {
 			c.run.expired.Add(1)
 			if err = c.connect(ctx); err == nil {
@@ -180,7 +180,7 @@ func (c *client) call(ctx context.Context, s *Server) {
 			}
 		}
 		if err != nil {
-			c.run.wrong("%s, call %d of %s: %v", c.name, c.id, s.ID, err)
+			c.run.fail("%s, call %d of %s: %v", c.name, c.id, s.ID, err)
 			c.run.calls.Add(1) // counts anyway, or the run would not end
 			return
 		}
@@ -196,7 +196,7 @@ func (c *client) call(ctx context.Context, s *Server) {
 	}
 }
 
-func (c *client) once(ctx context.Context, s *Server, text string) (code string, err error) {
+func (c *client) callOnce(ctx context.Context, s *Server, text string) (code string, err error) {
 	name, body := c.request(s, c.id, text)
 	// A call in progress is completed when the run ends, because it must be answered, too.
 	resp, err := c.post(context.WithoutCancel(ctx), c.path(), "tools/call", name, body)
@@ -213,7 +213,7 @@ func (c *client) once(ctx context.Context, s *Server, text string) (code string,
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		answer = events(answer)
 	}
-	return c.judge(s, text, answer, resp.Status)
+	return c.checkResponse(s, text, answer, resp.Status)
 }
 
 // events returns the data of a stream, one message per line.
@@ -226,8 +226,8 @@ func events(stream []byte) (lines []byte) {
 	return lines
 }
 
-// judge checks the response to a call.
-func (c *client) judge(s *Server, text string, answer []byte, status string) (code string, err error) {
+// checkResponse checks the response to a call.
+func (c *client) checkResponse(s *Server, text string, answer []byte, status string) (code string, err error) {
 	type message struct {
 		ID     json.RawMessage
 		Result *struct {

@@ -34,9 +34,9 @@ func (s Sample) String() string {
 	return fmt.Sprintf("%d goroutines, %d descriptors, %d children, %d processes of servers, %.1f MB", s.Goroutines, s.Descriptors, s.Children, s.Marked, float64(s.RSS)/(1<<20))
 }
 
-// more lists the resources that have grown since before. Short-lived ones may differ by two. It
+// growthSince lists the resources that have grown since before. Short-lived ones may differ by two. It
 // ignores memory, because a single sample of it means little.
-func (s Sample) more(before Sample) string {
+func (s Sample) growthSince(before Sample) string {
 	var list []string
 	for _, c := range []struct {
 		name           string
@@ -57,7 +57,7 @@ func (r *run) atRest(ctx context.Context, before *Sample) (Sample, error) {
 	deadline := time.Now().Add(max(r.Settle, 10*time.Second))
 	var last Sample
 	for same := 0; ; {
-		now, err := r.look(ctx)
+		now, err := r.takeSample(ctx)
 		if err != nil {
 			return now, err
 		}
@@ -72,10 +72,10 @@ func (r *run) atRest(ctx context.Context, before *Sample) (Sample, error) {
 				}
 			}
 		}
-		if before != nil && missing == "" && now.more(*before) == "" {
+		if before != nil && missing == "" && now.growthSince(*before) == "" {
 			return now, nil
 		}
-		if missing == "" && now.more(last) == "" && last.more(now) == "" {
+		if missing == "" && now.growthSince(last) == "" && last.growthSince(now) == "" {
 			same++
 		} else {
 			same, last = 0, now
@@ -95,8 +95,8 @@ func (r *run) atRest(ctx context.Context, before *Sample) (Sample, error) {
 	}
 }
 
-// look takes a sample.
-func (r *run) look(ctx context.Context) (Sample, error) {
+// takeSample takes a sample.
+func (r *run) takeSample(ctx context.Context) (Sample, error) {
 	s := Sample{At: time.Since(r.began)}
 	dir := "/proc/" + strconv.Itoa(r.PID)
 	fds, err := os.ReadDir(dir + "/fd")
@@ -114,13 +114,13 @@ func (r *run) look(ctx context.Context) (Sample, error) {
 			s.RSS = kb << 10
 		}
 	}
-	s.Children = len(below(r.PID))
+	s.Children = len(descendants(r.PID))
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL+"/metrics", nil)
 	if err != nil {
 		return s, err
 	}
 	req.Header.Set("Authorization", "Bearer "+r.Admin)
-	resp, err := once.Do(req)
+	resp, err := oneShotClient.Do(req)
 	if err != nil {
 		return s, fmt.Errorf("cannot read the figures of the daemon: %w", err)
 	}
@@ -137,11 +137,11 @@ func (r *run) look(ctx context.Context) (Sample, error) {
 	return s, nil
 }
 
-// once closes each connection, because an open one would count as the daemon's.
-var once = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
+// oneShotClient closes each connection, because an open one would count as the daemon's.
+var oneShotClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
 
-// below returns all descendants of pid.
-func below(pid int) (list []int) {
+// descendants returns all descendants of pid.
+func descendants(pid int) (list []int) {
 	dirs, _ := os.ReadDir("/proc")
 	children := map[int][]int{}
 	for _, dir := range dirs {
@@ -168,10 +168,10 @@ func below(pid int) (list []int) {
 func (r *run) watch(ctx context.Context) {
 	last, at := int64(0), time.Now()
 	for wait(ctx, time.Second) {
-		s, err := r.look(ctx)
+		s, err := r.takeSample(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				r.wrong("%v", err)
+				r.fail("%v", err)
 			}
 			return
 		}

@@ -106,8 +106,8 @@ type run struct {
 	report *Report
 }
 
-// wrong records a broken promise.
-func (r *run) wrong(format string, a ...any) {
+// fail records a broken promise.
+func (r *run) fail(format string, a ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.report.Wrong) >= 20 {
@@ -133,8 +133,8 @@ func (r *run) over() bool {
 		int(r.connects.Load()) >= r.Reconnects && int(r.stops.Load()) >= r.Stops && int(r.jumps.Load()) >= r.Jumps
 }
 
-// claim reports whether one of total actions is due now, and counts it as done.
-func (r *run) claim(done *atomic.Int64, total int) bool {
+// claimAction reports whether one of total actions is due now, and counts it as done.
+func (r *run) claimAction(done *atomic.Int64, total int) bool {
 	due := int64(r.progress() * float64(total))
 	for {
 		n := done.Load()
@@ -180,7 +180,7 @@ func Run(ctx context.Context, p Plan) (*Report, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var deeds, workers sync.WaitGroup
-	for _, deed := range []func(context.Context){r.crash, r.stand, r.reload, r.jump, r.haunt, r.gape, r.watch} {
+	for _, deed := range []func(context.Context){r.crash, r.suspendServers, r.changeConfig, r.shiftClock, r.runVanishingClient, r.blockEventStream, r.watch} {
 		deeds.Go(func() { deed(ctx) })
 	}
 	for _, c := range clients {
@@ -214,8 +214,8 @@ func Run(ctx context.Context, p Plan) (*Report, error) {
 		return nil, err
 	}
 	r.report.After = after
-	if held := after.more(before); held != "" {
-		r.wrong("more is held than before: %s; before: %s; after: %s", held, before, after)
+	if held := after.growthSince(before); held != "" {
+		r.fail("more is held than before: %s; before: %s; after: %s", held, before, after)
 	}
 	r.report.Ghosts, r.report.Expired = int(r.ghosts.Load()), int(r.expired.Load())
 	r.report.Crashes, r.report.Reloads, r.report.Connects = int(r.crashes.Load()), int(r.reloads.Load()), int(r.connects.Load())
