@@ -8,8 +8,9 @@ import (
 
 // cancellableRequest is a request without a response.
 type cancellableRequest struct {
-	stop context.CancelFunc
-	sent bool // sent to the daemon, or about to be; guarded by Shim.mu
+	stop    context.CancelFunc
+	listens bool // it is answered only when the daemon stops
+	sent    bool // sent to the daemon, or about to be; guarded by Shim.mu
 }
 
 // startRequest runs a request in a goroutine. If maxInFlight requests are in flight it waits for a
@@ -18,7 +19,7 @@ type cancellableRequest struct {
 func (s *Shim) startRequest(ctx context.Context, m message) {
 	id := string(wire.Bytes(m.raw, m.env.ID))
 	requestCtx, stop := context.WithCancel(ctx)
-	p := &cancellableRequest{stop: stop}
+	p := &cancellableRequest{stop: stop, listens: m.env.Method == "subscriptions/listen"}
 	s.mu.Lock()
 	if s.pendingCount == maxPending || s.pendingCount > 0 && s.pendingBytes+len(m.raw) > maxPendingBytes {
 		s.mu.Unlock()
@@ -57,6 +58,17 @@ func (s *Shim) endRequest(id string, p *cancellableRequest, size int) {
 	s.pendingCount--
 	s.pendingBytes -= size
 	p.stop()
+}
+
+// stopListening cancels the requests subscriptions/listen.
+func (s *Shim) stopListening() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.pending {
+		if p.listens {
+			p.stop()
+		}
+	}
 }
 
 // cancelRequest handles notifications/cancelled and reports whether it need not be forwarded. For a

@@ -137,12 +137,13 @@ func (s *Shim) Run(ctx context.Context) error {
 	}
 }
 
-// finish waits at most drainTimeout for pending responses, then ends the session and all
-// goroutines.
+// finish ends what only listens, waits at most drainTimeout for pending responses, then ends the
+// session and all goroutines.
 func (s *Shim) finish(cancel context.CancelCauseFunc) {
 	done := make(chan struct{})
 	go func() { s.running.Wait(); close(done) }()
 	s.session.stopListening()
+	s.stopListening()
 	select {
 	case <-done:
 	case <-time.After(drainTimeout):

@@ -255,6 +255,19 @@ func TestPendingResponsesAreDeliveredAfterStdinEOF(t *testing.T) {
 	}
 }
 
+// A request that only listens has no response to wait for.
+func TestOpenSubscriptionDoesNotDelayTheEnd(t *testing.T) {
+	find, _, heard := silentDaemon(t)
+	term := start(t, find)
+	term.send(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
+	expectHeard(t, heard, "call 1")
+	closed := time.Now()
+	term.in.Close()
+	if err := <-term.done; err != nil || time.Since(closed) >= drainTimeout {
+		t.Errorf("ended after %s: %v", time.Since(closed), err)
+	}
+}
+
 func TestVanishedClientEndsShim(t *testing.T) {
 	d := newDaemon(t, false)
 	inR, inW := io.Pipe()
@@ -338,8 +351,8 @@ func silentDaemon(t *testing.T) (find func(context.Context, bool) (Address, erro
 			w.Header().Set("Mcp-Session-Id", "one")
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`)
-		case m.Method == "tools/call" || r.Method == http.MethodGet:
-			if m.Method == "tools/call" {
+		case m.Method == "tools/call" || m.Method == "subscriptions/listen" || r.Method == http.MethodGet:
+			if m.ID != nil {
 				held.Add(1)
 				defer held.Add(-1)
 				heard <- "call " + string(m.ID)
