@@ -3,7 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
-	"maps"
+	"strings"
 	"sync"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -31,11 +31,35 @@ type subscriber struct {
 	call *core.Call // describes the client, and the account that it used when it subscribed
 }
 
-// of returns the subscribers of a resource, with the URIs that they use.
-func (s *subscriptions) of(key resourceKey) map[*mcp.ServerSession]subscriber {
+// subscribed is a subscription of a client.
+type subscribed struct {
+	own string // the server's own URI
+	subscriber
+}
+
+// of returns the subscribers of a resource, and of the resources that contain it. A client that has
+// several such subscriptions gets the nearest one.
+func (s *subscriptions) of(updated resourceKey) map[*mcp.ServerSession]subscribed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.subscribers[key])
+	found := map[*mcp.ServerSession]subscribed{}
+	for key, all := range s.subscribers {
+		if key.server != updated.server || key.process != updated.process || !containsResource(key.uri, updated.uri) {
+			continue
+		}
+		for ss, one := range all {
+			if len(key.uri) > len(found[ss].own) {
+				found[ss] = subscribed{key.uri, one}
+			}
+		}
+	}
+	return found
+}
+
+// containsResource reports whether a resource is parent or a sub-resource of it, by their URIs.
+func containsResource(parent, uri string) bool {
+	rest, ok := strings.CutPrefix(uri, parent)
+	return ok && (rest == "" || strings.HasSuffix(parent, "/") || strings.ContainsRune("/?#", rune(rest[0])))
 }
 
 // find returns the resource that ss subscribed to under a URI. The URI may resolve to another
@@ -185,19 +209,27 @@ func (b *Bridge) sendSubscription(ctx context.Context, method string, key resour
 }
 
 // ResourceUpdated forwards notifications/resources/updated of a process of a server to those that
-// subscribed there. params is raw. It does not block. A subscriber is notified only if its URI still
-// leads to the resource.
+// subscribed there to the resource, or to one that contains it. params is raw. It does not block. A
+// subscriber is notified only if its URI still leads to the resource.
 func (b *Bridge) ResourceUpdated(server, process string, params json.RawMessage) {
 	var p struct{ URI string }
 	if json.Unmarshal(params, &p) != nil {
 		return
 	}
 	for ss, one := range b.subscriptions.of(resourceKey{server, p.URI, process}) {
-		public := one.uri
-		target, ok := b.resolveResource(ss, public)
 		l := b.listeners.find(ss)
-		if !ok || l == nil || target.Server != server || target.Name != p.URI {
+		if l == nil {
 			continue
+		}
+		view, ok := b.listenerView(l)
+		if !ok || !leadsTo(view, one.uri, server, one.own) {
+			continue
+		}
+		public := one.uri
+		if one.own != p.URI {
+			if public = view.PublicURI(server, p.URI); !leadsTo(view, public, server, p.URI) {
+				continue
+			}
 		}
 		update := []byte(params)
 		if public != p.URI {
@@ -211,15 +243,29 @@ func (b *Bridge) ResourceUpdated(server, process string, params json.RawMessage)
 	}
 }
 
+func leadsTo(view *registry.View, uri, server, own string) bool {
+	target, ok := view.Resource(uri)
+	return ok && target.Server == server && target.Name == own
+}
+
 // resolveResource returns the server and the URI that a URI currently resolves to for a listener.
 func (b *Bridge) resolveResource(ss *mcp.ServerSession, uri string) (registry.Target, bool) {
 	l := b.listeners.find(ss)
 	if l == nil {
 		return registry.Target{}, false
 	}
-	ep, refusal := b.authorizeEndpoint(l.endpoint, l.currentOrigin())
-	if refusal != "" {
+	view, ok := b.listenerView(l)
+	if !ok {
 		return registry.Target{}, false
 	}
-	return b.view(ep, "").Resource(uri)
+	return view.Resource(uri)
+}
+
+// listenerView returns what a listener currently sees. ok is false if it may not see anything.
+func (b *Bridge) listenerView(l *listener) (view *registry.View, ok bool) {
+	ep, refusal := b.authorizeEndpoint(l.endpoint, l.currentOrigin())
+	if refusal != "" {
+		return nil, false
+	}
+	return b.view(ep, ""), true
 }

@@ -271,6 +271,37 @@ func TestUpdateReachesOnlySubscribersOfItsProcess(t *testing.T) {
 	eventually.True(t, "unsubscribed", func() bool { return strings.HasSuffix(sent(), "unsubscribe home, ") })
 }
 
+// A server may report a sub-resource of the one that a client subscribed to. The client gets one update, with
+// the URI that it can read.
+func TestUpdateOfSubResourceReachesSubscribersOfTheResource(t *testing.T) {
+	s := newAccountsFixture(t)
+	for path, mark := range map[string]string{"/mcp": "office__", "/s/office/mcp": ""} {
+		for _, id := range []string{"", "m-1"} {
+			e := s.newProbe(path, "")
+			e.l.subscriptionID = []byte(id)
+			if id == "" {
+				e.l.subscriptionID = nil
+			}
+			for _, own := range []string{"dir/", "dir", "dir/a", "dir/a/b/c"} {
+				s.bridge.subscriptions.add(resourceKey{server: "office", uri: "board://" + own}, e.ss, subscriber{uri: "board://" + mark + own, call: &core.Call{}})
+			}
+			for own, want := range map[string]bool{"dir/": true, "dir/a/b": true, "dir?x": true, "dir/new": true, "directory": false, "di": false, "": false} {
+				s.bridge.ResourceUpdated("office", "", json.RawMessage(`{"uri":"board://`+own+`"}`))
+				s.bridge.ResourceUpdated("home", "", json.RawMessage(`{"uri":"board://`+own+`"}`))
+				s.bridge.ResourceUpdated("office", "another", json.RawMessage(`{"uri":"board://`+own+`"}`))
+				n := 0
+				if want {
+					n = 1
+				}
+				if sent := e.sent(); strings.Count(sent, "resources/updated") != n || strings.Count(sent, `"uri":"board://`+mark+own+`"`) != n {
+					t.Errorf("%s %q: %s", path, own, sent)
+				}
+			}
+			s.bridge.subscriptions.removeSession(e.ss)
+		}
+	}
+}
+
 // While a client does not read, only the newest update of each resource waits for it.
 func TestConcurrentUpdatesAreCoalesced(t *testing.T) {
 	s := newFixture(t, nil)
