@@ -152,6 +152,19 @@ func (b *Bridge) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 	return nil
 }
 
+// subscribeToAll subscribes a modern client to resources, and returns those that it is subscribed to. The
+// acknowledgement of subscriptions/listen omits the others. go-sdk subscribes again, without effect.
+func (b *Bridge) subscribeToAll(ctx context.Context, ss *mcp.ServerSession, uris []string) (accepted []string) {
+	for _, uri := range uris {
+		if err := b.subscribe(ctx, &mcp.SubscribeRequest{Session: ss, Params: &mcp.SubscribeParams{URI: uri}}); err != nil {
+			b.Log.Debug("A subscription is left out", "uri", uri, "error", err)
+			continue
+		}
+		accepted = append(accepted, uri)
+	}
+	return accepted
+}
+
 // subscriptionCall returns a call that describes the client of a listener, to a server.
 func (b *Bridge) subscriptionCall(ss *mcp.ServerSession, server string) (*core.Call, bool) {
 	l := b.listeners.find(ss)

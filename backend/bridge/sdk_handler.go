@@ -145,8 +145,12 @@ func (b *Bridge) listen(ctx context.Context, method string, req mcp.Request, x *
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(b.lifetime, func() { cancel(errStopped) })()
+	if params.Notifications != nil {
+		defer b.unsubscribeAll(ss)
+		params.Notifications.ResourceSubscriptions = b.subscribeToAll(ctx, ss, params.Notifications.ResourceSubscriptions)
+	}
 	if len(tasks) > 0 {
-		return b.serveTaskSubscriptions(ctx, x, rq, ss, params.Notifications, tasks)
+		return b.serveTaskSubscriptions(ctx, x, rq, params.Notifications, tasks)
 	}
 	return next(ctx, method, req)
 }

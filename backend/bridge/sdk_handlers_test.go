@@ -271,6 +271,36 @@ func TestUpdateReachesOnlySubscribersOfItsProcess(t *testing.T) {
 	eventually.True(t, "unsubscribed", func() bool { return strings.HasSuffix(sent(), "unsubscribe home, ") })
 }
 
+// subscriptions/listen acknowledges the resources that can be subscribed to, and goes on without the others.
+func TestUnknownResourcesAreLeftOutOfTheAcknowledgement(t *testing.T) {
+	s := newFixture(t, func(_ context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
+		if c.Name == "file:///t/refused" {
+			return core.Reply{Error: json.RawMessage(`{"code":-32602,"message":"no"}`)}, nil
+		}
+		return core.Reply{Result: json.RawMessage(`{}`)}, nil
+	})
+	for n, uris := range []string{`"none://x","file:///t/1","file:///t/refused"`, `"none://x"`} {
+		stream := s.modern("/mcp", "subscriptions/listen", "", `"notifications":{"toolsListChanged":true,"resourceSubscriptions":[`+uris+`]}`)
+		ack := ""
+		for ack = range events(stream.Body) {
+			break
+		}
+		want := []string{`"notifications":{"toolsListChanged":true,"resourceSubscriptions":["file:///t/1"]}`, `"notifications":{"toolsListChanged":true}`}[n]
+		if !strings.Contains(ack, "subscriptions/acknowledged") || !strings.Contains(ack, want) {
+			t.Errorf("%s: %s", uris, ack)
+		}
+		stream.Body.Close()
+	}
+	eventually.True(t, "unsubscribed", func() bool { return s.gateway.last().Method == "resources/unsubscribe" })
+	s.gateway.mu.Lock()
+	defer s.gateway.mu.Unlock()
+	got := ""
+	for _, c := range s.gateway.seen {
+		got += c.Method + " " + c.Name + "\n"
+	}
+	checkEqual(t, "requests", got, "resources/subscribe file:///t/1\nresources/subscribe file:///t/refused\nresources/unsubscribe file:///t/1\n")
+}
+
 // A server may report a sub-resource of the one that a client subscribed to. The client gets one update, with
 // the URI that it can read.
 func TestUpdateOfSubResourceReachesSubscribersOfTheResource(t *testing.T) {

@@ -107,13 +107,7 @@ func (b *Bridge) requestedTasks(rq *request) map[taskKey]task {
 }
 
 // serveTaskSubscriptions answers subscriptions/listen until ctx ends.
-func (b *Bridge) serveTaskSubscriptions(ctx context.Context, x *exchange, rq *request, ss *mcp.ServerSession, wanted *mcp.NotificationSubscriptions, tasks map[taskKey]task) (mcp.Result, error) {
-	for _, uri := range wanted.ResourceSubscriptions {
-		if err := b.subscribe(ctx, &mcp.SubscribeRequest{Session: ss, Params: &mcp.SubscribeParams{URI: uri}}); err != nil {
-			return nil, err
-		}
-	}
-	defer b.unsubscribeAll(ss)
+func (b *Bridge) serveTaskSubscriptions(ctx context.Context, x *exchange, rq *request, wanted *mcp.NotificationSubscriptions, tasks map[taskKey]task) (mcp.Result, error) {
 	var ids []string
 	l := x.listener
 	for key, t := range tasks {
