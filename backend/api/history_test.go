@@ -27,6 +27,15 @@ func (s *site) fill(t *testing.T, n int) (ids []string) {
 	return ids
 }
 
+// The history keeps the id of a task that looks like a secret, but it is not shown.
+func TestIDOfATaskIsShownWithoutSecrets(t *testing.T) {
+	for id, want := range map[string]string{"0190a1b2-c3d4": "0190a1b2-c3d4", "ghp_" + strings.Repeat("a1B2c3D4e5", 4)[:36]: "[redacted]"} {
+		if got := newCallTask(&core.Task{ID: id}).ID; got != want {
+			t.Errorf("%s is shown as %s", id, got)
+		}
+	}
+}
+
 func TestHistoryIsServed(t *testing.T) {
 	s := newSite(t)
 	s.call = func(_ context.Context, c *core.Call) (core.Reply, error) {

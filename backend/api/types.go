@@ -8,6 +8,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -278,7 +279,7 @@ func newCallTask(t *core.Task) *CallTask {
 	if t == nil {
 		return nil
 	}
-	return &CallTask{strconv.FormatInt(t.Call, 10), t.ID, t.Status, t.Ended}
+	return &CallTask{strconv.FormatInt(t.Call, 10), redact.Text(t.ID), t.Status, t.Ended}
 }
 
 func newCallDetail(r *store.Record) *CallDetail {

@@ -123,6 +123,32 @@ func TestCallWithATaskIsOneCall(t *testing.T) {
 	sound(t, b)
 }
 
+// The id of a task leads to the task after a restart, also if it looks like a token. Known secrets are removed
+// from it, and payloads contain neither.
+func TestIDOfATaskIsKeptIfItOnlyLooksLikeASecret(t *testing.T) {
+	t.Parallel()
+	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
+	defer b.stop()
+	b.Recorder().SetSecrets([]string{"hunter2hunter2"}, nil)
+	ids := []string{"ghp_" + strings.Repeat("a1B2c3D4e5", 4)[:36], "eyJhbGciOiJIUzI1NiJ9.eyJ0YXNrIjoiMSJ9.c2lnbmF0dXJlc2lnbmF0dXJl", "of hunter2hunter2"}
+	for i, id := range ids {
+		c, _ := taskCall(i)
+		c.Task.ID = id
+		b.Recorder().Record(c, core.Reply{Result: []byte(`{"resultType":"task","taskId":"` + id + `"}`)})
+	}
+	flushed(t, b)
+	tasks, err := b.Tasks(t.Context(), aCall(0).At.Add(-time.Hour), 10)
+	if err != nil || len(tasks) != 3 || tasks[0].ID != ids[0] || tasks[1].ID != ids[1] || tasks[2].ID != "of [redacted]" {
+		t.Errorf("%+v, %v", tasks, err)
+	}
+	for i, id := range ids {
+		c, _ := taskCall(i)
+		if r, err := b.Call(t.Context(), c.ID); err != nil || strings.Contains(string(r.Result), id) {
+			t.Errorf("%s, %v", r.Result, err)
+		}
+	}
+}
+
 // Until a task has ended, filters and facets name its call by the state of the task instead of ok. A task
 // that nobody asked about until its end has expired after its ttl, or a day after the last request
 // about it. Before that, and once its end is recorded, it has its own status.
