@@ -218,6 +218,22 @@ func TestFailedCallReportsReason(t *testing.T) {
 	}
 }
 
+// The API cannot follow a task, so a call that created one is not a success without output.
+func TestCallThatCreatesATaskIsNotASuccess(t *testing.T) {
+	s := newSite(t)
+	for _, result := range []string{`{"task":{"taskId":"a","status":"working"}}`, `{"resultType":"task","taskId":"a","status":"working"}`} {
+		s.call = func(_ context.Context, c *core.Call) (core.Reply, error) {
+			c.Outcome, c.Reason = core.OutcomeProtocolError, "the server sent a task" // as the gateway does
+			return core.Reply{Result: []byte(result)}, nil
+		}
+		_, body, _ := s.ask(t, "POST", "/api/v1/call", `{"server":"files","tool":"echo"}`)
+		var r CallResult
+		if err := json.Unmarshal([]byte(body), &r); err != nil || r.Success || !strings.Contains(r.Error, "task") || string(r.Raw) != result {
+			t.Errorf("%s: %s", result, body)
+		}
+	}
+}
+
 // A call that was sent to a server is answered with 200, whatever its outcome, as docs/errors.md
 // specifies.
 func TestFailedCallIsAResponseNotAProblem(t *testing.T) {

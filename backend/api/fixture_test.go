@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -178,7 +179,7 @@ func (f *fakes) ClientInfos() []bridge.ClientInfo { return f.peers }
 func (f *fakes) Call(ctx context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 	c.ID, c.At = time.Now().UnixMicro(), time.Now().UTC()
 	r, err := f.call(ctx, c)
-	c.Outcome = core.OutcomeOK
+	c.Outcome = cmp.Or(c.Outcome, core.OutcomeOK)
 	if err != nil {
 		c.Outcome = core.OutcomeProtocolError
 	}

@@ -213,9 +213,7 @@ func (a *API) replay(ctx context.Context, in *replayInput) (*answer[CallResult],
 	if call == nil {
 		return nil, err
 	}
-	result := parseToolResult(said, err)
-	result.CallID = strconv.FormatInt(call.ID, 10)
-	return reply(result)
+	return reply(resultOf(call, said, err))
 }
 
 func (a *API) clientFor(by string) core.Client {

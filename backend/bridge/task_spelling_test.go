@@ -56,7 +56,7 @@ func TestTaskIsRecognizedHoweverItIsSpelled(t *testing.T) {
 			t.Errorf("%s %s:\n got %s\nwant %s", c.call, reply, got, c.want)
 		}
 		f.mu.Lock()
-		if last := f.recorded[len(f.recorded)-1]; (c.want == invalid || c.want == unasked) != (last.Outcome == core.OutcomeProtocolError) {
+		if last := f.recorded[len(f.recorded)-1]; refused != (last.Outcome == core.OutcomeProtocolError) {
 			t.Errorf("%s %s: recorded as %s %q", c.call, reply, last.Outcome, last.Reason)
 		}
 		f.mu.Unlock()

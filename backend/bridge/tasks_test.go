@@ -101,8 +101,8 @@ func TestTaskThatTheClientCannotUseIsAnError(t *testing.T) {
 		reply, refusal string
 		outcome        core.Outcome
 	}{
-		{modern, created, "does not declare the extension", core.OutcomeOK},
-		{legacy, created, "does not declare the extension", core.OutcomeOK},
+		{modern, created, "does not declare the extension", core.OutcomeProtocolError},
+		{legacy, created, "does not declare the extension", core.OutcomeProtocolError},
 		{declared, created, "", core.OutcomeOK},
 		{declared, `{"resultType":"task","taskId":"` + long + `","status":"working"}`, "longer than 1024 bytes", core.OutcomeProtocolError},
 		{legacy, `{"task":{"taskId":"` + long + `","status":"working"}}`, "longer than 1024 bytes", core.OutcomeProtocolError},

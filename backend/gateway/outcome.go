@@ -87,7 +87,13 @@ func classifyTask(call *core.Call, state []byte) {
 // state after the request; nil if there is none. A call that created an invalid task has failed.
 func taskAfter(call *core.Call, reply core.Reply) *core.Task {
 	if call.Task == nil {
+		if !wire.MentionsTask(reply.Result) {
+			return nil
+		}
 		state, ok, err := wire.ParseNewTask(call.Era, call.Params, reply.Result)
+		if err == nil && isUndeclaredTask(call, reply.Result) {
+			ok, err = false, wire.ErrUnaskedTask
+		}
 		if err != nil {
 			call.Outcome, call.Reason = core.OutcomeProtocolError, err.Error()
 		}
@@ -112,6 +118,17 @@ func taskAfter(call *core.Call, reply core.Reply) *core.Task {
 		after.HasResult = after.Ended && (!state.Result.Empty() || !state.Error.Empty())
 	}
 	return &after
+}
+
+// isUndeclaredTask reports whether a server has created a task of the extension for a caller that does not
+// declare the extension.
+func isUndeclaredTask(call *core.Call, result []byte) bool {
+	var has struct{ Extensions map[string]json.RawMessage }
+	if call.Era == core.Modern && json.Unmarshal(call.Capabilities, &has) == nil && has.Extensions["io.modelcontextprotocol/tasks"] != nil {
+		return false
+	}
+	_, created, _ := wire.ParseNewTask(core.Modern, call.Params, result)
+	return created
 }
 
 func isInvalidParams(raw []byte) bool {

@@ -83,10 +83,24 @@ func TestTaskThatFailedBeforeItsCancellationIsAFailure(t *testing.T) {
 	}
 }
 
+// A caller that did not ask for a task cannot fetch its result, so its call has failed.
+func TestTaskThatWasNotAskedForIsAFailure(t *testing.T) {
+	const legacy, modern = `{"task":{"taskId":"a","status":"working"}}`, `{"resultType":"task","taskId":"a","status":"working"}`
+	for era, results := range map[core.Era][]string{core.Legacy: {legacy, modern}, core.Modern: {modern}} {
+		for _, result := range results {
+			call := &core.Call{ID: 7, Era: era, Method: "tools/call", Capabilities: []byte(`{"extensions":{}}`)}
+			classify(call, core.Reply{Result: json.RawMessage(result)}, nil, stageSending)
+			if call.Outcome != core.OutcomeProtocolError || !strings.Contains(call.Reason, "did not ask") || call.Task != nil {
+				t.Errorf("%s %s: %s %q %+v", era, result, call.Outcome, call.Reason, call.Task)
+			}
+		}
+	}
+}
+
 // A task is recognized by its reply. A server cannot make it look like another one, or like an endless one.
 func TestTaskOfACallFollowsFromItsReply(t *testing.T) {
 	created := func(era core.Era, result string) *core.Task {
-		return taskAfter(&core.Call{ID: 7, Era: era, Method: "tools/call", Params: []byte(`{"task":{}}`)}, core.Reply{Result: []byte(result)})
+		return taskAfter(&core.Call{ID: 7, Era: era, Method: "tools/call", Params: []byte(`{"task":{}}`), Capabilities: []byte(`{"extensions":{"io.modelcontextprotocol/tasks":{}}}`)}, core.Reply{Result: []byte(result)})
 	}
 	if got := created(core.Modern, `{"resultType":"task","taskId":"a","status":"working","ttlMs":1000}`); got == nil || *got != (core.Task{Call: 7, ID: "a", Status: "working", TTL: time.Second}) {
 		t.Errorf("%+v", got)

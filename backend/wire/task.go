@@ -56,7 +56,7 @@ func ParseTask(raw []byte) (t Task, ok bool) {
 // Errors of ParseNewTask.
 var (
 	errInvalidTask = errors.New("the server sent an invalid task")
-	errUnaskedTask = errors.New("the server sent a task for a call that did not ask for one")
+	ErrUnaskedTask = errors.New("the server sent a task for a call that did not ask for one")
 )
 
 var taskKey, taskIDKey, asciiEscape = []byte(`"task"`), []byte(`"taskId"`), []byte(`\u00`)
@@ -116,7 +116,7 @@ func ParseNewTask(era core.Era, params, result []byte) (t Task, created bool, er
 	case content && t.ID == "" && era == core.Legacy: // a result with another member of this name
 		return Task{}, false, nil
 	case !asked:
-		return Task{}, false, errUnaskedTask
+		return Task{}, false, ErrUnaskedTask
 	case t.ID == "":
 		return Task{}, false, errInvalidTask
 	}
