@@ -37,6 +37,12 @@ func (c *Conn) Send(ctx context.Context, call *core.Call, sink core.ServerMessag
 	case call.Era == core.Modern:
 		params = removeModernMeta(params)
 	}
+	if call.Era == core.Modern && c.era == core.Legacy && call.Method == "tools/call" && wire.MentionsTask(params) {
+		// It would create a task of 2025-11-25, which a modern client cannot fetch.
+		if without, err := wire.WithoutMember(params, "task"); err == nil {
+			params, known = without, false
+		}
+	}
 	if len(params) != len(call.Params) && !known { // the params were changed
 		p, err := wire.ScanParams(params)
 		if err != nil {

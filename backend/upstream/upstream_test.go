@@ -309,6 +309,19 @@ func TestCallsWorkAcrossEras(t *testing.T) {
 	}
 }
 
+// A modern client cannot fetch a task of 2025-11-25, so it does not create one.
+func TestModernCallCreatesNoLegacyTask(t *testing.T) {
+	t.Parallel()
+	const params, meta = `{"task":{},"name":"slow_compute","arguments":{"seconds":0}`, `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`
+	c := connect(t, Options{Dial: inProcess("tasks"), Era: core.Legacy})
+	if reply := send(t, c, core.Legacy, params+"}"); !strings.Contains(string(reply.Result), `"task":{"taskId"`) {
+		t.Errorf("legacy: %s%s", reply.Result, reply.Error)
+	}
+	if reply := send(t, c, core.Modern, params+meta); !strings.Contains(string(reply.Result), `"content":[`) {
+		t.Errorf("modern: %s%s", reply.Result, reply.Error)
+	}
+}
+
 // A modern request with complete _meta is forwarded to a modern server unchanged.
 func TestCompleteRequestIsForwardedUnchanged(t *testing.T) {
 	t.Parallel()
