@@ -40,9 +40,14 @@ func (x *exchange) namesTask() bool {
 // withPublicTaskIDs returns the result of a server with the ids of tasks as the client knows them.
 // Everything else is unchanged, byte for byte.
 func withPublicTaskIDs(rq *request, server string, result []byte) []byte {
+	if !wire.MentionsTask(result) {
+		return result
+	}
 	if !isTaskMethod(rq.method) {
 		if _, isNew, _ := wire.ParseNewTask(rq.era, rq.params, result); !isNew {
-			return result
+			r := uriRewriter{raw: result}
+			r.member(core.Span{End: len(result)}, "_meta", r.relatedTask(publicTaskID(server)))
+			return r.apply()
 		}
 	}
 	return rewriteTaskIDs(result, publicTaskID(server))
@@ -55,11 +60,7 @@ func rewriteTaskIDs(raw []byte, replace func(string) string) []byte {
 		return raw
 	}
 	r := uriRewriter{raw: raw}
-	id := func(s core.Span) {
-		if own, ok := wire.Unquote(wire.Bytes(raw, s)); ok {
-			r.edits = append(r.edits, wire.Edit{Span: s, With: wire.AppendString(nil, replace(own))})
-		}
-	}
+	id := r.taskID(replace)
 	taskID := func(s core.Span) { r.member(s, "taskId", id) }
 	r.members(core.Span{End: len(raw)}, func(name string, value core.Span) {
 		switch name {
@@ -70,8 +71,24 @@ func rewriteTaskIDs(raw []byte, replace func(string) string) []byte {
 		case "tasks":
 			r.elements(value, taskID)
 		case "_meta":
-			r.member(value, wire.MetaRelatedTask, taskID)
+			r.relatedTask(replace)(value)
 		}
 	})
 	return wire.Splice(nil, raw, r.edits...)
+}
+
+// taskID returns a function that replaces the id at a span.
+func (r *uriRewriter) taskID(replace func(string) string) func(core.Span) {
+	return func(s core.Span) {
+		if own, ok := wire.Unquote(wire.Bytes(r.raw, s)); ok {
+			r.edits = append(r.edits, wire.Edit{Span: s, With: wire.AppendString(nil, replace(own))})
+		}
+	}
+}
+
+// relatedTask returns a function that replaces the id of the task that the _meta at a span names.
+func (r *uriRewriter) relatedTask(replace func(string) string) func(core.Span) {
+	return func(meta core.Span) {
+		r.member(meta, wire.MetaRelatedTask, func(task core.Span) { r.member(task, "taskId", r.taskID(replace)) })
+	}
 }

@@ -63,6 +63,19 @@ func TestTaskIsRecognizedHoweverItIsSpelled(t *testing.T) {
 	}
 }
 
+// An ordinary result that belongs to a task names it by the id that the client knows. Nothing else in it is an
+// id of a task.
+func TestResultThatBelongsToATaskHasItsPublicID(t *testing.T) {
+	f := newTaskFixture(t)
+	const result = `{"content":[],"taskId":"a","task":{"name":"x"},"_meta":{"taskId":"a","io.modelcontextprotocol/related-task":{"n":1.0,"taskId":"ID"}}}`
+	f.answer = func() core.Reply { return core.Reply{Result: []byte(strings.Replace(result, "ID", "a", 1))} }
+	for path, id := range map[string]string{"/mcp": "one__a", "/s/one/mcp": "a"} {
+		name := map[string]string{"/mcp": "one__"}[path] + "slow_compute"
+		legacy := onlyMessage(t, f.post(path, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"`+name+`"}}`, f.openSession(path, `{}`)...))
+		checkEqual(t, path, legacy, `{"jsonrpc":"2.0","id":7,"result":`+strings.Replace(result, "ID", id, 1)+`}`)
+	}
+}
+
 // The reply to a request about a task has one id, which the client knows.
 func TestStateOfATaskThatCannotBeReadIsAnError(t *testing.T) {
 	f := newTaskFixture(t)
