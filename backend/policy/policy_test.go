@@ -54,6 +54,16 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
+// An error names what the request could have meant.
+func TestUnknownTargetIsNamedByItsKind(t *testing.T) {
+	p := New(Options{Views: views()})
+	for method, want := range map[string]string{"tools/call": "no tool named", "prompts/get": "no prompt named", "resources/read": "no resource named", "completion/complete": "no prompt or resource named"} {
+		if _, err := p.Admit(t.Context(), &core.Call{Method: method, PublicName: "x"}, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+}
+
 func TestServerTimeoutWinsWithinCeiling(t *testing.T) {
 	p := New(Options{Views: views()})
 	p.Apply(&config.Config{Servers: []config.Server{

@@ -23,6 +23,8 @@ func (p *Policy) lookupTarget(call *core.Call, s *server) (registry.Target, erro
 		kind, word = core.Tools, "tool"
 	case "prompts/get":
 		kind, word = core.Prompts, "prompt"
+	case "completion/complete":
+		word = "prompt or resource"
 	default:
 		word = "resource"
 	}
