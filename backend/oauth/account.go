@@ -55,7 +55,7 @@ const (
 )
 
 func newAccount(k *Keeper, s Server, at *url.URL) *account {
-	g := newGuard()
+	g := newGuard(at)
 	return &account{keeper: k, id: s.ID, url: s.URL, serverURL: at, server: s, guard: g, base: g.serverTransport(), changed: make(chan struct{}), stepUps: map[string]int{}}
 }
 

@@ -80,6 +80,7 @@ type authTarget struct {
 // discover locates the authorization server of a server. wanted is the issuer that the
 // configuration requires, or "" for the first one that the server names.
 func (g *guard) discover(ctx context.Context, server *url.URL, c challenge, wanted string) (*authTarget, error) {
+	g.determineZone(ctx)
 	p := &authTarget{}
 	prm, err := g.fetchResourceMetadata(ctx, server, c.metadata, p)
 	if err != nil {

@@ -25,6 +25,7 @@ const (
 	maxHeaders     = 64 << 10
 	maxRedirects   = 3
 	requestTimeout = 15 * time.Second // timeout of one request including redirects
+	lookupTimeout  = 5 * time.Second  // timeout of the lookup of the server's name
 	maxMCPHeaders  = 256 << 10        // for the MCP server itself, same limit as in package wire
 )
 
@@ -116,18 +117,30 @@ func (e *blockedError) Error() string { return e.what }
 // guard makes the requests to URLs that a server named, such as its authorization server, and
 // blocks those that lead further into the private network than the server itself.
 type guard struct {
-	// serverZone is the zone in which the server was last reached. The URLs that it names must not
-	// lead to a larger zone.
+	server *url.URL // nil if unknown
+	// configuredZone is the zone of the address in the server's URL, at least public.
+	configuredZone zone
+	// serverZone is the zone in which the server was last reached, 0 if it is not known yet. The URLs
+	// that it names must not lead to a larger zone.
 	serverZone atomic.Int32
+	lookup     func(ctx context.Context, network, host string) ([]netip.Addr, error)
 	client     *http.Client
 
 	mu      sync.Mutex
 	proxies map[string]bool // host:port of the proxies from the environment
 }
 
-func newGuard() *guard {
-	g := &guard{proxies: map[string]bool{}}
-	g.serverZone.Store(int32(public))
+// newGuard returns the guard for the URLs that server names, which is nil if it is not known.
+func newGuard(server *url.URL) *guard {
+	g := &guard{server: server, configuredZone: public, lookup: net.DefaultResolver.LookupNetIP, proxies: map[string]bool{}}
+	if server == nil {
+		g.serverZone.Store(int32(public))
+	} else if z := zoneOfHost(server.Hostname()); z != 0 {
+		if z != forbidden {
+			g.configuredZone = z
+		}
+		g.serverZone.Store(int32(g.configuredZone))
+	}
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: -1}
 	checked := *dialer
 	checked.Control = func(_, address string, _ syscall.RawConn) error { return g.checkDial(address) }
@@ -194,10 +207,11 @@ func (g *guard) checkDial(address string) error {
 }
 
 func (g *guard) checkZone(z zone) error {
-	if z <= zone(g.serverZone.Load()) {
+	allowed := max(zone(g.serverZone.Load()), public)
+	if z <= allowed {
 		return nil
 	}
-	return &blockedError{fmt.Sprintf("it leads to a %s address, but the server has a %s address", z, zone(g.serverZone.Load()))}
+	return &blockedError{fmt.Sprintf("it leads to a %s address, but the server has a %s address", z, allowed)}
 }
 
 // checkURL checks a URL before it is resolved: it must use https, or http to the loopback interface
@@ -230,7 +244,33 @@ func (g *guard) parseURL(what, address string) (*url.URL, error) {
 	return u, nil
 }
 
-// recordZone records the zone in which the server itself was reached. It is public behind a proxy.
+// determineZone determines the zone of a server that was not reached yet by resolving its name. A stored
+// token is refreshed before the first request to the server. If the name has several addresses, the
+// smallest zone applies. Behind a proxy the zone is public.
+func (g *guard) determineZone(ctx context.Context) {
+	if g.serverZone.Load() != 0 {
+		return
+	}
+	if via, err := g.proxy(&http.Request{URL: g.server}); via != nil || err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	addresses, err := g.lookup(ctx, "ip", g.server.Hostname())
+	if err != nil {
+		return // the next request tries again
+	}
+	found := zone(0)
+	for _, a := range addresses {
+		if z := zoneOf(a); z != forbidden && (found == 0 || z < found) {
+			found = z
+		}
+	}
+	g.serverZone.CompareAndSwap(0, int32(found)) // the server may have been reached in the meantime
+}
+
+// recordZone records the zone in which the server itself was reached. Behind a proxy it is the zone of the
+// address in the server's URL.
 func (g *guard) recordZone(addr net.Addr, proxied bool) {
 	z := public
 	if at, err := netip.ParseAddrPort(addr.String()); err == nil && !proxied {
@@ -239,7 +279,7 @@ func (g *guard) recordZone(addr net.Addr, proxied bool) {
 	if z == forbidden {
 		z = public
 	}
-	g.serverZone.Store(int32(z))
+	g.serverZone.Store(int32(max(z, g.configuredZone)))
 }
 
 // fetchJSON fetches a JSON document. ok is false if the status is not 200 or the content type is not

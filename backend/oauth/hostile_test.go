@@ -34,7 +34,7 @@ func TestPublicServerCannotRedirectToPrivateNetwork(t *testing.T) {
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was reached") }))
 	defer inside.Close()
 	port := must(url.Parse(inside.URL)).Port()
-	g := newGuard()
+	g := newGuard(must(url.Parse("https://93.184.216.34/mcp")))
 	for _, address := range []string{
 		inside.URL, "https://127.0.0.1:" + port, "http://localhost:" + port, "https://localhost.:" + port, "https://x.localhost:" + port,
 		"https://10.0.0.1/", "https://169.254.169.254/latest", "https://[::1]:" + port, "https://[::ffff:127.0.0.1]:" + port, "https://0.0.0.0:" + port,

@@ -111,7 +111,8 @@ func (k *Keeper) deleteSignIn(ctx context.Context, id string) error {
 	a := k.accounts[id]
 	delete(k.accounts, id)
 	k.mu.Unlock()
-	g, s := newGuard(), Server{ID: id}
+	var g *guard
+	s := Server{ID: id}
 	if a != nil {
 		g = a.guard
 		a.cancelLogin(errors.New("the server was removed"))
@@ -119,12 +120,9 @@ func (k *Keeper) deleteSignIn(ctx context.Context, id string) error {
 		a.mu.Lock()
 		a.rec, s = nil, a.server
 		a.mu.Unlock()
-	} else if rec != nil { // not used in this run: its URL determines the zone
-		if u, err := url.Parse(rec.URL); err == nil {
-			if z := zoneOfHost(u.Hostname()); z == private || z == loopback {
-				g.serverZone.Store(int32(z))
-			}
-		}
+	} else if rec != nil { // not used in this run
+		u, _ := url.Parse(rec.URL) // nil if it cannot be read
+		g = newGuard(u)
 	}
 	k.opts.Log.Info("Deleted the sign-in of a removed server", "server", id)
 	if rec != nil {

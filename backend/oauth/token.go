@@ -99,6 +99,7 @@ func (g *guard) requestToken(ctx context.Context, endpoint string, c client, for
 
 // postForm sends a form with the authentication of the client. Redirects are refused.
 func (g *guard) postForm(ctx context.Context, endpoint string, c client, form url.Values) (*http.Response, error) {
+	g.determineZone(ctx)
 	if _, err := g.parseURL("token_endpoint", endpoint); err != nil {
 		return nil, err
 	}

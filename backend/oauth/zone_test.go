@@ -1,0 +1,75 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"net/url"
+	"testing"
+	"time"
+)
+
+// A token that expired while Drawbridge was closed is refreshed before the first request to the server.
+func TestLocalServerStaysSignedInWhenTokenExpiresWhileClosed(t *testing.T) {
+	p, dir := newFakeServer(t), t.TempDir()
+	s := Server{ID: "web", URL: p.endpoint()}
+	r := newSignedInKeeper(t, p, dir, s.ID)
+	rec := must(r.readRecord(t.Context(), s.ID))
+	rec.Expires = time.Now().Add(-time.Hour)
+	if err := r.saveRecord(t.Context(), s.ID, rec); err != nil {
+		t.Fatal(err)
+	}
+	newTestKeeper(t, dir).mustRespond(s, "200 hello")
+	if n := p.requestCount("refresh_token"); n != 1 {
+		t.Errorf("%d refreshes", n)
+	}
+
+	again := newTestKeeper(t, dir) // signs in before the first request
+	_ = must(again.Client(t.Context(), s))
+	again.signIn(s)
+	again.mustRespond(s, "200 hello")
+}
+
+func TestZoneOfNamedServerIsResolvedBeforeItIsReached(t *testing.T) {
+	p := newFakeServer(t)
+	address := func(list ...string) (all []netip.Addr) {
+		for _, one := range list {
+			all = append(all, netip.MustParseAddr(one))
+		}
+		return all
+	}
+	for name, test := range map[string]struct {
+		addresses []netip.Addr
+		want      zone
+	}{
+		"loopback":           {address("127.0.0.1"), loopback},
+		"private":            {address("fe80::1%eth0", "192.168.1.5"), private},
+		"public and private": {address("10.0.0.1", "93.184.216.34"), public},
+		"reserved":           {address("169.254.169.254"), 0},
+	} {
+		g := newGuard(must(url.Parse("http://files.local/mcp")))
+		lookups := 0
+		g.lookup = func(_ context.Context, _, host string) ([]netip.Addr, error) {
+			if lookups++; lookups == 1 {
+				return nil, errors.New("no network")
+			}
+			if host != "files.local" {
+				t.Errorf("looked up %q", host)
+			}
+			return test.addresses, nil
+		}
+		for range 2 { // a failed lookup is repeated
+			g.determineZone(t.Context())
+		}
+		if got := zone(g.serverZone.Load()); got != test.want {
+			t.Errorf("%s: %d, want %d", name, got, test.want)
+		}
+		_, err := g.requestToken(t.Context(), p.URL+"/token", client{ID: "x"}, url.Values{"grant_type": {"x"}})
+		if blocked := new(blockedError); errors.As(err, &blocked) != (test.want != loopback) {
+			t.Errorf("%s: the token endpoint on this machine: %v", name, err)
+		}
+		if test.want != 0 && lookups != 2 {
+			t.Errorf("%s: %d lookups", name, lookups)
+		}
+	}
+}
