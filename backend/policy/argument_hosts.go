@@ -62,6 +62,6 @@ func hostOf(text string) (host string, ok bool) {
 	}
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	numeric := last != "" && strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x")
-	unusual := strings.ContainsFunc(host, func(c rune) bool { return c > 127 }) || strings.ContainsAny(host, "%,;'\"<>^`{|}") || strings.HasSuffix(host, ".")
+	unusual := strings.ContainsFunc(host, func(c rune) bool { return c > 127 }) || strings.ContainsAny(host, "%,:;'\"<>^`{|}") || strings.HasSuffix(host, ".")
 	return host, !numeric && !unusual
 }

@@ -40,6 +40,9 @@ func TestURLWithoutReadableHostIsDenied(t *testing.T) {
 			{"url":"data:text/html,https://example.com"}
 			{"url":"note: hello"}
 			{"url":"http://[::1]:80"}
+			{"url":"http://evil.com:80:90"}
+			{"url":"http://example.com:80:90/"}
+			{"url":"ssh://evil.com:80:90/x"}
 		`, passed: `
 			{"url":"gopher://example.com/127.0.0.1"}
 			{"url":"file:///etc/evil.com"}
@@ -47,6 +50,8 @@ func TestURLWithoutReadableHostIsDenied(t *testing.T) {
 			{"url":"file:///C:/Users/a"}
 			{"url":"data:text/html,evil.com"}
 			{"url":"about:blank"}
+			{"url":"http://example.com:80/"}
+			{"url":"http://[2001:db8::1]:80/"}
 			{"url":"git+ssh://git@example.com/a"}
 		`},
 		{where: `{"not": {"/url": {"host": "*"}}}`, denied: `
