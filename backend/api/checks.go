@@ -82,7 +82,7 @@ type checkOfCallsInput struct {
 // CheckOfCalls is a check that was made of recorded calls.
 type CheckOfCalls struct {
 	history.Check
-	Skipped int `json:"skipped" doc:"Calls without a step: their arguments were redacted or truncated, or they did not end"`
+	history.SkippedCalls
 }
 
 func (a *API) saveCheckFromCalls(ctx context.Context, in *checkOfCallsInput) (*answer[CheckOfCalls], error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 
@@ -17,7 +18,7 @@ func (p *program) checkSave() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "save NAME", Short: "Save the recorded tool calls of a session, a tag or a time range as a check", Args: argCount(1, 1),
 		Long: "Save the recorded tool calls of a session, a tag or a time range as a new check. Each call must end as recorded: successfully or with an error of the same kind. With --exact, it must also return the recorded result.\n\n" +
-			"Calls whose arguments were redacted or truncated are left out.",
+			"Calls whose arguments were redacted or truncated, or are not a JSON object, are left out.",
 		Example: "  drawbridge check save checkout --session ID\n  drawbridge check save checkout --from 10m --exact\n  drawbridge check run checkout --junit results.xml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if calls == (recordedCalls{}) {
@@ -35,7 +36,10 @@ func (p *program) checkSave() *cobra.Command {
 			return show(cmd.Context(), p, http.MethodPost, "checks/"+url.PathEscape(args[0]), nil, order, func(c api.CheckOfCalls) error {
 				text := plural(len(c.Steps), "step") + " saved"
 				if c.Skipped > 0 {
-					text += fmt.Sprintf("; %s left out: redacted or truncated arguments, or no response", plural(c.Skipped, "call"))
+					text += fmt.Sprintf("; %s left out: redacted, truncated or invalid arguments, or no response", plural(c.Skipped, "call"))
+				}
+				if len(c.NotObjects) > 0 {
+					text += "\nThe arguments are not a JSON object in: " + strings.Join(c.NotObjects, ", ")
 				}
 				_, err := fmt.Fprintln(p.Stdout, text)
 				return err

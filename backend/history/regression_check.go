@@ -74,10 +74,8 @@ func (c *Check) Validate() error {
 		if s.Server == "" || s.Tool == "" {
 			return invalidField(at+"tool", "server and tool are required")
 		}
-		if v, ok := decode([]byte(s.Arguments)); s.Arguments != "" {
-			if _, object := v.(map[string]any); !ok || !object {
-				return invalidField(at+"arguments", "must be a JSON object")
-			}
+		if !isObject([]byte(s.Arguments)) {
+			return invalidField(at+"arguments", "must be a JSON object")
 		}
 		if strings.Contains(s.Arguments, redact.Mark) {
 			return invalidField(at+"arguments", "were recorded without their secrets")
@@ -87,6 +85,13 @@ func (c *Check) Validate() error {
 		}
 	}
 	return nil
+}
+
+// isObject reports whether arguments are a JSON object or absent.
+func isObject(arguments []byte) bool {
+	v, ok := decode(arguments)
+	_, object := v.(map[string]any)
+	return len(arguments) == 0 || ok && object
 }
 
 // Run performs the steps of a check in order. It continues after a step that failed.

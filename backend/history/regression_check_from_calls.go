@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -13,18 +14,24 @@ import (
 // maxSteps is the maximum number of steps of a check.
 const maxSteps = 200
 
+// SkippedCalls are calls without a step in a check.
+type SkippedCalls struct {
+	Skipped    int      `json:"skipped" doc:"Calls without a step: their arguments were redacted or truncated, or are not an object, or they did not end"`
+	NotObjects []string `json:"notObjects,omitempty" nullable:"false" doc:"Ids of those whose arguments are not an object"`
+}
+
 // CheckFromCalls returns a check with a step for each tool call that q selects, for example those of a
 // session, in order. Each step
 // expects the recorded outcome, and with exact, also the recorded result where it was recorded
-// completely. skipped is the number of calls that are left out because their arguments were redacted
-// or truncated, or because they did not end.
-func CheckFromCalls(ctx context.Context, from Calls, name string, q store.Query, exact bool) (c Check, skipped int, err error) {
+// completely. Calls are left out if their arguments were redacted or truncated, or are not an object, or if
+// they did not end.
+func CheckFromCalls(ctx context.Context, from Calls, name string, q store.Query, exact bool) (c Check, skipped SkippedCalls, err error) {
 	c.Name = name
 	var ids []int64
 	for q.Limit = store.MaxLimit; ; {
 		page, next, err := from.Calls(ctx, q)
 		if err != nil {
-			return c, 0, err
+			return c, skipped, err
 		}
 		for i := range page {
 			if page[i].Method == "tools/call" && !page[i].FromServer {
@@ -39,15 +46,20 @@ func CheckFromCalls(ctx context.Context, from Calls, name string, q store.Query,
 		}
 	}
 	if len(ids) > maxSteps {
-		return c, 0, core.Errorf(core.CodeValidation, "these are more than %d tool calls, the maximum of a check", maxSteps)
+		return c, skipped, core.Errorf(core.CodeValidation, "these are more than %d tool calls, the maximum of a check", maxSteps)
 	}
 	for _, id := range slices.Backward(ids) {
 		r, err := from.Call(ctx, id)
 		if err != nil {
-			return c, 0, err
+			return c, skipped, err
 		}
 		if r.ArgumentsCut != nil || strings.Contains(string(r.Arguments), redact.Mark) || r.Outcome == core.OutcomeRunning || r.Outcome == core.OutcomeCancelled || r.Server == "" {
-			skipped++
+			skipped.Skipped++
+			continue
+		}
+		if !isObject(r.Arguments) {
+			skipped.Skipped++
+			skipped.NotObjects = append(skipped.NotObjects, strconv.FormatInt(id, 10))
 			continue
 		}
 		step := Step{Server: r.Server, Tool: r.Name, Arguments: string(r.Arguments), Expect: Expect{Outcome: r.Outcome}, Version: r.ServedBy.String()}

@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -49,13 +50,14 @@ func TestCheckOfASessionHasItsCallsInOrder(t *testing.T) {
 	add(store.Record{Arguments: []byte(`{"a`), ArgumentsCut: &store.Cut{}}, "tools/call", core.OutcomeOK)
 	add(store.Record{Result: []byte(`{"key":"[redacted]"}`)}, "tools/call", core.OutcomeToolError)
 	add(store.Record{Error: []byte(`{"code":1}`)}, "tools/call", core.OutcomeProtocolError)
+	add(store.Record{Arguments: []byte(`"{\"a\":1}"`)}, "tools/call", core.OutcomeRejected)
 	for exact, want := range map[bool]string{
 		false: `[{s t {"a":1} {ok []  0} fs 1 (p@1)} {s t  {tool_error []  0} } {s t  {protocol_error []  0} }]`,
 		true:  `[{s t {"a":1} {ok [] {"x":1} 0} fs 1 (p@1)} {s t  {tool_error []  0} } {s t  {protocol_error [] {"code":1} 0} }]`,
 	} {
 		c, skipped, err := CheckFromCalls(t.Context(), s, "c", store.Query{Session: "id"}, exact)
-		if got := fmt.Sprint(c.Steps); err != nil || got != want || skipped != 2 {
-			t.Errorf("exact %v: %v, %d skipped, %s, want %s", exact, err, skipped, got, want)
+		if got := fmt.Sprint(c.Steps); err != nil || got != want || skipped.Skipped != 3 || !slices.Equal(skipped.NotObjects, []string{"6"}) {
+			t.Errorf("exact %v: %v, %+v skipped, %s, want %s", exact, err, skipped, got, want)
 		}
 	}
 	if _, _, err := CheckFromCalls(t.Context(), sessionCalls{}, "c", store.Query{Session: "id"}, false); core.CodeOf(err) != core.CodeNotFound {

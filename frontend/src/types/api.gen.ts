@@ -635,7 +635,11 @@ export interface CheckOfCalls {
   auto?: 'on' | 'off';
   name: string;
   /**
-   * Calls without a step: their arguments were redacted or truncated, or they did not end
+   * Ids of those whose arguments are not an object
+   */
+  notObjects?: string[];
+  /**
+   * Calls without a step: their arguments were redacted or truncated, or are not an object, or they did not end
    */
   skipped: number;
   /**
