@@ -70,7 +70,8 @@ func (p *Policy) checkApproval(ctx context.Context, call *core.Call, rules *rule
 func (p *Policy) askUser(ctx context.Context, call *core.Call, plan *Plan, sink core.ServerMessageHandler, why string) error {
 	began := time.Now()
 	stop := SendKeepAlives(sink, call, 0, "waiting for the user's approval")
-	answer, err := p.Approvals.Ask(ctx, approvals.Item{
+	waiting, stopWaiting := p.grants.await(ctx, plan.server, call, plan.byArguments)
+	answer, err := p.Approvals.Ask(waiting, approvals.Item{
 		Kind: approvals.Call, Server: call.Server, Client: call.Client, Tool: displayName(call),
 		Message: fmt.Sprintf("%s wants to call %s of %s%s", clientName(call.Client), shorten(call.Name), plan.server.label, accountSuffix(call)),
 		Held: &approvals.Held{
@@ -78,9 +79,13 @@ func (p *Policy) askUser(ctx context.Context, call *core.Call, plan *Plan, sink 
 			Arguments: strings.ToValidUTF8(string(argumentsOf(call)), "\ufffd"),
 		},
 	})
+	permitted := stopWaiting()
 	stop()
 	call.Queued += time.Since(began)
 	switch {
+	case err != nil && permitted != "" && ctx.Err() == nil:
+		call.Approval = permitted
+		return nil
 	case err != nil:
 		if core.CodeOf(err) == core.CodeRateLimited {
 			call.Approval = core.ApprovalNobody

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -17,8 +18,9 @@ const sessionGrantTime = 24 * time.Hour
 
 // grants holds the temporary permissions. The zero value is ready to use.
 type grants struct {
-	mu  sync.Mutex // guards all
-	all map[grantKey]permission
+	mu    sync.Mutex // guards the fields below
+	all   map[grantKey]permission
+	added chan struct{} // closed when a permission is added; nil if nobody waits for that
 }
 
 // grantKey identifies what the user permitted. rule is the argument rule that asked, or "": what was
@@ -84,6 +86,46 @@ func (g *grants) add(key grantKey, where []byte, until time.Time) {
 	}
 	if len(g.all) < maxGrants { // if full, the user is asked again
 		g.all[key] = p
+	}
+	if g.added != nil {
+		close(g.added)
+		g.added = nil
+	}
+}
+
+func (g *grants) nextAdded() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.added == nil {
+		g.added = make(chan struct{})
+	}
+	return g.added
+}
+
+// await returns a context that is cancelled when an answer about another call permits this one, too. stop ends
+// the wait and returns how the call is permitted, or "".
+func (g *grants) await(ctx context.Context, s *server, call *core.Call, d argumentDecision) (waiting context.Context, stop func() core.Approval) {
+	waiting, cancel := context.WithCancel(ctx)
+	var permitted core.Approval
+	var watcher sync.WaitGroup
+	watcher.Go(func() {
+		for {
+			added := g.nextAdded()
+			if permitted = g.find(s, call, d, time.Now()); permitted != "" {
+				cancel()
+				return
+			}
+			select {
+			case <-added:
+			case <-waiting.Done():
+				return
+			}
+		}
+	})
+	return waiting, func() core.Approval {
+		cancel()
+		watcher.Wait()
+		return permitted
 	}
 }
 

@@ -1,13 +1,62 @@
 package policy
 
 import (
+	"context"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
+
+// An approval for the session releases the calls of the session that wait for the same answer.
+func TestGrantReleasesPendingCallsThatItCovers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inbox := approvals.New(approvals.Options{Bus: &event.Bus{}})
+		s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: inbox})
+		ctx, cancel := context.WithCancel(t.Context())
+		var calls sync.WaitGroup
+		var done []string
+		var mu sync.Mutex
+		start := func(name, session, arguments string) {
+			c := call("put", arguments)
+			c.Session = session
+			calls.Go(func() {
+				plan, err := s.Admit(ctx, c, nil)
+				if err == nil {
+					s.End(plan, core.Reply{Result: []byte("{}")}, nil, true)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					done = append(done, name+" "+string(c.Approval))
+				}
+			})
+			synctest.Wait()
+		}
+		start("first", "one", `{"path":"/nowhere/a/b"}`)
+		start("same", "one", `{"path":"/nowhere/a/c"}`)
+		start("other arguments", "one", `{"path":"/nowhere/b"}`)
+		start("other session", "two", `{"path":"/nowhere/a/b"}`)
+		pending := inbox.List()
+		if err := inbox.AnswerFor(pending[0].ID, approvals.Accept, approvals.Session, []byte(`{"/path":{"under":"/nowhere/a"}}`)); err != nil || len(pending) != 4 {
+			t.Fatal(err, pending)
+		}
+		synctest.Wait()
+		mu.Lock()
+		slices.Sort(done)
+		if want := []string{"first session", "same session"}; !slices.Equal(done, want) || len(inbox.List()) != 2 {
+			t.Errorf("done are %q, %d wait; want %q", done, len(inbox.List()), want)
+		}
+		mu.Unlock()
+		cancel()
+		calls.Wait()
+	})
+}
 
 func TestGrantHoldsForItsSessionAndArguments(t *testing.T) {
 	for _, c := range []struct {
