@@ -292,7 +292,8 @@ func (a *API) putProfile(ctx context.Context, in *putProfileInput) (*answer[Prof
 }
 
 // keepAccounts checks the new entry of a profile. It adds the accounts that the profile has chosen
-// if the entry does not mention accounts: calls would silently use others.
+// if the entry does not mention accounts: calls would silently use others. Without a choice, it removes
+// accounts from the entry.
 func (a *API) keepAccounts(name string, raw JSON) (json.RawMessage, error) {
 	next, err := a.draft([]byte(raw))
 	if err != nil {
@@ -300,10 +301,14 @@ func (a *API) keepAccounts(name string, raw JSON) (json.RawMessage, error) {
 	}
 	was, _ := a.Files.Current().Profile(name)
 	var members map[string]json.RawMessage
-	if len(was.Accounts) == 0 || next.Accounts != nil || json.Unmarshal([]byte(raw), &members) != nil || members["accounts"] != nil {
+	if len(next.Accounts) > 0 || json.Unmarshal([]byte(raw), &members) != nil {
 		return json.RawMessage(raw), nil
 	}
-	if members["accounts"], err = json.Marshal(was.Accounts); err != nil {
+	if _, chosen := members["accounts"]; chosen {
+		delete(members, "accounts")
+	} else if len(was.Accounts) == 0 {
+		return json.RawMessage(raw), nil
+	} else if members["accounts"], err = json.Marshal(was.Accounts); err != nil {
 		return nil, err
 	}
 	return json.Marshal(members)

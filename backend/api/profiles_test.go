@@ -94,7 +94,7 @@ func TestEditsKeepChosenAccounts(t *testing.T) {
 	if status, said, _ := s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":"","maxResultTokens":499}`); status != http.StatusBadRequest {
 		t.Errorf("too few tokens: %d %s", status, said)
 	}
-	want := []string{`office {"accounts":{"hub":"work"},"toolMode":"search"} `, `office {"accounts":{}} `, `cursor {"accounts":{"hub":"work"},"profile":"office"}`, `cursor {"accounts":{"hub":"work"},"profile":"office","results":{"maxTokens":8000}}`}
+	want := []string{`office {"accounts":{"hub":"work"},"toolMode":"search"} `, `office {} `, `cursor {"accounts":{"hub":"work"},"profile":"office"}`, `cursor {"accounts":{"hub":"work"},"profile":"office","results":{"maxTokens":8000}}`}
 	if !slices.Equal(b.wrote, want) {
 		t.Errorf("wrote %q, want %q", b.wrote, want)
 	}
