@@ -69,7 +69,8 @@ func (a *API) suggestRule(ctx context.Context, in *suggestRuleInput) (*answer[Ru
 	if err != nil {
 		return nil, err
 	}
-	found, err := history.SuggestRule(ctx, a.History, like, time.Now().AddDate(0, 0, -30))
+	bases := policy.NewArgumentRules(nil, a.Files.Current()).RelativeBases(like)
+	found, err := history.SuggestRule(ctx, a.History, like, time.Now().AddDate(0, 0, -30), bases)
 	if err != nil {
 		return nil, err
 	}

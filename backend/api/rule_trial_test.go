@@ -17,7 +17,7 @@ import (
 // finds in the call.
 func TestConditionsAreSuggestedForCalls(t *testing.T) {
 	s := newSite(t)
-	now, problems := config.Parse("c.json", []byte(`{"mcpServers": {"files": {"command": "x"}, "far": {"url": "https://example.com/mcp"}}}`))
+	now, problems := config.Parse("c.json", []byte(`{"mcpServers": {"files": {"command": "x"}, "local": {"command": "x", "cwd": "/srv/notes"}, "far": {"url": "https://example.com/mcp"}}}`))
 	if now == nil {
 		t.Fatal(problems)
 	}
@@ -28,6 +28,9 @@ func TestConditionsAreSuggestedForCalls(t *testing.T) {
 		s.recorder.Record(&core.Call{ID: at.UnixMicro() + int64(i), At: at, Server: server, Method: "tools/call", Name: "read", Outcome: core.OutcomeOK,
 			Params: params, Arguments: core.Span{End: len(params)}}, core.Reply{Result: []byte(`{}`)})
 	}
+	params := []byte(`{"path":"b/a.txt"}`)
+	s.recorder.Record(&core.Call{ID: at.UnixMicro() + 3, At: at, Server: "local", Method: "tools/call", Name: "read", Outcome: core.OutcomeOK,
+		Params: params, Arguments: core.Span{End: len(params)}}, core.Reply{Result: []byte(`{}`)})
 	s.recorder.Flush(t.Context())
 	suggest := func(body string, status int, want string) {
 		t.Helper()
@@ -41,6 +44,7 @@ func TestConditionsAreSuggestedForCalls(t *testing.T) {
 	suggest(`{"call":"1"}`, http.StatusNotFound, "")
 	suggest(`{"call":"x"}`, http.StatusBadRequest, "")
 	suggest(`{"approval":"none"}`, http.StatusNotFound, "no longer pending")
+	suggest(id(3), http.StatusOK, `"where":["{\"/path\":{\"under\":\"/srv/notes/b\"}}"]`)
 	answered := make(chan error, 1)
 	go func() {
 		_, err := s.inbox.Ask(t.Context(), approvals.Item{Kind: approvals.Call, Server: "files", Held: &approvals.Held{Tool: "read", Workspace: "/srv", Arguments: `{"path":"/srv/x/y"}`}})

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"maps"
 	"net/url"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -37,8 +39,9 @@ const (
 // argumentValues are the values at one JSON pointer: those of the call, and those of similar calls.
 type argumentValues struct{ own, others []any }
 
-// SuggestRule derives conditions from a call and from the recorded calls of the same tool since from.
-func SuggestRule(ctx context.Context, calls Calls, like *core.Call, from time.Time) (*RuleSuggestion, error) {
+// SuggestRule derives conditions from a call and from the recorded calls of the same tool since from. bases
+// are the folders against which the server may resolve relative paths.
+func SuggestRule(ctx context.Context, calls Calls, like *core.Call, from time.Time, bases []string) (*RuleSuggestion, error) {
 	out := &RuleSuggestion{Server: like.Server, Tool: like.Name, Where: []string{}}
 	values := map[string]*argumentValues{}
 	own := like.Params[like.Arguments.Start:like.Arguments.End]
@@ -80,7 +83,7 @@ func SuggestRule(ctx context.Context, calls Calls, like *core.Call, from time.Ti
 	}
 	var found []ranked
 	for _, pointer := range slices.Sorted(maps.Keys(values)) {
-		if test, rank := values[pointer].test(like.Workspace); test != nil {
+		if test, rank := values[pointer].test(pointer, like.Workspace, bases); test != nil {
 			where, _ := json.Marshal(map[string]any{pointer: test}) // strings and numbers: cannot fail
 			found = append(found, ranked{string(where), rank})
 		}
@@ -132,10 +135,15 @@ func collectScalars(out map[string][]any, at string, value any, depth int) {
 
 // test returns a test that the own values pass, or nil. Tests with a lower rank say more about what
 // a call may do.
-func (v *argumentValues) test(workspace string) (test map[string]any, rank int) {
+func (v *argumentValues) test(pointer, workspace string, bases []string) (test map[string]any, rank int) {
 	all := slices.Concat(v.own, v.others)
 	if folder := commonFolder(v.own, all, workspace); folder != "" {
 		return map[string]any{"under": folder}, 0
+	}
+	if namesPath(pointer) {
+		if folders := foldersOfRelative(v.own, all, workspace, bases); len(folders) > 0 {
+			return map[string]any{"under": oneOrList(folders)}, 0
+		}
 	}
 	if hosts := hostsOf(v.own); len(hosts) > 0 {
 		return map[string]any{"host": oneOrList(hosts)}, 1
@@ -181,6 +189,63 @@ func folderOf(values []any) (folder string) {
 		for !isInFolder(folder, dir) {
 			folder = path.Dir(folder)
 		}
+	}
+	return folder
+}
+
+// namesPath reports whether the name of an argument says that it is a path: a relative one looks like
+// other texts.
+func namesPath(pointer string) bool {
+	name := strings.TrimSuffix(pointer, "/*")
+	name = strings.TrimSuffix(name[strings.LastIndexByte(name, '/')+1:], "s")
+	for _, word := range []string{"path", "file", "dir", "directory", "folder", "filename"} {
+		before, ok := strings.CutSuffix(strings.ToLower(name), word)
+		if startsWord := strings.HasSuffix(before, "_") || strings.HasSuffix(before, "-") || len(before) < len(name) && name[len(before)] < 'a'; ok && (before == "" || startsWord) {
+			return true
+		}
+	}
+	return false
+}
+
+// foldersOfRelative returns the folder that contains all relative paths, in each of bases; if there is none,
+// that of the own ones. It returns nil if that is the home folder or contains it.
+func foldersOfRelative(own, all []any, workspace string, bases []string) (folders []string) {
+	dir := relativeFolderOf(all)
+	if dir == "" {
+		dir = relativeFolderOf(own)
+	}
+	home, err := os.UserHomeDir()
+	if dir == "" || err != nil {
+		return nil
+	}
+	for _, base := range bases {
+		folder := path.Join(base, dir)
+		switch {
+		case workspace != "" && isInFolder(workspace, folder):
+			folder = "${workspaceFolder}"
+		case isInFolder(folder, home):
+			return nil
+		}
+		if !slices.Contains(folders, folder) {
+			folders = append(folders, folder)
+		}
+	}
+	return folders
+}
+
+// relativeFolderOf returns the deepest common folder of relative paths, or "" if not all are
+// relative paths that lead downwards.
+func relativeFolderOf(values []any) (folder string) {
+	absolute := make([]any, len(values))
+	for i, v := range values {
+		text, _ := v.(string)
+		if text == "" || strings.HasPrefix(text, "~") || strings.ContainsAny(text, ":$\\") || !filepath.IsLocal(text) {
+			return ""
+		}
+		absolute[i] = "/" + text
+	}
+	if folder = folderOf(absolute); folder != "" {
+		folder = "." + folder
 	}
 	return folder
 }

@@ -68,6 +68,19 @@ func (a *ArgumentRules) DependsOnProfile(call *core.Call) bool {
 	return false
 }
 
+// RelativeBases returns the folders against which the server of a call may resolve relative paths, or nil if
+// not all are known.
+func (a *ArgumentRules) RelativeBases(call *core.Call) (folders []string) {
+	e := evaluation{server: a.prepare(call), call: call}
+	bases, ok := e.relativeBases()
+	for _, b := range bases {
+		if ok && !b.unlikely {
+			folders = append(folders, b.folder)
+		}
+	}
+	return folders
+}
+
 // Decide returns what the rules would do with a call, "" if none applies, and the key and the reason
 // of the rule that decides.
 func (a *ArgumentRules) Decide(call *core.Call) (then, key, why string) {
