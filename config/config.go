@@ -52,7 +52,7 @@ type Global struct {
 	// the environment of the login shell.
 	LoginShellTimeout time.Duration
 	// ApproveNewCommands is globalSettings.approveNewCommands: whether a new or changed
-	// command needs approval before it runs.
+	// command, or one whose sandbox was loosened, needs approval before it runs.
 	ApproveNewCommands bool
 }
 

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -132,6 +134,42 @@ func (r *reader) sandbox(e *entry, m member) {
 // NoUnixSockets reports whether the server must not connect to Unix sockets.
 func (s *Sandbox) NoUnixSockets() bool {
 	return s.UnixSockets == networkNone || s.UnixSockets == "" && s.NoNetwork
+}
+
+// AllowsBeyond returns what s allows in addition to old, as ends of the sentence "it ...".
+func (s *Sandbox) AllowsBeyond(old *Sandbox) (list []string) {
+	switch {
+	case !old.On:
+		return nil
+	case !s.On:
+		return []string{"runs without a sandbox"}
+	}
+	for _, path := range s.Read {
+		if !slices.Contains(old.Read, path) && !slices.Contains(old.Write, path) {
+			list = append(list, "reads "+path)
+		}
+	}
+	for _, path := range s.Write {
+		if !slices.Contains(old.Write, path) {
+			list = append(list, "writes to "+path)
+		}
+	}
+	if old.NoNetwork && !s.NoNetwork {
+		list = append(list, "connects to any host and port")
+	} else if old.NoNetwork {
+		for _, port := range s.Ports {
+			if !slices.Contains(old.Ports, port) {
+				list = append(list, "connects to port "+strconv.Itoa(port))
+			}
+		}
+	}
+	if old.NoUnixSockets() && !s.NoUnixSockets() {
+		list = append(list, "connects to Unix sockets")
+	}
+	if s.BestEffort && !old.BestEffort {
+		list = append(list, "starts even if the sandbox is incomplete")
+	}
+	return list
 }
 
 // Mode returns the mode as in the configuration: "off", "observe" or "on".

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,5 +61,32 @@ func TestSandboxIsReadFromWordOrObject(t *testing.T) {
 	_, problems := Parse("config.jsonc", []byte(`{"mcpServers": {"a": {"url": "http://127.0.0.1:1/mcp", "sandbox": "on"}}}`))
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "stdio servers and containers with an image only") {
 		t.Errorf("an http server: %v", problems)
+	}
+}
+
+func TestSandboxThatAllowsMoreIsLooser(t *testing.T) {
+	old := Sandbox{On: true, Read: []string{"~/r"}, Write: []string{"~/w"}, NoNetwork: true, Ports: []int{443, 80}}
+	for want, change := range map[string]func(*Sandbox){
+		"runs without a sandbox":                   func(s *Sandbox) { s.On = false },
+		"reads ~/x":                                func(s *Sandbox) { s.Read = append(s.Read, "~/x") },
+		"writes to ~/r":                            func(s *Sandbox) { s.Write = append(s.Write, "~/r") },
+		"connects to port 22":                      func(s *Sandbox) { s.Ports = append(s.Ports, 22) },
+		"connects to Unix sockets":                 func(s *Sandbox) { s.UnixSockets = networkAny },
+		"starts even if the sandbox is incomplete": func(s *Sandbox) { s.BestEffort = true },
+		"connects to any host and port, connects to Unix sockets": func(s *Sandbox) { s.NoNetwork = false },
+	} {
+		more := old
+		more.Read, more.Write, more.Ports = slices.Clone(old.Read), slices.Clone(old.Write), slices.Clone(old.Ports)
+		change(&more)
+		if got := strings.Join(more.AllowsBeyond(&old), ", "); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	less := Sandbox{On: true, Object: true, Read: []string{"~/w"}, NoNetwork: true, Ports: []int{443}}
+	if got := less.AllowsBeyond(&old); len(got) > 0 {
+		t.Errorf("a stricter one: %q", got)
+	}
+	if got := (&Sandbox{}).AllowsBeyond(&Sandbox{Observe: true}); len(got) > 0 {
+		t.Errorf("without one before: %q", got)
 	}
 }

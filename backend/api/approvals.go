@@ -73,6 +73,7 @@ type NewCommand struct {
 	Previous    string   `json:"previous" doc:"Previous command line; empty if unknown"`
 	Environment []string `json:"environment" nullable:"false" doc:"Names of the environment variables"`
 	Cwd         string   `json:"cwd"`
+	Sandbox     []string `json:"sandbox" nullable:"false" doc:"What it may do that its approved sandbox refuses, such as: writes to ~/notes"`
 }
 
 // maxShown is the number of bytes of arguments in lists and events.
@@ -115,7 +116,7 @@ func (a *API) approvalOf(i *approvals.Item) Approval {
 	}
 	for _, c := range a.Commands.PendingCommands() {
 		if c.Server == i.Server {
-			p.Command = &NewCommand{CommandLine: c.Command, Previous: c.Previous, Environment: nonNil(c.Environment), Cwd: c.Cwd}
+			p.Command = &NewCommand{CommandLine: c.Command, Previous: c.Previous, Environment: nonNil(c.Environment), Cwd: c.Cwd, Sandbox: nonNil(c.Sandbox)}
 		}
 	}
 	return p
@@ -130,6 +131,9 @@ func commandItem(c supervisor.PendingCommand, since time.Time) approvals.Item {
 	}
 	if c.Cwd != "" {
 		text += "\nFolder: " + c.Cwd
+	}
+	if len(c.Sandbox) > 0 {
+		text += "\nLess confined than approved: " + strings.Join(c.Sandbox, ", ")
 	}
 	return approvals.Item{ID: "command:" + c.Server + ":" + c.Key, Kind: command, Server: c.Server, Message: text, At: since.UTC()}
 }

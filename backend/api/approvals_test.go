@@ -129,13 +129,13 @@ func TestCommandWaitsForApproval(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.statuses = []core.ServerStatus{held}
-		s.commands = []supervisor.PendingCommand{{Server: "files", Key: key, Command: "npx files /tmp", Previous: "npx files", Environment: []string{"A", "B"}, Cwd: "/srv"}}
+		s.commands = []supervisor.PendingCommand{{Server: "files", Key: key, Command: "npx files /tmp", Previous: "npx files", Environment: []string{"A", "B"}, Cwd: "/srv", Sandbox: []string{"runs without a sandbox"}}}
 	}
 	set("k1")
 	s.bus.Publish(event.Server, held)
 	q := nextPending(t, events)
-	if q.ID != "command:files:k1" || q.Kind != "command" || q.Message != "npx files /tmp\nEnvironment: A, B\nFolder: /srv" || !q.At.Equal(since) || !q.Expires.IsZero() ||
-		q.Command == nil || q.Command.CommandLine != "npx files /tmp" || q.Command.Previous != "npx files" || q.Command.Cwd != "/srv" || len(q.Command.Environment) != 2 {
+	if q.ID != "command:files:k1" || q.Kind != "command" || q.Message != "npx files /tmp\nEnvironment: A, B\nFolder: /srv\nLess confined than approved: runs without a sandbox" || !q.At.Equal(since) || !q.Expires.IsZero() ||
+		q.Command == nil || q.Command.CommandLine != "npx files /tmp" || q.Command.Previous != "npx files" || q.Command.Cwd != "/srv" || len(q.Command.Environment) != 2 || len(q.Command.Sandbox) != 1 {
 		t.Errorf("told %+v", q)
 	}
 	set("k2") // the command was changed while it was pending

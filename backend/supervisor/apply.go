@@ -56,7 +56,7 @@ func (s *Supervisor) apply(cfg *config.Config, saved savedState) (waits []func()
 		if fl.byID[c.ID] != nil {
 			continue // ids are unique in a valid configuration; a duplicate could not be addressed
 		}
-		needsApproval, isNew := s.checkApproval(cfg, c, saved)
+		needsApproval, isNew, save := s.checkApproval(cfg, c, saved)
 		r, wait := s.runnerFor(c, needsApproval)
 		switch {
 		case isNew && !needsApproval:
@@ -64,7 +64,7 @@ func (s *Supervisor) apply(cfg *config.Config, saved savedState) (waits []func()
 		case !isNew && runsProgram(c):
 			approvedBefore++
 		}
-		if isNew && !needsApproval {
+		if save {
 			approved = append(approved, c)
 		}
 		waits = append(waits, wait)
@@ -121,6 +121,9 @@ func (s *Supervisor) runnerFor(c *config.Server, needsApproval bool) (r *runner,
 	s.reconfigureInstances(r, c, needsApproval || c.Disabled || old.Session != c.Session)
 	if commandKey(old) != commandKey(c) {
 		s.o.Journal(c.ID, slog.LevelWarn, "its command changed: "+commandText(old)+" is now "+commandText(c))
+	}
+	if more := c.Sandbox.AllowsBeyond(&old.Sandbox); len(more) > 0 {
+		s.o.Journal(c.ID, slog.LevelWarn, "its sandbox was loosened: it "+strings.Join(more, ", "))
 	}
 	reevaluate := revived || neededApproval != needsApproval || old.Disabled != c.Disabled || old.Start != c.Start // the change may affect whether the server runs
 	processed := make(chan struct{})

@@ -15,11 +15,17 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// CommandApprovals stores which commands the user has approved. key is a hash of everything that
-// determines what is run.
+// CommandApprovals stores which commands the user has approved, each with the sandbox in which it was
+// last approved. key is a hash of everything that determines what is run.
 type CommandApprovals interface {
-	Approved(ctx context.Context, server, key string) (bool, error)
-	Approve(ctx context.Context, server, key string) error
+	Approved(ctx context.Context, server, key string) (sandbox []byte, ok bool, err error)
+	Approve(ctx context.Context, server, key string, sandbox []byte) error
+}
+
+// approval is an approved command, and the sandbox in which it may run.
+type approval struct {
+	key     string // commandKey
+	sandbox config.Sandbox
 }
 
 // PendingCommand is a command that waits for the user's approval.
@@ -30,6 +36,7 @@ type PendingCommand struct {
 	Previous    string   `json:"previous"`              // the command that ran before in this run; "" if none did
 	Environment []string `json:"environment,omitempty"` // names, sorted
 	Cwd         string   `json:"cwd,omitempty"`
+	Sandbox     []string `json:"sandbox,omitempty"` // what it may do that its approved sandbox refuses, as in config.Sandbox.AllowsBeyond
 }
 
 // PendingCommands returns the commands that wait for approval, in the order of the configuration.
@@ -37,17 +44,19 @@ func (s *Supervisor) PendingCommands() []PendingCommand {
 	list := []PendingCommand{}
 	for _, r := range s.fleet.Load().order {
 		if c := r.config(); r.needsApproval.Load() {
-			list = append(list, PendingCommand{Server: r.id, Key: commandKey(c), Command: commandText(c), Previous: s.previousCommand(r.id),
-				Environment: environmentNames(c), Cwd: c.Cwd})
+			previous, last := s.lastApproved(r.id)
+			list = append(list, PendingCommand{Server: r.id, Key: pendingKey(c), Command: commandText(c), Previous: previous,
+				Environment: environmentNames(c), Cwd: c.Cwd, Sandbox: c.Sandbox.AllowsBeyond(&last)})
 		}
 	}
 	return list
 }
 
-func (s *Supervisor) previousCommand(id string) string {
+// lastApproved returns the command and the sandbox in which a server ran last.
+func (s *Supervisor) lastApproved(id string) (command string, sandbox config.Sandbox) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lastCommands[id]
+	return s.lastCommands[id], s.approved[id].sandbox
 }
 
 // Approve allows a server with a new command to run, in this and in later runs. If key is not "",
@@ -62,17 +71,17 @@ func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
 		return fl.unknownError(id)
 	}
 	c := r.config()
-	if key != "" && key != commandKey(c) {
+	if key != "" && key != pendingKey(c) {
 		return &core.Error{Code: core.CodeConflict, Message: fmt.Sprintf("the command of server %q has changed", id), Hint: "Review the new command, then approve it."}
 	}
 	if s.o.CommandApprovals != nil {
-		if err := s.o.CommandApprovals.Approve(ctx, c.ID, commandKey(c)); err != nil {
+		if err := s.o.CommandApprovals.Approve(ctx, c.ID, commandKey(c), sandboxJSON(c)); err != nil {
 			return fmt.Errorf("cannot save approval: %w", err)
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.approvedKeys[id], s.lastCommands[id] = commandKey(c), commandText(c)
+	s.approved[id], s.lastCommands[id] = approval{commandKey(c), c.Sandbox}, commandText(c)
 	if r.needsApproval.Swap(false) {
 		s.o.Journal(id, slog.LevelInfo, "its command was approved: "+commandText(c))
 		r.post(func() { r.applyConfig(true, true) })
@@ -83,30 +92,34 @@ func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
 // runsProgram reports whether c runs a program, on this machine or in a container.
 func runsProgram(c *config.Server) bool { return c.Command != "" || c.Type == core.Docker }
 
-// checkApproval reports whether c has to wait for approval (needsApproval), and whether its
-// command has not been approved before (isNew). Without approveNewCommands no command has to
-// wait, and the caller saves new commands as approved, so that they need no approval if the
-// setting is turned on later. checkApproval must be called with s.mu held.
-func (s *Supervisor) checkApproval(cfg *config.Config, c *config.Server, saved savedState) (needsApproval, isNew bool) {
+// checkApproval reports whether c has to wait for approval (needsApproval), whether its command has
+// not been approved before (isNew), and whether the caller must save it as approved. Without
+// approveNewCommands nothing has to wait, and what is saved needs no approval if the setting is
+// turned on later. checkApproval must be called with s.mu held.
+func (s *Supervisor) checkApproval(cfg *config.Config, c *config.Server, saved savedState) (needsApproval, isNew, save bool) {
 	if !runsProgram(c) {
-		return false, false
+		return false, false, false
 	}
-	if s.approvedKeys[c.ID] == commandKey(c) || saved.approved[c.ID] {
-		s.approvedKeys[c.ID] = commandKey(c)
+	approved, known := saved.approved[c.ID]
+	looser := len(c.Sandbox.AllowsBeyond(&approved)) > 0
+	if cfg.Global.ApproveNewCommands && (!known || looser) {
+		if known {
+			s.approved[c.ID] = approval{commandKey(c), approved} // for the comparison that the user sees
+			s.lastCommands[c.ID] = commandText(c)
+		}
+		return true, !known, false
+	}
+	s.approved[c.ID] = approval{commandKey(c), c.Sandbox}
+	if known {
 		s.lastCommands[c.ID] = commandText(c)
-		return false, false
 	}
-	if cfg.Global.ApproveNewCommands {
-		return true, true
-	}
-	s.approvedKeys[c.ID] = commandKey(c)
-	return false, true
+	return false, !known, !known || looser || len(approved.AllowsBeyond(&c.Sandbox)) > 0
 }
 
 // unapprovedError returns the error of a server whose command waits for approval.
 func (r *runner) unapprovedError() error {
-	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is waiting for approval of its new command", r.id),
-		Hint: "Review the command and approve it on Drawbridge's page, or with: drawbridge approvals", Remedy: core.Remedy{Kind: core.RemedyApprove, Command: "drawbridge approvals"}}
+	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is waiting for approval of its new command or sandbox", r.id),
+		Hint: "Review it and approve it on Drawbridge's page, or with: drawbridge approvals", Remedy: core.Remedy{Kind: core.RemedyApprove, Command: "drawbridge approvals"}}
 }
 
 // commandText returns the command as in the configuration, with variables unexpanded.
@@ -138,6 +151,17 @@ func commandKey(c *config.Server) string {
 	}{c.Type, c.Command, c.Args, c.Env, c.InheritEnv, c.Cwd, c.Docker, accountEnvs(c)})
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
+}
+
+// pendingKey returns a hash that identifies what the user approves: the command and its sandbox.
+func pendingKey(c *config.Server) string {
+	sum := sha256.Sum256(append([]byte(commandKey(c)), sandboxJSON(c)...))
+	return hex.EncodeToString(sum[:16])
+}
+
+func sandboxJSON(c *config.Server) []byte {
+	b, _ := json.Marshal(c.Sandbox)
+	return b
 }
 
 // accountEnvs returns the variables of each account: like those of the server, they can change what

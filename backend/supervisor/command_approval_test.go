@@ -14,19 +14,20 @@ import (
 // memoryApprovals implements CommandApprovals in memory.
 type memoryApprovals struct {
 	mu   sync.Mutex
-	keys map[string]bool
+	keys map[string][]byte
 }
 
-func (a *memoryApprovals) Approved(_ context.Context, server, key string) (bool, error) {
+func (a *memoryApprovals) Approved(_ context.Context, server, key string) ([]byte, bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.keys[server+key], nil
+	sandbox, ok := a.keys[server+key]
+	return sandbox, ok, nil
 }
 
-func (a *memoryApprovals) Approve(_ context.Context, server, key string) error {
+func (a *memoryApprovals) Approve(_ context.Context, server, key string, sandbox []byte) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.keys[server+key] = true
+	a.keys[server+key] = sandbox
 	return nil
 }
 
@@ -37,7 +38,7 @@ func (g *rig) askFirst(on bool) {
 }
 
 func TestNewCommandWaitsForApproval(t *testing.T) {
-	kept := &memoryApprovals{keys: map[string]bool{}}
+	kept := &memoryApprovals{keys: map[string][]byte{}}
 	ctx := context.Background()
 	changed := func(s *config.Server) { s.Args = []string{"--evil"} }
 	inBubble(t, func(_ *rig, o *Options) { o.CommandApprovals = kept }, func(g *rig) {
@@ -85,6 +86,64 @@ func TestNewCommandWaitsForApproval(t *testing.T) {
 		g.askFirst(false)
 		g.apply(server("new"), server("used", changed))
 		g.want("used", core.StateRunning)
+	})
+}
+
+func TestLoosenedSandboxWaitsForApproval(t *testing.T) {
+	kept := &memoryApprovals{keys: map[string][]byte{}}
+	confined := func(c *config.Server) {
+		c.Sandbox = config.Sandbox{On: true, NoNetwork: true, Read: []string{"~/a"}}
+	}
+	open := func(*config.Server) {}
+	pending := func(g *rig) []string {
+		t.Helper()
+		g.want("a", core.StateNeedsApproval)
+		list := g.PendingCommands()
+		if len(list) != 1 || list[0].Previous != list[0].Command || len(list[0].Sandbox) == 0 {
+			t.Fatalf("got %+v", list)
+		}
+		return list[0].Sandbox
+	}
+	inBubble(t, func(_ *rig, o *Options) { o.CommandApprovals = kept }, func(g *rig) {
+		g.apply(server("a")) // without a sandbox, which is saved as approved
+		g.askFirst(true)
+		g.apply(server("a", confined)) // stricter
+		g.want("a", core.StateRunning)
+		g.apply(server("a", open))
+		pending(g)
+		if g.processes() != 0 {
+			t.Error("it goes on without a sandbox")
+		}
+		g.apply(server("a", confined)) // reverted
+		g.want("a", core.StateRunning)
+		more := func(c *config.Server) {
+			confined(c)
+			c.Sandbox.Write = []string{"~/b"}
+		}
+		g.apply(server("a", more))
+		if got := pending(g); len(got) != 1 || got[0] != "writes to ~/b" {
+			t.Errorf("shown: %q", got)
+		}
+		seen := g.PendingCommands()[0].Key
+		g.apply(server("a", open)) // after the user saw it
+		if err := g.Approve(context.Background(), "a", seen); core.CodeOf(err) != core.CodeConflict {
+			t.Errorf("an approval for another sandbox: %v", err)
+		}
+		g.apply(server("a", more))
+		must(t, g.Approve(context.Background(), "a", seen))
+		synctest.Wait()
+		g.want("a", core.StateRunning)
+	})
+	inBubble(t, func(_ *rig, o *Options) { o.CommandApprovals = kept }, func(g *rig) { // the next run
+		g.askFirst(true)
+		g.apply(server("a", open))
+		pending(g)
+		g.askFirst(false)
+		g.apply(server("a", open))
+		g.want("a", core.StateRunning)
+		if len(g.Notices()) != 0 {
+			t.Errorf("told of a new command: %+v", g.Notices())
+		}
 	})
 }
 

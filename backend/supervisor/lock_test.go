@@ -27,14 +27,14 @@ func (l *lockWatcher) check(what string) {
 	l.of.mu.Unlock()
 }
 
-func (l *lockWatcher) Approved(ctx context.Context, server, key string) (bool, error) {
+func (l *lockWatcher) Approved(ctx context.Context, server, key string) ([]byte, bool, error) {
 	l.check("Approved")
 	return l.memoryApprovals.Approved(ctx, server, key)
 }
 
-func (l *lockWatcher) Approve(ctx context.Context, server, key string) error {
+func (l *lockWatcher) Approve(ctx context.Context, server, key string, sandbox []byte) error {
 	l.check("Approve")
-	return l.memoryApprovals.Approve(ctx, server, key)
+	return l.memoryApprovals.Approve(ctx, server, key, sandbox)
 }
 
 func (l *lockWatcher) Catalog(context.Context, string, string) (*core.Catalog, error) {
@@ -47,7 +47,7 @@ func (*lockWatcher) LastCatalog(context.Context, string) (*core.Catalog, error) 
 func (*lockWatcher) SaveCatalog(context.Context, string, string, *core.Catalog) error { return nil }
 
 func TestSlowStoreDoesNotBlockUnderLock(t *testing.T) {
-	kept := &lockWatcher{memoryApprovals: memoryApprovals{keys: map[string]bool{}}, t: t, asked: map[string]int{}}
+	kept := &lockWatcher{memoryApprovals: memoryApprovals{keys: map[string][]byte{}}, t: t, asked: map[string]int{}}
 	inBubble(t, func(_ *rig, o *Options) { o.CommandApprovals, o.Catalogs = kept, kept }, func(g *rig) {
 		kept.of = g.Supervisor
 		manual := func(s *config.Server) { s.Start = config.StartManual }
@@ -65,12 +65,12 @@ func TestSlowStoreDoesNotBlockUnderLock(t *testing.T) {
 // readOnlyStore fails to save an approval.
 type readOnlyStore struct{ memoryApprovals }
 
-func (*readOnlyStore) Approve(context.Context, string, string) error {
+func (*readOnlyStore) Approve(context.Context, string, string, []byte) error {
 	return errors.New("the disk is full")
 }
 
 func TestUnsavedApprovalDoesNotCount(t *testing.T) {
-	kept := &readOnlyStore{memoryApprovals{keys: map[string]bool{}}}
+	kept := &readOnlyStore{memoryApprovals{keys: map[string][]byte{}}}
 	inBubble(t, func(_ *rig, o *Options) { o.CommandApprovals = kept }, func(g *rig) {
 		g.askFirst(true)
 		g.apply(server("new"))

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
@@ -11,14 +12,14 @@ import (
 // savedState is what the store has about the servers of a configuration. It is read before
 // Supervisor.mu is locked, because each query of a busy store may take storeTimeout.
 type savedState struct {
-	approved map[string]bool          // servers whose commands are approved
-	catalogs map[string]*core.Catalog // from an earlier run, for servers that are not listed yet
-	outdated map[string]*core.Catalog // likewise, of servers that were started with other settings
+	approved map[string]config.Sandbox // by server whose command is approved: the sandbox in which it may run
+	catalogs map[string]*core.Catalog  // from an earlier run, for servers that are not listed yet
+	outdated map[string]*core.Catalog  // likewise, of servers that were started with other settings
 }
 
 // readSavedState queries the store. It must be called with s.applying held and without s.mu.
 func (s *Supervisor) readSavedState(cfg *config.Config) savedState {
-	k := savedState{approved: map[string]bool{}, catalogs: map[string]*core.Catalog{}, outdated: map[string]*core.Catalog{}}
+	k := savedState{approved: map[string]config.Sandbox{}, catalogs: map[string]*core.Catalog{}, outdated: map[string]*core.Catalog{}}
 	seen := make(map[string]bool, len(cfg.Servers))
 	for i := range cfg.Servers {
 		c := &cfg.Servers[i]
@@ -26,8 +27,8 @@ func (s *Supervisor) readSavedState(cfg *config.Config) savedState {
 			continue
 		}
 		seen[c.ID] = true
-		if s.readApproval(c) {
-			k.approved[c.ID] = true
+		if sandbox, ok := s.readApproval(c); ok {
+			k.approved[c.ID] = sandbox
 		}
 		if catalog, outdated := s.readCatalog(c); outdated {
 			k.outdated[c.ID] = catalog
@@ -38,20 +39,24 @@ func (s *Supervisor) readSavedState(cfg *config.Config) savedState {
 	return k
 }
 
-func (s *Supervisor) readApproval(c *config.Server) bool {
+// readApproval returns whether the command of a server is approved, and the sandbox in which it may run.
+func (s *Supervisor) readApproval(c *config.Server) (sandbox config.Sandbox, ok bool) {
 	s.mu.Lock()
-	agreed := s.approvedKeys[c.ID] == commandKey(c)
+	last := s.approved[c.ID]
 	s.mu.Unlock()
-	if agreed || s.o.CommandApprovals == nil || !runsProgram(c) {
-		return agreed
+	if ok = last.key == commandKey(c); ok || s.o.CommandApprovals == nil || !runsProgram(c) {
+		return last.sandbox, ok
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
-	approved, err := s.o.CommandApprovals.Approved(ctx, c.ID, commandKey(c))
+	value, ok, err := s.o.CommandApprovals.Approved(ctx, c.ID, commandKey(c))
 	if err != nil {
 		s.o.Log.Warn("Cannot read approvals", "server", c.ID, "error", err)
 	}
-	return approved
+	if json.Unmarshal(value, &sandbox) != nil { // saved by an earlier version
+		sandbox = config.Sandbox{}
+	}
+	return sandbox, ok
 }
 
 func (s *Supervisor) saveApproval(c *config.Server) {
@@ -60,7 +65,7 @@ func (s *Supervisor) saveApproval(c *config.Server) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
-	if err := s.o.CommandApprovals.Approve(ctx, c.ID, commandKey(c)); err != nil {
+	if err := s.o.CommandApprovals.Approve(ctx, c.ID, commandKey(c), sandboxJSON(c)); err != nil {
 		s.o.Log.Warn("Cannot save approval", "server", c.ID, "error", err)
 	}
 }

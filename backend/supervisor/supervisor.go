@@ -114,11 +114,11 @@ type Supervisor struct {
 	pauseTimer   *time.Timer
 	running      bool
 	ended        bool
-	configured   bool               // a configuration has been applied
-	all          map[string]*runner // by runnerKey, including removed runners that have not ended yet
-	approvedKeys map[string]string  // by server: commandKey of the newest approved command
-	lastCommands map[string]string  // by server: commandText of the newest command
-	active       sync.WaitGroup     // goroutines of runners and calls
+	configured   bool                // a configuration has been applied
+	all          map[string]*runner  // by runnerKey, including removed runners that have not ended yet
+	approved     map[string]approval // by server: the newest approved command
+	lastCommands map[string]string   // by server: commandText of the newest command
+	active       sync.WaitGroup      // goroutines of runners and calls
 }
 
 // fleet is the set of servers of one configuration, in its order. It is immutable.
@@ -148,7 +148,7 @@ func New(o Options) *Supervisor {
 			return process.Usage{}, errors.New("resource usage is not available")
 		}
 	}
-	s := &Supervisor{o: o, slots: make(chan struct{}, maxParallelStarts), quit: make(chan struct{}), expired: make(chan struct{}), applied: make(chan struct{}), all: map[string]*runner{}, approvedKeys: map[string]string{}, lastCommands: map[string]string{}}
+	s := &Supervisor{o: o, slots: make(chan struct{}, maxParallelStarts), quit: make(chan struct{}), expired: make(chan struct{}), applied: make(chan struct{}), all: map[string]*runner{}, approved: map[string]approval{}, lastCommands: map[string]string{}}
 	s.stopCtx, s.killAll = context.WithCancel(context.Background())
 	s.fleet.Store(&fleet{byID: map[string]*runner{}})
 	s.listWait.Store(int64(config.DefaultListWait))

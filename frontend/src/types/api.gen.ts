@@ -196,6 +196,10 @@ export interface NewCommand {
    * Previous command line; empty if unknown
    */
   previous: string;
+  /**
+   * What it may do that its approved sandbox refuses, such as: writes to ~/notes
+   */
+  sandbox: string[];
 }
 export interface ApprovalInputBody {
   action: 'accept' | 'decline' | 'cancel';

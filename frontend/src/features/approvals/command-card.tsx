@@ -23,21 +23,21 @@ export function CommandCard({
   const command = approval.command;
   const [firstLine = '', ...rest] = approval.message.split('\n');
   const written = command?.commandLine ?? firstLine;
+  const before = command && command.previous !== written ? command.previous : '';
+  const loosened = !!command?.previous && !before && command.sandbox.length > 0;
   return (
     <li className="rounded-lg border border-warn bg-panel p-4 shadow-card md:p-5">
       <h2 className="font-semibold [overflow-wrap:anywhere]">
-        {command?.previous ? t.changed(label) : t.isNew(label)}
+        {loosened ? t.loosened(label) : command?.previous ? t.changed(label) : t.isNew(label)}
       </h2>
       <p className="mt-0.5 text-sm text-ink2">{t.body}</p>
-      <div className={classes('mt-3 grid gap-3', command?.previous && 'md:grid-cols-2')}>
-        {command?.previous && (
-          <ArgumentLines title={t.before} text={command.previous} other={written} tone="bad" />
-        )}
+      <div className={classes('mt-3 grid gap-3', before && 'md:grid-cols-2')}>
+        {before && <ArgumentLines title={t.before} text={before} other={written} tone="bad" />}
         <ArgumentLines
-          title={command?.previous ? t.now : t.runs}
+          title={before ? t.now : t.runs}
           text={written}
-          other={command?.previous ?? ''}
-          tone={command?.previous ? 'ok' : undefined}
+          other={before}
+          tone={before ? 'ok' : undefined}
         />
       </div>
       <dl className="mt-3 space-y-1 text-sm">
@@ -45,6 +45,7 @@ export function CommandCard({
           <>
             <Fact name={t.environment} value={(command.environment ?? []).join(', ')} />
             <Fact name={t.folder} value={command.cwd} />
+            <Fact name={t.sandbox} value={command.sandbox.join(', ')} />
           </>
         ) : (
           rest.map((line) => (
