@@ -154,7 +154,7 @@ type Options struct {
 	// SandboxRules returns the rules with which a server was last started; optional.
 	SandboxRules func(server string) (sandbox.Rules, bool)
 	// SandboxRefusals returns what the sandbox of a server refused since that start; optional.
-	SandboxRefusals func(server string) []sandbox.Refusal
+	SandboxRefusals func(server string) (list []sandbox.Refusal, more int)
 
 	UI          fs.FS                                  // optional: the page, index.html at its root
 	Usage       func(id string) (process.Usage, error) // resource usage of servers

@@ -32,7 +32,8 @@ type SandboxStatus struct {
 	UnixSockets string               `json:"unixSockets" enum:"any,none" doc:"Whether it may connect to Unix sockets; by default, as network"`
 	BestEffort  bool                 `json:"bestEffort"`
 	Observed    []store.ObservedPath `json:"observed" nullable:"false" doc:"Files that the server was seen to open while its sandbox was observe"`
-	Refused     []sandbox.Refusal    `json:"refused" nullable:"false" doc:"What the sandbox refused since the server was started, as far as the server wrote it to stderr"`
+	Refused     []sandbox.Refusal    `json:"refused" nullable:"false" doc:"What the sandbox refused since the server was started, as far as the server reported it"`
+	RefusedMore int                  `json:"refusedMore" doc:"How many other paths it refused, up to a limit"`
 	Proposal    *SandboxProposal     `json:"proposal,omitempty" doc:"Absent if nothing was observed"`
 }
 
@@ -106,7 +107,9 @@ func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
 			return st, err
 		}
 		rules := a.sandboxRules(s.ID, home)
-		for _, one := range a.SandboxRefusals(s.ID) {
+		list, more := a.SandboxRefusals(s.ID)
+		st.RefusedMore = more
+		for _, one := range list {
 			st.Refused = append(st.Refused, one.WithAllow(rules, home))
 		}
 	}

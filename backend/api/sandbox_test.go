@@ -95,12 +95,12 @@ func TestRefusedPathIsAllowedInAddition(t *testing.T) {
 	}
 	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"read": ["/etc"], "network": "none", "ports": [443], "bestEffort": true}}}}`))
 	s.statuses = []core.ServerStatus{{ID: "files"}}
-	s.api.SandboxRefusals = func(string) []sandbox.Refusal {
-		return []sandbox.Refusal{{Path: filepath.Join(dir, "new.txt")}, {Path: dir, Unreadable: true}, {Path: filepath.Join(home, "drawbridge-new")}, {Path: filepath.Join(home, ".config", "drawbridge-new")}}
+	s.api.SandboxRefusals = func(string) ([]sandbox.Refusal, int) {
+		return []sandbox.Refusal{{Path: filepath.Join(dir, "new.txt")}, {Path: dir, Unreadable: true}, {Path: filepath.Join(home, "drawbridge-new")}, {Path: filepath.Join(home, ".config", "drawbridge-new")}}, 7
 	}
 	var st SandboxStatus
 	s.get(t, "/api/v1/servers/files/sandbox", &st)
-	if len(st.Refused) != 4 || st.Refused[0].Allow != dir || st.Refused[1].Allow != dir || st.Refused[2].Allow != "" || st.Refused[3].Allow != "" {
+	if len(st.Refused) != 4 || st.RefusedMore != 7 || st.Refused[0].Allow != dir || st.Refused[1].Allow != dir || st.Refused[2].Allow != "" || st.Refused[3].Allow != "" {
 		t.Fatalf("%+v", st.Refused)
 	}
 	where, _ := json.Marshal(dir)

@@ -85,6 +85,9 @@ func (p *program) showSandbox(cmd *cobra.Command, method, server string, body an
 			say("  refused access to %s; allow it: drawbridge sandbox allow --write %s %s", one.Path, st.Server, one.Allow)
 		}
 	}
+	if st.RefusedMore > 0 {
+		say("  and refused access to %d more", st.RefusedMore)
+	}
 	t := table{head: []string{"This system can confine", "", "Requires"}}
 	for _, one := range st.Protections {
 		word := "no"

@@ -1,8 +1,8 @@
 package dial
 
 import (
-	"bytes"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
@@ -62,15 +61,25 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 	}
 	spec.Path, spec.Args, spec.Env, spec.Inherit = wrapped.Path, wrapped.Args, append(spec.Env, wrapped.Env), wrapped.Ruleset
 	spec.Stderr = io.MultiWriter(spec.Stderr, &refusalDetector{rules: rules, report: func(one sandbox.Refusal) {
-		d.sandboxes.addRefusal(c.ID, one)
-		key := "sandbox.write"
-		if one.Unreadable {
-			key = "sandbox.read, or to sandbox.write,"
+		if !d.sandboxes.addRefusal(c.ID, one) {
+			return
 		}
-		d.Logs.Append(c.ID, serverlog.Warn, fmt.Sprintf("The sandbox refused access to %s. To allow it, add it to %s of this server.", one.Path, key))
+		d.Logs.Append(c.ID, serverlog.Warn, refusalText(one, rules.NotOffered(home, one.Path, !one.Unreadable)))
 	}})
 	d.Logs.Append(c.ID, serverlog.Info, "starts in a sandbox")
 	return nil
+}
+
+// refusalText explains a refusal. protected is why the path is protected, as the end of a sentence, or "".
+func refusalText(one sandbox.Refusal, protected string) string {
+	key := "sandbox.write"
+	if one.Unreadable {
+		key = "sandbox.read, or to sandbox.write,"
+	}
+	if protected != "" {
+		return fmt.Sprintf("The sandbox refused access to %s, which %s. Only if you trust the server with it, add exactly the path that it needs to %s of this server.", one.Path, protected, key)
+	}
+	return fmt.Sprintf("The sandbox refused access to %s. To allow it, add it to %s of this server.", one.Path, key)
 }
 
 func (d *Dialer) private() []string {
@@ -89,93 +98,75 @@ func ownProgram() []string {
 	return []string{path}
 }
 
-// refusedPath matches what programs write when the system refuses access to a file.
-var refusedPath = lazyregexp.New(`(?:EACCES|EPERM|[Pp]ermission denied)\b.*?['":]\s*['"]?(/[^'":\s]+)|['"\s](/[^'":\s]+)['"]?: [Pp]ermission denied`)
-
-// Limits on what a refusalDetector reads and reports.
-const (
-	maxRefusalLine = 4 << 10
-	maxRefusals    = 20
-)
-
-// refusalDetector reads the stderr of a confined process and reports each path that the sandbox
-// refused, once. The zero values of line and reported are ready.
-type refusalDetector struct {
-	rules  sandbox.Rules
-	report func(sandbox.Refusal)
-
-	mu       sync.Mutex // guards the rest
-	line     []byte
-	reported map[string]bool
-}
-
-func (r *refusalDetector) Write(p []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for rest := p; len(rest) > 0; {
-		head, tail, complete := bytes.Cut(rest, []byte("\n"))
-		r.line = append(r.line, head[:min(len(head), maxRefusalLine-min(len(r.line), maxRefusalLine))]...)
-		if complete {
-			r.read(r.line)
-			r.line = r.line[:0]
-		}
-		rest = tail
-	}
-	return len(p), nil
-}
-
-// read reports a refused path in one line of stderr.
-func (r *refusalDetector) read(line []byte) {
-	if len(r.reported) >= maxRefusals || !bytes.Contains(line, []byte("EACCES")) && !bytes.Contains(line, []byte("EPERM")) && !bytes.Contains(line, []byte("ermission denied")) {
-		return
-	}
-	m := refusedPath().FindSubmatch(line)
-	if m == nil {
-		return
-	}
-	path := string(m[1]) + string(m[2])
-	if r.reported[path] || r.rules.MayWrite(path) { // refused by the permissions of the file, if at all
-		return
-	}
-	if r.reported == nil {
-		r.reported = make(map[string]bool)
-	}
-	r.reported[path] = true
-	r.report(sandbox.Refusal{Path: path, Unreadable: !r.rules.MayRead(path)})
-}
-
 // sandboxState holds the rules of the sandbox with which each server was last started, or would
 // have been if it is only observed, and what was refused since. The zero value is ready to use.
 type sandboxState struct {
 	mu       sync.Mutex // guards the rest
 	byServer map[string]sandbox.Rules
-	refused  map[string][]sandbox.Refusal
+	refused  map[string]*refusals
 }
+
+// Limits on the refusals of one server, in addition to those of private paths.
+const (
+	maxRefusals = 20   // kept
+	maxRefused  = 1000 // counted
+)
+
+// refusals are what a sandbox refused since the newest start of a server.
+type refusals struct {
+	list  []sandbox.Refusal
+	known map[string]bool // private paths of which one is in list
+	seen  map[uint64]bool // hashes of all paths
+	kept  int             // how many other paths are in list
+	more  int             // how many are not
+}
+
+var pathHash = maphash.MakeSeed()
 
 func (a *sandboxState) setRules(server string, r sandbox.Rules) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.byServer == nil {
-		a.byServer, a.refused = map[string]sandbox.Rules{}, map[string][]sandbox.Refusal{}
+		a.byServer, a.refused = map[string]sandbox.Rules{}, map[string]*refusals{}
 	}
-	a.byServer[server] = r
-	delete(a.refused, server)
+	a.byServer[server], a.refused[server] = r, &refusals{known: map[string]bool{}, seen: map[uint64]bool{}}
 }
 
-func (a *sandboxState) addRefusal(server string, one sandbox.Refusal) {
+// addRefusal reports whether a refusal is new and was kept. Of each private path, one is always kept, so
+// that a server cannot hide it behind others.
+func (a *sandboxState) addRefusal(server string, one sandbox.Refusal) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.refused[server]) < maxRefusals && !slices.Contains(a.refused[server], one) {
-		a.refused[server] = append(a.refused[server], one)
+	r := a.refused[server]
+	private := a.byServer[server].PrivatePath(one.Path)
+	hash := maphash.String(pathHash, one.Path)
+	switch {
+	case private != "" && !r.known[private]:
+		r.known[private] = true
+	case r.seen[hash] || len(r.seen) >= maxRefused:
+		return false
+	case r.kept == maxRefusals:
+		r.seen[hash] = true
+		r.more++
+		return false
+	default:
+		r.kept++
 	}
+	r.seen[hash] = true
+	r.list = append(r.list, one)
+	return true
 }
 
 // SandboxRefusals returns what the sandbox of a server refused since its newest start, as far as the
-// server wrote it to stderr.
-func (d *Dialer) SandboxRefusals(server string) []sandbox.Refusal {
+// server reported it, and how many other paths are not in the list, which ends at a limit.
+func (d *Dialer) SandboxRefusals(server string) (list []sandbox.Refusal, more int) {
 	d.sandboxes.mu.Lock()
 	defer d.sandboxes.mu.Unlock()
-	return slices.Clone(d.sandboxes.refused[server])
+	r := d.sandboxes.refused[server]
+	if r == nil {
+		return nil, 0
+	}
+	return slices.Clone(r.list), r.more
 }
 
 // SandboxRules returns the rules of the sandbox of a server, of its newest start. ok is false if it

@@ -17,24 +17,72 @@ import (
 func TestRefusalInStderrNamesPathAndAccess(t *testing.T) {
 	rules := sandbox.Rules{Read: []string{"/usr", "/home/me/documents"}, Write: []string{"/home/me/notes"}}
 	for line, want := range map[string]string{
-		"Error: EACCES: permission denied, open '/home/me/.config/gh/hosts.yml'":                  "/home/me/.config/gh/hosts.yml true",
-		"cat: /home/me/.ssh/id: Permission denied":                                                "/home/me/.ssh/id true",
-		"PermissionError: [Errno 13] Permission denied: '/home/me/documents/a b.txt'":             "/home/me/documents/a",
-		"open /home/me/documents/x: permission denied":                                            "/home/me/documents/x false",
-		"cat: /home/me/notes/locked: Permission denied":                                           "", // by its own permissions
-		"remote: Permission denied (publickey).":                                                  "",
-		strings.Repeat("x", 2*maxRefusalLine) + " cat: /home/me/.ssh/id: Permission denied":       "",
-		"EACCES " + strings.Repeat("'", 3000) + " permission denied":                              "",
-		"npm error EPERM: operation not permitted, unlink '/usr/lib/node_modules/x'\nsecond line": "/usr/lib/node_modules/x false",
+		"Error: EACCES: permission denied, open '/home/me/.config/gh/hosts.yml'":                                  "/home/me/.config/gh/hosts.yml true",
+		"cat: /home/me/.ssh/id: Permission denied":                                                                "/home/me/.ssh/id true",
+		"PermissionError: [Errno 13] Permission denied: '/home/me/documents/a b.txt'":                             "/home/me/documents/a b.txt false",
+		"Error: EACCES: permission denied, open '/p/My Files/a.txt'":                                              "/p/My Files/a.txt true",
+		"EACCES: permission denied, open '/p/it's/dogs' food.txt'":                                                "/p/it's/dogs' food.txt true",
+		"EACCES: permission denied, open '/p/a'. Try 'sudo x'":                                                    "/p/a true",
+		"EACCES: permission denied, rename '/home/me/notes/a b' -> '/p/c d'":                                      "/p/c d true",
+		`PermissionError: [Errno 13] Permission denied: "/p/it's a.txt"`:                                          "/p/it's a.txt true",
+		`PermissionError: [Errno 13] Permission denied: '/p/it\'s "a".txt'`:                                       `/p/it's "a".txt true`,
+		`{"level":50,"err":{"message":"EACCES: permission denied, open '/p/My \"F\"/a.txt'\n    at x (/usr/y)"}}`: `/p/My "F"/a.txt true`,
+		`2026-11-26 ERROR {"msg":"open /p/My Files/a: permission denied"}`:                                        "/p/My Files/a true",
+		"cat: '/p/My Files/a': Permission denied":                                                                 "/p/My Files/a true",
+		"mkdir: cannot create directory ‘/p/My Files’: Permission denied":                                         "/p/My Files true",
+		"sh: 1: cannot create /p/My Files/a: Permission denied":                                                   "/p/My Files/a true",
+		"2026/11/26 10:00:00 cannot load: open /p/My Files/a: permission denied":                                  "/p/My Files/a true",
+		"rename /home/me/notes/a /p/b: permission denied":                                                         "/p/b true",
+		"Permission denied: /p/a while reading":                                                                   "/p/a true",
+		"open /home/me/documents/x: permission denied":                                                            "/home/me/documents/x false",
+		"cat: /home/me/notes/locked: Permission denied":                                                           "", // by its own permissions
+		"remote: Permission denied (publickey).":                                                                  "",
+		strings.Repeat("x", 2*maxRefusalLine) + " cat: /home/me/.ssh/id: Permission denied":                       "",
+		"EACCES " + strings.Repeat("'", 3000) + " permission denied":                                              "",
+		"npm error EPERM: operation not permitted, unlink '/usr/lib/node_modules/x'\nsecond line":                 "/usr/lib/node_modules/x false",
 	} {
 		var told []string
 		r := &refusalDetector{rules: rules, report: func(one sandbox.Refusal) { told = append(told, fmt.Sprint(one.Path, " ", one.Unreadable)) }}
-		for _, part := range []string{line[:len(line)/2], line[len(line)/2:], "\n", line, "\n"} { // split, and twice
+		for _, part := range []string{line[:len(line)/2], line[len(line)/2:], "\n"} {
 			fmt.Fprint(r, part)
 		}
-		if all := strings.Join(told, "\n"); (want == "") != (len(told) == 0) || len(told) > 1 || !strings.Contains(all, want) {
+		if all := strings.Join(told, "\n"); (want == "") != (len(told) == 0) || len(told) > 1 || all != want {
 			t.Errorf("%.80s: %q", line, told)
 		}
+	}
+}
+
+func TestFloodOfRefusalsDoesNotHidePrivateFiles(t *testing.T) {
+	d := &Dialer{}
+	d.sandboxes.setRules("a", sandbox.Rules{Private: []string{"/home/me/.ssh"}})
+	add := func(path string) bool { return d.sandboxes.addRefusal("a", sandbox.Refusal{Path: path}) }
+	for i := range maxRefusals + 5 {
+		add(fmt.Sprintf("/decoy/%d", i))
+	}
+	if add("/decoy/0") || !add("/home/me/.ssh/id") || add("/home/me/.ssh/id") {
+		t.Error("a repeated path is new, or a private one is not")
+	}
+	list, more := d.SandboxRefusals("a")
+	if len(list) != maxRefusals+1 || list[maxRefusals].Path != "/home/me/.ssh/id" || more != 5 {
+		t.Errorf("%d more than %v", more, list)
+	}
+	for i := range 2 * maxRefused {
+		add(fmt.Sprintf("/home/me/.ssh/%d", i))
+	}
+	if list, more = d.SandboxRefusals("a"); len(list) != maxRefusals+1 || more > maxRefused {
+		t.Errorf("no limit: %d, and %d more", len(list), more)
+	}
+}
+
+func TestRefusalOfProtectedPathIsNotOfferedForTheConfiguration(t *testing.T) {
+	one := sandbox.Refusal{Path: "/home/me/.ssh/id", Unreadable: true}
+	rules := sandbox.Rules{Private: []string{"/home/me/.ssh"}}
+	text := refusalText(one, rules.NotOffered("/home/me", one.Path, false))
+	if !strings.Contains(text, "is private") || strings.Contains(text, "To allow it") {
+		t.Error(text)
+	}
+	if one.Path = "/home/me/x"; !strings.Contains(refusalText(one, rules.NotOffered("/home/me", one.Path, false)), "To allow it, add it to sandbox.read") {
+		t.Error("another path is not offered")
 	}
 }
 

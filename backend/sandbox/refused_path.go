@@ -49,3 +49,11 @@ func (r Rules) NotOffered(home, path string, write bool) string {
 	}
 	return ""
 }
+
+// PrivatePath returns the private path that is or contains path, or "".
+func (r Rules) PrivatePath(path string) string {
+	if i := slices.IndexFunc(r.Private, func(one string) bool { return contains(one, path) }); i >= 0 {
+		return r.Private[i]
+	}
+	return ""
+}

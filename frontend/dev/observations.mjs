@@ -82,6 +82,7 @@ export function sandboxOf(server, say, changed) {
     ports: [],
     unixSockets: 'any',
     bestEffort: false,
+    refusedMore: server.id === 'memory' ? 3 : 0,
     refused:
       server.id === 'memory'
         ? [

@@ -2533,9 +2533,13 @@ export interface SandboxStatus {
    */
   reason: string;
   /**
-   * What the sandbox refused since the server was started, as far as the server wrote it to stderr
+   * What the sandbox refused since the server was started, as far as the server reported it
    */
   refused: Refusal[];
+  /**
+   * How many other paths it refused, up to a limit
+   */
+  refusedMore: number;
   server: string;
   /**
    * Whether it may connect to Unix sockets; by default, as network

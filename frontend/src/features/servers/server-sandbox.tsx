@@ -48,6 +48,7 @@ export function ServerSandbox({ server, observable }: { server: string; observab
       {mode === 'on' && <Access {...data} />}
       <Refused
         list={data.refused}
+        more={data.refusedMore}
         pending={change.isPending}
         onAllow={(mode, path) => change.mutate({ mode, path })}
       />
@@ -118,10 +119,12 @@ export function ServerSandbox({ server, observable }: { server: string; observab
 /** The accesses that the sandbox denied, each with a button that allows it. */
 function Refused({
   list,
+  more,
   pending,
   onAllow,
 }: {
   list: SandboxStatus['refused'];
+  more: number;
   pending: boolean;
   onAllow: (mode: string, path: string) => void;
 }) {
@@ -154,6 +157,7 @@ function Refused({
           </li>
         ))}
       </ul>
+      {more > 0 && <p className="mt-1 text-xs text-ink2">{t.more(more)}</p>}
     </div>
   );
 }

@@ -82,6 +82,7 @@ export const serversTexts = {
       turnOff: 'Turn off',
       lock: 'Lock',
       refused: 'Access refused since the last start, as reported by the server',
+      more: (n: number) => `and ${n} more`,
       allowReading: 'Allow reading',
       allowWriting: 'Allow writing',
       allowHint: (path: string) => `To allow: ${path} and everything below it`,
