@@ -97,7 +97,7 @@ func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
 		st.Enough, st.Protections, st.UnixSockets = true, sandbox.ContainerProtections(), "none"
 		return st, nil
 	}
-	missing, enough := sandbox.Unsupported(sandbox.Rules{NoNetwork: c.NoNetwork, NoUnixSockets: c.NoUnixSockets()})
+	missing, enough := sandbox.Unsupported(sandbox.Rules{NoNetwork: c.NoNetwork, Ports: c.Ports, NoUnixSockets: c.NoUnixSockets()})
 	if st.Enough = enough; len(missing) > 0 {
 		st.Reason = "This system cannot " + joinNor(missing) + "."
 	}

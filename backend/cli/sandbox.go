@@ -67,7 +67,13 @@ func (p *program) showSandbox(cmd *cobra.Command, method, server string, body an
 	if !st.Applies {
 		return nil
 	}
-	if st.Mode == "on" {
+	switch confines := len(st.Protections) > 0 && st.Protections[0].Enforced; {
+	case st.Mode == "on" && !confines:
+		say("  nothing is confined on this system")
+	case st.Mode == "on":
+		if !st.Enough {
+			say("  as far as this system can enforce it:")
+		}
 		printPaths(say, st.Read, st.Write, st.Network, st.Ports)
 		if st.UnixSockets == "none" {
 			say("  no Unix sockets")

@@ -27,13 +27,13 @@ func unsupported(version int, r Rules) (missing []string, enough bool) {
 	if version < truncateVersion {
 		missing, enough = append(missing, "block the truncation of files (requires Linux 6.2)"), false
 	}
-	if version < networkVersion && r.NoNetwork {
-		missing, enough = append(missing, "block TCP connections (requires Linux 6.7)"), false
+	if version < networkVersion && r.NoNetwork && len(r.Ports) > 0 { // without ports, the seccomp filter refuses all sockets
+		missing, enough = append(missing, "limit TCP connections to ports (requires Linux 6.7)"), false
 	}
 	switch {
 	case filtersSockets():
 	case r.NoNetwork:
-		missing, enough = append(missing, "block UDP, MPTCP and Unix sockets (requires amd64 or arm64)"), false
+		missing, enough = append(missing, "block network connections and Unix sockets (requires amd64 or arm64)"), false
 	case r.NoUnixSockets:
 		missing, enough = append(missing, "block Unix sockets (requires amd64 or arm64)"), false
 	default:

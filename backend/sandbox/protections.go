@@ -14,8 +14,8 @@ func protections(version int, filters bool) []Protection {
 	return []Protection{
 		{"Reading, writing and running files", version >= 1, "Linux 5.13 with Landlock"},
 		{"Truncating files", version >= truncateVersion, "Linux 6.2"},
-		{"TCP connections", version >= networkVersion, "Linux 6.7"},
-		{"UDP and other sockets", version >= 1 && filters, "Linux 5.13 with Landlock, on amd64 or arm64"},
+		{"TCP connections to single ports", version >= networkVersion, "Linux 6.7"},
+		{"Network connections, all or none", version >= 1 && filters, "Linux 5.13 with Landlock, on amd64 or arm64"},
 		{"Control of devices", version >= deviceVersion, "Linux 6.10"},
 		{"Signals and abstract sockets of other programs", version >= scopeVersion, "Linux 6.12"},
 		{"Gaining privileges through setuid", version >= 1, "Linux 5.13 with Landlock"},

@@ -207,7 +207,8 @@ func TestOlderKernelsAreNamedHonestly(t *testing.T) {
 		{0, Rules{}, false, "Landlock"},
 		{2, Rules{}, false, "truncation of files"},
 		{3, Rules{}, true, "signals"},
-		{3, Rules{NoNetwork: true}, false, "TCP connections"},
+		{3, Rules{NoNetwork: true}, true, "signals"}, // the filter refuses all sockets
+		{3, Rules{NoNetwork: true, Ports: []int{443}}, false, "TCP connections to ports"},
 		{4, Rules{NoNetwork: true}, true, "signals"},
 		{6, Rules{NoNetwork: true}, true, ""},
 	} {

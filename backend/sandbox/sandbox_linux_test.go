@@ -122,6 +122,32 @@ func home(t *testing.T) string {
 	return dir
 }
 
+func TestNoNetworkNeedsNoRulesForPorts(t *testing.T) {
+	if !Available() || !filtersSockets() {
+		t.Skip("this system has no Landlock, or no filter")
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer ln.Close()
+	connects := func(r Rules) bool {
+		w, err := Wrap(r, "/bin/bash", []string{"-c", fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d && echo connected", ln.Addr().(*net.TCPAddr).Port)})
+		must(t, err)
+		must(t, w.Ruleset.Close())
+		w.Ruleset, err = newRuleset(truncateVersion, r) // as on a kernel that cannot filter ports
+		must(t, err)
+		defer w.Ruleset.Close()
+		cmd := exec.Command(w.Path, w.Args...)
+		cmd.Env, cmd.ExtraFiles = append(cmd.Environ(), w.Env), []*os.File{w.Ruleset}
+		out, _ := cmd.CombinedOutput()
+		return strings.Contains(string(out), "connected")
+	}
+	if r := (Rules{Read: []string{"/"}, Write: []string{"/dev/null"}}); !connects(r) {
+		t.Error("no connection with network")
+	} else if r.NoNetwork = true; connects(r) {
+		t.Error("a connection without network")
+	}
+}
+
 func TestHostileProgramCannotLeaveSandbox(t *testing.T) {
 	needLandlock(t)
 	dir := home(t)

@@ -90,12 +90,14 @@ func TestOlderKernelsAreReportedAndServersRunOrAreRefused(t *testing.T) {
 		0: {
 			"on":      "crashed: the kernel has no Landlock",
 			"network": "crashed: the kernel has no Landlock",
+			"ports":   "crashed: the kernel has no Landlock",
 			"best":    "running: the kernel has no Landlock",
 		},
 		3: {
 			"on":      "running: signals and connections through abstract sockets to other programs (requires Linux 6.12)",
-			"network": "crashed: block TCP connections (requires Linux 6.7)",
-			"best":    "running: block TCP connections (requires Linux 6.7)",
+			"network": "running: signals and connections through abstract sockets to other programs (requires Linux 6.12)",
+			"ports":   "crashed: limit TCP connections to ports (requires Linux 6.7)",
+			"best":    "running: limit TCP connections to ports (requires Linux 6.7)",
 		},
 	} {
 		t.Run(fmt.Sprintf("version %d", version), func(t *testing.T) {
@@ -108,7 +110,8 @@ func TestOlderKernelsAreReportedAndServersRunOrAreRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			d.write("config.jsonc", object{"mcpServers": object{
-				"on": entry("on"), "network": entry(object{"network": "none"}), "best": entry(object{"network": "none", "bestEffort": true}),
+				"on": entry("on"), "network": entry(object{"network": "none"}), "ports": entry(object{"network": "none", "ports": []int{443}}),
+				"best": entry(object{"network": "none", "ports": []int{443}, "bestEffort": true}),
 			}})
 			d.launch("DRAWBRIDGE_E2E_ROLE=old kernel", "LANDLOCK_VERSION="+strconv.Itoa(version))
 			eventually.Complete(t, limit(20e9), func() string {
@@ -132,6 +135,9 @@ func TestOlderKernelsAreReportedAndServersRunOrAreRefused(t *testing.T) {
 				if enforced := strings.Contains(line, " yes "); strings.Contains(line, "TCP connections ") && enforced || strings.Contains(line, "running files") && enforced != (version > 0) {
 					t.Errorf("status: %s", line)
 				}
+			}
+			if (version == 0) != strings.Contains(status, "nothing is confined") || version == 0 && strings.Contains(status, "TCP to port") {
+				t.Errorf("status says what is confined, and that nothing is: %s", status)
 			}
 			t.Log(status)
 		})

@@ -73,7 +73,7 @@ export function sandboxOf(server, say, changed) {
     enough: stdio,
     protections: [
       can('Reading, writing and running files', true, 'Linux 5.13 with Landlock'),
-      can('TCP connections', true, 'Linux 6.7'),
+      can('TCP connections to single ports', true, 'Linux 6.7'),
       can('Connections to single hosts', false, 'not possible: the kernel filters by port only'),
     ],
     read: [],

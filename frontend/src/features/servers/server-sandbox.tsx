@@ -36,16 +36,17 @@ export function ServerSandbox({ server, observable }: { server: string; observab
   });
   if (!data?.applies) return null;
   const { mode, proposal } = data;
+  const nothing = mode === 'on' && !data.protections[0]?.enforced;
   const set = (to: string, entry?: string) =>
     change.mutate(entry ? { mode: to, entry } : { mode: to });
   return (
     <Section title={t.title}>
       <p className="text-sm">
         <span className="font-medium">{t.modes[mode]}</span>{' '}
-        <span className="text-ink2">{t.about[mode]}</span>
+        <span className="text-ink2">{nothing ? t.nothingConfined : t.about[mode]}</span>
       </p>
       {data.reason && <p className="mt-1 text-sm text-warn">{plain(data.reason)}</p>}
-      {mode === 'on' && <Access {...data} />}
+      {mode === 'on' && !nothing && <Access {...data} />}
       <Refused
         list={data.refused}
         more={data.refusedMore}

@@ -77,6 +77,7 @@ export const serversTexts = {
         observe: 'What the server opens is recorded; nothing is refused.',
         on: 'In addition to what the default rules allow:',
       },
+      nothingConfined: 'Nothing is confined on this system.',
       observe: 'Observe',
       turnOn: 'Turn on with default rules',
       turnOff: 'Turn off',
