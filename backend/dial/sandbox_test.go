@@ -27,6 +27,7 @@ func TestRefusalInStderrNamesPathAndAccess(t *testing.T) {
 		`PermissionError: [Errno 13] Permission denied: "/p/it's a.txt"`:                                          "/p/it's a.txt true",
 		`PermissionError: [Errno 13] Permission denied: '/p/it\'s "a".txt'`:                                       `/p/it's "a".txt true`,
 		`{"level":50,"err":{"message":"EACCES: permission denied, open '/p/My \"F\"/a.txt'\n    at x (/usr/y)"}}`: `/p/My "F"/a.txt true`,
+		`{"msg":"[Errno 13] Permission denied: '/p/\u00fcber a'"}`:                                                "/p/über a true",
 		`2026-11-26 ERROR {"msg":"open /p/My Files/a: permission denied"}`:                                        "/p/My Files/a true",
 		"cat: '/p/My Files/a': Permission denied":                                                                 "/p/My Files/a true",
 		"mkdir: cannot create directory ‘/p/My Files’: Permission denied":                                         "/p/My Files true",

@@ -135,6 +135,29 @@ var attempts = []attempt{
 	{name: "truncate .bashrc", try: inHome(".bashrc", func(p string) error { return os.Truncate(p, 0) })},
 	{name: "rename .bashrc", try: inHome(".bashrc", func(p string) error { return os.Rename(p, p+"2") })},
 	{name: "remove .bashrc", try: inHome(".bashrc", os.Remove)},
+	{name: "create a device", try: func(t target) error { return unix.Mknod(t.Work+"/disk", unix.S_IFBLK|0o600, int(unix.Mkdev(7, 0))) }},
+	{name: "read the kernel's messages by system call", try: func(target) error { _, err := unix.Klogctl(unix.SYSLOG_ACTION_SIZE_BUFFER, nil); return err }},
+	{name: "observe the kernel", try: func(target) error {
+		fd, err := unix.PerfEventOpen(&unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Size: unix.PERF_ATTR_SIZE_VER0}, 0, -1, -1, 0)
+		if err == nil {
+			unix.Close(fd)
+		}
+		return err
+	}},
+	{name: "load a kernel module", try: func(target) error {
+		if err := unix.FinitModule(-1, "", 0); !errors.Is(err, unix.EBADF) {
+			return err
+		}
+		return nil // the kernel would have read the file
+	}},
+	{name: "load a BPF map", try: func(target) error {
+		attr := [16]uint32{unix.BPF_MAP_TYPE_ARRAY, 4, 4, 1}
+		_, _, e := unix.Syscall(unix.SYS_BPF, unix.BPF_MAP_CREATE, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+		if e != 0 {
+			return e
+		}
+		return nil
+	}},
 	{name: "create a file at home", try: inHome("new", create)},
 	{name: "create a folder at home", try: inHome("newdir", func(p string) error { return os.Mkdir(p, 0o755) })},
 	{name: "create an autostart entry", try: inHome(".config/autostart/x.desktop", create)},

@@ -14,7 +14,7 @@ var privateInHome = []string{
 	".config/Bitwarden", ".config/Bitwarden CLI", ".config/keepassxc", ".config/1Password", ".config/op", ".config/sops", ".config/age",
 	".local/share/mkcert", ".step", ".electrum", ".bitcoin", ".ethereum", ".config/solana", ".foundry/keystores", ".local/share/python_keyring",
 	// Credentials of programs and services.
-	".netrc", ".git-credentials", ".config/git/credentials", ".pypirc", ".pgpass", ".my.cnf", ".mylogin.cnf", ".vault-token",
+	".netrc", ".git-credentials", ".config/git/credentials", ".pypirc", ".pgpass", ".my.cnf", ".mylogin.cnf", ".vault-token", ".android/adbkey",
 	".cargo/credentials", ".cargo/credentials.toml", ".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties", ".gem/credentials",
 	".aws", ".azure", ".kube", ".docker", ".config/containers/auth.json", ".terraform.d", ".terraformrc", ".pulumi", ".s3cfg", ".boto", ".oci", ".fly", ".ngrok2",
 	".config/gcloud", ".config/gh", ".config/glab-cli", ".config/rclone", ".config/doctl", ".config/ngrok", ".config/stripe", ".config/hcloud", ".config/heroku",
@@ -32,7 +32,11 @@ var privateInHome = []string{
 	".mariadb_history", ".sqlite_history", ".rediscli_history", ".mongodb/mongosh", ".dbshell", ".lesshst", ".viminfo", ".local/state/nvim/shada", ".local/share/atuin",
 	// AI clients, in addition to the files of the clients that Drawbridge configures.
 	".claude", ".claude.json", ".config/Claude", ".cursor", ".codex", ".gemini", ".codeium", ".copilot", ".config/github-copilot", ".local/share/opencode",
-	".qwen", ".kimi", ".factory", ".augment", ".continue", ".aider.conf.yml", ".config/Cursor", ".config/goose", ".local/share/amp", ".local/share/crush", ".config/crush",
+	".qwen", ".kimi", ".factory", ".augment", ".continue", ".aider.conf.yml", ".config/Cursor",
+	// Encrypted tokens of the extensions of editors, for which the key is in the keyring.
+	".config/Code/User/globalStorage/state.vscdb", ".config/Code/User/globalStorage/state.vscdb.backup",
+	".config/VSCodium/User/globalStorage/state.vscdb", ".config/VSCodium/User/globalStorage/state.vscdb.backup",
+	".config/goose", ".local/share/amp", ".local/share/crush", ".config/crush",
 	// Our own default folders, which the daemon does not use if it has others.
 	".config/drawbridge", ".local/share/drawbridge", ".local/state/drawbridge",
 }

@@ -197,6 +197,15 @@ func TestOwnPathThatLeadsToAPrivateOneIsIgnored(t *testing.T) {
 	}
 }
 
+func TestTokensOfEditorsAndKeysOfDevicesArePrivate(t *testing.T) {
+	home := resolved(t.TempDir())
+	for _, path := range []string{".android/adbkey", ".config/Code/User/globalStorage/state.vscdb"} {
+		if Protected(home, nil, nil).PrivatePath(filepath.Join(home, path)) == "" {
+			t.Errorf("%s is not private", path)
+		}
+	}
+}
+
 func TestOlderKernelsAreNamedHonestly(t *testing.T) {
 	for _, c := range []struct {
 		version int

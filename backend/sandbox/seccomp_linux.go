@@ -67,7 +67,8 @@ func (f *instructions) ofCall(number uint32, then func(*instructions)) {
 
 // seccompFilter returns a filter, in hexadecimal digits, for what Landlock lets pass; "" if there is
 // none for this machine. It refuses the keys that the kernel keeps for the user, typing into terminals
-// (TIOCSTI), changing limits of other processes, which can end them, and system calls of other
+// (TIOCSTI), changing limits of other processes, which can end them, the kernel's messages, BPF, observing
+// the kernel by perf, loading code into it, and system calls of other
 // interfaces, such as those of 32-bit programs, which have other numbers.
 //
 // Without network, it refuses all sockets but local ones; with ports, it permits those of IP, except
@@ -87,6 +88,7 @@ func seccompFilter(r Rules) string {
 	f.add(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, x32Bit, 0, 1)
 	f.ret(refused(unix.ENOSYS))
 	f.returnIf(refused(unix.ENOSYS), unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY)
+	f.returnIf(refused(unix.EPERM), unix.SYS_SYSLOG, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD)
 	f.ofCall(unix.SYS_IOCTL, func(f *instructions) {
 		f.load(offsetSecond)
 		f.returnIf(refused(unix.EPERM), unix.TIOCSTI, tiocLinux)
