@@ -8,7 +8,7 @@ import type { Destinations } from '@/types/api';
 
 const t = texts.servers.destinations;
 
-const destinationsQuery = (server: string) =>
+export const destinationsQuery = (server: string) =>
   queryOptions({
     queryKey: ['server', server, 'destinations'],
     queryFn: ({ signal }) =>

@@ -7,6 +7,7 @@ import { Facts, Section } from '@/components/fields';
 import { TabList, TabPanel, Tabs } from '@/components/segmented-control';
 import { DetailFrame, Gone } from '@/components/split-view';
 import { StateBadge } from '@/components/state-badge';
+import { useAllAnswered } from '@/lib/all-answered';
 import { age, bytes, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { RequestError } from '@/lib/request';
@@ -15,13 +16,13 @@ import type { ServerDetail as Detail, Instance } from '@/types/api';
 import { serverQuery, serversQuery, visibleToolsQuery } from './api';
 import { ProcessTree } from './process-tree';
 import { ServerDebug } from './server-debug';
-import { ServerDestinations } from './server-destinations';
+import { destinationsQuery, ServerDestinations } from './server-destinations';
 import { ServerEntryEditor, useEntryEdit } from './server-entry-editor';
 import { ServerFailure } from './server-failure';
 import { LogView } from './server-log';
 import { ServerMoreMenu } from './server-more-menu';
 import { type View, views } from './server-page-views';
-import { ServerSandbox } from './server-sandbox';
+import { ServerSandbox, sandboxQuery } from './server-sandbox';
 import { ServerTools } from './server-tools';
 import { SignedIn, SignIn } from './sign-in';
 import { ServerButtons } from './start-stop-buttons';
@@ -106,10 +107,7 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
           {view === 'about' && <About server={server} now={now} />}
           {view === 'about' && version}
           {view === 'about' && trust?.(null)}
-          {view === 'about' && <ServerDestinations server={id} />}
-          {view === 'about' && (
-            <ServerSandbox server={id} observable={server.transport === 'stdio'} />
-          )}
+          {view === 'about' && <Reach id={id} observable={server.transport === 'stdio'} />}
           {view === 'tools' && (trust?.(<ServerTools id={id} />) ?? <ServerTools id={id} />)}
           {view === 'log' && <LogView server={server} />}
           {view === 'calls' && calls}
@@ -119,6 +117,18 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
         </TabPanel>
       </DetailFrame>
     </Tabs>
+  );
+}
+
+/** What the server may reach and what it reached, shown at once so that neither moves the other. */
+function Reach({ id, observable }: { id: string; observable: boolean }) {
+  const ready = useAllAnswered([useQuery(destinationsQuery(id)), useQuery(sandboxQuery(id))]);
+  if (!ready) return null;
+  return (
+    <>
+      <ServerDestinations server={id} />
+      <ServerSandbox server={id} observable={observable} />
+    </>
   );
 }
 

@@ -12,7 +12,7 @@ const t = texts.servers.sandbox;
 
 const path = (server: string) => `/api/v1/servers/${encodeURIComponent(server)}/sandbox`;
 
-const sandboxQuery = (server: string) =>
+export const sandboxQuery = (server: string) =>
   queryOptions({
     queryKey: ['server', server, 'sandbox'],
     queryFn: ({ signal }) => request<SandboxStatus>('GET', path(server), { signal }),
