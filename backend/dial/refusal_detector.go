@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
@@ -100,7 +101,8 @@ func refusedPathsOf(text string) []string {
 	}
 	last := all[len(all)-1]
 	if before, ok := strings.CutSuffix(text[:last[0]], ": "); ok {
-		if quoted := quotedPaths(before); len(quoted) > 0 && strings.ContainsAny(before[len(before)-1:], "'\"`\x99") { // the last byte of ’
+		last, _ := utf8.DecodeLastRuneInString(before)
+		if quoted := quotedPaths(before); len(quoted) > 0 && strings.ContainsRune("'\"`’", last) {
 			return quoted[len(quoted)-1:]
 		}
 		operand := before[strings.LastIndex(before, ": ")+1:]
