@@ -33,7 +33,7 @@ func Main() {
 	}
 	d := newDaemon(os.Getenv(dataVariable))
 	ready, awaited := readiness()
-	entry := newEntryPage(os.Getenv(urlVariable), d.address)
+	entry := newEntryPage(os.Getenv(urlVariable), d.newPageURL)
 	os.Unsetenv(urlVariable) // the web processes must not inherit the code
 	past := parseRendererCrashes(os.Getenv(crashesVariable))
 	os.Unsetenv(crashesVariable)
