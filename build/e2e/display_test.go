@@ -33,6 +33,7 @@ func TestProgramWithDisplay(t *testing.T) {
 	// The icon belongs to the daemon, which may be a child of the process that we started.
 	var pid int
 	var menu []entry
+	var line, stop entry
 	eventually.Complete(t, limit(10*time.Second), func() string {
 		for _, p := range descendants(d.cmd.Process.Pid) {
 			if menu = s.menu(p.pid); len(menu) > 0 {
@@ -43,17 +44,17 @@ func TestProgramWithDisplay(t *testing.T) {
 		if got := strings.Join(labels(menu), "|"); !strings.Contains(got, "● demo: running") {
 			return "the tray's menu is " + got
 		}
+		line = menu[slices.IndexFunc(menu, func(e entry) bool { return strings.Contains(e.label, "demo: ") })]
+		var ok bool
+		if stop, ok = named(line.under, "Stop"); !ok { // the entries of a submenu come after it
+			return fmt.Sprintf("no Stop in %q", labels(line.under))
+		}
 		return ""
 	})
 	if !slices.ContainsFunc(menu, func(e entry) bool { return strings.Contains(e.label, "broken: ") }) {
 		t.Errorf("the broken server is not in the menu %q", labels(menu))
 	}
 
-	line := menu[slices.IndexFunc(menu, func(e entry) bool { return strings.Contains(e.label, "demo: ") })]
-	stop, ok := named(line.under, "Stop")
-	if !ok {
-		t.Fatalf("no Stop in %q", labels(line.under))
-	}
 	s.click(pid, stop.id)
 	eventually.Complete(t, limit(5*time.Second), func() string {
 		if got := strings.Join(labels(s.menu(pid)), "|"); !strings.Contains(got, "○ demo: stopped") {
