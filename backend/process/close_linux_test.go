@@ -13,7 +13,7 @@ import (
 func TestCloseKillsForkingProcesses(t *testing.T) {
 	dir := t.TempDir()
 	script, births := filepath.Join(dir, "reborn.sh"), filepath.Join(dir, "births")
-	must(t, os.WriteFile(script, []byte("trap '' TERM\necho >>\"$2\"\nsetsid sh \"$1\" \"$1\" \"$2\" &\n"), 0o600))
+	must(t, os.WriteFile(script, []byte("trap '' TERM\n"+whileTestRuns()+"echo >>\"$2\"\nsetsid sh \"$1\" \"$1\" \"$2\" &\n"), 0o600))
 	s := NewSpawner(Options{})
 	if _, err := s.Start(Spec{Name: "reborn", Path: "/bin/sh", Args: []string{"-c", `sh "$1" "$1" "$2"; exec sleep 600`, "sh", script, births}, Env: os.Environ()}); err != nil {
 		t.Fatal(err)

@@ -43,13 +43,17 @@ func TestScanFindsForkBombAmongThousands(t *testing.T) {
 	}
 }
 
+// whileTestRuns is a line of a script that exits if this test's process is gone: a test that is killed
+// cannot clean up, and a process that forks all the time would keep half of the machine busy.
+func whileTestRuns() string { return fmt.Sprintf("kill -0 %d || exit\n", os.Getpid()) }
+
 // startForkingProcess starts a process that ignores SIGTERM and has a value in its environment.
 // After a lifetime it starts its successor and exits, indefinitely. The returned function finds
 // it in a process list; it is ended with the test.
 func startForkingProcess(t *testing.T, name, value string, life time.Duration) (reborn func([]processInfo) []processInfo) {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "reborn.sh")
-	text := fmt.Sprintf("trap '' TERM\nsleep %f\nsetsid sh \"$1\" \"$1\" &\n", life.Seconds())
+	text := fmt.Sprintf("trap '' TERM\n%ssleep %f\nsetsid sh \"$1\" \"$1\" &\n", whileTestRuns(), life.Seconds())
 	must(t, os.WriteFile(script, []byte(text), 0o600))
 	reborn = func(all []processInfo) (found []processInfo) {
 		for _, p := range all {
