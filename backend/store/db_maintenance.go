@@ -70,23 +70,16 @@ func (s *Store) Vacuum(ctx context.Context) error {
 	})
 }
 
-// ReleaseMemory closes the idle reading connections and drops the page caches of the writing ones,
-// which grow to some megabytes while calls are recorded. It waits a second at most.
+// ReleaseMemory closes the idle reading connections and drops the page cache of the writing one,
+// which grows to some megabytes while calls are recorded. It waits a second at most.
 func (s *Store) ReleaseMemory(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	return s.withHandle(func(h *handle) error {
 		h.read.SetMaxIdleConns(0) // closes them
 		h.read.SetMaxIdleConns(idleReaders)
-		for _, pool := range []*sql.DB{h.write, h.calls} {
-			if pool.Stats().OpenConnections == 0 {
-				continue // has no cache, and would open one
-			}
-			if _, err := pool.ExecContext(ctx, `PRAGMA shrink_memory`); err != nil {
-				return err
-			}
-		}
-		return nil
+		_, err := h.write.ExecContext(ctx, `PRAGMA shrink_memory`)
+		return err
 	})
 }
 

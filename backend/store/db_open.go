@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,17 +30,12 @@ var errForeign = errors.New("it is not a Drawbridge history file")
 // handle is an open database. Its pools are closed together.
 type handle struct {
 	write, read *sql.DB
-	// calls is used only for inserting batches of calls, by the goroutine that holds the
-	// connection of write. It has no foreign key checks: the same transaction has just looked up
-	// or inserted all rows that a call refers to.
-	calls  *sql.DB
-	insert inserter // of calls
-	files  fileIdentity
+	insert      inserter // of write
+	files       fileIdentity
 }
 
 func (h *handle) close() error {
-	h.insert.close()
-	return errors.Join(h.read.Close(), h.calls.Close(), h.write.Close())
+	return errors.Join(h.read.Close(), h.write.Close())
 }
 
 // openFile opens or creates the database and migrates it to the newest schema. Its connections
@@ -59,8 +53,8 @@ func openFile(ctx context.Context, path string, busyTimeout time.Duration, befor
 	// temp_store(memory): statements that insert many rows write a statement journal, which would
 	// be a file.
 	pragmas = append(pragmas, "temp_store(memory)", "journal_mode(wal)", "synchronous(normal)", "secure_delete(fast)", "journal_size_limit(67108864)",
-		"cache_size(-4096)", "trusted_schema(off)", "cell_size_check(on)")
-	write, err := sql.Open("sqlite", dsn(path, "immediate", append(slices.Clone(pragmas), "foreign_keys(on)")...))
+		"cache_size(-4096)", "trusted_schema(off)", "cell_size_check(on)", "foreign_keys(on)")
+	write, err := sql.Open("sqlite", dsn(path, "immediate", pragmas...))
 	if err != nil {
 		return nil, err
 	}
@@ -79,15 +73,10 @@ func openFile(ctx context.Context, path string, busyTimeout time.Duration, befor
 		_ = write.Close()
 		return nil, err
 	}
-	calls, err := sql.Open("sqlite", dsn(path, "immediate", pragmas...)) // connects when the first batch is written
-	if err != nil {
-		return nil, errors.Join(err, write.Close(), read.Close())
-	}
-	calls.SetMaxOpenConns(1)
 	read.SetMaxOpenConns(readers)
 	read.SetMaxIdleConns(idleReaders)
 	read.SetConnMaxIdleTime(time.Minute)
-	h := &handle{write: write, read: read, calls: calls}
+	h := &handle{write: write, read: read}
 	// Read the newest rows: the file may be damaged although its first page is valid.
 	var n int
 	if err := read.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT c.id, b.reason FROM call c JOIN body b USING (id) ORDER BY c.id DESC LIMIT 20)`).Scan(&n); err != nil {

@@ -33,10 +33,9 @@ type Recorder struct {
 
 	mu           sync.Mutex // guards the fields below
 	queue        []entry
-	batch        []entry         // the calls that are being written; the array is reused
-	order        []queuePosition // used by nextBatch; the array is reused
-	writing      int             // number of calls in batch
-	bytes        int             // payload bytes of queue and batch
+	batch        []entry // the calls that are being written; the array is reused
+	writing      int     // number of calls in batch
+	bytes        int     // payload bytes of queue and batch
 	recorded     uint64
 	written      uint64    // number of recorded calls that were written or dropped
 	rate         writeRate // rate of written
@@ -51,7 +50,7 @@ type Recorder struct {
 // entry is a call in the queue. It shares no memory with the call passed to Record.
 type entry struct {
 	call      core.Call // without Params
-	payload   *[]byte   // from the pool payloads; nil if there is no payload
+	payload   []byte    // nil if there is none
 	arguments int       // length of the arguments in payload; the rest is the reply
 	isError   bool
 	progress  []byte // the progress notifications as a JSON array; nil if there are none
@@ -65,30 +64,17 @@ func (e *entry) reply() []byte {
 	if e.payload == nil {
 		return nil
 	}
-	return (*e.payload)[e.arguments:]
+	return e.payload[e.arguments:]
 }
 
 // bytes returns the number of bytes of payload and progress.
-func (e *entry) bytes() (n int) {
-	if e.payload != nil {
-		n = len(*e.payload)
-	}
-	return n + len(e.progress)
-}
-
-// queuePosition is the position of a call in the queue.
-type queuePosition struct {
-	id    int64
-	index int
-}
+func (e *entry) bytes() int { return len(e.payload) + len(e.progress) }
 
 // Cut describes a payload that was truncated because it was longer than the limit.
 type Cut struct {
 	Size int    // size of the complete payload in bytes
 	Hash []byte // SHA-256 of the complete payload; nil if it was dropped because too many bytes were queued
 }
-
-var bufferPool = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
 
 func newRecorder(s *Store) *Recorder {
 	r := &Recorder{store: s, wake: make(chan struct{}, 1)}
@@ -128,26 +114,25 @@ func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 	if len(reply.Error) > 0 {
 		response, e.isError = reply.Error, true
 	}
-	buf := bufferPool.Get().(*[]byte)
 	if level == KeepMeta {
-		*buf = (*buf)[:0]
-		e.payload = buf
+		e.payload = []byte{}
 		e.call.Reason, e.call.Stack = "", ""
 		r.enqueue(e)
 		return
 	}
 	most := rules.fieldLimit(call, server, r.store.opts.Now)
-	*buf, e.argsCut = rules.appendField((*buf)[:0], recordedArguments(call), most)
-	e.arguments = len(*buf)
+	arguments := recordedArguments(call)
+	e.payload = make([]byte, 0, min(len(arguments), most)+min(len(response), most))
+	e.payload, e.argsCut = rules.appendField(e.payload, arguments, most)
+	e.arguments = len(e.payload)
 	if call.KeptAs != nil {
 		most = max(most, MaxFullField)
 	}
-	*buf, e.replyCut = rules.appendField(*buf, response, most)
-	e.payload = buf
+	e.payload, e.replyCut = rules.appendField(e.payload, response, most)
 	if len(call.ProgressLog) > 0 {
 		e.progress = rules.progressLog(call.ProgressLog)
 	}
-	unchanged := call.KeptAs != nil && e.replyCut == nil && bytes.Equal((*buf)[e.arguments:], response)
+	unchanged := call.KeptAs != nil && e.replyCut == nil && bytes.Equal(e.reply(), response)
 	if r.enqueue(e) && unchanged {
 		*call.KeptAs = call.ID
 	}
@@ -173,7 +158,6 @@ func (r *Recorder) enqueue(e entry) (complete bool) {
 	defer r.mu.Unlock()
 	if r.fault == faultNewer || len(r.queue)+r.writing >= maxQueued {
 		r.dropped++
-		releaseBuffer(e.payload)
 		return false
 	}
 	complete = r.fault == faultNone
@@ -196,17 +180,10 @@ func (e *entry) dropPayload() {
 	if e.argsCut == nil && e.arguments > 0 {
 		e.argsCut = &Cut{Size: e.arguments}
 	}
-	if n := len(*e.payload) - e.arguments; e.replyCut == nil && n > 0 {
+	if n := len(e.payload) - e.arguments; e.replyCut == nil && n > 0 {
 		e.replyCut = &Cut{Size: n}
 	}
-	releaseBuffer(e.payload)
 	e.payload, e.arguments = nil, 0
-}
-
-func releaseBuffer(b *[]byte) {
-	if b != nil && cap(*b) <= 16<<10 { // large buffers are left to the garbage collector
-		bufferPool.Put(b)
-	}
 }
 
 func (r *Recorder) signal() {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -184,22 +183,13 @@ func (r *Recorder) busy() bool {
 	return r.rate.perSecond > quietCalls && time.Since(r.rate.since) < 3*time.Second
 }
 
-// nextBatch removes the oldest calls from the queue and returns them in the order of their ids.
-// Calls finish in a different order than they start, and SQLite inserts fastest in ascending order
-// of the primary key. The slice is valid until the next call of nextBatch.
+// nextBatch removes the oldest calls from the queue and returns them. The slice is valid until the
+// next call of nextBatch.
 func (r *Recorder) nextBatch() []entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := min(len(r.queue), batchRows)
-	r.order = r.order[:0]
-	for i := range n {
-		r.order = append(r.order, queuePosition{r.queue[i].call.ID, i})
-	}
-	slices.SortFunc(r.order, func(a, b queuePosition) int { return cmp.Compare(a.id, b.id) })
-	r.batch = r.batch[:0]
-	for _, p := range r.order {
-		r.batch = append(r.batch, r.queue[p.index])
-	}
+	r.batch = append(r.batch[:0], r.queue[:n]...)
 	rest := copy(r.queue, r.queue[n:])
 	clear(r.queue[rest:])
 	r.queue = r.queue[:rest]
@@ -227,7 +217,7 @@ func (r *Recorder) requeue(batch []entry) {
 	r.writing = 0
 }
 
-// completeBatch releases the buffers of a batch that was written or dropped, updates the counters
+// completeBatch forgets a batch that was written or dropped, updates the counters
 // and wakes the callers of Flush.
 func (r *Recorder) completeBatch(batch []entry) {
 	r.mu.Lock()
@@ -235,7 +225,6 @@ func (r *Recorder) completeBatch(batch []entry) {
 		n := batch[i].bytes()
 		r.bytes -= n
 		r.writtenBytes += uint64(n)
-		releaseBuffer(batch[i].payload)
 	}
 	clear(batch)
 	r.written += uint64(len(batch))

@@ -14,7 +14,7 @@ func aBatch(n int, session string) []entry {
 	batch := make([]entry, batchRows)
 	for i := range batch {
 		payload := []byte(`{"n":1}{"content":[]}`)
-		batch[i] = entry{call: *aCall(n + i), payload: &payload, arguments: 7}
+		batch[i] = entry{call: *aCall(n + i), payload: payload, arguments: 7}
 		batch[i].call.Params, batch[i].call.Arguments = nil, core.Span{}
 		batch[i].call.Session = session
 	}

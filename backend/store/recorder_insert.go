@@ -3,18 +3,16 @@ package store
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/store/payload"
 )
 
-// inserter inserts the rows of calls with statements that stay prepared for the lifetime of their
-// connection. It calls the driver directly, because database/sql took half of the time per row. It
-// is used by one goroutine, within a transaction of its connection.
+// inserter inserts the rows of calls, several with one statement. It is used by one goroutine,
+// within the transaction that begin was called with.
 type inserter struct {
-	conn        any // driver connection for which the statements were prepared
+	tx          *sql.Tx // the transaction of the current batch
 	call        insertBuffer
 	commonCall  insertBuffer // calls that have the constant values of commonCallRow
 	retriedCall insertBuffer // calls that may exist already, after a failed attempt
@@ -59,8 +57,9 @@ type batchSizes [3]int
 type insertBuffer struct {
 	columns    int
 	batchSizes batchSizes
-	stmts      [len(batchSizes{})]driver.StmtExecContext
-	values     []driver.NamedValue
+	text       [len(batchSizes{})]string
+	stmts      [len(batchSizes{})]*sql.Stmt // prepared in the transaction on first use
+	values     []any
 	throttle   *writeThrottle
 }
 
@@ -75,11 +74,8 @@ const (
 	shortBodyRow      = `(?,?,?,'','','',0,0,0,NULL,NULL,NULL,NULL,?,?)`
 )
 
-func (in *inserter) prepare(conn any) error {
-	if in.conn == conn {
-		return nil
-	}
-	in.dropStatements()
+func (in *inserter) begin(tx *sql.Tx) {
+	in.tx = tx
 	for _, t := range []struct {
 		rows  *insertBuffer
 		steps batchSizes
@@ -99,51 +95,14 @@ func (in *inserter) prepare(conn any) error {
 			if n == 0 {
 				break
 			}
-			stmt, err := conn.(driver.ConnPrepareContext).PrepareContext(context.Background(),
-				`INSERT OR FAIL INTO `+t.into+` VALUES `+t.row+strings.Repeat(`,`+t.row, n-1)+t.where)
-			if err != nil {
-				in.close()
-				return err
+			t.rows.stmts[i] = nil
+			if t.rows.text[i] != "" {
+				continue
 			}
-			t.rows.stmts[i] = stmt.(driver.StmtExecContext)
+			t.rows.text[i] = `INSERT OR FAIL INTO ` + t.into + ` VALUES ` + t.row + strings.Repeat(`,`+t.row, n-1) + t.where
 		}
+		t.rows.clear()
 	}
-	in.conn = conn
-	return nil
-}
-
-// closeOn closes the statements while their connection is still open. It is called after a failed
-// batch, because the pool may then close the connection.
-func (in *inserter) closeOn(conn *sql.Conn) {
-	_ = conn.Raw(func(driverConn any) error {
-		if in.conn == driverConn {
-			in.close()
-		}
-		return nil
-	})
-	in.dropStatements()
-}
-
-// close closes the statements; the next batch prepares new ones.
-func (in *inserter) close() {
-	for _, t := range in.tables() {
-		for _, stmt := range t.stmts {
-			if stmt != nil {
-				_ = stmt.(driver.Stmt).Close()
-			}
-		}
-	}
-	in.dropStatements()
-}
-
-// dropStatements drops the statements without closing them, for a connection that is closed
-// already: closing a statement of a closed connection crashes.
-func (in *inserter) dropStatements() {
-	for _, t := range in.tables() {
-		clear(t.stmts[:])
-		t.clear()
-	}
-	in.conn = nil
 }
 
 func (in *inserter) clearBuffers() {
@@ -162,7 +121,7 @@ func (in *inserter) tables() [6]*insertBuffer {
 func (in *inserter) flush() error {
 	defer in.clearBuffers()
 	for _, t := range in.tables() {
-		if _, err := t.flush(); err != nil {
+		if _, err := t.flush(in.tx); err != nil {
 			return err
 		}
 	}
@@ -170,9 +129,7 @@ func (in *inserter) flush() error {
 }
 
 func (t *insertBuffer) add(values ...any) {
-	for _, v := range values {
-		t.values = append(t.values, driver.NamedValue{Value: v})
-	}
+	t.values = append(t.values, values...)
 }
 
 func (t *insertBuffer) clear() {
@@ -183,7 +140,7 @@ func (t *insertBuffer) clear() {
 // flush inserts the buffered rows with as few statements as possible, and returns the number of
 // rows inserted. It uses a context that cannot be cancelled, because a cancellable one costs a
 // goroutine per statement.
-func (t *insertBuffer) flush() (inserted int64, err error) {
+func (t *insertBuffer) flush(tx *sql.Tx) (inserted int64, err error) {
 	defer t.clear()
 	for rest := t.values; len(rest) > 0; {
 		step := 0
@@ -192,11 +149,13 @@ func (t *insertBuffer) flush() (inserted int64, err error) {
 		}
 		some := rest[:t.batchSizes[step]*t.columns]
 		rest = rest[len(some):]
-		for i := range some {
-			some[i].Ordinal = i + 1
-		}
 		began := time.Now()
-		result, err := t.stmts[step].ExecContext(context.Background(), some)
+		if t.stmts[step] == nil {
+			if t.stmts[step], err = tx.PrepareContext(context.Background(), t.text[step]); err != nil {
+				return inserted, err
+			}
+		}
+		result, err := t.stmts[step].ExecContext(context.Background(), some...)
 		if err != nil {
 			return inserted, err
 		}

@@ -39,43 +39,20 @@ func (s *Store) write(ctx context.Context, batch []entry) error {
 }
 
 func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error) {
-	lock, err := h.write.Conn(ctx) // the connection of write serves as the lock of all writers
+	tx, err := h.write.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Close() }() // releases the lock
-	conn, err := h.calls.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
 	defer func() {
 		if err != nil {
-			s.namesGen.Add(1) // rows of new names were rolled back
-			h.insert.closeOn(conn)
+			s.namesGen.Add(1) // rows of new names are rolled back
 		}
+		_ = tx.Rollback()
 	}()
-	// ctx limits the wait for the lock but not the transaction: database/sql would roll the
-	// transaction back when ctx is done, and the inserter's statements, which it does not know,
-	// would continue outside of a transaction.
-	txCtx, cancelTx := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancelTx()
-	stopCancel := context.AfterFunc(ctx, cancelTx)
-	tx, err := conn.BeginTx(txCtx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }()
-	if !stopCancel() {
-		return ctx.Err()
-	}
 	h.insert.refreshCaches(s.namesGen.Load())
 	w := &writer{ctx: ctx, tx: tx, in: &h.insert, dimensions: h.insert.dimensions, sums: make(rollups)}
 	h.insert.throttle = writeThrottle{mayPause: s.recorder.lowPressure, remaining: maxPauses}
-	err = conn.Raw(func(driverConn any) error { return h.insert.prepare(driverConn) })
-	if err != nil {
-		return err
-	}
+	h.insert.begin(tx)
 	for from := 0; from < len(batch); {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -84,7 +61,7 @@ func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error
 		if err != nil {
 			return err
 		}
-		if err := conn.Raw(func(any) error { return w.insertCalls(batch[from : from+n]) }); err != nil {
+		if err := w.insertCalls(batch[from : from+n]); err != nil {
 			return err
 		}
 		if err := w.insertAttributes(batch[from : from+n]); err != nil {
@@ -209,17 +186,13 @@ func (w *writer) bufferCall(e *entry, r *callRefs) (fresh bool, err error) {
 			c.Era == core.Modern, c.FromServer, outcome, string(c.Code), int64(c.Took), int64(c.Queued),
 			int64(c.BytesIn), int64(c.BytesOut), int64(c.Attempts), int64(c.Progress), r.version, r.account)
 		if e.retried {
-			if n, err := rows.flush(); err != nil || n == 0 {
+			if n, err := rows.flush(w.tx); err != nil || n == 0 {
 				return false, err
 			}
 		}
 	}
 	w.in.pending.add(c.ID)
-	var args []byte
-	if e.payload != nil {
-		args = (*e.payload)[:e.arguments]
-	}
-	packedArgs, argsEnc := w.in.compressor.Compress(args)
+	packedArgs, argsEnc := w.in.compressor.Compress(e.payload[:e.arguments])
 	packedReply, replyEnc := w.in.compressor.Compress(e.reply())
 	if c.TraceID == "" && c.Shim == "" && c.Reason == "" && !e.isError && argsEnc == payload.Plain && replyEnc == payload.Plain && e.argsCut == nil && e.replyCut == nil {
 		w.in.shortBody.add(c.ID, truncateBytes(c.PublicName, maxName), c.Instance, packedArgs, packedReply)
