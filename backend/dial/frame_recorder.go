@@ -142,7 +142,7 @@ type recordedPipe struct {
 }
 
 func recordPipe(p upstream.Pipe, t *frameRecorder, server string, o Observer) upstream.Pipe {
-	w := &recordingWriter{WriteCloser: p.Stdin(), nonblocking: nonblockingWriterIfSupported(p.Stdin()), recorder: lineRecorder{recorder: t, server: server, observer: o, sent: true}}
+	w := &recordingWriter{WriteCloser: p.Stdin(), recorder: lineRecorder{recorder: t, server: server, observer: o, sent: true}}
 	in := io.WriteCloser(w)
 	if d, ok := w.WriteCloser.(deadliner); ok {
 		in = &recordingDeadlineWriter{w, d}
@@ -157,27 +157,12 @@ type deadliner interface{ SetWriteDeadline(time.Time) error }
 
 type recordingWriter struct {
 	io.WriteCloser
-	recorder      lineRecorder
-	nonblocking   *nonblockingWriter // nil if the pipe supports only blocking writes
-	recordedAhead int                // bytes that were recorded by TryWrite but not written: they come again
+	recorder lineRecorder
 }
 
 func (w *recordingWriter) Write(p []byte) (int, error) {
-	again := min(w.recordedAhead, len(p))
-	w.recordedAhead -= again
-	w.recorder.record(p[again:]) // before writing: the answer may arrive before Write returns
+	w.recorder.record(p) // before writing: the answer may arrive before Write returns
 	return w.WriteCloser.Write(p)
-}
-
-// TryWrite writes as much of p as the pipe accepts without blocking.
-func (w *recordingWriter) TryWrite(p []byte) int {
-	if w.nonblocking == nil {
-		return 0
-	}
-	w.recorder.record(p)
-	n := w.nonblocking.write(p)
-	w.recordedAhead = len(p) - n
-	return n
 }
 
 type recordingDeadlineWriter struct {

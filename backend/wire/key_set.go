@@ -16,26 +16,18 @@ const maxKeys = 128
 type keySet struct {
 	inline   [12]core.Span
 	n        int
-	nonASCII uint16 // one bit for each entry of inline that is not plain ASCII
 	overflow []core.Span
 }
 
 func (k *keySet) add(s *scanner, key core.Span) error {
 	b := s.b[key.Start+1 : key.End-1]
-	usual := skipPlain(b, 0) == len(b)
-	if !usual && hasNUL(b) {
+	if hasNUL(b) {
 		return s.invalidRequest(key.Start, "a key with U+0000")
 	}
-	for i, other := range k.inline[:k.n] {
-		if usual && k.nonASCII&(1<<i) == 0 {
-			// Without escapes and non-ASCII letters, equal keys have equal lengths.
-			if other.End-other.Start != key.End-key.Start || !asciiEqual(b, s.b[other.Start+1:other.End-1]) {
-				continue
-			}
-		} else if !foldEqual(b, s.b[other.Start+1:other.End-1]) {
-			continue
+	for _, other := range k.inline[:k.n] {
+		if foldEqual(b, s.b[other.Start+1:other.End-1]) {
+			return s.invalidRequest(key.Start, "a key that occurs twice")
 		}
-		return s.invalidRequest(key.Start, "a key that occurs twice")
 	}
 	for _, other := range k.overflow {
 		if foldEqual(b, s.b[other.Start+1:other.End-1]) {
@@ -44,9 +36,6 @@ func (k *keySet) add(s *scanner, key core.Span) error {
 	}
 	if k.n < len(k.inline) {
 		k.inline[k.n] = key
-		if !usual {
-			k.nonASCII |= 1 << k.n
-		}
 		k.n++
 		return nil
 	}
@@ -55,16 +44,6 @@ func (k *keySet) add(s *scanner, key core.Span) error {
 	}
 	k.overflow = append(k.overflow, key)
 	return nil
-}
-
-// asciiEqual is foldEqual for equally long texts of plain ASCII.
-func asciiEqual(a, b []byte) bool {
-	for i, c := range a {
-		if d := b[i]; c != d && (c|0x20 != d|0x20 || c|0x20 < 'a' || c|0x20 > 'z') {
-			return false
-		}
-	}
-	return true
 }
 
 // hasNUL reports whether the inside of a valid string literal spells U+0000. A raw

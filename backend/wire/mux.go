@@ -295,7 +295,6 @@ func (m *Mux) add(pc *pendingCall) bool {
 		return false
 	}
 	m.pending[pc.id] = pc
-	m.out.inFlight.Store(int32(len(m.pending)))
 	return true
 }
 
@@ -303,5 +302,4 @@ func (m *Mux) remove(pc *pendingCall) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.pending, pc.id)
-	m.out.inFlight.Store(int32(len(m.pending)))
 }

@@ -158,7 +158,6 @@ func (m *Mux) completeCall(id int64, in inbound) bool {
 	m.mu.Lock()
 	pc, ok := m.pending[id]
 	delete(m.pending, id)
-	m.out.inFlight.Store(int32(len(m.pending)))
 	m.mu.Unlock()
 	if ok && len(in.reply.Result) > 0 {
 		if o, observes := pc.sink.(core.ReplyObserver); observes {

@@ -3,11 +3,9 @@ package wire
 import (
 	"context"
 	"io"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -24,20 +22,8 @@ const maxKeptBuffer = 512 << 10
 // writeChunk is the number of bytes written under one deadline.
 const writeChunk = 64 << 10
 
-// maxDirectWrite is about the largest message that its sender writes directly.
-const maxDirectWrite = 4 << 10
-
-// batchThreshold is the number of calls from which on messages are batched: then another one nearly
-// always follows immediately, and one write wakes the server once.
-const batchThreshold = 8
-
-// tryWriter is a writer with a non-blocking write: TryWrite returns how many bytes of p it wrote.
-// The rest is passed to Write next.
-type tryWriter interface{ TryWrite(p []byte) int }
-
 // outbox queues messages and writes them from one goroutine, in batches. No other goroutine blocks
-// on the pipe; but a short message is written directly if the queue is empty and the pipe has room,
-// because waking the goroutine takes longer than the write.
+// on the pipe.
 type outbox struct {
 	w       io.Writer
 	timeout time.Duration
@@ -48,8 +34,6 @@ type outbox struct {
 	// onStuck closes the connection while a write still blocks.
 	onStuck func()
 	wake    chan struct{}
-	// inFlight is the number of calls in flight.
-	inFlight atomic.Int32
 
 	// turn admits the waiting senders one at a time. A full channel serves its senders in the order
 	// of their arrival; without that, some callers would wait much longer than others.
@@ -58,9 +42,7 @@ type outbox struct {
 
 	mu      sync.Mutex
 	buf     []byte
-	writing bool   // a write to w is in progress; buf follows it
-	spare   []byte // buffer for the next direct write
-	waiting int    // number of senders that wait
+	waiting int // number of senders that wait
 }
 
 // enqueue queues one message that build appends to its argument. While the queue is full, it blocks
@@ -114,14 +96,8 @@ func (o *outbox) waitForSpace(ctx context.Context, size int) bool {
 	}
 }
 
-// addAndUnlock queues or writes one message. The caller must hold o.mu.
+// addAndUnlock queues one message. The caller must hold o.mu.
 func (o *outbox) addAndUnlock(size int, build func(dst []byte) []byte) {
-	if !o.writing && len(o.buf) == 0 && size <= maxDirectWrite && o.inFlight.Load() < batchThreshold {
-		if t, ok := o.w.(tryWriter); ok {
-			o.writeDirectly(t, build)
-			return
-		}
-	}
 	if size > writeChunk {
 		o.buf = slices.Grow(o.buf, size) // appending in parts would copy a long message several times
 	}
@@ -134,27 +110,6 @@ func (o *outbox) wakeWriter() {
 	select {
 	case o.wake <- struct{}{}:
 	default:
-	}
-}
-
-// writeDirectly writes one message directly if possible. It must be called with o.mu held and buf
-// empty, and releases the lock.
-func (o *outbox) writeDirectly(t tryWriter, build func(dst []byte) []byte) {
-	out := o.append(o.spare[:0], build)
-	o.spare, o.writing = nil, true
-	o.mu.Unlock()
-	n := t.TryWrite(out)
-	o.mu.Lock()
-	o.writing = false
-	if n < len(out) {
-		o.buf = append(out[n:], o.buf...)
-	} else if cap(out) <= 2*maxDirectWrite {
-		o.spare = out
-	}
-	more := len(o.buf) > 0
-	o.mu.Unlock()
-	if more {
-		o.wakeWriter()
 	}
 }
 
@@ -189,16 +144,13 @@ func (o *outbox) run() error {
 		case <-o.done:
 			return nil
 		}
-		if o.inFlight.Load() >= batchThreshold {
-			runtime.Gosched() // lets other goroutines add to this batch
-		}
 		o.mu.Lock()
-		if o.writing || len(o.buf) == 0 {
+		if len(o.buf) == 0 { // an earlier signal covered these messages
 			o.mu.Unlock()
-			continue // the current writer signals again if anything is left
+			continue
 		}
 		out := o.buf
-		o.buf, o.writing = spare[:0], true
+		o.buf = spare[:0]
 		if o.waiting > 0 {
 			select {
 			case o.space <- struct{}{}:
@@ -209,9 +161,6 @@ func (o *outbox) run() error {
 		if err := o.write(out); err != nil {
 			return err
 		}
-		o.mu.Lock()
-		o.writing = false
-		o.mu.Unlock()
 		if spare = out; cap(spare) > maxKeptBuffer {
 			spare = nil
 		}

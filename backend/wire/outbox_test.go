@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -13,66 +12,28 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
-// narrowWriter is a writer that accepts only as many bytes at once as it has space for, and
-// sometimes none.
-type narrowWriter struct {
-	mu     sync.Mutex
-	out    bytes.Buffer
-	busy   bool
-	writes int
-	t      *testing.T
+// countedBuffer is a buffer whose size can be read while it is written.
+type countedBuffer struct {
+	mu  sync.Mutex
+	out bytes.Buffer
 }
 
-func (n *narrowWriter) enter() {
-	n.mu.Lock()
-	if n.busy {
-		n.t.Error("two write at the same time")
-	}
-	n.busy = true
-	n.writes++
-	n.mu.Unlock()
+func (b *countedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.out.Write(p)
 }
 
-func (n *narrowWriter) leave() {
-	n.mu.Lock()
-	n.busy = false
-	n.mu.Unlock()
+func (b *countedBuffer) size() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.out.Len()
 }
 
-func (n *narrowWriter) TryWrite(p []byte) int {
-	n.enter()
-	defer n.leave()
-	room := len(p)
-	if rand.IntN(2) == 0 {
-		room = rand.IntN(len(p))
-	}
-	_, _ = n.keep(p[:room])
-	return room
-}
-
-func (n *narrowWriter) Write(p []byte) (int, error) {
-	n.enter()
-	defer n.leave()
-	return n.keep(p)
-}
-
-func (n *narrowWriter) keep(p []byte) (int, error) {
-	n.mu.Lock() // size is called concurrently
-	defer n.mu.Unlock()
-	return n.out.Write(p)
-}
-
-func (n *narrowWriter) size() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.out.Len()
-}
-
-// Messages of several senders, some written immediately and some queued, arrive complete, and in
-// order for each sender.
+// Messages of several senders arrive complete, and in order for each sender.
 func TestConcurrentWritesKeepOrder(t *testing.T) {
 	t.Parallel()
-	w := &narrowWriter{t: t}
+	w := &countedBuffer{}
 	done := make(chan struct{})
 	o := &outbox{
 		w: w, timeout: time.Minute, done: done, framed: func() bool { return false },
