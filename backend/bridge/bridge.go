@@ -132,13 +132,12 @@ type Bridge struct {
 	bodyBudget    bodyBudget
 	resultBudget  resultBudget
 
-	clientInfoCache clientInfoCache
-	listings        toolListings
-	listeners       listeners
-	visibility      atomic.Pointer[Visibility] // nil: every client sees everything
-	lifetime        context.Context            // cancelled by close; parent of the contexts that outlive their HTTP request
-	endLifetime     context.CancelCauseFunc
-	background      sync.WaitGroup // goroutines that close waits for
+	listings    toolListings
+	listeners   listeners
+	visibility  atomic.Pointer[Visibility] // nil: every client sees everything
+	lifetime    context.Context            // cancelled by close; parent of the contexts that outlive their HTTP request
+	endLifetime context.CancelCauseFunc
+	background  sync.WaitGroup // goroutines that close waits for
 
 	legacyHandler, modernHandler *mcp.StreamableHTTPHandler
 

@@ -143,37 +143,6 @@ func listedTools(ep endpoint, view *registry.View) int {
 	return n
 }
 
-// clientInfoCache caches parsed client infos, because modern clients send theirs with every
-// request. The zero value is ready to use.
-type clientInfoCache struct {
-	mu     sync.Mutex // guards byInfo
-	byInfo map[string]core.Client
-}
-
-// Limits of clientInfoCache.
-const (
-	maxCachedInfos = 64
-	maxClientInfo  = 512 // bytes; larger ones are not cached
-)
-
-func (cache *clientInfoCache) get(token string, info []byte) core.Client {
-	if len(info) > maxClientInfo {
-		return parseClientInfo(token, info)
-	}
-	cache.mu.Lock()
-	defer cache.mu.Unlock()
-	c, ok := cache.byInfo[string(info)]
-	if !ok {
-		if cache.byInfo == nil || len(cache.byInfo) >= maxCachedInfos {
-			cache.byInfo = make(map[string]core.Client)
-		}
-		c = parseClientInfo("", info)
-		cache.byInfo[string(info)] = c
-	}
-	c.Token = token
-	return c
-}
-
 // parseClientInfo parses the clientInfo object that a client sent.
 func parseClientInfo(token string, info []byte) core.Client {
 	c := core.Client{Token: token}

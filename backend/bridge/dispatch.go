@@ -66,7 +66,7 @@ func (b *Bridge) newRequest(x *exchange) *request {
 		rq.client, rq.capabilities, rq.logLevel = s.client, s.capabilities, s.logLevel()
 		return rq
 	}
-	rq.client = b.clientInfoCache.get(x.origin.token, wire.Bytes(raw, x.params.ClientInfo))
+	rq.client = parseClientInfo(x.origin.token, wire.Bytes(raw, x.params.ClientInfo))
 	if x.era == core.Modern {
 		rq.capabilities = wire.Bytes(raw, rq.spans.ClientCapabilities)
 		rq.logLevel, _ = wire.Unquote(wire.Bytes(raw, rq.spans.LogLevel))
@@ -112,17 +112,17 @@ func (b *Bridge) serveRequest(x *exchange) {
 	if x.session != nil {
 		parent = x.session.ctx
 	}
-	callCtx := core.NewCallContext(parent)
-	defer callCtx.Cancel(nil)
+	callCtx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
 	if s := x.session; s != nil {
 		key := idKey(x.id())
-		if !s.beginCall(key, callCtx.Cancel) {
+		if !s.beginCall(key, cancel) {
 			x.reply(http.StatusBadRequest, wire.AppendError(nil, x.id(), codeInvalidRequest, "a request with this id is still in flight", nil))
 			return
 		}
 		defer s.endCall(key)
 	}
-	b.inFlight.add(x.response, callCtx.Cancel)
+	b.inFlight.add(x.response, cancel)
 	defer b.inFlight.remove(x.response)
 	rq := b.newRequest(x)
 	sink := &callSink{bridge: b, rq: rq, response: x.response}

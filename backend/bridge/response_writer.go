@@ -186,69 +186,51 @@ func removeLineBreaks(p []byte) []byte {
 	return out
 }
 
-// inFlightRequests holds the requests that have not been answered. Those that dispatch handles are
-// cancelled together at shutdown. All share one timer for keep-alive comments, because a timer and
-// a context callback for each request would cost more than parsing it. The zero value is ready to
-// use.
+// inFlightRequests holds the requests that have not been answered.
 type inFlightRequests struct {
 	mu      sync.Mutex
-	cancel  map[*responseWriter]context.CancelCauseFunc
-	timer   *time.Timer
-	armed   bool // the timer is set
+	cancel  map[*responseWriter]inFlightRequest
 	stopped bool
+}
+
+type inFlightRequest struct {
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
 }
 
 func (r *inFlightRequests) add(response *responseWriter, cancel context.CancelCauseFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cancel == nil {
-		r.cancel = map[*responseWriter]context.CancelCauseFunc{}
+		r.cancel = map[*responseWriter]inFlightRequest{}
 	}
-	r.cancel[response] = cancel
-	switch {
-	case r.stopped:
+	timer := time.AfterFunc(response.keepAliveInterval, func() { r.keepAlive(response) })
+	r.cancel[response] = inFlightRequest{cancel, timer}
+	if r.stopped {
 		cancel(errStopped)
-	case !r.armed:
-		r.arm(response.keepAliveInterval)
 	}
 }
 
 func (r *inFlightRequests) remove(response *responseWriter) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if one, ok := r.cancel[response]; ok {
+		one.timer.Stop()
+	}
 	delete(r.cancel, response)
 }
 
-// arm sets the timer. The caller must hold r.mu.
-func (r *inFlightRequests) arm(after time.Duration) {
-	r.armed = true
-	if r.timer == nil {
-		r.timer = time.AfterFunc(after, r.sendKeepAlives)
-	} else {
-		r.timer.Reset(after)
+func (r *inFlightRequests) keepAlive(response *responseWriter) {
+	left := response.keepAliveInterval - response.sinceLastWrite()
+	if left <= 0 {
+		response.sendKeepAlive()
+		left = response.keepAliveInterval
 	}
-}
-
-// sendKeepAlives sends a comment on each stream that was silent for too long, and sets the
-// timer for the next one.
-func (r *inFlightRequests) sendKeepAlives() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.armed = len(r.cancel) > 0 && !r.stopped; !r.armed {
-		return
+	if one, ok := r.cancel[response]; ok && !r.stopped {
+		one.timer.Reset(left)
 	}
-	var next time.Duration
-	for response := range r.cancel {
-		left := response.keepAliveInterval - response.sinceLastWrite()
-		if left <= 0 {
-			go response.sendKeepAlive() // a client that does not read must block only its own stream
-			left = response.keepAliveInterval
-		}
-		if next == 0 || left < next {
-			next = left
-		}
-	}
-	r.arm(next)
 }
 
 // cancelAll cancels all requests, and those that are added later.
@@ -256,10 +238,7 @@ func (r *inFlightRequests) cancelAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopped = true
-	if r.timer != nil {
-		r.timer.Stop()
-	}
-	for _, cancel := range r.cancel {
-		cancel(errStopped)
+	for _, one := range r.cancel {
+		one.cancel(errStopped)
 	}
 }

@@ -67,14 +67,14 @@ func (b *Bridge) runCall(ctx context.Context, rq *request, call *core.Call, sink
 		b.resolveWorkspace(ctx, rq, call, sink)
 		return b.Gateway.Call(ctx, call, sink)
 	}
-	callCtx := core.NewCallContext(context.WithoutCancel(ctx))
+	callCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	sc := &suspendedCall{
-		bridge: b, server: call.Server, rq: rq, capabilities: can, cancel: callCtx.Cancel, sink: sink,
+		bridge: b, server: call.Server, rq: rq, capabilities: can, cancel: cancel, sink: sink,
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	stop := context.AfterFunc(b.lifetime, func() { callCtx.Cancel(errStopped) })
+	stop := context.AfterFunc(b.lifetime, func() { cancel(errStopped) })
 	b.runInBackground(func() {
-		defer callCtx.Cancel(nil)
+		defer cancel(nil)
 		defer stop()
 		defer close(sc.done)
 		defer func() {

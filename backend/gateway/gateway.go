@@ -68,7 +68,6 @@ type Gateway struct {
 	lastID    atomic.Int64
 	outages   outageLog
 	running   runningCalls
-	timeouts  timeouts
 }
 
 // New returns a Gateway. It panics if a required option is missing.

@@ -17,13 +17,13 @@ import (
 // inFlightCall is one call that was sent to a server. It holds the call's deadline and is the
 // sink for notifications and requests that the server sends during the call.
 type inFlightCall struct {
-	ctx         context.Context
-	cancel      context.CancelCauseFunc
-	ownsContext bool // ctx was created here and must be cancelled here
-	g           *Gateway
-	call        *core.Call
-	sink        core.ServerMessageHandler
-	plan        policy.Plan
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	g      *Gateway
+	call   *core.Call
+	sink   core.ServerMessageHandler
+	plan   policy.Plan
+	timer  *time.Timer // calls expire at due
 
 	mu                sync.Mutex // guards the fields below and call.Progress
 	due               time.Time  // the deadline of the call
@@ -41,16 +41,11 @@ type inFlightCall struct {
 
 func (g *Gateway) newInFlightCall(ctx context.Context, call *core.Call, sink core.ServerMessageHandler, plan policy.Plan) *inFlightCall {
 	f := &inFlightCall{g: g, call: call, sink: sink, plan: plan}
-	if callCtx, ok := ctx.(*core.CallContext); ok { // a call that timed out is never retried
-		f.ctx, f.cancel = callCtx, callCtx.Cancel
-	} else {
-		f.ctx, f.cancel = context.WithCancelCause(ctx)
-		f.ownsContext = true
-	}
+	f.ctx, f.cancel = context.WithCancelCause(ctx)
 	now := time.Now()
 	f.began = now
 	f.due, f.ceiling = now.Add(plan.Timeout), now.Add(plan.Ceiling)
-	g.timeouts.add(f, f.due)
+	f.timer = time.AfterFunc(plan.Timeout, f.expire)
 	return f
 }
 
@@ -61,18 +56,8 @@ func (f *inFlightCall) finish() {
 	f.call.Progress += f.progress
 	f.call.ProgressLog = f.progressLog
 	f.mu.Unlock()
-	f.g.timeouts.remove(f)
-	if f.ownsContext {
-		f.cancel(nil)
-	}
-}
-
-// deadline returns when the call times out; runs is false while the client is being asked,
-// which stops the clock.
-func (f *inFlightCall) deadline() (due time.Time, runs bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.due, f.openRequests == 0
+	f.timer.Stop()
+	f.cancel(nil)
 }
 
 func (f *inFlightCall) expire() {
@@ -85,15 +70,15 @@ func (f *inFlightCall) expire() {
 	}
 }
 
-// extend restarts the timeout, up to the ceiling, and reports whether the new deadline is
-// earlier than the old one. The caller must hold f.mu.
-func (f *inFlightCall) extend() (earlier bool) {
-	was := f.due
+// extend restarts the timeout, up to the ceiling. The caller must hold f.mu.
+func (f *inFlightCall) extend() {
 	f.due = time.Now().Add(f.plan.Timeout)
 	if f.due.After(f.ceiling) {
 		f.due = f.ceiling
 	}
-	return f.due.Before(was)
+	if !f.finished {
+		f.timer.Reset(time.Until(f.due))
+	}
 }
 
 // Notify forwards a notification to the client; progress restarts the timeout.
@@ -103,12 +88,9 @@ func (f *inFlightCall) Notify(method string, params json.RawMessage) {
 		f.progress++
 		f.recordProgress(params)
 		f.lastProgress = parseProgress(params)
-		earlier, due := f.extend(), f.due
+		f.extend()
 		f.publishProgress()
 		f.mu.Unlock()
-		if earlier {
-			f.g.timeouts.reschedule(due)
-		}
 	}
 	if f.sink != nil {
 		f.sink.Notify(method, params)
@@ -203,15 +185,13 @@ func (f *inFlightCall) stopClock() {
 
 func (f *inFlightCall) startClock() {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.openRequests--; f.openRequests > 0 || f.finished {
-		f.mu.Unlock()
 		return
 	}
 	waited := time.Since(f.clockStopped)
 	f.ceiling, f.due = f.ceiling.Add(waited), f.due.Add(waited)
-	due := f.due
-	f.mu.Unlock()
-	f.g.timeouts.reschedule(due)
+	f.timer.Reset(time.Until(f.due))
 }
 
 // explainTimeout turns the error of Send into a timeout error if our deadline cancelled the call.

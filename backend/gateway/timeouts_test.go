@@ -13,8 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 )
 
-// Concurrent calls each time out at their own deadline, whichever calls end before or after, with a
-// core.CallContext or any other context.
+// Concurrent calls each time out at their own deadline, whichever calls end before or after.
 func TestEachCallTimesOutAtItsOwnDeadline(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -32,10 +31,7 @@ func TestEachCallTimesOutAtItsOwnDeadline(t *testing.T) {
 				plans.plans[call.Name] = policy.Plan{Timeout: limit, Ceiling: limit, TimeoutKey: "t", CeilingKey: "c"}
 				plans.asks[call.Name] = asks
 				begins, quick := time.Duration(random.IntN(3000))*time.Millisecond, random.IntN(3) == 0
-				ctx, callCtx := context.Context(t.Context()), random.IntN(2) == 0
-				if callCtx {
-					ctx = core.NewCallContext(ctx)
-				}
+				ctx := context.Context(t.Context())
 				all = append(all, func() {
 					time.Sleep(begins)
 					if quick { // ends before its deadline
@@ -51,31 +47,13 @@ func TestEachCallTimesOutAtItsOwnDeadline(t *testing.T) {
 					if core.CodeOf(err) != code && !quick || call.Took != want {
 						t.Errorf("seed %d: %v after %s, not %s", seed, err, call.Took, want)
 					}
-					if callCtx && !quick && context.Cause(ctx) != errTimeout {
-						t.Errorf("its callCtx ended with %v", context.Cause(ctx))
-					}
 				})
 			}
 			for _, one := range all {
 				calls.Go(one)
 			}
 			calls.Wait()
-			if len(g.timeouts.calls) != 0 {
-				t.Error("a call that has ended still has a clock")
-			}
 		})
-	}
-}
-
-// A call that succeeds does not end the core.CallContext of its caller, which may be used again.
-func TestCallRecordOutlivesItsRequest(t *testing.T) {
-	f := newFixture()
-	callCtx := core.NewCallContext(t.Context())
-	defer callCtx.Cancel(nil)
-	for range 2 {
-		if _, err := f.Call(callCtx, toolCall(), nil); err != nil || callCtx.Err() != nil {
-			t.Fatalf("%v, %v", err, callCtx.Err())
-		}
 	}
 }
 
