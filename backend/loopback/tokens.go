@@ -31,9 +31,8 @@ var tokenName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 func ValidTokenName(name string) bool { return tokenName().MatchString(name) }
 
 // Tokens manages the clients' tokens in DATA/tokens.json. Several processes may change the file,
-// which is authoritative. Changes by other processes take effect immediately, except that a
-// revoked token may be accepted for up to recheckInterval longer. Tokens are stored in plain text,
-// because they are needed to configure clients; the file is as private as the clients'
+// which is authoritative. Changes by other processes take effect immediately. Tokens are stored in
+// plain text, because they are needed to configure clients; the file is as private as the clients'
 // configuration. The methods are safe for concurrent use.
 type Tokens struct {
 	lock string // path of the interprocess lock
@@ -41,7 +40,6 @@ type Tokens struct {
 
 	mu              sync.Mutex // guards the fields below
 	file            watchedFile
-	lastCheck       time.Time // time of the last check of file
 	tokens          []Token
 	digests         []digest // digests of tokens, in the same order
 	readErrorLogged bool     // the file cannot be read, which has been logged
@@ -95,23 +93,12 @@ func (t *Tokens) refresh() error {
 	return nil
 }
 
-// recheckInterval is how long a valid token is accepted without checking the file, to avoid a stat
-// for every call of a client.
-const recheckInterval = 50 * time.Millisecond
-
 // Client returns the name of the client that token was issued to. Its running time does not
 // depend on how much of token is correct.
 func (t *Tokens) Client(token string) (name string, ok bool) {
 	sum := digestOf(token)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := time.Now()
-	if now.Sub(t.lastCheck) < recheckInterval {
-		if name, ok := t.match(token, sum); ok {
-			return name, true
-		}
-	}
-	t.lastCheck = now
 	if err := t.refresh(); err != nil {
 		if !t.readErrorLogged {
 			t.log.Error("Cannot read tokens; the last known ones remain valid", "error", err)
