@@ -15,7 +15,8 @@ type cell struct {
 	clients int
 	modern  bool
 	goals   []goal
-	canned  bool // the response is the same for every call
+	canned  bool     // the response is the same for every call
+	tools   []string // the callers use these tools in turn; nil means the tool of the side
 }
 
 // large reports whether the payloads in flight do not fit into the memory goal, so that callers
@@ -48,26 +49,26 @@ func p99AtMost(f float64) goal   { return goal{of: "p99 / F", value: p99Of, most
 func rateAtLeast(f float64) goal { return goal{of: "calls/s / F", value: rateOf, least: f} }
 
 var cells = []cell{
-	{"60 B × 1", 60, 1, false, []goal{p50AtMost(1.35), p99AtMost(2.5)}, false},
-	{"60 B × 1 modern", 60, 1, true, []goal{p50AtMost(1.35), p99AtMost(2.5)}, false},
-	{"60 B × 8", 60, 8, false, nil, false},
-	{"60 B × 8 modern", 60, 8, true, nil, false},
-	{"60 B × 64", 60, 64, false, []goal{rateAtLeast(0.6)}, false},
-	{"60 B × 64 modern", 60, 64, true, []goal{rateAtLeast(0.6)}, false},
-	{"10 KB × 1", 10 << 10, 1, false, []goal{p50AtMost(1.6)}, false},
-	{"10 KB × 1 modern", 10 << 10, 1, true, []goal{p50AtMost(1.6)}, false},
-	{"10 KB × 8", 10 << 10, 8, false, []goal{rateAtLeast(0.45)}, false},
-	{"10 KB × 8 modern", 10 << 10, 8, true, []goal{rateAtLeast(0.45)}, false},
-	{"10 KB × 64", 10 << 10, 64, false, nil, false},
-	{"10 KB × 64 modern", 10 << 10, 64, true, nil, false},
-	{"1 MB × 1", 1 << 20, 1, false, []goal{p50AtMost(2.2)}, false},
-	{"1 MB × 1 modern", 1 << 20, 1, true, []goal{p50AtMost(2.2)}, false},
-	{"1 MB × 8", 1 << 20, 8, false, nil, false},
-	{"1 MB × 8 modern", 1 << 20, 8, true, nil, false},
-	{"1 MB × 64", 1 << 20, 64, false, []goal{p99AtMost(2)}, false},
-	{"1 MB × 64 modern", 1 << 20, 64, true, []goal{p99AtMost(2)}, false},
-	{"1 MB × 256 modern", 1 << 20, 256, true, nil, false},
-	{"4 MB × 64", 4_000_000, 64, false, nil, false}, // the limit is 4 MiB with the rest of the message
+	{name: "60 B × 1", payload: 60, clients: 1, goals: []goal{p50AtMost(1.35), p99AtMost(2.5)}},
+	{name: "60 B × 1 modern", payload: 60, clients: 1, modern: true, goals: []goal{p50AtMost(1.35), p99AtMost(2.5)}},
+	{name: "60 B × 8", payload: 60, clients: 8},
+	{name: "60 B × 8 modern", payload: 60, clients: 8, modern: true},
+	{name: "60 B × 64", payload: 60, clients: 64, goals: []goal{rateAtLeast(0.6)}},
+	{name: "60 B × 64 modern", payload: 60, clients: 64, modern: true, goals: []goal{rateAtLeast(0.6)}},
+	{name: "10 KB × 1", payload: 10 << 10, clients: 1, goals: []goal{p50AtMost(1.6)}},
+	{name: "10 KB × 1 modern", payload: 10 << 10, clients: 1, modern: true, goals: []goal{p50AtMost(1.6)}},
+	{name: "10 KB × 8", payload: 10 << 10, clients: 8, goals: []goal{rateAtLeast(0.45)}},
+	{name: "10 KB × 8 modern", payload: 10 << 10, clients: 8, modern: true, goals: []goal{rateAtLeast(0.45)}},
+	{name: "10 KB × 64", payload: 10 << 10, clients: 64},
+	{name: "10 KB × 64 modern", payload: 10 << 10, clients: 64, modern: true},
+	{name: "1 MB × 1", payload: 1 << 20, clients: 1, goals: []goal{p50AtMost(2.2)}},
+	{name: "1 MB × 1 modern", payload: 1 << 20, clients: 1, modern: true, goals: []goal{p50AtMost(2.2)}},
+	{name: "1 MB × 8", payload: 1 << 20, clients: 8},
+	{name: "1 MB × 8 modern", payload: 1 << 20, clients: 8, modern: true},
+	{name: "1 MB × 64", payload: 1 << 20, clients: 64, goals: []goal{p99AtMost(2)}},
+	{name: "1 MB × 64 modern", payload: 1 << 20, clients: 64, modern: true, goals: []goal{p99AtMost(2)}},
+	{name: "1 MB × 256 modern", payload: 1 << 20, clients: 256, modern: true},
+	{name: "4 MB × 64", payload: 4_000_000, clients: 64}, // the limit is 4 MiB with the rest of the message
 }
 
 // result contains the measurements of a workload on both sides, by round.

@@ -14,6 +14,7 @@ var others = []struct {
 }{
 	{"recording", recordingCost},
 	{"rules", rulesCost},
+	{"mixed", mixedLoad},
 	{"list", longList},
 	{"start", measureStarts},
 	{"kill", measureKills},

@@ -44,7 +44,11 @@ func load(ctx context.Context, t *target, c cell, length time.Duration) (measure
 		callers.Go(func() {
 			transport := &http.Transport{MaxIdleConnsPerHost: 1, DisableCompression: true}
 			defer transport.CloseIdleConnections()
-			caller := &caller{target: t, http: &http.Client{Transport: transport}, modern: c.modern, payload: payload, canned: c.canned, id: i * 10_000_000}
+			own := *t
+			if len(c.tools) > 0 {
+				own.tool = c.tools[i%len(c.tools)]
+			}
+			caller := &caller{target: &own, http: &http.Client{Transport: transport}, modern: c.modern, payload: payload, canned: c.canned, id: i * 10_000_000}
 			if errs[i] = caller.open(ctx); errs[i] != nil {
 				return
 			}

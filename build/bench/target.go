@@ -35,6 +35,7 @@ type targetOptions struct {
 	servers    map[string]any // servers of Drawbridge; nil means an echo server
 	rules      []string       // argument rules, as JSON texts
 	unrecorded bool
+	unlimited  bool   // the history keeps all calls
 	data       string // existing data folder, not removed at the end
 	listen     string // "" means any free port
 	tray       bool
@@ -98,6 +99,9 @@ func configure(data string, s targetOptions) error {
 	all := map[string]any{"mcpServers": s.servers}
 	if s.unrecorded {
 		all["history"] = map[string]any{"enabled": false}
+	}
+	if s.unlimited {
+		all["history"] = map[string]any{"keepDays": 0, "maxBytes": 0}
 	}
 	if s.rules != nil {
 		all["policy"] = map[string]any{"rules": json.RawMessage("[" + strings.Join(s.rules, ",") + "]")}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// point is one measurement of a curve.
+type point struct {
+	x    int
+	rate float64       // calls per second
+	p99  time.Duration // of a call
+	rss  int64         // bytes, of the daemon
+	p50  time.Duration // of a call
+}
+
+// curve shows how the cost of a call grows with x.
+type curve struct {
+	name string
+	what string // label of the horizontal axis
+	xs   []int
+	at   func(ctx context.Context, b *bench, x int) (*target, cell, error)
+}
+
+var curves = []curve{
+	{"clients", "clients", []int{1, 4, 16, 64, 256, 1000}, func(ctx context.Context, b *bench, x int) (*target, cell, error) {
+		t, err := start(ctx, "drawbridge", b.program, targetOptions{})
+		return t, cell{payload: 60, clients: x, modern: true}, err
+	}},
+	{"servers", "servers with ten tools each, called in turn by 64 clients", []int{1, 10, 50, 100, 200}, func(ctx context.Context, b *bench, x int) (*target, cell, error) {
+		t, err := b.startWithTools(ctx, x, 10)
+		return t, cell{payload: 60, clients: 64, modern: true, canned: true, tools: firstTools(x)}, err
+	}},
+	{"tools", "tools of one server, called by 64 clients", []int{10, 100, 1000, 10_000}, func(ctx context.Context, b *bench, x int) (*target, cell, error) {
+		t, err := b.startWithTools(ctx, 1, x)
+		return t, cell{payload: 60, clients: 64, modern: true, canned: true, tools: firstTools(1)}, err
+	}},
+}
+
+// firstTools returns the public name of one tool of each of n servers.
+func firstTools(n int) []string {
+	list := make([]string, n)
+	for i := range n {
+		list[i] = fmt.Sprintf("s%d__tool_0", i)
+	}
+	return list
+}
+
+// startWithTools starts a daemon and waits until all tools of n servers are listed.
+func (b *bench) startWithTools(ctx context.Context, n, tools int) (*target, error) {
+	t, err := launch(ctx, b.program, targetOptions{servers: toolServers(n, tools)})
+	if err != nil {
+		return nil, err
+	}
+	if err := until(ctx, 3*time.Minute, "the tools were not listed", func() bool { return t.find() && t.tools(ctx) == n*tools }); err != nil {
+		t.stop()
+		return nil, err
+	}
+	return t, nil
+}
+
+// rowsCurve uses copies of the histories in folder.
+func rowsCurve(folder string) curve {
+	return curve{"rows", "calls in the history; 64 clients call", []int{10_000, 100_000, 1_000_000, 10_000_000}, func(ctx context.Context, b *bench, x int) (*target, cell, error) {
+		data, err := os.MkdirTemp("", "drawbridge-bench")
+		if err != nil {
+			return nil, cell{}, err
+		}
+		if err := os.Rename(filepath.Join(folder, strconv.Itoa(x)+".db"), filepath.Join(data, "history.db")); err != nil {
+			return nil, cell{}, err
+		}
+		t, err := start(ctx, "drawbridge", b.program, targetOptions{data: data, unlimited: true})
+		if err != nil {
+			return nil, cell{}, err
+		}
+		stop := t.stop
+		t.stop = func() { stop(); _ = os.RemoveAll(data) }
+		return t, cell{payload: 60, clients: 64, modern: true}, nil
+	}}
+}
+
+// drawCurves measures all curves that were requested and writes one picture of each to folder.
+func (b *bench) drawCurves(ctx context.Context, folder, histories string) error {
+	all := curves
+	if histories != "" {
+		all = append(all, rowsCurve(histories))
+	}
+	for _, c := range all {
+		if !b.wants(c.name) {
+			continue
+		}
+		var points []point
+		fmt.Printf("| %s | calls/s | p50 | p99 | RSS |\n|---|---|---|---|---|\n", c.what)
+		for _, x := range c.xs {
+			p, err := b.measurePoint(ctx, c, x)
+			if err != nil {
+				return fmt.Errorf("%s %d: %w", c.name, x, err)
+			}
+			fmt.Printf("| %d | %.0f | %s | %s | %.0f MB |\n", p.x, p.rate, micro(float64(p.p50)), micro(float64(p.p99)), mega(p.rss))
+			points = append(points, p)
+		}
+		fmt.Println()
+		if err := os.WriteFile(filepath.Join(folder, "cost-by-"+c.name+".svg"), drawCurve(c.what, points), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measurePoint loads one daemon b.rounds times and returns the medians.
+func (b *bench) measurePoint(ctx context.Context, c curve, x int) (point, error) {
+	t, cell, err := c.at(ctx, b, x)
+	if err != nil {
+		return point{}, err
+	}
+	defer t.stop()
+	if _, err := load(ctx, t, cell, b.length/2); err != nil {
+		return point{}, err
+	}
+	var rates, p50s, p99s []float64
+	for range b.rounds {
+		m, err := load(ctx, t, cell, b.length)
+		if err != nil {
+			return point{}, err
+		}
+		rates, p50s, p99s = append(rates, m.rate), append(p50s, p50Of(m)), append(p99s, p99Of(m))
+	}
+	rss := memoryOf(t.pid).rss
+	if lost, err := t.dropped(ctx); err != nil || lost > 0 {
+		return point{}, fmt.Errorf("%d calls were not recorded: %w", lost, err)
+	}
+	return point{x: x, rate: median(rates), p50: time.Duration(median(p50s)), p99: time.Duration(median(p99s)), rss: rss}, nil
+}
