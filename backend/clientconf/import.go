@@ -82,13 +82,13 @@ func (c *Connector) readServers(p *Plan) ([]ImportedServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := readContainer(p, m, p.Client.KeyPath, p.choice.Project)
+	all := readContainer(p, file, m, p.Client.KeyPath, p.choice.Project)
 	if p.choice.Project != "" || p.Client.ID != "claude-code" {
 		return all, nil
 	}
 	projects, _ := m["projects"].(map[string]any)
 	for _, dir := range slices.Sorted(maps.Keys(projects)) {
-		found := readContainer(p, m, scopePath(p.Client, dir), dir)
+		found := readContainer(p, file, m, scopePath(p.Client, dir), dir)
 		for i := range found {
 			found[i].Scope = dir
 		}
@@ -97,8 +97,9 @@ func (c *Connector) readServers(p *Plan) ([]ImportedServer, error) {
 	return all, nil
 }
 
-// readContainer returns the servers of one container: a map, or a list of entries with a name.
-func readContainer(p *Plan, m map[string]any, path []string, dir string) (all []ImportedServer) {
+// readContainer returns the servers of one container: a map, or a list of entries with a name. file
+// is the file that contains them; nil for a pasted text.
+func readContainer(p *Plan, file document, m map[string]any, path []string, dir string) (all []ImportedServer) {
 	var container any = m
 	for _, key := range path {
 		object, _ := container.(map[string]any)
@@ -129,6 +130,12 @@ func readContainer(p *Plan, m map[string]any, path []string, dir string) (all []
 			i.SkipReason = err.Error()
 		} else {
 			i.Entry, _ = encodeJSON(entry)
+			if file != nil {
+				source, _, _ := file.entry(path, name) // an entry that cannot be located has no note
+				if note := commentNote(source, p.Client.Format); note != "" {
+					b.notes = append(b.notes, note)
+				}
+			}
 			i.literal, i.Notes = i.Entry, b.notes
 		}
 		all = append(all, i)

@@ -187,7 +187,7 @@ func areAllSkipped(all []ImportedServer) bool {
 // variables are supported, because the program that the text was written for is unknown.
 func readPastedContainer(client Client, m map[string]any, path []string) []ImportedServer {
 	client.Vars = []string{"${}", "${env:}", "${input:}", "{env:}"}
-	all := readContainer(&Plan{Client: client}, m, path, "")
+	all := readContainer(&Plan{Client: client}, nil, m, path, "")
 	for n := range all {
 		i := &all[n]
 		i.Client = pastedClient
