@@ -158,12 +158,19 @@ func menuOf(statuses []core.ServerStatus, notices []string, facts Facts, recent 
 	return m
 }
 
-// durationText returns a duration in the unit that fits: "12 ms", "3.4 s".
+// durationText returns a duration in the unit that fits, as the page shows it: "12 ms", "3.4 s",
+// "2m 04s", "1h 05m".
 func durationText(d time.Duration) string {
-	if d < time.Second {
+	seconds := int(d.Round(time.Second).Seconds())
+	switch {
+	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute-50*time.Millisecond:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case seconds < 3600:
+		return fmt.Sprintf("%dm %02ds", seconds/60, seconds%60)
 	}
-	return fmt.Sprintf("%.1f s", d.Seconds())
+	return fmt.Sprintf("%dh %02dm", seconds/3600, seconds%3600/60)
 }
 
 func lineOf(s core.ServerStatus, visible map[string]int) Line {

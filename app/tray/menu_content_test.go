@@ -131,6 +131,17 @@ func TestMenuLabelsMatchActions(t *testing.T) {
 	}
 }
 
+func TestDurationsOfMenuAreThoseOfPage(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		12 * time.Millisecond: "12 ms", 3400 * time.Millisecond: "3.4 s", 59_960 * time.Millisecond: "1m 00s",
+		124 * time.Second: "2m 04s", 59*time.Minute + 59*time.Second + 800*time.Millisecond: "1h 00m", 65 * time.Minute: "1h 05m",
+	} {
+		if got := durationText(d); got != want {
+			t.Errorf("%s is shown as %q, want %q", d, got, want)
+		}
+	}
+}
+
 func TestServerTextCannotBreakMenu(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\nb\r\n\tc":            "a b c",
