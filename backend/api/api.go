@@ -82,7 +82,7 @@ type Files interface {
 	SetArgument(ctx context.Context, id string, at int, was, now string) error
 	// AddArgumentRule adds a rule before the one with the key before, or as the last one.
 	AddArgumentRule(ctx context.Context, before string, rule json.RawMessage) error
-	SetTool(ctx context.Context, id, tool string, set map[string]json.RawMessage) error
+	SetTools(ctx context.Context, id string, tools []string, set map[string]json.RawMessage) error
 	SetSandbox(ctx context.Context, id string, value json.RawMessage) error
 }
 

@@ -110,9 +110,9 @@ func (f *fakes) AddArgumentRule(_ context.Context, before string, rule json.RawM
 	return nil
 }
 
-func (f *fakes) SetTool(_ context.Context, id, tool string, set map[string]json.RawMessage) error {
+func (f *fakes) SetTools(_ context.Context, id string, tools []string, set map[string]json.RawMessage) error {
 	raw, _ := json.Marshal(set)
-	return f.note("tool", id+" "+tool+" "+string(raw))
+	return f.note("tool", id+" "+strings.Join(tools, ",")+" "+string(raw))
 }
 
 func (f *fakes) SetSandbox(_ context.Context, id string, value json.RawMessage) error {

@@ -86,7 +86,7 @@ func (a *API) registerPolicy(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/policy/suggest", "Suggest conditions for an argument rule about calls like one call", a.suggestRule)
 	op(a, doc, "GET", "/api/v1/explain", "Explain whether the policy would admit a call", a.explain)
 	op(a, doc, "GET", "/api/v1/servers/{id}/tools", "All tools of a server, including hidden ones, with their settings", a.listToolSettings)
-	op(a, doc, "POST", "/api/v1/servers/{id}/tools", "Change settings of a tool in the configuration", a.setTool)
+	op(a, doc, "POST", "/api/v1/servers/{id}/tools", "Change settings of tools in the configuration, in one edit", a.setTools)
 	op(a, doc, "GET", "/api/v1/approvals/grants", "Temporary approvals", a.listGrants)
 	op(a, doc, "DELETE", "/api/v1/approvals/grants", "Revoke temporary approvals", a.forgetGrants)
 	op(a, doc, "GET", "/api/v1/approvals/{id}", "A pending approval with its complete arguments", a.getApproval)
@@ -289,11 +289,11 @@ func toolSetting(item core.Item, f *config.Filter, public string) ToolSetting {
 	return s
 }
 
-type setToolInput struct {
+type setToolsInput struct {
 	ID   string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
 	Body struct {
-		Tool string          `json:"tool" minLength:"1" maxLength:"1024" doc:"The server's own name of the tool"`
-		Set  map[string]JSON `json:"set" doc:"Keys to change, as in the configuration; null removes a key"`
+		Tools []string        `json:"tools" minItems:"1" maxItems:"5000" nullable:"false" doc:"The server's own names of the tools"`
+		Set   map[string]JSON `json:"set" doc:"Keys to change, as in the configuration; null removes a key"`
 	}
 }
 
@@ -303,29 +303,42 @@ var toolKeys = []string{
 	"approval", "allowClients", "validateInput", "record", "rateLimit", "retry",
 }
 
-func (a *API) setTool(ctx context.Context, in *setToolInput) (*answer[ToolSetting], error) {
+func (a *API) setTools(ctx context.Context, in *setToolsInput) (*answer[List[ToolSetting]], error) {
+	invalid := func(field, message string) error {
+		return &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
+			Fields: []core.FieldError{{Field: field, Error: message}}}
+	}
 	set := make(map[string]json.RawMessage, len(in.Body.Set))
 	for key, value := range in.Body.Set {
 		if !slices.Contains(toolKeys, key) {
-			return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
-				Fields: []core.FieldError{{Field: "body.set", Error: "contains an unknown key"}}}
+			return nil, invalid("body.set", "contains an unknown key")
 		}
 		set[key] = json.RawMessage(value)
 	}
-	if err := a.Files.SetTool(ctx, in.ID, in.Body.Tool, set); err != nil {
+	if slices.Contains(in.Body.Tools, "") {
+		return nil, invalid("body.tools", "contains an empty name")
+	}
+	if err := a.Files.SetTools(ctx, in.ID, in.Body.Tools, set); err != nil {
 		return nil, err
 	}
 	list, err := a.listToolSettings(ctx, &serverInput{ID: in.ID})
 	if err != nil {
 		return nil, err
 	}
+	known := make(map[string]ToolSetting, len(list.Body.Items))
 	for _, t := range list.Body.Items {
-		if t.Tool == in.Body.Tool {
-			return reply(t)
-		}
+		known[t.Tool] = t
 	}
 	c, _ := a.Files.Current().Server(in.ID)
-	return reply(toolSetting(core.Item{Name: in.Body.Tool}, c.Filter, ""))
+	changed := List[ToolSetting]{Items: []ToolSetting{}}
+	for _, name := range in.Body.Tools {
+		t, ok := known[name]
+		if !ok { // the server does not offer it at the moment
+			t = toolSetting(core.Item{Name: name}, c.Filter, "")
+		}
+		changed.Items = append(changed.Items, t)
+	}
+	return reply(changed)
 }
 
 // getApproval returns one pending approval in full.
@@ -350,7 +363,7 @@ func (a *API) allowAlways(ctx context.Context, item *approvals.Item, where json.
 		return a.Files.AddArgumentRule(ctx, item.Held.Rule, allowRule(item, where))
 	}
 	if item.Client.Token == "" {
-		return a.Files.SetTool(ctx, item.Server, item.Held.Tool, map[string]json.RawMessage{"approval": json.RawMessage(`"never"`)})
+		return a.Files.SetTools(ctx, item.Server, []string{item.Held.Tool}, map[string]json.RawMessage{"approval": json.RawMessage(`"never"`)})
 	}
 	var names []string
 	if c, ok := a.Files.Current().Server(item.Server); ok && c.Filter != nil {
@@ -363,7 +376,7 @@ func (a *API) allowAlways(ctx context.Context, item *approvals.Item, where json.
 	if err != nil {
 		return err
 	}
-	return a.Files.SetTool(ctx, item.Server, item.Held.Tool, map[string]json.RawMessage{"allowClients": raw})
+	return a.Files.SetTools(ctx, item.Server, []string{item.Held.Tool}, map[string]json.RawMessage{"allowClients": raw})
 }
 
 // statusOf returns the HTTP status of a code.

@@ -12,14 +12,21 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// SetTool changes settings of a tool in the file that defines its server. A key whose value is
-// nil or null is removed.
-func (r *Reloader) SetTool(ctx context.Context, id, tool string, set map[string]json.RawMessage) error {
+// SetTools changes settings of tools in the file that defines their server, in one edit. A key whose
+// value is nil or null is removed.
+func (r *Reloader) SetTools(ctx context.Context, id string, tools []string, set map[string]json.RawMessage) error {
 	s, err := r.editableServer(id)
 	if err != nil {
 		return err
 	}
-	return r.Edit(ctx, s.Source.File, func(d *Document) error { return d.SetTool(s.Label, tool, set) })
+	return r.Edit(ctx, s.Source.File, func(d *Document) error {
+		for _, tool := range tools {
+			if err := d.SetTool(s.Label, tool, set); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // SetTool changes settings of a tool of the server called label. A key whose value is nil or null

@@ -140,7 +140,7 @@ export function sessions(calls) {
       });
     }
   }
-  return [...found.values()];
+  return [...found.values()].sort((a, b) => b.first.localeCompare(a.first));
 }
 
 /** What limits would delete; the newest call is always kept. */

@@ -62,24 +62,29 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
   const hostile = scene === 'hostile';
   const say = (text) => (hostile ? evil : text);
   const withheld = toolChanges(scene, evil);
-  const settingOf = (t) => ({
+  let startAtLogin = false;
+  /** What the page set, by server and tool. */
+  const toolSets = new Map();
+  const settingOf = (t) => withSet(t, toolSets.get(t.name) ?? {});
+  const withSet = (t, { enabled = true, ...set }) => ({
     tool: t.tool,
-    publicName: t.name,
+    publicName: enabled ? t.name : '',
     title: t.title,
     description: t.description,
-    shown: true,
-    hiddenBy: '',
+    shown: enabled,
+    hiddenBy: enabled ? '' : 'enabled',
     readOnly: t.annotations.includes('readOnly') ? true : null,
     destructive: t.annotations.includes('destructive') ? true : null,
     idempotent: t.annotations.includes('idempotent') ? true : null,
     openWorld: null,
     settings: {
-      enabled: true,
+      enabled,
       rename: '',
       title: '',
       description: '',
       annotations: {},
       allowClients: [],
+      ...set,
     },
   });
   const secrets =
@@ -271,7 +276,9 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
         case 'GET imports':
           return list(imports);
         case 'GET desktop':
-          return { startAtLogin: false, paused: false, tray: true, window: scene === 'full' };
+        case 'PUT desktop':
+          if (text) startAtLogin = JSON.parse(text).startAtLogin;
+          return { startAtLogin, paused: false, tray: true, window: scene === 'full' };
         case 'POST window':
           return { path: '/home/ada/Documents' };
         case 'POST tokens':
@@ -305,6 +312,15 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
             const now = sandboxes.get(id);
             sandboxes.set(id, { ...now, ...changedSandbox(sandbox(found), JSON.parse(text)) });
             return sandbox(found);
+          }
+          if (third === 'tools' && found) {
+            const { tools: names, set } = JSON.parse(text);
+            const changed = tools.filter((t) => t.server === id && names.includes(t.tool));
+            for (const { name } of changed) {
+              const now = Object.entries({ ...toolSets.get(name), ...set });
+              toolSets.set(name, Object.fromEntries(now.filter(([, value]) => value !== null)));
+            }
+            return list(changed.map(settingOf));
           }
           return third === 'version' ? planOf(id, say, JSON.parse(text)) : undefined;
         case 'GET approvals':

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
-import { becomes, focused, pressDefault, textOf } from './waiting.mjs';
+import { becomes, focused, pressDefault, textOf, until } from './waiting.mjs';
 
 const quiet = { scene: 'full', rate: 0 };
 
@@ -225,4 +225,21 @@ flow('a rule is made from a call', quiet, async (page, mock) => {
   );
   await page.getByRole('button', { name: 'Undo' }).click();
   await becomes(() => Promise.resolve(mock.world.config.text), ruled);
+});
+
+flow('an option of the settings is written to the file, and undone', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/settings`);
+  const before = mock.world.config.text;
+  const general = page.getByRole('region', { name: 'General' });
+  await general.getByRole('switch', { name: 'Desktop notifications' }).click();
+  await until(
+    () => mock.world.config.text.includes('"notifications": false'),
+    'the option is written',
+  );
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await becomes(() => mock.world.config.text, before);
+  await general.getByLabel('Call timeout (seconds)').fill('90');
+  await page.keyboard.press('Enter');
+  await until(() => mock.world.config.text.includes('"timeout": 90000'), 'the timeout is written');
+  assert.match(mock.world.config.text, /\/\/ Everything Drawbridge runs/);
 });

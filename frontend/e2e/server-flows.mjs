@@ -219,3 +219,24 @@ flow('what a sandbox refused is allowed with one click', quiet, async (page, moc
   await section.getByText('because it is private').waitFor();
   assert.equal(await section.getByRole('button', { name: /^Allow/ }).count(), 0);
 });
+
+flow(
+  'the settings of several tools are changed together, and that is undone',
+  quiet,
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/servers/filesystem?view=tools`);
+    const approval = (tool) => page.getByLabel(`Approval for ${tool}`, { exact: true });
+    await approval('move_file').selectOption('deny');
+    await becomes(() => approval('move_file').inputValue(), 'deny');
+    await page.getByRole('checkbox', { name: 'Select all 5' }).check();
+    await page.getByRole('checkbox', { name: 'Select list_directory' }).uncheck();
+    const chosen = page.getByRole('group', { name: /selected tools$/ });
+    await chosen.getByRole('combobox').first().selectOption('ask');
+    await becomes(() => approval('move_file').inputValue(), 'ask');
+    await becomes(() => approval('write_file').inputValue(), 'ask');
+    assert.equal(await approval('list_directory').inputValue(), '');
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await becomes(() => approval('move_file').inputValue(), 'deny');
+    await becomes(() => approval('write_file').inputValue(), '');
+  },
+);

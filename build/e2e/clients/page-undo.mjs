@@ -138,7 +138,7 @@ await step('undo the removal of a recording rule', async () => {
   await until('it is removed', async () => (await rules()) === 0)
 })
 await step('revoke an approval for ten minutes after confirmation', async () => {
-  await api('POST', '/api/v1/servers/demo/tools', { tool: 'echo', set: { approval: 'ask' } })
+  await api('POST', '/api/v1/servers/demo/tools', { tools: ['echo'], set: { approval: 'ask' } })
   const waiting = callAsClient('demo', 'echo', { text: 'for ten minutes' })
   await page.getByRole('link', { name: 'Review' }).click()
   await page.getByRole('button', { name: 'Allow for 10 minutes' }).click()
@@ -160,7 +160,7 @@ await step('revoke an approval for ten minutes after confirmation', async () => 
   await page.getByRole('button', { name: 'Always allow' }).click()
   if (!(await always).includes('from now on')) throw new Error(await always)
   if (!(await config()).includes('"allowClients"')) throw new Error(await config())
-  await api('POST', '/api/v1/servers/demo/tools', { tool: 'echo', set: { approval: null, allowClients: null } })
+  await api('POST', '/api/v1/servers/demo/tools', { tools: ['echo'], set: { approval: null, allowClients: null } })
 })
 await step('restore a missing entry of a client; forgetting it names what is lost', async () => {
   const before = await file()

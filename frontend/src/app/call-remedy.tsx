@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { Clock, ShieldQuestion } from 'lucide-react';
 import { Button, buttonClasses } from '@/components/button';
-import { useToolSetting } from '@/features/servers/server-tools';
+import { useToolSetting } from '@/features/servers/tool-settings';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -22,7 +22,7 @@ export function CallRemedy({ call, toolName }: { call: Call; toolName: string })
           disabled={setting.isPending}
           onClick={() =>
             setting.mutate(
-              { tool: call.tool, set: { requestTimeoutMs: fiveMinutes } },
+              { tools: [call.tool], set: { requestTimeoutMs: fiveMinutes } },
               { onSuccess: () => toast('ok', t.allowed(plain(call.tool.slice(0, 100)))) },
             )
           }

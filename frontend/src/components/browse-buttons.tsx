@@ -11,7 +11,8 @@ const t = texts.pick;
 /** Whether a window is open: only a window can show a file dialog of the system. */
 export const windowQuery = queryOptions({
   queryKey: ['desktop'],
-  queryFn: ({ signal }) => request<{ window: boolean }>('GET', '/api/v1/desktop', { signal }),
+  queryFn: ({ signal }) =>
+    request<{ window: boolean; startAtLogin: boolean }>('GET', '/api/v1/desktop', { signal }),
   retry: false,
   refetchOnMount: 'always',
 });

@@ -126,8 +126,12 @@ const theme = EditorView.theme({
   '&.cm-merge-b .cm-deletedChunk': { backgroundColor: 'var(--bad-soft)', paddingLeft: '0' },
   '&.cm-merge-b .cm-deletedLine': { padding: '0 0.75rem 0 2ch' },
   '&.cm-merge-b .cm-line': { paddingLeft: '2ch' },
-  '&.cm-merge-b .cm-changedText, &.cm-merge-b .cm-deletedText, & .cm-deletedChunk .cm-deletedText':
-    { background: 'none', textDecoration: 'underline', textUnderlineOffset: '0.2em' },
+  '&.cm-merge-b .cm-changedText': {
+    background: 'color-mix(in srgb, var(--ok) 20%, transparent)',
+  },
+  '&.cm-merge-b .cm-deletedText, & .cm-deletedChunk .cm-deletedText': {
+    background: 'color-mix(in srgb, var(--bad) 20%, transparent)',
+  },
   '.cm-collapsedLines': { color: 'var(--ink2)', background: 'var(--hover)' },
   // Many fonts lack CodeMirror's own sign.
   '& .cm-collapsedLines:before, & .cm-collapsedLines:after': { content: '"…"' },

@@ -1,10 +1,15 @@
-import { type ComponentProps, lazy, Suspense } from 'react';
+import { type ComponentProps, lazy, Suspense, useState } from 'react';
 import { plain } from '@/lib/format';
 import { lazyChunk } from '@/lib/lazy-chunk';
 
 export type { Completion, Mark } from './codemirror';
 
-export const loadCode = lazyChunk(() => import('./codemirror'));
+let loaded: typeof import('./codemirror') | undefined;
+
+export const loadCode = lazyChunk(async () => {
+  loaded = await import('./codemirror');
+  return loaded;
+});
 const View = lazy(async () => ({ default: (await loadCode()).CodeView }));
 const Merge = lazy(async () => ({ default: (await loadCode()).MergeDiff }));
 const Edit = lazy(async () => ({ default: (await loadCode()).Editor }));
@@ -21,7 +26,10 @@ export function CodeView(props: ComponentProps<typeof View>) {
   );
 }
 
+/** The height of a diff is only known to CodeMirror: if that is loaded, nothing is shown instead. */
 export function MergeDiff(props: ComponentProps<typeof Merge>) {
+  const [Now] = useState(() => loaded?.MergeDiff);
+  if (Now) return <Now {...props} />;
   return (
     <Suspense fallback={<Space text={props.after} />}>
       <Merge {...props} />

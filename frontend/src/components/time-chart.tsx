@@ -172,7 +172,8 @@ function options(
   const axis = { font, stroke: () => colour('ink3'), ticks: { show: false } };
   return {
     ...size,
-    padding: [8 * letters, 0, 0, 0],
+    // The label of the last tick is centred on it, and can extend beyond the axis.
+    padding: [8 * letters, 20 * letters, 0, 0],
     legend: { show: false },
     cursor: {
       y: false,

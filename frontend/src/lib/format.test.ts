@@ -37,6 +37,11 @@ describe('duration', () => {
     ]);
     expect(duration(Number.NaN)).toBe('–');
   });
+
+  it('changes the unit when rounding reaches the next one', () => {
+    const shown = [999.6, 999_600, 999_600_000, 99_960_000, 59.94e9, 59.96e9].map(duration);
+    expect(shown).toEqual(['1 µs', '1.00 ms', '1.00 s', '100 ms', '59.9 s', '1m 00s']);
+  });
 });
 
 describe('bytes', () => {

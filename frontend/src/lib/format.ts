@@ -25,17 +25,22 @@ export function moment(at: string | undefined): number | undefined {
 /** A duration given in nanoseconds: "820 µs", "12.4 ms", "1.53 s", "2m 04s". */
 export function duration(ns: number): string {
   if (!Number.isFinite(ns) || ns < 0) return '–';
-  if (ns < 1e3) return `${Math.round(ns)} ns`;
-  if (ns < 1e6) return `${Math.round(ns / 1e3)} µs`;
-  if (ns < 1e9) return `${significant(ns / 1e6)} ms`;
+  if (ns < 999.5) return `${Math.round(ns)} ns`;
+  if (ns < 999.5e3) return `${Math.round(ns / 1e3)} µs`;
+  if (ns < 999.5e6) return `${significant(ns / 1e6)} ms`;
   if (ns < 59.95e9) return `${significant(ns / 1e9)} s`;
   const s = Math.round(ns / 1e9);
   if (s < 3600) return `${Math.floor(s / 60)}m ${String(s % 60).padStart(2, '0')}s`;
   return `${Math.floor(s / 3600)}h ${String(Math.floor((s % 3600) / 60)).padStart(2, '0')}m`;
 }
 
+/** A duration that somebody chose, without zeros after the point: "30 s". */
+export function roundDuration(ns: number): string {
+  return duration(ns).replace(/\.0+(?= )/, '');
+}
+
 function significant(x: number): string {
-  if (x >= 100) return String(Math.round(x));
+  if (x >= 99.95) return String(Math.round(x));
   return x >= 9.995 ? x.toFixed(1) : x.toFixed(2);
 }
 

@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { requestText } from '@/lib/request';
+import { request, requestText } from '@/lib/request';
+import type { Secrets } from '@/types/api';
 
 /** Sets a secret, or deletes it without a value. */
 export function useSecret() {
@@ -14,6 +15,21 @@ export function useSecret() {
     onSettled: () => {
       client.invalidateQueries({ queryKey: ['secrets'] });
       client.invalidateQueries({ queryKey: ['status'] }); // its notices are about the key
+    },
+  });
+}
+
+/** Stores a value as a new secret, and returns its name: `name`, or with a number if it exists. */
+export function useNewSecret() {
+  const store = useSecret();
+  return useMutation({
+    mutationFn: async ({ name, value }: { name: string; value: string }) => {
+      const { items } = await request<Secrets>('GET', '/api/v1/secrets');
+      const taken = new Set((items ?? []).map((one) => one.name));
+      let free = name;
+      for (let n = 2; taken.has(free); n++) free = `${name}_${n}`;
+      await store.mutateAsync({ name: free, value });
+      return free;
     },
   });
 }

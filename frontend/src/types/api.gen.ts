@@ -2614,7 +2614,7 @@ export interface Usage {
   rssBytes: number;
   tree: Proc[] | null;
 }
-export interface SetToolInputBody {
+export interface SetToolsInputBody {
   /**
    * Keys to change, as in the configuration; null removes a key
    */
@@ -2627,9 +2627,12 @@ export interface SetToolInputBody {
     };
   };
   /**
-   * The server's own name of the tool
+   * The server's own names of the tools
+   *
+   * @minItems 1
+   * @maxItems 5000
    */
-  tool: string;
+  tools: string[];
 }
 export interface Shown {
   shown: boolean;

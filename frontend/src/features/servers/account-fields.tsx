@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
 import { lazy, type ReactNode, Suspense, useEffect, useId, useRef, useState } from 'react';
 import { Button } from '@/components/button';
+import { box, Field, isRecord, isStrings, Lines, Pairs } from '@/components/config-fields';
 import { configQuery } from '@/lib/config';
 import { plain } from '@/lib/format';
 import { removeValue, setValue, sourceAt } from '@/lib/jsonc';
@@ -21,7 +22,6 @@ import {
   signsIn,
   usersOf,
 } from './accounts';
-import { box, Field, isRecord, isStrings, Lines, Pairs } from './config-fields';
 import { AccountSignIn } from './sign-in';
 
 const t = texts.servers.accounts;

@@ -1,9 +1,18 @@
+import {
+  Choice,
+  Field,
+  isRecord,
+  isStrings,
+  Line,
+  Lines,
+  Pairs,
+  text,
+} from '@/components/config-fields';
 import { removeValue, setValue } from '@/lib/jsonc';
 import { secretName } from '@/lib/secrets';
 import { texts } from '@/lib/texts';
 import { AccountFields } from './account-fields';
 import { type Fault, takesAccounts } from './accounts';
-import { Choice, Field, isRecord, isStrings, Line, Lines, Pairs, text } from './config-fields';
 
 const t = texts.servers.config;
 

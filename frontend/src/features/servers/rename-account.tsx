@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { useId, useState } from 'react';
+import { box } from '@/components/config-fields';
 import { plain } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles';
 import { texts } from '@/lib/texts';
 import { faultOfName, renameAccount, usersOf } from './accounts';
-import { box } from './config-fields';
 import { Edit } from './rename-and-tag-server';
 import { entryPath, useSaveBlock } from './review-and-add-server';
 

@@ -35,7 +35,7 @@ export function ServerDestinations({ server }: { server: string }) {
               key={`${one.protocol} ${one.host} ${one.port}`}
               className="flex flex-wrap items-baseline gap-x-3"
             >
-              <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
+              <span className="min-w-0 flex-1 basis-56 [overflow-wrap:anywhere]">
                 {plain(one.host.slice(0, 300))}
                 <span className="text-ink3">
                   :{one.port}

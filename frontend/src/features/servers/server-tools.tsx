@@ -1,45 +1,18 @@
-import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { SearchField, SelectField } from '@/components/fields';
+import { SearchField } from '@/components/fields';
 import { Failed, Loading } from '@/components/page';
 import { Switch } from '@/components/switch';
 import { plain } from '@/lib/format';
-import { messageOf, RequestError, request, requestList } from '@/lib/request';
+import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
-import type { Approving, RecordMode, ToolSetting, ToolSettings } from '@/types/api';
+import type { ToolSetting } from '@/types/api';
+import { BulkToolSettings, SettingSelects } from './tool-setting-selects';
+import { type Change, toolSettingsQuery, useToolSetting } from './tool-settings';
 
 const t = texts.servers.tooling;
 const most = 200;
-
-const path = (id: string) => `/api/v1/servers/${encodeURIComponent(id)}/tools`;
-
-export const toolSettingsQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['server', id, 'tools'],
-    queryFn: ({ signal }) => requestList<ToolSetting>(path(id), signal),
-    staleTime: 5000,
-  });
-
-export type Change = { [Key in keyof ToolSettings]?: ToolSettings[Key] | null };
-
-/** Writes the settings of one tool to the configuration; null removes a key. */
-export function useToolSetting(server: string) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: ({ tool, set }: { tool: string; set: Change }) =>
-      request<ToolSetting>('POST', path(server), { body: { tool, set } }),
-    onSuccess: (setting) => {
-      client.setQueryData<ToolSetting[]>(['server', server, 'tools'], (old) =>
-        old?.map((one) => (one.tool === setting.tool ? setting : one)),
-      );
-      client.invalidateQueries({ queryKey: ['server', server, 'tools'] });
-      client.invalidateQueries({ queryKey: ['tools'] });
-    },
-    onError: (error) => toast('bad', plain(messageOf(error))),
-  });
-}
 
 /** Switches the visibility of one tool, for its page in the list of all tools. */
 export function OfferTool({ server, tool }: { server: string; tool: string }) {
@@ -53,7 +26,7 @@ export function OfferTool({ server, tool }: { server: string; tool: string }) {
         label={t.offer(plain(tool.slice(0, 200)))}
         on={found.shown}
         disabled={change.isPending}
-        onChange={(on) => change.mutate({ tool, set: { enabled: on ? null : false } })}
+        onChange={(on) => change.mutate({ tools: [tool], set: { enabled: on ? null : false } })}
       />
       {t.offered}
       <Link
@@ -72,6 +45,7 @@ export function OfferTool({ server, tool }: { server: string; tool: string }) {
 export function ServerTools({ id }: { id: string }) {
   const tools = useQuery(toolSettingsQuery(id));
   const [q, setQ] = useState('');
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   if (tools.isPending) return <Loading />;
   if (tools.isError) {
     if (tools.error instanceof RequestError && tools.error.status === 404)
@@ -101,9 +75,26 @@ export function ServerTools({ id }: { id: string }) {
           <SearchField label={texts.tools.search} value={q} onChange={setQ} delayMs={80} />
         )}
       </div>
+      {tools.data.length > 1 && (
+        <BulkToolSettings id={id} found={found} selected={selected} onSelect={setSelected} />
+      )}
       <ul className="overflow-hidden rounded-lg border">
         {found.slice(0, most).map((tool) => (
-          <ToolRow key={tool.tool} id={id} tool={tool} />
+          <ToolRow
+            key={tool.tool}
+            id={id}
+            tool={tool}
+            selected={tools.data.length > 1 ? selected.has(tool.tool) : undefined}
+            onSelect={(on) =>
+              setSelected(
+                new Set(
+                  tools.data
+                    .map((one) => one.tool)
+                    .filter((name) => (name === tool.tool ? on : selected.has(name))),
+                ),
+              )
+            }
+          />
         ))}
       </ul>
       {found.length > most && (
@@ -113,27 +104,41 @@ export function ServerTools({ id }: { id: string }) {
   );
 }
 
-const approvals: Approving[] = ['', 'never', 'ask', 'destructive', 'deny'];
-const keepings = ['', 'full', 'meta', 'off'] as const;
-const timeouts = [0, 30_000, 60_000, 300_000, 600_000];
+/** Reasons to hide a tool that its switch cannot change. */
+const otherReasons = ['includeTools', 'excludeTools', 'toolChanges'];
 
-function ToolRow({ id, tool }: { id: string; tool: ToolSetting }) {
+function ToolRow({
+  id,
+  tool,
+  selected,
+  onSelect,
+}: {
+  id: string;
+  tool: ToolSetting;
+  /** Undefined if there is nothing else to select. */
+  selected: boolean | undefined;
+  onSelect: (on: boolean) => void;
+}) {
   const change = useToolSetting(id);
-  const { settings } = tool;
   const name = plain(tool.tool.slice(0, 200));
-  const set = (part: Change) => change.mutate({ tool: tool.tool, set: part });
-  const timeout = settings.requestTimeoutMs ?? 0;
+  const set = (part: Change) => change.mutate({ tools: [tool.tool], set: part });
   return (
     <li className="border-t px-3 py-2.5 first:border-t-0">
       <div className="flex items-start gap-3">
+        {selected !== undefined && (
+          <input
+            type="checkbox"
+            aria-label={t.select(name)}
+            checked={selected}
+            onChange={(event) => onSelect(event.target.checked)}
+            className="mt-1 size-4 shrink-0 accent-(--accent)"
+          />
+        )}
         <span className="mt-0.5">
           <Switch
             label={t.offer(name)}
             on={tool.shown}
-            disabled={
-              change.isPending ||
-              ['includeTools', 'excludeTools', 'toolChanges'].includes(tool.hiddenBy)
-            }
+            disabled={change.isPending || otherReasons.includes(tool.hiddenBy)}
             onChange={(on) => set({ enabled: on ? null : false })}
           />
         </span>
@@ -163,27 +168,7 @@ function ToolRow({ id, tool }: { id: string; tool: ToolSetting }) {
       </div>
       <div className="@container mt-1.5">
         <div className="flex flex-wrap gap-1.5">
-          <SelectField
-            label={t.approval(name)}
-            value={settings.approval ?? ''}
-            options={approvals.map((value) => ({ value, text: t.approvals[value || 'unset'] }))}
-            onChange={(value) => set({ approval: value === '' ? null : (value as Approving) })}
-          />
-          <SelectField
-            label={t.timeout(name)}
-            value={timeout === 0 ? '' : String(timeout)}
-            options={[...new Set([...timeouts, timeout])].map((ms) => ({
-              value: ms === 0 ? '' : String(ms),
-              text: ms === 0 ? t.timeoutUnset : t.timeoutOf(ms / 1000),
-            }))}
-            onChange={(value) => set({ requestTimeoutMs: value === '' ? null : Number(value) })}
-          />
-          <SelectField
-            label={t.record(name)}
-            value={settings.record ?? ''}
-            options={keepings.map((value) => ({ value, text: t.records[value || 'unset'] }))}
-            onChange={(value) => set({ record: value === '' ? null : (value as RecordMode) })}
-          />
+          <SettingSelects name={name} settings={tool.settings} onChange={set} />
         </div>
       </div>
     </li>

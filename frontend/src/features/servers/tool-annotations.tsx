@@ -4,7 +4,7 @@ import { SelectField } from '@/components/fields';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { ToolSetting } from '@/types/api';
-import { toolSettingsQuery, useToolSetting } from './server-tools';
+import { toolSettingsQuery, useToolSetting } from './tool-settings';
 
 const t = texts.servers.tooling;
 
@@ -27,7 +27,7 @@ export function ToolAnnotations({ server, tool }: { server: string; tool: string
     const { [hint]: _, ...others } = annotations;
     const next = value === '' ? others : { ...others, [hint]: value === 'true' };
     change.mutate({
-      tool,
+      tools: [tool],
       set: { annotations: Object.keys(next).length === 0 ? null : next },
     });
   };
@@ -45,7 +45,9 @@ export function ToolAnnotations({ server, tool }: { server: string; tool: string
           value={title}
           declared={found.title}
           disabled={change.isPending}
-          onSave={(text) => change.mutate({ tool, set: { title: text === '' ? null : text } })}
+          onSave={(text) =>
+            change.mutate({ tools: [tool], set: { title: text === '' ? null : text } })
+          }
         />
         {hints.map((hint) => (
           <div key={hint} className="contents">

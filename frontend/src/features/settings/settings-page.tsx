@@ -31,6 +31,7 @@ import { copiesQuery } from './config-copies-api';
 import { ConfigEditor } from './config-editor';
 import { DiagnosticsPanel } from './diagnostics-panel';
 import { DoctorPanel } from './doctor-panel';
+import { GeneralPanel } from './general-panel';
 import { HistoryPanel } from './history-panel';
 import { SecretsPanel } from './secrets-panel';
 import { TokensPanel } from './tokens-panel';
@@ -60,6 +61,9 @@ export function SettingsPage({ rules }: { rules: ReactNode }) {
                 <ThemeChoice />
                 <DensityChoice />
               </div>
+            </Panel>
+            <Panel title={t.general.title}>
+              <GeneralPanel />
             </Panel>
             <Panel title={t.history.title}>
               <HistoryPanel servers={(status.servers ?? []).map((server) => server.id)} />

@@ -16,6 +16,7 @@ export const generalTexts = {
     find: 'Search',
     more: 'More',
     views: 'Views',
+    failed: (n: number) => (n === 1 ? '1 server has failed' : `${n} servers have failed`),
   },
   actions: {
     start: 'Start',

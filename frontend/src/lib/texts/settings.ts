@@ -40,6 +40,18 @@ export const settingsTexts = {
       `${state === 'ok' ? 'Recording' : state}${queued > 0 ? `, ${queued} waiting` : ''}${dropped > 0 ? `, ${dropped} not recorded` : ''}`,
     notices: 'Notices',
     notHere: 'This cannot be set here. Edit the configuration file.',
+    general: {
+      title: 'General',
+      startAtLogin: 'Start at login',
+      notifications: 'Desktop notifications',
+      newCommands: 'Ask before a new or changed command runs',
+      metrics: 'Metrics for Prometheus at /metrics',
+      listen: 'Address and port',
+      listenHint: 'Takes effect at the next start.',
+      redact: 'Additional patterns to redact',
+      redactHint:
+        'Regular expressions (RE2), one per line. Recognized secrets are always redacted.',
+    },
     history: {
       title: 'Recording',
       pause: 'Pause recording',

@@ -6,7 +6,7 @@ import { classes } from '@/lib/classes';
 import { plain } from '@/lib/format';
 import { isSensitive } from '@/lib/mask-secrets';
 import { messageOf } from '@/lib/request';
-import { useSecret } from '@/lib/secrets';
+import { useNewSecret } from '@/lib/secrets';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 
@@ -54,15 +54,23 @@ interface Typed {
   onChange: (to: string) => void;
 }
 
-export function Line({ id, value, number = false, onChange }: Typed & { number?: boolean }) {
+export function Line({
+  id,
+  about,
+  value,
+  number = false,
+  placeholder = number ? t.unset : undefined,
+  onChange,
+}: Typed & { about?: string | undefined; number?: boolean; placeholder?: string | undefined }) {
   return (
     <input
       id={id}
+      aria-describedby={about}
       value={value}
       type={number ? 'number' : 'text'}
       min={number ? 0 : undefined}
       step={number ? 'any' : undefined}
-      placeholder={number ? t.unset : undefined}
+      placeholder={placeholder}
       spellCheck={false}
       autoComplete="off"
       onChange={(event) => onChange(event.target.value)}
@@ -142,7 +150,7 @@ export function Pairs({
   onRemove: (name: string) => void;
 }) {
   const [name, setName] = useState('');
-  const store = useSecret();
+  const store = useNewSecret();
   const pairs = Object.entries((value ?? {}) as Record<string, unknown>);
   const addRow = () => {
     if (name.trim() && !pairs.some(([one]) => one === name.trim())) onSet(name.trim(), '');
@@ -175,16 +183,15 @@ export function Pairs({
                   <Button
                     small
                     disabled={store.isPending}
-                    onClick={() => {
-                      const secret = secretOf(one);
+                    onClick={() =>
                       store.mutate(
-                        { name: secret, value: current },
+                        { name: secretOf(one), value: current },
                         {
-                          onSuccess: () => onSet(one, `\${secret:${secret}}`),
+                          onSuccess: (secret) => onSet(one, `\${secret:${secret}}`),
                           onError: (error) => toast('bad', plain(messageOf(error))),
                         },
-                      );
-                    }}
+                      )
+                    }
                   >
                     <KeyRound className="size-3.5" aria-hidden />
                     {t.storeSecret}

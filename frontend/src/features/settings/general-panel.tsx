@@ -1,0 +1,194 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useEffect, useState } from 'react';
+import { windowQuery } from '@/components/browse-buttons';
+import { Choice, Field, isRecord, isStrings, Line, Lines, text } from '@/components/config-fields';
+import { Switch } from '@/components/switch';
+import { configQuery, putConfigBack, saveConfig } from '@/lib/config';
+import { plain } from '@/lib/format';
+import { readJsonc, removeValue, setValue } from '@/lib/jsonc';
+import { messageOf, RequestError, request } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+
+const t = texts.settings.general;
+
+/** The options of the configuration that most users need; each change is saved immediately. */
+export function GeneralPanel() {
+  const { data: config } = useQuery(configQuery);
+  const set = useOption();
+  if (!config) return null;
+  const { value, fault } = readJsonc(config.text);
+  const at = (...path: string[]) =>
+    path.reduce<unknown>((of, name) => (isRecord(of) ? of[name] : undefined), value);
+  const change = (path: string[], to: unknown) => set.mutate({ path, to });
+  const off = fault !== undefined || !isRecord(value);
+  const limit = at('globalSettings', 'timeout');
+  const redact = at('history', 'redact');
+  return (
+    <div className="space-y-4">
+      <StartAtLogin />
+      {off ? (
+        <p className="text-sm text-ink2">{texts.settings.notHere}</p>
+      ) : (
+        <>
+          <Row label={t.notifications}>
+            <Switch
+              label={t.notifications}
+              on={at('desktop', 'notifications') !== false}
+              disabled={set.isPending}
+              onChange={(on) => change(['desktop', 'notifications'], on ? undefined : false)}
+            />
+          </Row>
+          <Row label={t.newCommands}>
+            <Switch
+              label={t.newCommands}
+              on={at('globalSettings', 'approveNewCommands') === 'ask'}
+              disabled={set.isPending}
+              onChange={(on) =>
+                change(['globalSettings', 'approveNewCommands'], on ? 'ask' : undefined)
+              }
+            />
+          </Row>
+          <Row label={t.metrics}>
+            <Switch
+              label={t.metrics}
+              on={at('metrics', 'enabled') === true}
+              disabled={set.isPending}
+              onChange={(on) => change(['metrics', 'enabled'], on || undefined)}
+            />
+          </Row>
+          <div className="grid gap-4 sm:grid-cols-3">
+            <Choice
+              label={texts.servers.config.approval}
+              value={text(at('policy', 'approval'))}
+              options={texts.servers.config.approvals}
+              onChange={(to) => change(['policy', 'approval'], to || undefined)}
+            />
+            <Committed
+              label={texts.servers.config.requestTimeoutMs}
+              value={typeof limit === 'number' ? String(limit / 1000) : ''}
+              onCommit={(to) =>
+                change(
+                  ['globalSettings', 'timeout'],
+                  Number(to) > 0 ? Math.round(Number(to) * 1000) : undefined,
+                )
+              }
+              field={(props) => <Line number {...props} />}
+            />
+            <Committed
+              label={t.listen}
+              hint={t.listenHint}
+              value={text(at('bridge', 'listen'))}
+              onCommit={(to) => change(['bridge', 'listen'], to.trim() || undefined)}
+              field={(props) => <Line placeholder="127.0.0.1:7575" {...props} />}
+            />
+          </div>
+          {(redact === undefined || isStrings(redact)) && (
+            <Committed
+              label={t.redact}
+              hint={t.redactHint}
+              value={(redact ?? []).join('\n')}
+              onCommit={(to) => {
+                const lines = to.split('\n').filter(Boolean);
+                change(['history', 'redact'], lines.length > 0 ? lines : undefined);
+              }}
+              field={(props) => <Lines {...props} />}
+            />
+          )}
+        </>
+      )}
+    </div>
+  );
+}
+
+/** Sets or removes one value of the configuration; the message offers to undo it. */
+function useOption() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: async ({ path, to }: { path: string[]; to: unknown }) => {
+      const old = await client.fetchQuery({ ...configQuery, staleTime: 0 });
+      const next =
+        to === undefined
+          ? removeValue(old.text, path)
+          : setValue(old.text, path, JSON.stringify(to));
+      if (next === undefined) throw new RequestError(texts.settings.notHere, 0, 'validation');
+      const saved = await saveConfig(next, old.etag);
+      client.setQueryData(configQuery.queryKey, saved);
+      toast('ok', texts.settings.saved, {
+        text: texts.care.undo,
+        run: () => putConfigBack(client, old.text, saved.etag),
+      });
+    },
+    onError: (error) => toast('bad', plain(messageOf(error))),
+  });
+}
+
+function StartAtLogin() {
+  const client = useQueryClient();
+  const { data } = useQuery(windowQuery);
+  const set = useMutation({
+    mutationFn: (startAtLogin: boolean) =>
+      request('PUT', '/api/v1/desktop', { body: { startAtLogin } }),
+    onError: (error) => toast('bad', plain(messageOf(error))),
+    onSettled: () => client.invalidateQueries(windowQuery),
+  });
+  if (!data) return null;
+  return (
+    <Row label={t.startAtLogin}>
+      <Switch
+        label={t.startAtLogin}
+        on={data.startAtLogin}
+        disabled={set.isPending}
+        onChange={(on) => set.mutate(on)}
+      />
+    </Row>
+  );
+}
+
+function Row({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <div className="flex items-center gap-3 text-sm">
+      {children}
+      <span aria-hidden>{label}</span>
+    </div>
+  );
+}
+
+/** A field whose value is saved when it is left, or with Enter in a single line. */
+function Committed({
+  label,
+  hint,
+  value,
+  onCommit,
+  field,
+}: {
+  label: string;
+  hint?: string;
+  value: string;
+  onCommit: (to: string) => void;
+  field: (props: {
+    id: string;
+    about: string | undefined;
+    value: string;
+    onChange: (to: string) => void;
+  }) => ReactNode;
+}) {
+  const [draft, setDraft] = useState(value);
+  useEffect(() => setDraft(value), [value]);
+  const commit = () => {
+    if (draft !== value) onCommit(draft);
+  };
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the events are those of the field in it
+    <div
+      onBlur={commit}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter' && event.target instanceof HTMLInputElement) commit();
+      }}
+    >
+      <Field label={label} {...(hint ? { hint } : {})}>
+        {(id, about) => field({ id, about, value: draft, onChange: setDraft })}
+      </Field>
+    </div>
+  );
+}
