@@ -9,13 +9,14 @@ import { places } from './places';
 interface PlacesProps {
   /** The current page of the navigation, also while one of its views is shown. */
   at: string | undefined;
-  /** How many approvals are pending. */
+  /** How many approvals are pending, and how many servers have failed. */
   waiting: number;
+  failed: number;
   onGo?: () => void;
 }
 
 /** The pages of the navigation; Settings is separate, at the end. */
-export function Places({ at, waiting, onGo }: PlacesProps) {
+export function Places({ at, waiting, failed, onGo }: PlacesProps) {
   return (
     <ul className="flex min-h-full flex-col gap-0.5" aria-label={texts.nav.label}>
       {places.map(({ to, text, icon: Icon }) => (
@@ -32,6 +33,16 @@ export function Places({ at, waiting, onGo }: PlacesProps) {
             {to === '/approvals' && waiting > 0 && (
               <span className="ml-auto rounded-full bg-warn-soft px-1.5 text-xs font-semibold text-warn">
                 {waiting}
+              </span>
+            )}
+            {to === '/servers' && failed > 0 && (
+              // Hidden: the name of the link stays the same. The overview and the page say it.
+              <span
+                aria-hidden
+                title={texts.nav.failed(failed)}
+                className="ml-auto rounded-full bg-bad-soft px-1.5 text-xs font-semibold text-bad"
+              >
+                {failed}
               </span>
             )}
           </Link>

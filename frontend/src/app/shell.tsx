@@ -4,13 +4,15 @@ import { Menu, Search } from 'lucide-react';
 import { useEffect, useMemo, useState } from 'react';
 import { Logo } from '@/components/logo';
 import { PageViews } from '@/components/page';
+import { stateTone } from '@/components/state-badge';
 import { approvalsQuery } from '@/features/approvals/api';
-import { useServerLabel } from '@/features/servers/api';
+import { serversQuery, useServerLabel } from '@/features/servers/api';
 import { useAllAnswered } from '@/lib/all-answered';
 import { classes } from '@/lib/classes';
 import { ServerNames } from '@/lib/server-lookup';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
+import type { ServerStatus } from '@/types/api';
 import { Banners } from './banners';
 import { ConnectionMark } from './connection-mark';
 import { Places, PlacesSheet } from './navigation';
@@ -23,6 +25,9 @@ const barItem =
   'relative flex min-w-0 flex-col items-center gap-0.5 py-1.5 text-2xs outline-offset-[-2px]';
 const mod = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘' : 'Ctrl';
 
+const countFailed = (servers: ServerStatus[]) =>
+  servers.filter(({ state }) => stateTone(state) === 'bad').length;
+
 /** The page frame: the navigation is at the side on wide screens, at the bottom on narrow ones. */
 export function Shell() {
   const [palette, setPalette] = useState(false);
@@ -31,6 +36,7 @@ export function Shell() {
   const approvals = approvalsKnown.data;
   const ready = useAllAnswered([approvalsKnown, useQuery(statusQuery)]);
   const waiting = approvals?.length ?? 0;
+  const { data: failed = 0 } = useQuery({ ...serversQuery, select: countFailed });
   const { busy, at } = useRouterState({
     select: (state) => ({ busy: state.isLoading, at: state.resolvedLocation?.pathname }),
     structuralSharing: true,
@@ -86,7 +92,7 @@ export function Shell() {
           aria-label={texts.nav.label}
           className="scroll-area -mx-1 flex min-h-0 flex-1 flex-col px-1"
         >
-          <Places at={place} waiting={waiting} />
+          <Places at={place} waiting={waiting} failed={failed} />
         </nav>
         <div className="flex items-center px-2 pt-3">
           <ConnectionMark />
@@ -144,7 +150,9 @@ export function Shell() {
           )}
         </button>
       </nav>
-      {more && <PlacesSheet at={place} waiting={waiting} onClose={() => setMore(false)} />}
+      {more && (
+        <PlacesSheet at={place} waiting={waiting} failed={failed} onClose={() => setMore(false)} />
+      )}
       <UnsavedChangesDialog />
     </div>
   );

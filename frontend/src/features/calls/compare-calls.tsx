@@ -3,7 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { useEffect, useMemo, useRef } from 'react';
 import { Button } from '@/components/button';
 import { Section, SelectField } from '@/components/fields';
-import { MergeDiff } from '@/components/lazy-code-editor';
+import { loadCode, MergeDiff } from '@/components/lazy-code-editor';
 import { useAllAnswered } from '@/lib/all-answered';
 import { clock, duration, plain } from '@/lib/format';
 import { formatJson, sortJson } from '@/lib/json-text';
@@ -27,7 +27,15 @@ export function useCompared(call: Call | undefined): boolean {
   });
   const named = other && other !== 'pick' ? other : '';
   const elsewhere = useQuery({ ...callQueryOptions(named), enabled: named !== '' });
+  const code = useQuery({
+    queryKey: ['code'],
+    queryFn: () => loadCode().then(() => true),
+    enabled: named !== '',
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  });
   return useAllAnswered([
+    { isPending: named !== '' && code.isPending },
     { isPending: Boolean(other) && same.isPending },
     { isPending: named !== '' && elsewhere.isPending },
   ]);

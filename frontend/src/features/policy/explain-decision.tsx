@@ -10,7 +10,7 @@ import {
 import { useState } from 'react';
 import { Section, SelectField } from '@/components/fields';
 import { classes } from '@/lib/classes';
-import { duration, plain } from '@/lib/format';
+import { plain, roundDuration } from '@/lib/format';
 import { ownValue } from '@/lib/own-property';
 import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -80,7 +80,7 @@ export function ExplainDecision({
             {data.passes ? t.passes : t.refused}
             <span className="font-normal text-ink3">
               {' '}
-              {t.limits(duration(data.timeoutMs * 1e6), data.attempts)}
+              {t.limits(roundDuration(data.timeoutMs * 1e6), data.attempts)}
             </span>
           </p>
           <ol className="space-y-1.5 text-sm">

@@ -11,6 +11,9 @@ import { ToolDiff, Warnings } from './tool-changes';
 import { Rehearsal } from './version-rehearsal';
 
 const t = texts.versions;
+/** Names of packages can be longer than a narrow screen is wide. */
+const wraps =
+  'h-auto! min-h-7 max-w-full shrink! py-1 text-left whitespace-normal! [overflow-wrap:anywhere]';
 
 const path = (server: string) => `/api/v1/servers/${encodeURIComponent(server)}/version`;
 
@@ -64,6 +67,7 @@ export function ServerVersionSection({ server }: { server: string }) {
         {version.pin && (
           <Button
             small
+            className={wraps}
             disabled={change.isPending}
             title={`${version.configured} → ${version.pin}`}
             onClick={() => change.mutate({ action: 'pin' })}
@@ -75,6 +79,7 @@ export function ServerVersionSection({ server }: { server: string }) {
           <Button
             small
             look="quiet"
+            className={wraps}
             disabled={change.isPending}
             onClick={() => change.mutate({ action: 'rollback' })}
           >

@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { Chart } from '@/components/lazy-chart';
-import { count, duration, plain } from '@/lib/format';
+import { count, plain, roundDuration } from '@/lib/format';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { UsageReport } from '@/types/api';
@@ -119,5 +119,5 @@ export function DurationChart({
 /** The ticks of the axis are powers of ten: "100 s", not "1m 40s". */
 function tickOrDuration(ns: number): string {
   if (ns > 1e10 && Number.isInteger(Math.log10(ns))) return `${ns / 1e9} s`;
-  return duration(ns).replace(/\.0+(?= )/, '');
+  return roundDuration(ns);
 }
