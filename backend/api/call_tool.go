@@ -33,17 +33,16 @@ func (a *API) call(ctx context.Context, in *callRequestInput) (*answer[CallResul
 	}
 	call := &core.Call{Client: client, ByUser: !in.Body.AsClient, Era: core.Legacy, Server: in.Body.Server, Method: "tools/call", Name: in.Body.Tool, PublicName: in.Body.Tool, Account: in.Body.Account}
 	call.Params, call.Arguments, call.ProgressToken = callParams(in.Body.Tool, args)
-	said, err := a.Calls.Call(ctx, call, nil)
+	said, err := a.callAndAwait(ctx, call)
 	return reply(resultOf(call, said, err))
 }
 
-// resultOf returns the result of a call. A task that a server has created instead of a result cannot be
-// followed here.
+// resultOf returns the result of a call. A task that nobody asked for, or that cannot be used, is a failure.
 func resultOf(call *core.Call, said core.Reply, err error) CallResult {
 	result := parseToolResult(said, err)
 	result.CallID = strconv.FormatInt(call.ID, 10)
 	if result.Success && call.Outcome == core.OutcomeProtocolError {
-		result.Success, result.Error = false, call.Reason+". Call the tool from a client that supports tasks"
+		result.Success, result.Error = false, call.Reason
 	}
 	return result
 }

@@ -3,7 +3,9 @@ package metrics
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -55,13 +57,17 @@ type Metrics struct {
 
 	mu            sync.Mutex     // guards the fields below
 	restartsInRow map[string]int // consecutive restarts of each server, according to its last status
+	openTasks     map[int64]bool // calls whose tasks have not ended, by id; at most maxOpenTasks
 }
+
+const maxOpenTasks = 4096
 
 // New returns Metrics without counts.
 func New(o Options) *Metrics {
 	m := &Metrics{
 		o:             o,
 		restartsInRow: make(map[string]int),
+		openTasks:     make(map[int64]bool),
 		calls:         prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_calls_total", Help: "Finished calls, by outcome."}, []string{"server", "outcome"}),
 		took:          prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "drawbridge_call_duration_seconds", Help: "Duration of calls.", Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}}, []string{"server"}),
 		toolCalls:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_tool_calls_total", Help: "Finished tool calls, by outcome. Tools beyond 64 per server or 256 in total, and names that no server answered to, are counted as other."}, []string{"server", "tool", "outcome"}),
@@ -83,10 +89,10 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.handler.
 // Gather returns the current metrics in the Prometheus data model.
 func (m *Metrics) Gather() ([]*dto.MetricFamily, error) { return m.registry.Gather() }
 
-// Call counts a finished call. It ignores calls that are still running, and requests about the task of
-// another call.
+// Call counts a finished call. It ignores calls that are still running. A call that created a task is counted
+// when the task ends, with the outcome of the request that returned its result.
 func (m *Metrics) Call(c core.Call) {
-	if c.Outcome == core.OutcomeRunning || c.IsTaskRequest() {
+	if c.Outcome == core.OutcomeRunning || c.Task != nil && !m.taskEnded(&c) {
 		return
 	}
 	server := cmp.Or(c.Server, "none")
@@ -97,6 +103,30 @@ func (m *Metrics) Call(c core.Call) {
 		m.toolCalls.WithLabelValues(server, tool, string(c.Outcome)).Inc()
 		m.toolTook.WithLabelValues(server, tool).Observe(c.Took.Seconds())
 	}
+}
+
+// taskEnded reports whether a call has ended the task of a call that is not counted yet. c becomes that call.
+func (m *Metrics) taskEnded(c *core.Call) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !c.IsTaskRequest() {
+		if len(m.openTasks) >= maxOpenTasks {
+			delete(m.openTasks, slices.Min(slices.Collect(maps.Keys(m.openTasks))))
+		}
+		m.openTasks[c.ID] = true
+		return false
+	}
+	if c.Method == "tasks/cancel" && c.Outcome == core.OutcomeOK {
+		c.Outcome = core.OutcomeCancelled
+	} else if !c.Task.HasResult && (!c.Task.Ended || c.Outcome == core.OutcomeOK) { // a completed task of 2025-11-25 has its result yet to be fetched
+		return false
+	}
+	if !m.openTasks[c.Task.Call] {
+		return false
+	}
+	delete(m.openTasks, c.Task.Call)
+	c.Method, c.Took = "tools/call", c.At.Add(c.Took).Sub(time.UnixMicro(c.Task.Call))
+	return true
 }
 
 // Request counts an HTTP request. route is the pattern of a route, never a path, so that the

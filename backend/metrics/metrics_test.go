@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"bytes"
+	"fmt"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -89,6 +90,55 @@ func TestPrometheusParsesMetrics(t *testing.T) {
 	} {
 		if got := value(c.name, c.labels); got != c.want {
 			t.Errorf("%s%v is %v, want %v", c.name, c.labels, got, c.want)
+		}
+	}
+}
+
+// A call with a task is counted once, when the task has ended, with its outcome and its duration.
+func TestCallWithATaskIsCountedWhenItsTaskEnds(t *testing.T) {
+	at := time.UnixMicro(1_000_000_000_000).UTC()
+	for name, c := range map[string]struct {
+		ends []core.Call // requests about the task, 3 s after the call
+		want string
+	}{
+		"open":        {nil, ""},
+		"modern":      {[]core.Call{{Method: "tasks/get", Outcome: core.OutcomeOK}, {Method: "tasks/get", Outcome: core.OutcomeToolError, Task: &core.Task{Ended: true, HasResult: true}}}, "tool_error 1 3s"},
+		"legacy":      {[]core.Call{{Method: "tasks/get", Outcome: core.OutcomeOK, Task: &core.Task{Ended: true}}, {Method: "tasks/result", Outcome: core.OutcomeToolError, Task: &core.Task{Ended: true, HasResult: true}}}, "tool_error 1 3s"},
+		"failed":      {[]core.Call{{Method: "tasks/get", Outcome: core.OutcomeProtocolError, Task: &core.Task{Ended: true}}}, "protocol_error 1 3s"},
+		"twice":       {[]core.Call{{Method: "tasks/result", Outcome: core.OutcomeOK, Task: &core.Task{Ended: true, HasResult: true}}, {Method: "tasks/result", Outcome: core.OutcomeOK, Task: &core.Task{Ended: true, HasResult: true}}}, "ok 1 3s"},
+		"cancelled":   {[]core.Call{{Method: "tasks/cancel", Outcome: core.OutcomeOK}}, "cancelled 1 3s"},
+		"poll failed": {[]core.Call{{Method: "tasks/get", Outcome: core.OutcomeTimeout}}, ""},
+	} {
+		m := newMetrics()
+		call := core.Call{ID: at.UnixMicro(), At: at, Server: "files", Name: "job", Method: "tools/call", Outcome: core.OutcomeOK}
+		call.Task = &core.Task{Call: call.ID}
+		m.Call(call)
+		for _, end := range c.ends {
+			task := core.Task{}
+			if end.Task != nil {
+				task = *end.Task
+			}
+			task.Call = call.ID
+			end.ID, end.At, end.Server, end.Name, end.Task = call.ID+3e6, at.Add(3*time.Second), "files", "job", &task
+			m.Call(end)
+		}
+		families, err := m.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		count, took := "", ""
+		for _, f := range families {
+			for _, one := range f.GetMetric() {
+				switch f.GetName() {
+				case "drawbridge_tool_calls_total":
+					count += fmt.Sprintf("%s %v", one.GetLabel()[0].GetValue(), one.GetCounter().GetValue())
+				case "drawbridge_tool_call_duration_seconds":
+					took += fmt.Sprintf(" %vs", one.GetHistogram().GetSampleSum())
+				}
+			}
+		}
+		if got := count + took; got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 type Task struct {
 	ID, Status, Message string
 	TTL                 time.Duration // negative: the server does not limit it, or does not say
+	PollInterval        time.Duration // that the server wants; 0 if it does not say
 	Result, Error       core.Span     // of the call; empty unless the task has ended
 }
 
@@ -37,9 +38,9 @@ func ParseTask(raw []byte) (t Task, ok bool) {
 		case "statusMessage":
 			t.Message = text(m.Value)
 		case "ttl", "ttlMs":
-			if ms, err := strconv.ParseFloat(string(Bytes(raw, m.Value)), 64); err == nil && ms >= 0 {
-				t.TTL = time.Duration(min(ms, float64(maxTaskTTL.Milliseconds()))) * time.Millisecond
-			}
+			t.TTL = taskDuration(Bytes(raw, m.Value))
+		case "pollInterval", "pollIntervalMs":
+			t.PollInterval = max(0, taskDuration(Bytes(raw, m.Value)))
 		case "result":
 			t.Result = m.Value
 		case "error":
@@ -51,6 +52,15 @@ func ParseTask(raw []byte) (t Task, ok bool) {
 		return Task{TTL: -1}, false
 	}
 	return t, t.Status != ""
+}
+
+// taskDuration parses a number of milliseconds. It is negative if raw is none.
+func taskDuration(raw []byte) time.Duration {
+	ms, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || ms < 0 {
+		return -1
+	}
+	return time.Duration(min(ms, float64(maxTaskTTL.Milliseconds()))) * time.Millisecond
 }
 
 // Errors of ParseNewTask.
