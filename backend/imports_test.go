@@ -59,7 +59,7 @@ var edges = map[string]string{
 	"backend/metrics":     "backend/core backend/event",
 	"backend/observe":     "backend/event backend/store",
 	"backend/updates":     "backend/event backend/hideconsole", // the installed version is asked for its number
-	"backend/desktop":     "backend/atomicfile backend/core backend/event backend/approvals",
+	"backend/desktop":     "backend/hideconsole backend/atomicfile backend/core backend/event backend/approvals",
 	"backend/doctor":      "backend/lazyregexp backend/core backend/redact config backend/clientconf backend/hideconsole backend/exitreason", // how a missing program is installed, said in one place
 	"backend/builtin":     "backend/core backend/store",
 	"backend/shim":        "backend/core backend/wire",                                                                                                                                                                                                                                         // apart from cli, so that a process per client stays small
@@ -120,7 +120,7 @@ var owners = map[string]string{
 	"github.com/prometheus/client_model":     "backend/metrics",
 	"google.golang.org/protobuf":             "backend/metrics",
 	"go.opentelemetry.io/proto/otlp":         "backend/metrics",
-	"github.com/gen2brain/beeep":             "backend/desktop",
+	"git.sr.ht/~jackmordaunt/go-toast/v2":    "backend/desktop",
 	"github.com/zalando/go-keyring":          "backend/secret",
 	"gopkg.in/natefinch/lumberjack.v2":       "app/drawbridge",
 	"golang.org/x/term":                      "backend/cli",

@@ -123,7 +123,16 @@ func (d *desktopServices) facts() tray.Facts {
 			held = append(held, tray.HeldCall{ID: i.ID, Server: i.Server, Tool: i.Held.Tool, Client: i.Client.Name, Arguments: i.Held.Arguments})
 		}
 	}
+	profiles, views, err := d.pages.ClientProfiles()
+	if err != nil {
+		d.log.Debug("Cannot list the clients in the tray", "error", err)
+	}
+	var clients []tray.ClientProfile
+	for _, v := range views {
+		clients = append(clients, tray.ClientProfile{Client: v.Token, Profile: v.Profile})
+	}
 	return tray.Facts{
+		Profiles: profiles, Clients: clients,
 		Waiting: len(items) + len(d.servers.PendingCommands()) + waitingServers(d.baseline), Calls: held,
 		Paused: d.servers.Paused(), PausedUntil: d.servers.PausedUntil(),
 		RecordingPaused: d.history.Recording().Paused, StartAtLogin: on, Visible: d.pages.VisibleTools(),
@@ -220,6 +229,9 @@ func (d *desktopServices) trayOptions(ctx context.Context, o tray.Options) tray.
 	o.Stop = func(id string) { report(d.log, "stop a server", d.servers.Stop(ctx, id)) }
 	o.Restart = func(id string) { report(d.log, "restart a server", d.servers.Restart(ctx, id)) }
 	o.Answer, o.Recent = d.answer, d.recentCalls()
+	o.SetProfile = func(client, profile string) {
+		report(d.log, "assign a client to a profile", d.pages.SetClientProfile(ctx, client, profile))
+	}
 	o.PauseFor = func(limit time.Duration) { report(d.log, "pause the servers", d.servers.PauseFor(ctx, limit)) }
 	o.Pause = func(on bool) { report(d.log, "pause the servers", d.SetPaused(ctx, on)) }
 	o.PauseRecording = func(on bool) { report(d.log, "pause recording", d.pauseRecording(ctx, on)) }

@@ -30,10 +30,12 @@ type Menu struct {
 	Lines   []Line   // one per server, at most maxLines
 	More    string   // "4 more servers", or ""
 
-	Waiting         string     // "2 approvals pending", or ""
-	Calls           []CallLine // calls that wait for approval, at most maxCalls
-	Recent          []CallLine // finished calls, at most maxCalls
-	PauseText       string     // label of the entry that pauses or resumes
+	Waiting         string       // "2 approvals pending", or ""
+	Calls           []CallLine   // calls that wait for approval, at most maxCalls
+	Recent          []CallLine   // finished calls, at most maxCalls
+	Clients         []ClientLine // at most maxClients; none if there are no profiles
+	Profiles        []string     // names, at most maxProfiles
+	PauseText       string       // label of the entry that pauses or resumes
 	RecordingText   string
 	Paused          bool
 	RecordingPaused bool
@@ -58,6 +60,16 @@ type CallLine struct {
 	Arguments string
 	Complete  bool
 }
+
+// ClientLine is the entry of one client, with the profiles that it can be assigned to.
+type ClientLine struct {
+	Client  string // name of the token
+	Text    string // "cursor: office"
+	Profile string // "" if none is assigned
+}
+
+// maxClients and maxProfiles are the maximum numbers of clients and of profiles; the window shows all.
+const maxClients, maxProfiles = 8, 8
 
 // maxCalls is the maximum number of held and of recent calls; the window shows all.
 const maxCalls = 5
@@ -123,6 +135,16 @@ func menuOf(statuses []core.ServerStatus, notices []string, facts Facts, recent 
 			symbol = "✕"
 		}
 		m.Recent = append(m.Recent, CallLine{ID: strconv.FormatInt(c.ID, 10), Text: desktop.LeftToRight(fmt.Sprintf("%s %s, %s", symbol, oneLine(c.Server+" › "+c.Tool), durationText(c.Took)))})
+	}
+	if len(facts.Profiles) > 0 {
+		m.Profiles = facts.Profiles[:min(len(facts.Profiles), maxProfiles)]
+		for _, c := range facts.Clients[:min(len(facts.Clients), maxClients)] {
+			text := c.Client + ": no profile"
+			if c.Profile != "" {
+				text = c.Client + ": " + c.Profile
+			}
+			m.Clients = append(m.Clients, ClientLine{c.Client, desktop.LeftToRight(oneLine(text)), c.Profile})
+		}
 	}
 	if facts.Waiting > 0 {
 		m.Icon = moreSevere(m.Icon, IconAttention)

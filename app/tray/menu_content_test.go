@@ -239,3 +239,23 @@ func TestMenuSaysWhenPauseEnds(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 }
+
+func TestMenuShowsProfileOfEachClient(t *testing.T) {
+	facts := Facts{Clients: []ClientProfile{{"cursor", "office"}, {"claude", ""}}}
+	if m := menuOf(nil, nil, facts, nil); len(m.Clients) != 0 {
+		t.Errorf("without profiles there is nothing to choose, but the menu lists %+v", m.Clients)
+	}
+	for i := range maxProfiles + 1 {
+		facts.Profiles = append(facts.Profiles, fmt.Sprint("p", i))
+	}
+	m := menuOf(nil, nil, facts, nil)
+	if want := []ClientLine{{"cursor", "cursor: office", "office"}, {"claude", "claude: no profile", ""}}; !slices.Equal(m.Clients, want) || len(m.Profiles) != maxProfiles {
+		t.Errorf("%+v, %d profiles", m.Clients, len(m.Profiles))
+	}
+	for i := range maxClients {
+		facts.Clients = append(facts.Clients, ClientProfile{Client: fmt.Sprint("c", i)})
+	}
+	if m := menuOf(nil, nil, facts, nil); len(m.Clients) != maxClients {
+		t.Errorf("%d clients", len(m.Clients))
+	}
+}

@@ -18,6 +18,8 @@ type Facts struct {
 	PausedUntil     time.Time  // when they are resumed; zero if they are not, or only by the user
 	RecordingPaused bool
 	StartAtLogin    bool
+	Profiles        []string        // names of the profiles
+	Clients         []ClientProfile // the clients that can be assigned to a profile
 	// Visible is the number of tools that clients see, by server id, for servers with hidden tools.
 	Visible map[string]int
 }
@@ -28,6 +30,9 @@ type HeldCall struct {
 	Server, Tool, Client string
 	Arguments            string // JSON text
 }
+
+// ClientProfile is a client with the profile that it is assigned to.
+type ClientProfile struct{ Client, Profile string } // Profile is "" if none is assigned
 
 // RecentCall is a finished call.
 type RecentCall struct {
@@ -54,6 +59,7 @@ type Options struct {
 	Restart func(id string)
 
 	Answer         func(id string, approve bool) // approve a held call once, or deny it
+	SetProfile     func(client, profile string)  // assign a client to a profile, or with "" to none
 	Pause          func(on bool)                 // pause or resume all servers
 	PauseFor       func(limit time.Duration)     // pause all servers and resume them after limit
 	PauseRecording func(on bool)
@@ -99,6 +105,9 @@ func (o *Options) check() error {
 	}
 	if o.Answer == nil {
 		o.Answer = func(string, bool) {}
+	}
+	if o.SetProfile == nil {
+		o.SetProfile = func(string, string) {}
 	}
 	if o.PauseFor == nil {
 		o.PauseFor = func(time.Duration) {}

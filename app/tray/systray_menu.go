@@ -42,6 +42,7 @@ type view struct {
 	calls                              [maxCalls]*systray.MenuItem
 	notices                            [maxNotices]*systray.MenuItem
 	places                             [maxLines]serverEntry
+	profiles                           profileMenu
 	icon                               Icon
 	tooltip                            string
 	drawn                              map[*systray.MenuItem]shownState
@@ -111,6 +112,7 @@ func (v *view) build() {
 	for i := range v.calls {
 		v.calls[i] = v.add(v.recent.AddSubMenuItem("", ""), shownState{hidden: true})
 	}
+	v.buildProfiles()
 	v.pause = v.add(systray.AddMenuItem("Pause all servers", ""), shownState{title: "Pause all servers"})
 	v.pauseHour = v.add(systray.AddMenuItem("Pause for an hour", ""), shownState{title: "Pause for an hour"})
 	v.recording = v.add(systray.AddMenuItem("Pause recording", ""), shownState{title: "Pause recording"})
@@ -204,6 +206,7 @@ func (v *view) update(m Menu) {
 		v.set(p.line, shownState{title: l.Text})
 	}
 	v.updateCalls(m)
+	v.updateProfiles(m)
 	v.set(v.more, shownState{title: m.More, hidden: m.More == ""})
 	v.set(v.waiting, shownState{title: m.Waiting, hidden: m.Waiting == ""})
 	v.set(v.pause, shownState{title: m.PauseText})
@@ -364,6 +367,7 @@ func (v *view) handleClicks(ctx context.Context) {
 	on(v.more, open("/servers"))
 	on(v.waiting, open("/approvals"))
 	on(v.connect, open("/clients"))
+	on(v.profiles.edit, open("/profiles"))
 	on(v.copy, v.o.CopyAddress)
 	on(v.quit, v.o.Quit)
 	// Each entry does the opposite of the current state.
@@ -382,6 +386,12 @@ func (v *view) handleClicks(ctx context.Context) {
 		on(h.approve, answer(i, true))
 		on(h.deny, answer(i, false))
 		on(h.show, open("/approvals"))
+	}
+	for i, e := range v.profiles.entries {
+		on(e.none, v.assignProfile(i, -1))
+		for j, item := range e.profiles {
+			on(item, v.assignProfile(i, j))
+		}
 	}
 	for i, item := range v.calls {
 		on(item, func() {

@@ -364,6 +364,32 @@ func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, er
 	return &none{}, nil
 }
 
+// ClientProfiles returns the names of the profiles, and the settings of each client that has a token.
+// If there are no profiles, it returns no clients.
+func (a *API) ClientProfiles() (profiles []string, clients []ClientView, err error) {
+	c := a.Files.Current()
+	if len(c.Profiles) == 0 {
+		return nil, nil, nil
+	}
+	for _, p := range c.Profiles {
+		profiles = append(profiles, p.Name)
+	}
+	tokens, err := a.Tokens.ListWithSecrets()
+	for _, t := range tokens {
+		s := c.Clients[t.Name]
+		clients = append(clients, ClientView{t.Name, s.Profile, s.ToolMode, s.MaxResultTokens})
+	}
+	return profiles, clients, err
+}
+
+// SetClientProfile assigns a client to a profile, or with "" to none, and retains its other settings.
+func (a *API) SetClientProfile(ctx context.Context, token, profile string) error {
+	in := &clientViewInput{Token: token}
+	in.Body.Profile, in.Body.ToolMode = profile, a.Files.Current().Clients[token].ToolMode
+	_, err := a.putClientView(ctx, in)
+	return err
+}
+
 func (a *API) hideTools(ctx context.Context, in *hideInput) (*none, error) {
 	tools := map[string][]string{}
 	for _, t := range in.Body.Tools {

@@ -99,3 +99,35 @@ func TestEditsKeepChosenAccounts(t *testing.T) {
 		t.Errorf("wrote %q, want %q", b.wrote, want)
 	}
 }
+
+// The tray lists clients with a token, and only if there are profiles. It changes nothing but the profile.
+func TestTrayAssignsClientToProfile(t *testing.T) {
+	s, b := bindingSite(t)
+	if _, err := s.api.Tokens.Create("cursor"); err != nil {
+		t.Fatal(err)
+	}
+	profiles, clients, err := s.api.ClientProfiles()
+	if err != nil || !slices.Equal(profiles, []string{"office", "free"}) || len(clients) != 1 || clients[0] != (ClientView{Token: "cursor", Profile: "office"}) {
+		t.Errorf("%q %+v %v", profiles, clients, err)
+	}
+	c, problems := config.Parse("c.json", []byte(`{"mcpServers":{"hub":{"command":"h","accounts":{"work":{}}}},"profiles":{"office":{},"free":{}},
+		"clients":{"cursor":{"profile":"office","toolMode":"search","accounts":{"hub":"work"},"results":{"maxTokens":8000}}}}`))
+	if c == nil || len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	b.now = c
+	for _, profile := range []string{"free", ""} {
+		_ = s.api.SetClientProfile(t.Context(), "cursor", profile) // the configuration of this test does not change
+	}
+	want := []string{
+		`cursor {"accounts":{"hub":"work"},"profile":"free","results":{"maxTokens":8000},"toolMode":"search"}`,
+		`cursor {"accounts":{"hub":"work"},"results":{"maxTokens":8000},"toolMode":"search"}`,
+	}
+	if !slices.Equal(b.wrote, want) {
+		t.Errorf("wrote %q, want %q", b.wrote, want)
+	}
+	b.now = new(config.Config)
+	if profiles, clients, err := s.api.ClientProfiles(); len(profiles)+len(clients) > 0 || err != nil {
+		t.Errorf("without profiles: %q %+v %v", profiles, clients, err)
+	}
+}

@@ -1,26 +1,36 @@
-//go:build !linux
+//go:build !linux && !windows
 
 package desktop
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os/exec"
+	"time"
 
-	"github.com/gen2brain/beeep"
+	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
 )
 
-// textNotifier shows notifications as text only. The system does not report clicks, so pending
-// approvals are also listed in the tray menu.
-type textNotifier struct{}
+// textNotifier shows notifications as text only. macOS reports clicks and buttons only to signed
+// applications, so approvals are answered in the tray menu.
+type textNotifier struct{ program string }
 
-// NewNotifier returns the notifier of this system.
+// NewNotifier returns the notifier of macOS. It returns an error on other systems.
 func NewNotifier(context.Context) (Notifier, error) {
-	beeep.AppName = "Drawbridge"
-	return textNotifier{}, nil
+	program, err := exec.LookPath("osascript")
+	if err != nil {
+		return nil, errors.New("cannot show notifications on this system")
+	}
+	return textNotifier{program}, nil
 }
 
-func (textNotifier) Show(_ context.Context, n Notification) error {
-	if err := beeep.Notify(n.Title, n.Text, ""); err != nil {
+// Show passes the texts as arguments, so that they are not part of the script.
+func (f textNotifier) Show(ctx context.Context, n Notification) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	cmd := hideconsole.HideWindow(exec.CommandContext(ctx, f.program, "-e", "on run argv", "-e", "display notification (item 2 of argv) with title (item 1 of argv)", "-e", "end run", n.Title, n.Text))
+	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("cannot show a notification: %w", err)
 	}
 	return nil

@@ -19,7 +19,7 @@ import (
 )
 
 // The test clicks the entries that are not about one server in the menu of the real program:
-// address, start at login, recording, a client to connect, a log.
+// address, start at login, recording, profiles, a client to connect, a log.
 func TestTrayMenuActions(t *testing.T) {
 	t.Parallel()
 	needWindow(t)
@@ -30,7 +30,8 @@ func TestTrayMenuActions(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(tools, "wl-copy"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	d := start(t, object{"mcpServers": object{"demo": demo(), "files": demo(), "asked": with(demo(), object{"approval": "ask"})}}, append(s.display(), "PATH="+tools+":"+os.Getenv("PATH"))...)
+	d := start(t, object{"mcpServers": object{"demo": demo(), "files": demo(), "asked": with(demo(), object{"approval": "ask"})},
+		"profiles": object{"office": object{"servers": object{"demo": object{}}}}}, append(s.display(), "PATH="+tools+":"+os.Getenv("PATH"))...)
 	d.running("demo", "files", "asked")
 	var pid int
 	menu := func() (list []entry) {
@@ -93,6 +94,34 @@ func TestTrayMenuActions(t *testing.T) {
 		return ok && slices.ContainsFunc(recent.under, func(e entry) bool { return strings.HasPrefix(e.label, "✓ demo › echo, ") })
 	})
 	client := &rawClient{t: t, url: d.url + "/mcp", token: d.token("tray"), modern: true}
+	listed := func() string {
+		return client.post("tools/list", "", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{`+modernMeta+`}}`)
+	}
+	// The menu shows a client after its first call.
+	client.post("tools/call", "demo__echo", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"x"},`+modernMeta+`}}`)
+	assign := func(profile, label string) {
+		t.Helper()
+		eventually.Complete(t, limit(15*time.Second), func() string {
+			top, _ := named(menu(), "Profiles")
+			for _, e := range top.under {
+				if e.label == label {
+					return ""
+				}
+				if choice, ok := named(e.under, profile); ok && strings.HasPrefix(e.label, "tray: ") {
+					s.click(pid, choice.id)
+				}
+			}
+			return fmt.Sprintf("the menu does not say %q but %q", label, labels(top.under))
+		})
+	}
+	assign("office", "tray: office")
+	if list := listed(); !strings.Contains(list, `"demo__echo"`) || strings.Contains(list, `"files__echo"`) {
+		t.Errorf("in the profile, the client sees %s", tail(list))
+	}
+	assign("No profile", "tray: no profile")
+	if list := listed(); !strings.Contains(list, `"files__echo"`) {
+		t.Errorf("without a profile, the client sees %s", tail(list))
+	}
 	for _, answer := range []string{"Approve once", "Deny"} {
 		arguments := `{"text":"held: ` + answer + `"}`
 		done := make(chan string, 1)

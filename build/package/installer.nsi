@@ -49,6 +49,7 @@ Section Uninstall
 	nsExec::Exec '"$INSTDIR\drawbridge.exe" quit'
 	DeleteRegValue HKCU "Software\Microsoft\Windows\CurrentVersion\Run" "drawbridge"
 	DeleteRegKey HKCU "Software\Classes\drawbridge"
+	DeleteRegKey HKCU "Software\Classes\AppUserModelId\Drawbridge" ; sender of notifications
 	DeleteRegKey HKCU "${UNINSTALL}"
 	Delete "$SMPROGRAMS\Drawbridge.lnk"
 	Delete "$INSTDIR\drawbridge.exe"

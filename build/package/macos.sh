@@ -8,8 +8,19 @@ app=build/stage/package/Drawbridge.app
 daemon="$app/Contents/Helpers/Drawbridge Daemon.app"
 rm -rf "$app"
 mkdir -p "$app/Contents/MacOS" "$app/Contents/Resources" "$daemon/Contents/MacOS"
-CGO_ENABLED=1 go build -trimpath -ldflags "$LDFLAGS" -o "$daemon/Contents/MacOS/drawbridge" ./app/drawbridge
-CGO_ENABLED=1 go build -trimpath -tags desktop,production -ldflags '-s -w' -o "$app/Contents/MacOS/drawbridge-window" .
+# universal PROGRAM BUILD_ARGUMENT...: one program for both processors.
+universal() {
+	local program=$1 arch parts=()
+	shift
+	for arch in amd64 arm64; do
+		CGO_ENABLED=1 GOARCH=$arch go build -trimpath -o "build/stage/package/macos-$arch" "$@"
+		parts+=("build/stage/package/macos-$arch")
+	done
+	lipo -create -output "$program" "${parts[@]}"
+}
+universal "$daemon/Contents/MacOS/drawbridge" -ldflags "$LDFLAGS" ./app/drawbridge
+universal "$app/Contents/MacOS/drawbridge-window" -tags desktop,production -ldflags '-s -w' .
+cp LICENSE build/stage/package/THIRD-PARTY.txt "$app/Contents/Resources/"
 # Apple permits versions of up to three numbers.
 sed "s|@VERSION@|${VERSION%%[~+-]*}|" build/package/Info.plist >"$app/Contents/Info.plist"
 sed "s|@VERSION@|${VERSION%%[~+-]*}|" build/package/Daemon.plist >"$daemon/Contents/Info.plist"
@@ -19,4 +30,4 @@ for size in 16 32 128 256; do
 	sips -z $size $size build/icons/app-256.png --out "$iconset/icon_${size}x$size.png" >/dev/null
 done
 iconutil -c icns "$iconset" -o "$app/Contents/Resources/app.icns"
-(cd build/stage/package && zip -qry - Drawbridge.app) >"$out/drawbridge-$VERSION-macos-$(go env GOARCH).zip"
+(cd build/stage/package && zip -qry - Drawbridge.app) >"$out/drawbridge-$VERSION-macos-universal.zip"

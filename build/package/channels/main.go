@@ -2,7 +2,7 @@
 //
 //	channels PACKAGES OUT
 //
-// PACKAGES contains the release's files with their SHA256SUMS. OUT receives a Homebrew formula, a
+// PACKAGES contains the release's files with their SHA256SUMS. OUT receives a Homebrew formula and cask, a
 // Scoop manifest, winget manifests, the files of an AUR package, and npm packages that contain the
 // programs. Nothing is published.
 package main
@@ -22,6 +22,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -61,8 +62,19 @@ func (r release) ArchVersion() string {
 	return strings.NewReplacer("~", "_", "-", "_").Replace(r.Version)
 }
 
+// Has reports whether the release contains an archive. Only the one for macOS may be missing.
+func (r release) Has(platform string) bool {
+	_, err := r.Archive(platform)
+	return err == nil
+}
+
 // Platforms returns the platforms that have an npm package.
-func (release) Platforms() []platform { return platforms }
+func (r release) Platforms() []platform {
+	return slices.DeleteFunc(slices.Clone(platforms), func(p platform) bool { return p.archive == macOS && !r.Has(macOS) })
+}
+
+// cask is the template that needs the archive for macOS.
+const cask = "templates/homebrew/Casks/drawbridge.rb"
 
 // platform is an npm package with programs, for the system and processor in the terms of Node.js.
 type platform struct {
@@ -71,11 +83,21 @@ type platform struct {
 	files   []string // files of the archive that the package contains
 }
 
+// macOS is the archive of the application, whose helper is the program that the npm packages contain.
+const macOS = "macos-universal.zip"
+
+var macOSFiles = []string{
+	"Drawbridge.app/Contents/Helpers/Drawbridge Daemon.app/Contents/MacOS/drawbridge",
+	"Drawbridge.app/Contents/Resources/LICENSE", "Drawbridge.app/Contents/Resources/THIRD-PARTY.txt",
+}
+
 var platforms = []platform{
 	{"linux", "x64", "linux-amd64.tar.gz", []string{"drawbridge", "LICENSE", "THIRD-PARTY.txt"}},
 	{"linux", "arm64", "linux-arm64.tar.gz", []string{"drawbridge", "LICENSE", "THIRD-PARTY.txt"}},
 	{"win32", "x64", "windows-amd64.zip", []string{"drawbridge.exe", "drawbridgew.exe", "drawbridge-window.exe", "LICENSE", "THIRD-PARTY.txt"}},
 	{"win32", "arm64", "windows-arm64.zip", []string{"drawbridge.exe", "drawbridgew.exe", "drawbridge-window.exe", "LICENSE", "THIRD-PARTY.txt"}},
+	{"darwin", "x64", macOS, macOSFiles},
+	{"darwin", "arm64", macOS, macOSFiles},
 }
 
 func (p platform) Name() string { return "@drawbridge-mcp/" + p.OS + "-" + p.CPU }
@@ -96,7 +118,7 @@ func generate(packages, out string) error {
 		return err
 	}
 	err = fs.WalkDir(templates, "templates", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil || d.IsDir() || name == cask && !r.Has(macOS) {
 			return err
 		}
 		text, err := r.fill(name)
@@ -108,7 +130,7 @@ func generate(packages, out string) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range platforms {
+	for _, p := range r.Platforms() {
 		if err := r.writePlatform(packages, filepath.Join(out, "npm", p.OS+"-"+p.CPU), p); err != nil {
 			return err
 		}
@@ -199,7 +221,7 @@ func extract(archive, dir string, names []string) (found int, err error) {
 			}
 			src, err := f.Open()
 			if err == nil {
-				err = errors.Join(take(f.Name, 0o755, src), src.Close())
+				err = errors.Join(take(path.Base(f.Name), 0o755, src), src.Close())
 			}
 			if err != nil {
 				return found, err

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -46,19 +47,61 @@ func fakeRelease(t *testing.T) (dir string, sums map[string]string) {
 		}
 		_, _ = w.Close(), z.Close()
 		add("linux-"+arch+".tar.gz", tgz.Bytes())
-		zw := zip.NewWriter(&zipped)
-		for _, name := range platforms[2].files {
-			f, _ := zw.Create(name)
-			_, _ = f.Write([]byte(arch))
-		}
-		_ = zw.Close()
+		writeZip(&zipped, platforms[2].files, arch)
 		add("windows-"+arch+".zip", zipped.Bytes())
 		add("windows-"+arch+"-setup.exe", []byte(arch))
 	}
+	var app bytes.Buffer
+	writeZip(&app, macOSFiles, "macOS")
+	add(macOS, app.Bytes())
 	if err := os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(list.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return dir, sums
+}
+
+func writeZip(w io.Writer, names []string, text string) {
+	z := zip.NewWriter(w)
+	for _, name := range names {
+		f, _ := z.Create(name)
+		_, _ = io.WriteString(f, text)
+	}
+	_ = z.Close()
+}
+
+// The release has no application for macOS if its build failed. Then no channel offers it.
+func TestChannelsWithoutTheApplicationForMacOS(t *testing.T) {
+	packages, _ := fakeRelease(t)
+	out := t.TempDir()
+	generated := func() (dependencies string, files []string) {
+		t.Helper()
+		if err := generate(packages, out); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(out, "npm/drawbridge-mcp/package.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pattern := range []string{"npm/darwin-*/*", "homebrew/Casks/*"} {
+			found, _ := filepath.Glob(filepath.Join(out, pattern))
+			files = append(files, found...)
+		}
+		return string(text), files
+	}
+	dependencies, files := generated()
+	if !strings.Contains(dependencies, `"@drawbridge-mcp/darwin-arm64"`) || len(files) != 2*4+1 {
+		t.Errorf("with the application: %s %q", dependencies, files)
+	}
+	sums := filepath.Join(packages, "SHA256SUMS")
+	text, _ := os.ReadFile(sums)
+	if err := os.WriteFile(sums, []byte(strings.Replace(string(text), macOS, "other", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out = t.TempDir()
+	dependencies, files = generated()
+	if strings.Contains(dependencies, "darwin") || len(files) != 0 {
+		t.Errorf("without the application: %s %q", dependencies, files)
+	}
 }
 
 // Each archive of the release is named with its checksum in the files of the channels that use it.
@@ -88,7 +131,7 @@ func TestChannelFilesNameTheArchivesOfTheRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]int{"linux-amd64.tar.gz": 3, "linux-arm64.tar.gz": 3, "windows-amd64.zip": 1, "windows-arm64.zip": 1, "windows-amd64-setup.exe": 1, "windows-arm64-setup.exe": 1} {
+	for name, want := range map[string]int{"linux-amd64.tar.gz": 3, "linux-arm64.tar.gz": 3, "windows-amd64.zip": 1, "windows-arm64.zip": 1, "windows-amd64-setup.exe": 1, "windows-arm64-setup.exe": 1, macOS: 1} {
 		if got := named["drawbridge-"+testVersion+"-"+name]; got != want {
 			t.Errorf("%d channels use %s, want %d", got, name, want)
 		}

@@ -19,6 +19,7 @@ import { UpdateQuestion } from './update-check-question';
 import { ClientsStep, FirstCallStep, ServersStep } from './welcome-steps';
 
 const t = texts.welcome;
+const onMac = /Mac/.test(navigator.platform);
 const steps = ['servers', 'clients', 'call'] as const;
 type Step = (typeof steps)[number];
 
@@ -64,7 +65,7 @@ function Welcome() {
   const all = steps.every((one) => done[one]);
   return (
     <>
-      <PageHeader title={t.title} note={t.note} />
+      <PageHeader title={t.title} note={onMac ? `${t.note} ${t.macPermission}` : t.note} />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
         <ol className="max-w-3xl space-y-4" aria-label={t.progress}>
           <StepSection

@@ -50,6 +50,9 @@ export const overviewTexts = {
   welcome: {
     title: 'First steps',
     note: 'Nothing is written until you have seen the change.',
+    /** Added to the note on macOS, which asks when a program opens files of another one. */
+    macPermission:
+      'macOS may ask whether Drawbridge may access data of other apps: it reads the configuration files of your AI clients.',
     progress: 'Steps',
     isDone: 'done:',
     done: 'Go to the overview',
