@@ -93,6 +93,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		return err
 	}
 	defer lock.Close()
+	_ = loopback.RemoveRuntime(o.Folders.Data) // of a daemon that was killed
 	log, logFile, err := openLog(o.Folders.Logs, os.Stderr, o.Debug)
 	if err != nil {
 		return fmt.Errorf("cannot open the log: %w", err)
@@ -166,7 +167,7 @@ func (d *daemon) openStorage(ctx context.Context) (err error) {
 	d.life.onStop("server logs", time.Second, func(context.Context) error { return d.logs.Close() })
 
 	d.history, err = store.Open(ctx, store.Options{
-		Path: historyFile(folders), Log: d.log, Now: timeSource,
+		Path: historyFile(folders), Log: d.log, Now: timeSource, Migrating: d.migrating,
 		Notify: func(sentence string) {
 			d.bus.Publish(event.Health, event.Notice{Subject: "history", Message: sentence})
 		},
@@ -181,6 +182,15 @@ func (d *daemon) openStorage(ctx context.Context) (err error) {
 	d.logins = newLogins(folders.Data, d.vault, d.log)
 	d.life.onStop("sign-ins", 3*time.Second, d.logins.Close)
 	return nil
+}
+
+// migrating tells other processes, which cannot reach the daemon yet, what it does.
+func (d *daemon) migrating(step, steps int) {
+	now := loopback.Runtime{PID: os.Getpid(), Version: version, StartedAt: time.Now().UTC(), Config: absolute(d.options.Sources.Main()),
+		Starting: fmt.Sprintf("the history is being updated to the format of this version, step %d of %d", step, steps)}
+	if err := loopback.WriteRuntime(d.options.Folders.Data, now); err != nil {
+		d.log.Warn("Cannot write what is being started", "error", err)
+	}
 }
 
 // serve starts the HTTP server at its port and its socket, and then the bridge.

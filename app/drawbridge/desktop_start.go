@@ -114,6 +114,9 @@ func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error
 			}
 			return rt, startFailure(folders, end)
 		case <-ctx.Done():
+			if starting := loopback.StartingDaemon(folders.Data); starting != "" {
+				return rt, &core.Error{Code: core.CodeUnavailable, Message: starting, Hint: "It continues in the background. Try again in a moment."}
+			}
 			return rt, &core.Error{
 				Code: core.CodeUnavailable, Message: "Drawbridge did not start",
 				Hint: "See its log: drawbridge logs. To see the error directly, run it in the foreground: drawbridge serve.",

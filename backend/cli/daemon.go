@@ -41,6 +41,9 @@ func (p *program) daemon() (*daemon, error) {
 		return nil, err
 	}
 	rt, running, err := loopback.FindDaemon(folders.Data)
+	if starting := loopback.StartingDaemon(folders.Data); err == nil && !running && starting != "" {
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: starting, Hint: "Try again in a moment."}
+	}
 	if err != nil || !running {
 		return nil, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge is not running",
 			Hint: notRunningHint, Cause: err}

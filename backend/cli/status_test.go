@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
 
 // TestStatusShowsRemedyOfEachServer: a command that the hint does not contain is shown after it.
@@ -38,5 +40,18 @@ func TestNoticesAreAcknowledged(t *testing.T) {
 	})
 	if got := f.run(true, "status", "--ack"); got.code != 0 || strings.Join(gone, ",") != "command:a b" || !strings.Contains(got.out, "Acknowledged 1 notice; 1 not acknowledged") {
 		t.Errorf("%+v, %v", got, gone)
+	}
+}
+
+// While the history is migrated, the daemon does not answer yet, and commands say what it does.
+func TestStatusSaysWhatAStartingDaemonDoes(t *testing.T) {
+	f := newFake(t)
+	must(t, loopback.WriteRuntime(f.data, loopback.Runtime{Starting: "the history is being updated to the format of this version, step 2 of 6"}))
+	if got := f.run(true, "status"); got.code == 0 || !strings.Contains(got.errOut, "Drawbridge is starting: the history is being updated to the format of this version, step 2 of 6\nTry again in a moment.") {
+		t.Errorf("%+v", got)
+	}
+	must(t, loopback.RemoveRuntime(f.data))
+	if got := f.run(true, "status"); got.code == 0 || !strings.Contains(got.errOut, "Drawbridge is starting or stopping") {
+		t.Errorf("%+v", got)
 	}
 }

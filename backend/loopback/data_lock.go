@@ -79,13 +79,15 @@ func IsDaemonRunning(dataDir string) (bool, error) {
 }
 
 // Runtime is the content of DATA/runtime.json, by which other processes find the daemon. The file
-// exists once the daemon answers and is removed on a clean shutdown.
+// exists once the daemon answers, or starts something that takes long, and is removed on a clean shutdown.
 type Runtime struct {
 	PID       int       `json:"pid"`
 	URL       string    `json:"url"` // http://127.0.0.1:PORT, without a trailing slash
 	Version   string    `json:"version"`
 	StartedAt time.Time `json:"startedAt"`
 	Config    string    `json:"config,omitempty"` // absolute path of the configuration file that edits are written to
+	// Starting is what a daemon does that does not answer yet, for the user; URL is then empty.
+	Starting string `json:"starting,omitempty"`
 }
 
 func runtimeFile(dataDir string) string { return filepath.Join(dataDir, "runtime.json") }
@@ -136,5 +138,17 @@ func FindDaemon(dataDir string) (rt Runtime, ok bool, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return Runtime{}, false, nil
 	}
-	return rt, err == nil, err
+	return rt, err == nil && rt.URL != "", err
+}
+
+// StartingDaemon describes a daemon that holds dataDir and does not answer yet, because it starts or
+// stops, for the user. It returns "" if there is none.
+func StartingDaemon(dataDir string) string {
+	if held, err := IsDaemonRunning(dataDir); err != nil || !held {
+		return ""
+	}
+	if rt, err := ReadRuntime(dataDir); err == nil && rt.Starting != "" {
+		return "Drawbridge is starting: " + rt.Starting
+	}
+	return "Drawbridge is starting or stopping"
 }

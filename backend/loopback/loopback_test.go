@@ -318,6 +318,13 @@ func TestOneDaemonPerDataFolder(t *testing.T) {
 	if _, ok, err := FindDaemon(dir); ok || err != nil {
 		t.Fatalf("a daemon that does not answer yet is found: %v", err)
 	}
+	if got := StartingDaemon(dir); got != "Drawbridge is starting or stopping" {
+		t.Errorf("a daemon that does not answer yet is described as %q", got)
+	}
+	must(t, WriteRuntime(dir, Runtime{PID: 42, Starting: "step 2 of 6"}))
+	if _, ok, err := FindDaemon(dir); ok || err != nil || StartingDaemon(dir) != "Drawbridge is starting: step 2 of 6" {
+		t.Fatalf("a daemon that migrates: found %v, %v, described as %q", ok, err, StartingDaemon(dir))
+	}
 	want := Runtime{PID: 42, URL: "http://127.0.0.1:7575", Version: "1", StartedAt: time.Unix(1, 0).UTC()}
 	must(t, WriteRuntime(dir, want))
 	if rt, ok, err := FindDaemon(dir); !ok || rt != want || err != nil {
@@ -330,6 +337,9 @@ func TestOneDaemonPerDataFolder(t *testing.T) {
 	must(t, lock.Close())
 	if _, ok, err := FindDaemon(dir); ok || err != nil {
 		t.Fatalf("a dead daemon's file is believed: %v", err)
+	}
+	if got := StartingDaemon(dir); got != "" {
+		t.Errorf("a dead daemon is described as %q", got)
 	}
 	for range 2 {
 		must(t, RemoveRuntime(dir))

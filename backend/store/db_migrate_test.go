@@ -75,6 +75,23 @@ func sound(t testing.TB, b *bench) {
 	}
 }
 
+// Each step of a migration is announced, and none if there is nothing to migrate.
+func TestStepsOfAMigrationAreAnnounced(t *testing.T) {
+	t.Parallel()
+	path := oldHistory(t, 8)
+	var told []string
+	for range 2 {
+		s, err := Open(t.Context(), Options{Path: path, Migrating: func(step, steps int) { told = append(told, fmt.Sprint(step, "/", steps)) }})
+		must(t, err)
+		must(t, s.Close())
+	}
+	steps := newestSchema(t) - 8
+	if len(told) != steps || told[0] != fmt.Sprint("1/", steps) || told[steps-1] != fmt.Sprint(steps, "/", steps) {
+		t.Errorf("announced %q, want %d steps", told, steps)
+	}
+	upgraded(t, path)
+}
+
 func TestEveryOlderSchemaIsMigrated(t *testing.T) {
 	t.Parallel()
 	for schema := 1; schema < newestSchema(t); schema++ {

@@ -20,6 +20,11 @@ const (
 // migration, so that a user can return to the earlier version.
 func migrationCopy(path string) string { return path + ".before-update" }
 
+// migration returns what is done while the file is migrated.
+func (s *Store) migration() migrationObserver {
+	return migrationObserver{s.copyBeforeMigration, s.opts.Migrating}
+}
+
 // copyBeforeMigration copies the database with this schema to its migrationCopy, which replaces an
 // earlier copy. No other connection may write to it. A database that is too large, or for whose copy
 // there is no space, is not copied: the migration is a transaction, so nothing is lost then either.

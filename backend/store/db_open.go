@@ -39,8 +39,8 @@ func (h *handle) close() error {
 }
 
 // openFile opens or creates the database and migrates it to the newest schema. Its connections
-// wait up to busyTimeout for a lock held by another connection. before may be nil.
-func openFile(ctx context.Context, path string, busyTimeout time.Duration, before beforeMigration) (*handle, error) {
+// wait up to busyTimeout for a lock held by another connection.
+func openFile(ctx context.Context, path string, busyTimeout time.Duration, observer migrationObserver) (*handle, error) {
 	file, err := createPrivate(path)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func openFile(ctx context.Context, path string, busyTimeout time.Duration, befor
 	write.SetMaxOpenConns(1)
 	err = checkSchema(ctx, write)
 	if err == nil {
-		err = migrate(ctx, write, before)
+		err = migrate(ctx, write, observer)
 	}
 	if err != nil {
 		_ = write.Close()

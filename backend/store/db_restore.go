@@ -71,7 +71,7 @@ func checkHistory(ctx context.Context, path string) error {
 	if err != nil || id != applicationID {
 		return refuse("is not a Drawbridge history", err)
 	}
-	h, err := openFile(ctx, path, defaultBusyTimeout, nil)
+	h, err := openFile(ctx, path, defaultBusyTimeout, migrationObserver{})
 	if errors.Is(err, errNewer) {
 		return refuse("was written by a newer Drawbridge", err)
 	} else if err != nil {

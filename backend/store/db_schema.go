@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
@@ -31,12 +32,15 @@ func checkSchema(ctx context.Context, db *sql.DB) error {
 	return db.QueryRowContext(ctx, `SELECT count(*) FROM schema_version WHERE is_applied`).Scan(&n)
 }
 
-// beforeMigration is called before the first pending migration of a database that has this schema.
-type beforeMigration func(ctx context.Context, db *sql.DB, schema int64)
+// migrationObserver is told about the migrations of an existing database. Its functions may be nil.
+type migrationObserver struct {
+	before func(ctx context.Context, db *sql.DB, schema int64) // the first one, of a database with this schema
+	step   func(step, steps int)                               // before each, from 1
+}
 
 // migrate applies the pending migrations, each in a transaction. It returns errNewer and changes
-// nothing if the schema is newer than this program. before may be nil.
-func migrate(ctx context.Context, db *sql.DB, before beforeMigration) error {
+// nothing if the schema is newer than this program.
+func migrate(ctx context.Context, db *sql.DB, observer migrationObserver) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return err
@@ -63,9 +67,19 @@ func migrate(ctx context.Context, db *sql.DB, before beforeMigration) error {
 		if _, err := db.ExecContext(ctx, fmt.Sprintf(`PRAGMA application_id = %d`, applicationID)); err != nil {
 			return err
 		}
-	} else if before != nil {
-		before(ctx, db, have)
+	} else if observer.before != nil {
+		observer.before(ctx, db, have)
 	}
-	_, err = steps.Up(ctx)
-	return err
+	if have == 0 || observer.step == nil {
+		_, err = steps.Up(ctx)
+		return err
+	}
+	pending := slices.DeleteFunc(steps.ListSources(), func(m *goose.Source) bool { return m.Version <= have })
+	for i := range pending {
+		observer.step(i+1, len(pending))
+		if _, err := steps.UpByOne(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }

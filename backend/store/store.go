@@ -25,6 +25,8 @@ type Options struct {
 	// when recording has resumed. It must not block. It may be nil.
 	Notify func(sentence string)
 	Keep   RetentionLimits
+	// Migrating is called before each step of a migration of an older file, from 1. It may be nil.
+	Migrating func(step, steps int)
 
 	busyTimeout time.Duration // how long SQLite waits for a lock; 0: defaultBusyTimeout
 }
@@ -132,9 +134,9 @@ func (s *Store) reopen(ctx context.Context) fault {
 // open opens the file, and replaces it by a new one if it is unusable. It must be called with s.mu
 // held.
 func (s *Store) open(ctx context.Context) fault {
-	h, err := openFile(ctx, s.opts.Path, s.opts.busyTimeout, s.copyBeforeMigration)
+	h, err := openFile(ctx, s.opts.Path, s.opts.busyTimeout, s.migration())
 	if unusable(ctx, err) && s.replace(err) {
-		h, err = openFile(ctx, s.opts.Path, s.opts.busyTimeout, s.copyBeforeMigration)
+		h, err = openFile(ctx, s.opts.Path, s.opts.busyTimeout, s.migration())
 	}
 	if err == nil {
 		var m *lateRange
