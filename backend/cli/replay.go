@@ -89,7 +89,7 @@ func (p *program) replayExport() *cobra.Command {
 	var calls recordedCalls
 	cmd := &cobra.Command{
 		Use: "export SERVER FILE", Short: "Write the recorded calls of a server to a new cassette", Args: argCount(2, 2),
-		Long: "Write the recorded calls of tools, prompts and resources of a server, and the latest version of its lists, to a new cassette for \"drawbridge replay\".\n\n" +
+		Long: "Write the recorded calls of tools, prompts and resources of a server, and the latest version of its lists, to a new cassette for \"drawbridge replay\". FILE can be - for standard output.\n\n" +
 			"Secrets that the history redacts are not in the file. A call whose result was redacted or truncated is kept without the result and gets an error when served.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.exportCassette(cmd.Context(), args[0], calls, args[1])
@@ -116,10 +116,7 @@ func (p *program) replayImport() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("cannot read the HTTP Archive %s: %w", args[0], err)
 			}
-			if err := writeCassette(rec, args[1]); err != nil {
-				return err
-			}
-			return p.printExported(rec, args[1])
+			return p.writeCassette(rec, args[1])
 		},
 	}
 	cmd.Flags().StringVar(&server, "server", "", "the `SERVER` whose calls are written; required if the archive has several")
@@ -210,14 +207,26 @@ func (p *program) exportCassette(ctx context.Context, server string, calls recor
 	if err != nil {
 		return err
 	}
-	if err := writeCassette(rec, path); err != nil {
-		return err
-	}
-	return p.printExported(rec, path)
+	return p.writeCassette(rec, path)
 }
 
-// writeCassette writes rec to a new file.
-func writeCassette(rec *cassette.Recording, path string) error {
+// writeCassette writes rec to a new file, or to standard output if path is "-", and says what it contains.
+func (p *program) writeCassette(rec *cassette.Recording, path string) error {
+	if path == "-" {
+		w := bufio.NewWriter(p.Stdout)
+		if err := errors.Join(rec.Write(w), w.Flush()); err != nil {
+			return fmt.Errorf("cannot write the cassette: %w", err)
+		}
+		return p.printExported(p.Stderr, rec, "standard output")
+	}
+	if err := newCassetteFile(rec, path); err != nil {
+		return err
+	}
+	return p.printExported(p.Stdout, rec, path)
+}
+
+// newCassetteFile writes rec to a new file.
+func newCassetteFile(rec *cassette.Recording, path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("cannot write the cassette: %w", err)
@@ -230,8 +239,8 @@ func writeCassette(rec *cassette.Recording, path string) error {
 	return nil
 }
 
-func (p *program) printExported(rec *cassette.Recording, path string) error {
-	if p.json {
+func (p *program) printExported(to io.Writer, rec *cassette.Recording, path string) error {
+	if p.json && to == p.Stdout {
 		return p.printJSON(map[string]any{"file": path, "tools": len(rec.Tools), "calls": rec.End.Calls, "unavailable": rec.End.Unavailable, "omitted": rec.End.Skipped, "redacted": rec.Redacted()})
 	}
 	text := fmt.Sprintf("%s and %s written to %s\n", plural(rec.End.Calls, "call"), plural(len(rec.Tools), "tool"), path)
@@ -244,6 +253,6 @@ func (p *program) printExported(rec *cassette.Recording, path string) error {
 	if n := rec.Redacted(); n > 0 {
 		text += fmt.Sprintf("Secrets were redacted in %s of tools, prompts, resources and the server\n", plural(n, "definition"))
 	}
-	_, err := io.WriteString(p.Stdout, text)
+	_, err := io.WriteString(to, text)
 	return err
 }

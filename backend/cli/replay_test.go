@@ -33,6 +33,10 @@ func TestExportedCassetteIsServed(t *testing.T) {
 	if query.Get("server") != "files" || query.Get("format") != "cassette" || query.Get("session") != "" {
 		t.Errorf("asked for %v", query)
 	}
+	written, err := os.ReadFile(path)
+	if got := f.run(true, "replay", "export", "files", "-"); err != nil || got.code != 0 || got.out != string(written) || !strings.Contains(got.errOut, "3 calls and 1 tool written to standard output") {
+		t.Errorf("%+v, %v", got, err)
+	}
 	if got := f.run(true, "replay", "export", "files", path); got.code != 1 || !strings.Contains(got.errOut, "exists") {
 		t.Errorf("an existing file was replaced: %+v", got)
 	}
