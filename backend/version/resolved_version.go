@@ -3,6 +3,7 @@ package version
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -202,10 +203,36 @@ func Latest(ctx context.Context, s *config.Server, spec Spec) (string, error) {
 	cmd.Env = append(os.Environ(), registryEnv(s)...)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		err = fmt.Errorf("no response within %v", registryTimeout)
+	}
 	if err != nil {
-		return "", fmt.Errorf("cannot ask the registry with %q: %w", strings.Join(cmd.Args, " "), err)
+		return "", fmt.Errorf("cannot ask the registry with %q: %w", strings.Join(cmd.Args, " "), withOutput(err, out))
 	}
 	return parseLatest(spec.Launcher, string(out))
+}
+
+// withOutput returns the error of npm or pip with the reason that it has printed.
+func withOutput(err error, out []byte) error {
+	var said struct{ Error struct{ Summary string } } // of npm with --json
+	reason := ""
+	if json.Unmarshal(out, &said) == nil {
+		reason = said.Error.Summary
+	}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && reason == "" {
+		lines := strings.Split(strings.TrimSpace(string(exit.Stderr)), "\n")
+		reason = lines[len(lines)-1]
+		for _, line := range lines {
+			if text := strings.ToLower(line); strings.Contains(text, "error") && !strings.Contains(text, "error code") {
+				reason = line
+				break
+			}
+		}
+	}
+	if reason = strings.Join(strings.Fields(reason), " "); reason == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %.300s", err, reason)
 }
 
 // registryEnv returns the environment variables of a server's entry that choose the registry of npm or

@@ -2,9 +2,12 @@ package version
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -182,6 +185,24 @@ func TestRegistryResponsesAreParsed(t *testing.T) {
 	}
 	if _, err := parseLatest(NPX, "npm ERR! --evil"); err == nil {
 		t.Error("an error is read as a version")
+	}
+}
+
+// The error of an unknown newest version has the reason that npm or pip has printed.
+func TestUnknownNewestVersionHasItsReason(t *testing.T) {
+	failed := &exec.ExitError{Stderr: []byte("npm error code ENOTFOUND\nnpm error network request failed,\n  reason: no host\nnpm error A log of this run is in: x\n")}
+	for _, c := range []struct {
+		err       error
+		out, want string
+	}{
+		{failed, `{"error":{"code":"E404","summary":"Not Found - GET x","detail":""}}`, "Not Found - GET x"},
+		{failed, "", "npm error network request failed,"},
+		{&exec.ExitError{Stderr: []byte("Traceback\nno such package\n")}, "", "no such package"},
+		{exec.ErrNotFound, "", exec.ErrNotFound.Error()},
+	} {
+		if got := withOutput(c.err, []byte(c.out)); !strings.HasSuffix(got.Error(), c.want) || !errors.Is(got, c.err) {
+			t.Errorf("%v, want %s", got, c.want)
+		}
 	}
 }
 
