@@ -143,6 +143,7 @@ type Session struct {
 	Last          time.Time `json:"last"`
 	Calls         int64     `json:"calls"`
 	Errors        int64     `json:"errors"`
+	Servers       []string  `json:"servers" nullable:"false" doc:"Ids of the servers that were called"`
 }
 
 func (a *API) listSessions(ctx context.Context, in *PageInput) (*answer[List[Session]], error) {
@@ -153,7 +154,7 @@ func (a *API) listSessions(ctx context.Context, in *PageInput) (*answer[List[Ses
 	}
 	list := List[Session]{Items: make([]Session, len(stories))}
 	for i, s := range stories {
-		list.Items[i] = Session{s.Session, s.Client.Name, s.Client.Version, s.Client.Token, s.Workspace, s.First, s.Last, s.Calls, s.Errors}
+		list.Items[i] = Session{s.Session, s.Client.Name, s.Client.Version, s.Client.Token, s.Workspace, s.First, s.Last, s.Calls, s.Errors, nonNil(s.Servers)}
 	}
 	if next != 0 {
 		list.Next = strconv.FormatInt(next, 10)

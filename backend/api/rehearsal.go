@@ -26,8 +26,9 @@ const (
 )
 
 // rehearseVersion starts the version of a plan and two instances of the current one, sends the newest
-// recorded calls and the saved checks to all of them, and compares the results. It sends only calls
-// of tools that are read-only in both versions, and of the tools in also. None of the calls is recorded.
+// recorded calls and the saved checks to all of them, and compares the results and the definitions. Of
+// tools, it sends only calls of those that are read-only in both versions, and of those in also. None
+// of the calls is recorded.
 func (a *API) rehearseVersion(ctx context.Context, s *config.Server, key string, also []string, by core.Client, out *VersionPlan) error {
 	if a.Try == nil {
 		return core.Errorf(core.CodeUnavailable, "servers cannot be tested here")
@@ -70,11 +71,6 @@ func (a *API) rehearseVersion(ctx context.Context, s *config.Server, key string,
 	calls, err := r.Select(ctx, a.History, checks)
 	if err != nil {
 		return err
-	}
-	if !slices.ContainsFunc(calls, func(c history.RehearsedCall) bool { return c.Result == "" }) { // nothing to send
-		report := r.Run(ctx, calls)
-		out.Rehearsal = &report
-		return nil
 	}
 	starter := func(server *config.Server, text string) *rehearsedInstance {
 		return &rehearsedInstance{a: a, server: server, id: s.ID, text: text}

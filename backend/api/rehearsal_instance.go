@@ -46,6 +46,9 @@ func (i *rehearsedInstance) start(ctx context.Context) error {
 	}
 }
 
+// Catalog returns what the version lists.
+func (i *rehearsedInstance) Catalog() *core.Catalog { return i.conn.Catalog() }
+
 func (i *rehearsedInstance) stop() {
 	if i.end != nil {
 		i.end()

@@ -266,7 +266,7 @@ func (a *API) latestVersion(ctx context.Context, s *config.Server, spec version.
 		latest, err = version.Latest(ctx, s, spec)
 	}
 	if err != nil {
-		return "", &core.Error{Code: core.CodeUnavailable, Message: "cannot determine the newest version", Cause: err, Hint: "Specify a version, or try again when the registry responds."}
+		return "", &core.Error{Code: core.CodeUnavailable, Message: "cannot determine the newest version: " + a.Redact(err.Error()), Hint: "Specify a version, or try again when the registry responds."}
 	}
 	return latest, nil
 }

@@ -28,12 +28,12 @@ func (p *program) versionUpdate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "update SERVER [VERSION]", Short: "Compare another version of a server with the current one, and save it after confirmation or with --yes", Args: argCount(1, 2),
 		Long: "Start another version alongside the running server, and show how its tools differ from the trusted ones. Without VERSION, the newest version in the registry is used.\n\n" +
-			"Then send calls to both versions and show how the results differ: the newest recorded calls with different arguments of read-only tools, and the saved checks. " +
+			"Then compare their instructions, capabilities, prompts and resources, send calls to both, and show how the results differ: the newest recorded calls with different arguments of read-only tools, of prompts and of resources, and the saved checks. " +
 			"Values that also differ between two runs of the current version, such as times, are not compared, nor are calls that it does not answer with the same outcome each time. " +
 			"Tools that are not declared read-only are not called, unless they are named with --also. The calls are not recorded.\n\n" +
 			"In a terminal, the command asks whether to update. Otherwise nothing is changed without --yes. With --yes, calls are only sent if --rehearse is set, " +
-			"and the version is saved only if no result differs, no call failed, and the results of at least half of the calls that were sent could be compared; " +
-			"otherwise the exit code is 1. Only calls of tools are sent; prompts and resources are not compared.",
+			"and the version is saved only if nothing but tool definitions differs, no call failed, and the results of at least half of the calls that were sent could be compared; " +
+			"otherwise the exit code is 1.",
 		Example: "  drawbridge versions update files\n  drawbridge versions update files 2.1.0 --also run_query\n  drawbridge versions update files --yes --rehearse",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.server = args[0]
@@ -133,7 +133,7 @@ func reasonNotToUpdate(r *history.RehearsalReport) string {
 	switch {
 	case r != nil && r.Different+r.Failed > 0:
 		return "some results differ, or some calls failed"
-	case r == nil || !r.Enough():
+	case r == nil || !r.Enough:
 		return "too few results could be compared (none, or less than half of the calls that were sent)"
 	}
 	return ""
@@ -176,10 +176,10 @@ func (p *program) showRehearsal(ctx context.Context, d *daemon, server string) (
 // printRehearsal prints a table of the rehearsed calls, the differences, and a summary.
 func (p *program) printRehearsal(r *history.RehearsalReport) error {
 	if r == nil || len(r.Calls) == 0 {
-		_, err := fmt.Fprintln(p.Stdout, "There are no recorded calls and no checks to compare.")
+		_, err := fmt.Fprintln(p.Stdout, "There is nothing to compare.")
 		return err
 	}
-	t := table{title: plural(len(r.Calls), "call"), head: []string{"Result", "Tool", "Arguments", "Current", "New", "Check"}, right: []bool{3: true, 4: true}}
+	t := table{title: plural(len(r.Calls), "comparison"), head: []string{"Result", "Request", "Arguments", "Current", "New", "Check"}, right: []bool{3: true, 4: true}}
 	took := func(ns int64) string {
 		if ns == 0 {
 			return ""
@@ -188,7 +188,7 @@ func (p *program) printRehearsal(r *history.RehearsalReport) error {
 	}
 	for i := range r.Calls {
 		c := &r.Calls[i]
-		t.add(c.Result, c.Tool, truncate(c.Arguments, 40), took(c.OldNs), took(c.NewNs), c.Check)
+		t.add(c.Result, truncate(rehearsedName(c), 60), truncate(c.Arguments, 40), took(c.OldNs), took(c.NewNs), c.Check)
 	}
 	if err := p.printTable(&t); err != nil {
 		return err
@@ -198,7 +198,7 @@ func (p *program) printRehearsal(r *history.RehearsalReport) error {
 		if c.Result == history.Alike && c.Reason == "" && len(c.Unstable) == 0 {
 			continue
 		}
-		fmt.Fprintln(p.Stdout, escapeLine(strings.TrimSpace(c.Tool+" "+truncate(c.Arguments, 200))+": "+c.Result))
+		fmt.Fprintln(p.Stdout, escapeLine(strings.TrimSpace(rehearsedName(c)+" "+truncate(c.Arguments, 200))+": "+c.Result))
 		if c.Reason != "" {
 			fmt.Fprintln(p.Stdout, "    "+escapeLine(c.Reason))
 		}
@@ -216,5 +216,21 @@ func (p *program) printRehearsal(r *history.RehearsalReport) error {
 		}
 	}
 	_, err := fmt.Fprintf(p.Stdout, "%d alike, %d different, %d failed, %d slower, %d skipped\n", r.Alike, r.Different, r.Failed, r.Slower, r.Skipped)
+	if err == nil && !r.Enough {
+		_, err = fmt.Fprintln(p.Stdout, "Too few results could be compared to say whether the versions behave alike.")
+	}
 	return err
+}
+
+// rehearsedName names what was compared.
+func rehearsedName(c *history.RehearsedCall) string {
+	switch {
+	case c.Prompt != "":
+		return "prompt " + c.Prompt
+	case c.Resource != "":
+		return "resource " + c.Resource
+	case c.Definitions != "":
+		return map[string]string{"server": "instructions and capabilities", "prompts": "list of prompts", "resources": "list of resources", "resourceTemplates": "list of resource templates"}[c.Definitions]
+	}
+	return c.Tool
 }

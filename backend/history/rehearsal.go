@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
@@ -33,6 +32,7 @@ type Rehearsal struct {
 // Sender sends calls to one server. upstream.Conn implements it.
 type Sender interface {
 	Send(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error)
+	Catalog() *core.Catalog
 }
 
 // Results of a rehearsed call.
@@ -51,23 +51,33 @@ type RehearsalReport struct {
 	Failed    int             `json:"failed"`
 	Slower    int             `json:"slower"`
 	Skipped   int             `json:"skipped"`
+	Enough    bool            `json:"enough" doc:"Whether results could be compared, of at least half of the calls that were sent"`
 	Calls     []RehearsedCall `json:"calls" nullable:"false"`
 }
 
-// Enough reports whether results could be compared, of at least half of the calls that were sent.
-func (r *RehearsalReport) Enough() bool {
-	compared, without := r.Alike+r.Different+r.Failed+r.Slower, 0
+// compared reports whether results could be compared, of at least half of the calls that were sent.
+// Definitions do not count, because they say nothing about results.
+func (r *RehearsalReport) compared() bool {
+	compared, without := 0, 0
 	for i := range r.Calls {
-		if r.Calls[i].Result == Skipped && r.Calls[i].OldNs > 0 {
+		switch c := &r.Calls[i]; {
+		case c.Definitions != "":
+		case c.Result != Skipped:
+			compared++
+		case c.OldNs > 0:
 			without++
 		}
 	}
 	return compared > 0 && compared >= without
 }
 
-// RehearsedCall is a call that was sent to both versions, or skipped.
+// RehearsedCall is a call that was sent to both versions, or skipped; or a comparison of definitions.
 type RehearsedCall struct {
-	Tool      string   `json:"tool"`
+	Tool        string `json:"tool,omitempty"`
+	Prompt      string `json:"prompt,omitempty"`
+	Resource    string `json:"resource,omitempty" doc:"URI"`
+	Definitions string `json:"definitions,omitempty" enum:"server,prompts,resources,resourceTemplates" doc:"What was compared without a call: the instructions and capabilities of the server, or a list, by name or URI"`
+
 	Arguments string   `json:"arguments,omitempty" doc:"JSON text: an object"`
 	CallID    string   `json:"callId,omitempty" doc:"The recorded call that was repeated"`
 	Check     string   `json:"check,omitempty" doc:"The saved check that contains the call"`
@@ -89,7 +99,7 @@ const unstableOutcome = "unstable: the current version did not answer the same w
 // Limits of a rehearsal.
 const (
 	maxRehearsed  = 100  // recorded calls
-	maxPerTool    = 20   // recorded calls of one tool
+	maxPerTarget  = 20   // recorded calls of one tool or prompt, and of all resources
 	maxExamined   = 5000 // recorded calls that are searched
 	maxPayloads   = 1000 // recorded calls that are read
 	rehearsalCall = 30 * time.Second
@@ -98,7 +108,7 @@ const (
 )
 
 // Select returns the calls to send: the steps of the checks (JSON documents) for the server, and
-// the newest recorded calls with different arguments of each tool.
+// the newest recorded calls with different arguments of each tool and prompt, and reads of resources.
 func (r *Rehearsal) Select(ctx context.Context, from Calls, checks [][]byte) (list []RehearsedCall, err error) {
 	for _, document := range checks {
 		var c Check
@@ -116,7 +126,7 @@ func (r *Rehearsal) Select(ctx context.Context, from Calls, checks [][]byte) (li
 }
 
 func (r *Rehearsal) selectRecorded(ctx context.Context, from Calls) (list []RehearsedCall, err error) {
-	seen, perTool, sent, read, examined := map[string]bool{}, map[string]int{}, 0, 0, 0
+	seen, perTarget, sent, read, examined := map[string]bool{}, map[string]int{}, 0, 0, 0
 	for q := (store.Query{Server: r.Server, Limit: store.MaxLimit}); ; {
 		page, next, err := from.Calls(ctx, q)
 		if err != nil {
@@ -124,16 +134,21 @@ func (r *Rehearsal) selectRecorded(ctx context.Context, from Calls) (list []Rehe
 		}
 		for i := range page {
 			c := &page[i]
-			if c.Method != "tools/call" || c.FromServer || c.Outcome != core.OutcomeOK && c.Outcome != core.OutcomeToolError {
+			if c.FromServer || c.Outcome != core.OutcomeOK && c.Outcome != core.OutcomeToolError {
 				continue
 			}
-			if why := r.NotAllowed(c.Name); why != "" {
-				if !seen[c.Name] {
-					seen[c.Name], list = true, append(list, RehearsedCall{Tool: c.Name, Result: Skipped, Reason: why})
+			one, of := recordedRequest(c)
+			if of == "" {
+				continue
+			}
+			if why := r.notAllowed(&one); why != "" {
+				if !seen[of] {
+					one.Result, one.Reason = Skipped, why
+					seen[of], list = true, append(list, one)
 				}
 				continue
 			}
-			if perTool[c.Name] == maxPerTool {
+			if perTarget[of] == maxPerTarget {
 				continue
 			}
 			if read++; sent == maxRehearsed || read > maxPayloads {
@@ -145,15 +160,22 @@ func (r *Rehearsal) selectRecorded(ctx context.Context, from Calls) (list []Rehe
 			} else if err != nil {
 				return nil, err
 			}
-			arguments, ok := decode(full.Arguments)
-			if !ok || full.ArgumentsCut != nil || strings.Contains(string(full.Arguments), redact.Mark) {
+			if full.ArgumentsCut != nil || redacted(full.Arguments) || redacted([]byte(c.Name)) {
 				continue
 			}
-			if key := c.Name + "\x00" + encode(arguments); !seen[key] {
+			if one.Resource == "" {
+				one.Arguments = string(full.Arguments)
+			}
+			arguments, ok := decode(fullArguments(&one))
+			if !ok {
+				continue
+			}
+			if key := of + "\x00" + one.Resource + encode(arguments); !seen[key] {
 				seen[key] = true
-				perTool[c.Name]++
+				perTarget[of]++
 				sent++
-				list = append(list, RehearsedCall{Tool: c.Name, Arguments: string(full.Arguments), CallID: strconv.FormatInt(c.ID, 10)})
+				one.CallID = strconv.FormatInt(c.ID, 10)
+				list = append(list, one)
 			}
 		}
 		if examined += len(page); next == 0 || examined >= maxExamined {
@@ -163,13 +185,14 @@ func (r *Rehearsal) selectRecorded(ctx context.Context, from Calls) (list []Rehe
 	}
 }
 
-// Run sends the calls, one after the other, until ctx is done.
+// Run compares the definitions and sends the calls, one after the other, until ctx is done.
 func (r *Rehearsal) Run(ctx context.Context, calls []RehearsedCall) RehearsalReport {
-	report := RehearsalReport{Calls: append([]RehearsedCall{}, calls...)}
+	report := RehearsalReport{Calls: append(r.compareDefinitions(), calls...)}
+	first := len(report.Calls) - len(calls)
 	for i := range report.Calls {
 		c := &report.Calls[i]
-		if r.Progress != nil {
-			r.Progress(i, len(report.Calls))
+		if r.Progress != nil && i >= first {
+			r.Progress(i-first, len(calls))
 		}
 		if c.Result == "" {
 			r.compare(ctx, c)
@@ -190,20 +213,20 @@ func (r *Rehearsal) Run(ctx context.Context, calls []RehearsedCall) RehearsalRep
 			report.Skipped++
 		}
 	}
+	report.Enough = report.compared()
 	return report
 }
 
 // compare sends a call to both versions. The candidate is called between two runs of the current
 // version, so that values that depend on the time differ between these as well.
 func (r *Rehearsal) compare(ctx context.Context, c *RehearsedCall) {
-	if c.Arguments == "" {
-		c.Arguments = `{}`
+	why := r.notAllowed(c)
+	if why == "" && c.Tool != "" {
+		why = r.Refused(c.Tool, fullArguments(c))
 	}
-	for _, why := range []string{r.NotAllowed(c.Tool), r.Refused(c.Tool, []byte(c.Arguments))} {
-		if why != "" {
-			c.Result, c.Reason = Skipped, why
-			return
-		}
+	if why != "" {
+		c.Result, c.Reason = Skipped, why
+		return
 	}
 	before := r.send(ctx, r.Old, c)
 	if before.err != nil {
@@ -271,7 +294,7 @@ func (r *Rehearsal) send(ctx context.Context, to Sender, c *RehearsedCall) (s se
 	ctx, cancel := context.WithTimeout(ctx, rehearsalCall)
 	defer cancel()
 	began := time.Now()
-	reply, err := to.Send(ctx, ToolCall(r.By, r.Server, c.Tool, []byte(c.Arguments)), nil)
+	reply, err := to.Send(ctx, r.request(c), nil)
 	s = sentCall{text: reply.Result, outcome: core.OutcomeOK, err: err, took: time.Since(began)}
 	var result struct {
 		IsError bool `json:"isError"`

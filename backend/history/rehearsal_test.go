@@ -19,10 +19,15 @@ type rehearsed struct {
 	sent    []string
 	answers map[string]string // by tool; {n} becomes the number of calls so far
 	took    time.Duration
+	lists   core.Catalog
 }
 
+func (s *rehearsed) Catalog() *core.Catalog { return &s.lists }
+
 func (s *rehearsed) Send(ctx context.Context, call *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
-	s.sent = append(s.sent, call.Name+string(call.Params[call.Arguments.Start:call.Arguments.End]))
+	if s.sent = append(s.sent, call.Name+string(call.Params[call.Arguments.Start:call.Arguments.End])); call.Method != "tools/call" {
+		s.sent[len(s.sent)-1] = call.Method + " " + string(call.Params)
+	}
 	answer := strings.ReplaceAll(s.answers[call.Name], "{n}", fmt.Sprint(len(s.sent)))
 	select {
 	case <-ctx.Done():
@@ -130,8 +135,8 @@ func TestRehearsalComparesNothingThatIsUnstable(t *testing.T) {
 		if got := report.Calls[0].Result + " " + report.Calls[0].Reason; got != c.want || len(report.Calls[0].Changes) > 0 && report.Calls[0].Result == Skipped {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
-		if report.Enough() != (report.Skipped == 0) {
-			t.Errorf("%s: enough to update: %v", name, report.Enough())
+		if report.Enough != (report.Skipped == 0) {
+			t.Errorf("%s: enough to update: %v", name, report.Enough)
 		}
 	}
 }
@@ -186,7 +191,7 @@ func TestRehearsalSelectsNewestDistinctCallsAndSteps(t *testing.T) {
 	add("read", `{"a":3}`, core.OutcomeRejected)
 	add("write", `{"a":1}`, core.OutcomeOK)
 	add("write", `{"a":2}`, core.OutcomeOK)
-	for i := range maxPerTool + 5 {
+	for i := range maxPerTarget + 5 {
 		add("many", fmt.Sprintf(`{"i":%d}`, i), core.OutcomeOK)
 	}
 	r := Rehearsal{Server: "s", NotAllowed: func(tool string) string { return map[string]string{"write": "no"}[tool] }}
@@ -201,8 +206,63 @@ func TestRehearsalSelectsNewestDistinctCallsAndSteps(t *testing.T) {
 			got = append(got, c.Tool+c.Arguments+c.CallID+c.Check+c.Result)
 		}
 	}
-	if want := []string{"xc", "writeskipped", `read{"b":2, "a":1}3`, `read{"n":1}1`}; !slices.Equal(got, want) || len(list) != len(want)+maxPerTool {
+	if want := []string{"xc", "writeskipped", `read{"b":2, "a":1}3`, `read{"n":1}1`}; !slices.Equal(got, want) || len(list) != len(want)+maxPerTarget {
 		t.Errorf("%q and %d calls, want %q", got, len(list), want)
+	}
+}
+
+// Prompts and resources are read again, and lists are compared by name; what differs between runs of the
+// current version is not a difference.
+func TestRehearsalComparesPromptsResourcesAndLists(t *testing.T) {
+	items := func(list ...string) (all []core.Item) {
+		for i := 0; i < len(list); i += 2 {
+			all = append(all, core.Item{Name: list[i], Raw: json.RawMessage(list[i+1])})
+		}
+		return all
+	}
+	calls := &recordedPast{arguments: []string{`{"city":"Bern"}`, `{"uri":"a://1"}`, `{"uri":"a://1"}`, `{}`}}
+	for i, c := range []core.Call{{Method: "prompts/get", Name: "p"}, {Method: "resources/read", Name: "a://1"}, {Method: "resources/read", Name: "a://1"}, {Method: "completion/complete", Name: "p"}} {
+		c.ID, c.Server, c.Outcome = int64(i+1), "s", core.OutcomeOK
+		calls.list = append([]core.Call{c}, calls.list...)
+	}
+	old := core.Catalog{
+		Instructions: "Be kind.", Prompts: items("p", `{"name":"p","description":"was"}`, "gone", `{"name":"gone"}`), Resources: items("a://1", `{"uri":"a://1","size":7}`),
+		Templates: items("t", `{"uriTemplate":"t"}`),
+	}
+	repeat, candidate := old, old
+	repeat.Resources = items("a://1", `{"uri":"a://1","size":8}`)
+	candidate.Instructions, candidate.Prompts = "Be brief.", items("p", `{"name":"p","description":"is"}`)
+	candidate.Resources = items("a://1", `{"uri":"a://1","size":9}`)
+	answers := func(lists core.Catalog, prompt string) *rehearsed {
+		return &rehearsed{lists: lists, answers: map[string]string{"p": prompt, "a://1": `{"contents":[{"text":"call {n} of me"}]}`}}
+	}
+	first, second := answers(old, `{"messages":[1]}`), answers(repeat, `{"messages":[1]}`)
+	second.sent = []string{"started later"}
+	r := Rehearsal{
+		Server: "s", Old: first, Repeat: second, Candidate: answers(candidate, `{"messages":[2]}`),
+		NotAllowed: func(string) string { return "a tool that is not read-only" }, Refused: func(string, []byte) string { return "no" },
+	}
+	list, err := r.Select(t.Context(), calls, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := r.Run(t.Context(), list)
+	var got []string
+	for _, c := range report.Calls {
+		got = append(got, fmt.Sprint(c.Definitions, c.Prompt, c.Resource, " ", c.Result, " ", c.Changes, " ", c.Unstable, " ", c.CallID))
+	}
+	want := []string{
+		`server different [{/instructions changed "Be kind." "Be brief."}] [] `, `prompts different [{/gone removed {"name":"gone"} } {/p/description changed "was" "is"}] [] `,
+		"resources alike [] [/a:~1~11/size] ", "resourceTemplates alike [] [] ", "a://1 alike [] [/contents/0/text] 3", "p different [{/messages/0 changed 1 2}] [] 1",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if sent := strings.Join(first.sent, " "); !strings.Contains(sent, `resources/read {"uri":"a://1"}`) || !strings.Contains(sent, `prompts/get {"name":"p","arguments":{"city":"Bern"}}`) {
+		t.Errorf("sent %s", sent)
+	}
+	if none := r.Run(t.Context(), nil); none.Enough || !report.Enough {
+		t.Error("equal definitions say nothing about results")
 	}
 }
 

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -14,6 +16,7 @@ type SessionSummary struct {
 	Workspace     string
 	First, Last   time.Time
 	Calls, Errors int64
+	Servers       []string // that it called, in alphabetical order
 }
 
 // Sessions returns sessions, the most recently started first. before and next are cursors: next is
@@ -32,9 +35,14 @@ func (s *Store) Sessions(ctx context.Context, before int64, limit int) (sessions
 	err = s.queryRows(ctx, func(row scanner) error {
 		var st SessionSummary
 		var id, first, latest int64
-		if err := row.Scan(&id, &st.Session, &st.Calls, &st.Errors, &first, &latest, &st.Client.Token, &st.Client.Name, &st.Client.Version, &st.Workspace); err != nil {
+		var servers []byte
+		if err := row.Scan(&id, &st.Session, &st.Calls, &st.Errors, &first, &latest, &st.Client.Token, &st.Client.Name, &st.Client.Version, &st.Workspace, &servers); err != nil {
 			return err
 		}
+		if err := json.Unmarshal(servers, &st.Servers); err != nil {
+			return err
+		}
+		slices.Sort(st.Servers)
 		if len(sessions) == limit {
 			next = last
 			return errEnough
@@ -43,10 +51,11 @@ func (s *Store) Sessions(ctx context.Context, before int64, limit int) (sessions
 		st.First, st.Last = time.UnixMicro(first).UTC(), time.UnixMicro(latest).UTC()
 		sessions = append(sessions, st)
 		return nil
-	}, `SELECT e.id, e.name, a.calls, a.failed, a.first, a.last, k.token, k.name, k.version, coalesce(w.name, '')
+	}, `SELECT e.id, e.name, a.calls, a.failed, a.first, a.last, k.token, k.name, k.version, coalesce(w.name, ''),
+			(SELECT json_group_array(DISTINCT coalesce(current_name, name)) FROM server WHERE id IN (SELECT value FROM json_each('[' || a.servers || ']')))
 		FROM (`+withCalls+`) p
 		JOIN session e ON e.id = p.id
-		JOIN (SELECT session_id, count(*) calls, sum(outcome <> 1) failed, min(at) first, max(at) last, max(id) newest FROM call
+		JOIN (SELECT session_id, count(*) calls, sum(outcome <> 1) failed, min(at) first, max(at) last, max(id) newest, group_concat(DISTINCT server_id) servers FROM call
 			WHERE session_id IN (`+withCalls+`) AND task_call_id IS NULL GROUP BY session_id) a ON a.session_id = e.id
 		JOIN call c ON c.id = a.newest
 		JOIN client k ON k.id = c.client_id

@@ -127,7 +127,7 @@ func TestQueriesFilterByTimeDurationTagAndSession(t *testing.T) {
 		t.Errorf("the note came back as %+v, %v", r.Note, err)
 	}
 	stories, next, err := b.Sessions(t.Context(), 0, 1)
-	if err != nil || len(stories) != 1 || stories[0].Session != "s1" || stories[0].Calls != 50 || next == 0 {
+	if err != nil || len(stories) != 1 || stories[0].Session != "s1" || stories[0].Calls != 50 || next == 0 || len(stories[0].Servers) != 1 || stories[0].Servers[0] != aCall(1).Server {
 		t.Fatalf("stories %+v, %d, %v", stories, next, err)
 	}
 	if stories, next, err = b.Sessions(t.Context(), next, 1); err != nil || len(stories) != 1 || stories[0].Session != "s0" || next != 0 {

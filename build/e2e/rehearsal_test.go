@@ -12,7 +12,8 @@ import (
 )
 
 // An update to a package whose results differ is rehearsed with recorded calls: every difference is
-// shown, values that change with each call are not, and tools that may change something are not called.
+// shown, also of prompts, resources and their lists; values that change with each call are not, and tools
+// that may change something are not called.
 func TestUpdateIsRehearsedOnRecordedCalls(t *testing.T) {
 	t.Parallel()
 	// The other version is a copy with a changed sum, without one tool, and with one that fails.
@@ -33,6 +34,9 @@ func TestUpdateIsRehearsedOnRecordedCalls(t *testing.T) {
 	}
 	change("get-sum.js", "The sum of", "The total of")
 	change("get-tiny-image.js", `"get-tiny-image"`, `"get-image"`)
+	change("../prompts/simple.js", "This is a simple prompt", "This is a plain prompt")
+	change("../prompts/args.js", "Name of the city", "City")
+	change("../docs/features.md", "Everything Server", "Other Server")
 	change("toggle-simulated-logging.js", "readOnlyHint: false", "readOnlyHint: true")
 	programs, home := t.TempDir(), t.TempDir()
 	// This npx replaces the package registry.
@@ -50,16 +54,22 @@ func TestUpdateIsRehearsedOnRecordedCalls(t *testing.T) {
 	} {
 		d.cli(0, "call", "every", c[0], c[1])
 	}
+	const features = "demo://resource/static/document/features.md"
+	reader := &rawClient{t: t, url: d.url + "/s/every/mcp", token: d.token("reader")}
+	reader.initialize()
+	reader.post("prompts/get", "simple-prompt", `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"simple-prompt","arguments":{}}}`)
+	reader.post("resources/read", features, `{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"`+features+`"}}`)
 	if got := d.cli(0, "versions", "update", "every", "2.0.0"); !strings.Contains(got, `- "The sum of 2 and 3 is 5."`) || !strings.Contains(got, `+ "The total of 4 and 5 is 9."`) ||
-		!strings.Contains(got, "2 alike, 2 different, 1 failed, 0 slower, 1 skipped\nNothing was changed.") {
+		!strings.Contains(got, "5 alike, 5 different, 1 failed, 0 slower, 1 skipped\nNothing was changed.") {
 		t.Error(got)
 	}
 	var plan struct {
 		Rehearsal struct {
 			Calls []struct {
-				Tool, Result, Reason string
-				Changes              []struct{ Path string }
-				Unstable             []string
+				Tool, Prompt, Resource, Definitions string
+				Result, Reason                      string
+				Changes                             []struct{ Path string }
+				Unstable                            []string
 			}
 		}
 	}
@@ -70,7 +80,7 @@ func TestUpdateIsRehearsedOnRecordedCalls(t *testing.T) {
 		}
 		got := map[string]string{}
 		for _, c := range plan.Rehearsal.Calls {
-			got[c.Tool] = fmt.Sprint(c.Result, " ", c.Changes)
+			got[c.Tool+c.Prompt+c.Resource+c.Definitions] = fmt.Sprint(c.Result, " ", c.Changes)
 			// The text of this resource contains its time in seconds, so all runs may have the same.
 			if clock := "/content/1/resource/text"; len(c.Unstable) > 1 || len(c.Unstable) == 1 && (c.Tool != "get-resource-reference" || c.Unstable[0] != clock) {
 				t.Errorf("%s: unstable: %v", c.Tool, c.Unstable)
@@ -81,8 +91,9 @@ func TestUpdateIsRehearsedOnRecordedCalls(t *testing.T) {
 	before := len(d.calls())
 	want := map[string]string{
 		"echo": "alike []", "get-sum": "different [{/content/0/text}]", "toggle-simulated-logging": "skipped []",
-		"get-resource-reference": "alike []",
-		"get-tiny-image":         "failed [{/content/0/text} {/content/1} {/content/2} {/isError}]",
+		"get-resource-reference": "alike []", "server": "alike []", "resources": "alike []", "resourceTemplates": "alike []",
+		"prompts": "different [{/args-prompt/arguments/0/description}]", "simple-prompt": "different [{/messages/0/content/text}]", features: "different [{/contents/0/text}]",
+		"get-tiny-image": "failed [{/content/0/text} {/content/1} {/content/2} {/isError}]",
 	}
 	if got := rehearsal(0); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v\nwant %v", got, want)

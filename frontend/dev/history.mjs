@@ -126,6 +126,7 @@ export function sessions(calls) {
       known.first = call.at;
       known.calls++;
       known.errors += failed.has(call.outcome) ? 1 : 0;
+      if (!known.servers.includes(call.server)) known.servers.push(call.server);
     } else {
       found.set(call.session, {
         session: call.session,
@@ -137,6 +138,7 @@ export function sessions(calls) {
         last: call.at,
         calls: 1,
         errors: failed.has(call.outcome) ? 1 : 0,
+        servers: [call.server],
       });
     }
   }

@@ -424,9 +424,22 @@ const planOf = (id, say, { action, also = [] }) => {
           result: 'skipped',
           reason: 'may change something: it is not declared read-only',
         },
+    {
+      definitions: 'prompts',
+      result: 'different',
+      changes: [
+        {
+          path: '/summary/description',
+          kind: 'changed',
+          before: '"Sums up"',
+          after: '"Sums up a file"',
+        },
+      ],
+    },
+    { prompt: 'summary', arguments: '{}', callId: '5', result: 'alike', oldNs: 2e6, newNs: 2e6 },
   ].map((call) => ({
     ...call,
-    tool: say(call.tool),
+    ...(call.tool ? { tool: say(call.tool) } : {}),
     ...(call.reason ? { reason: say(call.reason) } : {}),
   }));
   const count = (result) => calls.filter((call) => call.result === result).length;
@@ -434,9 +447,11 @@ const planOf = (id, say, { action, also = [] }) => {
     ...versionOf(id, say),
     key: action === 'plan' || action === 'rehearse' ? 'k' : '',
     from: say('@modelcontextprotocol/server-filesystem@2026.7.4'),
-    to: say('@modelcontextprotocol/server-filesystem@2026.8.31'),
+    to: say(
+      `@modelcontextprotocol/server-filesystem@${action === 'rollback' ? '2026.1.14' : '2026.8.31'}`,
+    ),
     changes: [],
-    applied: action === 'apply',
+    applied: action === 'apply' || action === 'rollback' || action === 'pin',
     trialNs: 2e9,
     serverInfo: { name: 'fs', version: '2026.8.31' },
     ...(action === 'rehearse'
@@ -447,6 +462,7 @@ const planOf = (id, say, { action, also = [] }) => {
             failed: count('failed'),
             slower: count('slower'),
             skipped: count('skipped'),
+            enough: id !== 'memory',
             calls,
           },
         }
@@ -456,7 +472,7 @@ const planOf = (id, say, { action, also = [] }) => {
 
 const versionOf = (id, say) => ({
   server: id,
-  known: id === 'filesystem' || id === 'hostile',
+  known: id === 'filesystem' || id === 'memory' || id === 'hostile',
   launcher: 'npx',
   package: say('@modelcontextprotocol/server-filesystem'),
   configured: say('@modelcontextprotocol/server-filesystem'),

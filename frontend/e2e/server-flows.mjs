@@ -180,15 +180,24 @@ flow('an update is rehearsed before it is saved', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/servers/filesystem`);
   await page.getByRole('button', { name: 'Test the latest version' }).press('Enter');
   await page.getByRole('button', { name: 'Rehearse' }).press('Enter');
-  await page.getByText('1 skipped, 1 slower, 1 failed, 1 different, 1 alike').waitFor();
+  await page.getByText('1 skipped, 1 slower, 1 failed, 2 different, 2 alike').waitFor();
   const calls = page.getByRole('list', { name: 'Rehearsed calls' });
   await calls.getByText('Unknown tool: search_files').waitFor();
   await calls.getByText('"notes.md"').first().waitFor();
+  await calls.getByText('List of prompts', { exact: true }).waitFor();
+  await calls.getByText('Prompt', { exact: true }).waitFor();
+  assert.equal(await page.getByText(/^Too few results/).count(), 0);
   await inspect(page, 'all');
   await calls.getByRole('button', { name: 'Call it, too: write_file' }).press('Enter');
-  await page.getByText('1 slower, 1 failed, 1 different, 2 alike').waitFor();
+  await page.getByText('1 slower, 1 failed, 2 different, 3 alike').waitFor();
   await page.getByRole('button', { name: 'Not now' }).press('Enter');
   await calls.waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: /^Roll back to/ }).press('Enter');
+  await page.getByText(/^Rolled back from \S+2026\.7\.4 to \S+2026\.1\.14\.$/).waitFor();
+  await page.goto(`${mock.url}/#/servers/memory`);
+  await page.getByRole('button', { name: 'Test the latest version' }).press('Enter');
+  await page.getByRole('button', { name: 'Rehearse' }).press('Enter');
+  await page.getByText(/^Too few results could be compared/).waitFor();
 });
 
 const sandboxOf = (page) =>

@@ -20,7 +20,7 @@ export function SessionsRoute() {
     <Split
       list={
         <Boundary epoch={epoch} title={texts.sessions.title}>
-          <SessionsPage selected={session} />
+          <SessionsPage selected={session} labelOf={labelOf} />
         </Boundary>
       }
       detail={

@@ -1805,6 +1805,10 @@ export interface Session {
   first: string;
   last: string;
   /**
+   * Ids of the servers that were called
+   */
+  servers: string[];
+  /**
    * Use it as a filter of GET /api/v1/calls to get the calls in order
    */
   session: string;
@@ -2258,6 +2262,10 @@ export interface RehearsalReport {
   alike: number;
   calls: RehearsedCall[];
   different: number;
+  /**
+   * Whether results could be compared, of at least half of the calls that were sent
+   */
+  enough: boolean;
   failed: number;
   skipped: number;
   slower: number;
@@ -2280,6 +2288,10 @@ export interface RehearsedCall {
    */
   check?: string;
   /**
+   * What was compared without a call: the instructions and capabilities of the server, or a list, by name or URI
+   */
+  definitions?: 'server' | 'prompts' | 'resources' | 'resourceTemplates';
+  /**
    * Duration with the candidate, in nanoseconds
    */
   newNs?: number;
@@ -2287,15 +2299,20 @@ export interface RehearsedCall {
    * Duration with the current version, in nanoseconds
    */
   oldNs?: number;
+  prompt?: string;
   /**
    * Why it failed or was skipped, or which expectations of the check are no longer met
    */
   reason?: string;
   /**
+   * URI
+   */
+  resource?: string;
+  /**
    * failed: succeeds with the current version only; slower: at least twice the time, and 100 ms more
    */
   result: 'alike' | 'different' | 'failed' | 'slower' | 'skipped';
-  tool: string;
+  tool?: string;
   /**
    * JSON Pointers of values that also differ between runs of the current version; they are not compared
    */

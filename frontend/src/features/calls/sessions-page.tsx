@@ -13,7 +13,13 @@ import { sessionsQuery } from './api';
 const t = texts.sessions;
 
 /** All sessions, one per row. */
-export function SessionsPage({ selected }: { selected: string | undefined }) {
+export function SessionsPage({
+  selected,
+  labelOf,
+}: {
+  selected: string | undefined;
+  labelOf: (server: string) => string;
+}) {
   const { data, hasNextPage, fetchNextPage, isFetchingNextPage } =
     useSuspenseInfiniteQuery(sessionsQuery);
   const sessions = data.pages.flatMap((page) => page.items ?? []);
@@ -37,6 +43,7 @@ export function SessionsPage({ selected }: { selected: string | undefined }) {
                 <SessionRow
                   key={session.session}
                   session={session}
+                  labelOf={labelOf}
                   selected={session.session === selected}
                 />
               ))}
@@ -57,7 +64,18 @@ export function SessionsPage({ selected }: { selected: string | undefined }) {
   );
 }
 
-function SessionRow({ session, selected }: { session: Session; selected: boolean }) {
+const shownServers = 5;
+
+function SessionRow({
+  session,
+  labelOf,
+  selected,
+}: {
+  session: Session;
+  labelOf: (server: string) => string;
+  selected: boolean;
+}) {
+  const servers = (session.servers ?? []).map((server) => plain(labelOf(server).slice(0, 100)));
   const now = useNow();
   return (
     <li
@@ -77,6 +95,12 @@ function SessionRow({ session, selected }: { session: Session; selected: boolean
           {session.clientVersion && (
             <span className="ml-2 text-sm font-normal text-ink3">
               {plain(session.clientVersion.slice(0, 60))}
+            </span>
+          )}
+          {servers.length > 0 && (
+            <span className="ml-2 text-sm font-normal text-ink2">
+              {servers.slice(0, shownServers).join(', ')}
+              {servers.length > shownServers && ` +${servers.length - shownServers}`}
             </span>
           )}
         </Link>

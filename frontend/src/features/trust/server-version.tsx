@@ -37,6 +37,8 @@ export function ServerVersionSection({ server }: { server: string }) {
       setPlan(action === 'plan' || action === 'rehearse' ? result : undefined);
       if (action === 'plan') setAlso([]);
       if (action === 'plan' && !result.key) toast('ok', t.current);
+      if (action === 'rollback') toast('ok', t.rolledBack(plain(result.from), plain(result.to)));
+      else if (result.applied) toast('ok', t.applied(plain(result.to)));
       client.invalidateQueries({ queryKey: ['server', server] });
     },
     onError: (error) => toast('bad', plain(messageOf(error))),

@@ -18,6 +18,7 @@ const looks = {
 } as const;
 
 const order = Object.keys(looks).reverse() as (keyof typeof looks)[];
+const nameOf = (call: RehearsedCall) => call.tool ?? call.prompt ?? call.resource ?? '';
 const rank = (call: RehearsedCall) => ['failed', 'different', 'slower'].indexOf(call.result) >>> 0;
 
 /** Compares the results of the same calls with the current and another version of a server. */
@@ -42,6 +43,7 @@ export function Rehearsal({
           .map((result) => t.counts[result](report[result]))
           .join(', ')}
       </p>
+      {!report.enough && <p className="mt-1 text-sm text-warn">{t.tooFew}</p>}
       <ol aria-label={t.title} className="mt-2 overflow-hidden rounded-md border">
         {calls.map(({ call, at }) => (
           <Result key={at} call={call} pending={pending} onAlso={onAlso} />
@@ -63,7 +65,9 @@ function Result({
   const [Icon, color] = looks[call.result];
   const changes = call.changes ?? [];
   const unstable = call.unstable ?? [];
-  const tool = plain(call.tool.slice(0, 200));
+  const what = plain(
+    call.definitions ? t.definitions[call.definitions] : nameOf(call).slice(0, 200),
+  );
   return (
     <li className="border-t px-3 py-2 text-sm first:border-t-0">
       <p className="flex flex-wrap items-baseline gap-x-3">
@@ -72,7 +76,9 @@ function Result({
           {t.results[call.result]}
         </span>
         <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
-          <span className="font-medium">{tool}</span>
+          <span className="font-medium">{what}</span>
+          {call.prompt && <span className="ml-2 text-xs text-ink3">{t.prompt}</span>}
+          {call.resource && <span className="ml-2 text-xs text-ink3">{t.resource}</span>}
         </span>
         {call.newNs !== undefined && (
           <span className="text-xs text-ink3">
@@ -96,23 +102,25 @@ function Result({
       {call.reason && (
         <p className="text-ink2 [overflow-wrap:anywhere]">{plain(call.reason.slice(0, 1000))}</p>
       )}
-      {call.result === 'skipped' && call.reason?.startsWith('may change something') && (
-        <Button
-          small
-          className="mt-1"
-          disabled={pending}
-          aria-label={`${t.also}: ${tool}`}
-          onClick={() => onAlso(call.tool)}
-        >
-          {t.also}
-        </Button>
-      )}
+      {call.tool &&
+        call.result === 'skipped' &&
+        call.reason?.startsWith('may change something') && (
+          <Button
+            small
+            className="mt-1"
+            disabled={pending}
+            aria-label={`${t.also}: ${what}`}
+            onClick={() => call.tool && onAlso(call.tool)}
+          >
+            {t.also}
+          </Button>
+        )}
       {changes.length > 0 && (
         <div className="mt-2">
           <MergeDiff
             before={textOfSide(changes, 'before', texts.checks.whole)}
             after={textOfSide(changes, 'after', texts.checks.whole)}
-            label={t.changes(tool)}
+            label={t.changes(what)}
           />
         </div>
       )}

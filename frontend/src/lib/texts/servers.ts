@@ -532,6 +532,8 @@ export const serversTexts = {
       n === 0 ? 'No tools change.' : n === 1 ? '1 tool changes.' : `${n} tools change.`,
     differs: (name: string) => `Changes to ${name}`,
     apply: 'Update and accept these tools',
+    applied: (to: string) => `Saved: ${to}.`,
+    rolledBack: (from: string, to: string) => `Rolled back from ${from} to ${to}.`,
     leave: 'Not now',
   },
   /** Calls that were sent to the current and to another version of a server. */
@@ -540,8 +542,18 @@ export const serversTexts = {
     start: 'Rehearse',
     running: 'Rehearsing…',
     progress: (finished: number, total: number) => `${finished} of ${total} calls compared`,
-    hint: 'Send recorded calls of read-only tools and the saved checks to both versions, and compare the results',
-    nothing: 'There are no recorded calls and no checks to compare.',
+    hint: 'Send recorded calls of read-only tools, prompts and resources and the saved checks to both versions, and compare the results',
+    nothing: 'There is nothing to compare.',
+    tooFew:
+      'Too few results could be compared to say whether the versions behave alike. Call the tools of this server, or save checks, and rehearse again.',
+    prompt: 'Prompt',
+    resource: 'Resource',
+    definitions: {
+      server: 'Instructions and capabilities',
+      prompts: 'List of prompts',
+      resources: 'List of resources',
+      resourceTemplates: 'List of resource templates',
+    },
     counts: {
       alike: (n: number) => `${n} alike`,
       different: (n: number) => `${n} different`,
@@ -559,7 +571,7 @@ export const serversTexts = {
     took: (before: string, after: string) => `${before} → ${after}`,
     check: (name: string) => `Check ${name}`,
     also: 'Call it, too',
-    changes: (tool: string) => `Differences of ${tool}`,
+    changes: (what: string) => `Differences of ${what}`,
     unstable: (paths: string) =>
       `Not compared, because it differs between runs of the current version: ${paths}`,
   },

@@ -1,0 +1,104 @@
+package history
+
+import (
+	"encoding/json"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// recordedRequest returns the request of a recorded call, without its arguments, and what it counts
+// for: the tool, the prompt, or all resources. of is "" if the request is not repeated.
+func recordedRequest(c *core.Call) (one RehearsedCall, of string) {
+	switch c.Method {
+	case "tools/call":
+		one.Tool, of = c.Name, "tool\x00"+c.Name
+	case "prompts/get":
+		one.Prompt, of = c.Name, "prompt\x00"+c.Name
+	case "resources/read":
+		one.Resource, of = c.Name, "resources"
+	}
+	return one, of
+}
+
+// notAllowed returns why a call must not be sent, or "". To get a prompt and to read a resource
+// changes nothing.
+func (r *Rehearsal) notAllowed(c *RehearsedCall) string {
+	if c.Tool == "" {
+		return ""
+	}
+	return r.NotAllowed(c.Tool)
+}
+
+// fullArguments returns the arguments of a call, which may be left out.
+func fullArguments(c *RehearsedCall) []byte {
+	if c.Arguments == "" {
+		return []byte(`{}`)
+	}
+	return []byte(c.Arguments)
+}
+
+// request returns the request of a call.
+func (r *Rehearsal) request(c *RehearsedCall) *core.Call {
+	if c.Resource != "" {
+		uri, _ := json.Marshal(c.Resource)
+		return &core.Call{
+			Client: r.By, ByUser: true, Era: core.Legacy, Server: r.Server, Method: "resources/read", Name: c.Resource, PublicName: c.Resource,
+			Params: append(append([]byte(`{"uri":`), uri...), '}'),
+		}
+	}
+	call := ToolCall(r.By, r.Server, c.Tool+c.Prompt, fullArguments(c))
+	if c.Prompt != "" {
+		call.Method = "prompts/get"
+	}
+	return call
+}
+
+// compareDefinitions compares what the versions say about themselves and list, except tools, whose
+// definitions are compared with the trusted ones. Lists that are empty in both versions are left out.
+func (r *Rehearsal) compareDefinitions() []RehearsedCall {
+	all := []RehearsedCall{}
+	for _, name := range []string{"server", string(core.Prompts), string(core.Resources), string(core.Templates)} {
+		before, now := definitionsOf(r.Old.Catalog(), name), definitionsOf(r.Candidate.Catalog(), name)
+		if string(before) == "{}" && string(now) == "{}" {
+			continue
+		}
+		known := newStableValue(before)
+		known.add(definitionsOf(r.Repeat.Catalog(), name))
+		c := RehearsedCall{Definitions: name, Result: Alike, Changes: known.compare(now), Unstable: known.paths()}
+		if len(c.Changes) > 0 {
+			c.Result = Different
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// definitionsOf returns definitions as one JSON object.
+func definitionsOf(c *core.Catalog, name string) []byte {
+	all := map[string]json.RawMessage{}
+	put := func(items []core.Item) {
+		for _, item := range items {
+			all[item.Name] = item.Raw
+		}
+	}
+	switch core.Kind(name) {
+	case core.Prompts:
+		put(c.Prompts)
+	case core.Resources:
+		put(c.Resources)
+	case core.Templates:
+		put(c.Templates)
+	default:
+		if len(c.Capabilities) > 0 {
+			all["capabilities"] = c.Capabilities
+		}
+		if c.Instructions != "" {
+			all["instructions"], _ = json.Marshal(c.Instructions)
+		}
+	}
+	text, err := json.Marshal(all)
+	if err != nil { // the catalog has only valid JSON
+		return []byte("{}")
+	}
+	return text
+}
