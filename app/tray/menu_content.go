@@ -224,6 +224,8 @@ func statusText(s core.ServerStatus, visible map[string]int) string {
 			return "running, 1 tool"
 		}
 		return fmt.Sprintf("running, %d tools", s.Tools)
+	case core.StateCrashed:
+		return "failed" // the word of the page and the CLI
 	case core.StateBackoff:
 		return "restarting soon"
 	case core.StateNeedsLogin:

@@ -64,7 +64,7 @@ func TestMenuListsEachServer(t *testing.T) {
 	want := []Line{
 		{ID: "files", Text: "● files: running, 14 tools", Stop: true, Restart: true},
 		{ID: "one", Text: "● one: running, 1 tool", Stop: true, Restart: true},
-		{ID: "broken", Text: "✕ Broken One: crashed", Reason: "exited with 1: no suchfile", Start: true},
+		{ID: "broken", Text: "✕ Broken One: failed", Reason: "exited with 1: no suchfile", Start: true},
 		{ID: "slow", Text: "◌ slow: starting", Stop: true},
 		{ID: "docker", Text: "◌ docker: waiting", Stop: true},
 		{ID: "again", Text: "◌ again: restarting soon", Start: true, Stop: true},
@@ -158,7 +158,7 @@ func TestServerTextCannotBreakMenu(t *testing.T) {
 func TestRightToLeftNameKeepsLineOrder(t *testing.T) {
 	crashed := status("a", core.StateCrashed)
 	crashed.Label = "שלום"
-	if l := lineOf(crashed, nil); l.Text != "\u200e✕ שלום: crashed" {
+	if l := lineOf(crashed, nil); l.Text != "\u200e✕ שלום: failed" {
 		t.Errorf("%q", l.Text)
 	}
 }

@@ -25,7 +25,7 @@ var stateWords = map[core.State]string{
 	core.StateWaiting:       "Waiting…",
 	core.StateBackoff:       "Restarting…",
 	core.StateCrashed:       "Failed",
-	core.StateNeedsLogin:    "Needs login",
+	core.StateNeedsLogin:    "Needs sign-in",
 	core.StateNeedsApproval: "Needs approval",
 	core.StateDisabled:      "Disabled",
 }

@@ -135,7 +135,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 
 	github.State, github.Reason = core.StateCrashed, "exited with 1"
 	show(files, github)
-	after := expect("1 of 2 servers running", "1 approval pending", "Open Drawbridge", "● my__files: running, 14 tools", "✕ github: crashed")
+	after := expect("1 of 2 servers running", "1 approval pending", "Open Drawbridge", "● my__files: running, 14 tools", "✕ github: failed")
 	if before[4].id != after[4].id {
 		t.Error("the entry was made anew instead of changed in place")
 	}
@@ -173,7 +173,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 	hears("open ")
 
 	show(github)
-	left := expect("0 of 1 server running", "Open Drawbridge", "✕ github: crashed")
+	left := expect("0 of 1 server running", "Open Drawbridge", "✕ github: failed")
 	if left[2].id != after[4].id {
 		t.Error("a server lost its place when another one went")
 	}

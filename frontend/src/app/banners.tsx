@@ -12,6 +12,7 @@ import { useNow } from '@/lib/now';
 import { useRecordFull } from '@/lib/record-full';
 import { requestText } from '@/lib/request';
 import { statusQuery } from '@/lib/status';
+import { useStored } from '@/lib/stored-preference';
 import { texts } from '@/lib/texts';
 import type { RecorderStatus, Status } from '@/types/api';
 
@@ -131,6 +132,25 @@ function Seen({ subject }: { subject: string }) {
   );
 }
 
+/** Advice, not a problem: this browser remembers that it was read. Settings still shows it. */
+const advice = /^This system has no keyring/;
+
+const textsOf = (value: unknown) =>
+  Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : [];
+
+function Read({ message }: { message: string }) {
+  const [read, setRead] = useStored('drawbridge.read-advice', textsOf);
+  return (
+    <button
+      type="button"
+      onClick={() => setRead([...read, message].slice(-20))}
+      className="shrink-0 font-medium underline underline-offset-2"
+    >
+      {texts.actions.dismiss}
+    </button>
+  );
+}
+
 interface Concern {
   key: string;
   tone: 'warn' | 'bad';
@@ -142,13 +162,14 @@ interface Concern {
 function StatusBanners() {
   const { data: status } = useQuery(statusQuery);
   const [all, setAll] = useState(false);
+  const [read] = useStored('drawbridge.read-advice', textsOf);
   const notices = status?.notices;
   useEffect(() => {
     for (const { subject, message } of notices ?? [])
       if (isNoticeOfAddedServer(subject, message)) takeBack(subject).catch(() => {}); // else shown later
   }, [notices]);
   if (!status) return null;
-  const [first, ...others] = concerns(status);
+  const [first, ...others] = concerns(status, read);
   if (!first) return null;
   const more = others.length > 0 && (
     <button
@@ -198,7 +219,7 @@ export function countTroubles(status: Status): number {
   return concerns(status).filter((one) => one.tone === 'bad' || one.key === 'dropped').length;
 }
 
-function concerns(status: Status): Concern[] {
+function concerns(status: Status, read: string[] = []): Concern[] {
   const list: Concern[] = [];
   const errors = (status.problems ?? []).filter((problem) => !problem.warning);
   const first = errors[0];
@@ -243,11 +264,17 @@ function concerns(status: Status): Concern[] {
   }
   for (const notice of status.notices ?? []) {
     if (isNoticeOfAddedServer(notice.subject, notice.message)) continue;
+    const isAdvice = advice.test(notice.message);
+    if (isAdvice && read.includes(notice.message)) continue;
     list.push({
       key: `${notice.subject}:${notice.message}`,
       tone: 'warn',
       text: plain(notice.message),
-      action: dismissible.test(notice.subject) && <Seen subject={notice.subject} />,
+      action: dismissible.test(notice.subject) ? (
+        <Seen subject={notice.subject} />
+      ) : (
+        isAdvice && <Read message={notice.message} />
+      ),
     });
   }
   return list;

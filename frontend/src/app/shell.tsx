@@ -133,6 +133,14 @@ export function Shell() {
           >
             <Icon className="size-5 shrink-0" aria-hidden />
             <span className="max-w-full truncate px-0.5">{text}</span>
+            {to === '/servers' && failed > 0 && (
+              <span
+                aria-hidden
+                className="absolute top-0.5 left-1/2 ml-2.5 rounded-full bg-bad-soft px-1.5 text-2xs font-semibold text-bad"
+              >
+                {failed > 99 ? '99+' : failed}
+              </span>
+            )}
           </Link>
         ))}
         <button

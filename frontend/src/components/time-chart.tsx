@@ -215,6 +215,8 @@ function options(
           width: 1,
           filter: (_, splits) => (kind === 'bars' ? splits : splits.map(decade)),
         },
+        // Half a call does not exist.
+        ...(kind === 'bars' && { incrs: integers }),
         space: 40 * letters,
         size: 50 * letters,
         gap: 6 * letters,
@@ -244,6 +246,8 @@ function options(
     },
   };
 }
+
+const integers = Array.from({ length: 13 }, (_, n) => [1, 2, 5].map((x) => x * 10 ** n)).flat();
 
 function drawEvents({ ctx, bbox, valToPos }: uPlot, events: { at: number }[]) {
   ctx.save();
