@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Two accounts of one server and a third server have equal resource URIs. At /mcp, every URI that a
-// client finds in a list, in the _meta of a tool and in the _meta of a result leads to the account
+// Three servers have equal resource URIs, and one of them has two accounts. At /mcp, every URI that a
+// client finds in a list, in the _meta of a tool and in the _meta of a result leads to the server
 // that it came from, in both eras. At the address of one server, URIs are those of the server.
 func TestEqualURIsOfSeveralServersAndAccountsLeadToTheirOwn(t *testing.T) {
 	t.Parallel()
@@ -20,6 +20,8 @@ func TestEqualURIsOfSeveralServersAndAccountsLeadToTheirOwn(t *testing.T) {
 	for _, id := range ids {
 		servers[id] = object{"command": node, "args": []string{abs("clients/app-server.mjs")}, "env": object{"ACCOUNT": id}}
 	}
+	folder := t.TempDir()
+	servers["home"].(object)["accounts"] = object{"work": object{"env": object{"ACCOUNT": "work"}, "folders": []string{folder}}}
 	d := start(t, object{"mcpServers": servers})
 	d.running(ids...)
 	token := d.token("uris")
@@ -93,6 +95,15 @@ func TestEqualURIsOfSeveralServersAndAccountsLeadToTheirOwn(t *testing.T) {
 			listed := string(ask("resources/list", "", ""))
 			if n := strings.Count(listed, `"uri":"app:`); n != want {
 				t.Errorf("%s: %d resources are listed: %s", path, n, listed)
+			}
+		}
+	}
+	for _, path := range []string{"/mcp", "/s/home/mcp"} { // the folder of the client decides the account
+		for dir, account := range map[string]string{folder: "work", "": "home"} {
+			c := &rawClient{t: t, url: d.url + path, token: token, modern: true, folder: dir}
+			got := c.post("resources/read", "ui://account", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"ui://account",`+modernMeta+`}}`)
+			if !strings.Contains(got, `"text":"of `+account+`"`) {
+				t.Errorf("%s: account %s reads %s", path, account, got)
 			}
 		}
 	}

@@ -148,7 +148,7 @@ func (f *httpFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // A call with a task is one call in the history, also when Drawbridge restarts meanwhile: the server keeps
-// the task, and only the client that created it reaches it.
+// the task, and only the client that created it reaches it. A command waits for the result of its task.
 func TestTaskSurvivesARestartAndIsOneCall(t *testing.T) {
 	t.Parallel()
 	keeper := httptest.NewServer(newHTTPFront(t, "tasks"))
@@ -226,5 +226,18 @@ func TestTaskSurvivesARestartAndIsOneCall(t *testing.T) {
 	var facets struct{ Total int }
 	if d.get("/api/v1/facets?server=tasks", &facets); facets.Total != 1 {
 		t.Errorf("%d calls are counted", facets.Total)
+	}
+	for _, c := range []struct {
+		tool, says, outcome string
+		exit                int
+	}{
+		{"slow_compute", "computed it", "ok", 0}, {"failing_job", "the job failed", "tool_error", 1},
+		{"protocol_error_job", "the job crashed (code=-32603)", "protocol_error", 1}, {"confirm_delete", "the tool needs input", "cancelled", 1},
+	} {
+		said := d.cli(c.exit, "--json", "call", "tasks", c.tool, `{"label":"it"}`)
+		var last struct{ Items []call }
+		if d.get("/api/v1/calls?limit=1&tool="+c.tool, &last); !strings.Contains(said, c.says) || len(last.Items) != 1 || last.Items[0].Outcome != c.outcome {
+			t.Errorf("%s: %s %+v", c.tool, said, last.Items)
+		}
 	}
 }
