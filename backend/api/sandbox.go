@@ -31,6 +31,7 @@ type SandboxStatus struct {
 	Ports       []int                `json:"ports" nullable:"false"`
 	UnixSockets string               `json:"unixSockets" enum:"any,none" doc:"Whether it may connect to Unix sockets; by default, as network"`
 	BestEffort  bool                 `json:"bestEffort"`
+	Access      *sandbox.Access      `json:"access,omitempty" doc:"What the rules of its newest start allow; absent if it was not started in a sandbox"`
 	Observed    []store.ObservedPath `json:"observed" nullable:"false" doc:"Files that the server was seen to open while its sandbox was observe"`
 	Refused     []sandbox.Refusal    `json:"refused" nullable:"false" doc:"What the sandbox refused since the server was started, as far as the server reported it"`
 	RefusedMore int                  `json:"refusedMore" doc:"How many other paths it refused, up to a limit"`
@@ -113,6 +114,11 @@ func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
 			st.Refused = append(st.Refused, one.WithAllow(rules, home))
 		}
 	}
+	access, err := a.sandboxAccess(&s)
+	if err != nil {
+		return st, err
+	}
+	st.Access = access
 	observed, err := a.Upkeep.ObservedPaths(ctx, s.ID)
 	if err != nil || len(observed) == 0 {
 		return st, err
@@ -120,6 +126,23 @@ func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
 	st.Observed = observed
 	st.Proposal, err = a.proposal(ctx, &s, observed)
 	return st, err
+}
+
+// sandboxAccess returns what the sandbox allows to a server that was started in one, or nil.
+func (a *API) sandboxAccess(s *config.Server) (*sandbox.Access, error) {
+	if a.SandboxRules == nil || !s.Sandbox.On || !sandbox.Available() {
+		return nil, nil
+	}
+	rules, ok := a.SandboxRules(s.ID)
+	if !ok {
+		return nil, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil, err
+	}
+	access := rules.Access(home)
+	return &access, nil
 }
 
 // sandboxRules returns the rules of a server, or, if it was not started, at least what they protect.

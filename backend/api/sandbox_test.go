@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +105,20 @@ func TestRefusedPathIsAllowedInAddition(t *testing.T) {
 	if len(st.Refused) != 4 || st.RefusedMore != 7 || st.Refused[0].Allow != dir || st.Refused[1].Allow != dir || st.Refused[2].Allow != "" || st.Refused[3].Allow != "" {
 		t.Fatalf("%+v", st.Refused)
 	}
+	if st.Access != nil {
+		t.Errorf("it was not started, but may access %+v", st.Access)
+	}
+	s.api.SandboxRules = func(string) (sandbox.Rules, bool) {
+		return sandbox.Rules{Write: []string{"/dev/null", dir, filepath.Join(dir, "x"), filepath.Join(home, "notes")}, Private: []string{dir, filepath.Join(dir, "none"), os.Args[0]}}, true
+	}
+	access := sandbox.Access{Write: []string{dir, "~/notes"}, Unreadable: []string{os.Args[0]}}
+	if s.get(t, "/api/v1/servers/files/sandbox", &st); sandbox.Available() {
+		slices.Sort(st.Access.Write)
+		if !reflect.DeepEqual(*st.Access, access) {
+			t.Errorf("it may access %+v, not %+v", *st.Access, access)
+		}
+	}
+	s.api.SandboxRules = nil
 	where, _ := json.Marshal(dir)
 	for mode, want := range map[string]string{
 		"read":  `{"read":["/etc",` + string(where) + `],"network":"none","ports":[443],"bestEffort":true}`,

@@ -81,6 +81,15 @@ func (p *program) showSandbox(cmd *cobra.Command, method, server string, body an
 			say("  any Unix sockets, through which it may leave the sandbox: see docs/sandbox.md")
 		}
 	}
+	if st.Access != nil {
+		say("Since its last start:")
+		for _, path := range st.Access.Write {
+			say("  may write %s", path)
+		}
+		for _, path := range st.Access.Unreadable {
+			say("  may not read %s", path)
+		}
+	}
 	for _, one := range st.Refused {
 		switch {
 		case one.Remark != "":

@@ -206,6 +206,9 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 	if d.Package != nil {
 		conn.SetPackage(d.Package(c, d.pids(c.ID)))
 	}
+	if refusals := started.refusalDetector(); refusals != nil {
+		return Session{Conn: &confinedConn{conn, refusals}, Process: started.describe()}, nil
+	}
 	return Session{Conn: conn, Process: started.describe()}, nil
 }
 
@@ -312,6 +315,19 @@ type startedProcess struct {
 
 	mu sync.Mutex
 	Process
+	refusals *refusalDetector // nil if it is not confined
+}
+
+func (s *startedProcess) setRefusals(to *refusalDetector) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusals = to
+}
+
+func (s *startedProcess) refusalDetector() *refusalDetector {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refusals
 }
 
 func (s *startedProcess) set(pid int, exit func() (Exit, bool)) {

@@ -2,27 +2,33 @@ package dial
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"regexp"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 )
 
 // Limits on what a refusalDetector reads.
 const (
 	maxRefusalLine  = 4 << 10
 	maxQuotesOpened = 16 // of one line
+	maxRefusalReply = 64 << 10
 )
 
-// refusalDetector reads the stderr of a confined process and reports the paths that the sandbox
-// refused, each time. The zero value of line is ready.
+// refusalDetector reads the stderr and the replies of a confined process and reports the paths that the
+// sandbox refused, each time. The zero value of line is ready.
 type refusalDetector struct {
 	rules  sandbox.Rules
 	report func(sandbox.Refusal)
+	// userMayWrite reports whether our own user may write to a path.
+	userMayWrite func(path string) bool
 
 	mu   sync.Mutex // guards line
 	line []byte
@@ -46,15 +52,54 @@ func (r *refusalDetector) Write(p []byte) (int, error) {
 // read reports the refused paths in one line of text or JSON.
 func (r *refusalDetector) read(line []byte) {
 	for _, path := range refusedPaths(line) {
-		if !r.rules.MayWrite(path) { // otherwise, the permissions of the file refused it
-			r.report(sandbox.Refusal{Path: path, Unreadable: !r.rules.MayRead(path)})
+		unreadable := !r.rules.MayRead(path)
+		if r.rules.MayWrite(path) || !unreadable && !r.userMayWrite(path) {
+			continue // the permissions of the file refused it
 		}
+		r.report(sandbox.Refusal{Path: path, Unreadable: unreadable})
 	}
+}
+
+// readReply reports the refused paths in the reply to a call, if the call failed: other results may quote
+// the messages of anyone.
+func (r *refusalDetector) readReply(reply core.Reply) {
+	text := reply.Error
+	if text == nil {
+		text = reply.Result
+	}
+	if len(text) > maxRefusalReply || !containsDenial(text) {
+		return
+	}
+	var result struct {
+		IsError bool `json:"isError"`
+	}
+	if reply.Error == nil && (json.Unmarshal(text, &result) != nil || !result.IsError) {
+		return
+	}
+	r.read(text)
+}
+
+// confinedConn is a connection to a confined server.
+type confinedConn struct {
+	*upstream.Conn
+	refusals *refusalDetector
+}
+
+func (c *confinedConn) Send(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
+	reply, err := c.Conn.Send(ctx, call, sink)
+	if err == nil {
+		c.refusals.readReply(reply)
+	}
+	return reply, err
+}
+
+func containsDenial(text []byte) bool {
+	return bytes.Contains(text, []byte("EACCES")) || bytes.Contains(text, []byte("EPERM")) || bytes.Contains(text, []byte("ermission denied"))
 }
 
 // refusedPaths returns the paths in line to which the system refused access.
 func refusedPaths(line []byte) (paths []string) {
-	if !bytes.Contains(line, []byte("EACCES")) && !bytes.Contains(line, []byte("EPERM")) && !bytes.Contains(line, []byte("ermission denied")) {
+	if !containsDenial(line) {
 		return nil
 	}
 	texts := []string{string(line)}

@@ -60,12 +60,14 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 		return err
 	}
 	spec.Path, spec.Args, spec.Env, spec.Inherit = wrapped.Path, wrapped.Args, append(spec.Env, wrapped.Env), wrapped.Ruleset
-	spec.Stderr = io.MultiWriter(spec.Stderr, &refusalDetector{rules: rules, report: func(one sandbox.Refusal) {
+	detector := &refusalDetector{rules: rules, userMayWrite: sandbox.UserMayWrite, report: func(one sandbox.Refusal) {
 		if !d.sandboxes.addRefusal(c.ID, one) {
 			return
 		}
 		d.Logs.Append(c.ID, serverlog.Warn, refusalText(one, rules.NotOffered(home, one.Path, !one.Unreadable)))
-	}})
+	}}
+	spec.Stderr = io.MultiWriter(spec.Stderr, detector)
+	s.setRefusals(detector)
 	d.Logs.Append(c.ID, serverlog.Info, "starts in a sandbox")
 	return nil
 }

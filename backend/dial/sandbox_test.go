@@ -8,11 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
+
+// notInSystem stands for the permissions of files.
+func notInSystem(path string) bool { return !strings.HasPrefix(path, "/usr/") }
 
 func TestRefusalInStderrNamesPathAndAccess(t *testing.T) {
 	rules := sandbox.Rules{Read: []string{"/usr", "/home/me/documents"}, Write: []string{"/home/me/notes"}}
@@ -40,15 +44,41 @@ func TestRefusalInStderrNamesPathAndAccess(t *testing.T) {
 		"remote: Permission denied (publickey).":                                                                  "",
 		strings.Repeat("x", 2*maxRefusalLine) + " cat: /home/me/.ssh/id: Permission denied":                       "",
 		"EACCES " + strings.Repeat("'", 3000) + " permission denied":                                              "",
-		"npm error EPERM: operation not permitted, unlink '/usr/lib/node_modules/x'\nsecond line":                 "/usr/lib/node_modules/x false",
+		"npm error EPERM: operation not permitted, unlink '/home/me/documents/x'\nsecond line":                    "/home/me/documents/x false",
+		"open /usr/share/x: permission denied":                                                                    "", // by its own permissions, which are as strict
 	} {
 		var told []string
-		r := &refusalDetector{rules: rules, report: func(one sandbox.Refusal) { told = append(told, fmt.Sprint(one.Path, " ", one.Unreadable)) }}
+		r := &refusalDetector{rules: rules, userMayWrite: notInSystem, report: func(one sandbox.Refusal) { told = append(told, fmt.Sprint(one.Path, " ", one.Unreadable)) }}
 		for _, part := range []string{line[:len(line)/2], line[len(line)/2:], "\n"} {
 			fmt.Fprint(r, part)
 		}
 		if all := strings.Join(told, "\n"); (want == "") != (len(told) == 0) || len(told) > 1 || all != want {
 			t.Errorf("%.80s: %q", line, told)
+		}
+	}
+}
+
+func TestRefusalInFailedResultIsReported(t *testing.T) {
+	rules := sandbox.Rules{Read: []string{"/"}, Write: []string{"/home/me/notes"}}
+	const text = `"content":[{"type":"text","text":"Error: EACCES: permission denied, open '/home/me/My Files/a.txt'"}]`
+	for name, c := range map[string]struct {
+		reply core.Reply
+		want  string
+	}{
+		"failed tool":   {core.Reply{Result: []byte(`{` + text + `,"isError":true}`)}, "/home/me/My Files/a.txt"},
+		"error":         {core.Reply{Error: []byte(`{"code":-32603,"message":"open /home/me/x: permission denied"}`)}, "/home/me/x"},
+		"nested JSON":   {core.Reply{Result: []byte(`{"content":[{"type":"text","text":"{\"error\":\"[Errno 13] Permission denied: '/home/me/x'\"}"}],"isError":true}`)}, "/home/me/x"},
+		"allowed path":  {core.Reply{Result: []byte(`{"content":[{"type":"text","text":"cat: /home/me/notes/x: Permission denied"}],"isError":true}`)}, ""},
+		"not an error":  {core.Reply{Result: []byte(`{` + text + `,"isError":false}`)}, ""},
+		"quoted":        {core.Reply{Result: []byte(`{` + text + `}`)}, ""},
+		"another error": {core.Reply{Error: []byte(`{"code":-32603,"message":"no such file: '/home/me/x'"}`)}, ""},
+		"too long":      {core.Reply{Result: []byte(`{` + text + `,"isError":true,"x":"` + strings.Repeat("x", maxRefusalReply) + `"}`)}, ""},
+	} {
+		var told []string
+		r := &refusalDetector{rules: rules, userMayWrite: notInSystem, report: func(one sandbox.Refusal) { told = append(told, one.Path) }}
+		r.readReply(c.reply)
+		if strings.Join(told, "\n") != c.want {
+			t.Errorf("%s: %q", name, told)
 		}
 	}
 }

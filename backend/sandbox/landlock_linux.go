@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -120,3 +121,14 @@ func filtersSockets() bool { return auditArch() != 0 }
 
 // selfPath stays valid after an update has replaced the executable.
 const selfPath = "/proc/self/exe"
+
+// UserMayWrite reports whether the permissions of path, or of its folder if it does not exist, let our own
+// user write to it.
+func UserMayWrite(path string) bool {
+	target := resolved(path)
+	err := unix.Access(target, unix.W_OK)
+	if errors.Is(err, unix.ENOENT) {
+		err = unix.Access(filepath.Dir(target), unix.W_OK)
+	}
+	return !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EROFS)
+}

@@ -16,3 +16,7 @@ func newRuleset(int, Rules) (*os.File, error) { return nil, errors.New("sandboxe
 func seccompFilter(Rules) string { return "" }
 
 const selfPath = ""
+
+// UserMayWrite reports whether the permissions of path let our own user write to it. Nothing is confined
+// here, so nothing asks.
+func UserMayWrite(string) bool { return true }

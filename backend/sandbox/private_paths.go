@@ -21,6 +21,9 @@ var privateInHome = []string{
 	".config/hub", ".config/composer/auth.json", ".composer/auth.json", ".local/share/com.vercel.cli", ".config/netlify", ".config/.wrangler", ".config/configstore", ".config/helm",
 	".railway", ".supabase", ".sentryclirc", ".cloudflared", ".tsh", ".kaggle", ".cache/huggingface/token", ".cache/huggingface/stored_tokens", ".huggingface", ".config/wandb",
 	".config/io.datasette.llm", ".authinfo", ".authinfo.gpg", ".msmtprc", ".mbsyncrc", ".config/filezilla", ".config/remmina", ".local/share/remmina",
+	".mcp-auth", ".config/pypoetry/auth.toml", ".local/share/uv/credentials", ".minikube", ".mc", ".databrickscfg", ".snowflake", ".snowsql", ".dbt/profiles.yml",
+	".config/borg", ".config/restic", ".config/rbw", ".local/share/rbw", ".local/share/gopass", ".config/gopass", ".doppler", ".infisical", ".config/argocd", ".config/tea", ".clasprc.json", ".twilio-cli",
+	".config/Insomnia", ".config/Postman", ".local/share/DBeaverData", ".vnc", ".putty", ".smbcredentials", ".config/aerc", ".config/himalaya", ".expo", ".config/JetBrains",
 	// Browsers and messengers.
 	".mozilla", ".config/mozilla", ".thunderbird", ".librewolf", ".zen", ".waterfox", ".config/google-chrome", ".config/google-chrome-beta", ".config/chromium",
 	".config/BraveSoftware", ".config/microsoft-edge", ".config/vivaldi", ".config/opera", "snap/firefox", "snap/chromium", "snap/thunderbird", ".var/app",
@@ -32,7 +35,7 @@ var privateInHome = []string{
 	".mariadb_history", ".sqlite_history", ".rediscli_history", ".mongodb/mongosh", ".dbshell", ".lesshst", ".viminfo", ".local/state/nvim/shada", ".local/share/atuin",
 	// AI clients, in addition to the files of the clients that Drawbridge configures.
 	".claude", ".claude.json", ".config/Claude", ".cursor", ".codex", ".gemini", ".codeium", ".copilot", ".config/github-copilot", ".local/share/opencode",
-	".qwen", ".kimi", ".factory", ".augment", ".continue", ".aider.conf.yml", ".config/Cursor",
+	".qwen", ".kimi", ".factory", ".augment", ".continue", ".aider.conf.yml", ".config/Cursor", ".config/Windsurf", ".config/Trae",
 	// Encrypted tokens of the extensions of editors, for which the key is in the keyring.
 	".config/Code/User/globalStorage/state.vscdb", ".config/Code/User/globalStorage/state.vscdb.backup",
 	".config/VSCodium/User/globalStorage/state.vscdb", ".config/VSCodium/User/globalStorage/state.vscdb.backup",

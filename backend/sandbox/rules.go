@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -52,9 +53,16 @@ var startsPrograms = []string{
 	".profile", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
 	".config/fish", ".config/autostart", ".config/systemd", ".local/bin", ".local/share/applications", "bin",
 	".config/environment.d", ".pam_environment", ".xprofile", ".xinitrc", ".xsession", ".gitconfig", ".config/git", ".vscode", ".config/Code",
-	".bash_aliases", ".zlogout", ".inputrc", ".xsessionrc", ".oh-my-zsh", ".config/zsh", ".npmrc", ".yarnrc.yml", ".config/mimeapps.list",
+	".bash_aliases", ".zlogout", ".inputrc", ".xsessionrc", ".oh-my-zsh", ".config/zsh", ".npmrc", ".yarnrc.yml", ".bunfig.toml", ".config/mimeapps.list",
 	".tmux.conf", ".config/tmux", ".vimrc", ".vim", ".config/nvim", ".emacs", ".emacs.d", ".config/emacs", ".ipython", ".config/direnv",
 	".config/kitty", ".config/alacritty", ".config/i3", ".config/sway", ".config/hypr", ".config/plasma-workspace",
+	".screenrc", ".gdbinit", ".config/gdb", ".lldbinit", ".psqlrc", ".sqliterc", ".irbrc", ".pryrc", ".Rprofile", ".julia/config", ".sbclrc", ".ghci", ".mailcap", ".hgrc", ".config/hg",
+	".config/powershell", ".config/nushell", ".config/starship.toml", ".wezterm.lua", ".config/wezterm", ".config/zellij", ".config/helix", ".config/zed", ".config/VSCodium", ".vscode-server",
+	".config/pip", ".config/pnpm", ".condarc", ".mavenrc", ".gradle/init.d", ".gradle/init.gradle", ".cargo/config", ".cargo/config.toml", ".rustup", ".conda", "miniconda3", "anaconda3",
+	".local/share/dbus-1", ".local/share/gnome-shell", ".local/share/nautilus-python", ".local/share/nautilus", ".config/openbox", ".config/bspwm", ".config/sxhkd", ".config/awesome", ".config/qtile",
+	".config/xfce4", ".config/lxsession", ".xbindkeysrc", ".xmonad", ".config/xmonad", ".config/mpv", ".config/ranger", ".config/lf", ".config/mise", ".local/share/mise", ".config/nix", ".nix-profile",
+	".config/home-manager", ".config/jj", ".jjconfig.toml", ".local/share/nvim", ".doom.d", ".config/doom", ".config/vim", ".local/share/fish/vendor_conf.d", ".local/share/zinit", ".zplug", ".fzf",
+	".local/share/pipx/venvs", ".local/pipx/venvs", ".local/share/uv/python",
 	".local/lib", ".nvm", ".pyenv", ".rbenv", ".asdf", ".volta", ".sdkman", ".cargo/bin", "go/bin", ".bun/bin", ".deno/bin",
 }
 
@@ -100,7 +108,7 @@ func Protected(userHome string, private, unwritable []string) Rules {
 		return out
 	}
 	return Rules{
-		Private:        withTargets(slices.Concat(inHome(privateInHome), []string{"/dev", "/run/user"}, private)),
+		Private:        withOtherMounts(withTargets(slices.Concat(inHome(privateInHome), []string{"/dev", "/run/user"}, private))),
 		StartsPrograms: withTargets(slices.Concat(inHome(startsPrograms), unwritable)),
 	}
 }
@@ -149,6 +157,7 @@ func RulesFor(p Program) Rules {
 	for _, temporary := range []string{"/tmp", "/var/tmp", os.TempDir()} {
 		if temporary = r.followDefault(temporary, slices.Concat(r.Write, configured, []string{home})); temporary != "" {
 			r.Write = append(r.Write, without(temporary, append(unwritable, home))...)
+			r.warnIfSplit(temporary, slices.DeleteFunc(withTargets(p.Private), func(path string) bool { return contains(home, path) }))
 		}
 	}
 	// What the program may write now, or might have been allowed to write at its last start.
@@ -156,6 +165,7 @@ func RulesFor(p Program) Rules {
 	for _, folder := range folders {
 		if folder = r.follow(folder, writable); folder != "" && folder != "/" {
 			r.Write = append(r.Write, without(folder, unwritable)...)
+			r.warnIfSplit(folder, unwritable)
 		}
 	}
 	for _, path := range read {
@@ -193,11 +203,39 @@ func (r *Rules) appendOwn(list []string, key, path string, writable Rules) []str
 	if _, err := os.Lstat(target); errors.Is(err, os.ErrNotExist) {
 		r.Ignored = append(r.Ignored, "its sandbox ignores "+path+" in "+key+", which does not exist: create it and restart the server")
 	}
-	if i := slices.IndexFunc(r.StartsPrograms, func(one string) bool { return one != target && contains(target, one) }); key == "sandbox.write" && i >= 0 {
-		r.Ignored = append(r.Ignored, "its sandbox lets it write to "+path+", which includes what starts programs outside of the sandbox, such as "+r.StartsPrograms[i]+": name single folders in sandbox.write instead")
+	if one := below(r.StartsPrograms, target); key == "sandbox.write" && one != "" {
+		r.Ignored = append(r.Ignored, "its sandbox lets it write to "+path+", which includes what starts programs outside of the sandbox, such as "+one+": name single folders in sandbox.write instead")
 	}
-	below := slices.DeleteFunc(slices.Clone(r.Private), func(path string) bool { return path == target || !contains(target, path) })
-	return append(list, without(target, below)...)
+	inside := slices.DeleteFunc(slices.Clone(r.Private), func(path string) bool { return path == target || !contains(target, path) })
+	if key == "sandbox.write" {
+		r.warnIfSplit(target, inside)
+	}
+	return append(list, without(target, inside)...)
+}
+
+// below returns one of paths that lies in folder, one that exists if there is any, or "".
+func below(paths []string, folder string) (found string) {
+	for _, path := range paths {
+		if path == folder || !contains(folder, path) {
+			continue
+		}
+		if _, err := os.Lstat(path); err == nil {
+			return path
+		}
+		found = cmp.Or(found, path)
+	}
+	return found
+}
+
+// warnIfSplit says in r.Ignored if the program cannot create files directly in a folder that it may write,
+// because excluded paths lie in it.
+func (r *Rules) warnIfSplit(folder string, excluded []string) {
+	one := below(excluded, folder)
+	if one == "" || slices.ContainsFunc(excluded, func(path string) bool { return contains(path, folder) }) {
+		return
+	}
+	r.Ignored = append(r.Ignored, "its sandbox does not let it create files directly in "+folder+", because this folder contains "+one+
+		", which it may not change: move that, or use another folder")
 }
 
 // follow returns path without symbolic links. If the program may have created one of them, which

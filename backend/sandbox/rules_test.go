@@ -92,8 +92,9 @@ func TestCredentialsAndHistoriesMayNotBeRead(t *testing.T) {
 		".config/ngrok/ngrok.yml", ".config/stripe/config.toml", ".config/hcloud/cli.toml", ".config/heroku/x", ".fly/config.yml", ".config/Bitwarden/data.json",
 		".config/keepassxc/keepassxc.ini", ".librewolf/x", ".zen/x", ".waterfox/x", ".pki/nssdb/key4.db", ".config/Signal/x", ".config/Slack/x", ".config/Element/x",
 		".Xauthority", ".bash_history", ".local/share/fish/fish_history", ".node_repl_history", ".sqlite_history", ".config/drawbridge/config.jsonc", ".local/share/drawbridge/x",
+		".mcp-auth/tokens.json", ".config/JetBrains/IDE/c.kdbx", ".local/share/uv/credentials/x", ".minikube/client.key", ".config/Windsurf/User/x",
 	}
-	public := []string{".config/git/config", ".cargo/config.toml", ".m2/repository/x", ".config/containers/policy.json", ".gradle/caches/x", ".local/share/fish/x"}
+	public := []string{".yarnrc.yml", ".local/share/uv/python/x", ".config/git/config", ".cargo/config.toml", ".m2/repository/x", ".config/containers/policy.json", ".gradle/caches/x", ".local/share/fish/x"}
 	for _, path := range append(private, public...) {
 		if err := os.MkdirAll(filepath.Dir(in(path)), 0o755); err != nil {
 			t.Fatal(err)
@@ -129,7 +130,7 @@ func TestNoProgramThatIsRunLaterMayBeWritten(t *testing.T) {
 			t.Errorf("%s may be written", path)
 		}
 	}
-	for _, path := range []string{".bun/install/cache/x", ".local/share/pnpm/store/x", ".local/share/uv/tools/.lock", ".cache/uv/x"} {
+	for _, path := range packageCaches { // in particular, none of them starts programs
 		if !r.MayWrite(in(path)) {
 			t.Errorf("%s may not be written", path)
 		}
@@ -197,6 +198,35 @@ func TestOwnPathThatLeadsToAPrivateOneIsIgnored(t *testing.T) {
 	}
 }
 
+// A configuration file in the working directory, or in the folder for temporary files, is a usual cause.
+func TestFolderInWhichNoFileCanBeCreatedCausesAWarning(t *testing.T) {
+	home, project, temporary := resolved(t.TempDir()), resolved(t.TempDir()), resolved(t.TempDir())
+	t.Setenv("TMPDIR", temporary)
+	own := filepath.Join(project, "drawbridge.jsonc")
+	if err := os.WriteFile(own, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const text = "does not let it create files directly in "
+	for _, c := range []struct {
+		program Program
+		folder  string // of the warning
+	}{
+		{Program{Dir: project, Private: []string{filepath.Join(project, "missing"), own}}, project},
+		{Program{Args: []string{project}, Private: []string{own}}, project},
+		{Program{Write: []string{project}, Private: []string{own}}, project},
+		{Program{Private: []string{filepath.Join(temporary, "config.jsonc")}}, temporary},
+		{Program{Dir: project, Private: []string{project}}, ""}, // it may not write there at all
+		{Program{Dir: project}, ""},
+		{Program{Read: []string{project}, Private: []string{own}}, ""},
+	} {
+		c.program.Home, c.program.Path = home, "/usr/bin/true"
+		ignored := strings.Join(RulesFor(c.program).Ignored, "\n")
+		if c.folder == "" && strings.Contains(ignored, text+project) || c.folder != "" && !strings.Contains(ignored, text+c.folder+", because this folder contains "+c.program.Private[len(c.program.Private)-1]) {
+			t.Errorf("%+v: %q", c.program, ignored)
+		}
+	}
+}
+
 func TestTokensOfEditorsAndKeysOfDevicesArePrivate(t *testing.T) {
 	home := resolved(t.TempDir())
 	for _, path := range []string{".android/adbkey", ".config/Code/User/globalStorage/state.vscdb"} {
@@ -247,7 +277,7 @@ func TestPathsThatTheEnvironmentMovesArePrivate(t *testing.T) {
 func TestOnlyHarmlessPathsAreOffered(t *testing.T) {
 	home := resolved(t.TempDir())
 	in := func(path string) string { return filepath.Join(home, path) }
-	for _, dir := range []string{".ssh", ".config/autostart", ".local/bin", "notes/deep", "moved/aws", "data/conf"} {
+	for _, dir := range []string{".ssh", ".config/autostart", ".local/bin", ".local/share/nvim", "notes/deep", "moved/aws", "data/conf"} {
 		if err := os.MkdirAll(in(dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +292,7 @@ func TestOnlyHarmlessPathsAreOffered(t *testing.T) {
 	for path, want := range map[string]struct{ reading, writing string }{
 		".ssh/id": {}, ".ssh/missing": {}, ".ssh": {}, "data/token": {}, "data/missing": {}, "data/conf/missing": {}, "moved": {}, "moved/missing": {}, "moved/aws/x": {},
 		"": {}, "missing": {}, ".config/missing": {}, "/missing": {}, "/": {},
-		".bashrc": {".bashrc", ""}, ".local/bin/missing": {".local/bin", ""}, ".local/missing": {}, ".config/autostart/x": {".config/autostart", ""},
+		".bashrc": {".bashrc", ""}, ".local/bin/missing": {".local/bin", ""}, ".local/missing": {}, ".config/autostart/x": {".config/autostart", ""}, ".local/share/nvim/x.lua": {".local/share/nvim", ""},
 		"notes/new": {"notes", "notes"}, "notes/deep": {"notes/deep", "notes/deep"},
 	} {
 		if !strings.HasPrefix(path, "/") {

@@ -292,6 +292,39 @@ func TestProgramThatReplacesAFolderByALinkGainsNothing(t *testing.T) {
 	}
 }
 
+// A private file must not be readable where its file system is mounted a second time.
+func TestBindMountDoesNotOpenPrivateFiles(t *testing.T) {
+	needLandlock(t)
+	dir := home(t)
+	second := t.TempDir()
+	if err := unix.Mount(dir, second, "", unix.MS_BIND, ""); err != nil {
+		t.Log("not tried: only root may mount:", err)
+		return
+	}
+	defer unix.Unmount(second, unix.MNT_DETACH)
+	read := func(path string) error {
+		_, err := confined(t, RulesFor(Program{Home: dir, Path: "/bin/cat"}), exec.Command("/bin/cat", second+path))
+		return err
+	}
+	if err := read("/document"); err != nil {
+		t.Errorf("another file: %v", err)
+	}
+	if read("/.ssh/id_ed25519") == nil {
+		t.Error("the key can be read through a bind mount")
+	}
+}
+
+func TestPermissionsOfOwnUserAreReported(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Symlink("/etc/passwd", dir+"/link"))
+	root := os.Geteuid() == 0
+	for path, want := range map[string]bool{dir: true, dir + "/new": true, dir + "/none/new": true, "/etc/passwd": root, "/etc/drawbridge-new": root, dir + "/link": root} {
+		if got := UserMayWrite(path); got != want {
+			t.Errorf("%s may be written: %v", path, got)
+		}
+	}
+}
+
 func TestTargetOfAPrivateLinkIsPrivate(t *testing.T) {
 	needLandlock(t)
 	dir := home(t)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
@@ -31,6 +32,9 @@ func TestRealServersWorkInTheirSandbox(t *testing.T) {
 		"command": "/bin/sh", "args": []string{"-c", `echo x >"$HOME/notes/new.txt"; exec "$0" demo-server`, binary}, "sandbox": object{"bestEffort": true},
 		"env": object{"HOME": filepath.Dir(notes)},
 	}
+	// A third one reports it in the result of a call: the home directory in args may only be read.
+	config["mcpServers"].(object)["home"] = npmServer(t, "server-filesystem", filepath.Dir(notes))
+	config["mcpServers"].(object)["home"].(object)["sandbox"] = object{"bestEffort": true}
 	d := &daemon{t: t, data: filepath.Join(t.TempDir(), "data"), home: filepath.Dir(notes), log: new(lockedBuffer)}
 	for _, dir := range []string{d.data, notes} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -39,24 +43,45 @@ func TestRealServersWorkInTheirSandbox(t *testing.T) {
 	}
 	d.write("config.jsonc", config)
 	d.launch()
-	d.running("files", "every", "memory", "thinking", "writer")
+	d.running("files", "every", "memory", "thinking", "writer", "home")
 	got := drive(t, "modern", d.url+"/mcp", d.token("modern"), "e2e-sandbox",
 		toolCall{"files__read_text_file", object{"path": filepath.Join(files, "hello.txt")}},
 		toolCall{"files__write_file", object{"path": filepath.Join(files, "new.txt"), "content": "x"}},
 		toolCall{"every__echo", object{"message": "salut"}},
 		toolCall{"memory__read_graph", object{}},
 		toolCall{"thinking__sequentialthinking", object{"thought": "a", "thoughtNumber": 1, "totalThoughts": 1, "nextThoughtNeeded": false}},
+		toolCall{"home__write_file", object{"path": filepath.Join(notes, "diary.txt"), "content": "x"}},
 	)
-	for i, r := range got.Results {
+	last := len(got.Results) - 1
+	for i, r := range got.Results[:last] {
 		if r.IsError || r.Thrown != "" || len(r.Content) == 0 {
 			t.Errorf("call %d: %+v", i, r)
 		}
 	}
-	d.allowsRefusedPath(t, notes)
+	if d.allowsRefusedPath(t, notes) {
+		d.explainsRefusedCall(t, got.Results[last].Content[0].Text, notes)
+	}
 }
 
-// allowsRefusedPath allows what the sandbox of "writer" refused to it, as the button on its page does.
-func (d *daemon) allowsRefusedPath(t *testing.T, notes string) {
+// explainsRefusedCall checks what is said about a call of "home" that the sandbox refused.
+func (d *daemon) explainsRefusedCall(t *testing.T, result, notes string) {
+	t.Helper()
+	var st struct {
+		Refused []struct{ Path, Allow string }
+	}
+	d.get("/api/v1/servers/home/sandbox", &st)
+	path := filepath.Join(notes, "diary.txt")
+	if len(st.Refused) != 1 || st.Refused[0].Path != path || st.Refused[0].Allow != notes || !strings.Contains(result, "EACCES") {
+		t.Errorf("refused %+v, and the result is %s", st.Refused, result)
+	}
+	if log := d.cli(0, "logs", "home"); !strings.Contains(log, "The sandbox refused access to "+path) {
+		t.Errorf("the log: %s", log)
+	}
+}
+
+// allowsRefusedPath allows what the sandbox of "writer" refused to it, as the button on its page does. It
+// reports whether this kernel refuses anything.
+func (d *daemon) allowsRefusedPath(t *testing.T, notes string) bool {
 	t.Helper()
 	const path = "/api/v1/servers/writer/sandbox"
 	var st struct {
@@ -68,7 +93,7 @@ func (d *daemon) allowsRefusedPath(t *testing.T, notes string) {
 	}
 	if d.get(path, &st); !st.Protections[0].Enforced {
 		t.Log("this kernel has no Landlock, so nothing was refused")
-		return
+		return false
 	}
 	eventually.Complete(t, limit(10e9), func() string {
 		if d.get(path, &st); len(st.Refused) == 0 {
@@ -92,4 +117,5 @@ func (d *daemon) allowsRefusedPath(t *testing.T, notes string) {
 		}
 		return ""
 	})
+	return true
 }

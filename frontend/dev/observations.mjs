@@ -82,6 +82,12 @@ export function sandboxOf(server, say, changed) {
     ports: [],
     unixSockets: 'any',
     bestEffort: false,
+    ...(server.id === 'memory' && {
+      access: {
+        write: ['/tmp', '/var/tmp', '~/.cache/uv', '~/.npm', '~/notes'].map(say),
+        unreadable: ['/run/user', '~/.config/gh', '~/.local/share/drawbridge', '~/.ssh'].map(say),
+      },
+    }),
     refusedMore: server.id === 'memory' ? 3 : 0,
     refused:
       server.id === 'memory'

@@ -219,6 +219,9 @@ flow('what a sandbox refused is allowed with one click', quiet, async (page, moc
   const section = sandboxOf(page);
   await section.getByText('/srv/notes/today.md').waitFor();
   await section.getByText('To allow: /srv/notes and everything below it').waitFor();
+  await section.getByText('Rules of the last start').press('Enter');
+  await section.getByText('~/notes', { exact: true }).waitFor();
+  await section.getByText('~/.local/share/drawbridge', { exact: true }).waitFor();
   await inspect(page, 'all');
   await section.getByRole('button', { name: 'Allow writing' }).press('Enter');
   await section.getByText('Write /srv/notes').waitFor();

@@ -78,6 +78,13 @@ export function ServerSandbox({ server, observable }: { server: string; observab
           onLock={() => set('lock', proposal.entry)}
         />
       )}
+      {mode === 'on' && data.access && (
+        <details className="mt-3">
+          <summary className="cursor-pointer text-sm text-ink2">{t.access}</summary>
+          <PathList title={t.mayWrite} paths={data.access.write} />
+          <PathList title={t.mayNotRead} paths={data.access.unreadable} />
+        </details>
+      )}
       <details className="mt-3">
         <summary className="cursor-pointer text-sm text-ink2">{t.protections}</summary>
         <ul className="mt-2 space-y-1 text-sm">
@@ -114,6 +121,22 @@ export function ServerSandbox({ server, observable }: { server: string; observab
         </details>
       )}
     </Section>
+  );
+}
+
+function PathList({ title, paths }: { title: string; paths: string[] }) {
+  if (paths.length === 0) return null;
+  return (
+    <>
+      <p className="mt-2 text-sm">{title}</p>
+      <ul className="mt-1 space-y-0.5 font-mono text-xs">
+        {paths.map((path) => (
+          <li key={path} className="[overflow-wrap:anywhere]">
+            {plain(path.slice(0, 500))}
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }
 

@@ -104,6 +104,9 @@ export const serversTexts = {
       ports: (list: string) => `TCP to port ${list}, and UDP`,
       anyUnixSockets: 'Any Unix sockets, through which the server may leave the sandbox',
       noUnixSockets: 'No Unix sockets',
+      access: 'Rules of the last start',
+      mayWrite: 'May write',
+      mayNotRead: 'May not read',
     },
     destinations: {
       title: 'Destinations',
