@@ -317,15 +317,20 @@ func contains(dir, path string) bool {
 	return ok && (dir == "/" || rest == "" || rest[0] == '/')
 }
 
+// programSuffixes end the names of files that interpreters run. A server does not need to change its own
+// code, which runs outside of the sandbox if the user turns it off.
+var programSuffixes = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".pyz", ".sh", ".rb", ".pl", ".php", ".lua", ".jar", ".dll"}
+
 // foldersIn returns the existing absolute folders among arguments, also as --name=folder, and
-// existing absolute files.
+// existing absolute files that are not programs.
 func foldersIn(args []string) (folders []string) {
 	for _, arg := range args {
 		if _, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(arg, "-") {
 			arg = value
 		}
 		if filepath.IsAbs(arg) {
-			if info, err := os.Stat(arg); err == nil && (info.IsDir() || info.Mode().IsRegular()) {
+			info, err := os.Stat(arg)
+			if err == nil && (info.IsDir() || info.Mode().IsRegular() && info.Mode()&0o111 == 0 && !slices.Contains(programSuffixes, filepath.Ext(arg))) {
 				folders = append(folders, arg)
 			}
 		}

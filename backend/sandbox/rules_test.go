@@ -20,6 +20,11 @@ func TestRulesCoverWorkAndSpareSecrets(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", filepath.Join(home, "none"))
 	in := func(path string) string { return filepath.Join(home, path) }
+	for file, mode := range map[string]os.FileMode{"notes.db": 0o600, "server.py": 0o600, "server": 0o700} {
+		if err := os.WriteFile(in(file), nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
 	base := Program{Home: home, Path: "/usr/bin/npx"}
 	for name, c := range map[string]struct {
 		program             func(p *Program)
@@ -30,6 +35,7 @@ func TestRulesCoverWorkAndSpareSecrets(t *testing.T) {
 		"working directory": {func(p *Program) { p.Dir = in("projects/one") }, []string{"projects/one/x"}, []string{"projects/two"}, nil, []string{".ssh/id"}},
 		"home as directory": {func(p *Program) { p.Dir = home }, nil, []string{".bashrc", "x", "Documents/x"}, nil, []string{".ssh/id"}},
 		"folder argument":   {func(p *Program) { p.Args = []string{"--dir=" + in("Documents")} }, []string{"Documents/x"}, []string{"projects/x"}, nil, nil},
+		"file arguments":    {func(p *Program) { p.Args = []string{in("server.py"), in("server"), "--db=" + in("notes.db")} }, []string{"notes.db"}, []string{"server.py", "server"}, []string{"server.py"}, nil},
 		"home as argument":  {func(p *Program) { p.Args = []string{home, filepath.Dir(home)} }, nil, []string{"Documents/x", ".config/app/x", ".bashrc"}, []string{"Documents/x"}, []string{".ssh/id"}},
 		"private argument":  {func(p *Program) { p.Args = []string{in(".ssh")} }, nil, []string{".ssh/id"}, nil, []string{".ssh/id"}},
 		"playwright":        {func(p *Program) { p.Args = []string{"-y", "@playwright/mcp@latest"} }, []string{".cache/ms-playwright-mcp/x", ".cache/ms-playwright/x"}, []string{".cache/x"}, nil, nil},

@@ -36,6 +36,16 @@ export interface About {
   variables: string[];
   version: string;
 }
+export interface Access {
+  /**
+   * Existing files and folders that it may not read
+   */
+  unreadable: string[];
+  /**
+   * Files and folders that it may write, other than devices
+   */
+  write: string[];
+}
 export interface AccountUse {
   account: string;
   /**
@@ -2520,6 +2530,7 @@ export interface SandboxProposal {
   write: string[];
 }
 export interface SandboxStatus {
+  access?: Access;
   /**
    * Whether a sandbox can confine a server of this type
    */
