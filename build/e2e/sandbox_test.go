@@ -32,9 +32,10 @@ func TestRealServersWorkInTheirSandbox(t *testing.T) {
 		"command": "/bin/sh", "args": []string{"-c", `echo x >"$HOME/notes/new.txt"; exec "$0" demo-server`, binary}, "sandbox": object{"bestEffort": true},
 		"env": object{"HOME": filepath.Dir(notes)},
 	}
-	// A third one reports it in the result of a call: the home directory in args may only be read.
-	config["mcpServers"].(object)["home"] = npmServer(t, "server-filesystem", filepath.Dir(notes))
-	config["mcpServers"].(object)["home"].(object)["sandbox"] = object{"bestEffort": true}
+	// A third one reports it in the result of a call.
+	graph := npmServer(t, "server-memory")
+	graph["env"], graph["sandbox"] = object{"MEMORY_FILE_PATH": filepath.Join(notes, "graph.jsonl")}, object{"bestEffort": true}
+	config["mcpServers"].(object)["graph"] = graph
 	d := &daemon{t: t, data: filepath.Join(t.TempDir(), "data"), home: filepath.Dir(notes), log: new(lockedBuffer)}
 	for _, dir := range []string{d.data, notes} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -43,14 +44,14 @@ func TestRealServersWorkInTheirSandbox(t *testing.T) {
 	}
 	d.write("config.jsonc", config)
 	d.launch()
-	d.running("files", "every", "memory", "thinking", "writer", "home")
+	d.running("files", "every", "memory", "thinking", "writer", "graph")
 	got := drive(t, "modern", d.url+"/mcp", d.token("modern"), "e2e-sandbox",
 		toolCall{"files__read_text_file", object{"path": filepath.Join(files, "hello.txt")}},
 		toolCall{"files__write_file", object{"path": filepath.Join(files, "new.txt"), "content": "x"}},
 		toolCall{"every__echo", object{"message": "salut"}},
 		toolCall{"memory__read_graph", object{}},
 		toolCall{"thinking__sequentialthinking", object{"thought": "a", "thoughtNumber": 1, "totalThoughts": 1, "nextThoughtNeeded": false}},
-		toolCall{"home__write_file", object{"path": filepath.Join(notes, "diary.txt"), "content": "x"}},
+		toolCall{"graph__create_entities", object{"entities": []object{{"name": "a", "entityType": "b", "observations": []string{"c"}}}}},
 	)
 	last := len(got.Results) - 1
 	for i, r := range got.Results[:last] {
@@ -63,18 +64,18 @@ func TestRealServersWorkInTheirSandbox(t *testing.T) {
 	}
 }
 
-// explainsRefusedCall checks what is said about a call of "home" that the sandbox refused.
+// explainsRefusedCall checks what is said about a call of "graph" that the sandbox refused.
 func (d *daemon) explainsRefusedCall(t *testing.T, result, notes string) {
 	t.Helper()
 	var st struct {
 		Refused []struct{ Path, Allow string }
 	}
-	d.get("/api/v1/servers/home/sandbox", &st)
-	path := filepath.Join(notes, "diary.txt")
-	if len(st.Refused) != 1 || st.Refused[0].Path != path || st.Refused[0].Allow != notes || !strings.Contains(result, "EACCES") {
+	d.get("/api/v1/servers/graph/sandbox", &st)
+	path := filepath.Join(notes, "graph.jsonl") // and more, because it writes another file first
+	if len(st.Refused) != 1 || !strings.HasPrefix(st.Refused[0].Path, path) || st.Refused[0].Allow != notes || !strings.Contains(result, "EACCES") {
 		t.Errorf("refused %+v, and the result is %s", st.Refused, result)
 	}
-	if log := d.cli(0, "logs", "home"); !strings.Contains(log, "The sandbox refused access to "+path) {
+	if log := d.cli(0, "logs", "graph"); !strings.Contains(log, "The sandbox refused access to "+path) {
 		t.Errorf("the log: %s", log)
 	}
 }
