@@ -10,6 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
@@ -65,7 +66,9 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 		Registry: d.views, Gateway: d.calls, Lister: d.servers, Approvals: d.inbox, Log: d.log, Version: version, Now: timeSource,
 		StoredResult: storedResult(d.history),
 		Builtin:      d.own.views, BuiltinTools: d.own.inAggregate, DescribeServer: d.own.describes,
-		WantsWorkspace: func(id string) bool { return d.servers.WantsWorkspace(id) || d.accounts.folderDecides(id) },
+		WantsWorkspace: func(call *core.Call) bool {
+			return d.servers.WantsWorkspace(call.Server) || d.accounts.folderDecides(call.Server) || d.rules.WantsWorkspace(call)
+		},
 		SessionEnded:   d.servers.EndSession, ShimEnded: d.servers.EndShim, NameLimit: clientconf.NameLimit,
 		ProcessOf: processOf(d.accounts, d.servers),
 	})

@@ -57,9 +57,9 @@ type Options struct {
 	// the client with the named token. nil, or a result of 0: registry.MaxPublicName.
 	NameLimit func(token string) int
 
-	// WantsWorkspace reports whether a server depends on the working folder of the client. Clients
-	// are asked for their roots only on calls to such servers. nil: no server does.
-	WantsWorkspace func(server string) bool
+	// WantsWorkspace reports whether a call depends on the working folder of the client. Clients
+	// are asked for their roots only on such calls. nil: no call does.
+	WantsWorkspace func(*core.Call) bool
 	// ProcessOf sets the account of a call, and identifies the process or connection of the server that
 	// would serve it. nil: each server has one.
 	ProcessOf func(*core.Call) (string, error)

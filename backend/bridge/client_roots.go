@@ -17,11 +17,11 @@ const rootsTimeout = 10 * time.Second
 
 var errNoRoots = errors.New("the client did not list its roots")
 
-// clientRoots caches the first root of a session's client. The client is asked once, and again
+// clientRoots caches the roots of a session's client. The client is asked once, and again
 // after it reports that its roots changed.
 type clientRoots struct {
 	mu      sync.Mutex
-	first   string
+	all     []string
 	known   bool
 	changes int
 	asking  chan struct{} // closed when the request in progress has ended; nil if there is none
@@ -30,12 +30,19 @@ type clientRoots struct {
 func (r *clientRoots) get() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.first
+	return firstOf(r.all)
 }
 
-// resolve returns the first root. If it is unknown, one caller asks, and the others wait for the
+func firstOf(roots []string) string {
+	if len(roots) == 0 {
+		return ""
+	}
+	return roots[0]
+}
+
+// resolve returns the roots. If they are unknown, one caller asks, and the others wait for the
 // answer. fresh reports that this caller has asked.
-func (r *clientRoots) resolve(ctx context.Context, ask func(context.Context) (string, error)) (root string, fresh bool) {
+func (r *clientRoots) resolve(ctx context.Context, ask func(context.Context) ([]string, error)) (roots []string, fresh bool) {
 	r.mu.Lock()
 	for !r.known && r.asking != nil {
 		asking := r.asking
@@ -43,28 +50,28 @@ func (r *clientRoots) resolve(ctx context.Context, ask func(context.Context) (st
 		select {
 		case <-asking:
 		case <-ctx.Done():
-			return "", false
+			return nil, false
 		}
 		r.mu.Lock()
 	}
 	if r.known {
 		defer r.mu.Unlock()
-		return r.first, false
+		return r.all, false
 	}
 	done, at := make(chan struct{}), r.changes
 	r.asking = done
 	r.mu.Unlock()
 	limited, cancel := context.WithTimeout(ctx, rootsTimeout)
 	defer cancel()
-	root, err := ask(limited)
+	roots, err := ask(limited)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asking = nil
 	close(done)
 	if at == r.changes && (err == nil || ctx.Err() == nil) { // a client that does not answer is not asked again
-		r.first, r.known = root, true
+		r.all, r.known = roots, true
 	}
-	return root, true
+	return roots, true
 }
 
 func (r *clientRoots) invalidate() {
@@ -75,13 +82,13 @@ func (r *clientRoots) invalidate() {
 }
 
 // askRoots asks a client for its roots on the stream of a call.
-func askRoots(sink core.ServerMessageHandler) func(context.Context) (string, error) {
-	return func(ctx context.Context) (string, error) {
+func askRoots(sink core.ServerMessageHandler) func(context.Context) ([]string, error) {
+	return func(ctx context.Context) ([]string, error) {
 		reply, err := sink.Ask(ctx, "roots/list", nil)
 		if err != nil || len(reply.Result) == 0 {
-			return "", errNoRoots
+			return nil, errNoRoots
 		}
-		return firstRoot(reply.Result), nil
+		return fileRoots(reply.Result), nil
 	}
 }
 
@@ -100,11 +107,11 @@ func (b *Bridge) followRoots(ctx context.Context, x *exchange, sink core.ServerM
 	if s == nil || !s.parsedCapabilities.roots || !b.folderDecides(x.endpoint, x.origin.token) {
 		return ""
 	}
-	root, fresh := s.roots.resolve(ctx, askRoots(sink))
+	roots, fresh := s.roots.resolve(ctx, askRoots(sink))
 	if l := b.listeners.find(s.sdk); fresh && l != nil {
 		b.rootsResolved(l)
 	}
-	x.origin.workspace = cmp.Or(root, x.origin.workspace)
+	x.origin.workspace = cmp.Or(firstOf(roots), x.origin.workspace)
 	x.endpoint, refusal = b.authorizeEndpoint(x.endpoint.unscoped(), x.origin)
 	return refusal
 }
@@ -144,7 +151,7 @@ func (b *Bridge) receiveNotification(x *exchange, m *message) (handled bool) {
 		return handled
 	}
 	b.runInBackground(func() {
-		if _, fresh := s.roots.resolve(s.ctx, func(ctx context.Context) (string, error) { return b.askOnStream(ctx, s, l) }); fresh {
+		if _, fresh := s.roots.resolve(s.ctx, func(ctx context.Context) ([]string, error) { return b.askOnStream(ctx, s, l) }); fresh {
 			b.rootsResolved(l)
 		}
 	})
@@ -152,14 +159,14 @@ func (b *Bridge) receiveNotification(x *exchange, m *message) (handled bool) {
 }
 
 // askOnStream asks a client for its roots on the stream for messages that belong to no call.
-func (b *Bridge) askOnStream(ctx context.Context, s *session, l *listener) (string, error) {
+func (b *Bridge) askOnStream(ctx context.Context, s *session, l *listener) ([]string, error) {
 	id, answer := s.registerRequest(b.nonce)
 	defer s.forgetRequest(id)
 	ask := append(wire.AppendString(append([]byte(nil), messagePrefix...), id), `,"method":"roots/list"}`...)
 	l.mu.Lock()
 	if l.stream == nil {
 		l.mu.Unlock()
-		return "", errNoRoots
+		return nil, errNoRoots
 	}
 	l.enqueueEvent(b, queuedNotification{"roots/list", ask})
 	l.mu.Unlock()
@@ -168,12 +175,12 @@ func (b *Bridge) askOnStream(ctx context.Context, s *session, l *listener) (stri
 	select {
 	case reply := <-answer:
 		if len(reply.Result) == 0 {
-			return "", errNoRoots
+			return nil, errNoRoots
 		}
-		return firstRoot(reply.Result), nil
+		return fileRoots(reply.Result), nil
 	case <-limit.C:
-		return "", errNoRoots
+		return nil, errNoRoots
 	case <-ctx.Done():
-		return "", ctx.Err()
+		return nil, ctx.Err()
 	}
 }

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"net/url"
@@ -42,27 +41,33 @@ func cleanFolder(path string) string {
 }
 
 // resolveWorkspace sets the working folder of a call: the first file URI among the roots of the
-// client, or the folder in which its shim was started. The client is asked only if the server
+// client, or the folder in which its shim was started. The client is asked only if the call
 // depends on the folder; a legacy session is asked once, and again after it reports that its roots
 // changed.
 func (b *Bridge) resolveWorkspace(ctx context.Context, rq *request, call *core.Call, sink core.ServerMessageHandler) {
 	call.Workspace = rq.workspace
-	if call.Server == "" || b.WantsWorkspace == nil || !b.WantsWorkspace(call.Server) || !parseClientCapabilities(rq.capabilities).roots {
+	if call.Server == "" || b.WantsWorkspace == nil || !b.WantsWorkspace(call) || !parseClientCapabilities(rq.capabilities).roots {
 		return
 	}
-	ask, root := askRoots(sink), ""
+	ask := askRoots(sink)
+	var roots []string
 	if rq.session != nil {
-		root, _ = rq.session.roots.resolve(ctx, ask)
+		roots, _ = rq.session.roots.resolve(ctx, ask)
 	} else {
 		limited, cancel := context.WithTimeout(ctx, rootsTimeout)
 		defer cancel()
-		root, _ = ask(limited)
+		roots, _ = ask(limited)
 	}
-	call.Workspace = cmp.Or(root, call.Workspace)
+	if len(roots) > 0 {
+		call.Workspace, call.OtherRoots = roots[0], roots[1:]
+	}
 }
 
-// firstRoot returns the path of the first file URI in a roots/list result, or "".
-func firstRoot(result []byte) (path string) {
+// maxRoots limits the roots of a client that are considered.
+const maxRoots = 100
+
+// fileRoots returns the paths of the file URIs in a roots/list result.
+func fileRoots(result []byte) (paths []string) {
 	_ = wire.Members(result, func(m wire.Member) error {
 		raw := wire.Bytes(result, m.Value)
 		if string(m.Name) != "roots" || raw[0] != '[' {
@@ -70,20 +75,22 @@ func firstRoot(result []byte) (path string) {
 		}
 		_ = wire.Elements(raw, func(root core.Span) error {
 			object := wire.Bytes(raw, root)
-			if path != "" || object[0] != '{' {
+			if len(paths) >= maxRoots || object[0] != '{' {
 				return nil
 			}
 			return wire.Members(object, func(m wire.Member) error {
 				if string(m.Name) == "uri" {
 					text, _ := wire.Unquote(wire.Bytes(object, m.Value))
-					path = filePath(text)
+					if path := filePath(text); path != "" {
+						paths = append(paths, path)
+					}
 				}
 				return nil
 			})
 		})
 		return nil
 	})
-	return path
+	return paths
 }
 
 func filePath(uri string) string {

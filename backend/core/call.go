@@ -90,7 +90,9 @@ type Call struct {
 	// Workspace is the absolute path of the client's working folder: its first root that is a file
 	// URI, or the folder in which its shim was started; "" if unknown.
 	Workspace string
-	Era       Era
+	// OtherRoots are the further roots of the client, if it was asked for them.
+	OtherRoots []string
+	Era        Era
 	// FromServer is set for a request from a server to a client (sampling, elicitation, roots).
 	FromServer bool
 	Server     string // server id; "" if the name could not be resolved

@@ -26,6 +26,8 @@ type pathSettings struct {
 	// config.WorkspaceRoot. Many servers resolve relative paths against these, not against cwd.
 	bases        []string
 	basesUnknown bool // there are more, which depend on a variable that is not set here
+	// relative are the other texts in them, which may be names of files or folders in cwd.
+	relative []string
 }
 
 func compilePathSettings(c *config.Server) pathSettings {
@@ -84,18 +86,18 @@ func (s *pathSettings) addBase(path string) {
 	if home, err := os.UserHomeDir(); err == nil && (path == "~" || strings.HasPrefix(path, "~/")) {
 		path = home + path[1:]
 	}
-	if !filepath.IsAbs(path) && path != config.WorkspaceRoot && !strings.HasPrefix(path, config.WorkspaceRoot+"/") {
-		return
-	}
-	if filepath.IsAbs(path) {
-		path = filepath.Clean(path)
+	to := &s.bases
+	if path != config.WorkspaceRoot && !strings.HasPrefix(path, config.WorkspaceRoot+"/") {
+		if path = filepath.Clean(path); !filepath.IsAbs(path) {
+			to = &s.relative
+		}
 	}
 	switch {
-	case len(path) > maxTestedPath || strings.ContainsRune(path, 0) || slices.Contains(s.bases, path):
-	case len(s.bases) >= maxPathBases:
+	case len(path) > maxTestedPath || strings.ContainsRune(path, 0) || slices.Contains(*to, path):
+	case len(*to) >= maxPathBases:
 		s.basesUnknown = true
 	default:
-		s.bases = append(s.bases, path)
+		*to = append(*to, path)
 	}
 }
 
@@ -154,11 +156,19 @@ func (e *evaluation) relativeBases() (bases []pathBase, ok bool) {
 	if ok {
 		add(cwd, false)
 	}
-	if e.call.Workspace != "" {
-		add(e.call.Workspace, false)
+	for _, root := range append([]string{e.call.Workspace}, e.call.OtherRoots...) {
+		if root != "" {
+			add(root, false)
+		}
 	}
-	ok = ok && !s.basesUnknown
-	for _, base := range s.bases {
+	ok = ok && !s.basesUnknown && len(bases) < maxPathBases
+	named := slices.Clone(s.bases)
+	for _, name := range s.relative {
+		if _, err := os.Lstat(filepath.Join(cwd, name)); err == nil && cwd != "" {
+			named = append(named, filepath.Join(cwd, name))
+		}
+	}
+	for _, base := range named {
 		if rest, isWorkspace := strings.CutPrefix(base, config.WorkspaceRoot); isWorkspace {
 			if e.call.Workspace == "" {
 				ok = false

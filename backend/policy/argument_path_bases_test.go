@@ -5,9 +5,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -75,6 +77,10 @@ func TestRelativePathsCountInEveryFolderOfTheServer(t *testing.T) {
 		inOther + `, "env": {"ALLOWED": "ROOT/other,ROOT/proj"}`,
 		inOther + `, "env": {"DB": "sqlite://ROOT/proj/data.db"}`,
 		inOther + `, "accounts": {"work": {"env": {"DIR": "ROOT/proj"}}}`,
+		`, "cwd": "ROOT", "args": ["server.js", "proj"]`,
+		`, "cwd": "ROOT", "args": ["--root=./proj/"]`,
+		`, "cwd": "ROOT/ws", "args": ["../proj/data.db"]`,
+		`, "cwd": "ROOT", "env": {"DIRS": "none:proj"}`,
 	} {
 		argumentCases{server: server, where: underSecret, denied: relative, passed: `
 			{"path":"ROOT/ok"}
@@ -94,6 +100,66 @@ func TestRelativePathsCountInEveryFolderOfTheServer(t *testing.T) {
 	} {
 		c.where = `{"/path": {"notUnder": "${workspaceFolder}"}}`
 		c.run(t, replace, replace.Replace("ROOT"+workspace))
+	}
+}
+
+// A server may ask the client for its roots, and resolve relative paths against each of them.
+func TestRelativePathsCountInEveryRootOfTheClient(t *testing.T) {
+	replace := pathFixture(t, []string{"proj/secret", "other", "ws"}, nil)
+	s := withRules(t, replace.Replace(`, "cwd": "ROOT/other"`), replace.Replace(`"policy": {"rules": [
+		{"tool": "files__put", "where": {"/path": {"under": "ROOT/proj/secret"}}, "then": "deny"}]}, `), Options{})
+	made := call("put", `{"path":"secret/key"}`)
+	made.Workspace, made.OtherRoots = replace.Replace("ROOT/ws"), []string{replace.Replace("ROOT/other"), replace.Replace("ROOT/proj")}
+	if _, err := s.make(made, "{}", nil); core.CodeOf(err) != core.CodeRejected {
+		t.Errorf("a path in the third root: %v", err)
+	}
+	if !s.WantsWorkspace(made) || s.WantsWorkspace(call("get", `{}`)) {
+		t.Error("the client must be asked for its folders on calls to which a rule about paths may apply, and only then")
+	}
+}
+
+// A bind mount is another name of a folder, without a link that could be read.
+func TestFolderUnderAnotherNameCounts(t *testing.T) {
+	replace := pathFixture(t, []string{"proj/secret/deep", "other/secret"}, map[string]string{"mounted": "proj/secret"})
+	e := evaluation{}
+	for path, want := range map[string]bool{
+		"ROOT/proj/secret": true, "ROOT/proj/secret/deep/none/a": true, "ROOT/proj": false, "ROOT/other/secret/a": false, "/": false,
+	} {
+		if got := e.isInSameFolder(replace.Replace("ROOT/mounted"), replace.Replace(path)); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+	if e.isInSameFolder(replace.Replace("ROOT/none"), replace.Replace("ROOT/none/a")) {
+		t.Error("a folder that does not exist has no other name")
+	}
+}
+
+// No arguments keep the processor busy for long: beyond a number of lookups, they are ambiguous.
+func TestLookupsOfPathsAreBounded(t *testing.T) {
+	replace := pathFixture(t, []string{"proj/secret", "big"}, nil)
+	big := replace.Replace("ROOT/big/")
+	for i := range 3000 {
+		if err := os.WriteFile(big+strconv.Itoa(i), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rules := NewArgumentRules([]config.ArgumentRule{}, config.Default())
+	for name, path := range map[string]string{
+		"many parts": replace.Replace("ROOT") + strings.Repeat("/proj/..", 800), "names to compare": big + strings.Repeat("K/../", 800),
+	} {
+		e := evaluation{server: rules.prepare(call("put", `{}`)), call: call("put", `{}`)}
+		e.server.paths = pathSettings{local: true, launched: true}
+		paths := make([]string, 200)
+		for i := range paths {
+			paths[i] = path + "x" + strconv.Itoa(i)
+		}
+		var last bounds
+		for _, p := range paths {
+			last = e.testUnder(reading{text: p, kind: readText}, []string{replace.Replace("ROOT/proj/secret")})
+		}
+		if e.lookups > maxLookups+4*maxEquivalentNames+10*len(paths)*maxPathForms || last != unknown {
+			t.Errorf("%s: %d lookups, then %v", name, e.lookups, last)
+		}
 	}
 }
 

@@ -42,6 +42,7 @@ func (e *evaluation) paths(text string) (paths []possiblePath, complete bool) {
 		if inner, ok := strings.CutPrefix(f, "<"); ok {
 			add(strings.TrimSuffix(inner, ">")) // <file:///…> and <URL:file:///…>
 		}
+		add(strings.Trim(f, "\"'`"))
 		add(unescape(f))
 		if !isASCII(f) {
 			add(norm.NFC.String(f))

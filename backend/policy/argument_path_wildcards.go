@@ -67,7 +67,7 @@ func (e *evaluation) match(pattern string) (found []string, ok bool) {
 				if e.entries++; e.entries > maxWildcardMatches {
 					return nil, false
 				}
-				resolved, err := resolveSymlinks(dir + string(filepath.Separator) + name)
+				resolved, err := e.resolveSymlinks(dir + string(filepath.Separator) + name)
 				if err != nil {
 					return nil, false
 				}

@@ -18,6 +18,9 @@ const (
 	maxSymlinks   = 64
 	// maxEquivalentNames limits the entries of a folder that are compared with a name.
 	maxEquivalentNames = 20000
+	// maxLookups limits the lookups in the file system for one call, so that no arguments keep the
+	// processor busy for seconds. An entry that is read of a folder counts as one.
+	maxLookups = 50000
 )
 
 // testUnder reports whether a path is in one of folders. It is certain if every file that a server
@@ -129,7 +132,7 @@ func (e *evaluation) withinResolved(folder, path, clean string) bounds {
 	for _, p := range []string{path, clean} { // some programs remove .. before they follow links
 		resolved, err := e.resolve(p)
 		one := exactly(err == nil && withinFolded(folder, resolved))
-		if !one.possible && err == nil && sameNames(folder, resolved) {
+		if !one.possible && err == nil && (sameNames(folder, resolved) || e.isInSameFolder(folder, resolved)) {
 			one = unknown
 		}
 		if err != nil {
@@ -143,6 +146,46 @@ func (e *evaluation) withinResolved(folder, path, clean string) bounds {
 	return b
 }
 
+// isInSameFolder reports whether path is in folder under another name of folder: with a bind mount, or on a
+// file system that ignores case.
+func (e *evaluation) isInSameFolder(folder, path string) bool {
+	want := e.stat(folder)
+	if want == nil {
+		return false
+	}
+	for at := path; ; at = filepath.Dir(at) {
+		if info := e.stat(at); info != nil && os.SameFile(want, info) {
+			return true
+		}
+		if at == filepath.Dir(at) {
+			return e.lookups > maxLookups
+		}
+	}
+}
+
+// stat is os.Stat, once for each path of a call. It returns nil for a path that cannot be read.
+func (e *evaluation) stat(path string) fs.FileInfo {
+	info, ok := e.infos[path]
+	if !ok && e.countLookups(1) == nil {
+		if e.infos == nil {
+			e.infos = make(map[string]fs.FileInfo)
+		}
+		if i, err := os.Stat(path); err == nil {
+			info = i
+		}
+		e.infos[path] = info
+	}
+	return info
+}
+
+// countLookups adds to the lookups in the file system for a call, and fails beyond maxLookups.
+func (e *evaluation) countLookups(n int) error {
+	if e.lookups += n; e.lookups > maxLookups {
+		return errTooManyLookups
+	}
+	return nil
+}
+
 func withinFolded(folder, path string) bool {
 	if runtime.GOOS != "linux" { // file systems that ignore case
 		folder, path = strings.ToLower(folder), strings.ToLower(path)
@@ -151,8 +194,9 @@ func withinFolded(folder, path string) bool {
 }
 
 var (
-	errSymlinkLoop = errors.New("too many symbolic links")
-	errProcessLink = errors.New("the link leads elsewhere for each process")
+	errSymlinkLoop    = errors.New("too many symbolic links")
+	errProcessLink    = errors.New("the link leads elsewhere for each process")
+	errTooManyLookups = errors.New("the paths are too long or too many")
 )
 
 // resolve is resolveSymlinks, once for each path of a call.
@@ -162,7 +206,7 @@ func (e *evaluation) resolve(path string) (string, error) {
 		if e.files == nil {
 			e.files = make(map[string]resolvedPath)
 		}
-		r.path, r.err = resolveSymlinks(path)
+		r.path, r.err = e.resolveSymlinks(path)
 		e.files[path] = r
 	}
 	return r.path, r.err
@@ -170,7 +214,7 @@ func (e *evaluation) resolve(path string) (string, error) {
 
 // resolveSymlinks follows the symbolic links of an absolute path as the system does, .. included.
 // Parts that do not exist are kept. The error is one of reading a part.
-func resolveSymlinks(path string) (string, error) {
+func (e *evaluation) resolveSymlinks(path string) (string, error) {
 	volume := filepath.VolumeName(path)
 	separator := string(filepath.Separator)
 	done, rest, links, lookups := volume+separator, path[len(volume):], 0, 0
@@ -191,10 +235,13 @@ func resolveSymlinks(path string) (string, error) {
 			continue
 		}
 		next := filepath.Join(done, part)
+		if err := e.countLookups(1); err != nil {
+			return "", err
+		}
 		info, err := os.Lstat(next)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) || isNotDir(err):
-			same, err := equivalentName(done, part)
+			same, err := e.equivalentName(done, part)
 			if err != nil {
 				return "", err
 			}
@@ -233,7 +280,7 @@ var errEquivalentNames = errors.New("the folder has too many names that may be m
 
 // equivalentName returns the name in a folder that is the same as name in Unicode normalization, or "":
 // some servers look for it if name does not exist.
-func equivalentName(dir, name string) (string, error) {
+func (e *evaluation) equivalentName(dir, name string) (string, error) {
 	if isASCII(name) && !strings.ContainsAny(name, "K;`") { // only these have equivalents outside of ASCII
 		return "", nil
 	}
@@ -243,6 +290,9 @@ func equivalentName(dir, name string) (string, error) {
 	}
 	defer f.Close()
 	entries, err := f.Readdirnames(maxEquivalentNames + 1)
+	if err := e.countLookups(len(entries)); err != nil {
+		return "", err
+	}
 	if err == nil && len(entries) > maxEquivalentNames {
 		return "", errEquivalentNames
 	}

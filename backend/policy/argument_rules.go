@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/big"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -15,6 +16,7 @@ type argumentRule struct {
 	config.ArgumentRule
 	id    string // changes with the content of the rule, not with its position
 	where *condition
+	paths bool // it depends on paths
 }
 
 // condition is a compiled config.Condition.
@@ -81,11 +83,25 @@ func compileArgumentRules(list []config.ArgumentRule) []argumentRule {
 		c := argumentRule{ArgumentRule: r, id: string(raw)}
 		if r.Where != nil {
 			w := compileCondition(r.Where)
-			c.where = &w
+			c.where, c.paths = &w, w.testsPaths()
 		}
 		out = append(out, c)
 	}
 	return out
+}
+
+func (c *condition) testsPaths() bool {
+	tests := func(part condition) bool { return part.testsPaths() }
+	return c.test != nil && (c.test.Under != nil || c.test.NotUnder != nil) || c.not != nil && c.not.testsPaths() ||
+		slices.ContainsFunc(c.all, tests) || slices.ContainsFunc(c.any, tests)
+}
+
+// WantsWorkspace reports whether a rule about paths may apply to a call: relative paths may lead to the
+// folders of the client, and they may decide its profile.
+func (p *Policy) WantsWorkspace(call *core.Call) bool {
+	rules := p.rules.Load()
+	s := rules.server(call.Server)
+	return call.Method == "tools/call" && slices.ContainsFunc(rules.arguments, func(r argumentRule) bool { return r.paths && r.names(s, call) })
 }
 
 func compileCondition(c *config.Condition) condition {

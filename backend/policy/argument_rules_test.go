@@ -238,7 +238,11 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 			{"path":"ROOT/ws/{x,out}/a"}
 			{"path":"ROOT/ws/src/d[!a-c]*"}
 			{"path":"ROOT/ws/s*/deep"}
+			{"path":"'ROOT/out/a'"}
+			{"path":"\"ROOT/out\""}
+			{"path":" \"file://ROOT/out\" "}
 		`, passed: `
+			{"path":"ROOT/ws/it's"}
 			{"path":"ROOT/ws/sr*"}
 			{"path":"ROOT/ws/src/d[!e]*"}
 			{"path":"/proc/cpuinfo"}

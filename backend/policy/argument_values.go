@@ -3,6 +3,7 @@ package policy
 import (
 	"bytes"
 	"encoding/json"
+	"io/fs"
 	"math/big"
 	"slices"
 	"strconv"
@@ -26,6 +27,9 @@ type evaluation struct {
 	call   *core.Call
 	found  []pointedValues
 	files  map[string]resolvedPath
+	infos  map[string]fs.FileInfo
+	// lookups counts those in the file system.
+	lookups int
 	// bases is set once a relative path is evaluated.
 	bases      []pathBase
 	basesKnown bool

@@ -149,8 +149,10 @@ func TestServerRunsInClientProject(t *testing.T) {
 	t.Parallel()
 	project := testServer(t, "echo")
 	project["cwd"] = "${workspaceFolder}"
-	d := start(t, object{"mcpServers": object{"project": project, "other": testServer(t, "echo")}})
-	d.running("project", "other")
+	inProject := object{"tool": "ruled__*", "where": object{"/path": object{"notUnder": "${workspaceFolder}"}}, "then": "deny"}
+	d := start(t, object{"mcpServers": object{"project": project, "other": testServer(t, "echo"), "ruled": testServer(t, "echo")},
+		"policy": object{"rules": []object{inProject}}})
+	d.running("project", "other", "ruled")
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -190,6 +192,12 @@ func TestServerRunsInClientProject(t *testing.T) {
 	good(rooted.call(1, "other", ""))
 	if rooted.asked != 0 {
 		t.Error("a client is asked for its roots by a server that needs none")
+	}
+	for id, dir := range map[string]string{"21": "root", "22": "here it is"} { // a rule about paths needs them
+		rooted.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"ruled__echo","arguments":{"path":"%s/a"}}}`, id, folder(dir)))
+		if answer := rooted.hear(id); strings.Contains(answer, "a rule denies") != (dir != "root") {
+			t.Errorf("a path in %s: %s", dir, answer)
+		}
 	}
 	good(rooted.call(2, "project", ""))
 	good(rooted.call(3, "project", ""))
