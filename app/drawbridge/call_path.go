@@ -69,7 +69,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 		WantsWorkspace: func(call *core.Call) bool {
 			return d.servers.WantsWorkspace(call.Server) || d.accounts.folderDecides(call.Server) || d.rules.WantsWorkspace(call)
 		},
-		SessionEnded:   d.servers.EndSession, ShimEnded: d.servers.EndShim, NameLimit: clientconf.NameLimit,
+		SessionEnded: d.servers.EndSession, ShimEnded: d.servers.EndShim, NameLimit: clientconf.NameLimit,
 		ProcessOf: processOf(d.accounts, d.servers),
 	})
 	// The servers are called through the parts above; what they send and what changes goes back to them.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -100,9 +101,40 @@ func (l *logins) Begin(ctx context.Context, id string) (oauth.Pending, error) {
 
 func (l *logins) Cancel(id string) error { return l.keeper.Cancel(id) }
 
-func (l *logins) Status(id string) oauth.Status { return l.keeper.Status(id) }
+func (l *logins) Status(ctx context.Context, id string) oauth.Status {
+	err := l.load(ctx, id)
+	st := l.keeper.Status(id)
+	if err != nil {
+		st.Reason = "the stored sign-in cannot be read: " + err.Error()
+	}
+	return st
+}
 
-func (l *logins) Logout(ctx context.Context, id string) error { return l.keeper.Logout(ctx, id) }
+func (l *logins) Logout(ctx context.Context, id string) error {
+	if err := l.load(ctx, id); err != nil {
+		return err
+	}
+	return l.keeper.Logout(ctx, id)
+}
+
+// load loads a stored sign-in that has not been used since the start. With variables in its URL it
+// stays unknown until the server is used: only then are secrets read.
+func (l *logins) load(ctx context.Context, id string) error {
+	c := l.config.Load()
+	if c == nil {
+		return nil
+	}
+	server, account := config.SplitSignInID(id)
+	own, ok := c.Server(server)
+	if !ok || strings.Contains(own.URL, "${") {
+		return nil
+	}
+	s, ok := own.WithAccount(account)
+	if !ok {
+		return nil
+	}
+	return l.keeper.Load(ctx, oauth.Server{ID: s.SignInID(), URL: s.URL, ClientID: s.OAuth.ClientID})
+}
 
 // Open opens the address of a sign-in in progress in the browser.
 func (l *logins) Open(id string) error {

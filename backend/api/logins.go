@@ -18,7 +18,8 @@ type Logins interface {
 	// Begin determines where to sign in and waits for the callback. It does not open a browser.
 	Begin(ctx context.Context, id string) (oauth.Pending, error)
 	Cancel(id string) error
-	Status(id string) oauth.Status
+	// Status returns the state of a sign-in, also if it has not been used since the start.
+	Status(ctx context.Context, id string) oauth.Status
 	Logout(ctx context.Context, id string) error
 	// Open opens the URL of a pending sign-in in the browser of the user.
 	Open(id string) error
@@ -94,12 +95,12 @@ func (a *API) whySignInIsNotNeeded(id string) error {
 	return nil
 }
 
-func (a *API) getLogin(_ context.Context, in *loginInput) (*answer[LoginStatus], error) {
+func (a *API) getLogin(ctx context.Context, in *loginInput) (*answer[LoginStatus], error) {
 	l, err := a.logins(in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return reply(LoginStatus(l.Status(in.ID)))
+	return reply(LoginStatus(l.Status(ctx, in.ID)))
 }
 
 // wakeLimit is the time limit for a stopped server to request a sign-in.

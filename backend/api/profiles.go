@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -57,6 +58,8 @@ type ClientView struct {
 	Profile         string `json:"profile"`
 	ToolMode        string `json:"toolMode"`
 	MaxResultTokens int    `json:"maxResultTokens" doc:"results.maxTokens; 0: results are not truncated"`
+
+	Accounts map[string]string `json:"accounts" nullable:"false" doc:"The account of each server for which the client chooses one, by server id"`
 }
 
 // Profiles lists all profiles, "everything" first, and the settings of clients.
@@ -113,6 +116,8 @@ type clientViewInput struct {
 		Profile         string `json:"profile" maxLength:"32" doc:"Empty: no profile"`
 		ToolMode        string `json:"toolMode" enum:",all,search,deferred" doc:"Empty: the profile's tool mode"`
 		MaxResultTokens *int   `json:"maxResultTokens,omitempty" minimum:"0" maximum:"1000000" doc:"results.maxTokens; 0: no limit; if missing, unchanged"`
+
+		Accounts *map[string]string `json:"accounts,omitempty" doc:"The account of each server for which the client chooses one, by server id; if missing, unchanged"`
 	}
 }
 
@@ -122,7 +127,7 @@ func (a *API) registerProfiles(doc huma.API) {
 	op(a, doc, "PUT", "/api/v1/profiles/{name}", "Add or replace a profile in the configuration", a.putProfile)
 	op(a, doc, "DELETE", "/api/v1/profiles/{name}", "Remove a profile from the configuration; rejected while a client is bound to it", a.deleteProfile)
 	op(a, doc, "POST", "/api/v1/tools/hide", "Hide tools from all clients, or show them again, in one change of the configuration", a.hideTools)
-	op(a, doc, "PUT", "/api/v1/client-views/{token}", "Set the profile and the tool mode of a client", a.putClientView)
+	op(a, doc, "PUT", "/api/v1/client-views/{token}", "Set the profile, the accounts and the tool mode of a client", a.putClientView)
 }
 
 // bytesPerToken is an estimate for JSON; each model counts differently.
@@ -231,7 +236,9 @@ func (a *API) listProfiles(context.Context, *none) (*answer[Profiles], error) {
 		out.Items = append(out.Items, one)
 	}
 	for token, client := range c.Clients {
-		out.Clients = append(out.Clients, ClientView{token, client.Profile, client.ToolMode, client.MaxResultTokens})
+		accounts := map[string]string{}
+		maps.Copy(accounts, client.Accounts)
+		out.Clients = append(out.Clients, ClientView{token, client.Profile, client.ToolMode, client.MaxResultTokens, accounts})
 	}
 	slices.SortFunc(out.Clients, func(x, y ClientView) int {
 		if x.Token < y.Token {
@@ -335,10 +342,16 @@ func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, er
 		entry["toolMode"] = in.Body.ToolMode
 	}
 	was := a.Files.Current().Clients[in.Token]
-	if len(was.Accounts) > 0 { // unchanged: they are edited in the file
-		entry["accounts"] = was.Accounts
-	}
 	want := config.Client{Profile: in.Body.Profile, ToolMode: in.Body.ToolMode, Accounts: was.Accounts, MaxResultTokens: was.MaxResultTokens}
+	if in.Body.Accounts != nil {
+		want.Accounts = *in.Body.Accounts
+		if err := checkAccounts(a.Files.Current(), want.Accounts, was.Accounts); err != nil {
+			return nil, err
+		}
+	}
+	if len(want.Accounts) > 0 {
+		entry["accounts"] = want.Accounts
+	}
 	if tokens := in.Body.MaxResultTokens; tokens != nil {
 		if want.MaxResultTokens = *tokens; *tokens != 0 && *tokens < config.MinResultTokens {
 			return nil, &core.Error{Code: core.CodeValidation, Message: fmt.Sprintf("maxResultTokens must be 0 or at least %d", config.MinResultTokens)}
@@ -377,7 +390,7 @@ func (a *API) ClientProfiles() (profiles []string, clients []ClientView, err err
 	tokens, err := a.Tokens.ListWithSecrets()
 	for _, t := range tokens {
 		s := c.Clients[t.Name]
-		clients = append(clients, ClientView{t.Name, s.Profile, s.ToolMode, s.MaxResultTokens})
+		clients = append(clients, ClientView{Token: t.Name, Profile: s.Profile, ToolMode: s.ToolMode, MaxResultTokens: s.MaxResultTokens})
 	}
 	return profiles, clients, err
 }
@@ -388,6 +401,17 @@ func (a *API) SetClientProfile(ctx context.Context, token, profile string) error
 	in.Body.Profile, in.Body.ToolMode = profile, a.Files.Current().Clients[token].ToolMode
 	_, err := a.putClientView(ctx, in)
 	return err
+}
+
+// checkAccounts returns an error if a choice is neither one of was nor of an account that exists.
+func checkAccounts(c *config.Config, chosen, was map[string]string) error {
+	for id, name := range chosen {
+		s, ok := c.Server(id)
+		if (!ok || !slices.Contains(s.AccountNames(), name)) && was[id] != name {
+			return core.Errorf(core.CodeNotFound, "server %q has no account %q", id, name)
+		}
+	}
+	return nil
 }
 
 func (a *API) hideTools(ctx context.Context, in *hideInput) (*none, error) {

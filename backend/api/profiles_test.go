@@ -91,10 +91,21 @@ func TestEditsKeepChosenAccounts(t *testing.T) {
 	s.ask(t, "PUT", "/api/v1/profiles/office", `{"entry":{"accounts":{}}}`)
 	s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":""}`)
 	s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":"","maxResultTokens":8000}`)
+	if !strings.Contains(listed, `"clients":[{"token":"cursor","profile":"","toolMode":"","maxResultTokens":0,"accounts":{"hub":"work"}}]`) {
+		t.Errorf("clients: %s", listed)
+	}
+	s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"","toolMode":"","accounts":{"hub":"default"}}`)
+	s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"","toolMode":"search","accounts":{}}`)
+	for _, unknown := range []string{`{"hub":"wrok"}`, `{"gone":"work"}`} {
+		if status, said, _ := s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"","toolMode":"","accounts":`+unknown+`}`); status != http.StatusNotFound {
+			t.Errorf("accounts %s: %d %s", unknown, status, said)
+		}
+	}
 	if status, said, _ := s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":"","maxResultTokens":499}`); status != http.StatusBadRequest {
 		t.Errorf("too few tokens: %d %s", status, said)
 	}
-	want := []string{`office {"accounts":{"hub":"work"},"toolMode":"search"} `, `office {} `, `cursor {"accounts":{"hub":"work"},"profile":"office"}`, `cursor {"accounts":{"hub":"work"},"profile":"office","results":{"maxTokens":8000}}`}
+	want := []string{`office {"accounts":{"hub":"work"},"toolMode":"search"} `, `office {} `, `cursor {"accounts":{"hub":"work"},"profile":"office"}`, `cursor {"accounts":{"hub":"work"},"profile":"office","results":{"maxTokens":8000}}`,
+		`cursor {"accounts":{"hub":"default"}}`, `cursor {"toolMode":"search"}`}
 	if !slices.Equal(b.wrote, want) {
 		t.Errorf("wrote %q, want %q", b.wrote, want)
 	}

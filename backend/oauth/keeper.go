@@ -122,6 +122,23 @@ func (k *Keeper) Client(ctx context.Context, s Server) (*http.Client, error) {
 	return &http.Client{Transport: a}, nil
 }
 
+// Load loads the stored sign-in of a server for which Client has not been called yet, so that Status
+// and Logout know it.
+func (k *Keeper) Load(ctx context.Context, s Server) error {
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Host == "" {
+		return core.Errorf(core.CodeValidation, "server %q has no http or https url", s.ID)
+	}
+	k.mu.Lock()
+	a := k.accounts[s.ID]
+	if a == nil {
+		a = newAccount(k, s, u)
+		k.accounts[s.ID] = a
+	}
+	k.mu.Unlock()
+	return a.ensureLoaded(ctx)
+}
+
 // account returns the account of a server, or an error with core.CodeConflict if Client has not
 // been called for it.
 func (k *Keeper) account(id string) (*account, error) {

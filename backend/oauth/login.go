@@ -306,7 +306,7 @@ func (k *Keeper) Status(id string) Status {
 		p := a.login.pending
 		st.Pending = &p
 	}
-	if r := a.rec; r != nil && (r.Access != "" || r.Refresh != "") && a.state != core.LoginNeeded {
+	if r := a.rec; r != nil && a.state != core.LoginNeeded && (r.Refresh != "" || r.Access != "" && (r.Expires.IsZero() || time.Now().Before(r.Expires))) {
 		st.Issuer, st.Scopes, st.Since, st.Expires, st.Renews = r.Issuer, r.Scopes, r.Since, r.Expires, r.Refresh != ""
 	}
 	return st

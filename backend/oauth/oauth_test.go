@@ -57,7 +57,14 @@ func TestSignInSurvivesDaemonRestart(t *testing.T) {
 	}
 	mu.Unlock()
 
-	newTestKeeper(t, dir).mustRespond(s, "200 hello") // a new process
+	again := newTestKeeper(t, dir) // a new process
+	if err := again.Load(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if st := again.Status("web"); st.Issuer != p.URL || !st.Renews {
+		t.Errorf("before the first request: %+v", st)
+	}
+	again.mustRespond(s, "200 hello")
 	if n := p.requestCount("authorization_code"); n != 1 {
 		t.Errorf("%d sign-ins", n)
 	}

@@ -127,6 +127,45 @@ func TestLogoutForgetsAndRevokes(t *testing.T) {
 	}
 }
 
+// A stored sign-in can be ended before the server is used, and one whose token has expired is none.
+func TestStoredSignInIsKnownBeforeUse(t *testing.T) {
+	p, dir := newFakeServer(t), t.TempDir()
+	s := Server{ID: "web", URL: p.endpoint()}
+	newSignedInKeeper(t, p, dir, s.ID)
+	r := newTestKeeper(t, dir)
+	for _, none := range []Server{{ID: "other", URL: s.URL}, {ID: "web", URL: p.URL + "/elsewhere"}} {
+		unused := newTestKeeper(t, dir)
+		if err := unused.Load(t.Context(), none); err != nil {
+			t.Fatal(err)
+		}
+		if st := unused.Status(none.ID); st.Issuer != "" || st.State != core.LoginNone {
+			t.Errorf("%v: %+v", none, st)
+		}
+	}
+	if err := r.Load(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Logout(t.Context(), "web"); err != nil {
+		t.Fatal(err)
+	}
+	p.awaitRevoked(2)
+	if st := r.Status("web"); st.State != core.LoginNeeded || st.Issuer != "" {
+		t.Errorf("after the logout: %+v", st)
+	}
+
+	rec := &record{URL: s.URL, Issuer: p.URL, Access: "an-old-token", Expires: time.Now().Add(-time.Hour)}
+	if err := r.saveRecord(t.Context(), s.ID, rec); err != nil {
+		t.Fatal(err)
+	}
+	late := newTestKeeper(t, dir)
+	if err := late.Load(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if st := late.Status("web"); st.Issuer != "" {
+		t.Errorf("an expired token: %+v", st)
+	}
+}
+
 func TestTokenIsSentToItsServerOnly(t *testing.T) {
 	p := newFakeServer(t)
 	s := Server{ID: "web", URL: p.endpoint()}

@@ -235,8 +235,8 @@ func (e *evaluation) resolveSymlinks(path string) (string, error) {
 			continue
 		}
 		next := filepath.Join(done, part)
-		if err := e.countLookups(1); err != nil {
-			return "", err
+		if tooMany := e.countLookups(1); tooMany != nil {
+			return "", tooMany
 		}
 		info, err := os.Lstat(next)
 		switch {
@@ -290,8 +290,8 @@ func (e *evaluation) equivalentName(dir, name string) (string, error) {
 	}
 	defer f.Close()
 	entries, err := f.Readdirnames(maxEquivalentNames + 1)
-	if err := e.countLookups(len(entries)); err != nil {
-		return "", err
+	if tooMany := e.countLookups(len(entries)); tooMany != nil {
+		return "", tooMany
 	}
 	if err == nil && len(entries) > maxEquivalentNames {
 		return "", errEquivalentNames

@@ -28,7 +28,9 @@ export function makeProfiles(scene, evil) {
         entry: { description: say(''), folders: [say('/home/ada/projects')] },
       },
     ],
-    clients: [{ token: 'cursor', profile: 'office', toolMode: '', maxResultTokens: 0 }],
+    clients: [
+      { token: 'cursor', profile: 'office', toolMode: '', maxResultTokens: 0, accounts: {} },
+    ],
     suggested: [
       [say('/home/ada/projects/shop'), ['filesystem', 'github'], 'shop'],
       [say('/home/ada/notes'), ['filesystem'], 'notes'],
@@ -118,6 +120,11 @@ export function profilesRoute(world, method, [first, name], text) {
     world.profiles.items = items.filter((one) => one.name !== name);
     return {};
   }
+  if (first === 'client-views') {
+    world.profiles.clients = clients.filter((one) => one.token !== name);
+    world.profiles.clients.push({ token: name, ...JSON.parse(text) });
+    return {};
+  }
   if (first === 'profile-cost')
     return described(world, { name: 'draft', entry: JSON.parse(text).entry });
   if (first !== 'profiles' || method !== 'GET') return undefined;
@@ -126,19 +133,19 @@ export function profilesRoute(world, method, [first, name], text) {
     items: all.map((one) => described(world, one)),
     next: '',
     clients,
-    accounts: accountsOf(world.config.text, items),
+    accounts: accountsOf(world.config.text, items, clients),
   };
 }
 
-/** The accounts of the servers in a configuration, and the profiles that choose them. */
-function accountsOf(text, items) {
+/** The accounts of the servers in a configuration, and who chooses them. */
+function accountsOf(text, items, clients) {
   return Object.entries(parse(text)?.mcpServers ?? {}).flatMap(([label, { accounts }]) => {
     const server = label.toLowerCase();
     return (accounts ? ['default', ...Object.keys(accounts)] : []).map((account) => ({
       server,
       account,
       profiles: items.filter((one) => one.entry.accounts?.[server] === account).map((p) => p.name),
-      clients: [],
+      clients: clients.filter((one) => one.accounts[server] === account).map((one) => one.token),
     }));
   });
 }

@@ -1,7 +1,7 @@
-// Signs in and out of an account, and adds, chooses, renames and removes another one, on the page of
-// a real daemon, and checks the configuration file and what calls use after each step.
+// Signs in and out of an account, adds, chooses, renames and removes another one, and chooses one for a
+// client, on the page of a real daemon, and checks the configuration file and what calls use after each step.
 import { readFile } from 'node:fs/promises'
-import { accessible, allowed, api, button, finish, go, input, live, page, recorded, step, until } from './page-kit.mjs'
+import { accessible, allowed, api, button, callAsClient, finish, go, input, live, page, recorded, step, until } from './page-kit.mjs'
 
 const config = async () => JSON.parse(await readFile(input.config, 'utf8'))
 const whoami = (server, account) => api('POST', '/api/v1/call', { server, account, tool: 'whoami', arguments: {} })
@@ -100,5 +100,21 @@ await step('remove an account that nothing chooses, and undo', async () => {
   const saved = page.locator('[data-sonner-toast]').filter({ hasText: 'Configuration of keys saved.' })
   await button('Undo', saved).click()
   await until('it is back', async () => (await readFile(input.config, 'utf8')) === before)
+})
+await step('a client uses the account that is chosen for it', async () => {
+  const answer = async () => /I am \w+/.exec(JSON.stringify(await callAsClient('keys', 'whoami', {})))?.[0]
+  if ((await answer()) !== 'I am default') throw new Error(`before: ${await answer()}`)
+  await go('/clients')
+  const choice = page.getByLabel('Account of keys for ann')
+  for (const [account, user] of [['home', 'home'], ['work', 'work'], ['', 'default']]) {
+    await choice.selectOption(account)
+    await until('it is in the file', async () => ((await config()).clients?.ann?.accounts?.keys ?? '') === account)
+    await until('calls use it', async () => (await answer()) === `I am ${user}`)
+  }
+  await choice.selectOption('home')
+  await until('it is in the file', async () => (await config()).clients?.ann?.accounts?.keys === 'home')
+  await accessible('/clients, an account is chosen')
+  await go('/servers/keys?view=config')
+  await account('home').getByText('ann', { exact: true }).waitFor()
 })
 await finish()

@@ -21,7 +21,7 @@ export function ClientsRoute() {
       <ClientsPage
         labelOf={labelOf}
         tokens={(profiles.data?.clients ?? []).map((view) => view.token)}
-        access={(token) => <ClientAccess token={token} />}
+        access={(token) => <ClientAccess token={token} labelOf={labelOf} />}
       />
     </Boundary>
   );

@@ -753,6 +753,12 @@ export interface Feature {
 }
 export interface ClientView {
   /**
+   * The account of each server for which the client chooses one, by server id
+   */
+  accounts: {
+    [k: string]: string;
+  };
+  /**
    * results.maxTokens; 0: results are not truncated
    */
   maxResultTokens: number;
@@ -761,6 +767,12 @@ export interface ClientView {
   toolMode: string;
 }
 export interface ClientViewInputBody {
+  /**
+   * The account of each server for which the client chooses one, by server id; if missing, unchanged
+   */
+  accounts?: {
+    [k: string]: string;
+  };
   /**
    * results.maxTokens; 0: no limit; if missing, unchanged
    */

@@ -64,7 +64,7 @@ export function useDeleteProfile() {
 }
 
 /**
- * Sets the profile of a client and how its tools are listed. The update is optimistic, so that a
+ * Sets the profile and the accounts of a client, and how its tools are listed. The update is optimistic, so that a
  * second change is based on the first.
  */
 export function useClientView() {
@@ -72,9 +72,9 @@ export function useClientView() {
   return useMutation({
     mutationKey: ['client-view'],
     scope: { id: 'client-view' }, // one request at a time
-    mutationFn: ({ token, profile, toolMode, maxResultTokens }: ClientView) =>
+    mutationFn: ({ token, ...body }: ClientView) =>
       requestText('PUT', `/api/v1/client-views/${encodeURIComponent(token)}`, {
-        body: { profile, toolMode, maxResultTokens },
+        body,
       }),
     onMutate: async (view) => {
       client.setQueryData(

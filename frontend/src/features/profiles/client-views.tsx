@@ -5,6 +5,7 @@ import { count, plain } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles';
 import { texts } from '@/lib/texts';
 import type { ClientView } from '@/types/api';
+import { AccountChoice, accountsByServer } from './account-choices';
 import { useClientView } from './api';
 
 const t = texts.profiles;
@@ -16,10 +17,17 @@ export const viewOf = (views: ClientView[], token: string): ClientView =>
     profile: '',
     toolMode: '',
     maxResultTokens: 0,
+    accounts: {},
   };
 
-/** Selects the profile of a client and how its tools are listed. */
-export function ClientAccess({ token }: { token: string }) {
+/** Selects the profile and the accounts of a client, and how its tools are listed. */
+export function ClientAccess({
+  token,
+  labelOf,
+}: {
+  token: string;
+  labelOf: (server: string) => string;
+}) {
   const { data } = useQuery(profilesQuery);
   const change = useClientView();
   if (!data) return null;
@@ -63,6 +71,25 @@ export function ClientAccess({ token }: { token: string }) {
           onChange={(limit) => change.mutate({ ...view, maxResultTokens: Number(limit) })}
         />
       </Labelled>
+      {[...accountsByServer(data.accounts, view.accounts)].map(([server, accounts]) => {
+        const label = plain(labelOf(server).slice(0, 100));
+        const { [server]: chosen = '', ...others } = view.accounts;
+        return (
+          <Labelled key={server} text={t.accountOf(label)}>
+            <AccountChoice
+              label={t.accountOfClient(label, name)}
+              accounts={accounts}
+              value={chosen}
+              onChange={(account) =>
+                change.mutate({
+                  ...view,
+                  accounts: account ? { ...others, [server]: account } : others,
+                })
+              }
+            />
+          </Labelled>
+        );
+      })}
     </div>
   );
 }

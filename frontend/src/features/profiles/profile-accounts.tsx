@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
-import { Section, SelectField } from '@/components/fields';
+import { Section } from '@/components/fields';
 import { plain } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles';
 import { texts } from '@/lib/texts';
+import { AccountChoice, accountsByServer } from './account-choices';
 import { chooseAccount, type Entry } from './profile-entry';
 
 const t = texts.profiles;
@@ -20,11 +21,7 @@ export function ProfileAccounts({
   onChange: (entry: Entry) => void;
 }) {
   const { data } = useQuery(profilesQuery);
-  const known = new Map<string, string[]>();
-  for (const { server, account } of data?.accounts ?? [])
-    known.set(server, [...(known.get(server) ?? []), account]);
-  for (const [server, account] of Object.entries(entry.accounts ?? {}))
-    known.set(server, [...new Set([...(known.get(server) ?? []), account])]);
+  const known = accountsByServer(data?.accounts ?? [], entry.accounts ?? {});
   if (known.size === 0) return null;
   return (
     <Section title={t.accounts}>
@@ -40,14 +37,10 @@ export function ProfileAccounts({
               >
                 {label}
               </span>
-              <SelectField
+              <AccountChoice
                 label={t.accountOf(label)}
-                narrows={false}
+                accounts={accounts}
                 value={entry.accounts?.[server] ?? ''}
-                options={[
-                  { value: '', text: t.accountUnset },
-                  ...accounts.map((one) => ({ value: one, text: plain(one) })),
-                ]}
                 onChange={(account) => onChange(chooseAccount(entry, server, account))}
               />
             </li>

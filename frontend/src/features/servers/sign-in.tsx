@@ -223,7 +223,7 @@ export function AccountSignIn({
         {data.issuer
           ? own.signedIn(plain(data.issuer))
           : data.state === ''
-            ? own.signInUnknown
+            ? plain(data.reason) || own.signInNone
             : own.signInNeeded}
         {data.failed && <span className="block text-bad">{plain(t.failed(data.failed))}</span>}
       </span>

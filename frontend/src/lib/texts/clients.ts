@@ -62,6 +62,7 @@ export const clientsTexts = {
     accountsHint:
       'Without a choice, the folder of the client decides, or otherwise the account “default” is used.',
     accountOf: (server: string) => `Account of ${server}`,
+    accountOfClient: (server: string, token: string) => `Account of ${server} for ${token}`,
     accountUnset: 'Not chosen',
     before: (tokens: string) =>
       `All tools of all servers take ~${tokens} tokens of each model’s context.`,

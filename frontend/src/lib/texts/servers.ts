@@ -197,7 +197,7 @@ export const serversTexts = {
           `Client ${name}, which is in another file, chooses this account. Choose another account there first.`,
       },
       signInFirst: 'Save to sign in.',
-      signInUnknown: 'Sign-in: not known before the first call.',
+      signInNone: 'Not signed in.',
       signInNeeded: 'Sign-in required.',
       signedIn: (issuer: string) => `Signed in at ${issuer}.`,
       signIn: (name: string) => `Sign-in of ${name}`,
