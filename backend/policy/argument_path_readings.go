@@ -47,6 +47,7 @@ func (e *evaluation) paths(text string) (paths []possiblePath, complete bool) {
 		if !isASCII(f) {
 			add(norm.NFC.String(f))
 			add(norm.NFD.String(f))
+			add(norm.NFKC.String(f))
 		}
 		scheme, rest := splitScheme(f)
 		switch {

@@ -239,6 +239,7 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 			{"path":"ROOT/ws/src/d[!a-c]*"}
 			{"path":"ROOT/ws/s*/deep"}
 			{"path":"'ROOT/out/a'"}
+			{"path":"ROOT/\uff4fut/a"}
 			{"path":"\"ROOT/out\""}
 			{"path":" \"file://ROOT/out\" "}
 		`, passed: `
