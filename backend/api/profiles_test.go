@@ -118,7 +118,7 @@ func TestTrayAssignsClientToProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	profiles, clients, err := s.api.ClientProfiles()
-	if err != nil || !slices.Equal(profiles, []string{"office", "free"}) || len(clients) != 1 || clients[0] != (ClientView{Token: "cursor", Profile: "office"}) {
+	if err != nil || !slices.Equal(profiles, []string{"office", "free"}) || len(clients) != 1 || clients[0].Token != "cursor" || clients[0].Profile != "office" {
 		t.Errorf("%q %+v %v", profiles, clients, err)
 	}
 	c, problems := config.Parse("c.json", []byte(`{"mcpServers":{"hub":{"command":"h","accounts":{"work":{}}}},"profiles":{"office":{},"free":{}},
