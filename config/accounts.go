@@ -273,7 +273,7 @@ func (r *reader) settleAccounts(c *Config, at string, chosen map[string]string) 
 		case !known:
 			report(id, true, "", "'%s' chooses an account of server '%s', which is not configured", at, id)
 		case !slices.Contains(s.AccountNames(), name):
-			suggestion := fmt.Sprintf("add it to 'accounts' of the server, or choose one of: %s", strings.Join(s.AccountNames(), ", "))
+			suggestion := fmt.Sprintf("add it to the server's 'accounts', or choose one of: %s", strings.Join(s.AccountNames(), ", "))
 			report(id, false, suggestion, "'%s' chooses account '%s' of server '%s', which has no such account", at, name, s.Label)
 		}
 	}

@@ -42,7 +42,7 @@ func (r *reader) settleRules(c *Config) {
 		}
 		name, _, ok := strings.Cut(rule.Tool, "__")
 		if ok && len(rule.Servers) == 0 && !strings.ContainsAny(name, "*?") && !slices.Contains(known, name) {
-			warn("tool", name, "if that is part of the server's own name of the tool, add 'servers'")
+			warn("tool", name, "if that is part of the server's own name for the tool, add 'servers'")
 		}
 	}
 }

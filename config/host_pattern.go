@@ -8,7 +8,7 @@ import (
 
 // Suggestions for host patterns that no host can match.
 const (
-	onlyHost      = "write only the host, such as *.example.com, and names in other scripts as xn--…"
+	onlyHost      = "write only the host, such as *.example.com, and internationalized names in Punycode (xn--…)"
 	withoutPort   = "write the host without the port: it matches on every port"
 	withoutScheme = "write only the host, without a scheme, such as *.example.com"
 	wholeAddress  = "write the address as four decimal numbers, such as 127.0.0.1, or use a wildcard, such as 127.*"

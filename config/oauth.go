@@ -51,7 +51,7 @@ func oauthField(o *OAuth) field {
 func validateDocumentURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.Host == "" || len(u.Path) < 2 || u.User != nil || u.Fragment != "" {
-		return "must be an https address with a path"
+		return "must be an https URL with a path"
 	}
 	return ""
 }

@@ -134,7 +134,7 @@ func (r *reader) session(e *entry, m member) {
 	switch {
 	case e.Session == SessionPerCall && e.Type != core.Docker:
 		r.report(r.keyAt(e, m, "session"), "session", false, "use perSession",
-			"'session'%s can be perCall for docker servers only", r.inServer())
+			"'session'%s can be perCall only for docker servers", r.inServer())
 	case e.URL != "" && e.Command != "" && e.Session != "" && e.Session != SessionShared:
 		r.report(r.keyAt(e, m, "session"), "session", false, "use shared",
 			"'session'%s must be shared: its url is served by one program", r.inServer())

@@ -33,7 +33,7 @@ func TestReplayServersNameOneSource(t *testing.T) {
 		{entry: `"from": {"server": "b", "since": "2026-01-31T00:00:00Z", "until": "2026-01-30T00:00:00Z"}`, problem: "must be after 'since'"},
 		{entry: `"from": {"file": "/x"}, "misses": "passthrough"`, problem: "only with from.server"},
 		{entry: `"from": {"server": "b"}, "misses": "live"`, problem: "must be one of strict, nearest, passthrough"},
-		{entry: `"from": {"server": "b"}, "sandbox": "on"`, problem: "stdio servers and containers with an image only"},
+		{entry: `"from": {"server": "b"}, "sandbox": "on"`, problem: "only for stdio servers and containers with an image"},
 		{entry: `"from": {"server": "b"}, "command": "x"`, want: Replay{Server: "b"}, problem: "'command' has no effect for replay server"},
 		{entry: `"type": "stdio", "command": "x", "misses": "nearest"`, problem: "'misses' has no effect for stdio server"},
 	} {

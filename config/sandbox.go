@@ -125,7 +125,7 @@ func (r *reader) sandbox(e *entry, m member) {
 			r.report(at, "sandbox.ports", false, "remove it", "'ports'%s cannot be limited for a container: its network is all or nothing", r.inServer())
 		}
 	case e.Type != core.Stdio:
-		r.report(at, "sandbox", false, "remove it, or use the settings of its container", "'sandbox' is for stdio servers and containers with an image only, not for %s server '%s'", e.Type, e.Label)
+		r.report(at, "sandbox", false, "remove it, or use the settings of its container", "'sandbox' is only for stdio servers and containers with an image, not for %s server '%s'", e.Type, e.Label)
 	case len(e.Sandbox.Ports) > 0 && !e.Sandbox.NoNetwork:
 		r.report(at, "sandbox.ports", true, `set network to "none"`, "'ports'%s has no effect while all of the network is allowed", r.inServer())
 	}

@@ -48,7 +48,7 @@ func (a *accountChooser) choose(call *core.Call) error {
 		return nil
 	}
 	return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("server %q has no account %q", s.ID, call.Account),
-		Hint: "Add it to 'accounts' of the server in the configuration, or choose another account."}
+		Hint: "Add it to the server's 'accounts' in the configuration, or choose another account."}
 }
 
 // folderDecides reports whether the account of a call to the server may depend on the folder of the

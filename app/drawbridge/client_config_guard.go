@@ -33,10 +33,10 @@ func newClientConfigGuard(o cli.ServeOptions, bus *event.Bus, tokens *loopback.T
 	}
 	for _, r := range rewritten {
 		if r.Error != "" {
-			log.Error("A client's entry still has an old address of Drawbridge", "client", r.Key, "path", r.Path, "error", r.Error)
+			log.Error("A client's entry still has an old URL of Drawbridge", "client", r.Key, "path", r.Path, "error", r.Error)
 			continue
 		}
-		log.Info("Updated Drawbridge's address in a client's entry", "client", r.Key, "path", r.Path)
+		log.Info("Updated Drawbridge's URL in a client's entry", "client", r.Key, "path", r.Path)
 	}
 	guard := &clientconf.Guard{Connector: connector, Log: log, OnChange: func(s clientconf.Status) {
 		notice := event.Notice{Subject: "clients/" + s.Key}

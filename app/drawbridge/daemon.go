@@ -85,7 +85,7 @@ type daemon struct {
 // close on the next line, and life.stop closes in the reverse order.
 func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (err error) {
 	if err := o.Folders.Make(); err != nil {
-		return fmt.Errorf("cannot use the data folder, choose another one with --data: %w", err)
+		return fmt.Errorf("cannot use the data folder: %w (choose another one with --data)", err)
 	}
 	growHeapAtStart()
 	lock, err := loopback.Lock(o.Folders.Data)

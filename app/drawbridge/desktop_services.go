@@ -187,7 +187,7 @@ var clipboards = map[string][][]string{
 // that has a button for it.
 func (d *desktopServices) copyAddress() {
 	if err := copyText(d.url + "/mcp"); err != nil {
-		d.log.Info("Cannot copy the bridge's address", "reason", err.Error())
+		d.log.Info("Cannot copy the bridge's URL", "reason", err.Error())
 		d.open("/clients")
 	}
 }
@@ -235,7 +235,7 @@ func (d *desktopServices) trayOptions(ctx context.Context, o tray.Options) tray.
 	o.PauseFor = func(limit time.Duration) { report(d.log, "pause the servers", d.servers.PauseFor(ctx, limit)) }
 	o.Pause = func(on bool) { report(d.log, "pause the servers", d.SetPaused(ctx, on)) }
 	o.PauseRecording = func(on bool) { report(d.log, "pause recording", d.pauseRecording(ctx, on)) }
-	o.StartAtLogin = func(on bool) { report(d.log, "change the start at login", d.SetStartAtLogin(on)) }
+	o.StartAtLogin = func(on bool) { report(d.log, "change the start-at-login setting", d.SetStartAtLogin(on)) }
 	return o
 }
 

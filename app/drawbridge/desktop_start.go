@@ -38,7 +38,7 @@ func showOrStart(ctx context.Context, o cli.ServeOptions) error {
 		}
 	}
 	if err := o.Folders.Make(); err != nil {
-		return fmt.Errorf("cannot use the data folder, choose another one with --data: %w", err)
+		return fmt.Errorf("cannot use the data folder: %w (choose another one with --data)", err)
 	}
 	held, err := loopback.IsDaemonRunning(o.Folders.Data)
 	if err != nil {
@@ -73,7 +73,7 @@ func showOrStart(ctx context.Context, o cli.ServeOptions) error {
 		return err
 	}
 	if page.URL == "" {
-		return errors.New("the daemon returned no address")
+		return errors.New("the daemon returned no URL")
 	}
 	if printAddress {
 		return json.NewEncoder(os.Stdout).Encode(map[string]string{"url": page.URL, "data": o.Folders.Data})

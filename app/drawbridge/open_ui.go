@@ -39,7 +39,7 @@ func openUI(url, data string, browser bool, out io.Writer) error {
 	case err == nil && !ours:
 		return nil
 	case err == nil:
-		_, err = fmt.Fprintln(out, "If no browser opens, use this address (it works once, for two minutes):\n"+url)
+		_, err = fmt.Fprintln(out, "If no browser opens, use this URL (it works once, for two minutes):\n"+url)
 	case errors.Is(err, errNoOpener):
 		_, err = fmt.Fprintln(out, "Open this in a browser (the link works once, for two minutes):\n"+url)
 	default:

@@ -150,7 +150,7 @@ func (l *logins) Open(id string) error {
 func (l *logins) browse(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return core.Errorf(core.CodeValidation, "only http and https addresses can be opened")
+		return core.Errorf(core.CodeValidation, "only http and https URLs can be opened")
 	}
 	if !hasScreen() {
 		return errNoBrowser
@@ -166,4 +166,4 @@ func (l *logins) browse(address string) error {
 }
 
 var errNoBrowser = &core.Error{Code: core.CodeUnavailable, Cause: errors.New("no program for it"),
-	Message: "no browser can be opened from here", Hint: "Copy the address and open it in a browser on this machine."}
+	Message: "no browser can be opened from here", Hint: "Copy the URL and open it in a browser on this machine."}

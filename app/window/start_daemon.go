@@ -48,7 +48,7 @@ func (d *daemon) startDaemon(ctx context.Context, program, link string) (address
 	}
 	var reply struct{ URL, Data string }
 	if err := json.Unmarshal(out.Bytes(), &reply); err != nil || localAddress(reply.URL) == "" {
-		return "", fmt.Errorf("cannot reach Drawbridge: %s printed no address", program)
+		return "", fmt.Errorf("cannot reach Drawbridge: %s printed no URL", program)
 	}
 	d.mu.Lock()
 	d.data = reply.Data

@@ -56,7 +56,7 @@ type Approval struct {
 	State   string         `json:"state" enum:",accept,decline,cancel,expired,withdrawn" doc:"Empty while pending"`
 
 	CallID        string `json:"callId,omitempty" doc:"Call id; calls only"`
-	Original      string `json:"original,omitempty" doc:"The server's own name of the tool; calls only"`
+	Original      string `json:"original,omitempty" doc:"The server's own name for the tool; calls only"`
 	Arguments     string `json:"arguments,omitempty" doc:"JSON text, truncated in lists and events if long; calls only"`
 	ArgumentsSize int    `json:"argumentsSize,omitempty" doc:"Size of the complete arguments in bytes"`
 	ArgumentsCut  bool   `json:"argumentsCut,omitempty" doc:"Whether arguments is truncated: GET /api/v1/approvals/{id} returns all of it"`
@@ -167,7 +167,7 @@ type approvalInput struct {
 	ID   string `path:"id" maxLength:"200"`
 	Body struct {
 		Action  string `json:"action" enum:"accept,decline,cancel"`
-		Scope   string `json:"scope,omitempty" enum:"once,minutes,session,always" doc:"How long calls of the tool are accepted; default: once. session is possible if session is true. always is written to the configuration"`
+		Scope   string `json:"scope,omitempty" enum:"once,minutes,session,always" doc:"How long calls to the tool are accepted; default: once. 'session' is allowed only if the field session of the approval is true. always is written to the configuration"`
 		Content JSON   `json:"content,omitempty" doc:"Values of the form, a JSON object; required to accept a form"`
 		Where   JSON   `json:"where,omitempty" doc:"Calls only: accept further calls only if their arguments match this condition, as where in a rule of policy.rules; it must match this call"`
 	}

@@ -60,7 +60,7 @@ type App struct {
 
 // AppCallRequest is a call of a tool by an MCP App.
 type AppCallRequest struct {
-	Tool      string `json:"tool" minLength:"1" maxLength:"512" doc:"The server's own name of the tool"`
+	Tool      string `json:"tool" minLength:"1" maxLength:"512" doc:"The server's own name for the tool"`
 	Arguments JSON   `json:"arguments,omitempty" doc:"JSON object, passed on unchanged"`
 }
 
@@ -189,7 +189,7 @@ func (a *API) callForApp(ctx context.Context, in *appCallInput) (*answer[AppCall
 	}
 	tool, ok := a.ownTool(r.Server, in.Body.Tool)
 	if ok && tool.Raw != nil && !registry.AppMayCall(tool.Raw) {
-		return nil, core.Errorf(core.CodeRejected, "apps may not call tool %q: its server offers it to models only", in.Body.Tool)
+		return nil, core.Errorf(core.CodeRejected, "apps are not allowed to call tool %q: its server offers it to models only", in.Body.Tool)
 	}
 	call := &core.Call{
 		Client: core.Client{Name: "drawbridge-app", Version: a.Version}, Era: core.Legacy, Server: r.Server, Account: r.Account, Method: "tools/call",

@@ -107,9 +107,9 @@ type connectionActionInput struct {
 }
 
 func (a *API) registerConnections(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/connections", "Client applications of this machine", a.listConnections)
+	op(a, doc, "GET", "/api/v1/connections", "Client applications on this machine", a.listConnections)
 	op(a, doc, "GET", "/api/v1/connections/{key}/servers", "Servers of a client that can be imported", a.listImportable)
-	op(a, doc, "POST", "/api/v1/connections/{key}/plan", "Preview the changes of connecting a client; nothing is written", a.planConnection)
+	op(a, doc, "POST", "/api/v1/connections/{key}/plan", "Preview what connecting a client would change; nothing is written", a.planConnection)
 	op(a, doc, "POST", "/api/v1/connections/{key}/connect", "Connect a client, or move its servers", a.connect)
 	op(a, doc, "POST", "/api/v1/connections/{key}/{action}", "Undo a connection, restore a lost entry, or forget it", a.changeConnection)
 	a.registerClientImports(doc)

@@ -26,14 +26,14 @@ type ConfigCopy struct {
 type ConfigCopyText struct {
 	Name     string           `json:"name"`
 	Text     string           `json:"text" doc:"Recognized secrets are redacted"`
-	Diff     string           `json:"diff" doc:"Changes from the current file to the copy, with recognized secrets redacted; empty if they are equal"`
+	Diff     string           `json:"diff" doc:"Changes from the current file to the backup, with recognized secrets redacted; empty if they are equal"`
 	Etag     string           `json:"etag" doc:"ETag of the current file"`
-	Problems []config.Problem `json:"problems" nullable:"false" doc:"Problems of the copy"`
+	Problems []config.Problem `json:"problems" nullable:"false" doc:"Problems in the backup"`
 }
 
 // RestoredConfig is the result of a restore.
 type RestoredConfig struct {
-	Backup string `json:"backup" doc:"Copy of the previous file"`
+	Backup string `json:"backup" doc:"Name of the backup of the previous file"`
 	Etag   string `json:"etag" doc:"ETag of the current file"`
 }
 
@@ -52,8 +52,8 @@ func (a *API) registerBackups(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/config/backups", "Backups of the configuration file, newest first", a.listCopies)
 	op(a, doc, "POST", "/api/v1/config/backups", "Back up the current configuration file", a.keepCopy)
 	op(a, doc, "POST", "/api/v1/config/retention-preview", "Number of recorded calls that a new configuration would delete, because of shorter retention", a.previewRetention)
-	op(a, doc, "GET", "/api/v1/config/backups/{name}", "A copy, and the changes that restoring it would make", a.getCopy)
-	op(a, doc, "POST", "/api/v1/config/backups/{name}/restore", "Restore a copy; the current file is backed up first", a.restoreCopy)
+	op(a, doc, "GET", "/api/v1/config/backups/{name}", "A backup, and the changes that restoring it would make", a.getCopy)
+	op(a, doc, "POST", "/api/v1/config/backups/{name}/restore", "Restore a backup; the current file is backed up first", a.restoreCopy)
 }
 
 func (a *API) listCopies(context.Context, *none) (*answer[List[ConfigCopy]], error) {

@@ -10,7 +10,7 @@ import (
 type configRetentionInput struct {
 	Body struct {
 		Text string `json:"text,omitempty" maxLength:"2000000" doc:"New text of the configuration file"`
-		Copy string `json:"copy,omitempty" maxLength:"60" doc:"Alternatively, the name of a copy to restore"`
+		Copy string `json:"copy,omitempty" maxLength:"60" doc:"Alternatively, the name of a backup to restore"`
 	}
 }
 

@@ -30,7 +30,7 @@ type Installable struct {
 	Label       string                      `json:"label" doc:"Default name"`
 	Options     []marketplace.InstallOption `json:"options" nullable:"false"`
 	Repository  string                      `json:"repository" doc:"Source repository, as stated by the publisher"`
-	Installed   []string                    `json:"installed" nullable:"false" doc:"Ids of the servers that use this package or address"`
+	Installed   []string                    `json:"installed" nullable:"false" doc:"Ids of the servers that use this package or URL"`
 }
 
 // Directory lists the installable servers.

@@ -27,7 +27,7 @@ type ClientFeatures struct {
 type ServerFeatures struct {
 	Server   string           `json:"server"`
 	Era      core.Era         `json:"era" enum:",legacy,modern" doc:"Protocol era of the connection that this client's calls use; empty if unknown"`
-	Known    bool             `json:"known" doc:"False until the server has been listed: features is empty"`
+	Known    bool             `json:"known" doc:"False until the features of the server are known: features is empty"`
 	Features []bridge.Feature `json:"features" nullable:"false"`
 }
 

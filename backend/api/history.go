@@ -129,7 +129,7 @@ func (a *API) facets(ctx context.Context, in *CallFilter) (*answer[Facets], erro
 // PageInput selects a page of a list.
 type PageInput struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
-	Before string `query:"before" pattern:"^[0-9]{0,18}$" doc:"next of the previous page"`
+	Before string `query:"before" pattern:"^[0-9]{0,18}$" doc:"The value of 'next' in the previous page"`
 }
 
 // Session is the timeline of one session of a client.

@@ -37,9 +37,9 @@ type LoginPending oauth.Pending
 
 func (a *API) registerLogins(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/servers/{id}/login", "Sign-in state of a remote server", a.getLogin)
-	op(a, doc, "POST", "/api/v1/servers/{id}/login", "Begin a sign-in and return its address; nothing is opened", a.beginLogin)
+	op(a, doc, "POST", "/api/v1/servers/{id}/login", "Begin a sign-in and return its URL; nothing is opened", a.beginLogin)
 	op(a, doc, "DELETE", "/api/v1/servers/{id}/login", "Cancel a pending sign-in", a.cancelLogin)
-	op(a, doc, "POST", "/api/v1/servers/{id}/login/open", "Open the address of a pending sign-in in the browser of this machine", a.openLogin)
+	op(a, doc, "POST", "/api/v1/servers/{id}/login/open", "Open the URL of a pending sign-in in the browser of this machine", a.openLogin)
 	op(a, doc, "DELETE", "/api/v1/logins", "Delete the tokens of all servers, and revoke them where possible", a.forgetLogins)
 	op(a, doc, "POST", "/api/v1/servers/{id}/logout", "Delete the tokens of a server, and revoke them where possible", a.logout)
 }
@@ -57,7 +57,7 @@ func (a *API) logins(id string) (Logins, error) {
 		s, _ := a.Files.Current().Server(server)
 		if _, has := s.Accounts[account]; !has {
 			return nil, &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("server %q has no account %q", server, account),
-				Hint: "Add it to 'accounts' of the server in the configuration."}
+				Hint: "Add it to the server's 'accounts' in the configuration."}
 		}
 	}
 	switch {

@@ -98,7 +98,7 @@ func (a *API) policyStatus(context.Context, *none) (*answer[PolicyStatus], error
 
 type explainInput struct {
 	Server string `query:"server" required:"true" minLength:"1" maxLength:"256" server:"name" doc:"Server id or name"`
-	Tool   string `query:"tool" required:"true" minLength:"1" maxLength:"1024" doc:"The server's own name of the tool, or its public name"`
+	Tool   string `query:"tool" required:"true" minLength:"1" maxLength:"1024" doc:"The server's own name for the tool, or its public name"`
 	Client string `query:"client" maxLength:"128" doc:"Name of a client's token"`
 	// Arguments are JSON text: they may have several readings, which decoding would hide.
 	Arguments string `query:"arguments" maxLength:"65536" doc:"Arguments of the call, the text of a JSON object; without them, argument rules with a condition do not apply"`
@@ -292,7 +292,7 @@ func toolSetting(item core.Item, f *config.Filter, public string) ToolSetting {
 type setToolsInput struct {
 	ID   string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
 	Body struct {
-		Tools []string        `json:"tools" minItems:"1" maxItems:"5000" nullable:"false" doc:"The server's own names of the tools"`
+		Tools []string        `json:"tools" minItems:"1" maxItems:"5000" nullable:"false" doc:"The server's own names for the tools"`
 		Set   map[string]JSON `json:"set" doc:"Keys to change, as in the configuration; null removes a key"`
 	}
 }

@@ -23,7 +23,7 @@ type CallPreview struct {
 	ID        string `json:"id"`
 	Arguments string `json:"arguments" doc:"The arguments as one line of NAME: VALUE, at most 200 bytes"`
 	Match     string `json:"match,omitempty" doc:"Excerpt of at most 200 bytes around a word of q that is not in the first 200 bytes of the arguments"`
-	MatchIn   string `json:"matchIn,omitempty" enum:"arguments,reply" doc:"What match is an excerpt of"`
+	MatchIn   string `json:"matchIn,omitempty" enum:"arguments,reply" doc:"Where the excerpt in 'match' comes from"`
 }
 
 func (a *API) previews(ctx context.Context, in *previewsInput) (*answer[List[CallPreview]], error) {

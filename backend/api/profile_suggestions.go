@@ -33,7 +33,7 @@ const dismissedKey = "dismissed_profile_suggestions"
 // ProfileSuggestion is a profile of the tools that clients called while they worked in a folder.
 type ProfileSuggestion struct {
 	Folder   string    `json:"folder"`
-	Profile  string    `json:"profile" doc:"The profile that the folder has already, or empty"`
+	Profile  string    `json:"profile" doc:"The profile that the folder already has, or empty"`
 	Name     string    `json:"name" doc:"Unused name for the new profile"`
 	Entry    JSON      `json:"entry" doc:"JSON object for PUT /api/v1/profiles/{name}"`
 	Tools    []ToolUse `json:"tools" nullable:"false" doc:"Tools of the profile, the most called first"`
@@ -71,7 +71,7 @@ type dismissInput struct {
 }
 
 func (a *API) registerSuggestions(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/profile-suggestions", "Profiles for folders, of the tools that were called there", a.suggestProfiles)
+	op(a, doc, "GET", "/api/v1/profile-suggestions", "Profiles for folders, based on the tools that were called there", a.suggestProfiles)
 	op(a, doc, "PUT", "/api/v1/profile-suggestions/dismissed", "Dismiss the suggestion for a folder, or allow it again", a.dismissSuggestion)
 }
 

@@ -36,7 +36,7 @@ type Profile struct {
 	Address     string   `json:"address"`
 	ToolMode    string   `json:"toolMode" enum:"all,search,deferred"`
 	Folders     []string `json:"folders" nullable:"false"`
-	Clients     []string `json:"clients" nullable:"false" doc:"Names of the tokens that are bound to it"`
+	Clients     []string `json:"clients" nullable:"false" doc:"Names of the tokens that are assigned to it"`
 	Servers     []string `json:"servers" nullable:"false" doc:"Ids of the servers that it lists"`
 	EveryServer bool     `json:"everyServer" doc:"Whether it lists no servers and therefore offers all"`
 	Tools       int      `json:"tools"`
@@ -122,10 +122,10 @@ type clientViewInput struct {
 }
 
 func (a *API) registerProfiles(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/profiles", "Profiles, the default view first, with their context cost and the clients bound to them", a.listProfiles)
+	op(a, doc, "GET", "/api/v1/profiles", "Profiles, the default view first, with their context cost and the clients assigned to them", a.listProfiles)
 	op(a, doc, "POST", "/api/v1/profile-cost", "Context cost of a profile that is not saved", a.profileCost)
 	op(a, doc, "PUT", "/api/v1/profiles/{name}", "Add or replace a profile in the configuration", a.putProfile)
-	op(a, doc, "DELETE", "/api/v1/profiles/{name}", "Remove a profile from the configuration; rejected while a client is bound to it", a.deleteProfile)
+	op(a, doc, "DELETE", "/api/v1/profiles/{name}", "Remove a profile from the configuration; rejected while a client is assigned to it", a.deleteProfile)
 	op(a, doc, "POST", "/api/v1/tools/hide", "Hide tools from all clients, or show them again, in one change of the configuration", a.hideTools)
 	op(a, doc, "PUT", "/api/v1/client-views/{token}", "Set the profile, the accounts and the tool mode of a client", a.putClientView)
 }

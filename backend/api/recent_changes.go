@@ -52,7 +52,7 @@ const (
 
 func (a *API) registerObservations(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/servers/{id}/destinations", "Hosts and ports that the processes of a server connect to", a.destinations)
-	op(a, doc, "GET", "/api/v1/recent-changes", "What changed in the last days: versions, definitions, new tools and new destinations, newest first", a.recentChanges)
+	op(a, doc, "GET", "/api/v1/recent-changes", "What changed in recent days: versions, definitions, new tools and new destinations, newest first", a.recentChanges)
 }
 
 func (a *API) destinations(ctx context.Context, in *serverInput) (*answer[Destinations], error) {

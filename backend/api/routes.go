@@ -134,7 +134,7 @@ func (a *API) document() *routes {
 	op(a, doc, "GET", "/api/v1/clients", "Applications that have connected or have a token", a.listClients)
 	op(a, doc, "GET", "/api/v1/config", "The configuration file", a.getConfig)
 	op(a, doc, "PUT", "/api/v1/config", "Replace the configuration file; If-Match must be the ETag of the file that was read", a.putConfig)
-	op(a, doc, "GET", "/api/v1/approvals", "Pending approvals: calls, forms and URLs of servers, new commands and changed tools", a.listApprovals)
+	op(a, doc, "GET", "/api/v1/approvals", "Pending approvals: calls, forms and URLs from servers, new commands and changed tools", a.listApprovals)
 	op(a, doc, "POST", "/api/v1/approvals/{id}", "Answer a pending approval; a command that is not accepted remains pending", a.answerApproval)
 	a.registerConnections(doc)
 	a.registerDocker(doc)

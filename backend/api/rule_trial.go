@@ -21,7 +21,7 @@ type tryRulesInput struct {
 	Body struct {
 		Rules string `json:"rules,omitempty" maxLength:"1048576" doc:"Text of a configuration file, or of a list of rules; default: the rules in force"`
 		YAML  bool   `json:"yaml,omitempty" doc:"Whether rules is YAML"`
-		Days  int    `json:"days,omitempty" minimum:"1" maximum:"36500" doc:"Try the calls of this many days; default: 30"`
+		Days  int    `json:"days,omitempty" minimum:"1" maximum:"36500" doc:"Test the calls of this many days; default: 30"`
 	}
 }
 

@@ -33,8 +33,8 @@ type SandboxStatus struct {
 	BestEffort  bool                 `json:"bestEffort"`
 	Access      *sandbox.Access      `json:"access,omitempty" doc:"What the rules of its newest start allow; absent if it was not started in a sandbox"`
 	Observed    []store.ObservedPath `json:"observed" nullable:"false" doc:"Files that the server was seen to open while its sandbox was observe"`
-	Refused     []sandbox.Refusal    `json:"refused" nullable:"false" doc:"What the sandbox refused since the server was started, as far as the server reported it"`
-	RefusedMore int                  `json:"refusedMore" doc:"How many other paths it refused, up to a limit"`
+	Refused     []sandbox.Refusal    `json:"refused" nullable:"false" doc:"What the sandbox denied since the server was started, according to the server's stderr output"`
+	RefusedMore int                  `json:"refusedMore" doc:"How many other paths it denied, up to a limit"`
 	Proposal    *SandboxProposal     `json:"proposal,omitempty" doc:"Absent if nothing was observed"`
 }
 
@@ -90,7 +90,7 @@ func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
 	if !st.Applies {
 		st.Reason = "A sandbox confines stdio servers and containers that Drawbridge creates, not servers of type " + string(s.Type) + "."
 		if s.Type == core.Docker {
-			st.Reason = "A sandbox cannot confine a container that exists already."
+			st.Reason = "A sandbox cannot confine an existing container."
 		}
 		return st, nil
 	}
@@ -210,10 +210,10 @@ func (a *API) proposal(ctx context.Context, s *config.Server, observed []store.O
 	rest := sandbox.Propose(rules, home, seen)
 	p.Read, p.Write = nonNil(rest.Read), nonNil(rest.Write)
 	for _, path := range rest.Programs {
-		p.Remarks = append(p.Remarks, "It wrote "+path+", which starts programs outside of the sandbox: not proposed. If it needs it, add the exact path to sandbox.write.")
+		p.Remarks = append(p.Remarks, "It wrote "+path+", which starts programs outside of the sandbox: not proposed. If the server needs it, add the exact path to sandbox.write.")
 	}
 	for _, path := range rest.Private {
-		p.Remarks = append(p.Remarks, "It opened "+path+", which is private or contains private files: not proposed. If it needs it, add the exact path to sandbox.read or sandbox.write.")
+		p.Remarks = append(p.Remarks, "It opened "+path+", which is private or contains private files: not proposed. If the server needs it, add the exact path to sandbox.read or sandbox.write.")
 	}
 	if err := a.proposeNetwork(ctx, s.ID, p); err != nil {
 		return nil, err
@@ -221,7 +221,7 @@ func (a *API) proposal(ctx context.Context, s *config.Server, observed []store.O
 	if s.Sandbox.UnixSockets == "" && p.Network == "none" {
 		p.Remarks = append(p.Remarks, "Network none also closes Unix sockets, which are not observed. If it needs one, such as that of the Docker Engine or of a database, set sandbox.unixSockets to any.")
 	} else if !s.Sandbox.NoUnixSockets() {
-		p.Remarks = append(p.Remarks, "Unix sockets stay open, through which a server can leave the sandbox. If it needs none, set sandbox.unixSockets to none.")
+		p.Remarks = append(p.Remarks, "Unix sockets stay open, through which a server can escape the sandbox. If it needs none, set sandbox.unixSockets to none.")
 	}
 	if age := time.Since(p.Since); age < restPeriod {
 		p.Remarks = append(p.Remarks, "Observe the server for a week before you lock it: what it has not done yet is not in the proposal.")
@@ -310,7 +310,7 @@ func (a *API) proposeNetwork(ctx context.Context, server string, p *SandboxPropo
 type changeSandboxInput struct {
 	ID   string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
 	Body struct {
-		Mode  string `json:"mode" enum:"off,observe,on,lock,read,write" doc:"lock writes the proposal; read and write allow a path in addition, and leave the mode as it is"`
+		Mode  string `json:"mode" enum:"off,observe,on,lock,read,write" doc:"lock writes the proposal; read and write also allow a path, and leave the mode as it is"`
 		Path  string `json:"path,omitempty" maxLength:"4096" doc:"read, write: an absolute path, or one that starts with ~/"`
 		Entry string `json:"entry,omitempty" maxLength:"65536" doc:"lock: the proposal that was reviewed; if it has changed since, the response is a conflict"`
 	}
@@ -347,7 +347,7 @@ func (a *API) changeSandbox(ctx context.Context, in *changeSandboxInput) (*answe
 	case "lock":
 		switch {
 		case st.Proposal == nil:
-			return nil, &core.Error{Code: core.CodeConflict, Message: "nothing was observed that a sandbox could be proposed from", Hint: "Set the sandbox to observe, and use the server for a while."}
+			return nil, &core.Error{Code: core.CodeConflict, Message: "there are no observations from which to propose a sandbox", Hint: "Set the sandbox to observe, and use the server for a while."}
 		case in.Body.Entry != "" && in.Body.Entry != st.Proposal.Entry:
 			return nil, &core.Error{Code: core.CodeConflict, Message: "the proposal has changed in the meantime", Hint: "Review it again."}
 		}

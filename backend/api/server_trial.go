@@ -32,7 +32,7 @@ type TestResult struct {
 	Login        core.LoginState  `json:"login" enum:",needed" doc:"needed: the server responds but requires a sign-in, which is possible once it is configured"`
 	Problems     []config.Problem `json:"problems" nullable:"false" doc:"Problems of the entry; may contain warnings on success"`
 	Transport    core.Transport   `json:"transport"`
-	Command      string           `json:"command" doc:"Command line or address; secrets are redacted"`
+	Command      string           `json:"command" doc:"Command line or URL; secrets are redacted"`
 	TookNs       int64            `json:"tookNs"`
 	Era          core.Era         `json:"era"`
 	Version      string           `json:"protocolVersion"`

@@ -37,7 +37,7 @@ const changed approvals.Kind = "tools"
 // ToolTrust is the trust state of a tool.
 type ToolTrust struct {
 	Server     string `json:"server"`
-	Tool       string `json:"tool" doc:"The server's own name of the tool; empty for the server's instructions"`
+	Tool       string `json:"tool" doc:"The server's own name for the tool; empty for the server's instructions"`
 	PublicName string `json:"publicName" doc:"Empty while the tool is withheld from clients"`
 	trust.ToolStatus
 }
@@ -65,7 +65,7 @@ type answerToolInput struct {
 	Body struct {
 		Server string `json:"server" minLength:"1" maxLength:"256" server:"name" doc:"Server id or name"`
 		Kind   string `json:"kind,omitempty" enum:"tool,instructions,prompt,resource,template" doc:"Default: tool"`
-		Tool   string `json:"tool,omitempty" maxLength:"1024" doc:"The server's own name of the tool or prompt, or a URI"`
+		Tool   string `json:"tool,omitempty" maxLength:"1024" doc:"The server's own name for the tool or prompt, or a URI"`
 		Action string `json:"action" enum:"accept,always,block,ask" doc:"always also accepts all later changes; ask undoes always and block"`
 		Hash   string `json:"hash,omitempty" maxLength:"64" doc:"newHash of the reviewed change; if it has changed since, the response is a conflict"`
 	}
@@ -85,7 +85,7 @@ func (a *API) answerTool(ctx context.Context, in *answerToolInput) (*none, error
 
 type toolLogInput struct {
 	Server string `query:"server" maxLength:"256" server:"name" doc:"Only this server, by id or name"`
-	Before string `query:"before" pattern:"^[0-9]{0,18}$" doc:"next of the previous page"`
+	Before string `query:"before" pattern:"^[0-9]{0,18}$" doc:"The value of 'next' in the previous page"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
 }
 

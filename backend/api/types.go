@@ -85,7 +85,7 @@ type Call struct {
 	Session       string       `json:"session"`
 	Era           core.Era     `json:"era" enum:"legacy,modern"`
 	Server        string       `json:"server"`
-	Tool          string       `json:"tool" doc:"The server's own name of the tool or prompt, or the URI of a resource"`
+	Tool          string       `json:"tool" doc:"The server's own name for the tool or prompt, or the URI of a resource"`
 	PublicName    string       `json:"publicName"`
 	Method        string       `json:"method"`
 	FromServer    bool         `json:"fromServer"`
@@ -117,7 +117,7 @@ type Call struct {
 type CallTask struct {
 	Call   string `json:"call" doc:"Id of the call that created the task; another one if this is a request about it"`
 	ID     string `json:"id" doc:"As the server knows it; empty for requests about it"`
-	Status string `json:"status" doc:"As the client last saw it, such as working or input_required; expired if the task has expired before it was seen to end"`
+	Status string `json:"status" doc:"As the client last saw it, such as working or input_required; expired if the task expired before its end was seen"`
 	Ended  bool   `json:"ended"`
 }
 
@@ -125,7 +125,7 @@ type CallTask struct {
 type ServedBy struct {
 	Name       string `json:"name" doc:"Name that the server reports"`
 	Version    string `json:"version" doc:"Version that the server reports"`
-	Package    string `json:"package" doc:"Package with its version, or image, as far as known"`
+	Package    string `json:"package" doc:"Package with its version, or image, if known"`
 	Definition string `json:"definition" doc:"Hash of the definition of the tool, hexadecimal; the same as in the tool changes"`
 }
 
@@ -170,7 +170,7 @@ type Cut struct {
 // CallRequest is a request to call a tool.
 type CallRequest struct {
 	Server    string `json:"server" minLength:"1" maxLength:"256" server:"name" doc:"Server id or name"`
-	Tool      string `json:"tool" minLength:"1" maxLength:"512" doc:"The server's own name of the tool"`
+	Tool      string `json:"tool" minLength:"1" maxLength:"512" doc:"The server's own name for the tool"`
 	Arguments JSON   `json:"arguments,omitempty" doc:"JSON object, passed on unchanged"`
 	Account   string `json:"account,omitempty" maxLength:"32" doc:"Account of the server; if missing, default"`
 	AsClient  bool   `json:"asClient,omitempty" doc:"Whether the call needs the same approvals as a call of a client"`

@@ -35,7 +35,7 @@ type VersionStart struct {
 	Server  string    `json:"server"`
 	Name    string    `json:"name" doc:"Name that the server reports"`
 	Version string    `json:"version" doc:"Version that the server reports"`
-	Package string    `json:"package" doc:"Package with its version, or image, as far as known"`
+	Package string    `json:"package" doc:"Package with its version, or image, if known"`
 }
 
 // Use holds the statistics of one name. Durations have an error of at most 4.5 %.
@@ -54,7 +54,7 @@ type Use struct {
 	LastUsed *time.Time `json:"lastUsed,omitempty"`
 
 	ResultBytes   int64 `json:"resultBytes" doc:"Size of the results"`
-	ResultTokens  int64 `json:"resultTokens" doc:"The same as an estimate of tokens"`
+	ResultTokens  int64 `json:"resultTokens" doc:"The same, as an estimated number of tokens"`
 	RepeatedBytes int64 `json:"repeatedBytes" doc:"Part of the results: text that repeats structuredContent"`
 	BlankBytes    int64 `json:"blankBytes" doc:"Part of the results: white space between JSON tokens, and in text after other white space"`
 }

@@ -34,7 +34,7 @@ func (w *windowList) subscribe() (commands <-chan windowCommand, leave func(), e
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.open) == maxWindows {
-		return nil, nil, core.Errorf(core.CodeRejected, "too many windows are connected already")
+		return nil, nil, core.Errorf(core.CodeRejected, "too many windows are already connected")
 	}
 	c := make(chan windowCommand, 8)
 	w.open = append(w.open, c)

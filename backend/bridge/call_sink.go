@@ -123,7 +123,7 @@ func (c *callSink) Ask(ctx context.Context, method string, params json.RawMessag
 		return reply, nil
 	case <-limit.C:
 		c.cancelClientRequest(id, "no answer in time")
-		return core.Reply{Error: wire.ErrorObject(codeRefused, "the client did not answer in time", nil)}, nil
+		return core.Reply{Error: wire.ErrorObject(codeRefused, "the client did not respond in time", nil)}, nil
 	case <-s.ctx.Done():
 		return cannotAskReply("the client of this call is no longer listening"), nil
 	case <-ctx.Done():

@@ -70,7 +70,7 @@ func TestLateInputResponseIsRefused(t *testing.T) {
 	}, func(o *Options) { o.AskTimeout = 20 * time.Millisecond })
 	h := s.openSession("/mcp", `{"roots":{}}`)
 	list := messages(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...))
-	if len(list) != 3 || !strings.Contains(list[0], `"roots/list"`) || !strings.Contains(list[1], "notifications/cancelled") || !strings.Contains(list[2], "did not answer in time") {
+	if len(list) != 3 || !strings.Contains(list[0], `"roots/list"`) || !strings.Contains(list[1], "notifications/cancelled") || !strings.Contains(list[2], "did not respond in time") {
 		t.Errorf("%q", list)
 	}
 	var ask struct{ ID string }

@@ -68,7 +68,7 @@ func (b *Bridge) authorizeEndpoint(ep endpoint, origin requestOrigin) (_ endpoin
 	case visibility.Unknown != "":
 		return ep, visibility.Unknown
 	case client.Profile != "" && !b.Registry.HasProfile(client.Profile):
-		return ep, `the profile "` + client.Profile + `" of this client no longer exists: choose another one on Drawbridge's Clients page, or under 'clients' in the configuration`
+		return ep, `the profile "` + client.Profile + `" of this client no longer exists: choose another one on the Clients page of the web UI, or under 'clients' in the configuration`
 	case client.Profile != "" && ep.profile != "" && ep.profile != client.Profile:
 		return ep, `this client may only use the profile "` + client.Profile + `"`
 	case client.Profile != "":

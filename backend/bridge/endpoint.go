@@ -109,7 +109,7 @@ func notFoundText(ep endpoint) string {
 	case core.ValidServerID(ep.profile):
 		return `there is no profile named "` + ep.profile + `"`
 	}
-	return "there is no MCP server at this address"
+	return "there is no MCP server at this URL"
 }
 
 // refuseEndpoint responds with 404 to a request for an endpoint that does not exist or that its

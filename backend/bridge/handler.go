@@ -99,7 +99,7 @@ func (b *Bridge) serveModernPost(w http.ResponseWriter, x *exchange) {
 		return
 	}
 	if x.env.Kind == wire.Request && isTaskMethod(x.env.Method) && !x.namesTask() {
-		writeError(w, http.StatusBadRequest, x.id(), codeHeaderMismatch, "the headers Mcp-Method and Mcp-Name must be the method and the id of the task")
+		writeError(w, http.StatusBadRequest, x.id(), codeHeaderMismatch, "the headers Mcp-Method and Mcp-Name must contain the method and the id of the task")
 		return
 	}
 	if x.env.Kind == wire.Request && x.env.Method == "subscriptions/listen" {

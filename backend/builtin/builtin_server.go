@@ -55,12 +55,12 @@ type tool struct {
 var tools = []tool{
 	{"status", "Status of the servers", "Lists every MCP server that Drawbridge manages: its state, the reason for it, and the number of tools and prompts.",
 		``, (*Server).status},
-	{"analytics_get", "Call statistics", "Returns statistics of your calls by server and tool over the last hours: number, failures, and durations.",
+	{"analytics_get", "Call statistics", "Returns statistics of your calls by server and tool over the last few hours: number, failures, and durations.",
 		`"hours":{"type":"integer","minimum":1,"maximum":720,"default":24},"server":{"type":"string","description":"only this server"}`, (*Server).analytics},
 	{"history_search", "Search the call history", "Searches your earlier calls, newest first. The text is matched against names, arguments and results.",
 		`"text":{"type":"string","maxLength":1000},"server":{"type":"string"},"tool":{"type":"string"},` +
 			`"outcome":{"enum":["ok","tool_error","protocol_error","timeout","cancelled","rejected"]},` +
-			`"before":{"type":"string","description":"next of the previous page"},"limit":{"type":"integer","minimum":1,"maximum":100,"default":20}`, (*Server).search},
+			`"before":{"type":"string","description":"the value of 'next' in the previous page"},"limit":{"type":"integer","minimum":1,"maximum":100,"default":20}`, (*Server).search},
 	{"explain", "Explain a server or a call", "Explains the state of a server, or the outcome of one of your calls.",
 		`"server":{"type":"string"},"call":{"type":"string","description":"id of a call"}`, (*Server).explain},
 }

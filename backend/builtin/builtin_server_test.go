@@ -120,7 +120,7 @@ func TestClientFindsOnlyItsOwnCalls(t *testing.T) {
 		t.Fatal(mine)
 	}
 	text, failed := o.ask(t, core.Client{Token: "ann"}, "explain", `{"call":"`+got.Calls[0].ID+`"}`)
-	if failed || !strings.Contains(text, "did not answer in time") || !strings.Contains(text, "too slow") || !strings.Contains(text, "of anncursor") {
+	if failed || !strings.Contains(text, "did not respond in time") || !strings.Contains(text, "too slow") || !strings.Contains(text, "of anncursor") {
 		t.Error(text)
 	}
 	if text, failed := o.ask(t, core.Client{Token: "bob"}, "explain", `{"call":"`+got.Calls[0].ID+`"}`); !failed || !strings.Contains(text, "no call") {

@@ -41,7 +41,7 @@ func (o *Server) status(_ context.Context, _ core.Client, arguments []byte) (any
 var stateExplanations = map[core.State]string{
 	core.StateStopped:       "It is stopped. The next call starts it, unless only the user may start it.",
 	core.StateStarting:      "It is starting. Calls wait for it.",
-	core.StateRunning:       "It is running and has been listed.",
+	core.StateRunning:       "It is running, and its tools are known.",
 	core.StateDegraded:      "It responds, but some of its lists are unavailable.",
 	core.StateWaiting:       "It is waiting for a dependency (Docker, its container, or the network and the remote server) and starts automatically once that is available.",
 	core.StateBackoff:       "It failed and will be restarted shortly.",
@@ -106,7 +106,7 @@ func explainOutcome(r *store.Record) string {
 	case core.OutcomeProtocolError:
 		return "The server rejected the request, or the connection to it failed." + reason
 	case core.OutcomeTimeout:
-		return "The server did not answer in time." + reason
+		return "The server did not respond in time." + reason
 	case core.OutcomeCancelled:
 		return "The client cancelled the call." + reason
 	case core.OutcomeRejected:

@@ -52,7 +52,7 @@ func (h *Header) Redact(withoutSecrets func([]byte) []byte) error {
 	}
 	var redacted Header
 	if err := json.Unmarshal(safe, &redacted); err != nil {
-		return &core.Error{Code: core.CodeValidation, Message: "the definitions cannot be written without their secrets: " + err.Error(),
+		return &core.Error{Code: core.CodeValidation, Message: "the secrets in the definitions cannot be redacted: " + err.Error(),
 			Hint: "A pattern in history.redact matches more than the text of a JSON string: change it."}
 	}
 	*h = redacted
@@ -137,7 +137,7 @@ func readUpTo(most int64, r io.Reader) (*Recording, error) {
 		case n == 1:
 			err = rec.readHeader(lines.Bytes())
 		case ended:
-			err = errors.New("the line before was the last one")
+			err = errors.New("there is data after the last line")
 		default:
 			ended, err = rec.readLine(lines.Bytes())
 		}
@@ -166,7 +166,7 @@ func (rec *Recording) readHeader(line []byte) error {
 		return err
 	}
 	if rec.Version != Version {
-		return fmt.Errorf("not a cassette of version %d; export it again with this version of Drawbridge", Version)
+		return fmt.Errorf("not a version %d cassette; export it again with this version of Drawbridge", Version)
 	}
 	if rec.Server == "" || rec.Tools == nil {
 		return errors.New("server and tools are required")
@@ -269,7 +269,7 @@ func countNonEmpty(texts ...string) (set int) {
 }
 
 // errTooLarge is returned by Add for calls beyond the limits of a cassette.
-var errTooLarge = fmt.Errorf("a cassette has at most %d calls and %d MiB: choose a session, a tag or a shorter time", MaxCalls, maxFile>>20)
+var errTooLarge = fmt.Errorf("a cassette has at most %d calls and %d MiB: choose a session, a tag or a shorter time range", MaxCalls, maxFile>>20)
 
 // Recorder collects calls for a Recording.
 type Recorder struct {

@@ -65,14 +65,14 @@ func TestRecordedCallsAreServedInOrderThenTheLast(t *testing.T) {
 		{call(1, `{"b":"<x>", "a":1}`), `{"jsonrpc":"2.0","id":1,"result":{ "n":1.0,  "t":"<\u00e9>" }}`},
 		{call(2, `{"a":1,"b":"<x>"}`), `"result":{"n":2}`},
 		{call(3, `{"a":1,"b":"<x>"}`), `"result":{"n":2}`},
-		{call(4, `{"a":2}`), `has no call of \"read\" with these arguments`},
+		{call(4, `{"a":2}`), `has no call to \"read\" with these arguments`},
 		{call(5, `{"secret":1}`), `it contains redacted secrets`},
 		{`{"id":6,"method":"tools/call","params":{"name":"../../etc/passwd"}}`, `"error":{"code":-1,"message":"no"}`},
 		{`{"id":7,"method":"tools/call","params":{"name":5}}`, `"id":7,"error":{"code":-32602`},
 		{`{"id":8,"method":"prompts/get","params":{"name":"greet","arguments":{"name":"Ann"}}}`, `"result":{"messages":[]}`},
-		{`{"id":8,"method":"prompts/get","params":{"name":"read","arguments":{"a":1,"b":"<x>"}}}`, `has no call of \"read\"`},
+		{`{"id":8,"method":"prompts/get","params":{"name":"read","arguments":{"a":1,"b":"<x>"}}}`, `has no call to \"read\"`},
 		{`{"id":8,"method":"resources/read","params":{"uri":"file:///a"}}`, `"result":{"contents":[]}`},
-		{`{"id":8,"method":"resources/read","params":{"uri":"file:///b"}}`, `has no call of \"file:///b\"`},
+		{`{"id":8,"method":"resources/read","params":{"uri":"file:///b"}}`, `has no call to \"file:///b\"`},
 		{`{"id":8,"method":"completion/complete"}`, `-32601`},
 		{`{"id":9,`, `"id":null,"error":{"code":-32700`},
 	} {
@@ -90,9 +90,9 @@ func TestNearestIsMarkedAndNeverInvented(t *testing.T) {
 		{call(2, `{"a":9}`), `"result":{"_meta":{"drawbridge/recordedArguments":{"a":9,"c":1},"x":1},"n":3}`},
 		{call(3, `{"a":1,"b":"<x>"}`), `"result":{ "n":1.0,`}, // the nearest ones before did not consume it
 		{call(4, `{"secret":1}`), `it contains redacted secrets`},
-		{`{"id":6,"method":"tools/call","params":{"name":"other"}}`, `has no call of \"other\"`},
-		{`{"id":6,"method":"tools/call","params":{"name":"../../etc/passwd","arguments":{"x":1}}}`, `has no call of`},
-		{`{"id":8,"method":"resources/read","params":{"uri":"file:///b"}}`, `has no call of`},
+		{`{"id":6,"method":"tools/call","params":{"name":"other"}}`, `has no call to \"other\"`},
+		{`{"id":6,"method":"tools/call","params":{"name":"../../etc/passwd","arguments":{"x":1}}}`, `has no call to`},
+		{`{"id":8,"method":"resources/read","params":{"uri":"file:///b"}}`, `has no call to`},
 	} {
 		out, err := ask(p, m.sent)
 		if err != nil || !strings.Contains(out, m.want) || !json.Valid([]byte(out)) {
@@ -275,8 +275,8 @@ func TestInvalidCassettesAreRefusedWithTheirLine(t *testing.T) {
 	call := `{"tool":"read","arguments":"{}","result":"{}"}` + "\n"
 	for name, c := range map[string]struct{ text, want string }{
 		"empty":                 {"", "line 1: the file is empty"},
-		"no cassette":           {`{"server":"x"}`, "line 1: not a cassette of version 1"},
-		"newer":                 {`{"cassette":2,"server":"x","tools":[]}`, "line 1: not a cassette"},
+		"no cassette":           {`{"server":"x"}`, "line 1: not a version 1 cassette"},
+		"newer":                 {`{"cassette":2,"server":"x","tools":[]}`, "line 1: not a version 1 cassette"},
 		"tool without name":     {`{"cassette":1,"server":"x","tools":[{}]}`, "line 1: tools[0]"},
 		"tool of wrong type":    {`{"cassette":1,"server":"x","tools":["a"]}`, "line 1: tools[0]"},
 		"name in other case":    {`{"cassette":1,"server":"x","tools":[{"NAME":"a"}]}`, "line 1: tools[0]"},
@@ -294,7 +294,7 @@ func TestInvalidCassettesAreRefusedWithTheirLine(t *testing.T) {
 		"between two lines":     {header + call + call, "line 4: the last line, with the number of calls, is missing"},
 		"only the header":       {header, "line 2: the last line"},
 		"line missing":          {header + call + `{"calls":2}`, "line 3: the file has 1 calls, not 2"},
-		"line after the last":   {header + `{"calls":0}` + "\n" + call, "line 3: the line before was the last"},
+		"line after the last":   {header + `{"calls":0}` + "\n" + call, "line 3: there is data after the last line"},
 		"wrong number":          {header + `{"calls":"1"}`, "line 2: the value of"},
 		"wrong type":            {header + `{"tool":5,"arguments":"{}","result":"{}"}`, "line 2: the value of"},
 		"result no text":        {header + `{"tool":"a","arguments":"{}","result":{}}`, "line 2: the value of"},

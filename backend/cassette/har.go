@@ -76,11 +76,11 @@ func ReadHAR(r io.Reader, server string) (*Recording, error) {
 	known := slices.Sorted(maps.Keys(servers))
 	switch list := strings.Join(known[:min(len(known), 20)], ", "); {
 	case len(known) == 0:
-		return nil, errors.New("the file has no calls of tools, prompts or resources")
+		return nil, errors.New("the file has no calls to tools, prompts or resources")
 	case server == "" && len(known) > 1:
-		return nil, fmt.Errorf("the file has calls of several servers: choose one of %.500s with --server", list)
+		return nil, fmt.Errorf("the file has calls to several servers: choose one of %.500s with --server", list)
 	case server != "" && !servers[server]:
-		return nil, fmt.Errorf("the file has no calls of the server %.100q, but of %.500s", server, list)
+		return nil, fmt.Errorf("the file has no calls to the server %.100q; it has calls to %.500s", server, list)
 	}
 	rec := &Recorder{}
 	rec.End.Skipped = skipped

@@ -166,7 +166,7 @@ func (w *responses) later(ctx context.Context, id string, said response) error {
 	if err != nil || full {
 		w.mu.Unlock()
 		if full {
-			return w.write([]byte(id), failure(-32603, fmt.Sprintf("%d requests are waiting, or one with this id", maxWaiting)))
+			return w.write([]byte(id), failure(-32603, fmt.Sprintf("%d requests are already waiting, or one of them has this id", maxWaiting)))
 		}
 		return err
 	}
@@ -291,7 +291,7 @@ func (p *Player) call(r *request, what *Call, name string, arguments, token []by
 	}
 	switch {
 	case said == nil:
-		return failure(-32602, fmt.Sprintf("the cassette has no call of %.200q with these arguments", name))
+		return failure(-32602, fmt.Sprintf("the cassette has no call to %.200q with these arguments", name))
 	case said.Unavailable != "":
 		return failure(-32603, "the cassette cannot serve this call: "+said.Unavailable)
 	case said.Error != "":

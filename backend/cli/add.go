@@ -66,7 +66,7 @@ func (p *program) add() *cobra.Command {
 	cmd.Flags().StringArrayVar(&f.headers, "header", nil, "set an HTTP header, as `'NAME: VALUE'`; may be repeated")
 	cmd.Flags().StringArrayVar(&f.secrets, "secret", nil, "ask for the value of the variable or header with this `NAME` and store it as a secret; without a terminal, read it from standard input")
 	cmd.Flags().StringVar(&f.cwd, "cwd", "", "run the command in this `FOLDER`")
-	cmd.Flags().BoolVar(&f.disabled, "disabled", false, "add the server as disabled")
+	cmd.Flags().BoolVar(&f.disabled, "disabled", false, "add the server without enabling it")
 	cmd.Flags().BoolVar(&f.noTest, "no-test", false, "do not wait for the server to start")
 	return cmd
 }

@@ -40,8 +40,8 @@ func (w *pendingItem) shortID() string {
 
 func (p *program) approvals() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "approvals", Short: "List pending approvals: new commands, calls, and forms from servers", Args: noArgs,
-		Long:    "List pending approvals: new commands, calls that need approval, and forms from servers.\nForms can be filled in only in the web UI: drawbridge open /approvals.",
+		Use: "approvals", Short: "List pending approvals: calls, new commands, changed tools, and forms and URLs from servers", Args: noArgs,
+		Long:    "List pending approvals: calls, new commands, changed tools, and forms and URLs from servers.\nForms can be filled in only in the web UI: drawbridge open /approvals.",
 		Example: "  drawbridge approvals\n  drawbridge approvals --wait\n  drawbridge approvals allow command:files\n  drawbridge approvals deny 3f2a",
 	}
 	var wait bool

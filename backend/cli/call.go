@@ -61,7 +61,7 @@ func (p *program) call() *cobra.Command {
 			return p.printCall(doc)
 		},
 	}
-	cmd.Flags().StringVar(&account, "account", "", "the `ACCOUNT` of the server to use")
+	cmd.Flags().StringVar(&account, "account", "", "use this `ACCOUNT` of the server")
 	return cmd
 }
 

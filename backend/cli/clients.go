@@ -13,7 +13,7 @@ import (
 )
 
 func (p *program) clients() *cobra.Command {
-	cmd := &cobra.Command{Use: "clients", Short: "Connect and disconnect the AI clients of this machine", Args: noArgs}
+	cmd := &cobra.Command{Use: "clients", Short: "Connect and disconnect the AI clients on this machine", Args: noArgs}
 	var all bool
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listClients(all || p.json) }
 	cmd.Flags().BoolVar(&all, "all", false, "include clients that are not installed")

@@ -16,7 +16,7 @@ import (
 func (p *program) debug() *cobra.Command {
 	return &cobra.Command{
 		Use: "debug SERVER", Short: "Show everything known about a server: its process, its log and its messages", Args: argCount(1, 1),
-		Long: "Show everything known about a server: its command, its stderr output and the last messages.\nThe messages may contain secrets.",
+		Long: "Show everything known about a server: its command, its stderr output and the last messages.\nRecognized secrets in the messages are redacted; others may remain.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var d supervisor.Debug
 			if done, err := p.fetch(cmd.Context(), http.MethodGet, "servers/"+url.PathEscape(args[0])+"/debug", nil, nil, &d); done || err != nil {

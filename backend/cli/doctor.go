@@ -160,7 +160,7 @@ func (p *program) uninstall() *cobra.Command {
 	var yes, data, force bool
 	cmd := &cobra.Command{
 		Use: "uninstall", Short: "Disconnect all clients and restore moved entries", Args: noArgs,
-		Long: "Disconnect all clients, restore moved entries, delete the sign-in tokens, and turn off starting at login. With --delete-data, the configuration, secrets, history and logs are deleted too.\nRemove the program itself with the package manager that installed it.",
+		Long: "Disconnect all clients, restore moved entries, delete the sign-in tokens, and turn off Start at login. With --delete-data, the configuration, secrets, history and logs are deleted too.\nRemove the program itself with the package manager that installed it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes {
 				if err := p.confirm("Disconnect all clients?"); err != nil {
@@ -178,7 +178,7 @@ func (p *program) uninstall() *cobra.Command {
 				return err
 			}
 			if err := autostartEntry(folders).Set(false); err != nil {
-				return fmt.Errorf("cannot turn off starting at login: %w", err)
+				return fmt.Errorf("cannot turn off Start at login: %w", err)
 			}
 			if !data {
 				return nil

@@ -45,12 +45,12 @@ func (p *program) explainCall() *cobra.Command {
 			return show(cmd.Context(), p, http.MethodGet, "explain", query, nil, p.printExplanation)
 		},
 	}
-	cmd.Flags().StringVar(&client, "client", "", "for the client whose token has this `NAME`")
+	cmd.Flags().StringVar(&client, "client", "", "evaluate the call for the client whose token has this `NAME`")
 	cmd.Flags().StringVar(&arguments, "arguments", "", "evaluate a call with these arguments (a `JSON` object), and show which argument rule applies")
-	cmd.Flags().StringVar(&folder, "folder", "", "for a client that works in this `FOLDER`")
+	cmd.Flags().StringVar(&folder, "folder", "", "evaluate the call for a client that works in this `FOLDER`")
 	cmd.Flags().BoolVar(&all, "all", false, "show whether each server is ready")
 	cmd.Flags().BoolVar(&wait, "wait", false, "with --all: wait for servers that are starting")
-	cmd.Flags().DurationVar(&limit, "timeout", time.Minute, "with --wait: the maximum `DURATION`")
+	cmd.Flags().DurationVar(&limit, "timeout", time.Minute, "with --wait: wait no longer than this `DURATION`")
 	return cmd
 }
 

@@ -86,7 +86,7 @@ func (p *program) historyExport() *cobra.Command {
 	var asCSV, asHAR bool
 	var filter callFilter
 	cmd := &cobra.Command{
-		Use: "export", Short: "Export calls with their payloads to standard output as JSON lines", Args: noArgs,
+		Use: "export", Short: "Export calls with their payloads to standard output as JSON Lines", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query, err := filter.query()
 			if err != nil {

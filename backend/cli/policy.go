@@ -25,7 +25,7 @@ func (p *program) policyTry() *cobra.Command {
 		Use: "try [FILE]", Short: "Show what argument rules would have done with the recorded calls", Args: argCount(0, 1),
 		Long: "Show which recorded calls the rules in policy.rules would have held for approval, and which they would have rejected. Nothing is called and nothing is saved.\n" +
 			"FILE is a configuration file or a list of rules, - for standard input; without it, the rules in force are tested. Files and symbolic links are evaluated as they are now.\n" +
-			"The history does not record the profile of a call: rules with profiles apply only to clients that are bound to one, or whose folder chooses it.",
+			"The history does not record the profile of a call: rules with profiles apply only to clients that are assigned to one, or whose folder chooses it.",
 		Example: "  drawbridge policy try\n  drawbridge policy try rules.jsonc --days 7",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]any{"days": days}
@@ -86,7 +86,7 @@ func (p *program) printRuleTrial(t api.RuleTrial) error {
 		text += fmt.Sprintf("%s may have had a profile, which the history does not record: the rules for profiles were not applied to them.\n", plural(n, "call"))
 	}
 	if !t.Complete {
-		text += "Older calls in this period were not tested. For a complete result, use a smaller value of --days.\n"
+		text += "Older calls in this period were not tested. For a complete result, use a smaller value for --days.\n"
 	}
 	if more := t.Asked + t.Denied - len(t.Decisions); more > 0 {
 		text += fmt.Sprintf("The newest %d are shown.\n", len(t.Decisions))

@@ -87,7 +87,7 @@ func (p *program) profiles() *cobra.Command {
 	}
 	use.Flags().StringVar(&profile, "profile", "", "the only `PROFILE` that the client can use")
 	use.Flags().StringVar(&list, "mode", "", "list the client's tools in this `MODE`: all, search or deferred")
-	use.Flags().IntVar(&maxTokens, "max-result-tokens", 0, "truncate tool results for the client after about this `NUMBER` of tokens; 0 does not truncate them")
+	use.Flags().IntVar(&maxTokens, "max-result-tokens", 0, "truncate tool results for the client after about this `NUMBER` of tokens; 0 means no limit")
 	cmd.AddCommand(set, remove, use, p.suggestProfiles())
 	return cmd
 }
@@ -222,7 +222,7 @@ func (p *program) install() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&name, "name", "", "the `NAME` of the new server")
 	f.IntVar(&option, "option", 0, "the index (`NUMBER`) of the package or URL to use, starting at 0")
-	f.StringArrayVar(&values, "set", nil, "a required setting, as `KEY=VALUE`; may be repeated")
+	f.StringArrayVar(&values, "set", nil, "set a setting of the package, as `KEY=VALUE`; may be repeated")
 	f.BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }

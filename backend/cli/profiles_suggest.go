@@ -43,7 +43,7 @@ func (p *program) suggestProfiles() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&folder, "folder", "", "only this `FOLDER`, with its tools")
-	cmd.Flags().IntVar(&days, "days", 30, "use this `NUMBER` of days of the history")
+	cmd.Flags().IntVar(&days, "days", 30, "base suggestions on the calls of the last `NUMBER` days")
 	cmd.Flags().BoolVar(&save, "save", false, "save the profile of the folder; remove it with 'profiles remove'")
 	return cmd
 }

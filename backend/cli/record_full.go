@@ -21,7 +21,7 @@ func (p *program) recordFull() *cobra.Command {
 	var stop bool
 	cmd := &cobra.Command{
 		Use: "record-full", Short: "Record whole arguments and results of a session, a client or a server for a while", Args: noArgs,
-		Long: "Record arguments, results and errors of up to 8 MiB each, instead of the configured limit, for the calls of one session, client or server. It ends by itself. " +
+		Long: "Record arguments, results and errors of up to 8 MiB each, instead of the configured limit, for the calls of one session, client or server. Full recording ends automatically. " +
 			"Secrets are redacted as always. Without --session, --client and --server, the command lists what is recorded in full.",
 		Example: "  drawbridge history record-full --session ID --for 30m\n  drawbridge history record-full --server files\n  drawbridge history record-full --server files --stop",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,11 +38,11 @@ func (p *program) recordFull() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&what.Session, "session", "", "the session with this `ID`, which \"drawbridge history --json\" shows")
-	f.StringVar(&what.Client, "client", "", "the `CLIENT` with this name, or name of its token")
-	f.StringVar(&what.Server, "server", "", "the `SERVER` with this name")
-	f.DurationVar(&length, "for", time.Hour, "the `DURATION`, from 1m to 24h")
-	f.BoolVar(&stop, "stop", false, "stop it now")
+	f.StringVar(&what.Session, "session", "", "record the calls of the session with this `ID`, which \"drawbridge history --json\" shows")
+	f.StringVar(&what.Client, "client", "", "record the calls of this `CLIENT`, by its name or the name of its token")
+	f.StringVar(&what.Server, "server", "", "record the calls of this `SERVER`")
+	f.DurationVar(&length, "for", time.Hour, "record in full for this `DURATION`, from 1m to 24h")
+	f.BoolVar(&stop, "stop", false, "stop full recording now")
 	cmd.MarkFlagsMutuallyExclusive("session", "client", "server")
 	cmd.MarkFlagsMutuallyExclusive("for", "stop")
 	return cmd

@@ -39,10 +39,10 @@ func (p *program) replay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "replay FILE|SERVER", Short: "Serve recorded calls of a server, as an MCP server on stdin and stdout",
 		Long: "Serve recorded calls of a server, as an MCP server on stdin and stdout: from a cassette, which needs no daemon, configuration or network, " +
-			"or from the history of a running Drawbridge.\n\n" +
-			"A call gets the recorded response of the same tool and arguments; repeated calls get the recorded responses in order; once these are used up, the last one is repeated. " +
+			"or from the history of a running instance of Drawbridge.\n\n" +
+			"A call gets the response recorded for the same tool and arguments; repeated calls get the recorded responses in order; once these are used up, the last one is repeated. " +
 			"A call that is not recorded gets an error (--strict, the default), the result of the recorded call with the most similar arguments, " +
-			"marked in its _meta (--nearest), or is sent to the live server by a running Drawbridge (--passthrough).",
+			"marked in its _meta (--nearest), or is sent to the live server by a running instance of Drawbridge (--passthrough).",
 		Example: "  drawbridge replay calls.jsonl\n  drawbridge replay files --from 2h --nearest",
 		Args:    argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -190,7 +190,7 @@ func (d *daemon) callLive(server string) func(context.Context, string, string, j
 		case err != nil:
 			return core.Reply{}, err
 		case len(said.Raw) == 0:
-			return core.Reply{}, errors.New(cmp.Or(said.Error, "the live server did not answer"))
+			return core.Reply{}, errors.New(cmp.Or(said.Error, "the live server did not respond"))
 		case json.Unmarshal(said.Raw, &raw) == nil && raw.Code != nil && raw.Content == nil: // a JSON-RPC error
 			return core.Reply{Error: json.RawMessage(said.Raw)}, nil
 		}

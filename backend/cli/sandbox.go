@@ -14,16 +14,16 @@ import (
 
 func (p *program) sandbox() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "sandbox SERVER", Short: "Show the sandbox of a server and what this system can confine; observe, lock, allow, turn on and off", Args: argCount(1, 1),
+		Use: "sandbox SERVER", Short: "Show a server's sandbox, and the restrictions that this system can enforce; the subcommands change the sandbox", Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.showSandbox(cmd, http.MethodGet, args[0], nil)
 		},
 	}
 	for _, one := range [][2]string{
 		{"off", "Turn the sandbox off; its settings are kept"},
-		{"observe", "Record what the server opens, refuse nothing, and propose a sandbox"},
-		{"on", "Turn the sandbox on with the default rules, and its settings"},
-		{"lock", "Turn the sandbox on with the rules proposed from the observations"},
+		{"observe", "Record what the server opens, without blocking anything, and propose a sandbox"},
+		{"on", "Turn on the sandbox with the default rules and the settings in the configuration"},
+		{"lock", "Turn on the sandbox with the proposed rules"},
 	} {
 		cmd.AddCommand(&cobra.Command{
 			Use: one[0] + " SERVER", Short: one[1], Args: argCount(1, 1),
@@ -34,7 +34,7 @@ func (p *program) sandbox() *cobra.Command {
 	}
 	var write bool
 	allow := &cobra.Command{
-		Use: "allow SERVER PATH", Short: "Allow a server to read a file or folder, or to write to it, in addition", Args: argCount(2, 2),
+		Use: "allow SERVER PATH", Short: "Allow a server to read another file or folder, or to write to it", Args: argCount(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, mode := args[1], "read"
 			if write {
@@ -78,7 +78,7 @@ func (p *program) showSandbox(cmd *cobra.Command, method, server string, body an
 		if st.UnixSockets == "none" {
 			say("  no Unix sockets")
 		} else {
-			say("  any Unix sockets, through which it may leave the sandbox: see docs/sandbox.md")
+			say("  any Unix sockets, through which it may escape the sandbox: see docs/sandbox.md")
 		}
 	}
 	if st.Access != nil {
@@ -93,15 +93,15 @@ func (p *program) showSandbox(cmd *cobra.Command, method, server string, body an
 	for _, one := range st.Refused {
 		switch {
 		case one.Remark != "":
-			say("  refused access to %s, which cannot be allowed here, because it %s: edit the configuration if the server needs it", one.Path, one.Remark)
+			say("  denied access to %s, which cannot be allowed here, because it %s: edit the configuration if the server needs it", one.Path, one.Remark)
 		case one.Unreadable:
-			say("  refused access to %s; allow it: drawbridge sandbox allow %s %s", one.Path, st.Server, one.Allow)
+			say("  denied access to %s; allow it: drawbridge sandbox allow %s %s", one.Path, st.Server, one.Allow)
 		default:
-			say("  refused access to %s; allow it: drawbridge sandbox allow --write %s %s", one.Path, st.Server, one.Allow)
+			say("  denied access to %s; allow it: drawbridge sandbox allow --write %s %s", one.Path, st.Server, one.Allow)
 		}
 	}
 	if st.RefusedMore > 0 {
-		say("  and refused access to %d more", st.RefusedMore)
+		say("  and denied access to %d more", st.RefusedMore)
 	}
 	t := table{head: []string{"This system can confine", "", "Requires"}}
 	for _, one := range st.Protections {

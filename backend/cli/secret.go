@@ -57,7 +57,7 @@ func (p *program) secretSet() *cobra.Command {
 		Long: "Store a secret. Its value is entered without echo, or read from standard input:\n  drawbridge secret set github.token < token.txt\nThe value cannot be passed as an argument, because other programs can read command-line arguments.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !secret.ValidName(args[0]) {
-				return usageError{fmt.Errorf("%q is not a valid secret name: use letters, digits, '.', '_' and '-'", args[0])}
+				return usageError{fmt.Errorf("%q is not a valid secret name: use letters, digits, '.', '_', '-', '/' and '@'", args[0])}
 			}
 			value, err := p.readSecret("Value of " + args[0] + ": ")
 			if err != nil {

@@ -198,7 +198,7 @@ func displayName(s core.ServerStatus) string {
 func (p *program) actionCommand(action string) *cobra.Command {
 	shorts := map[string]string{
 		"start":   "Start a server now",
-		"stop":    "Stop a server now; the next call starts it again",
+		"stop":    "Stop a server now; unless it is set to start manually, the next call starts it again",
 		"restart": "Stop a server and start it again",
 		"enable":  "Enable a server in the configuration",
 		"disable": "Disable a server in the configuration",

@@ -49,7 +49,7 @@ func (p *program) versionUpdate() *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&o.yes, "yes", false, "write the version to the configuration, and accept its tools as shown")
 	f.BoolVar(&o.rehearse, "rehearse", true, "send recorded calls and checks to both versions")
-	f.StringArrayVar(&o.also, "also", nil, "also send calls of this `TOOL`, which may change something; can be repeated")
+	f.StringArrayVar(&o.also, "also", nil, "also send calls to this `TOOL`, which may change something; may be repeated")
 	return cmd
 }
 

@@ -251,7 +251,7 @@ func (c *Connector) markShared(all []ImportedServer, client string) {
 }
 
 // errNoServer is the error for an entry with neither a command nor a URL.
-var errNoServer = errors.New("it has neither a command nor an address")
+var errNoServer = errors.New("it has neither a command nor a URL")
 
 // toMillis multiplies a JSON number by factor. It returns 0 for anything that is not positive.
 func toMillis(v any, factor float64) int64 {

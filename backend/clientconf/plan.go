@@ -104,7 +104,7 @@ func (p *Plan) warnings() (all []string) {
 		all = append(all, "The file belongs to the project: whoever checks it out gets the entry, and needs Drawbridge.")
 	}
 	if p.choice.HTTP {
-		all = append(all, "This entry does not start Drawbridge: let Drawbridge start at login.")
+		all = append(all, "This entry does not start Drawbridge: turn on Start at login in Drawbridge.")
 	}
 	if p.Client.Rewrites && p.Client.ID != "claude-code" && isRunning(p.Client) {
 		all = append(all, p.Client.Name+" is running and writes its whole file back from memory: quit it completely first, or it will wipe the entry.")

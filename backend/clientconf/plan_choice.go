@@ -105,7 +105,7 @@ func (c *Connector) shimEntry(client Client, s ServerEntry) json.RawMessage {
 // this machine and belongs to the user.
 func httpEntry(client Client, s ServerEntry, choice Choice, file string) (json.RawMessage, error) {
 	if client.HTTP == nil {
-		return nil, core.Errorf(core.CodeValidation, "%s supports only commands, not addresses", client.Name)
+		return nil, core.Errorf(core.CodeValidation, "%s supports only commands, not URLs", client.Name)
 	}
 	address := choice.URL + "/mcp"
 	if s.Server != "" {
@@ -122,7 +122,7 @@ func httpEntry(client Client, s ServerEntry, choice Choice, file string) (json.R
 		}
 	}
 	if token == "" {
-		return nil, errors.New("an entry with an address requires the client's token")
+		return nil, errors.New("an entry with a URL requires the client's token")
 	}
 	return json.RawMessage(strings.NewReplacer(
 		`{{URL}}`, jsonStringContent(address), `{{TOKEN}}`, jsonStringContent(token), `{{NAME}}`, jsonStringContent(s.Name),

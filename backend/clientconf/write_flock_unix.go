@@ -36,7 +36,7 @@ func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 			f.Close()
 			return nil, &core.Error{
 				Code: core.CodeConflict, Retriable: true, Cause: err,
-				Message: "the client is writing its file at this moment",
+				Message: "the client is currently writing its file",
 				Hint:    "Try again, or close the client first.",
 			}
 		}

@@ -94,7 +94,7 @@ func lockDir(ctx context.Context, path string) (unlock func(), err error) {
 		case <-ctx.Done():
 			return nil, &core.Error{
 				Code: core.CodeConflict, Retriable: true, Cause: err,
-				Message: "the client is writing its file at this moment",
+				Message: "the client is currently writing its file",
 				Hint:    "Try again, or close the client first.",
 			}
 		}

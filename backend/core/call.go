@@ -97,7 +97,7 @@ type Call struct {
 	FromServer bool
 	Server     string // server id; "" if the name could not be resolved
 	Method     string // "tools/call", "prompts/get", "resources/read", "completion/complete", ...
-	Name       string // the server's own name of the tool or prompt, or the resource URI
+	Name       string // the server's own name for the tool or prompt, or the resource URI
 	PublicName string // the name that the client used
 
 	// Params is the raw params object for the server: names are rewritten, everything else is as

@@ -186,7 +186,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 	conn, err := upstream.Connect(ctx, o)
 	if err != nil {
 		if started.lost() { // the container ended, which says nothing about the server
-			return Session{Process: started.describe()}, dockerError(container, fmt.Errorf("%w: it stopped during the start", dockerexec.ErrNotRunning))
+			return Session{Process: started.describe()}, dockerError(container, fmt.Errorf("%w: it stopped while it was starting", dockerexec.ErrNotRunning))
 		}
 		if upstream.Exited(err) && r.Era == "" {
 			d.eras.recordExit(key, o.First)

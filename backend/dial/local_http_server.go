@@ -90,7 +90,7 @@ func connectServed(ctx context.Context, host string, pipe upstream.Pipe, o upstr
 func hostPort(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" {
-		return "", core.Errorf(core.CodeValidation, "its url is not an http or https address")
+		return "", core.Errorf(core.CodeValidation, "its url is not an http or https URL")
 	}
 	port := u.Port()
 	if port == "" {

@@ -35,8 +35,8 @@ func TestNewlyInstalledProgramIsFoundThroughLoginShell(t *testing.T) {
 	}{
 		{"newly-installed", nil, true, []time.Duration{loginAgeNotFound}, ""},
 		{"sh", nil, false, []time.Duration{loginAgeFailed}, ""},
-		{"drawbridge-test-missing", errors.New("login shell /bin/zsh did not answer within 10s"), false, []time.Duration{loginAgeNotFound, loginAgeFailed},
-			"The PATH may be incomplete: the login shell /bin/zsh did not answer within 10s. "},
+		{"drawbridge-test-missing", errors.New("login shell /bin/zsh did not respond within 10s"), false, []time.Duration{loginAgeNotFound, loginAgeFailed},
+			"The PATH may be incomplete: the login shell /bin/zsh did not respond within 10s. "},
 	} {
 		d := newDialer(t)
 		env := map[string]string{"PATH": "/usr/bin:/bin"}

@@ -20,8 +20,8 @@ func remoteEndpoint(c *config.Server, env environment) (r *upstream.Remote, show
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, "", &core.Error{Code: core.CodeValidation, Cause: err,
-			Message: "its url is not an http or https address",
-			Fields:  []core.FieldError{{Field: "url", Error: "not an http or https address"}}}
+			Message: "its url is not an http or https URL",
+			Fields:  []core.FieldError{{Field: "url", Error: "not an http or https URL"}}}
 	}
 	headers, err := env.expandAll("headers", c.Headers)
 	if err != nil {

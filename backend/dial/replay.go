@@ -23,7 +23,7 @@ func (d *Dialer) dialReplay(ctx context.Context, c *config.Server, env environme
 	o := cassette.Options{Misses: c.Replay.Misses, Realtime: c.Replay.Realtime}
 	if o.Misses == config.MissesPassthrough {
 		if d.Live == nil {
-			return nil, shown, core.Errorf(core.CodeValidation, "passthrough needs a running Drawbridge")
+			return nil, shown, core.Errorf(core.CodeValidation, "passthrough needs a running instance of Drawbridge")
 		}
 		o.Live = func(ctx context.Context, method, name string, params json.RawMessage) (core.Reply, error) {
 			return d.Live(ctx, c.Replay.Server, method, name, params)
@@ -39,7 +39,7 @@ func (d *Dialer) recording(ctx context.Context, c *config.Server, env environmen
 	if from.File == "" {
 		shown = "recorded calls of " + from.Server
 		if d.Recording == nil {
-			return nil, shown, core.Errorf(core.CodeValidation, "the history can be served by a running Drawbridge only")
+			return nil, shown, core.Errorf(core.CodeValidation, "only a running instance of Drawbridge can serve the history")
 		}
 		rec, err = d.Recording(ctx, from)
 		return rec, shown, err

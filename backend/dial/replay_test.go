@@ -49,7 +49,7 @@ func TestReplayServersServeTheirRecording(t *testing.T) {
 	if got, err := sendTool(t, session, "read"); err != nil || got != `{"content":[],"n":1.0}` {
 		t.Error(got, err)
 	}
-	if got, err := sendTool(t, session, "write"); err != nil || !strings.Contains(got, "has no call of") {
+	if got, err := sendTool(t, session, "write"); err != nil || !strings.Contains(got, "has no call to") {
 		t.Error(got, err)
 	}
 	if err := session.Close(t.Context()); err != nil {
@@ -106,7 +106,7 @@ func TestReplayServersReportWhyTheyCannotStart(t *testing.T) {
 		{func(r *config.Replay) { r.File = filepath.Join(folder, "missing") }, "cannot open the cassette"},
 		{func(r *config.Replay) { r.File = folder }, "is not a regular file"},
 		{func(r *config.Replay) { r.File = "${UNSET_VARIABLE}" }, "from.file"},
-		{func(r *config.Replay) { r.Server = "files" }, "by a running Drawbridge only"},
+		{func(r *config.Replay) { r.Server = "files" }, "only a running instance of Drawbridge"},
 	} {
 		_, err := d.Connect(t.Context(), Request{Server: replayServer(c.set), Changed: func(core.Kind) {}})
 		if err == nil || core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), c.want) {

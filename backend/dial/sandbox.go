@@ -79,9 +79,9 @@ func refusalText(one sandbox.Refusal, protected string) string {
 		key = "sandbox.read, or to sandbox.write,"
 	}
 	if protected != "" {
-		return fmt.Sprintf("The sandbox refused access to %s, which %s. Only if you trust the server with it, add exactly the path that it needs to %s of this server.", one.Path, protected, key)
+		return fmt.Sprintf("The sandbox denied access to %s, which %s. Only if you trust the server with it, add exactly the path that it needs to %s of this server.", one.Path, protected, key)
 	}
-	return fmt.Sprintf("The sandbox refused access to %s. To allow it, add it to %s of this server.", one.Path, key)
+	return fmt.Sprintf("The sandbox denied access to %s. To allow it, add it to %s of this server.", one.Path, key)
 }
 
 func (d *Dialer) private() []string {

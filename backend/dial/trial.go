@@ -70,7 +70,7 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string, use func(
 	t.Reached = session.Process.Exit != nil || once.URL != "" && once.Command == ""
 	if err != nil {
 		if t.Err = err; errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-			t.Err = &core.Error{Code: core.CodeTimeout, Cause: err, Message: "did not answer within " + limit.String(),
+			t.Err = &core.Error{Code: core.CodeTimeout, Cause: err, Message: "did not respond within " + limit.String(),
 				Hint: "Check its log, or increase startupTimeoutMs.", Remedy: core.EditConfig("startupTimeoutMs")}
 		}
 	} else {

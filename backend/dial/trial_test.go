@@ -40,7 +40,7 @@ func TestTrialShowsServerWithoutStoringIt(t *testing.T) {
 		"executable not found": server("a", func(s *config.Server) { s.Command = "no-such-program-here" }),
 		"exited with status 3": server("b", func(s *config.Server) { s.Command, s.Args = "/bin/sh", []string{"-c", "echo why >&2; exit 3"} }),
 		"NOT_SET_HERE":         server("c", func(s *config.Server) { s.Command = "${NOT_SET_HERE}" }),
-		"did not answer": server("d", func(s *config.Server) {
+		"did not respond": server("d", func(s *config.Server) {
 			s.Command, s.Args, s.StartupTimeout = "/bin/sleep", []string{"60"}, 500*time.Millisecond
 		}),
 		"cannot be reached": server("e", func(s *config.Server) { s.Type, s.Command, s.URL = core.HTTP, "", "http://127.0.0.1:1/mcp" }),

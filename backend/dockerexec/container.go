@@ -213,7 +213,7 @@ func (b *Container) pull(ctx context.Context) error {
 	b.image.OnProgress(fmt.Sprintf("fetching image %q", b.image.Ref))
 	failed := func(err error) error {
 		if ctx.Err() != nil {
-			return fmt.Errorf("cannot fetch image %q in time: %w", b.image.Ref, context.Cause(ctx))
+			return fmt.Errorf("cannot pull image %q in time: %w", b.image.Ref, context.Cause(ctx))
 		}
 		if client.IsErrConnectionFailed(err) {
 			return translateError(b.engine, b.image.Ref, err)

@@ -119,7 +119,7 @@ func (e *Exec) start(ctx context.Context) (err error) {
 	// that the program is missing.
 	if e.containerEnded() {
 		// The text of err, not err itself, which may be ErrNoBinary.
-		return fmt.Errorf("%w: the container %s stopped during the start: %s", ErrNotRunning, e.spec.Selector, err.Error())
+		return fmt.Errorf("%w: the container %s stopped while it was starting: %s", ErrNotRunning, e.spec.Selector, err.Error())
 	}
 	return err
 }

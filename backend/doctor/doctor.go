@@ -120,7 +120,7 @@ func Fix(ctx context.Context, o Options, id string) error {
 	all := Examine(ctx, o)
 	at := slices.IndexFunc(all, func(f Finding) bool { return f.ID == id })
 	if at < 0 {
-		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no finding named %q", id), Hint: "It may be resolved by now: run drawbridge doctor again."}
+		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no finding named %q", id), Hint: "It may have been resolved: run drawbridge doctor again."}
 	}
 	if all[at].apply == nil {
 		return &core.Error{Code: core.CodeRejected, Message: fmt.Sprintf("the finding %q cannot be fixed automatically", id), Hint: all[at].Fix}

@@ -96,8 +96,8 @@ func TestServerWithoutProgramIsReportedOnce(t *testing.T) {
 }
 
 func TestUnresponsiveLoginShellIsFound(t *testing.T) {
-	all := examine(t, `{}`, func(o *Options) { o.LoginShellError = errors.New("login shell /bin/zsh did not answer within 10s") })
-	if f := find(t, all, "shell", Warning); !strings.HasPrefix(f.Message, "login shell /bin/zsh did not answer within 10s") || f.Fix == "" {
+	all := examine(t, `{}`, func(o *Options) { o.LoginShellError = errors.New("login shell /bin/zsh did not respond within 10s") })
+	if f := find(t, all, "shell", Warning); !strings.HasPrefix(f.Message, "login shell /bin/zsh did not respond within 10s") || f.Fix == "" {
 		t.Errorf("%+v", f)
 	}
 }

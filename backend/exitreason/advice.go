@@ -55,7 +55,7 @@ func Advice(reason string, lines []string, command string) (hint string, remedy 
 	case portInUse().MatchString(reason):
 		return "Another program is using the address: stop it, or give this server another port.", core.Remedy{Kind: core.RemedyFreePort}
 	case outOfMemory().MatchString(reason):
-		return "It ran out of the memory that it may use: for Node.js, set NODE_OPTIONS=--max-old-space-size=4096 in its env.", core.EditConfig("env")
+		return "It exceeded its memory limit: for Node.js, set NODE_OPTIONS=--max-old-space-size=4096 in its env.", core.EditConfig("env")
 	}
 	if hint, remedy := missingModule(reason, command); hint != "" {
 		return hint, remedy
@@ -96,7 +96,7 @@ func firstNonEmptyGroup(m []string) string {
 func missingModule(reason, command string) (hint string, remedy core.Remedy) {
 	if m := nodeModule().FindStringSubmatch(reason); m != nil {
 		if filepath.IsAbs(m[1]) || strings.HasPrefix(m[1], "file:") {
-			return fmt.Sprintf("Correct the path in args: there is no %s; a server of your own may have to be built first.", m[1]), core.EditConfig("args")
+			return fmt.Sprintf("Correct the path in args: there is no %s; if the server is your own, build it first.", m[1]), core.EditConfig("args")
 		}
 		if strings.HasPrefix(m[1], ".") {
 			return "The server's files are incomplete: build or install it again.", core.Remedy{Kind: core.RemedySeeLog}
@@ -140,7 +140,7 @@ func missingKey(reason string, lines []string) (hint string, remedy core.Remedy)
 	switch {
 	case len(names) == 0 && secret:
 		if flag := secretFlag().FindString(reason); flag != "" {
-			return fmt.Sprintf("Add %s=${secret:NAME} to args of the server; store the value with: drawbridge secret set NAME", flag), core.EditConfig("args")
+			return fmt.Sprintf("Add %s=${secret:NAME} to the server's args; store the value with: drawbridge secret set NAME", flag), core.EditConfig("args")
 		}
 		return "", core.Remedy{}
 	case len(names) == 0:
@@ -149,9 +149,9 @@ func missingKey(reason string, lines []string) (hint string, remedy core.Remedy)
 	name := names[0]
 	remedy = core.Remedy{Kind: core.RemedySetVariable, Name: name}
 	if secretEnding().MatchString(name) {
-		return fmt.Sprintf("Store the value with: drawbridge secret set %s. Then add \"%s\": \"${secret:%s}\" to env of the server, or under Environment on its page in Drawbridge.", name, name, name), remedy
+		return fmt.Sprintf("Store the value with: drawbridge secret set %s. Then add \"%s\": \"${secret:%s}\" to the server's env, or under Environment on its page in Drawbridge.", name, name, name), remedy
 	}
-	return fmt.Sprintf("Set %s in env of the server, or under Environment on its page in Drawbridge.", name), remedy
+	return fmt.Sprintf("Set %s in the server's env, or under Environment on its page in Drawbridge.", name), remedy
 }
 
 // StartDockerAdvice returns how to make Docker available after it failed with the error text said.

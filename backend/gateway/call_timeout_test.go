@@ -25,7 +25,7 @@ func TestSilentServerTimesOut(t *testing.T) {
 		if core.CodeOf(err) != core.CodeTimeout || call.Outcome != core.OutcomeTimeout || call.Took != 90*time.Second || call.Queued != time.Minute {
 			t.Fatalf("%v; %+v", err, call)
 		}
-		if message, hint := core.Describe(err); message != `server "files" did not answer tool "read" within 30s (requestTimeoutMs)` || hint == "" {
+		if message, hint := core.Describe(err); message != `server "files" did not respond to tool "read" within 30s (requestTimeoutMs)` || hint == "" {
 			t.Fatalf("%s / %s", message, hint)
 		}
 	})

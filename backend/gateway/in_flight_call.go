@@ -207,7 +207,7 @@ func (f *inFlightCall) explainTimeout(err error) error {
 	f.mu.Unlock()
 	return &core.Error{
 		Code:      core.CodeTimeout,
-		Message:   fmt.Sprintf("server %q did not answer %s within %s (%s)", f.call.Server, describeCall(f.call), limit, key),
+		Message:   fmt.Sprintf("server %q did not respond to %s within %s (%s)", f.call.Server, describeCall(f.call), limit, key),
 		Hint:      fmt.Sprintf("Raise %s of server %q if the tool needs longer.", key, f.call.Server),
 		Retriable: true,
 		Cause:     err,

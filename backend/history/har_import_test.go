@@ -68,13 +68,13 @@ func TestExportedArchiveIsImportedAsACassette(t *testing.T) {
 		t.Errorf("the cassette cannot be read: %v", err)
 	}
 	for name, c := range map[string]struct{ text, server, want string }{
-		"several servers": {file, "", "calls of several servers: choose one of files, git with --server"},
-		"unknown server":  {file, "x", `no calls of the server "x"`},
+		"several servers": {file, "", "calls to several servers: choose one of files, git with --server"},
+		"unknown server":  {file, "x", `no calls to the server "x"; it has calls to files, git`},
 		"truncated":       {file[:len(file)/2], "", "not valid JSON at byte"},
 		"wrong type":      {`{"log":{"entries":5}}`, "", "not an HTTP Archive"},
 		"of a browser":    {`{"log":{"creator":{"name":"WebInspector"},"entries":[]}}`, "", "not an HTTP Archive of Drawbridge"},
-		"empty":           {`{"log":{"creator":{"name":"Drawbridge"},"entries":[]}}`, "", "no calls of tools"},
-		"other address":   {`{"log":{"creator":{"name":"Drawbridge"},"entries":[{"request":{"url":"file:///etc/passwd"}},{"request":{"url":"mcp://x/%zz"}},{"request":{"url":"mcp:///tools/call/x"}}]}}`, "", "no calls of tools"},
+		"empty":           {`{"log":{"creator":{"name":"Drawbridge"},"entries":[]}}`, "", "no calls to tools"},
+		"other address":   {`{"log":{"creator":{"name":"Drawbridge"},"entries":[{"request":{"url":"file:///etc/passwd"}},{"request":{"url":"mcp://x/%zz"}},{"request":{"url":"mcp:///tools/call/x"}}]}}`, "", "no calls to tools"},
 		"deep":            {`{"log":` + strings.Repeat("[", 100_000), "", "not valid JSON"},
 	} {
 		if _, err := cassette.ReadHAR(strings.NewReader(c.text), c.server); err == nil || !strings.Contains(err.Error(), c.want) {

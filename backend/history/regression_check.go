@@ -64,7 +64,7 @@ var checkName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 // Validate returns a *core.Error that names the first invalid field, or nil.
 func (c *Check) Validate() error {
 	if !checkName().MatchString(c.Name) {
-		return invalidField("name", "must be letters, digits, dots, dashes, at most 100")
+		return invalidField("name", "must be at most 100 letters, digits, dots, dashes and underscores, and start with a letter or digit")
 	}
 	if len(c.Steps) == 0 {
 		return invalidField("steps", "must not be empty")

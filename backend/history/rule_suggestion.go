@@ -24,8 +24,8 @@ import (
 type RuleSuggestion struct {
 	Server  string   `json:"server"`
 	Tool    string   `json:"tool" doc:"The server's own name"`
-	Similar int      `json:"similar" doc:"Recorded calls of the tool whose arguments were compared"`
-	Where   []string `json:"where" nullable:"false" doc:"Conditions, each the JSON text of an object as where of a rule; all match the call"`
+	Similar int      `json:"similar" doc:"Recorded calls to the tool whose arguments were compared"`
+	Where   []string `json:"where" nullable:"false" doc:"Conditions, each the JSON text of an object, as in 'where' of a rule; all match the call"`
 }
 
 // Limits of a suggestion.

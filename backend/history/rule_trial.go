@@ -20,21 +20,21 @@ type CallRules interface {
 
 // RuleTrial is what rules would have done with the recorded calls of tools.
 type RuleTrial struct {
-	From     time.Time `json:"from" doc:"Calls since this time were tried"`
-	Complete bool      `json:"complete" doc:"false: there are older calls since from that were not tried, because there are too many"`
-	Calls    int       `json:"calls" doc:"Calls of tools that were tried"`
+	From     time.Time `json:"from" doc:"Calls since this time were tested"`
+	Complete bool      `json:"complete" doc:"false: older calls after 'from' were not tested, because there are too many"`
+	Calls    int       `json:"calls" doc:"Tool calls that were tested"`
 	Asked    int       `json:"asked" doc:"Calls for which the user would have been asked"`
 	Denied   int       `json:"denied" doc:"Calls that would have been rejected"`
 	Allowed  int       `json:"allowed" doc:"Calls that a rule would have allowed without asking"`
-	// Calls that could not be judged, by the reason.
-	Redacted    int `json:"redacted" doc:"Calls that could not be judged because secrets were removed from their arguments"`
-	Cut         int `json:"cut" doc:"Calls that could not be judged because their arguments were too long to be recorded completely"`
-	NotRecorded int `json:"notRecorded" doc:"Calls that could not be judged because their arguments were not recorded"`
+	// Calls that could not be evaluated, by the reason.
+	Redacted    int `json:"redacted" doc:"Calls that could not be evaluated because secrets were removed from their arguments"`
+	Cut         int `json:"cut" doc:"Calls that could not be evaluated because their arguments were too long to be recorded completely"`
+	NotRecorded int `json:"notRecorded" doc:"Calls that could not be evaluated because their arguments were not recorded"`
 
-	ProfileUnknown int `json:"profileUnknown" doc:"Calls that were judged as calls without a profile, because the history does not record it, although a rule is for a profile"`
+	ProfileUnknown int `json:"profileUnknown" doc:"Calls that were evaluated as calls without a profile, because the history does not record it, although a rule is for a profile"`
 
-	Decisions []RuleDecision `json:"decisions" nullable:"false" doc:"The newest calls that would have been asked for or rejected"`
-	Rules     []RuleCount    `json:"rules" nullable:"false" doc:"How many calls each rule decides about"`
+	Decisions []RuleDecision `json:"decisions" nullable:"false" doc:"The newest calls that would have been held for approval or rejected"`
+	Rules     []RuleCount    `json:"rules" nullable:"false" doc:"How many calls each rule decides"`
 }
 
 // RuleDecision is what rules would have done with one call.

@@ -20,7 +20,7 @@ type BearerOptions struct {
 // ClientHeader, which holds the client's name. It must be wrapped by Guard. A token in the URL is
 // ignored.
 func Bearer(o BearerOptions) func(http.Handler) http.Handler {
-	return authenticate(o.Log, "this address requires a client token",
+	return authenticate(o.Log, "this endpoint requires a client token",
 		"Send it in the header Authorization: Bearer TOKEN. To print one, run: drawbridge token NAME.",
 		func(_ http.ResponseWriter, r *http.Request) (name string, ok bool) {
 			if token, shown := BearerOf(r); shown {
@@ -76,7 +76,7 @@ type AdminOptions struct {
 // RequireAdmin returns a middleware that admits the admin token and browser sessions. It sets
 // ClientHeader to ByToken or ByBrowser. It must be wrapped by Guard.
 func RequireAdmin(o AdminOptions) func(http.Handler) http.Handler {
-	return authenticate(o.Log, "this address requires the admin token or a browser session",
+	return authenticate(o.Log, "this endpoint requires the admin token or a browser session",
 		"Open Drawbridge from the tray, or run drawbridge open.",
 		func(w http.ResponseWriter, r *http.Request) (string, bool) {
 			if token, shown := BearerOf(r); shown && o.Admin.Valid(token) {

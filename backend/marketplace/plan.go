@@ -15,7 +15,7 @@ type InstallOption struct {
 	Launcher string `json:"launcher,omitempty" doc:"Required program: npx, uvx, docker or dnx"`
 	Pinned   bool   `json:"pinned" doc:"Whether the version is fixed"`
 	// Command is the command line before the form is filled in.
-	Command []string `json:"command" nullable:"false" doc:"Command line with values to be entered in angle brackets; empty for an address"`
+	Command []string `json:"command" nullable:"false" doc:"Command line with values to be entered in angle brackets; empty for a URL"`
 	Fields  []Field  `json:"fields" nullable:"false"`
 }
 
@@ -162,7 +162,7 @@ func (r *Record) Install(way int, label string, values map[string]string) (*Plan
 			return nil, err
 		}
 		if strings.Contains(url, "{") || url == "" {
-			return nil, validationErrorf("the address is incomplete")
+			return nil, validationErrorf("the URL is incomplete")
 		}
 		if !strings.Contains(url, "${secret:") {
 			if err := requireHTTPSOrLoopback(url); err != nil {

@@ -120,7 +120,7 @@ func (r *Record) check() error {
 		return validationErrorf("the name %q does not have the form domain/name", r.Name)
 	}
 	if len(r.Packages)+len(r.Remotes) == 0 {
-		return validationErrorf("%s has neither a package nor an address", r.Name)
+		return validationErrorf("%s has neither a package nor a URL", r.Name)
 	}
 	if len(r.Packages)+len(r.Remotes) > 20 {
 		return validationErrorf("%s has too many packages", r.Name)
@@ -233,7 +233,7 @@ func (p *Package) check() error {
 	run, ok := runners[p.RegistryType]
 	switch {
 	case p.RegistryType == "mcpb":
-		return validationErrorf("%q is a bundle: download it and import the file", truncate(p.Identifier))
+		return validationErrorf("%q is a bundle: download it and install the file", truncate(p.Identifier))
 	case !ok:
 		return validationErrorf("packages of type %q cannot be installed, only npm, pypi, oci and nuget", p.RegistryType)
 	case p.RuntimeHint != "" && p.RuntimeHint != run.program:

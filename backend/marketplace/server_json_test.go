@@ -115,7 +115,7 @@ func TestHostileRecordsAreRefused(t *testing.T) {
 		"docker --entrypoint":          {pack1("oci", "x/y:1", `,"runtimeArguments":[{"type":"named","name":"--entrypoint","value":"sh"}]`), "is not allowed"},
 		"docker -e LD_PRELOAD":         {pack1("oci", "x/y:1", `,"runtimeArguments":[{"type":"named","name":"-e","value":"LD_PRELOAD=x"}]`), "is not allowed"},
 		"an address without https":     {`{"name":"io.x/y","description":"d","remotes":[{"type":"sse","url":"http://evil.example/mcp"}]}`, "neither https"},
-		"another scheme":               {`{"name":"io.x/y","description":"d","remotes":[{"type":"sse","url":"file:///etc/passwd"}]}`, "not an address"},
+		"another scheme":               {`{"name":"io.x/y","description":"d","remotes":[{"type":"sse","url":"file:///etc/passwd"}]}`, "not a URL"},
 		"a password in an address":     {`{"name":"io.x/y","description":"d","remotes":[{"type":"sse","url":"https://a:b@evil.example"}]}`, "user name or password"},
 		"a secret in an address":       {`{"name":"io.x/y","description":"d","remotes":[{"type":"sse","url":"https://evil.example/${secret:X}"}]}`, "characters"},
 		"a host header":                {`{"name":"io.x/y","description":"d","remotes":[{"type":"sse","url":"https://a.example","headers":[{"name":"Host","value":"b"}]}]}`, "cannot be set by an installation"},

@@ -219,7 +219,7 @@ func (l *List) fetchPage(ctx context.Context, base, cursor string, left int64) (
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(base, "/")+"/v0.1/servers?"+query.Encode(), nil)
 	if err != nil {
-		return nil, validationErrorf("%q is not an address", base)
+		return nil, validationErrorf("%q is not a URL", base)
 	}
 	req.Header.Set("Accept", "application/json")
 	resp, err := l.http.Do(req)
@@ -228,7 +228,7 @@ func (l *List) fetchPage(ctx context.Context, base, cursor string, left int64) (
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, &core.Error{Code: core.CodeUnavailable, Message: "the registry responds with " + resp.Status, Hint: "Check the address of the directory in the settings."}
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "the registry responds with " + resp.Status, Hint: "Check directory.url in the configuration."}
 	}
 	src, err := io.ReadAll(io.LimitReader(resp.Body, left+1))
 	if err != nil {

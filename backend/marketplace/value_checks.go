@@ -47,13 +47,13 @@ func (r *Remote) check() error {
 		return validationErrorf("%q is not a valid transport: it must be streamable-http or sse", r.Type)
 	}
 	if strings.ContainsAny(r.URL, "$`\\\"' \n\r\t<>") {
-		return validationErrorf("the address %q contains invalid characters", r.URL)
+		return validationErrorf("the URL %q contains invalid characters", r.URL)
 	}
 	if err := requireHTTPSOrLoopback(inputVariable().ReplaceAllString(r.URL, "x")); err != nil {
 		return err
 	}
 	if len(r.Headers)+len(r.Variables) > maxInputs {
-		return validationErrorf("the address has more than %d inputs", maxInputs)
+		return validationErrorf("the URL has more than %d inputs", maxInputs)
 	}
 	for _, h := range r.Headers {
 		if err := checkHeaderName(h.Name); err != nil {
@@ -65,9 +65,9 @@ func (r *Remote) check() error {
 	}
 	for name, v := range r.Variables {
 		if !variableNamePattern().MatchString(name) {
-			return validationErrorf("%q is not a valid variable name in the address", name)
+			return validationErrorf("%q is not a valid variable name in the URL", name)
 		}
-		if err := v.check("address's "+name, 1); err != nil {
+		if err := v.check("the URL's "+name, 1); err != nil {
 			return err
 		}
 	}
@@ -91,15 +91,15 @@ func requireHTTPSOrLoopback(raw string) error {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || u.Host == "" || u.Opaque != "":
-		return validationErrorf("%q is not an address", raw)
+		return validationErrorf("%q is not a URL", raw)
 	case u.User != nil:
-		return validationErrorf("the address of %s contains a user name or password", u.Host)
+		return validationErrorf("the URL of %s contains a user name or password", u.Host)
 	case u.Scheme == "https":
 		return nil
 	case u.Scheme == "http" && Loopback(u.Hostname()):
 		return nil
 	}
-	return validationErrorf("the address %q uses neither https nor a loopback host", raw)
+	return validationErrorf("the URL %q uses neither https nor a loopback host", raw)
 }
 
 // Loopback reports whether host is a loopback address or "localhost".

@@ -21,7 +21,7 @@ var (
 	queuedDesc   = prometheus.NewDesc("drawbridge_recorder_queue", "Calls waiting to be written to disk.", nil, nil)
 	connsDesc    = prometheus.NewDesc("drawbridge_http_connections", "HTTP connections that are open.", nil, nil)
 	breakerDesc  = prometheus.NewDesc("drawbridge_server_breaker_state", "Circuit breaker: 0 closed (calls go through), 1 half-open (the next call is a test), 2 open (calls to the failed server are rejected).", []string{"server"}, nil)
-	writesDesc   = prometheus.NewDesc("drawbridge_store_write_duration_seconds", "Duration of writes of batches of calls.", nil, nil)
+	writesDesc   = prometheus.NewDesc("drawbridge_store_write_duration_seconds", "Duration of batch writes of calls.", nil, nil)
 	queriesDesc  = prometheus.NewDesc("drawbridge_store_query_duration_seconds", "Duration of history queries.", nil, nil)
 	droppedDesc  = prometheus.NewDesc("drawbridge_recorder_dropped_total", "Calls that were not recorded.", nil, nil)
 )

@@ -211,7 +211,7 @@ func (g *guard) checkZone(z zone) error {
 	if z <= allowed {
 		return nil
 	}
-	return &blockedError{fmt.Sprintf("it leads to a %s address, but the server has a %s address", z, allowed)}
+	return &blockedError{fmt.Sprintf("it points to a %s address, but the server has a %s address", z, allowed)}
 }
 
 // checkURL checks a URL before it is resolved: it must use https, or http to the loopback interface
@@ -222,7 +222,7 @@ func (g *guard) checkURL(u *url.URL) error {
 	case u.Host == "" || u.Hostname() == "" || u.User != nil || u.Opaque != "":
 		return &blockedError{"it is not an http or https URL"}
 	case u.Scheme == "http" && z != loopback:
-		return &blockedError{"it uses http and leads to another machine"}
+		return &blockedError{"it uses http and points to another machine"}
 	case u.Scheme != "https" && u.Scheme != "http":
 		return &blockedError{fmt.Sprintf("its scheme is %q", sanitize(u.Scheme, 20))}
 	}

@@ -15,7 +15,7 @@ func (k *Keeper) Logout(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	a.cancelLogin(errors.New("the server was signed out"))
+	a.cancelLogin(errors.New("you signed out of the server"))
 	a.mu.Lock()
 	rec := a.rec
 	a.mu.Unlock()

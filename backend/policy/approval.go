@@ -55,7 +55,7 @@ func (p *Policy) checkApproval(ctx context.Context, call *core.Call, rules *rule
 	}
 	if p.Approvals == nil || p.Reachable != nil && !p.Reachable() {
 		call.Approval = core.ApprovalNobody
-		e := core.Errorf(core.CodeRejected, "tool %q of server %q needs the user's approval, and no window or page of Drawbridge is open", call.Name, call.Server)
+		e := core.Errorf(core.CodeRejected, "tool %q of server %q needs the user's approval, and neither the window nor the web UI is open", call.Name, call.Server)
 		e.Hint = "Ask the user to open Drawbridge, then try again."
 		return e
 	}

@@ -276,7 +276,7 @@ func (e *evaluation) resolveSymlinks(path string) (string, error) {
 	return done, nil
 }
 
-var errEquivalentNames = errors.New("the folder has too many names that may be meant")
+var errEquivalentNames = errors.New("too many files in the folder match")
 
 // equivalentName returns the name in a folder that is the same as name in Unicode normalization, or "":
 // some servers look for it if name does not exist.

@@ -216,7 +216,7 @@ func (p *Policy) explainApproval(call *core.Call, rules *ruleset, s *server, t *
 	case p.grants.find(s, call, byArguments, time.Now()) != "":
 		return Verdict{"approval", Pass, "The user has approved it temporarily.", key}
 	case p.Approvals == nil || p.Reachable != nil && !p.Reachable():
-		return Verdict{"approval", Refuse, "Approval is required (" + why + "), but no window or page is open to show the request.", key}
+		return Verdict{"approval", Refuse, "Approval is required (" + why + "), but neither the window nor the web UI is open to show the request.", key}
 	}
 	return Verdict{"approval", Ask, "Approval is required: " + why + ".", key}
 }

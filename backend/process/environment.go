@@ -99,7 +99,7 @@ func startError(spec Spec, err error) error {
 		return err
 	}
 	if missingInterpreter(spec.Path, err) {
-		return fmt.Errorf("%w: the program that should run %s is missing (see its first line)", ErrNotFound, spec.Path)
+		return fmt.Errorf("%w: the interpreter of %s is missing (see its #! line)", ErrNotFound, spec.Path)
 	}
 	switch {
 	case errors.Is(err, os.ErrNotExist):

@@ -36,7 +36,7 @@ func TestHangingLoginShellIsAbandoned(t *testing.T) {
 	must(t, os.WriteFile(shell, []byte("#!/bin/sh\nsleep 60\n"), 0o700))
 	begun := time.Now()
 	_, err := readShellEnv(shell, 200*time.Millisecond)
-	if err == nil || !strings.Contains(err.Error(), "did not answer") {
+	if err == nil || !strings.Contains(err.Error(), "did not respond") {
 		t.Errorf("err = %v", err)
 	}
 	if took := time.Since(begun); took > 30*time.Second {

@@ -72,7 +72,7 @@ func readShellEnv(shell string, limit time.Duration) (map[string]string, error) 
 		}
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return nil, fmt.Errorf("login shell %s did not answer within %s", shell, limit)
+			return nil, fmt.Errorf("login shell %s did not respond within %s", shell, limit)
 		case err != nil:
 			return nil, fmt.Errorf("login shell %s did not print its environment", shell)
 		case text.Len() > 4<<20:

@@ -86,7 +86,7 @@ func NewSpawner(o Options) *Spawner {
 		s.instance = strings.ToLower(rand.Text()[:12])
 	}
 	if err := keepInherited(); err != nil {
-		s.log.Warn("Cannot keep inherited descriptors from servers", "error", err)
+		s.log.Warn("Cannot prevent servers from inheriting file descriptors", "error", err)
 	}
 	if err := becomeSubreaper(); err != nil {
 		s.log.Warn("Cannot adopt processes that detach from their server", "error", err)
@@ -248,7 +248,7 @@ func (s *Spawner) addToLedger(p *Process, mark string) {
 		return
 	}
 	if err := s.ledger.add(ledgerEntry{PID: p.pid, Start: p.tree.startedAt(), Name: p.spec.Name, Mark: mark}); err != nil {
-		s.log.Warn("Cannot add a running process to the process ledger", "server", p.spec.Name, "error", err)
+		s.log.Warn("Cannot add a running process to the list of started processes", "server", p.spec.Name, "error", err)
 	}
 }
 
@@ -266,7 +266,7 @@ func (s *Spawner) removeFromLedger(p *Process) {
 		return
 	}
 	if err := s.ledger.remove(p.pid); err != nil {
-		s.log.Warn("Cannot remove an exited process from the process ledger", "server", p.spec.Name, "error", err)
+		s.log.Warn("Cannot remove an exited process from the list of started processes", "server", p.spec.Name, "error", err)
 	}
 }
 

@@ -54,7 +54,7 @@ func TestStartNamesMissingProgram(t *testing.T) {
 	}{
 		"absent":         {Spec{Path: filepath.Join(dir, "absent")}, ErrNotFound, "absent"},
 		"not executable": {Spec{Path: plain}, ErrNotExecutable, plain},
-		"interpreter":    {Spec{Path: script}, ErrNotFound, "first line"},
+		"interpreter":    {Spec{Path: script}, ErrNotFound, "see its #! line"},
 		"bad folder":     {Spec{Path: os.Args[0], Dir: filepath.Join(dir, "nowhere")}, os.ErrNotExist, "working directory"},
 		"file as folder": {Spec{Path: os.Args[0], Dir: plain}, nil, "not a directory"},
 		"no command":     {Spec{}, nil, "no command"},

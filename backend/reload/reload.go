@@ -88,7 +88,7 @@ func (r *Reloader) Load() error {
 		fallback = config.Default()
 		fallback.VisibilityUnknown = config.UnknownVisibility(problems)
 	} else {
-		r.o.Log.Warn("Running on the last good configuration", "copy", r.o.LastGood)
+		r.o.Log.Warn("Running with the last valid configuration", "copy", r.o.LastGood)
 	}
 	r.mainExisted = true // if the file appears, it is a change; if it stays missing, it is not
 	r.current.Store(fallback.With(fallback.Servers, problems))
@@ -105,7 +105,7 @@ func (r *Reloader) readLastGood() *config.Config {
 	}
 	c, err := config.FromSourceTexts(data)
 	if err != nil {
-		r.o.Log.Warn("Cannot read the last good configuration", "error", err)
+		r.o.Log.Warn("Cannot read the last valid configuration", "error", err)
 		return nil
 	}
 	return c
@@ -229,7 +229,7 @@ func (r *Reloader) saveLastGood(c *config.Config) {
 		return
 	}
 	if err := atomicfile.Replace(r.o.LastGood, data, 0o600); err != nil {
-		r.o.Log.Warn("Cannot save a copy of the configuration", "error", err)
+		r.o.Log.Warn("Cannot save the last valid configuration", "error", err)
 	}
 }
 

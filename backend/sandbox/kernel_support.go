@@ -37,7 +37,7 @@ func unsupported(version int, r Rules) (missing []string, enough bool) {
 	case r.NoUnixSockets:
 		missing, enough = append(missing, "block Unix sockets (requires amd64 or arm64)"), false
 	default:
-		missing = append(missing, "block the keys that the kernel keeps (requires amd64 or arm64)")
+		missing = append(missing, "block access to the kernel keyring (requires amd64 or arm64)")
 	}
 	if version < deviceVersion {
 		missing = append(missing, "block device ioctls (requires Linux 6.10)")

@@ -14,14 +14,14 @@ func protections(version int, filters bool) []Protection {
 	return []Protection{
 		{"Reading, writing and running files", version >= 1, "Linux 5.13 with Landlock"},
 		{"Truncating files", version >= truncateVersion, "Linux 6.2"},
-		{"TCP connections to single ports", version >= networkVersion, "Linux 6.7"},
+		{"TCP connections to individual ports", version >= networkVersion, "Linux 6.7"},
 		{"Network connections, all or none", version >= 1 && filters, "Linux 5.13 with Landlock, on amd64 or arm64"},
 		{"Control of devices", version >= deviceVersion, "Linux 6.10"},
 		{"Signals and abstract sockets of other programs", version >= scopeVersion, "Linux 6.12"},
 		{"Gaining privileges through setuid", version >= 1, "Linux 5.13 with Landlock"},
-		{"Connections to single hosts", false, "not possible: the kernel filters by port only"},
+		{"Connections to individual hosts", false, "not possible: the kernel filters by port only"},
 		{"Unix sockets, all or none", version >= 1 && filters, "Linux 5.13 with Landlock, on amd64 or arm64"},
-		{"Keys of the user that the kernel keeps, limits of other programs", version >= 1 && filters, "Linux 5.13 with Landlock, on amd64 or arm64"},
+		{"The kernel keyring, limits of other programs", version >= 1 && filters, "Linux 5.13 with Landlock, on amd64 or arm64"},
 	}
 }
 
@@ -32,6 +32,6 @@ func ContainerProtections() []Protection {
 		{"Files of this machine outside of its mounts", true, "Docker"},
 		{"Network connections, all or none", true, "Docker"},
 		{"Gaining privileges through setuid", true, "Docker"},
-		{"Connections to single ports or hosts", false, "not possible for containers"},
+		{"Connections to individual ports or hosts", false, "not possible for containers"},
 	}
 }

@@ -10,7 +10,7 @@ import (
 type Refusal struct {
 	Path string `json:"path"`
 	// Unreadable is set if reading is refused, too, so that either may have been tried.
-	Unreadable bool   `json:"unreadable" doc:"Whether reading is refused, too, so that either may have been tried"`
+	Unreadable bool   `json:"unreadable" doc:"Whether reading is also denied, so the server may have tried to read or to write"`
 	Allow      string `json:"allow" doc:"What to add to the sandbox to allow it: the path, or its folder if the file does not exist; empty if only an edit of the configuration allows it, as remark says"`
 	Remark     string `json:"remark,omitempty" doc:"Why there is nothing to allow"`
 }

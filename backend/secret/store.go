@@ -142,7 +142,7 @@ func (s *Store) SetAll(ctx context.Context, values map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		switch {
 		case !ValidName(name):
-			return core.Errorf(core.CodeValidation, "%q cannot name a secret: use letters, digits, '.', '_', '-', '/' and '@'", name)
+			return core.Errorf(core.CodeValidation, "%q is not a valid secret name: use letters, digits, '.', '_', '-', '/' and '@'", name)
 		case values[name] == "":
 			return core.Errorf(core.CodeValidation, "the secret %q is empty", name)
 		case len(values[name]) > maxValue:

@@ -40,7 +40,7 @@ func (f fault) message() string {
 	case faultDamaged:
 		return "recording paused: the history file is damaged"
 	case faultNewer:
-		return "recording is off: the history was written by a newer Drawbridge"
+		return "recording is off: the history was written by a newer version of Drawbridge"
 	case faultOther:
 		return "recording paused: the history cannot be written"
 	}

@@ -22,7 +22,7 @@ const (
 )
 
 // errNewer means that the schema of the file is newer than this program.
-var errNewer = errors.New("the history was written by a newer Drawbridge")
+var errNewer = errors.New("the history was written by a newer version of Drawbridge")
 
 // errForeign means that the file at the path is not a history of Drawbridge.
 var errForeign = errors.New("it is not a Drawbridge history file")

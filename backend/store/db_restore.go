@@ -73,7 +73,7 @@ func checkHistory(ctx context.Context, path string) error {
 	}
 	h, err := openFile(ctx, path, defaultBusyTimeout, migrationObserver{})
 	if errors.Is(err, errNewer) {
-		return refuse("was written by a newer Drawbridge", err)
+		return refuse("was written by a newer version of Drawbridge", err)
 	} else if err != nil {
 		return refuse("cannot be used", err)
 	}

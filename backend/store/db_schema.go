@@ -58,7 +58,7 @@ func migrate(ctx context.Context, db *sql.DB, observer migrationObserver) error 
 		return err
 	}
 	if have > want {
-		return fmt.Errorf("%w (schema %d, ours is %d)", errNewer, have, want)
+		return fmt.Errorf("%w (schema %d; this version supports %d)", errNewer, have, want)
 	}
 	if have == want {
 		return nil

@@ -119,7 +119,7 @@ func (s *Supervisor) checkApproval(cfg *config.Config, c *config.Server, saved s
 // unapprovedError returns the error of a server whose command waits for approval.
 func (r *runner) unapprovedError() error {
 	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is waiting for approval of its new command or sandbox", r.id),
-		Hint: "Review it and approve it on Drawbridge's page, or with: drawbridge approvals", Remedy: core.Remedy{Kind: core.RemedyApprove, Command: "drawbridge approvals"}}
+		Hint: "Review it and approve it in the web UI, or with: drawbridge approvals", Remedy: core.Remedy{Kind: core.RemedyApprove, Command: "drawbridge approvals"}}
 }
 
 // commandText returns the command as in the configuration, with variables unexpanded.

@@ -154,7 +154,7 @@ func (r *runner) connectInSlot(ctx context.Context, request dial.Request, limit 
 	session, err := r.s.o.Connect(ctx, request)
 	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		err = &core.Error{Code: core.CodeTimeout, Retriable: true, Cause: err,
-			Message: fmt.Sprintf("did not answer within %s (startupTimeoutMs)", limit), Hint: startupTimeoutHint(request.Server), Remedy: core.EditConfig("startupTimeoutMs")}
+			Message: fmt.Sprintf("did not respond within %s (startupTimeoutMs)", limit), Hint: startupTimeoutHint(request.Server), Remedy: core.EditConfig("startupTimeoutMs")}
 	}
 	return session, err
 }

@@ -71,7 +71,7 @@ func (r *runner) pingAnswered(l *connection, err error) {
 	// A server that handles one call at a time cannot answer a ping during a call. The timeout of
 	// the call applies then.
 	if stale > 0 && silence >= stale && l.inFlight.Load() == 0 {
-		r.recordFailure(core.Errorf(core.CodeTimeout, "did not answer for %s (staleTimeoutMs)", silence.Round(time.Second)))
+		r.recordFailure(core.Errorf(core.CodeTimeout, "did not respond for %s (staleTimeoutMs)", silence.Round(time.Second)))
 		r.step(r.lossEvent())
 		return
 	}

@@ -163,7 +163,7 @@ func (s *Supervisor) instanceFor(own *runner, call *core.Call) (*runner, error) 
 // have. The call never uses another one instead.
 func unknownAccountError(c *config.Server, account string) error {
 	return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("server %q has no account %q", c.ID, account),
-		Hint: "Add it to 'accounts' of the server in the configuration, or choose another account in 'accounts' of the profile or client."}
+		Hint: "Add it to the server's 'accounts' in the configuration, or choose another account in the 'accounts' of the profile or client."}
 }
 
 func newInstance(own *runner, c *config.Server, w instanceOwner) *runner {

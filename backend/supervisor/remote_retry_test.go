@@ -56,7 +56,7 @@ func TestUnreachableRemoteServerIsRetriedForever(t *testing.T) {
 		"no route":            &net.OpError{Op: "dial", Err: syscall.ENETUNREACH},
 		"TLS broken off":      fmt.Errorf("reaching it: %w", io.EOF),
 		"reset":               &net.OpError{Op: "read", Err: syscall.ECONNRESET},
-		"start took too long": core.Errorf(core.CodeTimeout, "did not answer within 30s (startupTimeoutMs)"),
+		"start took too long": core.Errorf(core.CodeTimeout, "did not respond within 30s (startupTimeoutMs)"),
 		"request timed out":   statusError(http.StatusRequestTimeout, 0),
 		"too early":           statusError(http.StatusTooEarly, 0),
 		"too many requests":   statusError(http.StatusTooManyRequests, 0),

@@ -97,7 +97,7 @@ func (r *runner) secondEraOpened(session dial.Session, err error, known bool) {
 		b.conn = newConnection(session, r)
 		b.conn.markHeard()
 		r.modernCapabilities(session.Catalog().Capabilities)
-		r.s.o.Log.Info("MCP server also connected with the modern era", "server", r.id)
+		r.s.o.Log.Info("MCP server also connected with the modern protocol", "server", r.id)
 	case errors.Is(err, context.Canceled):
 	default:
 		b.known, b.dual = true, known
@@ -128,7 +128,7 @@ func (r *runner) closeSecondEra(reason string) {
 		b.retryAfter = now.Add(retryCrashed)
 	}
 	b.conn, b.lost, b.closing = nil, now, l.ended
-	r.s.o.Log.Info("Modern connection of MCP server ended", "server", r.id, "reason", reason)
+	r.s.o.Log.Info("Modern connection to MCP server ended", "server", r.id, "reason", reason)
 	r.closeConnection(l)
 	r.publish()
 }

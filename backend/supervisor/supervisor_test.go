@@ -106,7 +106,7 @@ func TestSlowStartIsNamedWithItsKey(t *testing.T) {
 	}, func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.StartupTimeout, s.Restart.MaxAttempts = 20*time.Second, 0 }))
 		advance(21 * time.Second)
-		if st := g.want("a", core.StateCrashed); st.Reason != "did not answer within 20s (startupTimeoutMs)" {
+		if st := g.want("a", core.StateCrashed); st.Reason != "did not respond within 20s (startupTimeoutMs)" {
 			t.Fatalf("got %q", st.Reason)
 		}
 	})

@@ -116,7 +116,7 @@ func (c *Checker) Run(ctx context.Context) error {
 func (c *Checker) publish(source Source, newest Release) {
 	n := event.Notice{Subject: Subject}
 	if !source.off() && newest.newerThan(c.Version) {
-		n.Message = fmt.Sprintf("Drawbridge %s is available; this is %s. Install it as you installed this one.",
+		n.Message = fmt.Sprintf("Drawbridge %s is available; this is %s. Install it in the same way as the current version.",
 			strings.TrimPrefix(newest.Version, "v"), strings.TrimPrefix(c.Version, "v"))
 		if newest.Notes != "" {
 			n.Message += " Release notes: " + newest.Notes
@@ -142,6 +142,6 @@ func (c *Checker) save(ctx context.Context, kept state) {
 		err = c.Storage.SaveMetadata(ctx, stateKey, value)
 	}
 	if err != nil {
-		c.Log.Info("Cannot store when newer versions were looked for", "error", err)
+		c.Log.Info("Cannot save the time of the last update check", "error", err)
 	}
 }

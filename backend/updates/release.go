@@ -49,7 +49,7 @@ const (
 func read(ctx context.Context, address, publicKey string) (Release, error) {
 	var key minisign.PublicKey
 	if err := key.UnmarshalText([]byte(publicKey)); err != nil {
-		return Release{}, errors.New("updates.publicKey is not a public key of minisign")
+		return Release{}, errors.New("updates.publicKey is not a minisign public key")
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

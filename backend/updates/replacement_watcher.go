@@ -129,7 +129,7 @@ func (f *programFile) replacementVersion(ctx context.Context, path string, log *
 func (r *ReplacementWatcher) show(version string) {
 	n := event.Notice{Subject: replacementSubject}
 	if version != "" {
-		n.Message = fmt.Sprintf("Drawbridge %s is installed, but %s still runs. It restarts once no call has run for %s. To restart it now, quit it and start it again.", version, r.Version, r.IdleTime())
+		n.Message = fmt.Sprintf("Drawbridge %s is installed, but %s is still running. It restarts once no call has run for %s. To restart it now, quit it and start it again.", version, r.Version, r.IdleTime())
 	}
 	if old := r.notice.Swap(&n); old == nil && version == "" || old != nil && old.Message == n.Message {
 		return

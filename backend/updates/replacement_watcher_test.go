@@ -74,7 +74,7 @@ func TestReplacedProgramRestartsWhenIdle(t *testing.T) {
 	r := newReplaced(t, 100*time.Millisecond)
 	r.busy.Store(true)
 	r.install(t, "1.1.0")
-	r.announces(t, "Drawbridge 1.1.0 is installed, but 1.0.0 still runs")
+	r.announces(t, "Drawbridge 1.1.0 is installed, but 1.0.0 is still running")
 	select {
 	case <-r.restarted:
 		t.Fatal("it restarted during a call")

@@ -84,7 +84,7 @@ func retryAsLegacySSE(ctx context.Context, c *Conn, first error) (*Conn, error) 
 		return c, first
 	}
 	closeFailed(ctx, c)
-	c.o.Log.Info("Server uses the legacy HTTP+SSE transport, of type sse", "server", c.o.Server)
+	c.o.Log.Info("Server uses the legacy HTTP+SSE transport (type sse)", "server", c.o.Server)
 	return older, nil
 }
 

@@ -63,7 +63,7 @@ func (m *Mux) handleOversized(f *frame) {
 		m.reportJunk(f.data, "larger than "+strconv.Itoa(limit)+" bytes")
 		return
 	}
-	err := core.Errorf(core.CodeUnavailable, "result of server %q is larger than the limit: %d of at most %d bytes", m.o.Server, f.size, limit)
+	err := core.Errorf(core.CodeUnavailable, "result of server %q is larger than the limit of %d bytes: it has %d", m.o.Server, limit, f.size)
 	m.completeCall(id, inbound{kind: inboundReply, err: err})
 }
 

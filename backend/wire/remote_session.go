@@ -135,7 +135,7 @@ func (r *Remote) renew(ctx context.Context, lost string) error {
 		return errSessionLost
 	}
 	r.o.Log.Info("Server has lost the session; opening a new one", "server", r.o.Server)
-	ctx, cancel := context.WithTimeoutCause(ctx, r.renewTimeout, fmt.Errorf("it did not answer within %s", r.renewTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, r.renewTimeout, fmt.Errorf("it did not respond within %s", r.renewTimeout))
 	defer cancel()
 	pc := newPendingCall(r.nextID.Add(1), "", nil, nil)
 	reply, err := r.exchange(ctx, pc, "initialize", hello, appendCall(nil, pc.id, "initialize", hello, nil), nil)

@@ -82,7 +82,7 @@ func TestUnreplacedSessionEndsConnection(t *testing.T) {
 	go func() { ran <- r.Run() }()
 	select {
 	case err := <-ran:
-		if !errors.Is(err, errSessionLost) || !strings.Contains(err.Error(), "did not answer within 100ms") {
+		if !errors.Is(err, errSessionLost) || !strings.Contains(err.Error(), "did not respond within 100ms") {
 			t.Errorf("ended with %v", err)
 		}
 	case <-time.After(20 * time.Second):

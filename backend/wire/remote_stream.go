@@ -141,7 +141,7 @@ func (r *Remote) postResponse(body []byte) {
 	ctx, cancel := context.WithTimeout(r.ctx, 10*closeTimeout)
 	defer cancel()
 	if err := r.send(ctx, "", body); err != nil {
-		r.log.Debug("Cannot answer a request of the server", "server", r.server, "error", err)
+		r.log.Debug("Cannot answer a request from the server", "server", r.server, "error", err)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 const clientsHead = mark + `# Supported clients
 
-The clients that Drawbridge can connect automatically, with ` + "`drawbridge clients connect ID`" + ` or on the *Clients* page. [Clients](clients.md)
+The clients that Drawbridge supports. ` + "`drawbridge clients connect ID`" + ` or the *Clients* page connects most of them automatically, and shows the steps for the others. [Clients](clients.md)
 describes how connecting works and how to undo it. Other clients can start ` + "`drawbridge stdio --client NAME`" + `, or use the URL with a
 token (see [Getting started](getting-started.md)).
 
@@ -19,7 +19,7 @@ The last column of the table shows the source of the information about a client'
 program's source, its documentation, third-party sources, or not verified.
 
 In paths, ` + "`~`" + ` is your home folder, and ` + "`*`" + ` is any name. ` + "`XDG_CONFIG_HOME`" + ` and ` + "`XDG_DATA_HOME`" + ` replace ` + "`~/.config`" + ` and
-` + "`~/.local/share`" + ` if they are set. A path that begins with a variable applies if the variable is set. If several files are listed, the one that exists is used.
+` + "`~/.local/share`" + ` if they are set. A path that begins with a variable applies if the variable is set. If several files are listed, the first that exists is used.
 
 `
 

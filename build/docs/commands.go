@@ -14,7 +14,7 @@ import (
 const commandsHead = mark + `# Commands
 
 The help texts of all commands. Every command accepts ` + "`--data DIR`" + ` (or the variable ` + "`DRAWBRIDGE_DATA`" + `), the folder for all data, and
-` + "`--json`" + `, which prints the JSON documents of the API. The exit code is 0 for success, 1 for failure, and 2 for a usage error.
+all except the interactive ones accept ` + "`--json`" + `, which prints the JSON documents of the API. The exit code is 0 for success, 1 for failure, and 2 for a usage error.
 `
 
 // commands generates the reference of the command line.

@@ -128,7 +128,7 @@ func TestDebianPackage(t *testing.T) {
 	stop = serve()
 	run(t, command(t, env, "/usr/bin/drawbridge", "call", "demo", "echo", `{"text":"with the older version"}`, "--data", data), 0)
 	out, err := command(t, env, "/usr/bin/drawbridge", "history", "--data", data).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "written by a newer Drawbridge") || !strings.Contains(string(out), "Install the newer version again.") {
+	if err == nil || !strings.Contains(string(out), "written by a newer version of Drawbridge") || !strings.Contains(string(out), "Install the newer version again.") {
 		t.Errorf("the older version says of the newer history: %v %s", err, out)
 	}
 	stop()

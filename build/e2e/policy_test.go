@@ -95,7 +95,7 @@ func TestEachErrorCodeReachesClientAndRecord(t *testing.T) {
 		{name: "rate, the first", tool: "demo__echo", arguments: object{"text": "a"}, text: "a", outcome: "ok"},
 		{name: "rate_limited", tool: "demo__echo", arguments: object{"text": "a"}, text: "(code=rate_limited retriable=true)", outcome: "rejected", code: "rate_limited", reason: "0.001 calls per second"},
 		{name: "rejected", tool: "denied__echo", text: "(code=rejected)", outcome: "rejected", code: "rejected", reason: "is not allowed"},
-		{name: "nobody to ask", tool: "asked__echo", text: "no window or page of Drawbridge is open", outcome: "rejected", code: "rejected", reason: "no window or page"},
+		{name: "nobody to ask", tool: "asked__echo", text: "neither the window nor the web UI is open", outcome: "rejected", code: "rejected", reason: "neither the window nor the web UI"},
 		{name: "timeout", tool: "silent__echo", text: "(code=timeout retriable=true)", outcome: "timeout", code: "timeout", reason: "within 300ms (requestTimeoutMs)"},
 		{name: "timeout again", tool: "silent__echo", text: "(code=timeout retriable=true)", outcome: "timeout", code: "timeout", reason: "requestTimeoutMs"},
 		{name: "breaker_open", tool: "silent__echo", text: "(code=breaker_open retriable=true)", outcome: "rejected", code: "breaker_open", reason: "failed 2 times in a row; its circuit breaker is open"},

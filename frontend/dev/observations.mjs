@@ -73,8 +73,8 @@ export function sandboxOf(server, say, changed) {
     enough: stdio,
     protections: [
       can('Reading, writing and running files', true, 'Linux 5.13 with Landlock'),
-      can('TCP connections to single ports', true, 'Linux 6.7'),
-      can('Connections to single hosts', false, 'not possible: the kernel filters by port only'),
+      can('TCP connections to individual ports', true, 'Linux 6.7'),
+      can('Connections to individual hosts', false, 'not possible: the kernel filters by port only'),
     ],
     read: [],
     write: [],
@@ -131,7 +131,7 @@ export function sandboxOf(server, say, changed) {
         entry: JSON.stringify(proposed),
         remarks: [
           say(
-            'It opened ~/.config/gh/hosts.yml, which is private or contains private files: not proposed. If it needs it, add the exact path to sandbox.read or sandbox.write.',
+            'It opened ~/.config/gh/hosts.yml, which is private or contains private files: not proposed. If the server needs it, add the exact path to sandbox.read or sandbox.write.',
           ),
           say(
             'Observe the server for a week before you lock it: what it has not done yet is not in the proposal.',

@@ -93,7 +93,7 @@ function troubled() {
       state: 'needs-login',
       login: 'needed',
       reason: 'it requires you to sign in',
-      hint: "Sign in on Drawbridge's page, or with: drawbridge login slack.",
+      hint: 'Sign in in the web UI, or with: drawbridge login slack.',
       remedy: { kind: 'sign-in', name: 'slack', command: 'drawbridge login slack' },
       since: ago(12 * minute),
     }),
@@ -331,7 +331,7 @@ const paces = {
 };
 const reasons = {
   tool_error: "ENOENT: no such file or directory, open '/home/ada/projects/bridge/notes.md'",
-  timeout: 'The server did not answer within 60 seconds.',
+  timeout: 'The server did not respond within 60 seconds.',
   protocol_error: 'The server said: Invalid params (-32602).',
   cancelled: 'The client no longer wanted it.',
   rejected: 'Too many calls in a short time.',

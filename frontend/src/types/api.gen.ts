@@ -88,7 +88,7 @@ export interface AnswerToolInputBody {
    */
   server: string;
   /**
-   * The server's own name of the tool or prompt, or a URI
+   * The server's own name for the tool or prompt, or a URI
    */
   tool?: string;
 }
@@ -104,7 +104,7 @@ export interface AppCallRequest {
     [k: string]: unknown;
   };
   /**
-   * The server's own name of the tool
+   * The server's own name for the tool
    */
   tool: string;
 }
@@ -158,7 +158,7 @@ export interface Approval {
    */
   message: string;
   /**
-   * The server's own name of the tool; calls only
+   * The server's own name for the tool; calls only
    */
   original?: string;
   /**
@@ -220,7 +220,7 @@ export interface ApprovalInputBody {
     [k: string]: unknown;
   };
   /**
-   * How long calls of the tool are accepted; default: once. session is possible if session is true. always is written to the configuration
+   * How long calls to the tool are accepted; default: once. 'session' is allowed only if the field session of the approval is true. always is written to the configuration
    */
   scope?: 'once' | 'minutes' | 'session' | 'always';
   /**
@@ -304,7 +304,7 @@ export interface Call {
   token: string;
   tookNs: number;
   /**
-   * The server's own name of the tool or prompt, or the URI of a resource
+   * The server's own name for the tool or prompt, or the URI of a resource
    */
   tool: string;
   traceId: string;
@@ -323,7 +323,7 @@ export interface ServedBy {
    */
   name: string;
   /**
-   * Package with its version, or image, as far as known
+   * Package with its version, or image, if known
    */
   package: string;
   /**
@@ -342,7 +342,7 @@ export interface CallTask {
    */
   id: string;
   /**
-   * As the client last saw it, such as working or input_required; expired if the task has expired before it was seen to end
+   * As the client last saw it, such as working or input_required; expired if the task expired before its end was seen
    */
   status: string;
 }
@@ -438,7 +438,7 @@ export interface CallDetail {
   token: string;
   tookNs: number;
   /**
-   * The server's own name of the tool or prompt, or the URI of a resource
+   * The server's own name for the tool or prompt, or the URI of a resource
    */
   tool: string;
   traceId: string;
@@ -498,7 +498,7 @@ export interface CallPreview {
    */
   match?: string;
   /**
-   * What match is an excerpt of
+   * Where the excerpt in 'match' comes from
    */
   matchIn?: 'arguments' | 'reply';
 }
@@ -522,7 +522,7 @@ export interface CallRequest {
    */
   server: string;
   /**
-   * The server's own name of the tool
+   * The server's own name for the tool
    */
   tool: string;
 }
@@ -572,7 +572,7 @@ export interface ChangeSandboxInputBody {
    */
   entry?: string;
   /**
-   * lock writes the proposal; read and write allow a path in addition, and leave the mode as it is
+   * lock writes the proposal; read and write also allow a path, and leave the mode as it is
    */
   mode: 'off' | 'observe' | 'on' | 'lock' | 'read' | 'write';
   /**
@@ -741,7 +741,7 @@ export interface ServerFeatures {
   era: '' | 'legacy' | 'modern';
   features: Feature[];
   /**
-   * False until the server has been listed: features is empty
+   * False until the features of the server are known: features is empty
    */
   known: boolean;
   server: string;
@@ -797,7 +797,7 @@ export interface ConfigCopy {
 }
 export interface ConfigCopyText {
   /**
-   * Changes from the current file to the copy, with recognized secrets redacted; empty if they are equal
+   * Changes from the current file to the backup, with recognized secrets redacted; empty if they are equal
    */
   diff: string;
   /**
@@ -806,7 +806,7 @@ export interface ConfigCopyText {
   etag: string;
   name: string;
   /**
-   * Problems of the copy
+   * Problems in the backup
    */
   problems: Problem[];
   /**
@@ -835,7 +835,7 @@ export interface ConfigInputBody {
 }
 export interface ConfigRetentionInputBody {
   /**
-   * Alternatively, the name of a copy to restore
+   * Alternatively, the name of a backup to restore
    */
   copy?: string;
   /**
@@ -1231,7 +1231,7 @@ export interface Installable {
   curated: boolean;
   description: string;
   /**
-   * Ids of the servers that use this package or address
+   * Ids of the servers that use this package or URL
    */
   installed: string[];
   /**
@@ -1254,7 +1254,7 @@ export interface Installable {
 }
 export interface InstallOption {
   /**
-   * Command line with values to be entered in angle brackets; empty for an address
+   * Command line with values to be entered in angle brackets; empty for a URL
    */
   command: string[];
   fields: Field[];
@@ -2024,7 +2024,7 @@ export interface ToolTrust {
   publicName: string;
   server: string;
   /**
-   * The server's own name of the tool; empty for the server's instructions
+   * The server's own name for the tool; empty for the server's instructions
    */
   tool: string;
   warnings: Warning[];
@@ -2142,7 +2142,7 @@ export interface PolicyStatus {
 export interface Profile {
   address: string;
   /**
-   * Names of the tokens that are bound to it
+   * Names of the tokens that are assigned to it
    */
   clients: string[];
   description: string;
@@ -2193,7 +2193,7 @@ export interface ProfileSuggestion {
    */
   name: string;
   /**
-   * The profile that the folder has already, or empty
+   * The profile that the folder already has, or empty
    */
   profile: string;
   /**
@@ -2276,7 +2276,7 @@ export interface Refusal {
    */
   remark?: string;
   /**
-   * Whether reading is refused, too, so that either may have been tried
+   * Whether reading is also denied, so the server may have tried to read or to write
    */
   unreadable: boolean;
 }
@@ -2399,7 +2399,7 @@ export interface RestoreConfigInputBody {
 }
 export interface RestoredConfig {
   /**
-   * Copy of the previous file
+   * Name of the backup of the previous file
    */
   backup: string;
   /**
@@ -2461,7 +2461,7 @@ export interface RuleDecision {
 export interface RuleSuggestion {
   server: string;
   /**
-   * Recorded calls of the tool whose arguments were compared
+   * Recorded calls to the tool whose arguments were compared
    */
   similar: number;
   /**
@@ -2469,7 +2469,7 @@ export interface RuleSuggestion {
    */
   tool: string;
   /**
-   * Conditions, each the JSON text of an object as where of a rule; all match the call
+   * Conditions, each the JSON text of an object, as in 'where' of a rule; all match the call
    */
   where: string[];
 }
@@ -2483,19 +2483,19 @@ export interface RuleTrial {
    */
   asked: number;
   /**
-   * Calls of tools that were tried
+   * Tool calls that were tested
    */
   calls: number;
   /**
-   * false: there are older calls since from that were not tried, because there are too many
+   * false: older calls after 'from' were not tested, because there are too many
    */
   complete: boolean;
   /**
-   * Calls that could not be judged because their arguments were too long to be recorded completely
+   * Calls that could not be evaluated because their arguments were too long to be recorded completely
    */
   cut: number;
   /**
-   * The newest calls that would have been asked for or rejected
+   * The newest calls that would have been held for approval or rejected
    */
   decisions: RuleDecision[];
   /**
@@ -2503,23 +2503,23 @@ export interface RuleTrial {
    */
   denied: number;
   /**
-   * Calls since this time were tried
+   * Calls since this time were tested
    */
   from: string;
   /**
-   * Calls that could not be judged because their arguments were not recorded
+   * Calls that could not be evaluated because their arguments were not recorded
    */
   notRecorded: number;
   /**
-   * Calls that were judged as calls without a profile, because the history does not record it, although a rule is for a profile
+   * Calls that were evaluated as calls without a profile, because the history does not record it, although a rule is for a profile
    */
   profileUnknown: number;
   /**
-   * Calls that could not be judged because secrets were removed from their arguments
+   * Calls that could not be evaluated because secrets were removed from their arguments
    */
   redacted: number;
   /**
-   * How many calls each rule decides about
+   * How many calls each rule decides
    */
   rules: RuleCount[];
 }
@@ -2573,11 +2573,11 @@ export interface SandboxStatus {
    */
   reason: string;
   /**
-   * What the sandbox refused since the server was started, as far as the server reported it
+   * What the sandbox denied since the server was started, according to the server's stderr output
    */
   refused: Refusal[];
   /**
-   * How many other paths it refused, up to a limit
+   * How many other paths it denied, up to a limit
    */
   refusedMore: number;
   server: string;
@@ -2667,7 +2667,7 @@ export interface SetToolsInputBody {
     };
   };
   /**
-   * The server's own names of the tools
+   * The server's own names for the tools
    *
    * @minItems 1
    * @maxItems 5000
@@ -2799,7 +2799,7 @@ export interface TestRequest {
 export interface TestResult {
   code: string;
   /**
-   * Command line or address; secrets are redacted
+   * Command line or URL; secrets are redacted
    */
   command: string;
   era: string;
@@ -2854,7 +2854,7 @@ export interface TokenInputBody {
 }
 export interface TryRulesInputBody {
   /**
-   * Try the calls of this many days; default: 30
+   * Test the calls of this many days; default: 30
    */
   days?: number;
   /**
@@ -2932,7 +2932,7 @@ export interface Use {
    */
   resultBytes: number;
   /**
-   * The same as an estimate of tokens
+   * The same, as an estimated number of tokens
    */
   resultTokens: number;
   server?: string;
@@ -2946,7 +2946,7 @@ export interface VersionStart {
    */
   name: string;
   /**
-   * Package with its version, or image, as far as known
+   * Package with its version, or image, if known
    */
   package: string;
   server: string;
