@@ -93,7 +93,7 @@ flow('a file that reduces the history is saved after confirmation', quiet, async
   const box = await editor(page, mock);
   const file = mock.world.config.text;
   const narrow = file.replace('{', '{\n  "history": { "keepDays": 7 },');
-  const dialog = page.getByRole('dialog', { name: 'Reduce the history?' });
+  const dialog = page.getByRole('dialog', { name: 'Delete older calls?' });
   await box.fill(narrow);
   await box.press('Control+s');
   await dialog.getByText(/^3 of [\d,]+ calls exceed these limits/).waitFor();
@@ -128,7 +128,7 @@ flow('calls that cannot be counted do not prevent saving', quiet, async (page, m
   const box = await editor(page, mock);
   await box.fill(`${mock.world.config.text}// mine\n`);
   await box.press('Control+s');
-  const dialog = page.getByRole('dialog', { name: 'Reduce the history?' });
+  const dialog = page.getByRole('dialog', { name: 'Delete older calls?' });
   await dialog.getByText(/Cannot count them: The history cannot be read/).waitFor();
   await dialog.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('Saved and applied.').waitFor();
@@ -210,11 +210,11 @@ flow('a rule is made from a call', quiet, async (page, mock) => {
   mock.world.config.text = ruled;
   const call = mock.world.calls.find((one) => one.method === 'tools/call' && one.outcome !== '');
   await page.goto(`${mock.url}/#/calls/${call.id}`);
-  await page.getByRole('button', { name: 'Make a rule' }).press('Enter');
-  const dialog = page.getByRole('dialog', { name: 'Make a rule from this call' });
+  await page.getByRole('button', { name: 'Create rule' }).press('Enter');
+  const dialog = page.getByRole('dialog', { name: 'Create a rule from this call' });
   await dialog.getByText('path is in /home/ada/projects').waitFor();
   await dialog.getByText('would have held 12 for approval and rejected 3').waitFor();
-  await dialog.getByLabel('mode is overwrite').uncheck();
+  await dialog.getByLabel('mode matches the pattern overwrite').uncheck();
   await dialog.getByLabel('Action').selectOption('deny');
   await inspect(page, 'all');
   await dialog.getByRole('button', { name: 'Save rules' }).click();

@@ -131,7 +131,7 @@ flow('accounts are added, used, renamed and removed', quiet, async (page, mock) 
   const signIn = account('work').getByRole('region', { name: 'Sign-in of work' });
   await inspect(page, 'all');
   await signIn.getByRole('button', { name: 'Open login.example.com' }).press('Enter');
-  await account('work').getByText('Signed in at https://login.example.com.').waitFor();
+  await account('work').getByText('Signed in with https://login.example.com.').waitFor();
   await account('work').getByRole('button', { name: 'Sign out' }).press('Enter');
   const out = page.getByRole('dialog', { name: 'Sign out of work of GitHub?' });
   await out.getByRole('button', { name: 'Sign out' }).press('Enter');

@@ -74,7 +74,7 @@ await step('create, use, rotate and revoke a token', async () => {
   const shown = async () => (await tokens.getByRole('status').innerText()).match(/dbr_\S+/)?.[0]
   await tokens.getByLabel('Client name').fill('by-hand')
   await tokens.getByRole('button', { name: 'Create token' }).click()
-  await tokens.getByText('it is not shown again').waitFor()
+  await tokens.getByText('Copy the token now').waitFor()
   const first = await shown()
   const said = await callAsClient('demo', 'echo', { text: 'with my token' }, first)
   if (!said.includes('with my token')) throw new Error(said)

@@ -95,7 +95,7 @@ await step('a dropped bundle is deleted when its dialog is closed', async () => 
 await step('a hostile bundle is refused and deleted; a valid one is installed', async () => {
   allowed.add(400)
   await go('/directory')
-  await page.getByRole('link', { name: 'Install a file…' }).click()
+  await page.getByRole('link', { name: 'Install from file…' }).click()
   await page.getByLabel('Bundle').setInputFiles(input.evil)
   await page.getByText(/is a path outside of it/).waitFor()
   allowed.clear()

@@ -81,7 +81,7 @@ await step('assign a profile to a client, which then sees nothing else, and remo
   await go('/profiles/writing')
   const before = await toolsAt('/mcp')
   if (before.length < 15) throw new Error(`only ${before}`)
-  const use = page.getByRole('group', { name: 'Clients restricted to this profile' })
+  const use = page.getByRole('group', { name: 'Clients assigned to this profile' })
   await use.getByRole('checkbox', { name: 'life' }).click() // it is checked once the daemon has saved it
   await until('the client is bound', async () => (await config()).clients?.life?.profile === 'writing')
   await until('it sees the profile alone', async () => (await toolsAt('/mcp')).join() === (await toolsAt('/p/writing/mcp')).join())

@@ -8,7 +8,7 @@ export const approvalsTexts = {
     question: (n: number) => `Question ${n}`,
     emptyTitle: 'No pending approvals',
     emptyBody:
-      'Calls that need approval, new commands, and questions that a client cannot show appear here.',
+      'Calls that need approval, new commands, changed tools, and questions that a client cannot show appear here.',
     asks: (server: string) => `${server} asks`,
     calledBy: (client: string) => `called by ${client}`,
     left: (time: string) => `declined automatically in ${time}`,
@@ -34,7 +34,7 @@ export const approvalsTexts = {
       always: 'Always allow',
       limit: 'Limit to similar arguments…',
       noConditions:
-        'Nothing in the arguments suggests a condition: a longer approval is for all calls of the tool.',
+        'Nothing in the arguments suggests a condition: approvals that last longer apply to all calls to the tool.',
       deny: 'Deny',
       tool: 'About this tool',
     },

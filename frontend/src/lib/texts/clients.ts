@@ -3,7 +3,7 @@ export const clientsTexts = {
   clients: {
     title: 'Clients',
     all: 'All clients',
-    emptyTitle: 'No client has called yet',
+    emptyTitle: 'No client has made a call yet',
     emptyBody:
       'Connect an AI application. It then gets the tools of all your servers through one entry.',
     anonymous: 'Unnamed',
@@ -30,7 +30,7 @@ export const clientsTexts = {
     count: (n: number) => (n === 1 ? '1 profile' : `${n} profiles`),
     emptyTitle: 'No profiles yet',
     emptyBody:
-      'A profile is a named set of servers and tools with its own URL. A client that uses it cannot list or call anything else.',
+      'A profile is a named set of servers and tools with its own URL. A client that is assigned to it cannot list or call anything else.',
     make: 'New profile',
     everything: 'No profile',
     everythingNote: 'A client that has no profile sees everything.',
@@ -60,7 +60,7 @@ export const clientsTexts = {
     },
     accounts: 'Accounts',
     accountsHint:
-      'Without a choice, the folder of the client decides, or otherwise the account “default” is used.',
+      'If none is chosen, the client’s folder determines the account; otherwise, “default” is used.',
     accountOf: (server: string) => `Account of ${server}`,
     accountOfClient: (server: string, token: string) => `Account of ${server} for ${token}`,
     accountUnset: 'Not chosen',
@@ -90,7 +90,7 @@ export const clientsTexts = {
     use: 'Use this profile',
     address: 'URL',
     entry: 'Client entry',
-    clients: 'Clients restricted to this profile',
+    clients: 'Clients assigned to this profile',
     clientsNone: 'No clients yet. Connect one on the Clients page first.',
     clientsFirst: 'Save the profile, then select its clients.',
     remove: 'Delete profile',
@@ -175,14 +175,14 @@ export const clientsTexts = {
   newToken: {
     name: 'Client name',
     make: 'Create token',
-    once: 'Copy the token now. It is not shown again.',
+    once: 'Copy the token now. Later, only “drawbridge token NAME” shows it.',
     token: (name: string) => `Token of ${name}`,
   },
   configCopies: {
     hide: 'Hide',
     copiesTitle: 'Configuration backups',
     copiesBody:
-      'The last 20. Created automatically before imports and restores. In a terminal: drawbridge backup.',
+      'The last 20 backups are kept. One is created before each import and restore. In a terminal: drawbridge backup.',
     keep: 'Create backup',
     kept: 'Backup created.',
     noCopies: 'No backups yet.',

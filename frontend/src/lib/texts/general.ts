@@ -63,7 +63,7 @@ export const generalTexts = {
     overSame: 'Both versions have the same lines; only order or white space differs.',
     overAction: 'Overwrite',
     overDone: 'Saved; the other changes were overwritten.',
-    lessTitle: 'Reduce the history?',
+    lessTitle: 'Delete older calls?',
     less: (n: string, all: string) =>
       `${n} of ${all} calls exceed these limits and will be permanently deleted within a minute. To keep them, back up the history first.`,
     lessUnknown: (why: string) =>

@@ -64,7 +64,7 @@ export const overviewTexts = {
       },
       clients: {
         title: 'Connect your clients',
-        body: 'Clients whose servers you imported are connected already. Connect the others here.',
+        body: 'Clients whose servers you imported are already connected. Connect the others here.',
       },
       call: {
         title: 'See the first call',
@@ -99,8 +99,8 @@ export const overviewTexts = {
     changedClient: (client: string) =>
       `The configuration of ${client}, which now starts Drawbridge.`,
     changedUndo:
-      'Disconnect, above or under Clients, restores a client’s file byte for byte. This command restores all of them:',
-    undoCommand: 'Command that restores all files',
+      'Disconnect, above or under Clients, removes the entry from a client’s file, and restores it byte for byte if it has not changed since. This command does so for all of them:',
+    undoCommand: 'Command that disconnects all clients',
   },
   features: {
     title: 'Feature support',

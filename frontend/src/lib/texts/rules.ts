@@ -19,8 +19,8 @@ export const rulesTexts = {
     tests: {
       under: 'is in',
       notUnder: 'is not in',
-      glob: 'is',
-      matches: 'matches',
+      glob: 'matches the pattern',
+      matches: 'matches the regular expression',
       host: 'has the host',
       min: 'is at least',
       max: 'is at most',
@@ -52,14 +52,14 @@ export const rulesTexts = {
     newest: (shown: number) => `The newest ${shown} are shown.`,
     decisions: 'Calls that would have been held or rejected',
     would: { ask: 'would have been held', deny: 'would have been rejected' },
-    make: 'Make a rule',
-    makeTitle: 'Make a rule from this call',
+    make: 'Create rule',
+    makeTitle: 'Create a rule from this call',
     makeBody: (tool: string, similar: number) =>
-      `For calls of ${tool}, before all other rules.${similar > 0 ? ` Suggested from ${similar} similar calls.` : ''}`,
+      `For calls to ${tool}, before all other rules.${similar > 0 ? ` Suggested from ${similar === 1 ? '1 similar call' : `${similar} similar calls`}.` : ''}`,
     action: 'Action',
     conditions: 'Only when',
     noConditions:
-      'Nothing in the arguments suggests a condition: the rule applies to all calls of the tool.',
+      'Nothing in the arguments suggests a condition: the rule applies to all calls to the tool.',
     because: 'Reason (optional)',
   },
 } as const;

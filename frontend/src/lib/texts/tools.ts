@@ -18,7 +18,7 @@ export const toolsTexts = {
     outputSchema: 'Output schema',
     annotations: 'Annotations',
     tryIt: 'Try it',
-    tryHint: 'Runs the tool on this computer and records the call.',
+    tryHint: 'Calls the tool and records the call.',
     arguments: 'Arguments (JSON)',
     run: 'Run tool',
     running: 'Running…',
