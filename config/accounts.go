@@ -129,7 +129,7 @@ func (r *reader) missingNames(e *entry, key, account, part string, own, set map[
 		}
 	}
 	if len(missing) > 0 {
-		r.report(e.keys[key], join(key, part), true, `set it for the account; "" if it shall be empty`,
+		r.report(e.keys[key], join(key, part), true, `set it for the account, to "" if it should be empty`,
 			"account '%s'%s does not set %s, and does not inherit it from the server", account, r.inServer(), strings.Join(missing, ", "))
 	}
 }

@@ -59,7 +59,7 @@ const (
 )
 
 func (a *API) registerSandbox(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/servers/{id}/sandbox", "The sandbox of a server: its mode, what this system can confine, and the proposal from what was observed", a.getSandbox)
+	op(a, doc, "GET", "/api/v1/servers/{id}/sandbox", "The sandbox of a server: its mode, the restrictions that this system can enforce, and the proposal from what was observed", a.getSandbox)
 	op(a, doc, "POST", "/api/v1/servers/{id}/sandbox", "Change the sandbox of a server in the configuration; lock applies the proposal", a.changeSandbox)
 }
 

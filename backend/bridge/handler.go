@@ -69,7 +69,7 @@ func (b *Bridge) servePost(w http.ResponseWriter, r *http.Request, ep endpoint, 
 		return
 	}
 	if m.env.Kind == wire.Other {
-		refuse(w, http.StatusBadRequest, codeInvalidRequest, "the message is neither request, notification nor response")
+		refuse(w, http.StatusBadRequest, codeInvalidRequest, "the message is neither a request, a notification nor a response")
 		return
 	}
 	if !m.env.Version && m.env.Kind != wire.Batch {

@@ -101,7 +101,7 @@ func parseProblem(resp *http.Response) error {
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if media != "application/problem+json" || json.Unmarshal(data, &doc) != nil || doc.Detail == "" {
-		return core.Errorf(core.CodeInternal, "Drawbridge answered %s", resp.Status)
+		return core.Errorf(core.CodeInternal, "Drawbridge responded with status %s", resp.Status)
 	}
 	if doc.Code == "" {
 		doc.Code = core.CodeInternal

@@ -20,7 +20,7 @@ func (p *program) recordFull() *cobra.Command {
 	var length time.Duration
 	var stop bool
 	cmd := &cobra.Command{
-		Use: "record-full", Short: "Record whole arguments and results of a session, a client or a server for a while", Args: noArgs,
+		Use: "record-full", Short: "Record the complete arguments and results of a session, a client or a server for a while", Args: noArgs,
 		Long: "Record arguments, results and errors of up to 8 MiB each, instead of the configured limit, for the calls of one session, client or server. Full recording ends automatically. " +
 			"Secrets are redacted as always. Without --session, --client and --server, the command lists what is recorded in full.",
 		Example: "  drawbridge history record-full --session ID --for 30m\n  drawbridge history record-full --server files\n  drawbridge history record-full --server files --stop",

@@ -72,7 +72,7 @@ func (p *program) showSandbox(cmd *cobra.Command, method, server string, body an
 		say("  nothing is confined on this system")
 	case st.Mode == "on":
 		if !st.Enough {
-			say("  as far as this system can enforce it:")
+			say("  with the restrictions that this system can enforce:")
 		}
 		printPaths(say, st.Read, st.Write, st.Network, st.Ports)
 		if st.UnixSockets == "none" {
@@ -103,7 +103,7 @@ func (p *program) showSandbox(cmd *cobra.Command, method, server string, body an
 	if st.RefusedMore > 0 {
 		say("  and denied access to %d more", st.RefusedMore)
 	}
-	t := table{head: []string{"This system can confine", "", "Requires"}}
+	t := table{head: []string{"This system can restrict", "", "Requires"}}
 	for _, one := range st.Protections {
 		word := "no"
 		if one.Enforced {

@@ -235,7 +235,7 @@ func (p *Plan) refusal(why error) error {
 	return &core.Error{
 		Code: core.CodeRejected, Cause: why,
 		Message: "cannot edit the configuration of " + p.Client.Name,
-		Hint:    "Nothing was changed. Add this to " + where + " by hand:\n" + p.snippet(),
+		Hint:    "Nothing was changed. Add this to " + where + " manually:\n" + p.snippet(),
 	}
 }
 

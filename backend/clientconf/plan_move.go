@@ -129,7 +129,7 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 		}
 	}
 	if combined {
-		p.Warnings = append(p.Warnings, "Lists of tools and permission rules of "+p.Client.Name+" that name these servers no longer match.")
+		p.Warnings = append(p.Warnings, "Tool lists and permission rules of "+p.Client.Name+" that name these servers no longer match.")
 	}
 	for _, i := range all {
 		for _, note := range i.Notes {

@@ -142,7 +142,7 @@ func (p *Plan) contentWithout(r record, recorded, force bool) ([]byte, error) {
 		case (!isOurs(present) || recorded && !d.isUnmodified(present)) && !force:
 			return nil, &core.Error{
 				Code:    core.CodeConflict,
-				Message: "the entry " + quote(d.Name) + " in " + p.Path + " was changed by hand",
+				Message: "the entry " + quote(d.Name) + " in " + p.Path + " was changed manually",
 				Hint:    "Nothing was changed. To remove it anyway, add --force.",
 			}
 		case d.Value != nil:

@@ -49,13 +49,13 @@ func writeError(err error) error {
 	case errors.Is(err, atomicfile.ErrChanged):
 		return changedError()
 	case errors.Is(err, atomicfile.ErrReadOnly):
-		return &core.Error{Code: core.CodeRejected, Message: "the file is read-only", Hint: "Make it writable, or paste the entry by hand."}
+		return &core.Error{Code: core.CodeRejected, Message: "the file is read-only", Hint: "Make it writable, or paste the entry yourself."}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return &core.Error{Code: core.CodeUnavailable, Message: "cannot write the file: the disk is full", Cause: err,
 			Hint: "The file is unchanged. Free some disk space, then try again.", Retriable: true}
 	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
 		return &core.Error{Code: core.CodeRejected, Message: "cannot write the file: permission denied, or the file system is read-only", Cause: err,
-			Hint: "The file is unchanged. Check the permissions of its folder, or paste the entry by hand."}
+			Hint: "The file is unchanged. Check the permissions of its folder, or paste the entry yourself."}
 	}
 	return err
 }

@@ -38,7 +38,7 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 	})
 	d.sandboxes.setRules(c.ID, rules)
 	if c.Sandbox.Observe {
-		d.Logs.Append(c.ID, serverlog.Info, "what it opens is recorded, and nothing is refused")
+		d.Logs.Append(c.ID, serverlog.Info, "what it opens is recorded, and nothing is blocked")
 		return nil
 	}
 	for _, text := range rules.Ignored {

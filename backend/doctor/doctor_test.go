@@ -70,7 +70,7 @@ func TestServerAdviceIsOfferedAsFix(t *testing.T) {
 	found := Options{Servers: []core.ServerStatus{
 		{ID: "a", State: core.StateCrashed, Reason: "no such file", Hint: "Correct it."}, {ID: "b", State: core.StateCrashed, Reason: "boom"},
 	}}.servers()
-	if len(found) != 2 || found[0].Fix != "Correct it." || found[1].Fix != "Look at its log: drawbridge logs b" {
+	if len(found) != 2 || found[0].Fix != "Correct it." || found[1].Fix != "See its log: drawbridge logs b" {
 		t.Errorf("%+v", found)
 	}
 }

@@ -37,7 +37,7 @@ func (o Options) servers() (all []Finding) {
 		if s.State != core.StateCrashed && s.State != core.StateDegraded || o.programMissing(s.ID) {
 			continue
 		}
-		f := Finding{Check: "server", Subject: s.ID, Level: Problem, Message: string(s.State) + ": " + s.Reason, Fix: cmp.Or(s.Hint, "Look at its log: drawbridge logs "+s.ID)}
+		f := Finding{Check: "server", Subject: s.ID, Level: Problem, Message: string(s.State) + ": " + s.Reason, Fix: cmp.Or(s.Hint, "See its log: drawbridge logs "+s.ID)}
 		setAction(&f, "Restart", o.Restart, s.ID)
 		all = append(all, f)
 	}

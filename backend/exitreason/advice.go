@@ -101,7 +101,7 @@ func missingModule(reason, command string) (hint string, remedy core.Remedy) {
 		if strings.HasPrefix(m[1], ".") {
 			return "The server's files are incomplete: build or install it again.", core.Remedy{Kind: core.RemedySeeLog}
 		}
-		return fmt.Sprintf("Install the package %s: run npm install in the folder of the server.", m[1]),
+		return fmt.Sprintf("Install the package %s: run npm install in the server's folder.", m[1]),
 			core.Remedy{Kind: core.RemedyInstallPackage, Name: m[1], Command: "npm install"}
 	}
 	if m := pyModule().FindStringSubmatch(reason); m != nil {

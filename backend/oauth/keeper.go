@@ -106,7 +106,7 @@ func (k *Keeper) Client(ctx context.Context, s Server) (*http.Client, error) {
 	a := k.accounts[s.ID]
 	if a == nil || a.url != s.URL {
 		if a != nil {
-			a.cancelLogin(errors.New("the server's address was changed"))
+			a.cancelLogin(errors.New("the server's URL was changed"))
 			a.base.CloseIdleConnections()
 		}
 		a = newAccount(k, s, u)

@@ -34,7 +34,7 @@ func (k *Keeper) Logout(ctx context.Context, id string) error {
 	a.mu.Unlock()
 	notify()
 	if rec == nil {
-		return core.Errorf(core.CodeNotFound, "server %q is not signed in", id)
+		return core.Errorf(core.CodeNotFound, "you are not signed in to server %q", id)
 	}
 	a.base.CloseIdleConnections()
 	k.work.Go(func() { k.revokeTokens(a.guard, rec, s) })

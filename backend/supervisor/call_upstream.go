@@ -199,7 +199,7 @@ func (r *runner) servePrimary(call *core.Call) (Upstream, error) {
 	}
 	if needsOwnEra(call) && l.primary.Era() != call.Era {
 		return nil, &core.Error{Code: core.CodeUnavailable, Retriable: true, Hint: "Try again in a minute.",
-			Message: fmt.Sprintf("%s has no connection of the %s era, to which the task belongs", r.describe(), call.Era)}
+			Message: fmt.Sprintf("%s has no %s connection, which the task requires", r.describe(), call.Era)}
 	}
 	return useConnection(call, l.primary)
 }

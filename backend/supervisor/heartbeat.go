@@ -76,6 +76,6 @@ func (r *runner) pingAnswered(l *connection, err error) {
 		return
 	}
 	r.pingFailed = true
-	r.reason = fmt.Sprintf("has not answered for %s", silence.Round(time.Second))
+	r.reason = fmt.Sprintf("has not responded for %s", silence.Round(time.Second))
 	r.publish()
 }

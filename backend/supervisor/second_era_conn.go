@@ -77,7 +77,7 @@ func (r *runner) openSecondEra() {
 				r.saveEra(key, false)
 			}
 		} else {
-			err = errors.New("supports only the legacy era")
+			err = errors.New("supports only the legacy protocol")
 		}
 		r.post(func() { r.secondEraOpened(session, err, found && dual) })
 	})

@@ -227,7 +227,7 @@ func TestSilentServerDegradesAndIsRestarted(t *testing.T) {
 		}
 		g.conn("a").silence()
 		advance(36 * time.Second)
-		if st := g.want("a", core.StateDegraded); !strings.HasPrefix(st.Reason, "has not answered for") {
+		if st := g.want("a", core.StateDegraded); !strings.HasPrefix(st.Reason, "has not responded for") {
 			t.Fatalf("got %q", st.Reason)
 		}
 		advance(65 * time.Second)

@@ -184,7 +184,7 @@ flow('rules are tried on the history before they are saved', quiet, async (page,
   const panel = page.getByRole('region', { name: 'Argument rules' });
   await panel.getByText('filesystem__write_file when path is not in ${workspaceFolder}').waitFor();
   await panel.getByRole('button', { name: 'Move rule 2 up' }).press('Enter');
-  await panel.getByRole('button', { name: 'Try on history' }).press('Enter');
+  await panel.getByRole('button', { name: 'Test against history' }).press('Enter');
   await panel.getByText('would have held 12 for approval and rejected 3').waitFor();
   await panel.getByText('7 calls may have had a profile').waitFor();
   await panel.getByText('decided 15 calls').waitFor();

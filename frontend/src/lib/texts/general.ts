@@ -227,7 +227,7 @@ export const generalTexts = {
     unexpected: 'Something went wrong on this page.',
     part: 'Part of the page could not be loaded.',
     reload: 'Reload',
-    status: (status: number) => `Drawbridge answered with status ${status}.`,
+    status: (status: number) => `Drawbridge responded with status ${status}.`,
     pageTitle: 'Cannot show this page',
     notFound: 'Page not found',
     notFoundBody: 'The link may be outdated.',

@@ -40,8 +40,8 @@ export const rulesTexts = {
     save: 'Save rules',
     discard: 'Discard',
     saved: 'Rules saved.',
-    try: 'Try on history',
-    trying: 'Trying…',
+    try: 'Test against history',
+    trying: 'Testing…',
     result: (asked: number, denied: number, calls: number) =>
       `Of ${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} in 30 days, the rules would have held ${asked} for approval and rejected ${denied}.`,
     unclear: (calls: number) =>
