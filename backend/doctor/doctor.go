@@ -213,7 +213,7 @@ func (o Options) proxies() []Finding {
 			continue
 		}
 		if no := o.Getenv("NO_PROXY") + "," + o.Getenv("no_proxy"); !strings.Contains(no, "127.0.0.1") && !strings.Contains(no, "*") {
-			return []Finding{{Check: "proxy", Subject: name, Level: Warning, Message: name + " is set: clients that connect by address may send requests for 127.0.0.1 to the proxy",
+			return []Finding{{Check: "proxy", Subject: name, Level: Warning, Message: name + " is set: clients that connect by URL may send requests for 127.0.0.1 to the proxy",
 				Fix: "Set NO_PROXY=127.0.0.1,localhost, or connect such clients without --http."}}
 		}
 	}

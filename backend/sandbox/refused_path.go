@@ -22,7 +22,7 @@ func (one Refusal) WithAllow(r Rules, home string) Refusal {
 	if _, err := os.Lstat(target); err != nil { // rules are for existing files only
 		target = filepath.Dir(target)
 		if _, err := os.Lstat(target); err != nil {
-			one.Remark = "lies in a folder that does not exist"
+			one.Remark = "is in a folder that does not exist"
 			return one
 		}
 	}

@@ -102,7 +102,7 @@ func (c *Checker) Run(ctx context.Context) error {
 			// A failure counts as a reading, too: a server that does not answer is not asked more often.
 			kept.ReadAt = time.Now()
 			if r, err := read(ctx, source.URL, source.PublicKey); err != nil {
-				c.Log.Info("Cannot look for a newer version", "error", err)
+				c.Log.Info("Cannot check for a newer version", "error", err)
 			} else {
 				kept.Newest = r
 			}
