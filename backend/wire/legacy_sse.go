@@ -108,7 +108,7 @@ func (e *LegacySSE) readEndpoint(events *EventReader, at *url.URL) (string, erro
 		to, err := at.Parse(string(bytes.TrimSpace(ev.Data)))
 		if err != nil || to.Scheme != at.Scheme || to.Host != at.Host {
 			return "", &core.Error{Code: core.CodeUnavailable, Cause: err,
-				Message: fmt.Sprintf("server %q sent an endpoint URL of another origin, which is refused", e.o.Server)}
+				Message: fmt.Sprintf("server %q sent an endpoint URL with another origin, which is not allowed", e.o.Server)}
 		}
 		return to.String(), nil
 	}
