@@ -369,7 +369,7 @@ func TestRequestAboutATaskIsServedOnlyInItsEra(t *testing.T) {
 				c := call("a")
 				c.Era, c.Method = era, method
 				_, err := g.For(context.Background(), c)
-				if failure, _ := errors.AsType[*core.Error](err); c.Instance != want || want == "" && (failure == nil || !failure.Retriable || !strings.Contains(failure.Message, "era")) {
+				if failure, _ := errors.AsType[*core.Error](err); c.Instance != want || want == "" && (failure == nil || !failure.Retriable || !strings.Contains(failure.Message, "which the task requires")) {
 					t.Errorf("%s %s: %q serves, want %q: %v", era, method, c.Instance, want, err)
 				}
 			}

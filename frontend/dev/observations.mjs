@@ -74,7 +74,11 @@ export function sandboxOf(server, say, changed) {
     protections: [
       can('Reading, writing and running files', true, 'Linux 5.13 with Landlock'),
       can('TCP connections to individual ports', true, 'Linux 6.7'),
-      can('Connections to individual hosts', false, 'not possible: the kernel filters by port only'),
+      can(
+        'Connections to individual hosts',
+        false,
+        'not possible: the kernel filters by port only',
+      ),
     ],
     read: [],
     write: [],
