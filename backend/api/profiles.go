@@ -126,7 +126,7 @@ func (a *API) registerProfiles(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/profile-cost", "Context cost of a profile that is not saved", a.profileCost)
 	op(a, doc, "PUT", "/api/v1/profiles/{name}", "Add or replace a profile in the configuration", a.putProfile)
 	op(a, doc, "DELETE", "/api/v1/profiles/{name}", "Remove a profile from the configuration; rejected while a client is assigned to it", a.deleteProfile)
-	op(a, doc, "POST", "/api/v1/tools/hide", "Hide tools from all clients, or show them again, in one change of the configuration", a.hideTools)
+	op(a, doc, "POST", "/api/v1/tools/hide", "Hide tools from all clients, or show them again, in one change to the configuration", a.hideTools)
 	op(a, doc, "PUT", "/api/v1/client-views/{token}", "Set the profile, the accounts and the tool mode of a client", a.putClientView)
 }
 

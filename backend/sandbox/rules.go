@@ -204,7 +204,7 @@ func (r *Rules) appendOwn(list []string, key, path string, writable Rules) []str
 		r.Ignored = append(r.Ignored, "its sandbox ignores "+path+" in "+key+", which does not exist: create it and restart the server")
 	}
 	if one := below(r.StartsPrograms, target); key == "sandbox.write" && one != "" {
-		r.Ignored = append(r.Ignored, "its sandbox lets it write to "+path+", which includes what starts programs outside of the sandbox, such as "+one+": name single folders in sandbox.write instead")
+		r.Ignored = append(r.Ignored, "its sandbox lets it write to "+path+", which contains files that start programs outside of the sandbox, such as "+one+": list individual folders in sandbox.write instead")
 	}
 	inside := slices.DeleteFunc(slices.Clone(r.Private), func(path string) bool { return path == target || !contains(target, path) })
 	if key == "sandbox.write" {

@@ -75,7 +75,7 @@ func (d *daemon) explainsRefusedCall(t *testing.T, result, notes string) {
 	if len(st.Refused) != 1 || !strings.HasPrefix(st.Refused[0].Path, path) || st.Refused[0].Allow != notes || !strings.Contains(result, "EACCES") {
 		t.Errorf("refused %+v, and the result is %s", st.Refused, result)
 	}
-	if log := d.cli(0, "logs", "graph"); !strings.Contains(log, "The sandbox refused access to "+path) {
+	if log := d.cli(0, "logs", "graph"); !strings.Contains(log, "The sandbox denied access to "+path) {
 		t.Errorf("the log: %s", log)
 	}
 }
