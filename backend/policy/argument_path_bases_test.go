@@ -87,6 +87,15 @@ func TestRelativePathsCountInEveryFolderOfTheServer(t *testing.T) {
 		`}.run(t, replace, "")
 	}
 	argumentCases{server: inOther + `, "args": ["ROOT/server.js", "https://example.com/proj"], "env": {"TOKEN": "${secret:token}", "URL": "https://${X}"}`, where: underSecret, passed: relative}.run(t, replace, "")
+	argumentCases{server: `, "args": ["ROOT/server.js", "ROOT/proj"]`, where: underSecret, denied: `
+		{"path":"/secret"}
+		{"path":"//secret"}
+		{"path":"/secret/new"}
+	`, passed: `
+		{"path":"/ok/new"}
+		{"path":"/"}
+	`}.run(t, replace, "")
+	argumentCases{server: inOther, where: `{"/path": {"under": "ROOT/proj/with space"}}`, denied: `{"path":"ROOT/proj/with+space/x"}`, passed: `{"path":"ROOT/proj/without+space"}`}.run(t, replace, "")
 	argumentCases{server: inOther, where: `{"/path": {"under": "~/secret"}}`, denied: `{"path":"secret/key"}`, passed: `{"path":"ok/key"}`}.run(t, replace, "")
 
 	// An allow rule applies only if the path is in its folder for all of these.

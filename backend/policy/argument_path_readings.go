@@ -43,6 +43,7 @@ func (e *evaluation) paths(text string) (paths []possiblePath, complete bool) {
 			add(strings.TrimSuffix(inner, ">")) // <file:///…> and <URL:file:///…>
 		}
 		add(strings.Trim(f, "\"'`"))
+		add(strings.ReplaceAll(f, "+", " ")) // as decoders of form values do
 		add(unescape(f))
 		if !isASCII(f) {
 			add(norm.NFC.String(f))
@@ -68,6 +69,7 @@ func (e *evaluation) paths(text string) (paths []possiblePath, complete bool) {
 		complete = complete && isPlainPath(f) && !hasVariable(f)
 		if filepath.IsAbs(f) {
 			paths = append(paths, possiblePath{path: f})
+			paths = append(paths, e.pathsBelowBases(f)...)
 			continue
 		}
 		if strings.HasPrefix(f, "~") {
@@ -86,6 +88,27 @@ func (e *evaluation) paths(text string) (paths []possiblePath, complete bool) {
 		}
 	}
 	return paths, complete
+}
+
+// pathsBelowBases returns the paths that a server uses if it joins an absolute path to the folder of
+// its files. They count if the folder has an entry with the first name of the path: otherwise each
+// path on the machine would be below each folder.
+func (e *evaluation) pathsBelowBases(path string) (paths []possiblePath) {
+	if !e.server.paths.launched {
+		return nil
+	}
+	rest := strings.TrimLeft(path, `/\`)
+	first, _, _ := strings.Cut(rest, "/")
+	if first == "" || len(rest) == len(path) {
+		return nil
+	}
+	bases, _ := e.relativeBases()
+	for _, base := range bases {
+		if e.stat(filepath.Join(base.folder, first)) != nil {
+			paths = append(paths, possiblePath{base.folder + string(filepath.Separator) + rest, true})
+		}
+	}
+	return paths
 }
 
 // unescape decodes the percent-encoded bytes of text, and keeps a % that begins none.
