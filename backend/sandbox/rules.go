@@ -3,6 +3,7 @@ package sandbox
 import (
 	"cmp"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -342,11 +343,14 @@ func foldersIn(args []string) (folders []string) {
 const maxLinks = 40
 
 // resolve returns path without symbolic links as far as it exists, and the links that lead to it.
-func resolve(path string) (target string, links []string) {
+func resolve(path string) (target string, links []string) { return resolveWith(os.Readlink, path) }
+
+func resolveWith(readlink func(string) (string, error), path string) (target string, links []string) {
 	if !filepath.IsAbs(path) || filepath.Separator != '/' {
 		return filepath.Clean(path), nil
 	}
 	target = "/"
+	missing := false // target does not exist, and so nothing below it
 	for rest := strings.Split(path, "/"); len(rest) > 0; {
 		name := rest[0]
 		rest = rest[1:]
@@ -354,13 +358,17 @@ func resolve(path string) (target string, links []string) {
 		case "", ".":
 			continue
 		case "..":
-			target = filepath.Dir(target)
+			target, missing = filepath.Dir(target), false
 			continue
 		}
 		at := filepath.Join(target, name)
-		to, err := os.Readlink(at)
-		if err != nil || len(links) == maxLinks {
+		if missing || len(links) == maxLinks {
 			target = at
+			continue
+		}
+		to, err := readlink(at)
+		if err != nil {
+			target, missing = at, errors.Is(err, fs.ErrNotExist)
 			continue
 		}
 		links = append(links, at)
@@ -378,9 +386,22 @@ func resolved(path string) string {
 }
 
 func resolvedAll(paths []string) []string {
+	type link struct {
+		to  string
+		err error
+	}
+	seen := make(map[string]link, 2*len(paths)) // most paths share their first folders
+	readlink := func(path string) (string, error) {
+		l, ok := seen[path]
+		if !ok {
+			l.to, l.err = os.Readlink(path)
+			seen[path] = l
+		}
+		return l.to, l.err
+	}
 	out := make([]string, len(paths))
 	for i, path := range paths {
-		out[i] = resolved(path)
+		out[i], _ = resolveWith(readlink, path)
 	}
 	return out
 }
