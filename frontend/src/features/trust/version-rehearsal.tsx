@@ -75,7 +75,7 @@ function Result({
           <Icon className="mr-1.5 inline size-4 align-text-bottom" aria-hidden />
           {t.results[call.result]}
         </span>
-        <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
+        <span className="min-w-32 flex-1 [overflow-wrap:anywhere]">
           <span className="font-medium">{what}</span>
           {call.prompt && <span className="ml-2 text-xs text-ink3">{t.prompt}</span>}
           {call.resource && <span className="ml-2 text-xs text-ink3">{t.resource}</span>}
