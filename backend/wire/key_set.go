@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"unicode"
 	"unicode/utf8"
 
@@ -21,7 +22,7 @@ type keySet struct {
 
 func (k *keySet) add(s *scanner, key core.Span) error {
 	b := s.b[key.Start+1 : key.End-1]
-	if hasNUL(b) {
+	if bytes.IndexByte(b, '\\') >= 0 && hasNUL(b) {
 		return s.invalidRequest(key.Start, "a key with U+0000")
 	}
 	for _, other := range k.inline[:k.n] {
