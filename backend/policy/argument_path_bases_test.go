@@ -91,7 +91,10 @@ func TestRelativePathsCountInEveryFolderOfTheServer(t *testing.T) {
 		{"path":"/secret"}
 		{"path":"//secret"}
 		{"path":"/secret/new"}
+		{"path":"ROOT/proj/secret#x"}
+		{"path":"ROOT/proj/secret?x"}
 	`, passed: `
+		{"path":"ROOT/proj/sec#ret"}
 		{"path":"/ok/new"}
 		{"path":"/"}
 	`}.run(t, replace, "")

@@ -45,6 +45,9 @@ func (e *evaluation) paths(text string) (paths []possiblePath, complete bool) {
 		add(strings.Trim(f, "\"'`"))
 		add(strings.ReplaceAll(f, "+", " ")) // as decoders of form values do
 		add(unescape(f))
+		if i := strings.IndexAny(f, "#?"); i > 0 {
+			add(f[:i]) // without a fragment or a query
+		}
 		if !isASCII(f) {
 			add(norm.NFC.String(f))
 			add(norm.NFD.String(f))
