@@ -331,12 +331,14 @@ func (v *view) changing(change func(Facts)) func() {
 	}
 }
 
-// handleClicks waits for clicks on all entries in one goroutine. systray drops a click if nobody waits for
-// it, so the actions run on other goroutines.
+// handleClicks waits for clicks on all entries in one goroutine, and runs the actions on others.
+// systray drops a click if nobody waits for it, so each entry keeps one until this goroutine has
+// handled the clicks before it.
 func (v *view) handleClicks(ctx context.Context) {
 	var cases []reflect.SelectCase
 	var actions []func()
 	on := func(item *systray.MenuItem, do func()) {
+		item.ClickedCh = make(chan struct{}, 1)
 		cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(item.ClickedCh)})
 		actions = append(actions, do)
 	}

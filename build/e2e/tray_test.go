@@ -106,15 +106,20 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 		})
 		return list
 	}
-	hears := func(want string) {
+	heard := func() string {
 		t.Helper()
 		select {
 		case got := <-said:
-			if got != want {
-				t.Fatalf("chosen: %q, want %q", got, want)
-			}
+			return got
 		case <-time.After(limit(3 * time.Second)):
-			t.Fatalf("%q was not heard", want)
+			t.Fatal("no click was heard")
+			return ""
+		}
+	}
+	hears := func(want string) {
+		t.Helper()
+		if got := heard(); got != want {
+			t.Fatalf("chosen: %q, want %q", got, want)
 		}
 	}
 
@@ -167,6 +172,15 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 	hears("open /servers/github?view=config")
 	s.click(pid, after[4].under[5].id)
 	hears("open /servers/github?view=log")
+	for range 20 { // no click is lost, however soon it follows another
+		s.click(pid, after[3].under[1].id)
+		s.click(pid, after[4].under[1].id)
+		either := []string{heard(), heard()}
+		slices.Sort(either)
+		if !slices.Equal(either, []string{"start github", "stop my_files"}) {
+			t.Fatalf("two clicks at once chose %q", either)
+		}
+	}
 	s.click(pid, after[1].id)
 	hears("open /approvals")
 	s.click(pid, after[2].id)
