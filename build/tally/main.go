@@ -113,6 +113,7 @@ func goTests(in io.Reader, out io.Writer) (c count, broken bool, err error) {
 			}
 			if e.Action == "fail" {
 				fmt.Fprint(out, strings.Join(output[key], ""))
+				repeatReason(output[key], out)
 			}
 			if e.Action == "skip" && e.Test != "" {
 				skips.add(output[key])
@@ -125,6 +126,16 @@ func goTests(in io.Reader, out io.Writer) (c count, broken bool, err error) {
 		if readErr != nil {
 			return c, broken, readErr
 		}
+	}
+}
+
+// repeatReason prints the first lines of a long output again, because the reason of a failure is
+// there, and the logs that follow it hide it from whoever sees only the end.
+func repeatReason(output []string, out io.Writer) {
+	const long, lines = 40, 10
+	output = slices.DeleteFunc(output, func(line string) bool { return strings.HasPrefix(line, "=== ") })
+	if len(output) > long {
+		fmt.Fprintf(out, "It began with:\n%s", strings.Join(output[:lines], ""))
 	}
 }
 

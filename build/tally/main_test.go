@@ -43,6 +43,17 @@ func TestFailureIsShownAndFails(t *testing.T) {
 	}
 }
 
+func TestReasonOfFailureIsRepeatedAfterLongLogs(t *testing.T) {
+	line := func(text string) string {
+		return `{"Action":"output","Package":"p","Test":"TestB","Output":"` + text + `\n"}` + "\n"
+	}
+	out, _ := tally(t, false, passing+line("=== RUN   TestB")+line("    b_test.go:7: want 1")+strings.Repeat(line("log"), 50)+
+		`{"Action":"fail","Package":"p","Test":"TestB"}`+"\n")
+	if _, end, ok := strings.Cut(out, "It began with:\n"); !ok || !strings.HasPrefix(end, "    b_test.go:7: want 1\n") {
+		t.Fatalf("the reason is not at the end:\n%s", out)
+	}
+}
+
 func TestBrokenPackageFails(t *testing.T) {
 	out, err := tally(t, false, passing+`{"ImportPath":"q","Action":"build-output","Output":"syntax error\n"}
 {"ImportPath":"q","Action":"build-fail"}

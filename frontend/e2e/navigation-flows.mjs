@@ -8,10 +8,10 @@ import { focused, pressShortcut, settled } from './waiting.mjs';
 const quiet = { scene: 'full', rate: 0 };
 const places = ['Overview', 'Servers', 'Tools', 'Calls', 'Clients', 'Approvals', 'Settings'];
 const views = {
-  Overview: { Usage: '/usage' },
-  Servers: { 'Browse servers': '/directory' },
-  Calls: { Sessions: '/sessions', Checks: '/checks' },
-  Clients: { Profiles: '/profiles' },
+  Overview: { at: '/', others: { Usage: '/usage' } },
+  Servers: { at: '/servers', others: { 'Browse servers': '/directory' } },
+  Calls: { at: '/calls', others: { Sessions: '/sessions', Checks: '/checks' } },
+  Clients: { at: '/clients', others: { Profiles: '/profiles' } },
 };
 
 flow(
@@ -27,9 +27,10 @@ flow(
       places,
     );
     const tabs = page.getByRole('navigation', { name: 'Views' });
-    for (const [place, others] of Object.entries(views)) {
+    for (const [place, { at, others }] of Object.entries(views)) {
       const link = navigation.getByRole('link', { name: place, exact: true });
       await link.press('Enter');
+      await settled(page, at); // a page that loads replaces its links, and a focused one with them
       for (const [view, path] of Object.entries(others)) {
         await tabs.getByRole('link', { name: view }).press('Enter');
         await settled(page, path);
