@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -70,6 +71,9 @@ func newRuleset(version int, r Rules) (*os.File, error) {
 
 func addRules(ruleset int, r Rules, rights uint64, network bool) error {
 	for _, path := range r.Read {
+		if _, writable := slices.BinarySearch(r.Write, path); writable { // the other rule includes reading
+			continue
+		}
 		if err := allowPath(ruleset, path, readRights); err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -51,18 +50,30 @@ func appendOtherMounts(paths []string, mounts []mount) []string {
 			if !contains(here.at, path) {
 				continue
 			}
-			inFS := filepath.Join(here.root, strings.TrimPrefix(path, here.at))
+			inFS := entryBelow(here.root, here.at, path)
 			for _, other := range mounts {
 				switch {
 				case other.device != here.device || other.at == here.at:
 				case contains(inFS, other.root): // all of it is private
 					all = append(all, other.at)
 				case contains(other.root, inFS):
-					all = append(all, filepath.Join(other.at, strings.TrimPrefix(inFS, other.root)))
+					all = append(all, entryBelow(other.at, other.root, inFS))
 				}
 			}
 		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// entryBelow returns path, which folder contains, as it is called below root.
+func entryBelow(root, folder, path string) string {
+	switch rest := strings.TrimPrefix(path[len(folder):], "/"); {
+	case rest == "":
+		return root
+	case root == folder:
+		return path
+	default:
+		return entryOf(root, rest)
+	}
 }

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"cmp"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -100,25 +99,29 @@ var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/d
 
 // Protected returns rules that allow nothing, with the private paths and those that start programs.
 func Protected(userHome string, private, unwritable []string) Rules {
-	home := resolved(userHome)
+	return protected(linkReader{}, resolved(userHome), private, unwritable)
+}
+
+func protected(links linkReader, home string, private, unwritable []string) Rules {
 	inHome := func(paths []string) []string {
 		out := make([]string, len(paths))
 		for i, path := range paths {
-			out[i] = filepath.Join(home, path)
+			out[i] = entryOf(home, path)
 		}
 		return out
 	}
 	return Rules{
-		Private:        withOtherMounts(withTargets(slices.Concat(inHome(privateInHome), []string{"/dev", "/run/user"}, private))),
-		StartsPrograms: withTargets(slices.Concat(inHome(startsPrograms), unwritable)),
+		Private:        withOtherMounts(links.withTargets(slices.Concat(inHome(privateInHome), []string{"/dev", "/run/user"}, private))),
+		StartsPrograms: links.withTargets(slices.Concat(inHome(startsPrograms), unwritable)),
 	}
 }
 
 // RulesFor computes the rules of p. It reads folders, and creates the package cache of a launcher
 // if it is missing.
 func RulesFor(p Program) Rules {
-	home := resolved(p.Home)
-	r := Protected(home, p.Private, p.Unwritable)
+	links := linkReader{}
+	home := links.resolved(p.Home)
+	r := protected(links, home, p.Private, p.Unwritable)
 	r.NoNetwork, r.Ports, r.NoUnixSockets = p.NoNetwork, p.Ports, p.NoUnixSockets
 	unwritable := slices.Concat(r.Private, r.StartsPrograms)
 	for _, cache := range createdByLauncher[filepath.Base(p.Path)] {
@@ -138,42 +141,46 @@ func RulesFor(p Program) Rules {
 	r.Read = without("/", r.Private)
 	folders := foldersIn(p.Args)
 	folders = slices.DeleteFunc(folders, func(folder string) bool {
-		whole := contains(resolved(folder), home)
+		whole := contains(links.resolved(folder), home)
 		if whole {
 			r.Ignored = append(r.Ignored, "its sandbox does not let it write to "+folder+" in args, which contains the home directory: add the folders that it needs to sandbox.write")
 		}
 		return whole
 	})
-	if p.Dir != "" && !contains(resolved(p.Dir), home) { // the home directory is where servers run that do not care
+	if p.Dir != "" && !contains(links.resolved(p.Dir), home) { // the home directory is where servers run that do not care
 		folders = append(folders, p.Dir)
 	}
 	read, write := inUsersHome(p.Home, p.Read), inUsersHome(p.Home, p.Write)
-	configured := slices.Concat(resolvedAll(folders), resolvedAll(write))
-	r.Write = resolvedAll(devices)
+	configured := slices.Concat(links.resolvedAll(folders), links.resolvedAll(write))
+	r.Write = links.resolvedAll(devices)
 	for _, cache := range packageCaches {
-		if cache = r.followDefault(filepath.Join(home, cache), append(configured, home)); cache != "" {
+		if cache = r.followDefault(links, entryOf(home, cache), append(configured, home)); cache != "" {
 			r.Write = append(r.Write, without(cache, unwritable)...)
 		}
 	}
-	for _, temporary := range []string{"/tmp", "/var/tmp", os.TempDir()} {
-		if temporary = r.followDefault(temporary, slices.Concat(r.Write, configured, []string{home})); temporary != "" {
+	temporaries := []string{"/tmp", "/var/tmp"}
+	if own := filepath.Clean(os.TempDir()); !slices.Contains(temporaries, own) {
+		temporaries = append(temporaries, own)
+	}
+	for _, temporary := range temporaries {
+		if temporary = r.followDefault(links, temporary, slices.Concat(r.Write, configured, []string{home})); temporary != "" {
 			r.Write = append(r.Write, without(temporary, append(unwritable, home))...)
-			r.warnIfSplit(temporary, slices.DeleteFunc(withTargets(p.Private), func(path string) bool { return contains(home, path) }))
+			r.warnIfSplit(temporary, slices.DeleteFunc(links.withTargets(p.Private), func(path string) bool { return contains(home, path) }))
 		}
 	}
 	// What the program may write now, or might have been allowed to write at its last start.
 	writable := Rules{Write: slices.Concat(r.Write, configured)}
 	for _, folder := range folders {
-		if folder = r.follow(folder, writable); folder != "" && folder != "/" {
+		if folder = r.follow(links, folder, writable); folder != "" && folder != "/" {
 			r.Write = append(r.Write, without(folder, unwritable)...)
 			r.warnIfSplit(folder, unwritable)
 		}
 	}
 	for _, path := range read {
-		r.Read = r.appendOwn(r.Read, "sandbox.read", path, writable)
+		r.Read = r.appendOwn(links, r.Read, "sandbox.read", path, writable)
 	}
 	for _, path := range write {
-		r.Write = r.appendOwn(r.Write, "sandbox.write", path, writable)
+		r.Write = r.appendOwn(links, r.Write, "sandbox.write", path, writable)
 	}
 	slices.Sort(r.Write)
 	r.Write = slices.Compact(r.Write)
@@ -189,8 +196,8 @@ func createFile(path, content string) {
 }
 
 // appendOwn appends a path of the user to list, without the private paths below it.
-func (r *Rules) appendOwn(list []string, key, path string, writable Rules) []string {
-	target := r.follow(path, writable)
+func (r *Rules) appendOwn(links linkReader, list []string, key, path string, writable Rules) []string {
+	target := r.follow(links, path, writable)
 	if target == "" {
 		return list
 	}
@@ -241,9 +248,9 @@ func (r *Rules) warnIfSplit(folder string, excluded []string) {
 
 // follow returns path without symbolic links. If the program may have created one of them, which
 // could lead anywhere, it returns "" and says so in r.Ignored.
-func (r *Rules) follow(path string, writable Rules) string {
-	target, links := resolve(path)
-	for _, link := range links {
+func (r *Rules) follow(links linkReader, path string, writable Rules) string {
+	target, through := links.resolve(path)
+	for _, link := range through {
 		if writable.MayWrite(link) {
 			r.Ignored = append(r.Ignored, "its sandbox ignores "+path+", because the server may have created the symbolic link "+link+
 				": if it leads to the correct place, use "+target+" instead")
@@ -255,9 +262,9 @@ func (r *Rules) follow(path string, writable Rules) string {
 
 // followDefault returns a folder of the default rules without symbolic links. If one of them lies
 // in suspect, where a server may have created it, it returns "" and says so in r.Ignored.
-func (r *Rules) followDefault(path string, suspect []string) string {
-	target, links := resolve(path)
-	for _, link := range links {
+func (r *Rules) followDefault(links linkReader, path string, suspect []string) string {
+	target, through := links.resolve(path)
+	for _, link := range through {
 		if (Rules{Write: suspect}).MayWrite(link) {
 			r.Ignored = append(r.Ignored, "its sandbox does not allow writing to "+path+", because "+link+
 				" is a symbolic link that a server may have created: if it leads to the correct place, add "+target+" to sandbox.write")
@@ -289,14 +296,16 @@ const maxEntries = 4000
 // it. Entries that are created later are not covered then, and neither are symbolic links, whose
 // targets count.
 func without(dir string, excluded []string) []string {
-	split := false
+	var inside []string
 	for _, path := range excluded {
 		if contains(path, dir) {
 			return nil
 		}
-		split = split || contains(dir, path)
+		if contains(dir, path) {
+			inside = append(inside, path)
+		}
 	}
-	if !split {
+	if inside == nil {
 		return []string{dir}
 	}
 	entries, err := os.ReadDir(dir)
@@ -306,7 +315,7 @@ func without(dir string, excluded []string) []string {
 	var out []string
 	for _, entry := range entries[:min(len(entries), maxEntries)] {
 		if entry.Type()&os.ModeSymlink == 0 {
-			out = append(out, without(filepath.Join(dir, entry.Name()), excluded)...)
+			out = append(out, without(entryOf(dir, entry.Name()), inside)...)
 		}
 	}
 	return out
@@ -337,80 +346,6 @@ func foldersIn(args []string) (folders []string) {
 		}
 	}
 	return folders
-}
-
-// maxLinks is how many symbolic links of one path the kernel follows.
-const maxLinks = 40
-
-// resolve returns path without symbolic links as far as it exists, and the links that lead to it.
-func resolve(path string) (target string, links []string) { return resolveWith(os.Readlink, path) }
-
-func resolveWith(readlink func(string) (string, error), path string) (target string, links []string) {
-	if !filepath.IsAbs(path) || filepath.Separator != '/' {
-		return filepath.Clean(path), nil
-	}
-	target = "/"
-	missing := false // target does not exist, and so nothing below it
-	for rest := strings.Split(path, "/"); len(rest) > 0; {
-		name := rest[0]
-		rest = rest[1:]
-		switch name {
-		case "", ".":
-			continue
-		case "..":
-			target, missing = filepath.Dir(target), false
-			continue
-		}
-		at := filepath.Join(target, name)
-		if missing || len(links) == maxLinks {
-			target = at
-			continue
-		}
-		to, err := readlink(at)
-		if err != nil {
-			target, missing = at, errors.Is(err, fs.ErrNotExist)
-			continue
-		}
-		links = append(links, at)
-		if filepath.IsAbs(to) {
-			target = "/"
-		}
-		rest = append(strings.Split(to, "/"), rest...)
-	}
-	return target, links
-}
-
-func resolved(path string) string {
-	target, _ := resolve(path)
-	return target
-}
-
-func resolvedAll(paths []string) []string {
-	type link struct {
-		to  string
-		err error
-	}
-	seen := make(map[string]link, 2*len(paths)) // most paths share their first folders
-	readlink := func(path string) (string, error) {
-		l, ok := seen[path]
-		if !ok {
-			l.to, l.err = os.Readlink(path)
-			seen[path] = l
-		}
-		return l.to, l.err
-	}
-	out := make([]string, len(paths))
-	for i, path := range paths {
-		out[i], _ = resolveWith(readlink, path)
-	}
-	return out
-}
-
-// withTargets returns paths and where those that are symbolic links lead to.
-func withTargets(paths []string) []string {
-	all := slices.Concat(paths, resolvedAll(paths))
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // MayRead and MayWrite report whether the rules cover path.

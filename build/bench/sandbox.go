@@ -4,15 +4,21 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"time"
 )
 
 // measureSandbox compares starts of the same server with and without a sandbox, alternately. Each
 // start is a trial, from the request until the tools are listed.
 func measureSandbox(ctx context.Context, b *bench) ([]finding, error) {
+	data, err := dataFolderInHome()
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(data)
 	confined := selfServer("tools", "1")
 	confined["sandbox"] = map[string]any{"network": "none"}
-	t, err := start(ctx, "drawbridge", b.program, targetOptions{servers: map[string]any{"free": selfServer("tools", "1"), "confined": confined}})
+	t, err := start(ctx, "drawbridge", b.program, targetOptions{data: data, servers: map[string]any{"free": selfServer("tools", "1"), "confined": confined}})
 	if err != nil {
 		return nil, err
 	}
@@ -37,4 +43,17 @@ func measureSandbox(ctx context.Context, b *bench) ([]finding, error) {
 	free, added := median(took["free"]), median(took["confined"])-median(took["free"])
 	return []finding{{"start of a server, added by its sandbox", "<= 5 ms",
 		fmt.Sprintf("%s (start without: %s)", micro(float64(added)), micro(float64(free))), added > 5*time.Millisecond}}, nil
+}
+
+// dataFolderInHome returns a new folder in the user's home directory, where a daemon usually has its files. If they
+// were among temporary files, each of these would need a rule of the sandbox.
+func dataFolderInHome() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(cache, "drawbridge-bench")
 }
