@@ -4,6 +4,7 @@
 //	tally vitest FILE REPORT              reads vitest's JSON report and prints the count
 //	tally total FILE [-strict]            prints the sum of all counts in FILE
 //	tally slowest FILE                    prints the 50 slowest tests of FILE, the events of go test -json
+//	tally repeat FILE                     prints a pattern for -run of the failed tests of FILE, if they are few
 //
 // It exits with 1 if a test failed; total -strict, with CI=true, also if one was skipped.
 package main
@@ -63,8 +64,10 @@ func run(args []string, in io.Reader, out io.Writer, strict bool) error {
 		return nil
 	case len(args) == 2 && args[0] == "slowest":
 		return slowest(args[1], 50, out)
+	case len(args) == 2 && args[0] == "repeat":
+		return repeat(args[1], out)
 	}
-	return fmt.Errorf("usage: tally go FILE | tally vitest FILE REPORT | tally total FILE [-strict] | tally slowest FILE")
+	return fmt.Errorf("usage: tally go FILE | tally vitest FILE REPORT | tally total FILE [-strict] | tally slowest FILE | tally repeat FILE")
 }
 
 // event is one line of the output of go test -json.
@@ -74,9 +77,11 @@ type event struct {
 }
 
 // goTests prints the output of failed tests, and each reason for skipped tests with their number.
-// broken reports that a package failed outside of any test.
+// A test that passes after it failed is flaky: it counts as passed, and a line names it. broken
+// reports that a package failed outside of any test.
 func goTests(in io.Reader, out io.Writer) (c count, broken bool, err error) {
 	output := map[string][]string{} // by package and test
+	failed := map[string]bool{}     // by package and test
 	skips := skipReasons{}
 	defer func() { skips.print(out) }()
 	lines := bufio.NewReader(in)
@@ -104,13 +109,20 @@ func goTests(in io.Reader, out io.Writer) (c count, broken bool, err error) {
 				continue
 			}
 			if e.Test == "" {
-				broken = broken || e.Action == "fail"
+				broken = e.Action == "fail" || broken && !failed[key]
 				if e.Action == "fail" {
 					fmt.Fprintf(out, "FAIL %s %.1fs\n", e.Package, e.Elapsed)
 				}
 			} else {
+				if failed[key] {
+					c.failed--
+					if e.Action == "pass" {
+						fmt.Fprintf(out, "flaky: %s\n", e.Test)
+					}
+				}
 				c.add(e.Action)
 			}
+			failed[key] = e.Action == "fail"
 			if e.Action == "fail" {
 				fmt.Fprint(out, strings.Join(output[key], ""))
 				repeatReason(output[key], out)
@@ -146,7 +158,16 @@ func slowest(file string, n int, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var done []event
+	done := results(src)
+	slices.SortStableFunc(done, func(a, b event) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
+	for _, e := range done[:min(n, len(done))] {
+		fmt.Fprintf(out, "%7.1f  %s  %s\n", e.Elapsed, e.Package, e.Test)
+	}
+	return nil
+}
+
+// results returns the events that end a top-level test of src.
+func results(src []byte) (done []event) {
 	for line := range bytes.Lines(src) {
 		var e event
 		if json.Unmarshal(line, &e) != nil {
@@ -156,9 +177,28 @@ func slowest(file string, n int, out io.Writer) error {
 			done = append(done, e)
 		}
 	}
-	slices.SortStableFunc(done, func(a, b event) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
-	for _, e := range done[:min(n, len(done))] {
-		fmt.Fprintf(out, "%7.1f  %s  %s\n", e.Elapsed, e.Package, e.Test)
+	return done
+}
+
+// maxRepeats is how many failed tests may run again. If more fail, it is not by chance.
+const maxRepeats = 3
+
+// repeat prints a pattern of the failed top-level tests of file. It prints nothing if they are more
+// than maxRepeats, or if the test program did not run to its end, because then others never ran.
+func repeat(file string, out io.Writer) error {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, e := range results(src) {
+		if e.Action == "fail" {
+			names = append(names, e.Test)
+		}
+	}
+	ended := bytes.Contains(src, []byte(`"Output":"FAIL\n"`)) // printed after the last test
+	if ended && len(names) > 0 && len(names) <= maxRepeats {
+		fmt.Fprintf(out, "^(%s)$\n", strings.Join(names, "|"))
 	}
 	return nil
 }

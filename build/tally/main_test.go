@@ -54,6 +54,45 @@ func TestReasonOfFailureIsRepeatedAfterLongLogs(t *testing.T) {
 	}
 }
 
+func TestRepeatedTestsCountByTheirLastResult(t *testing.T) {
+	const fails = `{"Action":"fail","Package":"p","Test":"TestB/case"}
+{"Action":"fail","Package":"p","Test":"TestB"}
+{"Action":"fail","Package":"p"}
+`
+	passes := strings.ReplaceAll(fails, "fail", "pass")
+	out, err := tally(t, true, passing+fails+passes)
+	if err != nil || !strings.Contains(out, "flaky: TestB\n") || !strings.Contains(out, "3 passed, 0 failed, 0 skipped") {
+		t.Errorf("a flaky test: %v\n%s", err, out)
+	}
+	if out, err := tally(t, true, passing+fails+fails); err == nil || !strings.Contains(out, "1 passed, 2 failed, 0 skipped") {
+		t.Errorf("a test that fails twice: %v\n%s", err, out)
+	}
+	other := strings.ReplaceAll(passes, `"p"`, `"q"`)
+	if out, err := tally(t, true, passing+fails+other); err == nil || strings.Contains(out, "flaky") {
+		t.Errorf("another package's test passes: %v\n%s", err, out)
+	}
+}
+
+func TestOnlyFewFailedTestsAreRepeated(t *testing.T) {
+	for names, want := range map[string]string{"": "", "A B": "^(TestA|TestB)$\n", "A B C D": "", "A panic": ""} {
+		file := filepath.Join(t.TempDir(), "events")
+		events := passing
+		if !strings.HasSuffix(names, "panic") { // a test program that panics does not print this
+			events += `{"Action":"output","Package":"p","Output":"FAIL\n"}` + "\n"
+		}
+		for name := range strings.FieldsSeq(strings.TrimSuffix(names, "panic")) {
+			events += `{"Action":"fail","Package":"p","Test":"Test` + name + `/case"}` + "\n" + `{"Action":"fail","Package":"p","Test":"Test` + name + `"}` + "\n"
+		}
+		if err := os.WriteFile(file, []byte(events), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if err := run([]string{"repeat", file}, nil, &out, false); err != nil || out.String() != want {
+			t.Errorf("of %q: %q, %v, want %q", names, out.String(), err, want)
+		}
+	}
+}
+
 func TestBrokenPackageFails(t *testing.T) {
 	out, err := tally(t, false, passing+`{"ImportPath":"q","Action":"build-output","Output":"syntax error\n"}
 {"ImportPath":"q","Action":"build-fail"}

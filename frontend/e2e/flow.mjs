@@ -33,7 +33,7 @@ export function flows(lend, { check, wants }) {
   return list
     .filter(({ name }) => wants(name))
     .map(({ name, options, run }) => async () => {
-      await check(name, async () => {
+      const drive = async () => {
         const port = await options.port?.();
         const mock = await startMock({ delay: randomDelay, ...options, port });
         try {
@@ -49,6 +49,7 @@ export function flows(lend, { check, wants }) {
         } finally {
           await mock.close();
         }
-      });
+      };
+      await check(name, drive, { repeatable: true });
     });
 }

@@ -77,20 +77,38 @@ export async function axeViolations(page, rules) {
   );
 }
 
-/** Counts passed jobs and prints failed ones; `only` is a regular expression of the names to run. */
+/** A run with more failed flows than this is not unlucky, so none of them runs again. */
+const maxRepeats = 3;
+
+/**
+ * Counts passed jobs and prints failed ones; `only` is a regular expression of the names to run.
+ * A job that stands for itself may be `repeatable`: repeatFailed runs it again.
+ */
 export function tally(only) {
   const pattern = new RegExp(only ?? '');
   const wants = (name) => pattern.test(name);
-  const tally = { passed: 0, failed: 0, check, wants };
-  async function check(name, run) {
+  const failedOnce = [];
+  const tally = { passed: 0, failed: 0, check, repeatFailed, wants };
+  async function check(name, run, { repeatable = false } = {}) {
     if (!wants(name)) return;
     try {
       await run();
       tally.passed++;
     } catch (error) {
       tally.failed++;
+      if (repeatable) failedOnce.push({ name, run });
       const text = String(error.message).split('\n').slice(0, 40).join('\n  ');
       console.error(`FAIL ${name}\n  ${text}`);
+    }
+  }
+  /** Runs the failed jobs again, one at a time: one that passes now is flaky, and is said to be. */
+  async function repeatFailed() {
+    if (failedOnce.length > maxRepeats) return;
+    for (const { name, run } of failedOnce.splice(0)) {
+      const { passed } = tally;
+      tally.failed -= 1;
+      await check(name, run);
+      if (tally.passed > passed) console.error(`flaky: ${name}`);
     }
   }
   return tally;

@@ -35,6 +35,7 @@ for (let rounds = Number(process.env.E2E_ROUNDS ?? 1); rounds > 0; rounds--) {
     ],
     6,
   );
+  await result.repeatFailed();
 }
 // Alone, because it measures times.
 if (!process.env.E2E_SKIP_LOAD && slow === 1) await load(browser, result.check);
