@@ -23,7 +23,7 @@ type Trust interface {
 	Waiting() []trust.ToolChange
 	ToolStatuses(server string) map[string]trust.ToolStatus
 	Instructions(server string) (trust.ToolStatus, bool)
-	Review(ctx context.Context, a trust.Review) error
+	Decide(ctx context.Context, d trust.Decision) error
 	Events(ctx context.Context, server string, before int64, limit int) ([]trust.Event, int64, error)
 	Compare(ctx context.Context, server string, tools []core.Item) ([]trust.ToolChange, error)
 	AcceptInAdvance(ctx context.Context, server string, tools []core.Item, why string) error
@@ -76,7 +76,7 @@ func (a *API) answerTool(ctx context.Context, in *answerToolInput) (*none, error
 	if b.Kind == "" {
 		b.Kind = trust.Tool
 	}
-	if err := a.Trust.Review(ctx, trust.Review{Server: b.Server, Kind: b.Kind, Name: b.Tool, Hash: b.Hash, Decision: b.Action}); err != nil {
+	if err := a.Trust.Decide(ctx, trust.Decision{Server: b.Server, Kind: b.Kind, Name: b.Tool, Hash: b.Hash, Action: b.Action}); err != nil {
 		return nil, err
 	}
 	a.waiting.publishChanges(a.Bus, a.pendingWithoutDeadline)
@@ -211,7 +211,7 @@ func (a *API) answerTools(ctx context.Context, id, action string) error {
 		return nil
 	}
 	for _, c := range changes {
-		if err := a.Trust.Review(ctx, trust.Review{Server: server, Kind: c.Kind, Name: c.Name, Hash: c.NewHash, Decision: trust.ReviewAccept}); err != nil {
+		if err := a.Trust.Decide(ctx, trust.Decision{Server: server, Kind: c.Kind, Name: c.Name, Hash: c.NewHash, Action: trust.DecideAccept}); err != nil {
 			return err
 		}
 	}

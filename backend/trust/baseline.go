@@ -184,7 +184,7 @@ func (b *Baseline) Judge(server string, offered *core.Catalog) (withheld map[cor
 		items  []core.Item
 	}{{core.Tools, Tool, offered.Tools}, {core.Prompts, Prompt, offered.Prompts}, {core.Resources, Resource, offered.Resources}, {core.Templates, Template, offered.Templates}} {
 		for _, item := range list.items {
-			if why := b.judgeDefinition(s, itemKey{list.record, item.Name}, item.Raw, definitionOf(list.record, item.Raw), firstOf[list.record]); why != "" {
+			if why := b.judgeDefinition(s, itemKey{list.record, item.Name}, item.Raw, canonicalDefinition(list.record, item.Raw), firstOf[list.record]); why != "" {
 				if withheld[list.kind] == nil {
 					withheld[list.kind] = map[string]string{}
 				}

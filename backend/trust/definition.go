@@ -37,8 +37,8 @@ const maxNesting = 200
 
 var errDeep = errors.New("nested too deep")
 
-// definitionOf returns the canonical definition of an item of a kind.
-func definitionOf(kind string, raw []byte) []byte {
+// canonicalDefinition returns the canonical definition of an item of a kind.
+func canonicalDefinition(kind string, raw []byte) []byte {
 	if kind == Resource || kind == Template {
 		return canonicalWithout(raw, func(member string) bool { return !slices.Contains(resourceMembers, member) })
 	}

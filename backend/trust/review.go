@@ -181,29 +181,29 @@ func (b *Baseline) toolStatus(it *record) ToolStatus {
 	return st
 }
 
-// Review is a decision of the user about a definition.
-type Review struct {
+// Decision is a decision of the user about a definition.
+type Decision struct {
 	Server, Kind, Name string
 	// Hash identifies the definition that was shown to the user; "" means the one that is waiting
 	// now.
-	Hash     string
-	Decision string // one of the Review constants
+	Hash   string
+	Action string // one of the constants below
 }
 
-// Values of Review.Decision.
+// Values of Decision.Action.
 const (
-	ReviewAccept = "accept" // trust this definition
-	ReviewAlways = "always" // trust this definition and all later ones
-	ReviewBlock  = "block"  // withhold until accepted
-	ReviewReset  = "ask"    // use the mode of the configuration; reverts always and block
+	DecideAccept = "accept" // trust this definition
+	DecideAlways = "always" // trust this definition and all later ones
+	DecideBlock  = "block"  // withhold until accepted
+	DecideReset  = "ask"    // use the mode of the configuration; reverts always and block
 )
 
-// Review applies a decision and saves it before it returns.
-func (b *Baseline) Review(ctx context.Context, a Review) error {
-	if err := b.review(a); err != nil {
+// Decide applies a decision and saves it before it returns.
+func (b *Baseline) Decide(ctx context.Context, d Decision) error {
+	if err := b.applyDecision(d); err != nil {
 		return err
 	}
-	b.rejudge(a.Server)
+	b.rejudge(d.Server)
 	b.wakeWriter()
 	if err := b.Flush(ctx); err != nil {
 		return fmt.Errorf("cannot save the decision: %w", err)
@@ -211,33 +211,33 @@ func (b *Baseline) Review(ctx context.Context, a Review) error {
 	return nil
 }
 
-func (b *Baseline) review(a Review) error {
+func (b *Baseline) applyDecision(d Decision) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.servers[a.Server]
-	k := itemKey{a.Kind, a.Name}
-	if s == nil || s.items[k] == nil || a.Kind == Server {
-		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no record of %s of server %q", describeKey(k), a.Server), Hint: "List the changes with: drawbridge tools changes"}
+	s := b.servers[d.Server]
+	k := itemKey{d.Kind, d.Name}
+	if s == nil || s.items[k] == nil || d.Kind == Server {
+		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no record of %s of server %q", describeKey(k), d.Server), Hint: "List the changes with: drawbridge tools changes"}
 	}
 	it := s.items[k]
-	if a.Hash != "" && (it.pending == nil || it.pending.hash.String() != a.Hash) && it.hash.String() != a.Hash {
+	if d.Hash != "" && (it.pending == nil || it.pending.hash.String() != d.Hash) && it.hash.String() != d.Hash {
 		return &core.Error{Code: core.CodeConflict, Message: describeKey(k) + " has changed again", Hint: "Review it again."}
 	}
 	old := it.hash
-	switch a.Decision {
-	case ReviewAccept, ReviewAlways:
-		it.blocked, it.always = false, it.always || a.Decision == ReviewAlways
+	switch d.Action {
+	case DecideAccept, DecideAlways:
+		it.blocked, it.always = false, it.always || d.Action == DecideAlways
 		it.version++
 		if w := it.pending; w != nil {
 			it.scannedHash, it.warnings = w.hash, w.warnings
 			it.trust(w.hash, w.definition)
 		}
 		detail := ""
-		if a.Decision == ReviewAlways {
+		if d.Action == DecideAlways {
 			detail = "including all later changes"
 		}
 		b.recordEvent(s, k, it, EventAccepted, detail, &old, &it.hash)
-	case ReviewBlock:
+	case DecideBlock:
 		it.blocked, it.always = true, false
 		it.version++
 		var now *Hash
@@ -245,13 +245,13 @@ func (b *Baseline) review(a Review) error {
 			now = &it.pending.hash
 		}
 		b.recordEvent(s, k, it, EventBlocked, "", &old, now)
-	case ReviewReset:
+	case DecideReset:
 		it.blocked, it.always = false, false
 		it.version++
 	default:
-		return core.Errorf(core.CodeValidation, "%q is not a decision: use accept, always, block or ask", a.Decision)
+		return core.Errorf(core.CodeValidation, "%q is not a decision: use accept, always, block or ask", d.Action)
 	}
-	b.changedServers[a.Server] = true
+	b.changedServers[d.Server] = true
 	return nil
 }
 

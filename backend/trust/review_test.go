@@ -10,9 +10,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-func mustReview(t *testing.T, b *Baseline, name, word string) {
+func mustDecide(t *testing.T, b *Baseline, name, word string) {
 	t.Helper()
-	must(t, b.Review(t.Context(), Review{Server: "files", Kind: Tool, Name: name, Decision: word}))
+	must(t, b.Decide(t.Context(), Decision{Server: "files", Kind: Tool, Name: name, Action: word}))
 }
 
 func TestReturningDefinitionIsTrusted(t *testing.T) {
@@ -42,7 +42,7 @@ func TestChangesOfBlockedToolAreNeverAutoAccepted(t *testing.T) {
 	b := newBaseline(t)
 	b.Apply([]Rule{{Server: "files", Mode: Accept}})
 	mustJudge(t, b, tool("read", "Reads."))
-	mustReview(t, b, "read", ReviewBlock)
+	mustDecide(t, b, "read", DecideBlock)
 	if w := mustJudge(t, b, tool("read", "Evil.")); !strings.Contains(w["read"], "blocked") {
 		t.Errorf("withheld is %v", w)
 	}
@@ -72,7 +72,7 @@ func TestChangedTrustSettingAppliesImmediately(t *testing.T) {
 	}
 	mustJudge(t, b, tool("read", "Reads."))
 	mustJudge(t, b, tool("read", "Reads more."))
-	if err := b.Review(t.Context(), Review{Server: "files", Kind: Tool, Name: "read", Decision: ReviewAccept}); err != nil || len(judged) != 2 {
+	if err := b.Decide(t.Context(), Decision{Server: "files", Kind: Tool, Name: "read", Action: DecideAccept}); err != nil || len(judged) != 2 {
 		t.Errorf("after an answer judged is %v, %v", judged, err)
 	}
 }
@@ -85,7 +85,7 @@ func TestChangedCommandIsNotedWithoutReview(t *testing.T) {
 	if err != nil || len(list) == 0 || list[0].Kind != Server || list[0].Action != EventChanged || list[0].OldHash == list[0].NewHash || list[0].NewHash == "" {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if err := b.Review(t.Context(), Review{Server: "files", Kind: Server, Decision: ReviewBlock}); core.CodeOf(err) != core.CodeNotFound {
+	if err := b.Decide(t.Context(), Decision{Server: "files", Kind: Server, Action: DecideBlock}); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("the way it is started is blocked: %v", err)
 	}
 }
@@ -97,11 +97,11 @@ func TestReviewsSurviveRestart(t *testing.T) {
 	b.Apply([]Rule{{Server: "files", Mode: Ask}})
 	mustJudge(t, b, tool("now", "10:00"), tool("evil", "x"), tool("turn", "x"), tool("waits", "x"))
 	mustJudge(t, b, tool("now", "10:00"), tool("evil", "x"), tool("turn", "x"), tool("waits", "y"))
-	mustReview(t, b, "now", ReviewAlways)
-	mustReview(t, b, "evil", ReviewBlock)
-	mustReview(t, b, "turn", ReviewAlways)
-	mustReview(t, b, "turn", ReviewBlock)
-	mustReview(t, b, "turn", ReviewAccept)
+	mustDecide(t, b, "now", DecideAlways)
+	mustDecide(t, b, "evil", DecideBlock)
+	mustDecide(t, b, "turn", DecideAlways)
+	mustDecide(t, b, "turn", DecideBlock)
+	mustDecide(t, b, "turn", DecideAccept)
 	_ = s.Close()
 	s = openStore(t, path)
 	defer s.Close()
@@ -152,7 +152,7 @@ func TestStoredDefinitionSizeIsBounded(t *testing.T) {
 	if n := len(b.servers["files"].items[itemKey{Tool, "read"}].definition); n > maxDefinition {
 		t.Errorf("%d bytes of one definition", n)
 	}
-	mustReview(t, b, "read", ReviewAlways)
+	mustDecide(t, b, "read", DecideAlways)
 	for n := range 3 * maxPreviousHashes {
 		mustJudge(t, b, tool("read", strings.Repeat("y", n)))
 	}
