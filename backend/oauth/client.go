@@ -12,6 +12,28 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
+// clientIdentity is our OAuth client at one authorization server.
+type clientIdentity struct {
+	ID     string `json:"id"`
+	Secret string `json:"secret,omitempty"`
+	Method string `json:"method"` // authentication method at the token endpoint
+	Source string `json:"source"` // one of the sources below
+}
+
+// Sources of a client.
+const (
+	sourceDocument     = "document"     // client ID metadata document; the id is its URL
+	sourceConfig       = "config"       // registered by the user
+	sourceRegistration = "registration" // dynamic client registration
+)
+
+// Client authentication methods (RFC 7591, section 2).
+const (
+	authNone  = "none"
+	authBasic = "client_secret_basic"
+	authPost  = "client_secret_post"
+)
+
 // callbackPath is the path of the redirect URI.
 const callbackPath = "/callback"
 
@@ -26,9 +48,9 @@ func (a *account) chooseClient(ctx context.Context, s Server, l *login) (net.Lis
 	var err error
 	switch {
 	case s.ClientDocument != "" && meta.ClientIDMetadataDocumentSupported:
-		l.client = client{ID: s.ClientDocument, Method: authNone, Source: sourceDocument}
+		l.client = clientIdentity{ID: s.ClientDocument, Method: authNone, Source: sourceDocument}
 	case s.ClientID != "":
-		l.client = client{ID: s.ClientID, Secret: s.ClientSecret, Method: authMethod(meta, s.ClientSecret != ""), Source: sourceConfig}
+		l.client = clientIdentity{ID: s.ClientID, Secret: s.ClientSecret, Method: authMethod(meta, s.ClientSecret != ""), Source: sourceConfig}
 	case meta.RegistrationEndpoint == "":
 		return nil, errors.New("its authorization server requires a registered client: register one there and set oauth.clientId")
 	default:
@@ -70,9 +92,9 @@ func (a *account) dynamicClient(ctx context.Context, s Server, l *login) (net.Li
 	return listener, nil
 }
 
-func (a *account) registerClient(ctx context.Context, meta *oauthex.AuthServerMeta, redirect string) (c client, until time.Time, err error) {
+func (a *account) registerClient(ctx context.Context, meta *oauthex.AuthServerMeta, redirect string) (c clientIdentity, until time.Time, err error) {
 	if _, err := a.guard.parseURL("registration_endpoint", meta.RegistrationEndpoint); err != nil {
-		return client{}, until, err
+		return clientIdentity{}, until, err
 	}
 	wanted := authMethod(meta, false)
 	got, err := oauthex.RegisterClient(ctx, meta.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
@@ -84,9 +106,9 @@ func (a *account) registerClient(ctx context.Context, meta *oauthex.AuthServerMe
 		if strings.HasPrefix(err.Error(), "failed to decode successful") {
 			err = errors.New("its response is not valid") // the response may contain a secret
 		}
-		return client{}, until, fmt.Errorf("cannot register a client at its authorization server: %w", err)
+		return clientIdentity{}, until, fmt.Errorf("cannot register a client at its authorization server: %w", err)
 	}
-	c = client{ID: got.ClientID, Secret: got.ClientSecret, Method: got.TokenEndpointAuthMethod, Source: sourceRegistration}
+	c = clientIdentity{ID: got.ClientID, Secret: got.ClientSecret, Method: got.TokenEndpointAuthMethod, Source: sourceRegistration}
 	switch c.Method {
 	case authNone, authBasic, authPost:
 	case "":
@@ -94,13 +116,13 @@ func (a *account) registerClient(ctx context.Context, meta *oauthex.AuthServerMe
 			c.Method = authBasic // default of RFC 7591, section 2
 		}
 	default:
-		return client{}, until, fmt.Errorf("its authorization server requires the client authentication method %s, which is not supported", sanitize(c.Method, 60))
+		return clientIdentity{}, until, fmt.Errorf("its authorization server requires the client authentication method %s, which is not supported", sanitize(c.Method, 60))
 	}
 	if c.Method != authNone && c.Secret == "" {
 		c.Method = authNone
 	}
 	if len(c.ID) > 2048 || len(c.Secret) > maxToken {
-		return client{}, until, errors.New("its authorization server issued a client id or secret that is too long")
+		return clientIdentity{}, until, errors.New("its authorization server issued a client id or secret that is too long")
 	}
 	a.keeper.addKnown(c.Secret)
 	return c, got.ClientSecretExpiresAt, nil

@@ -59,7 +59,7 @@ type login struct {
 	redirectURI   string
 	port          int
 	target        *authTarget
-	client        client
+	client        clientIdentity
 	clientExpires time.Time // when the client registration expires, zero if never
 	scopes        []string
 	metadata      string

@@ -15,13 +15,13 @@ import (
 // record is the stored sign-in of one server. It is valid for one server id and URL: after a change
 // of the URL the tokens are not used.
 type record struct {
-	URL                string `json:"url"`
-	Resource           string `json:"resource"`
-	Issuer             string `json:"issuer"`
-	Metadata           string `json:"metadata,omitempty"` // URL of the protected resource metadata
-	TokenEndpoint      string `json:"tokenEndpoint"`
-	RevocationEndpoint string `json:"revocationEndpoint,omitempty"`
-	Client             client `json:"client"`
+	URL                string         `json:"url"`
+	Resource           string         `json:"resource"`
+	Issuer             string         `json:"issuer"`
+	Metadata           string         `json:"metadata,omitempty"` // URL of the protected resource metadata
+	TokenEndpoint      string         `json:"tokenEndpoint"`
+	RevocationEndpoint string         `json:"revocationEndpoint,omitempty"`
+	Client             clientIdentity `json:"client"`
 
 	Access  string    `json:"access,omitempty"`
 	Refresh string    `json:"refresh,omitempty"`
@@ -33,11 +33,11 @@ type record struct {
 
 // registration is a dynamically registered client and the issuer at which it is registered.
 type registration struct {
-	Issuer  string    `json:"issuer"`
-	Client  client    `json:"client"`
-	Port    int       `json:"port"` // port of the redirect URI
-	Expires time.Time `json:"expires,omitzero"`
-	Proven  bool      `json:"proven"` // a sign-in with it has succeeded
+	Issuer  string         `json:"issuer"`
+	Client  clientIdentity `json:"client"`
+	Port    int            `json:"port"` // port of the redirect URI
+	Expires time.Time      `json:"expires,omitzero"`
+	Proven  bool           `json:"proven"` // a sign-in with it has succeeded
 }
 
 // Vault stores encrypted values by name. *secret.InternalValues implements it. Get returns an error

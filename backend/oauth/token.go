@@ -12,28 +12,6 @@ import (
 	"time"
 )
 
-// client is our OAuth client at one authorization server.
-type client struct {
-	ID     string `json:"id"`
-	Secret string `json:"secret,omitempty"`
-	Method string `json:"method"` // authentication method at the token endpoint
-	Source string `json:"source"` // one of the sources below
-}
-
-// Sources of a client.
-const (
-	sourceDocument     = "document"     // client ID metadata document; the id is its URL
-	sourceConfig       = "config"       // registered by the user
-	sourceRegistration = "registration" // dynamic client registration
-)
-
-// Client authentication methods (RFC 7591, section 2).
-const (
-	authNone  = "none"
-	authBasic = "client_secret_basic"
-	authPost  = "client_secret_post"
-)
-
 // grant is a successful response of a token endpoint.
 type grant struct {
 	access, refresh string
@@ -75,7 +53,7 @@ const (
 )
 
 // requestToken sends a token request and parses the response.
-func (g *guard) requestToken(ctx context.Context, endpoint string, c client, form url.Values) (*grant, error) {
+func (g *guard) requestToken(ctx context.Context, endpoint string, c clientIdentity, form url.Values) (*grant, error) {
 	resp, err := g.postForm(ctx, endpoint, c, form)
 	if err != nil {
 		return nil, err
@@ -98,7 +76,7 @@ func (g *guard) requestToken(ctx context.Context, endpoint string, c client, for
 }
 
 // postForm sends a form with the authentication of the client. Redirects are refused.
-func (g *guard) postForm(ctx context.Context, endpoint string, c client, form url.Values) (*http.Response, error) {
+func (g *guard) postForm(ctx context.Context, endpoint string, c clientIdentity, form url.Values) (*http.Response, error) {
 	g.determineZone(ctx)
 	if _, err := g.parseURL("token_endpoint", endpoint); err != nil {
 		return nil, err

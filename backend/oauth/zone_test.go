@@ -64,7 +64,7 @@ func TestZoneOfNamedServerIsResolvedBeforeItIsReached(t *testing.T) {
 		if got := zone(g.serverZone.Load()); got != test.want {
 			t.Errorf("%s: %d, want %d", name, got, test.want)
 		}
-		_, err := g.requestToken(t.Context(), p.URL+"/token", client{ID: "x"}, url.Values{"grant_type": {"x"}})
+		_, err := g.requestToken(t.Context(), p.URL+"/token", clientIdentity{ID: "x"}, url.Values{"grant_type": {"x"}})
 		if blocked := new(blockedError); errors.As(err, &blocked) != (test.want != loopback) {
 			t.Errorf("%s: the token endpoint on this machine: %v", name, err)
 		}
