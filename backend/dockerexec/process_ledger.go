@@ -90,7 +90,7 @@ func EndOrphans(ctx context.Context, ledger string) (ended int, err error) {
 	}
 	for _, file := range files {
 		if path := filepath.Join(ledger, file.Name()); strings.HasSuffix(path, runSuffix) {
-			each(func() (int, error) { return cleanUpRun(ctx, ledger, path) })
+			each(func() (int, error) { return removeOrphanedRun(ctx, ledger, path) })
 		}
 	}
 	for _, g := range groupEntries(ledger, files) {

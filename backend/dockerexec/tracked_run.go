@@ -24,10 +24,10 @@ const (
 	runLabel    = "drawbridge.run"
 )
 
-// RunCommand is the user's docker run command, changed so that its container can be found again. The
+// TrackedRun is the user's docker run command, changed so that its container can be found again. The
 // container is run by the Engine, so it survives the docker command if it ignores the end of its
 // input. Remove removes it.
-type RunCommand struct {
+type TrackedRun struct {
 	// Args are the arguments to start the command with.
 	Args []string
 	// NoTerminal is set if -t was removed from Args, because a terminal echoes input and
@@ -51,7 +51,7 @@ type runEntry struct {
 // environment. ledger is the folder that EndOrphans reads; "" means none.
 //
 // A command inside a script or behind sudo is not recognized.
-func TrackRun(server, command string, args, env []string, ledger string) (r *RunCommand, ok bool) {
+func TrackRun(server, command string, args, env []string, ledger string) (r *TrackedRun, ok bool) {
 	name := strings.TrimSuffix(strings.ToLower(filepath.Base(command)), ".exe")
 	if name != "docker" {
 		return nil, false
@@ -62,7 +62,7 @@ func TrackRun(server, command string, args, env []string, ledger string) (r *Run
 	}
 	kept, terminal, cidfile := withoutTerminal(options)
 	mark := rand.Text()
-	r = &RunCommand{NoTerminal: terminal, ledger: ledger, at: runEntry{Command: command, Globals: globals, Env: engineEnv(env), Mark: mark}}
+	r = &TrackedRun{NoTerminal: terminal, ledger: ledger, at: runEntry{Command: command, Globals: globals, Env: engineEnv(env), Mark: mark}}
 	ours := []string{"--label", ServerLabel + "=" + server, "--label", runLabel + "=" + mark}
 	if !cidfile && ledger != "" {
 		r.at.CIDFile = filepath.Join(ledger, mark+".cid")
@@ -73,7 +73,7 @@ func TrackRun(server, command string, args, env []string, ledger string) (r *Run
 }
 
 // AddToLedger writes the record for EndOrphans. It must be called before the command is started.
-func (r *RunCommand) AddToLedger() error {
+func (r *TrackedRun) AddToLedger() error {
 	if r.ledger == "" {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (r *RunCommand) AddToLedger() error {
 }
 
 // RemoveFromLedger removes the record. It must be called if the command could not be started.
-func (r *RunCommand) RemoveFromLedger() error {
+func (r *TrackedRun) RemoveFromLedger() error {
 	if r.ledger == "" {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (r *RunCommand) RemoveFromLedger() error {
 // Remove removes the container in any state. It must be called after the docker command has
 // exited. It returns when the container has been removed or ctx is done; in the latter case the
 // record remains.
-func (r *RunCommand) Remove(ctx context.Context) error {
+func (r *TrackedRun) Remove(ctx context.Context) error {
 	_, err := r.at.remove(ctx)
 	if err == nil {
 		err = r.RemoveFromLedger()
@@ -179,8 +179,8 @@ func (e *runEntry) docker(ctx context.Context, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// cleanUpRun removes the container of a runEntry.
-func cleanUpRun(ctx context.Context, ledger, path string) (removed int, err error) {
+// removeOrphanedRun removes the container of a runEntry.
+func removeOrphanedRun(ctx context.Context, ledger, path string) (removed int, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return 0, err

@@ -90,7 +90,7 @@ func TestLedgerContainsNoSecret(t *testing.T) {
 const ignoresTERM = "while :; do /bin/sleep 1; done"
 
 // foreground starts docker run and waits until its container runs.
-func foreground(t *testing.T, ledger string, options []string, program ...string) (r *RunCommand, cmd *exec.Cmd, stdin io.WriteCloser, stdout *bufio.Reader) {
+func foreground(t *testing.T, ledger string, options []string, program ...string) (r *TrackedRun, cmd *exec.Cmd, stdin io.WriteCloser, stdout *bufio.Reader) {
 	t.Helper()
 	needEngine(t)
 	docker, err := exec.LookPath("docker")
@@ -123,7 +123,7 @@ func foreground(t *testing.T, ledger string, options []string, program ...string
 }
 
 // running returns the number of running containers of a run.
-func running(t *testing.T, r *RunCommand) int {
+func running(t *testing.T, r *TrackedRun) int {
 	t.Helper()
 	out, err := r.at.docker(context.Background(), "ps", "-q", "--filter", "label="+runLabel+"="+r.at.Mark)
 	must(t, err)
@@ -131,7 +131,7 @@ func running(t *testing.T, r *RunCommand) int {
 }
 
 // remaining returns the containers and files that remain of a run.
-func remaining(t *testing.T, r *RunCommand, ledger string) string {
+func remaining(t *testing.T, r *TrackedRun, ledger string) string {
 	t.Helper()
 	out, err := r.at.docker(context.Background(), "ps", "-aq", "--filter", "label="+runLabel+"="+r.at.Mark)
 	must(t, err)
