@@ -3,8 +3,13 @@ package clientconf
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"net/url"
+	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
@@ -82,4 +87,138 @@ func jsonString(s string) string {
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(s) // encoding a string cannot fail
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// edit sets one entry to value, or removes it if value is nil.
+type edit struct {
+	path  []string
+	name  string
+	value json.RawMessage
+}
+
+// buildEdits returns the edits that the choice needs.
+func (c *Connector) buildEdits(client Client, choice Choice, file string) ([]edit, error) {
+	singles := choice.Servers
+	if len(singles) == 0 {
+		singles = []ServerEntry{{Name: EntryName}}
+	}
+	var all []edit
+	for _, s := range singles {
+		value := c.shimEntry(client, s)
+		if choice.HTTP {
+			var err error
+			if value, err = httpEntry(client, s, choice, file); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, edit{scopePath(client, s.Scope), s.Name, value})
+	}
+	return all, nil
+}
+
+func scopePath(client Client, scope string) []string {
+	if scope == "" {
+		return client.KeyPath
+	}
+	return append([]string{"projects", scope}, client.KeyPath...)
+}
+
+func (c *Connector) shimEntry(client Client, s ServerEntry) json.RawMessage {
+	args := []string{"stdio", "--client", client.ID}
+	if s.Server != "" {
+		args = append(args, "--server", s.Server)
+	}
+	if c.data != "" {
+		args = append(args, "--data", c.data)
+	}
+	return stdioEntry(client, s.Name, c.program, args)
+}
+
+// httpEntry fills the client's HTTP template. The token is written only if the file stays on
+// this machine and belongs to the user.
+func httpEntry(client Client, s ServerEntry, choice Choice, file string) (json.RawMessage, error) {
+	if client.HTTP == nil {
+		return nil, core.Errorf(core.CodeValidation, "%s supports only commands, not URLs", client.Name)
+	}
+	address := choice.URL + "/mcp"
+	if s.Server != "" {
+		address = choice.URL + "/s/" + url.PathEscape(s.Server) + "/mcp"
+	}
+	token := choice.Token
+	if choice.ByVariable || choice.Project != "" || client.Synced || inRepository(file) {
+		if token = variableReference(client, TokenVar); token == "" {
+			return nil, &core.Error{
+				Code:    core.CodeRejected,
+				Message: "the token cannot be written to this file, which may leave this machine, and " + client.Name + " cannot read a token from a variable",
+				Hint:    "Nothing was changed. Connect without --http: the shim keeps the token out of the file.",
+			}
+		}
+	}
+	if token == "" {
+		return nil, errors.New("an entry with a URL requires the client's token")
+	}
+	return json.RawMessage(strings.NewReplacer(
+		`{{URL}}`, jsonStringContent(address), `{{TOKEN}}`, jsonStringContent(token), `{{NAME}}`, jsonStringContent(s.Name),
+	).Replace(string(client.HTTP))), nil
+}
+
+// jsonStringContent returns s as the content of a JSON string, without the quotes.
+func jsonStringContent(s string) string {
+	quoted := jsonString(s)
+	return quoted[1 : len(quoted)-1]
+}
+
+// variableReference returns the reference to a variable in a form that the client expands, or "" if
+// it expands none.
+func variableReference(client Client, name string) string {
+	for _, form := range client.Vars {
+		switch form {
+		case "${}":
+			return "${" + name + "}"
+		case "${env:}":
+			return "${env:" + name + "}"
+		case "{env:}":
+			return "{env:" + name + "}"
+		}
+	}
+	return ""
+}
+
+// inRepository reports whether file is inside a git work tree, as dotfiles often are.
+func inRepository(file string) bool {
+	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
+		if exists(filepath.Join(dir, ".git")) {
+			return true
+		}
+		if dir == filepath.Dir(dir) {
+			return false
+		}
+	}
+}
+
+var bridgePath = lazyregexp.New(`^/(mcp|[sp]/[^/]+/mcp)$`)
+
+// isOurAddress reports whether an entry has the URL of a Drawbridge bridge: on this machine,
+// with one of our paths, and with one of our tokens or a reference to TokenVar.
+func isOurAddress(entry json.RawMessage) bool {
+	var m map[string]any
+	if json.Unmarshal(entry, &m) != nil {
+		return false
+	}
+	address := firstString(m, "url", "httpUrl", "serverUrl", "uri", "baseUrl")
+	u, err := url.Parse(address)
+	if err != nil || !slices.Contains([]string{"127.0.0.1", "localhost", "::1"}, u.Hostname()) || !bridgePath().MatchString(u.Path) {
+		return false
+	}
+	text := string(entry)
+	return strings.Contains(text, "Bearer dbr_") || strings.Contains(text, TokenVar)
+}
+
+func firstString(m map[string]any, keys ...string) string {
+	for _, key := range keys {
+		if s, ok := m[key].(string); ok && s != "" {
+			return s
+		}
+	}
+	return ""
 }
