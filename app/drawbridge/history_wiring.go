@@ -25,7 +25,7 @@ type historyWiring struct {
 	secrets   *recorderRedaction
 
 	views   *registry.Registry
-	schemas map[string]serverSchemas // by server; used by changed only
+	schemas map[string]cachedSchemas // by server; used by changed only
 }
 
 func newHistoryWiring(kept *store.Store, views *registry.Registry, bus *event.Bus, log *slog.Logger, secrets ...SecretHolder) *historyWiring {
@@ -39,8 +39,8 @@ func newHistoryWiring(kept *store.Store, views *registry.Registry, bus *event.Bu
 	}
 }
 
-// serverSchemas are the output schemas of one server's tools, by the tool names of the server.
-type serverSchemas struct {
+// cachedSchemas are the output schemas of one server's tools, by the tool names of the server.
+type cachedSchemas struct {
 	view   *registry.View // the view that they were read from
 	byTool map[string]string
 }
@@ -49,7 +49,7 @@ type serverSchemas struct {
 // change at a time. Only servers with a new view are read again.
 func (r *historyWiring) changed() {
 	offers := r.views.All().Offers()
-	read := make(map[string]serverSchemas, len(offers))
+	read := make(map[string]cachedSchemas, len(offers))
 	schemas := make(map[string]map[string]string, len(offers))
 	for _, o := range offers {
 		view, ok := r.views.Server(o.Server)
@@ -58,7 +58,7 @@ func (r *historyWiring) changed() {
 		}
 		known := r.schemas[o.Server]
 		if known.view != view {
-			known = serverSchemas{view, outputSchemas(view)}
+			known = cachedSchemas{view, outputSchemas(view)}
 		}
 		read[o.Server] = known
 		if len(known.byTool) > 0 {

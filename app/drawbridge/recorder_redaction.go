@@ -10,6 +10,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -202,4 +203,11 @@ func (f *secretFinder) add(name, value string) {
 			f.found = append(f.found, rest) // the part after "Bearer "
 		}
 	}
+}
+
+// secretReader returns a function that reads secrets. The recorder knows each secret before the
+// caller gets it, and knows a new secret as soon as it is set.
+func (k *recorderRedaction) secretReader(vault *secret.Store) func(context.Context, string) (string, error) {
+	vault.OnLearned(k.refresh)
+	return vault.Get
 }

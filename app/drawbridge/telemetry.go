@@ -47,13 +47,13 @@ func (t *telemetry) run(ctx context.Context) error {
 			}
 			now = next
 			stop()
-			stop = t.start(ctx, now)
+			stop = t.startExport(ctx, now)
 		}
 	}
 }
 
-// start starts the export and returns a function that flushes and stops it.
-func (t *telemetry) start(ctx context.Context, c config.OTLP) (stop func()) {
+// startExport starts the export and returns a function that flushes and stops it.
+func (t *telemetry) startExport(ctx context.Context, c config.OTLP) (stop func()) {
 	if c.Endpoint == "" || !c.Traces && !c.Metrics {
 		return func() {}
 	}

@@ -78,7 +78,7 @@ func Main() {
 				watchPage()
 			})
 			// A new goroutine, because this is GTK's thread, which also runs the scripts.
-			go navigate(c, asked.route(time.Now()), entry)
+			go navigateToRoute(c, asked.route(time.Now()), entry)
 		},
 		OnBeforeClose: func(c context.Context) bool {
 			p := windowState{Maximised: runtime.WindowIsMaximised(c)}
@@ -198,8 +198,8 @@ func reconnected(ctx context.Context, d *daemon, entry *entryPage) {
 	}
 }
 
-// navigate navigates the page to a route; "" means the current one.
-func navigate(ctx context.Context, to string, entry *entryPage) {
+// navigateToRoute navigates the page to a route; "" means the current one.
+func navigateToRoute(ctx context.Context, to string, entry *entryPage) {
 	if js := navigationScript(to, entry.pageAddress()); js != "" {
 		runtime.WindowExecJS(ctx, js)
 	}
@@ -211,7 +211,7 @@ func runCommand(ctx context.Context, d *daemon, entry *entryPage, asked *recentL
 	case "focus":
 		asked.set(c.To, time.Now())
 		bringToFront(ctx)
-		navigate(ctx, c.To, entry)
+		navigateToRoute(ctx, c.To, entry)
 	case "pick":
 		var path string
 		var err error

@@ -29,10 +29,3 @@ func vaultNotices(vault *secret.Store) []event.Notice {
 	}
 	return nil
 }
-
-// secretReader returns a function that reads secrets. The recorder knows each secret before the
-// caller gets it, and knows a new secret as soon as it is set.
-func (k *recorderRedaction) secretReader(vault *secret.Store) func(context.Context, string) (string, error) {
-	vault.OnLearned(k.refresh)
-	return vault.Get
-}
