@@ -143,8 +143,8 @@ type CallDetail struct {
 
 	ProgressLog []ProgressNotification `json:"progressLog,omitempty" doc:"The first progress notifications of the server, at most 100 and 16 KiB"`
 
-	TaskCreated  string     `json:"taskCreated,omitempty" doc:"JSON text: the first reply to a call whose result is that of its task"`
-	TaskRequests []TaskStep `json:"taskRequests,omitempty" doc:"Recorded requests about the task of the call, oldest first"`
+	TaskCreated  string        `json:"taskCreated,omitempty" doc:"JSON text: the first reply to a call whose result is that of its task"`
+	TaskRequests []TaskRequest `json:"taskRequests,omitempty" doc:"Recorded requests about the task of the call, oldest first"`
 }
 
 // ProgressNotification is a recorded progress notification.
@@ -153,8 +153,8 @@ type ProgressNotification struct {
 	Params  string `json:"params" doc:"JSON text, without the progress token"`
 }
 
-// TaskStep is a recorded request about a task. It is a call of its own, with payloads.
-type TaskStep struct {
+// TaskRequest is a recorded request about a task. It is a call of its own, with payloads.
+type TaskRequest struct {
 	ID      string       `json:"id"`
 	At      time.Time    `json:"at"`
 	Method  string       `json:"method"`
@@ -293,7 +293,7 @@ func newCallDetail(r *store.Record) *CallDetail {
 	if t := r.TaskState; t != nil {
 		d.TaskCreated = string(t.Created)
 		for _, step := range t.Requests {
-			d.TaskRequests = append(d.TaskRequests, TaskStep{strconv.FormatInt(step.ID, 10), step.At, step.Method, step.Outcome})
+			d.TaskRequests = append(d.TaskRequests, TaskRequest{strconv.FormatInt(step.ID, 10), step.At, step.Method, step.Outcome})
 		}
 	}
 	if n := r.Note; n.Title != "" || n.Text != "" || len(n.Tags) > 0 {

@@ -20,8 +20,8 @@ const (
 // migration, so that a user can return to the earlier version.
 func migrationCopy(path string) string { return path + ".before-update" }
 
-// migration returns what is done while the file is migrated.
-func (s *Store) migration() migrationObserver {
+// migrationObserver returns what is done while the file is migrated.
+func (s *Store) migrationObserver() migrationObserver {
 	return migrationObserver{s.copyBeforeMigration, s.opts.Migrating}
 }
 

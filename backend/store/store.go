@@ -134,9 +134,9 @@ func (s *Store) reopen(ctx context.Context) fault {
 // open opens the file, and replaces it by a new one if it is unusable. It must be called with s.mu
 // held.
 func (s *Store) open(ctx context.Context) fault {
-	h, err := openFile(ctx, s.opts.Path, s.opts.busyTimeout, s.migration())
+	h, err := openFile(ctx, s.opts.Path, s.opts.busyTimeout, s.migrationObserver())
 	if unusable(ctx, err) && s.replace(err) {
-		h, err = openFile(ctx, s.opts.Path, s.opts.busyTimeout, s.migration())
+		h, err = openFile(ctx, s.opts.Path, s.opts.busyTimeout, s.migrationObserver())
 	}
 	if err == nil {
 		var m *lateRange

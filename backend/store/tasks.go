@@ -120,19 +120,19 @@ func (t taskRow) after(e *entry) taskRow {
 // TaskState is what is recorded of the task that a call created.
 type TaskState struct {
 	core.Task
-	Created  []byte     // the first reply to the call, JSON text; nil while it is the result of the record
-	Requests []TaskStep // about the task, oldest first; at most maxTaskSteps
+	Created  []byte        // the first reply to the call, JSON text; nil while it is the result of the record
+	Requests []TaskRequest // about the task, oldest first; at most maxTaskRequests
 }
 
-// TaskStep is a recorded request about a task.
-type TaskStep struct {
+// TaskRequest is a recorded request about a task.
+type TaskRequest struct {
 	ID      int64
 	At      time.Time
 	Method  string
 	Outcome core.Outcome
 }
 
-const maxTaskSteps = 50
+const maxTaskRequests = 50
 
 // loadTask sets the task of a record, and its result to that of the task if that has ended.
 func (r *Record) loadTask(ctx context.Context, db queryer, from payloadReader) error {
@@ -141,14 +141,14 @@ func (r *Record) loadTask(ctx context.Context, db queryer, from payloadReader) e
 	}
 	r.TaskState = &TaskState{}
 	err := eachRow(ctx, db, func(row scanner) error {
-		var step TaskStep
+		var step TaskRequest
 		var at int64
 		var outcome int
 		err := row.Scan(&step.ID, &at, &step.Method, &outcome)
 		step.At, step.Outcome = time.UnixMicro(at).UTC(), outcomeNames[outcome]
 		r.TaskState.Requests = append(r.TaskState.Requests, step)
 		return err
-	}, `SELECT c.id, c.at, t.method, c.outcome FROM call c JOIN target t ON t.id = c.target_id WHERE c.task_call_id = ? ORDER BY c.id LIMIT ?`, r.ID, maxTaskSteps)
+	}, `SELECT c.id, c.at, t.method, c.outcome FROM call c JOIN target t ON t.id = c.target_id WHERE c.task_call_id = ? ORDER BY c.id LIMIT ?`, r.ID, maxTaskRequests)
 	if err != nil {
 		return err
 	}

@@ -431,7 +431,7 @@ export interface CallDetail {
   /**
    * Recorded requests about the task of the call, oldest first
    */
-  taskRequests?: TaskStep[] | null;
+  taskRequests?: TaskRequest[] | null;
   /**
    * Name of the client's token
    */
@@ -481,7 +481,7 @@ export interface ProgressNotification {
    */
   params: string;
 }
-export interface TaskStep {
+export interface TaskRequest {
   at: string;
   id: string;
   method: string;
