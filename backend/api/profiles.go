@@ -91,7 +91,7 @@ type HiddenTool struct {
 	Tool   string `json:"tool" minLength:"1" maxLength:"1024"`
 }
 
-type profileInput struct {
+type deleteProfileInput struct {
 	Name string `path:"name" maxLength:"32"`
 	Was  string `header:"If-Match" maxLength:"64" doc:"ETag of the profile; empty to delete it unconditionally"`
 }
@@ -321,7 +321,7 @@ func (a *API) keepAccounts(name string, raw JSON) (json.RawMessage, error) {
 	return json.Marshal(members)
 }
 
-func (a *API) deleteProfile(ctx context.Context, in *profileInput) (*none, error) {
+func (a *API) deleteProfile(ctx context.Context, in *deleteProfileInput) (*none, error) {
 	if p, ok := a.Files.Current().Profile(in.Name); ok {
 		if bound := a.describeProfile(a.Files.Current(), p).Clients; len(bound) > 0 {
 			return nil, core.Errorf(core.CodeConflict, "the client %q is assigned to this profile: assign it to another one first", bound[0])

@@ -84,7 +84,7 @@ func (a *API) rehearseVersion(ctx context.Context, s *config.Server, key string,
 			return err
 		}
 	}
-	if planKey(p.to, other.conn.Catalog().Tools) != p.key {
+	if hashPlan(p.to, other.conn.Catalog().Tools) != p.key {
 		return errPlanOutdated
 	}
 	r.Old, r.Repeat, r.Candidate = old, repeat, other

@@ -163,7 +163,7 @@ func (a *API) document() *routes {
 func op[In, Out any](a *API, doc huma.API, method, path, summary string, handler func(context.Context, *In) (*Out, error)) {
 	o := huma.Operation{Method: method, Path: path, Summary: summary, OperationID: operationID(method, path), MaxBodyBytes: 4 << 20, BodyReadTimeout: -1}
 	o.Errors = []int{http.StatusUnauthorized, http.StatusBadRequest, http.StatusInternalServerError}
-	huma.Register(doc, o, adapt(a.Log, o.OperationID, byServerName(a, handler)))
+	huma.Register(doc, o, adapt(a.Log, o.OperationID, acceptServerNames(a, handler)))
 }
 
 // documentEvents adds the stream, which huma does not serve, to the document.

@@ -8,10 +8,10 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// byServerName accepts the name of a server wherever an operation takes its id: the fields of In that
+// acceptServerNames accepts the name of a server wherever an operation takes its id: the fields of In that
 // are tagged server:"name" contain the id when handler runs. An unknown name is unchanged, because
 // the history contains removed servers.
-func byServerName[In, Out any](a *API, handler func(context.Context, *In) (*Out, error)) func(context.Context, *In) (*Out, error) {
+func acceptServerNames[In, Out any](a *API, handler func(context.Context, *In) (*Out, error)) func(context.Context, *In) (*Out, error) {
 	fields := serverFields(reflect.TypeFor[In](), nil)
 	if len(fields) == 0 {
 		return handler

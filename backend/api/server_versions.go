@@ -306,7 +306,7 @@ func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Sp
 	if out.Changes, err = a.Trust.Compare(ctx, s.ID, t.Catalog.Tools); err != nil {
 		return err
 	}
-	out.Key = planKey(text, t.Catalog.Tools)
+	out.Key = hashPlan(text, t.Catalog.Tools)
 	a.plans.mu.Lock()
 	defer a.plans.mu.Unlock()
 	if a.plans.all == nil || len(a.plans.all) >= maxPlans {
@@ -316,7 +316,8 @@ func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Sp
 	return nil
 }
 
-func planKey(text string, tools []core.Item) string {
+// hashPlan returns a hash of what the user sees of a plan: the configuration and the tools.
+func hashPlan(text string, tools []core.Item) string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s\x00", text)
 	for _, tool := range tools {
