@@ -14,7 +14,7 @@ var others = []struct {
 }{
 	{"recording", recordingCost},
 	{"rules", rulesCost},
-	{"mixed", mixedLoad},
+	{"queries", loadBesideQueries},
 	{"list", longList},
 	{"start", measureStarts},
 	{"kill", measureKills},

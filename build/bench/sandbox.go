@@ -26,7 +26,7 @@ func measureSandbox(ctx context.Context, b *bench) ([]finding, error) {
 	took := map[string][]time.Duration{}
 	for range 33*b.rounds - 1 {
 		for _, server := range []string{"free", "confined"} {
-			answer, err := t.request(ctx, "POST", "/api/v1/test", `{"server":"`+server+`"}`)
+			answer, err := t.requestAPI(ctx, "POST", "/api/v1/test", `{"server":"`+server+`"}`)
 			if err != nil {
 				return nil, err
 			}

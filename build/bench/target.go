@@ -216,10 +216,10 @@ func until(ctx context.Context, limit time.Duration, failed string, ok func() bo
 }
 
 func (t *target) api(ctx context.Context, path string) ([]byte, error) {
-	return t.request(ctx, http.MethodGet, path, "")
+	return t.requestAPI(ctx, http.MethodGet, path, "")
 }
 
-func (t *target) request(ctx context.Context, method, path, body string) ([]byte, error) {
+func (t *target) requestAPI(ctx context.Context, method, path, body string) ([]byte, error) {
 	admin, err := os.ReadFile(filepath.Join(t.data, "admin.token"))
 	if err != nil {
 		return nil, err

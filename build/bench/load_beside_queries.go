@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// mixedLoad compares calls of 8 callers with the same calls while a computing query of the page, an
+// loadBesideQueries compares calls of 8 callers with the same calls while a computing query of the page, an
 // export and a search run without a pause, on a history of 100,000 calls.
-func mixedLoad(ctx context.Context, b *bench) ([]finding, error) {
+func loadBesideQueries(ctx context.Context, b *bench) ([]finding, error) {
 	t, err := start(ctx, "drawbridge", b.program, targetOptions{})
 	if err != nil {
 		return nil, err
