@@ -5,7 +5,7 @@ import { Banner } from '@/components/banner';
 import { Button } from '@/components/button';
 import { approvalsQuery } from '@/features/approvals/api';
 import { useServerLabel } from '@/features/servers/api';
-import { isNoticeOfAddedServer } from '@/lib/added-servers';
+import { isNoticeOfAddedServer } from '@/lib/added-server-notices';
 import { useConnection } from '@/lib/connection';
 import { clock, moment, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';

@@ -16,7 +16,7 @@ import { InstalledServer } from './installed-server';
 
 const route = getRouteApi('/directory');
 
-/** BrowseButtons servers: the list, one server, or a bundle from a file. */
+/** Browse servers: the list, one server, or a bundle from a file. */
 export function DirectoryRoute() {
   const { epoch } = useConnection();
   const { q, kind, only, name, file } = route.useSearch();

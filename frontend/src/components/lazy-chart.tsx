@@ -1,6 +1,6 @@
 import { type ComponentProps, lazy, Suspense } from 'react';
 import { lazyChunk } from '@/lib/lazy-chunk';
-import { letterScale } from '@/lib/letter-scale';
+import { measureFontScale } from '@/lib/measure-font-scale';
 
 /** Loads the chart. uPlot formats numbers in the language of the browser while it is loaded. */
 export const loadChart = lazyChunk(() => {
@@ -21,7 +21,7 @@ const LazyChart = lazy(async () => ({ default: (await loadChart()).TimeChart }))
 
 /** A chart over time; its space is reserved until it is loaded. */
 export function Chart({
-  height = 180 * letterScale(),
+  height = 180 * measureFontScale(),
   ...props
 }: Omit<ComponentProps<typeof LazyChart>, 'height'> & { height?: number | undefined }) {
   return (

@@ -2,7 +2,7 @@ import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { classes } from '@/lib/classes';
-import { letterScale } from '@/lib/letter-scale';
+import { measureFontScale } from '@/lib/measure-font-scale';
 import { texts } from '@/lib/texts';
 import { watchColours } from '@/lib/theme';
 
@@ -166,7 +166,7 @@ function options(
   onSlot: (slot: number | undefined) => void,
 ): uPlot.Options {
   const { kind, series } = latest.current;
-  const letters = letterScale();
+  const letters = measureFontScale();
   const font = `${11 * letters}px system-ui, sans-serif`;
   const bars = uPlot.paths.bars?.({ size: [0.76, Number.POSITIVE_INFINITY], radius: 0.1 });
   const axis = { font, stroke: () => colour('ink3'), ticks: { show: false } };

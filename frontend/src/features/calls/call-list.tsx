@@ -11,7 +11,7 @@ import {
   useState,
 } from 'react';
 import { useDensity } from '@/lib/density';
-import { letterScale } from '@/lib/letter-scale';
+import { measureFontScale } from '@/lib/measure-font-scale';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
@@ -65,7 +65,7 @@ export function CallList({
   }, []);
 
   const compact = useDensity() === 'compact' && wide;
-  const height = Math.round((compact ? compactHeight : rowHeight) * letterScale());
+  const height = Math.round((compact ? compactHeight : rowHeight) * measureFontScale());
   const rows = useVirtualizer({
     count: calls.length,
     getScrollElement: () => scroller.current,

@@ -1,5 +1,5 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
-import { rememberImport } from '@/lib/added-servers';
+import { rememberImport } from '@/lib/added-server-notices';
 import { request, requestList } from '@/lib/request';
 import { statusQuery } from '@/lib/status';
 import type {

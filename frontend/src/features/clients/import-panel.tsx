@@ -5,7 +5,7 @@ import { Button } from '@/components/button';
 import { DiffView } from '@/components/diff-view';
 import { Failure } from '@/components/failure';
 import { SelectField } from '@/components/fields';
-import { rememberAddedServers } from '@/lib/added-servers';
+import { rememberAddedServers } from '@/lib/added-server-notices';
 import { plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';

@@ -4,7 +4,7 @@ import { Button } from '@/components/button';
 import { SearchField } from '@/components/fields';
 import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
-import { letterScale } from '@/lib/letter-scale';
+import { measureFontScale } from '@/lib/measure-font-scale';
 import { texts } from '@/lib/texts';
 import { type Entry, type Known, named, offers, switchTools } from './profile-entry';
 
@@ -63,7 +63,8 @@ export function ToolPicker({
   const list = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
-    estimateSize: (index) => Math.round(('tool' in (rows[index] as Row) ? 36 : 44) * letterScale()),
+    estimateSize: (index) =>
+      Math.round(('tool' in (rows[index] as Row) ? 36 : 44) * measureFontScale()),
     overscan: 12,
   });
   // biome-ignore lint/correctness/useExhaustiveDependencies: new rows have different heights

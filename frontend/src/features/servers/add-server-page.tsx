@@ -6,7 +6,7 @@ import { Button, buttonClasses } from '@/components/button';
 import { DraftRestored } from '@/components/draft-restored';
 import { Failure } from '@/components/failure';
 import { PageHeader } from '@/components/page';
-import { rememberAddedServers } from '@/lib/added-servers';
+import { rememberAddedServers } from '@/lib/added-server-notices';
 import { configQuery } from '@/lib/config';
 import { keepDraft, readDraft, useDraft } from '@/lib/drafts';
 import { texts } from '@/lib/texts';

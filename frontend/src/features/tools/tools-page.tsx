@@ -9,7 +9,7 @@ import { Empty, PageHeader } from '@/components/page';
 import { SegmentedControl } from '@/components/segmented-control';
 import { classes } from '@/lib/classes';
 import { count, plain } from '@/lib/format';
-import { letterScale } from '@/lib/letter-scale';
+import { measureFontScale } from '@/lib/measure-font-scale';
 import { texts } from '@/lib/texts';
 import type { Tool } from '@/types/api';
 import { toolsQuery } from './api';
@@ -158,7 +158,7 @@ function ToolList({
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: (index) =>
-      Math.round(('group' in (rows[index] as Row) ? headHeight : toolHeight) * letterScale()),
+      Math.round(('group' in (rows[index] as Row) ? headHeight : toolHeight) * measureFontScale()),
     overscan: 10,
   });
   // biome-ignore lint/correctness/useExhaustiveDependencies: new rows have different heights

@@ -3,7 +3,7 @@ import { type ReactNode, useState } from 'react';
 import { ChartSpace } from '@/components/lazy-chart';
 import { SegmentedControl } from '@/components/segmented-control';
 import { count, cut, duration, plain } from '@/lib/format';
-import { letterScale } from '@/lib/letter-scale';
+import { measureFontScale } from '@/lib/measure-font-scale';
 import { texts } from '@/lib/texts';
 import type { Range } from '@/lib/time-range';
 import type { UsageReport } from '@/types/api';
@@ -28,7 +28,7 @@ export function AtAGlance({
   costs: Pick<ToolCost, 'server' | 'tool' | 'tokens'>[];
   labelOf: (server: string) => string;
 }) {
-  const height = 230 * letterScale();
+  const height = 230 * measureFontScale();
   const empty = report?.total.calls === 0 ? texts.usage.emptyTitle : undefined;
   return (
     <div className="grid gap-4 lg:grid-cols-2 xl:grid-cols-3">

@@ -1,5 +1,9 @@
 import { expect, it } from 'vitest';
-import { isNoticeOfAddedServer, rememberAddedServers, rememberImport } from './added-servers';
+import {
+  isNoticeOfAddedServer,
+  rememberAddedServers,
+  rememberImport,
+} from './added-server-notices';
 
 it('recognizes only the notices of servers that were just added on this page', () => {
   expect(isNoticeOfAddedServer('command:files', 'runs a', 0)).toBe(false);
