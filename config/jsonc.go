@@ -18,7 +18,7 @@ var hujsonPlace = lazyregexp.New(`^hujson: line (\d+), column (\d+): `)
 func jsonTree(file string, src []byte) (*node, *Problem) {
 	where := lines{file: file, src: src}
 	if i := tooDeep(src); i >= 0 {
-		return nil, deep(where.at(i))
+		return nil, tooDeepProblem(where.at(i))
 	}
 	// The parser requires a line break after a comment at the end of a file.
 	value, err := hujson.Parse(append(src[:len(src):len(src)], '\n'))

@@ -153,6 +153,6 @@ func tooDeep(src []byte) int {
 	return -1
 }
 
-func deep(at Position) *Problem {
+func tooDeepProblem(at Position) *Problem {
 	return refuse(at, fmt.Sprintf("nested deeper than %d levels", maxDepth), "")
 }

@@ -16,10 +16,10 @@ import (
 func yamlTree(file string, src []byte) (root *node, problem *Problem) {
 	where := lines{file: file, src: src}
 	if i := tooDeep(src); i >= 0 {
-		return nil, deep(where.at(i))
+		return nil, tooDeepProblem(where.at(i))
 	}
 	if i := dashes(src); i >= 0 {
-		return nil, deep(where.at(i))
+		return nil, tooDeepProblem(where.at(i))
 	}
 	// A panic of the parser refuses the file like any other error.
 	defer func() {

@@ -22,7 +22,7 @@ type callSink struct {
 
 // ObserveReply implements core.ReplyObserver: a new task is known before the server's messages about it.
 func (c *callSink) ObserveReply(reply core.Reply) {
-	if call := c.creator; call != nil && taskError(c.rq, call.Server, call.Params, reply.Result) == nil {
+	if call := c.creator; call != nil && unusableTaskError(c.rq, call.Server, call.Params, reply.Result) == nil {
 		if t, created, _ := wire.ParseNewTask(call.Era, call.Params, reply.Result); created {
 			reply.Task = &core.Task{Call: call.ID, ID: t.ID, Status: t.Status, TTL: t.TTL}
 			c.bridge.rememberTask(c.rq, call, reply)

@@ -170,7 +170,7 @@ func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (met
 		if reply, found, err := b.resume(ctx, rq, sink); found {
 			public, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.Name))
 			if err == nil {
-				err = taskError(rq, sink.server, rq.params, reply.Result)
+				err = unusableTaskError(rq, sink.server, rq.params, reply.Result)
 			}
 			if err == nil {
 				reply = b.limitResult(rq, reply)
@@ -192,7 +192,7 @@ func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (met
 		reply, err = b.answerForClient(ctx, rq, call, sink, reply)
 	}
 	if err == nil {
-		err = taskError(rq, call.Server, call.Params, reply.Result)
+		err = unusableTaskError(rq, call.Server, call.Params, reply.Result)
 	}
 	if err == nil {
 		b.rememberTask(rq, call, reply)

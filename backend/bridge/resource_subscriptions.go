@@ -37,9 +37,9 @@ type subscribed struct {
 	subscriber
 }
 
-// of returns the subscribers of a resource, and of the resources that contain it. A client that has
+// subscribersOf returns the subscribers of a resource, and of the resources that contain it. A client that has
 // several such subscriptions gets the nearest one.
-func (s *subscriptions) of(updated resourceKey) map[*mcp.ServerSession]subscribed {
+func (s *subscriptions) subscribersOf(updated resourceKey) map[*mcp.ServerSession]subscribed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := map[*mcp.ServerSession]subscribed{}
@@ -229,7 +229,7 @@ func (b *Bridge) ResourceUpdated(server, process string, params json.RawMessage)
 	if json.Unmarshal(params, &p) != nil {
 		return
 	}
-	for ss, one := range b.subscriptions.of(resourceKey{server, p.URI, process}) {
+	for ss, one := range b.subscriptions.subscribersOf(resourceKey{server, p.URI, process}) {
 		l := b.listeners.find(ss)
 		if l == nil {
 			continue

@@ -38,7 +38,7 @@ func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callSink) (met
 	server, id := ownTaskID(rq.endpoint, public)
 	key, owner := taskKey{server, id}, taskOwnerOf(rq)
 	t, known := b.tasks.find(key, owner, b.Now())
-	if rpcErr := taskMethodError(rq, offers, known); rpcErr != nil {
+	if rpcErr := checkTaskMethod(rq, offers, known); rpcErr != nil {
 		return methodResult{}, rpcErr
 	}
 	if rq.method == "tasks/list" {
@@ -88,9 +88,9 @@ func (b *Bridge) newTaskCall(rq *request, server, id string, t task) *core.Call 
 	return call
 }
 
-// taskMethodError returns the error for a method that the client may not use. A client that has a task
+// checkTaskMethod returns an error if the client may not use a method. A client that has a task
 // may use it: a server that speaks both eras may declare tasks only in the one that is connected last.
-func taskMethodError(rq *request, offers []registry.Offer, known bool) *rpcError {
+func checkTaskMethod(rq *request, offers []registry.Offer, known bool) *rpcError {
 	has := known && slices.Contains(taskMethods[rq.method], rq.era) || slices.Contains(taskMethods[rq.method], rq.era) && slices.ContainsFunc(offers, func(o registry.Offer) bool {
 		return o.Catalog != nil && offersTasks(rq.era, o.Catalog.CapabilitiesIn(rq.era))
 	})
@@ -160,8 +160,8 @@ func hasServer(offers []registry.Offer, server string) bool {
 	return slices.ContainsFunc(offers, func(o registry.Offer) bool { return o.Server == server })
 }
 
-// taskError returns the error for the reply of a server with a task that the client cannot use.
-func taskError(rq *request, server string, params, result []byte) error {
+// unusableTaskError returns the error for the reply of a server with a task that the client cannot use.
+func unusableTaskError(rq *request, server string, params, result []byte) error {
 	if rq.method != "tools/call" || !wire.MentionsTask(result) {
 		return nil
 	}

@@ -101,7 +101,7 @@ func newResourceURIs(servers []*registeredServer, previous *resourceURIs) *resou
 	if previous != nil {
 		u.inherited, u.links = previous.shown(), previous.links
 	}
-	if len(u.inherited.owners) <= maxShownURIs+listedURIs(servers) {
+	if len(u.inherited.owners) <= maxShownURIs+countListedURIs(servers) {
 		maps.Copy(u.owners, u.inherited.owners)
 	}
 	if len(u.inherited.ids) <= maxShownURIs {
@@ -154,8 +154,8 @@ func (u *resourceURIs) isAmbiguous(t *template, earlier []template) bool {
 	return slices.ContainsFunc(earlier, func(o template) bool { return o.server != t.server && o.public == o.raw && t.overlaps(&o) })
 }
 
-// listedURIs returns the number of URIs that servers list.
-func listedURIs(servers []*registeredServer) (n int) {
+// countListedURIs returns the number of URIs that servers list.
+func countListedURIs(servers []*registeredServer) (n int) {
 	for _, h := range servers {
 		n += len(h.uris)
 	}

@@ -71,7 +71,7 @@ func (r *Reloader) Load() error {
 	c, err := r.o.Sources.Load()
 	if err == nil {
 		if good := r.readLastGood(); c.FilesIgnored && good != nil {
-			c = withServersOf(good, c)
+			c = keepSettings(good, c)
 		}
 		r.mainExisted = exists(r.o.Sources.Main())
 		r.current.Store(c)
@@ -178,7 +178,7 @@ func (r *Reloader) commit(c *config.Config, problems []config.Problem) {
 		return
 	}
 	if c.FilesIgnored {
-		c = withServersOf(was, c)
+		c = keepSettings(was, c)
 	}
 	good := c // without servers kept from the previous configuration
 	c = keepBrokenServers(was, c)
@@ -233,9 +233,9 @@ func (r *Reloader) saveLastGood(c *config.Config) {
 	}
 }
 
-// withServersOf returns now, some of whose files are invalid, with all settings of was except the
+// keepSettings returns now, some of whose files are invalid, with all settings of was except the
 // servers. A mistake in a file must not lift access restrictions.
-func withServersOf(was, now *config.Config) *config.Config {
+func keepSettings(was, now *config.Config) *config.Config {
 	c := was.With(now.Servers, now.Problems)
 	c.Locked, c.FilesIgnored, c.VisibilityUnknown = now.Locked, true, ""
 	if was.FilesIgnored && len(was.Files) == 0 { // was did not read the files either
@@ -258,14 +258,14 @@ func keepBrokenServers(was, now *config.Config) *config.Config {
 			}
 			if _, taken := now.With(servers, nil).Server(s.ID); !taken {
 				servers = append(servers[:len(servers):len(servers)], s)
-				problems[i].Suggestion = appendSuggestion(p.Suggestion, "it keeps its previous configuration")
+				problems[i].Suggestion = joinSuggestions(p.Suggestion, "it keeps its previous configuration")
 			}
 		}
 	}
 	return now.With(servers, problems)
 }
 
-func appendSuggestion(a, b string) string {
+func joinSuggestions(a, b string) string {
 	if a == "" {
 		return b
 	}

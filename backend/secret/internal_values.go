@@ -39,10 +39,10 @@ func (p *InternalValues) Get(ctx context.Context, name string) (string, error) {
 // Names returns the names of this kind. It works while the keyring is locked, except for a file of
 // an older version.
 func (p *InternalValues) Names(ctx context.Context) ([]string, error) {
-	if err := p.s.lock(ctx); err != nil {
+	if err := p.s.lockState(ctx); err != nil {
 		return nil, err
 	}
-	defer p.s.unlock()
+	defer p.s.unlockState()
 	h, _, err := p.s.readFile()
 	if err != nil || h == nil {
 		return nil, err
@@ -65,10 +65,10 @@ func (p *InternalValues) Names(ctx context.Context) ([]string, error) {
 // Ready returns the error with which Set would fail: it wraps ErrLocked if the keyring is locked.
 // nil means that Set is expected to succeed.
 func (p *InternalValues) Ready(ctx context.Context) error {
-	if err := p.s.lock(ctx); err != nil {
+	if err := p.s.lockState(ctx); err != nil {
 		return err
 	}
-	defer p.s.unlock()
+	defer p.s.unlockState()
 	if err := p.s.load(ctx); err != nil {
 		return err
 	}

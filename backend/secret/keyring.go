@@ -107,11 +107,11 @@ func (s *Store) unlockKeyring(ctx context.Context) error {
 	}
 	id := ""
 	if h != nil {
-		if err := s.lock(ctx); err != nil {
+		if err := s.lockState(ctx); err != nil {
 			return err
 		}
 		known := s.key != nil && s.keyID == h.ID
-		s.unlock()
+		s.unlockState()
 		if known {
 			return nil
 		}
@@ -132,11 +132,11 @@ func (s *Store) unlockKeyring(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockState(ctx); err != nil {
 		return err
 	}
 	s.key, s.keyID = key, id
-	s.unlock()
+	s.unlockState()
 	return nil
 }
 

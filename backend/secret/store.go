@@ -117,10 +117,10 @@ func notFoundError(name string) error {
 }
 
 func (s *Store) get(ctx context.Context, name string) (string, error) {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockState(ctx); err != nil {
 		return "", err
 	}
-	defer s.unlock()
+	defer s.unlockState()
 	if err := s.load(ctx); err != nil {
 		return "", err
 	}
@@ -182,10 +182,10 @@ func (s *Store) remove(ctx context.Context, names []string) (ok bool, err error)
 
 // List returns the secrets sorted by name, without their values.
 func (s *Store) List(ctx context.Context) ([]Entry, error) {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockState(ctx); err != nil {
 		return nil, err
 	}
-	defer s.unlock()
+	defer s.unlockState()
 	if err := s.load(ctx); err != nil {
 		return nil, err
 	}
@@ -202,20 +202,20 @@ func (s *Store) Unlock(ctx context.Context) error {
 	if err := s.unlockKeyring(ctx); err != nil {
 		return err
 	}
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockState(ctx); err != nil {
 		return err
 	}
-	defer s.unlock()
+	defer s.unlockState()
 	return s.load(ctx)
 }
 
 // Destroy deletes all secrets and their key. If the keyring is not open, the key remains in it,
 // where it has no further use, and the error wraps ErrLocked.
 func (s *Store) Destroy(ctx context.Context) error {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockState(ctx); err != nil {
 		return err
 	}
-	defer s.unlock()
+	defer s.unlockState()
 	h, _, readable := s.readFile()
 	for _, path := range []string{s.path(), s.keyPath()} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -256,10 +256,10 @@ type Status struct {
 
 // Status returns the status of the store. It never opens a prompt.
 func (s *Store) Status(ctx context.Context) Status {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockState(ctx); err != nil {
 		return Status{Notice: formatError(err)}
 	}
-	defer s.unlock()
+	defer s.unlockState()
 	head, _, err := s.readFile()
 	if err != nil {
 		return Status{Notice: formatError(err)}
@@ -279,8 +279,8 @@ func (s *Store) Status(ctx context.Context) Status {
 	return st
 }
 
-// lock acquires stateLock, or fails when ctx is cancelled.
-func (s *Store) lock(ctx context.Context) error {
+// lockState acquires stateLock, or fails when ctx is cancelled.
+func (s *Store) lockState(ctx context.Context) error {
 	select {
 	case s.stateLock <- struct{}{}:
 		return nil
@@ -294,7 +294,7 @@ func (s *Store) lock(ctx context.Context) error {
 	}
 }
 
-func (s *Store) unlock() { <-s.stateLock }
+func (s *Store) unlockState() { <-s.stateLock }
 
 // OnLearned sets the function that is called when Known has grown, before the new values can be
 // used. f must not call methods of s other than Known.

@@ -124,10 +124,10 @@ func newAEAD(key []byte) (cipher.AEAD, error) {
 // update applies edit to the values and writes the file, under the lock file that all processes
 // use. edit reports whether it has changed anything.
 func (s *Store) update(ctx context.Context, edit func(map[string]storedValue) bool) error {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lockState(ctx); err != nil {
 		return err
 	}
-	defer s.unlock()
+	defer s.unlockState()
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("cannot store a secret: %w", err)
 	}

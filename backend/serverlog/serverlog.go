@@ -40,9 +40,9 @@ type Logs struct {
 // Open returns the logs stored in dir, which has two files for each server: SERVER.log and the
 // older SERVER.1.log. dir is created when the first line is written. If dir is "", lines are kept
 // in memory only. The caller must call Close.
-func Open(dir string) *Logs { return open(dir, time.Now) }
+func Open(dir string) *Logs { return openWithClock(dir, time.Now) }
 
-func open(dir string, now func() time.Time) *Logs {
+func openWithClock(dir string, now func() time.Time) *Logs {
 	return &Logs{dir: dir, now: now, logs: make(map[string]*serverLog), disk: newDiskWriter(dir)}
 }
 

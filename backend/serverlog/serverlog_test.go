@@ -37,7 +37,7 @@ func (c *clock) move(d time.Duration) {
 func opened(t *testing.T, dir string) (*Logs, *clock) {
 	t.Helper()
 	c := &clock{at: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}
-	l := open(dir, c.now)
+	l := openWithClock(dir, c.now)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)

@@ -30,7 +30,7 @@ func (c *Conn) recordSubscription(call *core.Call) {
 		c.subscribed = append(c.subscribed, call.Name)
 	}
 	c.mu.Unlock()
-	c.listenAgain()
+	c.sendSubscriptions()
 }
 
 // recordTaskSubscription starts or ends the notifications about a task.
@@ -45,11 +45,11 @@ func (c *Conn) recordTaskSubscription(call *core.Call) {
 		c.tasks = append(c.tasks, params.TaskID)
 	}
 	c.mu.Unlock()
-	c.listenAgain()
+	c.sendSubscriptions()
 }
 
-// listenAgain sends subscriptions/listen with the current subscriptions.
-func (c *Conn) listenAgain() {
+// sendSubscriptions sends subscriptions/listen with the current subscriptions.
+func (c *Conn) sendSubscriptions() {
 	if c.era == core.Legacy {
 		return
 	}
