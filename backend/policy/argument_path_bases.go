@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -238,7 +239,7 @@ func (s *pathSettings) workingFolder(call *core.Call) (string, bool) {
 	case !s.local:
 		return "", false
 	case s.cwd == "":
-		dir, err := os.Getwd() // the process inherits it
+		dir, err := syscall.Getwd() // the process inherits it; os.Getwd looks up more
 		return dir, err == nil
 	case s.cwd == config.WorkspaceRoot && call.Workspace != "":
 		return call.Workspace, true

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -134,14 +135,18 @@ func TestRelativePathsCountInEveryRootOfTheClient(t *testing.T) {
 func TestFolderUnderAnotherNameCounts(t *testing.T) {
 	replace := pathFixture(t, []string{"proj/secret/deep", "other/secret"}, map[string]string{"mounted": "proj/secret"})
 	e := evaluation{}
+	folder := func(path string) resolvedPath { // as if the link were a mount
+		info, _ := os.Stat(replace.Replace(path))
+		return resolvedPath{path: path, parts: []fs.FileInfo{info}}
+	}
 	for path, want := range map[string]bool{
 		"ROOT/proj/secret": true, "ROOT/proj/secret/deep/none/a": true, "ROOT/proj": false, "ROOT/other/secret/a": false, "/": false,
 	} {
-		if got := e.isInSameFolder(replace.Replace("ROOT/mounted"), replace.Replace(path)); got != want {
+		if got := e.isInSameFolder(folder("ROOT/mounted"), e.resolve(replace.Replace(path))); got != want {
 			t.Errorf("%s: %v", path, got)
 		}
 	}
-	if e.isInSameFolder(replace.Replace("ROOT/none"), replace.Replace("ROOT/none/a")) {
+	if e.isInSameFolder(folder("ROOT/none"), e.resolve(replace.Replace("ROOT/none/a"))) {
 		t.Error("a folder that does not exist has no other name")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -22,11 +23,67 @@ type possiblePath struct {
 	unlikely bool
 }
 
-// paths returns the paths that a server may understand text as. complete is false if there are more
+// possiblePaths are the paths that a server may understand a text as. complete is false if there are more
 // that are not known.
-func (e *evaluation) paths(text string) (paths []possiblePath, complete bool) {
-	complete = true
-	forms := []string{text}
+type possiblePaths struct {
+	paths    []possiblePath
+	complete bool
+}
+
+// pathReadings are the ways in which programs read a text before they use it as a path. Each is also applied to
+// what the others return, and only to texts that contain one of its bytes: it must not change others.
+var pathReadings = []struct {
+	name, bytes string
+	read        func(text string) string
+}{
+	{"trimmed", bytesBetween(0, ' ') + nonASCII, func(s string) string {
+		return strings.TrimFunc(s, func(c rune) bool { return c <= ' ' || unicode.IsSpace(c) })
+	}},
+	{"without line breaks, as by URL parsers", "\t\n\r", strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace},
+	{"with slashes instead of backslashes", `\`, func(s string) string { return strings.ReplaceAll(s, `\`, "/") }},
+	{"without angle brackets, as in <file:///…>", "<", func(s string) string {
+		if inner, ok := strings.CutPrefix(s, "<"); ok {
+			return strings.TrimSuffix(inner, ">")
+		}
+		return s
+	}},
+	{"without quotes", "\"'`", func(s string) string { return strings.Trim(s, "\"'`") }},
+	{"a form value", "+", func(s string) string { return strings.ReplaceAll(s, "+", " ") }},
+	{"percent-decoded", "%", unescape},
+	{"without a fragment or a query", "#?", func(s string) string {
+		if i := strings.IndexAny(s, "#?"); i > 0 {
+			return s[:i]
+		}
+		return s
+	}},
+	{"composed", nonASCII, norm.NFC.String},
+	{"decomposed", nonASCII, norm.NFD.String},
+	{"with compatible characters", nonASCII, norm.NFKC.String},
+}
+
+var nonASCII = bytesBetween(utf8.RuneSelf, 0xff)
+
+func bytesBetween(first, last byte) string {
+	var b []byte
+	for c := int(first); c <= int(last); c++ {
+		b = append(b, byte(c))
+	}
+	return string(b)
+}
+
+// readingsOf are those of pathReadings that a byte of a text calls for, as bits.
+var readingsOf = func() (readings [256]uint16) {
+	for i, r := range pathReadings {
+		for _, c := range []byte(r.bytes) {
+			readings[c] |= 1 << i
+		}
+	}
+	return readings
+}()
+
+// forms returns the texts that a server may understand text as, text first.
+func forms(text string) (forms []string, complete bool) {
+	forms, complete = []string{text}, true
 	add := func(form string) {
 		if len(forms) >= maxPathForms {
 			complete = false
@@ -36,22 +93,14 @@ func (e *evaluation) paths(text string) (paths []possiblePath, complete bool) {
 	}
 	for i := 0; i < len(forms); i++ {
 		f := forms[i]
-		add(strings.TrimFunc(f, func(c rune) bool { return c <= ' ' || unicode.IsSpace(c) }))
-		add(withoutLineBreaks.Replace(f)) // as URL parsers do
-		add(strings.ReplaceAll(f, `\`, "/"))
-		if inner, ok := strings.CutPrefix(f, "<"); ok {
-			add(strings.TrimSuffix(inner, ">")) // <file:///…> and <URL:file:///…>
+		var wanted uint16
+		for j := range len(f) {
+			wanted |= readingsOf[f[j]]
 		}
-		add(strings.Trim(f, "\"'`"))
-		add(strings.ReplaceAll(f, "+", " ")) // as decoders of form values do
-		add(unescape(f))
-		if i := strings.IndexAny(f, "#?"); i > 0 {
-			add(f[:i]) // without a fragment or a query
-		}
-		if !isASCII(f) {
-			add(norm.NFC.String(f))
-			add(norm.NFD.String(f))
-			add(norm.NFKC.String(f))
+		for j := range pathReadings {
+			if wanted&(1<<j) != 0 {
+				add(pathReadings[j].read(f))
+			}
 		}
 		scheme, rest := splitScheme(f)
 		switch {
@@ -64,6 +113,24 @@ func (e *evaluation) paths(text string) (paths []possiblePath, complete bool) {
 			}
 		}
 	}
+	return forms, complete
+}
+
+// paths returns the paths that a server may understand text as, once for each text of a call.
+func (e *evaluation) paths(text string) possiblePaths {
+	p, ok := e.texts[text]
+	if !ok {
+		if e.texts == nil {
+			e.texts = make(map[string]possiblePaths)
+		}
+		p.paths, p.complete = e.pathsOf(text)
+		e.texts[text] = p
+	}
+	return p
+}
+
+func (e *evaluation) pathsOf(text string) (paths []possiblePath, complete bool) {
+	forms, complete := forms(text)
 	for _, f := range forms {
 		if strings.ContainsRune(f, 0) {
 			complete = false
@@ -116,9 +183,6 @@ func (e *evaluation) pathsBelowBases(path string) (paths []possiblePath) {
 
 // unescape decodes the percent-encoded bytes of text, and keeps a % that begins none.
 func unescape(text string) string {
-	if !strings.Contains(text, "%") {
-		return text
-	}
 	var b strings.Builder
 	for {
 		i := strings.IndexByte(text, '%')
@@ -162,8 +226,6 @@ func addFileURL(text, rest string, add func(string)) bool {
 
 // webSchemes are the schemes of URLs that never lead to a file on this machine.
 var webSchemes = []string{"http", "https", "ws", "wss", "ftp", "ftps", "data", "mailto"}
-
-var withoutLineBreaks = strings.NewReplacer("\t", "", "\n", "", "\r", "")
 
 // splitScheme returns the scheme of a URL in lower case and what follows the colon, or "" if text
 // has no scheme. The drive of a path on Windows is not a scheme.
@@ -210,7 +272,7 @@ func hasVariable(path string) bool {
 // names would miss: on Windows, short names, streams and devices; in Unicode, characters that stand
 // for a separator or a dot after normalization.
 func isPlainPath(path string) bool {
-	if strings.ContainsAny(path, "／＼．‥…∕⁄․﹒。｡\uFFFD") {
+	if !isASCII(path) && strings.ContainsAny(path, "／＼．‥…∕⁄․﹒。｡\uFFFD") {
 		return false
 	}
 	if runtime.GOOS != "windows" {

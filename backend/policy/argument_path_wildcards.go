@@ -14,8 +14,13 @@ const maxWildcardMatches = 2000
 // wildcardAt returns the position of the first wildcard of a shell in text, or -1.
 func wildcardAt(text string) int {
 	for i := range len(text) {
-		if strings.IndexByte("*?[{", text[i]) >= 0 || text[i] == '(' && i > 0 && strings.IndexByte("@+!", text[i-1]) >= 0 {
+		switch text[i] {
+		case '*', '?', '[', '{':
 			return i
+		case '(':
+			if i > 0 && strings.IndexByte("@+!", text[i-1]) >= 0 {
+				return i
+			}
 		}
 	}
 	return -1
@@ -45,11 +50,11 @@ type wildcardMatches struct {
 
 func (e *evaluation) match(pattern string) (found []string, ok bool) {
 	start := strings.LastIndexByte(pattern[:wildcardAt(pattern)], filepath.Separator) + 1
-	dir, err := e.resolve(pattern[:start])
-	if err != nil {
+	dir := e.resolve(pattern[:start])
+	if dir.err != nil {
 		return nil, false
 	}
-	found = []string{dir}
+	found = []string{dir.path}
 	for part := range strings.SplitSeq(pattern[start:], string(filepath.Separator)) {
 		var next []string
 		for _, dir := range found {
@@ -67,7 +72,7 @@ func (e *evaluation) match(pattern string) (found []string, ok bool) {
 				if e.entries++; e.entries > maxWildcardMatches {
 					return nil, false
 				}
-				resolved, err := e.resolveSymlinks(dir + string(filepath.Separator) + name)
+				resolved, _, err := e.resolveSymlinks(dir + string(filepath.Separator) + name)
 				if err != nil {
 					return nil, false
 				}

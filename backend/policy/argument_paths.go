@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -33,9 +34,9 @@ func (e *evaluation) testUnder(v reading, folders []string) bounds {
 	case v.kind != readText || len(v.text) > maxTestedPath:
 		return unknown
 	}
-	paths, complete := e.paths(v.text)
-	b := bounds{false, complete}
-	for _, p := range paths {
+	possible := e.paths(v.text)
+	b := bounds{false, possible.complete}
+	for _, p := range possible.paths {
 		one := e.withinAny(folders, p.path)
 		if e.server.paths.launched {
 			matches, ok := e.matches(p.path)
@@ -48,7 +49,7 @@ func (e *evaluation) testUnder(v reading, folders []string) bounds {
 		}
 		b = bounds{b.possible || one.possible, b.certain && (one.certain || p.unlikely)}
 	}
-	if !complete {
+	if !possible.complete {
 		b.possible = true
 	}
 	return b
@@ -103,12 +104,8 @@ func (e *evaluation) wildcardReaches(folder, path string) bool {
 	if withinFolded(start, folder) || !e.server.paths.launched {
 		return withinFolded(start, folder)
 	}
-	start, err := e.resolve(start)
-	if err != nil {
-		return true
-	}
-	folder, err = e.resolve(folder)
-	return err != nil || withinFolded(start, folder)
+	from, to := e.resolve(start), e.resolve(folder)
+	return from.err != nil || to.err != nil || withinFolded(from.path, to.path)
 }
 
 func (e *evaluation) withinFolder(folder, path, clean string) bounds {
@@ -124,43 +121,42 @@ func (e *evaluation) withinFolder(folder, path, clean string) bounds {
 
 // withinResolved is withinFolder for the files of this machine.
 func (e *evaluation) withinResolved(folder, path, clean string) bounds {
-	folder, err := e.resolve(folder)
-	if err != nil {
+	at := e.resolve(folder)
+	if at.err != nil {
 		return unknown
 	}
-	b := bounds{false, true}
-	for _, p := range []string{path, clean} { // some programs remove .. before they follow links
-		resolved, err := e.resolve(p)
-		one := exactly(err == nil && withinFolded(folder, resolved))
-		if !one.possible && err == nil && (sameNames(folder, resolved) || e.isInSameFolder(folder, resolved)) {
-			one = unknown
-		}
-		if err != nil {
-			one = unknown
-		}
-		b = b.all(one)
-		if p == clean {
-			break
-		}
+	b := e.withinTarget(at, e.resolve(path))
+	if path != clean { // some programs remove .. before they follow links
+		b = b.all(e.withinTarget(at, e.resolve(clean)))
 	}
 	return b
 }
 
+func (e *evaluation) withinTarget(folder, target resolvedPath) bounds {
+	switch {
+	case target.err != nil:
+		return unknown
+	case withinFolded(folder.path, target.path):
+		return yes
+	case sameNames(folder.path, target.path) || e.isInSameFolder(folder, target):
+		return unknown
+	}
+	return no
+}
+
 // isInSameFolder reports whether path is in folder under another name of folder: with a bind mount, or on a
 // file system that ignores case.
-func (e *evaluation) isInSameFolder(folder, path string) bool {
-	want := e.stat(folder)
+func (e *evaluation) isInSameFolder(folder, path resolvedPath) bool {
+	root := e.stat(filepath.VolumeName(path.path) + string(filepath.Separator))
+	want := root
+	if n := len(folder.parts); n > 0 {
+		want = folder.parts[n-1]
+	}
 	if want == nil {
 		return false
 	}
-	for at := path; ; at = filepath.Dir(at) {
-		if info := e.stat(at); info != nil && os.SameFile(want, info) {
-			return true
-		}
-		if at == filepath.Dir(at) {
-			return e.lookups > maxLookups
-		}
-	}
+	isFolder := func(info fs.FileInfo) bool { return info != nil && os.SameFile(want, info) }
+	return isFolder(root) || slices.ContainsFunc(path.parts, isFolder) || e.lookups > maxLookups
 }
 
 // stat is os.Stat, once for each path of a call. It returns nil for a path that cannot be read.
@@ -200,24 +196,26 @@ var (
 )
 
 // resolve is resolveSymlinks, once for each path of a call.
-func (e *evaluation) resolve(path string) (string, error) {
+func (e *evaluation) resolve(path string) resolvedPath {
 	r, ok := e.files[path]
 	if !ok {
 		if e.files == nil {
 			e.files = make(map[string]resolvedPath)
 		}
-		r.path, r.err = e.resolveSymlinks(path)
+		r.path, r.parts, r.err = e.resolveSymlinks(path)
 		e.files[path] = r
 	}
-	return r.path, r.err
+	return r
 }
 
 // resolveSymlinks follows the symbolic links of an absolute path as the system does, .. included.
 // Parts that do not exist are kept. The error is one of reading a part.
-func (e *evaluation) resolveSymlinks(path string) (string, error) {
+func (e *evaluation) resolveSymlinks(path string) (done string, parts []fs.FileInfo, err error) {
 	volume := filepath.VolumeName(path)
 	separator := string(filepath.Separator)
-	done, rest, links, lookups := volume+separator, path[len(volume):], 0, 0
+	root := volume + separator
+	rest, links, lookups := path[len(volume):], 0, 0
+	done = root
 	for rest != "" {
 		rest = strings.TrimLeft(rest, "/"+separator)
 		end := strings.IndexAny(rest, "/"+separator)
@@ -231,49 +229,53 @@ func (e *evaluation) resolveSymlinks(path string) (string, error) {
 		case "", ".":
 			continue
 		case "..":
-			done = filepath.Dir(done)
+			done, parts = filepath.Dir(done), parts[:max(0, len(parts)-1)]
 			continue
 		}
-		next := filepath.Join(done, part)
+		next := done + separator + part
+		if done == root {
+			next = done + part
+		}
 		if tooMany := e.countLookups(1); tooMany != nil {
-			return "", tooMany
+			return "", nil, tooMany
 		}
 		info, err := os.Lstat(next)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) || isNotDir(err):
 			same, err := e.equivalentName(done, part)
 			if err != nil {
-				return "", err
+				return "", nil, err
 			}
 			if same != "" && lookups < maxSymlinks {
 				lookups++
 				rest = same + rest
 				continue
 			}
-			done = next
+			done, parts = next, append(parts, nil)
 			continue
 		case err != nil:
-			return "", err
+			return "", nil, err
 		case info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) == 0:
-			done = next
+			done, parts = next, append(parts, info)
 			continue
 		}
 		if strings.HasPrefix(next, "/proc/") {
-			return "", errProcessLink // such as /proc/self/cwd, also through /dev/fd
+			return "", nil, errProcessLink // such as /proc/self/cwd, also through /dev/fd
 		}
 		if links++; links > maxSymlinks {
-			return "", errSymlinkLoop
+			return "", nil, errSymlinkLoop
 		}
 		target, err := os.Readlink(next)
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		if rest = target + rest; filepath.IsAbs(target) {
 			volume = filepath.VolumeName(target)
-			done, rest = volume+separator, rest[len(volume):]
+			root = volume + separator
+			done, parts, rest = root, nil, rest[len(volume):]
 		}
 	}
-	return done, nil
+	return done, parts, nil
 }
 
 var errEquivalentNames = errors.New("too many files in the folder match")

@@ -16,7 +16,6 @@ type argumentRule struct {
 	config.ArgumentRule
 	id    string // changes with the content of the rule, not with its position
 	where *condition
-	paths bool // it depends on paths
 }
 
 // condition is a compiled config.Condition.
@@ -25,10 +24,12 @@ type condition struct {
 	not      *condition
 	pointer  []string
 	test     *argumentTest
+	paths    bool // it depends on paths, which are looked up in the file system
 }
 
 type argumentTest struct {
 	config.ArgumentTest
+	globs    string // all of Glob
 	matches  *regexp.Regexp
 	min, max *numberBound
 }
@@ -83,47 +84,57 @@ func compileArgumentRules(list []config.ArgumentRule) []argumentRule {
 		c := argumentRule{ArgumentRule: r, id: string(raw)}
 		if r.Where != nil {
 			w := compileCondition(r.Where)
-			c.where, c.paths = &w, w.testsPaths()
+			c.where = &w
 		}
 		out = append(out, c)
 	}
 	return out
 }
 
-func (c *condition) testsPaths() bool {
-	tests := func(part condition) bool { return part.testsPaths() }
-	return c.test != nil && (c.test.Under != nil || c.test.NotUnder != nil) || c.not != nil && c.not.testsPaths() ||
-		slices.ContainsFunc(c.all, tests) || slices.ContainsFunc(c.any, tests)
-}
-
 // WantsWorkspace reports whether a rule about paths may apply to a call: relative paths may lead to the
 // folders of the client, and they may decide its profile.
 func (p *Policy) WantsWorkspace(call *core.Call) bool {
 	rules := p.rules.Load()
-	s := rules.server(call.Server)
-	return call.Method == "tools/call" && slices.ContainsFunc(rules.arguments, func(r argumentRule) bool { return r.paths && r.names(s, call) })
+	if len(rules.arguments) == 0 || call.Method != "tools/call" {
+		return false
+	}
+	names := namesOf(rules.server(call.Server), call)
+	return slices.ContainsFunc(rules.arguments, func(r argumentRule) bool { return r.where != nil && r.where.paths && r.names(&names) })
 }
 
 func compileCondition(c *config.Condition) condition {
 	out := condition{pointer: c.Pointer}
-	for i := range c.All {
-		out.all = append(out.all, compileCondition(&c.All[i]))
-	}
-	for i := range c.Any {
-		out.any = append(out.any, compileCondition(&c.Any[i]))
-	}
+	out.all, out.any = out.compileParts(c.All), out.compileParts(c.Any)
 	if c.Not != nil {
-		inner := compileCondition(c.Not)
-		out.not = &inner
+		out.not = &out.compileParts([]config.Condition{*c.Not})[0]
 	}
 	if c.Test != nil {
-		t := &argumentTest{ArgumentTest: *c.Test}
+		t := &argumentTest{ArgumentTest: *c.Test, globs: strings.Join(c.Test.Glob, "")}
+		out.paths = t.Under != nil || t.NotUnder != nil
 		if c.Test.Matches != "" {
 			t.matches = regexp.MustCompile(c.Test.Matches) // package config has compiled it
 		}
 		t.min, t.max = compileBound(c.Test.Min), compileBound(c.Test.Max)
 		out.test = t
 	}
+	return out
+}
+
+// compileParts compiles parts of c, those that depend on paths last.
+func (c *condition) compileParts(parts []config.Condition) (out []condition) {
+	for i := range parts {
+		out = append(out, compileCondition(&parts[i]))
+		c.paths = c.paths || out[i].paths
+	}
+	slices.SortStableFunc(out, func(a, b condition) int {
+		switch {
+		case a.paths == b.paths:
+			return 0
+		case a.paths:
+			return 1
+		}
+		return -1
+	})
 	return out
 }
 
@@ -162,9 +173,10 @@ func decideByArguments(rules []argumentRule, s *server, call *core.Call) (d argu
 		return d
 	}
 	e := evaluation{server: s, call: call}
+	names := namesOf(s, call)
 	for i := range rules {
 		r := &rules[i]
-		if !r.AppliesTo(call.Server, s.label, call.Client.Token, call.Profile) || !r.names(s, call) {
+		if !r.AppliesTo(call.Server, s.label, call.Client.Token, call.Profile) || !r.names(&names) {
 			continue
 		}
 		b := yes
@@ -187,30 +199,38 @@ func decideByArguments(rules []argumentRule, s *server, call *core.Call) (d argu
 	return d
 }
 
-// names reports whether the tool pattern of the rule matches the tool of the call, under its own
-// name or under the one that clients see. A pattern with "__" may also be a name that the server itself
+// toolNames are the names of a tool that a rule may use for it: its own and the one that clients see,
+// alone and qualified by each name of its server.
+type toolNames struct{ own, qualified []string }
+
+func namesOf(s *server, call *core.Call) (n toolNames) {
+	n.own = []string{call.Name}
+	if shown := s.filter.PublicName(call.Name); shown != call.Name {
+		n.own = append(n.own, shown)
+	}
+	prefixes := [3]string{call.Server, s.namespace, s.label}
+	for i, prefix := range prefixes {
+		if prefix == "" || slices.Contains(prefixes[:i], prefix) {
+			continue
+		}
+		for _, name := range n.own {
+			n.qualified = append(n.qualified, prefix+"__"+name)
+		}
+	}
+	return n
+}
+
+// names reports whether the tool pattern of the rule matches one of the names of a tool. A pattern with "__" may also be a name that the server itself
 // uses. An allow rule matches that one only if it names its servers: db__drop would otherwise allow a
 // tool of any server, although the user may have meant the tool drop of the server db.
-func (r *argumentRule) names(s *server, call *core.Call) bool {
+func (r *argumentRule) names(n *toolNames) bool {
 	if r.Tool == "" {
 		return true
 	}
-	shown := s.filter.PublicName(call.Name)
+	matches := func(name string) bool { return config.Match(r.Tool, name) }
 	qualified := strings.Contains(r.Tool, "__")
-	if !qualified || r.Then != config.RuleAllow || len(r.Servers) > 0 {
-		if config.Match(r.Tool, call.Name) || config.Match(r.Tool, shown) {
-			return true
-		}
-	}
-	if !qualified {
-		return false
-	}
-	for _, prefix := range [3]string{call.Server, s.namespace, s.label} {
-		if prefix != "" && (config.Match(r.Tool, prefix+"__"+call.Name) || config.Match(r.Tool, prefix+"__"+shown)) {
-			return true
-		}
-	}
-	return false
+	return (!qualified || r.Then != config.RuleAllow || len(r.Servers) > 0) && slices.ContainsFunc(n.own, matches) ||
+		qualified && slices.ContainsFunc(n.qualified, matches)
 }
 
 // checkArgumentRules refuses a call to which a deny rule applies.

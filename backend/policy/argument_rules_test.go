@@ -66,6 +66,23 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 	replace := strings.NewReplacer("ROOT", root, "LONG", long, "HUGE", strings.Repeat("x", 300<<10), "PAD", strings.Repeat(" ", 5000))
 	n := 0
 	for _, c := range []argumentCases{
+		// For a parameter that is a text or a list of texts, some servers decode a text that contains a list.
+		{where: `{"/path": {"under": "/etc"}}`, denied: `
+			{"path":"[\"/etc/passwd\"]"}
+			{"path":" [\"/x\", \"/etc/passwd\"]\n"}
+			{"path":"[\"[\\\"/etc/passwd\\\"]\"]"}
+			{"path":["/etc/passwd"]}
+			{"path":7}
+		`},
+		{where: `{"/path": {"matches": "^/etc/"}}`, denied: `
+			{"path":"[\"/etc/passwd\"]"}
+			{"path":"[\"/\\u0065tc/passwd\"]"}
+		`, passed: `
+			{"path":"[\"/x/etc/passwd\"]"}
+			{"path":"[\"/etc/passwd\""}
+			{"path":"[1, \"/etc/passwd\"]"}
+			{"path":"[]"}
+		`},
 		{where: `{"/path": {"notUnder": "${workspaceFolder}"}}`, denied: `
 			{"path":"ROOT/out/a"}
 			{"path":"ROOT/wsx"}

@@ -57,10 +57,11 @@ func (a *ArgumentRules) DependsOnProfile(call *core.Call) bool {
 	if call.Profile != "" || call.Method != "tools/call" {
 		return false
 	}
+	names := namesOf(s, call)
 	for i := range a.rules.arguments {
 		r := &a.rules.arguments[i]
 		for _, profile := range r.Profiles {
-			if r.AppliesTo(call.Server, s.label, call.Client.Token, profile) && r.names(s, call) {
+			if r.AppliesTo(call.Server, s.label, call.Client.Token, profile) && r.names(&names) {
 				return true
 			}
 		}

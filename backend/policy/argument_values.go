@@ -25,9 +25,14 @@ const (
 type evaluation struct {
 	server *server
 	call   *core.Call
-	found  []pointedValues
-	files  map[string]resolvedPath
-	infos  map[string]fs.FileInfo
+	// arguments and members are read once: members are those of the outermost object.
+	arguments []byte
+	members   []argument
+	invalid   error // of members
+	found     []pointedValues
+	texts     map[string]possiblePaths
+	files     map[string]resolvedPath
+	infos     map[string]fs.FileInfo
 	// lookups counts those in the file system.
 	lookups int
 	// bases is set once a relative path is evaluated.
@@ -39,7 +44,15 @@ type evaluation struct {
 
 type resolvedPath struct {
 	path string
-	err  error
+	// parts describe the files and folders in path, from that below the root on; nil if one does not exist.
+	parts []fs.FileInfo
+	err   error
+}
+
+// argument is a member of an object.
+type argument struct {
+	name  string
+	value []byte
 }
 
 type pointedValues struct {
@@ -72,13 +85,13 @@ func (e *evaluation) condition(c *condition) bounds {
 		return e.condition(c.not).not()
 	case c.any != nil:
 		b := no
-		for i := range c.any {
+		for i := 0; i < len(c.any) && b != yes; i++ {
 			b = b.or(e.condition(&c.any[i]))
 		}
 		return b
 	}
 	b := yes
-	for i := range c.all {
+	for i := 0; i < len(c.all) && b != no; i++ {
 		b = b.and(e.condition(&c.all[i]))
 	}
 	return b
@@ -88,8 +101,9 @@ func (e *evaluation) condition(c *condition) bounds {
 func (e *evaluation) test(c *condition) bounds {
 	b := bounds{false, true}
 	for _, v := range e.readings(c.pointer) {
-		one := e.testReading(c.test, v)
-		b = b.all(one)
+		if b = b.all(e.testReading(c.test, v)); b == unknown { // which it stays
+			break
+		}
 	}
 	return b
 }
@@ -100,13 +114,15 @@ func (e *evaluation) readings(pointer []string) []reading {
 			return f.values
 		}
 	}
-	r := reader{}
-	if raw := argumentsOf(e.call); json.Valid(raw) { // explain passes arguments that nothing has checked
-		r.read(raw, pointer)
+	r := reader{evaluation: e}
+	if e.readMembers(); e.arguments != nil {
+		r.read(e.arguments, pointer)
 	} else {
 		r.found = []reading{{kind: readUnreadable}}
 	}
-	if len(r.found) == 0 || r.folded {
+	if len(r.found) == 0 {
+		r.found = absent
+	} else if r.folded {
 		r.found = append(r.found, reading{})
 	}
 	if len(r.found) > maxReadings {
@@ -116,9 +132,32 @@ func (e *evaluation) readings(pointer []string) []reading {
 	return r.found
 }
 
+var absent = []reading{{}}
+
+// readMembers reads the arguments, unless it has done so. e.arguments is nil if they are not JSON.
+func (e *evaluation) readMembers() {
+	if e.found != nil {
+		return
+	}
+	e.found = make([]pointedValues, 0, 8)
+	if raw := argumentsOf(e.call); json.Valid(raw) { // explain passes arguments that nothing has checked
+		e.arguments = bytes.TrimSpace(raw)
+		e.members, e.invalid = membersOf(e.arguments)
+	}
+}
+
+func membersOf(object []byte) (list []argument, err error) {
+	err = wire.Members(object, func(m wire.Member) error {
+		list = append(list, argument{string(m.Name), object[m.Value.Start:m.Value.End]})
+		return nil
+	})
+	return list, err
+}
+
 // reader collects the values that a JSON pointer refers to.
 type reader struct {
-	found []reading
+	evaluation *evaluation
+	found      []reading
 	// folded means that a key was found only when case was ignored, as some servers do: for the
 	// others, the value is absent.
 	folded bool
@@ -130,7 +169,8 @@ func (r *reader) read(raw []byte, tokens []string) {
 	}
 	raw = bytes.TrimSpace(raw)
 	if len(tokens) == 0 {
-		r.found = append(r.found, readValue(raw))
+		v := readValue(raw)
+		r.found = append(append(r.found, v), r.listIn(v.text)...)
 		return
 	}
 	token, rest := tokens[0], tokens[1:]
@@ -142,18 +182,20 @@ func (r *reader) read(raw []byte, tokens []string) {
 		r.found = append(r.found, reading{kind: readUnreadable})
 	case raw[0] == '{':
 		var exact, folded []byte
-		err = wire.Members(raw, func(m wire.Member) error {
-			value := raw[m.Value.Start:m.Value.End]
+		members := r.evaluation.members
+		if err = r.evaluation.invalid; &raw[0] != &r.evaluation.arguments[0] {
+			members, err = membersOf(raw)
+		}
+		for _, m := range members {
 			switch {
 			case token == "*":
-				r.read(value, rest)
-			case string(m.Name) == token:
-				exact = value
-			case strings.EqualFold(string(m.Name), token):
-				folded = value
+				r.read(m.value, rest)
+			case m.name == token:
+				exact = m.value
+			case strings.EqualFold(m.name, token):
+				folded = m.value
 			}
-			return nil
-		})
+		}
 		switch {
 		case err != nil:
 		case exact != nil:
@@ -180,6 +222,21 @@ func (r *reader) read(raw []byte, tokens []string) {
 	}
 }
 
+// listIn returns the elements if text is a JSON list of texts: some servers decode it, such as those for whose
+// parameter a single text and a list are both valid.
+func (r *reader) listIn(text string) []reading {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, "[") || !json.Valid([]byte(text)) {
+		return nil
+	}
+	list := reader{evaluation: r.evaluation}
+	list.read([]byte(text), []string{"*"})
+	if slices.ContainsFunc(list.found, func(v reading) bool { return v.kind != readText }) {
+		return nil
+	}
+	return list.found
+}
+
 func readValue(raw []byte) reading {
 	switch {
 	case string(raw) == "null":
@@ -204,7 +261,7 @@ func readValue(raw []byte) reading {
 func (e *evaluation) testReading(t *argumentTest, v reading) bounds {
 	b := yes
 	if t.Present != nil {
-		b = b.and(testPresent(v, *t.Present))
+		b = testPresent(v, *t.Present)
 	}
 	if t.MinBytes != nil || t.MaxBytes != nil {
 		b = b.and(testBytes(v, t.MinBytes, t.MaxBytes))
@@ -213,7 +270,7 @@ func (e *evaluation) testReading(t *argumentTest, v reading) bounds {
 		b = b.and(testNumber(v, t.min, t.max))
 	}
 	if t.Glob != nil {
-		b = b.and(testText(v, strings.Join(t.Glob, ""), func(s string) bool {
+		b = b.and(testText(v, t.globs, func(s string) bool {
 			return slices.ContainsFunc(t.Glob, func(p string) bool { return config.Match(p, s) })
 		}))
 	}
@@ -223,10 +280,10 @@ func (e *evaluation) testReading(t *argumentTest, v reading) bounds {
 	if t.Host != nil {
 		b = b.and(testHost(v, t.Host))
 	}
-	if t.Under != nil {
+	if t.Under != nil && b != no {
 		b = b.and(e.testUnder(v, t.Under))
 	}
-	if t.NotUnder != nil {
+	if t.NotUnder != nil && b != no {
 		b = b.and(e.testUnder(v, t.NotUnder).not())
 	}
 	return b

@@ -145,8 +145,9 @@ func (r *ruleset) decideWithoutArguments(s *server, call *core.Call) argumentDec
 }
 
 func (r *ruleset) argumentRulesFor(s *server, call *core.Call) (list []*argumentRule) {
+	names := namesOf(s, call)
 	for i := range r.arguments {
-		if rule := &r.arguments[i]; rule.AppliesTo(call.Server, s.label, call.Client.Token, call.Profile) && rule.names(s, call) {
+		if rule := &r.arguments[i]; rule.AppliesTo(call.Server, s.label, call.Client.Token, call.Profile) && rule.names(&names) {
 			list = append(list, rule)
 		}
 	}
