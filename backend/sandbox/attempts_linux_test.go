@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		results := map[string]string{}
-		for _, a := range attempts {
+		for _, a := range slices.Concat(attempts, indirectAttempts) {
 			results[a.name] = "possible"
 			if err := a.try(target); err != nil {
 				results[a.name] = err.Error()
@@ -59,8 +59,12 @@ func TestMain(m *testing.M) {
 // target is what the hostile program attacks.
 type target struct {
 	Home, Data, Work, Folder string
-	Parent                   int
-	TCP, Abstract, Unix, UDP string
+	// Parent is not confined, and Sibling is confined as another server is.
+	Parent, Sibling                    int
+	TCP, Abstract, Unix, UDP, Datagram string
+	// Memory is the key of System V memory of another program, and Queue the name of its message queue.
+	Memory int
+	Queue  string
 }
 
 type attempt struct {
@@ -69,7 +73,6 @@ type attempt struct {
 	possible string // why it is not refused; "" if it is
 	// temporary is set if it needs the folder for temporary files.
 	temporary bool
-	rootMay   bool // the kernel allows it to root (CAP_PERFMON)
 }
 
 func read(path string) error {
@@ -190,7 +193,7 @@ var attempts = []attempt{
 			return errors.New("nothing to read")
 		}
 		return err
-	}), rootMay: true},
+	})},
 	{name: "open another process's memory", try: ofParent("/proc/%d/mem", read)},
 	{name: "read through another process's root", try: func(t target) error {
 		return read(fmt.Sprintf("/proc/%d/root%s/.ssh/id_ed25519", t.Parent, t.Home))

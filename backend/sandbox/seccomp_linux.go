@@ -73,7 +73,8 @@ func (f *instructions) ofCall(number uint32, then func(*instructions)) {
 //
 // Without network, it refuses all sockets but local ones; with ports, it permits those of IP, except
 // MPTCP, which falls back to TCP, and SCTP, and refuses to connect with the first data (TCP Fast Open).
-// Without Unix sockets, it refuses those, except pairs, and listening, which Landlock does for bound
+// Without Unix sockets, it refuses those, except pairs, but not those of datagrams, which can be sent
+// elsewhere, and listening, which Landlock does for bound
 // ports only. In all of these cases, it refuses io_uring, which opens sockets unseen by filters.
 func seccompFilter(r Rules) string {
 	if !filtersSockets() {
@@ -112,6 +113,14 @@ func seccompFilter(r Rules) string {
 				f.ret(refused(unix.EOPNOTSUPP)) // programs then connect first
 			})
 		}
+	}
+	if r.NoUnixSockets {
+		f.ofCall(unix.SYS_SOCKETPAIR, func(f *instructions) {
+			const typeMask = 0xf // the rest of the argument are flags
+			f.load(offsetSecond)
+			f.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, typeMask, 0, 0)
+			f.returnIf(refused(unix.EACCES), unix.SOCK_DGRAM, unix.SOCK_RAW)
+		})
 	}
 	f.ofCall(unix.SYS_SOCKET, func(f *instructions) { f.limitSockets(r, refused(unix.EACCES)) })
 	f.ret(unix.SECCOMP_RET_ALLOW)
