@@ -69,7 +69,7 @@ var startsPrograms = []string{
 // packageCaches are where the usual launchers keep packages for their own later use. Folders of
 // installed programs are not among them.
 var packageCaches = []string{
-	".npm", ".cache/npm", ".cache/node", ".cache/yarn", ".cache/pnpm", ".local/share/pnpm/store", ".bun/install/cache", ".cache/deno",
+	".npm", ".cache/npm", ".cache/node", ".cache/yarn", ".yarn/berry", ".cache/pnpm", ".local/share/pnpm/store", ".bun/install/cache", ".cache/deno",
 	".cache/uv", uvTools + "/.lock", ".cache/pip", ".cache/pipx", ".local/pipx/.cache", ".local/pipx/logs", ".cache/go-build", "go/pkg", playwrightBrowsers, playwrightProfiles, puppeteerBrowsers,
 }
 
@@ -87,10 +87,13 @@ const (
 	playwrightProfiles = ".cache/ms-playwright-mcp"
 )
 
+var pnpmCaches = []string{".cache/pnpm", ".local/share/pnpm/store"}
+
 // createdByLauncher are the caches that a launcher creates if they are missing, which it cannot do
 // within the rules.
 var createdByLauncher = map[string][]string{
 	"npx": {".npm", puppeteerBrowsers}, "npm": {".npm", puppeteerBrowsers}, "uvx": {".cache/uv", uvTools}, "uv": {".cache/uv", uvTools},
+	"deno": {".cache/deno"}, "pnpm": pnpmCaches, "pnpx": pnpmCaches, "yarn": {".yarn/berry", ".cache/yarn"},
 }
 
 // devices may be read and written. They keep nothing, except those in /dev/shm. Other devices are not

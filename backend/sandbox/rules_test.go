@@ -8,6 +8,21 @@ import (
 	"testing"
 )
 
+func TestLaunchersHaveTheirCachesAtFirstStart(t *testing.T) {
+	for launcher, caches := range map[string][]string{
+		"npx": {".npm"}, "deno": {".cache/deno"}, "pnpm": {".cache/pnpm", ".local/share/pnpm/store"}, "pnpx": {".cache/pnpm"}, "yarn": {".yarn/berry"},
+	} {
+		home := resolved(t.TempDir())
+		rules := RulesFor(Program{Home: home, Path: "/opt/bin/" + launcher})
+		for _, cache := range caches {
+			cache = filepath.Join(home, cache)
+			if _, err := os.Stat(cache); err != nil || !slices.Contains(rules.Write, cache) {
+				t.Errorf("%s may not write to %s: %v", launcher, cache, err)
+			}
+		}
+	}
+}
+
 func TestRulesCoverWorkAndSpareSecrets(t *testing.T) {
 	home := t.TempDir()
 	if real, err := filepath.EvalSymlinks(home); err == nil {

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +20,7 @@ import (
 )
 
 // publishedServer is an npm package with a call that needs no account. DIR in its arguments and in
-// those of the call is its working directory.
+// those of the call is its working directory, PAGE the address of a page on this machine.
 type publishedServer struct {
 	id, pkg string
 	args    []string
@@ -26,22 +28,35 @@ type publishedServer struct {
 	call    string
 	// folder is what the server creates in the home directory, and needs write for.
 	folder string
+	// launcher starts it instead of npx -y; TOOLS is where launchers are installed.
+	launcher []string
 }
 
 var publishedServers = []publishedServer{
-	{"files", "@modelcontextprotocol/server-filesystem@2026.8.31", []string{"DIR"}, "write_file", `{"path": "DIR/new.txt", "content": "x"}`, ""},
-	{"every", "@modelcontextprotocol/server-everything@2026.8.31", nil, "echo", `{"message": "x"}`, ""},
-	{"memory", "@modelcontextprotocol/server-memory@2026.8.31", nil, "read_graph", `{}`, ""},
-	{"thinking", "@modelcontextprotocol/server-sequential-thinking@2026.8.31", nil, "sequentialthinking", `{"thought": "a", "thoughtNumber": 1, "totalThoughts": 1, "nextThoughtNeeded": false}`, ""},
-	{"desktop", "@wonderwhy-er/desktop-commander@0.2.52", nil, "list_directory", `{"path": "DIR"}`, ".claude-server-commander"},
-	{"git", "@cyanheads/git-mcp-server@2.15.3", nil, "git_status", `{"path": "DIR"}`, ""},
-	{"eslint", "@eslint/mcp@0.3.13", nil, "lint-files", `{"filePaths": ["DIR/a.js"]}`, ""},
-	{"context7", "@upstash/context7-mcp@4.1.1", nil, "resolve-library-id", `{"libraryName": "react", "query": "hooks"}`, ""},
-	{"playwright", "@playwright/mcp@0.0.83", []string{"--headless", "--no-sandbox", "--executable-path", "CHROMIUM"}, "browser_navigate", `{"url": "data:text/html,hello"}`, ""},
-	{"commands", "mcp-server-commands@0.5.0", nil, "run_command", `{"command": "echo hello"}`, ""},
-	{"devtools", "chrome-devtools-mcp@1.11.0", []string{"--headless", "--isolated", "--chromeArg=--no-sandbox", "--executablePath", "CHROMIUM"}, "list_pages", `{}`, ""},
-	{"chart", "@antv/mcp-server-chart@0.9.10", nil, "generate_bar_chart", `{"data": [{"category": "a", "value": 1}]}`, ""},
-	{"notion", "@notionhq/notion-mcp-server@2.5.2", nil, "API-get-self", `{}`, ""},
+	{"files", "@modelcontextprotocol/server-filesystem@2026.8.31", []string{"DIR"}, "write_file", `{"path": "DIR/new.txt", "content": "x"}`, "", nil},
+	{"every", "@modelcontextprotocol/server-everything@2026.8.31", nil, "echo", `{"message": "x"}`, "", nil},
+	{"memory", "@modelcontextprotocol/server-memory@2026.8.31", nil, "read_graph", `{}`, "", nil},
+	{"thinking", "@modelcontextprotocol/server-sequential-thinking@2026.8.31", nil, "sequentialthinking", `{"thought": "a", "thoughtNumber": 1, "totalThoughts": 1, "nextThoughtNeeded": false}`, "", nil},
+	{"desktop", "@wonderwhy-er/desktop-commander@0.2.52", nil, "list_directory", `{"path": "DIR"}`, ".claude-server-commander", nil},
+	{"git", "@cyanheads/git-mcp-server@2.15.3", nil, "git_status", `{"path": "DIR"}`, "", nil},
+	{"eslint", "@eslint/mcp@0.3.13", nil, "lint-files", `{"filePaths": ["DIR/a.js"]}`, "", nil},
+	{"context7", "@upstash/context7-mcp@4.1.1", nil, "resolve-library-id", `{"libraryName": "react", "query": "hooks"}`, "", nil},
+	{"playwright", "@playwright/mcp@0.0.83", []string{"--headless", "--no-sandbox", "--executable-path", "CHROMIUM"}, "browser_navigate", `{"url": "data:text/html,hello"}`, "", nil},
+	{"commands", "mcp-server-commands@0.5.0", nil, "run_command", `{"command": "echo hello"}`, "", nil},
+	{"devtools", "chrome-devtools-mcp@1.11.0", []string{"--headless", "--isolated", "--chromeArg=--no-sandbox", "--executablePath", "CHROMIUM"}, "list_pages", `{}`, "", nil},
+	{"chart", "@antv/mcp-server-chart@0.9.10", nil, "generate_bar_chart", `{"data": [{"category": "a", "value": 1}]}`, "", nil},
+	{"notion", "@notionhq/notion-mcp-server@2.5.2", nil, "API-get-self", `{}`, "", nil},
+	{"time", "time-mcp@1.0.6", nil, "current_time", `{"format": "YYYY-MM"}`, "", nil},
+	{"fetch", "@tokenizin/mcp-npx-fetch@1.0.0", nil, "fetch_html", `{"url": "PAGE"}`, "", nil},
+	{"puppeteer", "@modelcontextprotocol/server-puppeteer@2025.5.12", nil, "puppeteer_navigate", `{"url": "PAGE", "allowDangerous": true, "launchOptions": {"headless": true, "executablePath": "CHROMIUM", "args": ["--no-sandbox"]}}`, "", nil},
+	{"runner", "mcp-server-code-runner@0.1.8", nil, "run-code", `{"code": "console.log(6 * 7)", "languageId": "javascript"}`, "", nil},
+	{"excel", "@negokaz/excel-mcp-server@0.12.0", nil, "excel_write_to_sheet", `{"fileAbsolutePath": "DIR/new.xlsx", "sheetName": "a", "newSheet": true, "range": "A1:A1", "values": [["x"]]}`, "", nil},
+	{"pdf", "@sylphx/pdf-reader-mcp@2.4.0", nil, "read_pdf", `{"sources": [{"path": "DIR/none.pdf"}]}`, "", nil},
+	{"nvm", "@modelcontextprotocol/server-memory@2026.8.31", nil, "read_graph", `{}`, "", []string{"HOME/.nvm/versions/node/v20/bin/npx", "-y"}},
+	{"bunx", "@modelcontextprotocol/server-memory@2026.8.31", nil, "read_graph", `{}`, "", []string{"TOOLS/bunx"}},
+	{"deno", "@modelcontextprotocol/server-memory@2026.8.31", nil, "read_graph", `{}`, "", []string{"TOOLS/deno", "run", "-A", "npm:"}},
+	{"pnpm", "@modelcontextprotocol/server-memory@2026.8.31", nil, "read_graph", `{}`, "", []string{"TOOLS/pnpm", "dlx"}},
+	{"yarn", "@modelcontextprotocol/server-memory@2026.8.31", nil, "read_graph", `{}`, "", []string{"TOOLS/yarn", "dlx"}},
 }
 
 // TestPublishedServersWorkUnderTheDefaultSandbox installs published servers with npx and calls a tool
@@ -71,12 +86,24 @@ func TestPublishedServersWorkUnderTheDefaultSandbox(t *testing.T) {
 		}
 	}
 	run(t, command(t, nil, "git", "init", "-q", dir), 0)
-	fill := strings.NewReplacer("DIR", dir, "CHROMIUM", chromium)
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<title>a</title>hello") }))
+	defer page.Close()
+	installLaunchers(t, home)
+	fill := strings.NewReplacer("DIR", dir, "CHROMIUM", chromium, "PAGE", page.URL, "HOME", home, "TOOLS", filepath.Join(home, "tools/node_modules/.bin"))
 	servers := object{}
 	for _, s := range publishedServers {
-		args := []string{"-y", s.pkg}
-		for _, arg := range s.args {
-			args = append(args, fill.Replace(arg))
+		line := []string{"npx", "-y"}
+		if s.launcher != nil {
+			line = slices.Clone(s.launcher)
+		}
+		if last := len(line) - 1; line[last] == "npm:" {
+			line[last] += s.pkg
+		} else {
+			line = append(line, s.pkg)
+		}
+		line = append(line, s.args...)
+		for i := range line {
+			line[i] = fill.Replace(line[i])
 		}
 		confined := any("on")
 		if s.folder != "" {
@@ -86,7 +113,7 @@ func TestPublishedServersWorkUnderTheDefaultSandbox(t *testing.T) {
 			}
 		}
 		for suffix, sandbox := range map[string]any{"": confined, "-free": "off"} {
-			servers[s.id+suffix] = object{"command": "npx", "args": args, "cwd": dir, "sandbox": sandbox, "start": "manual", "env": object{"PUPPETEER_SKIP_DOWNLOAD": "1"}, "startupTimeoutMs": 600_000, "toolChanges": "accept"}
+			servers[s.id+suffix] = object{"command": line[0], "args": line[1:], "cwd": dir, "sandbox": sandbox, "start": "manual", "env": object{"PUPPETEER_SKIP_DOWNLOAD": "1"}, "startupTimeoutMs": 600_000, "toolChanges": "accept"}
 		}
 	}
 	// The folder of the data is private, and in /tmp it would keep servers from creating files there.
@@ -97,13 +124,19 @@ func TestPublishedServersWorkUnderTheDefaultSandbox(t *testing.T) {
 	d.write("config.jsonc", object{"mcpServers": servers})
 	d.launch("NODE_EXTRA_CA_CERTS=" + os.Getenv("NODE_EXTRA_CA_CERTS")) // of whoever inspects the connections of this machine
 	token := d.token("modern")
+	table := "| server | tools | call | without sandbox | with sandbox | same |\n|---|---|---|---|---|---|\n"
+	defer func() {
+		if err := os.WriteFile(filepath.Join(output, "published-servers.md"), []byte(table), 0o600); err != nil {
+			t.Error(err)
+		}
+	}()
 	for _, s := range publishedServers {
 		t.Run(s.id, func(t *testing.T) {
 			var arguments object
 			if err := json.Unmarshal([]byte(fill.Replace(s.call)), &arguments); err != nil {
 				t.Fatal(err)
 			}
-			call := func(id string) (tools int, result string) {
+			call := func(id string) (tools int, result, shown string) {
 				began := time.Now()
 				if code, text := d.do("POST", "/api/v1/servers/"+id+"/start", nil); code != http.StatusOK {
 					t.Fatalf("%s: %d %s", id, code, text)
@@ -134,13 +167,40 @@ func TestPublishedServersWorkUnderTheDefaultSandbox(t *testing.T) {
 				if code, text := d.do("POST", "/api/v1/servers/"+id+"/stop", nil); code != http.StatusOK {
 					t.Errorf("%s: %d %s", id, code, text)
 				}
-				return tools, fmt.Sprint(one.IsError, one.Thrown != "", len(one.Content))
+				shown = strings.NewReplacer("\n", " ", "|", "\\|", home, "~").Replace(fmt.Sprintf("%.120v", one.Content))
+				return tools, fmt.Sprint(one.IsError, one.Thrown != "", len(one.Content)), shown
 			}
-			tools, result := call(s.id) // it installs the package
-			freeTools, freeResult := call(s.id + "-free")
-			if tools != freeTools || result != freeResult {
+			tools, result, shown := call(s.id) // it installs the package
+			freeTools, freeResult, freeShown := call(s.id + "-free")
+			same := tools == freeTools && result == freeResult
+			if !same {
 				t.Errorf("confined: %d tools, %s; free: %d tools, %s", tools, result, freeTools, freeResult)
 			}
+			table += fmt.Sprintf("| %s %s | %d | %s | %s | %s | %v |\n", strings.Join(s.launcher, " "), s.pkg, tools, s.tool, freeShown, shown, same)
 		})
+	}
+}
+
+// installLaunchers installs other launchers than npx in home, and a copy of Node.js as nvm does.
+func installLaunchers(t *testing.T, home string) {
+	npm := func(args ...string) string {
+		return strings.TrimSpace(run(t, command(t, append(os.Environ(), "HOME="+home), "npm", args...), 0))
+	}
+	npm("install", "--silent", "--prefix", filepath.Join(home, "tools"), "bun@1.4.5", "deno@2.9.6", "pnpm@12.21.0", "@yarnpkg/cli-dist@4.18.1")
+	versions := filepath.Join(home, ".nvm/versions/node/v20")
+	bin, modules := filepath.Join(versions, "bin"), filepath.Join(versions, "lib/node_modules")
+	for _, dir := range []string{bin, modules} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path, err := exec.LookPath("node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, command(t, nil, "cp", "-L", path, bin), 0)
+	run(t, command(t, nil, "cp", "-R", filepath.Join(npm("root", "--global"), "npm"), modules), 0)
+	if err := os.Symlink("../lib/node_modules/npm/bin/npx-cli.js", filepath.Join(bin, "npx")); err != nil {
+		t.Fatal(err)
 	}
 }
