@@ -20,7 +20,7 @@ import (
 // limits: sampling takes at most 0.1 % of one core.
 const (
 	minInterval = 3 * time.Second
-	maxInterval = 5 * time.Minute
+	maxInterval = time.Hour
 	costFactor  = 1000
 )
 
@@ -123,9 +123,7 @@ func (s *Sampler) Run(ctx context.Context) error {
 	}
 	sampleUntilDone(ctx, minInterval, costFactor, func() (cost time.Duration) {
 		if !s.opts.Idle() {
-			var found []connection
-			cost = measureThreadCPU(func() { found = s.sockets.sample(s.opts.Trees) })
-			s.record(ctx, found)
+			cost = measureThreadCPU(func() { s.record(ctx, s.sockets.sample(s.opts.Trees)) })
 		}
 		return cost
 	})

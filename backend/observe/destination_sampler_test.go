@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -128,5 +129,28 @@ func TestDestinationsAreBounded(t *testing.T) {
 	list, err := b.store.Destinations(t.Context(), "a")
 	if err != nil || len(list) != maxPerServer || len(b.known) != maxPerServer {
 		t.Errorf("%d are stored and %d in memory, %v", len(list), len(b.known), err)
+	}
+}
+
+// The CPU time of sampling must stay below its share, whatever one sample takes: for 20 servers, some milliseconds.
+func TestSamplingTakesAtMostItsShareOfACore(t *testing.T) {
+	for share, interval := range map[time.Duration]time.Duration{costFactor: minInterval, filesCostFactor: minFilesInterval} {
+		for _, cost := range []time.Duration{0, 100 * time.Microsecond, 3 * time.Millisecond, 20 * time.Millisecond, 2 * time.Second} {
+			synctest.Test(t, func(t *testing.T) {
+				const long = 24 * time.Hour
+				ctx, cancel := context.WithTimeout(t.Context(), long)
+				defer cancel()
+				used, samples := time.Duration(0), 0
+				sampleUntilDone(ctx, interval, share, func() time.Duration {
+					time.Sleep(cost)
+					used += cost
+					samples++
+					return cost
+				})
+				if used > long/share+cost || samples < int(long/(max(interval, cost*share)+cost)) {
+					t.Errorf("%d samples of %s take %s of %s, of which 1/%d is the limit", samples, cost, used, long, share)
+				}
+			})
+		}
 	}
 }
