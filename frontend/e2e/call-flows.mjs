@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
-import { becomes, until } from './waiting.mjs';
+import { becomes, focused, until } from './waiting.mjs';
 
 const quiet = { scene: 'full', rate: 0 };
 
@@ -102,14 +102,16 @@ flow(
     await heading('Session').waitFor();
     assert.equal(await heading('Received').count(), 0);
     await page.getByRole('menuitem', { name: 'Save or remove a view…' }).click();
-    await page.getByRole('dialog').getByLabel('Name').fill('slow files');
-    await page.keyboard.press('Enter');
+    const name = page.getByRole('dialog').getByLabel('Name');
+    await name.fill('slow files');
+    await name.press('Enter');
     await page.getByText('Saved view “slow files”.').waitFor();
     // The arrow keys still move through the rows, and opening a call keeps the order.
     const first = page.locator('[data-call]').first();
-    await first.focus();
-    await page.keyboard.press('j');
-    await page.keyboard.press('Enter');
+    await first.press('j');
+    const second = page.locator('[data-call]').nth(1);
+    await focused(second);
+    await second.press('Enter');
     await page.waitForURL(/#\/calls\/\d+\?.*sort=longest/);
     await page.goto(`${mock.url}/#/calls`);
     await heading('Session').waitFor(); // columns are kept

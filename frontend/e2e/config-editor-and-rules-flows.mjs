@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
-import { becomes, focused, pressDefault, textOf, until } from './waiting.mjs';
+import { becomes, closeDialog, focused, pressDefault, textOf, until } from './waiting.mjs';
 
 const quiet = { scene: 'full', rate: 0 };
 
@@ -67,7 +67,7 @@ flow('leaving an edited file is confirmed', quiet, async (page, mock) => {
   await servers.click();
   await question.waitFor();
   await inspect(page, 'all');
-  await page.keyboard.press('Escape');
+  await closeDialog(page);
   await question.waitFor({ state: 'detached' });
   await still();
   await servers.click();
@@ -238,8 +238,9 @@ flow('an option of the settings is written to the file, and undone', quiet, asyn
   );
   await page.getByRole('button', { name: 'Undo' }).click();
   await becomes(() => mock.world.config.text, before);
-  await general.getByLabel('Call timeout (seconds)').fill('90');
-  await page.keyboard.press('Enter');
+  const timeout = general.getByLabel('Call timeout (seconds)');
+  await timeout.fill('90');
+  await timeout.press('Enter');
   await until(() => mock.world.config.text.includes('"timeout": 90000'), 'the timeout is written');
   assert.match(mock.world.config.text, /\/\/ Everything Drawbridge runs/);
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { repeatLostInput, watchClicks } from './arrival.mjs';
 import { becomes, lengthenToasts, retryAmbiguousLocators, slow } from './waiting.mjs';
 
 export { settled } from './waiting.mjs';
@@ -10,7 +11,9 @@ const axe = readFileSync(new URL('../node_modules/axe-core/axe.min.js', import.m
 export async function watched(context) {
   const page = await context.newPage();
   retryAmbiguousLocators(page);
+  repeatLostInput(page);
   await page.addInitScript(lengthenToasts);
+  await page.addInitScript(watchClicks);
   if (slow > 1) {
     const debug = await context.newCDPSession(page);
     await debug.send('Emulation.setCPUThrottlingRate', { rate: slow });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
-import { becomes, focused } from './waiting.mjs';
+import { becomes, closeDialog, focused } from './waiting.mjs';
 
 const trouble = { scene: 'trouble', rate: 0 };
 const quiet = { scene: 'full', rate: 0 };
@@ -18,8 +18,8 @@ flow('a missing key is set where the problem is shown', trouble, async (page, mo
   await focused(value);
   assert.equal(await value.getAttribute('type'), 'password');
   await inspect(page, 'all');
-  await page.keyboard.type('lin_secret');
-  await page.keyboard.press('Enter');
+  await value.fill('lin_secret');
+  await value.press('Enter');
   await dialog.waitFor({ state: 'detached' });
   const { text } = mock.world.config;
   assert.match(text, /"LINEAR_API_KEY": "\$\{secret:LINEAR_API_KEY\}"/);
@@ -37,7 +37,7 @@ flow(
     await dialog.getByText('curl -LsSf https://astral.sh/uv/install.sh | sh').waitFor();
     await dialog.getByRole('link', { name: 'https://docs.astral.sh/uv' }).waitFor();
     await inspect(page, 'all');
-    await page.keyboard.press('Escape');
+    await closeDialog(page);
     await page.goto(`${mock.url}/#/`);
     await page.getByRole('button', { name: 'Start container…' }).press('Enter');
     const container = page.getByRole('dialog', { name: 'Start container…' });
@@ -119,7 +119,7 @@ flow('accounts are added, used, renamed and removed', quiet, async (page, mock) 
   await account('work').getByRole('button', { name: 'Rename work' }).press('Enter');
   const dialog = page.getByRole('dialog', { name: 'Rename account work' });
   await dialog.getByText('Save or discard your changes first.').waitFor();
-  await page.keyboard.press('Escape');
+  await closeDialog(page);
   await panel.getByRole('button', { name: 'Save' }).press('Enter');
   await page.getByText('Configuration of GitHub saved.').waitFor();
   const saved = mock.world.config.text;
@@ -140,7 +140,7 @@ flow('accounts are added, used, renamed and removed', quiet, async (page, mock) 
   const rename = page.getByRole('dialog', { name: 'Rename account home' });
   await rename.getByLabel('Name').fill('play');
   await inspect(page, 'all');
-  await page.keyboard.press('Enter');
+  await rename.getByLabel('Name').press('Enter');
   await account('play').waitFor();
   assert.equal(mock.world.config.text, saved.replace('"home": {', '"play": {'));
   assert.notEqual(saved, before);

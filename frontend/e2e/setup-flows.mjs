@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { makeScene } from '../dev/scenes.mjs';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
-import { becomes, focused, settled } from './waiting.mjs';
+import { becomes, closeDialog, focused, settled } from './waiting.mjs';
 
 const empty = { scene: 'empty', rate: 0 };
 const quiet = { scene: 'full', rate: 0 };
@@ -20,11 +20,11 @@ flow('the servers of all clients are imported and restored', empty, async (page,
   await dialog.getByRole('region', { name: 'Changes for Cursor' }).waitFor();
   await dialog.getByRole('region', { name: 'Changes for Zed' }).waitFor();
   await inspect(page, 'all');
-  await page.keyboard.press('Escape');
+  await closeDialog(page);
   await focused(all);
   assert.equal(connected(), 2);
   // A file that changed since the preview is not written.
-  await page.keyboard.press('Enter');
+  await all.press('Enter');
   const { takeOver } = mock.world;
   mock.world.takeOver = () => undefined;
   await dialog.getByRole('button', { name: 'Import all' }).press('Enter');

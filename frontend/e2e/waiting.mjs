@@ -6,9 +6,9 @@ import assert from 'node:assert/strict';
 export const slow = Number(process.env.E2E_SLOW ?? 1);
 
 /** The time limit of every wait. Only a busy machine needs much of it. */
-export const timeoutMs = 60_000 * slow;
+export const timeoutMs = 180_000 * slow;
 
-const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+export const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 /** A random delay for a response, so that responses arrive out of order; 0 without E2E_SLOW. */
 export function randomDelay() {
@@ -63,8 +63,9 @@ export function focused(target) {
 /** Presses Enter in a confirmation. The safe answer has the focus, so nothing is changed. */
 export async function pressDefault(page) {
   const dialog = page.getByRole('dialog');
-  await focused(dialog.locator('[data-first]'));
-  await page.keyboard.press('Enter');
+  const first = dialog.locator('[data-first]');
+  await focused(first);
+  await first.press('Enter');
   await dialog.waitFor({ state: 'detached' });
 }
 
@@ -133,6 +134,8 @@ export function textOf(box) {
   );
 }
 
+const transient = /strict mode violation|did not change its state/;
+
 const locatorMethods = [
   ...['check', 'clear', 'click', 'dblclick', 'dispatchEvent', 'elementHandle', 'evaluate'],
   ...['fill', 'focus', 'getAttribute', 'hover', 'innerText', 'inputValue', 'isChecked'],
@@ -143,7 +146,7 @@ const locatorMethods = [
 /**
  * Makes every locator method retry while its locator matches several elements: while a dialog
  * closes or a list is replaced, an element exists twice for a moment. Playwright reports this
- * before it acts, so no action is repeated.
+ * before it acts, so no action is repeated. A check box is clicked again if a click was lost.
  */
 export function retryAmbiguousLocators(page) {
   const locators = Object.getPrototypeOf(page.locator('html'));
@@ -156,7 +159,7 @@ export function retryAmbiguousLocators(page) {
         try {
           return await once.apply(this, rest);
         } catch (error) {
-          if (!/strict mode violation/.test(error.message) || Date.now() >= end) throw error;
+          if (!transient.test(error.message) || Date.now() >= end) throw error;
         }
       }
     };

@@ -3,7 +3,8 @@
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
-import { pressShortcut } from '../../../frontend/e2e/waiting.mjs'
+import { pressAt } from '../../../frontend/e2e/arrival.mjs'
+import * as waiting from '../../../frontend/e2e/waiting.mjs'
 import { accessible, button, context, finish, found, input, page, settled, step, until } from './page-kit.mjs'
 
 found.stops = 0
@@ -53,8 +54,8 @@ async function to(target, most = 60) {
 }
 let entered = 0
 const enter = async (target, most) => {
-  await to(target, most)
-  await press('Enter')
+  do await to(target, most)
+  while (!(await pressAt(await target.first().elementHandle(), () => press('Enter'))))
   entered++
 }
 
@@ -127,7 +128,7 @@ await then('the call is sent again and compared', async () => {
 })
 await then('letters lead to pages, and every list is walked with arrows', async () => {
   await press('Escape')
-  await pressShortcut(page, 'gc', /#\/calls$/)
+  await waiting.pressShortcut(page, 'gc', /#\/calls$/)
   await settled('/calls')
   await to(page.locator('[data-call]'))
   const first = await page.evaluate(() => document.activeElement.dataset.call)
@@ -140,7 +141,7 @@ await then('letters lead to pages, and every list is walked with arrows', async 
 })
 await then('anything is found by its name', async () => {
   await press('Control+k')
-  await page.getByRole('combobox', { name: 'Command palette' }).waitFor()
+  await waiting.focused(page.getByRole('combobox', { name: 'Command palette' }))
   await page.keyboard.type('weather__add')
   await page.getByRole('option', { name: /weather__add/, selected: true }).waitFor()
   await press('Enter')
@@ -154,7 +155,7 @@ await then('anything is found by its name', async () => {
 })
 await then('a menu, a question and the keys themselves', async () => {
   await press('Escape')
-  await pressShortcut(page, 'gs', /#\/servers/)
+  await waiting.pressShortcut(page, 'gs', /#\/servers/)
   await settled('/servers')
   await enter(page.locator('main').getByRole('link', { name: 'weather' }), 40)
   const more = page.getByRole('region', { name: 'weather' }).getByRole('button', { name: 'More actions' })
