@@ -153,7 +153,8 @@ func TestTrayMenuActions(t *testing.T) {
 
 	choose("Pause for an hour")
 	becomes("the menu does not say when the pause ends", func() bool {
-		return strings.HasPrefix(menu()[0].label, "All servers are paused until ")
+		list := menu()
+		return len(list) > 0 && strings.HasPrefix(list[0].label, "All servers are paused until ")
 	})
 	choose("Resume all servers")
 	becomes("the servers do not run again", func() bool { _, ok := named(menu(), "Pause for an hour"); return ok })
