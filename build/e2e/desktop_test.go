@@ -58,7 +58,7 @@ func (d *daemon) ask(method, route string, in any) string {
 // desktopSays waits until the desktop status of the daemon contains a text.
 func (d *daemon) desktopSays(want string) {
 	d.t.Helper()
-	eventually.Complete(d.t, limit(10*time.Second), func() string {
+	eventually.Complete(d.t, patience, func() string {
 		if got := d.ask("GET", "desktop", nil); !strings.Contains(got, want) {
 			return got + " lacks " + want
 		}
@@ -68,7 +68,7 @@ func (d *daemon) desktopSays(want string) {
 
 func (s *screen) oneWindow() {
 	s.t.Helper()
-	eventually.Complete(s.t, limit(10*time.Second), func() string {
+	eventually.Complete(s.t, patience, func() string {
 		if n := len(s.windows("Drawbridge")); n != 1 {
 			return fmt.Sprintf("%d windows are open", n)
 		}
@@ -132,7 +132,7 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 		t.Helper()
 		var before []int
 		seen := map[int]time.Time{}
-		eventually.Complete(t, limit(10*time.Second), func() string {
+		eventually.Complete(t, patience, func() string {
 			before = drawers()
 			for _, pid := range before {
 				if seen[pid].IsZero() {
@@ -152,29 +152,35 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 			victim.Kill()
 		}
 	}
+	shown := func(name string) {
+		t.Helper()
+		eventually.Complete(t, patience, func() string { return s.noPage(name, wholeWindow) })
+	}
+	eventually.Complete(t, patience, func() string {
+		if n := colours(s.picture("window-first"), image.Rect(340, 130, 1280, 900)); n < 12 {
+			return fmt.Sprintf("the page has %d colours", n)
+		}
+		return ""
+	})
 	killDrawers()
 	s.oneWindow()
 	d.desktopSays(`"window":true`)
-	eventually.Complete(t, limit(10*time.Second), func() string {
-		return s.noPage("window-revived", wholeWindow)
-	})
+	shown("window-revived")
 
 	d.stop()
 	d.launch(s.display()...) // at another port
 	d.desktopSays(`"window":true`)
 	d.running("demo")
-	eventually.Complete(t, limit(10*time.Second), func() string {
-		return s.noPage("window-after-restart", wholeWindow)
-	})
+	shown("window-after-restart")
 
 	id := s.windows("Drawbridge")[0]
 	run(t, s.command("xdotool", "windowsize", "--sync", id, "900", "650"), 0)
-	s.shut(d.data, limit(10*time.Second))
+	s.shut(d.data)
 	d.desktopSays(`"window":false`)
 	d.running("demo")
 	again()
 	s.oneWindow()
-	eventually.Complete(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		out := run(t, s.command("xdotool", "getwindowgeometry", s.windows("Drawbridge")[0]), 0)
 		if !strings.Contains(out, "900x650") {
 			return "the window forgot its size: " + out
@@ -182,18 +188,18 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 		return ""
 	})
 	d.desktopSays(`"window":true`)
-	eventually.Complete(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		return s.noPage("window-again", image.Rect(130, 200, 990, 740))
 	})
 	killDrawers()
-	eventually.Complete(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		if len(drawers()) == 0 {
 			return "nothing draws the page again"
 		}
 		return ""
 	})
 	again("quit")
-	eventually.Complete(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		if n := len(s.windows("Drawbridge")); n != 0 {
 			return fmt.Sprintf("%d windows outlive Quit", n)
 		}
@@ -201,7 +207,7 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 	})
 	select {
 	case <-d.done: // the watchdog exits a moment after the daemon, which quit waits for
-	case <-time.After(limit(2 * time.Second)):
+	case <-time.After(limit(6 * time.Second)):
 		t.Error("the daemon outlives quit")
 	}
 	if _, err := os.Stat(filepath.Join(d.home, "ran")); err == nil {
@@ -224,7 +230,7 @@ func TestNotificationsReportPendingApprovals(t *testing.T) {
 	}
 	s := desktop(t)
 	s.background(s.command(found))
-	eventually.Complete(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		var owned bool
 		s.bus.BusObject().Call("org.freedesktop.DBus.NameHasOwner", 0, "org.freedesktop.Notifications").Store(&owned)
 		if !owned {
@@ -237,7 +243,7 @@ func TestNotificationsReportPendingApprovals(t *testing.T) {
 		"broken": object{"command": "sh", "args": []string{"-c", "echo '<b>no</b> key' >&2; exit 3"}, "restart": object{"maxAttempts": 1}},
 	}}
 	d := start(t, config, s.display()...)
-	eventually.Complete(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		if len(s.windows("xfce4-notifyd")) == 0 {
 			s.picture("notification-missing")
 			return "no notification is on the screen"
@@ -246,7 +252,7 @@ func TestNotificationsReportPendingApprovals(t *testing.T) {
 	})
 	s.picture("notification")
 	d.write("config.jsonc", object{"mcpServers": object{"demo": demo()}})
-	eventually.Complete(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		if len(s.windows("xfce4-notifyd")) != 0 {
 			return "the notification outlives its cause"
 		}
@@ -324,7 +330,7 @@ func TestDesktopWithoutServices(t *testing.T) {
 		}
 		return program, "PATH=" + tools + ":/usr/bin:/bin", func(d *daemon) {
 			t.Helper()
-			eventually.Complete(t, limit(5*time.Second), func() string {
+			eventually.Complete(t, patience, func() string {
 				got, err := os.ReadFile(opened)
 				if err != nil || !strings.HasPrefix(string(got), d.url+"/#code=") {
 					return fmt.Sprintf("the browser is asked for %q (%v)", got, err)

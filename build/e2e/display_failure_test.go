@@ -85,7 +85,7 @@ func threads(pid int) string {
 // the window stays, because a key is lost if the focus moves at that moment. data is the folder of
 // its daemon. A window that is closed writes its position there, so a failure can tell whether the
 // key was lost or the window hangs.
-func (s *screen) shut(data string, within time.Duration) {
+func (s *screen) shut(data string) {
 	s.t.Helper()
 	began, pressed := time.Now(), 0
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -100,12 +100,12 @@ func (s *screen) shut(data string, within time.Duration) {
 			}
 			return
 		}
-		if time.Since(began) > within {
+		if time.Since(began) > patience {
 			why := "none of them reached it"
 			if info, err := os.Stat(filepath.Join(data, "window.json")); err == nil && info.ModTime().After(began) {
 				why = "it was asked to close, and hangs"
 			}
-			s.t.Fatalf("the window stays %s after the first of %d presses of the key for closing: %s %s", within, pressed, why, trouble)
+			s.t.Fatalf("the window stays %s after the first of %d presses of the key for closing: %s %s", patience, pressed, why, trouble)
 		}
 		if time.Since(last) > limit(time.Second) {
 			// --sync waits until the window manager reports the focus.

@@ -34,7 +34,7 @@ func TestProgramWithDisplay(t *testing.T) {
 	var pid int
 	var menu []entry
 	var line, stop entry
-	eventually.Complete(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		for _, p := range descendants(d.cmd.Process.Pid) {
 			if menu = s.menu(p.pid); len(menu) > 0 {
 				pid = p.pid
@@ -56,7 +56,7 @@ func TestProgramWithDisplay(t *testing.T) {
 	}
 
 	s.click(pid, stop.id)
-	eventually.Complete(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		if got := strings.Join(labels(s.menu(pid)), "|"); !strings.Contains(got, "○ demo: stopped") {
 			return "after Stop the menu is " + got
 		}
@@ -68,14 +68,14 @@ func TestProgramWithDisplay(t *testing.T) {
 
 	opener, _ := named(menu, "Open Drawbridge")
 	s.click(pid, opener.id)
-	eventually.Complete(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		if n := len(s.windows("Drawbridge")); n != 1 {
 			return fmt.Sprintf("%d windows are open", n)
 		}
 		return ""
 	})
 	run(t, command(t, d.env(), binary, "call", "demo", "echo", `{"text":"seen in the window"}`, "--data", d.data), 0)
-	eventually.Complete(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		return s.noPage("program-window", wholeWindow)
 	})
 

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
@@ -85,7 +84,7 @@ func TestHostileLinksAreShownAndNeverRun(t *testing.T) {
 			w.run("location.hash = "+string(place), nil)
 		}
 		want, _ := json.Marshal(c.shows)
-		eventually.Complete(t, limit(15*time.Second), func() string {
+		eventually.Complete(t, patience, func() string {
 			var got string
 			w.run(`const text = document.body.innerText, box = document.querySelector('form textarea')
 				return text.includes('This form was opened by a link') && (text.includes(`+string(want)+`) || box?.value.includes(`+string(want)+`)) && box ? '' : text`, &got)

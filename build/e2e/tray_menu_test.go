@@ -45,7 +45,7 @@ func TestTrayMenuActions(t *testing.T) {
 	}
 	choose := func(label string) {
 		t.Helper()
-		eventually.Complete(t, limit(5*time.Second), func() string {
+		eventually.Complete(t, patience, func() string {
 			e, ok := named(menu(), label)
 			if !ok {
 				return fmt.Sprintf("there is no %q in %q", label, labels(menu()))
@@ -56,7 +56,7 @@ func TestTrayMenuActions(t *testing.T) {
 	}
 	becomes := func(what string, done func() bool) {
 		t.Helper()
-		eventually.Complete(t, limit(5*time.Second), func() string {
+		eventually.Complete(t, patience, func() string {
 			if !done() {
 				return what
 			}
@@ -101,7 +101,7 @@ func TestTrayMenuActions(t *testing.T) {
 	client.post("tools/call", "demo__echo", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"x"},`+modernMeta+`}}`)
 	assign := func(profile, label string) {
 		t.Helper()
-		eventually.Complete(t, limit(15*time.Second), func() string {
+		eventually.Complete(t, patience, func() string {
 			top, _ := named(menu(), "Profiles")
 			for _, e := range top.under {
 				if e.label == label {
@@ -146,7 +146,7 @@ func TestTrayMenuActions(t *testing.T) {
 			if approved := !strings.Contains(out, `"isError":true`); approved != (answer == "Approve once") {
 				t.Errorf("%s: the call ended with %s", answer, out)
 			}
-		case <-time.After(limit(10 * time.Second)):
+		case <-time.After(patience):
 			t.Fatalf("%s does not end the call", answer)
 		}
 	}
@@ -162,7 +162,7 @@ func TestTrayMenuActions(t *testing.T) {
 	choose("Connect a client…")
 	s.oneWindow()
 	d.desktopSays(`"window":true`)
-	eventually.Complete(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		if n := colours(s.picture("tray-connect"), image.Rect(340, 130, 1280, 900)); n < 12 {
 			return fmt.Sprintf("the page has %d colours", n)
 		}
@@ -187,7 +187,7 @@ func TestTrayMenuActions(t *testing.T) {
 		if want := `{"command":"focus","to":"/servers/demo?view=log"}`; got != want {
 			t.Errorf("Show log tells the window %s", got)
 		}
-	case <-time.After(limit(5 * time.Second)):
+	case <-time.After(patience):
 		t.Error("Show log tells the window nothing")
 	}
 	leave()
@@ -199,7 +199,7 @@ func TestTrayMenuActions(t *testing.T) {
 		t.Fatal("Quit does not end the program")
 	}
 	if n := len(s.windows("Drawbridge")); n != 0 {
-		eventually.Complete(t, limit(5*time.Second), func() string {
+		eventually.Complete(t, patience, func() string {
 			if len(s.windows("Drawbridge")) != 0 {
 				return "the window outlives Quit"
 			}

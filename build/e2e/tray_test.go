@@ -97,7 +97,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 		t.Helper()
 		want = append(want, rest...)
 		var list []entry
-		eventually.Complete(t, limit(5*time.Second), func() string {
+		eventually.Complete(t, patience, func() string {
 			list = s.menu(pid)
 			if got := labels(list); !slices.Equal(got, want) {
 				return fmt.Sprintf("the menu says %q, want %q", got, want)
@@ -111,7 +111,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 		select {
 		case got := <-said:
 			return got
-		case <-time.After(limit(3 * time.Second)):
+		case <-time.After(patience):
 			t.Fatal("no click was heard")
 			return ""
 		}
@@ -130,7 +130,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 	before := expect("1 of 2 servers running", "1 approval pending", "Open Drawbridge", "● my__files: running, 14 tools", "◌ github: starting")
 
 	var at image.Point
-	eventually.Complete(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		var n int
 		if at, n = find(s.picture("tray-ok"), image.Rect(0, 0, 1400, 40), 0x0f, 0x65, 0x77); n < 20 {
 			return "the panel shows no icon of ours"
@@ -147,7 +147,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 	if reason, ok := named(after, "exited with 1"); !ok || reason.enabled {
 		t.Errorf("the reason is not to be read: %+v", after[4])
 	}
-	eventually.Complete(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		if _, n := find(s.picture("tray-error"), image.Rect(0, 0, 1400, 40), 0xd6, 0x29, 0x3e); n < 8 {
 			return "the icon does not turn red"
 		}
@@ -155,7 +155,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 	})
 
 	run(t, s.command("xdotool", "mousemove", fmt.Sprint(at.X), fmt.Sprint(at.Y), "click", "3"), 0)
-	eventually.Complete(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		// An open menu of GTK is an undecorated window below the panel.
 		if _, n := find(s.picture("tray-menu"), image.Rect(0, 40, 1400, 400), 0xff, 0xff, 0xff); n < 3000 {
 			return "no menu opens"

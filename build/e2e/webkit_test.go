@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
@@ -45,7 +44,7 @@ func startWebkit(t testing.TB) *webkit {
 	driver.Env = append(driver.Env, "WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS=1", "LIBGL_ALWAYS_SOFTWARE=1")
 	s.background(driver)
 	w := &webkit{t: t, address: fmt.Sprintf("http://127.0.0.1:%d", port)}
-	eventually.Complete(t, limit(20*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		reply, err := http.Get(w.address + "/status")
 		if err != nil {
 			return err.Error()
@@ -77,7 +76,7 @@ func (w *webkit) do(method, path string, body, value any) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	client := http.Client{Timeout: limit(30 * time.Second)}
+	client := http.Client{Timeout: patience}
 	reply, err := client.Do(request)
 	if err != nil {
 		w.t.Fatal(err)
@@ -106,7 +105,7 @@ func (w *webkit) run(script string, value any) {
 // shows waits until the page shows text.
 func (w *webkit) shows(text string) {
 	w.t.Helper()
-	eventually.Complete(w.t, limit(15*time.Second), func() string {
+	eventually.Complete(w.t, patience, func() string {
 		var page string
 		w.run("return document.body.innerText", &page)
 		if !strings.Contains(page, text) {
@@ -122,7 +121,7 @@ func (w *webkit) press(name string) {
 	w.t.Helper()
 	var found map[string]string
 	was, still := "", 0
-	eventually.Complete(w.t, limit(15*time.Second), func() string {
+	eventually.Complete(w.t, patience, func() string {
 		var at string
 		w.run(fmt.Sprintf(`return JSON.stringify([...document.querySelectorAll('a, button')].find((one) =>
 			one.innerText.trim().startsWith(%q) && one.checkVisibility())?.getBoundingClientRect() ?? null)`, name), &at)

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
@@ -115,7 +114,7 @@ func TestPageCrashingAtStartRecovers(t *testing.T) {
 		t.Helper()
 		s.oneWindow()
 		d.desktopSays(`"window":true`)
-		eventually.Complete(t, limit(10*time.Second), func() string {
+		eventually.Complete(t, patience, func() string {
 			if n := colours(s.picture(name), image.Rect(340, 130, 1280, 900)); n < 12 {
 				return fmt.Sprintf("the page has %d colours", n)
 			}
@@ -136,7 +135,7 @@ func TestPageCrashingAtStartRecovers(t *testing.T) {
 	b.next(1)
 	kill := func() (gone []process) {
 		t.Helper()
-		eventually.Complete(t, limit(10*time.Second), func() string {
+		eventually.Complete(t, patience, func() string {
 			if gone = drawers(d.data); len(gone) == 0 {
 				return "no process draws the page"
 			}
@@ -148,7 +147,7 @@ func TestPageCrashingAtStartRecovers(t *testing.T) {
 		return gone
 	}
 	gone := kill()
-	eventually.Complete(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		if b.left() != 0 {
 			return "nothing was born after the page's process died"
 		}
@@ -159,7 +158,7 @@ func TestPageCrashingAtStartRecovers(t *testing.T) {
 
 	b.next(20)
 	kill()
-	eventually.Complete(t, limit(20*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		got, err := os.ReadFile(opened)
 		if err != nil || !strings.HasPrefix(string(got), d.url+"/#code=") {
 			return fmt.Sprintf("the browser is asked for %q (%v)", got, err)
@@ -176,7 +175,7 @@ func TestPageCrashingAtStartRecovers(t *testing.T) {
 	os.Remove(opened)
 	b.next(20)
 	open()
-	eventually.Complete(t, limit(20*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		got, err := os.ReadFile(opened)
 		if n := len(drawers(d.data)) + len(s.windows("Drawbridge")); err != nil || n != 0 || strings.Count(string(got), "/#code=") != 1 {
 			return fmt.Sprintf("the browser is asked for %q (%v), and %d windows and their processes are left", got, err, n)

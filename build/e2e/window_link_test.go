@@ -72,7 +72,7 @@ say().then(() => { if (location.hash.includes('code=')) location.hash = '/' })`)
 	cmd.Env = append(cmd.Env, "DRAWBRIDGE_WINDOW_URL="+server.URL+"/#code=once", "DRAWBRIDGE_WINDOW_DATA="+s.home)
 	s.background(cmd)
 	first := true
-	for deadline := time.After(limit(20 * time.Second)); ; first = false {
+	for deadline := time.After(patience); ; first = false {
 		select {
 		case hash := <-seen:
 			if first && !strings.HasPrefix(hash, "#code=once") {

@@ -51,11 +51,11 @@ func TestWindowShowsPageOnce(t *testing.T) {
 		if got != `{"hash":"#code=once","wails":false,"go":false}` {
 			t.Errorf("the page sees %s", got)
 		}
-	case <-time.After(limit(10 * time.Second)):
+	case <-time.After(patience):
 		s.picture("window-failed")
 		t.Fatal("the page was not loaded")
 	}
-	eventually.Complete(t, limit(5*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		if _, n := find(s.picture("window-page"), image.Rect(0, 0, 1400, 1000), 0x00, 0xa0, 0x50); n < 400_000 {
 			return fmt.Sprintf("only %d pixels of the page are on the screen", n)
 		}
@@ -73,7 +73,7 @@ func TestWindowShowsPageOnce(t *testing.T) {
 	go func() { ended <- second.Wait() }()
 	select {
 	case <-ended:
-	case <-time.After(limit(5 * time.Second)):
+	case <-time.After(patience):
 		second.Process.Kill()
 		t.Error("a second window stays")
 	}
@@ -83,13 +83,13 @@ func TestWindowShowsPageOnce(t *testing.T) {
 
 	closed := make(chan error, 1)
 	go func() { closed <- first.Wait() }()
-	s.shut(s.home, limit(10*time.Second))
+	s.shut(s.home)
 	select {
 	case err := <-closed:
 		if err != nil {
 			t.Errorf("closing the window ends its program with %v", err)
 		}
-	case <-time.After(limit(5 * time.Second)):
+	case <-time.After(patience):
 		t.Error("the window is gone and its program stays")
 	}
 	if _, err := os.Stat(filepath.Join(s.home, "window.json")); err != nil {
@@ -118,7 +118,7 @@ func TestWindowRetriesFailedLoad(t *testing.T) {
 	cmd.Env = append(cmd.Env, "DRAWBRIDGE_WINDOW_URL="+server.URL+"/#code=once", "DRAWBRIDGE_WINDOW_DATA="+s.home)
 	s.background(cmd)
 	s.oneWindow()
-	eventually.Complete(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		// The logo of the entry page.
 		if _, n := find(s.picture("window-page-failed"), image.Rect(0, 200, 1400, 1000), 0x0f, 0x65, 0x77); n < 300 {
 			return "the page that explains it is not shown"
@@ -126,7 +126,7 @@ func TestWindowRetriesFailedLoad(t *testing.T) {
 		return ""
 	})
 	whole.Store(true)
-	eventually.Complete(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		if _, n := find(s.picture("window-page-after-failure"), image.Rect(0, 0, 1400, 1000), 0x00, 0xa0, 0x50); n < 400_000 {
 			return fmt.Sprintf("only %d pixels of the page are on the screen", n)
 		}
@@ -143,13 +143,13 @@ func TestWindowReportsMissingDaemon(t *testing.T) {
 	cmd := s.command(window)
 	cmd.Env = append(cmd.Env, "DRAWBRIDGE_WINDOW_URL=http://127.0.0.1:1/", "DRAWBRIDGE_DATA="+filepath.Join(s.home, "none"))
 	s.background(cmd)
-	eventually.Complete(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		if len(s.windows("Drawbridge")) != 1 {
 			return "no window appears"
 		}
 		return ""
 	})
-	eventually.Complete(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		// The light background of the page.
 		if _, n := find(s.picture("window-no-daemon"), image.Rect(0, 60, 1400, 1000), 0xf6, 0xf5, 0xf2); n < 400_000 {
 			return "the page that explains it is not shown"
@@ -173,7 +173,7 @@ func TestStandaloneWindowStartsDaemon(t *testing.T) {
 	t.Cleanup(func() { s.command(binary, "quit", "--data", data).Run() })
 	s.background(open())
 	s.oneWindow()
-	eventually.Complete(t, limit(20*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		if n := colours(s.picture("window-by-itself"), image.Rect(340, 130, 1280, 900)); n < 12 {
 			return fmt.Sprintf("the page has %d colours", n)
 		}
@@ -184,14 +184,14 @@ func TestStandaloneWindowStartsDaemon(t *testing.T) {
 	if err := second.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(limit(15*time.Second), func() { second.Process.Kill() })
+	late := time.AfterFunc(patience, func() { second.Process.Kill() })
 	second.Wait()
 	if !late.Stop() {
 		t.Error("a second window stays")
 	}
 	s.oneWindow()
 	run(t, s.command(binary, "quit", "--data", data), 0)
-	eventually.Complete(t, limit(10*time.Second), func() string {
+	eventually.Complete(t, patience, func() string {
 		if n := len(s.windows("Drawbridge")); n != 0 {
 			return fmt.Sprintf("%d windows outlive Quit", n)
 		}
