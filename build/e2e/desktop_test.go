@@ -156,12 +156,6 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 		t.Helper()
 		eventually.Complete(t, patience, func() string { return s.noPage(name, wholeWindow) })
 	}
-	eventually.Complete(t, patience, func() string {
-		if n := colours(s.picture("window-first"), image.Rect(340, 130, 1280, 900)); n < 12 {
-			return fmt.Sprintf("the page has %d colours", n)
-		}
-		return ""
-	})
 	killDrawers()
 	s.oneWindow()
 	d.desktopSays(`"window":true`)

@@ -40,7 +40,7 @@ func browse(t testing.TB, d *daemon, script string, steps int, more object, foun
 		slow = n
 	}
 	// Only a busy machine needs that long.
-	within := time.Duration(slow) * max(3*time.Minute, limit(time.Minute))
+	within := time.Duration(slow) * max(3*time.Minute, limit(2*time.Minute))
 	order := object{
 		"link": strings.TrimSpace(d.cli(0, "open", "--print")), "url": d.url, "admin": d.admin, "output": output,
 		"config": filepath.Join(d.data, "config.jsonc"), "time": within.Milliseconds(),

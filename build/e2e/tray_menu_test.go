@@ -134,6 +134,11 @@ func TestTrayMenuActions(t *testing.T) {
 			done <- reply
 		}()
 		becomes("the menu does not show the held call", func() bool {
+			select {
+			case out := <-done:
+				t.Fatalf("the call is not held, but ended with %s", out)
+			default:
+			}
 			return slices.ContainsFunc(menu(), func(e entry) bool {
 				line, ok := named(e.under, arguments)
 				return ok && strings.HasPrefix(e.label, "Approve? asked › echo") && !line.enabled

@@ -22,7 +22,7 @@ import (
 
 // patience is how long a test waits for what the programs of a desktop or a browser engine do. They
 // promise no time: with thirty times the work of the machine, a panel opens a menu after 25 s.
-const patience = 2 * time.Minute
+const patience = 3 * time.Minute
 
 // screen is a virtual desktop: an X server, a session bus, a window manager and a panel with a
 // tray.
