@@ -33,6 +33,7 @@ version=${version#v}
 plain=${version%%[~+-]*}
 out=$PWD/build/bin/package
 stage=build/stage/package
+programs=() # whose modules the bill of materials has to list
 ldflags="-s -w -X main.version=$version -X main.commit=$commit -X main.commitDate=$date"
 # Where releases are announced and who signs that; without them the search for newer versions has to be configured.
 ldflags+=" -X main.updateURL=${UPDATE_URL-} -X main.updateKey=${UPDATE_KEY-}"
@@ -57,12 +58,14 @@ set_times() { find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +; }
 linux() {
 	local arch=${ARCH:-$(go env GOHOSTARCH)} omit=
 	CGO_ENABLED=0 GOARCH=$arch go build -trimpath -ldflags "$ldflags" -o build/bin/drawbridge ./app/drawbridge
+	programs+=(build/bin/drawbridge)
 	if [ "$arch" = "$(go env GOHOSTARCH)" ]; then
 		build/setup.sh window
 		build/window.sh
+		programs+=(build/bin/drawbridge-window)
 	else
 		echo "package: the packages for $arch do not contain the window, which needs the libraries of that architecture" >&2
-		omit='/bin\/drawbridge-window$/d'
+		omit='/bin\/drawbridge-window$/d; s/gtk3, hicolor-icon-theme, webkit2gtk-4.1/hicolor-icon-theme/'
 		rm "$stage/man/drawbridge-window.1.gz"
 	fi
 	{
@@ -77,15 +80,14 @@ linux() {
 	cp -R build/bin/drawbridge LICENSE README.md "$stage/THIRD-PARTY.txt" "$stage/man" "$stage/completions" "$dir/"
 	tar -C "$stage/linux" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -cf - "drawbridge-$version" |
 		gzip -9n >"$out/drawbridge-$version-linux-$arch.tar.gz" &
-	local archive=$! kind recommends zsh
+	local archive=$! kind license zsh
 	for kind in ${KINDS:-deb rpm archlinux}; do
-		zsh=site-functions
+		zsh=site-functions license=''
 		case $kind in
-		deb) recommends='[libgtk-3-0, libwebkit2gtk-4.1-0]' zsh=vendor-completions ;;
-		rpm) recommends='[gtk3, webkit2gtk4.1]' ;;
-		archlinux) recommends='[gtk3, webkit2gtk-4.1]' ;;
+		deb) zsh=vendor-completions ;;
+		rpm) license=license ;;
 		esac
-		sed "s|\${RECOMMENDS}|$recommends|; s|\${VERSION}|$version|; s|\${GOARCH}|$arch|; s|\${ZSH}|$zsh|; $omit" build/package/nfpm.yaml >"$stage/$kind.yaml"
+		sed "s|\${VERSION}|$version|; s|\${GOARCH}|$arch|; s|\${ZSH}|$zsh|; s|\${LICENSE}|$license|; $omit" build/package/nfpm.yaml >"$stage/$kind.yaml"
 		CGO_ENABLED=0 GOFLAGS=-trimpath go run "$nfpm" package --config "$stage/$kind.yaml" --packager "$kind" --target "$out"
 	done
 	wait "$archive"
@@ -106,6 +108,7 @@ windows() {
 		# The same program without a console window, for the tray and the start at login.
 		"${env[@]}" go build -trimpath -ldflags "$ldflags -H windowsgui" -o "$dir/drawbridgew.exe" ./app/drawbridge
 		"${env[@]}" go build -trimpath -tags desktop,production -ldflags '-s -w -H windowsgui' -o "$dir/drawbridge-window.exe" .
+		programs+=("$dir"/*.exe)
 		cp LICENSE README.md "$stage/THIRD-PARTY.txt" "$stage/completions/drawbridge.ps1" "$dir/"
 		set_times "$dir"
 		(cd "$dir" && find . -type f | sort | zip -Xq9 "$out/drawbridge-$version-windows-$arch.zip" -@)
@@ -135,6 +138,9 @@ for target in "${targets[@]}"; do
 done
 common
 for target in "${targets[@]}"; do $target; done
+if [ ${#programs[@]} -gt 0 ]; then
+	go run ./build/docs -check -sbom "$out/drawbridge-$version.cdx.json" "${programs[@]}"
+fi
 (cd "$out" && { if command -v sha256sum >/dev/null; then sha256sum -- *; else shasum -a 256 -- *; fi; } >"$OLDPWD/$stage/SHA256SUMS")
 mv "$stage/SHA256SUMS" "$out/"
 ls -l "$out"

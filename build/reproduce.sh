@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 build() { # build DIR TARGET...
-	git clone -q "$top" "$1"
+	git clone -q "$source" "$1"
 	cd "$1"
 	shift
 	build/package.sh "$@" >"$work/log" 2>&1 || { tail -n 40 "$work/log" >&2; return 1; }
@@ -18,8 +18,10 @@ build() { # build DIR TARGET...
 
 targets=("${@:-linux}")
 [ $# -gt 0 ] || targets+=(windows)
+source=$top
 (build "$work/first" "${targets[@]}")
 (
+	source=$work/first # the same commit, even if another was made meanwhile
 	umask 077
 	export TZ=Pacific/Auckland LC_ALL=C.UTF-8 GOCACHE="$work/cache"
 	build "$work/second/in a folder" "${targets[@]}"

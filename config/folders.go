@@ -2,6 +2,8 @@ package config
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,6 +19,9 @@ type Folders struct {
 	Data   string // runtime.json, lock, tokens, database
 	State  string // what can be recreated: the last good configuration, the ledger
 	Logs   string
+	// Web are the folders in which the web engine of the window stores its cache and what the page
+	// stores. It chooses them by the name of the program, whatever data folder is used.
+	Web []string
 	// Own reports whether the data folder was named: the entry of a shim has to name it, too.
 	Own bool
 }
@@ -38,18 +43,21 @@ func foldersFor(goos, dataFlag string, env func(string) string) (Folders, error)
 	if home == "" {
 		var err error
 		if home, err = os.UserHomeDir(); err != nil {
-			return Folders{}, err
+			return Folders{}, fmt.Errorf("cannot find the home folder: %w; set it, or name a folder for all data with --data", err)
 		}
 	}
 	switch goos {
 	case "darwin":
 		support := filepath.Join(home, "Library", "Application Support", "Drawbridge")
 		return Folders{Config: support, Data: support, State: support,
-			Logs: filepath.Join(home, "Library", "Logs", "Drawbridge")}, nil
+			Logs: filepath.Join(home, "Library", "Logs", "Drawbridge"),
+			Web:  []string{filepath.Join(home, "Library", "WebKit", "app.drawbridge"), filepath.Join(home, "Library", "Caches", "app.drawbridge")}}, nil
 	case "windows":
-		roaming := filepath.Join(cmp.Or(env("APPDATA"), filepath.Join(home, "AppData", "Roaming")), "Drawbridge")
+		appData := cmp.Or(env("APPDATA"), filepath.Join(home, "AppData", "Roaming"))
+		roaming := filepath.Join(appData, "Drawbridge")
 		local := filepath.Join(cmp.Or(env("LOCALAPPDATA"), filepath.Join(home, "AppData", "Local")), "Drawbridge")
-		return Folders{Config: roaming, Data: local, State: local, Logs: filepath.Join(local, "logs")}, nil
+		return Folders{Config: roaming, Data: local, State: local, Logs: filepath.Join(local, "logs"),
+			Web: []string{filepath.Join(appData, "drawbridge-window.exe")}}, nil
 	}
 	xdg := func(name, fallback string) string {
 		dir := env(name)
@@ -58,12 +66,13 @@ func foldersFor(goos, dataFlag string, env func(string) string) (Folders, error)
 		}
 		return filepath.Join(dir, "drawbridge")
 	}
-	state := xdg("XDG_STATE_HOME", ".local/state")
+	state, data := xdg("XDG_STATE_HOME", ".local/state"), xdg("XDG_DATA_HOME", ".local/share")
 	return Folders{
 		Config: xdg("XDG_CONFIG_HOME", ".config"),
-		Data:   xdg("XDG_DATA_HOME", ".local/share"),
+		Data:   data,
 		State:  state,
 		Logs:   filepath.Join(state, "logs"),
+		Web:    []string{data + "-window", xdg("XDG_CACHE_HOME", ".cache") + "-window"},
 	}, nil
 }
 
@@ -92,14 +101,19 @@ func (f Folders) all() []string {
 }
 
 // Make creates the folders with access for the user only, by permissions or, on Windows, by
-// access lists. An existing folder that the user named keeps its access; see Exposed.
+// access lists. An existing folder that the user named keeps its access; see Exposed. It returns an
+// error if files cannot be created in the data folder.
 func (f Folders) Make() error {
 	for _, dir := range f.all() {
 		if err := makePrivate(dir, !f.Own); err != nil {
 			return err
 		}
 	}
-	return nil
+	probe, err := os.CreateTemp(f.Data, ".writable-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
 // Exposed lists the folders that give other users access to their files. It is empty except on

@@ -50,3 +50,20 @@ func TestFolderOfAnotherUserIsRefused(t *testing.T) {
 		t.Errorf("a folder of another user gives %v", err)
 	}
 }
+
+func TestDataFolderThatCannotBeWrittenIsAnError(t *testing.T) {
+	const closed = "/proc/self/fdinfo" // for root, too
+	if _, err := os.Stat(closed); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	if err := (Folders{Config: dir, Data: closed, State: dir, Logs: dir, Own: true}).Make(); err == nil {
+		t.Errorf("%s can be used", closed)
+	}
+	if err := (Folders{Config: dir, Data: dir, State: dir, Logs: dir, Own: true}).Make(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); len(left) != 0 || err != nil {
+		t.Errorf("the check leaves %v (%v)", left, err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"os/user"
 	"syscall"
 	"time"
 
@@ -34,6 +35,12 @@ func main() {
 // program runs the command line and returns the exit code.
 func program() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// Services and cron jobs may have no HOME, which the programs that we start need, too.
+	if _, err := os.UserHomeDir(); err != nil {
+		if u, err := user.Current(); err == nil && u.HomeDir != "" {
+			_ = os.Setenv("HOME", u.HomeDir)
+		}
+	}
 	code := cli.Main(ctx, os.Args[1:], cli.Options{
 		Version: version, Commit: commit, CommitDate: commitDate, Serve: serve, Desktop: showOrStart, Redact: redact.Text,
 		RestoreHistory: restoreHistory, TryServer: tryServer,

@@ -160,7 +160,7 @@ func (p *program) uninstall() *cobra.Command {
 	var yes, data, force bool
 	cmd := &cobra.Command{
 		Use: "uninstall", Short: "Disconnect all clients and restore moved entries", Args: noArgs,
-		Long: "Disconnect all clients, restore moved entries, delete the sign-in tokens, and turn off Start at login. With --delete-data, the configuration, secrets, history and logs are deleted too.\nRemove the program itself with the package manager that installed it.",
+		Long: "Disconnect all clients, restore moved entries, delete the sign-in tokens, and turn off Start at login. With --delete-data, the configuration, secrets, history, logs and the browser data of the window are deleted too.\nRemove the program itself with the package manager that installed it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes {
 				if err := p.confirm("Disconnect all clients?"); err != nil {
@@ -190,7 +190,7 @@ func (p *program) uninstall() *cobra.Command {
 			if err := vault.Destroy(cmd.Context()); err != nil {
 				fmt.Fprintln(p.Stderr, escapeLine("The encryption key of the secret store is still in the keyring: "+err.Error()))
 			}
-			for _, dir := range []string{folders.Config, folders.State, folders.Logs, folders.Data} {
+			for _, dir := range append([]string{folders.Config, folders.State, folders.Logs, folders.Data}, folders.Web...) {
 				if err := os.RemoveAll(dir); err != nil {
 					return err
 				}
@@ -200,7 +200,7 @@ func (p *program) uninstall() *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	cmd.Flags().BoolVar(&force, "force", false, "remove entries even if they were changed manually")
-	cmd.Flags().BoolVar(&data, "delete-data", false, "delete configuration, secrets, history and logs")
+	cmd.Flags().BoolVar(&data, "delete-data", false, "delete configuration, secrets, history, logs and the browser data of the window")
 	return cmd
 }
 

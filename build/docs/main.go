@@ -25,7 +25,15 @@ func main() {
 	notices := flag.String("notices", "", "write the licences of what we ship into this file, and no documents")
 	bill := flag.String("sbom", "", "write the software bill of materials into this file, and no documents")
 	version := flag.String("version", "", "our version in the software bill of materials")
+	check := flag.Bool("check", false, "check that the software bill of materials lists the modules of the programs in the arguments")
 	flag.Parse()
+	if *check {
+		if err := checkPrograms(*bill, flag.Args()); err != nil {
+			fmt.Fprintln(os.Stderr, "docs:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(*root, *notices, *bill, *version); err != nil {
 		fmt.Fprintln(os.Stderr, "docs:", err)
 		os.Exit(1)

@@ -2,8 +2,12 @@ package main
 
 import (
 	"cmp"
+	"debug/buildinfo"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/url"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -45,4 +49,46 @@ func newComponent(kind string, p part) component {
 	}
 	purl := path + "@" + url.QueryEscape(p.version)
 	return component{kind, purl, p.name, p.version, []license{{p.licence}}, purl}
+}
+
+// checkPrograms returns an error unless the bill of materials in a file lists everything that the Go
+// linker put into the programs.
+func checkPrograms(bill string, programs []string) error {
+	text, err := os.ReadFile(bill)
+	if err != nil {
+		return err
+	}
+	var listed struct{ Components []component }
+	if err := json.Unmarshal(text, &listed); err != nil {
+		return fmt.Errorf("cannot read %s: %w", bill, err)
+	}
+	var missing []error
+	for _, program := range programs {
+		info, err := buildinfo.ReadFile(program)
+		if err != nil {
+			return err
+		}
+		names := unlisted(listed.Components, info)
+		for _, name := range names {
+			missing = append(missing, fmt.Errorf("%s contains %s, which %s does not list", program, name, bill))
+		}
+		fmt.Printf("%s lists %d of the %d components of %s\n", bill, len(info.Deps)+1-len(names), len(info.Deps)+1, program)
+	}
+	return errors.Join(missing...)
+}
+
+// unlisted returns the modules of a program, and the standard library, that are not among the components.
+func unlisted(list []component, info *buildinfo.BuildInfo) (names []string) {
+	known := map[string]bool{}
+	for _, c := range list {
+		known[c.Name+" "+c.Version] = true
+	}
+	need := []string{"std " + strings.TrimPrefix(info.GoVersion, "go")}
+	for _, m := range info.Deps {
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		need = append(need, m.Path+" "+m.Version)
+	}
+	return slices.DeleteFunc(need, func(name string) bool { return known[name] })
 }

@@ -6,12 +6,11 @@ class Drawbridge < Formula
 
   depends_on :linux
 
-  on_intel do
-    {{with .Archive "linux-amd64.tar.gz"}}url "{{.URL}}"
-    sha256 "{{.SHA256}}"{{end}}
-  end
-  on_arm do
+  if Hardware::CPU.arm? # a tap may choose the URL so, but not within on_arm
     {{with .Archive "linux-arm64.tar.gz"}}url "{{.URL}}"
+    sha256 "{{.SHA256}}"{{end}}
+  else
+    {{with .Archive "linux-amd64.tar.gz"}}url "{{.URL}}"
     sha256 "{{.SHA256}}"{{end}}
   end
 
