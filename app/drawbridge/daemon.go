@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
@@ -39,6 +40,8 @@ import (
 type daemon struct {
 	options   cli.ServeOptions
 	startedAt time.Time
+	ready     bool       // whether runtime.json says where the daemon answers
+	runtime   sync.Mutex // guards ready and runtime.json
 	log       *slog.Logger
 	life      *lifecycle
 	bus       *event.Bus
@@ -184,8 +187,14 @@ func (d *daemon) openStorage(ctx context.Context) (err error) {
 	return nil
 }
 
-// migrating tells other processes, which cannot reach the daemon yet, what it does.
+// migrating tells other processes, which cannot reach the daemon yet, what it does. A daemon whose disk
+// was full migrates later, when it answers already.
 func (d *daemon) migrating(step, steps int) {
+	d.runtime.Lock()
+	defer d.runtime.Unlock()
+	if d.ready {
+		return
+	}
 	now := loopback.Runtime{PID: os.Getpid(), Version: version, StartedAt: time.Now().UTC(), Config: absolute(d.options.Sources.Main()),
 		Starting: fmt.Sprintf("the history is being updated to the format of this version, step %d of %d", step, steps)}
 	if err := loopback.WriteRuntime(d.options.Folders.Data, now); err != nil {
@@ -210,6 +219,8 @@ func (d *daemon) serve(server *http.Server, listener net.Listener) {
 
 // writeRuntime writes the file that says where the daemon answers.
 func (d *daemon) writeRuntime() error {
+	d.runtime.Lock()
+	defer d.runtime.Unlock()
 	data := d.options.Folders.Data
 	self := loopback.Runtime{PID: os.Getpid(), URL: d.url, Version: version, StartedAt: d.startedAt, Config: absolute(d.options.Sources.Main())}
 	err := loopback.WriteRuntime(data, self)
@@ -219,6 +230,7 @@ func (d *daemon) writeRuntime() error {
 	if err != nil {
 		return err
 	}
+	d.ready = true
 	d.life.onStop("runtime file", time.Second, func(context.Context) error { return loopback.RemoveRuntime(data) })
 	return nil
 }
