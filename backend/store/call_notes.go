@@ -69,7 +69,7 @@ func (s *Store) saveNote(ctx context.Context, id int64, was *Note, n Note) error
 		return err
 	}
 	s.waitForRecent(ctx)
-	return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return s.transact(ctx, func(ctx context.Context, tx *transaction) error {
 		var known int
 		if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM call WHERE id = ?`, id).Scan(&known); err != nil {
 			return err

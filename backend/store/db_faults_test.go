@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -57,7 +58,8 @@ func (b *bench) fill(t *testing.T, full bool) {
 	}
 	err := b.withHandle(func(h *handle) error {
 		_, err := h.write.Exec(pages)
-		return err
+		_, other := h.calls.Exec(pages)
+		return errors.Join(err, other)
 	})
 	must(t, err)
 }

@@ -70,14 +70,16 @@ func (s *Store) Vacuum(ctx context.Context) error {
 	})
 }
 
-// ReleaseMemory closes the idle reading connections and drops the page cache of the writing one,
-// which grows to some megabytes while calls are recorded. It waits a second at most.
+// ReleaseMemory closes the idle connections for reading and for recorded calls, whose page cache and
+// statements take some megabytes, and drops the page cache of the other one. It waits a second at most.
 func (s *Store) ReleaseMemory(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	return s.withHandle(func(h *handle) error {
 		h.read.SetMaxIdleConns(0) // closes them
 		h.read.SetMaxIdleConns(idleReaders)
+		h.calls.SetMaxIdleConns(0)
+		h.calls.SetMaxIdleConns(1)
 		_, err := h.write.ExecContext(ctx, `PRAGMA shrink_memory`)
 		return err
 	})

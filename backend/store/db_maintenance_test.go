@@ -2,6 +2,7 @@ package store
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"modernc.org/sqlite"
@@ -19,7 +20,7 @@ func TestReleaseMemoryDropsPageCacheOfRecordedCalls(t *testing.T) {
 	}
 	cache := func() (bytes int) {
 		t.Helper()
-		conn, err := b.h.write.Conn(t.Context())
+		conn, err := b.h.calls.Conn(t.Context())
 		must(t, err)
 		defer func() { _ = conn.Close() }()
 		if err := conn.Raw(func(c any) (err error) {
@@ -40,4 +41,31 @@ func TestReleaseMemoryDropsPageCacheOfRecordedCalls(t *testing.T) {
 	if size, err := b.Size(t.Context()); err != nil || size.Calls != 4000 {
 		t.Errorf("%d calls, %v", size.Calls, err)
 	}
+}
+
+// The statements of a batch are parsed once for the connection, not for each batch.
+func TestStatementsOfBatchesStayPrepared(t *testing.T) {
+	t.Parallel()
+	b := open(t, filepath.Join(t.TempDir(), "history.db"))
+	for i := range 2 {
+		b.Recorder().Record(aCall(i), aReply)
+		b.Recorder().Flush(t.Context())
+	}
+	must(t, b.withHandle(func(h *handle) error {
+		tx, err := h.beginCalls(t.Context())
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }()
+		inserts := 0
+		for text := range tx.statements.kept {
+			if strings.HasPrefix(text, "INSERT OR FAIL INTO ") {
+				inserts++
+			}
+		}
+		if inserts != 3 {
+			t.Errorf("%d of the 3 statements that insert a call are kept", inserts)
+		}
+		return nil
+	}))
 }

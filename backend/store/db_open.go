@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,12 +31,14 @@ var errForeign = errors.New("it is not a Drawbridge history file")
 // handle is an open database. Its pools are closed together.
 type handle struct {
 	write, read *sql.DB
-	insert      inserter // of write
+	calls       *sql.DB    // for new calls and their index, by the goroutine that holds the connection of write
+	prepared    statements // of calls
+	insert      inserter   // of calls
 	files       fileIdentity
 }
 
 func (h *handle) close() error {
-	return errors.Join(h.read.Close(), h.write.Close())
+	return errors.Join(h.read.Close(), h.calls.Close(), h.write.Close())
 }
 
 // openFile opens or creates the database and migrates it to the newest schema. Its connections
@@ -53,8 +56,8 @@ func openFile(ctx context.Context, path string, busyTimeout time.Duration, obser
 	// temp_store(memory): statements that insert many rows write a statement journal, which would
 	// be a file.
 	pragmas = append(pragmas, "temp_store(memory)", "journal_mode(wal)", "synchronous(normal)", "secure_delete(fast)", "journal_size_limit(67108864)",
-		"cache_size(-4096)", "trusted_schema(off)", "cell_size_check(on)", "foreign_keys(on)")
-	write, err := sql.Open("sqlite", dsn(path, "immediate", pragmas...))
+		"cache_size(-4096)", "trusted_schema(off)", "cell_size_check(on)")
+	write, err := sql.Open("sqlite", dsn(path, "immediate", append(slices.Clone(pragmas), "foreign_keys(on)")...))
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +79,12 @@ func openFile(ctx context.Context, path string, busyTimeout time.Duration, obser
 	read.SetMaxOpenConns(readers)
 	read.SetMaxIdleConns(idleReaders)
 	read.SetConnMaxIdleTime(time.Minute)
-	h := &handle{write: write, read: read}
+	calls, err := sql.Open("sqlite", dsn(path, "immediate", pragmas...)) // connects when the first batch is written
+	if err != nil {
+		return nil, errors.Join(err, write.Close(), read.Close())
+	}
+	calls.SetMaxOpenConns(1)
+	h := &handle{write: write, read: read, calls: calls}
 	// Read the newest rows: the file may be damaged although its first page is valid.
 	var n int
 	if err := read.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT c.id, b.reason FROM call c JOIN body b USING (id) ORDER BY c.id DESC LIMIT 20)`).Scan(&n); err != nil {

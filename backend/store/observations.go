@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 )
 
@@ -62,7 +61,7 @@ func (s *Store) ObservedPaths(ctx context.Context, server string) (list []Observ
 // SaveObservations inserts or updates destinations and paths, and deletes the oldest ones beyond
 // the limits of their server.
 func (s *Store) SaveObservations(ctx context.Context, destinations []Destination, paths []ObservedPath) error {
-	return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return s.transact(ctx, func(ctx context.Context, tx *transaction) error {
 		servers := map[string]bool{}
 		for _, d := range destinations {
 			servers[d.Server] = true

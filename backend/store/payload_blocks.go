@@ -75,7 +75,7 @@ func (p payloadReader) open(ctx context.Context, id int64) (*openBlock, error) {
 // removeFromBlocks removes the payloads of calls from their blocks, before the rows of the calls
 // are deleted. Blocks that are no longer referenced are deleted. With erase, the payloads of the
 // calls are overwritten in the blocks that remain.
-func removeFromBlocks(ctx context.Context, tx *sql.Tx, gone []any, erase bool) error {
+func removeFromBlocks(ctx context.Context, tx *transaction, gone []any, erase bool) error {
 	places := make(map[int64][]payload.Location)
 	err := eachRow(ctx, tx, func(row scanner) error {
 		var b []byte
@@ -110,7 +110,7 @@ func removeFromBlocks(ctx context.Context, tx *sql.Tx, gone []any, erase bool) e
 }
 
 // overwritePayloads overwrites the payloads at places in a block with zeros.
-func overwritePayloads(ctx context.Context, tx *sql.Tx, block int64, places []payload.Location) error {
+func overwritePayloads(ctx context.Context, tx *transaction, block int64, places []payload.Location) error {
 	p := payloadReader{tx, new(atomic.Pointer[openBlock])}
 	o, err := p.open(ctx, block)
 	if err != nil {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"strconv"
 	"strings"
@@ -94,7 +93,7 @@ func (s *Store) packStep(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error { return b.save(ctx, tx, packed, s.opts.Now()) })
+	err = s.transact(ctx, func(ctx context.Context, tx *transaction) error { return b.save(ctx, tx, packed, s.opts.Now()) })
 	if errors.Is(err, errCallDeleted) {
 		return true, nil
 	}
@@ -124,7 +123,7 @@ func (b *blockBuilder) add(id int64, args, reply storedPayload) {
 	b.raw = append(append(b.raw, a...), r...)
 }
 
-func (b *blockBuilder) save(ctx context.Context, tx *sql.Tx, packed []byte, now time.Time) error {
+func (b *blockBuilder) save(ctx context.Context, tx *transaction, packed []byte, now time.Time) error {
 	if len(b.ids) > 0 {
 		res, err := tx.ExecContext(ctx, `INSERT INTO payload_block (calls, data) VALUES (?,?)`, len(b.ids), packed)
 		if err != nil {
@@ -152,7 +151,7 @@ const keptBodyColumns = `id, public_name, instance, trace_id, shim, reason, repl
 // replaceRows replaces the rows of body by rows that refer to the block instead of containing
 // payloads. It deletes the old rows first: overwriting a row by a shorter one would leave its page
 // mostly empty.
-func (b *blockBuilder) replaceRows(ctx context.Context, tx *sql.Tx) error {
+func (b *blockBuilder) replaceRows(ctx context.Context, tx *transaction) error {
 	list := make([]any, len(b.ids))
 	for i, id := range b.ids {
 		list[i] = id

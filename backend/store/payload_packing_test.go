@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -221,7 +220,7 @@ func TestCallErasedDuringPackingLeavesNoPayload(t *testing.T) {
 	if _, err := b.Erase(t.Context(), Selection{IDs: []int64{aCall(4).ID}}); err != nil {
 		t.Fatal(err)
 	}
-	err := b.transact(t.Context(), func(ctx context.Context, tx *sql.Tx) error { return read.save(ctx, tx, []byte("x"), later()) })
+	err := b.transact(t.Context(), func(ctx context.Context, tx *transaction) error { return read.save(ctx, tx, []byte("x"), later()) })
 	if !errors.Is(err, errCallDeleted) {
 		t.Errorf("a pack with an erased call was written: %v", err)
 	}

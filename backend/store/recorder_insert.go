@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"strings"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/store/payload"
 )
@@ -12,7 +11,7 @@ import (
 // inserter inserts the rows of calls, several with one statement. It is used by one goroutine,
 // within the transaction that begin was called with.
 type inserter struct {
-	tx          *sql.Tx // the transaction of the current batch
+	tx          *transaction // the transaction of the current batch
 	call        insertBuffer
 	commonCall  insertBuffer // calls that have the constant values of commonCallRow
 	retriedCall insertBuffer // calls that may exist already, after a failed attempt
@@ -74,7 +73,7 @@ const (
 	shortBodyRow      = `(?,?,?,'','','',0,0,0,NULL,NULL,NULL,NULL,?,?)`
 )
 
-func (in *inserter) begin(tx *sql.Tx) {
+func (in *inserter) begin(tx *transaction) {
 	in.tx = tx
 	for _, t := range []struct {
 		rows  *insertBuffer
@@ -140,7 +139,7 @@ func (t *insertBuffer) clear() {
 // flush inserts the buffered rows with as few statements as possible, and returns the number of
 // rows inserted. It uses a context that cannot be cancelled, because a cancellable one costs a
 // goroutine per statement.
-func (t *insertBuffer) flush(tx *sql.Tx) (inserted int64, err error) {
+func (t *insertBuffer) flush(tx *transaction) (inserted int64, err error) {
 	defer t.clear()
 	for rest := t.values; len(rest) > 0; {
 		step := 0
@@ -149,7 +148,6 @@ func (t *insertBuffer) flush(tx *sql.Tx) (inserted int64, err error) {
 		}
 		some := rest[:t.batchSizes[step]*t.columns]
 		rest = rest[len(some):]
-		began := time.Now()
 		if t.stmts[step] == nil {
 			if t.stmts[step], err = tx.PrepareContext(context.Background(), t.text[step]); err != nil {
 				return inserted, err
@@ -159,7 +157,7 @@ func (t *insertBuffer) flush(tx *sql.Tx) (inserted int64, err error) {
 		if err != nil {
 			return inserted, err
 		}
-		t.throttle.pause(time.Since(began))
+		t.throttle.pause()
 		n, err := result.RowsAffected()
 		if err != nil {
 			return inserted, err

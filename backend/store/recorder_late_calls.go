@@ -47,14 +47,14 @@ func loadLateRange(ctx context.Context, db queryer) (*lateRange, error) {
 }
 
 // save stores the range in the database.
-func (m *lateRange) save(ctx context.Context, tx *sql.Tx, now time.Time) error {
+func (m *lateRange) save(ctx context.Context, tx *transaction, now time.Time) error {
 	_, err := tx.ExecContext(ctx, upsertMetadata, lateRangeKey, []byte(fmt.Sprint(m.first, " ", m.last)), now.UnixMicro())
 	return err
 }
 
 // expired returns at most rows calls of the range that started before at although their ids are not
 // less than edge.
-func (m *lateRange) expired(ctx context.Context, tx *sql.Tx, at time.Time, edge int64, rows int) ([]any, error) {
+func (m *lateRange) expired(ctx context.Context, tx *transaction, at time.Time, edge int64, rows int) ([]any, error) {
 	if m == nil || m.last < edge {
 		return nil, nil
 	}

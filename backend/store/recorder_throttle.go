@@ -4,32 +4,33 @@ import (
 	"time"
 )
 
-// writeThrottle lets work that holds the write lock pause for a limited total time.
+// writeThrottle lets work on the history pause for a limited total time, so that clients that wait
+// for a reply can run. On a machine with one processor, a batch takes as long as dozens of calls,
+// which would otherwise all wait for its end.
 type writeThrottle struct {
 	mayPause  func() bool // reports whether a pause is acceptable now
 	remaining time.Duration
+	resumed   time.Time // end of the last pause
 }
 
-// maxPauses bounds the total duration of the pauses of a batch; a step of the indexer uses half of
-// it. A timer that fires late counts with its actual duration. A call must be on disk within 100
-// ms, of which it may wait 50 ms for its batch to fill, and for the previous batch.
-const maxPauses = 20 * time.Millisecond
+const (
+	// maxPauses bounds the total duration of the pauses of a batch; a step of the indexer uses half
+	// of it. A timer that fires late counts with its actual duration. A call must be on disk within
+	// 100 ms, of which it may wait 50 ms for its batch to fill, and for the previous batch.
+	maxPauses = 20 * time.Millisecond
+	minWork   = 100 * time.Microsecond // between two pauses: half of what a call takes
+	maxPause  = time.Millisecond
+)
 
-// pause calls yieldProcessor, unless the limit is used up or the load is too high. used is the
-// time since the last pause.
-func (b *writeThrottle) pause(used time.Duration) {
-	if b.remaining <= 0 || !b.mayPause() {
+// pause sleeps for as long as the work took since the last pause, unless that is not worth it, the
+// limit is used up or the load is too high.
+func (b *writeThrottle) pause() {
+	began := time.Now()
+	used := began.Sub(b.resumed)
+	if used < minWork || b.remaining <= 0 || !b.mayPause() {
 		return
 	}
-	began := time.Now()
-	yieldProcessor(used)
-	b.remaining -= time.Since(began)
-}
-
-// yieldProcessor sleeps for about as long as the processor was used, so that clients that wait for
-// a reply can run. On a machine with one processor, a batch takes as long as dozens of calls,
-// which would otherwise all wait for its end.
-func yieldProcessor(used time.Duration) {
-	pause := time.NewTimer(min(max(used, 50*time.Microsecond), time.Millisecond))
-	<-pause.C
+	time.Sleep(min(used, maxPause))
+	b.resumed = time.Now()
+	b.remaining -= b.resumed.Sub(began)
 }

@@ -39,7 +39,7 @@ func (s *Store) write(ctx context.Context, batch []entry) error {
 }
 
 func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error) {
-	tx, err := h.write.BeginTx(ctx, nil)
+	tx, err := h.beginCalls(ctx)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error
 	}()
 	h.insert.refreshCaches(s.namesGen.Load())
 	w := &writer{ctx: ctx, tx: tx, in: &h.insert, dimensions: h.insert.dimensions, sums: make(rollups)}
-	h.insert.throttle = writeThrottle{mayPause: s.recorder.lowPressure, remaining: maxPauses}
+	h.insert.throttle = writeThrottle{mayPause: s.recorder.lowPressure, remaining: maxPauses, resumed: time.Now()}
 	h.insert.begin(tx)
 	for from := 0; from < len(batch); {
 		if err := ctx.Err(); err != nil {
@@ -91,7 +91,7 @@ func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error
 // writer inserts calls in one transaction.
 type writer struct {
 	ctx        context.Context
-	tx         *sql.Tx
+	tx         *transaction
 	in         *inserter
 	sums       rollups
 	dimensions map[dimension]int64

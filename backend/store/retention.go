@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"time"
 )
 
@@ -135,7 +134,7 @@ func (s *Store) pruneInSteps(ctx context.Context, k RetentionLimits, pause func(
 // system.
 func (s *Store) prune(ctx context.Context, k RetentionLimits, rows int) (deleted int64, held time.Duration, err error) {
 	var began time.Time
-	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = s.transact(ctx, func(ctx context.Context, tx *transaction) error {
 		began = time.Now()
 		expired := s.opts.Now().Add(-k.Age)
 		before, err := pruneBefore(ctx, tx, k, expired)
@@ -166,7 +165,7 @@ func (s *Store) prune(ctx context.Context, k RetentionLimits, rows int) (deleted
 
 // pruneBefore returns the id below which calls are beyond the limits. Calls that started before
 // expired are too old.
-func pruneBefore(ctx context.Context, tx *sql.Tx, k RetentionLimits, expired time.Time) (int64, error) {
+func pruneBefore(ctx context.Context, tx *transaction, k RetentionLimits, expired time.Time) (int64, error) {
 	const all = 1 << 62
 	before := k.below
 	if k.Age > 0 {
@@ -219,7 +218,7 @@ func (s *Store) boundaryID(ctx context.Context, rows int64) (edge int64, err err
 // deleteCalls deletes calls with their index entries and payloads. With erase, payloads are also
 // overwritten in the blocks that remain. Rollups are not changed. It also deletes the names of
 // sessions without calls, and returns their number.
-func deleteCalls(ctx context.Context, tx *sql.Tx, gone []any, erase bool) (names int64, err error) {
+func deleteCalls(ctx context.Context, tx *transaction, gone []any, erase bool) (names int64, err error) {
 	if err := removeFromIndex(ctx, tx, gone); err != nil {
 		return 0, err
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"slices"
 	"time"
@@ -47,7 +46,7 @@ func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err er
 	for step := (stepSize{firstEraseRows, maxEraseRows}); err == nil; {
 		var gone []any
 		var began time.Time
-		err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		err = s.transact(ctx, func(ctx context.Context, tx *transaction) (err error) {
 			began = time.Now()
 			gone, err = eraseStep(ctx, tx, sel, step.rows, s.opts.Now())
 			s.namesGen.Add(1)
@@ -86,7 +85,7 @@ func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err er
 	return deleted, err
 }
 
-func eraseStep(ctx context.Context, tx *sql.Tx, sel Selection, rows int, now time.Time) (gone []any, err error) {
+func eraseStep(ctx context.Context, tx *transaction, sel Selection, rows int, now time.Time) (gone []any, err error) {
 	gone, err = selectIDs(ctx, tx, sel, rows)
 	if err != nil {
 		return nil, err
@@ -124,7 +123,7 @@ func eraseStep(ctx context.Context, tx *sql.Tx, sel Selection, rows int, now tim
 	return gone, nil
 }
 
-func selectIDs(ctx context.Context, tx *sql.Tx, sel Selection, rows int) ([]any, error) {
+func selectIDs(ctx context.Context, tx *transaction, sel Selection, rows int) ([]any, error) {
 	switch {
 	case len(sel.IDs) > 0:
 		list, err := json.Marshal(sel.IDs)
@@ -139,7 +138,7 @@ func selectIDs(ctx context.Context, tx *sql.Tx, sel Selection, rows int) ([]any,
 }
 
 // subtractFromRollups subtracts calls from the rollups that include them.
-func subtractFromRollups(ctx context.Context, tx *sql.Tx, gone []any, now time.Time) error {
+func subtractFromRollups(ctx context.Context, tx *transaction, gone []any, now time.Time) error {
 	sums := make(rollups)
 	for _, id := range gone {
 		var target, client, at, took, size int64

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"strconv"
 	"time"
 )
@@ -51,7 +50,7 @@ func (s *Store) deleteUnusedNames(ctx context.Context) error {
 				}
 				break
 			}
-			err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			err = s.transact(ctx, func(ctx context.Context, tx *transaction) error {
 				// Select again: a call may have been recorded in between.
 				if found, err = queryIDs(ctx, tx, unused.ids, nameDeleteRows); err != nil {
 					return err
@@ -79,7 +78,7 @@ func (s *Store) deleteUnusedNames(ctx context.Context) error {
 // deleteOldestTargets deletes the rollups of the oldest targets that have no calls while there are
 // more than most targets.
 func (s *Store) deleteOldestTargets(ctx context.Context, most int64) error {
-	return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return s.transact(ctx, func(ctx context.Context, tx *transaction) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM rollup WHERE target_id IN (SELECT id FROM target t
 			WHERE NOT EXISTS (SELECT 1 FROM call WHERE target_id = t.id) ORDER BY id
 			LIMIT max(0, (SELECT count(*) FROM target) - ?))`, most)

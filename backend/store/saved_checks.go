@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -34,7 +33,7 @@ func (s *Store) SaveCheck(ctx context.Context, name string, document []byte) err
 // DeleteCheck deletes a saved check. It returns a *core.Error with CodeNotFound if there is none.
 func (s *Store) DeleteCheck(ctx context.Context, name string) error {
 	var n int64
-	err := s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := s.transact(ctx, func(ctx context.Context, tx *transaction) error {
 		res, err := tx.ExecContext(ctx, `DELETE FROM saved_check WHERE name = ?`, name)
 		if err == nil {
 			n, err = res.RowsAffected()

@@ -18,7 +18,6 @@ const (
 	indexRows         = 200       // calls per step
 	indexBytes        = 128 << 10 // approximate bytes of text per step
 	indexInterval     = 250 * time.Millisecond
-	indexRowsPerPause = 8                // calls between two pauses within a step
 	idleIndexInterval = 20 * time.Second // interval of looking for pending calls while no new calls are written
 	// Pause after a step in multiples of its duration, and the rates of calls and payload bytes
 	// per second above which it applies. Without pauses, the indexer would use a whole core while
@@ -134,10 +133,12 @@ func (s *Store) indexStep(ctx context.Context) (int, error) {
 	var batch []indexEntry
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
 		size := 0
+		throttle := s.indexThrottle()
 		err := eachRow(ctx, h.read, func(row scanner) (err error) {
 			var u indexEntry
 			u.words, u.packed, err = scanWords(row, &u.id, &u.target, &u.client, &u.at, &u.outcome, &u.took, &u.counted)
 			batch = append(batch, u)
+			throttle.pause()
 			if size += len(u.words); err == nil && size >= indexBytes {
 				return errEnough
 			}
@@ -152,10 +153,15 @@ func (s *Store) indexStep(ctx context.Context) (int, error) {
 	if err != nil || len(batch) == 0 {
 		return 0, err
 	}
-	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		return addToIndex(ctx, tx, batch, s.opts.Now(), s.recorder.lightLoad)
+	err = s.transactOn(ctx, (*handle).beginCalls, func(ctx context.Context, tx *transaction) error {
+		return addToIndex(ctx, tx, batch, s.opts.Now(), s.indexThrottle())
 	})
 	return len(batch), err
+}
+
+// indexThrottle returns the throttle of half of a step: reading calls, or adding them to the index.
+func (s *Store) indexThrottle() *writeThrottle {
+	return &writeThrottle{mayPause: s.recorder.lightLoad, remaining: maxPauses / 2, resumed: time.Now()}
 }
 
 // scanWords scans a row of other columns and wordColumns. A payload that cannot be decompressed
@@ -210,7 +216,7 @@ func appendCallWords(dst []byte, c callWords, args, reply []byte) []byte {
 
 type callWords struct{ server, name, publicName, client, reason string }
 
-func addToIndex(ctx context.Context, tx *sql.Tx, batch []indexEntry, now time.Time, calm func() bool) error {
+func addToIndex(ctx context.Context, tx *transaction, batch []indexEntry, now time.Time, throttle *writeThrottle) error {
 	add, err := tx.PrepareContext(ctx, `INSERT INTO search (rowid, words) VALUES (?,?)`)
 	if err != nil {
 		return err
@@ -222,13 +228,8 @@ func addToIndex(ctx context.Context, tx *sql.Tx, batch []indexEntry, now time.Ti
 	}
 	defer func() { _ = done.Close() }()
 	sums := make(rollups)
-	breath := writeThrottle{mayPause: calm, remaining: maxPauses / 2}
-	began := time.Now()
-	for i, u := range batch {
-		if i%indexRowsPerPause == indexRowsPerPause-1 {
-			breath.pause(time.Since(began))
-			began = time.Now()
-		}
+	for _, u := range batch {
+		throttle.pause()
 		res, err := done.ExecContext(ctx, u.id)
 		if err != nil {
 			return err
@@ -265,7 +266,7 @@ func (s *Store) Index(ctx context.Context) (IndexState, error) {
 
 // removeFromIndex removes calls from the full-text index. The caller deletes their rows
 // afterwards, in the same transaction.
-func removeFromIndex(ctx context.Context, tx *sql.Tx, ids []any) error {
+func removeFromIndex(ctx context.Context, tx *transaction, ids []any) error {
 	var indexed []indexEntry
 	err := eachRow(ctx, tx, func(row scanner) (err error) {
 		var u indexEntry

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"maps"
 	"slices"
 )
@@ -14,7 +13,7 @@ func (s *Store) RenameServer(ctx context.Context, from, to string) (back func(co
 	s.waitForRecent(ctx) // later calls are recorded under the new name
 	s.recorder.rename(from, to)
 	var rows []any
-	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = s.transact(ctx, func(ctx context.Context, tx *transaction) error {
 		if rows, err = queryIDs(ctx, tx, `SELECT id FROM server WHERE coalesce(current_name, name) = ?`, from); err != nil {
 			return err
 		}
@@ -31,7 +30,7 @@ func (s *Store) RenameServer(ctx context.Context, from, to string) (back func(co
 	return func(ctx context.Context) error {
 		s.recorder.rename(to, from)
 		defer s.namesGen.Add(1)
-		err := s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error { return renameServer(ctx, tx, rows, to, from) })
+		err := s.transact(ctx, func(ctx context.Context, tx *transaction) error { return renameServer(ctx, tx, rows, to, from) })
 		if err != nil {
 			return err
 		}
@@ -39,7 +38,7 @@ func (s *Store) RenameServer(ctx context.Context, from, to string) (back func(co
 	}, nil
 }
 
-func renameServer(ctx context.Context, tx *sql.Tx, rows []any, from, to string) error {
+func renameServer(ctx context.Context, tx *transaction, rows []any, from, to string) error {
 	for _, id := range rows {
 		if _, err := tx.ExecContext(ctx, `UPDATE server SET current_name = nullif(?1, name) WHERE id = ?2`, to, id); err != nil {
 			return err

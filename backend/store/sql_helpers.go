@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// queryer is implemented by *sql.DB and *sql.Tx.
+// queryer is implemented by *sql.DB and *transaction.
 type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
@@ -77,11 +77,15 @@ func (s *Store) exec(ctx context.Context, stmt string, args ...any) error {
 
 // transact runs f in one write transaction of at most writeLimit. It commits if f returns nil, and
 // rolls back otherwise.
-func (s *Store) transact(ctx context.Context, f func(context.Context, *sql.Tx) error) error {
+func (s *Store) transact(ctx context.Context, f func(context.Context, *transaction) error) error {
+	return s.transactOn(ctx, (*handle).begin, f)
+}
+
+func (s *Store) transactOn(ctx context.Context, begin func(*handle, context.Context) (*transaction, error), f func(context.Context, *transaction) error) error {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
 	return s.withHandle(func(h *handle) error {
-		tx, err := h.write.BeginTx(ctx, nil)
+		tx, err := begin(h, ctx)
 		if err != nil {
 			return err
 		}

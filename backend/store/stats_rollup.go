@@ -170,7 +170,7 @@ func (r rollups) countOutcome(target, client, at int64, outcome int, took time.D
 }
 
 // save writes the collected changes. It omits minutes that are older than minuteRetention.
-func (r rollups) save(ctx context.Context, tx *sql.Tx, now time.Time) error {
+func (r rollups) save(ctx context.Context, tx *transaction, now time.Time) error {
 	if len(r) == 0 {
 		return nil
 	}

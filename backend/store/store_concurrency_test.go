@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"testing"
 	"time"
 )
@@ -16,7 +15,7 @@ func TestReadsDoNotWaitForBusyWriter(t *testing.T) {
 	held, let := make(chan struct{}), make(chan struct{})
 	done := make(chan error, 1)
 	go func() {
-		done <- b.transact(context.Background(), func(context.Context, *sql.Tx) error {
+		done <- b.transact(context.Background(), func(context.Context, *transaction) error {
 			close(held)
 			<-let
 			return nil

@@ -75,7 +75,7 @@ func (s *Store) TrustedDefinition(ctx context.Context, server, kind, name string
 // SaveTrust inserts or updates the trust records in list, deletes those whose kind and name are in
 // gone, and inserts events, in one transaction.
 func (s *Store) SaveTrust(ctx context.Context, server string, list []Trusted, gone [][2]string, events []TrustEvent) error {
-	return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return s.transact(ctx, func(ctx context.Context, tx *transaction) error {
 		for _, key := range gone {
 			if _, err := tx.ExecContext(ctx, `DELETE FROM trust WHERE server = ? AND kind = ? AND name = ?`, server, key[0], key[1]); err != nil {
 				return err
@@ -115,7 +115,7 @@ func (s *Store) SaveTrust(ctx context.Context, server string, list []Trusted, go
 }
 
 // insertTrustEvents inserts events and deletes the oldest ones beyond trustEvents.
-func (s *Store) insertTrustEvents(ctx context.Context, tx *sql.Tx, events []TrustEvent) error {
+func (s *Store) insertTrustEvents(ctx context.Context, tx *transaction, events []TrustEvent) error {
 	var last int64
 	for _, e := range events {
 		result, err := tx.ExecContext(ctx, `INSERT INTO trust_event (at, server, kind, name, action, detail, old_hash, new_hash) VALUES (?,?,?,?,?,?,?,?)`,
