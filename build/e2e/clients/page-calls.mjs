@@ -198,7 +198,7 @@ await step('show, export and copy a session, and save it as a check', async () =
   await button('Expected results: of-a-session').click()
   await api('DELETE', '/api/v1/checks/of-a-session')
   await go(`/sessions/${encodeURIComponent(session)}`)
-  await page.getByRole('link', { name: 'As a list' }).click()
+  await page.getByRole('link', { name: 'Show in Calls' }).click()
   await page.waitForURL(/#\/calls\?.*session=/)
 })
 await step('show the messages of a watched session', async () => {

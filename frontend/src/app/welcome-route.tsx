@@ -16,7 +16,7 @@ import { useNow } from '@/lib/now';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
 import { UpdateQuestion } from './update-check-question';
-import { ClientsStep, FirstCallStep, ServersStep } from './welcome-steps';
+import { ClientsStep, clientsHere, FirstCallStep, ServersStep } from './welcome-steps';
 
 const t = texts.welcome;
 const onMac = /Mac/.test(navigator.platform);
@@ -62,6 +62,7 @@ function Welcome() {
   ]);
   if (!ready) return <LoadingPage title={t.title} />;
   const found = (connections ?? []).some((one) => one.detected);
+  const listed = clientsHere(connections).length > 0;
   const all = steps.every((one) => done[one]);
   return (
     <>
@@ -80,7 +81,7 @@ function Welcome() {
             number={2}
             done={done.clients}
             asked={step === 'clients'}
-            {...t.steps.clients}
+            {...(listed ? t.steps.clients : t.noneFound)}
           >
             <ClientsStep />
           </StepSection>

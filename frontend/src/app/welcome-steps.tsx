@@ -16,6 +16,7 @@ import { serversQuery, useServerLabel } from '@/features/servers/api';
 import { ServerGrid } from '@/features/servers/server-grid';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
+import type { Connection } from '@/types/api';
 
 const t = texts.welcome;
 const link = 'text-accent underline underline-offset-2';
@@ -48,17 +49,15 @@ export function ServersStep() {
   );
 }
 
+/** The client applications that are installed or connected. */
+export const clientsHere = (connections: Connection[] | undefined): Connection[] =>
+  (connections ?? []).filter((one) => one.detected || one.state !== 'notConnected');
+
 /** The installed client applications; without any, how to connect another client. */
 export function ClientsStep() {
   const { data: connections } = useQuery(connectionsQuery);
-  const here = (connections ?? []).filter((one) => one.detected || one.state !== 'notConnected');
-  if (here.length === 0)
-    return (
-      <div className="space-y-3">
-        <p className="text-sm text-ink2">{texts.connections.none}</p>
-        <ConnectHelp />
-      </div>
-    );
+  const here = clientsHere(connections);
+  if (here.length === 0) return <ConnectHelp />;
   return (
     <ul className="overflow-hidden rounded-lg border">
       {here.map((connection) => (

@@ -139,11 +139,18 @@ export function SelectField({
           </option>
         ))}
       </select>
-      <ChevronDown
-        className="pointer-events-none absolute top-2 right-2 size-4 text-ink3"
-        aria-hidden
-      />
+      <SelectChevron />
     </div>
+  );
+}
+
+/** The arrow of a select without its native appearance, in a relative parent that is as wide. */
+export function SelectChevron() {
+  return (
+    <ChevronDown
+      className="pointer-events-none absolute top-2 right-2 size-4 text-ink3"
+      aria-hidden
+    />
   );
 }
 

@@ -116,7 +116,12 @@ function PartLabel({ part }: { part: Part }) {
         {uri && <p className="font-mono text-xs">{plain(uri.slice(0, 2000))}</p>}
         {part.description && <p>{plain(part.description.slice(0, 2000))}</p>}
         <p className="text-xs text-ink3">
-          {[part.type, part.mimeType, part.size > 0 && bytes(part.size)]
+          {[
+            // "image/png" already says that it is an image.
+            part.mimeType?.startsWith(`${part.type}/`) ? '' : part.type,
+            part.mimeType,
+            part.size > 0 && bytes(part.size),
+          ]
             .filter((word): word is string => Boolean(word))
             .map((word) => plain(word.slice(0, 200)))
             .join(' · ')}

@@ -1,6 +1,7 @@
 import { Plus, X } from 'lucide-react';
 import { type ReactNode, useId, useRef, useState } from 'react';
 import { Button, IconButton } from '@/components/button';
+import { SelectChevron } from '@/components/fields';
 import { type Field, initialText, type Member, readSchema } from '@/lib/form-schema';
 import { plain } from '@/lib/format';
 import { isNumber, withElement, withMember } from '@/lib/json-edit';
@@ -226,22 +227,25 @@ function ChoiceControl({
 }: ControlProps & { choices: Field['choices'] }) {
   const at = choices.findIndex((choice) => choice.raw === raw);
   return (
-    <select
-      id={id}
-      aria-label={label}
-      aria-describedby={note}
-      value={at < 0 ? (raw === undefined ? '' : 'own') : String(at)}
-      onChange={(event) => onChange(choices[Number(event.target.value || Number.NaN)]?.raw)}
-      className={`${box} w-auto max-w-full min-w-40`}
-    >
-      {(!required || at < 0) && <option value="">{t.notSet}</option>}
-      {at < 0 && raw !== undefined && <option value="own">{plain(raw.slice(0, 200))}</option>}
-      {choices.map((choice, index) => (
-        <option key={choice.raw} value={index}>
-          {plain(choice.text.slice(0, 200))}
-        </option>
-      ))}
-    </select>
+    <div className="relative w-fit max-w-full min-w-40">
+      <select
+        id={id}
+        aria-label={label}
+        aria-describedby={note}
+        value={at < 0 ? (raw === undefined ? '' : 'own') : String(at)}
+        onChange={(event) => onChange(choices[Number(event.target.value || Number.NaN)]?.raw)}
+        className={`${box} appearance-none truncate pr-8`}
+      >
+        {(!required || at < 0) && <option value="">{t.notSet}</option>}
+        {at < 0 && raw !== undefined && <option value="own">{plain(raw.slice(0, 200))}</option>}
+        {choices.map((choice, index) => (
+          <option key={choice.raw} value={index}>
+            {plain(choice.text.slice(0, 200))}
+          </option>
+        ))}
+      </select>
+      <SelectChevron />
+    </div>
   );
 }
 

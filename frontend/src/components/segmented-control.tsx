@@ -8,6 +8,8 @@ interface Choice<Value extends string> {
 }
 
 const frame = 'inline-flex flex-wrap rounded-lg border bg-sunken p-0.5';
+/** If they need two lines on a phone, both lines are full. */
+const halves = (n: number) => n > 5 && (n > 6 ? 'max-sm:basis-[22%]' : 'max-sm:basis-[30%]');
 const item =
   'grow rounded-md px-1.5 py-1 text-xs whitespace-nowrap text-ink2 hover:text-ink sm:px-2.5';
 
@@ -32,8 +34,7 @@ export function SegmentedControl<Value extends string>({
           value={option.value}
           className={classes(
             item,
-            // If they need two lines, both lines are full.
-            options.length > 5 && 'max-sm:basis-[30%]',
+            halves(options.length),
             'data-[state=on]:bg-panel data-[state=on]:font-medium data-[state=on]:text-ink data-[state=on]:shadow-card dark:data-[state=on]:bg-line',
           )}
         >
@@ -76,6 +77,7 @@ export function TabList<Value extends string>({ label, options }: Choice<Value>)
           value={option.value}
           className={classes(
             item,
+            halves(options.length),
             'data-[state=active]:bg-panel data-[state=active]:font-medium data-[state=active]:text-ink data-[state=active]:shadow-card dark:data-[state=active]:bg-line',
           )}
         >

@@ -57,7 +57,7 @@ export function TimeChart(props: TimeChartProps) {
     plot.current = made;
     const observer = new ResizeObserver(() => made.setSize(size()));
     observer.observe(element);
-    const unwatch = watchColours(() => made.redraw(false));
+    const unwatch = watchColours(() => made.redraw());
     return () => {
       unwatch();
       observer.disconnect();

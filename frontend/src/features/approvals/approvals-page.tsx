@@ -96,8 +96,11 @@ function QuestionCard({
       <h2 className="font-semibold [overflow-wrap:anywhere]">
         {plain(t.asks(labelOf(approval.server).slice(0, 200)))}
       </h2>
-      <p className="mt-0.5 flex flex-wrap gap-x-2 text-xs text-ink3">
-        <span className="[overflow-wrap:anywhere]">{plain(origin(approval).slice(0, 300))}</span>
+      <p className="mt-0.5 flex flex-wrap gap-x-1 text-xs text-ink3">
+        <span className="[overflow-wrap:anywhere]">
+          {plain(origin(approval).slice(0, 300))}
+          {origin(approval) && ' ·'}
+        </span>
         <TimeLeft expires={approval.expires} text={t.left} />
       </p>
       <ScrollArea

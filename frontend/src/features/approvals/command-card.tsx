@@ -64,7 +64,6 @@ export function CommandCard({
         >
           {t.run}
         </Button>
-        <span className="self-center text-sm text-ink3">{t.otherwise}</span>
         <Link
           to="/servers/$id"
           params={{ id: approval.server }}

@@ -53,7 +53,9 @@ export function Grants({ labelOf }: { labelOf: (server: string) => string }) {
           >
             <span className="min-w-0 flex-1 truncate">{nameOf(grant, labelOf)}</span>
             <span className="shrink-0 text-ink3">
-              {clockSpan(Math.round(((moment(grant.until) ?? 0) - now) / 1000))}
+              {t.left(
+                clockSpan(Math.max(0, Math.round(((moment(grant.until) ?? 0) - now) / 1000))),
+              )}
             </span>
           </li>
         ))}

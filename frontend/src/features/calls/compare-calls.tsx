@@ -159,6 +159,10 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
   return (
     <div className="mt-3 space-y-4 text-sm">
       <p className="flex flex-wrap gap-x-3 text-ink2">
+        {/* The signs of the lines below. */}
+        <span className="-mr-1.5 font-mono text-bad" aria-hidden>
+          −
+        </span>
         <Link
           to="/calls/$id"
           params={{ id: other }}
@@ -170,6 +174,9 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
           {texts.outcomes[data.outcome]} · {duration(data.tookNs)}
         </span>
         <span className="ml-auto">
+          <span className="mr-1.5 font-mono text-ok" aria-hidden>
+            +
+          </span>
           {t.this}: {texts.outcomes[call.outcome]} · {duration(call.tookNs)}
         </span>
       </p>

@@ -8,7 +8,7 @@ import { texts } from '@/lib/texts';
 import { ranges } from '@/lib/time-range';
 import type { Facet } from '@/types/api';
 import { facetsQuery } from './api';
-import { type CallFilters, outcomeText } from './filters';
+import { type CallFilters, outcomeText, seekRedacted, seeksRedacted } from './filters';
 
 const t = texts.calls;
 const few = 8;
@@ -75,6 +75,17 @@ export function FacetPanel({
         onChange={(client) => onChange({ client })}
       />
       <SlowFilter filters={filters} onChange={onChange} />
+      <fieldset>
+        <legend className="mb-1 px-1.5 text-xs font-semibold text-ink3">{t.secrets}</legend>
+        <div className="px-1.5">
+          <Pill
+            on={seeksRedacted(filters)}
+            onClick={() => onChange({ q: seekRedacted(filters, !seeksRedacted(filters)) })}
+          >
+            {t.redacted}
+          </Pill>
+        </div>
+      </fieldset>
       <p className="px-1.5 text-xs text-ink3" role="status">
         {isError
           ? t.countsFailed
@@ -117,7 +128,7 @@ function Group({
   const at = named.findIndex((facet) => facet.value === chosen);
   const shown = all ? named : named.filter((_, index) => index < few || index === at);
   return (
-    <fieldset>
+    <fieldset className="min-w-0">
       <legend className="mb-1 px-1.5 text-xs font-semibold text-ink3">{title}</legend>
       <ul>
         {shown.map((facet) => {
@@ -166,7 +177,7 @@ function TimeFilter({
   const choose = (change: CallFilters) =>
     onChange({ range: undefined, from: undefined, to: undefined, ...change });
   return (
-    <fieldset>
+    <fieldset className="min-w-0">
       <legend className="mb-1 px-1.5 text-xs font-semibold text-ink3">{t.timeRange}</legend>
       <div className="flex flex-wrap gap-1 px-1.5">
         {ranges.map((range) => (
@@ -208,7 +219,7 @@ function SlowFilter({
   onChange: (change: CallFilters) => void;
 }) {
   return (
-    <fieldset>
+    <fieldset className="min-w-0">
       <legend className="mb-1 px-1.5 text-xs font-semibold text-ink3">{t.slow}</legend>
       <div className="flex flex-wrap gap-1 px-1.5">
         {(['100', '1000', '10000'] as const).map((ms) => (

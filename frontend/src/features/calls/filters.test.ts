@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readTokens } from './filters';
+import { readTokens, seekRedacted, seeksRedacted } from './filters';
 
 it('extracts complete filters from the search text', () => {
   expect(readTokens('server:files outcome:error took:>1.5s "some text" ')).toEqual({
@@ -15,4 +15,13 @@ it('extracts complete filters from the search text', () => {
 it('leaves incomplete filters and other text unchanged', () => {
   for (const text of ['server:fi', 'https://x.org/a ', 'took:>soon ', 'a b ', 'constructor:x '])
     expect(readTokens(text)).toEqual({ found: {}, rest: text });
+});
+
+it('adds the mark of redacted secrets to the search text, and removes only it', () => {
+  expect(seekRedacted({}, true)).toBe('[redacted]');
+  expect(seekRedacted({ q: 'token' }, true)).toBe('token [redacted]');
+  expect(seekRedacted({ q: 'a [redacted] b' }, false)).toBe('a b');
+  expect(seekRedacted({ q: '[redacted]' }, false)).toBeUndefined();
+  expect(seeksRedacted({ q: 'a [redacted]' })).toBe(true);
+  expect(seeksRedacted({ q: 'redacted' })).toBe(false);
 });

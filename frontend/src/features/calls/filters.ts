@@ -58,6 +58,18 @@ export function callFilters(search: Record<string, unknown>): CallFilters {
   return filters;
 }
 
+/** What the history stores in place of a secret. */
+const redacted = '[redacted]';
+
+/** Whether only calls with a redacted secret are searched for. */
+export const seeksRedacted = ({ q = '' }: CallFilters): boolean => q.includes(redacted);
+
+/** The search text with or without the mark of redacted secrets. */
+export function seekRedacted({ q = '' }: CallFilters, on: boolean): string | undefined {
+  const rest = q.replaceAll(redacted, ' ').replace(/ +/g, ' ').trim();
+  return (on ? `${rest} ${redacted}`.trim() : rest) || undefined;
+}
+
 const tokenNames: Record<string, keyof CallFilters> = {
   server: 'server',
   tool: 'tool',

@@ -133,7 +133,9 @@ function CallLines({
             'relative flex items-center gap-3 border-t px-4 py-1.5 text-sm first:border-t-0 hover:bg-hover',
           )}
         >
-          <span className="hidden w-20 shrink-0 text-ink3 sm:block">{clock(call.at, now)}</span>
+          <span className="hidden w-24 shrink-0 whitespace-nowrap text-ink3 sm:block">
+            {clock(call.at, now)}
+          </span>
           <Link
             to="/calls/$id"
             params={{ id: call.id }}

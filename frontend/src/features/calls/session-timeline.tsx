@@ -1,6 +1,6 @@
 import { useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { FileQuestion, ListChecks } from 'lucide-react';
+import { FileQuestion, List, ListChecks } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { CopyButton } from '@/components/copy-button';
@@ -84,6 +84,7 @@ export function SessionTimeline({
       actions={
         <div className="-ml-2 flex flex-wrap items-center">
           <Link to="/calls" search={{ session }} className={buttonClasses('quiet', true)}>
+            <List className="size-3.5" aria-hidden />
             {t.asList}
           </Link>
           <CopyButton showLabel label={t.copyId} text={session} />

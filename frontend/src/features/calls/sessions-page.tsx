@@ -89,16 +89,18 @@ function SessionRow({
           to="/sessions/$session"
           params={{ session: wellFormed(session.session) }}
           aria-current={selected || undefined}
-          className="min-w-0 flex-1 truncate font-semibold outline-offset-[-2px] after:absolute after:inset-0"
+          className="min-w-0 flex-1 truncate outline-offset-[-2px] after:absolute after:inset-0"
         >
-          {plain((session.client || session.token || texts.calls.unknownClient).slice(0, 200))}
+          <span className="font-semibold">
+            {plain((session.client || session.token || texts.calls.unknownClient).slice(0, 200))}
+          </span>
           {session.clientVersion && (
-            <span className="ml-2 text-sm font-normal text-ink3">
+            <span className="ml-2 text-sm text-ink3">
               {plain(session.clientVersion.slice(0, 60))}
             </span>
           )}
           {servers.length > 0 && (
-            <span className="ml-2 text-sm font-normal text-ink2">
+            <span className="ml-2 text-sm text-ink2">
               {servers.slice(0, shownServers).join(', ')}
               {servers.length > shownServers && ` +${servers.length - shownServers}`}
             </span>

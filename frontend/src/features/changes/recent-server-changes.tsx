@@ -39,7 +39,7 @@ export function RecentChanges() {
             <Link
               to="/servers/$id"
               params={{ id: one.server }}
-              className="max-w-40 shrink-0 truncate font-medium underline-offset-2 hover:underline"
+              className="max-w-40 shrink-0 truncate font-medium sm:w-40 underline-offset-2 hover:underline"
             >
               {plain(nameOf(one.server).slice(0, 200))}
             </Link>

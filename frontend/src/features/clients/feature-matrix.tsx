@@ -108,7 +108,7 @@ function How({ how }: { how: string }) {
   return (
     <span
       className={classes(
-        'inline-flex items-center gap-1.5 text-xs whitespace-nowrap',
+        'flex items-center gap-1.5 text-xs whitespace-nowrap',
         passes ? 'text-ok' : approval ? 'text-accent' : 'text-ink3',
       )}
     >

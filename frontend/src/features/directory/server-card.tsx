@@ -47,17 +47,17 @@ export function ServerCard({ item, selected }: { item: Installable; selected: bo
         )}
       </p>
       {refused ? (
-        <p className="mt-2 line-clamp-3 flex-1 text-sm text-warn [overflow-wrap:anywhere]">
+        <p className="mt-2 line-clamp-3 text-sm text-warn [overflow-wrap:anywhere]">
           <Ban className="mr-1.5 inline size-4 align-text-bottom" aria-hidden />
           {plain(capital(item.refused.slice(0, 400)))}
         </p>
       ) : (
-        <p className="mt-2 line-clamp-3 flex-1 text-sm text-ink2 [overflow-wrap:anywhere]">
+        <p className="mt-2 line-clamp-3 text-sm text-ink2 [overflow-wrap:anywhere]">
           {plain(item.description.slice(0, 400))}
         </p>
       )}
       {kinds.length > 0 && (
-        <p className="mt-3 flex flex-wrap items-center gap-1.5 text-xs text-ink2">
+        <p className="mt-auto flex flex-wrap items-center gap-1.5 pt-3 text-xs text-ink2">
           {kinds.map((kind) => (
             <span key={kind} className="rounded bg-sunken px-1.5 py-0.5">
               {kind}

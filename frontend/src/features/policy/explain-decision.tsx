@@ -54,6 +54,11 @@ export function ExplainDecision({
   const [all, setAll] = useState(false);
   const { data, error } = useQuery(explainQuery(server, tool, client));
   const every = data?.checks ?? [];
+  const verdict = !data?.passes
+    ? { text: t.refused, color: 'text-bad' }
+    : every.some(({ result }) => result === 'ask')
+      ? { text: t.asks, color: 'text-warn' }
+      : { text: t.passes, color: 'text-ok' };
   const decides = ({ result }: Verdict) => result !== 'off' && result !== 'pass';
   const checks = all ? every : every.filter(decides);
   return (
@@ -76,8 +81,8 @@ export function ExplainDecision({
       {error && <p className="text-sm text-ink3">{plain(messageOf(error))}</p>}
       {data && (
         <>
-          <p className={classes('mb-2 text-sm font-medium', data.passes ? 'text-ok' : 'text-bad')}>
-            {data.passes ? t.passes : t.refused}
+          <p className={classes('mb-2 text-sm font-medium', verdict.color)}>
+            {verdict.text}
             <span className="font-normal text-ink3">
               {' '}
               {t.limits(roundDuration(data.timeoutMs * 1e6), data.attempts)}

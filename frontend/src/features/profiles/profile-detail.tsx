@@ -229,7 +229,7 @@ function Editor({
         <Use profile={profile} tokens={tokens} url={url} requireToken={requireToken} />
       </Section>
       <Section title={t.folders}>
-        <Field label={t.folders} hint={t.foldersHint} fault={faultOf('folders')}>
+        <Field headed label={t.folders} hint={t.foldersHint} fault={faultOf('folders')}>
           {(props) => (
             <textarea
               {...props}

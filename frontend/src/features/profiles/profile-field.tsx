@@ -11,12 +11,15 @@ export function Field({
   label,
   hint,
   required = false,
+  headed = false,
   fault,
   children,
 }: {
   label: string;
   hint?: string;
   required?: boolean;
+  /** Whether a heading above shows the label already. */
+  headed?: boolean;
   fault: string | undefined;
   children: (props: {
     id: string;
@@ -28,7 +31,7 @@ export function Field({
   const id = useId();
   return (
     <div>
-      <div className="mb-1 flex items-baseline gap-2">
+      <div className={headed ? 'sr-only' : 'mb-1 flex items-baseline gap-2'}>
         <label htmlFor={id} className="text-sm font-medium">
           {label}
         </label>

@@ -146,7 +146,9 @@ export function ToolPicker({
                     <span className="min-w-0 flex-1 truncate text-xs text-ink3">
                       {plain(row.tool.title.slice(0, 200))}
                     </span>
-                    <span className="shrink-0 text-xs text-ink3">{count(row.tool.tokens)}</span>
+                    <span className="shrink-0 text-xs text-ink3">
+                      {texts.tools.tokens(count(row.tool.tokens))}
+                    </span>
                   </label>
                 ) : (
                   <ServerHead

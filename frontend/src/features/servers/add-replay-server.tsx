@@ -4,6 +4,7 @@ import { useId, useState } from 'react';
 import { Button } from '@/components/button';
 import { DateTimeField } from '@/components/date-time-field';
 import { Failure } from '@/components/failure';
+import { SelectChevron } from '@/components/fields';
 import { Modal } from '@/components/modal';
 import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
@@ -200,17 +201,20 @@ function Choice({
   return (
     <label className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm">
       <span className="min-w-32 flex-1">{label}</span>
-      <select
-        value={value}
-        onChange={(event) => onChange(event.target.value)}
-        className={`${box} w-56 max-w-full`}
-      >
-        {options.map(([option, text]) => (
-          <option key={option} value={option}>
-            {text}
-          </option>
-        ))}
-      </select>
+      <span className="relative w-56 max-w-full">
+        <select
+          value={value}
+          onChange={(event) => onChange(event.target.value)}
+          className={`${box} w-full appearance-none truncate pr-8`}
+        >
+          {options.map(([option, text]) => (
+            <option key={option} value={option}>
+              {text}
+            </option>
+          ))}
+        </select>
+        <SelectChevron />
+      </span>
     </label>
   );
 }

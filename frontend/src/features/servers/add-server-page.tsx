@@ -143,7 +143,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
         <label htmlFor={id} className="font-medium">
           {t.paste}
         </label>
-        <p id={`${id}-hint`} className="mb-2 text-sm text-ink2">
+        <p id={`${id}-hint`} className="mb-2 text-pretty text-sm text-ink2">
           {t.pasteHint}
         </p>
         <textarea

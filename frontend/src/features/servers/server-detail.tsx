@@ -170,7 +170,7 @@ function Processes({ server, now }: { server: Detail; now: number }) {
     return <p className="px-4 py-4 text-sm text-ink2 md:px-5">{t.noProcesses}</p>;
   return (
     <>
-      <Section title={t.facts}>
+      <Section title={t.usage}>
         <Facts
           rows={[
             [t.process, pid ? t.pid(pid) : ''],

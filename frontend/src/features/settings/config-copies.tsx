@@ -79,7 +79,7 @@ function Item({
   const when = exactTime(copy.at);
   return (
     <li className="border-t first:border-t-0">
-      <div className="flex flex-wrap items-center gap-x-3 gap-y-1 py-1 pr-1 pl-3">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1 px-3 py-1.5">
         <span className="min-w-0 flex-1">
           <span className="block">{when}</span>
           <span className="block text-xs text-ink3">

@@ -39,7 +39,11 @@ export function SecretsPanel() {
       {(list.length > 0 || missing.length > 0) && (
         <ul className="overflow-hidden rounded-md border text-sm">
           {missing.map((name) => (
-            <li key={`?${name}`} className="flex gap-3 border-t px-3 py-2 first:border-t-0">
+            <li
+              key={`?${name}`}
+              className="flex items-center gap-3 border-t px-3 py-2 first:border-t-0"
+            >
+              <KeyRound className="size-4 shrink-0 text-warn" aria-hidden />
               <span className="min-w-0 flex-1 truncate font-mono text-xs leading-5">
                 {plain(name)}
               </span>

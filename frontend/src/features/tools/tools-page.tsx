@@ -64,7 +64,7 @@ export function ToolsPage({
         note={
           tools.length > 0 && (
             <>
-              {t.count(tools.length)}
+              {texts.servers.tools(tools.length)}
               {cost > 0 && <span title={t.tokensHint}> · {t.tokens(count(cost))}</span>}
             </>
           )
@@ -82,6 +82,9 @@ export function ToolsPage({
         )}
         {tools.length > 3 && (
           <>
+            <span className="text-sm text-ink3 max-sm:hidden" aria-hidden>
+              {t.group}
+            </span>
             <SegmentedControl
               label={t.group}
               value={by}
@@ -217,7 +220,7 @@ function GroupHead({ group }: { group: Group }) {
     <h2 className="flex h-full items-end gap-2 pb-1.5 text-sm font-semibold">
       <span className="truncate">{plain(group.title.slice(0, 300))}</span>
       <span className="shrink-0 text-xs font-normal text-ink3" title={t.tokensHint}>
-        {t.count(group.tools.length)} · {t.tokens(count(cost))}
+        {texts.servers.tools(group.tools.length)} · {t.tokens(count(cost))}
       </span>
     </h2>
   );

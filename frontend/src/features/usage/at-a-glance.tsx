@@ -152,7 +152,7 @@ function TopTools({
             </Link>
             {errors > 0 && (
               <span className="shrink-0 text-xs text-bad">
-                {texts.sessions.failed(count(errors))}
+                {texts.usage.errorsOf(count(errors))}
               </span>
             )}
             <span className="min-w-10 shrink-0 text-right tabular-nums">

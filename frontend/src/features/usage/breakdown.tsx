@@ -3,7 +3,7 @@ import { Button } from '@/components/button';
 import { ScrollArea } from '@/components/scroll-area';
 import { SegmentedControl } from '@/components/segmented-control';
 import { classes } from '@/lib/classes';
-import { age, bytes, count, duration, plain, share } from '@/lib/format';
+import { age, bytes, count, cut, duration, plain, share } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { Use } from '@/types/api';
@@ -90,7 +90,7 @@ export function Breakdown({
                     title={t.columnHints[column]}
                     onClick={() => setBy(column)}
                     className={classes(
-                      'rounded underline-offset-2 hover:underline',
+                      'rounded whitespace-nowrap underline-offset-2 hover:underline',
                       column === by && 'font-semibold text-ink',
                     )}
                   >
@@ -119,7 +119,9 @@ export function Breakdown({
                     className="block max-w-full truncate rounded text-left font-medium outline-offset-[-2px] hover:text-accent"
                   >
                     {kind === 'tools' && use.server && (
-                      <span className="font-normal text-ink3">{plain(labelOf(use.server))} / </span>
+                      <span className="font-normal text-ink3">
+                        {plain(cut(labelOf(use.server), 30))} /{' '}
+                      </span>
                     )}
                     {plain(name(use).slice(0, 200))}
                   </button>

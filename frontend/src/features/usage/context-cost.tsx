@@ -49,7 +49,7 @@ export function ContextCost({
                 {plain(labelOf(server).slice(0, 100))}
               </Link>
               <span className="text-xs text-ink3">{texts.servers.tools(tools)}</span>
-              <span className="w-20 text-right">{count(tokens)}</span>
+              <span className="min-w-24 text-right">{texts.tools.tokens(count(tokens))}</span>
             </div>
             <svg
               viewBox="0 0 100 1"

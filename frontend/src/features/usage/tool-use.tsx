@@ -39,7 +39,7 @@ export function ToolUse({ server, tool }: { server: string; tool: string }) {
             {texts.clients.calls(count(use.calls))}
           </Link>
           {use.errors > 0 && (
-            <span className="text-bad">{texts.sessions.failed(count(use.errors))}</span>
+            <span className="text-bad">{texts.usage.errorsOf(count(use.errors))}</span>
           )}
           <span>{texts.usage.p50(duration(use.p50Ns))}</span>
           <span>{texts.overview.p95(duration(use.p95Ns))}</span>

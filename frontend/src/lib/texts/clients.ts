@@ -1,3 +1,8 @@
+import { serversTexts } from './servers';
+
+/** "1 tool", "2,000 tools" */
+const tools = (n: number) => serversTexts.servers.tools(n);
+
 /** The clients, profiles, connections and backups of the configuration. */
 export const clientsTexts = {
   clients: {
@@ -34,8 +39,8 @@ export const clientsTexts = {
     make: 'New profile',
     everything: 'No profile',
     everythingNote: 'A client that has no profile sees everything.',
-    of: (tools: number, servers: number | undefined) =>
-      `${tools === 1 ? '1 tool' : `${tools} tools`} · ${servers === undefined ? 'all servers' : servers === 1 ? '1 server' : `${servers} servers`}`,
+    of: (n: number, servers: number | undefined) =>
+      `${tools(n)} · ${servers === undefined ? 'all servers' : servers === 1 ? '1 server' : `${servers} servers`}`,
     usedBy: (n: number) => (n === 1 ? '1 client' : `${n} clients`),
     gone: 'This profile does not exist',
     goneBody: 'It may have been removed from the configuration.',
@@ -66,13 +71,13 @@ export const clientsTexts = {
     accountUnset: 'Not chosen',
     before: (tokens: string) =>
       `All tools of all servers take ~${tokens} tokens of each model’s context.`,
-    after: (tokens: string, saved: string) => `This profile takes ~${tokens} tokens: ${saved}`,
-    saves: (tokens: string) => `saves ~${tokens}.`,
-    savesNone: 'no savings.',
+    after: (tokens: string, saved: string) => `This profile takes ~${tokens} tokens${saved}.`,
+    saves: (tokens: string) => ` and saves ~${tokens}`,
+    savesNone: ' and saves none',
     needsName: 'Enter a name first.',
     nothingChosen: 'Select servers and tools below to see how many tokens they take.',
     tools: 'Servers and tools',
-    chosen: (on: number, all: number) => `${on} of ${all} tools`,
+    chosen: (on: number, all: number) => `${on} of ${tools(all)}`,
     everyServer: 'All servers, including future ones',
     search: 'Search servers and tools',
     all: 'All',
@@ -104,27 +109,26 @@ export const clientsTexts = {
     profile: 'Profile',
     profileOf: (token: string) => `Profile of ${token}`,
     modeOf: (token: string) => `Tool listing for ${token}`,
-    noProfile: 'Everything',
+    noProfile: 'No profile',
     modeUnset: 'Profile default',
     results: 'Results',
     resultsOf: (token: string) => `Results for ${token}`,
     resultsWhole: 'Complete',
     resultLimit: (tokens: string) => `First ${tokens} tokens`,
     unused: (n: number, tokens: string) =>
-      `${n === 1 ? '1 tool has' : `${n} tools have`} not been called in 30 days: ~${tokens} tokens.`,
+      `${tools(n)} ${n === 1 ? 'has' : 'have'} not been called in 30 days: ~${tokens} tokens.`,
     unusedYet: (n: number, tokens: string) =>
-      `${n === 1 ? '1 tool has' : `${n} tools have`} never been called: ~${tokens} tokens.`,
+      `${tools(n)} ${n === 1 ? 'has' : 'have'} never been called: ~${tokens} tokens.`,
     recordedFor: (days: number) =>
       days < 1
         ? 'Less than one day recorded so far.'
         : `Only ${days === 1 ? 'one day' : `${days} days`} recorded so far.`,
     hide: (n: number, tokens: string) =>
-      `Hide ${n === 1 ? 'it' : `${n} tools`} (saves ~${tokens} tokens)`,
+      `Hide ${n === 1 ? 'it' : tools(n)} (saves ~${tokens} tokens)`,
     takeOut: (n: number, tokens: string) =>
       `Remove ${n === 1 ? '1 unused tool' : `${n} unused tools`} (saves ~${tokens} tokens)`,
-    hidden: (n: number, tokens: string) =>
-      `${n === 1 ? '1 tool' : `${n} tools`} hidden, saving ~${tokens} tokens.`,
-    takenOut: (n: number) => `${n === 1 ? '1 tool' : `${n} tools`} removed; save to apply.`,
+    hidden: (n: number, tokens: string) => `${tools(n)} hidden, saving ~${tokens} tokens.`,
+    takenOut: (n: number) => `${tools(n)} removed; save to apply.`,
     undo: 'Undo',
     suggestions: {
       title: 'Suggested profiles',
@@ -146,11 +150,10 @@ export const clientsTexts = {
     have: 'already added',
     same: (clients: string) => `also in ${clients}`,
     secrets: (names: string) => `Kept in the secret store: ${names}`,
-    none: 'No supported AI application was found.',
     states: {
       notConnected: 'Not connected',
       connected: 'Connected',
-      connectedIdle: 'Configured, not seen yet',
+      connectedIdle: 'Configured, waiting for a session',
       vanished: 'Entry missing',
       changed: 'Entry changed',
       unreadable: 'Configuration unreadable',

@@ -10,7 +10,7 @@ export const overviewTexts = {
     offered: (n: string) => (n === '1' ? '1 tool offered' : `${n} tools offered`),
     calls: 'Calls',
     running: (n: number) => `${n} running now`,
-    failed: 'Failed',
+    failed: 'Errors',
     failedShare: (share: string) => `${share} of calls`,
     median: 'Median latency',
     p95: (most: string) => `p95 ${most}`,
@@ -60,7 +60,7 @@ export const overviewTexts = {
     steps: {
       servers: {
         title: 'Import your servers',
-        body: 'Drawbridge takes over the servers that your clients already run. The clients then reach them through Drawbridge.',
+        body: 'Drawbridge runs the servers that your clients use now. The clients then reach them through Drawbridge.',
       },
       clients: {
         title: 'Connect your clients',
@@ -74,7 +74,12 @@ export const overviewTexts = {
     /** The first step where no client was found. */
     nothingFound: {
       title: 'Add your first server',
-      body: 'No AI application was found to import from. Add a server here, or browse the directory.',
+      body: 'No AI application was found to import servers from. Add a server here, or browse the directory.',
+    },
+    /** The second step where no client was found. */
+    noneFound: {
+      title: 'Connect your clients',
+      body: 'No supported AI application was found. Connect one as described below.',
     },
     waiting: 'Waiting for the first call…',
     orTry: 'Or make a call yourself:',
@@ -123,6 +128,7 @@ export const overviewTexts = {
     emptyNever: 'Calls are counted here as soon as a client makes them.',
     calls: 'Calls',
     errors: 'Errors',
+    errorsOf: (n: string) => (n === '1' ? '1 error' : `${n} errors`),
     good: 'Succeeded',
     median: 'Median',
     half: 'Median (p50)',

@@ -2,6 +2,9 @@
 const shortVersion = (v: string) =>
   /^\d/.test(v) ? `v${v}` : v.replace(/sha256:([0-9a-f]{12})[0-9a-f]{52}/, 'sha256:$1');
 
+/** The version of a package or an image, whose name is shown beside it. */
+const versionOf = (to: string) => shortVersion(/(?:@|==)([^@/=]+)$/.exec(to)?.[1] ?? to);
+
 /** The servers: list, form, import, sign-in, versions. */
 export const serversTexts = {
   servers: {
@@ -35,6 +38,7 @@ export const serversTexts = {
     software: 'Software',
     process: 'Process',
     memory: 'Memory',
+    usage: 'Resource use',
     cpu: 'CPU',
     offers: 'Offers',
     offered: (tools: string, prompts: number, resources: number) =>
@@ -345,14 +349,14 @@ export const serversTexts = {
       copyAll: 'Copy all as JSON',
       written: 'As configured',
       path: 'Program',
-      searchPath: 'Searched in',
-      dir: 'Folder',
+      searchPath: 'PATH',
+      dir: 'Working folder',
       session: 'Instances',
       start: 'Start mode',
       framing: 'Framing',
       environment: 'Environment',
       namesOnly: 'Names only. Values are never shown here.',
-      timings: 'Timings',
+      timings: 'Connection',
       bothEras: 'Second connection',
       bothErasValue: 'open, with MCP 2026-07-28',
       began: 'Last start',
@@ -528,8 +532,8 @@ export const serversTexts = {
     update: 'Test the latest version',
     trying: 'Testing…',
     current: 'This is the latest version.',
-    pin: (to: string) => `Pin to ${shortVersion(to)}`,
-    back: (to: string) => `Roll back to ${shortVersion(to)}`,
+    pin: (to: string) => `Pin to ${versionOf(to)}`,
+    back: (to: string) => `Roll back to ${versionOf(to)}`,
     plan: 'Changes in this update',
     changes: (n: number) =>
       n === 0 ? 'No tools change.' : n === 1 ? '1 tool changes.' : `${n} tools change.`,

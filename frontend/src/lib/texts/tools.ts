@@ -3,7 +3,6 @@ export const toolsTexts = {
   tools: {
     title: 'Tools',
     search: 'Search name and description',
-    count: (n: number) => (n === 1 ? '1 tool' : `${n} tools`),
     emptyTitle: 'No tools yet',
     emptyBody: 'Tools appear here when a server is running.',
     noMatch: 'No tool matches this search.',
