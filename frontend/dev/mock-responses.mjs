@@ -343,7 +343,12 @@ const loginOf = ({ login, reason }) => ({
   state: login ?? '',
   reason,
   renews: true,
-  ...(login === 'needed' ? { pending } : {}),
+  ...(login === 'needed' && { pending }),
+  ...(login === 'done' && {
+    issuer: 'https://github.com/login/oauth',
+    scopes: ['repo', 'read:org'],
+    since: new Date(Date.now() - 3 * 86_400_000).toISOString(),
+  }),
 });
 
 /** The sign-in of an account, which starts with a request and is done when its page is opened. */

@@ -48,6 +48,7 @@ function healthy() {
       label: 'GitHub',
       tags: ['work'],
       transport: 'http',
+      login: 'done',
       prompts: 4,
       resources: 2,
       era: 'modern',

@@ -1,5 +1,6 @@
 import { Boundary } from '@/components/page';
 import { RulesPanel } from '@/features/policy/rules-panel';
+import { SignIns, useHasSignIns } from '@/features/servers/sign-ins';
 import { SettingsPage } from '@/features/settings/settings-page';
 import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
@@ -10,7 +11,11 @@ export function SettingsRoute() {
   const { epoch } = useConnection();
   return (
     <Boundary epoch={epoch} title={texts.settings.title}>
-      <SettingsPage rules={<RulesPanel />} />
+      <Settings />
     </Boundary>
   );
+}
+
+function Settings() {
+  return <SettingsPage rules={<RulesPanel />} signIns={useHasSignIns() && <SignIns />} />;
 }

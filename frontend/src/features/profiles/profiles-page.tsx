@@ -101,7 +101,7 @@ function Facts({ profile, selected }: { profile: Profile; selected: boolean }) {
       {about && <p className="truncate text-sm text-ink2">{about}</p>}
       <p className="truncate text-xs text-ink3">
         {t.of(profile.tools, servers)}
-        {profile.toolMode !== 'all' && ` · ${t.modes[profile.toolMode]}`}
+        {profile.toolMode !== 'all' && ` · ${t.listing(t.modes[profile.toolMode])}`}
         {profile.clients.length > 0 && ` · ${t.usedBy(profile.clients.length)}`}
       </p>
     </>

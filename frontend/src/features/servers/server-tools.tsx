@@ -66,7 +66,7 @@ export function ServerTools({ id }: { id: string }) {
   );
   const shown = tools.data.filter((tool) => tool.shown).length;
   if (tools.data.length === 0)
-    return <p className="px-5 py-4 text-sm text-ink3">{texts.tools.emptyBody}</p>;
+    return <p className="px-4 py-4 text-sm text-ink3 md:px-5">{t.none}</p>;
   return (
     <div className="space-y-3 px-4 py-4 md:px-5">
       <div className="@container flex flex-wrap items-center gap-3 text-sm text-ink2">

@@ -17,13 +17,13 @@ const t = texts.signIn;
 const at = (id: string, rest = '') => `/api/v1/servers/${encodeURIComponent(id)}/login${rest}`;
 
 /** Whether a server has a sign-in. */
-const knowsLogin = (server: ServerStatus) => Boolean(server.login);
+export const knowsLogin = (server: ServerStatus) => Boolean(server.login);
 
 /** Whether a server requires a sign-in by the user. */
 export const wantsLogin = (server: ServerStatus) =>
   server.login === 'needed' || server.login === 'more' || server.state === 'needs-login';
 
-function useLogin(id: string, enabled: boolean) {
+export function useLogin(id: string, enabled: boolean) {
   return useQuery({
     queryKey: ['server', id, 'login'],
     queryFn: ({ signal }) => request<LoginStatus>('GET', at(id), { signal }),
@@ -157,7 +157,7 @@ export function SignedIn({ server }: { server: ServerStatus }) {
   );
 }
 
-function SignOut({ id, name, issuer }: { id: string; name: string; issuer: string }) {
+export function SignOut({ id, name, issuer }: { id: string; name: string; issuer: string }) {
   const client = useQueryClient();
   const [asking, setAsking] = useState(false);
   const out = useMutation({

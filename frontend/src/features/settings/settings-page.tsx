@@ -38,7 +38,14 @@ import { TokensPanel } from './tokens-panel';
 
 const t = texts.settings;
 
-export function SettingsPage({ rules }: { rules: ReactNode }) {
+export function SettingsPage({
+  rules,
+  signIns,
+}: {
+  rules: ReactNode;
+  /** The sign-ins of servers, if there are any. */
+  signIns: ReactNode;
+}) {
   const { data: status } = useSuspenseQuery(statusQuery);
   // A panel that is shown later than the others would cause a layout shift.
   const ready = useAllAnswered([
@@ -75,6 +82,7 @@ export function SettingsPage({ rules }: { rules: ReactNode }) {
             <Panel title={t.secrets.title}>
               <SecretsPanel />
             </Panel>
+            {signIns && <Panel title={texts.signIn.all}>{signIns}</Panel>}
             <Panel title={texts.configCopies.copiesTitle}>
               <ConfigCopies />
             </Panel>

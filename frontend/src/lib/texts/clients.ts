@@ -53,6 +53,7 @@ export const clientsTexts = {
     foldersHint:
       'One absolute path per line. Clients that work in or below one of them use this profile, unless they have another one.',
     mode: 'Tool listing',
+    listing: (mode: string) => `tool listing: ${mode}`,
     modes: {
       all: 'All',
       search: 'Search',

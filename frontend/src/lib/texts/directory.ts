@@ -26,7 +26,7 @@ export const directoryTexts = {
     refresh: 'Fetch registry',
     refreshing: 'Fetching… this can take a minute',
     refreshed: (n: string) => (n === '1' ? 'Updated: 1 server.' : `Updated: ${n} servers.`),
-    from: (address: string) => `(${address})`,
+    from: (address: string) => `Registry: ${address}`,
     oldStays: 'The previous list is kept.',
     noMatch: 'No server matches',
     noMatchBody: 'Try another search, or fetch the registry.',

@@ -293,6 +293,7 @@ export const serversTexts = {
         'This server is defined in another file, so it cannot be shown or changed here. Edit that file.',
     },
     tooling: {
+      none: 'Tools appear here when the server is running.',
       shown: (shown: number, all: number) => `${shown} of ${all} tools are offered to clients.`,
       offer: (tool: string) => `Offer ${tool} to clients`,
       offered: 'Offered to clients',
@@ -476,6 +477,10 @@ export const serversTexts = {
     undone: 'Import undone.',
   },
   signIn: {
+    all: 'Sign-ins',
+    allBody:
+      'The servers that you sign in to. Accounts of a server are on its page, under Configuration.',
+    needed: 'Needs sign-in',
     title: 'Sign-in',
     start: 'Sign in',
     again: 'Sign in again',
