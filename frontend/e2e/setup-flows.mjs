@@ -136,7 +136,7 @@ flow('a profile of two thousand tools is chosen by search', quiet, async (page, 
     });
   mock.world.profiles.items[1].entry = { servers: {} };
   await page.goto(`${mock.url}/#/profiles/all-but-writing`);
-  const chosen = (count) => page.getByText(new RegExp(`^${count} of 20\\d\\d tools$`)).first();
+  const chosen = (count) => page.getByText(new RegExp(`^${count} of 2,0\\d\\d tools$`)).first();
   await chosen(0).waitFor();
   await becomes(async () => (await page.getByRole('checkbox').count()) < 80, true);
   await page.getByLabel('Search servers and tools').fill('tool_199');
@@ -151,7 +151,7 @@ flow('a suggested profile is made, dismissed, and both are undone', quiet, async
   await page.goto(`${mock.url}/#/profiles`);
   const list = page.getByRole('region', { name: 'Suggested profiles' });
   const shop = list.getByRole('listitem').filter({ hasText: '/home/ada/projects/shop' });
-  await shop.getByText(/4 of \d+ tools were called here in 30 days/).waitFor();
+  await shop.getByText(/4 of [\d,]+ tools were called here in 30 days/).waitFor();
   await shop.getByRole('button', { name: 'Create profile' }).click();
   await list.getByText('now use the profile shop').waitFor();
   await page.getByRole('link', { name: 'shop', exact: true }).waitFor();

@@ -68,7 +68,7 @@ await step('create a profile of single tools; its URL offers only these', async 
   await page.getByRole('button', { name: 'None: files' }).click()
   await page.getByLabel('Search servers and tools').fill('read_text')
   await page.getByRole('checkbox', { name: /^read_text_file/ }).check()
-  await page.getByText(/This profile takes ~[\d,]+ tokens: saves/).waitFor()
+  await page.getByText(/This profile takes ~[\d,]+ tokens and saves/).waitFor()
   await accessible('/profiles, making one')
   await save().click()
   await page.waitForURL(/#\/profiles\/writing/)
