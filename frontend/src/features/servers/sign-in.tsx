@@ -149,7 +149,7 @@ export function SignedIn({ server }: { server: ServerStatus }) {
         rows={[
           [t.by, plain(data.issuer)],
           [t.permissions, data.scopes?.length ? plain(data.scopes.join(' ')) : ''],
-          [t.since, data.since && age(data.since, now)],
+          [t.since, data.since && texts.servers.ago(age(data.since, now))],
           [t.renews, data.renews ? t.renewsYes : t.renewsNo],
         ]}
       />

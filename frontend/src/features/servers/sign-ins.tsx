@@ -50,8 +50,8 @@ function Row({ server }: { server: ServerStatus }) {
         </Link>
         <span className="block truncate text-xs text-ink3">
           {needed ? t.needed : t.done}
-          {issuer && ` · ${plain(issuer)}`}
           {data?.since && ` · ${texts.servers.ago(age(data.since, now))}`}
+          {issuer && ` · ${plain(issuer)}`}
         </span>
       </span>
       {issuer && <SignOut id={server.id} name={name} issuer={issuer} />}

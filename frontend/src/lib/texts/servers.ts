@@ -496,7 +496,7 @@ export const serversTexts = {
     done: 'Signed in',
     by: 'Token issuer',
     permissions: 'Permissions',
-    since: 'Since',
+    since: 'Signed in',
     renews: 'Renewal',
     renewsYes: 'Automatic',
     renewsNo: 'You must sign in again when it expires',
