@@ -64,7 +64,7 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 		if !d.sandboxes.addRefusal(c.ID, one) {
 			return
 		}
-		d.Logs.Append(c.ID, serverlog.Warn, refusalText(one, rules.NotOffered(home, one.Path, !one.Unreadable)))
+		d.Logs.Append(c.ID, serverlog.Warn, refusalText(one.WithAllow(rules, home)))
 	}}
 	spec.Stderr = io.MultiWriter(spec.Stderr, detector)
 	s.setRefusals(detector)
@@ -72,16 +72,20 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 	return nil
 }
 
-// refusalText explains a refusal. protected is why the path is protected, as the end of a sentence, or "".
-func refusalText(one sandbox.Refusal, protected string) string {
+// refusalText explains a refusal.
+func refusalText(one sandbox.Refusal) string {
 	key := "sandbox.write"
 	if one.Unreadable {
 		key = "sandbox.read, or to sandbox.write,"
 	}
-	if protected != "" {
-		return fmt.Sprintf("The sandbox denied access to %s, which %s. Only if you trust the server with it, add exactly the path that it needs to %s of this server.", one.Path, protected, key)
+	if one.Remark != "" {
+		return fmt.Sprintf("The sandbox denied access to %s, which %s. Only if you trust the server with it, add exactly the path that it needs to %s of this server.", one.Path, one.Remark, key)
 	}
-	return fmt.Sprintf("The sandbox denied access to %s. To allow it, add it to %s of this server.", one.Path, key)
+	what := "it"
+	if one.Allow != one.Path {
+		what = one.Allow // entries must exist
+	}
+	return fmt.Sprintf("The sandbox denied access to %s. To allow it, add %s to %s of this server.", one.Path, what, key)
 }
 
 func (d *Dialer) private() []string {

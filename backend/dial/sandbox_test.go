@@ -105,15 +105,23 @@ func TestFloodOfRefusalsDoesNotHidePrivateFiles(t *testing.T) {
 	}
 }
 
-func TestRefusalOfProtectedPathIsNotOfferedForTheConfiguration(t *testing.T) {
-	one := sandbox.Refusal{Path: "/home/me/.ssh/id", Unreadable: true}
-	rules := sandbox.Rules{Private: []string{"/home/me/.ssh"}}
-	text := refusalText(one, rules.NotOffered("/home/me", one.Path, false))
-	if !strings.Contains(text, "is private") || strings.Contains(text, "To allow it") {
-		t.Error(text)
+func TestRefusalSaysWhatToAddToTheConfigurationUnlessItIsProtected(t *testing.T) {
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if one.Path = "/home/me/x"; !strings.Contains(refusalText(one, rules.NotOffered("/home/me", one.Path, false)), "To allow it, add it to sandbox.read") {
-		t.Error("another path is not offered")
+	notes := filepath.Join(home, "notes")
+	if err := os.Mkdir(notes, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	rules := sandbox.Rules{Private: []string{filepath.Join(home, ".ssh")}}
+	for path, want := range map[string]string{
+		".ssh/id": "which is private", "notes": "To allow it, add it to sandbox.read,", "notes/none/new": "To allow it, add " + notes + " to sandbox.read,",
+	} {
+		one := sandbox.Refusal{Path: filepath.Join(home, path), Unreadable: true}
+		if text := refusalText(one.WithAllow(rules, home)); !strings.Contains(text, want) || strings.Contains(text, "To allow it") != strings.HasPrefix(want, "To allow it") {
+			t.Errorf("%s: %s", path, text)
+		}
 	}
 }
 

@@ -19,12 +19,11 @@ type Refusal struct {
 // and may have made it up.
 func (one Refusal) WithAllow(r Rules, home string) Refusal {
 	target := resolved(one.Path)
-	if _, err := os.Lstat(target); err != nil { // rules are for existing files only
-		target = filepath.Dir(target)
-		if _, err := os.Lstat(target); err != nil {
-			one.Remark = "is in a folder that does not exist"
-			return one
+	for filepath.IsAbs(target) && target != filepath.Dir(target) { // rules are for existing files only
+		if _, err := os.Lstat(target); err == nil {
+			break
 		}
+		target = filepath.Dir(target)
 	}
 	if one.Remark = r.NotOffered(home, target, !one.Unreadable); one.Remark == "" {
 		one.Allow = target

@@ -314,7 +314,7 @@ func TestOnlyHarmlessPathsAreOffered(t *testing.T) {
 		".ssh/id": {}, ".ssh/missing": {}, ".ssh": {}, "data/token": {}, "data/missing": {}, "data/conf/missing": {}, "moved": {}, "moved/missing": {}, "moved/aws/x": {},
 		"": {}, "missing": {}, ".config/missing": {}, "/missing": {}, "/": {},
 		".bashrc": {".bashrc", ""}, ".local/bin/missing": {".local/bin", ""}, ".local/missing": {}, ".config/autostart/x": {".config/autostart", ""}, ".local/share/nvim/x.lua": {".local/share/nvim", ""},
-		"notes/new": {"notes", "notes"}, "notes/deep": {"notes/deep", "notes/deep"},
+		"notes/new": {"notes", "notes"}, "notes/none/of/these": {"notes", "notes"}, "none/of/these": {}, ".ssh/none/of/these": {}, "notes/deep": {"notes/deep", "notes/deep"},
 	} {
 		if !strings.HasPrefix(path, "/") {
 			path = in(path)

@@ -56,7 +56,7 @@ var publishedServers = []publishedServer{
 	{"bunx", "@modelcontextprotocol/server-memory@2026.8.31", nil, "read_graph", `{}`, "", []string{"TOOLS/bunx"}},
 	{"deno", "@modelcontextprotocol/server-memory@2026.8.31", nil, "read_graph", `{}`, "", []string{"TOOLS/deno", "run", "-A", "npm:"}},
 	{"pnpm", "@modelcontextprotocol/server-memory@2026.8.31", nil, "read_graph", `{}`, "", []string{"TOOLS/pnpm", "dlx"}},
-	{"yarn", "@modelcontextprotocol/server-memory@2026.8.31", nil, "read_graph", `{}`, "", []string{"TOOLS/yarn", "dlx"}},
+	{"yarn", "time-mcp@1.0.6", nil, "current_time", `{"format": "YYYY-MM"}`, "", []string{"TOOLS/yarn", "dlx"}},
 }
 
 // TestPublishedServersWorkUnderTheDefaultSandbox installs published servers with npx and calls a tool
