@@ -23,9 +23,9 @@ import (
 
 func TestTrayWaitsWithoutSessionBus(t *testing.T) {
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path="+t.TempDir()+"/bus")
-	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	var log bytes.Buffer
+	log := said{first: func() { time.AfterFunc(100*time.Millisecond, cancel) }}
 	err := Run(ctx, Options{
 		Statuses: func() []core.ServerStatus { return nil },
 		Bus:      new(event.Bus),
@@ -37,6 +37,19 @@ func TestTrayWaitsWithoutSessionBus(t *testing.T) {
 	if n := strings.Count(log.String(), "No tray icon"); n != 1 || !strings.Contains(log.String(), "there is no session bus") {
 		t.Fatalf("said so %d times:\n%s", n, log.String())
 	}
+}
+
+// said is a log that calls first once, when something is written to it.
+type said struct {
+	bytes.Buffer
+	first func()
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	if s.Len() == 0 {
+		s.first()
+	}
+	return s.Buffer.Write(p)
 }
 
 func TestTrayNeedsStatusesAndBus(t *testing.T) {
