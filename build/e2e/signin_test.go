@@ -83,7 +83,7 @@ func signIn(address string) error {
 		if json.Unmarshal(src, &runtime) == nil {
 			p.url, p.admin = runtime.URL, strings.TrimSpace(string(token))
 		}
-		if time.Since(begun) > 20*time.Second {
+		if time.Since(begun) > limit(20*time.Second) {
 			return errors.New("the daemon does not start")
 		}
 	}
@@ -115,7 +115,7 @@ func (p *visitor) use() error {
 		// The event with the state follows the response to the call.
 		login = ""
 		for begun := time.Now(); login != "more" && login != "needed"; time.Sleep(30 * time.Millisecond) {
-			if _, login, err = p.settled(); err != nil || time.Since(begun) > 3*time.Second {
+			if _, login, err = p.settled(); err != nil || time.Since(begun) > limit(3*time.Second) {
 				return fmt.Errorf("the call fails with %d %s, sign-in is %q (%v)", code, body, login, err)
 			}
 		}
@@ -125,7 +125,7 @@ func (p *visitor) use() error {
 
 // settled waits until the server has a stable state.
 func (p *visitor) settled() (state, login string, err error) {
-	for begun := time.Now(); time.Since(begun) < 15*time.Second; time.Sleep(30 * time.Millisecond) {
+	for begun := time.Now(); time.Since(begun) < limit(15*time.Second); time.Sleep(30 * time.Millisecond) {
 		code, body, err := p.do("GET", "/api/v1/servers/x", "")
 		if err != nil || code != 200 {
 			return "", "", fmt.Errorf("%d %s (%v)", code, body, err)
@@ -167,7 +167,7 @@ func (p *visitor) click() error {
 	if err := json.Unmarshal([]byte(body), &st); err != nil || st.Failed != "" {
 		return fmt.Errorf("the sign-in failed: %s (%v)", st.Failed, err)
 	}
-	for begun := time.Now(); time.Since(begun) < 15*time.Second; time.Sleep(30 * time.Millisecond) {
+	for begun := time.Now(); time.Since(begun) < limit(15*time.Second); time.Sleep(30 * time.Millisecond) {
 		if state, login, err := p.settled(); err != nil || state != "needs-login" || login != "done" {
 			return err
 		}
