@@ -139,11 +139,19 @@ func TestReadDeadlineStartsAfterWaitForBudget(t *testing.T) {
 		t.Fatalf("without a wait: deadline %v, %v", w.read, err)
 	}
 	began := time.Now()
-	time.AfterFunc(10*time.Millisecond, release)
-	if release, err = b.acquire(w, r, largeBody); err != nil {
+	acquired := make(chan error, 1)
+	var releaseSecond func()
+	go func() {
+		var err error
+		releaseSecond, err = b.acquire(w, r, largeBody)
+		acquired <- err
+	}()
+	eventually.True(t, "the second body waits", func() bool { return !b.semaphore.TryAcquire(0) }) // never while others wait
+	release()
+	if err := <-acquired; err != nil {
 		t.Fatal(err)
 	}
-	defer release()
+	defer releaseSecond()
 	if w.read.Before(began.Add(bodyReadTimeout)) {
 		t.Errorf("the deadline is %s after the request", w.read.Sub(began))
 	}
