@@ -52,8 +52,11 @@ common() {
 	gzip -9n "$stage"/man/*
 }
 
-# set_times DIR gives all files the time of the commit.
-set_times() { find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +; }
+# normalize DIR gives all files the time of the commit, and permissions that do not depend on the umask of the checkout.
+normalize() {
+	chmod -R u=rwX,go=rX "$1"
+	find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+}
 
 linux() {
 	local arch=${ARCH:-$(go env GOHOSTARCH)} omit=
@@ -78,6 +81,7 @@ linux() {
 	local dir=$stage/linux/drawbridge-$version
 	mkdir -p "$dir"
 	cp -R build/bin/drawbridge LICENSE README.md "$stage/THIRD-PARTY.txt" "$stage/man" "$stage/completions" "$dir/"
+	normalize "$dir"
 	tar -C "$stage/linux" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -cf - "drawbridge-$version" |
 		gzip -9n >"$out/drawbridge-$version-linux-$arch.tar.gz" &
 	local archive=$! kind license zsh
@@ -110,7 +114,7 @@ windows() {
 		"${env[@]}" go build -trimpath -tags desktop,production -ldflags '-s -w -H windowsgui' -o "$dir/drawbridge-window.exe" .
 		programs+=("$dir"/*.exe)
 		cp LICENSE README.md "$stage/THIRD-PARTY.txt" "$stage/completions/drawbridge.ps1" "$dir/"
-		set_times "$dir"
+		normalize "$dir"
 		(cd "$dir" && find . -type f | sort | zip -Xq9 "$out/drawbridge-$version-windows-$arch.zip" -@)
 		if command -v makensis >/dev/null; then
 			makensis -V2 -NOCD "-DVERSION=$version" "-DPLAIN=$plain" "-DFROM=$dir" "-DTO=$out/drawbridge-$version-windows-$arch-setup.exe" build/package/installer.nsi
