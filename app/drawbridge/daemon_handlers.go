@@ -39,7 +39,7 @@ func (d *daemon) makeHandlers(port uint16, quit context.CancelCauseFunc) (*http.
 		Files: d.files, Sessions: sessions, Admin: d.admin, Tokens: d.tokens, Bridge: d.front, Bus: d.bus, UI: frontend.FS(), Log: d.log,
 		Desktop: d.settings, Usage: d.dialer.Usage, Connector: connector, Secrets: d.vault, Logins: d.logins, ConnectedClients: d.front,
 		Doctor: doctorOptions(d.files.Current), Diagnosed: bundleOptions(o.Folders, o.Sources), Approvals: d.inbox, Commands: d.servers,
-		Debug: d.servers.Debug, Try: d.dialer.Try, Rules: d.rules, Trust: d.baseline, Metadata: d.history, Observer: d.connections,
+		Live: d.dialer.Live, Debug: d.servers.Debug, Try: d.dialer.Try, Rules: d.rules, Trust: d.baseline, Metadata: d.history, Observer: d.connections,
 		SandboxRules: d.dialer.SandboxRules, SandboxRefusals: d.dialer.SandboxRefusals,
 		Visibility: d.files, ListSizes: d.front, Directory: marketplace.NewList(filepath.Join(o.Folders.Data, "directory.json")),
 		Bundles: filepath.Join(o.Folders.Data, "bundles"), Copies: config.CopiesOf(o.Folders.Data),

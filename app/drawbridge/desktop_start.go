@@ -26,8 +26,6 @@ const startLimit = 30 * time.Second
 // showOrStart runs the program without a subcommand: it shows the running instance, and first
 // starts one in the background if none runs.
 func showOrStart(ctx context.Context, o cli.ServeOptions) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
 	printAddress := os.Getenv(printAddressVariable) != ""
 	os.Unsetenv(printAddressVariable) // the daemon must not inherit it
 	to := ""
@@ -54,10 +52,18 @@ func showOrStart(ctx context.Context, o cli.ServeOptions) error {
 			return err
 		}
 	}
-	rt, err := awaitDaemon(ctx, o.Folders, ended)
-	if err != nil {
+	shown := false
+	rt, err := awaitDaemon(ctx, o.Folders, ended, func(step string) {
+		fmt.Fprintln(os.Stderr, step)
+		if !shown && !printAddress && o.Link == "" { // the window shows the steps, and then the page
+			shown = openWindow("", o.Folders.Data) == nil
+		}
+	})
+	if err != nil || shown {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
 	if !printAddress {
 		fmt.Println("Drawbridge runs at " + rt.URL)
 	}
@@ -96,11 +102,23 @@ func launch(link string) (ended <-chan error, err error) {
 }
 
 // awaitDaemon waits until the daemon of a data folder responds. If the daemon that we started exits
-// before and no other daemon holds the folder, the error is the reason.
-func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error) (loopback.Runtime, error) {
-	tick := time.NewTicker(20 * time.Millisecond)
+// before and no other daemon holds the folder, the error is the reason. report gets each step of a migration.
+func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error, report func(string)) (loopback.Runtime, error) {
+	tick, limit := time.NewTicker(20*time.Millisecond), time.NewTimer(startLimit)
 	defer tick.Stop()
+	defer limit.Stop()
 	for {
+		migrated := false
+		err := loopback.AwaitMigration(ctx, folders.Data, func(step string) {
+			migrated = true
+			report(step)
+		})
+		if err != nil {
+			return loopback.Runtime{}, stillStarting(err.Error())
+		}
+		if migrated {
+			limit.Reset(startLimit)
+		}
 		rt, ok, err := loopback.FindDaemon(folders.Data)
 		if ok || err != nil {
 			return rt, err
@@ -114,8 +132,10 @@ func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error
 			}
 			return rt, startFailure(folders, end)
 		case <-ctx.Done():
+			return rt, ctx.Err()
+		case <-limit.C:
 			if starting := loopback.StartingDaemon(folders.Data); starting != "" {
-				return rt, &core.Error{Code: core.CodeUnavailable, Message: starting, Hint: "It continues in the background. Try again in a moment."}
+				return rt, stillStarting(starting)
 			}
 			return rt, &core.Error{
 				Code: core.CodeUnavailable, Message: "Drawbridge did not start",
@@ -123,6 +143,10 @@ func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error
 			}
 		}
 	}
+}
+
+func stillStarting(what string) error {
+	return &core.Error{Code: core.CodeUnavailable, Message: what, Hint: "It continues in the background. Try again in a moment."}
 }
 
 // startFailure returns the error that a daemon wrote when it exited during its start.

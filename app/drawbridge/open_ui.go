@@ -26,9 +26,9 @@ func openUI(url, data string, browser bool, out io.Writer) error {
 		_, err := fmt.Fprintln(out, "Open this in a browser on this machine (the link works once, for two minutes):\n"+url)
 		return err
 	}
-	window, ours := windowProgram()
+	_, ours := windowProgram()
 	if ours = ours && !browser; ours {
-		err := process.LaunchAndWaitReady(windowLimit, []string{"DRAWBRIDGE_WINDOW_URL=" + url, "DRAWBRIDGE_WINDOW_DATA=" + data}, window)
+		err := openWindow(url, data)
 		if err == nil {
 			return nil
 		}
@@ -47,6 +47,15 @@ func openUI(url, data string, browser bool, out io.Writer) error {
 		err = werr
 	}
 	return err
+}
+
+// openWindow opens our window. If url is "", the window waits for the daemon of data.
+func openWindow(url, data string) error {
+	window, ok := windowProgram()
+	if !ok || !hasScreen() {
+		return errors.New("there is no window")
+	}
+	return process.LaunchAndWaitReady(windowLimit, []string{"DRAWBRIDGE_WINDOW_URL=" + url, "DRAWBRIDGE_WINDOW_DATA=" + data}, window)
 }
 
 func hasScreen() bool {

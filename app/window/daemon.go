@@ -33,6 +33,7 @@ type daemon struct {
 
 	mu   sync.Mutex
 	data string // "" until it is known; see startDaemon
+	step string // what the daemon that startDaemon starts does; "" if it has responded
 }
 
 func newDaemon(data string) *daemon {
@@ -90,6 +91,20 @@ func (d *daemon) request(ctx context.Context, method, route string, in any) (*ht
 		return nil, fmt.Errorf("the daemon responded with status %d", resp.StatusCode)
 	}
 	return resp, nil
+}
+
+// starting describes what a daemon that does not respond yet does, or returns "".
+func (d *daemon) starting() string {
+	d.mu.Lock()
+	data, step := d.data, d.step
+	d.mu.Unlock()
+	if data == "" {
+		return step
+	}
+	if starting, ok := strings.CutPrefix(loopback.StartingDaemon(data), loopback.StartingPrefix); ok {
+		return starting
+	}
+	return ""
 }
 
 // newPageURL returns the page's address with a new one-time code, or "" if there is no daemon.

@@ -140,6 +140,9 @@ type Options struct {
 	Bundles    string            // where bundles are unpacked
 	Copies     config.Copies     // backups of the configuration file; none without a folder
 
+	// Live sends a request for a replay to the recorded server, as a client.
+	Live func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error)
+
 	Approvals Inbox
 	Rules     Rules    // the policy of calls
 	Commands  Commands // new commands that need approval

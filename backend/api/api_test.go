@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -191,6 +192,34 @@ func TestCallGoesThroughTheCallPath(t *testing.T) {
 	s.get(t, "/api/v1/calls?server=files&q=9007199254740993", &list)
 	if len(list.Items) != 1 || list.Items[0].ID != r.CallID || list.Next != "" {
 		t.Errorf("the history lists %+v", list)
+	}
+}
+
+func TestReplayCallsTheLiveServer(t *testing.T) {
+	s := newSite(t)
+	s.call = func(_ context.Context, c *core.Call) (core.Reply, error) {
+		switch c.Method + " " + c.Name + " " + string(c.Params) {
+		case `tools/call echo {"name":"echo","arguments":{"n":1.0}}`:
+			return core.Reply{Result: []byte(`{"content":[], "n":1.0}`)}, nil
+		case `prompts/get greet {"name":"greet"}`:
+			return core.Reply{Error: []byte(`{"code":-1,"message":"no"}`)}, nil
+		case `resources/read a:b {"uri":"a:b"}`:
+			return core.Reply{}, core.Errorf(core.CodeRejected, "denied")
+		}
+		return core.Reply{}, fmt.Errorf("unexpected %s of %q: %s", c.Method, c.Name, c.Params)
+	}
+	for request, want := range map[[2]string]string{
+		{"tools/call", `{"name":"echo","arguments":{"n":1.0}}`}: `200 {"result":"{\"content\":[], \"n\":1.0}"}`,
+		{"prompts/get", `{"name":"greet"}`}:                     `200 {"error":"{\"code\":-1,\"message\":\"no\"}"}`,
+		{"resources/read", `{"uri":"a:b"}`}:                     `403 `,
+		{"resources/read", `{}`}:                                `400 `,
+		{"initialize", `{"name":"echo"}`}:                       `400 `,
+	} {
+		sent, _ := json.Marshal(LiveRequest{"files", request[0], request[1]})
+		status, said, _ := s.ask(t, "POST", "/api/v1/live-call", string(sent))
+		if got := fmt.Sprint(status, " ", strings.TrimSpace(said)); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s", sent, got)
+		}
 	}
 }
 

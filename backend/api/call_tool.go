@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -31,10 +32,24 @@ func (a *API) call(ctx context.Context, in *callRequestInput) (*answer[CallResul
 	if in.By == loopback.ByBrowser {
 		client.Name = core.PageClient
 	}
-	call := &core.Call{Client: client, ByUser: !in.Body.AsClient, Era: core.Legacy, Server: in.Body.Server, Method: "tools/call", Name: in.Body.Tool, PublicName: in.Body.Tool, Account: in.Body.Account}
+	call := &core.Call{Client: client, ByUser: true, Era: core.Legacy, Server: in.Body.Server, Method: "tools/call", Name: in.Body.Tool, PublicName: in.Body.Tool, Account: in.Body.Account}
 	call.Params, call.Arguments, call.ProgressToken = callParams(in.Body.Tool, args)
 	said, err := a.callAndAwait(ctx, call)
 	return reply(resultOf(call, said, err))
+}
+
+// callLive sends a request for a replay as a client, with its approvals.
+func (a *API) callLive(ctx context.Context, in *struct{ Body LiveRequest }) (*answer[LiveReply], error) {
+	var target struct{ Name, URI string }
+	if err := json.Unmarshal([]byte(in.Body.Params), &target); err != nil || target.Name == "" && target.URI == "" {
+		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
+			Fields: []core.FieldError{{Field: "body.params", Error: "must be a JSON object with a name or a uri"}}}
+	}
+	said, err := a.Live(ctx, in.Body.Server, in.Body.Method, cmp.Or(target.Name, target.URI), json.RawMessage(in.Body.Params))
+	if err != nil {
+		return nil, err
+	}
+	return reply(LiveReply{string(said.Result), string(said.Error)})
 }
 
 // resultOf returns the result of a call. A task that nobody asked for, or that cannot be used, is a failure.

@@ -242,6 +242,9 @@ func newSite(t *testing.T) *site {
 		Approvals: s.inbox, Commands: s.fakes, Metadata: s.store, FrameLog: &history.FrameLog{},
 		Rules: policy.New(policy.Options{Views: s.views}), Trust: trust.New(trust.Options{Store: s.store}),
 		Usage: func(string) (process.Usage, error) { return process.Usage{}, errors.New("no process") },
+		Live: func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error) {
+			return s.fakes.Call(ctx, &core.Call{Client: core.Client{Name: "replay"}, Server: server, Method: method, Name: name, PublicName: name, Params: params}, nil)
+		},
 		Debug: func(id string) (supervisor.Debug, error) {
 			st, _ := s.fakes.Status(id)
 			return supervisor.Debug{Status: st, Configured: "npx files", Stderr: []string{"\x1b[31mred"}}, nil

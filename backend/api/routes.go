@@ -131,6 +131,7 @@ func (a *API) document() *routes {
 	op(a, doc, "GET", "/api/v1/calls", "Recorded calls, newest first", a.listCalls)
 	op(a, doc, "GET", "/api/v1/calls/{id}", "A call with its payloads", a.getCall)
 	op(a, doc, "POST", "/api/v1/call", "Call a tool; the call is recorded like any other", a.call)
+	op(a, doc, "POST", "/api/v1/live-call", "Call a tool, or get a prompt or resource, for a replay; approval rules apply as for a client", a.callLive)
 	op(a, doc, "GET", "/api/v1/clients", "Applications that have connected or have a token", a.listClients)
 	op(a, doc, "GET", "/api/v1/config", "The configuration file", a.getConfig)
 	op(a, doc, "PUT", "/api/v1/config", "Replace the configuration file; If-Match must be the ETag of the file that was read", a.putConfig)

@@ -173,7 +173,19 @@ type CallRequest struct {
 	Tool      string `json:"tool" minLength:"1" maxLength:"512" doc:"The server's own name for the tool"`
 	Arguments JSON   `json:"arguments,omitempty" doc:"JSON object, passed on unchanged"`
 	Account   string `json:"account,omitempty" maxLength:"32" doc:"Account of the server; if missing, default"`
-	AsClient  bool   `json:"asClient,omitempty" doc:"Whether the call needs the same approvals as a call of a client"`
+}
+
+// LiveRequest is a request that a replay passes on to the recorded server.
+type LiveRequest struct {
+	Server string `json:"server" minLength:"1" maxLength:"256" server:"name" doc:"Server id or name"`
+	Method string `json:"method" enum:"tools/call,prompts/get,resources/read"`
+	Params string `json:"params" maxLength:"16777216" doc:"JSON text of an object, passed on unchanged"`
+}
+
+// LiveReply is the response of a server. One of the two is set.
+type LiveReply struct {
+	Result string `json:"result,omitempty" doc:"JSON text"`
+	Error  string `json:"error,omitempty" doc:"JSON text: the JSON-RPC error"`
 }
 
 // CallResult is the result of a tool call, prepared for scripts.

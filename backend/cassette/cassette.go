@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
@@ -27,7 +28,7 @@ const Version = 1
 const (
 	maxLine  = 16 << 20
 	maxFile  = 256 << 20
-	MaxCalls = 100_000
+	MaxCalls = 100_000             // and definitions of each kind
 	maxTook  = 24 * 60 * 60 * 1000 // milliseconds
 )
 
@@ -88,6 +89,12 @@ type Call struct {
 	Progress []Progress `json:"progress,omitempty"`
 }
 
+// Reasons why a response is unavailable.
+const (
+	Truncated = "the recorded result is truncated; switch on Record in full (drawbridge record-full) and record the call again"
+	Redacted  = "the recorded result contains redacted secrets"
+)
+
 // Progress is a progress notification.
 type Progress struct {
 	AfterMs int64 `json:"afterMs"` // time since the call was sent, in milliseconds
@@ -109,14 +116,17 @@ type Recording struct {
 	End   End
 }
 
-// Open opens a regular file. Others are refused: a named pipe would block, and a device never end.
+// Open opens a regular file. Others are refused: a named pipe would block, and a device never end. A
+// file that is too large is refused before it is read.
 func Open(path string) (*os.File, error) {
 	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", path)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("%s has %d MiB, and at most %d MiB are read: export a session, a tag or a shorter time range", path, info.Size()>>20, maxFile>>20)
 	}
 	return os.Open(path)
 }
@@ -178,12 +188,20 @@ func (rec *Recording) readHeader(line []byte) error {
 		name, key string
 		items     []json.RawMessage
 	}{{"tools", "name", rec.Tools}, {"prompts", "name", rec.Prompts}, {"resources", "uri", rec.Resources}, {"resourceTemplates", "uriTemplate", rec.ResourceTemplates}} {
+		if len(list.items) > MaxCalls {
+			return fmt.Errorf("%s has %d items; at most %d are allowed", list.name, len(list.items), MaxCalls)
+		}
+		seen := map[string]bool{}
 		for i, item := range list.items {
 			var members map[string]json.RawMessage
 			var id string
 			if json.Unmarshal(item, &members) != nil || json.Unmarshal(members[list.key], &id) != nil || id == "" {
 				return fmt.Errorf("%s[%d] is not an object with a %s", list.name, i, list.key)
 			}
+			if seen[id] {
+				return fmt.Errorf("%s[%d] has the same %s as another one: %.100q", list.name, i, list.key, id)
+			}
+			seen[id] = true
 			if list.name == "tools" && !isObject(members["inputSchema"]) {
 				return fmt.Errorf("tools[%d] has no inputSchema that is an object", i)
 			}
@@ -324,6 +342,9 @@ func isObject(text []byte) bool {
 // decodeStrict decodes an object. It rejects duplicate and unknown keys, because other readers of
 // the file could understand them differently.
 func decodeStrict(line []byte, to any, known ...string) error {
+	if !utf8.Valid(line) { // a decoder would replace the invalid bytes
+		return errors.New("not valid UTF-8; the file may have been converted or damaged")
+	}
 	err := wire.Members(line, func(m wire.Member) error {
 		if !slices.Contains(known, string(m.Name)) {
 			return fmt.Errorf("the key %.50q is unknown", m.Name)

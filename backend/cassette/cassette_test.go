@@ -5,8 +5,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -310,6 +313,9 @@ func TestInvalidCassettesAreRefusedWithTheirLine(t *testing.T) {
 		"unknown key":           {header + `{"tool":"a","reslt":"{}"}`, `line 2: the key "reslt" is unknown`},
 		"deep":                  {header + `{"tool":"a","arguments":"{\"a\":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}","result":"{}"}`, "line 2: arguments must"},
 		"long line":             {header + strings.Repeat("x", maxLine+1), "line 2: longer than 16 MiB"},
+		"invalid UTF-8":         {header + "{\"tool\":\"a\xff\",\"result\":\"{}\"}", "line 2: not valid UTF-8"},
+		"two equal tools":       {`{"cassette":1,"server":"x","tools":[{"name":"a","inputSchema":{}},{"name":"a","inputSchema":{}}]}`, `line 1: tools[1] has the same name as another one: "a"`},
+		"too many tools":        {`{"cassette":1,"server":"x","tools":[` + strings.Repeat("1,", MaxCalls) + `1]}`, "line 1: tools has 100001 items; at most 100000 are allowed"},
 		"too many calls":        {header + strings.Repeat(`{"tool":"a","result":"{}"}`+"\n", MaxCalls+1), "line 100002: a cassette has at most 100000 calls"},
 	} {
 		if _, err := Read(strings.NewReader(c.text)); err == nil || !strings.HasPrefix(err.Error(), c.want) {
@@ -319,6 +325,18 @@ func TestInvalidCassettesAreRefusedWithTheirLine(t *testing.T) {
 	endless := io.MultiReader(strings.NewReader(header), &repeated{call})
 	if _, err := readUpTo(1<<20, endless); err == nil || err.Error() != "larger than 1 MiB" {
 		t.Errorf("an endless file: %v", err)
+	}
+}
+
+// A file that is too large is refused by its size, without reading it.
+func TestTooLargeFileIsRefusedBeforeItIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "calls.jsonl")
+	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, maxFile+1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	want := path + " has 257 MiB, and at most 256 MiB are read: export a session, a tag or a shorter time range"
+	if _, err := Open(path); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

@@ -115,9 +115,9 @@ func (e *harEntry) call() (server string, c Call, ok bool) {
 	case server == "", said == "", strings.Contains(c.Arguments, redact.Mark), strings.Contains(address.Path, redact.Mark):
 		return server, c, false
 	case strings.Contains(said, redact.Mark):
-		c.Unavailable = "the recorded result contains redacted secrets"
+		c.Unavailable = Redacted
 	case !isObject([]byte(said)): // the export does not mark what was truncated
-		c.Unavailable = "the recorded result is truncated"
+		c.Unavailable = Truncated
 	case e.Call.Outcome == core.OutcomeOK || e.Call.Outcome == core.OutcomeToolError:
 		c.Result = said
 	default:

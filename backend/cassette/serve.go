@@ -291,9 +291,9 @@ func (p *Player) call(r *request, what *Call, name string, arguments, token []by
 	}
 	switch {
 	case said == nil:
-		return failure(-32602, fmt.Sprintf("the cassette has no call to %.200q with these arguments", name))
+		return failure(-32602, fmt.Sprintf("the recording has no call to %.200q with these arguments: record one, or replay with --nearest or --passthrough (misses in the configuration)", name))
 	case said.Unavailable != "":
-		return failure(-32603, "the cassette cannot serve this call: "+said.Unavailable)
+		return failure(-32603, "the response cannot be served: "+said.Unavailable)
 	case said.Error != "":
 		return p.delayed(said, token, response{err: []byte(said.Error)})
 	}

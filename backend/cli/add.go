@@ -89,7 +89,9 @@ func (p *program) runAdd(ctx context.Context, a addition, f addFlags) error {
 			return p.printJSON(map[string]any{"items": servers.Servers, "next": ""})
 		}
 		p.printAdded(servers)
-		_, err := fmt.Fprintln(p.Stdout, "Drawbridge is not running. "+notRunningHint)
+		_, err := p.daemon() // says why it does not answer
+		message, hint := core.Describe(err)
+		_, err = fmt.Fprintln(p.Stdout, message+". "+hint)
 		return err
 	}
 	return p.addRunning(ctx, servers, f.noTest)

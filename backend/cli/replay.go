@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,7 +77,7 @@ func (p *program) replay() *cobra.Command {
 	calls.flags(f)
 	f.BoolVar(&strict, "strict", false, "return an error for calls that are not recorded")
 	f.BoolVar(&nearest, "nearest", false, "for calls that are not recorded, return the result of the most similar one")
-	f.BoolVar(&passthrough, "passthrough", false, "send tool calls that are not recorded to the live server")
+	f.BoolVar(&passthrough, "passthrough", false, "send requests that are not recorded to the live server")
 	f.BoolVar(&realtime, "realtime", false, "delay each response so that it takes as long as the recorded one, and send the recorded progress notifications")
 	cmd.MarkFlagsMutuallyExclusive("strict", "nearest", "passthrough")
 	cmd.AddCommand(p.replayExport(), p.replayImport())
@@ -168,33 +167,11 @@ func (d *daemon) recording(ctx context.Context, server string, calls recordedCal
 	return rec, nil
 }
 
-// callLive returns a function that calls tools of a server as a client, with its approvals.
+// callLive returns a function that sends requests to a server as a client, with its approvals.
 func (d *daemon) callLive(server string) func(context.Context, string, string, json.RawMessage) (core.Reply, error) {
-	return func(ctx context.Context, method, name string, params json.RawMessage) (core.Reply, error) {
-		if method != "tools/call" {
-			return core.Reply{}, fmt.Errorf("the cassette has no %q, and only tool calls can be sent to the live server", name)
-		}
-		var given struct {
-			Arguments api.JSON `json:"arguments"`
-		}
-		if err := json.Unmarshal(params, &given); err != nil {
-			return core.Reply{}, err
-		}
-		said, err := request[api.CallResult](ctx, d, http.MethodPost, "call", url.Values{},
-			api.CallRequest{Server: server, Tool: name, Arguments: given.Arguments, AsClient: true})
-		var raw struct {
-			Code    *json.Number    `json:"code"`
-			Content json.RawMessage `json:"content"`
-		}
-		switch {
-		case err != nil:
-			return core.Reply{}, err
-		case len(said.Raw) == 0:
-			return core.Reply{}, errors.New(cmp.Or(said.Error, "the live server did not respond"))
-		case json.Unmarshal(said.Raw, &raw) == nil && raw.Code != nil && raw.Content == nil: // a JSON-RPC error
-			return core.Reply{Error: json.RawMessage(said.Raw)}, nil
-		}
-		return core.Reply{Result: json.RawMessage(said.Raw)}, nil
+	return func(ctx context.Context, method, _ string, params json.RawMessage) (core.Reply, error) {
+		said, err := request[api.LiveReply](ctx, d, http.MethodPost, "live-call", url.Values{}, api.LiveRequest{Server: server, Method: method, Params: string(params)})
+		return core.Reply{Result: json.RawMessage(said.Result), Error: json.RawMessage(said.Error)}, err
 	}
 }
 

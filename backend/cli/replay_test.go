@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 )
 
 func TestExportedCassetteIsServed(t *testing.T) {
@@ -48,7 +50,7 @@ func TestExportedCassetteIsServed(t *testing.T) {
 	want := `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"title":"<R>","name":"read","inputSchema":{"type":"object"}}]}}
 {"jsonrpc":"2.0","id":2,"result":{"text":"oldest"}}
 {"jsonrpc":"2.0","id":3,"result":{ "text":"<é>" }}
-{"jsonrpc":"2.0","id":4,"error":{"code":-32603,"message":"the cassette cannot serve this call: the recorded result is truncated"}}
+{"jsonrpc":"2.0","id":4,"error":{"code":-32603,"message":"the response cannot be served: the recorded result is truncated"}}
 `
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir("files", 0o700); err != nil { // a folder with the name of the server is not a cassette
@@ -104,32 +106,35 @@ func TestReplayEndsWithASignal(t *testing.T) {
 func TestPassthroughCallsTheLiveServerAsAClient(t *testing.T) {
 	f := newFake(t)
 	f.answer("GET /api/v1/export", `{"cassette":1,"server":"files","tools":[]}`+"\n"+`{"calls":0}`)
-	f.mux.HandleFunc("POST /api/v1/call", func(w http.ResponseWriter, r *http.Request) {
-		var sent struct {
-			Server, Tool string
-			Arguments    map[string]int
-			AsClient     bool
-		}
-		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil || sent.Server != "files" || sent.Arguments["n"] != 5 || !sent.AsClient {
+	f.mux.HandleFunc("POST /api/v1/live-call", func(w http.ResponseWriter, r *http.Request) {
+		var sent api.LiveRequest
+		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil || sent.Server != "files" {
 			t.Errorf("%v %+v", err, sent)
 		}
-		io.WriteString(w, map[string]string{
-			"read":    `{"success":true,"raw":{"content":[]}}`,
-			"error":   `{"success":false,"error":"no","raw":{"code":-32602,"message":"no"}}`,
-			"refused": `{"success":false,"error":"the user has denied it"}`,
-		}[sent.Tool])
-	})
-	for tool, want := range map[string]string{
-		"read": `"result":{"content":[]}`, "error": `"error":{"code":-32602,"message":"no"}`, "refused": `"the user has denied it"`,
-	} {
-		got := f.typed(`{"id":1,"method":"tools/call","params":{"name":"`+tool+`","arguments":{"n":5}}}`+"\n", "replay", "files", "--passthrough")
-		if got.code != 0 || !strings.Contains(got.out, want) {
-			t.Errorf("%s: %+v", tool, got)
+		said, ok := map[string]string{
+			`tools/call {"name":"read","arguments":{"n":5}}`:   `{"result":"{\"content\":[]}"}`,
+			`tools/call {"name":"error","arguments":{"n":5}}`:  `{"error":"{\"code\":-32602,\"message\":\"no\"}"}`,
+			`prompts/get {"name":"greet","arguments":{"n":5}}`: `{"result":"{\"messages\":[]}"}`,
+			`resources/read {"uri":"a:b"}`:                     `{"result":"{\"contents\":[]}"}`,
+		}[sent.Method+" "+sent.Params]
+		if !ok {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusForbidden)
+			said = `{"code":"rejected","detail":"the user has denied it"}`
 		}
-	}
-	got := f.typed(`{"id":1,"method":"resources/read","params":{"uri":"a:b"}}`+"\n", "replay", "files", "--passthrough")
-	if !strings.Contains(got.out, "only tool calls can be sent") {
-		t.Errorf("%+v", got)
+		io.WriteString(w, said)
+	})
+	for request, want := range map[string]string{
+		`"tools/call","params":{"name":"read","arguments":{"n":5}}`:    `"result":{"content":[]}`,
+		`"tools/call","params":{"name":"error","arguments":{"n":5}}`:   `"error":{"code":-32602,"message":"no"}`,
+		`"tools/call","params":{"name":"refused","arguments":{"n":5}}`: `"the user has denied it"`,
+		`"prompts/get","params":{"name":"greet","arguments":{"n":5}}`:  `"result":{"messages":[]}`,
+		`"resources/read","params":{"uri":"a:b"}`:                      `"result":{"contents":[]}`,
+	} {
+		got := f.typed(`{"id":1,"method":`+request+`}`+"\n", "replay", "files", "--passthrough")
+		if got.code != 0 || !strings.Contains(got.out, want) {
+			t.Errorf("%s: %+v", request, got)
+		}
 	}
 }
 

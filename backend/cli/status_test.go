@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
@@ -46,9 +47,16 @@ func TestNoticesAreAcknowledged(t *testing.T) {
 // While the history is migrated, the daemon does not answer yet, and commands say what it does.
 func TestStatusSaysWhatAStartingDaemonDoes(t *testing.T) {
 	f := newFake(t)
+	answering, err := loopback.ReadRuntime(f.data)
+	must(t, err)
 	must(t, loopback.WriteRuntime(f.data, loopback.Runtime{Starting: "the history is being updated to the format of this version, step 2 of 6"}))
 	if got := f.run(true, "status"); got.code == 0 || !strings.Contains(got.errOut, "Drawbridge is starting: the history is being updated to the format of this version, step 2 of 6\nTry again in a moment.") {
 		t.Errorf("%+v", got)
+	}
+	f.answer("GET /api/v1/doctor", `{"items":[{"id":"x","level":"ok","check":"config","subject":"x","message":"fine"}]}`)
+	time.AfterFunc(100*time.Millisecond, func() { _ = loopback.WriteRuntime(f.data, answering) })
+	if got := f.run(true, "doctor"); got.code != 0 || !strings.Contains(got.errOut, "step 2 of 6\n") || !strings.Contains(got.out, "fine") {
+		t.Errorf("doctor does not wait: %+v", got)
 	}
 	must(t, loopback.RemoveRuntime(f.data))
 	if got := f.run(true, "status"); got.code == 0 || !strings.Contains(got.errOut, "Drawbridge is starting or stopping") {

@@ -199,8 +199,11 @@ func (p *program) printRehearsal(r *history.RehearsalReport) error {
 			continue
 		}
 		fmt.Fprintln(p.Stdout, escapeLine(strings.TrimSpace(rehearsedName(c)+" "+truncate(c.Arguments, 200))+": "+c.Result))
-		if c.Reason != "" {
-			fmt.Fprintln(p.Stdout, "    "+escapeLine(c.Reason))
+		if reason := c.Reason; reason != "" {
+			if strings.HasPrefix(reason, "may change something") {
+				reason += "; call it with --also " + c.Tool
+			}
+			fmt.Fprintln(p.Stdout, "    "+escapeLine(reason))
 		}
 		for _, change := range c.Changes {
 			fmt.Fprintln(p.Stdout, "    "+escapeLine(change.Path)+" "+change.Kind)

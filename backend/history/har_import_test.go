@@ -51,8 +51,8 @@ func TestExportedArchiveIsImportedAsACassette(t *testing.T) {
 		{Tool: "read/one", Arguments: `{"bad":1}`, Error: `{"code":-32602,"message":"bad"}`, TookMs: 3},
 		{Prompt: "ask", Arguments: `{"a":"b"}`, Result: `{"messages":[]}`, TookMs: 3},
 		{Resource: "file:///a b?c#d", Result: `{"contents":[]}`, TookMs: 3},
-		{Tool: "secret", Arguments: `{}`, Unavailable: "the recorded result contains redacted secrets", TookMs: 3},
-		{Tool: "long", Arguments: `{}`, Unavailable: "the recorded result is truncated", TookMs: 3},
+		{Tool: "secret", Arguments: `{}`, Unavailable: cassette.Redacted, TookMs: 3},
+		{Tool: "long", Arguments: `{}`, Unavailable: cassette.Truncated, TookMs: 3},
 	}
 	if d := cmp.Diff(want, rec.Calls); d != "" {
 		t.Error(d)

@@ -115,9 +115,9 @@ func recordedCall(r *store.Record) (c cassette.Call, ok bool) {
 	}
 	switch {
 	case r.ReplyCut != nil:
-		c.Unavailable = "the recorded result is truncated"
+		c.Unavailable = cassette.Truncated
 	case redacted(r.Result) || redacted(r.Error):
-		c.Unavailable = "the recorded result contains redacted secrets"
+		c.Unavailable = cassette.Redacted
 	default:
 		c.Result, c.Error = string(r.Result), string(r.Error)
 		for _, n := range r.ProgressLog {

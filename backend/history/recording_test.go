@@ -92,8 +92,8 @@ func TestRecordingHasWhatCanBeServedInOrder(t *testing.T) {
 			{Tool: "read", Arguments: `{"n":1}`, Error: `{"code":-1,"message":"no"}`, TookMs: 3000},
 			{Prompt: "greet", Arguments: `{"name":"Ann"}`, Result: `{"messages":[]}`, TookMs: 3000},
 			{Resource: "file:///a", Result: `{"contents":[]}`, TookMs: 3000},
-			{Tool: "read", Arguments: `{"n":4}`, Unavailable: "the recorded result is truncated", TookMs: 3000},
-			{Tool: "read", Arguments: `{"n":5}`, Unavailable: "the recorded result contains redacted secrets", TookMs: 3000},
+			{Tool: "read", Arguments: `{"n":4}`, Unavailable: cassette.Truncated, TookMs: 3000},
+			{Tool: "read", Arguments: `{"n":5}`, Unavailable: cassette.Redacted, TookMs: 3000},
 		},
 		End: cassette.End{Calls: 6, Unavailable: 2, Skipped: 4},
 	}

@@ -1,6 +1,7 @@
 package loopback
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -148,7 +149,39 @@ func StartingDaemon(dataDir string) string {
 		return ""
 	}
 	if rt, err := ReadRuntime(dataDir); err == nil && rt.Starting != "" {
-		return "Drawbridge is starting: " + rt.Starting
+		return StartingPrefix + rt.Starting
 	}
 	return "Drawbridge is starting or stopping"
 }
+
+// migrationStepLimit limits how long AwaitMigration waits for one step.
+const migrationStepLimit = 10 * time.Minute
+
+// AwaitMigration waits while the daemon that holds dataDir migrates its data, and passes each step to
+// report, for the user. The error describes a step that takes too long, or during which ctx ended.
+func AwaitMigration(ctx context.Context, dataDir string, report func(string)) error {
+	shown, limit := "", time.NewTimer(migrationStepLimit)
+	defer limit.Stop()
+	for {
+		held, err := IsDaemonRunning(dataDir)
+		rt, _ := ReadRuntime(dataDir) // a file that is being replaced exists a moment later
+		if err != nil || !held || rt.Starting == "" {
+			return err
+		}
+		if rt.Starting != shown {
+			shown = rt.Starting
+			report(StartingPrefix + rt.Starting)
+			limit.Reset(migrationStepLimit)
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+			continue
+		case <-limit.C:
+		case <-ctx.Done():
+		}
+		return errors.New(StartingPrefix + rt.Starting)
+	}
+}
+
+// StartingPrefix precedes Runtime.Starting in a message for the user.
+const StartingPrefix = "Drawbridge is starting: "

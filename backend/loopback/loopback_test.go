@@ -1,6 +1,7 @@
 package loopback
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -305,6 +307,39 @@ func TestGuessingIsThrottledWithoutLockout(t *testing.T) {
 	if got := send(cursor.Token); got != 200 {
 		t.Errorf("the right token gets %d meanwhile", got)
 	}
+}
+
+func TestMigratingDaemonIsAwaited(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	await := func(ctx context.Context, next map[string]func()) (steps []string, err error) {
+		err = AwaitMigration(ctx, dir, func(step string) {
+			steps = append(steps, step)
+			if do := next[step]; do != nil {
+				do()
+			}
+		})
+		return steps, err
+	}
+	must(t, WriteRuntime(dir, Runtime{Starting: "step 1 of 2"}))
+	if steps, err := await(t.Context(), nil); err != nil || len(steps) > 0 {
+		t.Fatalf("a dead daemon: %q, %v", steps, err)
+	}
+	lock, err := Lock(dir)
+	must(t, err)
+	const first, second = "Drawbridge is starting: step 1 of 2", "Drawbridge is starting: step 2 of 2"
+	ctx, cancel := context.WithCancel(t.Context())
+	if steps, err := await(ctx, map[string]func(){first: cancel}); err == nil || err.Error() != first || len(steps) != 1 {
+		t.Errorf("interrupted: %q, %v", steps, err)
+	}
+	steps, err := await(t.Context(), map[string]func(){
+		first:  func() { must(t, WriteRuntime(dir, Runtime{Starting: "step 2 of 2"})) },
+		second: func() { must(t, WriteRuntime(dir, Runtime{URL: "http://127.0.0.1:7575"})) },
+	})
+	if err != nil || !slices.Equal(steps, []string{first, second}) {
+		t.Errorf("migrated: %q, %v", steps, err)
+	}
+	must(t, lock.Close())
 }
 
 func TestOneDaemonPerDataFolder(t *testing.T) {

@@ -514,10 +514,6 @@ export interface CallRequest {
     [k: string]: unknown;
   };
   /**
-   * Whether the call needs the same approvals as a call of a client
-   */
-  asClient?: boolean;
-  /**
    * Server id or name
    */
   server: string;
@@ -2029,6 +2025,27 @@ export interface ToolTrust {
   tool: string;
   warnings: Warning[];
   withheld?: '' | 'waiting' | 'blocked';
+}
+export interface LiveReply {
+  /**
+   * JSON text: the JSON-RPC error
+   */
+  error?: string;
+  /**
+   * JSON text
+   */
+  result?: string;
+}
+export interface LiveRequest {
+  method: 'tools/call' | 'prompts/get' | 'resources/read';
+  /**
+   * JSON text of an object, passed on unchanged
+   */
+  params: string;
+  /**
+   * Server id or name
+   */
+  server: string;
 }
 export interface Load {
   queued: number;
