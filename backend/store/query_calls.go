@@ -40,6 +40,9 @@ const callTables = ` FROM call c
 	LEFT JOIN account a ON a.id = c.account_id
 	LEFT JOIN task z ON z.call_id = c.id`
 
+// slowCall is the duration from which the index call_slow contains calls.
+const slowCall = 100 * time.Millisecond
+
 // Calls returns calls from newest to oldest, without payloads. next is the value of Query.Before
 // for the next page, or 0 if there is none. A page of a full-text search may be short or empty
 // although next is not 0, because one query examines a limited number of calls.
@@ -78,14 +81,25 @@ func (s *Store) waitForRecent(ctx context.Context) {
 }
 
 func (s *Store) findCalls(ctx context.Context, db *sql.DB, q Query) ([]core.Call, int64, error) {
-	where, args, err := conditions(ctx, db, q)
+	where, args, by, err := conditions(ctx, db, q)
 	if err != nil || where == nil {
 		return nil, 0, err
 	}
 	if q.Text != "" {
+		where, args = by.add("+", where, args)
 		return s.searchCalls(ctx, db, q, where, args)
 	}
-	out, err := s.selectCalls(ctx, db, where, args, q.Limit+1)
+	var out []core.Call
+	if by.combined() { // matching calls are often frequent among the newest
+		recent, values := by.add("+", where, args)
+		_, before := q.bounds()
+		out, err = s.selectCalls(ctx, db, append(recent, `c.id >= (SELECT min(id) FROM (SELECT id FROM call WHERE id < ? ORDER BY id DESC LIMIT ?))`),
+			append(values, cmp.Or(before, 1<<62), recentCalls), q.Limit+1)
+	}
+	if err == nil && len(out) <= q.Limit {
+		where, args = by.newest(where, args, q.Limit+1)
+		out, err = s.selectCalls(ctx, db, where, args, q.Limit+1)
+	}
 	if err != nil || len(out) <= q.Limit {
 		return out, 0, err
 	}
@@ -151,7 +165,7 @@ func (s *Store) selectCalls(ctx context.Context, db *sql.DB, where []string, arg
 
 // conditions translates a query into SQL conditions. Names are resolved to row ids first, so that
 // SQLite uses the index on the column and the id. A nil slice means that no call can match.
-func conditions(ctx context.Context, db queryer, q Query) (where []string, args []any, err error) {
+func conditions(ctx context.Context, db queryer, q Query) (where []string, args []any, by idFilters, err error) {
 	where = []string{}
 	add := func(condition string, values ...any) {
 		where = append(where, condition)
@@ -178,33 +192,29 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 	if q.MinTook > 0 {
 		add(`c.took_ns >= ?`, int64(q.MinTook))
 	}
+	if q.MinTook >= slowCall { // allows SQLite to use the partial index of slow calls
+		add(`c.took_ns >= 100000000`)
+		by.other = true
+	}
 	if q.MaxTook > 0 {
 		add(`c.took_ns <= ?`, int64(q.MaxTook))
 	}
 	if q.Tag != "" {
 		add(`c.id IN (SELECT call_id FROM tag WHERE name = ?)`, q.Tag)
-	}
-	if q.Version != "" {
-		add(`c.version_id IN (SELECT p.id FROM version p WHERE `+strings.ReplaceAll(versionFilter, `?1`, `?`)+`)`, q.Version, q.Version, q.Version, q.Version, q.Version, q.Version, q.Version)
+		by.other = true
 	}
 	if isOpenTaskState(q.Outcome) {
-		add(`c.outcome = 1 AND EXISTS (SELECT 1 FROM task o WHERE o.call_id = c.id AND o.ended = 0 AND `+openTaskState+` = ?)`, q.now.UnixMicro(), q.Outcome)
+		add(`c.id IN (SELECT call_id FROM task WHERE ended = 0) AND c.outcome = 1 AND EXISTS (SELECT 1 FROM task o WHERE o.call_id = c.id AND o.ended = 0 AND `+openTaskState+` = ?)`, q.now.UnixMicro(), q.Outcome)
+		by.other = true
 	} else if q.Outcome != "" {
 		if q.Outcome != core.OutcomeOK {
 			add(`c.outcome <> 1`) // allows SQLite to use the partial index of failed calls
 		}
 		add(`c.outcome = ?`, outcomes[q.Outcome])
+		by.other = by.other || q.Outcome != core.OutcomeOK
 		if q.Outcome == core.OutcomeOK {
 			add(`NOT EXISTS (SELECT 1 FROM task o WHERE o.call_id = c.id AND o.ended = 0)`)
 		}
-	}
-	addIn := func(column, find string, values ...any) (bool, error) {
-		ids, err := queryIDs(ctx, db, find, values...)
-		if err != nil || len(ids) == 0 {
-			return false, err
-		}
-		add(column+` IN (`+placeholders(len(ids))+`)`, ids...)
-		return true, nil
 	}
 	for _, f := range []struct {
 		set    bool
@@ -212,24 +222,27 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 		find   string
 		values []any
 	}{
-		{q.Tool != "", `c.target_id`, `SELECT t.id FROM target t JOIN server s ON s.id = t.server_id WHERE t.name = ? AND (? = '' OR coalesce(s.current_name, s.name) = ?) LIMIT 200`, []any{q.Tool, q.Server, q.Server}},
-		{q.Server != "" && q.Tool == "", `c.server_id`, `SELECT id FROM server WHERE coalesce(current_name, name) = ?`, []any{q.Server}},
-		// The servers of the version, so that SQLite uses their index.
-		{q.Version != "" && q.Server == "" && q.Tool == "", `c.server_id`, `SELECT DISTINCT p.server_id FROM version p WHERE ` + versionFilter, []any{q.Version}},
-		{q.Client != "", `c.client_id`, `SELECT id FROM client WHERE name = ? OR token = ? LIMIT 200`, []any{q.Client, q.Client}},
 		{q.Session != "", `c.session_id`, `SELECT id FROM session WHERE name = ?`, []any{q.Session}},
-		// With "+", so that SQLite does not sort all calls of a folder: its index is not in their order.
-		{q.Workspace != "", `+c.workspace_id`, `SELECT id FROM workspace WHERE name = ?`, []any{q.Workspace}},
 		{q.Account != "", `c.account_id`, `SELECT id FROM account WHERE name = ?`, []any{q.Account}},
+		{q.Version != "", `c.version_id`, `SELECT p.id FROM version p WHERE ` + versionFilter, []any{q.Version}},
+		{q.Workspace != "", `c.workspace_id`, `SELECT id FROM workspace WHERE name = ?`, []any{q.Workspace}},
+		{q.Tool != "", `c.target_id`, `SELECT t.id FROM target t JOIN server s ON s.id = t.server_id WHERE t.name = ? AND (? = '' OR coalesce(s.current_name, s.name) = ?) LIMIT 200`, []any{q.Tool, q.Server, q.Server}},
+		{q.Client != "", `c.client_id`, `SELECT id FROM client WHERE name = ? OR token = ? LIMIT 200`, []any{q.Client, q.Client}},
+		{q.Server != "" && q.Tool == "", `c.server_id`, `SELECT id FROM server WHERE coalesce(current_name, name) = ?`, []any{q.Server}},
 	} {
 		if !f.set {
 			continue
 		}
-		if ok, err := addIn(f.column, f.find, f.values...); !ok {
-			return nil, nil, err
+		ids, err := queryIDs(ctx, db, f.find, f.values...)
+		if err != nil || len(ids) == 0 {
+			return nil, nil, by, err
 		}
+		by.list = append(by.list, idFilter{f.column, ids})
 	}
-	return where, args, nil
+	if q.Text != "" {
+		return where, args, by, nil
+	}
+	return where, args, by, by.chooseFirst(ctx, db, after, before)
 }
 
 // scanCall reads the call columns. The status of an open task is TaskExpired once the task has expired.

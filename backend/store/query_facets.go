@@ -153,10 +153,11 @@ const FacetHits = 10000
 func (t *tally) countFromCalls(ctx context.Context, db *sql.DB) (int, error) {
 	q := t.q
 	q.Server, q.Tool, q.Client, q.Outcome = "", "", "", ""
-	where, args, err := conditions(ctx, db, q)
+	where, args, by, err := conditions(ctx, db, q)
 	if err != nil || where == nil {
 		return 0, err
 	}
+	where, args = by.add("", where, args)
 	if q.Text == "" {
 		return t.countRows(ctx, db, `call c`, where, ` ORDER BY c.id DESC LIMIT ?`, append(args, FacetHits)...)
 	}

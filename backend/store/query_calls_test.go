@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// A page of calls reads an index of its filter from the end: never all calls, and never all calls of a
+// filter, which SQLite would then have to sort. The page is the same as without an index.
+func TestNoFilterReadsAllCalls(t *testing.T) {
+	t.Parallel()
+	b := open(t, filepath.Join(t.TempDir(), "history.db"))
+	defer b.stop()
+	const n = 60
+	for i := range n {
+		c := aCall(i)
+		c.Client = core.Client{Token: "t", Name: "app", Version: fmt.Sprint(i % 3)}
+		c.Server, c.Name = fmt.Sprint("server", i%2), "echo"
+		c.Session, c.Workspace, c.Account = fmt.Sprint("s", i%4), "/a", "work"
+		c.ServedBy = &core.ServedBy{Name: "fs", Version: "1.2", Definition: [16]byte{byte(i % 5)}}
+		c.Took = time.Duration(i) * 20 * time.Millisecond
+		c.Outcome = []core.Outcome{core.OutcomeOK, core.OutcomeToolError, core.OutcomeTimeout}[i%3]
+		b.Recorder().Record(c, aReply)
+	}
+	flushed(t, b)
+	for name, c := range map[string]struct {
+		q       Query
+		matches func(i int) bool
+		index   string
+	}{
+		"outcome":           {Query{Outcome: core.OutcomeToolError}, func(i int) bool { return i%3 == 1 }, "call_failed (outcome=?)"},
+		"outcome + server":  {Query{Outcome: core.OutcomeTimeout, Server: "server1"}, func(i int) bool { return i%3 == 2 && i%2 == 1 }, "call_by_server (server_id=?)"},
+		"slow":              {Query{MinTook: time.Second}, func(i int) bool { return i >= 50 }, "call_slow"},
+		"slow + client":     {Query{MinTook: 200 * time.Millisecond, Client: "app"}, func(i int) bool { return i >= 10 }, "call_by_client (client_id=?)"},
+		"server":            {Query{Server: "server1"}, func(i int) bool { return i%2 == 1 }, "call_by_server (server_id=?)"},
+		"tool of a server":  {Query{Server: "server1", Tool: "echo"}, func(i int) bool { return i%2 == 1 }, "call_by_target (target_id=?)"},
+		"tool of all":       {Query{Tool: "echo"}, func(int) bool { return true }, "call_by_target (target_id=?)"},
+		"client":            {Query{Client: "app"}, func(int) bool { return true }, "call_by_client (client_id=?)"},
+		"client + server":   {Query{Client: "t", Server: "server0"}, func(i int) bool { return i%2 == 0 }, "call_by_server (server_id=?)"},
+		"session":           {Query{Session: "s3", Client: "app"}, func(i int) bool { return i%4 == 3 }, "call_by_session (session_id=?)"},
+		"folder":            {Query{Workspace: "/a", Server: "server0"}, func(i int) bool { return i%2 == 0 }, "call_by_server (server_id=?)"},
+		"folder alone":      {Query{Workspace: "/a"}, func(int) bool { return true }, "call_by_workspace (workspace_id=?)"},
+		"account":           {Query{Account: "work"}, func(int) bool { return true }, "call_by_account (account_id=?)"},
+		"version":           {Query{Version: "1.2", Outcome: core.OutcomeOK}, func(i int) bool { return i%3 == 0 }, "call_by_version (version_id=?)"},
+		"version of a tool": {Query{Version: "04000000"}, func(i int) bool { return i%5 == 4 }, "call_by_version (version_id=?)"},
+		"open task":         {Query{Outcome: TaskWorking}, func(int) bool { return false }, "INTEGER PRIMARY KEY"},
+	} {
+		err := b.query(t.Context(), func(ctx context.Context, h *handle) error {
+			q := c.q
+			q.now = b.opts.Now()
+			where, args, by, err := conditions(ctx, h.read, q)
+			if err != nil {
+				return err
+			}
+			where, args = by.newest(where, args, 8)
+			var plan strings.Builder
+			err = eachRow(ctx, h.read, func(row scanner) error {
+				var id, parent, unused int
+				var detail string
+				err := row.Scan(&id, &parent, &unused, &detail)
+				plan.WriteString(detail + "\n")
+				return err
+			}, `EXPLAIN QUERY PLAN SELECT c.id`+callTables+` WHERE `+strings.Join(where, ` AND `)+` ORDER BY c.id DESC LIMIT 8`, args...)
+			if text := plan.String(); !strings.Contains(text, c.index) || strings.Contains(text, "SCAN c\n") || len(by.list) > 0 && len(by.list[0].ids) == 1 && strings.Contains(text, "TEMP B-TREE") {
+				t.Errorf("%s: its plan is\n%s", name, text)
+			}
+			return err
+		})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var got, want []int64
+		for i := n - 1; i >= 0; i-- {
+			if c.matches(i) {
+				want = append(want, aCall(i).ID)
+			}
+		}
+		c.q.Limit = 7
+		for pages := 0; pages == 0 || c.q.Before > 0 && pages < n; pages++ {
+			calls, next, err := b.Calls(t.Context(), c.q)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for i := range calls {
+				got = append(got, calls[i].ID)
+			}
+			c.q.Before = next
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
