@@ -142,7 +142,7 @@ type responses struct {
 
 func (w *responses) write(id []byte, said response) error {
 	var line []byte
-	if said.err != nil {
+	if len(said.err) > 0 {
 		line = wire.AppendErrorObject(nil, id, said.err)
 	} else {
 		line = wire.AppendResult(nil, id, said.result)
