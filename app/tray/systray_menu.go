@@ -273,6 +273,13 @@ func (v *view) follow(ctx context.Context) {
 	defer func() { sub.Close() }()
 	redraw := time.NewTimer(0) // show what changed since build
 	defer redraw.Stop()
+	pending := true
+	request := func() { // a pending update is not put off, or steady events would delay it forever
+		if !pending {
+			redraw.Reset(updateDelay)
+		}
+		pending = true
+	}
 	var recent []RecentCall
 	readRecent := time.NewTicker(recentInterval)
 	defer readRecent.Stop()
@@ -281,17 +288,18 @@ func (v *view) follow(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-redraw.C:
+			pending = false
 			sorted := slices.Sorted(maps.Keys(notices))
 			for i, subject := range sorted {
 				sorted[i] = notices[subject]
 			}
 			v.update(menuOf(v.o.Statuses(), sorted, v.o.Facts(), recent))
 		case <-v.changed:
-			redraw.Reset(updateDelay)
+			request()
 		case <-readRecent.C:
 			if now := v.readRecent(ctx); !slices.Equal(now, recent) {
 				recent = now
-				redraw.Reset(updateDelay)
+				request()
 			}
 		case e, open := <-sub.Events():
 			switch {
@@ -304,7 +312,7 @@ func (v *view) follow(ctx context.Context) {
 					delete(notices, n.Subject)
 				}
 			}
-			redraw.Reset(updateDelay)
+			request()
 		}
 	}
 }
