@@ -79,7 +79,7 @@ race() {
 	sequential='^(TestHostileArchivesAreRefused|TestKillDuringPackingLosesNoPayload|TestKilledMigrationKeepsOldSchema'
 	sequential+='|TestMigratedHistoriesKeepEverything|TestEveryOlderSchemaIsMigrated|TestTrustEventsAreBoundedAndPaged'
 	sequential+='|TestPackingHalvesSize|TestRecorderMarksWhatACassetteCannotHold|TestInvalidCassettesAreRefusedWithTheirLine'
-	sequential+='|TestQueueIsBoundedInBytes|TestReaderSeparatesMessages|TestCacheIsBounded|TestRecordsPerServerAreBounded'
+	sequential+='|TestCloseKillsForkingProcesses|TestQueueIsBoundedInBytes|TestReaderSeparatesMessages|TestCacheIsBounded|TestRecordsPerServerAreBounded'
 	sequential+='|TestPercentilesAreWithinFivePercent|TestCleanDefinitionsRaiseWarningsBelowOnePercent)$'
 	dirs=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./...)
 	for dir in $dirs; do

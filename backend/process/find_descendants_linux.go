@@ -71,14 +71,13 @@ func (c *descendantFinder) run(d time.Duration, sig unix.Signal) (found bool) {
 }
 
 // signalIfTarget signals pid if it is a target. During an exec the environment of a process is
-// empty for a moment; such a process is checked again later.
+// empty for a moment; such a process is checked again later. That of a zombie stays empty: a process
+// that forks leaves hundreds of them per second, and reading all of them again would take so long
+// that a target is never met alive.
 func (c *descendantFinder) signalIfTarget(pid int, sig unix.Signal) (guilty bool) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err == nil && len(raw) == 0 {
-		return false
-	}
 	p, ok := readProcess(pid)
-	if !ok {
+	if !ok || err == nil && len(raw) == 0 && !p.zombie {
 		return false
 	}
 	if err == nil && sameUser(pid) && c.isTarget(environValue(raw, MarkVariable)) {

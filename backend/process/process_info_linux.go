@@ -18,6 +18,7 @@ type processInfo struct {
 	start                uint64 // clock ticks since boot
 	name                 string
 	zombie               bool
+	ended                bool  // a zombie whose threads have ended, too
 	rss                  int64 // bytes
 	cpu                  time.Duration
 }
@@ -79,6 +80,7 @@ func listDescendants() []processInfo {
 	}
 	var all []processInfo
 	met := make(map[int]bool)
+	ended := make(map[int]bool) // has no children; a process that forks leaves hundreds of zombies per second
 	for range scanPasses {
 		news := false
 		asked := make(map[int]bool)
@@ -88,13 +90,15 @@ func listDescendants() []processInfo {
 			}
 			asked[queue[0]] = true
 			for _, pid := range children(queue[0]) {
-				queue = append(queue, pid)
-				if met[pid] {
-					continue
+				if !met[pid] {
+					met[pid], news = true, true
+					if p, ok := readProcess(pid); ok {
+						all = append(all, p)
+						ended[pid] = p.ended
+					}
 				}
-				met[pid], news = true, true
-				if p, ok := readProcess(pid); ok {
-					all = append(all, p)
+				if !ended[pid] {
+					queue = append(queue, pid)
 				}
 			}
 		}
@@ -144,10 +148,12 @@ func readProcess(pid int) (processInfo, bool) {
 		return processInfo{}, false
 	}
 	number := func(i int) int64 { n, _ := strconv.ParseInt(f[i], 10, 64); return n }
+	zombie := f[0] == "Z" || f[0] == "X"
 	return processInfo{
 		pid:    pid,
 		name:   string(raw[open+1 : shut]),
-		zombie: f[0] == "Z" || f[0] == "X",
+		zombie: zombie,
+		ended:  zombie && number(17) <= 1,
 		ppid:   int(number(1)),
 		pgid:   int(number(2)),
 		sid:    int(number(3)),
