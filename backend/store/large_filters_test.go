@@ -93,7 +93,7 @@ func TestLargeHistoryFilters(t *testing.T) {
 				best, n = min(best, worked()-began), len(calls)
 			}
 			if name == one.name || best > time.Millisecond {
-				t.Log(fmt.Sprintf("| %s | %d | %.1f ms |", name, n, best.Seconds()*1e3))
+				t.Logf("| %s | %d | %.1f ms |", name, n, best.Seconds()*1e3)
 			}
 			if best > 5*time.Millisecond {
 				slow++
