@@ -3,7 +3,6 @@
 package store
 
 import (
-	"fmt"
 	"os"
 	"runtime"
 	"testing"
