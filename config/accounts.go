@@ -10,7 +10,7 @@ import (
 )
 
 // DefaultAccount is the account whose credentials are the server's own env, headers and sign-in.
-const DefaultAccount = "default"
+const DefaultAccount = core.DefaultAccount
 
 // maxAccounts is the maximum number of accounts of a server, besides DefaultAccount.
 const maxAccounts = 64

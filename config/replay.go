@@ -12,8 +12,9 @@ import (
 type Replay struct {
 	File   string `json:",omitempty"` // a cassette
 	Server string `json:",omitempty"` // id of the server whose history is served
-	// Session, Tag, Since and Until limit which calls of Server are served.
+	// Session, Account, Tag, Since and Until limit which calls of Server are served.
 	Session string    `json:",omitempty"`
+	Account string    `json:",omitempty"` // of Server; required if the calls used several
 	Tag     string    `json:",omitempty"`
 	Since   time.Time `json:",omitzero"`
 	Until   time.Time `json:",omitzero"`
@@ -34,6 +35,7 @@ func replayFields(to *Replay) []field {
 		str("file", &to.File, validateNotBlank),
 		str("server", &to.Server, validateNotBlank),
 		str("session", &to.Session, validateNotBlank),
+		str("account", &to.Account, validateNotBlank),
 		str("tag", &to.Tag, validateNotBlank),
 		pointInTime("since", &to.Since),
 		pointInTime("until", &to.Until),
@@ -62,13 +64,13 @@ func (r *reader) replay(e *entry, m member) {
 	if p.Server != "" {
 		p.Server = core.Slug(p.Server)
 	}
-	switch limited := p.Session != "" || p.Tag != "" || !p.Since.IsZero() || !p.Until.IsZero(); {
+	switch limited := p.Session != "" || p.Account != "" || p.Tag != "" || !p.Since.IsZero() || !p.Until.IsZero(); {
 	case p.File == "" && p.Server == "":
 		r.report(at, "from", false, "set from.file, the path of a cassette, or from.server", "missing 'from' in %s server '%s'", e.Type, e.Label)
 	case p.File != "" && p.Server != "":
 		r.report(at, "from", false, "keep one of them", "both 'file' and 'server' in 'from'%s", r.inServer())
 	case p.File != "" && limited:
-		r.report(at, "from", false, "remove them", "'session', 'tag', 'since' and 'until'%s are for the history of a server, not for a file", r.inServer())
+		r.report(at, "from", false, "remove them", "'session', 'account', 'tag', 'since' and 'until'%s are for the history of a server, not for a file", r.inServer())
 	case strings.EqualFold(p.Server, e.ID):
 		r.report(at, "from.server", false, "name another server", "server '%s' cannot replay itself", e.Label)
 	case !p.Since.IsZero() && !p.Until.IsZero() && !p.Since.Before(p.Until):

@@ -19,14 +19,15 @@ func TestReplayServersNameOneSource(t *testing.T) {
 	}{
 		{entry: `"from": {"file": "/tmp/calls.jsonl"}`, want: Replay{File: "/tmp/calls.jsonl"}},
 		{
-			entry: `"type": "replay", "misses": "passthrough", "realtime": true, "from": {"server": "My files", "session": "s", "tag": "t", "since": "2026-01-31T00:00:00Z", "until": "2026-02-01T01:00:00+01:00"}`,
-			want:  Replay{Server: "My-files", Session: "s", Tag: "t", Since: day, Until: day.AddDate(0, 0, 1), Misses: MissesPassthrough, Realtime: true},
+			entry: `"type": "replay", "misses": "passthrough", "realtime": true, "from": {"server": "My files", "session": "s", "account": "work", "tag": "t", "since": "2026-01-31T00:00:00Z", "until": "2026-02-01T01:00:00+01:00"}`,
+			want:  Replay{Server: "My-files", Session: "s", Account: "work", Tag: "t", Since: day, Until: day.AddDate(0, 0, 1), Misses: MissesPassthrough, Realtime: true},
 		},
 		{entry: `"type": "replay"`, problem: "missing 'from'"},
 		{entry: `"from": {}`, problem: "missing 'from'"},
 		{entry: `"from": "files"`, problem: "must be an object"},
 		{entry: `"from": {"file": "/x", "server": "b"}`, problem: "both 'file' and 'server'"},
 		{entry: `"from": {"file": "/x", "session": "s"}`, problem: "are for the history of a server"},
+		{entry: `"from": {"file": "/x", "account": "work"}`, problem: "are for the history of a server"},
 		{entry: `"from": {"server": "A"}`, problem: "cannot replay itself"},
 		{entry: `"from": {"server": "b", "since": "yesterday"}`, problem: "must be a time such as"},
 		{entry: `"from": {"server": "b", "since": 5}`, problem: "must be a time such as"},

@@ -32,12 +32,15 @@ type harEntry struct {
 	}
 	Response struct{ Content struct{ Text string } }
 	Timings  struct{ Wait float64 }
-	Call     struct{ Outcome core.Outcome } `json:"_call"`
+	Call     struct {
+		Outcome core.Outcome
+		Account string
+	} `json:"_call"`
 }
 
 // ReadHAR reads the calls of one server from an HTTP Archive that Drawbridge has exported. server
-// can be empty if the file has only one. An archive has no definitions: each tool accepts any object.
-func ReadHAR(r io.Reader, server string) (*Recording, error) {
+// can be empty if the file has only one, and account if its calls used only one. An archive has no definitions: each tool accepts any object.
+func ReadHAR(r io.Reader, server, account string) (*Recording, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
 		return nil, err
@@ -56,7 +59,7 @@ func ReadHAR(r io.Reader, server string) (*Recording, error) {
 		return nil, errors.New(`not an HTTP Archive of Drawbridge; "drawbridge history export --har" writes one`)
 	}
 	slices.SortStableFunc(file.Log.Entries, func(a, b harEntry) int { return a.Started.Compare(b.Started) })
-	servers := map[string]bool{}
+	servers, accounts := map[string]bool{}, map[string]bool{}
 	var calls []Call
 	skipped := 0
 	for i := range file.Log.Entries {
@@ -65,22 +68,35 @@ func ReadHAR(r io.Reader, server string) (*Recording, error) {
 			continue // not a request that a cassette can hold
 		}
 		servers[of] = true
+		if server != "" && of != server {
+			continue
+		}
+		used := cmp.Or(file.Log.Entries[i].Call.Account, core.DefaultAccount)
+		accounts[used] = true
 		switch {
-		case server != "" && of != server:
+		case account != "" && used != account:
 		case ok:
 			calls = append(calls, call)
 		default:
 			skipped++
 		}
 	}
+	listed := func(names map[string]bool) string {
+		all := slices.Sorted(maps.Keys(names))
+		return strings.Join(all[:min(len(all), 20)], ", ")
+	}
 	known := slices.Sorted(maps.Keys(servers))
-	switch list := strings.Join(known[:min(len(known), 20)], ", "); {
+	switch list := listed(servers); {
 	case len(known) == 0:
 		return nil, errors.New("the file has no calls to tools, prompts or resources")
 	case server == "" && len(known) > 1:
 		return nil, fmt.Errorf("the file has calls to several servers: choose one of %.500s with --server", list)
 	case server != "" && !servers[server]:
 		return nil, fmt.Errorf("the file has no calls to the server %.100q; it has calls to %.500s", server, list)
+	case account == "" && len(accounts) > 1:
+		return nil, fmt.Errorf("the calls used several accounts of the server: choose one of %.500s with --account", listed(accounts))
+	case account != "" && !accounts[account]:
+		return nil, fmt.Errorf("no call used the account %.100q of the server; its calls used %.500s", account, listed(accounts))
 	}
 	rec := &Recorder{}
 	rec.End.Skipped = skipped

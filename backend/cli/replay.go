@@ -22,10 +22,11 @@ import (
 )
 
 // recordedCalls selects what is replayed or exported.
-type recordedCalls struct{ session, tag, from, to string }
+type recordedCalls struct{ session, account, tag, from, to string }
 
 func (c *recordedCalls) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.session, "session", "", "only calls of the session with this `ID`, which \"drawbridge history --json\" shows")
+	f.StringVar(&c.account, "account", "", "only calls that used this `ACCOUNT` of the server; required if the calls used several")
 	f.StringVar(&c.tag, "tag", "", "only calls with this `TAG`")
 	f.StringVar(&c.from, "from", "", "only calls since this `TIME`: 2026-01-31, 2026-01-31T10:00:00Z, or 2h for the last two hours")
 	f.StringVar(&c.to, "to", "", "only calls before this `TIME`, in the format of --from")
@@ -99,7 +100,7 @@ func (p *program) replayExport() *cobra.Command {
 }
 
 func (p *program) replayImport() *cobra.Command {
-	var server string
+	var server, account string
 	cmd := &cobra.Command{
 		Use: "import HAR FILE", Short: "Write the calls of an exported HTTP Archive to a new cassette", Args: argCount(2, 2),
 		Long: "Write the calls of one server, from an HTTP Archive that \"drawbridge history export --har\" or the web UI has written, to a new cassette for \"drawbridge replay\".\n\n" +
@@ -111,7 +112,7 @@ func (p *program) replayImport() *cobra.Command {
 				return fmt.Errorf("cannot open the HTTP Archive: %w", err)
 			}
 			defer f.Close()
-			rec, err := cassette.ReadHAR(f, server)
+			rec, err := cassette.ReadHAR(f, server, account)
 			if err != nil {
 				return fmt.Errorf("cannot read the HTTP Archive %s: %w", args[0], err)
 			}
@@ -119,6 +120,7 @@ func (p *program) replayImport() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&server, "server", "", "the `SERVER` whose calls are written; required if the archive has several")
+	cmd.Flags().StringVar(&account, "account", "", "the `ACCOUNT` of the server whose calls are written; required if they used several")
 	return cmd
 }
 
@@ -139,7 +141,7 @@ func (p *program) recording(ctx context.Context, source string, calls recordedCa
 	}
 	defer f.Close()
 	if calls != (recordedCalls{}) {
-		return nil, true, usageError{fmt.Errorf("--session, --tag, --from and --to are for the history of a server, but %s is a file", source)}
+		return nil, true, usageError{fmt.Errorf("--session, --account, --tag, --from and --to are for the history of a server, but %s is a file", source)}
 	}
 	if rec, err = cassette.Read(f); err != nil {
 		return nil, true, fmt.Errorf("cannot read the cassette %s: %w", source, err)
@@ -149,7 +151,7 @@ func (p *program) recording(ctx context.Context, source string, calls recordedCa
 
 // recording returns the recorded calls of a server.
 func (d *daemon) recording(ctx context.Context, server string, calls recordedCalls) (*cassette.Recording, error) {
-	filter := callFilter{server: server, session: calls.session, tag: calls.tag, from: calls.from, to: calls.to}
+	filter := callFilter{server: server, session: calls.session, account: calls.account, tag: calls.tag, from: calls.from, to: calls.to}
 	query, err := filter.query()
 	if err != nil {
 		return nil, err

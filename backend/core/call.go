@@ -28,6 +28,10 @@ const (
 	UnsubscribeTask = "tasks/unsubscribe"
 )
 
+// DefaultAccount is the account whose credentials are those of the server itself. Calls to a server
+// without accounts have none.
+const DefaultAccount = "default"
+
 // Outcome is the result category of a call.
 type Outcome string
 

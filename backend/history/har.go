@@ -88,6 +88,7 @@ type harCall struct {
 	Client    string `json:"client"`
 	Session   string `json:"session"`
 	Workspace string `json:"workspace"`
+	Account   string `json:"account,omitempty"`
 	Outcome   string `json:"outcome"`
 	Code      string `json:"code"`
 	Reason    string `json:"reason"`
@@ -126,7 +127,7 @@ func newHAREntry(r *store.Record) harEntry {
 			Status: harStatus(r.Outcome), StatusText: row.Outcome, harMessage: message(row.BytesOut),
 			Content: harBody{row.BytesOut, "application/json", row.Result + row.Error},
 		},
-		Call: harCall{row.ID, row.Client, row.Session, row.Workspace, row.Outcome, row.Code, row.Reason},
+		Call: harCall{row.ID, row.Client, row.Session, row.Workspace, row.Account, row.Outcome, row.Code, row.Reason},
 	}
 	if row.Arguments != "" {
 		e.Request.Post = &harBody{len(row.Arguments), "application/json", row.Arguments}

@@ -3,6 +3,7 @@ package history
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,9 +40,13 @@ func TestExportedArchiveIsImportedAsACassette(t *testing.T) {
 	add("files", "tools/call", "slow", `{}`, "", "", core.OutcomeTimeout)
 	add("files", "sampling/createMessage", "", `{}`, `{}`, "", core.OutcomeOK)
 	add("git", "tools/call", "log", `{}`, `{}`, "", core.OutcomeOK)
+	for _, account := range []string{"", "default", "work"} { // of the time before the server had accounts, and later
+		add("hub", "tools/call", "whoami", `{}`, `{"account":"`+account+`"}`, "", core.OutcomeOK)
+		entries[0] = strings.Replace(entries[0], `"workspace":""`, `"workspace":"","account":"`+account+`"`, 1)
+	}
 	file := `{"log":{"version":"1.2","creator":{"name":"Drawbridge","version":""},"entries":[` + strings.Join(entries, ",") + `]}}`
 
-	rec, err := cassette.ReadHAR(strings.NewReader(file), "files")
+	rec, err := cassette.ReadHAR(strings.NewReader(file), "files", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,17 +72,32 @@ func TestExportedArchiveIsImportedAsACassette(t *testing.T) {
 	if again, err := cassette.Read(&written); err != nil || len(again.Calls) != 7 {
 		t.Errorf("the cassette cannot be read: %v", err)
 	}
-	for name, c := range map[string]struct{ text, server, want string }{
-		"several servers": {file, "", "calls to several servers: choose one of files, git with --server"},
-		"unknown server":  {file, "x", `no calls to the server "x"; it has calls to files, git`},
-		"truncated":       {file[:len(file)/2], "", "not valid JSON at byte"},
-		"wrong type":      {`{"log":{"entries":5}}`, "", "not an HTTP Archive"},
-		"of a browser":    {`{"log":{"creator":{"name":"WebInspector"},"entries":[]}}`, "", "not an HTTP Archive of Drawbridge"},
-		"empty":           {`{"log":{"creator":{"name":"Drawbridge"},"entries":[]}}`, "", "no calls to tools"},
-		"other address":   {`{"log":{"creator":{"name":"Drawbridge"},"entries":[{"request":{"url":"file:///etc/passwd"}},{"request":{"url":"mcp://x/%zz"}},{"request":{"url":"mcp:///tools/call/x"}}]}}`, "", "no calls to tools"},
-		"deep":            {`{"log":` + strings.Repeat("[", 100_000), "", "not valid JSON"},
+	for account, want := range map[string][]string{"default": {`{"account":""}`, `{"account":"default"}`}, "work": {`{"account":"work"}`}} {
+		rec, err := cassette.ReadHAR(strings.NewReader(file), "hub", account)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range rec.Calls {
+			got = append(got, c.Result)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("account %s: %q, want %q", account, got, want)
+		}
+	}
+	for name, c := range map[string]struct{ text, server, account, want string }{
+		"several servers":  {file, "", "", "calls to several servers: choose one of files, git, hub with --server"},
+		"several accounts": {file, "hub", "", "used several accounts of the server: choose one of default, work with --account"},
+		"unknown account":  {file, "hub", "home", `no call used the account "home" of the server; its calls used default, work`},
+		"unknown server":   {file, "x", "", `no calls to the server "x"; it has calls to files, git, hub`},
+		"truncated":        {file[:len(file)/2], "", "", "not valid JSON at byte"},
+		"wrong type":       {`{"log":{"entries":5}}`, "", "", "not an HTTP Archive"},
+		"of a browser":     {`{"log":{"creator":{"name":"WebInspector"},"entries":[]}}`, "", "", "not an HTTP Archive of Drawbridge"},
+		"empty":            {`{"log":{"creator":{"name":"Drawbridge"},"entries":[]}}`, "", "", "no calls to tools"},
+		"other address":    {`{"log":{"creator":{"name":"Drawbridge"},"entries":[{"request":{"url":"file:///etc/passwd"}},{"request":{"url":"mcp://x/%zz"}},{"request":{"url":"mcp:///tools/call/x"}}]}}`, "", "", "no calls to tools"},
+		"deep":             {`{"log":` + strings.Repeat("[", 100_000), "", "", "not valid JSON"},
 	} {
-		if _, err := cassette.ReadHAR(strings.NewReader(c.text), c.server); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := cassette.ReadHAR(strings.NewReader(c.text), c.server, c.account); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}

@@ -1,8 +1,10 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -23,7 +25,8 @@ type RecordingSource interface {
 
 // ReadRecording returns the calls that q selects as a recording of the server q.Server, with the
 // catalog that the server listed last, without secrets. Responses that were redacted or truncated become
-// unavailable; calls without a response, or with such arguments, are skipped and counted.
+// unavailable; calls without a response, or with such arguments, are skipped and counted. If q has no
+// account, all calls must have used the same one, because results of several accounts must not be mixed.
 func ReadRecording(ctx context.Context, from RecordingSource, q store.Query) (*cassette.Recording, error) {
 	catalog, err := from.LastCatalog(ctx, q.Server)
 	if err != nil {
@@ -79,17 +82,26 @@ func definitions(items []core.Item) []json.RawMessage {
 
 // recordedRequests returns the ids of the calls that a cassette may contain, oldest first.
 func recordedRequests(ctx context.Context, from Calls, q store.Query) (ids []int64, err error) {
+	account, first := q.Account, ""
+	if account == core.DefaultAccount {
+		q.Account = "" // calls of the time before the server had accounts have none
+	}
 	for q.Limit = store.MaxLimit; ; {
 		page, next, err := from.Calls(ctx, q)
 		if err != nil {
 			return nil, err
 		}
 		for i := range page {
-			switch c := &page[i]; {
-			case c.FromServer:
-			case c.Method == "tools/call", c.Method == "prompts/get", c.Method == "resources/read":
-				ids = append(ids, c.ID)
+			c := &page[i]
+			used := cmp.Or(c.Account, core.DefaultAccount)
+			if _, of := recordedRequest(c); of == "" || c.FromServer || account != "" && used != account {
+				continue
 			}
+			if first = cmp.Or(first, used); used != first {
+				return nil, &core.Error{Code: core.CodeValidation, Message: fmt.Sprintf("the recorded calls used several accounts of the server, such as %q and %q", used, first),
+					Hint: "Choose one: with --account, or with account in from in the configuration."}
+			}
+			ids = append(ids, c.ID)
 		}
 		if next == 0 || len(ids) > 2*cassette.MaxCalls { // ReadRecording reports that there are too many
 			slices.Reverse(ids)

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,6 +101,30 @@ func TestRecordingHasWhatCanBeServedInOrder(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestRecordingDoesNotMixAccounts(t *testing.T) {
+	from := &recordings{catalog: &core.Catalog{}}
+	for i, account := range []string{"", "", "work", "default", "work"} { // ids from 1; 2 is deleted
+		r := store.Record{Call: core.Call{Method: "tools/call", Name: "whoami", Account: account}, Result: fmt.Appendf(nil, `{"n":%d}`, i)}
+		from.records = append(from.records, r)
+	}
+	for account, want := range map[string]string{"work": `{"n":2}{"n":4}`, "default": `{"n":0}{"n":3}`} {
+		got := ""
+		rec, err := ReadRecording(t.Context(), from, store.Query{Server: "hub", Account: account})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range rec.Calls {
+			got += c.Result
+		}
+		if got != want {
+			t.Errorf("account %s: %s, want %s", account, got, want)
+		}
+	}
+	if _, err := ReadRecording(t.Context(), from, store.Query{Server: "hub"}); core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), `several accounts of the server, such as "default" and "work"`) {
+		t.Error(err)
 	}
 }
 

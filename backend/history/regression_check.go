@@ -25,6 +25,7 @@ type Step struct {
 	Server    string `json:"server" minLength:"1" maxLength:"64"`
 	Tool      string `json:"tool" minLength:"1" maxLength:"512"`
 	Arguments string `json:"arguments,omitempty" maxLength:"262144" doc:"JSON text: an object"`
+	Account   string `json:"account,omitempty" maxLength:"32" doc:"Account of the server; default: the one that is chosen for the user's calls"`
 	Expect    Expect `json:"expect"`
 	Version   string `json:"version,omitempty" maxLength:"1000" doc:"Version of the server that answered the recorded call"`
 }
@@ -111,6 +112,7 @@ func (s *Step) run(ctx context.Context, caller Caller, by core.Client) StepRepor
 		args = `{}`
 	}
 	call := ToolCall(by, s.Server, s.Tool, []byte(args))
+	call.Account = s.Account
 	reply, err := caller.Call(ctx, call, nil)
 	r := StepReport{Server: s.Server, Tool: s.Tool, Outcome: call.Outcome, TookNs: int64(call.Took), CallID: fmt.Sprint(call.ID), Version: call.ServedBy.String(), Recorded: s.Version}
 	answer := reply.Result

@@ -62,7 +62,7 @@ func CheckFromCalls(ctx context.Context, from Calls, name string, q store.Query,
 			skipped.NotObjects = append(skipped.NotObjects, strconv.FormatInt(id, 10))
 			continue
 		}
-		step := Step{Server: r.Server, Tool: r.Name, Arguments: string(r.Arguments), Expect: Expect{Outcome: r.Outcome}, Version: r.ServedBy.String()}
+		step := Step{Server: r.Server, Tool: r.Name, Arguments: string(r.Arguments), Account: r.Account, Expect: Expect{Outcome: r.Outcome}, Version: r.ServedBy.String()}
 		answer := string(r.Result) + string(r.Error) // one of them is empty
 		if exact && answer != "" && r.ReplyCut == nil && !strings.Contains(answer, redact.Mark) {
 			step.Expect.Result = answer

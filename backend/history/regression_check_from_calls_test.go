@@ -38,13 +38,28 @@ func TestCheckNamesBothVersions(t *testing.T) {
 	}
 }
 
+// accountOf answers a call with its account.
+type accountOf struct{}
+
+func (accountOf) Call(_ context.Context, call *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
+	call.Outcome = core.OutcomeOK
+	return core.Reply{Result: []byte(`"` + call.Account + `"`)}, nil
+}
+
+func TestCheckRepeatsACallWithItsAccount(t *testing.T) {
+	c := Check{Name: "c", Steps: []Step{{Server: "s", Tool: "t", Account: "work", Expect: Expect{Result: `"work"`}}, {Server: "s", Tool: "t", Expect: Expect{Result: `""`}}}}
+	if report := c.Run(t.Context(), accountOf{}, core.Client{}); !report.OK {
+		t.Errorf("%+v", report)
+	}
+}
+
 func TestCheckOfASessionHasItsCallsInOrder(t *testing.T) {
 	var s sessionCalls
 	add := func(r store.Record, method string, outcome core.Outcome) {
 		r.ID, r.Server, r.Name, r.Method, r.Outcome = int64(len(s)), "s", "t", method, outcome
 		s = append(s, r)
 	}
-	add(store.Record{Call: core.Call{ServedBy: &core.ServedBy{Name: "fs", Version: "1", Package: "p@1"}}, Arguments: []byte(`{"a":1}`), Result: []byte(`{"x":1}`)}, "tools/call", core.OutcomeOK)
+	add(store.Record{Call: core.Call{Account: "work", ServedBy: &core.ServedBy{Name: "fs", Version: "1", Package: "p@1"}}, Arguments: []byte(`{"a":1}`), Result: []byte(`{"x":1}`)}, "tools/call", core.OutcomeOK)
 	add(store.Record{}, "prompts/get", core.OutcomeOK)
 	add(store.Record{Arguments: []byte(`{"key":"[redacted]"}`)}, "tools/call", core.OutcomeOK)
 	add(store.Record{Arguments: []byte(`{"a`), ArgumentsCut: &store.Cut{}}, "tools/call", core.OutcomeOK)
@@ -52,8 +67,8 @@ func TestCheckOfASessionHasItsCallsInOrder(t *testing.T) {
 	add(store.Record{Error: []byte(`{"code":1}`)}, "tools/call", core.OutcomeProtocolError)
 	add(store.Record{Arguments: []byte(`"{\"a\":1}"`)}, "tools/call", core.OutcomeRejected)
 	for exact, want := range map[bool]string{
-		false: `[{s t {"a":1} {ok []  0} fs 1 (p@1)} {s t  {tool_error []  0} } {s t  {protocol_error []  0} }]`,
-		true:  `[{s t {"a":1} {ok [] {"x":1} 0} fs 1 (p@1)} {s t  {tool_error []  0} } {s t  {protocol_error [] {"code":1} 0} }]`,
+		false: `[{s t {"a":1} work {ok []  0} fs 1 (p@1)} {s t   {tool_error []  0} } {s t   {protocol_error []  0} }]`,
+		true:  `[{s t {"a":1} work {ok [] {"x":1} 0} fs 1 (p@1)} {s t   {tool_error []  0} } {s t   {protocol_error [] {"code":1} 0} }]`,
 	} {
 		c, skipped, err := CheckFromCalls(t.Context(), s, "c", store.Query{Session: "id"}, exact)
 		if got := fmt.Sprint(c.Steps); err != nil || got != want || skipped.Skipped != 3 || !slices.Equal(skipped.NotObjects, []string{"6"}) {

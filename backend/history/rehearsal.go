@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -117,7 +118,11 @@ func (r *Rehearsal) Select(ctx context.Context, from Calls, checks [][]byte) (li
 		}
 		for _, s := range c.Steps {
 			if s.Server == r.Server {
-				list = append(list, RehearsedCall{Tool: s.Tool, Arguments: s.Arguments, Check: c.Name, expect: &s.Expect})
+				one := RehearsedCall{Tool: s.Tool, Arguments: s.Arguments, Check: c.Name, expect: &s.Expect}
+				if one.Reason = ofOtherAccount(s.Account); one.Reason != "" {
+					one.Result = Skipped
+				}
+				list = append(list, one)
 			}
 		}
 	}
@@ -134,17 +139,17 @@ func (r *Rehearsal) selectRecorded(ctx context.Context, from Calls) (list []Rehe
 		}
 		for i := range page {
 			c := &page[i]
-			if c.FromServer || c.Outcome != core.OutcomeOK && c.Outcome != core.OutcomeToolError {
+			if c.FromServer || !answered(c) {
 				continue
 			}
 			one, of := recordedRequest(c)
 			if of == "" {
 				continue
 			}
-			if why := r.notAllowed(&one); why != "" {
-				if !seen[of] {
+			if why := cmp.Or(r.notAllowed(&one), ofOtherAccount(c.Account)); why != "" {
+				if key := of + "\x00" + why; !seen[key] {
 					one.Result, one.Reason = Skipped, why
-					seen[of], list = true, append(list, one)
+					seen[key], list = true, append(list, one)
 				}
 				continue
 			}

@@ -2,6 +2,7 @@ package history
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
@@ -18,6 +19,20 @@ func recordedRequest(c *core.Call) (one RehearsedCall, of string) {
 		one.Resource, of = c.Name, "resources"
 	}
 	return one, of
+}
+
+// answered reports whether the server answered a recorded call, if only with an error.
+func answered(c *core.Call) bool {
+	return c.Outcome == core.OutcomeOK || c.Outcome == core.OutcomeToolError || c.Outcome == core.OutcomeProtocolError && c.Code == ""
+}
+
+// ofOtherAccount returns why a call with this account of the server is not sent, or "". Rehearsed
+// versions run with the credentials of the server itself, which must not get the calls of others.
+func ofOtherAccount(account string) string {
+	if account == "" || account == core.DefaultAccount {
+		return ""
+	}
+	return fmt.Sprintf("it used the account %q, and versions are compared with the account %q", account, core.DefaultAccount)
 }
 
 // notAllowed returns why a call must not be sent, or "". To get a prompt and to read a resource

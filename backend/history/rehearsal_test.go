@@ -189,24 +189,30 @@ func TestRehearsalSelectsNewestDistinctCallsAndSteps(t *testing.T) {
 	add("read", `{"a":1,"b":2}`, core.OutcomeOK)
 	add("read", `{"b":2, "a":1}`, core.OutcomeToolError)
 	add("read", `{"a":3}`, core.OutcomeRejected)
+	add("read", `{"a":4}`, core.OutcomeProtocolError) // an error of the server
+	add("read", `{"a":5}`, core.OutcomeProtocolError)
+	calls.list[0].Code = core.CodeUnavailable // no answer of the server
+	add("read", `{"a":6}`, core.OutcomeOK)
+	calls.list[0].Account = "work"
 	add("write", `{"a":1}`, core.OutcomeOK)
 	add("write", `{"a":2}`, core.OutcomeOK)
 	for i := range maxPerTarget + 5 {
 		add("many", fmt.Sprintf(`{"i":%d}`, i), core.OutcomeOK)
 	}
 	r := Rehearsal{Server: "s", NotAllowed: func(tool string) string { return map[string]string{"write": "no"}[tool] }}
-	check := []byte(`{"name":"c","steps":[{"server":"s","tool":"x","expect":{}},{"server":"other","tool":"y","expect":{}}]}`)
+	check := []byte(`{"name":"c","steps":[{"server":"s","tool":"x","expect":{}},{"server":"other","tool":"y","expect":{}},{"server":"s","tool":"z","account":"work","expect":{}}]}`)
 	list, err := r.Select(t.Context(), calls, [][]byte{check})
 	if err != nil {
 		t.Fatal(err)
 	}
+	other := `it used the account "work", and versions are compared with the account "default"`
 	var got []string
 	for _, c := range list {
 		if c.Tool != "many" {
-			got = append(got, c.Tool+c.Arguments+c.CallID+c.Check+c.Result)
+			got = append(got, c.Tool+c.Arguments+c.CallID+c.Check+c.Result+c.Reason)
 		}
 	}
-	if want := []string{"xc", "writeskipped", `read{"b":2, "a":1}3`, `read{"n":1}1`}; !slices.Equal(got, want) || len(list) != len(want)+maxPerTarget {
+	if want := []string{"xc", "zcskipped" + other, "writeskippedno", "readskipped" + other, `read{"a":4}5`, `read{"b":2, "a":1}3`, `read{"n":1}1`}; !slices.Equal(got, want) || len(list) != len(want)+maxPerTarget {
 		t.Errorf("%q and %d calls, want %q", got, len(list), want)
 	}
 }

@@ -257,6 +257,17 @@ func TestEachCallReachesItsOwnAccount(t *testing.T) {
 	t.Logf("%d calls of 2 clients in 3 folders to 3 accounts of 2 servers: all reached their own account; %s, %.0f calls/s; %v",
 		total, took.Round(time.Millisecond), total/took.Seconds(), counts)
 
+	// A replay does not mix the accounts.
+	cassette := filepath.Join(base, "keys.jsonl")
+	if code, text := d.do("GET", "/api/v1/export?server=keys&format=cassette", nil); code != 400 || !strings.Contains(text, "several accounts of the server") || !strings.Contains(text, "--account") {
+		t.Errorf("%d %s", code, tail(text))
+	}
+	d.cli(1, "replay", "export", "keys", cassette)
+	d.cli(0, "replay", "export", "keys", cassette, "--account", "work")
+	if recorded, err := os.ReadFile(cassette); err != nil || strings.Count(string(recorded), "I am ") < total/6-2 || strings.Count(string(recorded), "I am ") != strings.Count(string(recorded), "I am work") {
+		t.Errorf("%v: %s", err, tail(string(recorded)))
+	}
+
 	// After a restart the sign-ins are known before the first call, and can be ended. Without its
 	// sign-in an account fails, and does not use another one.
 	d.stop()

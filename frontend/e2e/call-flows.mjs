@@ -242,12 +242,13 @@ flow(
 );
 
 flow('calls between two times are served from the history', quiet, async (page, mock) => {
-  await page.goto(`${mock.url}/#/servers/filesystem`);
-  const detail = page.getByRole('region', { name: 'filesystem' });
+  await page.goto(`${mock.url}/#/servers/github`);
+  const detail = page.getByRole('region', { name: 'GitHub' });
   await detail.getByRole('button', { name: /^More actions/ }).click();
   await page.getByRole('menuitem', { name: 'Serve from history…' }).click();
   const dialog = page.getByRole('dialog', { name: 'Serve from history' });
   await dialog.getByRole('textbox').first().fill('between');
+  await dialog.getByLabel('Account of GitHub').selectOption('work');
   await dialog.getByLabel('Recorded calls').selectOption('Custom…');
   await dialog.getByLabel('From', { exact: true }).fill('2026-01-02T10:00');
   await dialog.getByLabel('To', { exact: true }).fill('2026-01-02T09:00');
@@ -257,10 +258,11 @@ flow('calls between two times are served from the history', quiet, async (page, 
   await inspect(page, 'all');
   await dialog.getByRole('button', { name: 'Add' }).click();
   await dialog.waitFor({ state: 'detached' });
-  const { since, until } = JSON.parse(
+  const { since, until, account } = JSON.parse(
     /"between": ({[^}]*"from": {[^}]*}[^}]*})/.exec(mock.world.config.text)[1],
   ).from;
   assert.equal(Date.parse(until) - Date.parse(since), 90 * 60_000);
+  assert.equal(account, 'work');
 });
 
 flow('a call opened at the bottom of the list stays in view', quiet, async (page, mock) => {

@@ -610,6 +610,10 @@ export interface Check {
 }
 export interface Step {
   /**
+   * Account of the server; default: the one that is chosen for the user's calls
+   */
+  account?: string;
+  /**
    * JSON text: an object
    */
   arguments?: string;

@@ -59,6 +59,7 @@ export function stepOf(call: CallDetail, wish: Wish): CheckStep {
   if (within > 0) expect.maxTookNs = within * 1_000_000;
   const step: CheckStep = { server: call.server, tool: call.tool, expect };
   if (call.arguments) step.arguments = call.arguments;
+  if (call.account) step.account = call.account;
   if (call.servedBy) {
     const { name, version, package: from } = call.servedBy;
     step.version = `${name} ${version}${from ? ` (${from})` : ''}`.trim().slice(0, 1000);

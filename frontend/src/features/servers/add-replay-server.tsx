@@ -7,6 +7,7 @@ import { Failure } from '@/components/failure';
 import { SelectChevron } from '@/components/fields';
 import { Modal } from '@/components/modal';
 import { plain } from '@/lib/format';
+import { profilesQuery } from '@/lib/profiles';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import { serversQuery, useServerLabel } from './api';
@@ -34,6 +35,10 @@ export function AddReplayServer({
   const id = useId();
   const labelOf = useServerLabel();
   const { data: servers } = useQuery(serversQuery);
+  const { data: profiles } = useQuery(profilesQuery);
+  const accountsOf = (server: string) =>
+    (profiles?.accounts ?? []).filter((one) => one.server === server).map((one) => one.account);
+  const [accounts, setAccounts] = useState<Record<string, string>>({});
   const taken = new Set(servers?.map((server) => server.id));
   const [names, setNames] = useState<Record<string, string>>({});
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
@@ -64,7 +69,12 @@ export function AddReplayServer({
         entry: JSON.stringify(
           {
             type: 'replay',
-            from: { server, ...(session !== undefined && { session }), ...from },
+            from: {
+              server,
+              ...(session !== undefined && { session }),
+              ...(accounts[server] && { account: accounts[server] }),
+              ...from,
+            },
             ...(misses !== 'strict' && { misses }),
             ...(realtime && { realtime }),
           },
@@ -127,6 +137,19 @@ export function AddReplayServer({
                   <p id={`${id}-${server}`} className="w-full text-right text-xs text-bad">
                     {fault}
                   </p>
+                )}
+                {accountsOf(server).length > 0 && !left.has(server) && (
+                  <div className="w-full">
+                    <Choice
+                      label={t.accountOf(label)}
+                      value={accounts[server] ?? ''}
+                      options={[
+                        ['', t.oneAccount],
+                        ...accountsOf(server).map((name): [string, string] => [name, plain(name)]),
+                      ]}
+                      onChange={(account) => setAccounts({ ...accounts, [server]: account })}
+                    />
+                  </div>
                 )}
               </div>
             );

@@ -259,6 +259,8 @@ export const serversTexts = {
       sessionBody:
         'Adds servers that answer with the recorded results of this session. The real servers are not called.',
       nameOf: (server: string) => `Name of the server that replays ${server}`,
+      accountOf: (server: string) => `Account of ${server}`,
+      oneAccount: 'Any, if only one was used',
       period: 'Recorded calls',
       periods: ['All', 'Last hour', 'Last 24 hours', 'Last 7 days', 'Custom…'],
       backwards: 'The end must be after the start.',
