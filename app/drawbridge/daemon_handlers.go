@@ -92,6 +92,7 @@ func (d *daemon) startDesktop(ctx context.Context) {
 			if err := d.history.ReleaseMemory(ctx); err != nil {
 				d.log.Debug("Cannot release the memory of the history", "error", err)
 			}
+			d.pages.ReleaseMemory()
 			process.ReleaseMemory()
 		})
 	})

@@ -28,11 +28,12 @@ func growHeapAtStart() {
 // startMemoryLimit is the memory limit during the start.
 const startMemoryLimit = 48 << 20
 
-// When memory is released: after the start, and after each period without a call. The background
-// work of an idle program, mostly pings of servers, allocates some megabytes per minute before
-// the garbage collector would run.
+// When memory is released: after the start, but not before the saved checks were read (3 s after the
+// servers started; this query alone reads 8 MB of the program file), and after each period without a
+// call. The background work of an idle program, mostly pings of servers, allocates some megabytes per
+// minute before the garbage collector would run.
 const (
-	trimAfterStart = 3 * time.Second
+	trimAfterStart = 4 * time.Second
 	trimAfterCalls = 30 * time.Second
 )
 

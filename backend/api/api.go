@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
@@ -174,9 +175,10 @@ type Options struct {
 type API struct {
 	Options
 	routes *routes
-	// operations are built on the first request for one: building their schemas and the
-	// document takes longer than the rest of a start, and a daemon may never need them.
-	operations func() *routes
+	// built holds the operations: see operations.
+	buildMu    sync.Mutex
+	built      *routes
+	streams    atomic.Int32 // open event streams, one for each page
 	waiting    pendingTracker
 	trials     chan struct{} // holds one token for each running trial
 	windows    windowList
@@ -196,7 +198,6 @@ func New(o Options) *API {
 		a.Redact = func(text string) string { return text }
 	}
 	a.register()
-	a.operations = sync.OnceValue(a.document)
 	return a
 }
 

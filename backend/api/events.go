@@ -26,6 +26,8 @@ const (
 func (a *API) events(w http.ResponseWriter, r *http.Request) {
 	sub := a.Bus.Subscribe(streamQueue)
 	defer sub.Close()
+	a.streams.Add(1)
+	defer a.streams.Add(-1)
 	defer a.Approvals.AddViewer(func() bool { return true })()
 	s := newStream(w)
 	s.wire = a.eventData

@@ -66,6 +66,30 @@ func next(t *testing.T, events <-chan sse) sse {
 	return sse{}
 }
 
+// The schemas of the operations take megabytes, which an idle daemon without a page does not need.
+func TestOperationsAreKeptInMemoryOnlyForPages(t *testing.T) {
+	s := newSite(t)
+	kept := func() bool {
+		s.api.ReleaseMemory()
+		s.api.buildMu.Lock()
+		defer s.api.buildMu.Unlock()
+		return s.api.built != nil
+	}
+	for range 2 {
+		if status, body, _ := s.ask(t, "GET", "/api/v1/servers", ""); status != 200 {
+			t.Fatalf("%d %s", status, body)
+		}
+		if kept() {
+			t.Error("the operations are in memory although no page is open")
+		}
+	}
+	s.ask(t, "GET", "/api/v1/servers", "")
+	next(t, s.listen(t))
+	if !kept() {
+		t.Error("the operations of an open page were dropped")
+	}
+}
+
 func TestEventStreamStartsWithSnapshot(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateRunning}}

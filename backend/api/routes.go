@@ -97,6 +97,28 @@ func (a *API) register() {
 	t.add(User, "GET /api/v1/export", a.export)
 }
 
+// operations returns the operations. They are built on the first request for one, and again after
+// ReleaseMemory: building their schemas and the document takes longer than the rest of a start, and a
+// daemon may never need them.
+func (a *API) operations() *routes {
+	a.buildMu.Lock()
+	defer a.buildMu.Unlock()
+	if a.built == nil {
+		a.built = a.document()
+	}
+	return a.built
+}
+
+// ReleaseMemory drops the operations unless a page is open. Their schemas take 4 MB.
+func (a *API) ReleaseMemory() {
+	if a.streams.Load() > 0 {
+		return
+	}
+	a.buildMu.Lock()
+	a.built = nil
+	a.buildMu.Unlock()
+}
+
 // document builds the operations and the OpenAPI document. Requests have passed the access check
 // before: see register.
 func (a *API) document() *routes {

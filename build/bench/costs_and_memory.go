@@ -126,7 +126,7 @@ func loadedMemory(ctx context.Context, b *bench) ([]finding, error) {
 		return nil, err
 	}
 	defer t.stop()
-	if err := settle(ctx, 3*time.Second); err != nil {
+	if err := settle(ctx, 5*time.Second); err != nil { // the daemon releases memory 4 s after its start
 		return nil, err
 	}
 	idle := memoryOf(t.pid)
