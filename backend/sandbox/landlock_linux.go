@@ -106,15 +106,13 @@ func allowPath(ruleset int, path string, rights uint64) error {
 		return nil
 	}
 	defer unix.Close(fd)
-	var info unix.Stat_t
-	if err := unix.Fstat(fd, &info); err != nil {
-		return fmt.Errorf("cannot read %s: %w", path, err)
-	}
-	if info.Mode&unix.S_IFMT != unix.S_IFDIR {
-		rights &= fileRights
-	}
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
-	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
+	_, _, errno := unix.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	if errno == unix.EINVAL { // a file, for which the kernel accepts no rights on folders
+		rule.Allowed_access &= fileRights
+		_, _, errno = unix.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	}
+	if errno != 0 {
 		return fmt.Errorf("cannot allow %s: %w", path, errno)
 	}
 	return nil

@@ -12,27 +12,96 @@ import (
 // maxLinks is how many symbolic links of one path the kernel follows.
 const maxLinks = 40
 
-// linkReader reads symbolic links, each path once: most paths of a program share their first folders.
-type linkReader map[string]readLink
+// linkReader reads symbolic links, each path once, and lists folders, each once. Before it had listings and plain, the rules
+// of a home directory with 34 entries took 2.4 ms instead of 1.3 ms, at each start of a server.
+type linkReader struct {
+	links   map[string]readLink
+	folders map[string]*folder
+	plain   map[string]bool // clean paths of folders to which no symbolic link leads
+	// many is set while it is asked for many paths in few folders, most of which do not exist: it then lists a folder
+	// instead of asking for each entry.
+	many bool
+}
 
 type readLink struct {
 	to  string
 	err error
 }
 
-func (l linkReader) readlink(path string) (string, error) {
-	one, ok := l[path]
+// folder is what a linkReader knows of a folder.
+type folder struct {
+	asked   int // for entries
+	listed  bool
+	entries []os.DirEntry // by name
+	err     error         // of listing it
+}
+
+// listFrom is the number of entries from which listing a folder is faster than asking for each.
+const listFrom = 4
+
+func newLinkReader() *linkReader {
+	return &linkReader{links: map[string]readLink{}, folders: map[string]*folder{}, plain: map[string]bool{}}
+}
+
+func (l *linkReader) readlink(path string) (string, error) {
+	one, ok := l.links[path]
 	if !ok {
-		one.to, one.err = os.Readlink(path)
-		l[path] = one
+		one.to, one.err = l.readNewLink(path)
+		l.links[path] = one
 	}
 	return one.to, one.err
 }
 
+func (l *linkReader) readNewLink(path string) (string, error) {
+	slash := strings.LastIndexByte(path, '/')
+	parent, name := path[:max(slash, 1)], path[slash+1:]
+	if errors.Is(l.links[parent].err, fs.ErrNotExist) {
+		return "", fs.ErrNotExist
+	}
+	f := l.folder(parent)
+	if f.asked++; l.many && f.asked >= listFrom {
+		f.list(parent)
+	}
+	if f.listed && f.err == nil {
+		i, exists := slices.BinarySearchFunc(f.entries, name, func(e os.DirEntry, name string) int { return strings.Compare(e.Name(), name) })
+		switch {
+		case !exists:
+			return "", fs.ErrNotExist
+		case f.entries[i].Type()&os.ModeSymlink == 0:
+			return "", errNoLink
+		}
+	}
+	return os.Readlink(path)
+}
+
+var errNoLink = errors.New("not a symbolic link")
+
+func (l *linkReader) folder(path string) *folder {
+	f := l.folders[path]
+	if f == nil {
+		f = &folder{}
+		l.folders[path] = f
+	}
+	return f
+}
+
+func (f *folder) list(path string) {
+	if !f.listed {
+		f.listed = true
+		f.entries, f.err = os.ReadDir(path)
+	}
+}
+
 // resolve returns path without symbolic links as far as it exists, and the links that lead to it.
-func (l linkReader) resolve(path string) (target string, through []string) {
+func (l *linkReader) resolve(path string) (target string, through []string) {
 	if !filepath.IsAbs(path) || filepath.Separator != '/' {
 		return filepath.Clean(path), nil
+	}
+	slash := strings.LastIndexByte(path, '/')
+	if name := path[slash+1:]; l.plain[path[:slash]] && name != "" && name != "." && name != ".." {
+		if _, err := l.readlink(path); err != nil {
+			return path, nil
+		}
 	}
 	target = "/"
 	missing := false                        // target does not exist, and so nothing below it
@@ -65,15 +134,18 @@ func (l linkReader) resolve(path string) (target string, through []string) {
 		}
 		rest = to + "/" + rest
 	}
+	if through == nil && isStart {
+		l.plain[path[:slash]] = true
+	}
 	return target, through
 }
 
-func (l linkReader) resolved(path string) string {
+func (l *linkReader) resolved(path string) string {
 	target, _ := l.resolve(path)
 	return target
 }
 
-func (l linkReader) resolvedAll(paths []string) []string {
+func (l *linkReader) resolvedAll(paths []string) []string {
 	out := make([]string, len(paths))
 	for i, path := range paths {
 		out[i] = l.resolved(path)
@@ -82,13 +154,23 @@ func (l linkReader) resolvedAll(paths []string) []string {
 }
 
 // withTargets returns paths and where those that are symbolic links lead to.
-func (l linkReader) withTargets(paths []string) []string {
-	all := slices.Concat(paths, l.resolvedAll(paths))
-	slices.Sort(all)
-	return slices.Compact(all)
+func (l *linkReader) withTargets(paths []string) []string {
+	all := slices.Clone(paths)
+	for _, path := range paths {
+		if target := l.resolved(path); target != path {
+			all = append(all, target)
+		}
+	}
+	return sorted(all)
 }
 
-func resolved(path string) string { return linkReader{}.resolved(path) }
+// sorted sorts paths in place, and returns each once.
+func sorted(paths []string) []string {
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+func resolved(path string) string { return newLinkReader().resolved(path) }
 
 // entryOf returns the path of an entry of a folder, or of one below it. Unlike filepath.Join, it expects clean paths.
 func entryOf(folder, name string) string {

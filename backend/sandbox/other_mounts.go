@@ -62,8 +62,7 @@ func appendOtherMounts(paths []string, mounts []mount) []string {
 			}
 		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return sorted(all)
 }
 
 // entryBelow returns path, which folder contains, as it is called below root.

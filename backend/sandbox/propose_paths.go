@@ -62,8 +62,7 @@ func Propose(r Rules, home string, seen []Opened) (p Proposal) {
 
 // distinct returns paths sorted and each once, at most maxProposed.
 func distinct(paths []string) []string {
-	slices.Sort(paths)
-	paths = slices.Compact(paths)
+	paths = sorted(paths)
 	return paths[:min(len(paths), maxProposed)]
 }
 

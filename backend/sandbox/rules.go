@@ -102,10 +102,10 @@ var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/d
 
 // Protected returns rules that allow nothing, with the private paths and those that start programs.
 func Protected(userHome string, private, unwritable []string) Rules {
-	return protected(linkReader{}, resolved(userHome), private, unwritable)
+	return protected(newLinkReader(), resolved(userHome), private, unwritable)
 }
 
-func protected(links linkReader, home string, private, unwritable []string) Rules {
+func protected(links *linkReader, home string, private, unwritable []string) Rules {
 	inHome := func(paths []string) []string {
 		out := make([]string, len(paths))
 		for i, path := range paths {
@@ -113,6 +113,8 @@ func protected(links linkReader, home string, private, unwritable []string) Rule
 		}
 		return out
 	}
+	links.many = true
+	defer func() { links.many = false }()
 	return Rules{
 		Private:        withOtherMounts(links.withTargets(slices.Concat(inHome(privateInHome), []string{"/dev", "/run/user"}, private))),
 		StartsPrograms: links.withTargets(slices.Concat(inHome(startsPrograms), unwritable)),
@@ -122,11 +124,7 @@ func protected(links linkReader, home string, private, unwritable []string) Rule
 // RulesFor computes the rules of p. It reads folders, and creates the package cache of a launcher
 // if it is missing.
 func RulesFor(p Program) Rules {
-	links := linkReader{}
-	home := links.resolved(p.Home)
-	r := protected(links, home, p.Private, p.Unwritable)
-	r.NoNetwork, r.Ports, r.NoUnixSockets = p.NoNetwork, p.Ports, p.NoUnixSockets
-	unwritable := slices.Concat(r.Private, r.StartsPrograms)
+	home := resolved(p.Home)
 	for _, cache := range createdByLauncher[filepath.Base(p.Path)] {
 		_ = os.MkdirAll(filepath.Join(home, cache), 0o755) // if it fails, the launcher says so
 		if cache == uvTools {
@@ -141,7 +139,12 @@ func RulesFor(p Program) Rules {
 		}
 	}
 
-	r.Read = without("/", r.Private)
+	links := newLinkReader() // when everything has been created, because it lists folders
+	r := protected(links, home, p.Private, p.Unwritable)
+	r.NoNetwork, r.Ports, r.NoUnixSockets = p.NoNetwork, p.Ports, p.NoUnixSockets
+	unwritable := sorted(slices.Concat(r.Private, r.StartsPrograms))
+
+	r.Read = links.without("/", r.Private)
 	folders := foldersIn(p.Args)
 	folders = slices.DeleteFunc(folders, func(folder string) bool {
 		whole := contains(links.resolved(folder), home)
@@ -158,16 +161,17 @@ func RulesFor(p Program) Rules {
 	r.Write = links.resolvedAll(devices)
 	for _, cache := range packageCaches {
 		if cache = r.followDefault(links, entryOf(home, cache), append(configured, home)); cache != "" {
-			r.Write = append(r.Write, without(cache, unwritable)...)
+			r.Write = append(r.Write, links.without(cache, unwritable)...)
 		}
 	}
 	temporaries := []string{"/tmp", "/var/tmp"}
 	if own := filepath.Clean(os.TempDir()); !slices.Contains(temporaries, own) {
 		temporaries = append(temporaries, own)
 	}
+	unwritableHere := sorted(append(slices.Clip(unwritable), home))
 	for _, temporary := range temporaries {
 		if temporary = r.followDefault(links, temporary, slices.Concat(r.Write, configured, []string{home})); temporary != "" {
-			r.Write = append(r.Write, without(temporary, append(unwritable, home))...)
+			r.Write = append(r.Write, links.without(temporary, unwritableHere)...)
 			r.warnIfSplit(temporary, slices.DeleteFunc(links.withTargets(p.Private), func(path string) bool { return contains(home, path) }))
 		}
 	}
@@ -175,7 +179,7 @@ func RulesFor(p Program) Rules {
 	writable := Rules{Write: slices.Concat(r.Write, configured)}
 	for _, folder := range folders {
 		if folder = r.follow(links, folder, writable); folder != "" && folder != "/" {
-			r.Write = append(r.Write, without(folder, unwritable)...)
+			r.Write = append(r.Write, links.without(folder, unwritable)...)
 			r.warnIfSplit(folder, unwritable)
 		}
 	}
@@ -185,8 +189,7 @@ func RulesFor(p Program) Rules {
 	for _, path := range write {
 		r.Write = r.appendOwn(links, r.Write, "sandbox.write", path, writable)
 	}
-	slices.Sort(r.Write)
-	r.Write = slices.Compact(r.Write)
+	r.Write = sorted(r.Write)
 	return r
 }
 
@@ -199,7 +202,7 @@ func createFile(path, content string) {
 }
 
 // appendOwn appends a path of the user to list, without the private paths below it.
-func (r *Rules) appendOwn(links linkReader, list []string, key, path string, writable Rules) []string {
+func (r *Rules) appendOwn(links *linkReader, list []string, key, path string, writable Rules) []string {
 	target := r.follow(links, path, writable)
 	if target == "" {
 		return list
@@ -221,7 +224,7 @@ func (r *Rules) appendOwn(links linkReader, list []string, key, path string, wri
 	if key == "sandbox.write" {
 		r.warnIfSplit(target, inside)
 	}
-	return append(list, without(target, inside)...)
+	return append(list, links.without(target, inside)...)
 }
 
 // below returns one of paths that lies in folder, one that exists if there is any, or "".
@@ -251,7 +254,7 @@ func (r *Rules) warnIfSplit(folder string, excluded []string) {
 
 // follow returns path without symbolic links. If the program may have created one of them, which
 // could lead anywhere, it returns "" and says so in r.Ignored.
-func (r *Rules) follow(links linkReader, path string, writable Rules) string {
+func (r *Rules) follow(links *linkReader, path string, writable Rules) string {
 	target, through := links.resolve(path)
 	for _, link := range through {
 		if writable.MayWrite(link) {
@@ -265,7 +268,7 @@ func (r *Rules) follow(links linkReader, path string, writable Rules) string {
 
 // followDefault returns a folder of the default rules without symbolic links. If one of them lies
 // in suspect, where a server may have created it, it returns "" and says so in r.Ignored.
-func (r *Rules) followDefault(links linkReader, path string, suspect []string) string {
+func (r *Rules) followDefault(links *linkReader, path string, suspect []string) string {
 	target, through := links.resolve(path)
 	for _, link := range through {
 		if (Rules{Write: suspect}).MayWrite(link) {
@@ -295,33 +298,46 @@ func inUsersHome(home string, paths []string) []string {
 // maxEntries limits the rules for one folder; the rest of its entries is refused.
 const maxEntries = 4000
 
-// without returns paths that cover dir but none of the excluded ones: dir itself if none lies in
+// without returns paths that cover dir but none of the excluded ones, which are sorted: dir itself if none lies in
 // it. Entries that are created later are not covered then, and neither are symbolic links, whose
 // targets count.
-func without(dir string, excluded []string) []string {
-	var inside []string
-	for _, path := range excluded {
-		if contains(path, dir) {
+func (l *linkReader) without(dir string, excluded []string) []string {
+	for above := dir; ; above = above[:strings.LastIndexByte(above, '/')] {
+		if _, found := slices.BinarySearch(excluded, cmp.Or(above, "/")); found {
 			return nil
 		}
-		if contains(dir, path) {
-			inside = append(inside, path)
+		if !strings.Contains(above, "/") {
+			return l.withoutInside(nil, dir, excluded)
 		}
 	}
-	if inside == nil {
-		return []string{dir}
+}
+
+// withoutInside is without for a folder of which neither itself nor one that contains it is excluded.
+func (l *linkReader) withoutInside(out []string, dir string, excluded []string) []string {
+	inside := entriesBelow(excluded, dir)
+	if len(inside) == 0 {
+		return append(out, dir)
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
+	f := l.folder(dir)
+	f.list(dir)
+	if f.err != nil {
+		return out
 	}
-	var out []string
-	for _, entry := range entries[:min(len(entries), maxEntries)] {
-		if entry.Type()&os.ModeSymlink == 0 {
-			out = append(out, without(entryOf(dir, entry.Name()), inside)...)
+	for _, entry := range f.entries[:min(len(f.entries), maxEntries)] {
+		path := entryOf(dir, entry.Name())
+		if _, found := slices.BinarySearch(inside, path); !found && entry.Type()&os.ModeSymlink == 0 {
+			out = l.withoutInside(out, path, inside)
 		}
 	}
 	return out
+}
+
+// entriesBelow returns those of the sorted paths that lie below dir.
+func entriesBelow(paths []string, dir string) []string {
+	dir = strings.TrimSuffix(dir, "/")
+	from, _ := slices.BinarySearch(paths, dir+"/")
+	to, _ := slices.BinarySearch(paths[from:], dir+"0") // the character after "/"
+	return paths[from : from+to]
 }
 
 // contains reports whether path is dir or lies below it.
