@@ -256,12 +256,17 @@ func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *startedProcess) (
 	stderr := d.Logs.Writer(c.ID)
 	spec.Stderr = stderr
 	path := spec.Path
-	if err := d.confine(c, &spec, s); err != nil {
+	confined, err := d.confine(c, &spec, s)
+	if err != nil {
 		return nil, errors.Join(err, stderr.Close())
 	}
 	p, ended, err := d.startTrackingContainer(c, spec)
+	notConfined := confined()
 	if err != nil {
 		return nil, startError(path, err)
+	}
+	if notConfined != nil {
+		return nil, errors.Join(notConfined, p.Stop(context.Background()), ended(), stderr.Close())
 	}
 	recorder := s.newRecorder()
 	s.set(p.PID(), func() (Exit, bool) {

@@ -23,15 +23,21 @@ const (
 )
 
 // refusalDetector reads the stderr and the replies of a confined process and reports the paths that the
-// sandbox refused, each time. The zero value of line is ready.
+// sandbox refused, each time, once start has been called. Until then, the process is not confined.
 type refusalDetector struct {
-	rules  sandbox.Rules
-	report func(sandbox.Refusal)
 	// userMayWrite reports whether our own user may write to a path.
 	userMayWrite func(path string) bool
 
-	mu   sync.Mutex // guards line
-	line []byte
+	mu     sync.Mutex // guards the rest
+	rules  sandbox.Rules
+	report func(sandbox.Refusal) // nil before start
+	line   []byte
+}
+
+func (r *refusalDetector) start(rules sandbox.Rules, report func(sandbox.Refusal)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rules, r.report = rules, report
 }
 
 func (r *refusalDetector) Write(p []byte) (int, error) {
@@ -49,8 +55,11 @@ func (r *refusalDetector) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// read reports the refused paths in one line of text or JSON.
+// read reports the refused paths in one line of text or JSON. The caller holds mu.
 func (r *refusalDetector) read(line []byte) {
+	if r.report == nil {
+		return
+	}
 	for _, path := range refusedPaths(line) {
 		unreadable := !r.rules.MayRead(path)
 		if r.rules.MayWrite(path) || !unreadable && !r.userMayWrite(path) {
@@ -76,6 +85,8 @@ func (r *refusalDetector) readReply(reply core.Reply) {
 	if reply.Error == nil && (json.Unmarshal(text, &result) != nil || !result.IsError) {
 		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.read(text)
 }
 

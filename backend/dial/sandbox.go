@@ -18,58 +18,76 @@ import (
 )
 
 // confine makes spec start in the sandbox of c, if it has one. What the system cannot enforce
-// becomes a warning, or an error if the server must not run without it.
-func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess) error {
+// becomes a warning, or an error if the server must not run without it. The rules are computed while the
+// process starts and waits for them; confined, which must be called once, waits until they have been passed to it.
+func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess) (confined func() error, err error) {
+	confined = func() error { return nil }
 	if !c.Sandbox.On && !c.Sandbox.Observe {
-		return nil
+		return confined, nil
 	}
 	if name := strings.TrimSuffix(filepath.Base(spec.Path), ".exe"); c.Sandbox.On && (name == "docker" || name == "podman") {
-		return &core.Error{Code: core.CodeValidation, Message: "a sandbox cannot confine a container, only the command " + name + " that starts it",
+		return nil, &core.Error{Code: core.CodeValidation, Message: "a sandbox cannot confine a container, only the command " + name + " that starts it",
 			Hint: "Remove sandbox, and limit the container in args (--read-only, --network, --volume).", Remedy: core.EditConfig("sandbox")}
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return fmt.Errorf("cannot set up a sandbox without a home directory: %w", err)
+		return nil, fmt.Errorf("cannot set up a sandbox without a home directory: %w", err)
 	}
-	rules := sandbox.RulesFor(sandbox.Program{
-		Home: home, Dir: spec.Dir, Path: spec.Path, Args: spec.Args, Private: d.private(),
+	program := sandbox.Program{
+		Home: home, Dir: spec.Dir, Path: spec.Path, Args: spec.Args,
 		Read: c.Sandbox.Read, Write: c.Sandbox.Write, NoNetwork: c.Sandbox.NoNetwork, Ports: c.Sandbox.Ports,
 		NoUnixSockets: c.Sandbox.NoUnixSockets(), Unwritable: ownProgram(),
-	})
-	d.sandboxes.setRules(c.ID, rules)
+	}
+	computeRules := func() sandbox.Rules {
+		program.Private = d.private()
+		rules := sandbox.RulesFor(program)
+		d.sandboxes.setRules(c.ID, rules)
+		return rules
+	}
 	if c.Sandbox.Observe {
+		computeRules()
 		d.Logs.Append(c.ID, serverlog.Info, "what it opens is recorded, and nothing is blocked")
-		return nil
+		return confined, nil
 	}
-	for _, text := range rules.Ignored {
-		s.addWarning(text)
-	}
-	missing, enough := sandbox.Unsupported(rules)
+	missing, enough := sandbox.Unsupported(sandbox.Rules{NoNetwork: program.NoNetwork, Ports: program.Ports, NoUnixSockets: program.NoUnixSockets})
 	if !enough && !c.Sandbox.BestEffort {
-		return &core.Error{Code: core.CodeValidation, Message: "the sandbox of the server cannot be enforced: this system cannot " + strings.Join(missing, ", nor "),
+		computeRules()
+		return nil, &core.Error{Code: core.CodeValidation, Message: "the sandbox of the server cannot be enforced: this system cannot " + strings.Join(missing, ", nor "),
 			Hint: "Set sandbox.bestEffort to start it with the restrictions that this system supports, or sandbox to \"off\".", Remedy: core.EditConfig("sandbox")}
 	}
 	if len(missing) > 0 {
 		s.addWarning("its sandbox is incomplete: this system cannot " + strings.Join(missing, ", nor "))
 	}
-	if !sandbox.Available() {
-		return nil
-	}
-	wrapped, err := sandbox.Wrap(rules, spec.Path, spec.Args)
-	if err != nil {
-		return err
-	}
-	spec.Path, spec.Args, spec.Env, spec.Inherit = wrapped.Path, wrapped.Args, append(spec.Env, wrapped.Env), wrapped.Ruleset
-	detector := &refusalDetector{rules: rules, userMayWrite: sandbox.UserMayWrite, report: func(one sandbox.Refusal) {
-		if !d.sandboxes.addRefusal(c.ID, one) {
-			return
+	addIgnored := func(rules sandbox.Rules) {
+		for _, text := range rules.Ignored {
+			s.addWarning(text)
 		}
-		d.Logs.Append(c.ID, serverlog.Warn, refusalText(one.WithAllow(rules, home)))
-	}}
+	}
+	if !sandbox.Available() {
+		addIgnored(computeRules())
+		return confined, nil
+	}
+	wrapped, err := sandbox.Wrap(spec.Path, spec.Args, spec.Env)
+	if err != nil {
+		return nil, err
+	}
+	spec.Path, spec.Args, spec.Env, spec.Inherit = wrapped.Path, wrapped.Args, wrapped.Env, wrapped.Inherit
+	detector := &refusalDetector{userMayWrite: sandbox.UserMayWrite}
 	spec.Stderr = io.MultiWriter(spec.Stderr, detector)
+	passed := make(chan error, 1)
+	go func() {
+		rules := computeRules()
+		addIgnored(rules)
+		detector.start(rules, func(one sandbox.Refusal) {
+			if d.sandboxes.addRefusal(c.ID, one) {
+				d.Logs.Append(c.ID, serverlog.Warn, refusalText(one.WithAllow(rules, home)))
+			}
+		})
+		passed <- wrapped.Confine(rules)
+	}()
 	s.setRefusals(detector)
 	d.Logs.Append(c.ID, serverlog.Info, "starts in a sandbox")
-	return nil
+	return func() error { return <-passed }, nil
 }
 
 // refusalText explains a refusal.

@@ -130,22 +130,30 @@ func TestSandboxWrapsProgramAndRejectsContainers(t *testing.T) {
 	private := filepath.Join(t.TempDir(), "private")
 	d := &Dialer{Logs: logs, Log: slog.New(slog.DiscardHandler), Private: func() []string { return []string{private} }}
 	c := &config.Server{ID: "a", Sandbox: config.Sandbox{On: true, BestEffort: true}}
-	err := d.confine(c, &process.Spec{Path: "/usr/bin/docker", Args: []string{"run", "x"}}, &startedProcess{})
+	_, err := d.confine(c, &process.Spec{Path: "/usr/bin/docker", Args: []string{"run", "x"}}, &startedProcess{})
 	if err == nil || !strings.Contains(err.Error(), "cannot confine a container") {
 		t.Errorf("docker: %v", err)
 	}
 	spec := process.Spec{Path: "/bin/ true", Args: []string{"one"}, Stderr: os.Stderr}
-	if err := d.confine(c, &spec, &startedProcess{}); err != nil {
+	confined, err := d.confine(c, &spec, &startedProcess{})
+	if err != nil {
 		t.Fatal(err)
+	}
+	if spec.Inherit != nil {
+		_ = spec.Inherit.Close() // the process has ended before it received its rules
+	}
+	if err := confined(); err != nil {
+		t.Error(err)
 	}
 	if rules, ok := d.SandboxRules("a"); !ok || rules.MayRead(private) {
 		t.Errorf("a private file may be read: %v", ok)
 	}
-	if confined := filepath.Base(spec.Path) != "true"; confined != sandbox.Available() {
+	if wrapped := filepath.Base(spec.Path) != "true"; wrapped != sandbox.Available() {
 		t.Errorf("started as %s %q", spec.Path, spec.Args)
 	}
 	c.Sandbox.On = false
-	if spec = (process.Spec{Path: "/bin/ true"}); d.confine(c, &spec, &startedProcess{}) != nil || spec.Path != "/bin/ true" {
-		t.Errorf("without a sandbox: %s", spec.Path)
+	spec = process.Spec{Path: "/bin/ true"}
+	if _, err := d.confine(c, &spec, &startedProcess{}); err != nil || spec.Path != "/bin/ true" {
+		t.Errorf("without a sandbox: %s, %v", spec.Path, err)
 	}
 }

@@ -118,6 +118,23 @@ func allowPath(ruleset int, path string, rights uint64) error {
 	return nil
 }
 
+// socketPair returns the ends of a connection that keeps the limits of messages.
+func socketPair() (a, b *os.File, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot create a socket for the rules of the sandbox: %w", err)
+	}
+	return os.NewFile(uintptr(pair[0]), "rules"), os.NewFile(uintptr(pair[1]), "rules"), nil
+}
+
+func sendRules(to, ruleset *os.File, filter []byte) error {
+	err := unix.Sendmsg(int(to.Fd()), filter, unix.UnixRights(int(ruleset.Fd())), nil, unix.MSG_NOSIGNAL)
+	if err != nil && !errors.Is(err, unix.EPIPE) { // the command has ended
+		return fmt.Errorf("cannot pass the rules of the sandbox: %w", err)
+	}
+	return nil
+}
+
 // filtersSockets reports whether seccompFilter works on this machine.
 func filtersSockets() bool { return auditArch() != 0 }
 

@@ -11,9 +11,15 @@ func landlockABIVersion() int { return 0 }
 
 func filtersSockets() bool { return false }
 
-func newRuleset(int, Rules) (*os.File, error) { return nil, errors.New("sandboxes require Linux") }
+var errNotLinux = errors.New("sandboxes require Linux")
 
-func seccompFilter(Rules) string { return "" }
+func newRuleset(int, Rules) (*os.File, error) { return nil, errNotLinux }
+
+func seccompFilter(Rules) []byte { return nil }
+
+func socketPair() (a, b *os.File, err error) { return nil, nil, errNotLinux }
+
+func sendRules(_, _ *os.File, _ []byte) error { return errNotLinux }
 
 const selfPath = ""
 

@@ -12,8 +12,8 @@ import (
 // maxLinks is how many symbolic links of one path the kernel follows.
 const maxLinks = 40
 
-// linkReader reads symbolic links, each path once, and lists folders, each once. Before it had listings and plain, the rules
-// of a home directory with 34 entries took 2.4 ms instead of 1.3 ms, at each start of a server.
+// linkReader reads symbolic links, each path once, and lists folders, each once. It is used for one start of a server.
+// With a readlink for each path, the rules for a home directory with 34 entries take 2.4 ms instead of 1.3 ms.
 type linkReader struct {
 	links   map[string]readLink
 	folders map[string]*folder

@@ -20,14 +20,21 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox/reexec"
 )
 
+// wrapped makes cmd confine itself to the rules.
+func wrapped(t testing.TB, r Rules, cmd *exec.Cmd) {
+	t.Helper()
+	w, err := Wrap(cmd.Path, cmd.Args[1:], cmd.Environ())
+	must(t, err)
+	t.Cleanup(func() { w.Inherit.Close() })
+	must(t, w.Confine(r))
+	cmd.Path, cmd.Args, cmd.Stderr = w.Path, append([]string{w.Path}, w.Args...), os.Stderr
+	cmd.Env, cmd.ExtraFiles = w.Env, append([]*os.File{w.Inherit}, cmd.ExtraFiles...)
+}
+
 // confined runs a program with the rules.
 func confined(t *testing.T, r Rules, cmd *exec.Cmd) (string, error) {
 	t.Helper()
-	w, err := Wrap(r, cmd.Path, cmd.Args[1:])
-	must(t, err)
-	defer w.Ruleset.Close()
-	cmd.Path, cmd.Args, cmd.Stderr = w.Path, append([]string{w.Path}, w.Args...), os.Stderr
-	cmd.Env, cmd.ExtraFiles = append(cmd.Environ(), w.Env), append([]*os.File{w.Ruleset}, cmd.ExtraFiles...)
+	wrapped(t, r, cmd)
 	out, err := cmd.Output()
 	return string(out), err
 }
@@ -36,11 +43,7 @@ func confined(t *testing.T, r Rules, cmd *exec.Cmd) (string, error) {
 // function that waits for that.
 func confinedInBackground(t *testing.T, r Rules, cmd *exec.Cmd) (release func() error) {
 	t.Helper()
-	w, err := Wrap(r, cmd.Path, cmd.Args[1:])
-	must(t, err)
-	defer w.Ruleset.Close()
-	cmd.Path, cmd.Args, cmd.Stderr = w.Path, append([]string{w.Path}, w.Args...), os.Stderr
-	cmd.Env, cmd.ExtraFiles = append(cmd.Environ(), w.Env), []*os.File{w.Ruleset}
+	wrapped(t, r, cmd)
 	input, err := cmd.StdinPipe()
 	must(t, err)
 	output, err := cmd.StdoutPipe()
@@ -156,14 +159,12 @@ func TestNoNetworkNeedsNoRulesForPorts(t *testing.T) {
 	must(t, err)
 	defer ln.Close()
 	connects := func(r Rules) bool {
-		w, err := Wrap(r, "/bin/bash", []string{"-c", fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d && echo connected", ln.Addr().(*net.TCPAddr).Port)})
+		w, err := Wrap("/bin/bash", []string{"-c", fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d && echo connected", ln.Addr().(*net.TCPAddr).Port)}, os.Environ())
 		must(t, err)
-		must(t, w.Ruleset.Close())
-		w.Ruleset, err = newRuleset(truncateVersion, r) // as on a kernel that cannot filter ports
-		must(t, err)
-		defer w.Ruleset.Close()
+		defer w.Inherit.Close()
+		must(t, w.confine(truncateVersion, r)) // as on a kernel that cannot filter ports
 		cmd := exec.Command(w.Path, w.Args...)
-		cmd.Env, cmd.ExtraFiles = append(cmd.Environ(), w.Env), []*os.File{w.Ruleset}
+		cmd.Env, cmd.ExtraFiles = w.Env, []*os.File{w.Inherit}
 		out, _ := cmd.CombinedOutput()
 		return strings.Contains(string(out), "connected")
 	}
@@ -279,15 +280,50 @@ func TestConfinedProgramReachesAllowedPortOnly(t *testing.T) {
 }
 
 func TestProgramThatCannotBeConfinedDoesNotRun(t *testing.T) {
-	noRules, err := os.Open("/dev/null")
+	noSocket, err := os.Open("/dev/null")
 	must(t, err)
-	defer noRules.Close()
-	for _, files := range [][]*os.File{nil, {noRules}} {
+	defer noSocket.Close()
+	for name, answer := range map[string]func(daemon *os.File) error{
+		"the daemon has ended": func(*os.File) error { return nil },
+		"no descriptor":        func(daemon *os.File) error { return sendText(daemon) },
+		"no rules":             func(daemon *os.File) error { return sendRules(daemon, noSocket, nil) },
+		"two descriptors":      func(daemon *os.File) error { return sendText(daemon, noSocket, noSocket) },
+		"not a socket":         nil, "nothing": nil,
+	} {
 		cmd := exec.Command("/proc/self/exe", "/bin/echo", "ran")
-		cmd.Env, cmd.ExtraFiles = append(os.Environ(), reexec.Variable+"="), files
+		cmd.Env = append(os.Environ(), reexec.Variable+"=")
+		if name == "not a socket" {
+			cmd.ExtraFiles = []*os.File{noSocket}
+		} else if answer != nil {
+			ours, daemon, err := socketPair()
+			must(t, err)
+			must(t, errors.Join(answer(daemon), daemon.Close()))
+			defer ours.Close()
+			cmd.ExtraFiles = []*os.File{ours}
+		}
 		out, err := cmd.CombinedOutput()
 		if code := cmd.ProcessState.ExitCode(); err == nil || code != reexec.Failed || !strings.Contains(string(out), "cannot start /bin/echo in its sandbox") {
-			t.Errorf("exit %d: %s", code, out)
+			t.Errorf("%s: exit %d: %s", name, code, out)
+		}
+	}
+}
+
+func sendText(to *os.File, files ...*os.File) error {
+	var rights []byte
+	for i := range files {
+		rights = unix.UnixRights(int(files[0].Fd()), int(files[i].Fd()))
+	}
+	return unix.Sendmsg(int(to.Fd()), []byte("text"), rights, nil, 0)
+}
+
+// GOMAXPROCS of the program is not the one that our own program has until it executes the other.
+func TestConfinedProgramHasItsEnvironment(t *testing.T) {
+	needLandlock(t)
+	for _, want := range []string{"A=1\n", "A=1\nGOMAXPROCS=7\n", "A=1\nGOMAXPROCS=1\n"} {
+		cmd := exec.Command("/usr/bin/env")
+		cmd.Env = strings.Split(strings.TrimSpace(want), "\n")
+		if out, err := confined(t, Rules{Read: []string{"/"}}, cmd); err != nil || out != want {
+			t.Errorf("%q, not %q: %v", out, want, err)
 		}
 	}
 }

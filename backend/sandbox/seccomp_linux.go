@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"runtime"
 
 	"golang.org/x/sys/unix"
@@ -65,8 +64,7 @@ func (f *instructions) ofCall(number uint32, then func(*instructions)) {
 	*f = append(*f, part...)
 }
 
-// seccompFilter returns a filter, in hexadecimal digits, for what Landlock lets pass; "" if there is
-// none for this machine. It refuses the keys that the kernel keeps for the user, typing into terminals
+// seccompFilter returns a filter for what Landlock lets pass; nil if there is none for this machine. It refuses the keys that the kernel keeps for the user, typing into terminals
 // (TIOCSTI), changing limits of other processes, which can end them, the kernel's messages, BPF, observing
 // the kernel by perf, loading code into it, and system calls of other
 // interfaces, such as those of 32-bit programs, which have other numbers.
@@ -76,9 +74,9 @@ func (f *instructions) ofCall(number uint32, then func(*instructions)) {
 // Without Unix sockets, it refuses those, except pairs, but not those of datagrams, which can be sent
 // elsewhere, and listening, which Landlock does for bound
 // ports only. In all of these cases, it refuses io_uring, which opens sockets unseen by filters.
-func seccompFilter(r Rules) string {
+func seccompFilter(r Rules) []byte {
 	if !filtersSockets() {
-		return ""
+		return nil
 	}
 	refused := func(errno unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(errno) }
 	var f instructions
@@ -131,7 +129,7 @@ func seccompFilter(r Rules) string {
 		code = append(code, one.Jt, one.Jf)
 		code = binary.NativeEndian.AppendUint32(code, one.K)
 	}
-	return hex.EncodeToString(code)
+	return code
 }
 
 // limitSockets decides about a socket by its family and protocol.

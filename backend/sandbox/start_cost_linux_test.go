@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"slices"
@@ -23,11 +24,15 @@ func BenchmarkStart(b *testing.B) {
 		began := time.Now()
 		cmd := exec.Command("/bin/true")
 		if confined {
-			w, err := Wrap(RulesFor(Program{Home: home, Dir: dir, Path: "/bin/true", NoNetwork: true}), "/bin/true", nil)
+			w, err := Wrap("/bin/true", nil, os.Environ())
 			must(b, err)
-			defer w.Ruleset.Close()
 			cmd = exec.Command(w.Path, w.Args...)
-			cmd.Env, cmd.ExtraFiles = append(os.Environ(), w.Env), []*os.File{w.Ruleset}
+			cmd.Env, cmd.ExtraFiles = w.Env, []*os.File{w.Inherit}
+			passed := make(chan error, 1)
+			go func() {
+				passed <- w.Confine(RulesFor(Program{Home: home, Dir: dir, Path: "/bin/true", NoNetwork: true}))
+			}()
+			defer func() { must(b, errors.Join(<-passed, w.Inherit.Close())) }()
 		}
 		if out, err := cmd.CombinedOutput(); err != nil {
 			b.Fatalf("%v: %s", err, out)

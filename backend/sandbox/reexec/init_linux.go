@@ -18,16 +18,25 @@ const (
 	seccompModeFilter       = 2
 	capabilityVersion       = 0x20080522 // with sets of 64 capabilities
 	filterInstruction       = 8          // bytes
+	maxFilter               = 4096 * filterInstruction
 )
 
 func init() {
-	filter, wanted := os.LookupEnv(Variable)
+	maxProcs, wanted := os.LookupEnv(Variable)
 	if !wanted || len(os.Args) < 2 {
 		return
 	}
 	runtime.LockOSThread()
 	os.Unsetenv(Variable)
-	what, err := confine(filter)
+	os.Unsetenv("GOMAXPROCS")
+	if maxProcs != "" {
+		os.Setenv("GOMAXPROCS", maxProcs)
+	}
+	what := "receive its rules"
+	ruleset, filter, err := receiveRules()
+	if err == 0 {
+		what, err = confine(ruleset, filter)
+	}
 	if err == 0 {
 		what = "execute it"
 		err = errno(syscall.Exec(os.Args[1], os.Args[1:], os.Environ()))
@@ -42,36 +51,52 @@ func errno(err error) syscall.Errno {
 	return number
 }
 
+// receiveRules waits for the rules of Landlock and the seccomp filter. If the daemon has ended, there are none.
+func receiveRules() (ruleset uintptr, filter []byte, err syscall.Errno) {
+	filter, rights := make([]byte, maxFilter), make([]byte, syscall.CmsgSpace(4))
+	for {
+		n, length, flags, _, err := syscall.Recvmsg(Descriptor, filter, rights, syscall.MSG_CMSG_CLOEXEC)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil {
+			return 0, nil, errno(err)
+		}
+		messages, err := syscall.ParseSocketControlMessage(rights[:length])
+		if err != nil || len(messages) != 1 || flags&(syscall.MSG_TRUNC|syscall.MSG_CTRUNC) != 0 {
+			return 0, nil, syscall.EINVAL
+		}
+		list, err := syscall.ParseUnixRights(&messages[0])
+		if err != nil || len(list) != 1 {
+			return 0, nil, syscall.EINVAL
+		}
+		return uintptr(list[0]), filter[:n], 0
+	}
+}
+
 // confine confines the calling thread and the program that it executes. Programs that are started
 // later gain no privileges from setuid. It returns what failed.
-func confine(filter string) (what string, err syscall.Errno) {
+func confine(ruleset uintptr, filter []byte) (what string, err syscall.Errno) {
 	if _, _, err := syscall.RawSyscall6(syscall.SYS_PRCTL, prSetNoNewPrivs, 1, 0, 0, 0, 0); err != 0 {
 		return "set no_new_privs", err
 	}
-	if _, _, err := syscall.RawSyscall(sysLandlockRestrictSelf, Descriptor, 0, 0); err != 0 {
+	if _, _, err := syscall.RawSyscall(sysLandlockRestrictSelf, ruleset, 0, 0); err != 0 {
 		return "apply the rules of Landlock", err
 	}
 	syscall.Close(Descriptor)
+	syscall.Close(int(ruleset))
 	if err := dropCapabilities(); err != 0 {
 		return "give up privileges of root", err
 	}
 	// If this fails, which Linux 5.11 introduced, the daemon has marked its descriptors itself.
 	_, _, _ = syscall.RawSyscall(sysCloseRange, Descriptor, 0xffffffff, closeRangeOnExec)
-	if filter == "" {
+	if len(filter) == 0 {
 		return "", 0
-	}
-	code := make([]byte, len(filter)/2)
-	for i := range code {
-		high, low := digit(filter[2*i]), digit(filter[2*i+1])
-		if high > 15 || low > 15 {
-			return "read the seccomp filter", syscall.EINVAL
-		}
-		code[i] = high<<4 | low
 	}
 	program := struct {
 		length uint16
 		code   *byte
-	}{uint16(len(code) / filterInstruction), unsafe.SliceData(code)}
+	}{uint16(len(filter) / filterInstruction), unsafe.SliceData(filter)}
 	if _, _, err := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_SECCOMP, seccompModeFilter, uintptr(unsafe.Pointer(&program))); err != 0 {
 		return "install the seccomp filter that blocks sockets", err
 	}
@@ -106,14 +131,4 @@ func dropCapabilities() syscall.Errno {
 	}
 	_, _, err := syscall.RawSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&sets)), 0)
 	return err
-}
-
-func digit(c byte) byte {
-	switch {
-	case c >= '0' && c <= '9':
-		return c - '0'
-	case c >= 'a' && c <= 'f':
-		return c - 'a' + 10
-	}
-	return 255
 }
