@@ -1,36 +1,47 @@
 #!/usr/bin/env bash
-# Checks that the packages are reproducible: reproduce.sh [TARGET...], linux and windows by default.
+# Checks that a release is reproducible: reproduce.sh [TARGET...] builds these targets, without arguments all that
+# this machine can build: linux for both architectures, windows, and the files of the channels with the npm packages.
 #
-# It builds the packages of the current commit in two clones that differ in path, time zone, locale,
-# umask, times of the files and build cache, and compares the checksums.
-# Takes several minutes.
+# It builds the current commit in two clones that differ in path, time zone, locale, umask, times of the
+# files and build cache, and compares the files. Takes many minutes.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap '[ $? = 0 ] || tail -n 40 "$work/log" >&2; rm -rf "$work"' EXIT
 
-build() { # build DIR TARGET...
+build() { # build DIR TARGET...: leaves the files in DIR/release
 	git clone -q "$source" "$1"
 	cd "$1"
 	shift
-	build/package.sh "$@" >"$work/log" 2>&1 || { tail -n 40 "$work/log" >&2; return 1; }
+	exec >"$work/log" 2>&1
+	build/package.sh "${@:-linux}" ${all:+windows}
+	mv build/bin/package release
+	[ -n "$all" ] || return 0
+	local other=arm64 folder
+	[ "$(go env GOHOSTARCH)" = amd64 ] || other=amd64
+	ARCH=$other PAGE=built build/package.sh linux
+	cp build/bin/package/* release/
+	(cd release && rm SHA256SUMS && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS)
+	go run ./build/package/channels release channels
+	mv channels release/
+	for folder in release/channels/npm/*; do npm pack --silent --pack-destination release "./$folder"; done
 }
 
-targets=("${@:-linux}")
-[ $# -gt 0 ] || targets+=(windows)
+all=
+[ $# -gt 0 ] || all=yes
 source=$top
-(build "$work/first" "${targets[@]}")
+(build "$work/first" "$@")
 (
 	source=$work/first # the same commit, even if another was made meanwhile
 	umask 077
 	export TZ=Pacific/Auckland LC_ALL=C.UTF-8 GOCACHE="$work/cache"
-	build "$work/second/in a folder" "${targets[@]}"
+	build "$work/second/in a folder" "$@"
 )
-for copy in "$work/first" "$work/second/in a folder"; do
-	(cd "$copy/build/bin/package" && sha256sum --quiet -c SHA256SUMS)
-done
-if ! diff -u "$work/first/build/bin/package/SHA256SUMS" "$work/second/in a folder/build/bin/package/SHA256SUMS"; then
-	echo 'reproduce: the packages of two builds differ' >&2
+: >"$work/log"
+(cd "$work/first/release" && sha256sum --quiet -c SHA256SUMS)
+if ! diff -r "$work/first/release" "$work/second/in a folder/release"; then
+	echo 'reproduce: two builds differ' >&2
 	exit 1
 fi
-cat "$work/first/build/bin/package/SHA256SUMS"
+cd "$work/first/release"
+find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%P\n' | sort | xargs sha256sum

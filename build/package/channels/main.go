@@ -264,5 +264,6 @@ func write(path string, src io.Reader, mode fs.FileMode) error {
 		return err
 	}
 	_, err = io.Copy(f, src)
-	return errors.Join(err, f.Close())
+	// npm packs the permissions, which therefore must not depend on the umask.
+	return errors.Join(err, f.Chmod(mode), f.Close())
 }
