@@ -77,6 +77,8 @@ linux() {
 	} >"$stage/copyright"
 	printf 'drawbridge (%s) unstable; urgency=medium\n\n  * The changes are listed in CHANGELOG.md of the source.\n\n -- Drawbridge maintainers <maintainers@drawbridge.invalid>  %s\n' \
 		"$version" "$(commit_date '%a, %d %b %Y %H:%M:%S +0000')" | gzip -9n >"$stage/changelog.gz"
+	printf -- '- semver: %s-1\n  date: %s\n  packager: Drawbridge maintainers <maintainers@drawbridge.invalid>\n  changes: [{note: The changes are listed in CHANGELOG.md of the source.}]\n' \
+		"$version" "$date" >"$stage/changelog.yaml"
 	# Compression takes longest, so it runs while the other packages are built.
 	local dir=$stage/linux/drawbridge-$version
 	mkdir -p "$dir"
@@ -84,14 +86,15 @@ linux() {
 	normalize "$dir"
 	tar -C "$stage/linux" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -cf - "drawbridge-$version" |
 		gzip -9n >"$out/drawbridge-$version-linux-$arch.tar.gz" &
-	local archive=$! kind license zsh
+	local archive=$! kind license zsh licenses changelog
 	for kind in ${KINDS:-deb rpm archlinux}; do
-		zsh=site-functions license=''
+		zsh=site-functions licenses=/usr/share/licenses license='' changelog=''
 		case $kind in
-		deb) zsh=vendor-completions ;;
-		rpm) license=license ;;
+		deb) zsh=vendor-completions licenses=/usr/share/doc ;;
+		rpm) license=license changelog=$stage/changelog.yaml ;;
 		esac
-		sed "s|\${VERSION}|$version|; s|\${GOARCH}|$arch|; s|\${ZSH}|$zsh|; s|\${LICENSE}|$license|; $omit" build/package/nfpm.yaml >"$stage/$kind.yaml"
+		sed "s|\${VERSION}|$version|; s|\${GOARCH}|$arch|; s|\${ZSH}|$zsh|; s|\${LICENSES}|$licenses|; s|\${LICENSE}|$license|; s|\${CHANGELOG}|$changelog|; $omit" \
+			build/package/nfpm.yaml >"$stage/$kind.yaml"
 		CGO_ENABLED=0 GOFLAGS=-trimpath go run "$nfpm" package --config "$stage/$kind.yaml" --packager "$kind" --target "$out"
 	done
 	wait "$archive"

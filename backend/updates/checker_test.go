@@ -203,6 +203,37 @@ func TestUnsignedOrInvalidReleaseIsIgnored(t *testing.T) {
 	}
 }
 
+// The document is read over HTTP, here from a server on this machine.
+func TestReleaseIsReadFromServer(t *testing.T) {
+	public, private, err := minisign.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := []byte(`{"version":"1.3.0"}`)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/latest.json":
+			_, _ = w.Write(document)
+		case "/latest.json" + signatureExt:
+			_, _ = w.Write(minisign.Sign(private, document))
+		case "/moved":
+			http.Redirect(w, r, "http://example.com/latest.json", http.StatusFound)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer server.Close()
+	defer client.CloseIdleConnections()
+	if r, err := read(t.Context(), server.URL+"/latest.json", public.String()); err != nil || r.Version != "1.3.0" {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	for path, want := range map[string]string{"/moved": "must use https", "/missing": "404 Not Found"} {
+		if _, err := read(t.Context(), server.URL+path, public.String()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
 func TestLocalBuildIsNeverOutdated(t *testing.T) {
 	newest := Release{Version: "9.0.0"}
 	for version, newer := range map[string]bool{"dev": false, "ff9c379d-dirty": false, "": false, "v1.0.0-3-gabcdef": false, "v1.0.0-rc.1": true, "v9.0.0": false, "9.1.0": false} {

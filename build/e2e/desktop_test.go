@@ -210,7 +210,7 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 }
 
 // The test uses a real notification server: the crash of a server appears, and disappears with its
-// cause.
+// cause; a button of the notification of a held call approves the call.
 func TestNotificationsReportPendingApprovals(t *testing.T) {
 	t.Parallel()
 	const notifyd = "/usr/lib/x86_64-linux-gnu/xfce4/notifyd/xfce4-notifyd"
@@ -237,20 +237,56 @@ func TestNotificationsReportPendingApprovals(t *testing.T) {
 		"broken": object{"command": "sh", "args": []string{"-c", "echo '<b>no</b> key' >&2; exit 3"}, "restart": object{"maxAttempts": 1}},
 	}}
 	d := start(t, config, s.display()...)
-	eventually.Complete(t, patience, func() string {
-		if len(s.windows("xfce4-notifyd")) == 0 {
-			s.picture("notification-missing")
-			return "no notification is on the screen"
-		}
-		return ""
-	})
+	appears := func() (window string) {
+		t.Helper()
+		eventually.Complete(t, patience, func() string {
+			list := s.windows("xfce4-notifyd")
+			if len(list) == 0 {
+				s.picture("notification-missing")
+				return "no notification is on the screen"
+			}
+			window = list[0]
+			return ""
+		})
+		return window
+	}
+	appears()
 	s.picture("notification")
-	d.write("config.jsonc", object{"mcpServers": object{"demo": demo()}})
+	d.write("config.jsonc", object{"mcpServers": object{"demo": demo(), "asked": with(demo(), object{"approval": "ask"})}})
 	eventually.Complete(t, patience, func() string {
 		if len(s.windows("xfce4-notifyd")) != 0 {
 			return "the notification outlives its cause"
 		}
 		return ""
+	})
+	d.running("demo", "asked")
+	client := &rawClient{t: t, url: d.url + "/mcp", token: d.token("held"), modern: true}
+	done := make(chan string, 1)
+	go func() {
+		var reply string
+		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"asked__echo","arguments":{"text":"seen"},` + modernMeta + `}}`
+		if err := client.stream(t.Context(), "asked__echo", body, func(message string) { reply = message }); err != nil {
+			reply = err.Error()
+		}
+		done <- reply
+	}()
+	window := appears()
+	s.picture("notification-call")
+	eventually.Complete(t, patience, func() string {
+		select {
+		case reply := <-done:
+			if !strings.Contains(reply, `"text":"seen"`) {
+				t.Errorf("the approved call ended with %s", reply)
+			}
+			return ""
+		default:
+		}
+		// The buttons are equally wide and at the bottom right: Show, Approve once, Deny.
+		var x, y, width, height int
+		geometry, _ := s.command("xdotool", "getwindowgeometry", "--shell", window).Output()
+		fmt.Sscanf(string(geometry), "WINDOW="+window+"\nX=%d\nY=%d\nWIDTH=%d\nHEIGHT=%d", &x, &y, &width, &height)
+		s.command("xdotool", "mousemove", strconv.Itoa(x+width-180), strconv.Itoa(y+height-31), "click", "1").Run()
+		return "the button does not end the call, in the window " + string(geometry)
 	})
 }
 

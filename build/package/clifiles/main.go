@@ -5,7 +5,6 @@ import (
 	"log"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra/doc"
 
@@ -22,8 +21,8 @@ func main() {
 	}
 	root := cli.New(cli.Options{Version: version})
 	root.DisableAutoGenTag = true
-	date := time.Unix(0, 0).UTC() // makes the pages reproducible
-	err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "Drawbridge " + version, Manual: "Drawbridge", Date: &date}, man)
+	// The pages are dated SOURCE_DATE_EPOCH, which makes them reproducible.
+	err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "Drawbridge " + version, Manual: "Drawbridge"}, man)
 	if err != nil {
 		log.Fatal(err)
 	}
