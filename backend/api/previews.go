@@ -72,9 +72,9 @@ func argumentLine(raw []byte) string {
 			line = fulltext.AppendText(line, rest)
 			break
 		}
-		var text string
-		if json.Unmarshal(value, &text) == nil {
-			value = json.RawMessage(text)
+		var text *string // nil for null
+		if json.Unmarshal(value, &text) == nil && text != nil {
+			value = json.RawMessage(*text)
 		}
 		line = append(line, value...)
 	}

@@ -37,6 +37,8 @@ func TestArgumentsOnOneLine(t *testing.T) {
 		`{"text":"two\nlines\tand \u00e9"}`:                 `text: two lines and é`,
 		`{"path":"/tmp/a","text":"cut he\n`:                 `path: /tmp/a, text: cut he`,
 		`{"path":"/tmp/a","te`:                              `path: /tmp/a`,
+		`{"n":9007199254740993,"f":1.0,"e":1E2}`:            `n: 9007199254740993, f: 1.0, e: 1E2`,
+		`{"cursor":null,"empty":"","off":false}`:            `cursor: null, empty: , off: false`,
 		`{"a":[1,2`:                                         `a: [1,2`,
 		`[1,"x"]`:                                           `[1,"x"]`,
 	} {

@@ -181,12 +181,18 @@ function previews(world, query) {
     .flatMap((id) => {
       const call = world.call(id);
       if (!call) return [];
-      const line = Object.entries(JSON.parse(call.arguments))
+      // Numbers become marked texts, so that they are kept as they are written.
+      const marked = call.arguments.replace(
+        /("(?:[^"\\]|\\.)*")|-?\d[\d.eE+-]*/g,
+        (number, text) => text ?? `"⟦${number}⟧"`,
+      );
+      const line = Object.entries(JSON.parse(marked))
         .map(
           ([name, value]) =>
             `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
         )
         .join(', ')
+        .replace(/"?⟦|⟧"?/g, '')
         .replace(/\s+/g, ' ');
       const at = q === '' ? -1 : (call.result ?? '').toLowerCase().indexOf(q.toLowerCase());
       const match = call.result?.slice(Math.max(0, at - 60), at + 140);

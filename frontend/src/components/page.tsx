@@ -5,7 +5,7 @@ import { TriangleAlert } from 'lucide-react';
 import { createContext, type ReactNode, Suspense, useContext } from 'react';
 import { Button } from '@/components/button';
 import { classes } from '@/lib/classes';
-import { capital, plain } from '@/lib/format';
+import { plain, sentence } from '@/lib/format';
 import { ChunkLoadError } from '@/lib/lazy-chunk';
 import { messageOf, RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -149,7 +149,7 @@ export function Failed({
 }) {
   return (
     <Empty icon={TriangleAlert} title={texts.errors.pageTitle} tone="bad" heading={heading}>
-      <p className="[overflow-wrap:anywhere]">{capital(messageOf(error))}</p>
+      <p className="[overflow-wrap:anywhere]">{sentence(messageOf(error))}</p>
       {error instanceof Error && !(error instanceof RequestError) && (
         <p className="mt-1 font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
           {plain(String(error.cause ?? error).slice(0, 500))}

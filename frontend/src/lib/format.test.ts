@@ -1,5 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { age, bytes, capital, clock, compareIds, duration, logText, moment, plain } from './format';
+import {
+  age,
+  bytes,
+  clock,
+  compareIds,
+  duration,
+  logText,
+  moment,
+  plain,
+  sentence,
+  share,
+} from './format';
 
 const now = Date.parse('2026-11-20T12:00:00Z');
 const ago = (seconds: number) => new Date(now - seconds * 1000).toISOString();
@@ -7,14 +18,24 @@ const ago = (seconds: number) => new Date(now - seconds * 1000).toISOString();
 describe('age', () => {
   it('uses larger units for longer times', () => {
     const ages = [0, 59, 60, 3599, 3600, 7260, 86_399, 86_400, 93_600].map((s) => age(ago(s), now));
-    expect(ages).toEqual(['0s', '59s', '1m', '59m', '1h', '2h 1m', '23h 59m', '1d', '1d 2h']);
+    expect(ages).toEqual([
+      '0 s',
+      '59 s',
+      '1 min',
+      '59 min',
+      '1 h',
+      '2 h 1 min',
+      '23 h 59 min',
+      '1 d',
+      '1 d 2 h',
+    ]);
   });
 
   it('is empty for an unset time and zero for a time in the future', () => {
     expect(age('0001-01-01T00:00:00Z', now)).toBe('');
     expect(age(undefined, now)).toBe('');
     expect(age('junk', now)).toBe('');
-    expect(age(ago(-30), now)).toBe('0s');
+    expect(age(ago(-30), now)).toBe('0 s');
   });
 });
 
@@ -31,17 +52,26 @@ describe('duration', () => {
       '12.4 ms',
       '294 ms',
       '1.53 s',
-      '1m 00s',
-      '2m 04s',
-      '1h 01m',
+      '1 min',
+      '2 min 4 s',
+      '1 h 1 min',
     ]);
     expect(duration(Number.NaN)).toBe('–');
   });
 
   it('changes the unit when rounding reaches the next one', () => {
     const shown = [999.6, 999_600, 999_600_000, 99_960_000, 59.94e9, 59.96e9].map(duration);
-    expect(shown).toEqual(['1 µs', '1.00 ms', '1.00 s', '100 ms', '59.9 s', '1m 00s']);
+    expect(shown).toEqual(['1 µs', '1.00 ms', '1.00 s', '100 ms', '59.9 s', '1 min']);
   });
+});
+
+it('share has no space before the percent sign', () => {
+  expect([share(0, 7), share(1, 3000), share(3, 83), share(1, 2)]).toEqual([
+    '0%',
+    '< 0.1%',
+    '3.6%',
+    '50%',
+  ]);
 });
 
 describe('bytes', () => {
@@ -93,10 +123,13 @@ it('logText removes terminal colours and hyperlinks', () => {
   );
 });
 
-it('capital changes sentences, but not paths of the configuration', () => {
-  expect(capital('it requires you to sign in')).toBe('It requires you to sign in');
-  expect(capital('env.KEY: variable ${KEY} is not set')).toBe(
-    'env.KEY: variable ${KEY} is not set',
+it('sentence changes the first letter, but not of paths, and adds the full stop', () => {
+  expect(sentence('it requires you to sign in')).toBe('It requires you to sign in.');
+  expect(sentence('env.KEY: variable ${KEY} is not set')).toBe(
+    'env.KEY: variable ${KEY} is not set.',
   );
-  expect(capital('args[2]: x')).toBe('args[2]: x');
+  expect(sentence('args[2]: x')).toBe('args[2]: x.');
+  for (const same of ['', 'Done.', 'Cut here…', 'Open https://example.com/a', 'Line\nof output']) {
+    expect(sentence(same)).toBe(same);
+  }
 });

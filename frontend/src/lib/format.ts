@@ -1,18 +1,21 @@
-/** Ages, durations and sizes as the user reads them. */
+/** Ages, durations and sizes as the user reads them: a number, a space and a unit. */
 
-/** "3s", "12m", "4h", "9d": how long ago `at` was. Empty for a time that is not set. */
+/** "3 s", "12 min", "4 h 5 min", "9 d": how long ago `at` was. Empty for a time that is not set. */
 export function age(at: string | undefined, now: number): string {
   const then = moment(at);
-  if (then === undefined) return '';
-  const s = Math.max(0, Math.floor((now - then) / 1000));
-  if (s < 60) return `${s}s`;
-  if (s < 3600) return `${Math.floor(s / 60)}m`;
-  if (s < 86400) {
-    const minutes = Math.floor((s % 3600) / 60);
-    return minutes > 0 ? `${Math.floor(s / 3600)}h ${minutes}m` : `${Math.floor(s / 3600)}h`;
-  }
-  const hours = Math.floor((s % 86400) / 3600);
-  return hours > 0 ? `${Math.floor(s / 86400)}d ${hours}h` : `${Math.floor(s / 86400)}d`;
+  return then === undefined ? '' : span(Math.max(0, Math.floor((now - then) / 1000)));
+}
+
+/** Whole seconds in their two largest units, in one unit below an hour: "59 min", "2 h 1 min". */
+function span(s: number): string {
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min`;
+  if (s < 86400) return both(Math.floor(s / 3600), 'h', Math.floor((s % 3600) / 60), 'min');
+  return both(Math.floor(s / 86400), 'd', Math.floor((s % 86400) / 3600), 'h');
+}
+
+function both(large: number, unit: string, small: number, smallUnit: string): string {
+  return small > 0 ? `${large} ${unit} ${small} ${smallUnit}` : `${large} ${unit}`;
 }
 
 /** Milliseconds of an API time, or undefined for Go's zero time and invalid text. */
@@ -22,7 +25,7 @@ export function moment(at: string | undefined): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** A duration given in nanoseconds: "820 µs", "12.4 ms", "1.53 s", "2m 04s". */
+/** A duration given in nanoseconds: "820 µs", "12.4 ms", "1.53 s", "2 min 4 s". */
 export function duration(ns: number): string {
   if (!Number.isFinite(ns) || ns < 0) return '–';
   if (ns < 999.5) return `${Math.round(ns)} ns`;
@@ -30,8 +33,7 @@ export function duration(ns: number): string {
   if (ns < 999.5e6) return `${significant(ns / 1e6)} ms`;
   if (ns < 59.95e9) return `${significant(ns / 1e9)} s`;
   const s = Math.round(ns / 1e9);
-  if (s < 3600) return `${Math.floor(s / 60)}m ${String(s % 60).padStart(2, '0')}s`;
-  return `${Math.floor(s / 3600)}h ${String(Math.floor((s % 3600) / 60)).padStart(2, '0')}m`;
+  return s < 3600 ? both(Math.floor(s / 60), 'min', s % 60, 's') : span(s);
 }
 
 /** A duration that somebody chose, without zeros after the point: "30 s". */
@@ -65,11 +67,11 @@ export function count(n: number): string {
   return number.format(n);
 }
 
-/** `part` as a percentage of `whole`: "4.1 %". */
+/** `part` as a percentage of `whole`: "4.1%". */
 export function share(part: number, whole: number): string {
-  if (whole === 0 || part === 0) return '0 %';
+  if (whole === 0 || part === 0) return '0%';
   const percent = (part / whole) * 100;
-  return percent < 0.1 ? '< 0.1 %' : `${percent.toFixed(percent < 10 ? 1 : 0)} %`;
+  return percent < 0.1 ? '< 0.1%' : `${percent.toFixed(percent < 10 ? 1 : 0)}%`;
 }
 
 const pad = (n: number, width = 2) => String(n).padStart(width, '0');
@@ -128,11 +130,12 @@ export function cut(text: string, most: number): string {
 }
 
 /**
- * Capitalizes a sentence of the daemon like the page's own; not one that begins with a path or a
- * name of the configuration. The style sheet could not do this for truncated lines.
+ * A sentence of the daemon like the page's own: with a capital and a full stop. One that begins with
+ * a path or a name of the configuration keeps it, and no stop is added to a URL.
  */
-export function capital(text: string): string {
-  return /^\w+[._/[]\w/.test(text) ? text : text.slice(0, 1).toUpperCase() + text.slice(1);
+export function sentence(text: string): string {
+  const start = /^\w+[._/[]\w/.test(text) ? text : text.slice(0, 1).toUpperCase() + text.slice(1);
+  return text === '' || /[.!?…:]$|:\/\/\S*$|\n/.test(text) ? start : `${start}.`;
 }
 
 /** Seconds as a clock counts them down: "1:05". */

@@ -41,7 +41,7 @@ describe('request', () => {
     const error = await request('POST', '/x').catch((e: unknown) => e);
     expect(error).toBeInstanceOf(RequestError);
     expect(error).toMatchObject({ status: 422, code: 'validation' });
-    expect(messageOf(error)).toBe('The request is wrong · server: missing');
+    expect(messageOf(error)).toBe('The request is wrong · server: missing.');
   });
 
   it('puts the hint after the error', async () => {

@@ -1,4 +1,4 @@
-import { capital } from '@/lib/format';
+import { sentence } from '@/lib/format';
 import { sessionKey } from '@/lib/session-key';
 import { texts } from '@/lib/texts';
 import type { ErrorDocument, List } from '@/types/api';
@@ -124,8 +124,5 @@ export function isConflict(error: unknown): boolean {
 export function messageOf(error: unknown): string {
   if (error instanceof ChunkLoadError) return texts.errors.part;
   if (!(error instanceof RequestError)) return texts.errors.unexpected;
-  const { hint } = error;
-  const message = capital(error.message);
-  if (hint === '') return message;
-  return `${message}${/[.!?…]$/.test(message) ? '' : '.'} ${hint}`;
+  return [sentence(error.message), error.hint].filter(Boolean).join(' ');
 }

@@ -22,7 +22,7 @@ export const columnWidths: Record<Exclude<ColumnId, 'call'>, number> = {
   session: 6,
   folder: 10,
   outcome: 7.5,
-  duration: 5,
+  duration: 6,
   sent: 4.5,
   size: 4,
 };

@@ -14,7 +14,7 @@ import { DiffView } from '@/components/diff-view';
 import { Failure } from '@/components/failure';
 import { Loading } from '@/components/page';
 import { classes } from '@/lib/classes';
-import { capital, plain } from '@/lib/format';
+import { plain, sentence } from '@/lib/format';
 import { ownValue } from '@/lib/own-property';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -69,7 +69,7 @@ export function ConnectionState({
       ? { icon: CircleDashed, color: 'text-warn' }
       : (ownValue(looks, connection.state) ?? looks.notConnected);
   const Icon = look.icon;
-  const problem = capital(plain((connection.problem ?? '').slice(0, 1000)));
+  const problem = sentence(plain((connection.problem ?? '').slice(0, 1000)));
   const act = (name: 'undo' | 'restore' | 'forget') =>
     action.mutate(name, {
       onSuccess: () => toast('ok', t.done[name](connection.name)),

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { BadgeCheck, Ban, Check, KeyRound } from 'lucide-react';
 import { classes } from '@/lib/classes';
-import { capital, plain } from '@/lib/format';
+import { plain, sentence } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Installable } from '@/types/api';
 import { kindOf, publisher, titleOf } from './server-labels';
@@ -49,7 +49,7 @@ export function ServerCard({ item, selected }: { item: Installable; selected: bo
       {refused ? (
         <p className="mt-2 line-clamp-3 text-sm text-warn [overflow-wrap:anywhere]">
           <Ban className="mr-1.5 inline size-4 align-text-bottom" aria-hidden />
-          {plain(capital(item.refused.slice(0, 400)))}
+          {plain(sentence(item.refused.slice(0, 400)))}
         </p>
       ) : (
         <p className="mt-2 line-clamp-3 text-sm text-ink2 [overflow-wrap:anywhere]">

@@ -175,7 +175,7 @@ function Processes({ server, now }: { server: Detail; now: number }) {
           rows={[
             [t.process, pid ? t.pid(pid) : ''],
             [t.memory, usage?.rssBytes ? bytes(usage.rssBytes) : ''],
-            [t.cpu, usage?.rssBytes ? `${usage.cpuPercent.toFixed(1)} %` : ''],
+            [t.cpu, usage?.rssBytes ? `${usage.cpuPercent.toFixed(1)}%` : ''],
             [t.restarts, server.restarts > 0 && server.restarts],
           ]}
         />
@@ -215,7 +215,7 @@ export function ServerFacts({ server, now }: { server: Detail; now: number }) {
         [t.offers, up && t.offered(tools, server.prompts, server.resources)],
         [t.process, server.pid ? t.pid(server.pid) : ''],
         [t.memory, server.usage?.rssBytes ? bytes(server.usage.rssBytes) : ''],
-        [t.cpu, server.usage?.rssBytes ? `${server.usage.cpuPercent.toFixed(1)} %` : ''],
+        [t.cpu, server.usage?.rssBytes ? `${server.usage.cpuPercent.toFixed(1)}%` : ''],
         [t.inFlight, server.inFlight > 0 && server.inFlight],
         [t.restarts, server.restarts > 0 && server.restarts],
         [t.exitCode, server.exitCode ?? ''],

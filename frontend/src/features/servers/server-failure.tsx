@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { Button } from '@/components/button';
 import { stateTone } from '@/components/state-badge';
 import { classes } from '@/lib/classes';
-import { capital, cut, logText, plain } from '@/lib/format';
+import { cut, logText, plain, sentence } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { ServerDetail } from '@/types/api';
 import { hasRemedy, RemedyButton } from './server-remedy';
@@ -40,7 +40,7 @@ export function ServerFailure({
     >
       {server.reason && (
         <p className="font-medium [overflow-wrap:anywhere]">
-          {plain(capital(cut(server.reason, 600)))}
+          {plain(sentence(cut(server.reason, 600)))}
         </p>
       )}
       {server.hint && (

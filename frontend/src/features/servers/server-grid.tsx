@@ -2,7 +2,7 @@ import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { StateBadge, stateTone } from '@/components/state-badge';
-import { age, bytes, capital, plain } from '@/lib/format';
+import { age, bytes, plain, sentence } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
@@ -98,7 +98,7 @@ export function Attention({ lead }: { lead?: ReactNode }) {
                 </span>
               </div>
               <p className="line-clamp-2 text-sm text-ink2 [overflow-wrap:anywhere]">
-                {plain(capital(server.reason || server.warnings?.[0] || server.detail || ''))}
+                {plain(sentence(server.reason || server.warnings?.[0] || server.detail || ''))}
               </p>
             </div>
             <div className="relative z-10 ml-auto flex items-center gap-1">

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { StateBadge, stateTone } from '@/components/state-badge';
 import { classes } from '@/lib/classes';
-import { age, capital, plain } from '@/lib/format';
+import { age, plain, sentence } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
@@ -97,7 +97,7 @@ export function ServerRow({
                 stateTone(server.state) === 'bad' ? 'text-bad' : 'text-ink2',
               )}
             >
-              {plain(capital(server.reason ?? ''))}
+              {plain(sentence(server.reason ?? ''))}
             </p>
             <RemedyButton server={server} />
           </div>

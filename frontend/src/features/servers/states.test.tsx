@@ -10,7 +10,7 @@ import { render, screen } from '@testing-library/react';
 import { Tooltip } from 'radix-ui';
 import { describe, expect, test } from 'vitest';
 import { stateTone } from '@/components/state-badge';
-import { capital } from '@/lib/format';
+import { sentence } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import readings from '@/testdata/server-states.json';
 import type { ServerStatus } from '@/types/api';
@@ -70,7 +70,7 @@ describe('each state is shown with its reason', () => {
       show(status);
       expect(await screen.findByText(texts.states[status.state])).toBeVisible();
       expect(stateTone(status.state)).toBe(words[status.state]);
-      if (status.reason) expect(screen.getByText(capital(status.reason))).toBeVisible();
+      if (status.reason) expect(screen.getByText(sentence(status.reason))).toBeVisible();
     });
   }
   test('all states are covered', () => {

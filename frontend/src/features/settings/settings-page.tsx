@@ -19,7 +19,7 @@ import { LoadingPage, PageHeader } from '@/components/page';
 import { useAllAnswered } from '@/lib/all-answered';
 import { configQuery } from '@/lib/config';
 import { type Density, setDensity, useDensity } from '@/lib/density';
-import { age, capital, exactTime, plain } from '@/lib/format';
+import { age, exactTime, plain, sentence } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { statusQuery } from '@/lib/status';
 import { texts } from '@/lib/texts';
@@ -293,8 +293,8 @@ function ProblemItem({ problem }: { problem: Problem }) {
       <Icon className="mt-0.5 size-4 shrink-0" aria-hidden />
       <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">
         <span className="sr-only">{problem.warning ? t.warning : t.error}: </span>
-        <p className="font-medium">{capital(plain(problem.message))}</p>
-        {problem.suggestion && <p>{capital(plain(problem.suggestion))}</p>}
+        <p className="font-medium">{sentence(plain(problem.message))}</p>
+        {problem.suggestion && <p>{sentence(plain(problem.suggestion))}</p>}
         <p className="mt-0.5 font-mono text-xs">
           {[problem.key, problem.line > 0 && t.position(problem.line, problem.column), problem.file]
             .filter((part): part is string => Boolean(part))

@@ -116,7 +116,7 @@ export function DurationChart({
   );
 }
 
-/** The ticks of the axis are powers of ten: "100 s", not "1m 40s". */
+/** The ticks of the axis are powers of ten: "100 s", not "1 min 40 s". */
 function tickOrDuration(ns: number): string {
   if (ns > 1e10 && Number.isInteger(Math.log10(ns))) return `${ns / 1e9} s`;
   return roundDuration(ns);
