@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -352,7 +353,13 @@ func decodeStrict(line []byte, to any, known ...string) error {
 		return nil
 	})
 	if invalid, ok := errors.AsType[*wire.Error](err); ok {
-		return fmt.Errorf("not a valid JSON object: %w; the file may be truncated", invalid)
+		switch {
+		case bytes.HasPrefix(line, []byte("\ufeff")):
+			return errors.New("not a valid JSON object: it begins with a byte order mark; save the file as UTF-8 without one")
+		case strings.Contains(invalid.Error(), "unterminated"):
+			return fmt.Errorf("not a valid JSON object: %w; the file may be truncated", invalid)
+		}
+		return fmt.Errorf("not a valid JSON object: %w", invalid)
 	}
 	if err != nil {
 		return err

@@ -313,6 +313,7 @@ func TestInvalidCassettesAreRefusedWithTheirLine(t *testing.T) {
 		"unknown key":           {header + `{"tool":"a","reslt":"{}"}`, `line 2: the key "reslt" is unknown`},
 		"deep":                  {header + `{"tool":"a","arguments":"{\"a\":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}","result":"{}"}`, "line 2: arguments must"},
 		"long line":             {header + strings.Repeat("x", maxLine+1), "line 2: longer than 16 MiB"},
+		"byte order mark":       {"\ufeff" + header + call, "line 1: not a valid JSON object: it begins with a byte order mark"},
 		"invalid UTF-8":         {header + "{\"tool\":\"a\xff\",\"result\":\"{}\"}", "line 2: not valid UTF-8"},
 		"two equal tools":       {`{"cassette":1,"server":"x","tools":[{"name":"a","inputSchema":{}},{"name":"a","inputSchema":{}}]}`, `line 1: tools[1] has the same name as another one: "a"`},
 		"too many tools":        {`{"cassette":1,"server":"x","tools":[` + strings.Repeat("1,", MaxCalls) + `1]}`, "line 1: tools has 100001 items; at most 100000 are allowed"},

@@ -159,7 +159,18 @@ func (t *tally) countFromCalls(ctx context.Context, db *sql.DB) (int, error) {
 	}
 	where, args = by.add("", where, args)
 	if q.Text == "" {
-		return t.countRows(ctx, db, `call c`, where, ` ORDER BY c.id DESC LIMIT ?`, append(args, FacetHits)...)
+		from, err := by.newestFrom(ctx, db, q, FacetHits)
+		if err != nil {
+			return 0, err
+		}
+		if from > 0 {
+			where, args = append(where, `c.id > ?`), append(args, from)
+		}
+		n, err := t.countRows(ctx, db, `call c`, where, ` ORDER BY c.id DESC LIMIT ?`, append(args, FacetHits)...)
+		if from > 0 {
+			n = FacetHits // there are more
+		}
+		return n, err
 	}
 	words := fulltext.MatchExpression(q.Text)
 	if words == "" {

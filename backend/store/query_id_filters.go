@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -62,6 +63,41 @@ func (f idFilters) add(prefix string, where []string, args []any) ([]string, []a
 		where, args = append(where, prefix+one.column+` IN (`+placeholders(len(one.ids))+`)`), append(args, one.ids...)
 	}
 	return where, args
+}
+
+// newestFrom returns an id that about limit calls of a filter with several ids have after it, so that SQLite does
+// not sort all calls of the filter; 0 if it has fewer, or if there is another filter.
+func (f idFilters) newestFrom(ctx context.Context, db queryer, q Query, limit int) (int64, error) {
+	if len(f.list) != 1 || len(f.list[0].ids) == 1 || f.other {
+		return 0, nil
+	}
+	one := f.list[0]
+	after, before := q.bounds()
+	hasMore := func(from int64) (more bool, err error) {
+		err = db.QueryRowContext(ctx, `SELECT count(*) > ? FROM (SELECT 1 FROM call c WHERE `+one.column+` IN (`+placeholders(len(one.ids))+`) AND c.id > ? AND c.id < ? LIMIT ?)`,
+			slices.Concat([]any{limit}, one.ids, []any{from, cmp.Or(before, 1<<62), limit + 1})...).Scan(&more)
+		return more, err
+	}
+	var first, last int64
+	if err := db.QueryRowContext(ctx, `SELECT coalesce((SELECT min(id) FROM call), 0), coalesce((SELECT max(id) FROM call), 0)`).Scan(&first, &last); err != nil {
+		return 0, err
+	}
+	low, high := max(after, first-1), min(cmp.Or(before, last+1), last+1)
+	if more, err := hasMore(low); err != nil || !more {
+		return 0, err
+	}
+	for precision := (high - low) / 4096; high-low > max(precision, 1); {
+		middle := low + (high-low)/2
+		switch more, err := hasMore(middle); {
+		case err != nil:
+			return 0, err
+		case more:
+			low = middle
+		default:
+			high = middle
+		}
+	}
+	return low, nil
 }
 
 // newest adds the filters to the conditions of a query for the newest calls, so that SQLite reads the

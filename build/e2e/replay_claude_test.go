@@ -23,6 +23,7 @@ type scriptedModel struct {
 
 	mu      sync.Mutex
 	results []string // of the tools, as Claude Code sent them to the model
+	tools   []string // the definitions of the tools of Drawbridge, in the same way
 }
 
 func (m *scriptedModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -33,7 +34,7 @@ func (m *scriptedModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var ask struct {
 		Stream   bool
-		Tools    []struct{ Name string }
+		Tools    []json.RawMessage
 		Messages []struct{ Content json.RawMessage }
 	}
 	if err := json.NewDecoder(r.Body).Decode(&ask); err != nil {
@@ -41,7 +42,14 @@ func (m *scriptedModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	block, reason := object{"type": "text", "text": "done"}, "end_turn"
-	if slices.ContainsFunc(ask.Tools, func(t struct{ Name string }) bool { return strings.HasPrefix(t.Name, "mcp__drawbridge__") }) {
+	var tools []string
+	for _, one := range ask.Tools {
+		var t struct{ Name string }
+		if _ = json.Unmarshal(one, &t); strings.HasPrefix(t.Name, "mcp__drawbridge__") {
+			tools = append(tools, string(one))
+		}
+	}
+	if len(tools) > 0 {
 		var results []string
 		for _, one := range ask.Messages {
 			var blocks []struct {
@@ -57,7 +65,7 @@ func (m *scriptedModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		m.mu.Lock()
-		m.results = results
+		m.results, m.tools = results, tools
 		m.mu.Unlock()
 		if n := len(results); n < len(m.calls) {
 			block, reason = object{"type": "tool_use", "id": fmt.Sprintf("toolu_%d", n), "name": "mcp__drawbridge__" + m.calls[n].Name, "input": m.calls[n].Arguments}, "tool_use"
@@ -113,7 +121,7 @@ func TestClaudeCodeGetsTheSameResultsFromHistory(t *testing.T) {
 		{"files__get_file_info", object{"path": hello}},
 	}
 	token := d.token("claude-code")
-	converse := func() []string {
+	converse := func() (results, tools []string) {
 		t.Helper()
 		m := &scriptedModel{calls: calls}
 		server := httptest.NewServer(m)
@@ -128,9 +136,10 @@ func TestClaudeCodeGetsTheSameResultsFromHistory(t *testing.T) {
 		env = append(env, "ANTHROPIC_BASE_URL="+server.URL, "ANTHROPIC_API_KEY=sk-ant-none", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 			"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "ENABLE_TOOL_SEARCH=false")
 		inHome(t, home, env, program, "-p", "Look after Ann.", "--mcp-config", mcp, "--strict-mcp-config", "--allowedTools", strings.Join(allowed, ","), "--output-format", "text")
-		return m.results
+		slices.Sort(m.tools)
+		return m.results, m.tools
 	}
-	recorded := converse()
+	recorded, listed := converse()
 	if len(recorded) != len(calls) || !strings.Contains(recorded[0], "hello from a real file") {
 		t.Fatalf("Claude Code got %q", recorded)
 	}
@@ -159,8 +168,12 @@ func TestClaudeCodeGetsTheSameResultsFromHistory(t *testing.T) {
 	}
 	d.write("config.jsonc", object{"mcpServers": object{"old-files": from("files"), "old-memory": from("memory")}})
 	d.running("old-files", "old-memory")
-	if served := converse(); !slices.Equal(recorded, served) {
+	served, tools := converse()
+	if !slices.Equal(recorded, served) {
 		t.Errorf("recorded %q\nserved   %q", recorded, served)
+	}
+	if len(tools) < 20 || !slices.Equal(listed, tools) {
+		t.Errorf("listed %q\nserved %q", listed, tools)
 	}
 	if _, err := os.Stat(files); err == nil {
 		t.Error("a replayed call has changed the disk")
