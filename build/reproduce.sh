@@ -9,22 +9,22 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=$(mktemp -d)
 trap '[ $? = 0 ] || tail -n 40 "$work/log" >&2; rm -rf "$work"' EXIT
 
-build() { # build DIR TARGET...: leaves the files in DIR/release
+build() { # build DIR TARGET...: leaves the files in DIR/build/bin/release
 	git clone -q "$source" "$1"
 	cd "$1"
 	shift
 	exec >"$work/log" 2>&1
 	build/package.sh "${@:-linux}" ${all:+windows}
-	mv build/bin/package release
+	mv build/bin/package build/bin/release
 	[ -n "$all" ] || return 0
-	local other=arm64 folder
+	local other=arm64 folder release=build/bin/release # which git ignores, as the version tells whether files differ
 	[ "$(go env GOHOSTARCH)" = amd64 ] || other=amd64
 	ARCH=$other PAGE=built build/package.sh linux
-	cp build/bin/package/* release/
-	(cd release && rm SHA256SUMS && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS)
-	go run ./build/package/channels release channels
-	mv channels release/
-	for folder in release/channels/npm/*; do npm pack --silent --pack-destination release "./$folder"; done
+	cp build/bin/package/* $release/
+	(cd $release && rm SHA256SUMS && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS)
+	go run ./build/package/channels $release build/bin/channels
+	mv build/bin/channels $release/
+	for folder in $release/channels/npm/*; do npm pack --silent --pack-destination $release "./$folder"; done
 }
 
 all=
@@ -38,10 +38,10 @@ source=$top
 	build "$work/second/in a folder" "$@"
 )
 : >"$work/log"
-(cd "$work/first/release" && sha256sum --quiet -c SHA256SUMS)
-if ! diff -r "$work/first/release" "$work/second/in a folder/release"; then
+(cd "$work/first/build/bin/release" && sha256sum --quiet -c SHA256SUMS)
+if ! diff -r "$work/first/build/bin/release" "$work/second/in a folder/build/bin/release"; then
 	echo 'reproduce: two builds differ' >&2
 	exit 1
 fi
-cd "$work/first/release"
+cd "$work/first/build/bin/release"
 find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%P\n' | sort | xargs sha256sum
