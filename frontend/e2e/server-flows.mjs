@@ -148,7 +148,7 @@ flow('accounts are added, used, renamed and removed', quiet, async (page, mock) 
 
 flow('a profile chooses the account of a server', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/profiles/office`);
-  const choice = page.getByLabel('Account of GitHub');
+  const choice = page.getByLabel('GitHub account');
   await becomes(() => choice.inputValue(), 'bot');
   await choice.selectOption('work');
   const save = page.getByRole('button', { name: 'Save profile' });

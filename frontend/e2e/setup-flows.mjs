@@ -89,7 +89,7 @@ const late = { ...empty, delay: (path) => (path === '/api/v1/takeover' ? 2500 : 
 flow('where no client was found, a server is added on the same page', late, async (page, mock) => {
   await page.goto(`${mock.url}/#/welcome?step=call`);
   await focused(page.getByRole('heading', { name: 'See the first call' }));
-  await page.getByText('No tools to call yet.').waitFor();
+  await page.getByText('No tools to call yet. Add a server in step 1.').waitFor();
   assert.equal(await page.getByRole('link', { name: 'Try a tool' }).count(), 0);
   await page.getByRole('heading', { name: 'Add your first server' }).waitFor();
   await page.getByLabel('Paste a snippet, a command or a URL').fill('npx -y server-time');

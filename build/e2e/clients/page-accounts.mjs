@@ -11,7 +11,7 @@ const save = () => button('Save', panel).click()
 /** Selects the account of a server in the profile office. */
 async function choose(choice) {
   await go('/profiles/office')
-  await page.getByLabel('Account of keys').selectOption(choice)
+  await page.getByLabel('keys account', { exact: true }).selectOption(choice)
   await button('Save profile').click()
   await until('it is in the file', async () => ((await config()).profiles.office.accounts.keys ?? '') === choice)
   await button('Discard changes').waitFor({ state: 'detached' }) // the page shows what it saved
@@ -105,7 +105,7 @@ await step('a client uses the account that is chosen for it', async () => {
   const answer = async () => /I am \w+/.exec(JSON.stringify(await callAsClient('keys', 'whoami', {})))?.[0]
   if ((await answer()) !== 'I am default') throw new Error(`before: ${await answer()}`)
   await go('/clients')
-  const choice = page.getByLabel('Account of keys for ann')
+  const choice = page.getByLabel('keys account for ann')
   for (const [account, user] of [['home', 'home'], ['work', 'work'], ['', 'default']]) {
     await choice.selectOption(account)
     await until('it is in the file', async () => ((await config()).clients?.ann?.accounts?.keys ?? '') === account)

@@ -120,7 +120,9 @@ function StepSection({
 }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    if (asked) heading.current?.focus();
+    if (!asked) return;
+    heading.current?.focus({ preventScroll: true });
+    heading.current?.scrollIntoView({ block: 'start' });
   }, [asked]);
   return (
     <li className="flex gap-3 rounded-lg border bg-panel p-4 shadow-card max-sm:flex-col">

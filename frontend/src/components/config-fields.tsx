@@ -157,7 +157,7 @@ export function Pairs({
     setName('');
   };
   return (
-    <fieldset className="min-w-0">
+    <fieldset>
       <legend className="mb-1 text-sm font-medium">{title}</legend>
       <ul className="space-y-2">
         {pairs.map(([one, raw]) => {

@@ -129,7 +129,7 @@ export function SelectField({
         value={value}
         onChange={(event) => onChange(event.target.value)}
         className={classes(
-          'h-8 appearance-none @2xl:max-w-44 @max-2xl:w-full truncate rounded-md border bg-panel pr-7 pl-2.5 text-sm text-ink',
+          'h-8 max-w-full appearance-none @2xl:max-w-64 @max-2xl:w-full truncate rounded-md border bg-panel pr-7 pl-2.5 text-sm text-ink',
           narrows && value !== '' && options[0]?.value === '' ? 'border-accent' : 'border-strong',
         )}
       >
@@ -188,7 +188,7 @@ export function Section({
         <Heading className="text-xs font-semibold tracking-wide text-ink3 uppercase">
           {title}
         </Heading>
-        {aside && <div className="ml-auto flex items-center gap-1">{aside}</div>}
+        {aside && <div className="ml-auto flex min-w-0 items-center gap-1">{aside}</div>}
       </div>
       {children}
     </section>

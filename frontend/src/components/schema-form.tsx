@@ -91,7 +91,7 @@ function MemberField({ member, raw, onChange }: Editing & { member: Member }) {
   );
   if (grouped) {
     return (
-      <fieldset className="min-w-0 rounded-md border p-3">
+      <fieldset className="rounded-md border p-3">
         <legend className="flex flex-wrap items-baseline gap-x-2 px-1 text-sm">{head}</legend>
         {control}
         {note}

@@ -53,12 +53,16 @@ export function StateBadge({ state, className }: { state: State; className?: str
   return (
     <span
       className={classes(
-        'inline-flex items-center gap-1.5 text-sm font-medium whitespace-nowrap',
+        // The baseline is that of the text, not of the icon.
+        'inline-flex items-baseline gap-1.5 text-sm font-medium whitespace-nowrap',
         tones[look.tone],
         className,
       )}
     >
-      <Icon className={classes('size-4 shrink-0', look.spin && 'animate-spin')} aria-hidden />
+      <Icon
+        className={classes('size-4 shrink-0 self-center', look.spin && 'animate-spin')}
+        aria-hidden
+      />
       {texts.states[state] ?? state}
     </span>
   );

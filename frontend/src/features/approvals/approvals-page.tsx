@@ -96,10 +96,9 @@ function QuestionCard({
       <h2 className="font-semibold [overflow-wrap:anywhere]">
         {plain(t.asks(labelOf(approval.server).slice(0, 200)))}
       </h2>
-      <p className="mt-0.5 flex flex-wrap gap-x-1 text-xs text-ink3">
-        <span className="[overflow-wrap:anywhere]">
+      <p className="mt-0.5 flex flex-wrap gap-x-3 text-xs text-ink3">
+        <span className="[overflow-wrap:anywhere] empty:hidden">
           {plain(origin(approval).slice(0, 300))}
-          {origin(approval) && ' ·'}
         </span>
         <TimeLeft expires={approval.expires} text={t.left} />
       </p>

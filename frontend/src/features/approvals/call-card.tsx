@@ -100,6 +100,13 @@ export function CallCard({
         <Button look="primary" disabled={answer.isPending} onClick={() => allow('once')}>
           {t.once}
         </Button>
+        <Button
+          look="danger"
+          disabled={answer.isPending}
+          onClick={() => answer.mutate({ action: 'decline' })}
+        >
+          {t.deny}
+        </Button>
         <Button disabled={busy} onClick={() => allow('minutes')}>
           {t.minutes}
         </Button>
@@ -113,13 +120,6 @@ export function CallCard({
         </Button>
         <Button aria-expanded={limited} onClick={() => setLimited((on) => !on)}>
           {t.limit}
-        </Button>
-        <Button
-          look="danger"
-          disabled={answer.isPending}
-          onClick={() => answer.mutate({ action: 'decline' })}
-        >
-          {t.deny}
         </Button>
         {approval.tool && (
           <Link

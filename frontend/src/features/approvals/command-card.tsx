@@ -40,7 +40,7 @@ export function CommandCard({
           tone={before ? 'ok' : undefined}
         />
       </div>
-      <dl className="mt-3 space-y-1 text-sm">
+      <dl className="mt-3 grid grid-cols-[auto_minmax(0,1fr)] gap-x-3 gap-y-1 text-sm">
         {command ? (
           <>
             <Fact name={t.environment} value={(command.environment ?? []).join(', ')} />
@@ -49,7 +49,7 @@ export function CommandCard({
           </>
         ) : (
           rest.map((line) => (
-            <dd key={line} className="text-ink2 [overflow-wrap:anywhere]">
+            <dd key={line} className="col-span-2 text-ink2 [overflow-wrap:anywhere]">
               {plain(line)}
             </dd>
           ))
@@ -79,12 +79,10 @@ export function CommandCard({
 function Fact({ name, value }: { name: string; value: string }) {
   if (!value) return null;
   return (
-    <div className="flex gap-3">
-      <dt className="shrink-0 text-ink3">{name}</dt>
-      <dd className="min-w-0 font-mono text-xs leading-5 [overflow-wrap:anywhere]">
-        {plain(value)}
-      </dd>
-    </div>
+    <>
+      <dt className="text-ink3">{name}</dt>
+      <dd className="font-mono text-xs leading-5 [overflow-wrap:anywhere]">{plain(value)}</dd>
+    </>
   );
 }
 

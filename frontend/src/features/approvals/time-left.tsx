@@ -1,5 +1,6 @@
 import { clockSpan, moment } from '@/lib/format';
 import { useNow } from '@/lib/now';
+import { texts } from '@/lib/texts';
 
 /** Counts down to the expiry of an approval; shows nothing if it does not expire. */
 export function TimeLeft({ expires, text }: { expires: string; text: (left: string) => string }) {
@@ -7,5 +8,9 @@ export function TimeLeft({ expires, text }: { expires: string; text: (left: stri
   const now = useNow();
   if (end === undefined) return null;
   const left = Math.max(0, Math.round((end - now) / 1000));
-  return <span className={left < 20 ? 'font-medium text-bad' : ''}>{text(clockSpan(left))}</span>;
+  return (
+    <span className={left < 20 ? 'font-medium text-bad' : ''}>
+      {left > 0 ? text(clockSpan(left)) : texts.approvals.over}
+    </span>
+  );
 }

@@ -18,7 +18,7 @@ export type ColumnId = (typeof columnIds)[number];
 /** Widths in rem, so that they scale with the font size. The call takes the remaining space. */
 export const columnWidths: Record<Exclude<ColumnId, 'call'>, number> = {
   time: 6,
-  client: 7.5,
+  client: 9,
   session: 6,
   folder: 10,
   outcome: 7.5,

@@ -10,5 +10,5 @@ export function CallDuration({ call }: { call: Call }) {
 function Elapsed({ at }: { at: string }) {
   const seconds = Math.max(0, Math.floor((useNow() - (moment(at) ?? 0)) / 1000));
   const so = seconds < 60 ? `${seconds} s` : duration(seconds * 1e9);
-  return <span className="text-accent">{so}…</span>;
+  return <span className="text-accent">{so}</span>;
 }

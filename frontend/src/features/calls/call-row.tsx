@@ -1,8 +1,9 @@
 import { Link } from '@tanstack/react-router';
 import { memo, type ReactNode } from 'react';
 import { OutcomeBadge, outcomeIcon } from '@/components/outcome-badge';
+import { ServerPrefix } from '@/components/server-prefix';
 import { classes } from '@/lib/classes';
-import { bytes, clock, cut, exactTime, plain } from '@/lib/format';
+import { bytes, clock, exactTime, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import type { ColumnId, Sort } from './call-columns';
@@ -88,7 +89,7 @@ export const CallRow = memo(function CallRow({
             compact && 'max-w-[60%] shrink-0 truncate',
           )}
         >
-          {server && <span className="text-ink3">{plain(cut(server, 40))} / </span>}
+          {server && <ServerPrefix label={server} {...(compact && { limit: '' })} />}
           <span className="font-medium">
             <SearchHighlight text={plain(callName(call).slice(0, 300))} pattern={pattern} />
           </span>
@@ -215,7 +216,13 @@ export function Excerpts({
         </span>
       )}
       {reason && (
-        <span className={classes('max-w-[65%] shrink-0 truncate', outcomeIcon(call.outcome).color)}>
+        <span
+          className={classes(
+            'truncate',
+            match || preview?.arguments ? 'max-w-[65%] shrink-0' : 'min-w-0',
+            outcomeIcon(call.outcome).color,
+          )}
+        >
           <SearchHighlight text={reason} pattern={pattern} />
         </span>
       )}

@@ -300,7 +300,13 @@ function Results({
 }
 
 function NoMatch() {
-  return <p className="py-12 text-center text-ink2">{t.noMatch}</p>;
+  return (
+    <Empty icon={Activity} title={t.noMatch}>
+      <Link to="/calls" className={`mt-4 ${buttonClasses()}`}>
+        {texts.actions.clearFilters}
+      </Link>
+    </Empty>
+  );
 }
 
 function NoCalls() {

@@ -171,7 +171,7 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
           {t.other}
         </Link>
         <span>
-          {texts.outcomes[data.outcome]} · {duration(data.tookNs)}
+          : {texts.outcomes[data.outcome]} · {duration(data.tookNs)}
         </span>
         <span className="ml-auto">
           <span className="mr-1.5 font-mono text-ok" aria-hidden>

@@ -128,7 +128,7 @@ function Group({
   const at = named.findIndex((facet) => facet.value === chosen);
   const shown = all ? named : named.filter((_, index) => index < few || index === at);
   return (
-    <fieldset className="min-w-0">
+    <fieldset>
       <legend className="mb-1 px-1.5 text-xs font-semibold text-ink3">{title}</legend>
       <ul>
         {shown.map((facet) => {
@@ -177,7 +177,7 @@ function TimeFilter({
   const choose = (change: CallFilters) =>
     onChange({ range: undefined, from: undefined, to: undefined, ...change });
   return (
-    <fieldset className="min-w-0">
+    <fieldset>
       <legend className="mb-1 px-1.5 text-xs font-semibold text-ink3">{t.timeRange}</legend>
       <div className="flex flex-wrap gap-1 px-1.5">
         {ranges.map((range) => (
@@ -219,7 +219,7 @@ function SlowFilter({
   onChange: (change: CallFilters) => void;
 }) {
   return (
-    <fieldset className="min-w-0">
+    <fieldset>
       <legend className="mb-1 px-1.5 text-xs font-semibold text-ink3">{t.slow}</legend>
       <div className="flex flex-wrap gap-1 px-1.5">
         {(['100', '1000', '10000'] as const).map((ms) => (

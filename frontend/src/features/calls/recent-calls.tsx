@@ -1,7 +1,8 @@
 import { Link } from '@tanstack/react-router';
 import { OutcomeBadge, outcomeIcon } from '@/components/outcome-badge';
+import { ServerPrefix } from '@/components/server-prefix';
 import { classes } from '@/lib/classes';
-import { clock, cut, plain } from '@/lib/format';
+import { clock, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { Call, Outcome } from '@/types/api';
@@ -139,10 +140,10 @@ function CallLines({
           <Link
             to="/calls/$id"
             params={{ id: call.id }}
-            className="min-w-0 flex-1 truncate outline-offset-[-2px] after:absolute after:inset-0 sm:max-w-[60%] sm:flex-none"
+            className="min-w-0 flex-1 truncate outline-offset-[-2px] after:absolute after:inset-0 sm:max-w-[60%] sm:flex-initial"
           >
             {call.server && labelOf && (
-              <span className="text-ink3">{plain(cut(labelOf(call.server), 40))} / </span>
+              <ServerPrefix label={labelOf(call.server)} limit="max-sm:max-w-[55%]" />
             )}
             <span className="font-medium">{plain(callName(call).slice(0, 300))}</span>
           </Link>

@@ -21,7 +21,7 @@ export function SearchHighlight({ text, pattern }: { text: string; pattern: RegE
     if (start > end) parts.push(<Fragment key={end}>{text.slice(end, start)}</Fragment>);
     end = match.index + whole.length;
     parts.push(
-      <mark key={`m${start}`} className="rounded-xs bg-warn-soft text-ink">
+      <mark key={`m${start}`} className="rounded-xs bg-warn/25 text-ink">
         {found}
       </mark>,
     );

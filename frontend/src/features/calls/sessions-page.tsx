@@ -102,7 +102,7 @@ function SessionRow({
           {servers.length > 0 && (
             <span className="ml-2 text-sm text-ink2">
               {servers.slice(0, shownServers).join(', ')}
-              {servers.length > shownServers && ` +${servers.length - shownServers}`}
+              {servers.length > shownServers && t.more(servers.length - shownServers)}
             </span>
           )}
         </Link>

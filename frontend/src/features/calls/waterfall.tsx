@@ -1,8 +1,9 @@
 import { Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { outcomeIcon } from '@/components/outcome-badge';
+import { ServerPrefix } from '@/components/server-prefix';
 import { classes } from '@/lib/classes';
-import { cut, duration, exactTime, moment, plain } from '@/lib/format';
+import { duration, exactTime, moment, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
@@ -92,7 +93,7 @@ export function Waterfall({
                 search={{ session: call.session }}
                 className="min-w-0 truncate outline-offset-[-2px] after:absolute after:inset-0"
               >
-                {server && <span className="text-ink3">{plain(cut(server, 40))} / </span>}
+                {server && <ServerPrefix label={server} />}
                 <span
                   className={classes(
                     'font-medium',

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { ListChecks } from 'lucide-react';
 import { buttonClasses } from '@/components/button';
 import { Empty, PageHeader } from '@/components/page';
+import { count } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { checksQuery } from './api';
@@ -20,9 +21,11 @@ export function ChecksPage({
   calls: Call[];
 }) {
   const { data: checks } = useSuspenseQuery(checksQuery);
+  const failed = checks.filter((check) => check.last && !check.last.ok).length;
+  const note = [t.count(checks.length), failed > 0 && texts.sessions.failed(count(failed))];
   return (
     <>
-      <PageHeader title={t.title} note={checks.length > 0 && t.count(checks.length)} />
+      <PageHeader title={t.title} note={checks.length > 0 && note.filter(Boolean).join(' · ')} />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-6 md:px-6">
         {checks.length === 0 ? (
           <Empty icon={ListChecks} title={t.emptyTitle}>

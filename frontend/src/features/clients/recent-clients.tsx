@@ -18,8 +18,7 @@ export function RecentClients() {
   const now = useNow();
   const clients = joinClients(connections ?? [], data ?? [])
     .filter(wasSeen)
-    .sort((a, b) => (moment(b.lastSeen) ?? 0) - (moment(a.lastSeen) ?? 0))
-    .slice(0, most);
+    .sort((a, b) => (moment(b.lastSeen) ?? 0) - (moment(a.lastSeen) ?? 0));
   if (clients.length === 0) {
     return (
       <p className="rounded-lg border border-dashed border-strong px-4 py-3 text-sm text-ink2">
@@ -32,7 +31,7 @@ export function RecentClients() {
   }
   return (
     <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
-      {clients.map((client) => {
+      {clients.slice(0, most).map((client) => {
         const online = isOnline(client, now);
         return (
           <li
@@ -64,6 +63,13 @@ export function RecentClients() {
           </li>
         );
       })}
+      {clients.length > most && (
+        <li className="border-t px-4 py-1.5 text-sm">
+          <Link to="/clients" className="text-accent underline-offset-2 hover:underline">
+            {texts.problems.more(clients.length - most)}
+          </Link>
+        </li>
+      )}
     </ul>
   );
 }

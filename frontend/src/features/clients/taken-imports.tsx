@@ -11,12 +11,20 @@ import type { TakenImport } from '@/types/api';
 import { takenImportsQuery, useUndoImport } from './api';
 
 const t = texts.takenImports;
+const few = 5;
+const shownServers = 6;
+
+function namesOf(servers: string[]): string {
+  const names = servers.slice(0, shownServers).map(plain).join(', ');
+  return servers.length > shownServers ? t.more(names, servers.length - shownServers) : names;
+}
 
 /** Imports that can be undone, each separately. */
 export function TakenImports() {
   const { data } = useQuery(takenImportsQuery);
   const undo = useUndoImport();
   const now = useNow();
+  const [all, setAll] = useState(false);
   const [asking, setAsking] = useState<TakenImport | undefined>(undefined);
   const close = () => {
     setAsking(undefined);
@@ -27,18 +35,16 @@ export function TakenImports() {
     <section aria-label={t.title} className="mt-4 w-full max-w-3xl">
       <h2 className="mb-2 text-sm font-semibold">{t.title}</h2>
       <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
-        {data.map((one) => (
+        {data.slice(0, all ? data.length : few).map((one) => (
           <li
             key={one.id}
             className="flex flex-wrap items-center gap-x-4 gap-y-1 border-t px-4 py-2 text-sm first:border-t-0"
           >
             <span className="min-w-0 flex-1 basis-52 [overflow-wrap:anywhere]">
-              <span className="font-medium">
-                {(one.servers ?? []).map((name) => plain(name)).join(', ')}
-              </span>{' '}
+              <span className="font-medium">{namesOf(one.servers ?? [])}</span>{' '}
               <span className="text-ink3">{t.from(plain(one.client))}</span>
             </span>
-            <span className="text-xs text-ink3" title={exactTime(one.at)}>
+            <span className="ml-auto text-xs text-ink3" title={exactTime(one.at)}>
               {texts.servers.ago(age(one.at, now))}
             </span>
             <Button small disabled={undo.isPending} onClick={() => setAsking(one)}>
@@ -47,6 +53,18 @@ export function TakenImports() {
             </Button>
           </li>
         ))}
+        {data.length > few && (
+          <li className="border-t px-4 py-1.5 text-sm">
+            <button
+              type="button"
+              aria-expanded={all}
+              onClick={() => setAll((on) => !on)}
+              className="text-accent underline-offset-2 hover:underline"
+            >
+              {all ? texts.problems.less : texts.problems.more(data.length - few)}
+            </button>
+          </li>
+        )}
       </ul>
       {asking && (
         <Confirm

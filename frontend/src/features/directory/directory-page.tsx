@@ -114,6 +114,7 @@ function Freshness({ directory }: { directory: Directory }) {
   const refresh = useRefresh();
   const now = useNow();
   const at = moment(directory.refreshedAt);
+  const address = plain(directory.address.slice(0, 300));
   return (
     <div className="mb-3 max-w-page space-y-2">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-ink3">
@@ -121,10 +122,8 @@ function Freshness({ directory }: { directory: Directory }) {
           className="min-w-0 [overflow-wrap:anywhere]"
           title={at ? exactTime(directory.refreshedAt) : undefined}
         >
-          {at ? t.fetched(age(directory.refreshedAt, now)) : t.neverFetched}
-        </span>
-        <span className="min-w-0 text-xs [overflow-wrap:anywhere]">
-          {t.from(plain(directory.address.slice(0, 300)))}
+          {at ? t.fetched(age(directory.refreshedAt, now), address) : t.neverFetched}
+          {!at && ` ${t.from(address)}`}
         </span>
         <Button small disabled={refresh.isPending} onClick={() => refresh.mutate()}>
           {refresh.isPending ? (

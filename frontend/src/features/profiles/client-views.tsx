@@ -38,6 +38,7 @@ export function ClientAccess({
     <div className="@container flex flex-wrap items-center gap-x-3 gap-y-2 text-sm">
       <Labelled text={t.profile}>
         <SelectField
+          narrows={false}
           label={t.profileOf(name)}
           value={view.profile}
           options={[{ value: '', text: t.noProfile }, ...profiles]}
@@ -46,6 +47,7 @@ export function ClientAccess({
       </Labelled>
       <Labelled text={t.mode}>
         <SelectField
+          narrows={false}
           label={t.modeOf(name)}
           value={view.toolMode}
           options={[

@@ -201,7 +201,11 @@ function Editor({
           days !== undefined && (
             <p className="mb-3 flex flex-wrap items-center gap-2 text-sm text-ink2">
               <Button small onClick={takeOut}>
-                {t.takeOut(unused.length, count(spare))}
+                {/* Only the full list contains the definitions of all tools. */}
+                {t.takeOut(
+                  unused.length,
+                  (draft.toolMode ?? 'all') === 'all' ? count(spare) : undefined,
+                )}
               </Button>
               {days < 29 && <span className="text-xs text-ink3">{t.recordedFor(days)}</span>}
             </p>
@@ -233,7 +237,7 @@ function Editor({
           {(props) => (
             <textarea
               {...props}
-              rows={2}
+              rows={Math.min(10, Math.max(2, (draft.folders?.length ?? 0) + 1))}
               value={(draft.folders ?? []).join('\n')}
               spellCheck={false}
               onChange={(event) =>

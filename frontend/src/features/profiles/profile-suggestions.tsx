@@ -64,7 +64,7 @@ export function Suggestions() {
         {open.map((one) => (
           <li key={one.folder} className={row}>
             <span className="min-w-0 flex-1 basis-60">
-              <span className="block truncate font-medium" title={plain(one.folder.slice(0, 1000))}>
+              <span className="block font-medium [overflow-wrap:anywhere]">
                 {plain(one.folder.slice(0, 300))}
               </span>
               <span className="text-ink2">

@@ -82,7 +82,7 @@ export function AccountFields(props: Props) {
     });
   };
   return (
-    <fieldset className="min-w-0 space-y-3">
+    <fieldset className="space-y-3">
       <legend className="mb-1 text-sm font-medium">{t.title}</legend>
       <p className="text-xs text-ink3">{t.hint}</p>
       {names.length > 0 && (
@@ -152,7 +152,7 @@ function Account({
   const name = plain(account);
   const folders = own.folders === undefined ? [] : own.folders;
   return (
-    <fieldset aria-labelledby={id} className="min-w-0 space-y-3 rounded-lg border p-3">
+    <fieldset aria-labelledby={id} className="space-y-3 rounded-lg border p-3">
       <div className="flex flex-wrap items-center gap-2">
         <p id={id} className="mr-auto min-w-0 font-medium [overflow-wrap:anywhere]">
           {name}

@@ -175,7 +175,7 @@ function SandboxFields({
   };
   const { observe: _, ...modes } = t.sandboxes;
   return (
-    <fieldset className="min-w-0 space-y-4">
+    <fieldset className="space-y-4">
       <div className="grid gap-4 sm:grid-cols-2">
         <Choice
           label={texts.servers.sandbox.title}

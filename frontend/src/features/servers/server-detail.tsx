@@ -73,9 +73,11 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
         title={plain(server.label || server.id)}
         onClose={onClose}
         meta={
-          <span className="flex flex-wrap items-center gap-x-2">
+          <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
             <StateBadge state={server.state} />
-            {since && <span className="text-ink3">{t.stateFor(since)}</span>}
+            {since && server.state !== 'backoff' && (
+              <span className="text-ink3">{t.stateFor(since)}</span>
+            )}
             {(server.tags ?? []).map((tag) => (
               <Link
                 key={tag}
@@ -248,7 +250,8 @@ function Instances({ list, now }: { list: Instance[]; now: number }) {
           <span className="text-ink3">{age(instance.since, now)}</span>
           {(instance.workspace || instance.reason) && (
             <span className="w-full text-xs text-ink3 [overflow-wrap:anywhere]">
-              {plain([instance.workspace, instance.reason].filter(Boolean).join(' · '))}
+              {plain(instance.workspace ?? '')}
+              {instance.reason && <span className="block">{plain(instance.reason)}</span>}
             </span>
           )}
         </li>

@@ -6,6 +6,7 @@ import { cut, logText, plain, sentence } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { ServerDetail } from '@/types/api';
 import { hasRemedy, RemedyButton } from './server-remedy';
+import { wantsLogin } from './sign-in';
 
 const t = texts.servers;
 const few = 3;
@@ -43,7 +44,8 @@ export function ServerFailure({
           {plain(sentence(cut(server.reason, 600)))}
         </p>
       )}
-      {server.hint && (
+      {/* The sign-in itself follows below. */}
+      {server.hint && !wantsLogin(server) && (
         <p className="mt-1 [overflow-wrap:anywhere]">{plain(server.hint.slice(0, 1500))}</p>
       )}
       {server.detail && lines.length === 0 && !server.reason.includes(server.detail) && (

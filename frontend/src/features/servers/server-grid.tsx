@@ -1,6 +1,6 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import { StateBadge, stateTone } from '@/components/state-badge';
 import { age, bytes, plain, sentence } from '@/lib/format';
 import { useNow } from '@/lib/now';
@@ -28,7 +28,9 @@ export function useServerNumbers() {
   };
 }
 
-/** All servers as a grid of small cells. */
+const mostCells = 12;
+
+/** The first servers as a grid of small cells. */
 export function ServerGrid() {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const { data: use } = useQuery(serverUseQuery);
@@ -36,7 +38,7 @@ export function ServerGrid() {
   const memory = new Map(use?.map((one) => [one.server, one.rssBytes]));
   return (
     <ul className="grid gap-2 [grid-template-columns:repeat(auto-fill,minmax(13rem,1fr))]">
-      {servers.map((server) => (
+      {servers.slice(0, mostCells).map((server) => (
         <li
           key={server.id}
           className="relative rounded-lg border bg-panel px-3.5 py-2.5 shadow-card hover:border-strong"
@@ -61,15 +63,27 @@ export function ServerGrid() {
           </div>
         </li>
       ))}
+      {servers.length > mostCells && (
+        <li className="self-center px-3.5 text-sm">
+          <Link to="/servers" className="text-accent underline-offset-2 hover:underline">
+            {texts.overview.moreServers(servers.length - mostCells)}
+          </Link>
+        </li>
+      )}
     </ul>
   );
 }
 
-/** The servers that need attention, each with the reason and the most likely fix. */
+/** The number of servers that are shown at first; there may be hundreds. */
+const few = 8;
+
+/** The servers that need attention, failed ones first, each with the reason and the most likely fix. */
 export function Attention({ lead }: { lead?: ReactNode }) {
   const { data: servers } = useSuspenseQuery(serversQuery);
+  const [all, setAll] = useState(false);
   const now = useNow();
-  const list = servers.filter(needsAttention);
+  const failed = (server: ServerStatus) => stateTone(server.state) === 'bad';
+  const list = servers.filter(needsAttention).sort((a, b) => Number(failed(b)) - Number(failed(a)));
   if (list.length === 0 && !lead) return null;
   return (
     <section aria-labelledby="attention-title">
@@ -78,7 +92,7 @@ export function Attention({ lead }: { lead?: ReactNode }) {
       </h2>
       {lead}
       <ul className="overflow-hidden rounded-lg border bg-panel shadow-card empty:hidden">
-        {list.map((server) => (
+        {list.slice(0, all ? list.length : few).map((server) => (
           <li
             key={server.id}
             className="relative flex flex-wrap items-center gap-x-3 gap-y-1 border-t py-2.5 pr-2 pl-4 first:border-t-0 hover:bg-hover"
@@ -88,7 +102,7 @@ export function Attention({ lead }: { lead?: ReactNode }) {
                 <Link
                   to="/servers/$id"
                   params={{ id: server.id }}
-                  className="truncate font-semibold outline-offset-[-2px] after:absolute after:inset-0"
+                  className="min-w-0 font-semibold outline-offset-[-2px] [overflow-wrap:anywhere] after:absolute after:inset-0"
                 >
                   {plain(server.label || server.id)}
                 </Link>
@@ -107,6 +121,18 @@ export function Attention({ lead }: { lead?: ReactNode }) {
             </div>
           </li>
         ))}
+        {list.length > few && (
+          <li className="border-t px-4 py-1.5 text-sm">
+            <button
+              type="button"
+              aria-expanded={all}
+              onClick={() => setAll((on) => !on)}
+              className="text-accent underline-offset-2 hover:underline"
+            >
+              {all ? texts.changes.less : texts.changes.more(list.length - few)}
+            </button>
+          </li>
+        )}
       </ul>
     </section>
   );

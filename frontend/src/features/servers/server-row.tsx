@@ -55,38 +55,46 @@ export function ServerRow({
             >
               {plain(server.label || server.id)}
             </Link>
-            <div className="truncate text-xs text-ink3">
-              {texts.transports[server.transport] ?? server.transport}
-              {version ? (
-                <span className="@max-xs:hidden">
-                  {' · '}
-                  {texts.versions.short(plain(version.slice(0, 71))).slice(0, 24)}
-                </span>
-              ) : null}
-              {server.pid ? (
-                <span className="@max-xl:hidden"> · {texts.servers.pid(server.pid)}</span>
-              ) : null}
-              {(server.tags ?? []).map((tag) => (
-                <span key={tag} className="ml-1.5 rounded bg-sunken px-1 text-ink2">
-                  {plain(tag.slice(0, 40))}
-                </span>
-              ))}
-              {server.tools > 0 && (
-                <span className="@xl:hidden"> · {texts.servers.tools(server.tools, visible)}</span>
-              )}
+            <div className="flex text-xs text-ink3">
+              <span className="max-w-full shrink-0 truncate">
+                {texts.transports[server.transport] ?? server.transport}
+                {version ? (
+                  <span className="@max-xs:hidden">
+                    {' · '}
+                    {texts.versions.short(plain(version.slice(0, 71))).slice(0, 24)}
+                  </span>
+                ) : null}
+                {server.pid ? (
+                  <span className="@max-xl:hidden"> · {texts.servers.pid(server.pid)}</span>
+                ) : null}
+                {server.tools > 0 && (
+                  <span className="@xl:hidden">
+                    {' '}
+                    · {texts.servers.tools(server.tools, visible)}
+                  </span>
+                )}
+              </span>
+              {/* Tags without space are in further lines, which are hidden. */}
+              <span className="flex h-[1.125rem] min-w-0 flex-1 flex-wrap gap-x-1.5 overflow-hidden before:content-['']">
+                {(server.tags ?? []).map((tag) => (
+                  <span key={tag} className="rounded bg-sunken px-1 whitespace-nowrap text-ink2">
+                    {plain(tag.slice(0, 40))}
+                  </span>
+                ))}
+              </span>
             </div>
           </div>
           <div className="flex flex-col items-end @xl:items-start">
             <StateBadge state={server.state} />
             <div className="text-xs text-ink3 @xl:hidden">
-              <StateAge since={server.since} />
+              <StateAge server={server} />
             </div>
           </div>
           <div className="hidden text-right text-sm text-ink2 @xl:block">
             {server.tools > 0 && texts.servers.tools(server.tools, visible)}
           </div>
           <div className="hidden text-right text-sm text-ink3 @xl:block">
-            <StateAge since={server.since} />
+            <StateAge server={server} />
           </div>
         </div>
         {helped && (
@@ -110,7 +118,8 @@ export function ServerRow({
   );
 }
 
-function StateAge({ since }: { since: string }) {
-  const text = age(since, useNow());
-  return <>{text && texts.servers.stateFor(text)}</>;
+/** How long a server has been in its state. "Restarting soon" is not for long. */
+function StateAge({ server }: { server: ServerStatus }) {
+  const text = age(server.since, useNow());
+  return <>{text && server.state !== 'backoff' && texts.servers.stateFor(text)}</>;
 }

@@ -48,7 +48,7 @@ function Row({ server }: { server: ServerStatus }) {
         >
           {name}
         </Link>
-        <span className="block truncate text-xs text-ink3">
+        <span className="block text-xs text-ink3 [overflow-wrap:anywhere]">
           {needed ? t.needed : t.done}
           {data?.since && ` · ${texts.servers.ago(age(data.since, now))}`}
           {issuer && ` · ${plain(issuer)}`}

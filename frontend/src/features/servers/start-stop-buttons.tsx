@@ -61,7 +61,7 @@ export function ServerMenu({ server }: { server: ServerStatus }) {
   const label = server.label || server.id;
   const FirstIcon = first && actionIcons[first];
   return (
-    <div className="flex items-center">
+    <div className="flex min-w-16 items-center justify-end">
       {first && FirstIcon && (
         <IconButton
           label={`${texts.actions[first]} ${label}`}

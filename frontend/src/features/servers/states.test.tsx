@@ -6,7 +6,7 @@ import {
   createRouter,
   RouterProvider,
 } from '@tanstack/react-router';
-import { render, screen } from '@testing-library/react';
+import { fireEvent, render, screen } from '@testing-library/react';
 import { Tooltip } from 'radix-ui';
 import { describe, expect, test } from 'vitest';
 import { stateTone } from '@/components/state-badge';
@@ -16,7 +16,7 @@ import readings from '@/testdata/server-states.json';
 import type { ServerStatus } from '@/types/api';
 import { serversQuery, serverUseQuery, visibleToolsQuery } from './api';
 import { ServerFacts } from './server-detail';
-import { ServerGrid, useServerNumbers } from './server-grid';
+import { Attention, ServerGrid, useServerNumbers } from './server-grid';
 import { ServerRow } from './server-row';
 
 const words: Record<string, string> = {
@@ -154,4 +154,39 @@ describe('a row shows the version of the server', () => {
     expect(screen.queryByText(/^· v\d/)).toBeNull();
     expect(screen.queryByText(/sha256/)).toBeNull();
   });
+});
+
+test('of many servers that need attention, the failed ones are shown first and the others on request', async () => {
+  const server = (n: number, state: string) =>
+    ({
+      ...readings[0]?.status,
+      id: `s${n}`,
+      label: `Server ${n}`,
+      state,
+    }) as unknown as ServerStatus;
+  const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
+  client.setQueryData(serversQuery.queryKey, [
+    ...Array.from({ length: 11 }, (_, n) => server(n, 'degraded')),
+    server(11, 'crashed'),
+    server(12, 'running'),
+  ]);
+  const root = createRootRoute({ component: () => <Attention /> });
+  const detail = createRoute({ getParentRoute: () => root, path: '/servers/$id' });
+  const router = createRouter({
+    routeTree: root.addChildren([detail]),
+    history: createMemoryHistory({ initialEntries: ['/'] }),
+  });
+  render(
+    <QueryClientProvider client={client}>
+      <Tooltip.Provider>
+        <RouterProvider router={router} />
+      </Tooltip.Provider>
+    </QueryClientProvider>,
+  );
+  const names = () => screen.getAllByRole('link').map((link) => link.textContent);
+  const more = await screen.findByRole('button', { name: '4 more' });
+  expect(names()[0]).toBe('Server 11');
+  expect(names()).toHaveLength(8);
+  fireEvent.click(more);
+  expect(names()).toHaveLength(12);
 });

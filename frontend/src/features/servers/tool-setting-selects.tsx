@@ -131,7 +131,7 @@ export function BulkToolSettings({
         <fieldset
           aria-label={t.selected(tools.length)}
           disabled={change.isPending}
-          className="flex min-w-0 flex-wrap items-center gap-1.5"
+          className="flex flex-wrap items-center gap-1.5"
         >
           <Button small onClick={() => apply({ enabled: null })}>
             <Eye className="size-3.5" aria-hidden />

@@ -39,7 +39,7 @@ export function Backup() {
     >
       <h3 className="text-sm font-semibold">{t.title}</h3>
       <p className="mb-2 text-sm text-ink2">{t.body}</p>
-      <label htmlFor={`${id}-path`} className="mb-1 block text-xs text-ink3">
+      <label htmlFor={`${id}-path`} className="mb-1 block text-sm font-medium">
         {t.path}
       </label>
       <div className="flex flex-wrap items-center gap-2">

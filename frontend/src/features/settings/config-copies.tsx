@@ -24,7 +24,9 @@ export function ConfigCopies() {
   const [open, setOpen] = useState<string | undefined>(undefined);
   return (
     <div>
-      <p className="mb-2 text-sm text-ink2">{t.copiesBody}</p>
+      <p className="mb-2 text-sm text-ink2">
+        {t.copiesBody} <code className="font-mono text-xs whitespace-nowrap">{t.command}</code>
+      </p>
       <Button
         disabled={keep.isPending}
         onClick={() =>

@@ -23,7 +23,9 @@ export function DiagnosticsPanel() {
   const files = found.data;
   return (
     <div className="space-y-3">
-      <p className="text-sm text-ink2">{t.body}</p>
+      <p className="text-sm text-ink2">
+        {t.body} <code className="font-mono text-xs whitespace-nowrap">{t.command}</code>
+      </p>
       <div className="flex flex-wrap gap-2">
         <Button disabled={found.isFetching} onClick={() => found.refetch()}>
           <FileArchive className="size-4" aria-hidden />

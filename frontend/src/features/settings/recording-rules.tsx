@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { Button, IconButton } from '@/components/button';
 import { DraftRestored } from '@/components/draft-restored';
 import { SelectField } from '@/components/fields';
+import { ServerPrefix } from '@/components/server-prefix';
 import { readDraft, useDraft } from '@/lib/drafts';
 import { plain } from '@/lib/format';
 import { messageOf } from '@/lib/request';
@@ -69,8 +70,14 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
               className="flex items-center gap-3 border-t py-1 pr-1 pl-3 first:border-t-0"
             >
               <span className="min-w-0 flex-1 truncate">
-                {plain(serverName(rule.server).slice(0, 200))}
-                {rule.tool && <span className="text-ink3"> / {plain(rule.tool)}</span>}
+                {rule.tool ? (
+                  <>
+                    <ServerPrefix label={serverName(rule.server)} />
+                    {plain(rule.tool)}
+                  </>
+                ) : (
+                  plain(serverName(rule.server).slice(0, 200))
+                )}
               </span>
               <span className="text-ink2">{t.keeping[rule.record] ?? rule.record}</span>
               <IconButton

@@ -67,7 +67,7 @@ export function Retention({ state }: { state: HistoryState }) {
       }}
     >
       <div>
-        <label htmlFor={`${id}-days`} className="mb-1 block text-xs text-ink3">
+        <label htmlFor={`${id}-days`} className="mb-1 block text-sm font-medium">
           {t.keepDays}
         </label>
         <input
@@ -79,7 +79,7 @@ export function Retention({ state }: { state: HistoryState }) {
         />
       </div>
       <div>
-        <label htmlFor={`${id}-size`} className="mb-1 block text-xs text-ink3">
+        <label htmlFor={`${id}-size`} className="mb-1 block text-sm font-medium">
           {t.maxSize}
         </label>
         <input

@@ -78,6 +78,7 @@ export function SecretsPanel() {
           ))}
         </ul>
       )}
+      {list.length + missing.length === 0 && <p className="text-sm text-ink3">{t.none}</p>}
       <NewSecret taken={list.map((one) => one.name)} />
       {gone !== undefined && (
         <Confirm
@@ -119,33 +120,35 @@ function NewSecret({ taken }: { taken: string[] }) {
   return (
     <>
       <form
-        className="flex flex-wrap gap-2"
+        className="flex flex-wrap items-end gap-2"
         onSubmit={(event) => {
           event.preventDefault();
           if (taken.includes(name)) setReplacing(true);
           else set();
         }}
       >
-        <input
-          aria-label={t.name}
-          placeholder={t.name}
-          value={name}
-          maxLength={200}
-          spellCheck={false}
-          autoComplete="off"
-          aria-invalid={name !== '' && !sound}
-          onChange={(event) => setName(event.target.value)}
-          className={`${input} min-w-0 flex-1 basis-40 aria-invalid:border-bad`}
-        />
-        <input
-          aria-label={t.value}
-          placeholder={t.value}
-          type="password"
-          autoComplete="new-password"
-          value={value}
-          onChange={(event) => setValue(event.target.value)}
-          className={`${input} min-w-0 flex-1 basis-40`}
-        />
+        <label className="min-w-0 flex-1 basis-40">
+          <span className="mb-1 block text-sm font-medium">{t.name}</span>
+          <input
+            value={name}
+            maxLength={200}
+            spellCheck={false}
+            autoComplete="off"
+            aria-invalid={name !== '' && !sound}
+            onChange={(event) => setName(event.target.value)}
+            className={`${input} w-full aria-invalid:border-bad`}
+          />
+        </label>
+        <label className="min-w-0 flex-1 basis-40">
+          <span className="mb-1 block text-sm font-medium">{t.value}</span>
+          <input
+            type="password"
+            autoComplete="new-password"
+            value={value}
+            onChange={(event) => setValue(event.target.value)}
+            className={`${input} w-full`}
+          />
+        </label>
         <Button type="submit" disabled={!sound || value === '' || save.isPending}>
           <Plus className="size-4" aria-hidden />
           {t.set}

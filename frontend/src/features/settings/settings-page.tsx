@@ -64,7 +64,7 @@ export function SettingsPage({
         <div className="flex items-start gap-8">
           <div className="min-w-0 max-w-3xl flex-1 space-y-4">
             <Panel title={t.appearance}>
-              <div className="flex flex-wrap gap-3">
+              <div className="flex flex-wrap gap-x-6 gap-y-3">
                 <ThemeChoice />
                 <DensityChoice />
               </div>
@@ -229,24 +229,29 @@ function Choice<T extends string>({
   onChange: (value: T) => void;
 }) {
   return (
-    <ToggleGroup.Root
-      type="single"
-      value={value}
-      onValueChange={(chosen) => chosen && onChange(chosen as T)}
-      aria-label={label}
-      className="inline-flex rounded-lg border bg-sunken p-1"
-    >
-      {options.map(({ value, text, icon: Icon }) => (
-        <ToggleGroup.Item
-          key={value}
-          value={value}
-          className="flex items-center gap-1.5 rounded-md px-3 py-1.5 text-sm text-ink2 data-[state=on]:bg-panel data-[state=on]:font-medium data-[state=on]:text-ink data-[state=on]:shadow-card dark:data-[state=on]:bg-line"
-        >
-          <Icon className="size-4" aria-hidden />
-          {text}
-        </ToggleGroup.Item>
-      ))}
-    </ToggleGroup.Root>
+    <div>
+      <p className="mb-1 text-sm font-medium" aria-hidden>
+        {label}
+      </p>
+      <ToggleGroup.Root
+        type="single"
+        value={value}
+        onValueChange={(chosen) => chosen && onChange(chosen as T)}
+        aria-label={label}
+        className="inline-flex rounded-lg border bg-sunken p-1"
+      >
+        {options.map(({ value, text, icon: Icon }) => (
+          <ToggleGroup.Item
+            key={value}
+            value={value}
+            className="flex items-center gap-1.5 rounded-md px-3 py-1.5 text-sm text-ink2 data-[state=on]:bg-panel data-[state=on]:font-medium data-[state=on]:text-ink data-[state=on]:shadow-card dark:data-[state=on]:bg-line"
+          >
+            <Icon className="size-4" aria-hidden />
+            {text}
+          </ToggleGroup.Item>
+        ))}
+      </ToggleGroup.Root>
+    </div>
   );
 }
 

@@ -67,7 +67,7 @@ function NewToken({
   const sound = /^[A-Za-z0-9._-]{1,64}$/.test(name) && !taken.has(name);
   return (
     <form
-      className="flex max-w-md flex-wrap gap-2"
+      className="flex max-w-md flex-wrap items-end gap-2"
       onSubmit={(event) => {
         event.preventDefault();
         if (!sound || make.isPending) return;
@@ -80,17 +80,18 @@ function NewToken({
         });
       }}
     >
-      <input
-        aria-label={texts.newToken.name}
-        placeholder={texts.newToken.name}
-        value={name}
-        maxLength={64}
-        spellCheck={false}
-        autoComplete="off"
-        aria-invalid={name !== '' && !sound}
-        onChange={(event) => setName(event.target.value)}
-        className="h-8 min-w-0 flex-1 basis-40 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3 aria-invalid:border-bad"
-      />
+      <label className="min-w-0 flex-1 basis-40">
+        <span className="mb-1 block text-sm font-medium">{texts.newToken.name}</span>
+        <input
+          value={name}
+          maxLength={64}
+          spellCheck={false}
+          autoComplete="off"
+          aria-invalid={name !== '' && !sound}
+          onChange={(event) => setName(event.target.value)}
+          className="h-8 w-full rounded-md border border-strong bg-panel px-2.5 text-sm aria-invalid:border-bad"
+        />
+      </label>
       <Button type="submit" disabled={!sound || make.isPending}>
         <Plus className="size-4" aria-hidden />
         {texts.newToken.make}
@@ -121,9 +122,11 @@ function TokenRow({
     <li className="flex flex-wrap items-center gap-x-3 gap-y-1 border-t px-3 py-2 text-sm first:border-t-0">
       <span className="min-w-0 flex-1 basis-40">
         <span className="block truncate font-medium">{plain(name)}</span>
-        <span className="block truncate text-xs text-ink3">
-          {plain([client.name, client.version].filter(Boolean).join(' '))}
-          {seen && ` · ${texts.servers.ago(seen)}`}
+        <span className="flex gap-x-3 text-xs text-ink3">
+          <span className="min-w-0 truncate">
+            {plain([client.name, client.version].filter(Boolean).join(' '))}
+          </span>
+          {seen && <span className="shrink-0">{texts.clients.seen(seen)}</span>}
         </span>
       </span>
       <span className="flex gap-2">

@@ -57,8 +57,11 @@ export function ServerVersionSection({ server }: { server: string }) {
       <Facts
         rows={[
           [t.package, plain(version.package)],
-          [t.written, plain(version.configured)],
-          [t.version, version.version && plain(version.version)],
+          [
+            t.written,
+            version.configured === version.package ? t.anyVersion : plain(version.configured),
+          ],
+          [t.version, version.version && t.short(plain(version.version))],
           [t.source, version.source && t.sources[version.source]],
         ]}
       />

@@ -2,7 +2,8 @@ import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { ChartSpace } from '@/components/lazy-chart';
 import { SegmentedControl } from '@/components/segmented-control';
-import { count, cut, duration, plain } from '@/lib/format';
+import { ServerPrefix } from '@/components/server-prefix';
+import { count, duration, plain } from '@/lib/format';
 import { measureFontScale } from '@/lib/measure-font-scale';
 import { texts } from '@/lib/texts';
 import type { Range } from '@/lib/time-range';
@@ -147,7 +148,7 @@ function TopTools({
               title={plain(`${labelOf(server)} / ${tool}`.slice(0, 300))}
               className="min-w-0 flex-1 truncate py-[2.5px] underline-offset-2 hover:underline"
             >
-              <span className="text-ink3">{plain(cut(labelOf(server), 24))} / </span>
+              <ServerPrefix label={labelOf(server)} />
               {plain(tool.slice(0, 120))}
             </Link>
             {errors > 0 && (

@@ -120,7 +120,7 @@ export function Breakdown({
                   >
                     {kind === 'tools' && use.server && (
                       <span className="font-normal text-ink3">
-                        {plain(cut(labelOf(use.server), 30))} /{' '}
+                        {plain(cut(labelOf(use.server), 20))} /{' '}
                       </span>
                     )}
                     {plain(name(use).slice(0, 200))}

@@ -2,12 +2,16 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { buttonClasses } from '@/components/button';
+import { ServerPrefix } from '@/components/server-prefix';
 import { count, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { recordedDays, usageQuery } from './api';
 import { Card } from './card';
 
 const t = texts.usage;
+
+/** The number of servers that are shown at first. */
+const few = 12;
 
 /** The cost of a tool's definition in tokens, for each model that reads it. */
 export interface ToolCost {
@@ -25,6 +29,7 @@ export function ContextCost({
   costs: ToolCost[];
   labelOf: (server: string) => string;
 }) {
+  const [all, setAll] = useState(false);
   const sums = new Map<string, { tokens: number; tools: number }>();
   for (const cost of costs) {
     const sum = sums.get(cost.server) ?? { tokens: 0, tools: 0 };
@@ -32,13 +37,14 @@ export function ContextCost({
   }
   if (costs.length === 0) return null; // nothing has a cost without tools
   const list = [...sums].sort(([, a], [, b]) => b.tokens - a.tokens);
+  const shown = all ? list : list.slice(0, few);
   const total = list.reduce((sum, [, { tokens }]) => sum + tokens, 0);
   const most = Math.max(1, list[0]?.[1].tokens ?? 1);
   return (
     <Card title={t.context} note={total > 0 && texts.tools.tokens(count(total))}>
       <p className="mb-3 text-sm text-ink2">{t.contextBody}</p>
       <ul className="space-y-2 text-sm">
-        {list.slice(0, 12).map(([server, { tokens, tools }]) => (
+        {shown.map(([server, { tokens, tools }]) => (
           <li key={server}>
             <div className="flex items-baseline gap-3">
               <Link
@@ -49,7 +55,7 @@ export function ContextCost({
                 {plain(labelOf(server).slice(0, 100))}
               </Link>
               <span className="text-xs text-ink3">{texts.servers.tools(tools)}</span>
-              <span className="min-w-24 text-right">{texts.tools.tokens(count(tokens))}</span>
+              <span className="min-w-28 text-right">{texts.tools.tokens(count(tokens))}</span>
             </div>
             <svg
               viewBox="0 0 100 1"
@@ -63,7 +69,24 @@ export function ContextCost({
           </li>
         ))}
       </ul>
+      {list.length > few && (
+        <More all={all} onToggle={() => setAll((on) => !on)} n={list.length - few} />
+      )}
     </Card>
+  );
+}
+
+/** Shows the rest of a list, or hides it again. */
+function More({ all, n, onToggle }: { all: boolean; n: number; onToggle: () => void }) {
+  return (
+    <button
+      type="button"
+      aria-expanded={all}
+      onClick={onToggle}
+      className={`mt-2 ${buttonClasses('quiet', true)}`}
+    >
+      {all ? texts.problems.less : texts.problems.more(n)}
+    </button>
   );
 }
 
@@ -102,7 +125,7 @@ export function Unused({
                   search={{ tool: cost.publicName }}
                   className="min-w-0 flex-1 truncate underline-offset-2 hover:underline"
                 >
-                  <span className="text-ink3">{plain(labelOf(cost.server).slice(0, 100))} / </span>
+                  <ServerPrefix label={labelOf(cost.server)} />
                   {plain(cost.tool.slice(0, 200))}
                 </Link>
                 <span className="shrink-0 text-ink3">{texts.tools.tokens(count(cost.tokens))}</span>
@@ -110,14 +133,7 @@ export function Unused({
             ))}
           </ul>
           {list.length > 8 && (
-            <button
-              type="button"
-              aria-expanded={all}
-              onClick={() => setAll((on) => !on)}
-              className={`mt-2 ${buttonClasses('quiet', true)}`}
-            >
-              {all ? texts.problems.less : texts.problems.more(list.length - 8)}
-            </button>
+            <More all={all} onToggle={() => setAll((on) => !on)} n={list.length - 8} />
           )}
         </>
       )}

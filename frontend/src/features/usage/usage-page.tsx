@@ -1,7 +1,7 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
-import { getRouteApi } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { ChartColumn, X } from 'lucide-react';
-import { Button } from '@/components/button';
+import { Button, buttonClasses } from '@/components/button';
 import { DateTimeField } from '@/components/date-time-field';
 import { Empty, PageHeader } from '@/components/page';
 import { plain } from '@/lib/format';
@@ -71,19 +71,24 @@ export function UsagePage({
       <div className="scroll-area scroll-edge min-h-0 flex-1 px-4 pb-8 md:px-6">
         <div className="max-w-page space-y-6">
           {total.calls === 0 ? (
-            <div className="rounded-lg border border-dashed border-strong">
-              <Empty icon={ChartColumn} title={t.emptyTitle}>
-                <p>{longer || own ? t.emptyBody : t.emptyNever}</p>
-                {longer && (
-                  <Button
-                    className="mt-4"
-                    onClick={() => change({ range: '30d', from: undefined, to: undefined })}
-                  >
-                    {t.look30}
-                  </Button>
-                )}
-              </Empty>
-            </div>
+            <Empty icon={ChartColumn} title={t.emptyTitle}>
+              <p>{longer || own ? t.emptyBody : t.emptyNever}</p>
+              {longer && (
+                <Button
+                  className="mt-4"
+                  onClick={() => change({ range: '30d', from: undefined, to: undefined })}
+                >
+                  {t.look30}
+                </Button>
+              )}
+              {!longer && !own && (
+                <p className="mt-4">
+                  <Link to="/clients" className={buttonClasses('primary')}>
+                    {texts.calls.connectClient}
+                  </Link>
+                </p>
+              )}
+            </Empty>
           ) : (
             <>
               <Figures total={total} />

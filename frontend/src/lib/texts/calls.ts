@@ -21,7 +21,7 @@ export const callsTexts = {
     redacted: 'Redacted',
     slowerThan: { '100': '> 0.1 s', '1000': '> 1 s', '10000': '> 10 s' },
     countsFailed: 'Could not load the counts.',
-    countsNone: 'Nothing to count.',
+    countsNone: 'No calls.',
     countsAll: 'Counts of all matches.',
     countsNewest: (n: string) => `Counts of the newest ${n} matches.`,
     countsHours:
@@ -238,6 +238,7 @@ export const callsTexts = {
       'A session lists the calls of one client connection in order. Calls made with the drawbridge command have no session; find them under Calls.',
     failed: (n: string) => `${n} failed`,
     lasted: (time: string) => `in ${time}`,
+    more: (n: number) => ` and ${n} more`,
     gone: 'No calls of this session remain',
     asList: 'Show in Calls',
     messages: 'Messages',

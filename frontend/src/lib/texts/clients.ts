@@ -1,3 +1,4 @@
+import { count } from '@/lib/format';
 import { serversTexts } from './servers';
 
 /** "1 tool", "2,000 tools" */
@@ -67,8 +68,8 @@ export const clientsTexts = {
     accounts: 'Accounts',
     accountsHint:
       'If none is chosen, the client’s folder determines the account; otherwise, “default” is used.',
-    accountOf: (server: string) => `Account of ${server}`,
-    accountOfClient: (server: string, token: string) => `Account of ${server} for ${token}`,
+    accountOf: (server: string) => `${server} account`,
+    accountOfClient: (server: string, token: string) => `${server} account for ${token}`,
     accountUnset: 'Not chosen',
     before: (tokens: string) =>
       `All tools of all servers take ~${tokens} tokens of each model’s context.`,
@@ -78,7 +79,7 @@ export const clientsTexts = {
     needsName: 'Enter a name first.',
     nothingChosen: 'Select servers and tools below to see how many tokens they take.',
     tools: 'Servers and tools',
-    chosen: (on: number, all: number) => `${on} of ${tools(all)}`,
+    chosen: (on: number, all: number) => `${count(on)} of ${tools(all)}`,
     everyServer: 'All servers, including future ones',
     search: 'Search servers and tools',
     all: 'All',
@@ -126,8 +127,8 @@ export const clientsTexts = {
         : `Only ${days === 1 ? 'one day' : `${days} days`} recorded so far.`,
     hide: (n: number, tokens: string) =>
       `Hide ${n === 1 ? 'it' : tools(n)} (saves ~${tokens} tokens)`,
-    takeOut: (n: number, tokens: string) =>
-      `Remove ${n === 1 ? '1 unused tool' : `${n} unused tools`} (saves ~${tokens} tokens)`,
+    takeOut: (n: number, tokens: string | undefined) =>
+      `Remove ${n === 1 ? '1 unused tool' : `${count(n)} unused tools`}${tokens ? ` (saves ~${tokens} tokens)` : ''}`,
     hidden: (n: number, tokens: string) => `${tools(n)} hidden, saving ~${tokens} tokens.`,
     takenOut: (n: number) => `${tools(n)} removed; save to apply.`,
     undo: 'Undo',
@@ -135,7 +136,7 @@ export const clientsTexts = {
       title: 'Suggested profiles',
       body: 'Based on the tools that clients called while working in a folder.',
       use: (n: number, all: number, days: number) =>
-        `${n} of ${tools(all)} were called here in ${days} days.`,
+        `${count(n)} of ${tools(all)} were called here in ${days} days.`,
       saves: (tokens: string) => `A profile of these tools saves ~${tokens} tokens per session.`,
       make: 'Create profile',
       dismiss: (folder: string) => `Dismiss the suggestion for ${folder}`,
@@ -145,7 +146,7 @@ export const clientsTexts = {
     },
   },
   connections: {
-    live: (n: number) => (n === 1 ? 'Working, 1 tool visible' : `Working, ${n} tools visible`),
+    live: (n: number) => `Working, ${tools(n)} visible`,
     moves: 'Servers to move',
     nothingToMove: 'This client has no servers of its own.',
     have: 'already added',
@@ -186,7 +187,8 @@ export const clientsTexts = {
     hide: 'Hide',
     copiesTitle: 'Configuration backups',
     copiesBody:
-      'The last 20 backups are kept. One is created before each import and restore. In a terminal: drawbridge backup.',
+      'The last 20 backups are kept. One is created before each import and restore. In a terminal:',
+    command: 'drawbridge backup',
     keep: 'Create backup',
     kept: 'Backup created.',
     noCopies: 'No backups yet.',

@@ -22,7 +22,7 @@ export const directoryTexts = {
     },
     fromFile: 'Install from file…',
     neverFetched: 'Showing the built-in list. The registry has not been fetched yet.',
-    fetched: (ago: string) => `Registry fetched ${ago} ago.`,
+    fetched: (ago: string, address: string) => `Registry fetched ${ago} ago from ${address}`,
     refresh: 'Fetch registry',
     refreshing: 'Fetching… this can take a minute',
     refreshed: (n: string) => (n === '1' ? 'Updated: 1 server.' : `Updated: ${n} servers.`),
@@ -85,7 +85,7 @@ export const directoryTexts = {
     gone: 'This server is no longer in the list',
     goneBody: 'The registry has changed.',
     openDirectory: 'Browse servers',
-    openDirectoryHint: 'Choose a server from the directory and fill in a form.',
+    openDirectoryHint: 'Choose a server from the list and fill in a form.',
     started: {
       title: 'Installed',
       written: 'Added to the configuration. Waiting for the server…',

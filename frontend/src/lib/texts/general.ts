@@ -1,3 +1,4 @@
+import { count } from '@/lib/format';
 import type { Outcome, State, Transport } from '@/types/api';
 
 /** Names, actions, states and errors that several pages show. */
@@ -132,7 +133,7 @@ export const generalTexts = {
       : era === 'modern'
         ? 'MCP 2026-07-28 or later'
         : era === 'legacy'
-          ? 'MCP up to 2025-11-25'
+          ? 'MCP 2025-11-25 or earlier'
           : (era ?? ''),
   transports: {
     stdio: 'Local process',
@@ -181,16 +182,16 @@ export const generalTexts = {
     warnings: (n: number) =>
       n === 1 ? 'One warning about the configuration' : `${n} warnings about the configuration`,
     show: 'Show',
-    more: (n: number) => `${n} more`,
+    more: (n: number) => `${count(n)} more`,
     less: 'Less',
-    otherShort: (n: number) => `${n} more`,
+    otherShort: (n: number) => (n === 1 ? '1 notice' : `${count(n)} notices`),
     otherNotices: (n: number) => (n === 1 ? '1 other notice' : `${n} other notices`),
     tokensOff: 'Tokens are disabled: any program on this computer can call your tools.',
     recorder: (state: string) => `Calls are not being recorded (${state}).`,
     dropped: (n: number) =>
       n === 1
         ? 'One call was not recorded because the disk was too slow.'
-        : `${new Intl.NumberFormat('en').format(n)} calls were not recorded because the disk was too slow.`,
+        : `${count(n)} calls were not recorded because the disk was too slow.`,
   },
   ranges: {
     '15m': '15 min',

@@ -1,3 +1,5 @@
+import { count } from '@/lib/format';
+
 /** The overview, the first steps and the usage. */
 export const overviewTexts = {
   overview: {
@@ -5,8 +7,8 @@ export const overviewTexts = {
     attention: 'Needs attention',
     allWell: 'Everything is running',
     lastKnown: 'Last known state',
-    needYou: (n: number) => (n === 1 ? '1 issue' : `${n} issues`),
-    serversUp: (up: number, all: number) => `${up} of ${all} up`,
+    needYou: (n: number) => (n === 1 ? '1 issue' : `${count(n)} issues`),
+    serversUp: (up: number, all: number) => `${count(up)} of ${count(all)} up`,
     offered: (n: string) => (n === '1' ? '1 tool offered' : `${n} tools offered`),
     calls: 'Calls',
     running: (n: number) => `${n} running now`,
@@ -31,11 +33,11 @@ export const overviewTexts = {
     strip: (n: number) => `The last ${n} calls, oldest first; height is duration`,
     allCalls: 'All calls',
     allServers: 'All servers',
-    moreServers: (n: number) => `${n} more`,
+    moreServers: (n: number) => `${count(n)} more`,
   },
   changes: {
     title: 'What changed this week',
-    more: (n: number) => `${n} more`,
+    more: (n: number) => `${count(n)} more`,
     less: 'Show fewer',
     kinds: {
       server: () => 'New server',
@@ -74,12 +76,12 @@ export const overviewTexts = {
     /** The first step where no client was found. */
     nothingFound: {
       title: 'Add your first server',
-      body: 'No AI application was found to import servers from. Add a server here, or browse the directory.',
+      body: 'No client was found to import servers from. Add a server here, or choose one under Browse servers.',
     },
     /** The second step where no client was found. */
     noneFound: {
       title: 'Connect your clients',
-      body: 'No supported AI application was found. Connect one as described below.',
+      body: 'No supported client was found. Connect one as described below.',
     },
     waiting: 'Waiting for the first call…',
     orTry: 'Or make a call yourself:',
@@ -88,7 +90,7 @@ export const overviewTexts = {
     firstFailed: (client: string, tool: string) =>
       `${client || 'A client'} called ${tool}. The call failed; the error was recorded.`,
     noClient: 'No client is connected yet.',
-    nothingToCall: 'No tools to call yet.',
+    nothingToCall: 'No tools to call yet. Add a server in step 1.',
     updates: 'Check for new versions of Drawbridge?',
     updatesBody:
       'Once a day, Drawbridge reads a small signed file that names the newest version. No update is downloaded, and nothing about you or this computer is sent.',
@@ -132,7 +134,7 @@ export const overviewTexts = {
     good: 'Succeeded',
     median: 'Median',
     half: 'Median (p50)',
-    p50: (most: string) => `p50 ${most}`,
+    p50: (most: string) => `Median ${most}`,
     most: 'p95',
     nearlyAll: 'p99',
     callsOverTime: 'Calls and errors',
@@ -170,7 +172,7 @@ export const overviewTexts = {
       'Tool definitions take up part of each model’s context. Estimated as characters divided by four.',
     unused: 'Not used for 30 days',
     unusedNote: (n: number, tokens: string) =>
-      `${n === 1 ? '1 tool' : `${n} tools`}, ~${tokens} tokens`,
+      `${n === 1 ? '1 tool' : `${count(n)} tools`}, ~${tokens} tokens`,
     unusedBody:
       'These tools take up context but have not been called. Disable those you do not need.',
     unusedNone: 'Every tool has been called at least once.',

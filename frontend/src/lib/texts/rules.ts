@@ -3,7 +3,7 @@ export const rulesTexts = {
   rules: {
     title: 'Argument rules',
     hint: 'The first rule that applies to a call decides: run it, ask you, or reject it.',
-    none: 'No rules.',
+    none: 'No rules yet.',
     thens: { allow: 'Allow', ask: 'Ask', deny: 'Deny' },
     everyTool: 'every tool',
     ofServers: (names: string) => `of ${names}`,

@@ -13,7 +13,7 @@ export const serversTexts = {
     search: 'Search servers',
     emptyTitle: 'No servers yet',
     emptyBody:
-      'Drawbridge runs your MCP servers once and shares them with all your AI applications. Import the servers they already use, browse the directory, or paste a snippet from a README.',
+      'Drawbridge runs your MCP servers once and shares them with all your AI applications. Import the servers they already use, browse servers to install, or paste a snippet from a README.',
     emptyFile: 'Or edit the configuration file',
     emptyFileBody: 'Servers in this file appear here within a second.',
     emptyWhere: 'Configuration file',
@@ -477,6 +477,7 @@ export const serversTexts = {
     from: (client: string) => `from ${client}`,
     undo: 'Undo',
     undone: 'Import undone.',
+    more: (names: string, n: number) => `${names} and ${n} more`,
   },
   signIn: {
     all: 'Sign-ins',
@@ -525,6 +526,7 @@ export const serversTexts = {
     short: shortVersion,
     package: 'Package',
     written: 'Configured',
+    anyVersion: 'No version pinned',
     version: 'Version',
     source: 'Source',
     sources: {
