@@ -254,7 +254,16 @@ function concerns(status: Status, read: string[] = []): Concern[] {
     });
   }
   if (!status.requireToken)
-    list.push({ key: 'tokens', tone: 'warn', text: texts.problems.tokensOff });
+    list.push({
+      key: 'tokens',
+      tone: 'warn',
+      text: texts.problems.tokensOff,
+      action: (
+        <Link to="/settings" className="font-medium underline underline-offset-2">
+          {texts.problems.show}
+        </Link>
+      ),
+    });
   if (status.recorder?.dropped > 0) {
     list.push({
       key: 'dropped',

@@ -1,6 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
 import { X } from 'lucide-react';
-import { lazy, Suspense, useEffect, useRef, useState } from 'react';
+import { Fragment, lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { IconButton } from '@/components/button';
 import { isTyping } from '@/components/fields';
 import { Modal } from '@/components/modal';
@@ -85,13 +85,15 @@ export function Shortcuts({
               {keys.map(([names, text]) => (
                 <div key={text} className="flex items-center gap-4 py-[3px]">
                   <dt className="order-last ml-auto flex gap-1">
-                    {names.map((name) => (
-                      <kbd
-                        key={name}
-                        className="rounded border border-strong bg-sunken px-1.5 font-mono text-xs leading-5"
-                      >
-                        {name}
-                      </kbd>
+                    {names.map((name, index) => (
+                      <Fragment key={name}>
+                        {index > 0 && names[0] === 'G' && (
+                          <span className="text-xs text-ink3">{t.after}</span>
+                        )}
+                        <kbd className="rounded border border-strong bg-sunken px-1.5 font-mono text-xs leading-5">
+                          {name}
+                        </kbd>
+                      </Fragment>
                     ))}
                   </dt>
                   <dd className="text-ink2">{text}</dd>

@@ -50,7 +50,7 @@ export function Modal({
         if (event.target === event.currentTarget) onClose(); // outside of the dialog
       }}
       className={classes(
-        'fixed inset-x-4 top-[8vh] mx-auto max-h-[84vh] w-auto flex-col overflow-hidden rounded-xl border bg-panel p-0 text-ink shadow-float outline-none open:flex backdrop:bg-black/40 dark:backdrop:bg-black/60',
+        'fixed inset-x-4 top-[8vh] mx-auto max-h-[84vh] w-auto flex-col overflow-hidden rounded-xl border bg-panel p-0 text-ink shadow-float outline-none open:flex backdrop:bg-black/40 dark:backdrop:bg-black/75',
         className,
       )}
     >

@@ -133,24 +133,26 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
         write(base);
       }}
     >
-      <input
-        ref={title}
-        aria-label={t.heading}
-        placeholder={t.heading}
-        value={note.title}
-        maxLength={500}
-        onChange={(event) => setNote({ ...note, title: event.target.value })}
-        className={`${field} h-8 w-full`}
-      />
-      <textarea
-        aria-label={t.body}
-        placeholder={t.body}
-        rows={3}
-        value={note.note}
-        maxLength={5000}
-        onChange={(event) => setNote({ ...note, note: event.target.value })}
-        className={`${field} w-full resize-y py-1.5`}
-      />
+      <label className="block">
+        <span className="mb-1 block text-sm font-medium">{t.heading}</span>
+        <input
+          ref={title}
+          value={note.title}
+          maxLength={500}
+          onChange={(event) => setNote({ ...note, title: event.target.value })}
+          className={`${field} h-8 w-full`}
+        />
+      </label>
+      <label className="block">
+        <span className="mb-1 block text-sm font-medium">{t.body}</span>
+        <textarea
+          rows={3}
+          value={note.note}
+          maxLength={5000}
+          onChange={(event) => setNote({ ...note, note: event.target.value })}
+          className={`${field} w-full resize-y py-1.5`}
+        />
+      </label>
       <div className="flex flex-wrap items-center gap-1.5">
         {tags.map((one) => (
           <button

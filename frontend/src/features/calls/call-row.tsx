@@ -203,13 +203,16 @@ export function Excerpts({
   return (
     <span
       role={role}
-      className={classes('flex h-4 min-w-0 gap-2 text-xs leading-4 text-ink3', className)}
+      className={classes(
+        '@container flex h-4 min-w-0 gap-2 overflow-hidden text-xs leading-4 text-ink3',
+        className,
+      )}
     >
       {client && (
         <span
           className={classes(
             'shrink-0 truncate',
-            reason || match || preview?.arguments ? 'max-w-[35%]' : 'max-w-full',
+            reason || match || preview?.arguments ? 'max-w-[40%]' : 'max-w-full',
           )}
         >
           {client}
@@ -219,7 +222,11 @@ export function Excerpts({
         <span
           className={classes(
             'truncate',
-            match || preview?.arguments ? 'max-w-[65%] shrink-0' : 'min-w-0',
+            match
+              ? 'max-w-[40%] shrink-0'
+              : preview?.arguments
+                ? 'min-w-0 @md:max-w-[65%] @md:shrink-0'
+                : 'min-w-0',
             outcomeIcon(call.outcome).color,
           )}
         >
@@ -227,13 +234,14 @@ export function Excerpts({
         </span>
       )}
       {match && (
-        <span className="max-w-[65%] shrink-0 truncate">
+        <span className={classes('truncate', reason ? 'min-w-0' : 'max-w-[65%] shrink-0')}>
           {preview.matchIn === 'reply' ? texts.calls.inReply : texts.calls.inArguments}{' '}
           <SearchHighlight text={match} pattern={pattern} />
         </span>
       )}
       {preview?.arguments && (
-        <span className="min-w-0 truncate">
+        // A failed call shows its arguments only if there is room beside the error.
+        <span className={classes('min-w-0 truncate', reason && '@max-md:hidden')}>
           <SearchHighlight text={oneLine(preview.arguments)} pattern={pattern} />
         </span>
       )}

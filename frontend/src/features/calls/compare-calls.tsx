@@ -127,6 +127,9 @@ function Pick({
   const chosen = options.some((option) => option.value === other);
   return (
     <div className="@container max-w-xl">
+      <p className="mb-1 text-sm font-medium" aria-hidden>
+        {t.comparePick}
+      </p>
       <SelectField
         label={t.comparePick}
         value={other}

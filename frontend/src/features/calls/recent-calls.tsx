@@ -162,7 +162,7 @@ function CallLines({
               {plain(call.client)}
             </span>
           )}
-          <span className="w-16 shrink-0 text-right">
+          <span className="w-16 shrink-0 text-right whitespace-nowrap">
             <CallDuration call={call} />
           </span>
           <OutcomeBadge

@@ -91,7 +91,7 @@ function SessionRow({
           aria-current={selected || undefined}
           className="min-w-0 flex-1 truncate outline-offset-[-2px] after:absolute after:inset-0"
         >
-          <span className="font-semibold">
+          <span className="inline-block max-w-[70%] truncate align-bottom font-semibold">
             {plain((session.client || session.token || texts.calls.unknownClient).slice(0, 200))}
           </span>
           {session.clientVersion && (

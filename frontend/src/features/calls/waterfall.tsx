@@ -93,7 +93,11 @@ export function Waterfall({
                 search={{ session: call.session }}
                 className="min-w-0 truncate outline-offset-[-2px] after:absolute after:inset-0"
               >
-                {server && <ServerPrefix label={server} />}
+                {server && (
+                  <span className="max-md:hidden">
+                    <ServerPrefix label={server} />
+                  </span>
+                )}
                 <span
                   className={classes(
                     'font-medium',

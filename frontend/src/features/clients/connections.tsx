@@ -84,10 +84,7 @@ export function ConnectionState({
             <h3 className="truncate font-semibold">{plain(connection.name.slice(0, 200))}</h3>
           )}
           {facts}
-          <p
-            className="truncate font-mono text-xs text-ink3"
-            title={plain(connection.project || connection.path)}
-          >
+          <p className="font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
             {plain(connection.project || connection.path)}
           </p>
         </div>

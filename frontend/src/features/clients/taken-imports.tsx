@@ -44,13 +44,15 @@ export function TakenImports() {
               <span className="font-medium">{namesOf(one.servers ?? [])}</span>{' '}
               <span className="text-ink3">{t.from(plain(one.client))}</span>
             </span>
-            <span className="ml-auto text-xs text-ink3" title={exactTime(one.at)}>
-              {texts.servers.ago(age(one.at, now))}
+            <span className="ml-auto flex items-center gap-3">
+              <span className="text-xs text-ink3" title={exactTime(one.at)}>
+                {texts.servers.ago(age(one.at, now))}
+              </span>
+              <Button small disabled={undo.isPending} onClick={() => setAsking(one)}>
+                <Undo2 className="size-3.5" aria-hidden />
+                {t.undo}
+              </Button>
             </span>
-            <Button small disabled={undo.isPending} onClick={() => setAsking(one)}>
-              <Undo2 className="size-3.5" aria-hidden />
-              {t.undo}
-            </Button>
           </li>
         ))}
         {data.length > few && (

@@ -4,7 +4,7 @@ import { CopyField } from '@/components/copy-button';
 import { Facts, Section } from '@/components/fields';
 import { SegmentedControl } from '@/components/segmented-control';
 import { DetailFrame } from '@/components/split-view';
-import { plain } from '@/lib/format';
+import { capital, plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Installable } from '@/types/api';
 import { Note } from './command-words';
@@ -100,15 +100,23 @@ export function ServerPanel({
           rows={[
             [t.publisher, plain(publisher(item.name))],
             [t.registryName, <code key="n">{plain(item.name)}</code>],
-            [texts.settings.version, plain(item.version.slice(0, 100))],
-            [t.source, item.curated ? t.curated : t.fromRegistry],
+            [t.registryVersion, plain(item.version.slice(0, 100))],
+            [t.source, capital(item.curated ? t.curated : t.fromRegistry)],
           ]}
         />
         <div className="mt-3 space-y-2">
           {[item.repository, item.website]
             .filter((address, index, all) => address !== '' && all.indexOf(address) === index)
             .map((address) => (
-              <CopyField key={address} text={plain(address.slice(0, 500))} label={t.repository} />
+              <div key={address}>
+                <p className="mb-1 text-xs text-ink3">
+                  {address === item.repository ? t.repository : t.website}
+                </p>
+                <CopyField
+                  text={plain(address.slice(0, 500))}
+                  label={address === item.repository ? t.repository : t.website}
+                />
+              </div>
             ))}
         </div>
         <p className="mt-2 text-xs text-ink3">{t.claims}</p>

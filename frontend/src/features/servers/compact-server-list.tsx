@@ -6,6 +6,8 @@ import { texts } from '@/lib/texts';
 import { serversQuery, serverUseQuery, visibleToolsQuery } from './api';
 
 const most = 12;
+/** A line "1 more" would take the place of the server that it hides. */
+const limit = (all: number) => (all === most + 1 ? all : most);
 
 /** One line per server: its state, its number of calls and its memory use. */
 export function CompactServerList({ calls }: { calls: Map<string, number> | undefined }) {
@@ -15,7 +17,7 @@ export function CompactServerList({ calls }: { calls: Map<string, number> | unde
   const memory = new Map(use?.map((one) => [one.server, one.rssBytes]));
   return (
     <ul className="@container overflow-hidden rounded-lg border bg-panel shadow-card">
-      {servers.slice(0, most).map((server) => (
+      {servers.slice(0, limit(servers.length)).map((server) => (
         <li
           key={server.id}
           className="relative grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 border-t px-4 py-1.5 text-sm first:border-t-0 hover:bg-hover @lg:grid-cols-[minmax(0,1fr)_8.5rem_5rem_6rem_4.5rem]"
@@ -37,7 +39,7 @@ export function CompactServerList({ calls }: { calls: Map<string, number> | unde
           <TextCell text={memory.has(server.id) && bytes(memory.get(server.id))} />
         </li>
       ))}
-      {servers.length > most && (
+      {servers.length > limit(servers.length) && (
         <li className="border-t px-4 py-1.5 text-sm">
           <Link to="/servers" className="text-accent underline-offset-2 hover:underline">
             {texts.overview.moreServers(servers.length - most)}

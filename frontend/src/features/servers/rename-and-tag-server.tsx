@@ -140,7 +140,7 @@ export function Edit({
         <p className="text-sm text-ink2">{body}</p>
         {children(id)}
         <Failure error={error} />
-        <div className="flex justify-end gap-2">
+        <div className="flex justify-end gap-2 pt-2">
           <Button onClick={onClose}>{texts.actions.cancel}</Button>
           <Button type="submit" look="primary" disabled={!ready || pending}>
             {pending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}

@@ -83,7 +83,7 @@ export function SetKey({
           className="h-8 w-full rounded-md border border-strong bg-panel px-2.5 text-sm"
         />
         <Failure error={save.error} />
-        <div className="flex justify-end gap-2">
+        <div className="flex justify-end gap-2 pt-2">
           <Button onClick={onClose}>{texts.actions.cancel}</Button>
           <Button type="submit" look="primary" disabled={!value.trim() || save.isPending}>
             {save.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
@@ -113,6 +113,9 @@ export function InTerminal({
     <Modal label={action} onClose={onClose} className="max-w-lg">
       <div className="space-y-3 p-5">
         <h2 className="text-lg font-semibold [overflow-wrap:anywhere]">{title}</h2>
+        <p className="text-sm text-ink2 [overflow-wrap:anywhere]">
+          {t.neededBy(plain((server.label || server.id).slice(0, 100)))}
+        </p>
         {!command && <p className="text-sm text-ink2">{plain(server.hint ?? '')}</p>}
         {command && (
           <>

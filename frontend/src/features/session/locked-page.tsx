@@ -24,7 +24,7 @@ export function LockedPage({ spent, ended }: { spent: boolean; ended: boolean })
           </p>
         )}
         <p className="mt-2 text-ink2">{t.body}</p>
-        <ol className="mt-4 list-decimal space-y-3 pl-5">
+        <ul className="mt-4 list-disc space-y-3 pl-5">
           <li>{t.tray}</li>
           <li>
             {t.cli}
@@ -32,7 +32,7 @@ export function LockedPage({ spent, ended }: { spent: boolean; ended: boolean })
               <CopyField text={t.command} label={t.command} />
             </div>
           </li>
-        </ol>
+        </ul>
         <p className="mt-4 text-sm text-ink3">{t.waiting}</p>
       </div>
     </main>

@@ -14,7 +14,7 @@ export const numberOf = ({ estimated, calls }: RetentionPreview) =>
 /** The time span of the calls that would be deleted. */
 export function Span({ of: { from, to } }: { of: RetentionPreview }) {
   if (!from || !to) return null;
-  return <p className="mt-2">{t.span(exactTime(from), exactTime(to))}</p>;
+  return <p className="mt-2">{t.span(minute(from), minute(to))}</p>;
 }
 
 /** How many calls would be deleted by lower limits, or why that is unknown. */
@@ -62,3 +62,7 @@ export function useRetentionConfirmation(): {
     ),
   };
 }
+
+/** A time to the minute that does not wrap. */
+const minute = (at: string | undefined) =>
+  exactTime(at).slice(0, 16).replace(' ', '\u00a0').replaceAll('-', '\u2011');

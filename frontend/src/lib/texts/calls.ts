@@ -39,7 +39,7 @@ export const callsTexts = {
       to: (at: string) => `To ${at}`,
     },
     indexedUpTo: (at: string, pending: string) =>
-      `Calls up to ${at} are indexed; ${pending} newer calls are pending.`,
+      `The search finds calls up to ${at}; ${pending} newer calls are not indexed yet.`,
     hold: 'Pause',
     holdHint: 'Stop adding new calls to the list',
     follow: 'Follow',
@@ -154,7 +154,7 @@ export const callsTexts = {
     tryTool: 'Try a tool',
     inArguments: 'In the arguments:',
     inReply: 'In the result:',
-    noMatch: 'No call matches these filters.',
+    noMatch: 'No call matches these filters',
     newer: (n: number) => (n === 1 ? '1 new call' : `${n} new calls`),
     searchAgain: 'Search again',
     end: 'End of history',
@@ -326,7 +326,7 @@ export const callsTexts = {
       within: (time: string) => `Takes at most ${time}`,
     },
     save: 'Save as check',
-    saveTitle: 'Save as a check',
+    saveTitle: 'Save as check',
     name: 'Name',
     nameHint:
       'At most 100 letters, digits, dots, dashes and underscores; must start with a letter or digit.',

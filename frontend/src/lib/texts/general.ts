@@ -70,7 +70,7 @@ export const generalTexts = {
     lessUnknown: (why: string) =>
       `The new limits may permanently delete older calls. Cannot count them: ${why}`,
     about: (n: string) => `About ${n}`,
-    span: (from: string, to: string) => `Started between ${from} and ${to}.`,
+    span: (from: string, to: string) => `They started between ${from} and ${to}.`,
     lessAction: 'Save and delete',
     pruneNone: 'No calls exceed these limits.',
     prune: (n: string) =>
@@ -82,7 +82,7 @@ export const generalTexts = {
       `Removes the Drawbridge entry from ${path}. If the file has not changed since, the original is restored, including servers that were moved to Drawbridge.`,
     takeBackTitle: 'Undo this import?',
     takeBackBody: (servers: string, client: string) =>
-      `${servers}: stopped and removed from the configuration, together with their imported secrets. The configuration of ${client} is not changed, so you can import them again.`,
+      `These servers are stopped and removed from the configuration, together with their imported secrets: ${servers}. The configuration of ${client} is not changed, so you can import them again.`,
     forgetTitle: (client: string) => `Stop tracking ${client}?`,
     forgetBody: (path: string) =>
       `${path} is not changed, but Drawbridge can no longer restore the original. Backups of the file stay in the data folder.`,
@@ -239,14 +239,15 @@ export const generalTexts = {
     title: 'Command palette',
     placeholder: 'Search pages, servers, tools and actions',
     results: 'Results',
-    nothing: 'No results.',
+    nothing: 'No results. Pages, servers, tools and actions are searched.',
     theme: (name: string) => `Appearance: ${name}`,
     kinds: { page: 'Page', server: 'Server', tool: 'Tool', action: 'Action' },
   },
   shortcuts: {
     title: 'Keyboard shortcuts',
-    palette: 'Open the command palette',
+    palette: 'Search (command palette)',
     help: 'Show keyboard shortcuts',
+    after: 'then',
     search: 'Focus the search field',
     move: 'Next or previous row',
     open: 'Open the selected row',

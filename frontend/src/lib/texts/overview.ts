@@ -43,10 +43,10 @@ export const overviewTexts = {
       server: () => 'New server',
       version: () => 'New version',
       command: () => 'New command',
-      tool: (name: string) => `New tool ${name}`,
-      definition: (name: string, action: string) => `${name} ${action}`,
+      tool: (name: string) => `New tool: ${name}`,
+      definition: (name: string, action: string) => `Definition of ${name} ${action}`,
       warning: (name: string) => `Warning about ${name}`,
-      destination: (name: string) => `New destination ${name}`,
+      destination: (name: string) => `New destination: ${name}`,
     } satisfies Record<string, (name: string, action: string) => string>,
   },
   welcome: {

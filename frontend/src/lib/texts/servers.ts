@@ -232,6 +232,7 @@ export const serversTexts = {
         'start-container': (name: string) => `The container ${name} is not running`,
         'unlock-secrets': () => 'The keyring with the secrets is locked',
       },
+      neededBy: (label: string) => `${label} cannot start without it.`,
       run: 'Run this command in a terminal:',
       how: {
         'install-package': 'Run this command in a terminal, in the server’s folder:',
