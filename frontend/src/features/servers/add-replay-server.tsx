@@ -139,7 +139,7 @@ export function AddReplayServer({
                   </p>
                 )}
                 {accountsOf(server).length > 0 && !left.has(server) && (
-                  <div className="w-full">
+                  <div className="w-full pt-2">
                     <Choice
                       label={t.accountOf(label)}
                       value={accounts[server] ?? ''}
