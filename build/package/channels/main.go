@@ -54,7 +54,7 @@ func (r release) Archive(platform string) (archive, error) {
 	return archive{name, r.Repository + "/releases/download/v" + r.Version + "/" + name, sum}, nil
 }
 
-// Semver returns the version in the form that npm accepts.
+// Semver returns the version in the form that npm and Scoop accept.
 func (r release) Semver() string { return strings.ReplaceAll(r.Version, "~", "-") }
 
 // ArchVersion returns the version in the form that makepkg accepts.

@@ -136,6 +136,10 @@ func TestChannelFilesNameTheArchivesOfTheRelease(t *testing.T) {
 			t.Errorf("%d channels use %s, want %d", got, name, want)
 		}
 	}
+	// The schema of Scoop does not permit "~".
+	if scoop, _ := os.ReadFile(filepath.Join(out, "scoop/drawbridge.json")); !bytes.Contains(scoop, []byte(`"version": "0.1.0-git20260102.0123abcd"`)) {
+		t.Errorf("the version for Scoop is not valid:\n%s", scoop)
+	}
 	if output, err := exec.Command("bash", "-n", filepath.Join(out, "aur/PKGBUILD")).CombinedOutput(); err != nil {
 		t.Errorf("PKGBUILD: %v %s", err, output)
 	}
