@@ -4,7 +4,7 @@ import { CopyField } from '@/components/copy-button';
 import { Facts, Section } from '@/components/fields';
 import { SegmentedControl } from '@/components/segmented-control';
 import { DetailFrame } from '@/components/split-view';
-import { capital, plain } from '@/lib/format';
+import { plain } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Installable } from '@/types/api';
 import { Note } from './command-words';
@@ -101,7 +101,7 @@ export function ServerPanel({
             [t.publisher, plain(publisher(item.name))],
             [t.registryName, <code key="n">{plain(item.name)}</code>],
             [t.registryVersion, plain(item.version.slice(0, 100))],
-            [t.source, capital(item.curated ? t.curated : t.fromRegistry)],
+            [t.source, item.curated ? t.curated : t.fromRegistry],
           ]}
         />
         <div className="mt-3 space-y-2">
