@@ -241,7 +241,7 @@ export function Excerpts({
       )}
       {preview?.arguments && (
         // A failed call shows its arguments only if there is room beside the error.
-        <span className={classes('min-w-0 truncate', reason && '@max-md:hidden')}>
+        <span className={classes('min-w-0 truncate', reason && client && '@max-md:hidden')}>
           <SearchHighlight text={oneLine(preview.arguments)} pattern={pattern} />
         </span>
       )}
