@@ -50,7 +50,7 @@ function offered(world, { servers }) {
 
 function described(world, { name, entry }) {
   const tools = offered(world, entry);
-  const all = tools.reduce((sum, t) => sum + tokens(t), 12);
+  const all = tools.reduce((sum, t) => sum + tokens(t), 0);
   return {
     name,
     description: entry.description ?? '',

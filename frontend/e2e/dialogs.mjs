@@ -171,7 +171,7 @@ const states = [
     name: 'not-found',
     both: true,
     at: '#/servers/nobody',
-    open: (page) => button(page, 'Go to the list').waitFor(),
+    open: (page) => button(page, 'Back to the list').waitFor(),
   },
 ];
 

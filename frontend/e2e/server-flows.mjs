@@ -207,11 +207,11 @@ flow('a sandbox is locked to what was observed', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/servers/filesystem?view=about`);
   const section = sandboxOf(page);
   await section.getByText('Proposed from 4 files').waitFor();
-  await section.getByRole('button', { name: 'Lock', exact: true }).press('Enter');
+  await section.getByRole('button', { name: 'Use these rules' }).press('Enter');
   await section.getByText('On.', { exact: true }).waitFor();
   await section.getByText('Write ~/projects/data').waitFor();
   await section.getByText('TCP to port 443, and UDP').waitFor();
-  assert.equal(await section.getByRole('button', { name: 'Lock', exact: true }).count(), 0);
+  assert.equal(await section.getByRole('button', { name: 'Use these rules' }).count(), 0);
 });
 
 flow('what a sandbox refused is allowed with one click', quiet, async (page, mock) => {

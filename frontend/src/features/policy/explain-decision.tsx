@@ -95,7 +95,9 @@ export function ExplainDecision({
               return (
                 <li key={check.name} className="flex gap-2">
                   <Icon className={classes('mt-0.5 size-4 shrink-0', look.color)} aria-hidden />
-                  <span className="w-24 shrink-0 text-ink3">{plain(check.name)}</span>
+                  <span className="w-24 shrink-0 text-ink3 first-letter:uppercase">
+                    {plain(check.name)}
+                  </span>
                   <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
                     <span className="sr-only">{t.results[check.result] ?? check.result}: </span>
                     {plain(check.detail)}

@@ -10,6 +10,7 @@ import { ScrollArea } from '@/components/scroll-area';
 import { age, bytes, clock, duration, exactTime, logText, plain } from '@/lib/format';
 import { isJson } from '@/lib/json-text';
 import { useNow } from '@/lib/now';
+import { ownValue } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import type { Debug, Frame } from '@/types/api';
 import { debugQuery } from './api';
@@ -46,9 +47,9 @@ export function ServerDebug({ id }: { id: string }) {
                 d.searchPath && <Mono text={d.searchPath.replaceAll(':', ':\u200b')} />,
               ],
               [t.dir, d.dir && <Mono text={d.dir} />],
-              [t.session, d.session],
-              [t.start, d.start],
-              [t.framing, d.framing],
+              [t.session, ownValue(t.sessions, d.session) ?? d.session],
+              [t.start, ownValue(texts.servers.config.starts, d.start) ?? d.start],
+              [t.framing, d.framing === 'auto' ? t.detected : d.framing],
             ]}
           />
         </div>

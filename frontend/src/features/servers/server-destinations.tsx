@@ -39,7 +39,7 @@ export function ServerDestinations({ server }: { server: string }) {
                 {plain(one.host.slice(0, 300))}
                 <span className="text-ink3">
                   :{one.port}
-                  {one.protocol !== 'tcp' && ` ${one.protocol}`}
+                  {one.protocol !== 'tcp' && ` ${one.protocol.toUpperCase()}`}
                   {one.address !== one.host && ` · ${plain(one.address)}`}
                 </span>
               </span>

@@ -247,7 +247,7 @@ function Instances({ list, now }: { list: Instance[]; now: number }) {
             {plain(instance.name.slice(0, 300))}
           </span>
           <StateBadge state={instance.state} />
-          <span className="text-ink3">{age(instance.since, now)}</span>
+          <span className="w-20 text-right text-ink3">{age(instance.since, now)}</span>
           {(instance.workspace || instance.reason) && (
             <span className="w-full text-xs text-ink3 [overflow-wrap:anywhere]">
               {plain(instance.workspace ?? '')}

@@ -53,8 +53,9 @@ export function ServerFailure({
           {plain(server.detail.slice(0, 1500))}
         </p>
       )}
+      {lines.length > 0 && <p className="mt-2 text-xs">{t.lastLines}</p>}
       {lines.length > 0 && (
-        <pre className="scroll-area mt-2 max-h-60 rounded-md border bg-panel px-3 py-2 font-mono text-xs whitespace-pre-wrap text-ink [overflow-wrap:anywhere]">
+        <pre className="scroll-area mt-1 max-h-60 rounded-md border bg-panel px-3 py-2 font-mono text-xs whitespace-pre-wrap text-ink [overflow-wrap:anywhere]">
           {lines
             .slice(all ? 0 : -few)
             .map((line) => logText(line.slice(0, 4000)))

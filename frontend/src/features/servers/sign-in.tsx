@@ -61,12 +61,15 @@ export function SignIn({ server }: { server: ServerStatus }) {
         label={t.title}
         pending={data.pending}
         onCancel={() => cancel.mutate()}
-        className="border-b px-4 py-3 md:px-5"
+        className="border-b px-4 py-3 md:px-5 [&+section]:border-t-0"
       />
     );
   if (!wanted) return null;
   return (
-    <section aria-label={t.title} className="space-y-2 border-b px-4 py-3 md:px-5">
+    <section
+      aria-label={t.title}
+      className="space-y-2 border-b px-4 py-3 md:px-5 [&+section]:border-t-0"
+    >
       <Button look="primary" disabled={begin.isPending} onClick={() => begin.mutate()}>
         <KeyRound className="size-3.5" aria-hidden />
         {begin.isPending ? t.finding : t.start}
@@ -148,7 +151,7 @@ export function SignedIn({ server }: { server: ServerStatus }) {
       <Facts
         rows={[
           [t.by, plain(data.issuer)],
-          [t.permissions, data.scopes?.length ? plain(data.scopes.join(' ')) : ''],
+          [t.permissions, data.scopes?.length ? plain(data.scopes.join(', ')) : ''],
           [t.since, data.since && texts.servers.ago(age(data.since, now))],
           [t.renews, data.renews ? t.renewsYes : t.renewsNo],
         ]}

@@ -1,6 +1,7 @@
 import { useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { CircleCheck, KeyRound } from 'lucide-react';
+import { buttonClasses } from '@/components/button';
 import { classes } from '@/lib/classes';
 import { age, plain } from '@/lib/format';
 import { useNow } from '@/lib/now';
@@ -54,6 +55,16 @@ function Row({ server }: { server: ServerStatus }) {
           {issuer && ` · ${plain(issuer)}`}
         </span>
       </span>
+      {needed && (
+        <Link
+          to="/servers/$id"
+          params={{ id: server.id }}
+          className={buttonClasses('secondary', true)}
+        >
+          {t.start}
+          <span className="sr-only">: {name}</span>
+        </Link>
+      )}
       {issuer && <SignOut id={server.id} name={name} issuer={issuer} />}
     </li>
   );

@@ -52,7 +52,7 @@ export function Backup() {
           aria-invalid={path !== '' && !sound}
           aria-describedby={`${id}-hint`}
           onChange={(event) => setPath(event.target.value)}
-          className="h-8 min-w-0 flex-1 basis-64 rounded-md border border-strong bg-panel px-2.5 font-mono text-xs aria-invalid:border-bad"
+          className="h-8 min-w-0 flex-1 basis-full rounded-md border border-strong bg-panel px-2.5 font-mono text-xs aria-invalid:border-bad"
         />
         <BrowseButtons
           foldersOnly

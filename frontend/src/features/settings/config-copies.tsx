@@ -78,7 +78,7 @@ function Item({
   onDone: () => void;
 }) {
   const now = useNow();
-  const when = exactTime(copy.at);
+  const when = exactTime(copy.at).slice(0, 19);
   return (
     <li className="border-t first:border-t-0">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1 px-3 py-1.5">

@@ -64,9 +64,7 @@ export function SecretsPanel() {
                     : t.unused}
                 </span>
               </span>
-              <span className="text-xs text-ink3">
-                {texts.servers.ago(age(one.changedAt, now))}
-              </span>
+              <span className="text-xs text-ink3">{t.changed(age(one.changedAt, now))}</span>
               <IconButton
                 small
                 label={`${texts.actions.delete} ${plain(one.name)}`}

@@ -39,7 +39,7 @@ function Known({ server }: { server: string }) {
   const events = (log ?? []).filter((event) => event.action !== 'new' || event.name !== '');
   if (!changes?.length && suspicious.length === 0 && events.length === 0) return null;
   return (
-    <div className="space-y-4 border-b px-4 py-4 md:px-5">
+    <div className="space-y-4 border-y px-4 py-4 first:border-t-0 md:px-5 [&+section]:border-t-0">
       {changes && changes.length > 0 && (
         <section aria-label={t.withheld}>
           <Title text={t.withheld} />

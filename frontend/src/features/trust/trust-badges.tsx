@@ -32,9 +32,9 @@ export function TrustBadges({ server, tool }: { server: string; tool: string }) 
       {warnings.length > 0 && (
         <span
           title={warnings.map((warning) => plain(warning.reason)).join('\n')}
-          className="inline-flex shrink-0 items-center gap-1 rounded bg-warn-soft px-1.5 text-xs text-warn"
+          className="inline-flex shrink-0 items-baseline gap-1 rounded bg-warn-soft px-1.5 text-xs text-warn"
         >
-          <ShieldAlert className="size-3" aria-hidden />
+          <ShieldAlert className="size-3 self-center" aria-hidden />
           {t.warning}
         </span>
       )}

@@ -43,7 +43,7 @@ export const approvalsTexts = {
       changed: (server: string) => `${server} has a new command`,
       isNew: (server: string) => `${server} wants to run a command`,
       loosened: (server: string) => `The sandbox of ${server} was loosened`,
-      body: 'The server does not start until you approve this command. One argument per line:',
+      body: 'The server does not start until you approve this command; disable or remove it to refuse. One argument per line:',
       before: 'Before',
       now: 'Now',
       runs: 'Command',

@@ -28,7 +28,7 @@ export const generalTexts = {
     more: (what: string) => `More actions for ${what}`,
     close: 'Close',
     back: 'Back',
-    toList: 'Go to the list',
+    toList: 'Back to the list',
     copy: 'Copy',
     copied: 'Copied',
     copyFailed: 'The browser did not allow copying.',

@@ -49,7 +49,7 @@ export const toolsTexts = {
   toolUse: {
     title: 'Used in the last 30 days',
     never: 'Never called.',
-    last: (age: string) => `last called ${age} ago`,
+    last: (age: string) => `last used ${age} ago`,
   },
   trust: {
     title: 'Trust',
@@ -81,7 +81,7 @@ export const toolsTexts = {
     block: 'Block',
     suspicious: 'Suspicious descriptions',
     suspiciousBody:
-      'Clients can see these tools. Disable one in the tool list if you do not trust it.',
+      'Clients can see these tools. Hide one in the tool list if you do not trust it.',
     accepted: 'Accepted by you',
     isNew: 'New',
     warning: 'Suspicious',
