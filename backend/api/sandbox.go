@@ -110,8 +110,12 @@ func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
 		rules := a.sandboxRules(s.ID, home)
 		list, more := a.SandboxRefusals(s.ID)
 		st.RefusedMore = more
+		configured := sandbox.Rules{Read: c.Read, Write: c.Write} // perhaps since the last start
 		for _, one := range list {
-			st.Refused = append(st.Refused, one.WithAllow(rules, home))
+			one = one.WithAllow(rules, home)
+			if allowed := one.Unreadable && configured.MayRead(one.Allow) || configured.MayWrite(one.Allow); one.Allow == "" || !allowed {
+				st.Refused = append(st.Refused, one)
+			}
 		}
 	}
 	access, err := a.sandboxAccess(&s)

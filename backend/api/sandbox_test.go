@@ -142,6 +142,15 @@ func TestRefusedPathIsAllowedInAddition(t *testing.T) {
 			t.Errorf("%s: %d %s", body, status, answer)
 		}
 	}
+	// What was allowed is not offered again while the server waits for its restart or an approval.
+	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"read": [`+string(where)+`]}}}}`))
+	if s.get(t, "/api/v1/servers/files/sandbox", &st); len(st.Refused) != 3 || st.Refused[0].Path != filepath.Join(dir, "new.txt") {
+		t.Errorf("reading is allowed: %+v", st.Refused)
+	}
+	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"write": [`+string(where)+`]}}}}`))
+	if s.get(t, "/api/v1/servers/files/sandbox", &st); len(st.Refused) != 2 {
+		t.Errorf("writing is allowed: %+v", st.Refused)
+	}
 	// Allowing a path does not turn the sandbox on.
 	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"mode": "observe", "unixSockets": "any", "read": ["/etc"]}}}}`))
 	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "read", "path": "~/notes"}`); status != 200 {

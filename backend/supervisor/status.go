@@ -215,7 +215,7 @@ func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 	case c.Disabled:
 		return core.StateDisabled, ""
 	case r.needsApproval.Load():
-		return core.StateNeedsApproval, "its new command needs your approval"
+		return core.StateNeedsApproval, "its new command or sandbox needs your approval"
 	case r.s.paused.Load():
 		return core.StateStopped, r.s.errPaused().Message
 	case r.idleStopped && c.Session == config.SessionPerCall:

@@ -93,7 +93,7 @@ export const serversTexts = {
       allowHint: (path: string) => `To allow: ${path} and everything below it`,
       notOffered: (why: string) =>
         `It cannot be allowed here, because it ${why}. If the server needs it, edit the configuration.`,
-      saved: 'Saved. The server is restarting.',
+      saved: 'Saved. The server is restarting, or waits for your approval.',
       protections: 'Restrictions that this system can enforce',
       can: 'yes:',
       cannot: 'no:',
