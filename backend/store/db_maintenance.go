@@ -71,10 +71,11 @@ func (s *Store) Vacuum(ctx context.Context) error {
 }
 
 // ReleaseMemory closes the idle connections for reading and for recorded calls, whose page cache and
-// statements take some megabytes, and drops the page cache of the other one. It waits a second at most.
+// statements take some megabytes, drops the page cache of the other one and releases empty queues. It waits a second at most.
 func (s *Store) ReleaseMemory(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
+	s.recorder.releaseMemory()
 	return s.withHandle(func(h *handle) error {
 		h.read.SetMaxIdleConns(0) // closes them
 		h.read.SetMaxIdleConns(idleReaders)

@@ -37,6 +37,12 @@ func TestReleaseMemoryDropsPageCacheOfRecordedCalls(t *testing.T) {
 	if after := cache(); after > before/4 {
 		t.Errorf("the cache takes %d bytes, %d before", after, before)
 	}
+	r := b.Recorder()
+	r.mu.Lock()
+	if r.queue != nil || r.batch != nil {
+		t.Errorf("the empty queue has room for %d calls, the batch for %d", cap(r.queue), cap(r.batch))
+	}
+	r.mu.Unlock()
 	record(2000)
 	if size, err := b.Size(t.Context()); err != nil || size.Calls != 4000 {
 		t.Errorf("%d calls, %v", size.Calls, err)

@@ -15,10 +15,12 @@ import (
 // Calls are added to the full-text index in the background, in steps that are short enough not to
 // delay a batch. While many calls are written, the indexer pauses most of the time.
 const (
-	indexRows         = 200       // calls per step
-	indexBytes        = 128 << 10 // approximate bytes of text per step
-	indexInterval     = 250 * time.Millisecond
-	idleIndexInterval = 20 * time.Second // interval of looking for pending calls while no new calls are written
+	indexRows     = 200       // calls per step
+	indexBytes    = 128 << 10 // approximate bytes of text per step
+	indexInterval = 250 * time.Millisecond
+	// Interval of looking for pending calls while no new calls are written, for example in a restored
+	// file. Each look opens a connection, which maps 5 MB of the program file.
+	idleIndexInterval = 5 * time.Minute
 	// Pause after a step in multiples of its duration, and the rates of calls and payload bytes
 	// per second above which it applies. Without pauses, the indexer would use a whole core while
 	// clients wait for their calls.

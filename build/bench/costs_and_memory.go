@@ -140,10 +140,10 @@ func loadedMemory(ctx context.Context, b *bench) ([]finding, error) {
 			}
 			made += m.calls
 		}
+		after[i] = memoryOf(t.pid) // before the next request, which builds the schemas of the API
 		if _, err := t.dropped(ctx); err != nil {
 			return nil, err
 		}
-		after[i] = memoryOf(t.pid)
 	}
 	if err := settle(ctx, 65*time.Second); err != nil { // the daemon releases memory after 30 to 60 s without a call
 		return nil, err
