@@ -31,8 +31,9 @@ var tokenName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 func ValidTokenName(name string) bool { return tokenName().MatchString(name) }
 
 // Tokens manages the clients' tokens in DATA/tokens.json. Several processes may change the file,
-// which is authoritative. Changes by other processes take effect immediately. Tokens are stored in
-// plain text, because they are needed to configure clients; the file is as private as the clients'
+// which is authoritative. Changes by other processes take effect immediately, except that a token
+// which another process revokes is accepted for up to recheckInterval. Tokens are stored in plain
+// text, because they are needed to configure clients; the file is as private as the clients'
 // configuration. The methods are safe for concurrent use.
 type Tokens struct {
 	lock string // path of the interprocess lock
@@ -40,6 +41,7 @@ type Tokens struct {
 
 	mu              sync.Mutex // guards the fields below
 	file            watchedFile
+	checkedAt       time.Time // when Client checked file
 	tokens          []Token
 	digests         []digest // digests of tokens, in the same order
 	readErrorLogged bool     // the file cannot be read, which has been logged
@@ -93,12 +95,23 @@ func (t *Tokens) refresh() error {
 	return nil
 }
 
+// recheckInterval is how long a valid token is accepted without looking at the file. Looking at it
+// for every call took 2.5 to 3 % of the processor time of a call of 60 B.
+const recheckInterval = 10 * time.Millisecond
+
 // Client returns the name of the client that token was issued to. Its running time does not
 // depend on how much of token is correct.
 func (t *Tokens) Client(token string) (name string, ok bool) {
 	sum := digestOf(token)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	now := time.Now()
+	if now.Sub(t.checkedAt) < recheckInterval {
+		if name, ok := t.match(token, sum); ok {
+			return name, true
+		}
+	}
+	t.checkedAt = now
 	if err := t.refresh(); err != nil {
 		if !t.readErrorLogged {
 			t.log.Error("Cannot read tokens; the last known ones remain valid", "error", err)

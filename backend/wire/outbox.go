@@ -43,6 +43,7 @@ type outbox struct {
 
 	mu      sync.Mutex
 	buf     []byte
+	queued  int // number of messages in buf
 	waiting int // number of senders that wait
 }
 
@@ -103,6 +104,7 @@ func (o *outbox) addAndUnlock(size int, build func(dst []byte) []byte) {
 		o.buf = slices.Grow(o.buf, size) // appending in parts would copy a long message several times
 	}
 	o.buf = o.append(o.buf, build)
+	o.queued++
 	o.mu.Unlock()
 	o.wakeWriter()
 }
@@ -139,13 +141,16 @@ func (o *outbox) append(dst []byte, build func([]byte) []byte) []byte {
 // run writes until the connection ends or the pipe breaks.
 func (o *outbox) run() error {
 	var spare []byte
+	batched := 0 // number of messages in the last batch
 	for {
 		select {
 		case <-o.wake:
 		case <-o.done:
 			return nil
 		}
-		runtime.Gosched() // other senders add to this batch: 6 to 9 % more calls per second with 64 clients
+		if batched > 1 {
+			runtime.Gosched() // other senders add to this batch: 6 to 9 % more calls per second with 64 clients
+		}
 		o.mu.Lock()
 		if len(o.buf) == 0 { // an earlier signal covered these messages
 			o.mu.Unlock()
@@ -153,6 +158,7 @@ func (o *outbox) run() error {
 		}
 		out := o.buf
 		o.buf = spare[:0]
+		batched, o.queued = o.queued, 0
 		if o.waiting > 0 {
 			select {
 			case o.space <- struct{}{}:
