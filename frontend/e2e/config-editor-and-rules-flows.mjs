@@ -97,7 +97,7 @@ flow('a file that reduces the history is saved after confirmation', quiet, async
   await box.fill(narrow);
   await box.press('Control+s');
   await dialog.getByText(/^3 of [\d,]+ calls exceed these limits/).waitFor();
-  await dialog.getByText(/^Started between/).waitFor();
+  await dialog.getByText(/^They started between/).waitFor();
   await inspect(page, 'all');
   await pressDefault(page);
   assert.equal(mock.world.config.text, file);
