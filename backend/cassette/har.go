@@ -39,7 +39,8 @@ type harEntry struct {
 }
 
 // ReadHAR reads the calls of one server from an HTTP Archive that Drawbridge has exported. server
-// can be empty if the file has only one, and account if its calls used only one. An archive has no definitions: each tool accepts any object.
+// can be empty if the file has only one, and account if its calls used only one. An archive has no
+// definitions: each tool accepts any object.
 func ReadHAR(r io.Reader, server, account string) (*Recording, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {

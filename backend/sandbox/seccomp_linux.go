@@ -64,16 +64,17 @@ func (f *instructions) ofCall(number uint32, then func(*instructions)) {
 	*f = append(*f, part...)
 }
 
-// seccompFilter returns a filter for what Landlock lets pass; nil if there is none for this machine. It refuses the keys that the kernel keeps for the user, typing into terminals
-// (TIOCSTI), changing limits of other processes, which can end them, the kernel's messages, BPF, observing
-// the kernel by perf, loading code into it, and system calls of other
-// interfaces, such as those of 32-bit programs, which have other numbers.
+// seccompFilter returns a filter for what Landlock lets pass; nil if there is none for this machine. It
+// refuses the keys that the kernel keeps for the user, typing into terminals (TIOCSTI), changing limits
+// of other processes, which can end them, the kernel's messages, BPF, observing the kernel by perf,
+// loading code into it, and system calls of other interfaces, such as those of 32-bit programs, which
+// have other numbers.
 //
 // Without network, it refuses all sockets but local ones; with ports, it permits those of IP, except
 // MPTCP, which falls back to TCP, and SCTP, and refuses to connect with the first data (TCP Fast Open).
 // Without Unix sockets, it refuses those, except pairs, but not those of datagrams, which can be sent
-// elsewhere, and listening, which Landlock does for bound
-// ports only. In all of these cases, it refuses io_uring, which opens sockets unseen by filters.
+// elsewhere, and listening, which Landlock does for bound ports only. In all of these cases, it refuses
+// io_uring, which opens sockets unseen by filters.
 func seccompFilter(r Rules) []byte {
 	if !filtersSockets() {
 		return nil

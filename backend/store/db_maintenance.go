@@ -71,7 +71,8 @@ func (s *Store) Vacuum(ctx context.Context) error {
 }
 
 // ReleaseMemory closes the idle connections for reading and for recorded calls, whose page cache and
-// statements take some megabytes, drops the page cache of the other one and releases empty queues. It waits a second at most.
+// statements take some megabytes, drops the page cache of the other one, and releases empty queues. It
+// waits a second at most.
 func (s *Store) ReleaseMemory(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
