@@ -33,7 +33,7 @@ func accountsField(to *map[string]Account, keys map[string]Position) field {
 	return objects("accounts", func(r *reader, m member) {
 		switch {
 		case m.name == DefaultAccount:
-			r.report(m.at, "", false, "choose another name", "'%s' is the account with the server's own env, headers and sign-in%s", DefaultAccount, r.inServer())
+			r.report(m.at, "", false, "choose another name", "'%s' is reserved for the account that uses the server's own env, headers and sign-in%s", DefaultAccount, r.inServer())
 			return
 		case !core.ValidServerID(m.name):
 			r.report(m.at, "", false, "use letters, digits, '-' and '_'", "'%s' is not a valid account name%s", m.name, r.inServer())
@@ -79,7 +79,7 @@ func (r *reader) accounts(e *entry) {
 		e.Accounts = nil
 		return
 	case e.URL != "" && e.Command != "":
-		r.report(at, "accounts", false, "configure one server for each account", "'accounts'%s cannot be combined with 'command' and 'url': the url is served by one program", r.inServer())
+		r.report(at, "accounts", false, "configure one server for each account", "'accounts'%s cannot be combined with both 'command' and 'url': a single program serves the url", r.inServer())
 		return
 	}
 	remote := e.Type == core.HTTP || e.Type == core.SSE
@@ -129,7 +129,7 @@ func (r *reader) missingNames(e *entry, key, account, part string, own, set map[
 		}
 	}
 	if len(missing) > 0 {
-		r.report(e.keys[key], join(key, part), true, `set it for the account, to "" if it should be empty`,
+		r.report(e.keys[key], join(key, part), true, `set it for the account, or set it to "" to leave it empty`,
 			"account '%s'%s does not set %s, and does not inherit it from the server", account, r.inServer(), strings.Join(missing, ", "))
 	}
 }

@@ -78,7 +78,7 @@ func TestAccountInheritsNoCredentialsOfServer(t *testing.T) {
 
 func TestAccountErrorsAreReported(t *testing.T) {
 	for src, want := range map[string]string{
-		`{"mcpServers": {"a": {"command": "x", "accounts": {"default": {}}}}}`:                                                  "is the account with the server's own",
+		`{"mcpServers": {"a": {"command": "x", "accounts": {"default": {}}}}}`:                                                  "is reserved for the account that uses the server's own",
 		`{"mcpServers": {"a": {"command": "x", "accounts": {"a b": {}}}}}`:                                                      "not a valid account name",
 		`{"mcpServers": {"a": {"command": "x", "accounts": {"w": {"envs": {}}}}}}`:                                              "unknown key 'envs'",
 		`{"mcpServers": {"a": {"command": "x", "accounts": {"w": {"headers": {"A": "b"}}}}}}`:                                   "has no effect for stdio",

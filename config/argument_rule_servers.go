@@ -33,7 +33,7 @@ func (r *reader) settleRules(c *Config) {
 				suggestion = fmt.Sprintf("did you mean '%s'?", near)
 			}
 			r.problems = append(r.problems, Problem{File: rule.Source.File, Line: rule.Source.Line, Column: rule.Source.Column, Key: rule.Key + "." + key, Warning: true,
-				Message: fmt.Sprintf("%s names server '%s', which is not configured", rule.Key, name), Suggestion: suggestion})
+				Message: fmt.Sprintf("%s refers to server '%s', which is not configured", rule.Key, name), Suggestion: suggestion})
 		}
 		for _, name := range rule.Servers {
 			if !slices.Contains(known, name) {

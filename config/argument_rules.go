@@ -258,7 +258,7 @@ func folders(name string, to *[]string) field {
 
 func validateRegexp(text string) string {
 	if len(text) > 10*maxPattern {
-		return fmt.Sprintf("must have at most %d bytes", 10*maxPattern)
+		return fmt.Sprintf("must be at most %d bytes long", 10*maxPattern)
 	}
 	if _, err := regexp.Compile(text); err != nil {
 		return fmt.Sprintf("is not a regular expression: %v", err)
@@ -309,7 +309,7 @@ func ParseArgumentRules(file string, text []byte) ([]ArgumentRule, []Problem) {
 	list := root
 	if root.kind == kindObject {
 		if list = root.get("policy").get("rules"); list == nil {
-			return nil, []Problem{{File: file, Key: "policy.rules", Message: "the file has no 'policy.rules'", Suggestion: "add them, or pass a list of rules"}}
+			return nil, []Problem{{File: file, Key: "policy.rules", Message: "the file contains no 'policy.rules'", Suggestion: "add them, or pass a list of rules"}}
 		}
 	}
 	var rules []ArgumentRule

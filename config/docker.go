@@ -179,7 +179,7 @@ func positiveNumber(name string, to *string) field {
 			return
 		}
 		if v, err := strconv.ParseFloat(n.text, 64); err != nil || v <= 0 || v > 4096 {
-			r.errorf(n.at, name, "'%s'%s must be a number above 0", name, r.inServer())
+			r.errorf(n.at, name, "'%s'%s must be a number greater than 0 and at most 4096", name, r.inServer())
 			return
 		}
 		*to = n.text

@@ -210,7 +210,7 @@ func number(name string, to *float64, above, most float64) field {
 		}
 		v, err := strconv.ParseFloat(n.text, 64)
 		if err != nil || !(v > above && v <= most) {
-			r.errorf(n.at, name, "'%s'%s must be a number above %g, at most %g", name, r.inServer(), above, most)
+			r.errorf(n.at, name, "'%s'%s must be a number greater than %g and at most %g", name, r.inServer(), above, most)
 			return
 		}
 		*to = v
@@ -289,14 +289,14 @@ func patterns(name string, to *[]string) field {
 			return
 		}
 		if len(all) > maxPatterns {
-			r.errorf(n.at, name, "'%s'%s must have at most %d patterns", name, r.inServer(), maxPatterns)
+			r.errorf(n.at, name, "'%s'%s must contain at most %d patterns", name, r.inServer(), maxPatterns)
 			return
 		}
 		for i, text := range all {
 			key := fmt.Sprintf("%s[%d]", name, i)
 			switch p, err := regexp.Compile(text); {
 			case len(text) > maxPattern:
-				r.errorf(n.items[i].at, key, "'%s'%s must have at most %d bytes", key, r.inServer(), maxPattern)
+				r.errorf(n.items[i].at, key, "'%s'%s must be at most %d bytes long", key, r.inServer(), maxPattern)
 				return
 			case err != nil:
 				r.errorf(n.items[i].at, key, "'%s'%s is not a regular expression: %v", key, r.inServer(), err)

@@ -43,7 +43,7 @@ func foldersFor(goos, dataFlag string, env func(string) string) (Folders, error)
 	if home == "" {
 		var err error
 		if home, err = os.UserHomeDir(); err != nil {
-			return Folders{}, fmt.Errorf("cannot find the home folder: %w; set it, or name a folder for all data with --data", err)
+			return Folders{}, fmt.Errorf("cannot find the home folder: %w; set it, or specify a folder for all data with --data", err)
 		}
 	}
 	switch goos {

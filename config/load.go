@@ -100,7 +100,7 @@ func (s Sources) Load() (*Config, error) {
 
 // UnknownVisibility returns the text of Config.VisibilityUnknown for the problems of files.
 func UnknownVisibility(problems []Problem) string {
-	const sentence = "the configuration cannot be read, so the profile of this client is unknown"
+	const sentence = "cannot read the configuration, so the profile of this client is unknown"
 	for _, p := range problems {
 		if p.File != EnvServers && !p.Warning {
 			if p.Line == 0 {

@@ -137,7 +137,7 @@ func (r *reader) session(e *entry, m member) {
 			"'session'%s can be perCall only for docker servers", r.inServer())
 	case e.URL != "" && e.Command != "" && e.Session != "" && e.Session != SessionShared:
 		r.report(r.keyAt(e, m, "session"), "session", false, "use shared",
-			"'session'%s must be shared: its url is served by one program", r.inServer())
+			"'session'%s must be shared: a single program serves the url", r.inServer())
 	case e.Session == SessionShared && uses:
 		r.report(r.keyAt(e, m, "session"), "session", false, "use perRoot",
 			"'session'%s cannot be shared: each client has its own ${%s}", r.inServer(), WorkspaceFolder)

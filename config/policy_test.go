@@ -64,7 +64,7 @@ func TestRuleErrorsAreReported(t *testing.T) {
 		`"retry": 3`:                      "'retry' in server 'a' must be an object, not a number",
 		`"retry": {"attempts": 21}`:       "'attempts' in server 'a' must be a whole number from 0 to 20",
 		`"retry": {"delaysMs": [1, "x"]}`: "'delaysMs[1]' in server 'a' must be a number, not a string",
-		`"rateLimit": {"perSecond": 0}`:   "'perSecond' in server 'a' must be a number above 0, at most 1e+06",
+		`"rateLimit": {"perSecond": 0}`:   "'perSecond' in server 'a' must be a number greater than 0 and at most 1e+06",
 		`"rateLimit": {"perSeconds": 5}`:  "unknown key 'perSeconds' in server 'a' (did you mean 'perSecond'?)",
 		`"tools": {"t": {"clients": {"x": {"rateLimit": {"burst": 0}}}}}`: "'burst' in server 'a' must be a whole number from 1 to 1000000",
 		`"approval": "asks"`:                                     "'approval' in server 'a' must be one of never, ask, deny, destructive (did you mean 'ask'?)",

@@ -70,7 +70,7 @@ func (r *reader) replay(e *entry, m member) {
 	case p.File != "" && p.Server != "":
 		r.report(at, "from", false, "keep one of them", "both 'file' and 'server' in 'from'%s", r.inServer())
 	case p.File != "" && limited:
-		r.report(at, "from", false, "remove them", "'session', 'account', 'tag', 'since' and 'until'%s are for the history of a server, not for a file", r.inServer())
+		r.report(at, "from", false, "remove them", "'session', 'account', 'tag', 'since' and 'until'%s apply only to the history of a server, not to a file", r.inServer())
 	case strings.EqualFold(p.Server, e.ID):
 		r.report(at, "from.server", false, "name another server", "server '%s' cannot replay itself", e.Label)
 	case !p.Since.IsZero() && !p.Until.IsZero() && !p.Since.Before(p.Until):

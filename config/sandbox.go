@@ -122,12 +122,12 @@ func (r *reader) sandbox(e *entry, m member) {
 	case !e.Sandbox.On && !e.Sandbox.Observe:
 	case e.Type == core.Docker && e.Docker.Image != "" && e.Sandbox.On:
 		if len(e.Sandbox.Ports) > 0 {
-			r.report(at, "sandbox.ports", false, "remove it", "'ports'%s cannot be limited for a container: its network is all or nothing", r.inServer())
+			r.report(at, "sandbox.ports", false, "remove it", "'ports'%s is not supported for a container: network access is either allowed or blocked entirely", r.inServer())
 		}
 	case e.Type != core.Stdio:
-		r.report(at, "sandbox", false, "remove it, or use the settings of its container", "'sandbox' is only for stdio servers and containers with an image, not for %s server '%s'", e.Type, e.Label)
+		r.report(at, "sandbox", false, "remove it, or use the settings of its container", "'sandbox' applies only to stdio servers and containers with an image, not to %s server '%s'", e.Type, e.Label)
 	case len(e.Sandbox.Ports) > 0 && !e.Sandbox.NoNetwork:
-		r.report(at, "sandbox.ports", true, `set network to "none"`, "'ports'%s has no effect while all of the network is allowed", r.inServer())
+		r.report(at, "sandbox.ports", true, `set network to "none"`, "'ports'%s has no effect while all network access is allowed", r.inServer())
 	}
 }
 

@@ -49,9 +49,9 @@ func TestSandboxIsReadFromWordOrObject(t *testing.T) {
 	}
 	for entry, want := range map[string]string{
 		`"docker": {"image": "x"}, "sandbox": "on"`:                                "",
-		`"docker": {"image": "x"}, "sandbox": "observe"`:                           "only for stdio servers and containers with an image",
-		`"docker": {"image": "x"}, "sandbox": {"network": "none", "ports": [443]}`: "all or nothing",
-		`"container": "x", "command": "y", "sandbox": "on"`:                        "only for stdio servers and containers with an image",
+		`"docker": {"image": "x"}, "sandbox": "observe"`:                           "only to stdio servers and containers with an image",
+		`"docker": {"image": "x"}, "sandbox": {"network": "none", "ports": [443]}`: "either allowed or blocked entirely",
+		`"container": "x", "command": "y", "sandbox": "on"`:                        "only to stdio servers and containers with an image",
 	} {
 		_, problems := Parse("config.jsonc", []byte(`{"mcpServers": {"a": {"type": "docker", `+entry+`}}}`))
 		if (want == "") != (len(problems) == 0) || want != "" && !strings.Contains(problems[0].Message, want) {
@@ -59,7 +59,7 @@ func TestSandboxIsReadFromWordOrObject(t *testing.T) {
 		}
 	}
 	_, problems := Parse("config.jsonc", []byte(`{"mcpServers": {"a": {"url": "http://127.0.0.1:1/mcp", "sandbox": "on"}}}`))
-	if len(problems) != 1 || !strings.Contains(problems[0].Message, "only for stdio servers and containers with an image") {
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, "only to stdio servers and containers with an image") {
 		t.Errorf("an http server: %v", problems)
 	}
 }

@@ -52,7 +52,7 @@ func openBrowser(data, address string) error {
 	return errNoOpener
 }
 
-var errNoOpener = errors.New("cannot open a browser: no program for it is installed")
+var errNoOpener = errors.New("cannot open a browser: no program that opens URLs is installed")
 
 // writeBrowserFile writes a file that redirects a browser to address and that only this user can
 // read. It also removes expired files of earlier calls.

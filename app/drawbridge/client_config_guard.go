@@ -46,7 +46,7 @@ func newClientConfigGuard(o cli.ServeOptions, bus *event.Bus, tokens *loopback.T
 		case clientconf.Changed:
 			notice.Message = "The Drawbridge entry in the configuration of " + s.Client.Name + " was changed."
 		case clientconf.Unreadable:
-			notice.Message = "The configuration of " + s.Client.Name + " cannot be read."
+			notice.Message = "Cannot read the configuration of " + s.Client.Name + "."
 		}
 		log.Info("The state of a client's entry changed", "client", s.Key, "state", s.State, "path", s.Path)
 		bus.Publish(event.Health, notice)

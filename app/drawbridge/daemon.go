@@ -198,7 +198,7 @@ func (d *daemon) migrating(step, steps int) {
 	now := loopback.Runtime{PID: os.Getpid(), Version: version, StartedAt: time.Now().UTC(), Config: absolute(d.options.Sources.Main()),
 		Starting: fmt.Sprintf("the history is being updated to the format of this version, step %d of %d", step, steps)}
 	if err := loopback.WriteRuntime(d.options.Folders.Data, now); err != nil {
-		d.log.Warn("Cannot write what is being started", "error", err)
+		d.log.Warn("Cannot write the startup progress", "error", err)
 	}
 }
 
@@ -246,7 +246,7 @@ func loadConfig(o cli.ServeOptions, bus *event.Bus, log *slog.Logger) (*reload.R
 		return files, err
 	}
 	if err != nil {
-		log.Error("The configuration cannot be read", "error", err)
+		log.Error("Cannot read the configuration", "error", err)
 	}
 	return files, nil
 }

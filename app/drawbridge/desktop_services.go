@@ -166,7 +166,7 @@ func (d *desktopServices) answer(id string, approve bool) {
 	if approve {
 		action = approvals.Accept
 	}
-	report(d.log, "answer an approval", d.approvals.Answer(id, action, nil))
+	report(d.log, "respond to an approval request", d.approvals.Answer(id, action, nil))
 }
 
 func (d *desktopServices) pauseRecording(ctx context.Context, on bool) error {
@@ -193,7 +193,7 @@ func (d *desktopServices) copyAddress() {
 }
 
 func copyText(text string) error {
-	failed := errors.New("no program for the clipboard was found")
+	failed := errors.New("no clipboard program was found")
 	for _, line := range clipboards[runtime.GOOS] {
 		path, err := exec.LookPath(line[0])
 		if err != nil {

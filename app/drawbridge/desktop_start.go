@@ -182,7 +182,7 @@ func callDaemon(ctx context.Context, rt loopback.Runtime, data, route string, in
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("drawbridge responded with status %d", resp.StatusCode)
+		return fmt.Errorf("Drawbridge responded with status %d", resp.StatusCode)
 	}
 	return json.NewDecoder(resp.Body).Decode(out)
 }

@@ -13,7 +13,7 @@ import (
 func restoreTasks(ctx context.Context, history *store.Store, front *bridge.Bridge, log *slog.Logger) {
 	tasks, err := history.Tasks(ctx, front.Now().Add(-bridge.MaxTaskLife), bridge.MaxRestoredTasks)
 	if err != nil {
-		log.Warn("Cannot read the tasks of the history", "error", err)
+		log.Warn("Cannot read the tasks from the history", "error", err)
 	}
 	front.RestoreTasks(tasks)
 }

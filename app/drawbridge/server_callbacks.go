@@ -42,11 +42,11 @@ func serverCallbacks(front *bridge.Bridge, calls *gateway.Gateway, servers *supe
 // needs the approvals of a client.
 func liveCall(ctx context.Context, calls *gateway.Gateway, servers *supervisor.Supervisor, server, method, name string, params json.RawMessage) (core.Reply, error) {
 	if status, ok := servers.Status(server); ok && status.Transport == core.Replay { // could be a circle
-		return core.Reply{}, core.Errorf(core.CodeValidation, "%q is a replay server itself", server)
+		return core.Reply{}, core.Errorf(core.CodeValidation, "%q is itself a replay server", server)
 	}
 	parsed, err := wire.ScanParams(params)
 	if err != nil {
-		return core.Reply{}, core.Errorf(core.CodeValidation, "the parameters cannot be read")
+		return core.Reply{}, core.Errorf(core.CodeValidation, "cannot parse the parameters")
 	}
 	return calls.Call(ctx, &core.Call{
 		Client: core.Client{Name: "drawbridge-replay", Version: version}, Era: core.Legacy,

@@ -28,9 +28,9 @@ func newConnectionObserver(history *store.Store, dialer *dial.Dialer, servers *s
 			case !ok:
 				return ""
 			case s.Type == core.Docker:
-				return "Connections of processes in containers are not observed."
+				return "Connections of processes in containers are not monitored."
 			case s.Command == "" && s.URL != "":
-				return "The server runs elsewhere; Drawbridge itself connects to it."
+				return "The server is remote: only Drawbridge itself connects to it."
 			}
 			return ""
 		},

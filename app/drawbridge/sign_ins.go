@@ -85,7 +85,7 @@ func (g trialLogins) Client(ctx context.Context, _ *config.Server, address, _ st
 type emptyVault struct{}
 
 func (emptyVault) Get(context.Context, string) (string, error) {
-	return "", core.Errorf(core.CodeNotFound, "nothing is stored")
+	return "", core.Errorf(core.CodeNotFound, "no tokens are stored")
 }
 func (emptyVault) Set(context.Context, string, string) error       { return nil }
 func (emptyVault) Remove(context.Context, ...string) (bool, error) { return false, nil }
@@ -105,7 +105,7 @@ func (l *logins) Status(ctx context.Context, id string) oauth.Status {
 	err := l.load(ctx, id)
 	st := l.keeper.Status(id)
 	if err != nil {
-		st.Reason = "the stored sign-in cannot be read: " + err.Error()
+		st.Reason = "cannot read the stored sign-in tokens: " + err.Error()
 	}
 	return st
 }
@@ -165,5 +165,5 @@ func (l *logins) browse(address string) error {
 	return err
 }
 
-var errNoBrowser = &core.Error{Code: core.CodeUnavailable, Cause: errors.New("no program for it"),
-	Message: "no browser can be opened from here", Hint: "Copy the URL and open it in a browser on this machine."}
+var errNoBrowser = &core.Error{Code: core.CodeUnavailable, Cause: errors.New("there is no display, or no program that opens URLs"),
+	Message: "cannot open a browser", Hint: "Copy the URL and open it in a browser on this machine."}

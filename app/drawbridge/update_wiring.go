@@ -37,7 +37,7 @@ func knowsReleases(c config.Updates) bool {
 // cannot work. Its Message is empty if there is neither.
 func updateNotice(c config.Updates, checker *updates.Checker) event.Notice {
 	if c.Check && !knowsReleases(c) {
-		return event.Notice{Subject: updates.Subject, Message: "This build does not know where newer versions are announced. Set updates.url and updates.publicKey, or set updates.check to false."}
+		return event.Notice{Subject: updates.Subject, Message: "This build has no update source. Set updates.url and updates.publicKey, or set updates.check to false."}
 	}
 	return checker.Notice()
 }

@@ -13,7 +13,7 @@ import (
 const watcherName = "org.kde.StatusNotifierWatcher"
 
 // noPanel is the reason if no panel shows icons.
-const noPanel = "the desktop shows no tray icons"
+const noPanel = "the desktop does not support tray icons"
 
 // sessionBus connects to the running session bus. The library's default would start a bus, which
 // would outlive us.

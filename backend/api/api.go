@@ -208,8 +208,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(cause)
 			}
-			a.Log.Error("A request failed inside Drawbridge", "path", r.URL.Path, "cause", cause)
-			writeProblem(w, core.Errorf(core.CodeInternal, "something went wrong inside Drawbridge; see its log: drawbridge logs"))
+			a.Log.Error("Panic while handling a request", "path", r.URL.Path, "cause", cause)
+			writeProblem(w, core.Errorf(core.CodeInternal, "internal error. See the log for details: drawbridge logs"))
 		}
 	}()
 	a.routes.mux.ServeHTTP(w, r)

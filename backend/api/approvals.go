@@ -73,7 +73,7 @@ type NewCommand struct {
 	Previous    string   `json:"previous" doc:"Previous command line; empty if unknown"`
 	Environment []string `json:"environment" nullable:"false" doc:"Names of the environment variables"`
 	Cwd         string   `json:"cwd"`
-	Sandbox     []string `json:"sandbox" nullable:"false" doc:"What it may do that its approved sandbox refuses, such as: writes to ~/notes"`
+	Sandbox     []string `json:"sandbox" nullable:"false" doc:"What it may do that its approved sandbox denies, such as: writes to ~/notes"`
 }
 
 // maxShown is the number of bytes of arguments in lists and events.
@@ -133,7 +133,7 @@ func commandItem(c supervisor.PendingCommand, since time.Time) approvals.Item {
 		text += "\nFolder: " + c.Cwd
 	}
 	if len(c.Sandbox) > 0 {
-		text += "\nLess confined than approved: " + strings.Join(c.Sandbox, ", ")
+		text += "\nWeaker sandbox than approved: " + strings.Join(c.Sandbox, ", ")
 	}
 	return approvals.Item{ID: "command:" + c.Server + ":" + c.Key, Kind: command, Server: c.Server, Message: text, At: since.UTC()}
 }

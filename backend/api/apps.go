@@ -162,7 +162,7 @@ func appHTML(uri string, result []byte) (string, error) {
 	}
 	switch {
 	case len(html) > maxAppHTML:
-		return "", core.Errorf(core.CodeDegraded, "the app %.200q has %d bytes; apps of more than %d bytes are not shown", uri, len(html), maxAppHTML)
+		return "", core.Errorf(core.CodeDegraded, "the app %.200q is %d bytes long; the limit is %d bytes", uri, len(html), maxAppHTML)
 	case strings.TrimSpace(html) == "":
 		return "", core.Errorf(core.CodeDegraded, "the app %.200q is empty", uri)
 	case !utf8.ValidString(html):
@@ -189,7 +189,7 @@ func (a *API) callForApp(ctx context.Context, in *appCallInput) (*answer[AppCall
 	}
 	tool, ok := a.ownTool(r.Server, in.Body.Tool)
 	if ok && tool.Raw != nil && !registry.AppMayCall(tool.Raw) {
-		return nil, core.Errorf(core.CodeRejected, "apps are not allowed to call tool %q: its server offers it to models only", in.Body.Tool)
+		return nil, core.Errorf(core.CodeRejected, "cannot call tool %q from an app: its server makes it visible to models only", in.Body.Tool)
 	}
 	call := &core.Call{
 		Client: core.Client{Name: "drawbridge-app", Version: a.Version}, Era: core.Legacy, Server: r.Server, Account: r.Account, Method: "tools/call",

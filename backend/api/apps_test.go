@@ -41,7 +41,7 @@ func TestAppIsReadFromItsServerOrSaysWhyNot(t *testing.T) {
 		{`{"contents":[{"mimeType":"text/html","text":" "}]}`, "is empty"},
 		{`{"contents":[{"mimeType":"text/html","blob":"?"}]}`, "is not valid base64"},
 		{`{"contents":[{"mimeType":"text/html","blob":"/w=="}]}`, "is not valid UTF-8"},
-		{fmt.Sprintf(`{"contents":[{"mimeType":"text/html","text":"%s"}]}`, strings.Repeat("x", maxAppHTML+1)), "are not shown"},
+		{fmt.Sprintf(`{"contents":[{"mimeType":"text/html","text":"%s"}]}`, strings.Repeat("x", maxAppHTML+1)), "the limit is"},
 	} {
 		s := appSite(t, func(c *core.Call) (core.Reply, error) {
 			if c.Method != "resources/read" || string(c.Params) != `{"uri":"ui://a/x"}` || c.Server != "a" || c.Account != "work" {
@@ -71,7 +71,7 @@ func TestAppCallsToolsOfItsServerUnderTheRulesOfAClient(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"tool":"plain","arguments":{"a":1}}`:                       `"result":{"n":9007199254740993}`,
 		`{"tool":"board"}`:                                           `"message":"not allowed"`,
-		`{"tool":"models"}`:                                          "offers it to models only",
+		`{"tool":"models"}`:                                          "visible to models only",
 		`{"tool":"plain","arguments":[]}`:                            "must be a JSON object",
 		`{"tool":"plain","arguments":{},"server":"b"}`:               "unexpected property",
 		`{"tool":"plain\",\"x\":\"","arguments":{"server":"other"}}`: `"result"`,

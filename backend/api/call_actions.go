@@ -47,7 +47,7 @@ type replayInput struct {
 	By   string `header:"X-Drawbridge-Client" hidden:"true"` // set by loopback.RequireAdmin
 	Body struct {
 		Arguments JSON `json:"arguments,omitempty" doc:"JSON object that replaces the recorded arguments"`
-		Confirm   bool `json:"confirm,omitempty" doc:"Required unless the tool is declared read-only"`
+		Confirm   bool `json:"confirm,omitempty" doc:"Required unless the tool is marked read-only"`
 	}
 }
 

@@ -94,7 +94,7 @@ func (a *API) saveCheckFromCalls(ctx context.Context, in *checkOfCallsInput) (*a
 		return nil, err
 	}
 	if old, err := a.Upkeep.SavedCheck(ctx, in.Name); err != nil || old != nil {
-		return nil, cmp.Or(err, error(&core.Error{Code: core.CodeConflict, Message: "a check of this name already exists", Hint: "Choose another name, or delete the check on the page Checks."}))
+		return nil, cmp.Or(err, error(&core.Error{Code: core.CodeConflict, Message: "a check with this name already exists", Hint: "Choose another name, or delete the existing check on the Checks page."}))
 	}
 	c, skipped, err := history.CheckFromCalls(ctx, a.History, in.Name, q, in.Body.Exact)
 	if err != nil {

@@ -184,7 +184,7 @@ func readBundle(path string) ([]byte, error) {
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, &core.Error{Code: core.CodeUnavailable, Message: "the bundle cannot be read", Cause: err}
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "cannot read the bundle", Cause: err}
 	}
 	defer file.Close()
 	return io.ReadAll(io.LimitReader(file, marketplace.MaxBundle+1))

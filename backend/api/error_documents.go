@@ -80,10 +80,10 @@ func init() {
 		p := &ErrorDocument{Title: http.StatusText(status), Status: status, Code: core.CodeValidation, Detail: "the request is not valid"}
 		switch {
 		case status >= 500:
-			p.Code, p.Detail = core.CodeInternal, "something went wrong inside Drawbridge; see its log: drawbridge logs"
+			p.Code, p.Detail = core.CodeInternal, "internal error. See the log for details: drawbridge logs"
 			return p
 		case status == http.StatusNotFound:
-			p.Code, p.Detail = core.CodeNotFound, "there is no such path in the API"
+			p.Code, p.Detail = core.CodeNotFound, "no such API endpoint"
 		case status == http.StatusRequestEntityTooLarge:
 			p.Detail = "the request is too large"
 		case status == http.StatusBadRequest && len(errs) == 0:
@@ -120,7 +120,7 @@ func adapt[In, Out any](log *slog.Logger, id string, handler func(context.Contex
 			return nil, ready
 		}
 		if core.CodeOf(err) == core.CodeInternal {
-			log.Error("A request failed inside Drawbridge", "operation", id, "error", err)
+			log.Error("Panic while handling a request", "operation", id, "error", err)
 		}
 		return nil, problemOf(err)
 	}

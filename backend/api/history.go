@@ -40,13 +40,13 @@ type Upkeep interface {
 }
 
 func (a *API) registerHistory(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/previews", "Beginnings of the arguments of calls, and what a search found in their payloads", a.previews)
+	op(a, doc, "GET", "/api/v1/previews", "Previews of the arguments of calls, with search matches in their payloads", a.previews)
 	op(a, doc, "GET", "/api/v1/facets", "Number of calls by server, tool, client and outcome", a.facets)
 	op(a, doc, "GET", "/api/v1/sessions", "Sessions, newest first", a.listSessions)
 	op(a, doc, "GET", "/api/v1/usage", "Statistics of calls by server, tool and client, and over time", a.usage)
 	op(a, doc, "PUT", "/api/v1/calls/{id}/note", "Set the title, note and tags of a call", a.putNote)
 	op(a, doc, "POST", "/api/v1/calls/{id}/replay", "Repeat a tool call, optionally with other arguments", a.replay)
-	op(a, doc, "POST", "/api/v1/calls/delete", "Erase calls: single ones, or all of a client or session", a.deleteCalls)
+	op(a, doc, "POST", "/api/v1/calls/delete", "Delete individual calls, or all calls of a client or session", a.deleteCalls)
 	op(a, doc, "GET", "/api/v1/history", "State and size of the history", a.historyState)
 	op(a, doc, "PUT", "/api/v1/history/recording", "Pause recording, or change the recording rules of servers and tools", a.putRecording)
 	op(a, doc, "POST", "/api/v1/history/prune", "Delete the oldest calls beyond given limits", a.prune)
@@ -54,7 +54,7 @@ func (a *API) registerHistory(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/history/vacuum", "Compact the database", a.vacuum)
 	op(a, doc, "POST", "/api/v1/history/backup", "Back up the history to a new file", a.backup)
 	op(a, doc, "GET", "/api/v1/checks", "Saved checks", a.listChecks)
-	op(a, doc, "PUT", "/api/v1/checks/{name}", "Save a check; replaces one of the same name", a.putCheck)
+	op(a, doc, "PUT", "/api/v1/checks/{name}", "Save a check; replaces an existing check with the same name", a.putCheck)
 	op(a, doc, "POST", "/api/v1/checks/{name}", "Save the tool calls of a session, a tag or a time range as a new check", a.saveCheckFromCalls)
 	op(a, doc, "DELETE", "/api/v1/checks/{name}", "Delete a check", a.deleteCheck)
 	op(a, doc, "POST", "/api/v1/checks/{name}/run", "Run a check", a.runCheck)

@@ -83,8 +83,8 @@ type RetrySettings struct {
 func (a *API) registerPolicy(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/policy", "State of circuit breakers and call queues", a.policyStatus)
 	op(a, doc, "POST", "/api/v1/policy/try", "Show what argument rules would have done with recorded calls", a.tryRules)
-	op(a, doc, "POST", "/api/v1/policy/suggest", "Suggest conditions for an argument rule about calls like one call", a.suggestRule)
-	op(a, doc, "GET", "/api/v1/explain", "Explain whether the policy would admit a call", a.explain)
+	op(a, doc, "POST", "/api/v1/policy/suggest", "Suggest conditions for an argument rule that matches calls similar to a given call", a.suggestRule)
+	op(a, doc, "GET", "/api/v1/explain", "Explain whether the policy would allow a call", a.explain)
 	op(a, doc, "GET", "/api/v1/servers/{id}/tools", "All tools of a server, including hidden ones, with their settings", a.listToolSettings)
 	op(a, doc, "POST", "/api/v1/servers/{id}/tools", "Change settings of tools in the configuration, in one edit", a.setTools)
 	op(a, doc, "GET", "/api/v1/approvals/grants", "Temporary approvals", a.listGrants)

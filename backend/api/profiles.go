@@ -371,7 +371,7 @@ func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, er
 		return nil, err
 	}
 	if !a.Files.Current().Clients[in.Token].Equal(want) {
-		return nil, &core.Error{Code: core.CodeConflict, Message: "another file in conf.d has other settings for this client",
+		return nil, &core.Error{Code: core.CodeConflict, Message: "another file in conf.d has different settings for this client",
 			Hint: "Remove or change them in that file."}
 	}
 	return &none{}, nil

@@ -61,7 +61,7 @@ func (a *API) destinations(ctx context.Context, in *serverInput) (*answer[Destin
 	}
 	d := Destinations{Items: []store.Destination{}}
 	if a.Observer == nil {
-		d.Reason = "Connections are not observed here."
+		d.Reason = "Connections are not monitored on this system."
 		return reply(d)
 	}
 	d.Available, d.Reason = a.Observer.Available(in.ID)

@@ -31,7 +31,7 @@ const (
 // of the calls is recorded.
 func (a *API) rehearseVersion(ctx context.Context, s *config.Server, key string, also []string, by core.Client, out *VersionPlan) error {
 	if a.Try == nil {
-		return core.Errorf(core.CodeUnavailable, "servers cannot be tested here")
+		return core.Errorf(core.CodeUnavailable, "this daemon cannot test servers")
 	}
 	a.plans.mu.Lock()
 	p, ok := a.plans.all[s.ID]
@@ -100,11 +100,11 @@ func (a *API) mayChangeSomething(s *config.Server, tool string, candidate []core
 		return ""
 	}
 	if !a.Views.All().ReadOnly(s.ID, tool) {
-		return "may change something: it is not declared read-only"
+		return "may have side effects: the tool is not marked read-only"
 	}
 	at := slices.IndexFunc(candidate, func(i core.Item) bool { return i.Name == tool })
 	if at >= 0 && registry.HintsOf(s.Filter, candidate[at]).ReadOnly != registry.Yes {
-		return "may change something: it is not declared read-only in the other version"
+		return "may have side effects: the other version does not mark the tool read-only"
 	}
 	return ""
 }
@@ -146,10 +146,10 @@ func (a *API) shortenReport(server string, report *history.RehearsalReport) {
 // Errors of plans and trials.
 var (
 	errPlanOutdated  = &core.Error{Code: core.CodeConflict, Message: "this plan is out of date", Hint: "Plan the update again."}
-	errRehearsing    = &core.Error{Code: core.CodeConflict, Message: "an update of this server is already being rehearsed", Hint: "Wait until the rehearsal has ended.", Retriable: true}
-	errTooManyTrials = &core.Error{Code: core.CodeRateLimited, Message: "four servers are already being tested", Hint: "Wait until one of the tests has ended.", Retriable: true}
+	errRehearsing    = &core.Error{Code: core.CodeConflict, Message: "the versions of this server are already being compared", Hint: "Wait until the comparison has finished.", Retriable: true}
+	errTooManyTrials = &core.Error{Code: core.CodeRateLimited, Message: "four servers are already being tested", Hint: "Wait until one of the tests has finished.", Retriable: true}
 )
 
 func unusable(text string, t *dial.Trial) error {
-	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("%s could not be used: %s", text, t.Reason), Hint: "Nothing was changed. " + t.Hint, Cause: t.Err}
+	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("cannot use %s: %s", text, t.Reason), Hint: "Nothing was changed. " + t.Hint, Cause: t.Err}
 }

@@ -67,7 +67,7 @@ func (i *rehearsedInstance) Send(ctx context.Context, call *core.Call, sink core
 	}
 	i.stop()
 	if i.restarts++; i.restarts > maxRestarts {
-		i.gone = notSent(fmt.Sprintf("%s was restarted %d times and is not restarted again", i.text, maxRestarts))
+		i.gone = notSent(fmt.Sprintf("%s was restarted %d times and will not be restarted again", i.text, maxRestarts))
 	} else if failed := i.again(); failed != nil {
 		message, _ := core.Describe(failed)
 		i.gone = notSent(message)

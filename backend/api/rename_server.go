@@ -46,7 +46,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[Rename
 	}
 	if a.Logins != nil && to != old.ID && (old.Transport == core.HTTP || old.Transport == core.SSE) {
 		if err := a.Logins.Rename(ctx, old.ID, to); err != nil {
-			a.Log.Warn("Cannot rename a server's sign-in", "server", old.ID, "error", err) // it will request a new one
+			a.Log.Warn("Cannot move the sign-in tokens of a renamed server", "server", old.ID, "error", err) // it will request a new one
 		} else {
 			undo := back
 			back = func(ctx context.Context) error { return errors.Join(a.Logins.Rename(ctx, to, old.ID), undo(ctx)) }
@@ -56,7 +56,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[Rename
 	if err != nil {
 		if _, done := a.Servers.Status(to); !done {
 			if undone := back(context.WithoutCancel(ctx)); undone != nil {
-				a.Log.Error("Cannot undo the renaming of a server's history", "server", old.ID, "error", undone)
+				a.Log.Error("Cannot revert the new server name in the history", "server", old.ID, "error", undone)
 			}
 		}
 		return nil, err
@@ -65,7 +65,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[Rename
 		a.Observer.Renamed(old.ID, to)
 	}
 	if err := a.renameInChecks(ctx, old.ID, to); err != nil {
-		a.Log.Warn("Cannot rename a server in the saved checks", "server", old.ID, "error", err)
+		a.Log.Warn("Cannot update a server's name in the saved checks", "server", old.ID, "error", err)
 	}
 	st, ok := a.Servers.Status(to)
 	if !ok { // the configuration takes effect a moment later

@@ -124,7 +124,7 @@ func (a *API) ReleaseMemory() {
 func (a *API) document() *routes {
 	t := newRoutes(func(next http.Handler) http.Handler { return next })
 	t.add(User, "/api/", func(w http.ResponseWriter, _ *http.Request) {
-		writeProblem(w, core.Errorf(core.CodeNotFound, "there is no such path in the API"))
+		writeProblem(w, core.Errorf(core.CodeNotFound, "no such API endpoint"))
 	})
 
 	cfg := huma.DefaultConfig("Drawbridge", "1")
@@ -158,7 +158,7 @@ func (a *API) document() *routes {
 	op(a, doc, "GET", "/api/v1/config", "The configuration file", a.getConfig)
 	op(a, doc, "PUT", "/api/v1/config", "Replace the configuration file; If-Match must be the ETag of the file that was read", a.putConfig)
 	op(a, doc, "GET", "/api/v1/approvals", "Pending approvals: calls, forms and URLs from servers, new commands and changed tools", a.listApprovals)
-	op(a, doc, "POST", "/api/v1/approvals/{id}", "Answer a pending approval; a command that is not accepted remains pending", a.answerApproval)
+	op(a, doc, "POST", "/api/v1/approvals/{id}", "Respond to a pending approval; a command that is not accepted remains pending", a.answerApproval)
 	a.registerConnections(doc)
 	a.registerDocker(doc)
 	a.registerTrial(doc)
@@ -197,7 +197,7 @@ func documentEvents(doc *huma.OpenAPI) {
 	doc.AddOperation(&huma.Operation{
 		Method: "GET", Path: "/api/v1/events", OperationID: "get-events",
 		Summary:     "Changes, as server-sent events",
-		Description: "The first event is `snapshot` (Snapshot). Then come `server` (ServerStatus), `removed` (a server id), `call` (Call, at its start and at its end), `catalog` (a server id), `config`, `health`, `approval` (Approval, when it becomes pending and when it is resolved) and `policy` (BreakerStatus, when a server's circuit breaker opens or closes). A comment is sent every 15 s. A client that reads too slowly is disconnected and starts again with a snapshot.",
+		Description: "The first event is `snapshot` (Snapshot). It is followed by `server` (ServerStatus), `removed` (a server id), `call` (Call, at its start and at its end), `catalog` (a server id), `config`, `health`, `approval` (Approval, when it becomes pending and when it is resolved) and `policy` (BreakerStatus, when a server's circuit breaker opens or closes). A comment is sent every 15 s. A client that reads too slowly is disconnected; when it reconnects, it receives a new snapshot.",
 		Responses: map[string]*huma.Response{"200": {
 			Description: "The stream", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}},
 		}},

@@ -122,10 +122,10 @@ func (a *API) holds(c *config.Condition, call *core.Call) bool {
 // is asked.
 func (a *API) checkWhere(item *approvals.Item, scope string, where json.RawMessage) error {
 	invalid := func(message string) error {
-		return &core.Error{Code: core.CodeValidation, Message: "the answer is not valid", Fields: []core.FieldError{{Field: "body.where", Error: message}}}
+		return &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "body.where", Error: message}}}
 	}
 	if scope == approvals.Once {
-		return invalid("needs the scope minutes, session or always")
+		return invalid("requires a scope: minutes, session or always")
 	}
 	c, problems := config.ParseCondition(where)
 	if len(problems) > 0 {

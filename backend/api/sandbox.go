@@ -59,7 +59,7 @@ const (
 )
 
 func (a *API) registerSandbox(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/servers/{id}/sandbox", "The sandbox of a server: its mode, the restrictions that this system can enforce, and the proposal from what was observed", a.getSandbox)
+	op(a, doc, "GET", "/api/v1/servers/{id}/sandbox", "The sandbox of a server: its mode, the restrictions that this system can enforce, and the settings proposed from observed activity", a.getSandbox)
 	op(a, doc, "POST", "/api/v1/servers/{id}/sandbox", "Change the sandbox of a server in the configuration; lock applies the proposal", a.changeSandbox)
 }
 
@@ -176,7 +176,7 @@ func (a *API) checkAllowed(server, path string, write bool) error {
 	if write {
 		key = "sandbox.write"
 	}
-	return &core.Error{Code: core.CodeValidation, Message: path + " " + why, Hint: "Allow a more specific path. If the server needs exactly this one, add it to " + key + " in the configuration.", Remedy: core.EditConfig("sandbox")}
+	return &core.Error{Code: core.CodeValidation, Message: path + " " + why, Hint: "Allow a more specific path. If the server needs access to exactly this path, add it to " + key + " in the configuration.", Remedy: core.EditConfig("sandbox")}
 }
 
 func joinNor(list []string) string {
@@ -214,7 +214,7 @@ func (a *API) proposal(ctx context.Context, s *config.Server, observed []store.O
 	rest := sandbox.Propose(rules, home, seen)
 	p.Read, p.Write = nonNil(rest.Read), nonNil(rest.Write)
 	for _, path := range rest.Programs {
-		p.Remarks = append(p.Remarks, "It wrote "+path+", which starts programs outside of the sandbox: not proposed. If the server needs it, add the exact path to sandbox.write.")
+		p.Remarks = append(p.Remarks, "It wrote "+path+", which starts programs outside the sandbox: not proposed. If the server needs it, add the exact path to sandbox.write.")
 	}
 	for _, path := range rest.Private {
 		p.Remarks = append(p.Remarks, "It opened "+path+", which is private or contains private files: not proposed. If the server needs it, add the exact path to sandbox.read or sandbox.write.")
@@ -223,14 +223,14 @@ func (a *API) proposal(ctx context.Context, s *config.Server, observed []store.O
 		return nil, err
 	}
 	if s.Sandbox.UnixSockets == "" && p.Network == "none" {
-		p.Remarks = append(p.Remarks, "Network none also closes Unix sockets, which are not observed. If it needs one, such as that of the Docker Engine or of a database, set sandbox.unixSockets to any.")
+		p.Remarks = append(p.Remarks, "Setting network to none also blocks Unix sockets, which are not monitored. If the server needs one, such as the socket of the Docker Engine or of a database, set sandbox.unixSockets to any.")
 	} else if !s.Sandbox.NoUnixSockets() {
-		p.Remarks = append(p.Remarks, "Unix sockets stay open, through which a server can escape the sandbox. If it needs none, set sandbox.unixSockets to none.")
+		p.Remarks = append(p.Remarks, "Unix sockets remain accessible, and a server can use them to escape the sandbox. If the server needs none, set sandbox.unixSockets to none.")
 	}
 	if age := time.Since(p.Since); age < restPeriod {
-		p.Remarks = append(p.Remarks, "Observe the server for a week before you lock it: what it has not done yet is not in the proposal.")
+		p.Remarks = append(p.Remarks, "Observe the server for a week before you lock its sandbox: anything that it has not yet done is missing from the proposal.")
 	}
-	p.Remarks = append(p.Remarks, "Files that are opened only for a moment may be missing. After locking, the log names each refused path.")
+	p.Remarks = append(p.Remarks, "Files that are open only briefly may be missing. After locking, the log lists each path to which access was denied.")
 	text, err := json.Marshal(p.mergedInto(s.Sandbox))
 	p.Entry = string(text)
 	return p, err
@@ -300,7 +300,7 @@ func (a *API) proposeNetwork(ctx context.Context, server string, p *SandboxPropo
 	switch {
 	case len(p.Ports) > maxPorts:
 		p.Ports, p.tooManyPorts = []int{}, true
-		p.Remarks = append(p.Remarks, "It connects to too many different ports to list them.")
+		p.Remarks = append(p.Remarks, "It connects to too many ports to list.")
 	case len(p.Ports) > 0:
 		p.Network = "none"
 	case time.Since(p.Since) >= silentPeriod:

@@ -65,7 +65,7 @@ func (a *API) registerTrial(doc huma.API) {
 
 func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult], error) {
 	if a.Try == nil {
-		return nil, core.Errorf(core.CodeUnavailable, "servers cannot be tested here")
+		return nil, core.Errorf(core.CodeUnavailable, "this daemon cannot test servers")
 	}
 	out := newTestResult()
 	server, as, err := resolveTrialServer(a.Files.Current(), &in.Body, &out)

@@ -35,12 +35,12 @@ type ServerVersion struct {
 	Configured string           `json:"configured" doc:"As in the configuration"`
 	Pinned     bool             `json:"pinned" doc:"Whether the entry specifies a fixed version"`
 	Version    string           `json:"version" doc:"Running version, if known"`
-	Source     string           `json:"source" enum:",configuration,process,cache,server,container,image" doc:"Source of version: cache is the newest that was fetched, server is what the server reports, image is what the image's tag refers to on this machine"`
+	Source     string           `json:"source" enum:",configuration,process,cache,server,container,image" doc:"Source of version: cache is the newest that was downloaded, server is what the server reports, image is what the image's tag refers to on this machine"`
 	Latest     string           `json:"latest" doc:"Newest version in the registry if it was just queried; for an image, the digest of its tag there"`
 	Pin        string           `json:"pin" doc:"What pinning would write; empty if there is nothing to pin"`
 	Earlier    []EarlierVersion `json:"earlier" nullable:"false" doc:"Previous values, newest first"`
 
-	Rehearsing *RehearsalProgress `json:"rehearsing,omitempty" doc:"The rehearsal that is in progress"`
+	Rehearsing *RehearsalProgress `json:"rehearsing,omitempty" doc:"The comparison that is in progress"`
 }
 
 // RehearsalProgress is how far a rehearsal is.
@@ -216,7 +216,7 @@ type changeVersionInput struct {
 		Version string `json:"version,omitempty" maxLength:"128" doc:"plan: version to try; default: the newest in the registry"`
 		Key     string `json:"key,omitempty" maxLength:"64" doc:"rehearse, apply: key of the plan"`
 
-		Also []string `json:"also,omitempty" maxItems:"100" maxLength:"512" doc:"rehearse: tools that are called although they are not declared read-only"`
+		Also []string `json:"also,omitempty" maxItems:"100" maxLength:"512" doc:"rehearse: tools that are called although they are not marked read-only"`
 	}
 }
 
@@ -275,7 +275,7 @@ func (a *API) latestVersion(ctx context.Context, s *config.Server, spec version.
 // trusted ones.
 func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Spec, wanted string, out *VersionPlan) (err error) {
 	if a.Try == nil {
-		return core.Errorf(core.CodeUnavailable, "servers cannot be tested here")
+		return core.Errorf(core.CodeUnavailable, "this daemon cannot test servers")
 	}
 	if wanted == "" {
 		if wanted, err = a.latestVersion(ctx, s, spec); err != nil {

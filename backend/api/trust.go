@@ -44,7 +44,7 @@ type ToolTrust struct {
 
 func (a *API) registerTrust(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/tool-changes", "Tools that are withheld because they changed or were blocked, with their changes", a.toolChanges)
-	op(a, doc, "POST", "/api/v1/tool-changes", "Accept a tool change, always accept changes, block a tool, or reset to asking", a.answerTool)
+	op(a, doc, "POST", "/api/v1/tool-changes", "Accept a tool change, always accept changes, block a tool, or require approval again", a.answerTool)
 	op(a, doc, "GET", "/api/v1/tool-changes/log", "Log of tool definition changes, newest first", a.toolLog)
 	op(a, doc, "GET", "/api/v1/tool-trust", "Tools that are new, withheld, suspicious, or always accepted", a.toolTrust)
 }

@@ -34,7 +34,7 @@ type Status struct {
 	Notices      []event.Notice      `json:"notices" nullable:"false"`
 	Servers      []core.ServerStatus `json:"servers" nullable:"false"`
 	Usage        []ServerUsage       `json:"usage" nullable:"false" doc:"Resource usage of the servers that run on this machine"`
-	Releases     bool                `json:"knowsReleases" doc:"Whether this program knows where newer versions are announced, so that updates.check can be switched on"`
+	Releases     bool                `json:"knowsReleases" doc:"Whether this build has an update source, so that updates.check can be turned on"`
 	Visible      map[string]int      `json:"visibleTools,omitempty" doc:"Number of tools that clients see, by server id; only servers whose configuration hides some"`
 }
 
@@ -103,7 +103,7 @@ type Call struct {
 	Workspace     string       `json:"workspace" doc:"Working directory of the client"`
 	Account       string       `json:"account,omitempty" doc:"Account of the server that the call used; missing if the server has no accounts"`
 
-	ServedBy  *ServedBy     `json:"servedBy,omitempty" doc:"What answered; missing if no server did, and for calls of earlier versions of Drawbridge"`
+	ServedBy  *ServedBy     `json:"servedBy,omitempty" doc:"What responded; missing if no server did, and for calls of earlier versions of Drawbridge"`
 	Cached    bool          `json:"cached" doc:"Answered from the cache, without calling the server"`
 	Approval  core.Approval `json:"approval" enum:",once,minutes,session,always,denied,expired,nobody" doc:"Decision of the user; empty if no approval was required"`
 	Invalid   string        `json:"invalid,omitempty" doc:"Violation of the tool's outputSchema; set shortly after the call ends"`

@@ -26,7 +26,7 @@ type UsageReport struct {
 	Series   []Use     `json:"series" nullable:"false" doc:"In chronological order; intervals without calls are omitted"`
 	SeriesNs int64     `json:"seriesNs" doc:"Interval of the series"`
 
-	Versions []VersionStart `json:"versions" nullable:"false" doc:"Versions that answered their first call in the range, oldest first: those of the server, or without one, those that replaced another version; at most the newest 50"`
+	Versions []VersionStart `json:"versions" nullable:"false" doc:"Versions that responded to their first call in the range, oldest first: those of the server, or without one, those that replaced another version; at most the newest 50"`
 }
 
 // VersionStart is when a version of a server answered its first call.

@@ -200,7 +200,7 @@ const (
 
 func (b *Inbox) add(item Item) (*pendingItem, error) {
 	if len(item.Message) > maxText || len(item.URL) > maxText || len(item.Schema) > maxSchema {
-		return nil, core.Errorf(core.CodeValidation, "the question is too large to be shown to the user")
+		return nil, core.Errorf(core.CodeValidation, "the approval request is too large to display")
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -342,7 +342,7 @@ func invalidAnswer(field, message string) error {
 }
 
 // ErrNoQuestion is the error for an elicitation request that cannot be shown to the user.
-var ErrNoQuestion = errors.New("no question for the user")
+var ErrNoQuestion = errors.New("cannot display the elicitation request")
 
 // Question converts the params of an elicitation/create request to an Item.
 func Question(params []byte) (Item, error) {

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrChanged means that a file no longer has the content that an edit was based on.
-var ErrChanged = errors.New("the file was changed by another program at the same moment")
+var ErrChanged = errors.New("another program changed the file at the same time")
 
 // ErrReadOnly means that the user does not permit writing to a file.
 var ErrReadOnly = errors.New("the file is read-only")

@@ -122,7 +122,7 @@ func (c *callSink) Ask(ctx context.Context, method string, params json.RawMessag
 		}
 		return reply, nil
 	case <-limit.C:
-		c.cancelClientRequest(id, "no answer in time")
+		c.cancelClientRequest(id, "timed out")
 		return core.Reply{Error: wire.ErrorObject(codeRefused, "the client did not respond in time", nil)}, nil
 	case <-s.ctx.Done():
 		return cannotAskReply("the client of this call is no longer listening"), nil
@@ -151,7 +151,7 @@ type discardSink struct{}
 func (discardSink) Notify(string, json.RawMessage) {}
 
 func (discardSink) Ask(context.Context, string, json.RawMessage) (core.Reply, error) {
-	return cannotAskReply("the request has no client"), nil
+	return cannotAskReply("cannot forward the request: it does not belong to a client"), nil
 }
 
 // clientCapabilities are the parsed capabilities of a client.

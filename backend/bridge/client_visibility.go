@@ -74,7 +74,7 @@ func (b *Bridge) authorizeEndpoint(ep endpoint, origin requestOrigin) (_ endpoin
 	case client.Profile != "":
 		ep.scope = client.Profile
 		if _, in := b.Registry.ProfileServer(ep.scope, ep.server); ep.server != "" && !in {
-			return ep, `the profile "` + client.Profile + `" of this client has no such server`
+			return ep, `the profile "` + client.Profile + `" of this client does not include this server`
 		}
 	case ep.profile != "":
 		ep.scope = ep.profile

@@ -234,7 +234,7 @@ func (b *Bridge) displayName(server string) string {
 
 func (b *Bridge) list(ctx context.Context, rq *request, kind core.Kind) (methodResult, *rpcError) {
 	if cursor := wire.Bytes(rq.params, rq.spans.Cursor); len(cursor) > 0 && string(cursor) != "null" && string(cursor) != `""` {
-		return methodResult{}, newError(codeInvalidParams, "the cursor is unknown: lists have a single page")
+		return methodResult{}, newError(codeInvalidParams, "invalid cursor: lists are not paginated")
 	}
 	b.Lister.WaitListed(ctx, rq.endpoint.server)
 	if rq.era == core.Modern {

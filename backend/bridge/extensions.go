@@ -93,7 +93,7 @@ func sharesUnknownExtension(era core.Era, client []byte, offers []registry.Offer
 // that could have the method.
 func (b *Bridge) callExtension(ctx context.Context, rq *request, sink *callSink) (methodResult, *rpcError) {
 	if !sharesUnknownExtension(rq.era, rq.capabilities, b.view(rq.endpoint, rq.client.Token).Offers()) {
-		return methodResult{}, newError(codeMethodNotFound, "there is no such method")
+		return methodResult{}, newError(codeMethodNotFound, "method not found")
 	}
 	call := b.newCall(rq)
 	call.Server, call.Name, call.PublicName, call.BytesIn = rq.endpoint.server, rq.method, rq.method, len(call.Params)

@@ -59,7 +59,7 @@ func FeatureMatrix(client, server Peer, canAskUser bool) []Feature {
 	offered("completions", offers("completions"), "")
 	logging := ""
 	if server.Era == core.Legacy && !server.Own {
-		logging = "Log messages reach a client only while its call is the server's only call in flight."
+		logging = "Log messages reach a client only while its call is the server's only in-flight call."
 	}
 	offered("logging", offers("logging"), logging)
 	offered("progress", true, "")

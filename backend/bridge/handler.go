@@ -38,7 +38,7 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		b.serveDelete(w, r, ep, origin)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
-		refuse(w, http.StatusMethodNotAllowed, codeInvalidRequest, "the method is not allowed")
+		refuse(w, http.StatusMethodNotAllowed, codeInvalidRequest, "method not allowed")
 	}
 }
 
@@ -60,7 +60,7 @@ func (b *Bridge) servePost(w http.ResponseWriter, r *http.Request, ep endpoint, 
 		return
 	}
 	if err != nil {
-		refuse(w, http.StatusBadRequest, codeParse, "the request could not be read")
+		refuse(w, http.StatusBadRequest, codeParse, "cannot read the request")
 		return
 	}
 	m, err := parseMessage(body)
@@ -73,7 +73,7 @@ func (b *Bridge) servePost(w http.ResponseWriter, r *http.Request, ep endpoint, 
 		return
 	}
 	if !m.env.Version && m.env.Kind != wire.Batch {
-		writeError(w, http.StatusBadRequest, m.id(), codeInvalidRequest, `the message lacks "jsonrpc":"2.0"`)
+		writeError(w, http.StatusBadRequest, m.id(), codeInvalidRequest, `"jsonrpc":"2.0" is missing from the message`)
 		return
 	}
 	if !normalizeName(r.Header) {
@@ -141,7 +141,7 @@ func (b *Bridge) serveLegacyPost(w http.ResponseWriter, x *exchange) {
 			}
 		case wire.Request:
 			if !x.isForDispatch() && !sdkLegacyMethods[x.env.Method] {
-				writeError(w, http.StatusOK, x.id(), codeMethodNotFound, "there is no such method")
+				writeError(w, http.StatusOK, x.id(), codeMethodNotFound, "method not found")
 				return
 			}
 			if v := headerValue(x.request.Header, versionHeader); (v == "" || legacyVersions[v]) && !b.fastPathDisabled && x.canServeFast() {
@@ -168,7 +168,7 @@ func (b *Bridge) serveGet(w http.ResponseWriter, r *http.Request, ep endpoint, o
 	x := &exchange{request: r, endpoint: ep, origin: origin, era: eraOf(r.Header, &wire.Params{})}
 	if x.era == core.Modern {
 		w.Header().Set("Allow", "POST")
-		refuse(w, http.StatusMethodNotAllowed, codeInvalidRequest, "the method is not allowed")
+		refuse(w, http.StatusMethodNotAllowed, codeInvalidRequest, "method not allowed")
 		return
 	}
 	if id := headerValue(r.Header, sessionHeader); id != "" {
@@ -195,7 +195,7 @@ func (b *Bridge) serveDelete(w http.ResponseWriter, r *http.Request, ep endpoint
 			return
 		}
 		w.Header().Set("Allow", "POST")
-		refuse(w, http.StatusMethodNotAllowed, codeInvalidRequest, "the method is not allowed")
+		refuse(w, http.StatusMethodNotAllowed, codeInvalidRequest, "method not allowed")
 		return
 	}
 	id := headerValue(r.Header, sessionHeader)

@@ -60,7 +60,7 @@ func (b *Bridge) holdResult(rq *request, result methodResult) (methodResult, *rp
 	if ok {
 		return result, nil, release
 	}
-	err := core.Errorf(core.CodeUnavailable, "the result of %d bytes was dropped: too many large results have not been read", n)
+	err := core.Errorf(core.CodeUnavailable, "the result (%d bytes) was dropped: too many large results are still unread", n)
 	err.Hint = "Read the pending results, and request less data at a time. The call was made and is in the history."
 	left, rpcErr := b.buildResult(rq, "", "", core.Reply{}, err)
 	return left, rpcErr, func() {}

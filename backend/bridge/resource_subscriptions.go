@@ -127,11 +127,11 @@ func (s *subscriptions) removeSession(ss *mcp.ServerSession) map[resourceKey]sub
 func (b *Bridge) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 	target, ok := b.resolveResource(r.Session, r.Params.URI)
 	if !ok {
-		return &jsonrpc.Error{Code: codeInvalidParams, Message: "no server has this resource"}
+		return &jsonrpc.Error{Code: codeInvalidParams, Message: "resource not found"}
 	}
 	call, ok := b.subscriptionCall(r.Session, target.Server)
 	if !ok {
-		return &jsonrpc.Error{Code: codeInvalidParams, Message: "no server has this resource"}
+		return &jsonrpc.Error{Code: codeInvalidParams, Message: "resource not found"}
 	}
 	key := resourceKey{server: target.Server, uri: target.Name}
 	if b.ProcessOf != nil {
@@ -157,7 +157,7 @@ func (b *Bridge) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 func (b *Bridge) subscribeToAll(ctx context.Context, ss *mcp.ServerSession, uris []string) (accepted []string) {
 	for _, uri := range uris {
 		if err := b.subscribe(ctx, &mcp.SubscribeRequest{Session: ss, Params: &mcp.SubscribeParams{URI: uri}}); err != nil {
-			b.Log.Debug("A subscription is left out", "uri", uri, "error", err)
+			b.Log.Debug("Skipped a subscription", "uri", uri, "error", err)
 			continue
 		}
 		accepted = append(accepted, uri)

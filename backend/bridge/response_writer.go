@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	errResponseEnded = errors.New("the answer has been sent")
+	errResponseEnded = errors.New("the response was already sent")
 	keepAliveComment = []byte(": \n\n")
 )
 

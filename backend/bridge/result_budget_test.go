@@ -28,7 +28,7 @@ func TestUnreadResultsStayWithinBudget(t *testing.T) {
 			return false
 		}
 		all, _ := io.ReadAll(resp.Body)
-		if !strings.Contains(string(all), "too many large results have not been read") || !strings.Contains(string(all), `"isError":true`) {
+		if !strings.Contains(string(all), "too many large results are still unread") || !strings.Contains(string(all), `"isError":true`) {
 			t.Errorf("the dropped result is %.300s", all)
 		}
 		return true

@@ -37,7 +37,7 @@ const maxResultArguments = 1024
 // readResultTool is the definition of readResult.
 var readResultTool = toolDefinition(readResult, "Read the rest of a result",
 	"Returns the next part of a tool result that was truncated because it is long. The end of a truncated result says which arguments to use.",
-	`{"type":"object","properties":{"result":{"type":"string","description":"Id of the result"},"offset":{"type":"integer","minimum":0,"description":"Where to continue, in bytes of the text"}},"required":["result","offset"]}`, true)
+	`{"type":"object","properties":{"result":{"type":"string","description":"Id of the result"},"offset":{"type":"integer","minimum":0,"description":"Byte offset in the text at which to continue"}},"required":["result","offset"]}`, true)
 
 // limitsResult reports whether the result of a tool is truncated for the client. An MCP App needs
 // the complete results of its tool.
@@ -198,8 +198,8 @@ func truncateResult(result []byte, limit int, id int64) []byte {
 		add(textBlock(r.text[start:end]))
 	}
 	next, name := strconv.Itoa(end), strconv.FormatInt(id, 10)
-	add(textBlock("[Drawbridge: this result has " + strconv.Itoa(len(r.text)) + " bytes of text; the first " + next + " are above. " +
-		"Call " + readResult + ` with {"result":"` + name + `","offset":` + next + `} to read on.]`))
+	add(textBlock("[Drawbridge: this result contains " + strconv.Itoa(len(r.text)) + " bytes of text; the first " + next + " are above. " +
+		"Call " + readResult + ` with {"result":"` + name + `","offset":` + next + `} to continue reading.]`))
 	content[len(content)-1] = ']'
 	mark := `"` + metaTruncated + `":{"result":"` + name + `","bytes":` + strconv.Itoa(len(r.text)) + `,"next":` + next + `}`
 	return replaceContent(result, content, mark)
@@ -249,7 +249,7 @@ func (b *Bridge) readStoredResult(ctx context.Context, rq *request) core.Reply {
 	}
 	raw := wire.Bytes(rq.params, rq.spans.Arguments)
 	if len(raw) == 0 || len(raw) > maxResultArguments || json.Unmarshal(raw, &in) != nil || in.Offset < 0 {
-		return errorTextResult(readResult + ` needs a result and an offset, such as {"result":"1764163200000000","offset":4000}`)
+		return errorTextResult(readResult + ` requires a result and an offset, such as {"result":"1764163200000000","offset":4000}`)
 	}
 	name := strings.Trim(string(in.Result), `"`)
 	id, err := strconv.ParseInt(name, 10, 64)
@@ -269,14 +269,14 @@ func (b *Bridge) readStoredResult(ctx context.Context, rq *request) core.Reply {
 		return missing
 	}
 	if in.Offset >= len(r.text) {
-		return errorTextResult("the text of the result has only " + strconv.Itoa(len(r.text)) + " bytes")
+		return errorTextResult("the text of the result ends before this offset: it is only " + strconv.Itoa(len(r.text)) + " bytes long")
 	}
 	start := in.Offset
 	for start > 0 && !utf8.RuneStart(r.text[start]) {
 		start--
 	}
 	end := textEnd(r.text, start, rq.endpoint.maxResult)
-	note := "[Drawbridge: the end of the result.]"
+	note := "[Drawbridge: end of the result.]"
 	if end < len(r.text) {
 		note = "[Drawbridge: bytes " + strconv.Itoa(start) + " to " + strconv.Itoa(end) + " of " + strconv.Itoa(len(r.text)) + ". Continue with offset " + strconv.Itoa(end) + ".]"
 	}

@@ -197,7 +197,7 @@ func TestTruncatedResultKeepsEverythingButText(t *testing.T) {
 			`{"content":[{"type":"text","text":"` + a + `bbbbbb\u000a"},NOTE 307],MARK 607 307}`},
 	} {
 		got := string(truncateResult([]byte(q.result), 400, 77))
-		got = regexp.MustCompile(`\{"type":"text","text":"\[Drawbridge: this result has \d+ bytes of text; the first \d+ are above. Call drawbridge__read_result with \{\\"result\\":\\"77\\",\\"offset\\":(\d+)\} to read on.\]"\}`).ReplaceAllString(got, "NOTE $1")
+		got = regexp.MustCompile(`\{"type":"text","text":"\[Drawbridge: this result contains \d+ bytes of text; the first \d+ are above. Call drawbridge__read_result with \{\\"result\\":\\"77\\",\\"offset\\":(\d+)\} to continue reading.\]"\}`).ReplaceAllString(got, "NOTE $1")
 		got = regexp.MustCompile(`"drawbridge/truncated":\{"result":"77","bytes":(\d+),"next":(\d+)\}`).ReplaceAllString(got, "MARKED $1 $2")
 		got = strings.ReplaceAll(got, `"_meta":{MARKED`, "MARK")
 		got = strings.Replace(got, "}}", "}", 1)

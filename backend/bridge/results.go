@@ -301,7 +301,7 @@ func (rpcErr *rpcError) sdk() error {
 		Data    json.RawMessage `json:"data"`
 	}
 	if err := json.Unmarshal(rpcErr.object, &raw); err != nil {
-		return &jsonrpc.Error{Code: codeInternal, Message: "the server sent an error that cannot be read"}
+		return &jsonrpc.Error{Code: codeInternal, Message: "the server sent a malformed error"}
 	}
 	e.Message, e.Data = raw.Message, raw.Data
 	return e
@@ -314,9 +314,9 @@ func refuse(w http.ResponseWriter, status, code int, message string) {
 
 // refuseMessage responds to a body that is not a valid message.
 func refuseMessage(w http.ResponseWriter, m *message, err error) {
-	code, reason := codeParse, "the message cannot be read"
+	code, reason := codeParse, "cannot parse the message"
 	if e, ok := errors.AsType[*wire.Error](err); ok {
-		code, reason = e.Code, "the message was refused: "+e.Reason
+		code, reason = e.Code, "invalid message: "+e.Reason
 	}
 	var id []byte
 	if m != nil {

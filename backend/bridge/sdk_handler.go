@@ -85,7 +85,7 @@ func (b *Bridge) middleware(e *endpointServer) mcp.Middleware {
 				// process.
 				if p := recover(); p != nil {
 					b.Log.Error("Panic while handling a request", "method", method, "panic", p, "stack", string(debug.Stack()))
-					res, err = nil, &jsonrpc.Error{Code: codeInternal, Message: "something went wrong inside Drawbridge; see its log: drawbridge logs"}
+					res, err = nil, &jsonrpc.Error{Code: codeInternal, Message: "internal error. See the log for details: drawbridge logs"}
 				}
 			}()
 			var x *exchange

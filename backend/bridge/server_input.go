@@ -232,7 +232,7 @@ func (b *Bridge) Ask(ctx context.Context, server, process, method string, params
 		}
 	}
 	if b.Approvals == nil || method != "elicitation/create" {
-		return cannotAskReply("no client to ask: the request cannot be attributed to a single call"), nil
+		return cannotAskReply("cannot forward the request: it cannot be attributed to a single call"), nil
 	}
 	return b.Gateway.Ask(ctx, &core.Call{Server: server}, method, params, detachedSink{b, server})
 }

@@ -80,7 +80,7 @@ func (b *Bridge) runCall(ctx context.Context, rq *request, call *core.Call, sink
 		defer func() {
 			if p := recover(); p != nil { // no caller above recovers
 				b.Log.Error("Panic during a call", "method", rq.method, "panic", p, "stack", string(debug.Stack()))
-				sc.err = core.Errorf(core.CodeInternal, "something went wrong inside Drawbridge; see its log: drawbridge logs")
+				sc.err = core.Errorf(core.CodeInternal, "internal error. See the log for details: drawbridge logs")
 			}
 		}()
 		b.resolveWorkspace(callCtx, rq, call, sc)

@@ -153,7 +153,7 @@ func completionReference(rq *request) (core.Span, func(*registry.View, string) (
 		return nil
 	})
 	if err != nil {
-		return core.Span{}, nil, newError(codeInvalidParams, "the ref cannot be read")
+		return core.Span{}, nil, newError(codeInvalidParams, "cannot parse the ref")
 	}
 	at := rq.spans.Ref.Start
 	switch string(wire.Bytes(ref, kind)) {
@@ -162,7 +162,7 @@ func completionReference(rq *request) (core.Span, func(*registry.View, string) (
 	case `"ref/resource"`:
 		return core.Span{Start: at + uri.Start, End: at + uri.End}, lookupTemplateOrResource, nil
 	}
-	return core.Span{}, nil, newError(codeInvalidParams, "the ref is of an unknown type")
+	return core.Span{}, nil, newError(codeInvalidParams, "unknown ref type")
 }
 
 func methodVerb(method string) string {

@@ -165,7 +165,7 @@ func (b *Bridge) askForTask(l *listener, key taskKey, t task) {
 			call.Task = &core.Task{Call: t.call, ID: key.id, TTL: -1}
 		}
 		if _, err := b.Gateway.Call(b.lifetime, call, discardSink{}); err != nil {
-			b.Log.Debug("Cannot listen to a task", "server", key.server, "error", err)
+			b.Log.Debug("Cannot subscribe to the notifications of a task", "server", key.server, "error", err)
 		}
 		b.taskListeners.sent(listened)
 	}

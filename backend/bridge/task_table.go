@@ -108,7 +108,7 @@ func (b *Bridge) notifiedTask(server, process, id string) (task, bool) {
 			return t, true
 		}
 	}
-	b.Log.Debug("A notification about a task is dropped: the process that sent it has no such task", "server", server)
+	b.Log.Debug("Dropped a notification about a task: the process that sent it does not have this task", "server", server)
 	return task{}, false
 }
 

@@ -48,7 +48,7 @@ func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callSink) (met
 		return methodResult{}, newError(codeInvalidParams, "the params have no taskId")
 	}
 	if !known || !hasServer(offers, server) {
-		return methodResult{}, newError(codeInvalidParams, "there is no such task: the id is unknown, or the task has expired")
+		return methodResult{}, newError(codeInvalidParams, "task not found: the id is unknown, or the task has expired")
 	}
 	call := b.newTaskCall(rq, server, id, t)
 	if id != public {
@@ -67,7 +67,7 @@ func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callSink) (met
 	sink.server = server
 	reply, err := b.Gateway.Call(ctx, call, sink)
 	if err == nil && rq.method != "tasks/result" && len(reply.Error) == 0 && !wire.IsReadableTask(reply.Result) {
-		err = core.Errorf(core.CodeUnavailable, "server %q answered with a task that cannot be used: the server sent an invalid task", server)
+		err = core.Errorf(core.CodeUnavailable, "server %q sent an invalid task", server)
 	}
 	if err == nil && rq.method != "tasks/get" {
 		observe(reply)
@@ -96,7 +96,7 @@ func checkTaskMethod(rq *request, offers []registry.Offer, known bool) *rpcError
 	})
 	switch {
 	case !has, rq.era == core.Legacy && rq.session.version < firstWithTasks:
-		return newError(codeMethodNotFound, "there is no such method")
+		return newError(codeMethodNotFound, "method not found")
 	case rq.era == core.Modern && !hasExtension(rq.capabilities, tasksExtension):
 		return missingTasksError()
 	}
@@ -172,11 +172,11 @@ func unusableTaskError(rq *request, server string, params, result []byte) error 
 	}
 	switch {
 	case err != nil:
-		return core.Errorf(core.CodeUnavailable, "server %q answered with a task that cannot be used: %v", server, err)
+		return core.Errorf(core.CodeUnavailable, "cannot use a task of server %q: %v", server, err)
 	case isModern && (rq.era != core.Modern || !hasExtension(rq.capabilities, tasksExtension)):
-		return core.Errorf(core.CodeUnavailable, "server %q answered with a task, although the client does not declare the extension %s", server, tasksExtension)
+		return core.Errorf(core.CodeUnavailable, "server %q sent a task, although the client does not declare the extension %s", server, tasksExtension)
 	case isNew && len(created.ID) > core.MaxTaskID:
-		return core.Errorf(core.CodeUnavailable, "server %q answered with a task whose id is longer than %d bytes", server, core.MaxTaskID)
+		return core.Errorf(core.CodeUnavailable, "server %q sent a task whose id is longer than %d bytes", server, core.MaxTaskID)
 	}
 	return nil
 }
@@ -202,7 +202,7 @@ func (b *Bridge) listTasks(ctx context.Context, rq *request, sink *callSink, off
 		}
 	}
 	if len(servers) == 0 {
-		return methodResult{}, newError(codeMethodNotFound, "there is no such method")
+		return methodResult{}, newError(codeMethodNotFound, "method not found")
 	}
 	public, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.Cursor))
 	server, cursor := servers[0], public
@@ -211,7 +211,7 @@ func (b *Bridge) listTasks(ctx context.Context, rq *request, sink *callSink, off
 	}
 	at := slices.Index(servers, server)
 	if at < 0 {
-		return methodResult{}, newError(codeInvalidParams, "the cursor is unknown")
+		return methodResult{}, newError(codeInvalidParams, "invalid cursor")
 	}
 	call := b.newTaskCall(rq, server, "", task{})
 	if rq.endpoint.server == "" && public != "" {

@@ -49,7 +49,7 @@ func (b *Bridge) searchListing(ep endpoint, v *registry.View, builtin *registry.
 	}
 	if ep.toolMode == ToolsSearch {
 		return []byte(`{"tools":[` + string(toolDefinition(findTools, "Find tools",
-			"Finds the tools for a task among "+summary+". Say in a few words what you want to do; the result contains names, descriptions and input schemas. Then call the one that fits with "+callTool+".",
+			"Finds the tools for a task among "+summary+". Describe in a few words what you want to do; the result contains names, descriptions and input schemas. Then use "+callTool+" to call the tool that fits.",
 			`{"type":"object","properties":{"query":{"type":"string","description":"What you want to do, in plain words, or the exact name of a tool"},"server":{"type":"string","description":"Only tools of this server"},"limit":{"type":"integer","minimum":1,"maximum":20,"description":"Maximum number of tools; default: 5"}},"required":["query"]}`, true)) +
 			`,` + string(toolDefinition(callTool, "Call a tool",
 			"Calls a tool that "+findTools+" has found, with arguments that fit its input schema.",
@@ -140,7 +140,7 @@ func unwrapCallTool(rq *request) (*request, *rpcError) {
 	}
 	inner := wire.Bytes(rq.params, rq.spans.Arguments)
 	if len(inner) == 0 || inner[0] != '{' {
-		return nil, newError(codeInvalidParams, callTool+" needs the name of a tool and its arguments")
+		return nil, newError(codeInvalidParams, callTool+" requires the name of a tool and its arguments")
 	}
 	var name, arguments core.Span
 	twice := false
@@ -164,7 +164,7 @@ func unwrapCallTool(rq *request) (*request, *rpcError) {
 		with = []byte("{}")
 	}
 	if err != nil || twice || !ok || public == "" || with[0] != '{' {
-		return nil, newError(codeInvalidParams, callTool+" needs the name of a tool and, as an object, its arguments")
+		return nil, newError(codeInvalidParams, callTool+" requires the name of a tool and its arguments as an object")
 	}
 	edits := []wire.Edit{{Span: rq.spans.Name, With: wire.AppendString(nil, public)}, {Span: rq.spans.Arguments, With: with}}
 	if edits[0].Span.Start > edits[1].Span.Start {
@@ -175,7 +175,7 @@ func unwrapCallTool(rq *request) (*request, *rpcError) {
 	unwrapped.params = wire.Splice(nil, rq.params, edits...)
 	spans, err := wire.ScanParams(unwrapped.params)
 	if unwrapped.spans = &spans; err != nil {
-		return nil, newError(codeInvalidParams, "the arguments cannot be read")
+		return nil, newError(codeInvalidParams, "cannot parse the arguments")
 	}
 	return &unwrapped, nil
 }
@@ -210,7 +210,7 @@ func (b *Bridge) searchTools(rq *request) core.Reply {
 		Limit  int    `json:"limit"`
 	}
 	if raw := wire.Bytes(rq.params, rq.spans.Arguments); len(raw) == 0 || json.Unmarshal(raw, &in) != nil || strings.TrimSpace(in.Query) == "" && in.Server == "" {
-		return errorTextResult(findTools + ` needs a query, such as {"query":"send a message"}`)
+		return errorTextResult(findTools + ` requires a query, such as {"query":"send a message"}`)
 	}
 	if in.Limit <= 0 {
 		in.Limit = defaultSearchResults
@@ -252,7 +252,7 @@ func (b *Bridge) describeRequested(rq *request) core.Reply {
 		Names []string `json:"names"`
 	}
 	if raw := wire.Bytes(rq.params, rq.spans.Arguments); len(raw) == 0 || json.Unmarshal(raw, &in) != nil || len(in.Names) == 0 || len(in.Names) > maxSearchResults {
-		return errorTextResult(describeTools + ` needs names, at most 20, such as {"names":["files__read"]}`)
+		return errorTextResult(describeTools + ` requires names of tools (at most 20), such as {"names":["files__read"]}`)
 	}
 	view := b.view(rq.endpoint, rq.client.Token)
 	var items []registry.Item
@@ -288,7 +288,7 @@ func definitionsResult(rq *request, items []registry.Item) core.Reply {
 		}
 		if i > 0 && text.Len()+len(raw) > maxDescriptionBytes {
 			description, _ := toolParts(raw)
-			raw = toolDefinition(item.Public, "", firstSentence(description)+" (Its input schema is too large to be returned with others: request this tool alone.)", `{}`, false)
+			raw = toolDefinition(item.Public, "", firstSentence(description)+" (Its input schema is too large to return with others: request this tool separately.)", `{}`, false)
 		}
 		text.Write(raw)
 		text.WriteByte('\n')

@@ -37,7 +37,7 @@ type Server struct{ o Options }
 // NewServer returns the built-in server. It panics if o.Status or o.History is nil.
 func NewServer(o Options) *Server {
 	if o.Status == nil || o.History == nil {
-		panic("selfserver: incomplete options")
+		panic("builtin: incomplete options")
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -131,7 +131,7 @@ func toolResult(answer any, err error) core.Reply {
 	} else {
 		data, err := json.Marshal(answer)
 		if err != nil {
-			return core.Reply{Error: json.RawMessage(`{"code":-32603,"message":"the answer cannot be written"}`)}
+			return core.Reply{Error: json.RawMessage(`{"code":-32603,"message":"cannot write the response"}`)}
 		}
 		result.Content = []textContent{{"text", string(data)}}
 	}

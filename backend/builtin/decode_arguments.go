@@ -44,7 +44,7 @@ func decodeArguments(arguments []byte, into any) error {
 		}
 		return argumentError(name, "is not a known property")
 	}
-	return argumentError("arguments", "cannot be read")
+	return argumentError("arguments", "cannot be parsed")
 }
 
 func typeName(t reflect.Type) string {

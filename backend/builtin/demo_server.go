@@ -57,7 +57,7 @@ type weather struct {
 // newDemoServer returns the demo server, which can serve several sessions.
 func newDemoServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "drawbridge-demo", Title: "Drawbridge demo", Version: "1.0.0"},
-		&mcp.ServerOptions{Instructions: "Tools to try Drawbridge with. Nothing here touches your files or the network."})
+		&mcp.ServerOptions{Instructions: "Tools for trying out Drawbridge. They do not access your files or the network."})
 
 	quiet := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true}
 	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "Returns its input.", Annotations: quiet},

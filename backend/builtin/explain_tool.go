@@ -48,7 +48,7 @@ func (o *Server) explain(ctx context.Context, who core.Client, arguments []byte)
 
 func (o *Server) explainCall(ctx context.Context, who core.Client, id string) (any, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
-	unknown := core.Errorf(core.CodeNotFound, "the history has no call %.32q of this client", id)
+	unknown := core.Errorf(core.CodeNotFound, "the history contains no call %.32q by this client", id)
 	if err != nil {
 		return nil, unknown
 	}
@@ -73,7 +73,7 @@ func explainOutcome(r *store.Record) string {
 	}
 	switch c.Outcome {
 	case core.OutcomeOK:
-		return fmt.Sprintf("The server answered after %s.", c.Took.Round(time.Microsecond))
+		return fmt.Sprintf("The server responded after %s.", c.Took.Round(time.Microsecond))
 	case core.OutcomeToolError:
 		return "The tool ran and reported an error." + reason
 	case core.OutcomeProtocolError:

@@ -80,7 +80,7 @@ func (o *Server) search(ctx context.Context, who core.Client, arguments []byte) 
 		return nil, err
 	}
 	if n := utf8.RuneCountInString(in.Text); n > store.MaxText {
-		return nil, argumentError("text", fmt.Sprintf("has %d characters, at most %d are allowed", n, store.MaxText))
+		return nil, argumentError("text", fmt.Sprintf("is %d characters long; the maximum is %d", n, store.MaxText))
 	}
 	if in.Outcome != "" && !slices.Contains(outcomes, in.Outcome) {
 		return nil, argumentError("outcome", fmt.Sprintf("must be one of %q", outcomes))
@@ -91,7 +91,7 @@ func (o *Server) search(ctx context.Context, who core.Client, arguments []byte) 
 	if in.Before != "" {
 		var err error
 		if q.Before, err = strconv.ParseInt(in.Before, 10, 64); err != nil {
-			return nil, argumentError("before", "is not the next of a previous page")
+			return nil, argumentError("before", "is not the value of 'next' from a previous page")
 		}
 	}
 	if o.isAnonymous(who) {

@@ -25,7 +25,7 @@ func TestInternalErrorEndsCallWithItsCode(t *testing.T) {
 		code core.Code // "": returned as a tool result
 	}{
 		"a mistake of ours": {errors.New("no such table: verdict"), core.CodeInternal},
-		"history is paused": {core.Errorf(core.CodeUnavailable, "the history cannot be used"), core.CodeUnavailable},
+		"history is paused": {core.Errorf(core.CodeUnavailable, "cannot use the history"), core.CodeUnavailable},
 		"too slow":          {context.DeadlineExceeded, core.CodeTimeout},
 		"wrong arguments":   {core.Errorf(core.CodeValidation, "the time is wrong"), ""},
 		"no such call":      {core.Errorf(core.CodeNotFound, "there is no call 7"), ""},

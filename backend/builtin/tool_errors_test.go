@@ -18,13 +18,13 @@ func TestBuiltinToolsRefuseInDocumentedShape(t *testing.T) {
 		code            core.Code
 		field, why      string
 	}{
-		{"history_search", `{"text":"` + strings.Repeat("é", 1001) + `"}`, core.CodeValidation, "text", "has 1001 characters, at most 1000 are allowed"},
+		{"history_search", `{"text":"` + strings.Repeat("é", 1001) + `"}`, core.CodeValidation, "text", "is 1001 characters long; the maximum is 1000"},
 		{"history_search", `{"limit":"ten"}`, core.CodeValidation, "limit", "must be integer, not string"},
 		{"history_search", `{"limit":1.5}`, core.CodeValidation, "limit", "must be integer, not number"},
 		{"history_search", `{"limit":99999999999999999999}`, core.CodeValidation, "limit", "must be integer, not a number that is too large"},
 		{"history_search", `{"server":["secret"]}`, core.CodeValidation, "server", "must be string, not array"},
 		{"history_search", `{"outcome":"well"}`, core.CodeValidation, "outcome", `must be one of ["ok" "tool_error"`},
-		{"history_search", `{"before":"secret"}`, core.CodeValidation, "before", "is not the next of a previous page"},
+		{"history_search", `{"before":"secret"}`, core.CodeValidation, "before", "is not the value of 'next' from a previous page"},
 		{"status", `{"deep":1}`, core.CodeValidation, "deep", "is not a known property"},
 		{"status", `[1]`, core.CodeValidation, "arguments", "must be an object, not array"},
 		{"explain", `{}`, core.CodeValidation, "server", "is missing: specify a server or a call"},

@@ -54,7 +54,7 @@ func (h *Header) Redact(withoutSecrets func([]byte) []byte) error {
 	}
 	var redacted Header
 	if err := json.Unmarshal(safe, &redacted); err != nil {
-		return &core.Error{Code: core.CodeValidation, Message: "the secrets in the definitions cannot be redacted: " + err.Error(),
+		return &core.Error{Code: core.CodeValidation, Message: "cannot redact the secrets in the definitions: " + err.Error(),
 			Hint: "A pattern in history.redact matches more than the text of a JSON string: change it."}
 	}
 	*h = redacted
@@ -92,7 +92,7 @@ type Call struct {
 
 // Reasons why a response is unavailable.
 const (
-	Truncated = "the recorded result is truncated; switch on Record in full (drawbridge record-full) and record the call again"
+	Truncated = "the recorded result is truncated: turn on full recording (drawbridge history record-full) and record the call again"
 	Redacted  = "the recorded result contains redacted secrets"
 )
 
@@ -127,7 +127,7 @@ func Open(path string) (*os.File, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a regular file", path)
 	case info.Size() > maxFile:
-		return nil, fmt.Errorf("%s has %d MiB, and at most %d MiB are read: export a session, a tag or a shorter time range", path, info.Size()>>20, maxFile>>20)
+		return nil, fmt.Errorf("%s is %d MiB; the limit is %d MiB: export a session, a tag or a shorter time range", path, info.Size()>>20, maxFile>>20)
 	}
 	return os.Open(path)
 }
@@ -190,7 +190,7 @@ func (rec *Recording) readHeader(line []byte) error {
 		items     []json.RawMessage
 	}{{"tools", "name", rec.Tools}, {"prompts", "name", rec.Prompts}, {"resources", "uri", rec.Resources}, {"resourceTemplates", "uriTemplate", rec.ResourceTemplates}} {
 		if len(list.items) > MaxCalls {
-			return fmt.Errorf("%s has %d items; at most %d are allowed", list.name, len(list.items), MaxCalls)
+			return fmt.Errorf("%s contains %d items; the limit is %d", list.name, len(list.items), MaxCalls)
 		}
 		seen := map[string]bool{}
 		for i, item := range list.items {
@@ -204,7 +204,7 @@ func (rec *Recording) readHeader(line []byte) error {
 			}
 			seen[id] = true
 			if list.name == "tools" && !isObject(members["inputSchema"]) {
-				return fmt.Errorf("tools[%d] has no inputSchema that is an object", i)
+				return fmt.Errorf("tools[%d].inputSchema is missing or is not an object", i)
 			}
 		}
 	}
@@ -221,12 +221,12 @@ func (rec *Recording) readLine(line []byte) (last bool, err error) {
 			return false, err
 		}
 		if rec.End.Calls != len(rec.Calls) {
-			return false, fmt.Errorf("the file has %d calls, not %d: it was truncated or edited", len(rec.Calls), rec.End.Calls)
+			return false, fmt.Errorf("the file contains %d calls, not %d: it was truncated or edited", len(rec.Calls), rec.End.Calls)
 		}
 		return true, nil
 	}
 	if len(rec.Calls) == MaxCalls {
-		return false, fmt.Errorf("a cassette has at most %d calls", MaxCalls)
+		return false, fmt.Errorf("a cassette can contain at most %d calls", MaxCalls)
 	}
 	var call Call
 	if err := decodeStrict(line, &call, "tool", "prompt", "resource", "arguments", "result", "error", "unavailable", "tookMs", "progress"); err != nil {
@@ -239,7 +239,7 @@ func (rec *Recording) readLine(line []byte) (last bool, err error) {
 // check reports why the call is not valid.
 func (c *Call) check() error {
 	if countNonEmpty(c.Tool, c.Prompt, c.Resource) != 1 || countNonEmpty(c.Result, c.Error, c.Unavailable) != 1 {
-		return errors.New("a call needs exactly one of tool, prompt and resource, and exactly one of result, error and unavailable")
+		return errors.New("a call requires exactly one of tool, prompt and resource, and exactly one of result, error and unavailable")
 	}
 	for _, text := range []string{c.Result, c.Error} {
 		if text != "" && !isObject([]byte(text)) {
@@ -252,14 +252,14 @@ func (c *Call) check() error {
 			Message *string `json:"message"`
 		}
 		if json.Unmarshal([]byte(c.Error), &e) != nil || e.Code == nil || e.Message == nil {
-			return errors.New("error needs a code that is an integer and a message that is a string")
+			return errors.New("error requires an integer code and a string message")
 		}
 	}
 	if c.TookMs < 0 || c.TookMs > maxTook {
 		return fmt.Errorf("tookMs must be from 0 to %d", maxTook)
 	}
 	if len(c.Progress) > core.MaxProgressLog {
-		return fmt.Errorf("a call has at most %d progress notifications", core.MaxProgressLog)
+		return fmt.Errorf("a call can have at most %d progress notifications", core.MaxProgressLog)
 	}
 	after := int64(0)
 	for _, n := range c.Progress {
@@ -288,7 +288,7 @@ func countNonEmpty(texts ...string) (set int) {
 }
 
 // errTooLarge is returned by Add for calls beyond the limits of a cassette.
-var errTooLarge = fmt.Errorf("a cassette has at most %d calls and %d MiB: choose a session, a tag or a shorter time range", MaxCalls, maxFile>>20)
+var errTooLarge = fmt.Errorf("a cassette can contain at most %d calls and %d MiB: choose a session, a tag or a shorter time range", MaxCalls, maxFile>>20)
 
 // Recorder collects calls for a Recording.
 type Recorder struct {

@@ -68,14 +68,14 @@ func TestRecordedCallsAreServedInOrderThenTheLast(t *testing.T) {
 		{call(1, `{"b":"<x>", "a":1}`), `{"jsonrpc":"2.0","id":1,"result":{ "n":1.0,  "t":"<\u00e9>" }}`},
 		{call(2, `{"a":1,"b":"<x>"}`), `"result":{"n":2}`},
 		{call(3, `{"a":1,"b":"<x>"}`), `"result":{"n":2}`},
-		{call(4, `{"a":2}`), `has no call to \"read\" with these arguments`},
+		{call(4, `{"a":2}`), `contains no call to \"read\" with these arguments`},
 		{call(5, `{"secret":1}`), `it contains redacted secrets`},
 		{`{"id":6,"method":"tools/call","params":{"name":"../../etc/passwd"}}`, `"error":{"code":-1,"message":"no"}`},
 		{`{"id":7,"method":"tools/call","params":{"name":5}}`, `"id":7,"error":{"code":-32602`},
 		{`{"id":8,"method":"prompts/get","params":{"name":"greet","arguments":{"name":"Ann"}}}`, `"result":{"messages":[]}`},
-		{`{"id":8,"method":"prompts/get","params":{"name":"read","arguments":{"a":1,"b":"<x>"}}}`, `has no call to \"read\"`},
+		{`{"id":8,"method":"prompts/get","params":{"name":"read","arguments":{"a":1,"b":"<x>"}}}`, `contains no call to \"read\"`},
 		{`{"id":8,"method":"resources/read","params":{"uri":"file:///a"}}`, `"result":{"contents":[]}`},
-		{`{"id":8,"method":"resources/read","params":{"uri":"file:///b"}}`, `has no call to \"file:///b\"`},
+		{`{"id":8,"method":"resources/read","params":{"uri":"file:///b"}}`, `contains no call to \"file:///b\"`},
 		{`{"id":8,"method":"completion/complete"}`, `-32601`},
 		{`{"id":9,`, `"id":null,"error":{"code":-32700`},
 	} {
@@ -93,9 +93,9 @@ func TestNearestIsMarkedAndNeverInvented(t *testing.T) {
 		{call(2, `{"a":9}`), `"result":{"_meta":{"drawbridge/recordedArguments":{"a":9,"c":1},"x":1},"n":3}`},
 		{call(3, `{"a":1,"b":"<x>"}`), `"result":{ "n":1.0,`}, // the nearest ones before did not consume it
 		{call(4, `{"secret":1}`), `it contains redacted secrets`},
-		{`{"id":6,"method":"tools/call","params":{"name":"other"}}`, `has no call to \"other\"`},
-		{`{"id":6,"method":"tools/call","params":{"name":"../../etc/passwd","arguments":{"x":1}}}`, `has no call to`},
-		{`{"id":8,"method":"resources/read","params":{"uri":"file:///b"}}`, `has no call to`},
+		{`{"id":6,"method":"tools/call","params":{"name":"other"}}`, `contains no call to \"other\"`},
+		{`{"id":6,"method":"tools/call","params":{"name":"../../etc/passwd","arguments":{"x":1}}}`, `contains no call to`},
+		{`{"id":8,"method":"resources/read","params":{"uri":"file:///b"}}`, `contains no call to`},
 	} {
 		out, err := ask(p, m.sent)
 		if err != nil || !strings.Contains(out, m.want) || !json.Valid([]byte(out)) {
@@ -283,20 +283,20 @@ func TestInvalidCassettesAreRefusedWithTheirLine(t *testing.T) {
 		"tool without name":     {`{"cassette":1,"server":"x","tools":[{}]}`, "line 1: tools[0]"},
 		"tool of wrong type":    {`{"cassette":1,"server":"x","tools":["a"]}`, "line 1: tools[0]"},
 		"name in other case":    {`{"cassette":1,"server":"x","tools":[{"NAME":"a"}]}`, "line 1: tools[0]"},
-		"tool without schema":   {`{"cassette":1,"server":"x","tools":[{"name":"a"}]}`, "line 1: tools[0] has no inputSchema"},
-		"schema of wrong type":  {`{"cassette":1,"server":"x","tools":[{"name":"a","inputSchema":5}]}`, "line 1: tools[0] has no inputSchema"},
+		"tool without schema":   {`{"cassette":1,"server":"x","tools":[{"name":"a"}]}`, "line 1: tools[0].inputSchema is missing"},
+		"schema of wrong type":  {`{"cassette":1,"server":"x","tools":[{"name":"a","inputSchema":5}]}`, "line 1: tools[0].inputSchema is missing"},
 		"no tools":              {`{"cassette":1,"server":"x"}`, "line 1: server and tools are required"},
 		"tools null":            {`{"cassette":1,"server":"x","tools":null}`, "line 1: server and tools are required"},
 		"no server":             {`{"cassette":1,"tools":[]}`, "line 1: server and tools are required"},
-		"error without code":    {header + `{"tool":"a","error":"{\"message\":\"no\"}"}`, "line 2: error needs a code"},
-		"error with a fraction": {header + `{"tool":"a","error":"{\"code\":1.5,\"message\":\"no\"}"}`, "line 2: error needs a code"},
-		"error without message": {header + `{"tool":"a","error":"{\"code\":1,\"message\":5}"}`, "line 2: error needs a code"},
+		"error without code":    {header + `{"tool":"a","error":"{\"message\":\"no\"}"}`, "line 2: error requires an integer code"},
+		"error with a fraction": {header + `{"tool":"a","error":"{\"code\":1.5,\"message\":\"no\"}"}`, "line 2: error requires an integer code"},
+		"error without message": {header + `{"tool":"a","error":"{\"code\":1,\"message\":5}"}`, "line 2: error requires an integer code"},
 		"resource without uri":  {`{"cassette":1,"server":"x","tools":[],"resources":[{"uri":5}]}`, "line 1: resources[0]"},
 		"info":                  {`{"cassette":1,"server":"x","tools":[],"serverInfo":5}`, "line 1: serverInfo"},
 		"truncated":             {header + call + call[:20], "line 3: not a valid JSON object"},
 		"between two lines":     {header + call + call, "line 4: the last line, with the number of calls, is missing"},
 		"only the header":       {header, "line 2: the last line"},
-		"line missing":          {header + call + `{"calls":2}`, "line 3: the file has 1 calls, not 2"},
+		"line missing":          {header + call + `{"calls":2}`, "line 3: the file contains 1 calls, not 2"},
 		"line after the last":   {header + `{"calls":0}` + "\n" + call, "line 3: there is data after the last line"},
 		"wrong number":          {header + `{"calls":"1"}`, "line 2: the value of"},
 		"wrong type":            {header + `{"tool":5,"arguments":"{}","result":"{}"}`, "line 2: the value of"},
@@ -316,8 +316,8 @@ func TestInvalidCassettesAreRefusedWithTheirLine(t *testing.T) {
 		"byte order mark":       {"\ufeff" + header + call, "line 1: not a valid JSON object: it begins with a byte order mark"},
 		"invalid UTF-8":         {header + "{\"tool\":\"a\xff\",\"result\":\"{}\"}", "line 2: not valid UTF-8"},
 		"two equal tools":       {`{"cassette":1,"server":"x","tools":[{"name":"a","inputSchema":{}},{"name":"a","inputSchema":{}}]}`, `line 1: tools[1] has the same name as another one: "a"`},
-		"too many tools":        {`{"cassette":1,"server":"x","tools":[` + strings.Repeat("1,", MaxCalls) + `1]}`, "line 1: tools has 100001 items; at most 100000 are allowed"},
-		"too many calls":        {header + strings.Repeat(`{"tool":"a","result":"{}"}`+"\n", MaxCalls+1), "line 100002: a cassette has at most 100000 calls"},
+		"too many tools":        {`{"cassette":1,"server":"x","tools":[` + strings.Repeat("1,", MaxCalls) + `1]}`, "line 1: tools contains 100001 items; the limit is 100000"},
+		"too many calls":        {header + strings.Repeat(`{"tool":"a","result":"{}"}`+"\n", MaxCalls+1), "line 100002: a cassette can contain at most 100000 calls"},
 	} {
 		if _, err := Read(strings.NewReader(c.text)); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
@@ -335,7 +335,7 @@ func TestTooLargeFileIsRefusedBeforeItIsRead(t *testing.T) {
 	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, maxFile+1<<20)); err != nil {
 		t.Fatal(err)
 	}
-	want := path + " has 257 MiB, and at most 256 MiB are read: export a session, a tag or a shorter time range"
+	want := path + " is 257 MiB; the limit is 256 MiB: export a session, a tag or a shorter time range"
 	if _, err := Open(path); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -57,7 +57,7 @@ func ReadHAR(r io.Reader, server, account string) (*Recording, error) {
 		return nil, fmt.Errorf("not an HTTP Archive: %w", err)
 	}
 	if file.Log.Creator.Name != "Drawbridge" {
-		return nil, errors.New(`not an HTTP Archive of Drawbridge; "drawbridge history export --har" writes one`)
+		return nil, errors.New(`not an HTTP Archive written by Drawbridge; create one with "drawbridge history export --har"`)
 	}
 	slices.SortStableFunc(file.Log.Entries, func(a, b harEntry) int { return a.Started.Compare(b.Started) })
 	servers, accounts := map[string]bool{}, map[string]bool{}
@@ -89,15 +89,15 @@ func ReadHAR(r io.Reader, server, account string) (*Recording, error) {
 	known := slices.Sorted(maps.Keys(servers))
 	switch list := listed(servers); {
 	case len(known) == 0:
-		return nil, errors.New("the file has no calls to tools, prompts or resources")
+		return nil, errors.New("the file contains no calls of tools, prompts or resources")
 	case server == "" && len(known) > 1:
-		return nil, fmt.Errorf("the file has calls to several servers: choose one of %.500s with --server", list)
+		return nil, fmt.Errorf("the file contains calls to several servers: choose one of %.500s with --server", list)
 	case server != "" && !servers[server]:
-		return nil, fmt.Errorf("the file has no calls to the server %.100q; it has calls to %.500s", server, list)
+		return nil, fmt.Errorf("the file contains no calls to server %.100q, only to %.500s", server, list)
 	case account == "" && len(accounts) > 1:
 		return nil, fmt.Errorf("the calls used several accounts of the server: choose one of %.500s with --account", listed(accounts))
 	case account != "" && !accounts[account]:
-		return nil, fmt.Errorf("no call used the account %.100q of the server; its calls used %.500s", account, listed(accounts))
+		return nil, fmt.Errorf("no call used account %.100q of the server; the accounts used are %.500s", account, listed(accounts))
 	}
 	rec := &Recorder{}
 	rec.End.Skipped = skipped

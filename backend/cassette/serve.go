@@ -166,7 +166,7 @@ func (w *responses) later(ctx context.Context, id string, said response) error {
 	if err != nil || full {
 		w.mu.Unlock()
 		if full {
-			return w.write([]byte(id), failure(-32603, fmt.Sprintf("%d requests are already waiting, or one of them has this id", maxWaiting)))
+			return w.write([]byte(id), failure(-32603, fmt.Sprintf("cannot accept the request: %d requests are already pending, or its id is in use", maxWaiting)))
 		}
 		return err
 	}
@@ -291,9 +291,9 @@ func (p *Player) call(r *request, what *Call, name string, arguments, token []by
 	}
 	switch {
 	case said == nil:
-		return failure(-32602, fmt.Sprintf("the recording has no call to %.200q with these arguments: record one, or replay with --nearest or --passthrough (misses in the configuration)", name))
+		return failure(-32602, fmt.Sprintf("the recording contains no call to %.200q with these arguments: record one, or replay with --nearest or --passthrough (misses in the configuration)", name))
 	case said.Unavailable != "":
-		return failure(-32603, "the response cannot be served: "+said.Unavailable)
+		return failure(-32603, "cannot serve the response: "+said.Unavailable)
 	case said.Error != "":
 		return p.delayed(said, token, response{err: []byte(said.Error)})
 	}

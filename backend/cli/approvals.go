@@ -121,7 +121,7 @@ func (p *program) answer(ctx context.Context, id, action, scope, where string) e
 		return err
 	}
 	if w.Kind == "form" && action == "accept" {
-		return &core.Error{Code: core.CodeValidation, Message: "a form cannot be answered on the command line", Hint: "Run: drawbridge open /approvals"}
+		return &core.Error{Code: core.CodeValidation, Message: "cannot fill in a form on the command line", Hint: "Run: drawbridge open /approvals"}
 	}
 	body := map[string]any{"action": action, "scope": scope}
 	if where != "" {

@@ -93,7 +93,7 @@ func (p *program) connectOptions(client string, f connectFlags) (choice clientco
 	}
 	rt, running, err := loopback.FindDaemon(folders.Data)
 	if err != nil || !running {
-		return choice, &core.Error{Code: core.CodeUnavailable, Message: "--http requires that Drawbridge is running",
+		return choice, &core.Error{Code: core.CodeUnavailable, Message: "--http requires Drawbridge to be running",
 			Hint: "Start it with: drawbridge. Without --http, the shim starts it when needed.", Cause: err}
 	}
 	choice.URL = rt.URL

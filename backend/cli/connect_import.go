@@ -42,7 +42,7 @@ func (p *program) clientsImport() *cobra.Command {
 		return p.printSentence(map[string]any{"items": t.Servers, "next": "", "path": t.Path, "id": id}, sentence)
 	})
 	cmd.Long = "Copy a client's servers to the configuration of Drawbridge. The client keeps its entries; to replace them, use move.\n" +
-		"Nothing is evaluated: references to variables stay references. Literal tokens are stored as secrets."
+		"Variable references are copied as they are, without being expanded. Literal tokens are stored as secrets."
 	f.yesFlag(cmd)
 	p.addAllFlag(cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context) error {
 		c, err := p.connector()

@@ -187,7 +187,7 @@ func (p *program) uninstall() *cobra.Command {
 				return nil
 			}
 			if held, err := loopback.IsDaemonRunning(folders.Data); err != nil || held {
-				return errors.Join(err, &core.Error{Code: core.CodeConflict, Message: "Drawbridge is running, so its data cannot be deleted", Hint: "Run: drawbridge quit. Then: drawbridge uninstall --delete-data"})
+				return errors.Join(err, &core.Error{Code: core.CodeConflict, Message: "cannot delete the data while Drawbridge is running", Hint: "Run: drawbridge quit. Then: drawbridge uninstall --delete-data"})
 			}
 			vault := secret.For(folders.Data, p.Getenv)
 			if err := vault.Destroy(cmd.Context()); err != nil {

@@ -17,9 +17,9 @@ func (p *program) explainCall() *cobra.Command {
 	var all, wait bool
 	var limit time.Duration
 	cmd := &cobra.Command{
-		Use: "explain SERVER TOOL | --all", Short: "Show for each policy check whether a call would pass, and why", Args: argCount(0, 2),
-		Long: "Show for each policy check whether a call to a tool would pass now, and why. No call is made.\n" +
-			"With --all, show for each server whether it is ready, and how many of its tools would be refused. Exit with 1 if a server is not ready.",
+		Use: "explain SERVER TOOL | --all", Short: "Show whether a call would pass each policy check, and why", Args: argCount(0, 2),
+		Long: "Show whether a call to a tool would pass each policy check now, and why. No call is made.\n" +
+			"With --all, show whether each server is ready, and how many of its tools would be rejected. Exit with 1 if a server is not ready.",
 		Example: "  drawbridge explain files delete_file --client cursor\n  drawbridge explain files write_file --client cursor --folder . --arguments '{\"path\": \"../x\"}'\n  drawbridge explain --all --wait --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all && len(args) > 0 || !all && (len(args) != 2 || wait) {

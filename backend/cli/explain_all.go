@@ -20,7 +20,7 @@ type readiness struct {
 	Ready   bool       `json:"ready"`
 	Reason  string     `json:"reason"`
 	Tools   int        `json:"tools"`
-	Refused []string   `json:"refused"` // tools whose calls would be refused
+	Refused []string   `json:"refused"` // tools whose calls would be rejected
 }
 
 // explainAll reports for every server whether its tools can be called. With wait it waits up to
@@ -77,7 +77,7 @@ func (d *daemon) readiness(ctx context.Context) (list []readiness, pending bool,
 	return list, pending, nil
 }
 
-// findRefused finds the tools whose calls would be refused.
+// findRefused finds the tools whose calls would be rejected.
 func (d *daemon) findRefused(ctx context.Context, list []readiness, client string) error {
 	tools, err := get[api.List[api.Tool]](ctx, d, "tools", nil)
 	if err != nil {
@@ -109,7 +109,7 @@ func (d *daemon) findRefused(ctx context.Context, list []readiness, client strin
 
 func (p *program) printReadiness(list []readiness) error {
 	missing := 0
-	t := table{title: "Readiness", head: []string{"Server", "Ready", "Tools", "Refused", "Why"}, right: []bool{false, false, true, true, false}}
+	t := table{title: "Readiness", head: []string{"Server", "Ready", "Tools", "Rejected", "Why"}, right: []bool{false, false, true, true, false}}
 	for _, r := range list {
 		ready := "yes"
 		switch {

@@ -64,7 +64,7 @@ func (p *program) history() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "history [ID]", Short: "Show the newest calls, or one call with its arguments and result", Args: cobra.ArbitraryArgs,
 		Long: "Show the newest calls, or one call with its arguments and result.\n\n" +
-			"Instead of ID, you can give filters in the syntax of the Calls page: words, server:NAME, tool:NAME, client:NAME, session:ID, folder:PATH, account:NAME, version:VERSION, tag:TAG,\n" +
+			"Instead of ID, you can specify filters in the syntax of the Calls page: words, server:NAME, tool:NAME, client:NAME, session:ID, folder:PATH, account:NAME, version:VERSION, tag:TAG,\n" +
 			"outcome:OUTCOME (error means tool_error), took:>1s and took:<1s; put values with spaces in \"quotes\".\nTo search for a single word, use --search.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && !strings.ContainsAny(args[0], ": ") {

@@ -34,7 +34,7 @@ func (c *callFilter) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.workspace, "workspace", "", "only calls from clients that worked in this `FOLDER`")
 	f.StringVar(&c.account, "account", "", "only calls that used this `ACCOUNT` of a server")
 	f.StringVar(&c.tag, "tag", "", "only calls with this `TAG`")
-	f.StringVar(&c.version, "server-version", "", "only calls answered by this `VERSION` of a server: the version that the server reports, the version of its package, or the first 8 or more characters of a definition hash")
+	f.StringVar(&c.version, "server-version", "", "only calls with a response from this `VERSION` of a server: the version that the server reports, the version of its package, or the first 8 or more characters of a definition hash")
 	f.StringVar(&c.from, "from", "", "only calls since this `TIME`: 2026-01-31, 2026-01-31T10:00:00Z, or 2h for the last two hours")
 	f.StringVar(&c.to, "to", "", "only calls before this `TIME`, in the format of --from")
 	f.DurationVar(&c.least, "min-took", 0, "only calls that took at least this `DURATION`, such as 500ms")

@@ -122,7 +122,7 @@ func (p *program) export(ctx context.Context, query url.Values) error {
 	}
 	defer resp.Body.Close()
 	if _, err = io.Copy(p.Stdout, resp.Body); err != nil {
-		return fmt.Errorf("cannot export: %w", err)
+		return fmt.Errorf("cannot export the calls: %w", err)
 	}
 	return nil
 }

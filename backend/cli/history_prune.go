@@ -23,7 +23,7 @@ func (p *program) historyPrune() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "prune", Short: "Delete the calls that exceed the configured or the given retention limits", Args: noArgs,
-		Long: "Permanently delete the calls that exceed the retention limits, either the configured ones or those given here. In a terminal, the command shows how many calls would be deleted, and asks for confirmation.",
+		Long: "Permanently delete the calls that exceed the retention limits, either the configured ones or those given as flags. In a terminal, the command shows how many calls would be deleted, and asks for confirmation.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes && !p.json && p.Attended() {
 				if err := p.askPrune(cmd.Context(), bounds); err != nil {

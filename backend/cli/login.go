@@ -26,7 +26,7 @@ func (p *program) login() *cobra.Command {
 		Use: "login SERVER", Aliases: []string{"auth"}, Short: "Sign in to a remote server, or to one of its accounts", Args: argCount(1, 1),
 		Long: "Sign in to a remote server. The URL is printed, with the host that will ask for your password. The browser opens\n" +
 			"when you press Enter, or immediately with --open. The command ends when you have signed in.\n" +
-			"For an account of the server, give SERVER@ACCOUNT.",
+			"For an account of the server, specify SERVER@ACCOUNT.",
 		Example: "  drawbridge login github\n  drawbridge login github@work\n  drawbridge login github --open",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := p.daemon()

@@ -64,7 +64,7 @@ lifecycle events.`,
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new lines until interrupted")
-	cmd.Flags().StringVar(&level, "level", "debug", "the `LEVEL` of lines: "+serverlog.FilterChoices)
+	cmd.Flags().StringVar(&level, "level", "debug", "show lines of this `LEVEL`: "+serverlog.FilterChoices)
 	return cmd
 }
 

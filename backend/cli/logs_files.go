@@ -54,7 +54,7 @@ func (p *program) logsOfFiles(servers []string, level string, follow bool) error
 	wants, _ := serverlog.Filter(level)
 	lines = slices.DeleteFunc(lines, func(l logLine) bool { return !wants(serverlog.Line{Level: serverlog.Level(l.Level)}) })
 	if len(lines) == 0 {
-		return &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge is not running, and its log for " + name + " has no matching lines: " + path, Hint: notRunningHint}
+		return &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge is not running, and its log for " + name + " contains no matching lines: " + path, Hint: notRunningHint}
 	}
 	if !p.json {
 		fmt.Fprintln(p.Stderr, escapeLine("Drawbridge is not running. The last lines of "+path+":"))

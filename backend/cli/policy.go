@@ -23,7 +23,7 @@ func (p *program) policyTry() *cobra.Command {
 	days := 30
 	cmd := &cobra.Command{
 		Use: "try [FILE]", Short: "Show what argument rules would have done with the recorded calls", Args: argCount(0, 1),
-		Long: "Show which recorded calls the rules in policy.rules would have held for approval, and which they would have rejected. Nothing is called and nothing is saved.\n" +
+		Long: "Show which recorded calls would have needed approval under the rules in policy.rules, and which would have been denied. No calls are made and nothing is saved.\n" +
 			"FILE is a configuration file or a list of rules, - for standard input; without it, the rules in force are tested. Files and symbolic links are evaluated as they are now.\n" +
 			"The history does not record the profile of a call: rules with profiles apply only to clients that are assigned to one, or whose folder chooses it.",
 		Example: "  drawbridge policy try\n  drawbridge policy try rules.jsonc --days 7",
@@ -77,7 +77,7 @@ func (p *program) printRuleTrial(t api.RuleTrial) error {
 			return err
 		}
 	}
-	text := fmt.Sprintf("Of %s since %s, the rules would have held %d for approval, rejected %d and allowed %d.\n",
+	text := fmt.Sprintf("Of %s since %s, %d would have needed approval, %d would have been denied and %d allowed.\n",
 		plural(t.Calls, "call"), t.From.Local().Format("2006-01-02"), t.Asked, t.Denied, t.Allowed)
 	if n := t.Redacted + t.Cut + t.NotRecorded; n > 0 {
 		text += fmt.Sprintf("%s could not be evaluated: the arguments were redacted in %d of them, truncated in %d, and not recorded in %d.\n", plural(n, "call"), t.Redacted, t.Cut, t.NotRecorded)

@@ -40,8 +40,8 @@ func (p *program) replay() *cobra.Command {
 		Use: "replay FILE|SERVER", Short: "Serve recorded calls of a server, as an MCP server on stdin and stdout",
 		Long: "Serve recorded calls of a server, as an MCP server on stdin and stdout: from a cassette, which needs no daemon, configuration or network, " +
 			"or from the history of a running instance of Drawbridge.\n\n" +
-			"A call gets the response recorded for the same tool and arguments; repeated calls get the recorded responses in order; once these are used up, the last one is repeated. " +
-			"A call that is not recorded gets an error (--strict, the default), the result of the recorded call with the most similar arguments, " +
+			"A call receives the response recorded for the same tool and arguments; repeated calls receive the recorded responses in order, and then the last one again. " +
+			"A call that is not recorded receives an error (--strict, the default), the result of the recorded call with the most similar arguments, " +
 			"marked in its _meta (--nearest), or is sent to the live server by a running instance of Drawbridge (--passthrough).",
 		Example: "  drawbridge replay calls.jsonl\n  drawbridge replay files --from 2h --nearest",
 		Args:    argCount(1, 1),
@@ -51,7 +51,7 @@ func (p *program) replay() *cobra.Command {
 				return err
 			}
 			if isFile && passthrough { // a file must not choose which server is called
-				return usageError{errors.New("--passthrough does not work with a cassette: it needs the name of a server")}
+				return usageError{errors.New("--passthrough requires the name of a server, not a cassette")}
 			}
 			o := cassette.Options{Realtime: realtime}
 			switch {
@@ -90,7 +90,7 @@ func (p *program) replayExport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export SERVER FILE", Short: "Write the recorded calls of a server to a new cassette", Args: argCount(2, 2),
 		Long: "Write the recorded calls of tools, prompts and resources of a server, and the latest version of its lists, to a new cassette for \"drawbridge replay\". FILE can be - for standard output.\n\n" +
-			"Secrets that the history redacts are not in the file. A call whose result was redacted or truncated is kept without the result and gets an error when served.",
+			"Secrets that the history redacts are not written to the file. A call whose result was redacted or truncated is kept without its result and returns an error when it is served.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.exportCassette(cmd.Context(), args[0], calls, args[1])
 		},
@@ -103,8 +103,8 @@ func (p *program) replayImport() *cobra.Command {
 	var server, account string
 	cmd := &cobra.Command{
 		Use: "import HAR FILE", Short: "Write the calls of an exported HTTP Archive to a new cassette", Args: argCount(2, 2),
-		Long: "Write the calls of one server, from an HTTP Archive that \"drawbridge history export --har\" or the web UI has written, to a new cassette for \"drawbridge replay\".\n\n" +
-			"An archive has no definitions: in the cassette, each tool that was called accepts any arguments. A call whose result was redacted or truncated gets an error when served.",
+		Long: "Write the calls of one server to a new cassette for \"drawbridge replay\", from an HTTP Archive exported by \"drawbridge history export --har\" or the web UI.\n\n" +
+			"An archive contains no definitions: in the cassette, each called tool accepts any arguments. A call whose result was redacted or truncated returns an error when it is served.",
 		Example: "  drawbridge replay import calls.har calls.jsonl --server files",
 		RunE: func(_ *cobra.Command, args []string) error {
 			f, err := cassette.Open(args[0])
@@ -119,7 +119,7 @@ func (p *program) replayImport() *cobra.Command {
 			return p.writeCassette(rec, args[1])
 		},
 	}
-	cmd.Flags().StringVar(&server, "server", "", "the `SERVER` whose calls are written; required if the archive has several")
+	cmd.Flags().StringVar(&server, "server", "", "the `SERVER` whose calls are written; required if the archive contains several")
 	cmd.Flags().StringVar(&account, "account", "", "the `ACCOUNT` of the server whose calls are written; required if they used several")
 	return cmd
 }
@@ -131,7 +131,7 @@ func (p *program) recording(ctx context.Context, source string, calls recordedCa
 	if (errors.Is(err, os.ErrNotExist) || info != nil && info.IsDir()) && !strings.ContainsAny(source, `/\`) && filepath.Ext(source) != ".jsonl" {
 		d, err := p.daemon()
 		if err != nil {
-			return nil, false, fmt.Errorf("there is no file %q, and the history cannot be read: %w", source, err)
+			return nil, false, fmt.Errorf("cannot find file %q, and cannot read the history: %w", source, err)
 		}
 		rec, err = d.recording(ctx, source, calls)
 		return rec, false, err
@@ -141,7 +141,7 @@ func (p *program) recording(ctx context.Context, source string, calls recordedCa
 	}
 	defer f.Close()
 	if calls != (recordedCalls{}) {
-		return nil, true, usageError{fmt.Errorf("--session, --account, --tag, --from and --to are for the history of a server, but %s is a file", source)}
+		return nil, true, usageError{fmt.Errorf("--session, --account, --tag, --from and --to apply only to the history of a server, but %s is a file", source)}
 	}
 	if rec, err = cassette.Read(f); err != nil {
 		return nil, true, fmt.Errorf("cannot read the cassette %s: %w", source, err)

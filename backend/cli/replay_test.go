@@ -50,7 +50,7 @@ func TestExportedCassetteIsServed(t *testing.T) {
 	want := `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"title":"<R>","name":"read","inputSchema":{"type":"object"}}]}}
 {"jsonrpc":"2.0","id":2,"result":{"text":"oldest"}}
 {"jsonrpc":"2.0","id":3,"result":{ "text":"<é>" }}
-{"jsonrpc":"2.0","id":4,"error":{"code":-32603,"message":"the response cannot be served: the recorded result is truncated"}}
+{"jsonrpc":"2.0","id":4,"error":{"code":-32603,"message":"cannot serve the response: the recorded result is truncated"}}
 `
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir("files", 0o700); err != nil { // a folder with the name of the server is not a cassette
@@ -66,7 +66,7 @@ func TestExportedCassetteIsServed(t *testing.T) {
 	}
 	for _, c := range []struct{ args, want string }{
 		{path + " --session s1", "is a file"},
-		{path + " --passthrough", "does not work with a cassette"},
+		{path + " --passthrough", "requires the name of a server, not a cassette"},
 		{"files --nearest --passthrough", "none of the others can be"},
 		{"files --from never", "is not a time"},
 		{filepath.Dir(path), "is not a regular file"},

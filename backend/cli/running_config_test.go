@@ -35,7 +35,7 @@ func TestCommandsUseConfigOfRunningDaemon(t *testing.T) {
 		f.mux.HandleFunc("GET /api/v1/"+path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusNotFound)
-			_, _ = w.Write([]byte(`{"code":"not_found","detail":"there is no such path in the API"}`))
+			_, _ = w.Write([]byte(`{"code":"not_found","detail":"no such API endpoint"}`))
 		})
 	}
 	if got := f.run(false, "validate"); got.code != 0 || !strings.Contains(got.out, running+" is valid: 1 server.") {

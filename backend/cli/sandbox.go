@@ -69,7 +69,7 @@ func (p *program) showSandbox(cmd *cobra.Command, method, server string, body an
 	}
 	switch confines := len(st.Protections) > 0 && st.Protections[0].Enforced; {
 	case st.Mode == "on" && !confines:
-		say("  nothing is confined on this system")
+		say("  no restrictions are enforced on this system")
 	case st.Mode == "on":
 		if !st.Enough {
 			say("  with the restrictions that this system can enforce:")
@@ -78,7 +78,7 @@ func (p *program) showSandbox(cmd *cobra.Command, method, server string, body an
 		if st.UnixSockets == "none" {
 			say("  no Unix sockets")
 		} else {
-			say("  any Unix sockets, through which it may escape the sandbox: see docs/sandbox.md")
+			say("  any Unix sockets, which the server may use to escape the sandbox: see docs/sandbox.md")
 		}
 	}
 	if st.Access != nil {
@@ -93,7 +93,7 @@ func (p *program) showSandbox(cmd *cobra.Command, method, server string, body an
 	for _, one := range st.Refused {
 		switch {
 		case one.Remark != "":
-			say("  denied access to %s, which cannot be allowed here, because it %s: edit the configuration if the server needs it", one.Path, one.Remark)
+			say("  denied access to %s, which this command cannot allow, because it %s: edit the configuration if the server needs it", one.Path, one.Remark)
 		case one.Unreadable:
 			say("  denied access to %s; allow it: drawbridge sandbox allow %s %s", one.Path, st.Server, one.Allow)
 		default:
@@ -117,7 +117,7 @@ func (p *program) showSandbox(cmd *cobra.Command, method, server string, body an
 	if st.Proposal == nil {
 		return nil
 	}
-	say("Proposed from what was observed since %s (%s):", localTime(st.Proposal.Since), plural(len(st.Observed), "file"))
+	say("Proposed from activity observed since %s (%s):", localTime(st.Proposal.Since), plural(len(st.Observed), "file"))
 	printPaths(say, st.Proposal.Read, st.Proposal.Write, st.Proposal.Network, st.Proposal.Ports)
 	say("  \"sandbox\": %s", st.Proposal.Entry)
 	for _, remark := range st.Proposal.Remarks {

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-var errTrial = errors.New("the server cannot be used")
+var errTrial = errors.New("the server failed the test")
 
 func (p *program) test() *cobra.Command {
 	var image string
@@ -24,7 +24,7 @@ func (p *program) test() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "test SERVER | URL | -- COMMAND [ARGS...]", Short: "Start a server once to test it and list what it offers; nothing is saved",
 		Long: "Start or connect to a server once, show what it offers, and stop it. Nothing is saved.\n" +
-			"The server is given by its name in the configuration, a URL, a command, or a Docker image.\n" +
+			"Specify the server by its name in the configuration, a URL, a command or a Docker image.\n" +
 			"If Drawbridge is not running, this command starts the server itself, with the current configuration.",
 		Example: "  drawbridge test files\n  drawbridge test https://example.com/mcp\n  drawbridge test -- npx -y @modelcontextprotocol/server-filesystem /tmp\n  drawbridge test --image mcp/time",
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -19,37 +19,39 @@ import (
 // versionUpdateOptions describe an update to another version of a server.
 type versionUpdateOptions struct {
 	server, version string
-	yes, rehearse   bool
+	yes, compare    bool
 	also            []string
 }
 
 func (p *program) versionUpdate() *cobra.Command {
 	var o versionUpdateOptions
 	cmd := &cobra.Command{
-		Use: "update SERVER [VERSION]", Short: "Compare another version of a server with the current one, and save it after confirmation or with --yes", Args: argCount(1, 2),
+		Use: "update SERVER [VERSION]", Short: "Compare another version of a server with the current one, and switch to it after confirmation or with --yes", Args: argCount(1, 2),
 		Long: "Start another version alongside the running server, and show how its tools differ from the trusted ones. Without VERSION, the newest version in the registry is used.\n\n" +
-			"Then compare their instructions, capabilities, prompts and resources, send calls to both, and show how the results differ: the newest recorded calls with different arguments of read-only tools, of prompts and of resources, and the saved checks. " +
-			"Values that also differ between two runs of the current version, such as times, are not compared, nor are calls that it does not answer with the same outcome each time. " +
-			"Tools that are not declared read-only are not called, unless they are named with --also. The calls are not recorded.\n\n" +
-			"In a terminal, the command asks whether to update. Otherwise nothing is changed without --yes. With --yes, calls are only sent if --rehearse is set, " +
-			"and the version is saved only if nothing but tool definitions differs, no call failed, and the results of at least half of the calls that were sent could be compared; " +
+			"Then compare the instructions, capabilities, prompts and resources of both versions, send the same calls to both, and show how the results differ. The calls are the newest recorded calls, with distinct arguments, of read-only tools, prompts and resources, and the saved checks. " +
+			"Values that differ between two runs of the current version, such as times, are not compared. Calls to which the current version does not respond with the same outcome each time are not compared either. " +
+			"Tools that are not marked read-only are not called, unless they are named with --also. The calls are not recorded.\n\n" +
+			"In a terminal, the command asks whether to update. Otherwise nothing is changed without --yes. With --yes, calls are sent only if --compare is set, " +
+			"and the version is saved only if the only differences are in tool definitions, no call failed, and the results of at least half of the calls that were sent could be compared; " +
 			"otherwise the exit code is 1.",
-		Example: "  drawbridge versions update files\n  drawbridge versions update files 2.1.0 --also run_query\n  drawbridge versions update files --yes --rehearse",
+		Example: "  drawbridge versions update files\n  drawbridge versions update files 2.1.0 --also run_query\n  drawbridge versions update files --yes --compare",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.server = args[0]
 			if len(args) == 2 {
 				o.version = args[1]
 			}
-			if o.yes && !cmd.Flags().Changed("rehearse") {
-				o.rehearse = false
+			if o.yes && !cmd.Flags().Changed("compare") && !cmd.Flags().Changed("rehearse") {
+				o.compare = false
 			}
 			return p.updateVersion(cmd.Context(), o)
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.yes, "yes", false, "write the version to the configuration, and accept its tools as shown")
-	f.BoolVar(&o.rehearse, "rehearse", true, "send recorded calls and checks to both versions")
-	f.StringArrayVar(&o.also, "also", nil, "also send calls to this `TOOL`, which may change something; may be repeated")
+	f.BoolVar(&o.compare, "compare", true, "send recorded calls and checks to both versions, and compare the results")
+	f.BoolVar(&o.compare, "rehearse", true, "the former name of --compare")
+	_ = f.MarkHidden("rehearse") // fails only for an undefined flag
+	f.StringArrayVar(&o.also, "also", nil, "also send calls to this `TOOL`, which may have side effects; may be repeated")
 	return cmd
 }
 
@@ -84,7 +86,7 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 			return err
 		}
 	}
-	if o.rehearse {
+	if o.compare {
 		stop := p.showRehearsal(ctx, d, o.server)
 		data, err = change(versionOrder{Action: "rehearse", Key: v.Key, Also: o.also})
 		if stop(); err != nil {
@@ -99,7 +101,7 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 			if p.json {
 				err = p.printJSON(json.RawMessage(data))
 			}
-			return errors.Join(err, fmt.Errorf("not updated: %s; without --rehearse, the version is saved regardless", why))
+			return errors.Join(err, fmt.Errorf("not updated: %s; without --compare, the version is saved regardless", why))
 		}
 	}
 	if !o.yes && !p.json && p.Attended() {
@@ -112,7 +114,7 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 		if p.json {
 			return p.printJSON(json.RawMessage(data))
 		}
-		_, err := fmt.Fprintln(p.Stdout, "Nothing was changed. Save it with --yes.")
+		_, err := fmt.Fprintln(p.Stdout, "Nothing was changed. Save the version with --yes.")
 		return err
 	}
 	if data, err = change(versionOrder{Action: "apply", Key: v.Key}); err != nil {
@@ -134,7 +136,7 @@ func reasonNotToUpdate(r *history.RehearsalReport) string {
 	case r != nil && r.Different+r.Failed > 0:
 		return "some results differ, or some calls failed"
 	case r == nil || !r.Enough:
-		return "too few results could be compared (none, or less than half of the calls that were sent)"
+		return "too few results could be compared (none, or fewer than half of the calls that were sent)"
 	}
 	return ""
 }
@@ -160,7 +162,7 @@ func (p *program) showRehearsal(ctx context.Context, d *daemon, server string) (
 			}
 			v, err := get[api.ServerVersion](ctx, d, versionPath(server), nil)
 			if r := v.Rehearsing; err == nil && r != nil && r.Total > 0 {
-				if text := fmt.Sprintf("Rehearsing: %d of %s", r.Finished, plural(r.Total, "call")); text != shown {
+				if text := fmt.Sprintf("Comparing: %d of %s", r.Finished, plural(r.Total, "call")); text != shown {
 					fmt.Fprint(p.Stderr, "\r"+text)
 					shown = text
 				}
@@ -188,7 +190,7 @@ func (p *program) printRehearsal(r *history.RehearsalReport) error {
 	}
 	for i := range r.Calls {
 		c := &r.Calls[i]
-		t.add(c.Result, truncate(rehearsedName(c), 60), truncate(c.Arguments, 40), took(c.OldNs), took(c.NewNs), c.Check)
+		t.add(shownResult(c.Result), truncate(rehearsedName(c), 60), truncate(c.Arguments, 40), took(c.OldNs), took(c.NewNs), c.Check)
 	}
 	if err := p.printTable(&t); err != nil {
 		return err
@@ -198,9 +200,9 @@ func (p *program) printRehearsal(r *history.RehearsalReport) error {
 		if c.Result == history.Alike && c.Reason == "" && len(c.Unstable) == 0 {
 			continue
 		}
-		fmt.Fprintln(p.Stdout, escapeLine(strings.TrimSpace(rehearsedName(c)+" "+truncate(c.Arguments, 200))+": "+c.Result))
+		fmt.Fprintln(p.Stdout, escapeLine(strings.TrimSpace(rehearsedName(c)+" "+truncate(c.Arguments, 200))+": "+shownResult(c.Result)))
 		if reason := c.Reason; reason != "" {
-			if strings.HasPrefix(reason, "may change something") {
+			if strings.HasPrefix(reason, "may have side effects") {
 				reason += "; call it with --also " + c.Tool
 			}
 			fmt.Fprintln(p.Stdout, "    "+escapeLine(reason))
@@ -218,11 +220,19 @@ func (p *program) printRehearsal(r *history.RehearsalReport) error {
 			fmt.Fprintln(p.Stdout, "    not compared, because it differs between runs of the current version: "+escapeLine(strings.Join(c.Unstable, ", ")))
 		}
 	}
-	_, err := fmt.Fprintf(p.Stdout, "%d alike, %d different, %d failed, %d slower, %d skipped\n", r.Alike, r.Different, r.Failed, r.Slower, r.Skipped)
+	_, err := fmt.Fprintf(p.Stdout, "%d same, %d different, %d failed, %d slower, %d skipped\n", r.Alike, r.Different, r.Failed, r.Slower, r.Skipped)
 	if err == nil && !r.Enough {
-		_, err = fmt.Fprintln(p.Stdout, "Too few results could be compared to say whether the versions behave alike.")
+		_, err = fmt.Fprintln(p.Stdout, "Too few results could be compared to tell whether both versions behave the same.")
 	}
 	return err
+}
+
+// shownResult returns the word for the result of a comparison.
+func shownResult(result string) string {
+	if result == history.Alike {
+		return "same"
+	}
+	return result
 }
 
 // rehearsedName names what was compared.

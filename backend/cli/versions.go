@@ -47,7 +47,7 @@ func (p *program) versions() *cobra.Command {
 		},
 	}
 	cmd.AddCommand(
-		p.versionAct("check", "Ask the registry for the newest version"),
+		p.versionAct("check", "Query the registry for the newest version"),
 		p.versionAct("pin", "Write the running version to the configuration"),
 		p.versionAct("rollback", "Restore the previous version in the configuration"),
 		p.versionUpdate(),

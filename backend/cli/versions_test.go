@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -62,5 +63,42 @@ func TestImageVersionsNameTheirSource(t *testing.T) {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is missing:\n%s", want, got.out)
 		}
+	}
+}
+
+// With --yes, calls are sent only with --compare, or with --rehearse, its former name.
+func TestVersionsAreComparedOnRequest(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                      "plan rehearse",
+		"--compare=false":       "plan",
+		"--rehearse=false":      "plan",
+		"--yes":                 "plan apply",
+		"--yes --compare":       "plan rehearse apply",
+		"--yes --rehearse":      "plan rehearse apply",
+		"--yes --compare=false": "plan apply",
+	} {
+		t.Run(args, func(t *testing.T) {
+			f := newFake(t)
+			var actions []string
+			f.mux.HandleFunc("POST /api/v1/servers/files/version", func(w http.ResponseWriter, r *http.Request) {
+				var order versionOrder
+				if err := json.NewDecoder(r.Body).Decode(&order); err != nil {
+					t.Error(err)
+				}
+				actions = append(actions, order.Action)
+				w.Header().Set("Content-Type", "application/json")
+				fmt.Fprintf(w, `{"server":"files","key":"k","from":"1","to":"2","changes":[],"applied":%t,"rehearsal":{"calls":[{"tool":"read","result":"alike"}],"alike":1,"enough":true}}`, order.Action == "apply")
+			})
+			got := f.run(false, append([]string{"versions", "update", "files"}, strings.Fields(args)...)...)
+			if got.code != 0 || strings.Join(actions, " ") != want {
+				t.Errorf("%+v, actions %v, want %s", got, actions, want)
+			}
+			if compared := strings.Contains(want, "rehearse"); compared != strings.Contains(got.out, "1 same, 0 different") || strings.Contains(got.out, "alike") {
+				t.Errorf("the comparison is not shown as it should be:\n%s", got.out)
+			}
+		})
+	}
+	if help := newFake(t).run(false, "versions", "update", "--help").out; !strings.Contains(help, "--compare") || strings.Contains(help, "rehears") {
+		t.Errorf("help:\n%s", help)
 	}
 }

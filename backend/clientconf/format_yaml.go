@@ -38,7 +38,7 @@ type yamlChild struct {
 func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
 	defer func() { // the parser panics on some invalid files
 		if p := recover(); p != nil {
-			f, err = nil, fmt.Errorf("the file cannot be read as YAML: %v", p)
+			f, err = nil, fmt.Errorf("cannot parse the file as YAML: %v", p)
 		}
 	}()
 	f = &yamlFile{newline: "\n", list: client.Container == "list"}
@@ -80,7 +80,7 @@ func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
 		return nil, errors.New("the file contains no YAML mapping")
 	}
 	if f.root != nil && f.root.IsFlowStyle {
-		return nil, errors.New("the file is written on one line, which cannot be edited safely")
+		return nil, errors.New("the file uses YAML flow style ({…}), which cannot be edited safely")
 	}
 	return f, nil
 }
@@ -111,7 +111,7 @@ type yamlContainer struct {
 func (f *yamlFile) findContainer(path []string) (yamlContainer, error) {
 	c := yamlContainer{key: -1, column: 2}
 	if len(path) != 1 {
-		return c, errors.New("deeply nested entries of a YAML file cannot be edited safely")
+		return c, errors.New("cannot safely edit deeply nested entries of a YAML file")
 	}
 	if f.root == nil {
 		return c, nil
@@ -126,7 +126,7 @@ func (f *yamlFile) findContainer(path []string) (yamlContainer, error) {
 		return c, nil
 	}
 	if c.key >= f.lineCount() {
-		return c, errors.New("the file cannot be read line by line")
+		return c, errors.New("cannot edit the file: its line numbers do not match its YAML structure")
 	}
 	var names []string
 	switch v := value.(type) {
@@ -140,7 +140,7 @@ func (f *yamlFile) findContainer(path []string) (yamlContainer, error) {
 			return c, nil
 		}
 		if v.IsFlowStyle {
-			return c, fmt.Errorf("%s is written on one line, which cannot be edited safely", quote(path[0]))
+			return c, fmt.Errorf("%s uses YAML flow style ({…} or […]), which cannot be edited safely", quote(path[0]))
 		}
 		for _, m := range v.Values {
 			names = append(names, m.Key.GetToken().Value)
@@ -151,7 +151,7 @@ func (f *yamlFile) findContainer(path []string) (yamlContainer, error) {
 			return c, nil
 		}
 		if v.IsFlowStyle {
-			return c, fmt.Errorf("%s is written on one line, which cannot be edited safely", quote(path[0]))
+			return c, fmt.Errorf("%s uses YAML flow style ({…} or […]), which cannot be edited safely", quote(path[0]))
 		}
 		items, _ := f.decoded[path[0]].([]any)
 		for _, item := range items {
@@ -226,7 +226,7 @@ func (f *yamlFile) entry(path []string, name string) ([]byte, json.RawMessage, e
 	}
 	_, child, err := f.find(path, name)
 	if err != nil || child == nil {
-		return nil, nil, errors.Join(err, errors.New("the entry cannot be found again"))
+		return nil, nil, errors.Join(err, errors.New("cannot locate the entry in the file"))
 	}
 	b, err := json.Marshal(value)
 	return f.src[f.lines[child.first]:f.lines[child.last]], b, err

@@ -71,7 +71,7 @@ func (c *Connector) preparePasted(all []ImportedServer) (*PastedServers, error) 
 	for _, i := range all {
 		switch {
 		case i.SkipReason != "":
-			return nil, core.Errorf(core.CodeValidation, "%q cannot be added: %s", i.Name, i.SkipReason)
+			return nil, core.Errorf(core.CodeValidation, "cannot add %q: %s", i.Name, i.SkipReason)
 		case i.Label != i.Name:
 			return nil, &core.Error{Code: core.CodeConflict, Message: "a server named " + quote(i.Name) + " already exists",
 				Hint: "Choose another name, or remove that one with: drawbridge remove."}
@@ -118,7 +118,7 @@ func parsePasted(text, name string) ([]ImportedServer, error) {
 			return nil, err
 		}
 		if name != "" && len(all) != 1 {
-			return nil, core.Errorf(core.CodeValidation, "the text has %d servers that have names: omit NAME", len(all))
+			return nil, core.Errorf(core.CodeValidation, "the text contains %d named servers: omit NAME", len(all))
 		}
 	}
 	for n := range all {
@@ -175,8 +175,8 @@ func findPasted(m map[string]any) ([]ImportedServer, error) {
 	if all := readPastedContainer(Client{}, map[string]any{"mcpServers": m}, []string{"mcpServers"}); len(all) > 0 && !areAllSkipped(all) {
 		return all, nil
 	}
-	return nil, &core.Error{Code: core.CodeValidation, Message: "the text has no servers",
-		Hint: `A server has a command or a url, such as {"files": {"command": "npx", "args": […]}}.`}
+	return nil, &core.Error{Code: core.CodeValidation, Message: "the text contains no servers",
+		Hint: `A server requires a command or a url, such as {"files": {"command": "npx", "args": […]}}.`}
 }
 
 func areAllSkipped(all []ImportedServer) bool {

@@ -83,7 +83,7 @@ func (g *Guard) check(known map[string]State, watcher *fsnotify.Watcher, watched
 	files = map[string]bool{}
 	records, err := g.Connector.records()
 	if err != nil {
-		g.Log.Warn("Cannot read which clients are connected", "error", err)
+		g.Log.Warn("Cannot read the list of connected clients", "error", err)
 		return files, false
 	}
 	dirs := map[string]bool{}

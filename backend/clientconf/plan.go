@@ -84,7 +84,7 @@ func (c *Connector) openPlan(choice Choice) (*Plan, error) {
 	case client.Project == "":
 		return nil, core.Errorf(core.CodeValidation, "%s does not support a configuration file per project", client.Name)
 	case !exists(choice.Project):
-		return nil, core.Errorf(core.CodeNotFound, "there is no folder %s", choice.Project)
+		return nil, core.Errorf(core.CodeNotFound, "the folder %s does not exist", choice.Project)
 	default:
 		p.Path = filepath.Join(choice.Project, filepath.FromSlash(client.Project))
 	}
@@ -101,13 +101,13 @@ func (c *Connector) openPlan(choice Choice) (*Plan, error) {
 
 func (p *Plan) warnings() (all []string) {
 	if p.choice.Project != "" {
-		all = append(all, "The file belongs to the project: whoever checks it out gets the entry, and needs Drawbridge.")
+		all = append(all, "The file is part of the project: everyone who checks it out gets this entry, and needs Drawbridge.")
 	}
 	if p.choice.HTTP {
 		all = append(all, "This entry does not start Drawbridge: turn on Start at login in Drawbridge.")
 	}
 	if p.Client.Rewrites && p.Client.ID != "claude-code" && isRunning(p.Client) {
-		all = append(all, p.Client.Name+" is running and writes its whole file back from memory: quit it completely first, or it will wipe the entry.")
+		all = append(all, p.Client.Name+" is running and rewrites its whole file from memory: quit it first, or it will overwrite the entry.")
 	}
 	if info, err := os.Stat(p.target); err == nil && p.choice.HTTP && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
 		all = append(all, "Other users of this machine can read the file, which will contain the client's token: restrict it with chmod 600.")

@@ -149,7 +149,7 @@ func httpEntry(client Client, s ServerEntry, choice Choice, file string) (json.R
 		if token = variableReference(client, TokenVar); token == "" {
 			return nil, &core.Error{
 				Code:    core.CodeRejected,
-				Message: "the token cannot be written to this file, which may leave this machine, and " + client.Name + " cannot read a token from a variable",
+				Message: "cannot write the token to this file: the file may leave this machine, and " + client.Name + " cannot read a token from a variable",
 				Hint:    "Nothing was changed. Connect without --http: the shim keeps the token out of the file.",
 			}
 		}

@@ -48,10 +48,10 @@ func (c *Connector) selectServers(choice Choice, names []string) (all []Imported
 	for _, name := range names {
 		at := slices.IndexFunc(found, func(i ImportedServer) bool { return i.Name == name })
 		if at < 0 {
-			return nil, core.Errorf(core.CodeNotFound, "%s has no server called %q", choice.Client, name)
+			return nil, core.Errorf(core.CodeNotFound, "%s has no server named %q", choice.Client, name)
 		}
 		if found[at].SkipReason != "" {
-			return nil, core.Errorf(core.CodeValidation, "%q cannot be moved: %s", name, found[at].SkipReason)
+			return nil, core.Errorf(core.CodeValidation, "cannot move %q: %s", name, found[at].SkipReason)
 		}
 	}
 	if len(all) == 0 {
@@ -95,7 +95,7 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 		for _, i := range all {
 			id := ids[strings.ToLower(i.Label)]
 			if id == "" {
-				return nil, core.Errorf(core.CodeValidation, "Drawbridge's configuration does not accept the server %q", i.Label)
+				return nil, core.Errorf(core.CodeValidation, "cannot move the server %q: its entry is not valid in Drawbridge's configuration", i.Label)
 			}
 			choice.Servers = append(choice.Servers, ServerEntry{Name: i.Name, Server: id, Scope: i.Scope})
 		}

@@ -156,7 +156,7 @@ func (o *configChange) storeSecrets(ctx context.Context) error {
 		old, err := o.vault.Get(ctx, name)
 		switch {
 		case err == nil && old != value:
-			return core.Errorf(core.CodeConflict, "the secret %q has changed in the meantime: review the change again", name)
+			return core.Errorf(core.CodeConflict, "the secret %q has changed since the preview: review the change again", name)
 		case err != nil && core.CodeOf(err) != core.CodeNotFound:
 			return err
 		}

@@ -100,7 +100,7 @@ func (c *Connector) ManualSetup(choice Choice) (ManualSetup, error) {
 	}
 	if HasBundle(client) && choice.Project == "" {
 		h.Bundle = BundleName
-		h.Steps = append(h.Steps, "Or open the extension "+BundleName+" with "+client.Name+" (Settings, Extensions, Install).")
+		h.Steps = append(h.Steps, "Or install the extension "+BundleName+" with "+client.Name+" (Settings, Extensions, Install).")
 	}
 	where := h.Path
 	if where == "" {

@@ -94,7 +94,7 @@ func (o *configChange) servers() (map[string]json.RawMessage, error) {
 	}
 	object, isObject := container.(map[string]any)
 	if container != nil && !isObject {
-		return nil, core.Errorf(core.CodeRejected, "Drawbridge's configuration has its servers in a list, which cannot be edited here: change it to an object with the names as keys")
+		return nil, core.Errorf(core.CodeRejected, "Drawbridge's configuration stores its servers in an array, which Drawbridge cannot edit: change it to an object with the names as keys")
 	}
 	all := map[string]json.RawMessage{}
 	for label, value := range object {

@@ -103,5 +103,5 @@ func Describe(err error) (message, hint string) {
 	case CodeCancelled:
 		return "the request was cancelled", ""
 	}
-	return "something went wrong inside Drawbridge", "See the log for details: drawbridge logs."
+	return "internal error", "See the log for details: drawbridge logs."
 }

@@ -20,7 +20,7 @@ const (
 	RemedyClearNpxCache  RemedyKind = "clear-npx-cache" // Name: the folder
 	RemedyCheckNetwork   RemedyKind = "check-network"
 	RemedyEditConfig     RemedyKind = "edit-config" // Name: the key in the entry of the server, or ""
-	RemedySeeLog         RemedyKind = "see-log"     // nothing better is known
+	RemedySeeLog         RemedyKind = "see-log"     // no more specific remedy is known
 )
 
 // Remedy is what the user can do about a failure of a server. Hints say the same as a sentence. The

@@ -23,7 +23,7 @@ func (a Autostart) file() (path string, content []byte, err error) {
 	entry := `[Desktop Entry]
 Type=Application
 Name=Drawbridge
-Comment=Runs your MCP servers and remembers every call
+Comment=Runs your MCP servers and records every call
 Exec=` + strings.Join(quoted, " ") + `
 Icon=drawbridge
 Terminal=false

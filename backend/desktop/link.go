@@ -59,7 +59,7 @@ func ResolveLink(link string) (string, error) {
 		}
 		return resolveAdd(u, invalid)
 	}
-	return invalid("it asks for something that links cannot do")
+	return invalid("its action is not supported")
 }
 
 // linkPages maps the names in links to the pages that a link may open.
@@ -85,7 +85,7 @@ func resolvePage(p string, invalid func(string) (string, error)) (string, error)
 func resolveAdd(u *url.URL, invalid func(string) (string, error)) (string, error) {
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return invalid("its parameters cannot be read")
+		return invalid("its parameters are not valid")
 	}
 	name, config := query.Get("name"), query.Get("config")
 	if name != "" && !linkName().MatchString(name) {

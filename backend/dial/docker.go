@@ -171,7 +171,7 @@ func (d *Dialer) execInContainer(ctx context.Context, c *config.Server, spec doc
 		return nil, errors.Join(dockerError(spec.Selector, err), stderr.Close())
 	}
 	if e.WithoutShell() {
-		s.addWarning("the image has no shell, so the server in the container can be stopped only by closing its input")
+		s.addWarning("the image has no shell, so the server in the container can be stopped only by closing its stdin")
 	}
 	return d.containerPipe(c, e, stderr, s), nil
 }

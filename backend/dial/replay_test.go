@@ -49,7 +49,7 @@ func TestReplayServersServeTheirRecording(t *testing.T) {
 	if got, err := sendTool(t, session, "read"); err != nil || got != `{"content":[],"n":1.0}` {
 		t.Error(got, err)
 	}
-	if got, err := sendTool(t, session, "write"); err != nil || !strings.Contains(got, "has no call to") {
+	if got, err := sendTool(t, session, "write"); err != nil || !strings.Contains(got, "contains no call to") {
 		t.Error(got, err)
 	}
 	if err := session.Close(t.Context()); err != nil {

@@ -27,7 +27,7 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 	}
 	if name := strings.TrimSuffix(filepath.Base(spec.Path), ".exe"); c.Sandbox.On && (name == "docker" || name == "podman") {
 		return nil, &core.Error{Code: core.CodeValidation, Message: "a sandbox cannot confine a container, only the command " + name + " that starts it",
-			Hint: "Remove sandbox, and limit the container in args (--read-only, --network, --volume).", Remedy: core.EditConfig("sandbox")}
+			Hint: "Remove sandbox, and restrict the container with args (--read-only, --network, --volume).", Remedy: core.EditConfig("sandbox")}
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -46,13 +46,13 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 	}
 	if c.Sandbox.Observe {
 		computeRules()
-		d.Logs.Append(c.ID, serverlog.Info, "what it opens is recorded, and nothing is blocked")
+		d.Logs.Append(c.ID, serverlog.Info, "file access is recorded, and nothing is blocked")
 		return confined, nil
 	}
 	missing, enough := sandbox.Unsupported(sandbox.Rules{NoNetwork: program.NoNetwork, Ports: program.Ports, NoUnixSockets: program.NoUnixSockets})
 	if !enough && !c.Sandbox.BestEffort {
 		computeRules()
-		return nil, &core.Error{Code: core.CodeValidation, Message: "the sandbox of the server cannot be enforced: this system cannot " + strings.Join(missing, ", nor "),
+		return nil, &core.Error{Code: core.CodeValidation, Message: "cannot enforce the sandbox of the server: this system cannot " + strings.Join(missing, ", nor "),
 			Hint: "Set sandbox.bestEffort to start it with the restrictions that this system supports, or sandbox to \"off\".", Remedy: core.EditConfig("sandbox")}
 	}
 	if len(missing) > 0 {

@@ -79,7 +79,7 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string, use func(
 			use(session)
 		}
 		if err := session.Close(context.WithoutCancel(ctx)); err != nil {
-			t.Warning = append(t.Warning, "it could not be stopped: "+err.Error())
+			t.Warning = append(t.Warning, "cannot stop it: "+err.Error())
 		}
 	}
 	t.Log = logs.Tail(once.ID, trialLog)

@@ -210,7 +210,7 @@ func (b *Container) options() client.ContainerCreateOptions {
 // pull pulls the image without credentials. For images that need a login, the user has to run
 // docker pull.
 func (b *Container) pull(ctx context.Context) error {
-	b.image.OnProgress(fmt.Sprintf("fetching image %q", b.image.Ref))
+	b.image.OnProgress(fmt.Sprintf("pulling image %q", b.image.Ref))
 	failed := func(err error) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("cannot pull image %q in time: %w", b.image.Ref, context.Cause(ctx))
@@ -218,7 +218,7 @@ func (b *Container) pull(ctx context.Context) error {
 		if client.IsErrConnectionFailed(err) {
 			return translateError(b.engine, b.image.Ref, err)
 		}
-		return fmt.Errorf("%w: %q cannot be fetched: %w", ErrNoImage, b.image.Ref, err)
+		return fmt.Errorf("%w: cannot pull %q: %w", ErrNoImage, b.image.Ref, err)
 	}
 	answer, err := b.cli.ImagePull(ctx, b.image.Ref, client.ImagePullOptions{})
 	if err != nil {

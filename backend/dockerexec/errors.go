@@ -23,7 +23,7 @@ var (
 	ErrNoBinary    = errors.New("no such program in the container")
 	// ErrNoShell means that a process could not be stopped, because the image has no shell that
 	// could send a signal. Restarting the container stops it.
-	ErrNoShell = errors.New("the process in the container cannot be stopped, because the image has no shell; restarting the container stops it")
+	ErrNoShell = errors.New("cannot stop the process in the container, because the image has no shell; restarting the container stops it")
 )
 
 // translateError converts an error of the Engine's client into one of this package.

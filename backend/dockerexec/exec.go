@@ -84,7 +84,7 @@ type Exec struct {
 // into stdout.
 func Start(ctx context.Context, spec Spec) (*Exec, error) {
 	if spec.Name == "" && spec.Label == "" && spec.Service == "" || len(spec.Cmd) == 0 || spec.Cmd[0] == "" {
-		return nil, errors.New("cannot run in container: no container or no command given")
+		return nil, errors.New("cannot run a command in the container: no container or no command specified")
 	}
 	if spec.Stderr == nil {
 		spec.Stderr = io.Discard
@@ -195,7 +195,7 @@ func (e *Exec) confirmStarted(ctx context.Context, startLine <-chan string) erro
 			default:
 			}
 		case <-ctx.Done():
-			return fmt.Errorf("cannot run in the container %s: %w", e.spec.Selector, ctx.Err())
+			return fmt.Errorf("cannot run the command in the container %s: %w", e.spec.Selector, ctx.Err())
 		}
 		if line == missingLine {
 			return fmt.Errorf("%w: %q in the container %s", ErrNoBinary, e.spec.Cmd[0], e.spec.Selector)
@@ -224,7 +224,7 @@ func (e *Exec) confirmStarted(ctx context.Context, startLine <-chan string) erro
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("cannot run in the container %s: %w", e.spec.Selector, ctx.Err())
+			return fmt.Errorf("cannot run the command in the container %s: %w", e.spec.Selector, ctx.Err())
 		}
 	}
 }

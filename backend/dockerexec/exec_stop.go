@@ -40,7 +40,7 @@ func (e *Exec) awaitExit(ctx context.Context, cancel context.CancelFunc) {
 		case <-e.queryNow:
 		case <-timer.C:
 		case <-e.abandoned:
-			e.exit = Exit{Code: -1, Reason: "left running: it could not be stopped"}
+			e.exit = Exit{Code: -1, Reason: "left running: cannot stop it"}
 			close(e.done)
 			return
 		}

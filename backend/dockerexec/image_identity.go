@@ -90,7 +90,7 @@ func LatestDigest(ctx context.Context, engine Engine, ref string) (digest string
 	case client.IsErrConnectionFailed(err):
 		return "", translateError(at, ref, err)
 	case err != nil:
-		return "", fmt.Errorf("cannot ask the registry for image %q: %w", ref, err)
+		return "", fmt.Errorf("cannot query the registry for image %q: %w", ref, err)
 	}
 	return answer.Descriptor.Digest.String(), nil
 }

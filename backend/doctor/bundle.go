@@ -57,10 +57,11 @@ const (
 
 const bundleNote = `Diagnostic information that Drawbridge collected for a bug report. Nothing was sent anywhere: you decide who gets this file.
 
-Contents: versions, states of servers with their reasons, findings of the doctor, the ends of the logs, and the configuration
-as JSON without comments. Values of env and headers, and everything that is or looks like a secret, are replaced by [masked]
-or [redacted]; your home folder is shown as ~. Calls, their arguments and their results are not included. A log may still
-contain a value that was in the configuration earlier, does not look like a secret, and was printed by a server at that time.
+Contents: versions, states of servers with their reasons, the findings of "drawbridge doctor", the last lines of the logs, and the
+configuration as JSON without comments. Values of env and headers, and everything that is or looks like a secret, are replaced
+by [masked] or [redacted]; your home folder is shown as ~. Calls, their arguments and their results are not included. A log may
+still contain a value that was in the configuration earlier, does not look like a secret, and was printed by a server at that
+time.
 
 Names of servers, tools and programs, and the addresses of remote servers, are included. Review the file before you share it.
 `
@@ -182,7 +183,7 @@ func formatJSON(v any) []byte {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	if err := e.Encode(v); err != nil {
-		return []byte("cannot be shown: " + err.Error() + "\n")
+		return []byte("cannot encode this file: " + err.Error() + "\n")
 	}
 	return b.Bytes()
 }

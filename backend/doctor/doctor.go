@@ -123,7 +123,7 @@ func Fix(ctx context.Context, o Options, id string) error {
 		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no finding named %q", id), Hint: "It may have been resolved: run drawbridge doctor again."}
 	}
 	if all[at].apply == nil {
-		return &core.Error{Code: core.CodeRejected, Message: fmt.Sprintf("the finding %q cannot be fixed automatically", id), Hint: all[at].Fix}
+		return &core.Error{Code: core.CodeRejected, Message: fmt.Sprintf("cannot fix the finding %q automatically", id), Hint: all[at].Fix}
 	}
 	return all[at].apply(ctx)
 }
@@ -234,7 +234,7 @@ func (o Options) clients(ctx context.Context) (all []Finding) {
 			if !s.Detected {
 				continue
 			}
-			f.Level, f.Message, f.Fix = Warning, s.Path+": "+s.Problem, "Correct the file. Drawbridge does not write a file that it cannot read."
+			f.Level, f.Message, f.Fix = Warning, s.Path+": "+s.Problem, "Correct the file. Drawbridge does not change a file that it cannot parse."
 		default:
 			f = o.checkConnection(ctx, s, f)
 		}

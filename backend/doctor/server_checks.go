@@ -60,9 +60,9 @@ func (o Options) lists() (all []Finding) {
 		if l.Shown == l.Offered {
 			continue
 		}
-		fix := "Restart it, so that it reads the tools again."
+		fix := "Restart it, so that it reloads the tools."
 		if l.Reload != "" && !strings.HasPrefix(l.Reload, "nothing") { // it needs no action after a change of its file
-			fix = "To make it read the tools again: " + strings.TrimSuffix(l.Reload, ".") + "."
+			fix = "To make it reload the tools: " + strings.TrimSuffix(l.Reload, ".") + "."
 		}
 		all = append(all, Finding{Check: "list", Subject: l.Client, Level: Warning,
 			Message: fmt.Sprintf("%s received %d tools, but %d are available now", l.Name, l.Shown, l.Offered), Fix: fix})

@@ -43,7 +43,7 @@ func Complete(t testing.TB, limit time.Duration, missing func() string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s", limit, what)
+			t.Fatalf("condition not met within %s: %s", limit, what)
 		}
 		time.Sleep(pause)
 	}

@@ -90,7 +90,7 @@ func TestEveryOutcomeIsRecorded(t *testing.T) {
 		"ok":          {func(f *fixture) {}, core.OutcomeOK, "", "", 14},
 		"tool error":  {func(f *fixture) { f.send = replyWith(`{"content":[],"isError":true}`) }, core.OutcomeToolError, "", `{"content":[],"isError":true}`, 29},
 		"rpc error":   {func(f *fixture) { f.send = rpcError }, core.OutcomeProtocolError, "", "no such thing", 41},
-		"broken":      {func(f *fixture) { f.send = failWith(errors.New("pipe /home/me broke")) }, core.OutcomeProtocolError, core.CodeInternal, "something went wrong inside Drawbridge", 0},
+		"broken":      {func(f *fixture) { f.send = failWith(errors.New("pipe /home/me broke")) }, core.OutcomeProtocolError, core.CodeInternal, "internal error", 0},
 		"refused":     {func(f *fixture) { f.admitErr = core.Errorf(core.CodeNotFound, "no tool") }, core.OutcomeRejected, core.CodeNotFound, "no tool", 0},
 		"not offered": {func(f *fixture) { f.plan.Unlisted, f.listedErr = true, core.Errorf(core.CodeNotFound, "no tool") }, core.OutcomeRejected, core.CodeNotFound, "no tool", 0},
 		"unavailable": {func(f *fixture) { f.findErr = unavailable }, core.OutcomeProtocolError, core.CodeUnavailable, "server is away", 0},

@@ -144,7 +144,7 @@ func (f *inFlightCall) Ask(ctx context.Context, method string, params json.RawMe
 	f.mu.Lock()
 	reached := f.lastProgress
 	f.mu.Unlock()
-	defer policy.SendKeepAlives(f.sink, f.call, reached, "waiting for an answer")()
+	defer policy.SendKeepAlives(f.sink, f.call, reached, "waiting for a response")()
 	return f.g.Ask(ctx, f.call, method, params, f.sink)
 }
 
@@ -165,7 +165,7 @@ func (g *Gateway) Ask(ctx context.Context, cause *core.Call, method string, para
 	g.beginCall(call)
 	defer func() { g.endCall(call, reply, err, stageSending) }()
 	if sink == nil {
-		return core.Reply{Error: json.RawMessage(`{"code":-32601,"message":"the caller cannot answer requests"}`)}, nil
+		return core.Reply{Error: json.RawMessage(`{"code":-32601,"message":"the caller cannot respond to requests"}`)}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, policy.AnswerTimeout+answerGrace)
 	defer cancel()

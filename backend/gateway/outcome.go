@@ -101,7 +101,7 @@ func taskAfter(call *core.Call, reply core.Reply) *core.Task {
 			return nil
 		}
 		if len(state.ID) > core.MaxTaskID {
-			call.Outcome, call.Reason = core.OutcomeProtocolError, fmt.Sprintf("the server answered with a task whose id is longer than %d bytes", core.MaxTaskID)
+			call.Outcome, call.Reason = core.OutcomeProtocolError, fmt.Sprintf("the server sent a task whose id is longer than %d bytes", core.MaxTaskID)
 			return nil
 		}
 		return &core.Task{Call: call.ID, ID: state.ID, Status: shortStatus(state.Status), TTL: state.TTL}

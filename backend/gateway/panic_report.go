@@ -31,7 +31,7 @@ func (g *Gateway) logFailure(call *core.Call, err error) {
 	if stack := stackOf(err); stack != "" {
 		attrs = append(attrs, "stack", stack)
 	}
-	g.log.Error("A call failed inside Drawbridge", attrs...)
+	g.log.Error("Panic during a call", attrs...)
 }
 
 // logCall logs each call at debug level: what was called, the outcome and the duration, never

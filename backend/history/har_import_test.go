@@ -88,13 +88,13 @@ func TestExportedArchiveIsImportedAsACassette(t *testing.T) {
 	for name, c := range map[string]struct{ text, server, account, want string }{
 		"several servers":  {file, "", "", "calls to several servers: choose one of files, git, hub with --server"},
 		"several accounts": {file, "hub", "", "used several accounts of the server: choose one of default, work with --account"},
-		"unknown account":  {file, "hub", "home", `no call used the account "home" of the server; its calls used default, work`},
-		"unknown server":   {file, "x", "", `no calls to the server "x"; it has calls to files, git, hub`},
+		"unknown account":  {file, "hub", "home", `no call used account "home" of the server; the accounts used are default, work`},
+		"unknown server":   {file, "x", "", `no calls to server "x", only to files, git, hub`},
 		"truncated":        {file[:len(file)/2], "", "", "not valid JSON at byte"},
 		"wrong type":       {`{"log":{"entries":5}}`, "", "", "not an HTTP Archive"},
-		"of a browser":     {`{"log":{"creator":{"name":"WebInspector"},"entries":[]}}`, "", "", "not an HTTP Archive of Drawbridge"},
-		"empty":            {`{"log":{"creator":{"name":"Drawbridge"},"entries":[]}}`, "", "", "no calls to tools"},
-		"other address":    {`{"log":{"creator":{"name":"Drawbridge"},"entries":[{"request":{"url":"file:///etc/passwd"}},{"request":{"url":"mcp://x/%zz"}},{"request":{"url":"mcp:///tools/call/x"}}]}}`, "", "", "no calls to tools"},
+		"of a browser":     {`{"log":{"creator":{"name":"WebInspector"},"entries":[]}}`, "", "", "not an HTTP Archive written by Drawbridge"},
+		"empty":            {`{"log":{"creator":{"name":"Drawbridge"},"entries":[]}}`, "", "", "no calls of tools"},
+		"other address":    {`{"log":{"creator":{"name":"Drawbridge"},"entries":[{"request":{"url":"file:///etc/passwd"}},{"request":{"url":"mcp://x/%zz"}},{"request":{"url":"mcp:///tools/call/x"}}]}}`, "", "", "no calls of tools"},
 		"deep":             {`{"log":` + strings.Repeat("[", 100_000), "", "", "not valid JSON"},
 	} {
 		if _, err := cassette.ReadHAR(strings.NewReader(c.text), c.server, c.account); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -99,7 +99,7 @@ func recordedRequests(ctx context.Context, from Calls, q store.Query) (ids []int
 			}
 			if first = cmp.Or(first, used); used != first {
 				return nil, &core.Error{Code: core.CodeValidation, Message: fmt.Sprintf("the recorded calls used several accounts of the server, such as %q and %q", used, first),
-					Hint: "Choose one: with --account, or with account in from in the configuration."}
+					Hint: "Choose one with --account, or with \"from\": {\"account\": \"NAME\"} in the configuration."}
 			}
 			ids = append(ids, c.ID)
 		}

@@ -27,7 +27,7 @@ type Step struct {
 	Arguments string `json:"arguments,omitempty" maxLength:"262144" doc:"JSON text: an object"`
 	Account   string `json:"account,omitempty" maxLength:"32" doc:"Account of the server; default: the one that is chosen for the user's calls"`
 	Expect    Expect `json:"expect"`
-	Version   string `json:"version,omitempty" maxLength:"1000" doc:"Version of the server that answered the recorded call"`
+	Version   string `json:"version,omitempty" maxLength:"1000" doc:"Version of the server that responded to the recorded call"`
 }
 
 // Expect contains the conditions that the result of a step must meet. Unset fields are not
@@ -54,8 +54,8 @@ type StepReport struct {
 	Outcome  core.Outcome `json:"outcome"`
 	TookNs   int64        `json:"tookNs"`
 	CallID   string       `json:"callId"`
-	Version  string       `json:"version,omitempty" doc:"Version of the server that answered"`
-	Recorded string       `json:"recordedVersion,omitempty" doc:"Version of the server that answered the recorded call"`
+	Version  string       `json:"version,omitempty" doc:"Version of the server that responded"`
+	Recorded string       `json:"recordedVersion,omitempty" doc:"Version of the server that responded to the recorded call"`
 	Failures []string     `json:"failures" nullable:"false" doc:"Deviations from the expected result, one sentence each"`
 	Changes  []Change     `json:"changes,omitempty" doc:"Differences between the result and the expected one"`
 }

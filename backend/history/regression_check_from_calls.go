@@ -46,7 +46,7 @@ func CheckFromCalls(ctx context.Context, from Calls, name string, q store.Query,
 		}
 	}
 	if len(ids) > maxSteps {
-		return c, skipped, core.Errorf(core.CodeValidation, "these are more than %d tool calls, the maximum for a check", maxSteps)
+		return c, skipped, core.Errorf(core.CodeValidation, "a check can contain at most %d tool calls", maxSteps)
 	}
 	for _, id := range slices.Backward(ids) {
 		r, err := from.Call(ctx, id)

@@ -95,7 +95,7 @@ type RehearsedCall struct {
 // ErrNotSent is the cause of the error of a Sender that did not send the call.
 var ErrNotSent = errors.New("not sent")
 
-const unstableOutcome = "unstable: the current version did not answer the same way twice"
+const unstableOutcome = "unstable: the current version returned different results for the same call"
 
 // Limits of a rehearsal.
 const (
@@ -202,7 +202,7 @@ func (r *Rehearsal) Run(ctx context.Context, calls []RehearsedCall) RehearsalRep
 		if c.Result == "" {
 			r.compare(ctx, c)
 			if ctx.Err() != nil { // the results may be incomplete
-				c.Result, c.Reason, c.Changes = Skipped, "the time limit of the rehearsal was reached", nil
+				c.Result, c.Reason, c.Changes = Skipped, "the time limit of the comparison was reached", nil
 			}
 		}
 		switch c.Result {
@@ -235,7 +235,7 @@ func (r *Rehearsal) compare(ctx context.Context, c *RehearsedCall) {
 	}
 	before := r.send(ctx, r.Old, c)
 	if before.err != nil {
-		c.Result, c.Reason = Skipped, "the current version did not answer: "+before.reason()
+		c.Result, c.Reason = Skipped, "the current version did not respond: "+before.reason()
 		return
 	}
 	c.OldNs = max(1, int64(before.took))
@@ -279,7 +279,7 @@ func (r *Rehearsal) compare(ctx context.Context, c *RehearsedCall) {
 	}
 	unmet, _ := c.expect.unmet(now.outcome, now.text, int64(now.took))
 	if met, _ := c.expect.unmet(before.outcome, before.text, int64(slowest)); len(met) > 0 {
-		c.Reason = "the expectations of the check are not met by the current version"
+		c.Reason = "the current version does not meet the expectations of the check"
 	} else if len(unmet) > 0 {
 		c.Result, c.Reason = Different, strings.Join(unmet, "; ")
 	}

@@ -32,7 +32,7 @@ func ofOtherAccount(account string) string {
 	if account == "" || account == core.DefaultAccount {
 		return ""
 	}
-	return fmt.Sprintf("it used the account %q, and versions are compared with the account %q", account, core.DefaultAccount)
+	return fmt.Sprintf("it used account %q, but the versions are compared with account %q", account, core.DefaultAccount)
 }
 
 // notAllowed returns why a call must not be sent, or "". To get a prompt and to read a resource

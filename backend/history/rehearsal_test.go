@@ -50,7 +50,7 @@ func rehearse(t *testing.T, old, candidate map[string]string, took time.Duration
 	all := []*rehearsed{{answers: old}, {answers: old, sent: []string{"started later"}}, {answers: candidate, took: took}}
 	r := Rehearsal{
 		Server: "s", Old: all[0], Repeat: all[1], Candidate: all[2],
-		NotAllowed: func(tool string) string { return map[string]string{"write": "may change something"}[tool] },
+		NotAllowed: func(tool string) string { return map[string]string{"write": "may have side effects"}[tool] },
 		Refused: func(_ string, arguments []byte) string {
 			if strings.Contains(string(arguments), "private") {
 				return "a rule refuses it"
@@ -93,8 +93,8 @@ func TestRehearsalNamesEveryDifferenceAndNothingUnstable(t *testing.T) {
 	want := []string{
 		"same alike [] [] ", "time alike [] [/content/0/text /n] ", "mixed different [{/v changed 1 2}] [/id] ", "changed different [{/v changed 1 2}] [] ",
 		"gone failed [{/code added  -32602} {/message added  \"unknown tool\"} {/v removed 1 }] [] unknown tool", "fails alike [] [] ",
-		"mended different [{/isError changed true false}] [] ", "write skipped [] [] may change something", "same skipped [] [] a rule refuses it",
-		"never answers skipped [] [] the current version did not answer: the server is gone",
+		"mended different [{/isError changed true false}] [] ", "write skipped [] [] may have side effects", "same skipped [] [] a rule refuses it",
+		"never answers skipped [] [] the current version did not respond: the server is gone",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -156,7 +156,7 @@ func TestRehearsalShowsSlowerCallsAndEndsWithItsContext(t *testing.T) {
 	cancel()
 	none := func(string) string { return "" }
 	r := Rehearsal{Old: &rehearsed{answers: same}, Repeat: &rehearsed{answers: same}, Candidate: &rehearsed{answers: same}, NotAllowed: none, Refused: func(string, []byte) string { return "" }}
-	if report := r.Run(ctx, []RehearsedCall{{Tool: "a"}}); report.Skipped != 1 || report.Calls[0].Reason != "the time limit of the rehearsal was reached" {
+	if report := r.Run(ctx, []RehearsedCall{{Tool: "a"}}); report.Skipped != 1 || report.Calls[0].Reason != "the time limit of the comparison was reached" {
 		t.Errorf("%+v", report)
 	}
 }
@@ -169,7 +169,7 @@ func TestRehearsalChecksExpectationsOfChecks(t *testing.T) {
 	}{
 		{Expect{Contains: []string{"old"}}, "alike "},
 		{Expect{Contains: []string{"old 1"}}, "alike "},
-		{Expect{Contains: []string{"other"}}, "alike the expectations of the check are not met by the current version"},
+		{Expect{Contains: []string{"other"}}, "alike the current version does not meet the expectations of the check"},
 		{Expect{MaxNs: int64(50 * time.Millisecond)}, "different it took longer than expected"},
 	} {
 		report, _ := rehearse(t, old, candidate, 60*time.Millisecond, RehearsedCall{Tool: "a", Check: "c", expect: &c.expect})
@@ -205,7 +205,7 @@ func TestRehearsalSelectsNewestDistinctCallsAndSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := `it used the account "work", and versions are compared with the account "default"`
+	other := `it used account "work", but the versions are compared with account "default"`
 	var got []string
 	for _, c := range list {
 		if c.Tool != "many" {

@@ -67,7 +67,7 @@ func (r *Replayer) Replay(ctx context.Context, again ReplayRequest) (*core.Call,
 		return nil, core.Reply{}, invalidField("arguments", "must be a JSON object")
 	}
 	if !again.Confirmed && !r.ReadOnly(old.Server, old.Name) {
-		return nil, core.Reply{}, &core.Error{Code: core.CodeRejected, Message: "this tool may change something: repeating the call requires confirmation", Hint: "Send the request with confirm set to true."}
+		return nil, core.Reply{}, &core.Error{Code: core.CodeRejected, Message: "this tool may have side effects: repeating the call requires confirmation", Hint: "Send the request with confirm set to true."}
 	}
 	call := ToolCall(again.By, old.Server, old.Name, args)
 	call.Account = old.Account // or the call fails

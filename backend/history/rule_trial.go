@@ -24,7 +24,7 @@ type RuleTrial struct {
 	Complete bool      `json:"complete" doc:"false: older calls after 'from' were not tested, because there are too many"`
 	Calls    int       `json:"calls" doc:"Tool calls that were tested"`
 	Asked    int       `json:"asked" doc:"Calls for which the user would have been asked"`
-	Denied   int       `json:"denied" doc:"Calls that would have been rejected"`
+	Denied   int       `json:"denied" doc:"Calls that would have been denied"`
 	Allowed  int       `json:"allowed" doc:"Calls that a rule would have allowed without asking"`
 	// Calls that could not be evaluated, by the reason.
 	Redacted    int `json:"redacted" doc:"Calls that could not be evaluated because secrets were removed from their arguments"`
@@ -33,7 +33,7 @@ type RuleTrial struct {
 
 	ProfileUnknown int `json:"profileUnknown" doc:"Calls that were evaluated as calls without a profile, because the history does not record it, although a rule is for a profile"`
 
-	Decisions []RuleDecision `json:"decisions" nullable:"false" doc:"The newest calls that would have been held for approval or rejected"`
+	Decisions []RuleDecision `json:"decisions" nullable:"false" doc:"The newest calls that would have needed approval or been denied"`
 	Rules     []RuleCount    `json:"rules" nullable:"false" doc:"How many calls each rule decides"`
 }
 

@@ -65,7 +65,7 @@ func (d digestText) MarshalText() ([]byte, error) { return []byte(hex.EncodeToSt
 func (d *digestText) UnmarshalText(text []byte) error {
 	b, err := hex.DecodeString(string(text))
 	if err == nil && len(b) != len(d) {
-		err = fmt.Errorf("a digest has %d bytes, not %d", len(d), len(b))
+		err = fmt.Errorf("a digest is %d bytes long, not %d", len(d), len(b))
 	}
 	copy(d[:], b)
 	return err

@@ -20,7 +20,7 @@ func withFileLock(path string, f func() error) error {
 	if ok, err := lockWithin(file, 5*time.Second); err != nil {
 		return err
 	} else if !ok {
-		return fmt.Errorf("cannot lock %s: another process holds it", path)
+		return fmt.Errorf("cannot lock %s: another process holds the lock", path)
 	}
 	return f()
 }

@@ -139,7 +139,7 @@ func (g *guard) checkMethod(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	w.Header().Set("Allow", "GET, HEAD, POST, PUT, DELETE")
-	writeProblem(w, http.StatusMethodNotAllowed, core.CodeValidation, "the method is not allowed", "")
+	writeProblem(w, http.StatusMethodNotAllowed, core.CodeValidation, "method not allowed", "")
 	return false
 }
 

@@ -42,7 +42,7 @@ func ListenSocket(dataDir string) (net.Listener, error) {
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
 		_ = ln.Close()
-		return nil, fmt.Errorf("cannot protect the socket: %w", err)
+		return nil, fmt.Errorf("cannot restrict the permissions of the socket: %w", err)
 	}
 	own := &sameUserListener{UnixListener: ln, uid: os.Getuid()}
 	return &boundedListener{Listener: own, free: make(chan struct{}, MaxConnections), done: make(chan struct{})}, nil

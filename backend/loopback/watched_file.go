@@ -32,7 +32,7 @@ func (w *watchedFile) readIfChanged() (data []byte, ok bool, err error) {
 	}
 	if isAccessibleToOthers(info) {
 		if err := os.Chmod(w.path, 0o600); err != nil {
-			return nil, false, fmt.Errorf("cannot make %s private: %w", w.path, err)
+			return nil, false, fmt.Errorf("cannot restrict the permissions of %s: %w", w.path, err)
 		}
 	}
 	data, err = os.ReadFile(w.path)

@@ -237,13 +237,13 @@ func (p *Package) check() error {
 	case !ok:
 		return validationErrorf("packages of type %q cannot be installed, only npm, pypi, oci and nuget", p.RegistryType)
 	case p.RuntimeHint != "" && p.RuntimeHint != run.program:
-		return validationErrorf("the package requires %q: packages of type %s are run by %s only", p.RuntimeHint, p.RegistryType, run.program)
+		return validationErrorf("the package requires %q: packages of type %s can only be run with %s", p.RuntimeHint, p.RegistryType, run.program)
 	case !run.identifier().MatchString(p.Identifier):
 		return validationErrorf("%q is not a valid name of a package of type %s", p.Identifier, p.RegistryType)
 	case p.Version != "" && (!versionPattern().MatchString(p.Version) || p.Version == "latest"):
 		return validationErrorf("%q is not a fixed package version", p.Version)
 	case p.RegistryBaseURL != "" && !containsString(run.registryURLs, strings.TrimSuffix(p.RegistryBaseURL, "/")):
-		return validationErrorf("the package comes from %q: only the public registry of type %s is used", p.RegistryBaseURL, p.RegistryType)
+		return validationErrorf("the package comes from %q: for type %s, only the public registry is supported", p.RegistryBaseURL, p.RegistryType)
 	case p.Transport.Type != "" && p.Transport.Type != "stdio":
 		return validationErrorf("the package serves HTTP (%s), which cannot be installed automatically: add the server manually", truncate(p.Transport.Type))
 	case len(p.RuntimeArguments)+len(p.PackageArguments)+len(p.EnvironmentVariables) > maxInputs:
@@ -344,7 +344,7 @@ func (in *Input) check(what string, depth int) error {
 		}
 	}
 	if in.IsSecret && (in.Default != "" || in.Value != "" && len(in.Variables) == 0) {
-		return validationErrorf("the %s is a secret with a public value", what)
+		return validationErrorf("the %s is marked as secret, but server.json contains its value", what)
 	}
 	for name, v := range in.Variables {
 		if !variableNamePattern().MatchString(name) {

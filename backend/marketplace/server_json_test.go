@@ -95,7 +95,7 @@ func TestHostileRecordsAreRefused(t *testing.T) {
 		"a secret among choices":       {npm(`"environmentVariables":[{"name":"A","choices":["${secret:X}"]}]`), "special meaning"},
 		"a secret in a part":           {npm(`"environmentVariables":[{"name":"A","value":"{x}","variables":{"x":{"value":"${secret:X}"}}}]`), "special meaning"},
 		"a second line in a value":     {npm(`"environmentVariables":[{"name":"A","value":"a\nb"}]`), "special meaning"},
-		"a published secret":           {npm(`"environmentVariables":[{"name":"A","isSecret":true,"value":"abc"}]`), "public value"},
+		"a published secret":           {npm(`"environmentVariables":[{"name":"A","isSecret":true,"value":"abc"}]`), "server.json contains its value"},
 		"NODE_OPTIONS":                 {npm(`"environmentVariables":[{"name":"NODE_OPTIONS","value":"x"}]`), "changes how programs start"},
 		"node_options":                 {npm(`"environmentVariables":[{"name":"node_options"}]`), "changes how programs start"},
 		"LD_PRELOAD":                   {npm(`"environmentVariables":[{"name":"LD_PRELOAD"}]`), "changes how programs start"},

@@ -228,7 +228,7 @@ func (l *List) fetchPage(ctx context.Context, base, cursor string, left int64) (
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, &core.Error{Code: core.CodeUnavailable, Message: "the registry responds with " + resp.Status, Hint: "Check directory.url in the configuration."}
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "the registry responded with " + resp.Status, Hint: "Check directory.url in the configuration."}
 	}
 	src, err := io.ReadAll(io.LimitReader(resp.Body, left+1))
 	if err != nil {

@@ -75,7 +75,7 @@ func openArchive(src []byte) (*archive, error) {
 				return nil, err
 			}
 			if f.UncompressedSize64 != 0 {
-				return nil, validationErrorf("the bundle contains the folder %q with data", f.Name)
+				return nil, validationErrorf("the folder entry %q of the bundle contains data", f.Name)
 			}
 			continue
 		}
@@ -148,9 +148,9 @@ func checkEntryName(raw string) (string, error) {
 	for _, part := range strings.Split(name, "/") {
 		switch {
 		case part == "" || part == "." || part == "..":
-			return "", validationErrorf("the bundle contains %q, which is a path outside of it", shown)
+			return "", validationErrorf("the bundle contains %q, which is a path outside the bundle", shown)
 		case strings.HasSuffix(part, ".") || strings.HasSuffix(part, " ") || strings.HasPrefix(part, " "):
-			return "", validationErrorf("the bundle contains %q, which is a different name on some systems", shown)
+			return "", validationErrorf("the bundle contains %q: some systems remove leading spaces, trailing spaces or trailing dots from a name", shown)
 		case isWindowsDevice(part):
 			return "", validationErrorf("the bundle contains %q, which is a device on Windows", shown)
 		}

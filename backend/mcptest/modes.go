@@ -30,7 +30,7 @@ func onCall(f func(s *server, id, params []byte)) func(*server) {
 const done = `{"content":[{"type":"text","text":"done"}]}`
 
 var modes = map[string]mode{
-	"echo":   {about: "both eras; tools/call answers its arguments; fast", set: func(s *server) { s.modern = true }},
+	"echo":   {about: "both eras; tools/call returns its arguments; fast", set: func(s *server) { s.modern = true }},
 	"legacy": {about: "the legacy era only; -32601 on server/discover", set: func(*server) {}},
 	"modern": {about: "the modern era only; an error on initialize", set: func(s *server) { s.legacy, s.modern = false, true }},
 	"modern-exit": {about: "the modern era only; exits on initialize", set: func(s *server) {
@@ -40,13 +40,13 @@ var modes = map[string]mode{
 	"legacy-exit": {about: "exits on any request it does not know", set: func(s *server) {
 		s.unknown = func(s *server, _ []byte, _ string) { s.quit = true }
 	}},
-	"tasks":  {about: "tools that answer with tasks, in both eras", set: taskServer},
+	"tasks":  {about: "tools that return tasks, in both eras", set: taskServer},
 	"quirky": {about: "odd but legal bytes, in list and result", set: quirky},
 	"lsp":    {about: "Content-Length framing", set: func(s *server) { s.framed = true }},
 	"pages": {about: "2,000 tools on 40 pages", set: func(s *server) {
 		s.on["tools/list"] = func(s *server, id, params []byte) { s.page(id, params, 40, 50) }
 	}},
-	"cursor-loop": {about: "the same nextCursor for ever", set: func(s *server) {
+	"cursor-loop": {about: "returns the same nextCursor forever", set: func(s *server) {
 		s.on["tools/list"] = func(s *server, id, _ []byte) {
 			s.result(id, `{"tools":[`+tools("a")+`],"nextCursor":"again"}`)
 		}
@@ -55,15 +55,15 @@ var modes = map[string]mode{
 		s.tools = tools("a", "b", "c", "d") + `,{"name":7,"inputSchema":{}},` + tools("e", "f", "g", "h")
 	}},
 	"early-change": {about: "list_changed before and right after initialize; one more tool each time", set: earlyChange},
-	"change":       {about: "tools/call adds a tool and says so", set: onCall(addTool)},
+	"change":       {about: "tools/call adds a tool and sends list_changed", set: onCall(addTool)},
 
-	"modern-change": {about: "the modern era; tools/call adds a tool and tells who listens; a resource subscription gets one update", set: modernChange},
+	"modern-change": {about: "modern era only; tools/call adds a tool and notifies the subscribers; a resource subscription receives one update", set: modernChange},
 
-	"silent":      {about: "reads and never answers", set: func(s *server) { s.first = func(s *server) { s.drain() } }},
-	"silent-call": {about: "never answers tools/call", set: onCall(func(*server, []byte, []byte) {})},
+	"silent":      {about: "reads and never responds", set: func(s *server) { s.first = func(s *server) { s.drain() } }},
+	"silent-call": {about: "never responds to tools/call", set: onCall(func(*server, []byte, []byte) {})},
 	"exit":        {about: "exits at once with code 3", set: func(s *server) { s.first = func(s *server) { s.leave(3) } }},
 	"exit-call":   {about: "exits with code 3 on tools/call", set: onCall(func(s *server, _, _ []byte) { s.leave(3) })},
-	"banner": {about: "text and JSON that is not a message before the first answer, with a BOM", set: func(s *server) {
+	"banner": {about: "text and JSON that is not a message before the first response, with a BOM", set: func(s *server) {
 		s.first = func(s *server) { s.raw("\xef\xbb\xbfMy server v1\r\n" + junk + "2026-01-01 ready\n\n") }
 	}},
 	"junk": {about: "junk lines around every result; two messages on one line", set: onCall(func(s *server, id, _ []byte) {
@@ -86,7 +86,7 @@ var modes = map[string]mode{
 	"bad-text": {about: "invalid UTF-8, NUL and a lone surrogate in a result", set: onCall(func(s *server, id, _ []byte) {
 		s.result(id, "{\"content\":[{\"type\":\"text\",\"text\":\"a\xffb\\u0000\\ud800\\u001b\"}]}")
 	})},
-	"stops-reading": {about: "stops reading after tools/list; blocks for ever", set: func(s *server) {
+	"stops-reading": {about: "stops reading after tools/list; blocks forever", set: func(s *server) {
 		s.on["tools/list"] = func(s *server, id, _ []byte) {
 			s.result(id, `{"tools":[`+s.tools+`]}`)
 			s.flush()
@@ -104,7 +104,7 @@ var modes = map[string]mode{
 		}
 		s.result(id, done)
 	})},
-	"unending": {about: "one tool, work, that reports progress three times and is never done", set: func(s *server) {
+	"unending": {about: "one tool, work, that reports progress three times and never finishes", set: func(s *server) {
 		s.tools = tools("work")
 		onCall(func(s *server, _, params []byte) {
 			for i, t := 0, token(params); i < 3; i++ {
@@ -112,32 +112,32 @@ var modes = map[string]mode{
 			}
 		})(s)
 	}},
-	"ask": {about: "tools/call asks elicitation/create and answers with what it got", set: onCall(func(s *server, id, _ []byte) {
+	"ask": {about: "tools/call sends elicitation/create and returns the response", set: onCall(func(s *server, id, _ []byte) {
 		s.ask(`"q-`+strings.Trim(string(id), `"`)+`"`, "elicitation/create", `{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}`, func(response []byte) {
 			s.result(id, `{"content":[],"structuredContent":`+strings.TrimSpace(string(response))+`}`)
 		})
 	})},
-	"ask-form": {about: "tools/call asks for a name and a number by elicitation/create and answers with what it got", set: onCall(func(s *server, id, _ []byte) {
+	"ask-form": {about: "tools/call requests a name and a number with elicitation/create and returns the response", set: onCall(func(s *server, id, _ []byte) {
 		s.ask(`"q-`+strings.Trim(string(id), `"`)+`"`, "elicitation/create", `{"message":"Who, and how many?","requestedSchema":{"type":"object","properties":{"who":{"type":"string"},"many":{"type":"integer","minimum":1}},"required":["who"]}}`, func(response []byte) {
 			s.result(id, `{"content":[],"structuredContent":`+strings.TrimSpace(string(response))+`}`)
 		})
 	})},
-	"ask-url": {about: "tools/call asks by elicitation/create that an address is opened and answers with what it got", set: onCall(func(s *server, id, _ []byte) {
+	"ask-url": {about: "tools/call requests that the user open a URL (elicitation/create) and returns the response", set: onCall(func(s *server, id, _ []byte) {
 		s.ask(`"q-`+strings.Trim(string(id), `"`)+`"`, "elicitation/create", `{"mode":"url","elicitationId":"e-1","message":"Agree there first.","url":"https://example.com/agree"}`, func(response []byte) {
 			s.result(id, `{"content":[],"structuredContent":`+strings.TrimSpace(string(response))+`}`)
 		})
 	})},
-	"ask-cancel": {about: "tools/call asks, takes the question back and answers; other methods answer how many answers came", set: askCancel},
-	"late": {about: "answers tools/call twice, and once with an id of nobody", set: onCall(func(s *server, id, _ []byte) {
+	"ask-cancel": {about: "tools/call sends a request, cancels it and responds; other methods return the number of responses received", set: askCancel},
+	"late": {about: "responds to tools/call twice, and once with an unknown id", set: onCall(func(s *server, id, _ []byte) {
 		s.result([]byte("987654321"), `{"content":[],"stranger":true}`)
 		s.result([]byte("null"), `{}`)
 		s.result(id, done)
 		s.result(id, `{"content":[],"second":true}`)
 	})},
-	"neither": {about: "answers with neither result nor error", set: onCall(func(s *server, id, _ []byte) {
+	"neither": {about: "responds with neither result nor error", set: onCall(func(s *server, id, _ []byte) {
 		s.raw(`{"jsonrpc":"2.0","id":` + string(id) + "}\n")
 	})},
-	"stderr-flood": {about: "100 MB on stderr while it answers", set: onCall(func(s *server, id, _ []byte) {
+	"stderr-flood": {about: "100 MB on stderr while it responds", set: onCall(func(s *server, id, _ []byte) {
 		for range 100 << 4 {
 			fmt.Fprintln(s.stderr, strings.Repeat("e", 1<<16))
 		}

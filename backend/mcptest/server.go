@@ -61,7 +61,7 @@ func newServer(in io.Reader, out, stderr io.Writer) *server {
 	return &server{
 		in: bufio.NewReaderSize(in, 64<<10), out: bufio.NewWriterSize(out, 64<<10), stderr: stderr,
 		legacy: true, info: `{"name":"mcptest","version":"1.0.0"}`, capabilities: `{"tools":{"listChanged":true}}`,
-		tools: `{"name":"echo","description":"Answers its arguments.","inputSchema":{"type":"object"}}`,
+		tools: `{"name":"echo","description":"Returns its arguments.","inputSchema":{"type":"object"}}`,
 		on:    map[string]func(*server, []byte, []byte){},
 	}
 }

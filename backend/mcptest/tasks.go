@@ -166,7 +166,7 @@ func callTaskTool(s *server, id, raw []byte) {
 		if modern {
 			s.errorObject(id, missingExtension)
 		} else {
-			s.error(id, -32601, "this tool needs a task")
+			s.error(id, -32601, "this tool requires a task")
 		}
 		return
 	}

@@ -70,10 +70,10 @@ func New(o Options) *Metrics {
 		openTasks:     make(map[int64]bool),
 		calls:         prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_calls_total", Help: "Finished calls, by outcome."}, []string{"server", "outcome"}),
 		took:          prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "drawbridge_call_duration_seconds", Help: "Duration of calls.", Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}}, []string{"server"}),
-		toolCalls:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_tool_calls_total", Help: "Finished tool calls, by outcome. Tools beyond 64 per server or 256 in total, and names that no server answered to, are counted as other."}, []string{"server", "tool", "outcome"}),
+		toolCalls:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_tool_calls_total", Help: "Finished tool calls, by outcome. Tools beyond 64 per server or 256 in total, and names of tools that do not exist, are counted as other."}, []string{"server", "tool", "outcome"}),
 		toolTook:      prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "drawbridge_tool_call_duration_seconds", Help: "Duration of tool calls.", Buckets: []float64{.01, .1, 1, 10, 60}}, []string{"server", "tool"}),
 		restarts:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_server_restarts_total", Help: "Restarts of a server."}, []string{"server"}),
-		requests:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_http_requests_total", Help: "HTTP requests that were answered."}, []string{"route", "status"}),
+		requests:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_http_requests_total", Help: "HTTP requests served."}, []string{"route", "status"}),
 		requestTook:   prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "drawbridge_http_request_duration_seconds", Help: "Duration of HTTP requests.", Buckets: prometheus.DefBuckets}, []string{"route", "status"}),
 	}
 	registry := prometheus.NewRegistry()

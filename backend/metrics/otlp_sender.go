@@ -176,7 +176,7 @@ func (s *Sender) sendMetrics(ctx context.Context) {
 }
 
 // errRejected means that the receiver rejected the request permanently.
-var errRejected = errors.New("the receiver refused it")
+var errRejected = errors.New("the receiver rejected it")
 
 // send posts one message. It logs the first failure in a row, and the first success after it.
 func (s *Sender) send(ctx context.Context, path string, m proto.Message) error {
@@ -186,7 +186,7 @@ func (s *Sender) send(ctx context.Context, path string, m proto.Message) error {
 	}
 	switch {
 	case err == nil && s.failing:
-		s.o.Log.Info("Sending telemetry again", "endpoint", s.o.Endpoint)
+		s.o.Log.Info("Sending of telemetry has resumed", "endpoint", s.o.Endpoint)
 	case err != nil && !s.failing && ctx.Err() == nil:
 		s.o.Log.Warn("Cannot send telemetry", "endpoint", s.o.Endpoint, "error", err)
 	}
@@ -211,7 +211,7 @@ func (s *Sender) post(ctx context.Context, path string, body []byte) error {
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxResponseBytes))
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return fmt.Errorf("the receiver answered %s", resp.Status)
+		return fmt.Errorf("the receiver responded with %s", resp.Status)
 	}
 	if resp.StatusCode/100 != 2 {
 		return fmt.Errorf("%w: %s", errRejected, resp.Status)

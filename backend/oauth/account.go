@@ -201,7 +201,7 @@ func (a *account) requireLogin(token string, c challenge) error {
 	a.lastChallenge = c
 	reason := "it requires you to sign in"
 	if token != "" {
-		reason = "its sign-in is no longer valid"
+		reason = "its sign-in has expired or was revoked"
 	}
 	notify := a.setState(core.LoginNeeded, reason)
 	a.mu.Unlock()
@@ -235,8 +235,8 @@ func (a *account) requireStepUp(c challenge) error {
 		}
 		a.mu.Unlock()
 		notify()
-		return newError(core.CodeUnauthorized, "Ask whoever runs the server which permission is missing.", nil,
-			"server %q refuses the request although you granted the permissions that it requires (%s)", a.id, sanitize(key, 200))
+		return newError(core.CodeUnauthorized, "Ask the operator of the server which permission is missing.", nil,
+			"server %q rejects the request although you granted the permissions that it requires (%s)", a.id, sanitize(key, 200))
 	}
 	a.missingScopes = c.scopes
 	reason := "it requires another permission: " + sanitize(key, 200)
@@ -281,7 +281,7 @@ func (a *account) refresh(ctx context.Context, stale string) (string, error) {
 	switch {
 	case a.rec == nil || a.rec.Refresh == "":
 		a.mu.Unlock()
-		return "", NeedsLogin(a.id, "its sign-in is no longer valid")
+		return "", NeedsLogin(a.id, "its sign-in has expired or was revoked")
 	case a.rec.Access != stale && a.rec.Access != "":
 		defer a.mu.Unlock()
 		return a.rec.Access, nil
@@ -337,7 +337,7 @@ func (a *account) requestRefresh(rec record, s Server) (string, error) {
 	a.mu.Lock()
 	if a.rec == nil || a.rec.Refresh != before {
 		a.mu.Unlock() // signed out or signed in again in the meantime
-		return "", NeedsLogin(s.ID, "its sign-in is no longer valid")
+		return "", NeedsLogin(s.ID, "its sign-in has expired or was revoked")
 	}
 	a.rec = &rec
 	a.mu.Unlock()
@@ -355,7 +355,7 @@ func (a *account) refreshFailed(ctx context.Context, rec *record, err error) err
 	a.keeper.opts.Log.Info("Cannot refresh a token", "server", a.id, "error", err)
 	if !requiresLogin(err) {
 		return &core.Error{Code: core.CodeUnavailable, Retriable: true, Cause: err,
-			Message: fmt.Sprintf("server %q: its token cannot be refreshed: %s", a.id, err)}
+			Message: fmt.Sprintf("server %q: cannot refresh its token: %s", a.id, err)}
 	}
 	a.mu.Lock()
 	var keep *record
@@ -370,5 +370,5 @@ func (a *account) refreshFailed(ctx context.Context, rec *record, err error) err
 			a.keeper.opts.Log.Warn("Cannot delete a refresh token", "server", a.id, "error", err)
 		}
 	}
-	return NeedsLogin(a.id, "its sign-in is no longer valid")
+	return NeedsLogin(a.id, "its sign-in has expired or was revoked")
 }

@@ -77,7 +77,7 @@ func (l *login) parseCode(q url.Values) (code string, ours bool, err error) {
 		if why.code == "access_denied" {
 			return "", true, errors.New("the sign-in was declined: " + why.Error())
 		}
-		return "", true, errors.New("the authorization server refused: " + why.Error())
+		return "", true, errors.New("the authorization server rejected the request: " + why.Error())
 	}
 	if one := q["code"]; len(one) == 1 && one[0] != "" && len(one[0]) <= maxToken {
 		return one[0], true, nil

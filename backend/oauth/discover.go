@@ -144,7 +144,7 @@ func (g *guard) fetchResourceMetadata(ctx context.Context, server *url.URL, chal
 	for _, address := range addresses {
 		body, ok, err := g.fetchJSON(ctx, address)
 		if err != nil {
-			return nil, fmt.Errorf("its metadata cannot be read: %w", err)
+			return nil, fmt.Errorf("cannot read its metadata: %w", err)
 		}
 		prm := &oauthex.ProtectedResourceMetadata{}
 		if !ok || json.Unmarshal(body, prm) != nil || prm.Resource == "" && len(prm.AuthorizationServers) == 0 {
@@ -211,7 +211,7 @@ func (g *guard) validateMetadata(m *oauthex.AuthServerMeta, issuer string) error
 	case !slices.Contains(m.CodeChallengeMethodsSupported, "S256"):
 		return errors.New("its metadata does not list support for PKCE with S256")
 	case m.AuthorizationEndpoint == "" || m.TokenEndpoint == "":
-		return errors.New("its metadata lacks the authorization or token endpoint")
+		return errors.New("the authorization or token endpoint is missing from its metadata")
 	}
 	for what, address := range map[string]string{
 		"authorization_endpoint": m.AuthorizationEndpoint, "token_endpoint": m.TokenEndpoint,

@@ -158,7 +158,7 @@ func newGuard(server *url.URL) *guard {
 		},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if len(via) > maxRedirects {
-				return &blockedError{"it redirects too often"}
+				return &blockedError{"too many redirects"}
 			}
 			if via[0].Method != http.MethodGet {
 				return &blockedError{"it redirects a request that contains secrets"}
@@ -201,7 +201,7 @@ func (g *guard) isProxy(address string) bool {
 func (g *guard) checkDial(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return &blockedError{"its address cannot be read"}
+		return &blockedError{"its address is not valid"}
 	}
 	return g.checkZone(zoneOf(at.Addr()))
 }
@@ -233,7 +233,7 @@ func (g *guard) checkURL(u *url.URL) error {
 func (g *guard) parseURL(what, address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil || len(address) > 4096 {
-		return nil, &blockedError{what + ": it is not an address"}
+		return nil, &blockedError{what + ": it is not a URL"}
 	}
 	if err := g.checkURL(u); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", what, displayURL(u), err)

@@ -84,7 +84,7 @@ func TestHostileAuthorizationServers(t *testing.T) {
 		want   string // of Begin's error, or of the page at the end after "page:"
 	}{
 		"huge metadata":           {set("padding", strings.Repeat("x", 1<<20)), "larger than"},
-		"endless redirects":       {func(p *fakeServer) { p.override = endless }, "redirects too often"},
+		"endless redirects":       {func(p *fakeServer) { p.override = endless }, "too many redirects"},
 		"a redirect to a file":    {func(p *fakeServer) { p.override = redirect("file:///etc/passwd") }, "not an http or https URL"},
 		"a redirect to the cloud": {func(p *fakeServer) { p.override = redirect("https://169.254.169.254/latest/meta-data") }, "reserved address"},
 		"a script to open":        {set("authorization_endpoint", "javascript:alert(document.domain)"), "http or https URL"},

@@ -332,7 +332,7 @@ func (a *account) redeemCode(ctx context.Context, l *login, code string) error {
 		if requiresLogin(err) {
 			a.keeper.deleteRegistration(l)
 		}
-		return errors.New("no token was issued: " + describeError(ctx, err))
+		return errors.New("cannot obtain a token: " + describeError(ctx, err))
 	}
 	if l.client.Source == sourceConfig {
 		l.client.Secret = "" // kept in the configuration only

@@ -80,7 +80,7 @@ func (k *Keeper) loadRecord(ctx context.Context, s Server) (*record, error) {
 	}
 	r := &record{}
 	if err := json.Unmarshal([]byte(text), r); err != nil {
-		return nil, fmt.Errorf("cannot read the sign-in of server %q: %w", s.ID, err)
+		return nil, fmt.Errorf("cannot read the stored tokens of server %q: %w", s.ID, err)
 	}
 	if r.URL != s.URL || !validToken(r.Access) && r.Access != "" {
 		return nil, nil

@@ -124,7 +124,7 @@ func (k *Keeper) deleteSignIn(ctx context.Context, id string) error {
 		u, _ := url.Parse(rec.URL) // nil if it cannot be read
 		g = newGuard(u)
 	}
-	k.opts.Log.Info("Deleted the sign-in of a removed server", "server", id)
+	k.opts.Log.Info("Deleted the tokens of a removed server", "server", id)
 	if rec != nil {
 		k.work.Go(func() { k.revokeTokens(g, rec, s) })
 	}

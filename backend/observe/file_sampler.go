@@ -121,6 +121,6 @@ func (f *FileSampler) record(ctx context.Context, seen map[string]map[string]boo
 		return
 	}
 	if err := f.opts.Store.SaveObservations(ctx, nil, save); err != nil {
-		f.opts.Log.Warn("Cannot save what servers open", "error", err)
+		f.opts.Log.Warn("Cannot save the file accesses of servers", "error", err)
 	}
 }

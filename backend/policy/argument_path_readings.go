@@ -39,7 +39,7 @@ var pathReadings = []struct {
 	{"trimmed", bytesBetween(0, ' ') + nonASCII, func(s string) string {
 		return strings.TrimFunc(s, func(c rune) bool { return c <= ' ' || unicode.IsSpace(c) })
 	}},
-	{"without line breaks, as by URL parsers", "\t\n\r", strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace},
+	{"without line breaks and tabs, as URL parsers read it", "\t\n\r", strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace},
 	{"with slashes instead of backslashes", `\`, func(s string) string { return strings.ReplaceAll(s, `\`, "/") }},
 	{"without angle brackets, as in <file:///…>", "<", func(s string) string {
 		if inner, ok := strings.CutPrefix(s, "<"); ok {
@@ -48,7 +48,7 @@ var pathReadings = []struct {
 		return s
 	}},
 	{"without quotes", "\"'`", func(s string) string { return strings.Trim(s, "\"'`") }},
-	{"a form value", "+", func(s string) string { return strings.ReplaceAll(s, "+", " ") }},
+	{`form-decoded ("+" as a space)`, "+", func(s string) string { return strings.ReplaceAll(s, "+", " ") }},
 	{"percent-decoded", "%", unescape},
 	{"without a fragment or a query", "#?", func(s string) string {
 		if i := strings.IndexAny(s, "#?"); i > 0 {
@@ -58,7 +58,7 @@ var pathReadings = []struct {
 	}},
 	{"composed", nonASCII, norm.NFC.String},
 	{"decomposed", nonASCII, norm.NFD.String},
-	{"with compatible characters", nonASCII, norm.NFKC.String},
+	{"with compatibility characters replaced (NFKC)", nonASCII, norm.NFKC.String},
 }
 
 var nonASCII = bytesBetween(utf8.RuneSelf, 0xff)

@@ -191,8 +191,8 @@ func withinFolded(folder, path string) bool {
 
 var (
 	errSymlinkLoop    = errors.New("too many symbolic links")
-	errProcessLink    = errors.New("the link leads elsewhere for each process")
-	errTooManyLookups = errors.New("the paths are too long or too many")
+	errProcessLink    = errors.New("the symbolic link has a different target in each process")
+	errTooManyLookups = errors.New("there are too many paths, or they are too long")
 )
 
 // resolve is resolveSymlinks, once for each path of a call.

@@ -27,7 +27,7 @@ func (p *Policy) validateArguments(call *core.Call, t *tool, target registry.Tar
 	}
 	value, err := wire.Decode(argumentsOf(call))
 	if err != nil {
-		return invalidArgumentsError(call, []core.FieldError{{Field: "arguments", Error: "cannot be read"}})
+		return invalidArgumentsError(call, []core.FieldError{{Field: "arguments", Error: "cannot be parsed"}})
 	}
 	if wrong := schema.check(value); len(wrong) > 0 {
 		return invalidArgumentsError(call, wrong)

@@ -43,7 +43,7 @@ func TestInvalidArgumentsAreRefusedByName(t *testing.T) {
 		{"read", `{"path":"a","n":9007199254740993}`, ``},
 		{"read", `{}`, `path is required`},
 		{"read", `{"path":7}`, `path must be string, not number`},
-		{"read", `{"path":"toolong"}`, `path has 7 characters, at most 5 are allowed`},
+		{"read", `{"path":"toolong"}`, `path contains 7 characters; the maximum is 5`},
 		{"read", `{"path":"a","n":1.5}`, `n must be integer, not number`},
 		{"read", `{"path":"a","how":"secret"}`, `how must be one of ["a","b"]`},
 		{"read", `{"path":"a","x":1}`, `x is not a known property`},

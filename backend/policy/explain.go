@@ -180,9 +180,9 @@ func (r *ruleset) explainArgumentRules(s *server, call *core.Call, d argumentDec
 func (p *Policy) explainInput(call *core.Call, t *tool, target registry.Target) Verdict {
 	switch {
 	case !t.validate:
-		return Verdict{"input", Off, "Arguments are not validated here; the server validates them.", ""}
+		return Verdict{"input", Off, "Only the server validates the arguments.", ""}
 	case target.Raw != nil && p.inputs.schema(call.Server, call.Name, target.Raw) == nil:
-		return Verdict{"input", Pass, "The tool's schema cannot be used, so only the server validates the arguments.", "validateInput"}
+		return Verdict{"input", Pass, "The tool's schema is not valid, so only the server validates the arguments.", "validateInput"}
 	}
 	return Verdict{"input", Pass, "Arguments that do not match the tool's schema are rejected.", "validateInput"}
 }

@@ -204,10 +204,10 @@ var sizeUnits = map[string]string{"Length": "characters", "Items": "items", "Pro
 func (m *validationErrors) validateLength(s map[string]any, of string, n int, at []string) {
 	unit := sizeUnits[of]
 	if l, ok := numericKeyword(s, "min"+of); ok && float64(n) < l {
-		m.add(at, "has %d %s, at least %v are required", n, unit, s["min"+of])
+		m.add(at, "contains %d %s; the minimum is %v", n, unit, s["min"+of])
 	}
 	if l, ok := numericKeyword(s, "max"+of); ok && float64(n) > l {
-		m.add(at, "has %d %s, at most %v are allowed", n, unit, s["max"+of])
+		m.add(at, "contains %d %s; the maximum is %v", n, unit, s["max"+of])
 	}
 }
 

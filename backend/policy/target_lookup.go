@@ -42,7 +42,7 @@ func (p *Policy) lookupTarget(call *core.Call, s *server) (registry.Target, erro
 	}
 	view, ok := p.Views.Server(call.Server)
 	if !ok && call.ByUser && p.rules.Load().servers[call.Server] != nil {
-		e := core.Errorf(core.CodeUnavailable, "server %q currently offers nothing: it is disabled, or was just added", call.Server)
+		e := core.Errorf(core.CodeUnavailable, "server %q currently has no tools, prompts or resources: it is disabled, or was just added", call.Server)
 		e.Hint = "See: drawbridge status. If it is disabled, run: drawbridge enable " + call.Server + "."
 		return registry.Target{}, e
 	}

@@ -76,7 +76,7 @@ func readShellEnv(shell string, limit time.Duration) (map[string]string, error) 
 		case err != nil:
 			return nil, fmt.Errorf("login shell %s did not print its environment", shell)
 		case text.Len() > 4<<20:
-			return nil, fmt.Errorf("login shell %s printed too much", shell)
+			return nil, fmt.Errorf("login shell %s printed too much output", shell)
 		}
 	}
 }

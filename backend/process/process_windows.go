@@ -170,7 +170,7 @@ func (t *tree) release() {
 func (p *Process) Usage() (Usage, error) {
 	select {
 	case <-p.done:
-		return Usage{}, errors.New("cannot measure: the process has ended")
+		return Usage{}, errors.New("cannot measure resource usage: the process has exited")
 	default:
 	}
 	var u Usage

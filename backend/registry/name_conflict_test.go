@@ -53,7 +53,7 @@ func TestQualifiedNamesAreReported(t *testing.T) {
 	for server, want := range map[string]string{
 		"a": `[2 tools, such as "read", are prefixed with the server's name: other servers have the same names]`,
 		"b": `[2 tools, such as "read", are prefixed with the server's name: other servers have the same names]`,
-		"c": `["read" is prefixed with the server's name: another server has a tool or prompt of that name]`,
+		"c": `["read" is prefixed with the server's name: another server has a tool or prompt with that name]`,
 	} {
 		if got := fmt.Sprint(r.All().Conflicts(server)); got != want {
 			t.Errorf("%s: %s", server, got)

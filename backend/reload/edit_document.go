@@ -28,10 +28,10 @@ func NewDocument(src []byte) (*Document, error) {
 	rest, hadBOM := bytes.CutPrefix(src, bom)
 	root, err := hujson.Parse(bytes.Clone(rest))
 	if err != nil {
-		return nil, core.Errorf(core.CodeValidation, "cannot edit a file that cannot be parsed: %v", err)
+		return nil, core.Errorf(core.CodeValidation, "cannot parse the configuration file: %v", err)
 	}
 	if _, ok := root.Value.(*hujson.Object); !ok {
-		return nil, core.Errorf(core.CodeValidation, "cannot edit a file that is not a JSON object")
+		return nil, core.Errorf(core.CodeValidation, "cannot edit the configuration file: it is not a JSON object")
 	}
 	d := &Document{root: root, bom: hadBOM, indent: "  ", eol: "\n"}
 	if bytes.Contains(rest, []byte("\r\n")) {
@@ -86,7 +86,7 @@ func (d *Document) Add(label string, raw json.RawMessage) error {
 	}
 	object, depth := d.newServerContainer()
 	if object == nil {
-		return core.Errorf(core.CodeRejected, "cannot add server %q: the servers of the file are a list", label)
+		return core.Errorf(core.CodeRejected, "cannot add server %q: the file stores its servers in an array", label)
 	}
 	var pretty bytes.Buffer
 	value.Standardize()
@@ -233,7 +233,7 @@ func memberIndex(o *hujson.Object, name string) int {
 }
 
 func serverNotFoundError(label string) error {
-	return core.Errorf(core.CodeNotFound, "the file has no server %q", label)
+	return core.Errorf(core.CodeNotFound, "the file contains no server %q", label)
 }
 
 // setMember sets the value of a member, or appends the member to o in the style of its neighbours.

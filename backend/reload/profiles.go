@@ -91,7 +91,7 @@ func (d *Document) SetObject(section, name string, raw json.RawMessage) error {
 	}
 	if raw == nil {
 		if memberIndex(object, name) < 0 {
-			return core.Errorf(core.CodeNotFound, "the main configuration file has no '%s' in '%s'", name, section)
+			return core.Errorf(core.CodeNotFound, "the main configuration file contains no '%s' in '%s'", name, section)
 		}
 		if d.removeMember(object, name); len(object.Members) == 0 {
 			d.removeMember(root, section)

@@ -67,7 +67,7 @@ func TestRenameIsRefusedIfRulesCouldNotFollowAtOnce(t *testing.T) {
 	x.Reload(t.Context())
 	before := text(t, x.file)
 	_, err := x.CheckRename("files", "docs")
-	if err == nil || !strings.Contains(err.Error(), "policy.rules[1] names server") {
+	if err == nil || !strings.Contains(err.Error(), "policy.rules[1] refers to server") {
 		t.Errorf("the error is %v", err)
 	}
 	if _, _, err := x.Rename(t.Context(), "files", "docs"); err == nil || text(t, x.file) != before {

@@ -23,7 +23,7 @@ func (r *Reloader) CheckRename(id, label string) (string, error) {
 	}
 	to := core.Slug(label)
 	if !core.ValidServerID(to) {
-		return "", &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "name", Error: "must have a letter or a digit"}}}
+		return "", &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "name", Error: "must contain a letter or a digit"}}}
 	}
 	if other, taken := r.Current().Server(to); taken && other.ID != s.ID {
 		return "", core.Errorf(core.CodeConflict, "a server %q already exists", other.ID)
@@ -74,17 +74,17 @@ func isYAML(file string) bool {
 // checkOtherFiles returns an error if another file than that of the server chooses an account of it, or has a
 // rule about it. Between two edits, calls would use another account, or the rule would not apply to them.
 func (r *Reloader) checkOtherFiles(s *config.Server, change rename) error {
-	what, file := "an account of server \""+s.ID+"\" is chosen", ""
+	what, file := "an account of server \""+s.ID+"\" is selected", ""
 	if change.to != s.ID {
 		file = r.fileChoosingAccount(s)
 	}
 	for _, rule := range r.Current().Policy.Arguments {
 		if o := r.serverWithNamespace(s.ID, change.from, change.to); o != "" && change.tool(rule.Tool, rule.Servers) != rule.Tool {
-			return &core.Error{Code: core.CodeConflict, Message: rule.Key + " names server \"" + s.ID + "\", and server \"" + o + "\" has the old or the new name as its namespace",
+			return &core.Error{Code: core.CodeConflict, Message: rule.Key + " refers to server \"" + s.ID + "\", and server \"" + o + "\" uses the old or the new name as its namespace",
 				Hint: "Give \"" + o + "\" another namespace first, or edit the rule."}
 		}
 		if file == "" && rule.Source.File != s.Source.File && change.names(&rule) {
-			what, file = rule.Key+" names server \""+s.ID+"\", and is", rule.Source.File
+			what, file = rule.Key+" refers to server \""+s.ID+"\", but is", rule.Source.File
 		}
 	}
 	if file == "" {

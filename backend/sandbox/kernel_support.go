@@ -21,7 +21,7 @@ func unsupported(version int, r Rules) (missing []string, enough bool) {
 	if version == 0 && runtime.GOOS != "linux" {
 		return []string{"confine programs, which requires Linux"}, false
 	} else if version == 0 {
-		return []string{"confine programs, because the kernel has no Landlock or it is not enabled (requires Linux 5.13 or later, and the boot option lsm=landlock)"}, false
+		return []string{"confine programs, because the kernel does not support Landlock or Landlock is not enabled (requires Linux 5.13 or later, and the boot option lsm=landlock)"}, false
 	}
 	enough = true
 	if version < truncateVersion {
@@ -43,7 +43,7 @@ func unsupported(version int, r Rules) (missing []string, enough bool) {
 		missing = append(missing, "block device ioctls (requires Linux 6.10)")
 	}
 	if version < scopeVersion {
-		missing = append(missing, "block signals and connections through abstract sockets to other programs (requires Linux 6.12)")
+		missing = append(missing, "block signals and connections through abstract sockets to other processes (requires Linux 6.12)")
 	}
 	return missing, enough
 }

@@ -47,7 +47,7 @@ func rightsOf(version int) uint64 {
 // as Unsupported says, is left out.
 func newRuleset(version int, r Rules) (*os.File, error) {
 	if version == 0 {
-		return nil, errors.New("the kernel has no Landlock")
+		return nil, errors.New("the kernel does not support Landlock")
 	}
 	rights := rightsOf(version)
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: rights}

@@ -16,20 +16,20 @@ func protections(version int, filters bool) []Protection {
 		{"Truncating files", version >= truncateVersion, "Linux 6.2"},
 		{"TCP connections to individual ports", version >= networkVersion, "Linux 6.7"},
 		{"Network connections, all or none", version >= 1 && filters, "Linux 5.13 with Landlock, on amd64 or arm64"},
-		{"Control of devices", version >= deviceVersion, "Linux 6.10"},
-		{"Signals and abstract sockets of other programs", version >= scopeVersion, "Linux 6.12"},
+		{"Device ioctls", version >= deviceVersion, "Linux 6.10"},
+		{"Signals and abstract sockets of other processes", version >= scopeVersion, "Linux 6.12"},
 		{"Gaining privileges through setuid", version >= 1, "Linux 5.13 with Landlock"},
 		{"Connections to individual hosts", false, "not possible: the kernel filters by port only"},
 		{"Unix sockets, all or none", version >= 1 && filters, "Linux 5.13 with Landlock, on amd64 or arm64"},
-		{"The kernel keyring, limits of other programs", version >= 1 && filters, "Linux 5.13 with Landlock, on amd64 or arm64"},
+		{"Kernel keyring, and resource limits of other processes", version >= 1 && filters, "Linux 5.13 with Landlock, on amd64 or arm64"},
 	}
 }
 
 // ContainerProtections returns what a sandbox confines of a container.
 func ContainerProtections() []Protection {
 	return []Protection{
-		{"Writing to files of the container outside of its mounts", true, "Docker"},
-		{"Files of this machine outside of its mounts", true, "Docker"},
+		{"Writing to container files outside its mounts", true, "Docker"},
+		{"Files of this machine outside its mounts", true, "Docker"},
 		{"Network connections, all or none", true, "Docker"},
 		{"Gaining privileges through setuid", true, "Docker"},
 		{"Connections to individual ports or hosts", false, "not possible for containers"},

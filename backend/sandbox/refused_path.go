@@ -44,7 +44,7 @@ func (r Rules) NotOffered(home, path string, write bool) string {
 	case contains(path, resolved(home)):
 		return "contains the home directory"
 	case write && related(r.StartsPrograms):
-		return "contains files that start programs outside of the sandbox"
+		return "contains files that start programs outside the sandbox"
 	}
 	return ""
 }

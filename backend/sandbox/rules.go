@@ -211,14 +211,14 @@ func (r *Rules) appendOwn(links *linkReader, list []string, key, path string, wr
 		return slices.ContainsFunc(r.Private, func(one string) bool { return contains(one, path) })
 	}
 	if isPrivate(target) && !isPrivate(filepath.Clean(path)) { // a server without a sandbox may have replaced it
-		r.Ignored = append(r.Ignored, "its sandbox ignores "+path+" in "+key+", because it leads to "+target+", which is private: if that is correct, use "+target+" instead")
+		r.Ignored = append(r.Ignored, "its sandbox ignores "+path+" in "+key+", because it resolves to "+target+", which is private: if that is intended, use "+target+" instead")
 		return list
 	}
 	if _, err := os.Lstat(target); errors.Is(err, os.ErrNotExist) {
 		r.Ignored = append(r.Ignored, "its sandbox ignores "+path+" in "+key+", which does not exist: create it and restart the server")
 	}
 	if one := below(r.StartsPrograms, target); key == "sandbox.write" && one != "" {
-		r.Ignored = append(r.Ignored, "its sandbox lets it write to "+path+", which contains files that start programs outside of the sandbox, such as "+one+": list individual folders in sandbox.write instead")
+		r.Ignored = append(r.Ignored, "its sandbox lets it write to "+path+", which contains files that start programs outside the sandbox, such as "+one+": list individual folders in sandbox.write instead")
 	}
 	inside := slices.DeleteFunc(slices.Clone(r.Private), func(path string) bool { return path == target || !contains(target, path) })
 	if key == "sandbox.write" {
@@ -249,7 +249,7 @@ func (r *Rules) warnIfSplit(folder string, excluded []string) {
 		return
 	}
 	r.Ignored = append(r.Ignored, "its sandbox does not let it create files directly in "+folder+", because this folder contains "+one+
-		", which it may not change: move that, or use another folder")
+		", which the server must not change: move it, or use another folder")
 }
 
 // follow returns path without symbolic links. If the program may have created one of them, which
@@ -259,7 +259,7 @@ func (r *Rules) follow(links *linkReader, path string, writable Rules) string {
 	for _, link := range through {
 		if writable.MayWrite(link) {
 			r.Ignored = append(r.Ignored, "its sandbox ignores "+path+", because the server may have created the symbolic link "+link+
-				": if it leads to the correct place, use "+target+" instead")
+				": if its target is correct, use "+target+" instead")
 			return ""
 		}
 	}
@@ -273,7 +273,7 @@ func (r *Rules) followDefault(links *linkReader, path string, suspect []string) 
 	for _, link := range through {
 		if (Rules{Write: suspect}).MayWrite(link) {
 			r.Ignored = append(r.Ignored, "its sandbox does not allow writing to "+path+", because "+link+
-				" is a symbolic link that a server may have created: if it leads to the correct place, add "+target+" to sandbox.write")
+				" is a symbolic link that a server may have created: if its target is correct, add "+target+" to sandbox.write")
 			return ""
 		}
 	}

@@ -60,7 +60,7 @@ func (s *Store) readFile() (*header, os.FileInfo, error) {
 		return nil, nil, s.damagedFileError(err)
 	}
 	if h.Version != fileVersion || h.Key != InKeyring && h.Key != InFile || h.ID == "" {
-		return nil, nil, s.damagedFileError(errors.New("its format is not supported by this version"))
+		return nil, nil, s.damagedFileError(errors.New("this version does not support its format"))
 	}
 	return h, info, nil
 }
@@ -157,7 +157,7 @@ func (s *Store) update(ctx context.Context, edit func(map[string]storedValue) bo
 		return err
 	}
 	if len(plain) > maxFile/2 {
-		return core.Errorf(core.CodeValidation, "the secrets are too large: together they may have at most %d MiB", maxFile>>21)
+		return core.Errorf(core.CodeValidation, "the secrets are too large: their total size is limited to %d MiB", maxFile>>21)
 	}
 	box, err := newAEAD(s.key)
 	if err != nil {
@@ -217,7 +217,7 @@ func (s *Store) readKeyFile() ([]byte, error) {
 	}
 	if info, err := os.Stat(s.keyPath()); err == nil && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
 		if err := os.Chmod(s.keyPath(), 0o600); err != nil {
-			return nil, fmt.Errorf("cannot make %s private: %w", s.keyPath(), err)
+			return nil, fmt.Errorf("cannot restrict the permissions of %s: %w", s.keyPath(), err)
 		}
 	}
 	key, err := decodeKey(string(text))

@@ -194,7 +194,7 @@ func (w *lineWriter) flush(now time.Time) {
 	if w.log.admit(now) {
 		line := Line{At: now.UTC(), Level: Stderr, Text: string(text)}
 		if w.over > 0 {
-			line.Text = fmt.Sprintf("%s ... (%d bytes more)", text, w.over)
+			line.Text = fmt.Sprintf("%s ... (%d more bytes)", text, w.over)
 		}
 		w.log.add(line)
 	}

@@ -151,7 +151,7 @@ func truncate(text string) string {
 	if len(text) <= MaxLine {
 		return text
 	}
-	return fmt.Sprintf("%s ... (%d bytes more)", text[:MaxLine], len(text)-MaxLine)
+	return fmt.Sprintf("%s ... (%d more bytes)", text[:MaxLine], len(text)-MaxLine)
 }
 
 func isGone(err error) bool { return err == nil || errors.Is(err, os.ErrNotExist) }

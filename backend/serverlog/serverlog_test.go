@@ -83,11 +83,11 @@ func TestLongLineIsCutAndCounted(t *testing.T) {
 	}
 	_, _ = w.Write([]byte("\nshort\n"))
 	lines := l.Tail("a", 0)
-	if len(lines) != 2 || !strings.HasSuffix(lines[0].Text, fmt.Sprintf("... (%d bytes more)", 100_000-MaxLine)) {
+	if len(lines) != 2 || !strings.HasSuffix(lines[0].Text, fmt.Sprintf("... (%d more bytes)", 100_000-MaxLine)) {
 		t.Fatalf("%d lines, the first ends with %q", len(lines), lines[0].Text[len(lines[0].Text)-40:])
 	}
 	l.Append("a", Error, strings.Repeat("y", MaxLine+7))
-	if got := l.Tail("a", 1)[0].Text; !strings.HasSuffix(got, "... (7 bytes more)") {
+	if got := l.Tail("a", 1)[0].Text; !strings.HasSuffix(got, "... (7 more bytes)") {
 		t.Errorf("ends with %q", got[len(got)-40:])
 	}
 }

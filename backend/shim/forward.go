@@ -80,7 +80,7 @@ func readResponse(m message, resp *http.Response, each func(data []byte)) error 
 		if resp.StatusCode == http.StatusUnauthorized {
 			return &core.Error{Code: core.CodeUnauthorized, Message: "Drawbridge does not accept this client's token", Hint: "Connect the client again: drawbridge clients connect."}
 		}
-		return fmt.Errorf("drawbridge answered with status %d", resp.StatusCode)
+		return fmt.Errorf("Drawbridge responded with status %d", resp.StatusCode)
 	}
 	answered := false
 	err := readEvents(resp.Body, func(data []byte) bool {

@@ -24,7 +24,7 @@ func (s *Shim) startRequest(ctx context.Context, m message) {
 	if s.pendingCount == maxPending || s.pendingCount > 0 && s.pendingBytes+len(m.raw) > maxPendingBytes {
 		s.mu.Unlock()
 		stop()
-		s.respondError(m, wire.CodeInternal, "cannot accept the request: too many requests are waiting for an answer. Send it again when some of them have been answered")
+		s.respondError(m, wire.CodeInternal, "cannot accept the request: too many requests are pending. Send it again when some of them have finished")
 		return
 	}
 	s.modern = s.modern || m.modern

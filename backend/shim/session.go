@@ -181,7 +181,7 @@ func (s *Shim) stream(ctx context.Context, id string) error {
 	case http.StatusMethodNotAllowed:
 		return http.ErrNotSupported
 	default:
-		return fmt.Errorf("drawbridge answered with status %d", resp.StatusCode)
+		return fmt.Errorf("Drawbridge responded with status %d", resp.StatusCode)
 	}
 	return readEvents(resp.Body, func(data []byte) bool {
 		if _, err := wire.Scan(data); err == nil {

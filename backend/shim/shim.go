@@ -80,7 +80,7 @@ type Shim struct {
 // New returns a Shim, or an error if a required option is missing.
 func New(o Options) (*Shim, error) {
 	if o.In == nil || o.Out == nil || o.Find == nil {
-		return nil, errors.New("the shim needs stdin, stdout and a way to find the daemon")
+		return nil, errors.New("the shim requires stdin, stdout and a way to find the daemon")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

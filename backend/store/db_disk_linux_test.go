@@ -73,7 +73,7 @@ func TestReadOnlyDiskStopsNoCallAndRecordingResumes(t *testing.T) {
 	must(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 	b = open(t, path)
 	record(t, b, 20, 20)
-	paused(t, b, "cannot be written")
+	paused(t, b, "cannot write the history")
 	must(t, unix.Mount("", dir, "", unix.MS_REMOUNT, ""))
 	recordingAgain(t, b)
 	if n := count(t, b); n != 40 {

@@ -32,7 +32,7 @@ func (f fault) message() string {
 	case faultFull:
 		return "recording paused: the disk is full"
 	case faultReadOnly:
-		return "recording paused: the history file cannot be written"
+		return "recording paused: cannot write the history file"
 	case faultLocked:
 		return "recording paused: another program has locked the history file"
 	case faultDisk:
@@ -42,7 +42,7 @@ func (f fault) message() string {
 	case faultNewer:
 		return "recording is off: the history was written by a newer version of Drawbridge"
 	case faultOther:
-		return "recording paused: the history cannot be written"
+		return "recording paused: cannot write the history"
 	}
 	return ""
 }
@@ -64,13 +64,13 @@ func explainError(err error) error {
 	e := &core.Error{Code: core.CodeUnavailable, Cause: err}
 	switch faultOf(err) {
 	case faultFull:
-		e.Message, e.Hint = "the history cannot be changed: the disk is full", "Free some disk space first: deleting calls also needs some."
+		e.Message, e.Hint = "cannot change the history: the disk is full", "Free some disk space first: deleting calls also needs some."
 	case faultReadOnly:
-		e.Message, e.Hint = "the history cannot be changed: its file cannot be written", "Check that you own the data folder and that its disk is writable."
+		e.Message, e.Hint = "cannot change the history: its file is not writable", "Check that you own the data folder and that its disk is writable."
 	case faultLocked:
-		e.Message, e.Hint, e.Retriable = "the history cannot be changed: another program has locked its file", "Stop that program, or wait until it has finished.", true
+		e.Message, e.Hint, e.Retriable = "cannot change the history: another program has locked its file", "Stop that program, or wait until it has finished.", true
 	case faultDisk:
-		e.Message, e.Hint = "the history cannot be used: the disk reports errors", "Check the disk for errors, and make a copy of the data folder."
+		e.Message, e.Hint = "cannot use the history: the disk reports errors", "Check the disk for errors, and make a copy of the data folder."
 	default:
 		return err
 	}

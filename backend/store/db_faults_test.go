@@ -129,7 +129,7 @@ func TestUnwritableFolderStopsNoCall(t *testing.T) {
 	}
 	b := open(t, filepath.Join(blocked, "history.db"))
 	record(t, b, 0, 10)
-	paused(t, b, "cannot be written")
+	paused(t, b, "cannot write the history")
 	if _, _, err := b.Calls(t.Context(), Query{}); core.CodeOf(err) != core.CodeUnavailable {
 		t.Errorf("a question gives %v", err)
 	}

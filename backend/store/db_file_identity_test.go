@@ -122,7 +122,7 @@ func TestRecordingPausesWhenDatabaseCannotBeRecreated(t *testing.T) {
 	must(t, os.RemoveAll(dir))
 	must(t, os.WriteFile(dir, nil, 0o600))
 	record(t, b, 1, 3)
-	paused(t, b, "cannot be written")
+	paused(t, b, "cannot write the history")
 	must(t, os.Remove(dir))
 	recordingAgain(t, b)
 	if n := count(t, b); n != 3 {

@@ -147,7 +147,7 @@ func backupError(err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		e.Code, e.Message, e.Hint = core.CodeValidation, "cannot write the backup: permission denied for its folder", "Choose a folder that you can write to."
 	case errors.Is(err, syscall.ENOTDIR):
-		e.Code, e.Message, e.Hint = core.CodeValidation, "cannot write the backup: a part of its path is a file", "Choose another folder."
+		e.Code, e.Message, e.Hint = core.CodeValidation, "cannot write the backup: a folder in its path is a file", "Choose another folder."
 	}
 	return e
 }

@@ -32,7 +32,7 @@ func (s *Store) copyBeforeMigration(ctx context.Context, db *sql.DB, schema int6
 	to := migrationCopy(s.opts.Path)
 	if err := s.copyDatabase(ctx, db, to); err != nil {
 		removeFiles(to)
-		s.opts.Log.Warn("No copy of the history was made before its migration", "error", err)
+		s.opts.Log.Warn("The history was not backed up before its migration", "error", err)
 		return
 	}
 	s.opts.Log.Info("The history was copied before its migration", "copy", to, "schema", schema)
@@ -44,14 +44,14 @@ func (s *Store) copyDatabase(ctx context.Context, db *sql.DB, to string) error {
 		return err
 	}
 	if busy != 0 {
-		return fmt.Errorf("another program uses the file")
+		return fmt.Errorf("another program is using the file")
 	}
 	info, err := os.Stat(s.opts.Path)
 	if err != nil {
 		return err
 	}
 	if info.Size() > migrationCopyBytes {
-		return fmt.Errorf("its %d bytes are more than %d", info.Size(), int64(migrationCopyBytes))
+		return fmt.Errorf("its size of %d bytes exceeds the limit of %d bytes", info.Size(), int64(migrationCopyBytes))
 	}
 	removeFiles(to)
 	return copyPrivate(s.opts.Path, to)

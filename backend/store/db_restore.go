@@ -23,7 +23,7 @@ var databaseSuffixes = []string{"", "-wal", "-shm"}
 // Restore returns an error and changes nothing.
 func Restore(ctx context.Context, backup, path string, now time.Time) (aside string, err error) {
 	if same, err := sameFile(backup, path); err != nil {
-		return "", restoreError(err, "the backup cannot be read")
+		return "", restoreError(err, "cannot read the backup")
 	} else if same {
 		return "", core.Errorf(core.CodeValidation, "this is the history itself, not a backup")
 	}
@@ -31,7 +31,7 @@ func Restore(ctx context.Context, backup, path string, now time.Time) (aside str
 	defer removeFiles(half) // removes the temporary file after an error
 	removeFiles(half)
 	if err := copyPrivate(backup, half); err != nil {
-		return "", restoreError(err, "the backup cannot be read, or there is not enough disk space")
+		return "", restoreError(err, "cannot read the backup, or there is not enough disk space")
 	}
 	if err := checkHistory(ctx, half); err != nil {
 		return "", err
@@ -41,13 +41,13 @@ func Restore(ctx context.Context, backup, path string, now time.Time) (aside str
 		err = nil
 	}
 	if err != nil {
-		return "", restoreError(err, "its file cannot be replaced")
+		return "", restoreError(err, "cannot replace its file")
 	}
 	if err = os.Rename(half, path); err != nil {
 		for _, suffix := range databaseSuffixes {
 			_ = os.Rename(aside+suffix, path+suffix) // revert
 		}
-		return "", restoreError(err, "its file cannot be replaced")
+		return "", restoreError(err, "cannot replace its file")
 	}
 	return aside, nil
 }

@@ -88,7 +88,7 @@ func TestCorruptBackupIsNotRestored(t *testing.T) {
 		write("half.db", good[:len(good)/2]):        "",
 		write("torn.db", torn):                      "",
 		newer:                                       "newer",
-		filepath.Join(dir, "nowhere"):               "cannot be read",
+		filepath.Join(dir, "nowhere"):               "cannot read the backup",
 		path:                                        "the history itself",
 		dir:                                         "",
 	} {

@@ -77,7 +77,7 @@ func (q *Query) fromRollups() bool {
 // tooLong returns a validation error for a field with more than most characters.
 func tooLong(field string, most int) *core.Error {
 	return &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
-		Fields: []core.FieldError{{Field: field, Error: fmt.Sprintf("must have at most %d characters", most)}}}
+		Fields: []core.FieldError{{Field: field, Error: fmt.Sprintf("must be at most %d characters long", most)}}}
 }
 
 func invalid(field, what string) *core.Error {

@@ -112,6 +112,6 @@ func (s *Store) recordHeld(ctx context.Context, now time.Time, age time.Duration
 		return err
 	}
 	s.held.Store(&held)
-	s.opts.Log.Warn("The clock jumped far ahead: calls that have expired only because of this are kept for a day", "calls", held.Calls, "from", c.Trusted, "to", now, "until", until)
+	s.opts.Log.Warn("The clock jumped far ahead: calls that expired only because of the jump are kept for a day", "calls", held.Calls, "from", c.Trusted, "to", now, "until", until)
 	return nil
 }

@@ -187,7 +187,7 @@ func (s *Store) replace(cause error) bool {
 		s.opts.Log.Error("Cannot rename the history file", "path", s.opts.Path, "why", why, "error", err)
 		return false
 	}
-	s.opts.Log.Error("The history file cannot be used; created a new one", "why", why, "setAside", aside)
+	s.opts.Log.Error("Cannot use the history file; created a new one", "why", why, "setAside", aside)
 	s.replaced.Add(1)
 	s.displaced = true
 	s.recorder.reportReplaced(sentence + "; it was renamed to " + filepath.Base(aside) + ", and a new one was created")
@@ -206,7 +206,7 @@ func (s *Store) withHandle(f func(*handle) error) error {
 		if sentence == "" {
 			sentence = "it is closed"
 		}
-		return &core.Error{Code: core.CodeUnavailable, Message: "the history cannot be used: " + sentence, Hint: hint}
+		return &core.Error{Code: core.CodeUnavailable, Message: "cannot use the history: " + sentence, Hint: hint}
 	}
 	err := f(s.h)
 	s.mu.RUnlock()

@@ -123,7 +123,7 @@ func (r *runner) disabledError() error {
 }
 
 func (r *runner) manualStartError() error {
-	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is not running; it starts on request only", r.id),
+	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is not running, and is set to start manually", r.id),
 		Hint: "Ask the user to start it: drawbridge start " + r.id + ", or in the window or the tray menu."}
 }
 
@@ -199,7 +199,7 @@ func (r *runner) servePrimary(call *core.Call) (Upstream, error) {
 	}
 	if needsOwnEra(call) && l.primary.Era() != call.Era {
 		return nil, &core.Error{Code: core.CodeUnavailable, Retriable: true, Hint: "Try again in a minute.",
-			Message: fmt.Sprintf("%s has no %s connection, which the task requires", r.describe(), call.Era)}
+			Message: fmt.Sprintf("%s has no connection with the %s protocol, which the task requires", r.describe(), call.Era)}
 	}
 	return useConnection(call, l.primary)
 }

@@ -87,7 +87,7 @@ func (r *runner) displayReason(err error) string {
 	}
 	text = strings.TrimPrefix(text, fmt.Sprintf("server %q: ", r.id))
 	text = strings.TrimPrefix(text, fmt.Sprintf("server %q: ", r.config().SignInID()))
-	text = strings.TrimPrefix(text, fmt.Sprintf("server %q ", r.id)) // "cannot be reached", "answered with"
+	text = strings.TrimPrefix(text, fmt.Sprintf("server %q ", r.id)) // "cannot be reached", "responded with"
 	return strings.TrimPrefix(text, dial.ErrAbsent.Error()+": ")     // the state says that already
 }
 

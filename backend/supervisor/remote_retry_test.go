@@ -29,7 +29,7 @@ func elsewhere(id string, more ...func(*config.Server)) config.Server {
 // statusError is a failed start that was caused by an HTTP status.
 func statusError(status int, after time.Duration) error {
 	return fmt.Errorf("cannot connect to server %q: %w", "web", &core.Error{Code: core.CodeUnavailable,
-		Message: fmt.Sprintf("server %q answered with HTTP status %d", "web", status), Cause: &wire.StatusError{Status: status, After: after}})
+		Message: fmt.Sprintf("server %q responded with HTTP status %d", "web", status), Cause: &wire.StatusError{Status: status, After: after}})
 }
 
 var errRefused = &core.Error{Code: core.CodeUnavailable, Retriable: true, Unsent: true,

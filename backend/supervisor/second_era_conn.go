@@ -102,7 +102,7 @@ func (r *runner) secondEraOpened(session dial.Session, err error, known bool) {
 	default:
 		b.known, b.dual = true, known
 		b.retryAfter = time.Now().Add(retryCrashed)
-		r.s.o.Log.Debug("No second connection", "server", r.id, "error", err)
+		r.s.o.Log.Debug("Cannot open a second connection with the modern protocol", "server", r.id, "error", err)
 	}
 	r.publish()
 	r.finishStop()

@@ -71,7 +71,7 @@ func (s *Supervisor) StartAccount(ctx context.Context, id, account string) error
 // restarts the server, which then waits for the user.
 func (r *runner) loginChanged() {
 	if state, _ := r.login(); state == core.LoginNeeded && r.state.phase == phaseRunning {
-		r.s.o.Journal(r.id, slog.LevelWarn, "its sign-in is no longer valid")
+		r.s.o.Journal(r.id, slog.LevelWarn, "its sign-in has expired or was revoked")
 		r.step(evRestart)
 		return
 	}

@@ -223,7 +223,7 @@ func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 	case r.idleStopped:
 		return core.StateStopped, fmt.Sprintf("idle for %s; starts with the next call", formatDuration(r.idleTimeout()))
 	case c.Start == config.StartManual:
-		return core.StateStopped, "starts on request only"
+		return core.StateStopped, "starts manually"
 	case c.Start == config.StartOnDemand:
 		return core.StateStopped, "starts with the first call"
 	case !r.wanted && !r.closing:

@@ -147,7 +147,7 @@ func (b *Baseline) recordLaunch(s *serverBaseline, h Hash) {
 	case it == nil:
 		s.items[k] = &record{firstAt: b.opts.Now(), hash: h, version: 1}
 	case it.hash != h:
-		b.recordEvent(s, k, it, EventChanged, "the way it is started or reached has changed", &it.hash, &h)
+		b.recordEvent(s, k, it, EventChanged, "its command, container, URL or environment variables have changed", &it.hash, &h)
 		it.trust(h, nil)
 	}
 }

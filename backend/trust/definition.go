@@ -35,7 +35,7 @@ var resourceMembers = []string{"name", "title", "description"}
 // maxNesting is the maximum depth of JSON that canonical sorts. Deeper JSON is hashed as it is.
 const maxNesting = 200
 
-var errDeep = errors.New("nested too deep")
+var errDeep = errors.New("nested too deeply")
 
 // canonicalDefinition returns the canonical definition of an item of a kind.
 func canonicalDefinition(kind string, raw []byte) []byte {

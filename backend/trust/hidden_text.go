@@ -76,7 +76,7 @@ func findHiddenText(text string) string {
 		switch kind {
 		case "tag":
 			if !flag {
-				return "invisible characters of the tag block, which models can read: " + decodeTags(runes[i:])
+				return "invisible Unicode tag characters, which models can read: " + decodeTags(runes[i:])
 			}
 			flag = c != 0xE007F
 			continue

@@ -99,7 +99,7 @@ var rules = sync.OnceValue(func() []rule {
 			`<\/?(important|system|secret|hidden|critical|mandatory|urgent|priority|assistant|admin|override|internal|instruction to (the )?(ai|model)|im_start|im_end|\|im_start\||\|im_end\||sys|inst)( [a-z]+="?[^>]*)?>|\[\/?(inst|system|sys|important|hidden|admin)\]|<\|(im_start|im_end|system|endoftext)\|>|<<sys>>|(^| )### ?(system|instruction|new instructions?|hidden|assistant|human):?( |$)`), nil},
 		{Overrides, "It tells the model to proceed without your consent.", regexp.MustCompile(
 			`\b(without|no need (for|to)|do not|don't|never|skip|bypass|avoid) (any |the |waiting |wait |for |ask(ing)? |request(ing)? |requir(e|ing) |get(ting)? )*(the )?(user('s)? |human |explicit |further |additional |prior |manual )+(for )?(confirmation|approval|consent|permission|review)|\b(user|human) (has|have) (already )?(approved|consented to|authori[sz]ed|agreed to) (this|all|every|any|everything)|\bauto[- ]?(approve|accept|confirm) (this|all|every|any)\b`), regexp.MustCompile(`(do not|don't|never) (execut|run|delet|call|us|proceed|send|appl|modif)|(never|do not|don't) skip|(never|don't|do not) bypass|(never|don't|do not) [a-z ]*without`)},
-		{HiddenText, "It contains a comment or element that a page would not show.", regexp.MustCompile(`<!--.{12,}?-->|<(span|div|p)[^>]*(display: ?none|font-size: ?0|visibility: ?hidden|color: ?(white|#fff))`), nil},
+		{HiddenText, "It contains a comment or an element that is hidden when displayed as HTML.", regexp.MustCompile(`<!--.{12,}?-->|<(span|div|p)[^>]*(display: ?none|font-size: ?0|visibility: ?hidden|color: ?(white|#fff))`), nil},
 
 		// Sending data to third parties.
 		{SendsAway, "It tells the model to send something to an address.", regexp.MustCompile(
@@ -345,5 +345,5 @@ func shadowingWarning(tool, server string) Warning {
 }
 
 func sameNameWarning(server string) Warning {
-	return Warning{SameName, fmt.Sprintf("Your server %q also has a tool of this name.", server), "name", ""}
+	return Warning{SameName, fmt.Sprintf("Your server %q also has a tool with this name.", server), "name", ""}
 }

@@ -49,7 +49,7 @@ type ReplacementWatcher struct {
 func NewReplacementWatcher(o ReplacementWatcherOptions) *ReplacementWatcher {
 	original, err := os.Stat(o.Program)
 	if err != nil {
-		o.Log.Debug("An update of this program will not be noticed", "error", err)
+		o.Log.Debug("Cannot watch the program file; updates of the program will not be detected", "error", err)
 	}
 	return &ReplacementWatcher{ReplacementWatcherOptions: o, file: programFile{original: original}}
 }
@@ -129,7 +129,7 @@ func (f *programFile) replacementVersion(ctx context.Context, path string, log *
 func (r *ReplacementWatcher) show(version string) {
 	n := event.Notice{Subject: replacementSubject}
 	if version != "" {
-		n.Message = fmt.Sprintf("Drawbridge %s is installed, but %s is still running. It restarts once no call has run for %s. To restart it now, quit it and start it again.", version, r.Version, r.IdleTime())
+		n.Message = fmt.Sprintf("Drawbridge %s is installed, but %s is still running. It restarts after %s without calls. To restart it now, quit it and start it again.", version, r.Version, r.IdleTime())
 	}
 	if old := r.notice.Swap(&n); old == nil && version == "" || old != nil && old.Message == n.Message {
 		return

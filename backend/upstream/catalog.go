@@ -150,7 +150,7 @@ func (c *Conn) readList(ctx context.Context, l listing) ([]core.Item, []string, 
 			break
 		}
 		if page == maxPages {
-			warnings = append(warnings, fmt.Sprintf("list of %s has more than %d pages", l.noun, maxPages))
+			warnings = append(warnings, fmt.Sprintf("the list of %s has more than %d pages", l.noun, maxPages))
 			break
 		}
 		cursors[string(cursor)] = true
@@ -179,7 +179,7 @@ func (r *listReader) addPage(result []byte) (cursor []byte, err error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the list of %s cannot be read: %w", r.noun, err)
+		return nil, fmt.Errorf("cannot parse the list of %s: %w", r.noun, err)
 	}
 	if list == nil || string(list) == "null" {
 		return cursor, nil
@@ -189,7 +189,7 @@ func (r *listReader) addPage(result []byte) (cursor []byte, err error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the list of %s cannot be read: %w", r.noun, err)
+		return nil, fmt.Errorf("cannot parse the list of %s: %w", r.noun, err)
 	}
 	return cursor, nil
 }

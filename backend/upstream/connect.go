@@ -282,7 +282,7 @@ func (c *Conn) startError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		if core.CodeOf(context.Cause(ctx)) == core.CodeTimeout {
 			return &core.Error{
-				Code: core.CodeTimeout, Message: fmt.Sprintf("server %q did not finish starting in time", c.o.Server),
+				Code: core.CodeTimeout, Message: fmt.Sprintf("server %q did not start in time", c.o.Server),
 				Hint: "See the server's log, or raise startupTimeoutMs.", Remedy: core.EditConfig("startupTimeoutMs"), Cause: err, Retriable: true,
 			}
 		}

@@ -44,7 +44,7 @@ func suggestsModernVersion(err error) bool {
 }
 
 func (e *rpcError) Error() string {
-	return fmt.Sprintf("the server answered with error %d: %.200s", e.Code, e.Message)
+	return fmt.Sprintf("the server responded with error %d: %.200s", e.Code, e.Message)
 }
 
 // request sends a request of Drawbridge itself and returns the raw result.
@@ -57,7 +57,7 @@ func (c *Conn) request(ctx context.Context, method string, params []byte) (json.
 		e := &rpcError{}
 		// Ignore error data of another shape.
 		if err := json.Unmarshal(reply.Error, e); err != nil && e.Message == "" {
-			e.Message = "an error that cannot be read"
+			e.Message = "a malformed error"
 		}
 		return nil, e
 	}
@@ -79,7 +79,7 @@ func (c *Conn) initialize(ctx context.Context) error {
 		Instructions    json.RawMessage `json:"instructions"`
 	}
 	if err := json.Unmarshal(raw, &result); err != nil {
-		return fmt.Errorf("cannot read the answer to initialize: %w", err)
+		return fmt.Errorf("cannot parse the response to initialize: %w", err)
 	}
 	c.setEra(core.Legacy, result.ProtocolVersion)
 	c.storeHandshake(result.Capabilities, result.ServerInfo, result.Instructions)
@@ -121,7 +121,7 @@ func (c *Conn) discover(ctx context.Context) error {
 		Meta         map[string]json.RawMessage `json:"_meta"`
 	}
 	if err := json.Unmarshal(raw, &result); err != nil {
-		return fmt.Errorf("cannot read the answer to server/discover: %w", err)
+		return fmt.Errorf("cannot parse the response to server/discover: %w", err)
 	}
 	if len(result.Versions) == 0 {
 		return fmt.Errorf("the server lists no protocol version")
@@ -131,7 +131,7 @@ func (c *Conn) discover(ctx context.Context) error {
 		found = found || v == core.ModernVersion
 	}
 	if !found {
-		return fmt.Errorf("the server supports none of Drawbridge's protocol versions, only %.100q", result.Versions)
+		return fmt.Errorf("the server supports only protocol versions that Drawbridge does not support: %.100q", result.Versions)
 	}
 	c.storeHandshake(result.Capabilities, result.Meta[wire.MetaServerInfo], result.Instructions)
 	return nil

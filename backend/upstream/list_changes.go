@@ -68,7 +68,7 @@ func (c *Conn) handleSessionRenewed() {
 		for _, uri := range subscribed {
 			params := append(wire.AppendString([]byte(`{"uri":`), uri), '}')
 			if _, err := c.request(ctx, "resources/subscribe", params); err != nil {
-				c.o.Log.Warn("Cannot subscribe again", "server", c.o.Server, "error", err)
+				c.o.Log.Warn("Cannot renew a resource subscription", "server", c.o.Server, "error", err)
 			}
 		}
 	})
@@ -132,7 +132,7 @@ func (c *Conn) relist(ctx context.Context, kind core.Kind) {
 	ctx, cancel := context.WithTimeout(ctx, relistTimeout)
 	defer cancel()
 	if err := c.Refresh(ctx, kinds...); err != nil {
-		c.o.Log.Warn("Cannot read a changed list", "server", c.o.Server, "list", string(kind), "error", err)
+		c.o.Log.Warn("Cannot refresh a list after a change", "server", c.o.Server, "list", string(kind), "error", err)
 		return
 	}
 	if c.o.OnListChanged != nil {

@@ -119,7 +119,7 @@ func TestChangedListHasThirtySecondTimeout(t *testing.T) {
 		}
 		time.Sleep(2 * time.Millisecond)
 		synctest.Wait()
-		if !strings.Contains(log.String(), "Cannot read a changed list") || c.Catalog().Tools[0].Name != "t1" {
+		if !strings.Contains(log.String(), "Cannot refresh a list after a change") || c.Catalog().Tools[0].Name != "t1" {
 			t.Fatalf("after the limit: %q, %s", log.String(), c.Catalog().Tools[0].Name)
 		}
 		s.say(changed)

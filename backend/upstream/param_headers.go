@@ -64,7 +64,7 @@ func parseHeaderParams(raw []byte) (list []headerParam, reason string) {
 				case seen[strings.ToLower(header)]:
 					return fmt.Sprintf("x-mcp-header %.100q is used twice", header)
 				case len(list) == maxHeaderParams:
-					return fmt.Sprintf("more than %d x-mcp-header", maxHeaderParams)
+					return fmt.Sprintf("more than %d x-mcp-header annotations", maxHeaderParams)
 				}
 				seen[strings.ToLower(header)] = true
 				list = append(list, headerParam{at, http.CanonicalHeaderKey("Mcp-Param-" + header)})

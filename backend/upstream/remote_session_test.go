@@ -184,19 +184,19 @@ func TestHostileRemoteServersAreContained(t *testing.T) {
 		"endless error":        {func(w http.ResponseWriter, id string) { w.WriteHeader(500); endless("", "%s", "x")(w, id) }, "larger than the limit"},
 		"a page":               {plain(200, "text/html", "<html>"), "text/html, which is not an MCP message"},
 		"no content type":      {plain(200, "", ""), "not an MCP message"},
-		"broken JSON":          {plain(200, "application/json", `{"jsonrpc":`), "cannot be read"},
+		"broken JSON":          {plain(200, "application/json", `{"jsonrpc":`), "malformed response"},
 		"an answer to another": {plain(200, "application/json", `{"jsonrpc":"2.0","id":99999,"result":{}}`), "not an MCP message"},
 		"a stream without end": {plain(200, "text/event-stream", ": nothing\n\n"), "no reply before its stream ended"},
 		"500":                  {plain(500, "text/plain", "boom"), "HTTP status 500"},
 		"redirect to a host": {func(w http.ResponseWriter, _ string) {
 			w.Header().Set("Location", "http://evil.test/x?y=z")
 			w.WriteHeader(307)
-		}, "redirects to another origin, http://evil.test, which is refused"},
+		}, "redirects to another origin, http://evil.test, which is not allowed"},
 		"redirect to a port": {func(w http.ResponseWriter, _ string) {
 			w.Header().Set("Location", "http://127.0.0.1:1/")
 			w.WriteHeader(308)
 		}, "redirects to another origin"},
-		"redirect without end": {func(w http.ResponseWriter, _ string) { w.Header().Set("Location", "/mcp"); w.WriteHeader(307) }, "redirects too often"},
+		"redirect without end": {func(w http.ResponseWriter, _ string) { w.Header().Set("Location", "/mcp"); w.WriteHeader(307) }, "too many redirects"},
 		"headers without bound": {func(w http.ResponseWriter, _ string) {
 			w.Header().Set("X", strings.Repeat("x", 1<<20))
 			w.WriteHeader(200)

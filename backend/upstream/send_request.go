@@ -46,7 +46,7 @@ func (c *Conn) Send(ctx context.Context, call *core.Call, sink core.ServerMessag
 	if len(params) != len(call.Params) && !known { // the params were changed
 		p, err := wire.ScanParams(params)
 		if err != nil {
-			return core.Reply{}, &core.Error{Code: core.CodeValidation, Message: "the parameters cannot be read", Cause: err}
+			return core.Reply{}, &core.Error{Code: core.CodeValidation, Message: "cannot parse the parameters", Cause: err}
 		}
 		token = p.ProgressToken
 	}

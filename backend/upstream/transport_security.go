@@ -18,10 +18,10 @@ func (r *Remote) checkTransportSecurity(server string) error {
 	}
 	return &core.Error{
 		Code:    core.CodeValidation,
-		Message: fmt.Sprintf("cannot reach server %q: its url is plain http to another machine", server),
+		Message: fmt.Sprintf("cannot reach server %q: its url uses plain http to another machine", server),
 		Hint:    `Use https, or set "allowInsecure": true if you trust the network in between.`,
 		Remedy:  core.EditConfig("url"),
-		Fields:  []core.FieldError{{Field: "url", Error: "plain http to another machine"}},
+		Fields:  []core.FieldError{{Field: "url", Error: "uses plain http to another machine"}},
 	}
 }
 

@@ -207,7 +207,7 @@ func Latest(ctx context.Context, s *config.Server, spec Spec) (string, error) {
 		err = fmt.Errorf("no response within %v", registryTimeout)
 	}
 	if err != nil {
-		return "", fmt.Errorf("cannot ask the registry with %q: %w", strings.Join(cmd.Args, " "), withOutput(err, out))
+		return "", fmt.Errorf("cannot query the registry with %q: %w", strings.Join(cmd.Args, " "), withOutput(err, out))
 	}
 	return parseLatest(spec.Launcher, string(out))
 }

@@ -103,7 +103,7 @@ func (s *scanner) envelope(i int, env *Envelope) (int, error) {
 			env.Error = value
 		default:
 			if foldsToAny(name, envelopeNames[:]) {
-				return i, s.invalidRequest(key.Start, "a key that differs from an envelope key only in case")
+				return i, s.invalidRequest(key.Start, "a key that matches an envelope key except for its case")
 			}
 		}
 		if i, done, err = s.more(i); err != nil {

@@ -45,7 +45,7 @@ func (o *RemoteOptions) traceResponse(resp *http.Response, err error) (*http.Res
 		if outer, ok := errors.AsType[*url.Error](err); ok {
 			cause = outer.Err // without the URL, whose query may contain a secret
 		}
-		o.trace(false, fmt.Sprintf("no answer: %.200s", cause.Error()), nil)
+		o.trace(false, fmt.Sprintf("no response: %.200s", cause.Error()), nil)
 		return nil, err
 	}
 	o.trace(false, o.formatHead("HTTP "+resp.Status, resp.Header), nil)

@@ -91,7 +91,7 @@ func TestUnansweredHTTPRequestIsTraced(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil)
-	if !strings.HasPrefix(last, "no answer: ") || strings.Contains(last, "hush") {
+	if !strings.HasPrefix(last, "no response: ") || strings.Contains(last, "hush") {
 		t.Errorf("%q", last)
 	}
 }

@@ -63,7 +63,7 @@ func (m *Mux) handleOversized(f *frame) {
 		m.reportJunk(f.data, "larger than "+strconv.Itoa(limit)+" bytes")
 		return
 	}
-	err := core.Errorf(core.CodeUnavailable, "result of server %q is larger than the limit of %d bytes: it has %d", m.o.Server, limit, f.size)
+	err := core.Errorf(core.CodeUnavailable, "the result of server %q is larger than the limit of %d bytes: it is %d bytes long", m.o.Server, limit, f.size)
 	m.completeCall(id, inbound{kind: inboundReply, err: err})
 }
 
@@ -87,7 +87,7 @@ func (m *Mux) handleLine(data []byte, owned bool) {
 // handleInvalid fails the call that an invalid message belongs to, if its id can be found.
 func (m *Mux) handleInvalid(data []byte, cause error) {
 	if id, ok := responseID(data, nil); ok {
-		err := core.Errorf(core.CodeUnavailable, "server %q sent a result that cannot be read", m.o.Server)
+		err := core.Errorf(core.CodeUnavailable, "server %q sent a malformed result", m.o.Server)
 		err.Cause = cause
 		if m.completeCall(id, inbound{kind: inboundReply, err: err}) {
 			return
@@ -148,7 +148,7 @@ func (m *Mux) handleResponse(data []byte, env Envelope, owned, repaired bool) {
 	case !env.Result.Empty():
 		in.reply.Result = copyUnlessOwned(data, env.Result, owned)
 	default:
-		in.err = core.Errorf(core.CodeUnavailable, "server %q answered with neither result nor error", m.o.Server)
+		in.err = core.Errorf(core.CodeUnavailable, "server %q responded with neither result nor error", m.o.Server)
 	}
 	m.completeCall(id, in)
 }
@@ -246,7 +246,7 @@ func (m *Mux) deliver(pc *pendingCall, in inbound) bool {
 		return true
 	}
 	if m.stats.dropped.Add(1) == 1 {
-		m.o.Log.Warn("Server sends faster than the client reads; excess notifications are dropped", "server", m.o.Server)
+		m.o.Log.Warn("Server sends notifications faster than the client reads them; excess notifications are dropped", "server", m.o.Server)
 	}
 	return false
 }

@@ -280,7 +280,7 @@ func (r *Remote) read(ctx context.Context, resp *http.Response, pc *pendingCall,
 		return core.Reply{}, r.invalidMessageError("the response was truncated", err)
 	}
 	if len(data) > r.o.MaxMessage {
-		return core.Reply{}, core.Errorf(core.CodeUnavailable, "result of server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
+		return core.Reply{}, core.Errorf(core.CodeUnavailable, "the result of server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
 	}
 	if mediaType(resp) != "application/json" {
 		r.o.trace(false, "", data) // a body that is not a message may explain the reason
@@ -300,7 +300,7 @@ func (r *Remote) parseReply(data []byte, id int64, status int) (core.Reply, bool
 	if err != nil && status != http.StatusOK {
 		return core.Reply{}, false, nil // the status is more informative
 	} else if err != nil {
-		return core.Reply{}, false, r.invalidMessageError("an answer that cannot be read", err)
+		return core.Reply{}, false, r.invalidMessageError("a malformed response", err)
 	}
 	return r.replyFrom(data, env, repaired, id, status)
 }

@@ -38,11 +38,11 @@ func (r *Remote) unreachableError(err error) error { return unreachableError(r.o
 func unreachableError(server string, err error) error {
 	if elsewhere, ok := errors.AsType[*redirectError](err); ok {
 		return &core.Error{Code: core.CodeUnavailable, Cause: elsewhere,
-			Message: fmt.Sprintf("server %q redirects to another origin, %.200s, which is refused", server, elsewhere.origin),
+			Message: fmt.Sprintf("server %q redirects to another origin, %.200s, which is not allowed", server, elsewhere.origin),
 			Hint:    "If it has moved, change its url. Its headers are never sent to another origin.", Remedy: core.EditConfig("url")}
 	}
 	if errors.Is(err, errTooManyRedirects) {
-		return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q redirects too often; check its url", server), Cause: err, Remedy: core.EditConfig("url")}
+		return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q returned too many redirects; check its url", server), Cause: err, Remedy: core.EditConfig("url")}
 	}
 	if own, ok := errors.AsType[*core.Error](err); ok {
 		return own // an error of the HTTP client is more specific, for example that the user has to sign in
@@ -66,7 +66,7 @@ func (r *Remote) invalidMessageError(what string, cause error) error {
 func (r *Remote) statusError(resp *http.Response) error { return statusError(r.o.Server, resp) }
 
 func statusError(server string, resp *http.Response) error {
-	e := core.Errorf(core.CodeUnavailable, "server %q answered with HTTP status %d", server, resp.StatusCode)
+	e := core.Errorf(core.CodeUnavailable, "server %q responded with HTTP status %d", server, resp.StatusCode)
 	after := retryAfter(resp.Header.Get("Retry-After"), time.Now())
 	e.Cause = &StatusError{Status: resp.StatusCode, After: after}
 	switch {
@@ -85,7 +85,7 @@ func statusError(server string, resp *http.Response) error {
 		}
 	case resp.StatusCode == http.StatusOK:
 		e.Message = fmt.Sprintf("server %q responded with %.60s, which is not an MCP message", server, cmp.Or(mediaType(resp), "something without a content type"))
-		e.Hint, e.Remedy = "Check that the url is that of an MCP endpoint.", core.EditConfig("url")
+		e.Hint, e.Remedy = "Check that the url points to an MCP endpoint.", core.EditConfig("url")
 	}
 	return e
 }

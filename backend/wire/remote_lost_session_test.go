@@ -193,7 +193,7 @@ func TestRefusedSessionIsClearError(t *testing.T) {
 	r := d.open(t)
 	d.forget()
 	_, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
-	if own, ok := errors.AsType[*core.Error](err); !ok || !own.Unsent || !own.Retriable || !strings.Contains(own.Message, "refuses the session that it has just opened") {
+	if own, ok := errors.AsType[*core.Error](err); !ok || !own.Unsent || !own.Retriable || !strings.Contains(own.Message, "rejects the session that it has just created") {
 		t.Fatalf("%v", err)
 	}
 	if r.Err() != nil {

@@ -46,7 +46,7 @@ func (p *resumption) record(ev Event) {
 	p.emptyStreams = 0
 }
 
-var errNoResumption = errors.New("the server offers no resumption")
+var errNoResumption = errors.New("the server does not support resuming streams")
 
 // resume reopens a stream that ended early, after its last event.
 func (r *Remote) resume(ctx context.Context, place *resumption) (io.ReadCloser, error) {
@@ -155,7 +155,7 @@ func (r *Remote) readNotifications(place *resumption) (again bool) {
 		return r.replaceSession(r.ctx, session) == nil
 	}
 	if resp.StatusCode != http.StatusOK || mediaType(resp) != "text/event-stream" {
-		r.o.Log.Debug("Server offers no notification stream", "server", r.o.Server, "status", strconv.Itoa(resp.StatusCode))
+		r.o.Log.Debug("Server does not offer a notification stream", "server", r.o.Server, "status", strconv.Itoa(resp.StatusCode))
 		return resp.StatusCode >= 500
 	}
 	events := NewEventReader(resp.Body, r.o.MaxMessage)

@@ -155,7 +155,7 @@ func (r *Remote) renew(ctx context.Context, lost string) error {
 	_, _ = io.CopyN(io.Discard, resp.Body, 512)
 	resp.Body.Close()
 	if resp.StatusCode >= 300 {
-		return fmt.Errorf("%w, and refuses a new one: %w", errSessionLost, r.statusError(resp))
+		return fmt.Errorf("%w, and rejects a new one: %w", errSessionLost, r.statusError(resp))
 	}
 	if r.o.OnRenewed != nil {
 		r.o.OnRenewed()
@@ -178,8 +178,8 @@ func isNewSessionRefused(resp *http.Response) bool {
 // unusableSessionError is the error of a request that was refused in two sessions.
 func (r *Remote) unusableSessionError() error {
 	return &core.Error{Code: core.CodeUnavailable, Retriable: true, Unsent: true, Cause: errSessionLost,
-		Message: fmt.Sprintf("server %q refuses the session that it has just opened", r.o.Server),
-		Hint:    "Try again. If the error persists, several servers answer at its url without sharing their sessions."}
+		Message: fmt.Sprintf("server %q rejects the session that it has just created", r.o.Server),
+		Hint:    "Try again. If the error persists, several server instances probably share this url without sharing their sessions."}
 }
 
 // lostSessionError is the error of a call that may have been executed before its session was lost.

@@ -34,7 +34,7 @@ func (r *Remote) readEvents(ctx context.Context, body io.Reader, pc *pendingCall
 		ev, err := events.Next()
 		switch {
 		case errors.Is(err, errEventTooLarge):
-			return core.Reply{}, true, core.Errorf(core.CodeUnavailable, "result of server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
+			return core.Reply{}, true, core.Errorf(core.CodeUnavailable, "the result of server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
 		case err != nil:
 			return core.Reply{}, false, err
 		}
@@ -57,7 +57,7 @@ func (r *Remote) readEvents(ctx context.Context, body io.Reader, pc *pendingCall
 			if ok || err != nil {
 				return reply, true, err
 			}
-			return core.Reply{}, true, core.Errorf(core.CodeUnavailable, "server %q answered with neither result nor error", r.o.Server)
+			return core.Reply{}, true, core.Errorf(core.CodeUnavailable, "server %q responded with neither result nor error", r.o.Server)
 		}
 		r.handleInbound(ctx, data, env, pc)
 	}
@@ -141,7 +141,7 @@ func (r *Remote) postResponse(body []byte) {
 	ctx, cancel := context.WithTimeout(r.ctx, 10*closeTimeout)
 	defer cancel()
 	if err := r.send(ctx, "", body); err != nil {
-		r.log.Debug("Cannot answer a request from the server", "server", r.server, "error", err)
+		r.log.Debug("Cannot respond to a request from the server", "server", r.server, "error", err)
 	}
 }
 

@@ -97,7 +97,7 @@ func (s *serverMessages) admitRequest(in inbound, handled bool) bool {
 	case in.method == "ping":
 		s.respondSoon(AppendResult(nil, in.id, []byte("{}")))
 	case !handled:
-		s.refuse(in.id, CodeRefused, "no client to ask: the request cannot be attributed to a single call")
+		s.refuse(in.id, CodeRefused, "cannot forward the request: it cannot be attributed to a single call")
 	case !s.requests.reserve(string(in.id)):
 		s.stats.dropped.Add(1)
 		s.refuse(in.id, CodeRefused, "too many requests")
@@ -131,7 +131,7 @@ func (s *serverMessages) answerRequest(ctx context.Context, to requestHandler, i
 		case len(reply.Result) > 0:
 			s.respond(AppendResult(nil, in.id, removeNewlines(reply.Result)))
 		default:
-			s.respond(AppendError(nil, in.id, CodeInternal, "no answer", nil))
+			s.respond(AppendError(nil, in.id, CodeInternal, "no response", nil))
 		}
 	}()
 }
@@ -147,7 +147,7 @@ func (s *serverMessages) cancelRequest(params []byte) {
 func (s *serverMessages) refuseUnprocessed(left []inbound) {
 	for _, in := range left {
 		if in.kind == inboundRequest && s.requests.end(string(in.id)) {
-			s.refuse(in.id, CodeRefused, "the call that this belongs to has ended")
+			s.refuse(in.id, CodeRefused, "the call to which this message belongs has ended")
 		}
 	}
 }

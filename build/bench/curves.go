@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"time"
 )
 
@@ -63,33 +63,55 @@ func (b *bench) startWithTools(ctx context.Context, n, tools int) (*target, erro
 	return t, nil
 }
 
-// rowsCurve uses copies of the histories in folder.
-func rowsCurve(folder string) curve {
-	return curve{"rows", "calls in the history; 64 clients call", []int{10_000, 100_000, 1_000_000, 10_000_000}, func(ctx context.Context, b *bench, x int) (*target, cell, error) {
-		data, err := os.MkdirTemp("", "drawbridge-bench")
-		if err != nil {
-			return nil, cell{}, err
+// rowsCurve measures one daemon while its history grows: it makes calls until the history has x rows.
+// stop ends the daemon.
+func rowsCurve() (c curve, stop func()) {
+	var grown *target
+	c = curve{"rows", "calls in the history; 64 clients call", []int{10_000, 100_000, 1_000_000, 10_000_000}, func(ctx context.Context, b *bench, x int) (*target, cell, error) {
+		calls := cell{payload: 60, clients: 64, modern: true}
+		if grown == nil {
+			t, err := start(ctx, "drawbridge", b.program, targetOptions{unlimited: true})
+			if err != nil {
+				return nil, cell{}, err
+			}
+			grown = t
 		}
-		if err := os.Rename(filepath.Join(folder, strconv.Itoa(x)+".db"), filepath.Join(data, "history.db")); err != nil {
-			return nil, cell{}, err
-		}
-		t, err := start(ctx, "drawbridge", b.program, targetOptions{data: data, unlimited: true})
-		if err != nil {
-			return nil, cell{}, err
-		}
-		stop := t.stop
-		t.stop = func() { stop(); _ = os.RemoveAll(data) }
-		return t, cell{payload: 60, clients: 64, modern: true}, nil
+		t := *grown
+		t.stop = func() {} // the next point continues with this history
+		return &t, calls, fillHistory(ctx, &t, calls, x)
 	}}
+	return c, func() {
+		if grown != nil {
+			grown.stop()
+		}
+	}
+}
+
+// fillHistory makes calls until the history has about n of them.
+func fillHistory(ctx context.Context, t *target, calls cell, n int) error {
+	length := 200 * time.Millisecond
+	for {
+		before, err := t.recorded(ctx)
+		if err != nil || before >= n {
+			return err
+		}
+		m, err := load(ctx, t, calls, length)
+		if err != nil {
+			return err
+		}
+		if _, err := t.dropped(ctx); err != nil {
+			return err
+		}
+		missing := float64(n - before - m.calls)
+		length = min(max(time.Duration(missing/m.rate*float64(time.Second)), 50*time.Millisecond), 10*time.Second)
+	}
 }
 
 // drawCurves measures all curves that were requested and writes one picture of each to folder.
-func (b *bench) drawCurves(ctx context.Context, folder, histories string) error {
-	all := curves
-	if histories != "" {
-		all = append(all, rowsCurve(histories))
-	}
-	for _, c := range all {
+func (b *bench) drawCurves(ctx context.Context, folder string) error {
+	rows, stop := rowsCurve()
+	defer stop()
+	for _, c := range append(slices.Clone(curves), rows) {
 		if !b.wants(c.name) {
 			continue
 		}

@@ -50,7 +50,6 @@ func main() {
 	before := flag.String("before", "", "compare calls with this program instead of the floor")
 	out := flag.String("o", "", "file to write the tables to, besides printing them")
 	curves := flag.String("curves", "", "measure how the cost grows instead, and write the pictures to this folder")
-	histories := flag.String("histories", "", "with -curves: folder of histories called ROWS.db, which the curve of rows uses")
 	only := flag.String("only", "", "only rows whose name contains one of these, separated by commas")
 	flag.Parse()
 	if done, err := role(flag.Args()); done {
@@ -70,7 +69,7 @@ func main() {
 	switch {
 	case err != nil:
 	case *curves != "":
-		err = b.drawCurves(ctx, *curves, *histories)
+		err = b.drawCurves(ctx, *curves)
 	default:
 		err = b.run(ctx, *out)
 	}

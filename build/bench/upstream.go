@@ -48,7 +48,7 @@ func serveTools(count int) error {
 			result = `{"content":[{"type":"text","text":"done"}]}`
 		}
 		if result == "" {
-			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"there is no such method"}}`+"\n", m.ID)
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`+"\n", m.ID)
 		} else {
 			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
 		}

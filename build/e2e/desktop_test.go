@@ -345,7 +345,7 @@ func TestDesktopWithoutServices(t *testing.T) {
 		d := start(t, object{}, env...)
 		run(t, command(t, append(d.env(), env...), binary, "--data", d.data), 0)
 		s.oneWindow()
-		d.desktopSays(`"tray":false,"trayProblem":"the desktop shows no tray icons"`)
+		d.desktopSays(`"tray":false,"trayProblem":"the desktop does not support tray icons"`)
 		run(t, command(t, append(d.env(), env...), binary, "quit", "--data", d.data), 0)
 	})
 	// alone returns the program without its window, and a browser that records the addresses that

@@ -33,7 +33,7 @@ func TestAppOfAResultRunsInASandboxAndCallsItsServer(t *testing.T) {
 	_ = free.Close()
 	d := start(t, object{"mcpServers": object{"other": demo()}})
 	d.write("config.jsonc", object{"mcpServers": object{"other": demo(), "apps": object{
-		"command": node, "args": []string{abs("clients/app-server.mjs")},
+		"command": node, "args": []string{abs("clients/mcp-apps-server.mjs")},
 		"env":   object{"PROBE": probe.URL, "PROBE_UDP": udp.String(), "DAEMON": d.url},
 		"tools": object{"denied": object{"approval": "deny"}},
 	}}})
@@ -42,7 +42,7 @@ func TestAppOfAResultRunsInASandboxAndCallsItsServer(t *testing.T) {
 		Hostile []string
 		Packets int
 	}
-	browse(t, d, "page-apps.mjs", 7, object{"udp": udp.Port}, &found)
+	browse(t, d, "page-mcp-apps.mjs", 7, object{"udp": udp.Port}, &found)
 	if len(found.Hostile) > 0 {
 		t.Errorf("a hostile app could do this: %q", found.Hostile)
 	}

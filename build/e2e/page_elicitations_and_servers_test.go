@@ -28,5 +28,5 @@ func TestOtherPageViews(t *testing.T) {
 		"mcpServers": object{"demo": demo(), "limited": limited, "asking": testServer(t, "ask"), "form": testServer(t, "ask-form"), "opens": testServer(t, "ask-url")},
 	})
 	d.running("demo", "limited", "asking", "form", "opens")
-	browse(t, d, "page-elicitations-and-servers.mjs", 13, object{"token": d.token("life"), "binary": binary}, nil)
+	browse(t, d, "page-other-views.mjs", 13, object{"token": d.token("life"), "binary": binary}, nil)
 }

@@ -60,7 +60,7 @@ func TestUpdateIsRehearsedOnRecordedCalls(t *testing.T) {
 	reader.post("prompts/get", "simple-prompt", `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"simple-prompt","arguments":{}}}`)
 	reader.post("resources/read", features, `{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"`+features+`"}}`)
 	if got := d.cli(0, "versions", "update", "every", "2.0.0"); !strings.Contains(got, `- "The sum of 2 and 3 is 5."`) || !strings.Contains(got, `+ "The total of 4 and 5 is 9."`) ||
-		!strings.Contains(got, "5 alike, 5 different, 1 failed, 0 slower, 1 skipped\nNothing was changed.") {
+		!strings.Contains(got, "5 same, 5 different, 1 failed, 0 slower, 1 skipped\nNothing was changed.") {
 		t.Error(got)
 	}
 	var plan struct {
@@ -103,9 +103,9 @@ func TestUpdateIsRehearsedOnRecordedCalls(t *testing.T) {
 		t.Errorf("named with --also: %s", got)
 	}
 	if now := len(d.calls()); now != before {
-		t.Errorf("%d calls are recorded, before the rehearsals %d", now, before)
+		t.Errorf("%d calls are recorded, before the comparisons %d", now, before)
 	}
-	d.cli(1, "versions", "update", "every", "2.0.0", "--yes", "--rehearse")
+	d.cli(1, "versions", "update", "every", "2.0.0", "--yes", "--compare")
 	if got := d.cli(0, "versions"); !strings.Contains(got, "1.0.0") {
 		t.Errorf("a version with differences was saved: %s", got)
 	}

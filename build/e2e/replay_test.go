@@ -73,7 +73,7 @@ func TestRecordedSessionIsServedWithoutItsServers(t *testing.T) {
 	})
 	again := drive(t, "legacy", d.url+"/mcp", token, "recorder", append(slices.Clone(asked), toolCall{"every__get-sum", object{"a": 2, "b": 9}}, toolCall{"memory__open_nodes", object{"names": []string{"Ann"}}})...)
 	if n := len(asked); len(again.Results) != n+2 || !reflect.DeepEqual(first.Results, again.Results[:n]) ||
-		!reflect.DeepEqual(again.Results[n].Content, first.Results[n-1].Content) || !strings.Contains(again.Results[n+1].Thrown, "has no call to") {
+		!reflect.DeepEqual(again.Results[n].Content, first.Results[n-1].Content) || !strings.Contains(again.Results[n+1].Thrown, "contains no call to") {
 		t.Errorf("recorded %+v\nserved   %+v", first.Results, again.Results)
 	}
 	for _, name := range []string{"files", "memory"} {

@@ -18,7 +18,7 @@ func TestEqualURIsOfSeveralServersAndAccountsLeadToTheirOwn(t *testing.T) {
 	servers := object{}
 	ids := []string{"home", "office", "third"}
 	for _, id := range ids {
-		servers[id] = object{"command": node, "args": []string{abs("clients/app-server.mjs")}, "env": object{"ACCOUNT": id}}
+		servers[id] = object{"command": node, "args": []string{abs("clients/mcp-apps-server.mjs")}, "env": object{"ACCOUNT": id}}
 	}
 	folder := t.TempDir()
 	servers["home"].(object)["accounts"] = object{"work": object{"env": object{"ACCOUNT": "work"}, "folders": []string{folder}}}

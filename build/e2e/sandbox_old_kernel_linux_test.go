@@ -88,14 +88,14 @@ func TestOlderKernelsAreReportedAndServersRunOrAreRefused(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[int]map[string]string{ // by server: its state, and the end of what is said
 		0: {
-			"on":      "crashed: the kernel has no Landlock",
-			"network": "crashed: the kernel has no Landlock",
-			"ports":   "crashed: the kernel has no Landlock",
-			"best":    "running: the kernel has no Landlock",
+			"on":      "crashed: the kernel does not support Landlock",
+			"network": "crashed: the kernel does not support Landlock",
+			"ports":   "crashed: the kernel does not support Landlock",
+			"best":    "running: the kernel does not support Landlock",
 		},
 		3: {
-			"on":      "running: signals and connections through abstract sockets to other programs (requires Linux 6.12)",
-			"network": "running: signals and connections through abstract sockets to other programs (requires Linux 6.12)",
+			"on":      "running: signals and connections through abstract sockets to other processes (requires Linux 6.12)",
+			"network": "running: signals and connections through abstract sockets to other processes (requires Linux 6.12)",
 			"ports":   "crashed: limit TCP connections to ports (requires Linux 6.7)",
 			"best":    "running: limit TCP connections to ports (requires Linux 6.7)",
 		},
@@ -136,7 +136,7 @@ func TestOlderKernelsAreReportedAndServersRunOrAreRefused(t *testing.T) {
 					t.Errorf("status: %s", line)
 				}
 			}
-			if (version == 0) != strings.Contains(status, "nothing is confined") || version == 0 && strings.Contains(status, "TCP to port") {
+			if (version == 0) != strings.Contains(status, "no restrictions are enforced") || version == 0 && strings.Contains(status, "TCP to port") {
 				t.Errorf("status says what is confined, and that nothing is: %s", status)
 			}
 			t.Log(status)

@@ -155,7 +155,7 @@ func TestPageWorksInWebKitGTK(t *testing.T) {
 	d.running("demo")
 	w := startWebkit(t)
 	w.do("POST", "/url", object{"url": strings.TrimSpace(d.cli(0, "open", "--print"))}, nil)
-	w.shows("1 of 1 up")
+	w.shows("1 of 1 running")
 	w.shows("Live") // the event stream is open
 	w.run(`window.faults = []
 		addEventListener('error', (e) => faults.push(e.message))
@@ -173,7 +173,7 @@ func TestPageWorksInWebKitGTK(t *testing.T) {
 	w.shows("Calls and errors")
 	w.press("Settings")
 	w.press("Edit file")
-	w.shows("Undo all changes")
+	w.shows("Discard changes")
 	w.press("Servers")
 	w.press("demo")
 	w.press("Log")

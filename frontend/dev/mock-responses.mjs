@@ -1,5 +1,10 @@
 // Responses of the mock daemon about servers, policy, clients, containers and secrets.
-import { changedSandbox, destinationsOf, recentChanges, sandboxOf } from './observations.mjs';
+import {
+  changedSandbox,
+  destinationsOf,
+  recentChanges,
+  sandboxOf,
+} from './mock-observed-access.mjs';
 
 const minute = 60_000;
 const ago = (ms) => new Date(Date.now() - ms).toISOString();
@@ -210,7 +215,11 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
                       ? 'not client'
                       : 'passes',
               ...(k === 5
-                ? { note: say('Log messages reach a client only while its call is the only one.') }
+                ? {
+                    note: say(
+                      "Log messages reach a client only while its call is the server's only in-flight call.",
+                    ),
+                  }
                 : {}),
             })),
           })),
@@ -427,7 +436,7 @@ const planOf = (id, say, { action, also = [] }) => {
       : {
           tool: 'write_file',
           result: 'skipped',
-          reason: 'may change something: it is not declared read-only',
+          reason: 'may have side effects: the tool is not marked read-only',
         },
     {
       definitions: 'prompts',

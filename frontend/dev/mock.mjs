@@ -11,10 +11,10 @@ import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isOperation } from './api-operations.mjs';
-import { directoryRoute } from './directory.mjs';
-import { historyRoute } from './history.mjs';
-import { profilesRoute } from './profiles.mjs';
-import { makeScene } from './scenes.mjs';
+import { historyRoute } from './mock-history.mjs';
+import { directoryRoute } from './mock-marketplace.mjs';
+import { profilesRoute } from './mock-profiles.mjs';
+import { makeScene } from './mock-scenes.mjs';
 
 const types = {
   '.html': 'text/html; charset=utf-8',

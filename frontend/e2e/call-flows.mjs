@@ -81,7 +81,7 @@ flow(
     assert.equal(await heading('Time').getAttribute('aria-sort'), 'descending');
     await heading('Duration').getByRole('button').click();
     await page.waitForURL(/sort=longest/);
-    await page.getByText(/^The longest of [\d,]+ loaded calls first\./).waitFor();
+    await page.getByText(/^Longest first, [\d,]+ calls loaded\./).waitFor();
     await becomes(async () => falls(await took()), true);
     assert.equal(await heading('Duration').getAttribute('aria-sort'), 'descending');
     // By keyboard: the width of a column.
@@ -178,8 +178,8 @@ flow(
     const bars = page.getByRole('list', { name: 'Waterfall' }).getByRole('listitem');
     await bars.first().waitFor();
     await becomes(() => bars.count(), mock.world.calls.filter((c) => c.session === session).length);
-    await bars.getByText('Approved once after 6.00 s').waitFor({ state: 'attached' });
-    await bars.getByText('Server asked the client').waitFor({ state: 'attached' });
+    await bars.getByText('Allowed once (6.00 s)').waitFor({ state: 'attached' });
+    await bars.getByText('Server to client').waitFor({ state: 'attached' });
     await inspect(page, 'all');
     await page.reload(); // the choice is kept
     await bars.first().getByRole('link').click();
@@ -216,8 +216,8 @@ flow(
     const { session } = mock.world.calls.find((c) => c.session && c.server && c.outcome === 'ok');
     const before = mock.world.config.text;
     await page.goto(`${mock.url}/#/sessions/${session}`);
-    await page.getByRole('button', { name: 'Serve this session' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Serve from history' });
+    await page.getByRole('button', { name: 'Replay this session' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Add replay server' });
     const boxes = dialog.getByRole('textbox');
     await boxes.first().waitFor();
     const names = await boxes.evaluateAll((all) => all.map((box) => box.value));
@@ -245,10 +245,10 @@ flow('calls between two times are served from the history', quiet, async (page, 
   await page.goto(`${mock.url}/#/servers/github`);
   const detail = page.getByRole('region', { name: 'GitHub' });
   await detail.getByRole('button', { name: /^More actions/ }).click();
-  await page.getByRole('menuitem', { name: 'Serve from history…' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Serve from history' });
+  await page.getByRole('menuitem', { name: 'Add replay server…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Add replay server' });
   await dialog.getByRole('textbox').first().fill('between');
-  await dialog.getByLabel('Account of GitHub').selectOption('work');
+  await dialog.getByLabel('GitHub account').selectOption('work');
   await dialog.getByLabel('Recorded calls').selectOption('Custom…');
   await dialog.getByLabel('From', { exact: true }).fill('2026-01-02T10:00');
   await dialog.getByLabel('To', { exact: true }).fill('2026-01-02T09:00');

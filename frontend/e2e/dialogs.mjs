@@ -58,7 +58,7 @@ async function conflict(page, mock) {
   await live(page);
   mock.world.writeConfig(`${text}// theirs\n`);
   mock.send('config', { applied: true });
-  await press('Keep my version')(page);
+  await press('Overwrite…')(page);
 }
 
 async function fail(page) {
@@ -86,7 +86,7 @@ const states = [
   {
     name: 'palette-empty',
     at: '#/',
-    open: palette('qqqqqq', (page) => page.getByText('No results.')),
+    open: palette('qqqqqq', (page) => page.getByText('No matching pages')),
   },
   {
     name: 'shortcuts',

@@ -104,7 +104,7 @@ flow(
     failing = Number.POSITIVE_INFINITY;
     await page.evaluate(() => sessionStorage.setItem('drawbridge.reloaded', String(Date.now())));
     await page.reload();
-    await page.getByText('Part of the page could not be loaded.').waitFor();
+    await page.getByText('Cannot load part of this page.').waitFor();
     await inspect(page, 'all');
     failing = 0;
     await page.getByRole('button', { name: 'Reload' }).click();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { repeatLostInput, watchClicks } from './arrival.mjs';
+import { repeatLostInput, watchClicks } from './reliable-input.mjs';
 import { becomes, lengthenToasts, retryAmbiguousLocators, slow } from './waiting.mjs';
 
 export { settled } from './waiting.mjs';

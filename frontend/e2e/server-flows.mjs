@@ -111,7 +111,7 @@ flow('accounts are added, used, renamed and removed', quiet, async (page, mock) 
   // What a profile chooses stays; the rest can be removed, and restored.
   await account('bot').getByRole('link', { name: 'office' }).waitFor();
   await account('bot').getByRole('button', { name: 'Remove bot' }).press('Enter');
-  await page.getByText(/^bot cannot be removed while a profile or client chooses it/).waitFor();
+  await page.getByText(/^bot cannot be removed while a profile or client uses it/).waitFor();
   await account('work').getByRole('button', { name: 'Remove work' }).press('Enter');
   await account('work').waitFor({ state: 'detached' });
   await focused(added);
@@ -128,7 +128,7 @@ flow('accounts are added, used, renamed and removed', quiet, async (page, mock) 
   assert.doesNotMatch(saved, /ghp_/);
   // The sign-in of an account.
   await account('work').getByRole('button', { name: 'Sign in' }).press('Enter');
-  const signIn = account('work').getByRole('region', { name: 'Sign-in of work' });
+  const signIn = account('work').getByRole('region', { name: 'Sign-in for work' });
   await inspect(page, 'all');
   await signIn.getByRole('button', { name: 'Open login.example.com' }).press('Enter');
   await account('work').getByText('Signed in with https://login.example.com.').waitFor();
@@ -179,25 +179,25 @@ flow('an entry that was changed elsewhere is not overwritten', quiet, async (pag
 flow('an update is rehearsed before it is saved', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/servers/filesystem`);
   await page.getByRole('button', { name: 'Test the latest version' }).press('Enter');
-  await page.getByRole('button', { name: 'Rehearse' }).press('Enter');
-  await page.getByText('1 skipped, 1 slower, 1 failed, 2 different, 2 alike').waitFor();
-  const calls = page.getByRole('list', { name: 'Rehearsed calls' });
+  await page.getByRole('button', { name: 'Compare versions' }).press('Enter');
+  await page.getByText('1 skipped, 1 slower, 1 failed, 2 different, 2 the same').waitFor();
+  const calls = page.getByRole('list', { name: 'Compared calls' });
   await calls.getByText('Unknown tool: search_files').waitFor();
   await calls.getByText('"notes.md"').first().waitFor();
   await calls.getByText('List of prompts', { exact: true }).waitFor();
   await calls.getByText('Prompt', { exact: true }).waitFor();
-  assert.equal(await page.getByText(/^Too few results/).count(), 0);
+  assert.equal(await page.getByText(/^There are too few results/).count(), 0);
   await inspect(page, 'all');
-  await calls.getByRole('button', { name: 'Call it, too: write_file' }).press('Enter');
-  await page.getByText('1 slower, 1 failed, 2 different, 3 alike').waitFor();
+  await calls.getByRole('button', { name: 'Include this tool: write_file' }).press('Enter');
+  await page.getByText('1 slower, 1 failed, 2 different, 3 the same').waitFor();
   await page.getByRole('button', { name: 'Not now' }).press('Enter');
   await calls.waitFor({ state: 'detached' });
   await page.getByRole('button', { name: /^Roll back to/ }).press('Enter');
   await page.getByText(/^Rolled back from \S+2026\.7\.4 to \S+2026\.1\.14\.$/).waitFor();
   await page.goto(`${mock.url}/#/servers/memory`);
   await page.getByRole('button', { name: 'Test the latest version' }).press('Enter');
-  await page.getByRole('button', { name: 'Rehearse' }).press('Enter');
-  await page.getByText(/^Too few results could be compared/).waitFor();
+  await page.getByRole('button', { name: 'Compare versions' }).press('Enter');
+  await page.getByText(/^There are too few results to tell/).waitFor();
 });
 
 const sandboxOf = (page) =>
@@ -210,7 +210,7 @@ flow('a sandbox is locked to what was observed', quiet, async (page, mock) => {
   await section.getByRole('button', { name: 'Use these rules' }).press('Enter');
   await section.getByText('On.', { exact: true }).waitFor();
   await section.getByText('Write ~/projects/data').waitFor();
-  await section.getByText('TCP to port 443, and UDP').waitFor();
+  await section.getByText('TCP to port 443; all UDP').waitFor();
   assert.equal(await section.getByRole('button', { name: 'Use these rules' }).count(), 0);
 });
 
@@ -218,8 +218,8 @@ flow('what a sandbox refused is allowed with one click', quiet, async (page, moc
   await page.goto(`${mock.url}/#/servers/memory?view=about`);
   const section = sandboxOf(page);
   await section.getByText('/srv/notes/today.md').waitFor();
-  await section.getByText('To allow: /srv/notes and everything below it').waitFor();
-  await section.getByText('Rules of the last start').press('Enter');
+  await section.getByText('Allows /srv/notes and everything below it').waitFor();
+  await section.getByText('Rules in effect at the last start').press('Enter');
   await section.getByText('~/notes', { exact: true }).waitFor();
   await section.getByText('~/.local/share/drawbridge', { exact: true }).waitFor();
   await inspect(page, 'all');

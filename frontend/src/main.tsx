@@ -1,7 +1,7 @@
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App, makeApp } from '@/app/app';
-import { enter } from '@/features/session/api';
+import { exchangeSignInCode } from '@/features/session/api';
 import { watchDensity } from '@/lib/density';
 import { ChunkLoadError } from '@/lib/lazy-chunk';
 import { RequestError } from '@/lib/request';
@@ -16,7 +16,7 @@ void start();
 
 async function start() {
   // Before the router is created, because it would parse the code as the path of a page.
-  const entered = await enter(location, history);
+  const entered = await exchangeSignInCode(location, history);
   const root = document.getElementById('root');
   if (!root) return;
   createRoot(root, {

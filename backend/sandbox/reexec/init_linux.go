@@ -81,12 +81,12 @@ func confine(ruleset uintptr, filter []byte) (what string, err syscall.Errno) {
 		return "set no_new_privs", err
 	}
 	if _, _, err := syscall.RawSyscall(sysLandlockRestrictSelf, ruleset, 0, 0); err != 0 {
-		return "apply the rules of Landlock", err
+		return "apply the Landlock rules", err
 	}
 	syscall.Close(Descriptor)
 	syscall.Close(int(ruleset))
 	if err := dropCapabilities(); err != 0 {
-		return "give up privileges of root", err
+		return "drop root privileges", err
 	}
 	// If this fails, which Linux 5.11 introduced, the daemon has marked its descriptors itself.
 	_, _, _ = syscall.RawSyscall(sysCloseRange, Descriptor, 0xffffffff, closeRangeOnExec)

@@ -1,6 +1,6 @@
 // The same as legacy.mjs with the SDK of the modern era, without fallback to the legacy era.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { drive } from './drive.mjs'
+import { drive } from './list-and-call-tools.mjs'
 
 await drive(async ({ url, token, name }) => {
   const client = new Client({ name, version: '2.4.0' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } })

@@ -35,7 +35,7 @@ await step('edit arguments as JSON: errors are shown, and formatting can be undo
   await tab('JSON').click()
   const box = page.getByLabel('Arguments (JSON)')
   await box.fill('{"text": }')
-  await page.getByText(/This is not valid JSON: see line 1/).waitFor()
+  await page.getByText(/Not valid JSON: line 1/).waitFor()
   await box.fill('{"text":"by JSON"}')
   await button('Format').click()
   await reads(box, (text) => text.includes('\n  "text": "by JSON"'))
@@ -46,16 +46,16 @@ await step('edit arguments as JSON: errors are shown, and formatting can be undo
 })
 await step('hide a tool from clients on its page, and show it again', async () => {
   const shown = async () => (await api('GET', '/api/v1/servers/demo/tools')).items.find((one) => one.tool === 'image').shown
-  const offer = page.getByRole('switch', { name: 'Offer image to clients' })
+  const offer = page.getByRole('switch', { name: 'Show image to clients' })
   await go('/tools?tool=demo__image')
   await offer.click()
   await until('clients do not see it', async () => !(await shown()))
   await page.getByText('This tool is not available').waitFor()
   await go('/servers/demo?view=tools')
-  await page.getByRole('switch', { name: 'Offer image to clients', checked: false }).click()
+  await page.getByRole('switch', { name: 'Show image to clients', checked: false }).click()
   await until('clients see it again', shown)
   await go('/tools?tool=demo__image')
-  await page.getByRole('switch', { name: 'Offer image to clients', checked: true }).waitFor()
+  await page.getByRole('switch', { name: 'Show image to clients', checked: true }).waitFor()
 })
 await step('cancel a running tool', async () => {
   await go('/tools?tool=unending__work')
@@ -97,7 +97,7 @@ await step('copy a call as a link, a command and a working curl command, and sav
     return copied(() => page.getByRole('menuitem', { name: item }).click())
   }
   if ((await take('Copy link')) !== `${input.url}/#/calls/${echoed}`) throw new Error('the link leads elsewhere')
-  const command = await take('Copy as command')
+  const command = await take('Copy as drawbridge command')
   if (!command.includes('drawbridge call demo echo')) throw new Error(command)
   const curl = await take('Copy as curl')
   if (!curl.includes('the first') || !curl.includes(input.url)) throw new Error(curl)
@@ -170,7 +170,7 @@ await step('a paused list does not move until it is resumed', async () => {
   const id = await recorded(await call('demo', 'echo', { text: 'while held' }))
   await page.getByText(/\d+ new calls?/).waitFor()
   if (await page.locator(`[data-call="${id}"]`).count()) throw new Error('it moved')
-  await button('Follow').first().click()
+  await button('Resume').first().click()
   await page.locator(`[data-call="${id}"]`).waitFor()
 })
 await step('show, export and copy a session, and save it as a check', async () => {

@@ -3,13 +3,13 @@ import { RouterProvider } from '@tanstack/react-router';
 import { Tooltip } from 'radix-ui';
 import { useEffect, useState } from 'react';
 import { Toaster } from '@/components/toaster';
-import { enter } from '@/features/session/api';
+import { exchangeSignInCode } from '@/features/session/api';
 import { LockedPage } from '@/features/session/locked-page';
 import { ConnectionContext, useConnection } from '@/lib/connection';
 import { EventStream } from '@/lib/event-stream';
 import { isUnauthorized, RequestError } from '@/lib/request';
 import { onSessionKey } from '@/lib/session-key';
-import { applyEvents } from './events';
+import { applyEvents } from './apply-stream-events';
 import { loadPages, makeRouter } from './router';
 
 /** How long after the connection opens the other pages are loaded. */
@@ -64,7 +64,7 @@ export function App({
     const stopWaiting = onSessionKey(stream.retryNow);
     const onHash = () => {
       if (!location.hash.includes('code=')) return;
-      enter(location, history).then((entered) => {
+      exchangeSignInCode(location, history).then((entered) => {
         setSpent(!entered);
         if (entered) stream.reopen();
       });

@@ -7,11 +7,11 @@ import { approvalsQuery } from '@/features/approvals/api';
 import { useServerLabel } from '@/features/servers/api';
 import { isNoticeOfAddedServer } from '@/lib/added-server-notices';
 import { useConnection } from '@/lib/connection';
-import { clock, moment, plain } from '@/lib/format';
+import { clock, escapeControlCharacters, moment } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { useRecordFull } from '@/lib/record-full';
 import { requestText } from '@/lib/request';
-import { statusQuery } from '@/lib/status';
+import { statusQuery } from '@/lib/status-query';
 import { useStored } from '@/lib/stored-preference';
 import { texts } from '@/lib/texts';
 import type { RecorderStatus, Status } from '@/types/api';
@@ -95,7 +95,10 @@ function RecordedInFull() {
         </Button>
       }
     >
-      {texts.recordFull.banner(plain(what.slice(0, 100)), clock(first.until, now))}{' '}
+      {texts.recordFull.banner(
+        escapeControlCharacters(what.slice(0, 100)),
+        clock(first.until, now),
+      )}{' '}
       {active.length > 1 && texts.recordFull.more(active.length - 1)}
     </Banner>
   );
@@ -235,7 +238,7 @@ function concerns(status: Status, read: string[] = []): Concern[] {
           <strong className="font-semibold sm:hidden">{texts.problems.short(errors.length)}</strong>
           <span className="max-sm:hidden">
             : {first.line > 0 && `${texts.settings.position(first.line, first.column)}: `}
-            {plain(first.message)}
+            {escapeControlCharacters(first.message)}
           </span>
         </>
       ),
@@ -250,7 +253,7 @@ function concerns(status: Status, read: string[] = []): Concern[] {
     list.push({
       key: 'recorder',
       tone: 'bad',
-      text: texts.problems.recorder(plain(status.recorder.state)),
+      text: texts.problems.recorder(escapeControlCharacters(status.recorder.state)),
     });
   }
   if (!status.requireToken)
@@ -278,7 +281,7 @@ function concerns(status: Status, read: string[] = []): Concern[] {
     list.push({
       key: `${notice.subject}:${notice.message}`,
       tone: 'warn',
-      text: plain(notice.message),
+      text: escapeControlCharacters(notice.message),
       action: dismissible.test(notice.subject) ? (
         <Seen subject={notice.subject} />
       ) : (

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { Clock, ShieldQuestion } from 'lucide-react';
 import { Button, buttonClasses } from '@/components/button';
 import { useToolSetting } from '@/features/servers/tool-settings';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { Call } from '@/types/api';
@@ -23,7 +23,10 @@ export function CallRemedy({ call, toolName }: { call: Call; toolName: string })
           onClick={() =>
             setting.mutate(
               { tools: [call.tool], set: { requestTimeoutMs: fiveMinutes } },
-              { onSuccess: () => toast('ok', t.allowed(plain(call.tool.slice(0, 100)))) },
+              {
+                onSuccess: () =>
+                  toast('ok', t.allowed(escapeControlCharacters(call.tool.slice(0, 100)))),
+              },
             )
           }
         >

@@ -2,11 +2,11 @@ import { useQuery } from '@tanstack/react-query';
 import { Boundary, LoadingPage } from '@/components/page';
 import { connectionsQuery, featuresQuery } from '@/features/clients/api';
 import { ClientsPage } from '@/features/clients/clients-page';
-import { ClientAccess } from '@/features/profiles/client-views';
+import { ClientAccess } from '@/features/profiles/client-access';
 import { useServerLabel } from '@/features/servers/api';
-import { useAllAnswered } from '@/lib/all-answered';
+import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { useConnection } from '@/lib/connection';
-import { profilesQuery } from '@/lib/profiles';
+import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 
 export function ClientsRoute() {
@@ -14,7 +14,11 @@ export function ClientsRoute() {
   const labelOf = useServerLabel();
   // Wait for the responses of the parts above other content, to avoid layout shifts.
   const profiles = useQuery(profilesQuery);
-  const ready = useAllAnswered([useQuery(connectionsQuery), profiles, useQuery(featuresQuery)]);
+  const ready = useAllQueriesAnswered([
+    useQuery(connectionsQuery),
+    profiles,
+    useQuery(featuresQuery),
+  ]);
   if (!ready) return <LoadingPage title={texts.clients.title} />;
   return (
     <Boundary epoch={epoch} title={texts.clients.title}>

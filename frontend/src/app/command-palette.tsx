@@ -7,13 +7,13 @@ import { Modal } from '@/components/modal';
 import { serversQuery } from '@/features/servers/api';
 import { actionIcons, actionsFor } from '@/features/servers/start-stop-buttons';
 import { toolsQuery } from '@/features/tools/api';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { setTheme, type Theme } from '@/lib/theme';
 import { toast } from '@/lib/toast';
-import { best, type PaletteCommand } from './palette-ranking';
-import { pages } from './places';
+import { pages } from './navigation-pages';
+import { type PaletteCommand, rankCommands } from './palette-ranking';
 
 const t = texts.palette;
 const shown = 12;
@@ -31,7 +31,7 @@ function Inside({ close }: { close: () => void }) {
   const [typed, setTyped] = useState('');
   const [chosen, setChosen] = useState<string | undefined>(undefined);
   const commands = useCommands();
-  const found = useMemo(() => best(commands, typed, shown), [commands, typed]);
+  const found = useMemo(() => rankCommands(commands, typed, shown), [commands, typed]);
   // The first entry is selected until the user selects another one, also when results are added.
   const [first] = found;
   const selected = found.find((command) => command.id === chosen) ?? first;
@@ -70,7 +70,9 @@ function Inside({ close }: { close: () => void }) {
             className="flex cursor-pointer items-baseline gap-3 rounded-md px-3 py-2 text-sm aria-selected:bg-accent-soft"
           >
             <command.icon className="size-4 shrink-0 self-center text-ink3" aria-hidden />
-            <span className="min-w-0 flex-1 truncate">{plain(command.text.slice(0, 200))}</span>
+            <span className="min-w-0 flex-1 truncate">
+              {escapeControlCharacters(command.text.slice(0, 200))}
+            </span>
             <span className="shrink-0 text-xs text-ink2">{command.kind}</span>
           </Command.Item>
         ))}

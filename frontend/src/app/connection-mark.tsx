@@ -1,5 +1,5 @@
 import { LoaderCircle } from 'lucide-react';
-import { classes } from '@/lib/classes';
+import { classes } from '@/lib/class-names';
 import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
 

@@ -10,9 +10,9 @@ import { DirectoryPage } from '@/features/directory/directory-page';
 import { ServerPanel } from '@/features/directory/server-panel';
 import { serversQuery } from '@/features/servers/api';
 import { useConnection } from '@/lib/connection';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import { InstalledServer } from './installed-server';
+import { InstalledServer } from './installation-result';
 
 const route = getRouteApi('/directory');
 
@@ -50,7 +50,7 @@ export function DirectoryRoute() {
             key={name}
             epoch={epoch}
             id={name}
-            title={plain(name.slice(0, 200))}
+            title={escapeControlCharacters(name.slice(0, 200))}
             onClose={close}
           >
             <Chosen name={name} filters={{ q, kind, only }} taken={taken} onClose={close} />
@@ -92,13 +92,13 @@ function Chosen({
             params={{ id }}
             className="text-accent underline-offset-2 hover:underline"
           >
-            {plain(id)}
+            {escapeControlCharacters(id)}
           </Link>
         )}
         onClose={onClose}
       />
     );
-  const title = plain(name.slice(0, 200));
+  const title = escapeControlCharacters(name.slice(0, 200));
   if (here.isFetching || named.isFetching)
     return (
       <DetailFrame id={name} title={title} onClose={onClose}>

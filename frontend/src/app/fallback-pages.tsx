@@ -6,7 +6,7 @@ import { Empty, Failed, LoadingPage, PageHeader } from '@/components/page';
 import { useConnection } from '@/lib/connection';
 import { ChunkLoadError, reloadOnce } from '@/lib/lazy-chunk';
 import { texts } from '@/lib/texts';
-import { pageAt } from './places';
+import { pageAt } from './navigation-pages';
 
 /** Shown while the script of a page loads. */
 export function Pending() {

@@ -4,9 +4,9 @@ import { IconButton } from '@/components/button';
 import { Modal } from '@/components/modal';
 import { ScrollArea } from '@/components/scroll-area';
 import { texts } from '@/lib/texts';
-import { places } from './places';
+import { navigationPages } from './navigation-pages';
 
-interface PlacesProps {
+interface NavigationPagesProps {
   /** The current page of the navigation, also while one of its views is shown. */
   at: string | undefined;
   /** How many approvals are pending, and how many servers have failed. */
@@ -16,10 +16,10 @@ interface PlacesProps {
 }
 
 /** The pages of the navigation; Settings is separate, at the end. */
-export function Places({ at, waiting, failed, onGo }: PlacesProps) {
+export function NavigationPages({ at, waiting, failed, onGo }: NavigationPagesProps) {
   return (
     <ul className="flex min-h-full flex-col gap-0.5" aria-label={texts.nav.label}>
-      {places.map(({ to, text, icon: Icon }) => (
+      {navigationPages.map(({ to, text, icon: Icon }) => (
         <li key={to} className="last:mt-auto last:pt-2">
           <Link
             to={to}
@@ -56,7 +56,7 @@ export function Places({ at, waiting, failed, onGo }: PlacesProps) {
 export function PlacesSheet({
   onClose,
   ...rest
-}: Omit<PlacesProps, 'onGo'> & { onClose: () => void }) {
+}: Omit<NavigationPagesProps, 'onGo'> & { onClose: () => void }) {
   return (
     <Modal label={texts.nav.label} onClose={onClose} className="max-w-sm">
       <div className="flex items-center pt-3 pr-3 pl-5">
@@ -69,7 +69,7 @@ export function PlacesSheet({
         </IconButton>
       </div>
       <ScrollArea aria-label={texts.nav.label} className="min-h-0 px-3 pt-1 pb-4">
-        <Places {...rest} onGo={onClose} />
+        <NavigationPages {...rest} onGo={onClose} />
       </ScrollArea>
     </Modal>
   );

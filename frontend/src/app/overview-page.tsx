@@ -18,13 +18,13 @@ import { Attention, needsAttention, useServerNumbers } from '@/features/servers/
 import { usageQuery } from '@/features/usage/api';
 import { AtAGlance } from '@/features/usage/at-a-glance';
 import { RangePicker } from '@/features/usage/range-picker';
-import { useAllAnswered } from '@/lib/all-answered';
-import { classes } from '@/lib/classes';
+import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
+import { classes } from '@/lib/class-names';
 import { useConnection } from '@/lib/connection';
-import { bytes, count, duration, plain, share } from '@/lib/format';
+import { bytes, count, duration, escapeControlCharacters, share } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { useServerName } from '@/lib/server-lookup';
-import { statusQuery } from '@/lib/status';
+import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import type { Range } from '@/lib/time-range';
 import type { UsageReport } from '@/types/api';
@@ -43,7 +43,7 @@ export function OverviewPage() {
   const { data: report } = useQuery(usageQuery({ range }));
   const { tools: costs } = useCostedTools();
   // Wait for parts above other content and for empty states, to avoid layout shifts.
-  const ready = useAllAnswered([
+  const ready = useAllQueriesAnswered([
     useQuery(approvalsQuery),
     useQuery(connectionsQuery),
     useQuery(clientsQuery),
@@ -162,7 +162,7 @@ function NeedsYou() {
               >
                 <TriangleAlert className="size-4 shrink-0 text-warn" aria-hidden />
                 <span className="min-w-0 [overflow-wrap:anywhere]">
-                  {plain(connection.name.slice(0, 60))}:{' '}
+                  {escapeControlCharacters(connection.name.slice(0, 60))}:{' '}
                   {texts.connections.states[connection.state]}
                 </span>
               </Link>

@@ -1,11 +1,11 @@
 import { Server } from 'lucide-react';
 import { expect, it } from 'vitest';
-import { best, type PaletteCommand } from './palette-ranking';
+import { type PaletteCommand, rankCommands } from './palette-ranking';
 
 const named = (...names: string[]): PaletteCommand[] =>
   names.map((text) => ({ id: text, text, kind: '', icon: Server, run: () => undefined }));
 const texts = (typed: string) =>
-  best(named('Restart GitHub', 'GitHub', 'github__get_hub', 'Settings'), typed, 9).map(
+  rankCommands(named('Restart GitHub', 'GitHub', 'github__get_hub', 'Settings'), typed, 9).map(
     (c) => c.text,
   );
 

@@ -9,7 +9,11 @@ export interface PaletteCommand {
 }
 
 /** The commands that match the typed text, the best match first. */
-export function best(commands: PaletteCommand[], typed: string, limit: number): PaletteCommand[] {
+export function rankCommands(
+  commands: PaletteCommand[],
+  typed: string,
+  limit: number,
+): PaletteCommand[] {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return commands.slice(0, limit);
   const ranked: { command: PaletteCommand; score: number }[] = [];

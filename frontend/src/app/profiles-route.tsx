@@ -6,10 +6,10 @@ import { DetailBoundary, DetailFrame, Split } from '@/components/split-view';
 import { ProfileDetail } from '@/features/profiles/profile-detail';
 import { ProfilesPage } from '@/features/profiles/profiles-page';
 import { serversQuery, useServerLabel } from '@/features/servers/api';
-import { useAllAnswered } from '@/lib/all-answered';
+import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { useConnection } from '@/lib/connection';
-import { plain } from '@/lib/format';
-import { statusQuery } from '@/lib/status';
+import { escapeControlCharacters } from '@/lib/format';
+import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import { useClientTokenNames } from './client-token-names';
 import { useCostedTools } from './tool-context-costs';
@@ -25,13 +25,13 @@ export function ProfilesRoute() {
   const { data: servers } = useQuery(serversQuery);
   const { data: status } = useQuery(statusQuery);
   const costed = useCostedTools();
-  const ready = useAllAnswered([costed]); // the unused tools are above the others
+  const ready = useAllQueriesAnswered([costed]); // the unused tools are above the others
   const tokens = useClientTokenNames();
   const close = useCallback(
     () => navigate({ to: '/profiles', search: { make: undefined } }),
     [navigate],
   );
-  const title = name === undefined ? texts.profiles.make : plain(name);
+  const title = name === undefined ? texts.profiles.make : escapeControlCharacters(name);
   return (
     <Split
       list={

@@ -30,7 +30,7 @@ const text = (value: unknown): string | undefined =>
 const lazy = {
   servers: lazyChunk(() => import('./servers-route')),
   calls: lazyChunk(() => import('./calls-route')),
-  add: lazyChunk(() => import('./add-route')),
+  add: lazyChunk(() => import('./add-server-route')),
   tools: lazyChunk(() => import('./tools-route')),
   approvals: lazyChunk(() => import('./approvals-route')),
   sessions: lazyChunk(() => import('./sessions-route')),

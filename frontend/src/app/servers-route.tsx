@@ -10,7 +10,7 @@ import { ServersPage } from '@/features/servers/servers-page';
 import { ServerTrust } from '@/features/trust/server-trust';
 import { ServerVersionSection } from '@/features/trust/server-version';
 import { useConnection } from '@/lib/connection';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 
 export function ServersRoute() {
@@ -40,7 +40,7 @@ export function ServersRoute() {
             key={id}
             epoch={epoch}
             id={id}
-            title={plain(id.slice(0, 200))}
+            title={escapeControlCharacters(id.slice(0, 200))}
             onClose={close}
           >
             <ServerDetail

@@ -1,6 +1,6 @@
 import { Boundary } from '@/components/page';
 import { RulesPanel } from '@/features/policy/rules-panel';
-import { SignIns, useHasSignIns } from '@/features/servers/sign-ins';
+import { SignIns, useHasSignIns } from '@/features/servers/sign-in-list';
 import { SettingsPage } from '@/features/settings/settings-page';
 import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';

@@ -7,20 +7,20 @@ import { PageViews } from '@/components/page';
 import { stateTone } from '@/components/state-badge';
 import { approvalsQuery } from '@/features/approvals/api';
 import { serversQuery, useServerLabel } from '@/features/servers/api';
-import { useAllAnswered } from '@/lib/all-answered';
-import { classes } from '@/lib/classes';
+import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
+import { classes } from '@/lib/class-names';
 import { ServerNames } from '@/lib/server-lookup';
-import { statusQuery } from '@/lib/status';
+import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
 import { Banners } from './banners';
 import { ConnectionMark } from './connection-mark';
-import { Places, PlacesSheet } from './navigation';
-import { type Place, pageAt, places, viewsOf } from './places';
+import { NavigationPages, PlacesSheet } from './navigation';
+import { type NavigationPage, navigationPages, pageAt, viewsOf } from './navigation-pages';
 import { Shortcuts } from './shortcuts';
 import { UnsavedChangesDialog } from './unsaved-changes-dialog';
 
-const bar = places.filter((page) => page.bar);
+const bar = navigationPages.filter((page) => page.bar);
 const barItem =
   'relative flex min-w-0 flex-col items-center gap-0.5 py-1.5 text-2xs outline-offset-[-2px]';
 const mod = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘' : 'Ctrl';
@@ -34,7 +34,7 @@ export function Shell() {
   const [more, setMore] = useState(false);
   const approvalsKnown = useQuery(approvalsQuery);
   const approvals = approvalsKnown.data;
-  const ready = useAllAnswered([approvalsKnown, useQuery(statusQuery)]);
+  const ready = useAllQueriesAnswered([approvalsKnown, useQuery(statusQuery)]);
   const waiting = approvals?.length ?? 0;
   const { data: failed = 0 } = useQuery({ ...serversQuery, select: countFailed });
   const { busy, at } = useRouterState({
@@ -92,7 +92,7 @@ export function Shell() {
           aria-label={texts.nav.label}
           className="scroll-area -mx-1 flex min-h-0 flex-1 flex-col px-1"
         >
-          <Places at={place} waiting={waiting} failed={failed} />
+          <NavigationPages at={place} waiting={waiting} failed={failed} />
         </nav>
         <div className="flex items-center px-2 pt-3">
           <ConnectionMark />
@@ -167,7 +167,7 @@ export function Shell() {
 }
 
 /** The requested page, which may still be loading. */
-function usePage(): Place | undefined {
+function usePage(): NavigationPage | undefined {
   const path = useRouterState({ select: (state) => state.location.pathname });
   const page = pageAt(path);
   useEffect(() => {

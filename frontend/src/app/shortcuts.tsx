@@ -7,7 +7,7 @@ import { Modal } from '@/components/modal';
 import { ScrollArea } from '@/components/scroll-area';
 import { lazyChunk } from '@/lib/lazy-chunk';
 import { texts } from '@/lib/texts';
-import { pages } from './places';
+import { pages } from './navigation-pages';
 
 const t = texts.shortcuts;
 

@@ -15,7 +15,7 @@ import { ToolsPage } from '@/features/tools/tools-page';
 import { TrustBadges, TrustSection } from '@/features/trust/trust-badges';
 import { ToolUse } from '@/features/usage/tool-use';
 import { useConnection } from '@/lib/connection';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Tool } from '@/types/api';
 import { useCostedTools } from './tool-context-costs';
@@ -60,7 +60,7 @@ export function ToolsRoute() {
             key={`${tool} ${from}`}
             epoch={epoch}
             id={tool}
-            title={plain(tool.slice(0, 200))}
+            title={escapeControlCharacters(tool.slice(0, 200))}
             onClose={close}
           >
             {from ? (

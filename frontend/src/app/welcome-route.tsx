@@ -9,11 +9,11 @@ import { liveCallsQuery, useLiveCalls } from '@/features/calls/api';
 import { clientsQuery, connectionsQuery, takeoverQuery } from '@/features/clients/api';
 import { isOnline } from '@/features/clients/online';
 import { serversQuery } from '@/features/servers/api';
-import { useAllAnswered } from '@/lib/all-answered';
+import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { useConnection } from '@/lib/connection';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
-import { statusQuery } from '@/lib/status';
+import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import { UpdateQuestion } from './update-check-question';
 import { ClientsStep, clientsHere, FirstCallStep, ServersStep } from './welcome-steps';
@@ -54,7 +54,7 @@ function Welcome() {
   const done = useDone();
   const { data: connections } = useQuery(connectionsQuery);
   // The steps are below each other: one that grows later would move the buttons below it.
-  const ready = useAllAnswered([
+  const ready = useAllQueriesAnswered([
     useQuery(connectionsQuery),
     useQuery(clientsQuery),
     useQuery(liveCallsQuery),
@@ -167,7 +167,7 @@ function ChangedFiles() {
         )}
         {written.map((one) => (
           <Changed key={one.key} path={one.path}>
-            {t.changedClient(plain(one.name.slice(0, 100)))}
+            {t.changedClient(escapeControlCharacters(one.name.slice(0, 100)))}
           </Changed>
         ))}
       </ul>
@@ -184,7 +184,7 @@ function ChangedFiles() {
 function Changed({ path, children }: { path: string; children: string }) {
   return (
     <li className="[overflow-wrap:anywhere]">
-      <code className="font-mono text-xs">{plain(path.slice(0, 1000))}</code>
+      <code className="font-mono text-xs">{escapeControlCharacters(path.slice(0, 1000))}</code>
       <span className="block text-ink2">{children}</span>
     </li>
   );

@@ -10,11 +10,11 @@ import { connectionsQuery, takeoverQuery } from '@/features/clients/api';
 import { ConnectHelp } from '@/features/clients/clients-page';
 import { ConnectionRow } from '@/features/clients/connections';
 import { ImportPanel } from '@/features/clients/import-panel';
-import { TakeOver } from '@/features/clients/take-over';
+import { TakeOver } from '@/features/clients/take-over-servers';
 import { AddForm } from '@/features/servers/add-server-page';
 import { serversQuery, useServerLabel } from '@/features/servers/api';
 import { ServerGrid } from '@/features/servers/server-grid';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Connection } from '@/types/api';
 
@@ -99,7 +99,7 @@ export function FirstCallStep({ done }: { done: { servers: boolean; clients: boo
       <p className="flex items-start gap-2.5 text-sm" role="status">
         {!ok && <TriangleAlert className="mt-0.5 size-4 shrink-0 text-warn" aria-hidden />}
         <span className="min-w-0 [overflow-wrap:anywhere]">
-          {plain(
+          {escapeControlCharacters(
             (ok ? t.first : t.firstFailed)(
               first.client.slice(0, 100),
               callName(first).slice(0, 200),

@@ -1,7 +1,7 @@
 import { queryOptions, useMutation, useQuery } from '@tanstack/react-query';
 import { FileSearch, FolderOpen, LoaderCircle } from 'lucide-react';
 import { Button } from '@/components/button';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -36,7 +36,7 @@ export function BrowseButtons({
     mutationFn: (kind: 'file' | 'folder') =>
       request<{ path: string }>('POST', '/api/v1/window/pick', { body: { kind } }),
     onSuccess: ({ path }) => path && onPick(path),
-    onError: (error) => toast('bad', plain(messageOf(error))),
+    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
   });
   if (!data?.window) return null;
   return (

@@ -1,6 +1,6 @@
 import { Tooltip } from 'radix-ui';
 import type { ComponentProps, ReactNode } from 'react';
-import { classes } from '@/lib/classes';
+import { classes } from '@/lib/class-names';
 import { usePortalHome } from '@/lib/dialog-portal';
 
 type Look = 'primary' | 'secondary' | 'quiet' | 'danger';

@@ -33,7 +33,7 @@ import {
 } from '@codemirror/view';
 import { tagHighlighter, tags } from '@lezer/highlight';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'react';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { useWideScreen } from '@/lib/wide-screen';
 
@@ -378,7 +378,7 @@ function diagnostic({ doc }: EditorState, { line, column, severity, message }: M
   const at = doc.line(Math.max(1, Math.min(line, doc.lines)));
   const indent = /^\s*/.exec(at.text)?.[0].length ?? 0;
   const from = Math.min(at.from + (column ? column - 1 : indent), at.to);
-  return { from, to: at.to, severity, message: plain(message) };
+  return { from, to: at.to, severity, message: escapeControlCharacters(message) };
 }
 
 function source(context: Parameters<CompletionSource>[0], { complete, value }: EditorProps) {
@@ -395,8 +395,8 @@ function source(context: Parameters<CompletionSource>[0], { complete, value }: E
     to: first.to,
     filter: false,
     options: list.map(({ text, note, insert }) => ({
-      label: plain(text),
-      ...(note && { info: plain(note) }),
+      label: escapeControlCharacters(text),
+      ...(note && { info: escapeControlCharacters(note) }),
       apply: insert,
     })),
   };

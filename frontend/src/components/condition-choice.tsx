@@ -1,5 +1,5 @@
 import { describeWhere } from '@/lib/argument-rules';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 
 const t = texts.rules;
@@ -34,7 +34,7 @@ export function ConditionChoice({
             }
           />
           <span className="min-w-0 [overflow-wrap:anywhere]">
-            {plain(describeWhere(JSON.parse(one)).slice(0, 400))}
+            {escapeControlCharacters(describeWhere(JSON.parse(one)).slice(0, 400))}
           </span>
         </label>
       ))}

@@ -2,8 +2,8 @@ import { KeyRound, Plus, X } from 'lucide-react';
 import { type ReactNode, useId, useState } from 'react';
 import { Button, IconButton } from '@/components/button';
 import { SelectField } from '@/components/fields';
-import { classes } from '@/lib/classes';
-import { plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { escapeControlCharacters } from '@/lib/format';
 import { isSensitive } from '@/lib/mask-secrets';
 import { messageOf } from '@/lib/request';
 import { useNewSecret } from '@/lib/secrets';
@@ -41,7 +41,7 @@ export function Field({
       {children(id, (fault || hint) && `${id}-about`)}
       {(fault || hint) && (
         <p id={`${id}-about`} className={classes('mt-1 text-xs', fault ? 'text-bad' : 'text-ink3')}>
-          {fault ? plain(fault) : hint}
+          {fault ? escapeControlCharacters(fault) : hint}
         </p>
       )}
     </div>
@@ -167,11 +167,11 @@ export function Pairs({
           return (
             <li key={one} className="flex flex-wrap items-center gap-x-2 gap-y-1">
               <code className="w-44 min-w-0 font-mono text-xs [overflow-wrap:anywhere]">
-                {plain(one)}
+                {escapeControlCharacters(one)}
               </code>
               <div className="flex min-w-0 flex-1 basis-72 items-center gap-2">
                 <input
-                  aria-label={plain(one)}
+                  aria-label={escapeControlCharacters(one)}
                   type={hidden ? 'password' : 'text'}
                   autoComplete={hidden ? 'new-password' : 'off'}
                   spellCheck={false}
@@ -188,7 +188,8 @@ export function Pairs({
                         { name: secretOf(one), value: current },
                         {
                           onSuccess: (secret) => onSet(one, `\${secret:${secret}}`),
-                          onError: (error) => toast('bad', plain(messageOf(error))),
+                          onError: (error) =>
+                            toast('bad', escapeControlCharacters(messageOf(error))),
                         },
                       )
                     }
@@ -197,7 +198,11 @@ export function Pairs({
                     {t.storeSecret}
                   </Button>
                 )}
-                <IconButton small label={t.remove(plain(one))} onClick={() => onRemove(one)}>
+                <IconButton
+                  small
+                  label={t.remove(escapeControlCharacters(one))}
+                  onClick={() => onRemove(one)}
+                >
                   <X className="size-3.5" aria-hidden />
                 </IconButton>
               </div>
@@ -223,7 +228,7 @@ export function Pairs({
           </Button>
         </li>
       </ul>
-      {fault && <p className="mt-1 text-xs text-bad">{plain(fault)}</p>}
+      {fault && <p className="mt-1 text-xs text-bad">{escapeControlCharacters(fault)}</p>}
     </fieldset>
   );
 }

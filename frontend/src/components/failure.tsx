@@ -1,5 +1,5 @@
-import { classes } from '@/lib/classes';
-import { plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { escapeControlCharacters } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 
 /** Why a request failed, and what to do about it; nothing without an error. */
@@ -13,7 +13,7 @@ export function Failure({ error, className }: { error: unknown; className?: stri
         className,
       )}
     >
-      {plain(messageOf(error))}
+      {escapeControlCharacters(messageOf(error))}
     </p>
   );
 }

@@ -2,7 +2,7 @@ import { useMemo, useState } from 'react';
 import { CopyButton } from '@/components/copy-button';
 import { CodeView } from '@/components/lazy-code-editor';
 import { SegmentedControl } from '@/components/segmented-control';
-import { count, plain } from '@/lib/format';
+import { count, escapeControlCharacters } from '@/lib/format';
 import { formatJson } from '@/lib/json-text';
 import { texts } from '@/lib/texts';
 import { useWideScreen } from '@/lib/wide-screen';
@@ -84,10 +84,10 @@ function More({ hidden, onShow }: { hidden: number; onShow: () => void }) {
 /** Text that is first shown truncated if it is very long. */
 export function LongText({ text }: { text: string }) {
   const [shown, setShown] = useState(longToken);
-  if (text.length <= shown) return <>{plain(text)}</>;
+  if (text.length <= shown) return <>{escapeControlCharacters(text)}</>;
   return (
     <>
-      {plain(text.slice(0, shown))}
+      {escapeControlCharacters(text.slice(0, shown))}
       <More hidden={text.length - shown} onShow={() => setShown((n) => n * 10)} />
     </>
   );

@@ -1,5 +1,5 @@
 import { type ComponentProps, lazy, Suspense, useState } from 'react';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { lazyChunk } from '@/lib/lazy-chunk';
 
 export type { Completion, Mark } from './codemirror';
@@ -56,7 +56,7 @@ function Space({ text, className = '' }: { text: string; className?: string | un
       data-loading
       className={`max-h-[28rem] overflow-hidden px-3 py-2 font-mono text-xs leading-[1.6] whitespace-break-spaces [overflow-wrap:anywhere] ${className}`}
     >
-      {plain(text.split('\n', 30).join('\n').slice(0, 10_000))}
+      {escapeControlCharacters(text.split('\n', 30).join('\n').slice(0, 10_000))}
     </pre>
   );
 }

@@ -2,7 +2,7 @@ import type { LucideIcon } from 'lucide-react';
 import { Check } from 'lucide-react';
 import { DropdownMenu } from 'radix-ui';
 import type { ReactNode } from 'react';
-import { classes } from '@/lib/classes';
+import { classes } from '@/lib/class-names';
 import { usePortalHome } from '@/lib/dialog-portal';
 
 export interface MenuItem {

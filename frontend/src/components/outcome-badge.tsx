@@ -10,8 +10,8 @@ import {
   ShieldX,
   Unplug,
 } from 'lucide-react';
-import { classes } from '@/lib/classes';
-import { cut, plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { cut, escapeControlCharacters } from '@/lib/format';
 import { ownValue } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import type { Outcome } from '@/types/api';
@@ -59,7 +59,8 @@ export function OutcomeBadge({
         )}
       >
         <Hourglass className="size-4 shrink-0" aria-hidden />
-        {ownValue<string>(texts.taskStates, taskStatus) ?? plain(cut(taskStatus, 40))}
+        {ownValue<string>(texts.taskStates, taskStatus) ??
+          escapeControlCharacters(cut(taskStatus, 40))}
       </span>
     );
   const look = unavailable ? { color: 'text-bad', icon: PowerOff } : outcomeIcon(outcome);

@@ -4,8 +4,8 @@ import type { LucideIcon } from 'lucide-react';
 import { TriangleAlert } from 'lucide-react';
 import { createContext, type ReactNode, Suspense, useContext } from 'react';
 import { Button } from '@/components/button';
-import { classes } from '@/lib/classes';
-import { plain, sentence } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { escapeControlCharacters, sentence } from '@/lib/format';
 import { ChunkLoadError } from '@/lib/lazy-chunk';
 import { messageOf, RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -152,7 +152,7 @@ export function Failed({
       <p className="[overflow-wrap:anywhere]">{sentence(messageOf(error))}</p>
       {error instanceof Error && !(error instanceof RequestError) && (
         <p className="mt-1 font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
-          {plain(String(error.cause ?? error).slice(0, 500))}
+          {escapeControlCharacters(String(error.cause ?? error).slice(0, 500))}
         </p>
       )}
       {error instanceof ChunkLoadError ? (

@@ -1,7 +1,7 @@
 import { CircleDot } from 'lucide-react';
 import { Button } from '@/components/button';
 import { Menu } from '@/components/menu';
-import { fullFor, useRecordFull } from '@/lib/record-full';
+import { useRecordFull, withFullRecording } from '@/lib/record-full';
 import { texts } from '@/lib/texts';
 
 const t = texts.recordFull;
@@ -15,7 +15,7 @@ export function RecordInFullMenu({ session }: { session: string }) {
         { heading: t.hint },
         ...[15, 60, 480].map((minutes) => ({
           text: t.minutes(minutes),
-          onSelect: () => record.mutate(fullFor({ session }, minutes)),
+          onSelect: () => record.mutate(withFullRecording({ session }, minutes)),
         })),
       ]}
     >

@@ -4,7 +4,7 @@ import { Button } from '@/components/button';
 import { JsonView, LongText } from '@/components/json-view';
 import { ScrollArea } from '@/components/scroll-area';
 import { downloadBase64 } from '@/lib/download';
-import { bytes, plain } from '@/lib/format';
+import { bytes, escapeControlCharacters } from '@/lib/format';
 import { isJson, jsonElements, jsonMembers, jsonString, sortJson } from '@/lib/json-text';
 import { texts } from '@/lib/texts';
 
@@ -111,10 +111,12 @@ function PartLabel({ part }: { part: Part }) {
   return (
     <div className="flex items-center gap-2 rounded-md border bg-sunken px-3 py-2 text-sm text-ink2">
       <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">
-        {part.title && <p className="font-medium">{plain(part.title.slice(0, 500))}</p>}
+        {part.title && (
+          <p className="font-medium">{escapeControlCharacters(part.title.slice(0, 500))}</p>
+        )}
         {/* A URL of a server is text to read and copy, never a link. */}
-        {uri && <p className="font-mono text-xs">{plain(uri.slice(0, 2000))}</p>}
-        {part.description && <p>{plain(part.description.slice(0, 2000))}</p>}
+        {uri && <p className="font-mono text-xs">{escapeControlCharacters(uri.slice(0, 2000))}</p>}
+        {part.description && <p>{escapeControlCharacters(part.description.slice(0, 2000))}</p>}
         <p className="text-xs text-ink3">
           {[
             // "image/png" already says that it is an image.
@@ -123,7 +125,7 @@ function PartLabel({ part }: { part: Part }) {
             part.size > 0 && bytes(part.size),
           ]
             .filter((word): word is string => Boolean(word))
-            .map((word) => plain(word.slice(0, 200)))
+            .map((word) => escapeControlCharacters(word.slice(0, 200)))
             .join(' · ')}
         </p>
       </div>

@@ -3,7 +3,7 @@ import { type ReactNode, useId, useRef, useState } from 'react';
 import { Button, IconButton } from '@/components/button';
 import { SelectChevron } from '@/components/fields';
 import { type Field, initialText, type Member, readSchema } from '@/lib/form-schema';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { isNumber, withElement, withMember } from '@/lib/json-edit';
 import { isJson, jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
 import { texts } from '@/lib/texts';
@@ -58,14 +58,14 @@ const anything = readSchema('{}');
 function MemberField({ member, raw, onChange }: Editing & { member: Member }) {
   const { field, required } = member;
   const id = useId();
-  const name = plain(field.title || member.name);
+  const name = escapeControlCharacters(field.title || member.name);
   const grouped = field.kind === 'object' || field.kind === 'list';
   const head = (
     <>
       <span className="font-medium [overflow-wrap:anywhere]">{name}</span>
       {field.title && field.title !== member.name && (
         <code className="font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
-          {plain(member.name)}
+          {escapeControlCharacters(member.name)}
         </code>
       )}
       <span className="text-xs text-ink3">{required ? texts.tools.required : t.optional}</span>
@@ -76,7 +76,7 @@ function MemberField({ member, raw, onChange }: Editing & { member: Member }) {
       id={`${id}-note`}
       className="mt-1 max-w-prose text-xs whitespace-pre-wrap text-ink3 [overflow-wrap:anywhere]"
     >
-      {plain(field.description)}
+      {escapeControlCharacters(field.description)}
     </p>
   );
   const control = (
@@ -237,10 +237,12 @@ function ChoiceControl({
         className={`${box} appearance-none truncate pr-8`}
       >
         {(!required || at < 0) && <option value="">{t.notSet}</option>}
-        {at < 0 && raw !== undefined && <option value="own">{plain(raw.slice(0, 200))}</option>}
+        {at < 0 && raw !== undefined && (
+          <option value="own">{escapeControlCharacters(raw.slice(0, 200))}</option>
+        )}
         {choices.map((choice, index) => (
           <option key={choice.raw} value={index}>
-            {plain(choice.text.slice(0, 200))}
+            {escapeControlCharacters(choice.text.slice(0, 200))}
           </option>
         ))}
       </select>

@@ -1,5 +1,5 @@
 import type { ComponentProps } from 'react';
-import { classes } from '@/lib/classes';
+import { classes } from '@/lib/class-names';
 
 /** A scrollable box that can be focused: not all browsers make it focusable. */
 export function ScrollArea({ className, ...rest }: ComponentProps<'section'>) {

@@ -1,6 +1,6 @@
 import { Tabs as RadixTabs, ToggleGroup } from 'radix-ui';
 import type { ReactNode } from 'react';
-import { classes } from '@/lib/classes';
+import { classes } from '@/lib/class-names';
 
 interface Choice<Value extends string> {
   label: string;

@@ -1,5 +1,5 @@
-import { classes } from '@/lib/classes';
-import { cut, plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { cut, escapeControlCharacters } from '@/lib/format';
 
 /**
  * The server before the name of a tool, in a line that is truncated at its end: a long name is
@@ -10,7 +10,7 @@ export function ServerPrefix({ label, limit = 'max-w-[55%]' }: { label: string; 
   return (
     <>
       <span className={classes('inline-block truncate align-bottom text-ink3', limit)}>
-        {plain(cut(label, 40))}
+        {escapeControlCharacters(cut(label, 40))}
       </span>
       <span className="text-ink3"> / </span>
     </>

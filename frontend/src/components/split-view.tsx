@@ -3,7 +3,7 @@ import { type ReactNode, useEffect, useRef } from 'react';
 import { Button, IconButton } from '@/components/button';
 import { isTyping } from '@/components/fields';
 import { Boundary, Empty } from '@/components/page';
-import { classes } from '@/lib/classes';
+import { classes } from '@/lib/class-names';
 import { texts } from '@/lib/texts';
 import { useWideScreen } from '@/lib/wide-screen';
 

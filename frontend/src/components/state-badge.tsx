@@ -12,7 +12,7 @@ import {
   ShieldQuestion,
   TriangleAlert,
 } from 'lucide-react';
-import { classes } from '@/lib/classes';
+import { classes } from '@/lib/class-names';
 import { ownValue } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import type { State } from '@/types/api';

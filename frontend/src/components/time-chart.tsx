@@ -1,7 +1,7 @@
 import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { classes } from '@/lib/classes';
+import { classes } from '@/lib/class-names';
 import { measureFontScale } from '@/lib/measure-font-scale';
 import { texts } from '@/lib/texts';
 import { watchColours } from '@/lib/theme';

@@ -5,9 +5,9 @@ import {
   clock,
   compareIds,
   duration,
+  escapeControlCharacters,
   logText,
   moment,
-  plain,
   sentence,
   share,
 } from './format';
@@ -107,13 +107,15 @@ it('moment handles the zero time of Go', () => {
   expect(moment('0001-01-01T00:00:00Z')).toBeUndefined();
 });
 
-describe('plain', () => {
+describe('escapeControlCharacters', () => {
   it('makes terminal escapes and reordering marks visible', () => {
-    expect(plain('a\u001b[31mb\u202Egnp.exe\u0007')).toBe('a␛[31mb\ufffdgnp.exe␇');
+    expect(escapeControlCharacters('a\u001b[31mb\u202Egnp.exe\u0007')).toBe(
+      'a␛[31mb\ufffdgnp.exe␇',
+    );
   });
 
   it('does not change line breaks, tabs and other scripts', () => {
-    expect(plain('a\n\tб 日本 🌉')).toBe('a\n\tб 日本 🌉');
+    expect(escapeControlCharacters('a\n\tб 日本 🌉')).toBe('a\n\tб 日本 🌉');
   });
 });
 

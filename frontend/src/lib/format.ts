@@ -104,7 +104,7 @@ export function compareIds(a: string, b: string): number {
  * Untrusted text for one line of the page: control characters (also of terminal escape sequences)
  * and characters that reorder text become visible symbols.
  */
-export function plain(text: string): string {
+export function escapeControlCharacters(text: string): string {
   return text.replace(
     // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression matches them
     /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
@@ -116,9 +116,9 @@ export function plain(text: string): string {
   );
 }
 
-/** Removes ANSI colour and cursor sequences from a log line, then applies plain. */
+/** Removes ANSI colour and cursor sequences from a log line, then escapes control characters. */
 export function logText(text: string): string {
-  return plain(
+  return escapeControlCharacters(
     // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences start with one
     text.replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g, ''),
   );

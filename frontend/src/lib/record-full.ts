@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { FullRecording, HistoryState } from '@/types/api.gen';
-import { plain } from './format';
+import { escapeControlCharacters } from './format';
 import { messageOf, request } from './request';
 import { toast } from './toast';
 
@@ -18,12 +18,12 @@ export function useRecordFull() {
       client.setQueryData(['history'], state);
       client.invalidateQueries({ queryKey: ['status'] });
     },
-    onError: (error) => toast('bad', plain(messageOf(error))),
+    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
   });
 }
 
 /** The list with one more; it replaces one of the same session, client or server. */
-export function fullFor(
+export function withFullRecording(
   what: Omit<FullRecording, 'until'>,
   minutes: number,
 ): (full: FullRecording[]) => FullRecording[] {

@@ -10,7 +10,7 @@ export const approvalsQuery = queryOptions({
 });
 
 /** One approval with its complete arguments; lists truncate them. */
-export const wholeQuery = (id: string) =>
+export const fullApprovalQuery = (id: string) =>
   queryOptions({
     queryKey: ['approvals', id],
     queryFn: ({ signal }) =>
@@ -43,7 +43,7 @@ export type Action = 'accept' | 'decline' | 'cancel';
  * Answers an approval; content is JSON text and is sent unchanged. Further calls are accepted only
  * if their arguments match `where`.
  */
-export function useAnswer(id: string) {
+export function useAnswerApproval(id: string) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: ({

@@ -10,15 +10,15 @@ import { Empty, PageHeader } from '@/components/page';
 import { ObjectForm } from '@/components/schema-form';
 import { ScrollArea } from '@/components/scroll-area';
 import { initialText, readSchema } from '@/lib/form-schema';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Approval } from '@/types/api';
-import { approvalsQuery, useAnswer } from './api';
+import { approvalsQuery, useAnswerApproval } from './api';
 import { CallCard } from './call-card';
+import { ToolsCard } from './changed-tools-card';
 import { CommandCard } from './command-card';
 import { Grants } from './grants';
 import { TimeLeft } from './time-left';
-import { ToolsCard } from './tools-card';
 
 const t = texts.approvals;
 
@@ -89,16 +89,16 @@ function QuestionCard({
 }) {
   const schema = useMemo(() => readSchema(approval.schema ?? '{}'), [approval.schema]);
   const [content, setContent] = useState(() => initialText({ ...schema, kind: 'object' }));
-  const answer = useAnswer(approval.id);
+  const answer = useAnswerApproval(approval.id);
   const isForm = approval.kind === 'form';
   return (
     <li className="rounded-lg border bg-panel p-4 shadow-card md:p-5">
       <h2 className="font-semibold [overflow-wrap:anywhere]">
-        {plain(t.asks(labelOf(approval.server).slice(0, 200)))}
+        {escapeControlCharacters(t.asks(labelOf(approval.server).slice(0, 200)))}
       </h2>
       <p className="mt-0.5 flex flex-wrap gap-x-3 text-xs text-ink3">
         <span className="[overflow-wrap:anywhere] empty:hidden">
-          {plain(origin(approval).slice(0, 300))}
+          {escapeControlCharacters(origin(approval).slice(0, 300))}
         </span>
         <TimeLeft expires={approval.expires} text={t.left} />
       </p>
@@ -111,7 +111,7 @@ function QuestionCard({
       {approval.kind === 'url' && approval.url && (
         <div className="mt-3 space-y-1">
           <p className="text-sm text-warn">{t.urlHint}</p>
-          <CopyField text={plain(approval.url)} label={t.address} />
+          <CopyField text={escapeControlCharacters(approval.url)} label={t.address} />
         </div>
       )}
       {isForm && schema.members.length > 0 && (

@@ -5,11 +5,11 @@ import { Button } from '@/components/button';
 import { ConditionChoice, whereOf } from '@/components/condition-choice';
 import { Failure } from '@/components/failure';
 import { JsonView, LongText } from '@/components/json-view';
-import { classes } from '@/lib/classes';
-import { bytes, plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { bytes, escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Approval } from '@/types/api';
-import { type Scope, suggestionQuery, useAnswer, wholeQuery } from './api';
+import { fullApprovalQuery, type Scope, suggestionQuery, useAnswerApproval } from './api';
 import { TimeLeft } from './time-left';
 
 const t = texts.approvals.call;
@@ -28,11 +28,11 @@ export function CallCard({
   labelOf: (server: string) => string;
 }) {
   const [whole, setWhole] = useState(false);
-  const all = useQuery({ ...wholeQuery(approval.id), enabled: whole });
+  const all = useQuery({ ...fullApprovalQuery(approval.id), enabled: whole });
   const [limited, setLimited] = useState(false);
   const [off, setOff] = useState<number[]>([]);
   const suggested = useQuery({ ...suggestionQuery(approval.id), enabled: limited });
-  const answer = useAnswer(approval.id);
+  const answer = useAnswerApproval(approval.id);
   const args = all.data?.arguments ?? approval.arguments ?? '';
   const cut = approval.argumentsCut && !all.data;
   const effect = approval.effect ?? 'unknown';
@@ -52,7 +52,7 @@ export function CallCard({
     <li className="rounded-lg border border-warn bg-panel p-4 shadow-card md:p-5">
       <div className="flex flex-wrap items-baseline gap-x-3 gap-y-1">
         <h2 className="min-w-0 font-semibold [overflow-wrap:anywhere]">
-          {plain(approval.message.slice(0, 400))}
+          {escapeControlCharacters(approval.message.slice(0, 400))}
         </h2>
         <span
           title={texts.tools.serverClaims}
@@ -63,12 +63,16 @@ export function CallCard({
       </div>
       <p className="mt-1 flex flex-wrap gap-x-3 text-xs text-ink3">
         {names.length > 0 && (
-          <span className="[overflow-wrap:anywhere]">{plain(names.join(' · ').slice(0, 300))}</span>
+          <span className="[overflow-wrap:anywhere]">
+            {escapeControlCharacters(names.join(' · ').slice(0, 300))}
+          </span>
         )}
         <TimeLeft expires={approval.expires} text={t.left} />
       </p>
       {approval.rule && (
-        <p className="mt-2 text-sm text-ink2 [overflow-wrap:anywhere]">{plain(approval.rule)}</p>
+        <p className="mt-2 text-sm text-ink2 [overflow-wrap:anywhere]">
+          {escapeControlCharacters(approval.rule)}
+        </p>
       )}
       <div className="mt-3">
         {cut ? (

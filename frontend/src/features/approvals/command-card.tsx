@@ -1,12 +1,12 @@
 import { Link } from '@tanstack/react-router';
 import { Button } from '@/components/button';
 import { Failure } from '@/components/failure';
-import { classes } from '@/lib/classes';
-import { plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { escapeControlCharacters } from '@/lib/format';
 import { shellWords } from '@/lib/shell-words';
 import { texts } from '@/lib/texts';
 import type { Approval } from '@/types/api';
-import { useAnswer } from './api';
+import { useAnswerApproval } from './api';
 
 const t = texts.approvals.command;
 
@@ -18,8 +18,8 @@ export function CommandCard({
   approval: Approval;
   labelOf: (server: string) => string;
 }) {
-  const answer = useAnswer(approval.id);
-  const label = plain(labelOf(approval.server).slice(0, 200));
+  const answer = useAnswerApproval(approval.id);
+  const label = escapeControlCharacters(labelOf(approval.server).slice(0, 200));
   const command = approval.command;
   const [firstLine = '', ...rest] = approval.message.split('\n');
   const written = command?.commandLine ?? firstLine;
@@ -50,7 +50,7 @@ export function CommandCard({
         ) : (
           rest.map((line) => (
             <dd key={line} className="col-span-2 text-ink2 [overflow-wrap:anywhere]">
-              {plain(line)}
+              {escapeControlCharacters(line)}
             </dd>
           ))
         )}
@@ -81,7 +81,9 @@ function Fact({ name, value }: { name: string; value: string }) {
   return (
     <>
       <dt className="text-ink3">{name}</dt>
-      <dd className="font-mono text-xs leading-5 [overflow-wrap:anywhere]">{plain(value)}</dd>
+      <dd className="font-mono text-xs leading-5 [overflow-wrap:anywhere]">
+        {escapeControlCharacters(value)}
+      </dd>
     </>
   );
 }
@@ -113,7 +115,7 @@ function ArgumentLines({
               tone === 'bad' && !known.has(word) && 'bg-bad-soft text-bad',
             )}
           >
-            {plain(word)}
+            {escapeControlCharacters(word)}
           </li>
         ))}
       </ol>

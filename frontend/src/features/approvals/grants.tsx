@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
-import { clockSpan, moment, plain } from '@/lib/format';
+import { clockSpan, escapeControlCharacters, moment } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { requestText } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -12,7 +12,7 @@ import { grantsQuery } from './api';
 const t = texts.approvals.grants;
 
 const nameOf = (grant: Grant, labelOf: (server: string) => string) =>
-  plain(
+  escapeControlCharacters(
     `${grant.client || texts.calls.unknownClient} → ${labelOf(grant.server)} / ${grant.tool}`.slice(
       0,
       300,

@@ -6,13 +6,13 @@ import { Button, buttonClasses } from '@/components/button';
 import { writeClipboard } from '@/components/copy-button';
 import { Menu } from '@/components/menu';
 import { downloadText } from '@/lib/download';
-import { statusQuery } from '@/lib/status';
+import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { Call, CallDetail as Detail } from '@/types/api';
 import { asCommand, asCurl, asJson, canRepeat } from './copy-as';
 import { DeleteCallsButton } from './delete-calls-button';
-import { ReplayButton } from './replay';
+import { ReplayButton } from './replay-call-button';
 
 const t = texts.calls;
 

@@ -5,16 +5,16 @@ import { Section } from '@/components/fields';
 import { OutcomeBadge } from '@/components/outcome-badge';
 import { Failed, Loading } from '@/components/page';
 import { DetailFrame, Gone } from '@/components/split-view';
-import { classes } from '@/lib/classes';
-import { cut, exactTime, plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { cut, escapeControlCharacters, exactTime } from '@/lib/format';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { Call, CallDetail as Detail } from '@/types/api';
 import { callQueryOptions, useLiveCalls } from './api';
 import { CallActions } from './call-actions';
-import { CallApp } from './call-app';
 import { CallDuration } from './call-duration';
 import { CallFacts, Timing } from './call-facts';
+import { CallApp } from './call-mcp-app';
 import { CallNote } from './call-note';
 import { Payloads } from './call-payloads';
 import { callName } from './call-row';
@@ -85,9 +85,11 @@ export function CallDetail({
       title={
         <>
           {call.server && (
-            <span className="font-normal text-ink3">{plain(cut(labelOf(call.server), 40))} / </span>
+            <span className="font-normal text-ink3">
+              {escapeControlCharacters(cut(labelOf(call.server), 40))} /{' '}
+            </span>
           )}
-          {plain(callName(call).slice(0, 500))}
+          {escapeControlCharacters(callName(call).slice(0, 500))}
         </>
       }
       meta={
@@ -157,14 +159,15 @@ function Content({
             isFailure(call) ? 'bg-bad-soft text-bad' : 'bg-sunken text-ink2',
           )}
         >
-          {plain(call.reason.slice(0, 4000))}
+          {escapeControlCharacters(call.reason.slice(0, 4000))}
         </p>
       )}
       {call.invalid && (
         <div className="flex gap-2 bg-warn-soft px-4 py-3 text-sm text-warn md:px-5">
           <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
           <p className="min-w-0 [overflow-wrap:anywhere]">
-            <span className="font-medium">{t.invalid}</span> {plain(call.invalid.slice(0, 1000))}
+            <span className="font-medium">{t.invalid}</span>{' '}
+            {escapeControlCharacters(call.invalid.slice(0, 1000))}
           </p>
         </div>
       )}

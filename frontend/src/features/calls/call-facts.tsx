@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { Facts } from '@/components/fields';
-import { bytes, duration, exactTime, plain, wellFormed } from '@/lib/format';
+import { bytes, duration, escapeControlCharacters, exactTime, wellFormed } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 
@@ -38,8 +38,11 @@ export function CallFacts({ call, server }: { call: Call; server: string }) {
     <Facts
       rows={[
         [t.time, exactTime(call.at)],
-        [t.clientName, plain([call.client, call.clientVersion].filter(Boolean).join(' '))],
-        [t.token, plain(call.token)],
+        [
+          t.clientName,
+          escapeControlCharacters([call.client, call.clientVersion].filter(Boolean).join(' ')),
+        ],
+        [t.token, escapeControlCharacters(call.token)],
         [
           t.server,
           call.server && (
@@ -48,12 +51,12 @@ export function CallFacts({ call, server }: { call: Call; server: string }) {
               params={{ id: call.server }}
               className="text-accent underline-offset-2 hover:underline"
             >
-              {plain(server.slice(0, 200))}
+              {escapeControlCharacters(server.slice(0, 200))}
             </Link>
           ),
         ],
-        [t.method, plain(call.method)],
-        [t.publicName, call.publicName !== call.tool && plain(call.publicName)],
+        [t.method, escapeControlCharacters(call.method)],
+        [t.publicName, call.publicName !== call.tool && escapeControlCharacters(call.publicName)],
         [t.direction, call.fromServer && t.fromServer],
         [t.code, call.code],
         [t.sizes, t.sizesValue(bytes(call.bytesIn), bytes(call.bytesOut))],
@@ -80,7 +83,7 @@ export function CallFacts({ call, server }: { call: Call; server: string }) {
               search={{ workspace: call.workspace }}
               className="text-accent underline-offset-2 hover:underline"
             >
-              {plain(call.workspace.slice(0, 500))}
+              {escapeControlCharacters(call.workspace.slice(0, 500))}
             </Link>
           ),
         ],
@@ -92,7 +95,7 @@ export function CallFacts({ call, server }: { call: Call; server: string }) {
               search={{ server: call.server, account: call.account }}
               className="text-accent underline-offset-2 hover:underline"
             >
-              {plain(call.account)}
+              {escapeControlCharacters(call.account)}
             </Link>
           ),
         ],
@@ -105,10 +108,12 @@ export function CallFacts({ call, server }: { call: Call; server: string }) {
                 server: call.server,
                 version: call.servedBy.version || call.servedBy.package || undefined,
               }}
-              title={plain(call.servedBy.package)}
+              title={escapeControlCharacters(call.servedBy.package)}
               className="text-accent underline-offset-2 hover:underline"
             >
-              {plain(`${call.servedBy.name} ${call.servedBy.version}`.slice(0, 200))}
+              {escapeControlCharacters(
+                `${call.servedBy.name} ${call.servedBy.version}`.slice(0, 200),
+              )}
             </Link>
           ),
         ],
@@ -121,5 +126,5 @@ export function CallFacts({ call, server }: { call: Call; server: string }) {
 }
 
 function Mono({ text }: { text: string }) {
-  return <span className="font-mono text-xs">{plain(text)}</span>;
+  return <span className="font-mono text-xs">{escapeControlCharacters(text)}</span>;
 }

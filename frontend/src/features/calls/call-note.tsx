@@ -7,7 +7,7 @@ import { DraftRestored } from '@/components/draft-restored';
 import { Failure } from '@/components/failure';
 import { Section } from '@/components/fields';
 import { readDraft, useDraft } from '@/lib/drafts';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { isConflict, messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -48,10 +48,14 @@ export function CallNote({ call }: { call: CallDetail }) {
 function Written({ note }: { note: Note }) {
   return (
     <div className="space-y-1.5 text-sm">
-      {note.title && <p className="font-medium [overflow-wrap:anywhere]">{plain(note.title)}</p>}
+      {note.title && (
+        <p className="font-medium [overflow-wrap:anywhere]">
+          {escapeControlCharacters(note.title)}
+        </p>
+      )}
       {note.note && (
         <p className="max-w-prose whitespace-pre-wrap text-ink2 [overflow-wrap:anywhere]">
-          {plain(note.note)}
+          {escapeControlCharacters(note.note)}
         </p>
       )}
       {(note.tags ?? []).length > 0 && (
@@ -63,7 +67,7 @@ function Written({ note }: { note: Note }) {
                 search={{ tag }}
                 className="block max-w-56 truncate rounded-full bg-sunken px-2 py-0.5 text-xs text-ink2 hover:text-ink"
               >
-                {plain(tag)}
+                {escapeControlCharacters(tag)}
               </Link>
             </li>
           ))}
@@ -118,7 +122,7 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
             text: texts.care.undo,
             run: () =>
               writeNote(client, call.id, was, is).catch((error: unknown) =>
-                toast('bad', plain(messageOf(error))),
+                toast('bad', escapeControlCharacters(messageOf(error))),
               ),
           });
         },
@@ -162,7 +166,7 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
             onClick={() => setNote({ ...note, tags: tags.filter((other) => other !== one) })}
             className="flex max-w-56 items-center gap-1 rounded-full bg-sunken px-2 py-0.5 text-xs text-ink2"
           >
-            <span className="truncate">{plain(one)}</span>
+            <span className="truncate">{escapeControlCharacters(one)}</span>
             <X className="size-3 shrink-0" aria-hidden />
           </button>
         ))}

@@ -4,7 +4,7 @@ import { CopyButton } from '@/components/copy-button';
 import { Section } from '@/components/fields';
 import { JsonView } from '@/components/json-view';
 import { ResultText } from '@/components/result-text';
-import { bytes, plain } from '@/lib/format';
+import { bytes, escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Cut, CallDetail as Detail } from '@/types/api';
 
@@ -46,7 +46,7 @@ export const Payloads = memo(function Payloads({
             tabIndex={0}
             className="max-h-80 overflow-auto rounded-md bg-sunken p-3 font-mono text-xs"
           >
-            {plain(call.stack)}
+            {escapeControlCharacters(call.stack)}
           </pre>
         </Section>
       )}

@@ -2,8 +2,8 @@ import { Link } from '@tanstack/react-router';
 import { memo, type ReactNode } from 'react';
 import { OutcomeBadge, outcomeIcon } from '@/components/outcome-badge';
 import { ServerPrefix } from '@/components/server-prefix';
-import { classes } from '@/lib/classes';
-import { bytes, clock, exactTime, plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { bytes, clock, escapeControlCharacters, exactTime } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import type { ColumnId, Sort } from './call-columns';
@@ -91,15 +91,22 @@ export const CallRow = memo(function CallRow({
         >
           {server && <ServerPrefix label={server} {...(compact && { limit: '' })} />}
           <span className="font-medium">
-            <SearchHighlight text={plain(callName(call).slice(0, 300))} pattern={pattern} />
+            <SearchHighlight
+              text={escapeControlCharacters(callName(call).slice(0, 300))}
+              pattern={pattern}
+            />
           </span>
         </Link>
         {compact && excerpts('flex-1')}
       </Cell>
     ),
     client: <TextCell key="client" text={clientName(call)} />,
-    session: <TextCell key="session" text={plain(call.session.slice(0, 40))} code />,
-    folder: <TextCell key="folder" text={plain(call.workspace.slice(0, 300))} code />,
+    session: (
+      <TextCell key="session" text={escapeControlCharacters(call.session.slice(0, 40))} code />
+    ),
+    folder: (
+      <TextCell key="folder" text={escapeControlCharacters(call.workspace.slice(0, 300))} code />
+    ),
     outcome: (
       <Cell key="outcome" wide={wide} className={wide ? 'flex' : 'order-2 flex justify-self-end'}>
         <OutcomeBadge
@@ -174,12 +181,14 @@ function TextCell({ text, code, number }: { text: string; code?: boolean; number
   );
 }
 
-const clientName = (call: Call) => plain(call.client || call.token || texts.calls.unknownClient);
+const clientName = (call: Call) =>
+  escapeControlCharacters(call.client || call.token || texts.calls.unknownClient);
 
 /** The first line of the error of a failed call, or "". */
 export const reasonLine = (call: Call) => oneLine(call.reason.split('\n', 1)[0] ?? '');
 
-const oneLine = (text: string) => plain(text.trim().replace(/\s+/g, ' ')).slice(0, 300);
+const oneLine = (text: string) =>
+  escapeControlCharacters(text.trim().replace(/\s+/g, ' ')).slice(0, 300);
 
 /** The second line: the arguments, the error, and the search match in the payloads. */
 export function Excerpts({

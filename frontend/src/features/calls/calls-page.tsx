@@ -5,7 +5,7 @@ import { useCallback, useMemo, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { SearchField } from '@/components/fields';
 import { Boundary, Empty, PageHeader } from '@/components/page';
-import { clock, count, exactTime, plain } from '@/lib/format';
+import { clock, count, escapeControlCharacters, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import { useWideScreen } from '@/lib/wide-screen';
@@ -186,7 +186,7 @@ function Chips({
             onClick={() => onChange({ [name]: undefined })}
             className="flex max-w-full items-center gap-1 rounded-full bg-accent-soft py-0.5 pr-1.5 pl-2.5 text-xs text-accent"
           >
-            <span className="max-w-64 truncate">{plain(text.slice(0, 120))}</span>
+            <span className="max-w-64 truncate">{escapeControlCharacters(text.slice(0, 120))}</span>
             <X className="size-3.5 shrink-0" aria-hidden />
           </button>
         </li>

@@ -4,8 +4,8 @@ import { useEffect, useMemo, useRef } from 'react';
 import { Button } from '@/components/button';
 import { Section, SelectField } from '@/components/fields';
 import { loadCode, MergeDiff } from '@/components/lazy-code-editor';
-import { useAllAnswered } from '@/lib/all-answered';
-import { clock, duration, plain } from '@/lib/format';
+import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
+import { clock, duration, escapeControlCharacters } from '@/lib/format';
 import { formatJson, sortJson } from '@/lib/json-text';
 import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
@@ -34,7 +34,7 @@ export function useCompared(call: Call | undefined): boolean {
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,
   });
-  return useAllAnswered([
+  return useAllQueriesAnswered([
     { isPending: named !== '' && code.isPending },
     { isPending: Boolean(other) && same.isPending },
     { isPending: named !== '' && elsewhere.isPending },
@@ -45,7 +45,9 @@ export function useCompared(call: Call | undefined): boolean {
 function versionName({ servedBy }: Call): string {
   if (!servedBy) return t.unknownVersion;
   const { name, version, package: from } = servedBy;
-  return plain(`${name} ${version}${from ? ` (${from})` : ''}`.slice(0, 300)).trim();
+  return escapeControlCharacters(
+    `${name} ${version}${from ? ` (${from})` : ''}`.slice(0, 300),
+  ).trim();
 }
 
 /** Compares two calls side by side. The URL contains the ID of the other one. */
@@ -118,10 +120,10 @@ function Pick({
       clock(c.at, now),
       texts.outcomes[c.outcome],
       duration(c.tookNs),
-      plain((sent.get(c.id) || c.client).slice(0, 60)),
+      escapeControlCharacters((sent.get(c.id) || c.client).slice(0, 60)),
     ].join(' · ');
   const named = (c: Call) =>
-    `${plain(`${labelOf(c.server)} / ${callName(c)}`.slice(0, 120))} · ${described(c)}`;
+    `${escapeControlCharacters(`${labelOf(c.server)} / ${callName(c)}`.slice(0, 120))} · ${described(c)}`;
   const options = calls.map((c) => ({ value: c.id, text: described(c) }));
   if (options.length === 0) return <p className="text-sm text-ink3">{t.compareNone}</p>;
   const chosen = options.some((option) => option.value === other);
@@ -158,7 +160,8 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
     ];
   }, [data, call.arguments, call.result, call.error]);
   if (isPending) return <p className="mt-3 text-sm text-ink3">{texts.loading}</p>;
-  if (error || !data) return <p className="mt-3 text-sm text-bad">{plain(messageOf(error))}</p>;
+  if (error || !data)
+    return <p className="mt-3 text-sm text-bad">{escapeControlCharacters(messageOf(error))}</p>;
   return (
     <div className="mt-3 space-y-4 text-sm">
       <p className="flex flex-wrap gap-x-3 text-ink2">

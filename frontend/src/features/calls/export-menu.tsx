@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Menu } from '@/components/menu';
 import { downloadBlob } from '@/lib/download';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -20,7 +20,7 @@ export function ExportMenu({ filters, small = false }: { filters: CallFilters; s
     try {
       downloadBlob(await exportCalls(filters, format), `drawbridge-calls.${format}`);
     } catch (error) {
-      toast('bad', plain(messageOf(error)));
+      toast('bad', escapeControlCharacters(messageOf(error)));
     }
     setBusy(false);
   };

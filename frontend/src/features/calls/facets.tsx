@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { DateTimeField } from '@/components/date-time-field';
 import { ScrollArea } from '@/components/scroll-area';
-import { classes } from '@/lib/classes';
-import { count, plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { count, escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { ranges } from '@/lib/time-range';
 import type { Facet } from '@/types/api';
@@ -144,7 +144,9 @@ function Group({
                   on ? 'bg-accent-soft font-medium text-accent' : 'text-ink2 hover:bg-hover',
                 )}
               >
-                <span className="min-w-0 flex-1 truncate">{plain(text(facet).slice(0, 120))}</span>
+                <span className="min-w-0 flex-1 truncate">
+                  {escapeControlCharacters(text(facet).slice(0, 120))}
+                </span>
                 <span className="shrink-0 text-xs text-ink3">{count(facet.calls)}</span>
               </button>
             </li>

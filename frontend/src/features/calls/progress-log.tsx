@@ -1,5 +1,5 @@
 import { Section } from '@/components/fields';
-import { cut, duration, plain } from '@/lib/format';
+import { cut, duration, escapeControlCharacters } from '@/lib/format';
 import { jsonMembers, jsonString } from '@/lib/json-text';
 import { texts } from '@/lib/texts';
 import type { CallDetail } from '@/types/api';
@@ -26,9 +26,11 @@ export function ProgressLog({ call }: { call: CallDetail }) {
               <span className="w-16 shrink-0 text-ink3 tabular-nums">
                 {t.progressAfter(afterMs > 0 ? duration(afterMs * 1e6) : '0 ms')}
               </span>
-              <span className="shrink-0 tabular-nums">{plain(cut(done, 60))}</span>
+              <span className="shrink-0 tabular-nums">
+                {escapeControlCharacters(cut(done, 60))}
+              </span>
               <span className="min-w-0 text-ink2 [overflow-wrap:anywhere]">
-                {plain(cut(message, 1000))}
+                {escapeControlCharacters(cut(message, 1000))}
               </span>
             </li>
           );

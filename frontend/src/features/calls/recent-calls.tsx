@@ -1,8 +1,8 @@
 import { Link } from '@tanstack/react-router';
 import { OutcomeBadge, outcomeIcon } from '@/components/outcome-badge';
 import { ServerPrefix } from '@/components/server-prefix';
-import { classes } from '@/lib/classes';
-import { clock, plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { clock, escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { Call, Outcome } from '@/types/api';
@@ -145,7 +145,9 @@ function CallLines({
             {call.server && labelOf && (
               <ServerPrefix label={labelOf(call.server)} limit="max-sm:max-w-[55%]" />
             )}
-            <span className="font-medium">{plain(callName(call).slice(0, 300))}</span>
+            <span className="font-medium">
+              {escapeControlCharacters(callName(call).slice(0, 300))}
+            </span>
           </Link>
           {/* Previews are requested only in the list of one server, which changes less often. */}
           <span className="hidden min-w-0 flex-1 sm:block">
@@ -159,7 +161,7 @@ function CallLines({
           </span>
           {!narrow && (
             <span className="hidden max-w-40 truncate text-ink3 md:block">
-              {plain(call.client)}
+              {escapeControlCharacters(call.client)}
             </span>
           )}
           <span className="w-16 shrink-0 text-right whitespace-nowrap">

@@ -3,7 +3,7 @@ import { useId, useState } from 'react';
 import { Button, IconButton } from '@/components/button';
 import { Menu, type MenuItem } from '@/components/menu';
 import { Modal } from '@/components/modal';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import { type Columns, columnIds, resetColumns, type Sort } from './call-columns';
@@ -41,7 +41,7 @@ export function ViewMenu({
         items={[
           { heading: t.saved },
           ...views.map((view) => ({
-            text: plain(view.name),
+            text: escapeControlCharacters(view.name),
             icon: Bookmark,
             onSelect: () => onOpen(view),
           })),
@@ -110,9 +110,11 @@ function SaveDialog({
                 key={view.name}
                 className="flex items-center gap-2 border-t py-1 pr-1 pl-3 text-sm first:border-t-0"
               >
-                <span className="min-w-0 flex-1 truncate">{plain(view.name)}</span>
+                <span className="min-w-0 flex-1 truncate">
+                  {escapeControlCharacters(view.name)}
+                </span>
                 <IconButton
-                  label={t.remove(plain(view.name))}
+                  label={t.remove(escapeControlCharacters(view.name))}
                   onClick={() => {
                     remove(view.name);
                     toast('ok', t.removed(view.name), {

@@ -8,8 +8,8 @@ import { outcomeIcon } from '@/components/outcome-badge';
 import { RecordInFullMenu } from '@/components/record-in-full-menu';
 import { SegmentedControl } from '@/components/segmented-control';
 import { DetailFrame, Gone } from '@/components/split-view';
-import { classes } from '@/lib/classes';
-import { count, cut, duration, exactTime, moment, plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { count, cut, duration, escapeControlCharacters, exactTime, moment } from '@/lib/format';
 import { useStored } from '@/lib/stored-preference';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
@@ -68,7 +68,9 @@ export function SessionTimeline({
   return (
     <DetailFrame
       id={session}
-      title={plain((first.client || first.token || texts.calls.unknownClient).slice(0, 200))}
+      title={escapeControlCharacters(
+        (first.client || first.token || texts.calls.unknownClient).slice(0, 200),
+      )}
       meta={
         <span className="flex flex-wrap gap-x-3">
           <span>{exactTime(first.at).slice(0, 19)}</span>
@@ -76,7 +78,7 @@ export function SessionTimeline({
           {failed > 0 && <span className="text-bad">{t.failed(count(failed))}</span>}
           {first.workspace && (
             <span className="font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
-              {plain(first.workspace.slice(0, 300))}
+              {escapeControlCharacters(first.workspace.slice(0, 300))}
             </span>
           )}
         </span>
@@ -208,7 +210,7 @@ function Step({
           <input
             type="checkbox"
             aria-label={texts.checks.chooseOne(
-              plain(`${server} / ${callName(call)}`.slice(0, 200)),
+              escapeControlCharacters(`${server} / ${callName(call)}`.slice(0, 200)),
             )}
             checked={picked}
             disabled={full && !picked}
@@ -226,13 +228,17 @@ function Step({
             search={{ session: call.session }}
             className="outline-offset-2 after:absolute after:inset-0 [overflow-wrap:anywhere]"
           >
-            {server && <span className="text-ink3">{plain(cut(server, 40))} / </span>}
-            <span className="font-medium">{plain(callName(call).slice(0, 300))}</span>
+            {server && (
+              <span className="text-ink3">{escapeControlCharacters(cut(server, 40))} / </span>
+            )}
+            <span className="font-medium">
+              {escapeControlCharacters(callName(call).slice(0, 300))}
+            </span>
           </Link>
           <span className="sr-only"> {texts.outcomes[call.outcome]}</span>
           {call.reason && (
             <span className={classes('block text-xs [overflow-wrap:anywhere]', Icon.color)}>
-              {plain(call.reason.slice(0, 300))}
+              {escapeControlCharacters(call.reason.slice(0, 300))}
             </span>
           )}
         </span>

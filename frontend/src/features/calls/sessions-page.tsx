@@ -3,8 +3,8 @@ import { Link } from '@tanstack/react-router';
 import { Route } from 'lucide-react';
 import { Button, buttonClasses } from '@/components/button';
 import { Empty, PageHeader } from '@/components/page';
-import { classes } from '@/lib/classes';
-import { clock, count, duration, moment, plain, wellFormed } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { clock, count, duration, escapeControlCharacters, moment, wellFormed } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { Session } from '@/types/api';
@@ -75,7 +75,9 @@ function SessionRow({
   labelOf: (server: string) => string;
   selected: boolean;
 }) {
-  const servers = (session.servers ?? []).map((server) => plain(labelOf(server).slice(0, 100)));
+  const servers = (session.servers ?? []).map((server) =>
+    escapeControlCharacters(labelOf(server).slice(0, 100)),
+  );
   const now = useNow();
   return (
     <li
@@ -92,11 +94,13 @@ function SessionRow({
           className="min-w-0 flex-1 truncate outline-offset-[-2px] after:absolute after:inset-0"
         >
           <span className="inline-block max-w-[70%] truncate align-bottom font-semibold">
-            {plain((session.client || session.token || texts.calls.unknownClient).slice(0, 200))}
+            {escapeControlCharacters(
+              (session.client || session.token || texts.calls.unknownClient).slice(0, 200),
+            )}
           </span>
           {session.clientVersion && (
             <span className="ml-2 text-sm text-ink3">
-              {plain(session.clientVersion.slice(0, 60))}
+              {escapeControlCharacters(session.clientVersion.slice(0, 60))}
             </span>
           )}
           {servers.length > 0 && (
@@ -111,7 +115,7 @@ function SessionRow({
       </div>
       <div className="flex items-baseline gap-3 text-xs text-ink3">
         <span className="min-w-0 flex-1 truncate font-mono">
-          {plain((session.workspace || session.session).slice(0, 300))}
+          {escapeControlCharacters((session.workspace || session.session).slice(0, 300))}
         </span>
         <span className="shrink-0">
           {texts.clients.calls(count(session.calls))}

@@ -2,7 +2,7 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: the button inside is focusable
 import { ArrowDown, ArrowUp } from 'lucide-react';
 import { useRef } from 'react';
-import { classes } from '@/lib/classes';
+import { classes } from '@/lib/class-names';
 import { texts } from '@/lib/texts';
 import {
   bounded,

@@ -2,7 +2,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Section } from '@/components/fields';
 import { JsonView } from '@/components/json-view';
-import { cut, exactTime, plain } from '@/lib/format';
+import { cut, escapeControlCharacters, exactTime } from '@/lib/format';
 import { ownValue } from '@/lib/own-property';
 import { requestText } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -85,5 +85,5 @@ function Steps({ call }: { call: CallDetail }) {
 function stepText({ method, status }: TaskStep): string {
   const what = ownValue<string>(t.methods, method) ?? method;
   if (status === '') return what;
-  return `${what}: ${ownValue<string>(texts.taskStates, status) ?? plain(cut(status, 40))}`;
+  return `${what}: ${ownValue<string>(texts.taskStates, status) ?? escapeControlCharacters(cut(status, 40))}`;
 }

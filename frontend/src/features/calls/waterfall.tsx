@@ -2,8 +2,8 @@ import { Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { outcomeIcon } from '@/components/outcome-badge';
 import { ServerPrefix } from '@/components/server-prefix';
-import { classes } from '@/lib/classes';
-import { duration, exactTime, moment, plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { duration, escapeControlCharacters, exactTime, moment } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
@@ -104,7 +104,7 @@ export function Waterfall({
                     isFailure(call) && outcomeIcon(call.outcome).color,
                   )}
                 >
-                  {plain(name.slice(0, 300))}
+                  {escapeControlCharacters(name.slice(0, 300))}
                 </span>
                 <span className="sr-only"> {words.join(', ')}</span>
               </Link>

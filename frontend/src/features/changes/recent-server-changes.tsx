@@ -1,7 +1,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { age, exactTime, plain } from '@/lib/format';
+import { age, escapeControlCharacters, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { requestList } from '@/lib/request';
 import { useServerName } from '@/lib/server-lookup';
@@ -41,7 +41,7 @@ export function RecentChanges() {
               params={{ id: one.server }}
               className="max-w-40 shrink-0 truncate font-medium sm:w-40 underline-offset-2 hover:underline"
             >
-              {plain(nameOf(one.server).slice(0, 200))}
+              {escapeControlCharacters(nameOf(one.server).slice(0, 200))}
             </Link>
             <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">{sentence(one)}</span>
             <time dateTime={one.at} title={exactTime(one.at)} className="text-xs text-ink3">
@@ -67,6 +67,9 @@ export function RecentChanges() {
 }
 
 function sentence({ kind, name, action, detail }: RecentChange): string {
-  const said = t.kinds[kind](plain(name.slice(0, 200)), texts.trust.actions[action] ?? action);
-  return detail ? `${said}: ${plain(detail.slice(0, 200))}` : said;
+  const said = t.kinds[kind](
+    escapeControlCharacters(name.slice(0, 200)),
+    texts.trust.actions[action] ?? action,
+  );
+  return detail ? `${said}: ${escapeControlCharacters(detail.slice(0, 200))}` : said;
 }

@@ -7,8 +7,8 @@ import { Confirm } from '@/components/confirm';
 import { Failure } from '@/components/failure';
 import { JsonView } from '@/components/json-view';
 import { MergeDiff } from '@/components/lazy-code-editor';
-import { mostChanges, textOfSide } from '@/lib/change-sides';
-import { age, count, duration, exactTime, plain } from '@/lib/format';
+import { mostChanges, textOfSide } from '@/lib/changes-as-text';
+import { age, count, duration, escapeControlCharacters, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
@@ -32,7 +32,7 @@ export function CheckItem({
 }) {
   const { name, steps } = check;
   const nameOf = useNameOf();
-  const title = plain(name.slice(0, 100));
+  const title = escapeControlCharacters(name.slice(0, 100));
   const [asking, setAsking] = useState<'run' | 'remove' | undefined>(undefined);
   const [open, setOpen] = useState(false);
   const run = useRunCheck(name);
@@ -135,7 +135,7 @@ export function CheckItem({
 
 function useNameOf(): (step: { server: string; tool: string }) => string {
   const nameOf = useServerName();
-  return ({ server, tool }) => plain(`${nameOf(server)} / ${tool}`.slice(0, 300));
+  return ({ server, tool }) => escapeControlCharacters(`${nameOf(server)} / ${tool}`.slice(0, 300));
 }
 
 function LastRunResult({ last, steps }: { last: LastRun | undefined; steps: number }) {
@@ -161,7 +161,7 @@ function LastRunResult({ last, steps }: { last: LastRun | undefined; steps: numb
         {' · '}
         {last.trigger === 'run manually' || last.trigger === 'the user ran it'
           ? t.byPerson
-          : t.byItself(plain(last.trigger.slice(0, 300)))}
+          : t.byItself(escapeControlCharacters(last.trigger.slice(0, 300)))}
       </span>
     </p>
   );
@@ -202,7 +202,7 @@ function Expected({ check }: { check: SavedCheck }) {
             {expectations(step.expect).map((said, at) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: the same text can be expected twice
               <li key={at} className="[overflow-wrap:anywhere]">
-                {plain(said.slice(0, 500))}
+                {escapeControlCharacters(said.slice(0, 500))}
               </li>
             ))}
           </ul>
@@ -220,7 +220,7 @@ function Expected({ check }: { check: SavedCheck }) {
 function Report({ report }: { report: CheckReport }) {
   return (
     <ol
-      aria-label={t.report(plain(report.name.slice(0, 100)))}
+      aria-label={t.report(escapeControlCharacters(report.name.slice(0, 100)))}
       className="mt-3 overflow-hidden rounded-md border"
     >
       {report.steps.map((step, at) => (
@@ -263,7 +263,7 @@ function StepResult({ step }: { step: StepReport }) {
           {step.failures.map((said, at) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: messages have no other identity
             <li key={at} className="[overflow-wrap:anywhere]">
-              {plain(said.slice(0, 1000))}
+              {escapeControlCharacters(said.slice(0, 1000))}
             </li>
           ))}
         </ul>
@@ -271,8 +271,8 @@ function StepResult({ step }: { step: StepReport }) {
       {step.version && (
         <p className="text-xs text-ink3 [overflow-wrap:anywhere]">
           {t.answeredBy(
-            plain(step.version.slice(0, 300)),
-            plain((step.recordedVersion ?? '').slice(0, 300)),
+            escapeControlCharacters(step.version.slice(0, 300)),
+            escapeControlCharacters((step.recordedVersion ?? '').slice(0, 300)),
           )}
         </p>
       )}

@@ -6,7 +6,7 @@ import { Button } from '@/components/button';
 import { Failure } from '@/components/failure';
 import { SelectField } from '@/components/fields';
 import { Modal } from '@/components/modal';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
@@ -15,14 +15,14 @@ import type { Auto, CallDetail } from '@/types/api';
 import { checksQuery, useSaveCheck } from './api';
 import {
   answerOf,
-  firstWish,
-  obstacle,
+  defaultExpectation,
+  type ExpectationInput,
+  isValidCheckName,
+  isValidExpectation,
   outcomes,
-  soundName,
-  soundWish,
   stepOf,
   suggestedName,
-  type Wish,
+  whyNotRepeatable,
 } from './step-expectations';
 
 const t = texts.checks;
@@ -52,7 +52,7 @@ export function SaveDialog({
         <div className="p-5">
           <h2 className="text-lg font-semibold">{t.saveTitle}</h2>
           <p role={calls.isError ? 'alert' : 'status'} className="mt-2 text-sm text-ink2">
-            {calls.isError ? plain(messageOf(calls.error)) : texts.loading}
+            {calls.isError ? escapeControlCharacters(messageOf(calls.error)) : texts.loading}
           </p>
           <div className="mt-5 flex justify-end">
             <Button autoFocus onClick={onClose}>
@@ -77,24 +77,28 @@ function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) 
   const first = calls[0];
   const serverName = useServerName();
   const nameOf = (call: CallDetail) =>
-    plain(`${serverName(call.server)} / ${call.tool}`.slice(0, 300));
+    escapeControlCharacters(`${serverName(call.server)} / ${call.tool}`.slice(0, 300));
   const [name, setName] = useState(
     first ? suggestedName(serverName(first.server), first.tool) : '',
   );
   const [auto, setAuto] = useState<Auto>('');
-  const [wishes, setWishes] = useState(() => calls.map(firstWish));
+  const [wishes, setWishes] = useState(() => calls.map(defaultExpectation));
   const { data: known } = useQuery(checksQuery);
   const save = useSaveCheck();
   const again = useSaveCheck();
   const box = useRef<HTMLInputElement>(null);
   useEffect(() => box.current?.select(), []);
   const navigate = useNavigate();
-  const stuck = calls.some((call) => obstacle(call) !== undefined);
-  const sound = soundName(name) && !stuck && wishes.every(soundWish);
+  const stuck = calls.some((call) => whyNotRepeatable(call) !== undefined);
+  const sound = isValidCheckName(name) && !stuck && wishes.every(isValidExpectation);
   const submit = () => {
     const before = known?.find((check) => check.name === name);
     save.mutate(
-      { name, auto, steps: calls.map((call, at) => stepOf(call, wishes[at] ?? firstWish(call))) },
+      {
+        name,
+        auto,
+        steps: calls.map((call, at) => stepOf(call, wishes[at] ?? defaultExpectation(call))),
+      },
       {
         onSuccess: () => {
           toast(
@@ -106,7 +110,9 @@ function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) 
                 again
                   .mutateAsync(before)
                   .then(() => toast('ok', texts.care.checkBack(name)))
-                  .catch((error: unknown) => toast('bad', plain(messageOf(error)))),
+                  .catch((error: unknown) =>
+                    toast('bad', escapeControlCharacters(messageOf(error))),
+                  ),
             },
           );
           onClose();
@@ -133,7 +139,7 @@ function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) 
             maxLength={100}
             spellCheck={false}
             autoComplete="off"
-            aria-invalid={name !== '' && !soundName(name)}
+            aria-invalid={name !== '' && !isValidCheckName(name)}
             aria-describedby={`${id}-hint`}
             onChange={(event) => setName(event.target.value)}
             className={`${input} h-8 w-full aria-invalid:border-bad`}
@@ -162,7 +168,7 @@ function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) 
                 call={call}
                 title={calls.length > 1 ? `${at + 1}. ${nameOf(call)}` : nameOf(call)}
                 label={t.expectedOf(at + 1, nameOf(call))}
-                wish={wishes[at] ?? firstWish(call)}
+                wish={wishes[at] ?? defaultExpectation(call)}
                 onChange={(wish) =>
                   setWishes((old) => old.map((one, index) => (index === at ? wish : one)))
                 }
@@ -207,11 +213,11 @@ function Expectation({
   call: CallDetail;
   title: string;
   label: string;
-  wish: Wish;
-  onChange: (wish: Wish) => void;
+  wish: ExpectationInput;
+  onChange: (wish: ExpectationInput) => void;
 }) {
   const id = useId();
-  const why = obstacle(call);
+  const why = whyNotRepeatable(call);
   const answer = answerOf(call);
   return (
     <fieldset aria-label={label} className="@container space-y-3 rounded-md border p-3">
@@ -238,7 +244,7 @@ function Expectation({
             id={`${id}-within`}
             inputMode="numeric"
             value={wish.within}
-            aria-invalid={!soundWish(wish)}
+            aria-invalid={!isValidExpectation(wish)}
             onChange={(event) => onChange({ ...wish, within: event.target.value })}
             className={`${input} h-8 w-28 aria-invalid:border-bad`}
           />

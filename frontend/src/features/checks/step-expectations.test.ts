@@ -2,13 +2,13 @@ import { expect, it } from 'vitest';
 import type { CallDetail } from '@/types/api';
 import {
   answerOf,
+  defaultExpectation,
   expectations,
-  firstWish,
-  obstacle,
-  soundName,
+  isValidCheckName,
   stepOf,
   stepsBegun,
   suggestedName,
+  whyNotRepeatable,
 } from './step-expectations';
 
 const call = {
@@ -20,7 +20,7 @@ const call = {
 } as CallDetail;
 
 it('keeps the text of the arguments unchanged', () => {
-  expect(stepOf(call, firstWish(call))).toEqual({
+  expect(stepOf(call, defaultExpectation(call))).toEqual({
     server: 'files',
     tool: 'read file',
     arguments: '{"n":9007199254740993}',
@@ -46,7 +46,7 @@ it('expects only the values that are filled in', () => {
 
 it('expects the error of a call with a protocol error', () => {
   const refused = { ...call, outcome: 'protocol_error', result: undefined, error: '{"code":1}' };
-  const wish = { ...firstWish(refused as CallDetail), sameResult: true };
+  const wish = { ...defaultExpectation(refused as CallDetail), sameResult: true };
   expect(stepOf(refused as CallDetail, wish).expect).toEqual({
     outcome: 'protocol_error',
     result: '{"code":1}',
@@ -57,18 +57,20 @@ it('does not compare with a result that is not recorded in full', () => {
   const cut = { ...call, replyCut: { size: 9, sha256: '' } } as unknown as CallDetail;
   expect(answerOf(cut)).toBeUndefined();
   expect(answerOf({ ...call, result: '{"key":"[redacted]"}' })).toBeUndefined();
-  expect(stepOf(cut, { ...firstWish(cut), sameResult: true }).expect.result).toBeUndefined();
+  expect(
+    stepOf(cut, { ...defaultExpectation(cut), sameResult: true }).expect.result,
+  ).toBeUndefined();
 });
 
 it('returns why a call cannot be repeated', () => {
-  expect(obstacle(call)).toBeUndefined();
-  expect(obstacle({ ...call, arguments: '{"key":"[redacted]"}' })).toMatch(/secrets/);
+  expect(whyNotRepeatable(call)).toBeUndefined();
+  expect(whyNotRepeatable({ ...call, arguments: '{"key":"[redacted]"}' })).toMatch(/secrets/);
 });
 
 it('accepts the same names as the daemon', () => {
-  expect(['a', 'A.b_c-1', '9'].every(soundName)).toBe(true);
-  expect(['', '-a', 'a b', 'ä', 'a'.repeat(101)].some(soundName)).toBe(false);
-  expect(soundName(suggestedName('-files', 'read file/ä'))).toBe(true);
+  expect(['a', 'A.b_c-1', '9'].every(isValidCheckName)).toBe(true);
+  expect(['', '-a', 'a b', 'ä', 'a'.repeat(101)].some(isValidCheckName)).toBe(false);
+  expect(isValidCheckName(suggestedName('-files', 'read file/ä'))).toBe(true);
 });
 
 it('counts the started steps of a run', () => {

@@ -6,7 +6,7 @@ const t = texts.checks;
 const redacted = '[redacted]';
 
 /** The expectations that the user entered for one call. */
-export interface Wish {
+export interface ExpectationInput {
   outcome: NonNullable<Expect['outcome']>;
   contains: string;
   sameResult: boolean;
@@ -16,7 +16,7 @@ export interface Wish {
 export const outcomes = ['ok', 'tool_error', 'protocol_error', 'timeout', 'rejected'] as const;
 
 /** By default only the same outcome is expected. */
-export function firstWish(call: CallDetail): Wish {
+export function defaultExpectation(call: CallDetail): ExpectationInput {
   const outcome = outcomes.find((one) => one === call.outcome) ?? 'ok';
   return { outcome, contains: '', sameResult: false, within: '' };
 }
@@ -28,12 +28,12 @@ export function answerOf(call: CallDetail): string | undefined {
 }
 
 /** Why a call cannot be part of a check; undefined if it can. */
-export function obstacle(call: CallDetail): string | undefined {
+export function whyNotRepeatable(call: CallDetail): string | undefined {
   if (call.argumentsCut) return t.cutArguments;
   return call.arguments?.includes(redacted) ? t.redacted : undefined;
 }
 
-export function soundName(name: string): boolean {
+export function isValidCheckName(name: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(name);
 }
 
@@ -45,11 +45,11 @@ export function suggestedName(server: string, tool: string): string {
     .slice(0, 100);
 }
 
-export function soundWish(wish: Wish): boolean {
+export function isValidExpectation(wish: ExpectationInput): boolean {
   return /^\d{0,9}$/.test(wish.within.trim());
 }
 
-export function stepOf(call: CallDetail, wish: Wish): CheckStep {
+export function stepOf(call: CallDetail, wish: ExpectationInput): CheckStep {
   const expect: Expect = { outcome: wish.outcome };
   const contains = wish.contains.split('\n').filter((line) => line.trim() !== '');
   if (contains.length > 0) expect.contains = contains;

@@ -1,7 +1,7 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { rememberImport } from '@/lib/added-server-notices';
 import { request, requestList } from '@/lib/request';
-import { statusQuery } from '@/lib/status';
+import { statusQuery } from '@/lib/status-query';
 import type {
   Client,
   ClientFeatures,

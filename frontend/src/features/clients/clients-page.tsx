@@ -4,9 +4,9 @@ import { MonitorSmartphone } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { CopyField } from '@/components/copy-button';
 import { Failed, PageHeader } from '@/components/page';
-import { age, count, exactTime, plain } from '@/lib/format';
+import { age, count, escapeControlCharacters, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
-import { statusQuery } from '@/lib/status';
+import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import { clientsQuery, connectionsQuery } from './api';
 import { ConnectionState } from './connections';
@@ -96,7 +96,9 @@ function ClientRow({
         <ConnectionState connection={first} named facts={<Facts client={client} />} />
       ) : (
         <div>
-          <h3 className="truncate font-semibold">{plain(client.name.slice(0, 200))}</h3>
+          <h3 className="truncate font-semibold">
+            {escapeControlCharacters(client.name.slice(0, 200))}
+          </h3>
           <Facts client={client} />
         </div>
       )}
@@ -133,12 +135,15 @@ function Facts({ client }: { client: JoinedClient }) {
       )}
       {sessions > 0 && <span>{t.sessions(count(sessions))}</span>}
       {names.length > 0 && (
-        <span className="max-w-full truncate text-ink3" title={plain(names.join(', '))}>
-          {plain(names.slice(0, 3).join(', ').slice(0, 300))}
+        <span
+          className="max-w-full truncate text-ink3"
+          title={escapeControlCharacters(names.join(', '))}
+        >
+          {escapeControlCharacters(names.slice(0, 3).join(', ').slice(0, 300))}
         </span>
       )}
       <span className="max-w-full truncate text-ink3">
-        {client.token ? t.token(plain(client.token.slice(0, 100))) : t.noToken}
+        {client.token ? t.token(escapeControlCharacters(client.token.slice(0, 100))) : t.noToken}
       </span>
     </p>
   );

@@ -13,15 +13,15 @@ import { Confirm } from '@/components/confirm';
 import { DiffView } from '@/components/diff-view';
 import { Failure } from '@/components/failure';
 import { Loading } from '@/components/page';
-import { classes } from '@/lib/classes';
-import { plain, sentence } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { escapeControlCharacters, sentence } from '@/lib/format';
 import { ownValue } from '@/lib/own-property';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { Connection } from '@/types/api';
 import { type Choice, importableQuery, planQuery, useConnect, useConnectionAction } from './api';
-import { Importable } from './importable';
+import { Importable } from './importable-servers';
 import { ManualSetup } from './manual-setup';
 
 const t = texts.connections;
@@ -69,11 +69,11 @@ export function ConnectionState({
       ? { icon: CircleDashed, color: 'text-warn' }
       : (ownValue(looks, connection.state) ?? looks.notConnected);
   const Icon = look.icon;
-  const problem = sentence(plain((connection.problem ?? '').slice(0, 1000)));
+  const problem = sentence(escapeControlCharacters((connection.problem ?? '').slice(0, 1000)));
   const act = (name: 'undo' | 'restore' | 'forget') =>
     action.mutate(name, {
       onSuccess: () => toast('ok', t.done[name](connection.name)),
-      onError: (error) => toast('bad', plain(messageOf(error))),
+      onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
       onSettled: () => setAsking(undefined),
     });
   return (
@@ -81,11 +81,13 @@ export function ConnectionState({
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
         <div className="min-w-0 flex-1 basis-52 max-sm:basis-full">
           {named && (
-            <h3 className="truncate font-semibold">{plain(connection.name.slice(0, 200))}</h3>
+            <h3 className="truncate font-semibold">
+              {escapeControlCharacters(connection.name.slice(0, 200))}
+            </h3>
           )}
           {facts}
           <p className="font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
-            {plain(connection.project || connection.path)}
+            {escapeControlCharacters(connection.project || connection.path)}
           </p>
         </div>
         <span className={classes('flex items-center gap-1.5 text-sm font-medium', look.color)}>
@@ -94,7 +96,7 @@ export function ConnectionState({
             ? t.live(connection.tools ?? 0)
             : connection.state === 'connected' && connection.live === false
               ? t.states.connectedIdle
-              : (t.states[connection.state] ?? plain(connection.state))}
+              : (t.states[connection.state] ?? escapeControlCharacters(connection.state))}
         </span>
         <span className="flex gap-2">
           {connection.state === 'notConnected' && (
@@ -131,13 +133,15 @@ export function ConnectionState({
       )}
       {connection.state === 'connected' && connection.next && !connection.live && (
         <p className="mt-1 text-sm text-ink2 [overflow-wrap:anywhere]">
-          {plain(connection.next.slice(0, 400))}
+          {escapeControlCharacters(connection.next.slice(0, 400))}
         </p>
       )}
       {(connection.warnings ?? []).map((warning) => (
         <p key={warning} className="mt-1 flex gap-2 text-sm text-warn">
           <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
-          <span className="min-w-0 [overflow-wrap:anywhere]">{plain(warning.slice(0, 400))}</span>
+          <span className="min-w-0 [overflow-wrap:anywhere]">
+            {escapeControlCharacters(warning.slice(0, 400))}
+          </span>
         </p>
       ))}
       {open === 'connect' && connection.state === 'notConnected' && (
@@ -148,13 +152,13 @@ export function ConnectionState({
       )}
       {asking && (
         <Confirm
-          title={sure[asking].title(plain(connection.name.slice(0, 200)))}
+          title={sure[asking].title(escapeControlCharacters(connection.name.slice(0, 200)))}
           action={t[asking]}
           pending={action.isPending}
           onConfirm={() => act(asking)}
           onClose={() => setAsking(undefined)}
         >
-          {sure[asking].body(plain(connection.path))}
+          {sure[asking].body(escapeControlCharacters(connection.path))}
         </Confirm>
       )}
     </>
@@ -183,7 +187,7 @@ function ChosenConnect({
   const [choice, setChoice] = useState<Choice>({ http: false, move: movable });
   const plan = useQuery(planQuery(connection, choice));
   const connect = useConnect(connection, (done) => {
-    toast('ok', plain(t.connected(connection.name, done.reload)));
+    toast('ok', escapeControlCharacters(t.connected(connection.name, done.reload)));
     onDone();
   });
   return (
@@ -216,7 +220,9 @@ function ChosenConnect({
           {(plan.data.warnings ?? []).map((warning) => (
             <p key={warning} className="flex gap-2 text-sm text-warn">
               <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
-              <span className="min-w-0 [overflow-wrap:anywhere]">{plain(warning)}</span>
+              <span className="min-w-0 [overflow-wrap:anywhere]">
+                {escapeControlCharacters(warning)}
+              </span>
             </p>
           ))}
           <DiffView diff={plan.data.diff} label={t.diff(connection.name)} />

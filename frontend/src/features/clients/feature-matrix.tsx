@@ -3,8 +3,8 @@ import { Check, Minus, User } from 'lucide-react';
 import { useState } from 'react';
 import { SelectField } from '@/components/fields';
 import { ScrollArea } from '@/components/scroll-area';
-import { classes } from '@/lib/classes';
-import { plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { ClientFeatures } from '@/types/api';
 import { featuresQuery } from './api';
@@ -38,12 +38,12 @@ export function FeatureMatrix({
           value={at}
           options={data.map((one, index) => ({
             value: String(index),
-            text: plain(nameOf(one, clients)),
+            text: escapeControlCharacters(nameOf(one, clients)),
           }))}
           onChange={setAt}
         />
         <span className="text-sm text-ink3">
-          {plain(texts.mcp(client.protocolVersion, client.era))}
+          {escapeControlCharacters(texts.mcp(client.protocolVersion, client.era))}
         </span>
       </div>
       {servers.length === 0 ? (
@@ -65,7 +65,7 @@ export function FeatureMatrix({
                     scope="col"
                     className="max-w-32 truncate px-3 py-2 font-normal"
                   >
-                    {plain(labelOf(one.server).slice(0, 60))}
+                    {escapeControlCharacters(labelOf(one.server).slice(0, 60))}
                   </th>
                 ))}
               </tr>
@@ -74,7 +74,7 @@ export function FeatureMatrix({
               {names.map((name, row) => (
                 <tr key={name} className="border-t">
                   <th scope="row" className="px-4 py-1.5 text-left font-normal whitespace-nowrap">
-                    {plain(name)}
+                    {escapeControlCharacters(name)}
                   </th>
                   {servers.map((one) => {
                     const feature = one.features?.[row];
@@ -113,7 +113,7 @@ function How({ how }: { how: string }) {
       )}
     >
       <Icon className="size-3.5" aria-hidden />
-      {t.how[how as keyof typeof t.how] ?? plain(how)}
+      {t.how[how as keyof typeof t.how] ?? escapeControlCharacters(how)}
     </span>
   );
 }

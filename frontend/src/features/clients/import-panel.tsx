@@ -6,12 +6,12 @@ import { DiffView } from '@/components/diff-view';
 import { Failure } from '@/components/failure';
 import { SelectField } from '@/components/fields';
 import { rememberAddedServers } from '@/lib/added-server-notices';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import { connectionsQuery, importableQuery, importPlanQuery, useImport } from './api';
-import { Importable } from './importable';
+import { Importable } from './importable-servers';
 
 const t = texts.imports;
 
@@ -35,7 +35,10 @@ export function ImportPanel() {
             <SelectField
               label={t.from}
               value={chosen.key}
-              options={here.map((one) => ({ value: one.key, text: plain(one.name) }))}
+              options={here.map((one) => ({
+                value: one.key,
+                text: escapeControlCharacters(one.name),
+              }))}
               onChange={setKey}
             />
             {t.hint}
@@ -60,7 +63,7 @@ function Form({ connection, onDone }: { connection: string; onDone: () => void }
       <Importable connection={connection} chosen={servers} onChange={setServers} />
       {plan.isError && (
         <p role="alert" className="text-sm text-bad">
-          {plain(messageOf(plan.error))}
+          {escapeControlCharacters(messageOf(plan.error))}
         </p>
       )}
       {diff && <DiffView diff={diff} label={t.diff} />}

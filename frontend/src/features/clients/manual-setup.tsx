@@ -5,7 +5,7 @@ import { Button, buttonClasses } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Loading } from '@/components/page';
 import { downloadBlob } from '@/lib/download';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { messageOf, send } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -23,7 +23,8 @@ export function ManualSetup({ connection }: { connection: Connection }) {
   const [http, setHttp] = useState(false);
   const { data, error, isPending } = useQuery(handoutQuery(connection.key, http));
   if (isPending) return <Loading />;
-  if (error) return <p className="mt-3 text-sm text-bad">{plain(messageOf(error))}</p>;
+  if (error)
+    return <p className="mt-3 text-sm text-bad">{escapeControlCharacters(messageOf(error))}</p>;
   const steps = data.steps ?? [];
   return (
     <div className="mt-3 space-y-3 border-t pt-3 text-sm">
@@ -31,7 +32,7 @@ export function ManualSetup({ connection }: { connection: Connection }) {
       <ul className="list-disc space-y-0.5 pl-5 text-ink2">
         {steps.map((step) => (
           <li key={step} className="[overflow-wrap:anywhere]">
-            {plain(step)}
+            {escapeControlCharacters(step)}
           </li>
         ))}
       </ul>
@@ -39,7 +40,7 @@ export function ManualSetup({ connection }: { connection: Connection }) {
         {known.test(data.link) && (
           <a href={data.link} className={buttonClasses('primary')}>
             <ExternalLink className="size-4" aria-hidden />
-            {t.link(plain(connection.name))}
+            {t.link(escapeControlCharacters(connection.name))}
           </a>
         )}
         {data.bundle && (
@@ -79,6 +80,6 @@ async function download(key: string, name: string): Promise<void> {
     const reply = await send(bundleUrl(key), { headers: {} });
     downloadBlob(await reply.blob(), name);
   } catch (error) {
-    toast('bad', plain(messageOf(error)));
+    toast('bad', escapeControlCharacters(messageOf(error)));
   }
 }

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { classes } from '@/lib/classes';
-import { age, count, exactTime, moment, plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { age, count, escapeControlCharacters, exactTime, moment } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import { clientsQuery, connectionsQuery } from './api';
@@ -50,7 +50,7 @@ export function RecentClients() {
               search={{ client: client.reported[0]?.name || undefined }}
               className="min-w-0 flex-1 truncate font-medium outline-offset-[-2px] after:absolute after:inset-0"
             >
-              {plain(client.name.slice(0, 200))}
+              {escapeControlCharacters(client.name.slice(0, 200))}
             </Link>
             <span
               className={classes('shrink-0', online ? 'text-ok' : 'text-ink3')}

@@ -38,7 +38,7 @@ export function useRefresh() {
 }
 
 /** What to install, and the entered values. */
-export interface Order {
+export interface InstallRequest {
   name?: string;
   option?: number;
   upload?: string;
@@ -50,7 +50,7 @@ export interface Order {
  * A dry run: the changes that an order would write. It is debounced while the user types, and not
  * cached after use, because an order can contain secrets.
  */
-export function usePlan(order: Order) {
+export function usePlan(order: InstallRequest) {
   const wanted = JSON.stringify(order);
   const [asked, setAsked] = useState(wanted);
   useEffect(() => {
@@ -73,7 +73,7 @@ export function usePlan(order: Order) {
 export function useInstall() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: ({ order, entry }: { order: Order; entry: string }) =>
+    mutationFn: ({ order, entry }: { order: InstallRequest; entry: string }) =>
       request<Installation>('POST', '/api/v1/directory/install', { body: { ...order, entry } }),
     onSuccess: () => {
       client.invalidateQueries({ queryKey: ['directory'] });

@@ -4,13 +4,13 @@ import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from 
 import { Button } from '@/components/button';
 import { Facts, Section } from '@/components/fields';
 import { DetailFrame } from '@/components/split-view';
-import { classes } from '@/lib/classes';
-import { bytes, plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { bytes, escapeControlCharacters } from '@/lib/format';
 import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { About, Installation } from '@/types/api';
-import { forget, obstacle, sendFile } from './bundle-upload';
-import { CommandWords, Note } from './command-words';
+import { bundleFileError, deleteUpload, sendFile } from './bundle-upload';
+import { CommandWords, Note } from './command-line';
 import { InstallForm } from './install-form';
 
 const t = texts.directory;
@@ -38,7 +38,7 @@ export function BundlePanel({
   const kept = useRef<string>(undefined); // the ID of the upload that the daemon holds
   const drop = useCallback(() => {
     abort.current?.abort();
-    if (kept.current) forget(kept.current);
+    if (kept.current) deleteUpload(kept.current);
     kept.current = undefined;
   }, []);
   useEffect(() => drop, [drop]);
@@ -46,7 +46,7 @@ export function BundlePanel({
     drop();
     setDone(false);
     const { name } = file;
-    const why = obstacle(file);
+    const why = bundleFileError(file);
     if (why) return setSending({ state: 'failed', name, why });
     const controller = new AbortController();
     abort.current = controller;
@@ -55,7 +55,7 @@ export function BundlePanel({
       const id = await sendFile(file, controller.signal, (share) =>
         setSending({ state: 'sending', name, share }),
       );
-      if (controller.signal.aborted) return forget(id);
+      if (controller.signal.aborted) return deleteUpload(id);
       kept.current = id;
       setSending({ state: 'there', name, id });
     } catch (error) {
@@ -71,7 +71,10 @@ export function BundlePanel({
             <div className="mt-3 flex items-center gap-3 text-sm text-ink2">
               <LoaderCircle className="size-4 animate-spin" aria-hidden />
               <span role="status" className="min-w-0 flex-1 [overflow-wrap:anywhere]">
-                {b.sending(plain(sending.name.slice(0, 100)), Math.round(sending.share * 100))}
+                {b.sending(
+                  escapeControlCharacters(sending.name.slice(0, 100)),
+                  Math.round(sending.share * 100),
+                )}
               </span>
               <Button
                 small
@@ -87,7 +90,8 @@ export function BundlePanel({
           {sending.state === 'failed' && (
             <div className="mt-3">
               <Note tone="bad" role="alert">
-                <strong>{plain(sending.name.slice(0, 100))}</strong>: {plain(sending.why)}
+                <strong>{escapeControlCharacters(sending.name.slice(0, 100))}</strong>:{' '}
+                {escapeControlCharacters(sending.why)}
               </Note>
             </div>
           )}
@@ -184,7 +188,8 @@ function Manifest({
     return (
       <Section title={b.refused}>
         <Note tone="bad" role="alert">
-          <strong>{plain(name.slice(0, 100))}</strong>: {plain(messageOf(error))}
+          <strong>{escapeControlCharacters(name.slice(0, 100))}</strong>:{' '}
+          {escapeControlCharacters(messageOf(error))}
         </Note>
         <p className="mt-2 text-sm text-ink2">{b.refusedBody}</p>
       </Section>
@@ -207,21 +212,22 @@ function Manifest({
 
 function Claims({ about }: { about: About }) {
   return (
-    <Section title={plain((about.title || about.name).slice(0, 200))}>
+    <Section title={escapeControlCharacters((about.title || about.name).slice(0, 200))}>
       <p className="mb-3 text-sm text-ink2 [overflow-wrap:anywhere]">
-        {plain(about.description.slice(0, 2000))}
+        {escapeControlCharacters(about.description.slice(0, 2000))}
       </p>
       <Facts
         rows={[
-          [t.publisher, plain((about.author || b.nobody).slice(0, 200))],
-          [texts.settings.version, plain(about.version)],
-          [b.kind, b.kinds[about.type] ?? plain(about.type)],
+          [t.publisher, escapeControlCharacters((about.author || b.nobody).slice(0, 200))],
+          [texts.settings.version, escapeControlCharacters(about.version)],
+          [b.kind, b.kinds[about.type] ?? escapeControlCharacters(about.type)],
           [b.content, b.contentOf(about.files, bytes(about.bytes))],
-          [b.folder, <code key="f">{plain(about.folder)}</code>],
-          [b.hash, <code key="h">{plain(about.sha256)}…</code>],
+          [b.folder, <code key="f">{escapeControlCharacters(about.folder)}</code>],
+          [b.hash, <code key="h">{escapeControlCharacters(about.sha256)}…</code>],
           [
             b.variables,
-            about.variables.length > 0 && plain(about.variables.slice(0, 50).join(', ')),
+            about.variables.length > 0 &&
+              escapeControlCharacters(about.variables.slice(0, 50).join(', ')),
           ],
         ]}
       />

@@ -8,7 +8,7 @@ const maxBundle = 256 * 1024 * 1024;
 const part = 1536 * 1024; // divisible by 3, so that no base64 padding is needed between parts
 
 /** Why a file cannot be a bundle, or undefined. Only its name and its size are checked. */
-export function obstacle(file: { name: string; size: number }): string | undefined {
+export function bundleFileError(file: { name: string; size: number }): string | undefined {
   if (!/\.(mcpb|dxt)$/i.test(file.name)) return texts.directory.bundle.wrongKind;
   if (file.size === 0) return texts.directory.bundle.emptyFile;
   if (file.size > maxBundle) return texts.directory.bundle.tooLarge;
@@ -35,14 +35,14 @@ export async function sendFile(
       onProgress(Math.min(1, (offset + part) / file.size));
     }
   } catch (error) {
-    forget(id);
+    deleteUpload(id);
     throw error;
   }
   return id;
 }
 
 /** Deletes an upload that is not installed. */
-export function forget(id: string): void {
+export function deleteUpload(id: string): void {
   request<unknown>('DELETE', `/api/v1/directory/uploads/${id}`).catch(() => undefined);
 }
 

@@ -4,13 +4,13 @@ import { FileArchive, LoaderCircle, PackageSearch, RefreshCw } from 'lucide-reac
 import { Button, buttonClasses } from '@/components/button';
 import { SearchField, SelectField } from '@/components/fields';
 import { Empty, Failed, Loading, PageHeader } from '@/components/page';
-import { age, count, exactTime, moment, plain } from '@/lib/format';
+import { age, count, escapeControlCharacters, exactTime, moment } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { Directory } from '@/types/api';
 import { directoryQuery, type Filters, useRefresh } from './api';
-import { Note } from './command-words';
+import { Note } from './command-line';
 import { ServerCard } from './server-card';
 import { kinds, listFilters } from './server-labels';
 
@@ -114,7 +114,7 @@ function Freshness({ directory }: { directory: Directory }) {
   const refresh = useRefresh();
   const now = useNow();
   const at = moment(directory.refreshedAt);
-  const address = plain(directory.address.slice(0, 300));
+  const address = escapeControlCharacters(directory.address.slice(0, 300));
   return (
     <div className="mb-3 max-w-page space-y-2">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-ink3">
@@ -136,7 +136,7 @@ function Freshness({ directory }: { directory: Directory }) {
       </div>
       {refresh.isError && (
         <Note tone="bad" role="alert">
-          {plain(messageOf(refresh.error))} {t.oldStays}
+          {escapeControlCharacters(messageOf(refresh.error))} {t.oldStays}
         </Note>
       )}
       {refresh.isSuccess && !refresh.isPending && (

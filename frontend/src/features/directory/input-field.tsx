@@ -1,7 +1,7 @@
 import { useId } from 'react';
 import { BrowseButtons } from '@/components/browse-buttons';
 import { SelectField } from '@/components/fields';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Field } from '@/types/api';
 
@@ -23,7 +23,7 @@ export function InputField({
   onChange: (value: string) => void;
 }) {
   const id = useId();
-  const label = plain(field.label.slice(0, 200));
+  const label = escapeControlCharacters(field.label.slice(0, 200));
   const choices = field.choices ?? [];
   const common = {
     id,
@@ -33,7 +33,7 @@ export function InputField({
     'aria-required': field.required,
     'aria-invalid': wanted,
     'aria-describedby': `${id}-about`,
-    placeholder: plain((field.placeholder ?? '').slice(0, 200)) || undefined,
+    placeholder: escapeControlCharacters((field.placeholder ?? '').slice(0, 200)) || undefined,
   };
   const isPath = field.format === 'filepath' || field.format === 'directory';
   return (
@@ -62,7 +62,10 @@ export function InputField({
               { value: '', text: field.default ? t.byDefault(field.default) : t.notSet },
               ...(choices.length > 0 ? choices : ['true', 'false']).map((choice) => ({
                 value: choice,
-                text: choices.length > 0 ? plain(choice) : t.booleans[choice === 'true' ? 1 : 0],
+                text:
+                  choices.length > 0
+                    ? escapeControlCharacters(choice)
+                    : t.booleans[choice === 'true' ? 1 : 0],
               })),
             ]}
             onChange={onChange}
@@ -97,7 +100,7 @@ export function InputField({
         className="mt-1 text-xs text-ink3 [overflow-wrap:anywhere] empty:hidden"
       >
         {wanted && <span className="text-bad">{t.isNeeded} </span>}
-        {field.description && `${plain(field.description.slice(0, 600))} `}
+        {field.description && `${escapeControlCharacters(field.description.slice(0, 600))} `}
         {field.multiple && t.onePerLine}
       </p>
       {isPath && (

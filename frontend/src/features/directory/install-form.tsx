@@ -4,12 +4,12 @@ import { Button } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Section } from '@/components/fields';
 import { JsonView } from '@/components/json-view';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { Field, Installation } from '@/types/api';
-import { type Order, useInstall, usePlan } from './api';
-import { CommandWords, Note } from './command-words';
+import { type InstallRequest, useInstall, usePlan } from './api';
+import { CommandWords, Note } from './command-line';
 import { InputField } from './input-field';
 import { enteredValues, initialValues, missingFields } from './install-values';
 
@@ -27,7 +27,7 @@ export function InstallForm({
   installed,
   onInstalled,
 }: {
-  order: Pick<Order, 'name' | 'option' | 'upload'>;
+  order: Pick<InstallRequest, 'name' | 'option' | 'upload'>;
   label: string;
   fields: Field[];
   /** Whether a server with that name exists. */
@@ -101,7 +101,7 @@ export function InstallForm({
         {install.isError && (
           <div className="mt-3">
             <Note tone="bad" role="alert">
-              {plain(messageOf(install.error))}
+              {escapeControlCharacters(messageOf(install.error))}
             </Note>
           </div>
         )}
@@ -138,13 +138,15 @@ function WhatWillRun({
   if (missing.length > 0)
     return (
       <p role="status" className="text-sm text-ink2 [overflow-wrap:anywhere]">
-        {t.fillFirst(missing.map((field) => plain(field.label.slice(0, 60))).join(', '))}
+        {t.fillFirst(
+          missing.map((field) => escapeControlCharacters(field.label.slice(0, 60))).join(', '),
+        )}
       </p>
     );
   if (error !== undefined)
     return (
       <Note tone="bad" role="alert">
-        {plain(messageOf(error))}
+        {escapeControlCharacters(messageOf(error))}
       </Note>
     );
   if (!plan?.entry) return <p className="text-sm text-ink3">{texts.loading}</p>;
@@ -157,13 +159,13 @@ function WhatWillRun({
         address && (
           <div>
             <p className="mb-1 text-xs text-ink3">{texts.add.address}</p>
-            <CopyField text={plain(address)} label={texts.add.address} />
+            <CopyField text={escapeControlCharacters(address)} label={texts.add.address} />
           </div>
         )
       )}
       {plan.secrets.length > 0 && (
         <p className="text-sm text-ink2 [overflow-wrap:anywhere]">
-          {t.secretsGo(plan.secrets.map((name) => plain(name)).join(', '))}
+          {t.secretsGo(plan.secrets.map((name) => escapeControlCharacters(name)).join(', '))}
         </p>
       )}
       <Button small look="quiet" aria-expanded={asText} onClick={() => setAsText((on) => !on)}>

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { BadgeCheck, Ban, Check, KeyRound } from 'lucide-react';
-import { classes } from '@/lib/classes';
-import { plain, sentence } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { escapeControlCharacters, sentence } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Installable } from '@/types/api';
 import { kindOf, publisher, titleOf } from './server-labels';
@@ -28,7 +28,7 @@ export function ServerCard({ item, selected }: { item: Installable; selected: bo
           aria-current={selected || undefined}
           className="min-w-0 flex-1 font-semibold outline-offset-4 [overflow-wrap:anywhere] after:absolute after:inset-0 after:rounded-lg"
         >
-          {plain(titleOf(item).slice(0, 100))}
+          {escapeControlCharacters(titleOf(item).slice(0, 100))}
         </Link>
         {item.installed.length > 0 && (
           <span className="-my-0.5 flex shrink-0 items-center gap-1 rounded-full bg-ok-soft px-2 py-0.5 text-xs font-medium text-ok">
@@ -38,7 +38,7 @@ export function ServerCard({ item, selected }: { item: Installable; selected: bo
         )}
       </div>
       <p className="flex items-center gap-1 text-xs text-ink3 [overflow-wrap:anywhere]">
-        {plain(publisher(item.name))}
+        {escapeControlCharacters(publisher(item.name))}
         {item.curated && (
           <>
             <BadgeCheck className="size-3.5 shrink-0 text-accent" aria-hidden />
@@ -49,11 +49,11 @@ export function ServerCard({ item, selected }: { item: Installable; selected: bo
       {refused ? (
         <p className="mt-2 line-clamp-3 text-sm text-warn [overflow-wrap:anywhere]">
           <Ban className="mr-1.5 inline size-4 align-text-bottom" aria-hidden />
-          {plain(sentence(item.refused.slice(0, 400)))}
+          {escapeControlCharacters(sentence(item.refused.slice(0, 400)))}
         </p>
       ) : (
         <p className="mt-2 line-clamp-3 text-sm text-ink2 [overflow-wrap:anywhere]">
-          {plain(item.description.slice(0, 400))}
+          {escapeControlCharacters(item.description.slice(0, 400))}
         </p>
       )}
       {kinds.length > 0 && (

@@ -4,10 +4,10 @@ import { CopyField } from '@/components/copy-button';
 import { Facts, Section } from '@/components/fields';
 import { SegmentedControl } from '@/components/segmented-control';
 import { DetailFrame } from '@/components/split-view';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Installable } from '@/types/api';
-import { Note } from './command-words';
+import { Note } from './command-line';
 import { InstallForm } from './install-form';
 import { accessOf, kindOf, publisher, titleOf } from './server-labels';
 
@@ -34,13 +34,13 @@ export function ServerPanel({
   return (
     <DetailFrame
       id={item.name}
-      title={plain(titleOf(item).slice(0, 200))}
-      meta={plain(item.description.slice(0, 2000))}
+      title={escapeControlCharacters(titleOf(item).slice(0, 200))}
+      meta={escapeControlCharacters(item.description.slice(0, 2000))}
       onClose={onClose}
     >
       {item.refused !== '' && (
         <Section title={t.notInstallable}>
-          <Note tone="warn">{plain(item.refused)}</Note>
+          <Note tone="warn">{escapeControlCharacters(item.refused)}</Note>
           <p className="mt-2 text-sm text-ink2">{t.notInstallableBody}</p>
         </Section>
       )}
@@ -73,13 +73,13 @@ export function ServerPanel({
         >
           <ul className="list-disc space-y-1 pl-5 text-sm text-ink2 [overflow-wrap:anywhere]">
             {accessOf(way).map((said) => (
-              <li key={said}>{plain(said)}</li>
+              <li key={said}>{escapeControlCharacters(said)}</li>
             ))}
           </ul>
           {way.command.length > 0 && (
             <div className="mt-3">
               <p className="mb-1 text-xs text-ink3">{t.line}</p>
-              <CopyField text={plain(way.command.join(' '))} label={t.line} />
+              <CopyField text={escapeControlCharacters(way.command.join(' '))} label={t.line} />
             </div>
           )}
         </Section>
@@ -98,9 +98,9 @@ export function ServerPanel({
       <Section title={t.about}>
         <Facts
           rows={[
-            [t.publisher, plain(publisher(item.name))],
-            [t.registryName, <code key="n">{plain(item.name)}</code>],
-            [t.registryVersion, plain(item.version.slice(0, 100))],
+            [t.publisher, escapeControlCharacters(publisher(item.name))],
+            [t.registryName, <code key="n">{escapeControlCharacters(item.name)}</code>],
+            [t.registryVersion, escapeControlCharacters(item.version.slice(0, 100))],
             [t.source, item.curated ? t.curated : t.fromRegistry],
           ]}
         />
@@ -113,7 +113,7 @@ export function ServerPanel({
                   {address === item.repository ? t.repository : t.website}
                 </p>
                 <CopyField
-                  text={plain(address.slice(0, 500))}
+                  text={escapeControlCharacters(address.slice(0, 500))}
                   label={address === item.repository ? t.repository : t.website}
                 />
               </div>

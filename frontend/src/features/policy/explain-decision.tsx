@@ -9,8 +9,8 @@ import {
 } from 'lucide-react';
 import { useState } from 'react';
 import { Section, SelectField } from '@/components/fields';
-import { classes } from '@/lib/classes';
-import { plain, roundDuration } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { escapeControlCharacters, roundDuration } from '@/lib/format';
 import { ownValue } from '@/lib/own-property';
 import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -71,14 +71,14 @@ export function ExplainDecision({
             value={client}
             options={[
               { value: '', text: t.anyClient },
-              ...clients.map((name) => ({ value: name, text: plain(name) })),
+              ...clients.map((name) => ({ value: name, text: escapeControlCharacters(name) })),
             ]}
             onChange={setClient}
           />
         )
       }
     >
-      {error && <p className="text-sm text-ink3">{plain(messageOf(error))}</p>}
+      {error && <p className="text-sm text-ink3">{escapeControlCharacters(messageOf(error))}</p>}
       {data && (
         <>
           <p className={classes('mb-2 text-sm font-medium', verdict.color)}>
@@ -96,13 +96,15 @@ export function ExplainDecision({
                 <li key={check.name} className="flex gap-2">
                   <Icon className={classes('mt-0.5 size-4 shrink-0', look.color)} aria-hidden />
                   <span className="w-24 shrink-0 text-ink3 first-letter:uppercase">
-                    {plain(check.name)}
+                    {escapeControlCharacters(check.name)}
                   </span>
                   <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
                     <span className="sr-only">{t.results[check.result] ?? check.result}: </span>
-                    {plain(check.detail)}
+                    {escapeControlCharacters(check.detail)}
                     {check.key && (
-                      <code className="block font-mono text-xs text-ink3">{plain(check.key)}</code>
+                      <code className="block font-mono text-xs text-ink3">
+                        {escapeControlCharacters(check.key)}
+                      </code>
                     )}
                   </span>
                 </li>

@@ -6,8 +6,8 @@ import { Failure } from '@/components/failure';
 import { SelectField } from '@/components/fields';
 import { Modal } from '@/components/modal';
 import { addRule, rulesOf } from '@/lib/argument-rules';
-import { configQuery } from '@/lib/config';
-import { plain } from '@/lib/format';
+import { configQuery } from '@/lib/config-file';
+import { escapeControlCharacters } from '@/lib/format';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { RuleSuggestion } from '@/types/api';
@@ -55,7 +55,9 @@ export function RuleFromCall({ call, onClose }: { call: string; onClose: () => v
         {like && (
           <>
             <p className="text-sm text-ink2 [overflow-wrap:anywhere]">
-              {plain(t.makeBody(`${like.server}__${like.tool}`.slice(0, 200), like.similar))}
+              {escapeControlCharacters(
+                t.makeBody(`${like.server}__${like.tool}`.slice(0, 200), like.similar),
+              )}
             </p>
             <div className="w-fit">
               <SelectField

@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { exactTime, plain } from '@/lib/format';
+import { escapeControlCharacters, exactTime } from '@/lib/format';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { RuleTrial } from '@/types/api';
@@ -40,13 +40,15 @@ export function TrialResult({ trial }: { trial: RuleTrial }) {
                 params={{ id: one.id }}
                 className="text-accent underline underline-offset-2 [overflow-wrap:anywhere]"
               >
-                {plain(`${one.server} / ${one.tool}`.slice(0, 200))}
+                {escapeControlCharacters(`${one.server} / ${one.tool}`.slice(0, 200))}
               </Link>{' '}
               <span className={one.then === 'deny' ? 'text-bad' : 'text-warn'}>
                 {t.would[one.then]}
               </span>
               <span className="block text-xs text-ink3 [overflow-wrap:anywhere]">
-                {plain(`${exactTime(one.at)} · ${one.client} · ${one.why}`.slice(0, 400))}
+                {escapeControlCharacters(
+                  `${exactTime(one.at)} · ${one.client} · ${one.why}`.slice(0, 400),
+                )}
               </span>
             </li>
           ))}

@@ -5,9 +5,9 @@ import { Button, IconButton } from '@/components/button';
 import { Failure } from '@/components/failure';
 import { CodeEditor } from '@/components/lazy-code-editor';
 import { addRule, describeRules, moveRule, rulesOf } from '@/lib/argument-rules';
-import { classes } from '@/lib/classes';
-import { configQuery } from '@/lib/config';
-import { plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { configQuery } from '@/lib/config-file';
+import { escapeControlCharacters } from '@/lib/format';
 import { ownValue } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import { useUnsaved } from '@/lib/unsaved-changes';
@@ -79,10 +79,10 @@ function Rules({ file: now }: { file: ConfigFile }) {
                   {ownValue(t.thens, rule.action) ?? '?'}
                 </span>
                 <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
-                  {plain(rule.text.slice(0, 1000))}
+                  {escapeControlCharacters(rule.text.slice(0, 1000))}
                   {(rule.because || calls) && (
                     <span className="block text-xs text-ink3">
-                      {plain(
+                      {escapeControlCharacters(
                         [rule.because.slice(0, 300), calls && t.decided(calls)]
                           .filter(Boolean)
                           .join(' · '),

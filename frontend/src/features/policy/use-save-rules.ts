@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { withRules } from '@/lib/argument-rules';
-import { configQuery, putConfigBack, saveConfig } from '@/lib/config';
+import { configQuery, restoreConfig, saveConfig } from '@/lib/config-file';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { ConfigFile } from '@/types/api';
@@ -18,7 +18,7 @@ export function useSaveRules(onSaved: () => void) {
       client.setQueryData(configQuery.queryKey, saved);
       toast('ok', texts.rules.saved, {
         text: texts.care.undo,
-        run: () => putConfigBack(client, file.text, saved.etag),
+        run: () => restoreConfig(client, file.text, saved.etag),
       });
       onSaved();
     },

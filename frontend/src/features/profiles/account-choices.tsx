@@ -1,5 +1,5 @@
 import { SelectField } from '@/components/fields';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { AccountUse } from '@/types/api';
 
@@ -33,7 +33,7 @@ export function AccountChoice({
       value={value}
       options={[
         { value: '', text: t.accountUnset },
-        ...accounts.map((one) => ({ value: one, text: plain(one) })),
+        ...accounts.map((one) => ({ value: one, text: escapeControlCharacters(one) })),
       ]}
       onChange={onChange}
     />

@@ -1,6 +1,6 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
-import { plain } from '@/lib/format';
-import { profilesQuery } from '@/lib/profiles';
+import { escapeControlCharacters } from '@/lib/format';
+import { profilesQuery } from '@/lib/profiles-query';
 import { messageOf, request, requestText } from '@/lib/request';
 import { toast } from '@/lib/toast';
 import type { ClientView, HiddenTool, Profile, ProfileSuggestions } from '@/types/api';
@@ -87,7 +87,7 @@ export function useClientView() {
       );
       await client.cancelQueries({ queryKey: profilesQuery.queryKey, exact: true });
     },
-    onError: (error) => toast('bad', plain(messageOf(error))),
+    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
     onSettled: () => {
       // A refetch between two changes would overwrite the second one.
       if (client.isMutating({ mutationKey: ['client-view'] }) === 1)
@@ -102,7 +102,7 @@ export function useHide() {
   return useMutation({
     mutationFn: ({ tools, hide }: { tools: HiddenTool[]; hide: boolean }) =>
       requestText('POST', '/api/v1/tools/hide', { body: { tools, hide } }),
-    onError: (error) => toast('bad', plain(messageOf(error))),
+    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
     onSettled: () => {
       client.invalidateQueries({ queryKey: ['tools'] });
       client.invalidateQueries({ queryKey: ['profiles'] });

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Section } from '@/components/fields';
-import { plain } from '@/lib/format';
-import { profilesQuery } from '@/lib/profiles';
+import { escapeControlCharacters } from '@/lib/format';
+import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 import { AccountChoice, accountsByServer } from './account-choices';
 import { chooseAccount, type Entry } from './profile-entry';
@@ -28,7 +28,7 @@ export function ProfileAccounts({
       <p className="mb-2 text-xs text-ink3">{t.accountsHint}</p>
       <ul className="space-y-2">
         {[...known].map(([server, accounts]) => {
-          const label = plain(labelOf(server).slice(0, 100));
+          const label = escapeControlCharacters(labelOf(server).slice(0, 100));
           return (
             <li key={server} className="@container flex flex-wrap items-center gap-x-3 gap-y-1">
               <span
@@ -47,7 +47,7 @@ export function ProfileAccounts({
           );
         })}
       </ul>
-      {fault && <p className="mt-1 text-xs text-bad">{plain(fault)}</p>}
+      {fault && <p className="mt-1 text-xs text-bad">{escapeControlCharacters(fault)}</p>}
     </Section>
   );
 }

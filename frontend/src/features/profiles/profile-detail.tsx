@@ -5,18 +5,18 @@ import { Button } from '@/components/button';
 import { Failure } from '@/components/failure';
 import { Section } from '@/components/fields';
 import { DetailFrame, Gone } from '@/components/split-view';
-import { classes } from '@/lib/classes';
-import { count, plain } from '@/lib/format';
-import { profilesQuery } from '@/lib/profiles';
+import { classes } from '@/lib/class-names';
+import { count, escapeControlCharacters } from '@/lib/format';
+import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { Profile } from '@/types/api';
 import { ProfileAccounts } from './profile-accounts';
 import { type Entry, type Known, offers, switchTools } from './profile-entry';
 import { Field, inputClasses } from './profile-field';
-import { ModeChoice } from './profile-mode';
-import { Use } from './profile-use';
+import { ProfileURLAndClients } from './profile-url-and-clients';
 import { RemoveProfile } from './remove-profile';
+import { ModeChoice } from './tool-mode-choice';
 import { type PickTool, ToolPicker } from './tool-picker';
 import { useProfileEdit } from './use-profile-edit';
 
@@ -47,7 +47,13 @@ export function ProfileDetail(props: Props) {
   if (profile && profile !== kept) setKept(profile);
   if (name !== undefined && !profile && !kept)
     return (
-      <Gone id={name} title={plain(name)} icon={Layers} what={t.gone} onClose={onClose}>
+      <Gone
+        id={name}
+        title={escapeControlCharacters(name)}
+        icon={Layers}
+        what={t.gone}
+        onClose={onClose}
+      >
         {t.goneBody}
       </Gone>
     );
@@ -107,7 +113,7 @@ function Editor({
   return (
     <DetailFrame
       id={profile?.name ?? ''}
-      title={profile ? plain(profile.name) : t.make}
+      title={profile ? escapeControlCharacters(profile.name) : t.make}
       onClose={onClose}
       actions={
         <>
@@ -181,7 +187,9 @@ function Editor({
       </Section>
       <Section title={t.tools}>
         {faultOf('servers') && (
-          <p className="mb-2 text-sm text-bad">{plain(faultOf('servers') ?? '')}</p>
+          <p className="mb-2 text-sm text-bad">
+            {escapeControlCharacters(faultOf('servers') ?? '')}
+          </p>
         )}
         {before ? (
           <p role="status" className="mb-3 flex flex-wrap items-center gap-2 text-sm text-ink2">
@@ -230,7 +238,12 @@ function Editor({
         onChange={setDraft}
       />
       <Section title={t.use}>
-        <Use profile={profile} tokens={tokens} url={url} requireToken={requireToken} />
+        <ProfileURLAndClients
+          profile={profile}
+          tokens={tokens}
+          url={url}
+          requireToken={requireToken}
+        />
       </Section>
       <Section title={t.folders}>
         <Field headed label={t.folders} hint={t.foldersHint} fault={faultOf('folders')}>
@@ -254,7 +267,7 @@ function Editor({
         <RemoveProfile
           profile={profile}
           onDone={() => {
-            toast('ok', t.removed(plain(profile.name)));
+            toast('ok', t.removed(escapeControlCharacters(profile.name)));
             onRemoved();
           }}
           onClose={() => setAsking(false)}

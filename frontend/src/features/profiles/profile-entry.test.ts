@@ -3,11 +3,11 @@ import {
   chooseAccount,
   type Entry,
   matches,
-  named,
   offers,
   readEntry,
   switchTools,
   textOf,
+  withAllServersListed,
 } from './profile-entry';
 
 const known = new Map([
@@ -33,7 +33,9 @@ describe('a profile', () => {
   it('removes one tool from all, and lists the servers for that', () => {
     const entry = switchTools({}, known, 'files', ['write'], false);
     expect(entry).toEqual({ servers: { files: { excludeTools: ['write'] }, web: {} } });
-    expect(switchTools(entry, known, 'files', ['write'], true)).toEqual(named({}, known));
+    expect(switchTools(entry, known, 'files', ['write'], true)).toEqual(
+      withAllServersListed({}, known),
+    );
   });
 
   it('lists the included tools if it starts empty', () => {

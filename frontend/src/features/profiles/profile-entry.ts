@@ -92,7 +92,7 @@ function entryFor(
 export type Known = Map<string, string[]>;
 
 /** The profile with all known servers listed, so that single ones can be removed. */
-export function named(entry: Entry, known: Known): Entry {
+export function withAllServersListed(entry: Entry, known: Known): Entry {
   if (entry.servers) return entry;
   return { ...entry, servers: Object.fromEntries([...known.keys()].map((id) => [id, {}])) };
 }
@@ -111,7 +111,7 @@ export function switchTools(
     if (on) wanted.add(name);
     else wanted.delete(name);
   }
-  const start = named(entry, known);
+  const start = withAllServersListed(entry, known);
   const { [server]: old, ...others } = start.servers ?? {};
   const next = entryFor(old, wanted, all);
   return { ...start, servers: next ? { ...others, [server]: next } : others };

@@ -1,6 +1,6 @@
 import { type ReactNode, useId } from 'react';
-import { classes } from '@/lib/classes';
-import { plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 
 export const inputClasses =
@@ -44,7 +44,7 @@ export function Field({
         'aria-describedby': `${id}-about`,
       })}
       <p id={`${id}-about`} className={classes('mt-1 text-xs', fault ? 'text-bad' : 'text-ink3')}>
-        {fault ? plain(fault) : hint}
+        {fault ? escapeControlCharacters(fault) : hint}
       </p>
     </div>
   );

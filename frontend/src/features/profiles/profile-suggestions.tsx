@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Layers, Undo2, X } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
-import { count, plain } from '@/lib/format';
+import { count, escapeControlCharacters } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -13,7 +13,7 @@ import { readEntry } from './profile-entry';
 const t = texts.profiles.suggestions;
 const row =
   'flex flex-wrap items-center gap-x-3 gap-y-2 border-t px-4 py-2.5 text-sm first:border-t-0';
-const failed = (error: Error) => toast('bad', plain(messageOf(error)));
+const failed = (error: Error) => toast('bad', escapeControlCharacters(messageOf(error)));
 
 type Done = { suggestion: ProfileSuggestion; made?: Profile };
 
@@ -41,8 +41,11 @@ export function Suggestions() {
           <li key={one.suggestion.folder} className={row} role="status">
             <span className="min-w-0 flex-1 basis-60 break-words text-ink2">
               {one.made
-                ? t.made(plain(one.made.name), plain(one.suggestion.folder.slice(0, 300)))
-                : t.dismissed(plain(one.suggestion.folder.slice(0, 300)))}
+                ? t.made(
+                    escapeControlCharacters(one.made.name),
+                    escapeControlCharacters(one.suggestion.folder.slice(0, 300)),
+                  )
+                : t.dismissed(escapeControlCharacters(one.suggestion.folder.slice(0, 300)))}
             </span>
             <Button
               small
@@ -65,7 +68,7 @@ export function Suggestions() {
           <li key={one.folder} className={row}>
             <span className="min-w-0 flex-1 basis-60">
               <span className="block font-medium [overflow-wrap:anywhere]">
-                {plain(one.folder.slice(0, 300))}
+                {escapeControlCharacters(one.folder.slice(0, 300))}
               </span>
               <span className="text-ink2">
                 {t.use(one.tools.length, one.allTools, data?.days ?? 0)} {t.saves(count(one.saved))}
@@ -91,8 +94,8 @@ export function Suggestions() {
               small
               look="quiet"
               disabled={busy}
-              aria-label={t.dismiss(plain(one.folder.slice(0, 100)))}
-              title={t.dismiss(plain(one.folder.slice(0, 100)))}
+              aria-label={t.dismiss(escapeControlCharacters(one.folder.slice(0, 100)))}
+              title={t.dismiss(escapeControlCharacters(one.folder.slice(0, 100)))}
               onClick={() =>
                 dismiss.mutate(
                   { folder: one.folder, dismissed: true },

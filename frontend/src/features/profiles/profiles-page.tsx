@@ -3,9 +3,9 @@ import { Link } from '@tanstack/react-router';
 import { Layers, Plus } from 'lucide-react';
 import { buttonClasses } from '@/components/button';
 import { Empty, PageHeader } from '@/components/page';
-import { classes } from '@/lib/classes';
-import { count, plain } from '@/lib/format';
-import { profilesQuery } from '@/lib/profiles';
+import { classes } from '@/lib/class-names';
+import { count, escapeControlCharacters } from '@/lib/format';
+import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 import type { Profile } from '@/types/api';
 import { Suggestions } from './profile-suggestions';
@@ -77,7 +77,9 @@ function Make({ primary = false }: { primary?: boolean }) {
 
 function Facts({ profile, selected }: { profile: Profile; selected: boolean }) {
   const servers = profile.everyServer ? undefined : profile.servers.length;
-  const about = profile.name ? plain(profile.description.slice(0, 300)) : t.everythingNote;
+  const about = profile.name
+    ? escapeControlCharacters(profile.description.slice(0, 300))
+    : t.everythingNote;
   return (
     <>
       <div className="flex flex-wrap items-baseline gap-x-3">
@@ -89,7 +91,7 @@ function Facts({ profile, selected }: { profile: Profile; selected: boolean }) {
             aria-current={selected ? 'true' : undefined}
             className="min-w-0 truncate font-semibold outline-offset-[-2px] after:absolute after:inset-0"
           >
-            {plain(profile.name)}
+            {escapeControlCharacters(profile.name)}
           </Link>
         ) : (
           <h2 className="text-base font-semibold">{t.everything}</h2>

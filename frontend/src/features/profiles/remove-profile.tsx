@@ -1,5 +1,5 @@
 import { Confirm } from '@/components/confirm';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Profile } from '@/types/api';
 import { useDeleteProfile } from './api';
@@ -20,7 +20,7 @@ export function RemoveProfile({
   const bound = profile.clients.length;
   return (
     <Confirm
-      title={t.removeTitle(plain(profile.name))}
+      title={t.removeTitle(escapeControlCharacters(profile.name))}
       action={t.remove}
       pending={remove.isPending}
       blocked={bound > 0}
@@ -31,7 +31,7 @@ export function RemoveProfile({
       <p>{t.removeBody}</p>
       {bound > 0 && (
         <p className="mt-2 text-warn">
-          {t.removeBound(bound, plain(profile.clients.slice(0, 20).join(', ')))}
+          {t.removeBound(bound, escapeControlCharacters(profile.clients.slice(0, 20).join(', ')))}
         </p>
       )}
     </Confirm>

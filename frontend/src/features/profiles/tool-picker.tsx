@@ -2,11 +2,11 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { SearchField } from '@/components/fields';
-import { classes } from '@/lib/classes';
-import { count, plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { count, escapeControlCharacters } from '@/lib/format';
 import { measureFontScale } from '@/lib/measure-font-scale';
 import { texts } from '@/lib/texts';
-import { type Entry, type Known, named, offers, switchTools } from './profile-entry';
+import { type Entry, type Known, offers, switchTools, withAllServersListed } from './profile-entry';
 
 const t = texts.profiles;
 
@@ -84,7 +84,7 @@ export function ToolPicker({
       return;
     }
     // Its tools are not known yet: the whole server is included or excluded.
-    const start = named(entry, known);
+    const start = withAllServersListed(entry, known);
     const { [server]: old = {}, ...others } = start.servers ?? {};
     onChange({ ...start, servers: on ? { ...others, [server]: old } : others });
   };
@@ -103,7 +103,9 @@ export function ToolPicker({
           checked={!entry.servers}
           onChange={(event) => {
             const { servers: _, ...rest } = entry;
-            onChange(event.target.checked ? rest : named(entry, allOf(known, servers)));
+            onChange(
+              event.target.checked ? rest : withAllServersListed(entry, allOf(known, servers)),
+            );
           }}
           className="mt-0.5 size-4 shrink-0 accent-(--accent)"
         />
@@ -141,10 +143,10 @@ export function ToolPicker({
                       className="size-4 shrink-0 accent-(--accent)"
                     />
                     <span className="shrink-0 truncate max-w-[60%]">
-                      {plain(row.tool.tool.slice(0, 200))}
+                      {escapeControlCharacters(row.tool.tool.slice(0, 200))}
                     </span>
                     <span className="min-w-0 flex-1 truncate text-xs text-ink3">
-                      {plain(row.tool.title.slice(0, 200))}
+                      {escapeControlCharacters(row.tool.title.slice(0, 200))}
                     </span>
                     <span className="shrink-0 text-xs text-ink3">
                       {texts.tools.tokens(count(row.tool.tokens))}
@@ -152,7 +154,7 @@ export function ToolPicker({
                   </label>
                 ) : (
                   <ServerHead
-                    label={plain(labelOf(row.server).slice(0, 100))}
+                    label={escapeControlCharacters(labelOf(row.server).slice(0, 100))}
                     configured={servers.includes(row.server)}
                     on={row.tools.filter(isOn).length}
                     of={row.tools.length}

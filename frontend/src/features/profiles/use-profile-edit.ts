@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'react';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast, useLocalToast } from '@/lib/toast';
@@ -96,7 +96,7 @@ export function useProfileEdit({
         { name: to, entry: tidy(draft, readEntry(base?.entry)), was: base?.etag ?? 'new' },
         {
           onSuccess: (saved) => {
-            toast('ok', t.saved(plain(to)));
+            toast('ok', t.saved(escapeControlCharacters(to)));
             load(saved);
             // Changes that were made during the save become a draft based on the saved profile.
             if (latest.current !== draft) setDraft(latest.current);

@@ -4,11 +4,11 @@ import { Plus } from 'lucide-react';
 import { lazy, type ReactNode, Suspense, useEffect, useId, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { box, Field, isRecord, isStrings, Lines, Pairs } from '@/components/config-fields';
-import { configQuery } from '@/lib/config';
-import { plain } from '@/lib/format';
+import { configQuery } from '@/lib/config-file';
+import { escapeControlCharacters } from '@/lib/format';
 import { removeValue, setValue, sourceAt } from '@/lib/jsonc';
 import { lazyChunk } from '@/lib/lazy-chunk';
-import { profilesQuery } from '@/lib/profiles';
+import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 import { toast, useLocalToast } from '@/lib/toast';
 import {
@@ -65,14 +65,14 @@ export function AccountFields(props: Props) {
   const remove = (account: string) => {
     const { profiles, clients } = usersOf(data, server, account);
     if (profiles.length + clients.length > 0) {
-      toast('bad', t.inUse(plain(account)));
+      toast('bad', t.inUse(escapeControlCharacters(account)));
       return;
     }
     const block = sourceAt(entry, ['accounts', account]);
     const after = removeValue(entry, ['accounts', ...(names.length > 1 ? [account] : [])]);
     onChange(after);
     input.current?.focus();
-    say('ok', t.removed(plain(account)), {
+    say('ok', t.removed(escapeControlCharacters(account)), {
       text: texts.care.undo,
       run: () => {
         const now = latest.current;
@@ -149,7 +149,7 @@ function Account({
   const missing = missingNames(value, own);
   const isSaved = account in accountsIn(saved);
   const signs = signsIn(isSaved ? saved : entry, account);
-  const name = plain(account);
+  const name = escapeControlCharacters(account);
   const folders = own.folders === undefined ? [] : own.folders;
   return (
     <fieldset aria-labelledby={id} className="space-y-3 rounded-lg border p-3">
@@ -164,7 +164,7 @@ function Account({
           {t.remove}
         </Button>
       </div>
-      {faultAt() && <p className="text-sm text-bad">{plain(faultAt() ?? '')}</p>}
+      {faultAt() && <p className="text-sm text-bad">{escapeControlCharacters(faultAt() ?? '')}</p>}
       <Users server={server} account={account} />
       {signs && isSaved && <AccountSignIn server={server} label={label} account={account} />}
       {signs && !isSaved && <p className="text-sm text-ink2">{t.signInFirst}</p>}
@@ -179,7 +179,9 @@ function Account({
           onRemove={(one) => onChange(removeValue(entry, at(key, one)))}
         />
         {missing.length > 0 && (
-          <p className="mt-1 text-xs text-warn">{t.missing(plain(missing.join(', ')))}</p>
+          <p className="mt-1 text-xs text-warn">
+            {t.missing(escapeControlCharacters(missing.join(', ')))}
+          </p>
         )}
       </div>
       {isStrings(folders) && (
@@ -232,11 +234,14 @@ function Users({ server, account }: { server: string; account: string }) {
           search={{}}
           className="text-accent underline underline-offset-2"
         >
-          {plain(one)}
+          {escapeControlCharacters(one)}
         </Link>
       )),
     ],
-    [t.clients, clients.map((one) => <span key={one}>{plain(one.slice(0, 100))}</span>)],
+    [
+      t.clients,
+      clients.map((one) => <span key={one}>{escapeControlCharacters(one.slice(0, 100))}</span>),
+    ],
   ];
   if (profiles.length + clients.length === 0)
     return <p className="text-sm text-ink3">{t.unused}</p>;

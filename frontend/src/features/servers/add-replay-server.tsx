@@ -6,12 +6,12 @@ import { DateTimeField } from '@/components/date-time-field';
 import { Failure } from '@/components/failure';
 import { SelectChevron } from '@/components/fields';
 import { Modal } from '@/components/modal';
-import { plain } from '@/lib/format';
-import { profilesQuery } from '@/lib/profiles';
+import { escapeControlCharacters } from '@/lib/format';
+import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import { serversQuery, useServerLabel } from './api';
-import { clean } from './parse-server-snippet';
+import { toServerName } from './parse-server-snippet';
 import { useAddServers } from './review-and-add-server';
 
 const t = texts.servers.serve;
@@ -48,11 +48,11 @@ export function AddReplayServer({
   const [misses, setMisses] = useState('strict');
   const [realtime, setRealtime] = useState(false);
   const own = period < 0;
-  const nameOf = (server: string) => names[server] ?? free(clean(labelOf(server)), taken);
+  const nameOf = (server: string) => names[server] ?? free(toServerName(labelOf(server)), taken);
   const wanted = recorded.filter((server) => !left.has(server));
   const faultOf = (server: string) => {
     const name = nameOf(server);
-    if (clean(name) !== name) return texts.add.badName;
+    if (toServerName(name) !== name) return texts.add.badName;
     const again = wanted.some((one) => one !== server && nameOf(one) === name);
     return taken.has(name.toLowerCase()) || again ? texts.add.taken : undefined;
   };
@@ -101,7 +101,7 @@ export function AddReplayServer({
           <p className="text-sm text-ink2">{session === undefined ? t.body : t.sessionBody}</p>
           {recorded.map((server) => {
             const fault = left.has(server) ? undefined : faultOf(server);
-            const label = plain(labelOf(server).slice(0, 200));
+            const label = escapeControlCharacters(labelOf(server).slice(0, 200));
             return (
               <div key={server} className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm">
                 <span className="flex min-w-32 flex-1 items-center gap-2 [overflow-wrap:anywhere]">
@@ -145,7 +145,10 @@ export function AddReplayServer({
                       value={accounts[server] ?? ''}
                       options={[
                         ['', t.oneAccount],
-                        ...accountsOf(server).map((name): [string, string] => [name, plain(name)]),
+                        ...accountsOf(server).map((name): [string, string] => [
+                          name,
+                          escapeControlCharacters(name),
+                        ]),
                       ]}
                       onChange={(account) => setAccounts({ ...accounts, [server]: account })}
                     />

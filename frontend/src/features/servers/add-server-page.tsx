@@ -7,14 +7,14 @@ import { DraftRestored } from '@/components/draft-restored';
 import { Failure } from '@/components/failure';
 import { PageHeader } from '@/components/page';
 import { rememberAddedServers } from '@/lib/added-server-notices';
-import { configQuery } from '@/lib/config';
+import { configQuery } from '@/lib/config-file';
 import { keepDraft, readDraft, useDraft } from '@/lib/drafts';
 import { texts } from '@/lib/texts';
 import { toast, useLocalToast } from '@/lib/toast';
 import { serversQuery } from './api';
 import { ContainerPicker } from './container-picker';
 import { type Choice, NewServerCard } from './new-server-card';
-import { clean, readSnippet } from './parse-server-snippet';
+import { readSnippet, toServerName } from './parse-server-snippet';
 import { entryOf, useAddServers } from './review-and-add-server';
 
 const t = texts.add;
@@ -103,7 +103,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
   useEffect(() => {
     if (!linked || begun.current) return;
     begun.current = true;
-    read(`{ "mcpServers": { ${JSON.stringify(clean(linked.name))}: ${linked.entry} } }`);
+    read(`{ "mcpServers": { ${JSON.stringify(toServerName(linked.name))}: ${linked.entry} } }`);
   });
   useEffect(() => {
     if (!config || !like || !servers || begun.current) return;
@@ -170,7 +170,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
         <div className="flex flex-wrap items-start gap-2">
           <ContainerPicker
             onPick={(entry, name) =>
-              read(`{ "mcpServers": { ${JSON.stringify(clean(name))}: ${entry} } }`)
+              read(`{ "mcpServers": { ${JSON.stringify(toServerName(name))}: ${entry} } }`)
             }
           />
           {importing}
@@ -213,7 +213,7 @@ function another(name: string, taken: Set<string>): string {
 }
 
 function nameFault(name: string, taken: Set<string>, before: Choice[]): string | undefined {
-  if (clean(name) !== name) return t.badName;
+  if (toServerName(name) !== name) return t.badName;
   if (taken.has(name) || before.some((c) => c.include && c.name === name)) return t.taken;
   return undefined;
 }

@@ -14,7 +14,7 @@ import type {
   ServerVersion,
   Status,
 } from '@/types/api';
-import { applyAnswer, toldMeanwhile } from './events';
+import { applyCommandResponse, mergeNewerEvents } from './events';
 
 export const serversQuery = queryOptions({
   queryKey: ['servers'],
@@ -22,7 +22,7 @@ export const serversQuery = queryOptions({
     const known = () => client.getQueryData<ServerStatus[]>(['servers']);
     const before = known();
     const answer = await request<List<ServerStatus>>('GET', '/api/v1/servers', { signal });
-    return toldMeanwhile(answer.items ?? [], before, known());
+    return mergeNewerEvents(answer.items ?? [], before, known());
   },
   staleTime: Number.POSITIVE_INFINITY, // the event stream keeps this list current
 });
@@ -44,7 +44,7 @@ export function useServerAction(server: ServerStatus) {
   return useMutation({
     mutationFn: (action: ServerAction) =>
       request<ServerStatus>('POST', `/api/v1/servers/${encodeURIComponent(server.id)}/${action}`),
-    onSuccess: (status) => applyAnswer(client, status),
+    onSuccess: (status) => applyCommandResponse(client, status),
     onError: (error, action) =>
       toast('bad', texts.servers.failedAction(action, server.label || server.id, messageOf(error))),
     onSettled: () => client.invalidateQueries({ queryKey: ['server', server.id] }),

@@ -1,7 +1,7 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { StateBadge } from '@/components/state-badge';
-import { bytes, count, plain } from '@/lib/format';
+import { bytes, count, escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { serversQuery, serverUseQuery, visibleToolsQuery } from './api';
 
@@ -27,7 +27,7 @@ export function CompactServerList({ calls }: { calls: Map<string, number> | unde
             params={{ id: server.id }}
             className="truncate font-medium outline-offset-[-2px] after:absolute after:inset-0"
           >
-            {plain((server.label || server.id).slice(0, 200))}
+            {escapeControlCharacters((server.label || server.id).slice(0, 200))}
           </Link>
           <StateBadge state={server.state} />
           <TextCell

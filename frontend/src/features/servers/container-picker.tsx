@@ -3,7 +3,7 @@ import { Container as Box } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Loading } from '@/components/page';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { Container, ContainerDetail, DockerView } from '@/types/api';
@@ -46,12 +46,13 @@ function Containers({ onPick }: { onPick: (entry: string, name: string) => void 
   const { data, error, isPending } = useQuery(dockerQuery);
   const [chosen, setChosen] = useState<string | undefined>(undefined);
   if (isPending) return <Loading />;
-  if (error) return <p className="mt-2 text-sm text-ink3">{plain(messageOf(error))}</p>;
+  if (error)
+    return <p className="mt-2 text-sm text-ink3">{escapeControlCharacters(messageOf(error))}</p>;
   const list = data.containers ?? [];
   if (data.engine.state !== 'ok')
     return (
       <p className="mt-2 text-sm text-warn [overflow-wrap:anywhere]">
-        {plain([data.engine.message, data.engine.hint].filter(Boolean).join(' '))}
+        {escapeControlCharacters([data.engine.message, data.engine.hint].filter(Boolean).join(' '))}
       </p>
     );
   if (list.length === 0) return <p className="mt-2 text-sm text-ink3">{t.none}</p>;
@@ -65,16 +66,20 @@ function Containers({ onPick }: { onPick: (entry: string, name: string) => void 
             onClick={() => setChosen((old) => (old === one.id ? undefined : one.id))}
             className="flex w-full flex-wrap items-baseline gap-x-3 px-4 py-2.5 text-left outline-offset-[-2px] hover:bg-hover"
           >
-            <span className="font-medium [overflow-wrap:anywhere]">{plain(one.name)}</span>
+            <span className="font-medium [overflow-wrap:anywhere]">
+              {escapeControlCharacters(one.name)}
+            </span>
             <span className="min-w-0 flex-1 truncate font-mono text-xs text-ink3">
-              {plain(one.image)}
+              {escapeControlCharacters(one.image)}
             </span>
             {(one.servers ?? []).length > 0 && (
               <span className="text-xs text-ok">
-                {t.used((one.servers ?? []).map((s) => plain(s)).join(', '))}
+                {t.used((one.servers ?? []).map((s) => escapeControlCharacters(s)).join(', '))}
               </span>
             )}
-            <span className="text-xs text-ink3">{plain(one.status || one.state)}</span>
+            <span className="text-xs text-ink3">
+              {escapeControlCharacters(one.status || one.state)}
+            </span>
           </button>
           {chosen === one.id && <Inside container={one} onPick={onPick} />}
         </li>
@@ -92,27 +97,30 @@ function Inside({
 }) {
   const { data, error, isPending } = useQuery(insideQuery(container.id));
   if (isPending) return <Loading />;
-  if (error) return <p className="px-4 pb-3 text-sm text-bad">{plain(messageOf(error))}</p>;
+  if (error)
+    return (
+      <p className="px-4 pb-3 text-sm text-bad">{escapeControlCharacters(messageOf(error))}</p>
+    );
   return (
     <div className="space-y-3 bg-sunken px-4 py-3 text-sm">
       {(data.programs ?? []).length > 0 && (
         <p className="text-ink2">
           {t.programs}{' '}
           <span className="font-mono text-xs">
-            {(data.programs ?? []).map((one) => plain(one.name)).join(', ')}
+            {(data.programs ?? []).map((one) => escapeControlCharacters(one.name)).join(', ')}
           </span>
         </p>
       )}
       {(data.processes ?? []).slice(0, 5).map((one) => (
         <p key={one.pid} className="truncate font-mono text-xs text-ink3">
-          {one.pid} {plain(one.command.slice(0, 300))}
+          {one.pid} {escapeControlCharacters(one.command.slice(0, 300))}
         </p>
       ))}
       {!data.shell && <p className="text-warn">{t.noShell}</p>}
       <div className="flex flex-wrap gap-2">
         {(data.suggestions ?? []).map((one) => (
           <Button key={one.title} small onClick={() => onPick(one.entry, container.name)}>
-            {plain(one.title.slice(0, 120))}
+            {escapeControlCharacters(one.title.slice(0, 120))}
           </Button>
         ))}
         <Button

@@ -1,7 +1,7 @@
 import { QueryClient } from '@tanstack/react-query';
 import { expect, test } from 'vitest';
 import type { ServerStatus } from '@/types/api';
-import { applyAnswer, applyRemoved, applyServer, toldMeanwhile } from './events';
+import { applyCommandResponse, applyRemoved, applyServer, mergeNewerEvents } from './events';
 
 const server = (state: string, second: number) =>
   ({ id: 'files', state, since: `2026-01-01T00:00:0${second}Z` }) as ServerStatus;
@@ -14,14 +14,14 @@ const stateAfter = (...steps: ((client: QueryClient) => void)[]) => {
 };
 
 test('the response to a command is applied', () => {
-  expect(stateAfter((c) => applyAnswer(c, server('starting', 2)))).toBe('starting');
+  expect(stateAfter((c) => applyCommandResponse(c, server('starting', 2)))).toBe('starting');
 });
 
 test('a late response to a command does not overwrite a newer event', () => {
   expect(
     stateAfter(
       (c) => applyServer(c, server('running', 3)),
-      (c) => applyAnswer(c, server('starting', 2)),
+      (c) => applyCommandResponse(c, server('starting', 2)),
     ),
   ).toBe('running');
 });
@@ -47,7 +47,7 @@ test('the response to a list request does not overwrite newer events', () => {
     named('new', 'starting'),
     named('later', 'running'),
   ];
-  const merged = () => toldMeanwhile(answer, before, known());
+  const merged = () => mergeNewerEvents(answer, before, known());
   expect(merged()).toEqual(answer);
   applyServer(client, named('files', 'running'));
   applyServer(client, named('new', 'running'));

@@ -21,7 +21,7 @@ export function applyServer(client: QueryClient, status: ServerStatus): void {
 }
 
 /** Applies the response to a command, unless an event already reported a later state. */
-export function applyAnswer(client: QueryClient, status: ServerStatus): void {
+export function applyCommandResponse(client: QueryClient, status: ServerStatus): void {
   const known = client
     .getQueryData<ServerStatus[]>(['servers'])
     ?.find((server) => server.id === status.id);
@@ -38,7 +38,7 @@ export function applyRemoved(client: QueryClient, id: string): void {
  * Merges a response with the changes by events during the request: the response can be older than
  * the events, and no later event would correct it.
  */
-export function toldMeanwhile(
+export function mergeNewerEvents(
   answer: ServerStatus[],
   before: ServerStatus[] | undefined,
   now: ServerStatus[] | undefined,

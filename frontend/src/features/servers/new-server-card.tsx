@@ -3,11 +3,11 @@ import { type ReactNode, useId, useMemo, useState } from 'react';
 import { BrowseButtons } from '@/components/browse-buttons';
 import { Button } from '@/components/button';
 import { CodeEditor } from '@/components/lazy-code-editor';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { isJson, jsonMembers } from '@/lib/json-text';
 import { texts } from '@/lib/texts';
 import type { Draft } from './parse-server-snippet';
-import { filled, review } from './review-and-add-server';
+import { replacePlaceholder, review } from './review-and-add-server';
 import { TestNewServer } from './test-new-server';
 
 const t = texts.add;
@@ -131,7 +131,7 @@ function WhatRuns({ entry, onChange }: { entry: string; onChange: (entry: string
                   {index}
                 </span>
                 <span className="min-w-0 flex-1 whitespace-pre-wrap [overflow-wrap:anywhere]">
-                  {plain(word)}
+                  {escapeControlCharacters(word)}
                 </span>
               </li>
             ))}
@@ -149,10 +149,10 @@ function WhatRuns({ entry, onChange }: { entry: string; onChange: (entry: string
         <p key={text} className="flex gap-2 text-sm text-warn">
           <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
           <span className="min-w-0 [overflow-wrap:anywhere]">
-            {plain(t.placeholderFound(text))}
+            {escapeControlCharacters(t.placeholderFound(text))}
           </span>
           {/path/i.test(text) && (
-            <BrowseButtons onPick={(path) => onChange(filled(entry, text, path))} />
+            <BrowseButtons onPick={(path) => onChange(replacePlaceholder(entry, text, path))} />
           )}
         </p>
       ))}
@@ -172,7 +172,7 @@ function Part({ title, children }: { title: string; children: ReactNode }) {
 function Code({ children }: { children: string }) {
   return (
     <code className="block rounded-md border bg-sunken px-3 py-1.5 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
-      {plain(children)}
+      {escapeControlCharacters(children)}
     </code>
   );
 }
@@ -185,7 +185,7 @@ function Pairs({ title, pairs }: { title: string; pairs: [string, string][] }) {
       <ul className="space-y-0.5 text-sm">
         {pairs.map(([name, value]) => (
           <li key={name} className="flex flex-wrap items-baseline gap-x-2 [overflow-wrap:anywhere]">
-            <code className="font-mono text-xs">{plain(name)}</code>
+            <code className="font-mono text-xs">{escapeControlCharacters(name)}</code>
             <span className="text-xs text-ink3">
               {/\$\{[^}]+\}/.test(value) ? t.fromEnvironment : t.literal}
             </span>

@@ -4,7 +4,7 @@ import { Plus, Server, Sparkles, Store } from 'lucide-react';
 import { buttonClasses } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Empty } from '@/components/page';
-import { statusQuery } from '@/lib/status';
+import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 
 const example = `{

@@ -42,7 +42,7 @@ function nameOfUrl(url: string): string {
   try {
     const { hostname } = new URL(url);
     const words = hostname.split('.').filter((w) => !['mcp', 'api', 'www', 'com'].includes(w));
-    return clean(words[0] ?? hostname);
+    return toServerName(words[0] ?? hostname);
   } catch {
     return 'server';
   }
@@ -81,7 +81,7 @@ function draftsOf(members: Map<string, string>, depth: number): Draft[] {
   if (depth > 3) return [];
   if (isEntry(members)) {
     const name = jsonString(members.get('name'));
-    return [{ name: clean(name ?? nameOfEntry(members)), entry: entryOf(members) }];
+    return [{ name: toServerName(name ?? nameOfEntry(members)), entry: entryOf(members) }];
   }
   for (const list of lists) {
     const value = members.get(list) ?? '';
@@ -94,7 +94,7 @@ function draftsOf(members: Map<string, string>, depth: number): Draft[] {
   }
   return [...members].flatMap(([name, value]) => {
     const entry = jsonMembers(value);
-    return entry && isEntry(entry) ? [{ name: clean(name), entry: entryOf(entry) }] : [];
+    return entry && isEntry(entry) ? [{ name: toServerName(name), entry: entryOf(entry) }] : [];
   });
 }
 
@@ -210,9 +210,9 @@ function fromAdder(words: string[]): Draft[] {
     const entry: [string, string][] = [['url', JSON.stringify(command[0])]];
     if (transport === 'sse') entry.unshift(['type', '"sse"']);
     if (headers.length > 0) entry.push(['headers', strings(headers)]);
-    return [{ name: clean(name), entry: objectText(entry) }];
+    return [{ name: toServerName(name), entry: objectText(entry) }];
   }
-  return [{ name: clean(name), entry: commandEntry(command, env) }];
+  return [{ name: toServerName(name), entry: commandEntry(command, env) }];
 }
 
 function halves(word: string, mark: string): [string, string] {
@@ -274,13 +274,13 @@ function nameOfWords(words: string[]): string {
       .split(/[/\\]/)
       .at(-1) ?? '';
   const bare = last.replace(/:.*$/, '').replace(/\.(js|mjs|ts|py|exe|cmd|sh)$/, '');
-  return clean(
+  return toServerName(
     bare.replace(/^(mcp-server-|server-|mcp-)|(-mcp-server|-mcp|-server)$/g, '') || bare,
   );
 }
 
 /** Converts a text to a valid name of a server. */
-export function clean(name: string): string {
+export function toServerName(name: string): string {
   return (
     name
       .trim()

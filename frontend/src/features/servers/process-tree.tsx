@@ -1,5 +1,5 @@
-import { classes } from '@/lib/classes';
-import { bytes, plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { bytes, escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { ProcessUsage } from '@/types/api';
 
@@ -16,7 +16,7 @@ export function ProcessTree({ tree }: { tree: ProcessUsage[] }) {
       {tree.map((p) => (
         <li key={p.pid} className="flex gap-3">
           <span className={classes('min-w-0 flex-1 truncate font-mono text-xs', indents[depth(p)])}>
-            {plain(p.name)}
+            {escapeControlCharacters(p.name)}
           </span>
           <span className="text-xs text-ink3">{texts.servers.pid(p.pid)}</span>
           <span className="w-16 text-right text-ink2">{bytes(p.rssBytes)}</span>

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useId, useState } from 'react';
 import { box } from '@/components/config-fields';
-import { plain } from '@/lib/format';
-import { profilesQuery } from '@/lib/profiles';
+import { escapeControlCharacters } from '@/lib/format';
+import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 import { faultOfName, renameAccount, usersOf } from './accounts';
 import { Edit } from './rename-and-tag-server';
@@ -36,10 +36,10 @@ export function RenameAccount({
   const name = typed.trim();
   const others = names.filter((one) => one !== account);
   const fault = faultOfName(name, others);
-  const save = useSaveBlock(() => [], t.renamed(plain(name)));
+  const save = useSaveBlock(() => [], t.renamed(escapeControlCharacters(name)));
   return (
     <Edit
-      title={t.renameTitle(plain(account))}
+      title={t.renameTitle(escapeControlCharacters(account))}
       body={blocked ? t.renameFirst : signsIn ? t.renameSignIn : t.renameBody}
       action={t.rename}
       ready={!blocked && data !== undefined && name !== '' && name !== account && !fault}

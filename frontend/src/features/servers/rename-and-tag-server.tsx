@@ -5,8 +5,8 @@ import { type ReactNode, useId, useState } from 'react';
 import { Button } from '@/components/button';
 import { Failure } from '@/components/failure';
 import { Modal } from '@/components/modal';
-import { configQuery } from '@/lib/config';
-import { plain } from '@/lib/format';
+import { configQuery } from '@/lib/config-file';
+import { escapeControlCharacters } from '@/lib/format';
 import { setValue } from '@/lib/jsonc';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -31,15 +31,15 @@ export function RenameServer({ server, onClose }: { server: ServerStatus; onClos
     onSuccess: (renamed) => {
       for (const key of ['servers', 'config', 'tools', 'calls', 'usage'])
         client.invalidateQueries({ queryKey: [key] });
-      toast('ok', t.renamed(plain(renamed.label || renamed.id)));
-      for (const warning of renamed.renameWarnings) toast('bad', plain(warning));
+      toast('ok', t.renamed(escapeControlCharacters(renamed.label || renamed.id)));
+      for (const warning of renamed.renameWarnings) toast('bad', escapeControlCharacters(warning));
       onClose();
       navigate({ to: '/servers/$id', params: { id: renamed.id } });
     },
   });
   return (
     <Edit
-      title={t.renameTitle(plain(label.slice(0, 200)))}
+      title={t.renameTitle(escapeControlCharacters(label.slice(0, 200)))}
       body={t.renameBody}
       action={t.rename}
       ready={name.trim() !== '' && name.trim() !== label}
@@ -71,10 +71,10 @@ export function TagServer({ server, onClose }: { server: ServerStatus; onClose: 
   const { data: config } = useQuery(configQuery);
   const path = config && entryPath(config.text, label);
   const tags = [...new Set(text.split(',').map((tag) => tag.trim()))].filter(Boolean).slice(0, 20);
-  const save = useSaveEntry(label, t.tagged(plain(label)));
+  const save = useSaveEntry(label, t.tagged(escapeControlCharacters(label)));
   return (
     <Edit
-      title={t.tagTitle(plain(label.slice(0, 200)))}
+      title={t.tagTitle(escapeControlCharacters(label.slice(0, 200)))}
       body={config && !path ? texts.servers.more.elsewhere : t.tagBody}
       action={texts.settings.save}
       ready={path !== undefined && tags.join(', ') !== before}

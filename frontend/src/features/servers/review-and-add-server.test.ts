@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { plainJson } from '@/lib/jsonc';
-import { filled, review, withServers } from './review-and-add-server';
+import { replacePlaceholder, review, withServers } from './review-and-add-server';
 
 const draft = { name: 'b', entry: '{"command":"x"}' };
 const parsed = (text: string) => JSON.parse(plainJson(withServers(text, [draft]) ?? 'null'));
@@ -27,7 +27,7 @@ it('a review shows all arguments and finds placeholders', () => {
 
 it('a placeholder is replaced by the selected path as JSON', () => {
   const entry = '{"args":["--root=/path/to/dir"],"cwd":"/path/to/dir"}';
-  expect(JSON.parse(filled(entry, '/path/to/dir', 'C:\\a "b" $&'))).toEqual({
+  expect(JSON.parse(replacePlaceholder(entry, '/path/to/dir', 'C:\\a "b" $&'))).toEqual({
     args: ['--root=C:\\a "b" $&'],
     cwd: '/path/to/dir',
   });

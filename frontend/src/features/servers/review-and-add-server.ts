@@ -1,5 +1,5 @@
 import { type QueryClient, useMutation, useQueryClient } from '@tanstack/react-query';
-import { configQuery, putConfigBack, saveConfig } from '@/lib/config';
+import { configQuery, restoreConfig, saveConfig } from '@/lib/config-file';
 import { jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
 import { addMembers, blockAt, editBlock, sourceAt } from '@/lib/jsonc';
 import { RequestError } from '@/lib/request';
@@ -50,7 +50,7 @@ function placeholder(value: string): string[] {
 }
 
 /** The entry with a placeholder replaced by a path; the rest of the JSON text is unchanged. */
-export function filled(entry: string, placeholder: string, path: string): string {
+export function replacePlaceholder(entry: string, placeholder: string, path: string): string {
   return entry.replace(JSON.stringify(placeholder).slice(1, -1), () =>
     JSON.stringify(path).slice(1, -1),
   );
@@ -85,7 +85,7 @@ export function useSaveBlock(pathOf: (text: string) => string[] | undefined, sav
     onSuccess: ({ was, etag }) =>
       toast('ok', saved, {
         text: texts.care.undo,
-        run: () => putConfigBack(client, was, etag),
+        run: () => restoreConfig(client, was, etag),
       }),
   });
 }
@@ -131,6 +131,6 @@ export function useAddServers(onDone: (names: string[], undo: ToastAction) => vo
       return { names: drafts.map((draft) => draft.name), was: config.text, etag };
     },
     onSuccess: ({ names, was, etag }) =>
-      onDone(names, { text: texts.care.undo, run: () => putConfigBack(client, was, etag) }),
+      onDone(names, { text: texts.care.undo, run: () => restoreConfig(client, was, etag) }),
   });
 }

@@ -7,7 +7,15 @@ import { Facts, Section } from '@/components/fields';
 import { JsonView, LongText } from '@/components/json-view';
 import { Failed, Loading } from '@/components/page';
 import { ScrollArea } from '@/components/scroll-area';
-import { age, bytes, clock, duration, exactTime, logText, plain } from '@/lib/format';
+import {
+  age,
+  bytes,
+  clock,
+  duration,
+  escapeControlCharacters,
+  exactTime,
+  logText,
+} from '@/lib/format';
 import { isJson } from '@/lib/json-text';
 import { useNow } from '@/lib/now';
 import { ownValue } from '@/lib/own-property';
@@ -38,7 +46,9 @@ export function ServerDebug({ id }: { id: string }) {
         }
       >
         <div className="space-y-2">
-          {d.configured && <CopyField text={plain(d.configured)} label={t.written} />}
+          {d.configured && (
+            <CopyField text={escapeControlCharacters(d.configured)} label={t.written} />
+          )}
           <Facts
             rows={[
               [t.path, d.path && <Mono text={d.path} />],
@@ -62,7 +72,7 @@ export function ServerDebug({ id }: { id: string }) {
                 key={name}
                 className="max-w-full truncate rounded border bg-sunken px-1.5 py-0.5 font-mono text-xs"
               >
-                {plain(name.slice(0, 200))}
+                {escapeControlCharacters(name.slice(0, 200))}
               </li>
             ))}
           </ul>
@@ -109,7 +119,7 @@ function withoutFrames({ frames: _, ...rest }: Debug) {
 }
 
 function Mono({ text }: { text: string }) {
-  return <span className="font-mono text-xs">{plain(text.slice(0, 8000))}</span>;
+  return <span className="font-mono text-xs">{escapeControlCharacters(text.slice(0, 8000))}</span>;
 }
 
 function Times({ debug: { timings, status, bothEras }, now }: { debug: Debug; now: number }) {

@@ -1,6 +1,6 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { Section } from '@/components/fields';
-import { age, exactTime, plain } from '@/lib/format';
+import { age, escapeControlCharacters, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -26,7 +26,9 @@ export function ServerDestinations({ server }: { server: string }) {
   if (!data) return null;
   return (
     <Section title={t.title}>
-      {!data.available && <p className="text-sm text-ink2">{plain(data.reason)}</p>}
+      {!data.available && (
+        <p className="text-sm text-ink2">{escapeControlCharacters(data.reason)}</p>
+      )}
       {data.available && data.items.length === 0 && <p className="text-sm text-ink2">{t.none}</p>}
       {data.items.length > 0 && (
         <ul className="space-y-1.5 text-sm">
@@ -36,11 +38,11 @@ export function ServerDestinations({ server }: { server: string }) {
               className="flex flex-wrap items-baseline gap-x-3"
             >
               <span className="min-w-0 flex-1 basis-56 [overflow-wrap:anywhere]">
-                {plain(one.host.slice(0, 300))}
+                {escapeControlCharacters(one.host.slice(0, 300))}
                 <span className="text-ink3">
                   :{one.port}
                   {one.protocol !== 'tcp' && ` ${one.protocol.toUpperCase()}`}
-                  {one.address !== one.host && ` · ${plain(one.address)}`}
+                  {one.address !== one.host && ` · ${escapeControlCharacters(one.address)}`}
                 </span>
               </span>
               <span className="text-xs text-ink3">

@@ -7,8 +7,8 @@ import { Facts, Section } from '@/components/fields';
 import { TabList, TabPanel, Tabs } from '@/components/segmented-control';
 import { DetailFrame, Gone } from '@/components/split-view';
 import { StateBadge } from '@/components/state-badge';
-import { useAllAnswered } from '@/lib/all-answered';
-import { age, bytes, plain } from '@/lib/format';
+import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
+import { age, bytes, escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -48,7 +48,13 @@ export function ServerDetail(props: Props) {
   const { data: servers } = useSuspenseQuery(serversQuery);
   if (!servers.some((server) => server.id === id)) {
     return (
-      <Gone id={id} title={plain(id)} icon={ServerOff} what={t.gone} onClose={onClose}>
+      <Gone
+        id={id}
+        title={escapeControlCharacters(id)}
+        icon={ServerOff}
+        what={t.gone}
+        onClose={onClose}
+      >
         {t.goneBody}
       </Gone>
     );
@@ -70,7 +76,7 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
     <Tabs value={view} onChange={onView} className="contents">
       <DetailFrame
         id={id}
-        title={plain(server.label || server.id)}
+        title={escapeControlCharacters(server.label || server.id)}
         onClose={onClose}
         meta={
           <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
@@ -85,7 +91,7 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
                 search={{ q: tag }}
                 className="rounded bg-sunken px-1.5 text-xs leading-5 text-ink2 hover:text-ink"
               >
-                {plain(tag.slice(0, 40))}
+                {escapeControlCharacters(tag.slice(0, 40))}
               </Link>
             ))}
           </span>
@@ -124,7 +130,10 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
 
 /** What the server may reach and what it reached, shown at once so that neither moves the other. */
 function Reach({ id, observable }: { id: string; observable: boolean }) {
-  const ready = useAllAnswered([useQuery(destinationsQuery(id)), useQuery(sandboxQuery(id))]);
+  const ready = useAllQueriesAnswered([
+    useQuery(destinationsQuery(id)),
+    useQuery(sandboxQuery(id)),
+  ]);
   if (!ready) return null;
   return (
     <>
@@ -146,7 +155,9 @@ function About({ server, now }: { server: Detail; now: number }) {
             {server.warnings.map((warning) => (
               <li key={warning} className="flex gap-2">
                 <TriangleAlert className="mt-0.5 size-4 shrink-0 text-warn" aria-hidden />
-                <span className="min-w-0 [overflow-wrap:anywhere]">{plain(warning)}</span>
+                <span className="min-w-0 [overflow-wrap:anywhere]">
+                  {escapeControlCharacters(warning)}
+                </span>
               </li>
             ))}
           </ul>
@@ -158,7 +169,7 @@ function About({ server, now }: { server: Detail; now: number }) {
       <SignedIn server={server} />
       {server.command && (
         <Section title={t.command}>
-          <CopyField text={plain(server.command)} label={t.command} />
+          <CopyField text={escapeControlCharacters(server.command)} label={t.command} />
         </Section>
       )}
     </>
@@ -233,7 +244,7 @@ function software(info: unknown): string {
   const { title, name, version } = info as Record<string, unknown>;
   return [typeof title === 'string' && title ? title : name, version]
     .filter((part): part is string => typeof part === 'string')
-    .map((part) => plain(part.slice(0, 200)))
+    .map((part) => escapeControlCharacters(part.slice(0, 200)))
     .join(' ');
 }
 
@@ -244,14 +255,16 @@ function Instances({ list, now }: { list: Instance[]; now: number }) {
       {list.map((instance) => (
         <li key={instance.name} className="flex flex-wrap items-baseline gap-x-3">
           <span className="min-w-0 flex-1 font-medium [overflow-wrap:anywhere]">
-            {plain(instance.name.slice(0, 300))}
+            {escapeControlCharacters(instance.name.slice(0, 300))}
           </span>
           <StateBadge state={instance.state} />
           <span className="w-20 text-right text-ink3">{age(instance.since, now)}</span>
           {(instance.workspace || instance.reason) && (
             <span className="w-full text-xs text-ink3 [overflow-wrap:anywhere]">
-              {plain(instance.workspace ?? '')}
-              {instance.reason && <span className="block">{plain(instance.reason)}</span>}
+              {escapeControlCharacters(instance.workspace ?? '')}
+              {instance.reason && (
+                <span className="block">{escapeControlCharacters(instance.reason)}</span>
+              )}
             </span>
           )}
         </li>

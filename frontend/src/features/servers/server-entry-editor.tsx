@@ -8,9 +8,9 @@ import { Failure } from '@/components/failure';
 import { CodeEditor, CodeView } from '@/components/lazy-code-editor';
 import { Loading } from '@/components/page';
 import { SegmentedControl } from '@/components/segmented-control';
-import { configQuery } from '@/lib/config';
+import { configQuery } from '@/lib/config-file';
 import { isKept, readDraft, useDraft } from '@/lib/drafts';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { readJsonc } from '@/lib/jsonc';
 import { maskSecrets } from '@/lib/mask-secrets';
 import { RequestError } from '@/lib/request';
@@ -55,7 +55,7 @@ export function ServerEntryEditor({
   const [asText, setAsText] = useState(false);
   const [shown, setShown] = useState(false);
   const say = useLocalToast();
-  const save = useSaveEntry(label, t.saved(plain(label)));
+  const save = useSaveEntry(label, t.saved(escapeControlCharacters(label)));
   const inFile = config && entryOf(config.text, label);
   const entry = edit?.text ?? inFile;
   const changed = isChanged(edit);
@@ -125,7 +125,7 @@ export function ServerEntryEditor({
           ))}
         {asText && masked !== entry && !shown && !changed ? (
           <div className="space-y-2">
-            <CodeView label={t.entry} text={plain(masked)} language="jsonc" />
+            <CodeView label={t.entry} text={escapeControlCharacters(masked)} language="jsonc" />
             <Button onClick={() => setShown(true)}>{t.reveal}</Button>
           </div>
         ) : (

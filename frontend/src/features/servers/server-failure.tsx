@@ -1,8 +1,8 @@
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { stateTone } from '@/components/state-badge';
-import { classes } from '@/lib/classes';
-import { cut, logText, plain, sentence } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { cut, escapeControlCharacters, logText, sentence } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { ServerDetail } from '@/types/api';
 import { hasRemedy, RemedyButton } from './server-remedy';
@@ -41,16 +41,18 @@ export function ServerFailure({
     >
       {server.reason && (
         <p className="font-medium [overflow-wrap:anywhere]">
-          {plain(sentence(cut(server.reason, 600)))}
+          {escapeControlCharacters(sentence(cut(server.reason, 600)))}
         </p>
       )}
       {/* The sign-in itself follows below. */}
       {server.hint && !wantsLogin(server) && (
-        <p className="mt-1 [overflow-wrap:anywhere]">{plain(server.hint.slice(0, 1500))}</p>
+        <p className="mt-1 [overflow-wrap:anywhere]">
+          {escapeControlCharacters(server.hint.slice(0, 1500))}
+        </p>
       )}
       {server.detail && lines.length === 0 && !server.reason.includes(server.detail) && (
         <p className="mt-1 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
-          {plain(server.detail.slice(0, 1500))}
+          {escapeControlCharacters(server.detail.slice(0, 1500))}
         </p>
       )}
       {lines.length > 0 && <p className="mt-2 text-xs">{t.lastLines}</p>}

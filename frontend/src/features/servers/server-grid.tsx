@@ -2,7 +2,7 @@ import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { StateBadge, stateTone } from '@/components/state-badge';
-import { age, bytes, plain, sentence } from '@/lib/format';
+import { age, bytes, escapeControlCharacters, sentence } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
@@ -48,7 +48,7 @@ export function ServerGrid() {
             params={{ id: server.id }}
             className="block truncate font-medium outline-offset-[-2px] after:absolute after:inset-0"
           >
-            {plain(server.label || server.id)}
+            {escapeControlCharacters(server.label || server.id)}
           </Link>
           <div className="flex items-center justify-between gap-2">
             <StateBadge state={server.state} className="text-xs" />
@@ -104,7 +104,7 @@ export function Attention({ lead }: { lead?: ReactNode }) {
                   params={{ id: server.id }}
                   className="min-w-0 font-semibold outline-offset-[-2px] [overflow-wrap:anywhere] after:absolute after:inset-0"
                 >
-                  {plain(server.label || server.id)}
+                  {escapeControlCharacters(server.label || server.id)}
                 </Link>
                 <span className="inline-flex shrink-0 items-center gap-x-3">
                   <StateBadge state={server.state} />
@@ -112,7 +112,9 @@ export function Attention({ lead }: { lead?: ReactNode }) {
                 </span>
               </div>
               <p className="line-clamp-2 text-sm text-ink2 [overflow-wrap:anywhere]">
-                {plain(sentence(server.reason || server.warnings?.[0] || server.detail || ''))}
+                {escapeControlCharacters(
+                  sentence(server.reason || server.warnings?.[0] || server.detail || ''),
+                )}
               </p>
             </div>
             <div className="relative z-10 ml-auto flex items-center gap-1">

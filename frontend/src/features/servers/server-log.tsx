@@ -4,8 +4,8 @@ import { CopyButton } from '@/components/copy-button';
 import { SearchField } from '@/components/fields';
 import { ScrollArea } from '@/components/scroll-area';
 import { SegmentedControl } from '@/components/segmented-control';
-import { classes } from '@/lib/classes';
-import { clock, exactTime, logText, plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { clock, escapeControlCharacters, exactTime, logText } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -51,7 +51,9 @@ export function LogView({ server }: { server: ServerDetail }) {
           />
         </div>
       </div>
-      {log.isError && <p className="text-sm text-bad">{plain(messageOf(log.error))}</p>}
+      {log.isError && (
+        <p className="text-sm text-bad">{escapeControlCharacters(messageOf(log.error))}</p>
+      )}
       <ServerLog lines={lines} className="min-h-0 flex-1" />
     </div>
   );

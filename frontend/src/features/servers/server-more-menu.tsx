@@ -4,9 +4,9 @@ import { lazy, Suspense, useState } from 'react';
 import { IconButton } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { Menu } from '@/components/menu';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { lazyChunk } from '@/lib/lazy-chunk';
-import { fullFor, useRecordFull } from '@/lib/record-full';
+import { useRecordFull, withFullRecording } from '@/lib/record-full';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { ServerStatus } from '@/types/api';
@@ -42,7 +42,7 @@ export function ServerMoreMenu({ server, onGone }: { server: ServerStatus; onGon
           {
             text: texts.recordFull.serverHour,
             icon: CircleDot,
-            onSelect: () => record.mutate(fullFor({ server: server.id }, 60)),
+            onSelect: () => record.mutate(withFullRecording({ server: server.id }, 60)),
           },
           ...(server.transport === 'replay'
             ? []
@@ -56,7 +56,7 @@ export function ServerMoreMenu({ server, onGone }: { server: ServerStatus; onGon
           { text: t.remove, icon: Trash2, danger: true, onSelect: () => setOpen('remove') },
         ]}
       >
-        <IconButton label={texts.actions.more(plain(label))}>
+        <IconButton label={texts.actions.more(escapeControlCharacters(label))}>
           <Ellipsis className="size-4" aria-hidden />
         </IconButton>
       </Menu>
@@ -67,7 +67,7 @@ export function ServerMoreMenu({ server, onGone }: { server: ServerStatus; onGon
       </Suspense>
       {open === 'remove' && (
         <Confirm
-          title={t.removeTitle(plain(label.slice(0, 200)))}
+          title={t.removeTitle(escapeControlCharacters(label.slice(0, 200)))}
           action={t.remove}
           pending={remove.isPending}
           error={remove.error}
@@ -75,7 +75,7 @@ export function ServerMoreMenu({ server, onGone }: { server: ServerStatus; onGon
           onConfirm={() =>
             remove.mutate(undefined, {
               onSuccess: () => {
-                toast('ok', t.removed(plain(label)));
+                toast('ok', t.removed(escapeControlCharacters(label)));
                 onGone();
               },
             })

@@ -5,7 +5,7 @@ import { Button } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Failure } from '@/components/failure';
 import { Modal } from '@/components/modal';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { blockAt, setValue } from '@/lib/jsonc';
 import { ownValue } from '@/lib/own-property';
 import { secretName, useSecret } from '@/lib/secrets';
@@ -47,7 +47,7 @@ export function SetKey({
   const [value, setText] = useState('');
   const secret = isSecret ? name : secretName(server.id, name);
   const store = useSecret();
-  const refer = useSaveEntry(label, t.keySet(plain(label), name));
+  const refer = useSaveEntry(label, t.keySet(escapeControlCharacters(label), name));
   const restart = useServerAction(server);
   const save = useMutation({
     mutationFn: async () => {
@@ -67,7 +67,7 @@ export function SetKey({
         }}
       >
         <h2 className="text-lg font-semibold [overflow-wrap:anywhere]">
-          {t.keyTitle(name, plain(label.slice(0, 100)))}
+          {t.keyTitle(name, escapeControlCharacters(label.slice(0, 100)))}
         </h2>
         <p className="text-sm text-ink2 [overflow-wrap:anywhere]">{t.keyBody(secret, isSecret)}</p>
         <label htmlFor={id} className="block text-sm font-medium">
@@ -108,19 +108,22 @@ export function InTerminal({
   onClose: () => void;
 }) {
   const restart = useServerAction(server);
-  const title = ownValue(t.titles, kind)?.(plain(name)) ?? plain(action);
+  const title =
+    ownValue(t.titles, kind)?.(escapeControlCharacters(name)) ?? escapeControlCharacters(action);
   return (
     <Modal label={action} onClose={onClose} className="max-w-lg">
       <div className="space-y-3 p-5">
         <h2 className="text-lg font-semibold [overflow-wrap:anywhere]">{title}</h2>
         <p className="text-sm text-ink2 [overflow-wrap:anywhere]">
-          {t.neededBy(plain((server.label || server.id).slice(0, 100)))}
+          {t.neededBy(escapeControlCharacters((server.label || server.id).slice(0, 100)))}
         </p>
-        {!command && <p className="text-sm text-ink2">{plain(server.hint ?? '')}</p>}
+        {!command && (
+          <p className="text-sm text-ink2">{escapeControlCharacters(server.hint ?? '')}</p>
+        )}
         {command && (
           <>
             <p className="text-sm text-ink2">{ownValue(t.how, kind) ?? t.run}</p>
-            <CopyField text={plain(command)} label={t.command} />
+            <CopyField text={escapeControlCharacters(command)} label={t.command} />
           </>
         )}
         {url?.startsWith('https://') && (
@@ -132,7 +135,7 @@ export function InTerminal({
               target="_blank"
               rel="noopener noreferrer"
             >
-              {plain(url)}
+              {escapeControlCharacters(url)}
             </a>
           </p>
         )}

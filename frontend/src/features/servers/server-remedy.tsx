@@ -10,7 +10,7 @@ import {
 } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
-import { classes } from '@/lib/classes';
+import { classes } from '@/lib/class-names';
 import { lazyChunk } from '@/lib/lazy-chunk';
 import { texts } from '@/lib/texts';
 import type { Remedy, ServerStatus } from '@/types/api';

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { StateBadge, stateTone } from '@/components/state-badge';
-import { classes } from '@/lib/classes';
-import { age, plain, sentence } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { age, escapeControlCharacters, sentence } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
@@ -53,7 +53,7 @@ export function ServerRow({
               aria-current={selected || undefined}
               className="block truncate font-semibold outline-offset-4 after:absolute after:inset-0 after:rounded-lg"
             >
-              {plain(server.label || server.id)}
+              {escapeControlCharacters(server.label || server.id)}
             </Link>
             <div className="flex text-xs text-ink3">
               <span className="max-w-full shrink-0 truncate">
@@ -61,7 +61,9 @@ export function ServerRow({
                 {version ? (
                   <span className="@max-xs:hidden">
                     {' · '}
-                    {texts.versions.short(plain(version.slice(0, 71))).slice(0, 24)}
+                    {texts.versions
+                      .short(escapeControlCharacters(version.slice(0, 71)))
+                      .slice(0, 24)}
                   </span>
                 ) : null}
                 {server.pid ? (
@@ -78,7 +80,7 @@ export function ServerRow({
               <span className="flex h-[1.125rem] min-w-0 flex-1 flex-wrap gap-x-1.5 overflow-hidden before:content-['']">
                 {(server.tags ?? []).map((tag) => (
                   <span key={tag} className="rounded bg-sunken px-1 whitespace-nowrap text-ink2">
-                    {plain(tag.slice(0, 40))}
+                    {escapeControlCharacters(tag.slice(0, 40))}
                   </span>
                 ))}
               </span>
@@ -105,7 +107,7 @@ export function ServerRow({
                 stateTone(server.state) === 'bad' ? 'text-bad' : 'text-ink2',
               )}
             >
-              {plain(sentence(server.reason ?? ''))}
+              {escapeControlCharacters(sentence(server.reason ?? ''))}
             </p>
             <RemedyButton server={server} />
           </div>

@@ -2,7 +2,7 @@ import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/r
 import { Check, X } from 'lucide-react';
 import { Button } from '@/components/button';
 import { Section } from '@/components/fields';
-import { exactTime, plain } from '@/lib/format';
+import { escapeControlCharacters, exactTime } from '@/lib/format';
 import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -32,7 +32,7 @@ export function ServerSandbox({ server, observable }: { server: string; observab
       client.invalidateQueries({ queryKey: ['config'] });
       toast('ok', t.saved);
     },
-    onError: (error) => toast('bad', plain(messageOf(error))),
+    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
   });
   if (!data?.applies) return null;
   const { mode, proposal } = data;
@@ -45,7 +45,9 @@ export function ServerSandbox({ server, observable }: { server: string; observab
         <span className="font-medium">{t.modes[mode]}</span>{' '}
         <span className="text-ink2">{nothing ? t.nothingConfined : t.about[mode]}</span>
       </p>
-      {data.reason && <p className="mt-1 text-sm text-warn">{plain(data.reason)}</p>}
+      {data.reason && (
+        <p className="mt-1 text-sm text-warn">{escapeControlCharacters(data.reason)}</p>
+      )}
       {mode === 'on' && !nothing && <Access {...data} />}
       <Refused
         list={data.refused}
@@ -113,7 +115,7 @@ export function ServerSandbox({ server, observable }: { server: string; observab
           <ul className="mt-2 space-y-0.5 font-mono text-xs">
             {data.observed.slice(0, 500).map((one) => (
               <li key={one.path} className="[overflow-wrap:anywhere]">
-                {plain(one.path.slice(0, 500))}
+                {escapeControlCharacters(one.path.slice(0, 500))}
                 {one.written && <span className="font-sans text-ink3"> {t.written}</span>}
               </li>
             ))}
@@ -132,7 +134,7 @@ function PathList({ title, paths }: { title: string; paths: string[] }) {
       <ul className="mt-1 space-y-0.5 font-mono text-xs">
         {paths.map((path) => (
           <li key={path} className="[overflow-wrap:anywhere]">
-            {plain(path.slice(0, 500))}
+            {escapeControlCharacters(path.slice(0, 500))}
           </li>
         ))}
       </ul>
@@ -160,12 +162,12 @@ function Refused({
         {list.map((one) => (
           <li key={one.path} className="flex flex-wrap items-center gap-x-3 gap-y-1 py-1.5">
             <div className="min-w-0 flex-1 basis-60 text-xs [overflow-wrap:anywhere]">
-              <code>{plain(one.path.slice(0, 500))}</code>
+              <code>{escapeControlCharacters(one.path.slice(0, 500))}</code>
               {(one.allow || one.remark) && (
                 <p className="text-ink2">
                   {one.allow
-                    ? t.allowHint(plain(one.allow.slice(0, 500)))
-                    : t.notOffered(plain(one.remark ?? ''))}
+                    ? t.allowHint(escapeControlCharacters(one.allow.slice(0, 500)))
+                    : t.notOffered(escapeControlCharacters(one.remark ?? ''))}
                 </p>
               )}
             </div>
@@ -203,7 +205,7 @@ function Proposal({
       <Access {...proposal} />
       <ul className="mt-2 space-y-1 text-xs text-ink2">
         {proposal.remarks.map((remark) => (
-          <li key={remark}>{plain(remark)}</li>
+          <li key={remark}>{escapeControlCharacters(remark)}</li>
         ))}
       </ul>
       <div className="mt-3">
@@ -225,8 +227,8 @@ function Access({
 }: Pick<SandboxProposal, 'read' | 'write' | 'network' | 'ports'> &
   Partial<Pick<SandboxStatus, 'unixSockets'>>) {
   const lines = [
-    ...read.map((one) => t.reads(plain(one.slice(0, 500)))),
-    ...write.map((one) => t.writes(plain(one.slice(0, 500)))),
+    ...read.map((one) => t.reads(escapeControlCharacters(one.slice(0, 500)))),
+    ...write.map((one) => t.writes(escapeControlCharacters(one.slice(0, 500)))),
     network === 'any' ? t.anyNetwork : ports.length > 0 ? t.ports(ports.join(', ')) : t.noNetwork,
     ...(unixSockets ? [unixSockets === 'any' ? t.anyUnixSockets : t.noUnixSockets] : []),
   ];

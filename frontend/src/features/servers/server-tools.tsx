@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { SearchField } from '@/components/fields';
 import { Failed, Loading } from '@/components/page';
 import { Switch } from '@/components/switch';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { ToolSetting } from '@/types/api';
@@ -23,7 +23,7 @@ export function OfferTool({ server, tool }: { server: string; tool: string }) {
   return (
     <div className="flex flex-wrap items-center gap-3 border-t px-4 py-3 text-sm md:px-5">
       <Switch
-        label={t.offer(plain(tool.slice(0, 200)))}
+        label={t.offer(escapeControlCharacters(tool.slice(0, 200)))}
         on={found.shown}
         disabled={change.isPending}
         onChange={(on) => change.mutate({ tools: [tool], set: { enabled: on ? null : false } })}
@@ -120,7 +120,7 @@ function ToolRow({
   onSelect: (on: boolean) => void;
 }) {
   const change = useToolSetting(id);
-  const name = plain(tool.tool.slice(0, 200));
+  const name = escapeControlCharacters(tool.tool.slice(0, 200));
   const set = (part: Change) => change.mutate({ tools: [tool.tool], set: part });
   return (
     <li className="border-t px-3 py-2.5 first:border-t-0">
@@ -157,11 +157,12 @@ function ToolRow({
             )}
           </p>
           <p className="line-clamp-2 text-xs text-ink3 [overflow-wrap:anywhere]">
-            {plain((tool.title || tool.description).slice(0, 300))}
+            {escapeControlCharacters((tool.title || tool.description).slice(0, 300))}
           </p>
           {tool.hiddenBy && (
             <p className="text-xs text-warn">
-              {t.hiddenBy[tool.hiddenBy as keyof typeof t.hiddenBy] ?? plain(tool.hiddenBy)}
+              {t.hiddenBy[tool.hiddenBy as keyof typeof t.hiddenBy] ??
+                escapeControlCharacters(tool.hiddenBy)}
             </p>
           )}
         </div>

@@ -5,8 +5,8 @@ import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { CopyField } from '@/components/copy-button';
 import { Facts, Section } from '@/components/fields';
-import { classes } from '@/lib/classes';
-import { age, plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { age, escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { messageOf, request, requestText } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -76,7 +76,9 @@ export function SignIn({ server }: { server: ServerStatus }) {
       </Button>
       {(begin.error || data?.failed) && (
         <p role="status" className="text-sm text-bad [overflow-wrap:anywhere]">
-          {plain(begin.error ? messageOf(begin.error) : t.failed(data?.failed ?? ''))}
+          {escapeControlCharacters(
+            begin.error ? messageOf(begin.error) : t.failed(data?.failed ?? ''),
+          )}
         </p>
       )}
     </section>
@@ -100,7 +102,7 @@ function Pending({
     mutationFn: () => requestText('POST', at(id, '/open')),
     onError: (error) => toast('bad', messageOf(error)),
   });
-  const host = plain(pending.host);
+  const host = escapeControlCharacters(pending.host);
   const web = /^https?:\/\//i.test(pending.url);
   return (
     <section aria-label={label} className={classes('space-y-3', className)}>
@@ -117,7 +119,7 @@ function Pending({
           {t.cancel}
         </Button>
       </div>
-      <CopyField text={plain(pending.url)} label={t.address} />
+      <CopyField text={escapeControlCharacters(pending.url)} label={t.address} />
       <p className="flex flex-wrap gap-x-3 text-sm text-ink3" role="status">
         {t.waiting}
         {web && (
@@ -144,14 +146,21 @@ export function SignedIn({ server }: { server: ServerStatus }) {
           <Button small look="quiet" disabled={begin.isPending} onClick={() => begin.mutate()}>
             {t.again}
           </Button>
-          <SignOut id={server.id} name={plain(server.label || server.id)} issuer={data.issuer} />
+          <SignOut
+            id={server.id}
+            name={escapeControlCharacters(server.label || server.id)}
+            issuer={data.issuer}
+          />
         </span>
       }
     >
       <Facts
         rows={[
-          [t.by, plain(data.issuer)],
-          [t.permissions, data.scopes?.length ? plain(data.scopes.join(', ')) : ''],
+          [t.by, escapeControlCharacters(data.issuer)],
+          [
+            t.permissions,
+            data.scopes?.length ? escapeControlCharacters(data.scopes.join(', ')) : '',
+          ],
           [t.since, data.since && texts.servers.ago(age(data.since, now))],
           [t.renews, data.renews ? t.renewsYes : t.renewsNo],
         ]}
@@ -189,7 +198,7 @@ export function SignOut({ id, name, issuer }: { id: string; name: string; issuer
             out.reset();
           }}
         >
-          {texts.care.signOutBody(plain(issuer))}
+          {texts.care.signOutBody(escapeControlCharacters(issuer))}
         </Confirm>
       )}
     </>
@@ -215,7 +224,7 @@ export function AccountSignIn({
     return (
       <Pending
         id={id}
-        label={own.signIn(plain(account))}
+        label={own.signIn(escapeControlCharacters(account))}
         pending={data.pending}
         onCancel={() => cancel.mutate()}
       />
@@ -224,18 +233,24 @@ export function AccountSignIn({
     <div className="flex flex-wrap items-center gap-2 text-sm">
       <span role="status" className="min-w-0 [overflow-wrap:anywhere]">
         {data.issuer
-          ? own.signedIn(plain(data.issuer))
+          ? own.signedIn(escapeControlCharacters(data.issuer))
           : data.state === ''
-            ? plain(data.reason) || own.signInNone
+            ? escapeControlCharacters(data.reason) || own.signInNone
             : own.signInNeeded}
-        {data.failed && <span className="block text-bad">{plain(t.failed(data.failed))}</span>}
+        {data.failed && (
+          <span className="block text-bad">{escapeControlCharacters(t.failed(data.failed))}</span>
+        )}
       </span>
       <Button small disabled={begin.isPending} onClick={() => begin.mutate()}>
         <KeyRound className="size-3.5" aria-hidden />
         {begin.isPending ? t.finding : data.issuer ? t.again : t.start}
       </Button>
       {data.issuer && (
-        <SignOut id={id} name={own.of(plain(account), plain(label))} issuer={data.issuer} />
+        <SignOut
+          id={id}
+          name={own.of(escapeControlCharacters(account), escapeControlCharacters(label))}
+          issuer={data.issuer}
+        />
       )}
     </div>
   );

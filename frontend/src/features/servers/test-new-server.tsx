@@ -11,7 +11,7 @@ import { useEffect, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { Failure } from '@/components/failure';
 import { ScrollArea } from '@/components/scroll-area';
-import { duration, logText, plain } from '@/lib/format';
+import { duration, escapeControlCharacters, logText } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -120,13 +120,15 @@ function Result({ result }: { result: TestResult }) {
         )}
         {result.ok
           ? t.works(tools.length, duration(result.tookNs))
-          : `${t.stages[result.stage] ?? ''} ${plain(result.error)}`.trim()}
+          : `${t.stages[result.stage] ?? ''} ${escapeControlCharacters(result.error)}`.trim()}
       </p>
-      {result.hint && <p className="text-ink2 [overflow-wrap:anywhere]">{plain(result.hint)}</p>}
+      {result.hint && (
+        <p className="text-ink2 [overflow-wrap:anywhere]">{escapeControlCharacters(result.hint)}</p>
+      )}
       {[...(result.problems ?? []).map((p) => p.message), ...(result.warnings ?? [])].map(
         (text) => (
           <p key={text} className="text-warn [overflow-wrap:anywhere]">
-            {plain(text.slice(0, 500))}
+            {escapeControlCharacters(text.slice(0, 500))}
           </p>
         ),
       )}
@@ -135,10 +137,10 @@ function Result({ result }: { result: TestResult }) {
           {tools.slice(0, shownTools).map((tool) => (
             <li
               key={tool.name}
-              title={plain(tool.description.slice(0, 300))}
+              title={escapeControlCharacters(tool.description.slice(0, 300))}
               className="max-w-60 truncate rounded bg-sunken px-1.5 py-0.5 font-mono text-xs"
             >
-              {plain(tool.name)}
+              {escapeControlCharacters(tool.name)}
             </li>
           ))}
           {tools.length > shownTools && (

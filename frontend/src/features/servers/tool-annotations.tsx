@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { SelectField } from '@/components/fields';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { ToolSetting } from '@/types/api';
 import { toolSettingsQuery, useToolSetting } from './tool-settings';
@@ -88,7 +88,7 @@ function TitleField({
     <input
       aria-label={t.title}
       value={text}
-      placeholder={plain(declared.slice(0, 200))}
+      placeholder={escapeControlCharacters(declared.slice(0, 200))}
       maxLength={200}
       disabled={disabled}
       onChange={(event) => setText(event.target.value)}

@@ -1,7 +1,7 @@
 import { Eye, EyeOff } from 'lucide-react';
 import { Button } from '@/components/button';
 import { SelectField } from '@/components/fields';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { Approving, RecordMode, ToolSetting } from '@/types/api';
@@ -141,7 +141,10 @@ export function BulkToolSettings({
             <EyeOff className="size-3.5" aria-hidden />
             {t.hide}
           </Button>
-          <SettingSelects name={plain(t.selected(tools.length))} onChange={apply} />
+          <SettingSelects
+            name={escapeControlCharacters(t.selected(tools.length))}
+            onChange={apply}
+          />
         </fieldset>
       )}
     </div>

@@ -1,5 +1,5 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { messageOf, request, requestList } from '@/lib/request';
 import { toast } from '@/lib/toast';
 import type { List, ToolSetting, ToolSettings } from '@/types/api';
@@ -29,6 +29,6 @@ export function useToolSetting(server: string) {
       client.invalidateQueries({ queryKey: ['server', server, 'tools'] });
       client.invalidateQueries({ queryKey: ['tools'] });
     },
-    onError: (error) => toast('bad', plain(messageOf(error))),
+    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
   });
 }

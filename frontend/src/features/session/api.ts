@@ -5,7 +5,7 @@ import { keepSessionKey, takeCode } from '@/lib/session-key';
  * Exchanges the one-time code in the URL, if there is one, for a session.
  * Resolves to false only if the daemon rejected the code.
  */
-export async function enter(location: Location, history: History): Promise<boolean> {
+export async function exchangeSignInCode(location: Location, history: History): Promise<boolean> {
   const code = takeCode(location, history);
   if (code === null) return true;
   try {

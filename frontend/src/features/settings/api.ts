@@ -1,5 +1,5 @@
 import { type QueryClient, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
-import { configQuery, saveConfig } from '@/lib/config';
+import { configQuery, saveConfig } from '@/lib/config-file';
 import { setValue } from '@/lib/jsonc';
 import { RequestError, request, requestList } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -74,7 +74,7 @@ export function useConfigRetentionPreview() {
 
 export type Upkeep = 'prune' | 'vacuum';
 
-export function useUpkeep() {
+export function useHistoryMaintenance() {
   const client = useQueryClient();
   return useMutation({
     mutationFn: (what: Upkeep) =>

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { backupName, folderOf, isAbsolute, joined } from './backup-path';
+import { backupName, folderOf, isAbsolute, joinPath } from './backup-path';
 
 it('the name of a backup contains the time in seconds', () => {
   expect(backupName(new Date(2026, 10, 2, 4, 5, 6))).toBe(
@@ -8,9 +8,9 @@ it('the name of a backup contains the time in seconds', () => {
 });
 
 it('uses the path separator of the system', () => {
-  expect(joined('/home/ada/', 'a.db')).toBe('/home/ada/a.db');
-  expect(joined('/', 'a.db')).toBe('/a.db');
-  expect(joined('C:\\Users\\ada', 'a.db')).toBe('C:\\Users\\ada\\a.db');
+  expect(joinPath('/home/ada/', 'a.db')).toBe('/home/ada/a.db');
+  expect(joinPath('/', 'a.db')).toBe('/a.db');
+  expect(joinPath('C:\\Users\\ada', 'a.db')).toBe('C:\\Users\\ada\\a.db');
   expect(folderOf('C:\\Users\\ada\\config.jsonc')).toBe('C:\\Users\\ada');
   expect(folderOf('/home/ada/config.jsonc')).toBe('/home/ada');
 });

@@ -13,7 +13,7 @@ export function isAbsolute(path: string): boolean {
 }
 
 /** Joins a folder and a file name with the separator of the folder's system. */
-export function joined(folder: string, name: string): string {
+export function joinPath(folder: string, name: string): string {
   const sign = /^(?:[A-Za-z]:|\\\\)/.test(folder) && !folder.includes('/') ? '\\' : '/';
   return `${folder.replace(/[\\/]+$/, '')}${sign}${name}`;
 }

@@ -20,7 +20,7 @@ export const copyQuery = (name: string) =>
     retry: false,
   });
 
-export function useKeepCopy() {
+export function useCreateConfigCopy() {
   const client = useQueryClient();
   return useMutation({
     mutationFn: () => request<ConfigCopy>('POST', '/api/v1/config/backups'),
@@ -29,7 +29,7 @@ export function useKeepCopy() {
 }
 
 /** Restores a backup, unless the file changed since it was shown. */
-export function usePutBack() {
+export function useRestoreConfigCopy() {
   const client = useQueryClient();
   return useMutation({
     mutationFn: ({ name, etag }: { name: string; etag: string }) =>

@@ -5,14 +5,19 @@ import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { DiffView } from '@/components/diff-view';
 import { ScrollArea } from '@/components/scroll-area';
-import { age, bytes, exactTime, plain } from '@/lib/format';
+import { age, bytes, escapeControlCharacters, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { ConfigCopy, RetentionPreview } from '@/types/api';
 import { useConfigRetentionPreview } from './api';
-import { copiesQuery, copyQuery, useKeepCopy, usePutBack } from './config-copies-api';
+import {
+  copiesQuery,
+  copyQuery,
+  useCreateConfigCopy,
+  useRestoreConfigCopy,
+} from './config-copies-api';
 import { RetentionLoss } from './retention-confirmation';
 
 const t = texts.configCopies;
@@ -20,7 +25,7 @@ const t = texts.configCopies;
 /** Creates, shows and restores backups of the configuration file. */
 export function ConfigCopies() {
   const { data, error } = useQuery(copiesQuery);
-  const keep = useKeepCopy();
+  const keep = useCreateConfigCopy();
   const [open, setOpen] = useState<string | undefined>(undefined);
   return (
     <div>
@@ -32,7 +37,7 @@ export function ConfigCopies() {
         onClick={() =>
           keep.mutate(undefined, {
             onSuccess: () => toast('ok', t.kept),
-            onError: (failure) => toast('bad', plain(messageOf(failure))),
+            onError: (failure) => toast('bad', escapeControlCharacters(messageOf(failure))),
           })
         }
       >
@@ -45,7 +50,7 @@ export function ConfigCopies() {
       </Button>
       {error && (
         <p role="alert" className="mt-2 text-sm text-bad">
-          {plain(messageOf(error))}
+          {escapeControlCharacters(messageOf(error))}
         </p>
       )}
       {data && data.length === 0 && <p className="mt-2 text-sm text-ink3">{t.noCopies}</p>}
@@ -108,11 +113,11 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
   const [asking, setAsking] = useState<RetentionPreview | Error | undefined>(undefined);
   const less = useConfigRetentionPreview();
   const [whole, setWhole] = useState(false);
-  const restore = usePutBack();
+  const restore = useRestoreConfigCopy();
   if (error)
     return (
       <p role="alert" className="px-3 pb-2 text-sm text-bad">
-        {plain(messageOf(error))}
+        {escapeControlCharacters(messageOf(error))}
       </p>
     );
   if (!data) return <p className="px-3 pb-2 text-sm text-ink3">{texts.loading}</p>;
@@ -133,7 +138,7 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
           <p>{t.broken}</p>
           <ul className="list-disc pl-5">
             {broken.slice(0, 10).map((problem) => (
-              <li key={problem.message}>{plain(problem.message)}</li>
+              <li key={problem.message}>{escapeControlCharacters(problem.message)}</li>
             ))}
           </ul>
         </div>
@@ -156,10 +161,10 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
       </div>
       {whole && (
         <ScrollArea
-          aria-label={t.copyText}
+          aria-label={t.copyLabel}
           className="max-h-96 rounded-md border bg-sunken p-3 font-mono text-xs leading-[1.6] whitespace-pre-wrap [overflow-wrap:anywhere]"
         >
-          {plain(data.text.slice(0, 200_000))}
+          {escapeControlCharacters(data.text.slice(0, 200_000))}
         </ScrollArea>
       )}
       {asking && (

@@ -6,16 +6,21 @@ import { Confirm } from '@/components/confirm';
 import { DraftRestored } from '@/components/draft-restored';
 import { CodeEditor, type Mark, MergeDiff } from '@/components/lazy-code-editor';
 import { Loading } from '@/components/page';
-import { configQuery, putConfigBack, saveConfig } from '@/lib/config';
+import { configQuery, restoreConfig, saveConfig } from '@/lib/config-file';
 import { readDraft, useDraft } from '@/lib/drafts';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { readJsonc } from '@/lib/jsonc';
 import { isConflict, messageOf, RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast, useLocalToast } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved-changes';
 import type { ConfigFile, Problem } from '@/types/api';
-import { caretAt, proposals, type Schema, wrongs } from './config-schema';
+import {
+  caretAt,
+  completionsAt,
+  type Schema,
+  schemaViolations,
+} from './config-completion-and-validation';
 import { useRetentionConfirmation } from './retention-confirmation';
 
 const t = texts.settings;
@@ -32,7 +37,8 @@ const schemaQuery = queryOptions({
 export function ConfigEditor({ problems }: { problems: Problem[] }) {
   const config = useQuery(configQuery);
   if (config.isPending) return <Loading />;
-  if (config.isError) return <p className="text-sm text-bad">{plain(messageOf(config.error))}</p>;
+  if (config.isError)
+    return <p className="text-sm text-bad">{escapeControlCharacters(messageOf(config.error))}</p>;
   return <Editor file={config.data} problems={problems} />;
 }
 
@@ -64,7 +70,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
       else
         toast('ok', texts.care.overDone, {
           text: texts.care.undo,
-          run: () => putConfigBack(client, over.text, saved.etag),
+          run: () => restoreConfig(client, over.text, saved.etag),
         });
     },
     onError: (error) => {
@@ -98,7 +104,9 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
   const schema = useQuery(schemaQuery).data;
   const wrong = useMemo(
     () =>
-      schema && (edited || problems.length === 0) && !yaml && !fault ? wrongs(schema, text) : [],
+      schema && (edited || problems.length === 0) && !yaml && !fault
+        ? schemaViolations(schema, text)
+        : [],
     [schema, edited, problems.length, yaml, fault, text],
   );
   const marks: Mark[] = [
@@ -136,7 +144,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
                 const caret = caretAt(typed, at);
                 if (!caret) return [];
                 const { from, to } = caret;
-                return proposals(schema, typed, at).map((one) => ({ ...one, from, to }));
+                return completionsAt(schema, typed, at).map((one) => ({ ...one, from, to }));
               }
             : undefined
         }
@@ -161,13 +169,13 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
         ) : fault ? (
           <Line look="bad">{t.syntax(fault.line, fault.column)}</Line>
         ) : save.isError ? (
-          <Line look="bad">{plain(messageOf(save.error))}</Line>
+          <Line look="bad">{escapeControlCharacters(messageOf(save.error))}</Line>
         ) : wrong.length > 0 ? (
           <ul className="space-y-1">
             {wrong.map((one) => (
               <li key={`${one.path} ${one.kind}`}>
                 <Line look={one.kind === 'unknown' ? 'warn' : 'bad'}>
-                  {plain(
+                  {escapeControlCharacters(
                     `${texts.editor.line(one.line)}: ${texts.editor.wrong[one.kind](one.path, one.wanted)}`,
                   )}
                 </Line>

@@ -3,7 +3,7 @@ import { FileArchive } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { downloadBlob } from '@/lib/download';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { messageOf, requestList, send } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -33,7 +33,9 @@ export function DiagnosticsPanel() {
         </Button>
         {files && <Button onClick={() => void save()}>{t.save}</Button>}
       </div>
-      {found.isError && <p className="text-sm text-bad">{plain(messageOf(found.error))}</p>}
+      {found.isError && (
+        <p className="text-sm text-bad">{escapeControlCharacters(messageOf(found.error))}</p>
+      )}
       {files && (
         <ul className="overflow-hidden rounded-md border text-sm" aria-label={t.files}>
           {files.map((file) => (
@@ -44,7 +46,9 @@ export function DiagnosticsPanel() {
                 className="flex min-h-9 w-full items-center justify-between gap-3 px-3 py-1.5 text-left hover:bg-hover"
                 onClick={() => setOpen(open === file.name ? undefined : file.name)}
               >
-                <span className="min-w-0 [overflow-wrap:anywhere]">{plain(file.name)}</span>
+                <span className="min-w-0 [overflow-wrap:anywhere]">
+                  {escapeControlCharacters(file.name)}
+                </span>
                 <span className="shrink-0 text-xs text-ink3">{t.bytes(file.bytes)}</span>
               </button>
               {open === file.name && (
@@ -53,7 +57,7 @@ export function DiagnosticsPanel() {
                   tabIndex={0}
                   className="max-h-72 overflow-auto border-t bg-sunken px-3 py-2 font-mono text-xs"
                 >
-                  {plain(file.text)}
+                  {escapeControlCharacters(file.text)}
                 </pre>
               )}
             </li>
@@ -69,6 +73,6 @@ async function save(): Promise<void> {
     const reply = await send('/api/v1/diagnostics/zip', { headers: {} });
     downloadBlob(await reply.blob(), 'drawbridge-diagnostics.zip');
   } catch (error) {
-    toast('bad', plain(messageOf(error)));
+    toast('bad', escapeControlCharacters(messageOf(error)));
   }
 }

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { CircleAlert, CircleCheck, Stethoscope, TriangleAlert } from 'lucide-react';
 import { Button } from '@/components/button';
-import { classes } from '@/lib/classes';
-import { plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { escapeControlCharacters } from '@/lib/format';
 import { ownValue } from '@/lib/own-property';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -34,7 +34,9 @@ export function DoctorPanel() {
           {found.data ? (bad === 0 ? t.allWell(list.length) : t.found(bad)) : t.body}
         </span>
       </div>
-      {found.isError && <p className="text-sm text-bad">{plain(messageOf(found.error))}</p>}
+      {found.isError && (
+        <p className="text-sm text-bad">{escapeControlCharacters(messageOf(found.error))}</p>
+      )}
       {list.length > 0 && (
         <ul className="overflow-hidden rounded-md border text-sm">
           {list.map((one) => (
@@ -55,10 +57,14 @@ function Row({ finding }: { finding: Finding }) {
       <Icon className={classes('mt-0.5 size-4 shrink-0', look.color)} aria-hidden />
       <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">
         <p>
-          {finding.subject && <span className="font-medium">{plain(finding.subject)}: </span>}
-          {plain(finding.message)}
+          {finding.subject && (
+            <span className="font-medium">{escapeControlCharacters(finding.subject)}: </span>
+          )}
+          {escapeControlCharacters(finding.message)}
         </p>
-        {finding.fix && finding.level !== 'ok' && <p className="text-ink2">{plain(finding.fix)}</p>}
+        {finding.fix && finding.level !== 'ok' && (
+          <p className="text-ink2">{escapeControlCharacters(finding.fix)}</p>
+        )}
       </div>
       {finding.action && (
         <Button
@@ -66,11 +72,11 @@ function Row({ finding }: { finding: Finding }) {
           disabled={remedy.isPending}
           onClick={() =>
             remedy.mutate(finding.id, {
-              onError: (error) => toast('bad', plain(messageOf(error))),
+              onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
             })
           }
         >
-          {plain(finding.action)}
+          {escapeControlCharacters(finding.action)}
         </Button>
       )}
     </li>

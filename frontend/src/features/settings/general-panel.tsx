@@ -3,8 +3,8 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { windowQuery } from '@/components/browse-buttons';
 import { Choice, Field, isRecord, isStrings, Line, Lines, text } from '@/components/config-fields';
 import { Switch } from '@/components/switch';
-import { configQuery, putConfigBack, saveConfig } from '@/lib/config';
-import { plain } from '@/lib/format';
+import { configQuery, restoreConfig, saveConfig } from '@/lib/config-file';
+import { escapeControlCharacters } from '@/lib/format';
 import { readJsonc, removeValue, setValue } from '@/lib/jsonc';
 import { messageOf, RequestError, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -116,10 +116,10 @@ function useOption() {
       client.setQueryData(configQuery.queryKey, saved);
       toast('ok', texts.settings.saved, {
         text: texts.care.undo,
-        run: () => putConfigBack(client, old.text, saved.etag),
+        run: () => restoreConfig(client, old.text, saved.etag),
       });
     },
-    onError: (error) => toast('bad', plain(messageOf(error))),
+    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
   });
 }
 
@@ -129,7 +129,7 @@ function StartAtLogin() {
   const set = useMutation({
     mutationFn: (startAtLogin: boolean) =>
       request('PUT', '/api/v1/desktop', { body: { startAtLogin } }),
-    onError: (error) => toast('bad', plain(messageOf(error))),
+    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
     onSettled: () => client.invalidateQueries(windowQuery),
   });
   if (!data) return null;

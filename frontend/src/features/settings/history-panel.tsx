@@ -2,12 +2,12 @@ import { useSuspenseQuery } from '@tanstack/react-query';
 import { Pause, Play } from 'lucide-react';
 import { Button } from '@/components/button';
 import { Facts } from '@/components/fields';
-import { bytes, count, exactTime, plain } from '@/lib/format';
+import { bytes, count, escapeControlCharacters, exactTime } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import { historyStateQuery, useRecording, useUpkeep } from './api';
-import { Backup } from './backup';
+import { historyStateQuery, useHistoryMaintenance, useRecording } from './api';
+import { Backup } from './history-backup';
 import { Rules } from './recording-rules';
 import { Prune, Retention } from './retention';
 
@@ -17,9 +17,9 @@ const t = texts.settings.history;
 export function HistoryPanel({ servers }: { servers: string[] }) {
   const { data: state } = useSuspenseQuery(historyStateQuery);
   const recording = useRecording();
-  const upkeep = useUpkeep();
+  const upkeep = useHistoryMaintenance();
   const paused = state.recording.paused;
-  const failed = (error: unknown) => toast('bad', plain(messageOf(error)));
+  const failed = (error: unknown) => toast('bad', escapeControlCharacters(messageOf(error)));
   return (
     <div className="space-y-5">
       <div className="flex flex-wrap items-center gap-3">

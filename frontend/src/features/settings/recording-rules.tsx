@@ -6,7 +6,7 @@ import { DraftRestored } from '@/components/draft-restored';
 import { SelectField } from '@/components/fields';
 import { ServerPrefix } from '@/components/server-prefix';
 import { readDraft, useDraft } from '@/lib/drafts';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
@@ -39,11 +39,11 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
   const [keep, setKeep] = useState<RecordMode>(kept?.keep ?? 'meta');
   const restored = useDraft<Typed>(place, tool.trim() === '' ? undefined : { server, tool, keep });
   const chosen = server || servers[0] || '';
-  const failed = (error: unknown) => toast('bad', plain(messageOf(error)));
+  const failed = (error: unknown) => toast('bad', escapeControlCharacters(messageOf(error)));
   const write = (next: Rule[]) =>
     recording.mutate({ ...state.recording, rules: next }, { onError: failed });
   const nameOf = (rule: Rule) =>
-    plain([serverName(rule.server), rule.tool].filter(Boolean).join(' / '));
+    escapeControlCharacters([serverName(rule.server), rule.tool].filter(Boolean).join(' / '));
   const remove = (rule: Rule) =>
     recording.mutate(
       { ...state.recording, rules: rules.filter((one) => one !== rule) },
@@ -73,10 +73,10 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
                 {rule.tool ? (
                   <>
                     <ServerPrefix label={serverName(rule.server)} />
-                    {plain(rule.tool)}
+                    {escapeControlCharacters(rule.tool)}
                   </>
                 ) : (
-                  plain(serverName(rule.server).slice(0, 200))
+                  escapeControlCharacters(serverName(rule.server).slice(0, 200))
                 )}
               </span>
               <span className="text-ink2">{t.keeping[rule.record] ?? rule.record}</span>
@@ -107,7 +107,10 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
           <SelectField
             label={texts.calls.server}
             value={chosen}
-            options={servers.map((id) => ({ value: id, text: plain(serverName(id)) }))}
+            options={servers.map((id) => ({
+              value: id,
+              text: escapeControlCharacters(serverName(id)),
+            }))}
             onChange={setServer}
           />
           <input

@@ -1,6 +1,6 @@
 import { type ReactNode, useState } from 'react';
 import { Confirm } from '@/components/confirm';
-import { count, exactTime, plain } from '@/lib/format';
+import { count, escapeControlCharacters, exactTime } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { RetentionPreview } from '@/types/api';
@@ -19,7 +19,8 @@ export function Span({ of: { from, to } }: { of: RetentionPreview }) {
 
 /** How many calls would be deleted by lower limits, or why that is unknown. */
 export function RetentionLoss({ found }: { found: RetentionPreview | Error }) {
-  if (found instanceof Error) return <p>{t.lessUnknown(plain(messageOf(found)))}</p>;
+  if (found instanceof Error)
+    return <p>{t.lessUnknown(escapeControlCharacters(messageOf(found)))}</p>;
   return (
     <>
       <p>{t.less(numberOf(found), count(found.total))}</p>

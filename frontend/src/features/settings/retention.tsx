@@ -2,18 +2,18 @@ import { LoaderCircle } from 'lucide-react';
 import { useId, useState } from 'react';
 import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved-changes';
 import type { HistoryState, RetentionPreview } from '@/types/api';
-import { type Bounds, useConfigValue, useRetentionPreview, useUpkeep } from './api';
+import { type Bounds, useConfigValue, useHistoryMaintenance, useRetentionPreview } from './api';
 import { numberOf, RetentionLoss, Span } from './retention-confirmation';
 
 const t = texts.settings.history;
 const input = 'h-8 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
-const failed = (error: unknown) => toast('bad', plain(messageOf(error)));
+const failed = (error: unknown) => toast('bad', escapeControlCharacters(messageOf(error)));
 
 /** Whether a limit is lower than another; 0 is unlimited. */
 const narrower = (now: number, old: number) => now > 0 && (old === 0 || now < old);
@@ -118,7 +118,7 @@ export function Retention({ state }: { state: HistoryState }) {
 export function Prune({ state }: { state: HistoryState }) {
   const [asking, setAsking] = useState<RetentionPreview | undefined>(undefined);
   const preview = useRetentionPreview();
-  const upkeep = useUpkeep();
+  const upkeep = useHistoryMaintenance();
   const { keepDays, maxBytes } = state;
   return (
     <>

@@ -3,7 +3,7 @@ import { KeyRound, LockOpen, Plus, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { Button, IconButton } from '@/components/button';
 import { Confirm } from '@/components/confirm';
-import { age, plain } from '@/lib/format';
+import { age, escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
 import { useSecret } from '@/lib/secrets';
@@ -22,14 +22,15 @@ export function SecretsPanel() {
   const [gone, setGone] = useState<string | undefined>(undefined);
   const remove = useSecret();
   const now = useNow();
-  if (error) return <p className="text-sm text-ink3">{plain(messageOf(error))}</p>;
+  if (error)
+    return <p className="text-sm text-ink3">{escapeControlCharacters(messageOf(error))}</p>;
   if (!data) return <p className="text-sm text-ink3">{texts.loading}</p>;
   const list = data.items ?? [];
   const missing = data.missing ?? [];
   return (
     <div className="space-y-3">
       <p className="text-sm text-ink2">{t.body}</p>
-      {data.notice && <p className="text-sm text-warn">{plain(data.notice)}</p>}
+      {data.notice && <p className="text-sm text-warn">{escapeControlCharacters(data.notice)}</p>}
       {data.locked && (
         <Button disabled={unlock.isPending} onClick={() => unlock.mutate()}>
           <LockOpen className="size-4" aria-hidden />
@@ -45,7 +46,7 @@ export function SecretsPanel() {
             >
               <KeyRound className="size-4 shrink-0 text-warn" aria-hidden />
               <span className="min-w-0 flex-1 truncate font-mono text-xs leading-5">
-                {plain(name)}
+                {escapeControlCharacters(name)}
               </span>
               <span className="text-warn">{t.missing}</span>
             </li>
@@ -57,17 +58,21 @@ export function SecretsPanel() {
             >
               <KeyRound className="size-4 shrink-0 text-ink3" aria-hidden />
               <span className="min-w-0 flex-1">
-                <span className="block truncate font-mono text-xs">{plain(one.name)}</span>
+                <span className="block truncate font-mono text-xs">
+                  {escapeControlCharacters(one.name)}
+                </span>
                 <span className="block truncate text-xs text-ink3">
                   {(one.servers ?? []).length > 0
-                    ? t.usedBy((one.servers ?? []).map((s) => plain(s)).join(', '))
+                    ? t.usedBy(
+                        (one.servers ?? []).map((s) => escapeControlCharacters(s)).join(', '),
+                      )
                     : t.unused}
                 </span>
               </span>
               <span className="text-xs text-ink3">{t.changed(age(one.changedAt, now))}</span>
               <IconButton
                 small
-                label={`${texts.actions.delete} ${plain(one.name)}`}
+                label={`${texts.actions.delete} ${escapeControlCharacters(one.name)}`}
                 onClick={() => setGone(one.name)}
               >
                 <Trash2 className="size-3.5" aria-hidden />
@@ -80,7 +85,7 @@ export function SecretsPanel() {
       <NewSecret taken={list.map((one) => one.name)} />
       {gone !== undefined && (
         <Confirm
-          title={t.deleteTitle(plain(gone))}
+          title={t.deleteTitle(escapeControlCharacters(gone))}
           action={texts.actions.delete}
           pending={remove.isPending}
           error={remove.error}
@@ -111,7 +116,7 @@ function NewSecret({ taken }: { taken: string[] }) {
           setName('');
           setValue('');
         },
-        onError: (error) => toast('bad', plain(messageOf(error))),
+        onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
         onSettled: () => setReplacing(false),
       },
     );
@@ -154,7 +159,7 @@ function NewSecret({ taken }: { taken: string[] }) {
       </form>
       {replacing && (
         <Confirm
-          title={t.replaceTitle(plain(name))}
+          title={t.replaceTitle(escapeControlCharacters(name))}
           action={t.replace}
           pending={save.isPending}
           onClose={() => setReplacing(false)}

@@ -16,12 +16,12 @@ import { Button } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Facts } from '@/components/fields';
 import { LoadingPage, PageHeader } from '@/components/page';
-import { useAllAnswered } from '@/lib/all-answered';
-import { configQuery } from '@/lib/config';
+import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
+import { configQuery } from '@/lib/config-file';
 import { type Density, setDensity, useDensity } from '@/lib/density';
-import { age, exactTime, plain, sentence } from '@/lib/format';
+import { age, escapeControlCharacters, exactTime, sentence } from '@/lib/format';
 import { useNow } from '@/lib/now';
-import { statusQuery } from '@/lib/status';
+import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import { setTheme, type Theme, useTheme } from '@/lib/theme';
 import type { Notice, Problem, Status } from '@/types/api';
@@ -48,7 +48,7 @@ export function SettingsPage({
 }) {
   const { data: status } = useSuspenseQuery(statusQuery);
   // A panel that is shown later than the others would cause a layout shift.
-  const ready = useAllAnswered([
+  const ready = useAllQueriesAnswered([
     useQuery(historyStateQuery),
     useQuery(tokensQuery),
     useQuery(secretsQuery),
@@ -298,12 +298,12 @@ function ProblemItem({ problem }: { problem: Problem }) {
       <Icon className="mt-0.5 size-4 shrink-0" aria-hidden />
       <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">
         <span className="sr-only">{problem.warning ? t.warning : t.error}: </span>
-        <p className="font-medium">{sentence(plain(problem.message))}</p>
-        {problem.suggestion && <p>{sentence(plain(problem.suggestion))}</p>}
+        <p className="font-medium">{sentence(escapeControlCharacters(problem.message))}</p>
+        {problem.suggestion && <p>{sentence(escapeControlCharacters(problem.suggestion))}</p>}
         <p className="mt-0.5 font-mono text-xs">
           {[problem.key, problem.line > 0 && t.position(problem.line, problem.column), problem.file]
             .filter((part): part is string => Boolean(part))
-            .map(plain)
+            .map(escapeControlCharacters)
             .join(' · ')}
         </p>
       </div>
@@ -316,8 +316,10 @@ function Notices({ notices }: { notices: Notice[] }) {
     <ul className="space-y-1 text-sm">
       {notices.map((notice) => (
         <li key={`${notice.subject}:${notice.message}`} className="[overflow-wrap:anywhere]">
-          {notice.subject && <span className="font-medium">{plain(notice.subject)}: </span>}
-          {plain(notice.message)}
+          {notice.subject && (
+            <span className="font-medium">{escapeControlCharacters(notice.subject)}: </span>
+          )}
+          {escapeControlCharacters(notice.message)}
         </li>
       ))}
     </ul>

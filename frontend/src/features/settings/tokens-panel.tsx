@@ -5,7 +5,7 @@ import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { CopyField } from '@/components/copy-button';
 import { DiffView } from '@/components/diff-view';
-import { age, plain } from '@/lib/format';
+import { age, escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -44,9 +44,12 @@ export function TokensPanel() {
       {fresh && (
         <div role="status" className="rounded-md bg-ok-soft p-3">
           <p className="mb-1.5 text-sm font-medium text-ok">
-            {texts.newToken.token(plain(fresh.name))}. {texts.newToken.once}
+            {texts.newToken.token(escapeControlCharacters(fresh.name))}. {texts.newToken.once}
           </p>
-          <CopyField text={fresh.token} label={texts.newToken.token(plain(fresh.name))} />
+          <CopyField
+            text={fresh.token}
+            label={texts.newToken.token(escapeControlCharacters(fresh.name))}
+          />
         </div>
       )}
       <NewToken taken={tokens} onToken={(name, token) => setFresh({ name, token })} />
@@ -76,7 +79,7 @@ function NewToken({
             setName('');
             if (token) onToken(name, token);
           },
-          onError: (error) => toast('bad', plain(messageOf(error))),
+          onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
         });
       }}
     >
@@ -118,13 +121,18 @@ function TokenRow({
     look.mutate({ action, dryRun: true });
   };
   const seen = age(client.lastSeen, now);
+  const files = look.data?.rewritten ?? [];
+  const about =
+    asking === 'revoke'
+      ? { body: t.revokeBody, files: t.revokeFiles, noFile: t.noFileToClear }
+      : { body: t.rotateBody, files: t.rotateFiles, noFile: t.noFile };
   return (
     <li className="flex flex-wrap items-center gap-x-3 gap-y-1 border-t px-3 py-2 text-sm first:border-t-0">
       <span className="min-w-0 flex-1 basis-40">
-        <span className="block truncate font-medium">{plain(name)}</span>
+        <span className="block truncate font-medium">{escapeControlCharacters(name)}</span>
         <span className="flex gap-x-3 text-xs text-ink3">
           <span className="min-w-0 truncate">
-            {plain([client.name, client.version].filter(Boolean).join(' '))}
+            {escapeControlCharacters([client.name, client.version].filter(Boolean).join(' '))}
           </span>
           {seen && <span className="shrink-0">{texts.clients.seen(seen)}</span>}
         </span>
@@ -139,7 +147,11 @@ function TokenRow({
       </span>
       {asking && (
         <Confirm
-          title={asking === 'rotate' ? t.rotateTitle(plain(name)) : t.revokeTitle(plain(name))}
+          title={
+            asking === 'rotate'
+              ? t.rotateTitle(escapeControlCharacters(name))
+              : t.revokeTitle(escapeControlCharacters(name))
+          }
           action={asking === 'rotate' ? t.rotate : t.revoke}
           danger={asking === 'revoke'}
           pending={change.isPending}
@@ -160,21 +172,22 @@ function TokenRow({
           }
         >
           <p>
-            {asking === 'rotate' ? t.rotateBody : t.revokeBody}{' '}
-            {look.isSuccess &&
-              (look.data.rewritten ?? []).length === 0 &&
-              (asking === 'rotate' ? t.noFile : t.noFileToClear)}
+            {about.body} {look.isSuccess && (files.length > 0 ? about.files : about.noFile)}
           </p>
-          {look.isError && <p className="mt-2 text-sm text-bad">{plain(messageOf(look.error))}</p>}
-          {(look.data?.rewritten ?? []).map((one) => (
+          {look.isError && (
+            <p className="mt-2 text-sm text-bad">
+              {escapeControlCharacters(messageOf(look.error))}
+            </p>
+          )}
+          {files.map((one) => (
             <div key={`${one.key}/${one.path}`} className="mt-3">
-              <p className="mb-1 font-mono text-xs">{plain(one.path)}</p>
+              <p className="mb-1 font-mono text-xs">{escapeControlCharacters(one.path)}</p>
               {one.error ? (
-                <p className="text-sm text-warn">{plain(one.error)}</p>
+                <p className="text-sm text-warn">{escapeControlCharacters(one.error)}</p>
               ) : onlyMasked(one.diff) ? (
                 <p className="text-sm">{t.sameBut}</p>
               ) : (
-                <DiffView diff={one.diff} label={t.diff(plain(one.path))} />
+                <DiffView diff={one.diff} label={t.diff(escapeControlCharacters(one.path))} />
               )}
             </div>
           ))}

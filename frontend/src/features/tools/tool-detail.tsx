@@ -5,8 +5,8 @@ import { CopyButton } from '@/components/copy-button';
 import { Section } from '@/components/fields';
 import { JsonView, LongText } from '@/components/json-view';
 import { DetailFrame, Gone } from '@/components/split-view';
-import { classes } from '@/lib/classes';
-import { count, plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { count, escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Tool } from '@/types/api';
 import { toolsQuery } from './api';
@@ -35,7 +35,13 @@ export function ToolDetail({
   const tool = tools.find((candidate) => candidate.name === name);
   if (!tool) {
     return (
-      <Gone id={name} title={plain(name)} icon={PackageX} what={t.gone} onClose={onClose}>
+      <Gone
+        id={name}
+        title={escapeControlCharacters(name)}
+        icon={PackageX}
+        what={t.gone}
+        onClose={onClose}
+      >
         {t.goneBody}
       </Gone>
     );
@@ -45,15 +51,17 @@ export function ToolDetail({
       id={name}
       title={
         <>
-          <span className="font-normal text-ink3">{plain(labelOf(tool.server))} / </span>
-          {plain(tool.tool)}
+          <span className="font-normal text-ink3">
+            {escapeControlCharacters(labelOf(tool.server))} /{' '}
+          </span>
+          {escapeControlCharacters(tool.tool)}
         </>
       }
       meta={
         <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
           {tool.title && (
             <span className="min-w-0 [overflow-wrap:anywhere]">
-              {plain(tool.title.slice(0, 300))}
+              {escapeControlCharacters(tool.title.slice(0, 300))}
             </span>
           )}
           <EffectBadges annotations={tool.annotations} />
@@ -71,7 +79,7 @@ export function ToolDetail({
         <p className="mt-3 flex items-center gap-2 text-sm text-ink3">
           <span className="shrink-0">{t.publicName}</span>
           <code className="min-w-0 font-mono text-xs text-ink2 [overflow-wrap:anywhere]">
-            {plain(tool.name)}
+            {escapeControlCharacters(tool.name)}
           </code>
           <CopyButton text={tool.name} label={`${texts.actions.copy}: ${t.publicName}`} />
         </p>
@@ -131,16 +139,16 @@ function Parameters({ tool }: { tool: Tool }) {
         <div key={parameter.name}>
           <dt className="flex flex-wrap items-baseline gap-x-2">
             <code className="font-mono text-xs font-semibold [overflow-wrap:anywhere]">
-              {plain(parameter.name)}
+              {escapeControlCharacters(parameter.name)}
             </code>
             <span className="font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
-              {plain(parameter.type)}
+              {escapeControlCharacters(parameter.type)}
             </span>
             {parameter.required && <span className="text-xs text-ink3">{t.required}</span>}
           </dt>
           {parameter.description && (
             <dd className="mt-0.5 max-w-prose whitespace-pre-wrap text-ink2 [overflow-wrap:anywhere]">
-              {plain(parameter.description.slice(0, 2000))}
+              {escapeControlCharacters(parameter.description.slice(0, 2000))}
             </dd>
           )}
         </div>

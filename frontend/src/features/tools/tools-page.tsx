@@ -7,8 +7,8 @@ import { Button, buttonClasses } from '@/components/button';
 import { SearchField } from '@/components/fields';
 import { Empty, PageHeader } from '@/components/page';
 import { SegmentedControl } from '@/components/segmented-control';
-import { classes } from '@/lib/classes';
-import { count, plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { count, escapeControlCharacters } from '@/lib/format';
 import { measureFontScale } from '@/lib/measure-font-scale';
 import { texts } from '@/lib/texts';
 import type { Tool } from '@/types/api';
@@ -76,7 +76,7 @@ export function ToolsPage({
               navigate({ search: (old) => ({ ...old, server: undefined }), replace: true })
             }
           >
-            {plain(labelOf(server).slice(0, 60))}
+            {escapeControlCharacters(labelOf(server).slice(0, 60))}
             <X className="size-3.5" aria-hidden />
           </Button>
         )}
@@ -218,7 +218,7 @@ function GroupHead({ group }: { group: Group }) {
   const cost = group.tools.reduce((sum, tool) => sum + tokenCost(tool), 0);
   return (
     <h2 className="flex h-full items-end gap-2 pb-1.5 text-sm font-semibold">
-      <span className="truncate">{plain(group.title.slice(0, 300))}</span>
+      <span className="truncate">{escapeControlCharacters(group.title.slice(0, 300))}</span>
       <span className="shrink-0 text-xs font-normal text-ink3" title={t.tokensHint}>
         {texts.servers.tools(group.tools.length)} · {t.tokens(count(cost))}
       </span>
@@ -258,17 +258,17 @@ function ToolRow({
             data-row={index}
             className="truncate font-medium outline-offset-[-2px] after:absolute after:inset-0"
           >
-            {plain(tool.tool.slice(0, 300))}
+            {escapeControlCharacters(tool.tool.slice(0, 300))}
           </Link>
           {tool.title && tool.title !== tool.tool && (
             <span className="min-w-0 truncate text-sm text-ink3">
-              {plain(tool.title.slice(0, 200))}
+              {escapeControlCharacters(tool.title.slice(0, 200))}
             </span>
           )}
           {mark?.(tool)}
         </div>
         <p className="truncate text-sm text-ink2">
-          {plain(tool.description.slice(0, 300)) || t.noDescription}
+          {escapeControlCharacters(tool.description.slice(0, 300)) || t.noDescription}
         </p>
       </div>
       <div className="flex max-w-[40%] shrink-0 flex-col items-end gap-0.5">
@@ -277,7 +277,7 @@ function ToolRow({
             title={t.source}
             className="max-w-full truncate rounded bg-accent-soft px-1.5 text-xs text-accent"
           >
-            {plain(badge(tool.server).slice(0, 100))}
+            {escapeControlCharacters(badge(tool.server).slice(0, 100))}
           </span>
         )}
         <span title={t.tokensHint} className="text-xs whitespace-nowrap text-ink3">

@@ -10,7 +10,7 @@ import { ObjectForm } from '@/components/schema-form';
 import { TabList, TabPanel, Tabs } from '@/components/segmented-control';
 import { readDraft, useDraft } from '@/lib/drafts';
 import { initialText, readSchema } from '@/lib/form-schema';
-import { duration, plain } from '@/lib/format';
+import { duration, escapeControlCharacters } from '@/lib/format';
 import { formatJson, jsonMembers } from '@/lib/json-text';
 import { jsonFault } from '@/lib/jsonc';
 import { useNow } from '@/lib/now';
@@ -167,7 +167,7 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
       <div aria-live="polite">
         {run.phase === 'failed' && (
           <p className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad [overflow-wrap:anywhere]">
-            {plain(run.message)}
+            {escapeControlCharacters(run.message)}
           </p>
         )}
         {run.phase === 'answered' && <Answer answer={run.answer} />}
@@ -223,7 +223,7 @@ function Answer({ answer }: { answer: ToolAnswer }) {
       </p>
       {answer.error && !readable && (
         <p className="rounded-md bg-bad-soft px-3 py-2 text-sm text-bad [overflow-wrap:anywhere]">
-          {plain(answer.error.slice(0, 4000))}
+          {escapeControlCharacters(answer.error.slice(0, 4000))}
         </p>
       )}
       {readable ? (

@@ -1,5 +1,5 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { messageOf, request, requestList } from '@/lib/request';
 import { toast } from '@/lib/toast';
 import type { ToolChange, ToolEvent, ToolTrust } from '@/types/api';
@@ -32,17 +32,17 @@ export const toolLogQuery = (server: string) =>
     retry: false,
   });
 
-export type Word = 'accept' | 'always' | 'block' | 'ask';
+export type ToolDecision = 'accept' | 'always' | 'block' | 'ask';
 
 /** Sends a decision about one definition; `hash` identifies the version that was shown. */
-export function useToolWord() {
+export function useToolDecision() {
   const client = useQueryClient();
   return useMutation({
     mutationFn: (body: {
       server: string;
       kind: string;
       tool: string;
-      action: Word;
+      action: ToolDecision;
       hash?: string;
     }) => request<void>('POST', '/api/v1/tool-changes', { body }),
     onSettled: () => {
@@ -50,6 +50,6 @@ export function useToolWord() {
       client.invalidateQueries({ queryKey: ['approvals'] });
       client.invalidateQueries({ queryKey: ['server'] });
     },
-    onError: (error) => toast('bad', plain(messageOf(error))),
+    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
   });
 }

@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Loading } from '@/components/page';
-import { useAllAnswered } from '@/lib/all-answered';
-import { exactTime, plain } from '@/lib/format';
+import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
+import { escapeControlCharacters, exactTime } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { ToolEvent } from '@/types/api';
 import { changesQuery, toolLogQuery, trustQuery } from './api';
-import { isSign, ToolChanges, Warnings } from './tool-changes';
+import { isAttackWarning, ToolChanges, Warnings } from './tool-changes';
 
 const t = texts.trust;
 
@@ -20,7 +20,7 @@ export function ServerTrust({ server, children }: { server: string; children?: R
     useQuery(trustQuery),
     useQuery(toolLogQuery(server)),
   ];
-  if (!useAllAnswered(known)) return <Loading />;
+  if (!useAllQueriesAnswered(known)) return <Loading />;
   return (
     <>
       <Known server={server} />
@@ -34,7 +34,7 @@ function Known({ server }: { server: string }) {
   const { data: trust } = useQuery(trustQuery);
   const { data: log } = useQuery(toolLogQuery(server));
   const suspicious = (trust ?? []).filter(
-    (one) => one.server === server && !one.withheld && (one.warnings ?? []).some(isSign),
+    (one) => one.server === server && !one.withheld && (one.warnings ?? []).some(isAttackWarning),
   );
   const events = (log ?? []).filter((event) => event.action !== 'new' || event.name !== '');
   if (!changes?.length && suspicious.length === 0 && events.length === 0) return null;
@@ -55,7 +55,7 @@ function Known({ server }: { server: string }) {
             {suspicious.slice(0, 50).map((one) => (
               <li key={one.tool}>
                 <p className="text-sm font-medium [overflow-wrap:anywhere]">
-                  {one.tool ? plain(one.tool.slice(0, 200)) : t.instructions}
+                  {one.tool ? escapeControlCharacters(one.tool.slice(0, 200)) : t.instructions}
                   {acceptedByPerson(log ?? [], one.tool) && (
                     <span className="ml-2 text-xs font-normal text-ink3">{t.accepted}</span>
                   )}
@@ -75,8 +75,11 @@ function Known({ server }: { server: string }) {
                 <time dateTime={event.at} className="text-ink3">
                   {exactTime(event.at).slice(0, 19)}
                 </time>{' '}
-                <span className="font-medium">{plain(event.name.slice(0, 200))}</span>{' '}
-                {t.actions[event.action as keyof typeof t.actions] ?? plain(event.action)}
+                <span className="font-medium">
+                  {escapeControlCharacters(event.name.slice(0, 200))}
+                </span>{' '}
+                {t.actions[event.action as keyof typeof t.actions] ??
+                  escapeControlCharacters(event.action)}
                 <Detail event={event} />
                 {event.newHash && (
                   <span className="font-mono text-ink3">
@@ -108,7 +111,7 @@ function acceptedByPerson(log: ToolEvent[], tool: string): boolean {
 /** The detail of an event. A warning ends with a quote of the server, which is marked as such. */
 function Detail({ event: { action, detail } }: { event: ToolEvent }) {
   if (!detail) return null;
-  const text = plain(detail.slice(0, 300));
+  const text = escapeControlCharacters(detail.slice(0, 300));
   if (action !== 'warned') return `: ${text}`;
   const end = text.indexOf('. ') + 1;
   return (

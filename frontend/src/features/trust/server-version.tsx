@@ -2,7 +2,7 @@ import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/r
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Facts, Section } from '@/components/fields';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -37,11 +37,15 @@ export function ServerVersionSection({ server }: { server: string }) {
       setPlan(action === 'plan' || action === 'rehearse' ? result : undefined);
       if (action === 'plan') setAlso([]);
       if (action === 'plan' && !result.key) toast('ok', t.current);
-      if (action === 'rollback') toast('ok', t.rolledBack(plain(result.from), plain(result.to)));
-      else if (result.applied) toast('ok', t.applied(plain(result.to)));
+      if (action === 'rollback')
+        toast(
+          'ok',
+          t.rolledBack(escapeControlCharacters(result.from), escapeControlCharacters(result.to)),
+        );
+      else if (result.applied) toast('ok', t.applied(escapeControlCharacters(result.to)));
       client.invalidateQueries({ queryKey: ['server', server] });
     },
-    onError: (error) => toast('bad', plain(messageOf(error))),
+    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
   });
   const rehearsing = change.isPending && change.variables.action === 'rehearse';
   const { data: version } = useQuery(versionQuery(server, rehearsing ? 1000 : undefined));
@@ -56,12 +60,14 @@ export function ServerVersionSection({ server }: { server: string }) {
     <Section title={t.title}>
       <Facts
         rows={[
-          [t.package, plain(version.package)],
+          [t.package, escapeControlCharacters(version.package)],
           [
             t.written,
-            version.configured === version.package ? t.anyVersion : plain(version.configured),
+            version.configured === version.package
+              ? t.anyVersion
+              : escapeControlCharacters(version.configured),
           ],
-          [t.version, version.version && t.short(plain(version.version))],
+          [t.version, version.version && t.short(escapeControlCharacters(version.version))],
           [t.source, version.source && t.sources[version.source]],
         ]}
       />
@@ -77,7 +83,7 @@ export function ServerVersionSection({ server }: { server: string }) {
             title={`${version.configured} → ${version.pin}`}
             onClick={() => change.mutate({ action: 'pin' })}
           >
-            {t.pin(plain(version.pin))}
+            {t.pin(escapeControlCharacters(version.pin))}
           </Button>
         )}
         {before && (
@@ -88,7 +94,7 @@ export function ServerVersionSection({ server }: { server: string }) {
             disabled={change.isPending}
             onClick={() => change.mutate({ action: 'rollback' })}
           >
-            {t.back(plain(before))}
+            {t.back(escapeControlCharacters(before))}
           </Button>
         )}
       </div>
@@ -106,11 +112,14 @@ export function ServerVersionSection({ server }: { server: string }) {
             {(plan.changes ?? []).slice(0, 100).map((one) => (
               <li key={one.name}>
                 <p className="text-sm font-medium [overflow-wrap:anywhere]">
-                  {plain(one.name.slice(0, 200))}{' '}
+                  {escapeControlCharacters(one.name.slice(0, 200))}{' '}
                   <span className="font-normal text-ink3">{texts.trust.states[one.state]}</span>
                 </p>
                 <Warnings list={one.warnings ?? []} />
-                <ToolDiff lines={one.diff ?? []} label={t.differs(plain(one.name.slice(0, 200)))} />
+                <ToolDiff
+                  lines={one.diff ?? []}
+                  label={t.differs(escapeControlCharacters(one.name.slice(0, 200)))}
+                />
               </li>
             ))}
           </ul>

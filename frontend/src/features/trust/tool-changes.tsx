@@ -2,11 +2,11 @@ import { useQuery } from '@tanstack/react-query';
 import { ShieldAlert } from 'lucide-react';
 import { Button } from '@/components/button';
 import { ScrollArea } from '@/components/scroll-area';
-import { classes } from '@/lib/classes';
-import { plain } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { ToolChange, ToolWarning } from '@/types/api';
-import { changesQuery, useToolWord } from './api';
+import { changesQuery, useToolDecision } from './api';
 
 const t = texts.trust;
 const most = 50;
@@ -25,7 +25,7 @@ export function ToolChanges({ server }: { server: string }) {
 }
 
 function Change({ change }: { change: ToolChange }) {
-  const word = useToolWord();
+  const word = useToolDecision();
   const say = (action: 'accept' | 'always' | 'block') =>
     word.mutate({
       server: change.server,
@@ -34,14 +34,17 @@ function Change({ change }: { change: ToolChange }) {
       action,
       hash: change.newHash,
     });
-  const wary = (change.warnings ?? []).some(isSign);
-  const name = t.nameOf(change.kind, plain(change.name.slice(0, 200)));
+  const wary = (change.warnings ?? []).some(isAttackWarning);
+  const name = t.nameOf(change.kind, escapeControlCharacters(change.name.slice(0, 200)));
   return (
     <li className="rounded-md border bg-panel p-3">
       <p className="font-medium [overflow-wrap:anywhere]">{name}</p>
       <p className="text-xs text-ink3">{t.states[change.state]}</p>
       <Warnings list={change.warnings ?? []} />
-      <ToolDiff lines={change.diff ?? []} label={t.diff(`${plain(change.server)} / ${name}`)} />
+      <ToolDiff
+        lines={change.diff ?? []}
+        label={t.diff(`${escapeControlCharacters(change.server)} / ${name}`)}
+      />
       <div className="mt-3 flex flex-wrap gap-2">
         <Button
           look={wary ? 'secondary' : 'primary'}
@@ -103,7 +106,7 @@ export function ToolDiff({
           )}
         >
           {{ new: '+ ', old: '- ', gap: '… ' }[line.op] ?? '  '}
-          {plain(line.text.slice(0, 2000))}
+          {escapeControlCharacters(line.text.slice(0, 2000))}
         </div>
       ))}
     </ScrollArea>
@@ -111,11 +114,11 @@ export function ToolDiff({
 }
 
 /** Whether a warning indicates an attack; a name that two servers use for a tool does not. */
-export const isSign = (warning: ToolWarning) => warning.code !== 'same-name';
+export const isAttackWarning = (warning: ToolWarning) => warning.code !== 'same-name';
 
 /** The warnings that indicate an attack, each with the finding. */
 export function Warnings({ list }: { list: ToolWarning[] }) {
-  const shown = list.filter(isSign);
+  const shown = list.filter(isAttackWarning);
   if (shown.length === 0) return null;
   return (
     <ul className="mt-2 space-y-1.5 rounded-md bg-warn-soft px-3 py-2 text-sm text-warn">
@@ -123,9 +126,11 @@ export function Warnings({ list }: { list: ToolWarning[] }) {
         <li key={`${warning.code} ${warning.where} ${warning.reason}`} className="flex gap-2">
           <ShieldAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
           <span className="min-w-0 [overflow-wrap:anywhere]">
-            {plain(warning.reason)}
+            {escapeControlCharacters(warning.reason)}
             {warning.quote && (
-              <span className="block font-mono text-xs">{plain(warning.quote.slice(0, 400))}</span>
+              <span className="block font-mono text-xs">
+                {escapeControlCharacters(warning.quote.slice(0, 400))}
+              </span>
             )}
           </span>
         </li>

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { ShieldAlert } from 'lucide-react';
 import { Section } from '@/components/fields';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { ToolTrust } from '@/types/api';
 import { trustQuery } from './api';
@@ -31,7 +31,7 @@ export function TrustBadges({ server, tool }: { server: string; tool: string }) 
       )}
       {warnings.length > 0 && (
         <span
-          title={warnings.map((warning) => plain(warning.reason)).join('\n')}
+          title={warnings.map((warning) => escapeControlCharacters(warning.reason)).join('\n')}
           className="inline-flex shrink-0 items-baseline gap-1 rounded bg-warn-soft px-1.5 text-xs text-warn"
         >
           <ShieldAlert className="size-3 self-center" aria-hidden />

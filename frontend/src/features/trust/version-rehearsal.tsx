@@ -2,8 +2,8 @@ import { Link } from '@tanstack/react-router';
 import { CircleAlert, CircleCheck, CircleDashed, Timer } from 'lucide-react';
 import { Button } from '@/components/button';
 import { MergeDiff } from '@/components/lazy-code-editor';
-import { textOfSide } from '@/lib/change-sides';
-import { duration, plain } from '@/lib/format';
+import { textOfSide } from '@/lib/changes-as-text';
+import { duration, escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { RehearsalReport, RehearsedCall } from '@/types/api';
 
@@ -65,7 +65,7 @@ function Result({
   const [Icon, color] = looks[call.result];
   const changes = call.changes ?? [];
   const unstable = call.unstable ?? [];
-  const what = plain(
+  const what = escapeControlCharacters(
     call.definitions ? t.definitions[call.definitions] : nameOf(call).slice(0, 200),
   );
   return (
@@ -85,7 +85,9 @@ function Result({
             {t.took(duration(call.oldNs ?? 0), duration(call.newNs))}
           </span>
         )}
-        {call.check && <span className="text-xs text-ink3">{t.check(plain(call.check))}</span>}
+        {call.check && (
+          <span className="text-xs text-ink3">{t.check(escapeControlCharacters(call.check))}</span>
+        )}
         {call.callId && /^\d+$/.test(call.callId) && (
           <Link
             to="/calls/$id"
@@ -97,14 +99,18 @@ function Result({
         )}
       </p>
       {call.arguments && call.arguments !== '{}' && (
-        <p className="text-ink3 [overflow-wrap:anywhere]">{plain(call.arguments.slice(0, 200))}</p>
+        <p className="text-ink3 [overflow-wrap:anywhere]">
+          {escapeControlCharacters(call.arguments.slice(0, 200))}
+        </p>
       )}
       {call.reason && (
-        <p className="text-ink2 [overflow-wrap:anywhere]">{plain(call.reason.slice(0, 1000))}</p>
+        <p className="text-ink2 [overflow-wrap:anywhere]">
+          {escapeControlCharacters(call.reason.slice(0, 1000))}
+        </p>
       )}
       {call.tool &&
         call.result === 'skipped' &&
-        call.reason?.startsWith('may change something') && (
+        call.reason?.startsWith('may have side effects') && (
           <Button
             small
             className="mt-1"
@@ -126,7 +132,9 @@ function Result({
       )}
       {unstable.length > 0 && (
         <p className="mt-1 text-xs text-ink3 [overflow-wrap:anywhere]">
-          {t.unstable(unstable.map((path) => plain(path || texts.checks.whole)).join(', '))}
+          {t.unstable(
+            unstable.map((path) => escapeControlCharacters(path || texts.checks.whole)).join(', '),
+          )}
         </p>
       )}
     </li>

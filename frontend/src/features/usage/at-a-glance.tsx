@@ -3,7 +3,7 @@ import { type ReactNode, useState } from 'react';
 import { ChartSpace } from '@/components/lazy-chart';
 import { SegmentedControl } from '@/components/segmented-control';
 import { ServerPrefix } from '@/components/server-prefix';
-import { count, duration, plain } from '@/lib/format';
+import { count, duration, escapeControlCharacters } from '@/lib/format';
 import { measureFontScale } from '@/lib/measure-font-scale';
 import { texts } from '@/lib/texts';
 import type { Range } from '@/lib/time-range';
@@ -145,11 +145,11 @@ function TopTools({
             <Link
               to={order === 'context' ? '/usage' : '/calls'}
               search={order === 'context' ? { server, tool } : { server, tool, range }}
-              title={plain(`${labelOf(server)} / ${tool}`.slice(0, 300))}
+              title={escapeControlCharacters(`${labelOf(server)} / ${tool}`.slice(0, 300))}
               className="min-w-0 flex-1 truncate py-[2.5px] underline-offset-2 hover:underline"
             >
               <ServerPrefix label={labelOf(server)} />
-              {plain(tool.slice(0, 120))}
+              {escapeControlCharacters(tool.slice(0, 120))}
             </Link>
             {errors > 0 && (
               <span className="shrink-0 text-xs text-bad">

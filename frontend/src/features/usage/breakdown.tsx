@@ -2,8 +2,8 @@ import { useState } from 'react';
 import { Button } from '@/components/button';
 import { ScrollArea } from '@/components/scroll-area';
 import { SegmentedControl } from '@/components/segmented-control';
-import { classes } from '@/lib/classes';
-import { age, bytes, count, cut, duration, plain, share } from '@/lib/format';
+import { classes } from '@/lib/class-names';
+import { age, bytes, count, cut, duration, escapeControlCharacters, share } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { Use } from '@/types/api';
@@ -120,10 +120,10 @@ export function Breakdown({
                   >
                     {kind === 'tools' && use.server && (
                       <span className="font-normal text-ink3">
-                        {plain(cut(labelOf(use.server), 20))} /{' '}
+                        {escapeControlCharacters(cut(labelOf(use.server), 20))} /{' '}
                       </span>
                     )}
-                    {plain(name(use).slice(0, 200))}
+                    {escapeControlCharacters(name(use).slice(0, 200))}
                   </button>
                   <svg
                     viewBox="0 0 100 1"

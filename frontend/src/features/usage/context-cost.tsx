@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { buttonClasses } from '@/components/button';
 import { ServerPrefix } from '@/components/server-prefix';
-import { count, plain } from '@/lib/format';
+import { count, escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { recordedDays, usageQuery } from './api';
 import { Card } from './card';
@@ -52,7 +52,7 @@ export function ContextCost({
                 search={{ server }}
                 className="min-w-0 flex-1 truncate underline-offset-2 hover:underline"
               >
-                {plain(labelOf(server).slice(0, 100))}
+                {escapeControlCharacters(labelOf(server).slice(0, 100))}
               </Link>
               <span className="text-xs text-ink3">{texts.servers.tools(tools)}</span>
               <span className="min-w-28 text-right">{texts.tools.tokens(count(tokens))}</span>
@@ -126,7 +126,7 @@ export function Unused({
                   className="min-w-0 flex-1 truncate underline-offset-2 hover:underline"
                 >
                   <ServerPrefix label={labelOf(cost.server)} />
-                  {plain(cost.tool.slice(0, 200))}
+                  {escapeControlCharacters(cost.tool.slice(0, 200))}
                 </Link>
                 <span className="shrink-0 text-ink3">{texts.tools.tokens(count(cost.tokens))}</span>
               </li>

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Section } from '@/components/fields';
-import { age, count, duration, plain } from '@/lib/format';
+import { age, count, duration, escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import { usageQuery } from './api';
@@ -43,7 +43,7 @@ export function ToolUse({ server, tool }: { server: string; tool: string }) {
           )}
           <span>{texts.usage.p50(duration(use.p50Ns))}</span>
           <span>{texts.overview.p95(duration(use.p95Ns))}</span>
-          {use.lastUsed && <span>{t.last(plain(age(use.lastUsed, now)))}</span>}
+          {use.lastUsed && <span>{t.last(escapeControlCharacters(age(use.lastUsed, now)))}</span>}
         </p>
       ) : (
         <p className="text-sm text-ink3">{data ? t.never : texts.loading}</p>

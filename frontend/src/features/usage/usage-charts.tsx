@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { Chart } from '@/components/lazy-chart';
-import { count, plain, roundDuration } from '@/lib/format';
+import { count, escapeControlCharacters, roundDuration } from '@/lib/format';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { UsageReport } from '@/types/api';
@@ -16,7 +16,9 @@ function useVersionStarts(report: UsageReport) {
     () =>
       report.versions.map(({ at, server, version, package: name }) => ({
         at: Date.parse(at),
-        name: t.versionBegan(plain(`${nameOf(server)} ${version || name}`.slice(0, 120))),
+        name: t.versionBegan(
+          escapeControlCharacters(`${nameOf(server)} ${version || name}`.slice(0, 120)),
+        ),
       })),
     [report.versions, nameOf],
   );

@@ -4,16 +4,16 @@ import { ChartColumn, X } from 'lucide-react';
 import { Button, buttonClasses } from '@/components/button';
 import { DateTimeField } from '@/components/date-time-field';
 import { Empty, PageHeader } from '@/components/page';
-import { plain } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Range, Span } from '@/lib/time-range';
 import { type UsageFilters, usageQuery } from './api';
 import { Breakdown } from './breakdown';
 import { Card } from './card';
 import { ContextCost, type ToolCost, Unused } from './context-cost';
-import { Figures } from './figures';
 import { RangePicker } from './range-picker';
 import { CallsChart, DurationChart } from './usage-charts';
+import { Figures } from './usage-totals';
 
 const route = getRouteApi('/usage');
 const t = texts.usage;
@@ -125,7 +125,7 @@ function inOrder(from: string | undefined, to: string | undefined): Span {
 function Chip({ text, onClick }: { text: string; onClick: () => void }) {
   return (
     <Button onClick={onClick} title={texts.calls.removeFilter}>
-      <span className="max-w-48 truncate">{plain(text.slice(0, 100))}</span>
+      <span className="max-w-48 truncate">{escapeControlCharacters(text.slice(0, 100))}</span>
       <X className="size-3.5" aria-hidden />
     </Button>
   );

@@ -46,7 +46,7 @@ export const generalTexts = {
   /** Messages about actions that can be undone, and confirmations for those that cannot. */
   leave: {
     title: 'Leave without saving?',
-    body: 'Your changes are not saved. If you leave, they are lost.',
+    body: 'Your changes have not been saved. If you leave, they will be lost.',
     stay: 'Keep editing',
     leave: 'Leave',
   },
@@ -57,11 +57,11 @@ export const generalTexts = {
     draftDiscard: 'Discard',
     signOutTitle: (server: string) => `Sign out of ${server}?`,
     signOutBody: (issuer: string) =>
-      `Its tokens are deleted and revoked at ${issuer}. Its tools fail until you sign in again.`,
+      `Its tokens will be deleted and revoked at ${issuer}. Its tools will fail until you sign in again.`,
     overTitle: 'Overwrite changes made elsewhere?',
     overBody:
       'The file changed while you were editing it. Lines marked − will be removed; lines marked + are yours.',
-    overSame: 'Both versions have the same lines; only order or white space differs.',
+    overSame: 'Both versions have the same lines; only the order or whitespace differs.',
     overAction: 'Overwrite',
     overDone: 'Saved; the other changes were overwritten.',
     lessTitle: 'Delete older calls?',
@@ -72,25 +72,25 @@ export const generalTexts = {
     about: (n: string) => `About ${n}`,
     span: (from: string, to: string) => `They started between ${from} and ${to}.`,
     lessAction: 'Save and delete',
-    pruneNone: 'No calls exceed these limits.',
+    pruneNone: 'No calls have expired.',
     prune: (n: string) =>
       `${n} calls will be permanently deleted. To keep them, back up the history first.`,
     pruneOne: '1 call will be permanently deleted. To keep it, back up the history first.',
     checkBack: (name: string) => `${name} restored.`,
     disconnectTitle: (client: string) => `Disconnect ${client}?`,
     disconnectBody: (path: string) =>
-      `Removes the Drawbridge entry from ${path}. If the file has not changed since, the original is restored, including servers that were moved to Drawbridge.`,
+      `Removes the Drawbridge entry from ${path}. If the file has not changed since you connected, the original will be restored, including servers that were moved to Drawbridge.`,
     takeBackTitle: 'Undo this import?',
     takeBackBody: (servers: string, client: string) =>
-      `These servers are stopped and removed from the configuration, together with their imported secrets: ${servers}. The configuration of ${client} is not changed, so you can import them again.`,
+      `These servers will be stopped and removed from the configuration, together with their imported secrets: ${servers}. The configuration of ${client} will not change, so you can import them again.`,
     forgetTitle: (client: string) => `Stop tracking ${client}?`,
     forgetBody: (path: string) =>
-      `${path} is not changed, but Drawbridge can no longer restore the original. Backups of the file stay in the data folder.`,
+      `${path} will not be changed, but Drawbridge will no longer be able to restore the original. Backups of the file stay in the data folder.`,
     grantsTitle: 'Revoke these approvals?',
     grantsBody: (n: number) =>
       n === 1
-        ? 'You will be asked again at the next call:'
-        : `You will be asked again at the next calls to these ${n} tools:`,
+        ? 'You will be asked again on the next call:'
+        : `You will be asked again on the next calls to these ${n} tools:`,
     ruleGone: (name: string) => `Rule for ${name} removed.`,
   },
   connection: {
@@ -168,7 +168,7 @@ export const generalTexts = {
     minutes: (n: number) =>
       n < 60 ? `For ${n} minutes` : n === 60 ? 'For an hour' : `For ${n / 60} hours`,
     serverHour: 'Record in full for an hour',
-    session: (id: string) => `the session ${id.slice(0, 8)}`,
+    session: (id: string) => `session ${id.slice(0, 8)}`,
     banner: (what: string, until: string) =>
       `Arguments and results of ${what} are recorded in full until ${until}.`,
     more: (n: number) =>
@@ -183,7 +183,7 @@ export const generalTexts = {
       n === 1 ? 'One warning about the configuration' : `${n} warnings about the configuration`,
     show: 'Show',
     more: (n: number) => `${count(n)} more`,
-    less: 'Less',
+    less: 'Show less',
     otherShort: (n: number) => (n === 1 ? '1 notice' : `${count(n)} notices`),
     otherNotices: (n: number) => (n === 1 ? '1 other notice' : `${n} other notices`),
     tokensOff: 'Tokens are disabled: any program on this computer can call your tools.',
@@ -226,7 +226,7 @@ export const generalTexts = {
   errors: {
     unreachable: 'Drawbridge is not responding.',
     unexpected: 'Something went wrong on this page.',
-    part: 'Part of the page could not be loaded.',
+    part: 'Cannot load part of this page.',
     reload: 'Reload',
     status: (status: number) => `Drawbridge responded with status ${status}.`,
     pageTitle: 'Cannot show this page',
@@ -239,8 +239,8 @@ export const generalTexts = {
     title: 'Command palette',
     placeholder: 'Search pages, servers, tools and actions',
     results: 'Results',
-    nothing: 'No results. Pages, servers, tools and actions are searched.',
-    theme: (name: string) => `Appearance: ${name}`,
+    nothing: 'No matching pages, servers, tools or actions.',
+    theme: (name: string) => `Theme: ${name}`,
     kinds: { page: 'Page', server: 'Server', tool: 'Tool', action: 'Action' },
   },
   shortcuts: {
@@ -249,12 +249,12 @@ export const generalTexts = {
     help: 'Show keyboard shortcuts',
     after: 'then',
     search: 'Focus the search field',
-    move: 'Next or previous row',
+    move: 'Select the next or previous row',
     open: 'Open the selected row',
     close: 'Close details',
     run: 'Run tool',
     save: 'Save the configuration',
-    go: (page: string) => `Go to: ${page}`,
+    go: (page: string) => `Go to ${page}`,
   },
   pick: {
     file: 'Choose a file…',
@@ -269,7 +269,7 @@ export const generalTexts = {
     wrong: {
       unknown: (path: string, near: string) =>
         `Unknown key “${path}”; it is ignored.${near ? ` Did you mean “${near}”?` : ''}`,
-      type: (path: string, wanted: string) => `“${path}” must be: ${wanted}.`,
+      type: (path: string, wanted: string) => `“${path}” must be of type ${wanted}.`,
       choice: (path: string, wanted: string) => `“${path}” must be one of: ${wanted}.`,
       range: (path: string, wanted: string) => `“${path}” must be ${wanted}.`,
     },

@@ -5,14 +5,14 @@ export const overviewTexts = {
   overview: {
     title: 'Overview',
     attention: 'Needs attention',
-    allWell: 'Everything is running',
+    allWell: 'No issues',
     lastKnown: 'Last known state',
     needYou: (n: number) => (n === 1 ? '1 issue' : `${count(n)} issues`),
-    serversUp: (up: number, all: number) => `${count(up)} of ${count(all)} up`,
-    offered: (n: string) => (n === '1' ? '1 tool offered' : `${n} tools offered`),
+    serversUp: (up: number, all: number) => `${count(up)} of ${count(all)} running`,
+    offered: (n: string) => (n === '1' ? '1 tool' : `${n} tools`),
     calls: 'Calls',
     running: (n: number) => `${n} running now`,
-    failed: 'Errors',
+    failed: 'Failed calls',
     failedShare: (share: string) => `${share} of calls`,
     median: 'Median latency',
     p95: (most: string) => `p95 ${most}`,
@@ -30,7 +30,7 @@ export const overviewTexts = {
     topsBy: 'Top tools by',
     orders: { calls: 'Calls', time: 'Time', context: 'Context' },
     nothingYet: 'No calls yet.',
-    strip: (n: number) => `The last ${n} calls, oldest first; height is duration`,
+    strip: (n: number) => `The last ${n} calls, oldest first; bar height shows duration`,
     allCalls: 'All calls',
     allServers: 'All servers',
     moreServers: (n: number) => `${count(n)} more`,
@@ -38,7 +38,7 @@ export const overviewTexts = {
   changes: {
     title: 'What changed this week',
     more: (n: number) => `${count(n)} more`,
-    less: 'Show fewer',
+    less: 'Show less',
     kinds: {
       server: () => 'New server',
       version: () => 'New version',
@@ -50,27 +50,27 @@ export const overviewTexts = {
     } satisfies Record<string, (name: string, action: string) => string>,
   },
   welcome: {
-    title: 'First steps',
-    note: 'Nothing is written until you have seen the change.',
+    title: 'Get started',
+    note: 'No file is changed until you have reviewed the change.',
     /** Added to the note on macOS, which asks when a program opens files of another one. */
     macPermission:
-      'macOS may ask whether Drawbridge may access data of other apps: it reads the configuration files of your AI clients.',
+      'macOS may ask you to let Drawbridge access data from other apps, because Drawbridge reads the configuration files of your AI clients.',
     progress: 'Steps',
     isDone: 'done:',
     done: 'Go to the overview',
     addManually: 'Add a server manually',
     steps: {
       servers: {
-        title: 'Import your servers',
-        body: 'Drawbridge runs the servers that your clients use now. The clients then reach them through Drawbridge.',
+        title: 'Add your servers',
+        body: 'Drawbridge will run the servers that your clients currently use, and the clients will connect to them through Drawbridge.',
       },
       clients: {
         title: 'Connect your clients',
-        body: 'Clients whose servers you imported are already connected. Connect the others here.',
+        body: 'Clients whose servers you moved are already connected. Connect the others here.',
       },
       call: {
-        title: 'See the first call',
-        body: 'Restart the client if asked to, then ask it for something that needs a tool.',
+        title: 'Make your first call',
+        body: 'Restart the client if prompted, then ask it to do something that uses a tool.',
       },
     },
     /** The first step where no client was found. */
@@ -104,9 +104,9 @@ export const overviewTexts = {
     changedConfig: (servers: number) =>
       `Drawbridge’s configuration, with ${servers === 1 ? '1 server' : `${servers} servers`}.`,
     changedClient: (client: string) =>
-      `The configuration of ${client}, which now starts Drawbridge.`,
+      `The configuration of ${client}, which now points to Drawbridge.`,
     changedUndo:
-      'Disconnect, above or under Clients, removes the entry from a client’s file, and restores it byte for byte if it has not changed since. This command does so for all of them:',
+      'To undo this for one client, use Disconnect above or on the Clients page. It removes the entry, or restores the original file if it has not changed since. To disconnect all clients, run:',
     undoCommand: 'Command that disconnects all clients',
   },
   features: {
@@ -119,7 +119,7 @@ export const overviewTexts = {
       passes: 'supported',
       'with approval': 'with approval',
       'not client': 'not supported by client',
-      'not server': 'not offered',
+      'not server': 'not supported by server',
     },
   },
   usage: {
@@ -139,7 +139,7 @@ export const overviewTexts = {
     nearlyAll: 'p99',
     callsOverTime: 'Calls and errors',
     durationsOverTime: 'Latency',
-    versionBegan: (what: string) => `First call of ${what}`,
+    versionBegan: (what: string) => `First call to ${what}`,
     breakdown: 'Breakdown',
     table: 'Breakdown by name',
     by: 'Group by',
@@ -147,12 +147,12 @@ export const overviewTexts = {
     columns: {
       calls: 'Calls',
       errors: 'Errors',
-      p50Ns: 'p50',
+      p50Ns: 'Median',
       p95Ns: 'p95',
       p99Ns: 'p99',
       resultTokens: 'Result tokens',
       repeatedBytes: 'Repeated',
-      blankBytes: 'White space',
+      blankBytes: 'Whitespace',
       lastUsed: 'Last used',
     },
     columnHints: {
@@ -164,17 +164,16 @@ export const overviewTexts = {
       resultTokens: 'Estimated as bytes of the results divided by four.',
       repeatedBytes: 'Share of the results that repeats structuredContent as text.',
       blankBytes:
-        'Share of the results that is white space: indentation in JSON, and repeated spaces in text.',
+        'Share of the results that is whitespace: indentation in JSON and repeated spaces in text.',
       lastUsed: undefined,
     },
     context: 'Context cost',
     contextBody:
       'Tool definitions take up part of each model’s context. Estimated as characters divided by four.',
-    unused: 'Not used for 30 days',
+    unused: 'Not used in the last 30 days',
     unusedNote: (n: number, tokens: string) =>
       `${n === 1 ? '1 tool' : `${count(n)} tools`}, ~${tokens} tokens`,
-    unusedBody:
-      'These tools take up context but have not been called. Disable those you do not need.',
-    unusedNone: 'Every tool has been called at least once.',
+    unusedBody: 'These tools take up context but have not been called. Hide those you do not need.',
+    unusedNone: 'All tools were used in the last 30 days.',
   },
 } as const;

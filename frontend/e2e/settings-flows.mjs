@@ -1,0 +1,246 @@
+// The configuration editor, and limits that delete old calls. A new daemon has no old calls.
+import assert from 'node:assert/strict';
+import { flow } from './flow.mjs';
+import { inspect, settled } from './harness.mjs';
+import { becomes, closeDialog, focused, pressDefault, textOf, until } from './waiting.mjs';
+
+const quiet = { scene: 'full', rate: 0 };
+
+async function editor(page, mock) {
+  await page.goto(`${mock.url}/#/settings`);
+  return openEditor(page, mock);
+}
+
+async function openEditor(page, mock) {
+  await settled(page, '/settings');
+  await page.getByRole('button', { name: 'Edit file' }).click();
+  const box = page.getByLabel('Configuration file', { exact: true });
+  await becomes(() => textOf(box), mock.world.config.text);
+  return box;
+}
+
+flow('the editor completes keys and reports errors while typing', quiet, async (page, mock) => {
+  mock.world.config.text = '{\n  "history": {\n    \n  }\n}\n';
+  const box = await editor(page, mock);
+  await page.getByText('Press Ctrl+Space for suggestions').waitFor(); // the schema is loaded
+  await box.click();
+  await focused(box);
+  for (const key of ['Control+Home', 'ArrowDown', 'ArrowDown', 'End']) await box.press(key);
+  await page.keyboard.type('"keep');
+  const list = page.getByRole('listbox', { name: 'Suggestions' });
+  await list.getByRole('option', { name: /keepDays/ }).waitFor();
+  await inspect(page, 'all');
+  await page.keyboard.press('Enter');
+  await list.waitFor({ state: 'detached' });
+  await page.keyboard.type('7, "enabeld": true');
+  await becomes(() => textOf(box), /"keepDays": 7, "enabeld": true/);
+  await page.getByText('Did you mean “enabled”?').waitFor();
+  await inspect(page, 'all');
+  await box.fill('{ "globalSettings": { "approveNewCommands": "maybe" } }');
+  await page.getByText('must be one of: off, ask').waitFor();
+  await box.fill('{');
+  await page.getByText('Not valid JSON').waitFor();
+});
+
+flow('leaving an edited file is confirmed', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/calls`);
+  await page.getByRole('link', { name: 'Settings', exact: true }).click();
+  const box = await openEditor(page, mock);
+  await box.press('Control+Home');
+  await box.pressSequentially('// mine ');
+  const still = () => becomes(() => textOf(box), /^\/\/ mine /);
+  const question = page.getByRole('dialog', { name: 'Leave without saving?' });
+  const stay = question.getByRole('button', { name: 'Keep editing' });
+  await page.goBack();
+  await stay.click();
+  await question.waitFor({ state: 'detached' });
+  await page.waitForURL(/#\/settings/);
+  await still();
+  const [, told] = await Promise.all([
+    page.reload({ timeout: 3000 }).catch(() => undefined),
+    page.waitForEvent('dialog'),
+  ]);
+  assert.equal(told.type(), 'beforeunload');
+  page.troubles.length = 0;
+  await still();
+  const servers = page.getByRole('link', { name: 'Servers', exact: true });
+  await servers.click();
+  await question.waitFor();
+  await inspect(page, 'all');
+  await closeDialog(page);
+  await question.waitFor({ state: 'detached' });
+  await still();
+  await servers.click();
+  await stay.press('Enter');
+  await question.waitFor({ state: 'detached' });
+  await servers.click();
+  await question.getByRole('button', { name: 'Leave', exact: true }).press('Enter');
+  await page.getByRole('heading', { name: 'Servers', level: 1 }).waitFor();
+  await question.waitFor({ state: 'detached' });
+  // Everything is saved.
+  await page.getByRole('link', { name: 'Overview', exact: true }).click();
+  await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+  assert.equal(await question.count(), 0);
+});
+
+flow('a file that reduces the history is saved after confirmation', quiet, async (page, mock) => {
+  const { calls } = mock.world;
+  for (const days of [8, 9, 10])
+    calls.push({
+      ...calls.at(-1),
+      at: new Date(Date.now() - days * 86_400_000).toISOString(),
+    });
+  const box = await editor(page, mock);
+  const file = mock.world.config.text;
+  const narrow = file.replace('{', '{\n  "history": { "keepDays": 7 },');
+  const dialog = page.getByRole('dialog', { name: 'Delete older calls?' });
+  await box.fill(narrow);
+  await box.press('Control+s');
+  await dialog.getByText(/^3 of [\d,]+ calls exceed these limits/).waitFor();
+  await dialog.getByText(/^They started between/).waitFor();
+  await inspect(page, 'all');
+  await pressDefault(page);
+  assert.equal(mock.world.config.text, file);
+  assert.equal(await textOf(box), narrow);
+  await box.press('Control+s');
+  await dialog.getByRole('button', { name: 'Save and delete' }).click();
+  await page.getByText('Saved and applied.').waitFor();
+  await dialog.waitFor({ state: 'detached' });
+  assert.equal(mock.world.config.text, narrow);
+  // Higher limits delete nothing, so they are saved at once.
+  const wide = narrow.replace('7', '70');
+  await box.fill(wide);
+  const written = page.waitForResponse((r) => r.request().method() === 'PUT');
+  await box.press('Control+s');
+  await written;
+  assert.equal(mock.world.config.text, wide);
+  assert.equal(await dialog.count(), 0);
+});
+
+flow('calls that cannot be counted do not prevent saving', quiet, async (page, mock) => {
+  await page.route('**/api/v1/config/retention-preview', (route) =>
+    route.fulfill({
+      status: 503,
+      contentType: 'application/problem+json',
+      body: '{"status":503,"code":"unavailable","detail":"the history cannot be read"}',
+    }),
+  );
+  const box = await editor(page, mock);
+  await box.fill(`${mock.world.config.text}// mine\n`);
+  await box.press('Control+s');
+  const dialog = page.getByRole('dialog', { name: 'Delete older calls?' });
+  await dialog.getByText(/Cannot count them: The history cannot be read/).waitFor();
+  await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByText('Saved and applied.').waitFor();
+  assert.ok(mock.world.config.text.endsWith('// mine\n'));
+});
+
+flow('a section of the settings scrolls into view', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/settings`);
+  const sections = page.getByRole('navigation', { name: 'Settings sections' });
+  await sections.getByRole('button').last().click();
+  const last = page.getByRole('region', { name: 'Bug report' });
+  const inView = (one) => one.getBoundingClientRect().bottom <= innerHeight;
+  await becomes(() => last.evaluate(inView), true);
+  assert.equal(await page.evaluate(() => document.scrollingElement.scrollTop), 0);
+  const current = sections.locator('[aria-current]');
+  await becomes(() => current.innerText(), 'Bug report');
+  await page.getByRole('button', { name: 'Secrets', exact: true }).click();
+  await becomes(() => current.innerText(), 'Secrets');
+});
+
+flow('a token is rotated only after its files are named', quiet, async (page, mock) => {
+  let answer;
+  const held = new Promise((done) => {
+    answer = done;
+  });
+  await page.route('**/rotate', async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.goto(`${mock.url}/#/settings`);
+  await page.getByRole('button', { name: 'Rotate' }).first().click();
+  const sure = page.getByRole('dialog').getByRole('button', { name: 'Rotate' });
+  await becomes(() => sure.isEnabled(), false);
+  answer();
+  await page.getByRole('dialog').getByText('/home/ada/.cursor/mcp.json').waitFor();
+  await becomes(() => sure.isEnabled(), true);
+});
+
+const ruled = `{
+  "policy": {
+    "rules": [
+      // Nothing outside.
+      {"tool": "filesystem__write_file", "where": {"/path": {"notUnder": "\${workspaceFolder}"}}, "then": "deny"},
+      {"tool": "GitHub__*", "then": "ask", "because": "It is public."}
+    ]
+  }
+}
+`;
+
+flow('rules are tried on the history before they are saved', quiet, async (page, mock) => {
+  mock.world.config.text = ruled;
+  await page.goto(`${mock.url}/#/settings`);
+  const panel = page.getByRole('region', { name: 'Argument rules' });
+  await panel.getByText('filesystem__write_file when path is not in ${workspaceFolder}').waitFor();
+  await panel.getByRole('button', { name: 'Move rule 2 up' }).press('Enter');
+  await panel.getByRole('button', { name: 'Test against history' }).press('Enter');
+  await panel.getByText('would have asked for approval of 12 and denied 3').waitFor();
+  await panel.getByText('7 calls may have had a profile').waitFor();
+  await panel.getByText('decided 15 calls').waitFor();
+  assert.equal(await panel.getByRole('link', { name: 'filesystem / write_file' }).count(), 2);
+  await inspect(page, 'all');
+  assert.equal(mock.world.config.text, ruled);
+  await panel.getByRole('button', { name: 'Save rules' }).click();
+  await page.getByText('Rules saved.').waitFor();
+  const { text } = mock.world.config;
+  assert(text.indexOf('GitHub__*') < text.indexOf('// Nothing outside.'), text);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await becomes(() => Promise.resolve(mock.world.config.text), ruled);
+  await panel.getByRole('button', { name: 'Edit as text' }).click();
+  const box = panel.getByLabel('Rules', { exact: true });
+  await box.fill('[');
+  await panel.getByText('The text is not a list of rules.').waitFor();
+  await inspect(page, 'all');
+  await panel.getByRole('button', { name: 'Discard' }).click();
+  await panel.getByRole('button', { name: 'Save rules' }).waitFor({ state: 'detached' });
+});
+
+flow('a rule is made from a call', quiet, async (page, mock) => {
+  mock.world.config.text = ruled;
+  const call = mock.world.calls.find((one) => one.method === 'tools/call' && one.outcome !== '');
+  await page.goto(`${mock.url}/#/calls/${call.id}`);
+  await page.getByRole('button', { name: 'Create rule' }).press('Enter');
+  const dialog = page.getByRole('dialog', { name: 'Create a rule from this call' });
+  await dialog.getByText('path is in /home/ada/projects').waitFor();
+  await dialog.getByText('would have asked for approval of 12 and denied 3').waitFor();
+  await dialog.getByLabel('mode matches the pattern overwrite').uncheck();
+  await dialog.getByLabel('Action').selectOption('deny');
+  await inspect(page, 'all');
+  await dialog.getByRole('button', { name: 'Save rules' }).click();
+  await page.getByText('Rules saved.').waitFor();
+  assert.match(
+    mock.world.config.text,
+    /"rules": \[\s+\{\s+"tool": "filesystem__write_file",\s+"where": \{\s+"\/path": \{\s+"under": "\/home\/ada\/projects"\s+\}\s+\},\s+"then": "deny"\s+\},\s+\/\/ Nothing/,
+  );
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await becomes(() => Promise.resolve(mock.world.config.text), ruled);
+});
+
+flow('an option of the settings is written to the file, and undone', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/settings`);
+  const before = mock.world.config.text;
+  const general = page.getByRole('region', { name: 'General' });
+  await general.getByRole('switch', { name: 'Desktop notifications' }).click();
+  await until(
+    () => mock.world.config.text.includes('"notifications": false'),
+    'the option is written',
+  );
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await becomes(() => mock.world.config.text, before);
+  const timeout = general.getByLabel('Call timeout (seconds)');
+  await timeout.fill('90');
+  await timeout.press('Enter');
+  await until(() => mock.world.config.text.includes('"timeout": 90000'), 'the timeout is written');
+  assert.match(mock.world.config.text, /\/\/ Everything Drawbridge runs/);
+});

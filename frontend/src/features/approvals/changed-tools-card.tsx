@@ -1,0 +1,37 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { escapeControlCharacters } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import type { Approval } from '@/types/api';
+
+const t = texts.trust;
+
+/** Changed tools of a server, with the differences of each. */
+export function ToolsCard({
+  approval,
+  labelOf,
+  changes,
+}: {
+  approval: Approval;
+  labelOf: (server: string) => string;
+  changes: ReactNode;
+}) {
+  return (
+    <li className="rounded-lg border border-warn bg-panel p-4 shadow-card md:p-5">
+      <h2 className="font-semibold [overflow-wrap:anywhere]">
+        {t.asks(escapeControlCharacters(labelOf(approval.server).slice(0, 200)))}
+      </h2>
+      <p className="mt-0.5 mb-3 text-sm text-ink2">{t.withheldBody}</p>
+      {changes}
+      <p className="mt-3 text-right text-sm">
+        <Link
+          to="/servers/$id"
+          params={{ id: approval.server }}
+          className="text-accent underline-offset-2 hover:underline"
+        >
+          {texts.approvals.server}
+        </Link>
+      </p>
+    </li>
+  );
+}

@@ -1,0 +1,83 @@
+import { useNavigate } from '@tanstack/react-router';
+import { LoaderCircle, Repeat } from 'lucide-react';
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import { Confirm } from '@/components/confirm';
+import { JsonView } from '@/components/json-view';
+import { escapeControlCharacters } from '@/lib/format';
+import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { CallDetail } from '@/types/api';
+import { useReplay } from './api';
+
+const t = texts.calls;
+
+/** Repeats the call and opens the comparison. Tools that are not read-only need a confirmation. */
+export function ReplayButton({
+  call,
+  server,
+  readOnly,
+}: {
+  call: CallDetail;
+  /** The display name of the server. */
+  server: string;
+  readOnly: boolean;
+}) {
+  const [asking, setAsking] = useState(false);
+  const replay = useReplay(call.id);
+  const navigate = useNavigate();
+  const run = (confirm: boolean) =>
+    replay.mutate(confirm, {
+      onSuccess: (done) => {
+        setAsking(false);
+        toast(
+          done.success ? 'ok' : 'bad',
+          done.success ? t.replayed : escapeControlCharacters(done.error),
+        );
+        navigate({ to: '/calls/$id', params: { id: done.callId }, search: { with: call.id } });
+      },
+      onError: (error) => {
+        if (confirm) return; // shown in the dialog
+        toast('bad', escapeControlCharacters(messageOf(error)));
+      },
+    });
+  return (
+    <>
+      <Button
+        small
+        look="quiet"
+        disabled={replay.isPending}
+        onClick={() => (readOnly ? run(false) : setAsking(true))}
+      >
+        {replay.isPending ? (
+          <LoaderCircle className="size-3.5 animate-spin" aria-hidden />
+        ) : (
+          <Repeat className="size-3.5" aria-hidden />
+        )}
+        {t.sendAgain}
+      </Button>
+      {asking && (
+        <Confirm
+          title={t.replayTitle(escapeControlCharacters(`${server} / ${call.tool}`.slice(0, 200)))}
+          action={t.sendAgain}
+          danger={false}
+          pending={replay.isPending}
+          error={replay.error}
+          onConfirm={() => run(true)}
+          onClose={() => {
+            setAsking(false);
+            replay.reset();
+          }}
+        >
+          <p>{t.replayBody}</p>
+          {call.arguments && (
+            <div className="mt-3">
+              <JsonView text={call.arguments} label={t.arguments} />
+            </div>
+          )}
+        </Confirm>
+      )}
+    </>
+  );
+}

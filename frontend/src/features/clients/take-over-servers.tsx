@@ -1,0 +1,137 @@
+import { useQuery } from '@tanstack/react-query';
+import { CircleAlert, CircleCheck, LoaderCircle, Undo2 } from 'lucide-react';
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import { DiffView } from '@/components/diff-view';
+import { Failure } from '@/components/failure';
+import { Modal } from '@/components/modal';
+import { escapeControlCharacters } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { TakeoverClient, TakeoverPlan, TakeoverResult } from '@/types/api';
+import { takenOverQuery, takeoverQuery, useTakeOver, useUndoTakeover } from './api';
+
+const t = texts.takeOver;
+const short = (text: string, limit = 400) => escapeControlCharacters(text.slice(0, limit));
+
+/** Takes over the servers of all clients: one plan, one confirmation, one undo. */
+export function TakeOver() {
+  const plan = useQuery(takeoverQuery);
+  const { data: taken } = useQuery(takenOverQuery);
+  const [open, setOpen] = useState(false);
+  const clients = plan.data?.clients ?? [];
+  return (
+    <>
+      {plan.data && clients.length > 0 && (
+        <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
+          <Button look="primary" onClick={() => setOpen(true)} className="max-sm:w-full">
+            {t.action(plan.data.servers, clients.length)}
+          </Button>
+          <p className="min-w-0 flex-1 basis-60 text-sm text-ink2">{t.hint}</p>
+        </div>
+      )}
+      {open && plan.data && <ConfirmTakeover plan={plan.data} onClose={() => setOpen(false)} />}
+      {taken && taken.length > 0 && <Results results={taken} />}
+    </>
+  );
+}
+
+/** All changes that would be written, and the button that writes them. */
+function ConfirmTakeover({ plan, onClose }: { plan: TakeoverPlan; onClose: () => void }) {
+  const run = useTakeOver();
+  const clients = plan.clients ?? [];
+  const title = t.action(plan.servers, clients.length);
+  return (
+    <Modal label={title} onClose={onClose} className="max-w-3xl">
+      <div className="scroll-area min-h-0 flex-1 p-5">
+        <h2 className="text-lg font-semibold">{title}</h2>
+        <p className="mt-1 max-w-prose text-pretty text-sm text-ink2">{t.body}</p>
+        <ul className="mt-4 space-y-5">
+          {clients.map((one) => (
+            <Change key={one.key} client={one} />
+          ))}
+        </ul>
+        {(plan.skipped ?? []).map((one) => (
+          <p key={one.client} className="mt-3 text-sm text-warn [overflow-wrap:anywhere]">
+            {t.skipped(short(one.client, 200), short(one.reason))}
+          </p>
+        ))}
+      </div>
+      <div className="border-t px-5 py-3">
+        <Failure error={run.error} className="mb-3" />
+        <div className="flex justify-end gap-2">
+          <Button data-first onClick={onClose}>
+            {texts.actions.cancel}
+          </Button>
+          <Button
+            look="primary"
+            disabled={run.isPending || clients.length === 0}
+            onClick={() => run.mutate(plan.plan, { onSuccess: onClose })}
+          >
+            {run.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
+            {t.run}
+          </Button>
+        </div>
+      </div>
+    </Modal>
+  );
+}
+
+function Change({ client }: { client: TakeoverClient }) {
+  return (
+    <li>
+      <h3 className="font-semibold [overflow-wrap:anywhere]">{short(client.name, 200)}</h3>
+      <p className="mb-1.5 font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
+        {short(client.path)}
+      </p>
+      <DiffView diff={client.diff} label={t.changes(short(client.name, 200))} />
+      {(client.warnings ?? []).map((warning) => (
+        <p key={warning} className="mt-1 text-sm text-warn [overflow-wrap:anywhere]">
+          {short(warning)}
+        </p>
+      ))}
+    </li>
+  );
+}
+
+/** The result for each client, with one undo for all of them. */
+function Results({ results }: { results: TakeoverResult[] }) {
+  const undo = useUndoTakeover((failed) => {
+    if (failed.length === 0) toast('ok', t.undone);
+    else toast('bad', `${t.notUndone(failed.length)} ${short(failed[0]?.error ?? '')}`);
+  });
+  const done = results.filter((one) => one.error === '');
+  return (
+    <section aria-label={t.results} className="rounded-lg border bg-panel shadow-card">
+      <div role="status">
+        <ul>
+          {results.map((one) => (
+            <li key={one.key} className="flex items-start gap-2.5 border-b px-4 py-2.5 text-sm">
+              {one.error ? (
+                <CircleAlert className="mt-0.5 size-4 shrink-0 text-bad" aria-hidden />
+              ) : (
+                <CircleCheck className="mt-0.5 size-4 shrink-0 text-ok" aria-hidden />
+              )}
+              <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
+                <span className="font-medium">{short(one.name, 200)}</span>
+                <span className={one.error ? 'block text-bad' : 'block text-ink2'}>
+                  {one.error ? `${t.failed}: ${short(one.error, 1000)}` : t.done(one.servers)}
+                </span>
+                {one.reload && <span className="block text-ink3">{short(one.reload)}</span>}
+              </span>
+            </li>
+          ))}
+        </ul>
+      </div>
+      <Failure error={undo.error} className="m-3" />
+      {done.length > 0 && (
+        <div className="flex justify-end px-4 py-2.5">
+          <Button disabled={undo.isPending} onClick={() => undo.mutate(done.map((one) => one.key))}>
+            <Undo2 className="size-4" aria-hidden />
+            {t.undo}
+          </Button>
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,98 @@
+import { useQuery } from '@tanstack/react-query';
+import { Undo2 } from 'lucide-react';
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import { Confirm } from '@/components/confirm';
+import { age, escapeControlCharacters, exactTime } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
+import type { TakenImport } from '@/types/api';
+import { takenImportsQuery, useUndoImport } from './api';
+
+const t = texts.takenImports;
+const few = 5;
+const shownServers = 6;
+
+function namesOf(servers: string[]): string {
+  const names = servers.slice(0, shownServers).map(escapeControlCharacters).join(', ');
+  return servers.length > shownServers ? t.more(names, servers.length - shownServers) : names;
+}
+
+/** Imports that can be undone, each separately. */
+export function TakenImports() {
+  const { data } = useQuery(takenImportsQuery);
+  const undo = useUndoImport();
+  const now = useNow();
+  const [all, setAll] = useState(false);
+  const [asking, setAsking] = useState<TakenImport | undefined>(undefined);
+  const close = () => {
+    setAsking(undefined);
+    undo.reset();
+  };
+  if (!data || data.length === 0) return null;
+  return (
+    <section aria-label={t.title} className="mt-4 w-full max-w-3xl">
+      <h2 className="mb-2 text-sm font-semibold">{t.title}</h2>
+      <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
+        {data.slice(0, all ? data.length : few).map((one) => (
+          <li
+            key={one.id}
+            className="flex flex-wrap items-center gap-x-4 gap-y-1 border-t px-4 py-2 text-sm first:border-t-0"
+          >
+            <span className="min-w-0 flex-1 basis-52 [overflow-wrap:anywhere]">
+              <span className="font-medium">{namesOf(one.servers ?? [])}</span>{' '}
+              <span className="text-ink3">{t.from(escapeControlCharacters(one.client))}</span>
+            </span>
+            <span className="ml-auto flex items-center gap-3">
+              <span className="text-xs text-ink3" title={exactTime(one.at)}>
+                {texts.servers.ago(age(one.at, now))}
+              </span>
+              <Button small disabled={undo.isPending} onClick={() => setAsking(one)}>
+                <Undo2 className="size-3.5" aria-hidden />
+                {t.undo}
+              </Button>
+            </span>
+          </li>
+        ))}
+        {data.length > few && (
+          <li className="border-t px-4 py-1.5 text-sm">
+            <button
+              type="button"
+              aria-expanded={all}
+              onClick={() => setAll((on) => !on)}
+              className="text-accent underline-offset-2 hover:underline"
+            >
+              {all ? texts.problems.less : texts.problems.more(data.length - few)}
+            </button>
+          </li>
+        )}
+      </ul>
+      {asking && (
+        <Confirm
+          title={texts.care.takeBackTitle}
+          action={t.undo}
+          pending={undo.isPending}
+          error={undo.error}
+          onConfirm={() =>
+            undo.mutate(asking.id, {
+              onSuccess: () => {
+                close();
+                toast('ok', t.undone);
+              },
+            })
+          }
+          onClose={close}
+        >
+          {texts.care.takeBackBody(
+            (asking.servers ?? [])
+              .map((name) => escapeControlCharacters(name))
+              .join(', ')
+              .slice(0, 2000),
+            escapeControlCharacters(asking.client),
+          )}
+        </Confirm>
+      )}
+    </section>
+  );
+}

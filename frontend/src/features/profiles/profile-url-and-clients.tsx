@@ -1,0 +1,74 @@
+import { useQuery } from '@tanstack/react-query';
+import { CopyField } from '@/components/copy-button';
+import { escapeControlCharacters } from '@/lib/format';
+import { profilesQuery } from '@/lib/profiles-query';
+import { texts } from '@/lib/texts';
+import type { Profile } from '@/types/api';
+import { useClientView } from './api';
+import { viewOf } from './client-access';
+
+const t = texts.profiles;
+
+/** The URL of a profile, the entry for a client, and the clients that use the profile. */
+export function ProfileURLAndClients({
+  profile,
+  tokens,
+  url,
+  requireToken,
+}: {
+  profile: Profile | undefined;
+  tokens: string[];
+  url: string;
+  requireToken: boolean;
+}) {
+  const { data } = useQuery(profilesQuery);
+  const view = useClientView();
+  if (!profile) return <p className="text-sm text-ink3">{t.clientsFirst}</p>;
+  const address = `${url}${profile.address}`;
+  const entry = JSON.stringify(
+    {
+      mcpServers: {
+        [`drawbridge-${profile.name}`]: {
+          url: address,
+          ...(requireToken ? { headers: { Authorization: 'Bearer TOKEN' } } : {}),
+        },
+      },
+    },
+    null,
+    2,
+  );
+  const all = [...new Set([...tokens, ...profile.clients])].sort();
+  return (
+    <div className="space-y-3 text-sm">
+      <div>
+        <p className="mb-1 text-xs text-ink3">{t.address}</p>
+        <CopyField text={address} label={t.address} />
+      </div>
+      <div>
+        <p className="mb-1 text-xs text-ink3">{t.entry}</p>
+        <CopyField text={entry} label={t.entry} />
+      </div>
+      <fieldset>
+        <legend className="mb-1 text-xs text-ink3">{t.clients}</legend>
+        {all.length === 0 && <p className="text-ink3">{t.clientsNone}</p>}
+        {all.map((token) => (
+          <label key={token} className="flex items-center gap-2 py-1">
+            <input
+              type="checkbox"
+              checked={profile.clients.includes(token)}
+              disabled={view.isPending}
+              onChange={(event) =>
+                view.mutate({
+                  ...viewOf(data?.clients ?? [], token),
+                  profile: event.target.checked ? profile.name : '',
+                })
+              }
+              className="size-4 shrink-0 accent-(--accent)"
+            />
+            <span className="min-w-0 truncate">{escapeControlCharacters(token.slice(0, 100))}</span>
+          </label>
+        ))}
+      </fieldset>
+    </div>
+  );
+}

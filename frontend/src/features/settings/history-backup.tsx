@@ -1,0 +1,94 @@
+import { useSuspenseQuery } from '@tanstack/react-query';
+import { HardDriveDownload, LoaderCircle } from 'lucide-react';
+import { useId, useState } from 'react';
+import { BrowseButtons } from '@/components/browse-buttons';
+import { Button } from '@/components/button';
+import { CopyField } from '@/components/copy-button';
+import { Failure } from '@/components/failure';
+import { escapeControlCharacters } from '@/lib/format';
+import { useNow } from '@/lib/now';
+import { statusQuery } from '@/lib/status-query';
+import { texts } from '@/lib/texts';
+import { useBackup } from './api';
+import { backupName, folderOf, isAbsolute, joinPath } from './backup-path';
+
+const t = texts.backup;
+
+/** Writes a backup of the history to a path that is typed, or in a folder that is picked. */
+export function Backup() {
+  const id = useId();
+  const { data: status } = useSuspenseQuery(statusQuery);
+  const suggested = () =>
+    isAbsolute(status.configPath)
+      ? joinPath(joinPath(folderOf(status.configPath), 'backups'), backupName(new Date()))
+      : '';
+  const [path, setPath] = useState(suggested);
+  const backup = useBackup();
+  const sound = isAbsolute(path.trim());
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        // The next backup needs a new name.
+        if (sound && !backup.isPending)
+          backup.mutate(path.trim(), {
+            onSuccess: ({ path: written }) =>
+              setPath(joinPath(folderOf(written), backupName(new Date()))),
+          });
+      }}
+    >
+      <h3 className="text-sm font-semibold">{t.title}</h3>
+      <p className="mb-2 text-sm text-ink2">{t.body}</p>
+      <label htmlFor={`${id}-path`} className="mb-1 block text-sm font-medium">
+        {t.path}
+      </label>
+      <div className="flex flex-wrap items-center gap-2">
+        <input
+          id={`${id}-path`}
+          value={path}
+          maxLength={4096}
+          spellCheck={false}
+          autoComplete="off"
+          aria-invalid={path !== '' && !sound}
+          aria-describedby={`${id}-hint`}
+          onChange={(event) => setPath(event.target.value)}
+          className="h-8 min-w-0 flex-1 basis-full rounded-md border border-strong bg-panel px-2.5 font-mono text-xs aria-invalid:border-bad"
+        />
+        <BrowseButtons
+          foldersOnly
+          small={false}
+          onPick={(folder) => setPath(joinPath(folder, backupName(new Date())))}
+        />
+        <Button type="submit" disabled={!sound || backup.isPending}>
+          {backup.isPending ? (
+            <LoaderCircle className="size-4 animate-spin" aria-hidden />
+          ) : (
+            <HardDriveDownload className="size-4" aria-hidden />
+          )}
+          {t.write}
+        </Button>
+      </div>
+      <p id={`${id}-hint`} className="mt-1 text-xs text-bad empty:hidden">
+        {path !== '' && !sound && t.notAbsolute}
+      </p>
+      {backup.isPending && <Progress />}
+      <Failure error={backup.error} className="mt-2" />
+      {backup.isSuccess && (
+        <div role="status" className="mt-2 rounded-md bg-ok-soft p-3">
+          <p className="mb-1.5 text-sm font-medium text-ok">{t.written}</p>
+          <CopyField text={escapeControlCharacters(backup.data.path)} label={t.path} />
+        </div>
+      )}
+    </form>
+  );
+}
+
+function Progress() {
+  const now = useNow();
+  const [began] = useState(now);
+  return (
+    <p role="status" className="mt-2 text-sm text-ink2">
+      {t.writing(Math.max(0, Math.round((now - began) / 1000)))}
+    </p>
+  );
+}

@@ -1,0 +1,33 @@
+import { classes } from '@/lib/class-names';
+import { count, duration, share } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import type { Use } from '@/types/api';
+
+const t = texts.usage;
+
+/** The totals of the report. */
+export function Figures({ total }: { total: Use }) {
+  const list: [string, string, string?][] = [
+    [t.calls, count(total.calls)],
+    [t.errors, count(total.errors), `${share(total.errors, total.calls)}`],
+    [t.half, duration(total.p50Ns)],
+    [t.most, duration(total.p95Ns)],
+    [t.nearlyAll, duration(total.p99Ns)],
+  ];
+  return (
+    <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-lg border bg-line shadow-card sm:grid-cols-5">
+      {list.map(([label, value, note], index) => (
+        <div
+          key={label}
+          className={classes('bg-panel px-4 py-3', index === 0 && 'max-sm:col-span-2')}
+        >
+          <dt className="text-xs text-ink3">{label}</dt>
+          <dd className="mt-0.5 text-xl font-semibold tracking-tight">
+            {value}
+            {note && <span className="ml-1.5 text-xs font-normal text-ink3">{note}</span>}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
