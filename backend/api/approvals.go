@@ -15,6 +15,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Inbox holds the pending approvals that expire; *approvals.Inbox implements it.
@@ -280,4 +281,83 @@ func (w *pendingTracker) consumeEvents(ctx context.Context, sub *event.Subscript
 			w.publishChanges(bus, list)
 		}
 	}
+}
+
+// getApproval returns one pending approval in full.
+func (a *API) getApproval(_ context.Context, in *struct {
+	ID string `path:"id" maxLength:"200"`
+}) (*answer[Approval], error) {
+	if item, ok := a.Approvals.Item(in.ID); ok {
+		return reply(fullApproval(&item))
+	}
+	for _, item := range a.pendingWithoutDeadline() {
+		if item.ID == in.ID {
+			return reply(truncatedApproval(&item))
+		}
+	}
+	return nil, core.Errorf(core.CodeNotFound, "this approval is no longer pending")
+}
+
+// allowAlways writes a permanent permission into the configuration: for the client of the call, or
+// for all clients if clients have no tokens.
+func (a *API) allowAlways(ctx context.Context, item *approvals.Item, where json.RawMessage) error {
+	if item.Held.Rule != "" || where != nil {
+		return a.Files.AddArgumentRule(ctx, item.Held.Rule, allowRule(item, where))
+	}
+	if item.Client.Token == "" {
+		return a.Files.SetTools(ctx, item.Server, []string{item.Held.Tool}, map[string]json.RawMessage{"approval": json.RawMessage(`"never"`)})
+	}
+	var names []string
+	if c, ok := a.Files.Current().Server(item.Server); ok && c.Filter != nil {
+		names = slices.Clone(c.Filter.Tools[item.Held.Tool].AllowClients)
+	}
+	if !slices.Contains(names, item.Client.Token) {
+		names = append(names, item.Client.Token)
+	}
+	raw, err := json.Marshal(names)
+	if err != nil {
+		return err
+	}
+	return a.Files.SetTools(ctx, item.Server, []string{item.Held.Tool}, map[string]json.RawMessage{"allowClients": raw})
+}
+
+func heldCall(item *approvals.Item) *core.Call {
+	return &core.Call{
+		Server: item.Server, Method: "tools/call", Name: item.Held.Tool, Client: item.Client, Workspace: item.Held.Workspace,
+		Params: json.RawMessage(item.Held.Arguments), Arguments: core.Span{End: len(item.Held.Arguments)},
+	}
+}
+
+// checkWhere refuses a condition that cannot be read or does not match the call about which the user
+// is asked.
+func (a *API) checkWhere(item *approvals.Item, scope string, where json.RawMessage) error {
+	invalid := func(message string) error {
+		return &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "body.where", Error: message}}}
+	}
+	if scope == approvals.Once {
+		return invalid("requires a scope: minutes, session or always")
+	}
+	c, problems := config.ParseCondition(where)
+	if len(problems) > 0 {
+		return invalid(problems[0].Key + ": " + problems[0].Message)
+	}
+	if !a.holds(&c, heldCall(item)) {
+		return invalid("does not match the arguments of this call")
+	}
+	return nil
+}
+
+// allowRule returns the rule that allows such calls of the client from now on.
+func allowRule(item *approvals.Item, where json.RawMessage) json.RawMessage {
+	rule := struct {
+		Tool    string          `json:"tool"`
+		Clients []string        `json:"clients,omitempty"`
+		Where   json.RawMessage `json:"where,omitempty"`
+		Then    string          `json:"then"`
+	}{Tool: item.Server + "__" + item.Held.Tool, Where: where, Then: config.RuleAllow}
+	if item.Client.Token != "" {
+		rule.Clients = []string{item.Client.Token}
+	}
+	raw, _ := json.Marshal(rule) // where was parsed before: cannot fail
+	return raw
 }

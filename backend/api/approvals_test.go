@@ -232,3 +232,19 @@ func TestApprovalCanBeLimitedToArguments(t *testing.T) {
 		}
 	}
 }
+
+func TestNewCommandNoticeStaysUntilAcknowledged(t *testing.T) {
+	s := newSite(t)
+	s.notices = []event.Notice{{Subject: "command:files", Message: "Server \"files\" is running a new command: npx files"}}
+	var st Status
+	if s.get(t, "/api/v1/status", &st); len(st.Notices) == 0 || st.Notices[0] != s.notices[0] {
+		t.Fatalf("notices %+v", st.Notices)
+	}
+	path := "/api/v1/notices/" + url.PathEscape("command:files")
+	if status, body, _ := s.ask(t, "DELETE", path, ""); status != 204 {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, _, _ := s.ask(t, "DELETE", path, ""); status != 404 {
+		t.Errorf("a second time: %d", status)
+	}
+}

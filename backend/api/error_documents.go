@@ -133,3 +133,11 @@ func operationID(method, path string) string {
 	}
 	return id
 }
+
+// statusOf returns the HTTP status of a code.
+func statusOf(code core.Code) int {
+	if status, ok := statuses[code]; ok {
+		return status
+	}
+	return http.StatusInternalServerError
+}

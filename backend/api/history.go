@@ -125,12 +125,6 @@ func (a *API) facets(ctx context.Context, in *CallFilter) (*answer[Facets], erro
 	return reply(Facets{f.Total, list(f.Servers), list(f.Tools), list(f.Clients), list(f.Outcomes), f.Newest})
 }
 
-// PageInput selects a page of a list.
-type PageInput struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
-	Before string `query:"before" pattern:"^[0-9]{0,18}$" doc:"The value of 'next' in the previous page"`
-}
-
 // Session is the timeline of one session of a client.
 type Session struct {
 	Session       string    `json:"session" doc:"Use it as a filter of GET /api/v1/calls to get the calls in order"`

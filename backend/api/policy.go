@@ -2,18 +2,13 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
-	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -32,52 +27,6 @@ type Rules interface {
 type PolicyStatus struct {
 	Breakers []policy.BreakerStatus `json:"breakers" nullable:"false" doc:"Servers whose circuit breaker is open or half-open"`
 	Waiting  []policy.Load          `json:"waiting" nullable:"false" doc:"Servers with a concurrency limit and calls that are in flight, queued or rejected by it"`
-}
-
-// ToolSetting is one tool of a server, visible to clients or not.
-type ToolSetting struct {
-	Tool        string       `json:"tool" doc:"The server's own name"`
-	PublicName  string       `json:"publicName" doc:"Public name at the endpoint of all servers; empty if hidden"`
-	Title       string       `json:"title"`
-	Description string       `json:"description" doc:"Description of the server"`
-	Shown       bool         `json:"shown"`
-	HiddenBy    string       `json:"hiddenBy" enum:",enabled,includeTools,excludeTools,toolChanges" doc:"Configuration key that hides it"`
-	ReadOnly    *bool        `json:"readOnly" doc:"As declared by the server; null if not declared"`
-	Destructive *bool        `json:"destructive"`
-	Idempotent  *bool        `json:"idempotent"`
-	OpenWorld   *bool        `json:"openWorld"`
-	Settings    ToolSettings `json:"settings" doc:"Settings of this tool in the configuration; empty values are unset"`
-}
-
-// ToolSettings are the keys of one tool in the configuration.
-type ToolSettings struct {
-	Enabled          bool            `json:"enabled"`
-	Rename           string          `json:"rename"`
-	Title            string          `json:"title"`
-	Description      string          `json:"description"`
-	Annotations      map[string]bool `json:"annotations" nullable:"false" doc:"What replaces the annotations of the server, such as readOnlyHint"`
-	RequestTimeoutMs int64           `json:"requestTimeoutMs"`
-	MaxRequestMs     int64           `json:"maxRequestMs"`
-	CacheTTLMs       int64           `json:"cacheTtlMs"`
-	Approval         string          `json:"approval" enum:",never,ask,deny,destructive"`
-	AllowClients     []string        `json:"allowClients" nullable:"false"`
-	ValidateInput    string          `json:"validateInput" enum:",off,reject"`
-	Record           string          `json:"record" enum:",full,meta,off" doc:"Upper limit for the recording of its calls; overrides the server's setting"`
-	RateLimit        *RateSetting    `json:"rateLimit"`
-	Retry            *RetrySettings  `json:"retry"`
-}
-
-// RateSetting is a rate limit of the configuration.
-type RateSetting struct {
-	PerSecond float64 `json:"perSecond"`
-	Burst     int     `json:"burst"`
-	By        string  `json:"by" enum:"client,session"`
-}
-
-// RetrySettings configures retries.
-type RetrySettings struct {
-	Attempts int     `json:"attempts"`
-	DelaysMs []int64 `json:"delaysMs" nullable:"false"`
 }
 
 func (a *API) registerPolicy(doc huma.API) {
@@ -207,182 +156,4 @@ func (a *API) listGrants(context.Context, *none) (*answer[List[policy.Grant]], e
 func (a *API) forgetGrants(context.Context, *none) (*none, error) {
 	a.Rules.ForgetGrants()
 	return &none{}, nil
-}
-
-// catalogOf returns the catalog of a server; nil if it was never listed.
-func (a *API) catalogOf(server string) *core.Catalog {
-	offers := a.Views.All().Offers()
-	i := slices.IndexFunc(offers, func(o registry.Offer) bool { return o.Server == server })
-	if i < 0 {
-		return nil
-	}
-	return offers[i].Catalog
-}
-
-func (a *API) listToolSettings(_ context.Context, in *serverInput) (*answer[List[ToolSetting]], error) {
-	c, ok := a.Files.Current().Server(in.ID)
-	if !ok {
-		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
-	}
-	public := map[string]string{}
-	for _, item := range a.Views.All().Items(core.Tools) {
-		if item.Server == c.ID {
-			public[item.Name] = item.Public
-		}
-	}
-	list := List[ToolSetting]{Items: []ToolSetting{}}
-	if catalog := a.catalogOf(c.ID); catalog != nil {
-		for _, item := range catalog.Tools {
-			one := toolSetting(item, c.Filter, public[item.Name])
-			if one.Shown && a.withheld(c.ID, item.Name) {
-				one.Shown, one.HiddenBy = false, "toolChanges"
-			}
-			list.Items = append(list.Items, one)
-		}
-	}
-	return reply(list)
-}
-
-func toolSetting(item core.Item, f *config.Filter, public string) ToolSetting {
-	var about struct {
-		Title       string `json:"title"`
-		Description string `json:"description"`
-		Annotations struct {
-			Title       string `json:"title"`
-			ReadOnly    *bool  `json:"readOnlyHint"`
-			Destructive *bool  `json:"destructiveHint"`
-			Idempotent  *bool  `json:"idempotentHint"`
-			OpenWorld   *bool  `json:"openWorldHint"`
-		} `json:"annotations"`
-	}
-	_ = json.Unmarshal(item.Raw, &about) // untrusted data: invalid fields stay empty
-	s := ToolSetting{
-		Tool: item.Name, PublicName: public, Title: about.Title, Description: about.Description,
-		ReadOnly: about.Annotations.ReadOnly, Destructive: about.Annotations.Destructive, Idempotent: about.Annotations.Idempotent, OpenWorld: about.Annotations.OpenWorld,
-		HiddenBy: f.HiddenBy(item.Name), Settings: ToolSettings{Enabled: true, AllowClients: []string{}, Annotations: map[string]bool{}},
-	}
-	if s.Title == "" {
-		s.Title = about.Annotations.Title
-	}
-	s.Shown = s.HiddenBy == ""
-	if f == nil {
-		return s
-	}
-	t := f.Tools[item.Name]
-	s.Settings = ToolSettings{
-		Enabled: !t.Disabled, Rename: t.Rename, Title: t.Title, Description: t.Description, Annotations: maps.Clone(t.Annotations),
-		RequestTimeoutMs: t.RequestTimeout.Milliseconds(), MaxRequestMs: t.MaxRequest.Milliseconds(), CacheTTLMs: t.CacheTTL.Milliseconds(),
-		Approval: t.Approval, AllowClients: nonNil(t.AllowClients), ValidateInput: t.ValidateInput, Record: t.Record,
-	}
-	if s.Settings.Annotations == nil {
-		s.Settings.Annotations = map[string]bool{}
-	}
-	if r := t.RateLimit; r != nil {
-		s.Settings.RateLimit = &RateSetting{r.PerSecond, r.Burst, r.By}
-	}
-	if r := t.Retry; r != nil {
-		s.Settings.Retry = &RetrySettings{Attempts: r.Attempts, DelaysMs: []int64{}}
-		for _, d := range r.Delays {
-			s.Settings.Retry.DelaysMs = append(s.Settings.Retry.DelaysMs, d.Milliseconds())
-		}
-	}
-	return s
-}
-
-type setToolsInput struct {
-	ID   string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
-	Body struct {
-		Tools []string        `json:"tools" minItems:"1" maxItems:"5000" nullable:"false" doc:"The server's own names for the tools"`
-		Set   map[string]JSON `json:"set" doc:"Keys to change, as in the configuration; null removes a key"`
-	}
-}
-
-// toolKeys are the settings that can be changed.
-var toolKeys = []string{
-	"enabled", "rename", "title", "description", "annotations", "requestTimeoutMs", "maxRequestMs", "cacheTtlMs",
-	"approval", "allowClients", "validateInput", "record", "rateLimit", "retry",
-}
-
-func (a *API) setTools(ctx context.Context, in *setToolsInput) (*answer[List[ToolSetting]], error) {
-	invalid := func(field, message string) error {
-		return &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
-			Fields: []core.FieldError{{Field: field, Error: message}}}
-	}
-	set := make(map[string]json.RawMessage, len(in.Body.Set))
-	for key, value := range in.Body.Set {
-		if !slices.Contains(toolKeys, key) {
-			return nil, invalid("body.set", "contains an unknown key")
-		}
-		set[key] = json.RawMessage(value)
-	}
-	if slices.Contains(in.Body.Tools, "") {
-		return nil, invalid("body.tools", "contains an empty name")
-	}
-	if err := a.Files.SetTools(ctx, in.ID, in.Body.Tools, set); err != nil {
-		return nil, err
-	}
-	list, err := a.listToolSettings(ctx, &serverInput{ID: in.ID})
-	if err != nil {
-		return nil, err
-	}
-	known := make(map[string]ToolSetting, len(list.Body.Items))
-	for _, t := range list.Body.Items {
-		known[t.Tool] = t
-	}
-	c, _ := a.Files.Current().Server(in.ID)
-	changed := List[ToolSetting]{Items: []ToolSetting{}}
-	for _, name := range in.Body.Tools {
-		t, ok := known[name]
-		if !ok { // the server does not offer it at the moment
-			t = toolSetting(core.Item{Name: name}, c.Filter, "")
-		}
-		changed.Items = append(changed.Items, t)
-	}
-	return reply(changed)
-}
-
-// getApproval returns one pending approval in full.
-func (a *API) getApproval(_ context.Context, in *struct {
-	ID string `path:"id" maxLength:"200"`
-}) (*answer[Approval], error) {
-	if item, ok := a.Approvals.Item(in.ID); ok {
-		return reply(fullApproval(&item))
-	}
-	for _, item := range a.pendingWithoutDeadline() {
-		if item.ID == in.ID {
-			return reply(truncatedApproval(&item))
-		}
-	}
-	return nil, core.Errorf(core.CodeNotFound, "this approval is no longer pending")
-}
-
-// allowAlways writes a permanent permission into the configuration: for the client of the call, or
-// for all clients if clients have no tokens.
-func (a *API) allowAlways(ctx context.Context, item *approvals.Item, where json.RawMessage) error {
-	if item.Held.Rule != "" || where != nil {
-		return a.Files.AddArgumentRule(ctx, item.Held.Rule, allowRule(item, where))
-	}
-	if item.Client.Token == "" {
-		return a.Files.SetTools(ctx, item.Server, []string{item.Held.Tool}, map[string]json.RawMessage{"approval": json.RawMessage(`"never"`)})
-	}
-	var names []string
-	if c, ok := a.Files.Current().Server(item.Server); ok && c.Filter != nil {
-		names = slices.Clone(c.Filter.Tools[item.Held.Tool].AllowClients)
-	}
-	if !slices.Contains(names, item.Client.Token) {
-		names = append(names, item.Client.Token)
-	}
-	raw, err := json.Marshal(names)
-	if err != nil {
-		return err
-	}
-	return a.Files.SetTools(ctx, item.Server, []string{item.Held.Tool}, map[string]json.RawMessage{"allowClients": raw})
-}
-
-// statusOf returns the HTTP status of a code.
-func statusOf(code core.Code) int {
-	if status, ok := statuses[code]; ok {
-		return status
-	}
-	return http.StatusInternalServerError
 }

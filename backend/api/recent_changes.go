@@ -2,37 +2,16 @@ package api
 
 import (
 	"context"
-	"net"
 	"slices"
-	"strconv"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/observe"
-	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Observer reports where servers connect to; *observe.Sampler implements it.
-type Observer interface {
-	Available(server string) (ok bool, why string)
-	Destinations(ctx context.Context, server string) ([]store.Destination, error)
-	Renamed(from, to string)
-	Notices() []event.Notice
-	Dismiss(subject string) bool
-}
-
 var _ Observer = (*observe.Sampler)(nil)
-
-// Destinations is where the processes of a server connect to.
-type Destinations struct {
-	Available bool                `json:"available" doc:"Whether connections of this server can be observed"`
-	Reason    string              `json:"reason" doc:"Why not, in one sentence"`
-	Items     []store.Destination `json:"items" nullable:"false" doc:"Newest first"`
-}
 
 // RecentChange is a change of a server in the last days.
 type RecentChange struct {
@@ -53,24 +32,6 @@ const (
 func (a *API) registerObservations(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/servers/{id}/destinations", "Hosts and ports that the processes of a server connect to", a.destinations)
 	op(a, doc, "GET", "/api/v1/recent-changes", "What changed in recent days: versions, definitions, new tools and new destinations, newest first", a.recentChanges)
-}
-
-func (a *API) destinations(ctx context.Context, in *serverInput) (*answer[Destinations], error) {
-	if _, ok := a.Servers.Status(in.ID); !ok {
-		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
-	}
-	d := Destinations{Items: []store.Destination{}}
-	if a.Observer == nil {
-		d.Reason = "Connections are not monitored on this system."
-		return reply(d)
-	}
-	d.Available, d.Reason = a.Observer.Available(in.ID)
-	list, err := a.Observer.Destinations(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	d.Items = nonNil(list)
-	return reply(d)
 }
 
 type recentInput struct {
@@ -110,14 +71,6 @@ func (a *API) recentChanges(ctx context.Context, in *recentInput) (*answer[List[
 	}
 	slices.SortStableFunc(list, func(x, y RecentChange) int { return y.At.Compare(x.At) })
 	return reply(List[RecentChange]{Items: list[:min(len(list), maxRecentChanges)]})
-}
-
-func destinationName(d store.Destination) string {
-	text := net.JoinHostPort(d.Host, strconv.Itoa(d.Port))
-	if d.Protocol != "tcp" {
-		text += "/" + d.Protocol
-	}
-	return text
 }
 
 func recentChange(e trust.Event) RecentChange {

@@ -1,14 +1,11 @@
 package api
 
 import (
-	"errors"
 	"net/url"
 	"testing"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
-	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 )
 
@@ -54,40 +51,5 @@ func TestServerLogIsFilteredByLevelAndTime(t *testing.T) {
 		if status, body, _ := s.ask(t, "GET", path, ""); status != want {
 			t.Errorf("%s: %d %s", path, status, body)
 		}
-	}
-}
-
-func TestStatusReportsMemoryAndCPU(t *testing.T) {
-	s := newSite(t)
-	s.api.Usage = func(id string) (process.Usage, error) {
-		if id != "files" {
-			return process.Usage{}, errors.New("no process")
-		}
-		return process.Usage{RSS: 2e6, CPU: 1.5, Tree: []process.Proc{{PID: 7}, {PID: 8}}}, nil
-	}
-	s.statuses = []core.ServerStatus{{ID: "files", PID: 7}, {ID: "stopped"}, {ID: "remote", PID: 9}}
-	want := ServerUsage{Server: "files", RSS: 2e6, CPU: 1.5, Processes: 2}
-	var list List[ServerUsage]
-	var st Status
-	s.get(t, "/api/v1/server-usage", &list)
-	s.get(t, "/api/v1/status", &st)
-	if len(list.Items) != 1 || list.Items[0] != want || len(st.Usage) != 1 || st.Usage[0] != want {
-		t.Errorf("%+v, %+v", list, st.Usage)
-	}
-}
-
-func TestNewCommandNoticeStaysUntilAcknowledged(t *testing.T) {
-	s := newSite(t)
-	s.notices = []event.Notice{{Subject: "command:files", Message: "Server \"files\" is running a new command: npx files"}}
-	var st Status
-	if s.get(t, "/api/v1/status", &st); len(st.Notices) == 0 || st.Notices[0] != s.notices[0] {
-		t.Fatalf("notices %+v", st.Notices)
-	}
-	path := "/api/v1/notices/" + url.PathEscape("command:files")
-	if status, body, _ := s.ask(t, "DELETE", path, ""); status != 204 {
-		t.Errorf("%d %s", status, body)
-	}
-	if status, _, _ := s.ask(t, "DELETE", path, ""); status != 404 {
-		t.Errorf("a second time: %d", status)
 	}
 }

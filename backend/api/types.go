@@ -313,3 +313,9 @@ func newCallDetail(r *store.Record) *CallDetail {
 	}
 	return d
 }
+
+// PageInput selects a page of a list.
+type PageInput struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
+	Before string `query:"before" pattern:"^[0-9]{0,18}$" doc:"The value of 'next' in the previous page"`
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -377,4 +378,11 @@ func (a Answer) Result() json.RawMessage {
 		out = append(append(out, `,"content":`...), a.Content...)
 	}
 	return append(out, '}')
+}
+
+// newID returns a new item id. It contains the time, so that a stale page never answers an item of a
+// later run. The caller must hold b.mu.
+func (b *Inbox) newID(at time.Time) string {
+	b.lastID++
+	return strconv.FormatInt(at.UnixMicro(), 36) + "-" + strconv.Itoa(b.lastID)
 }

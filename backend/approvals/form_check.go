@@ -5,18 +5,9 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
-
-// newID returns a new item id. It contains the time, so that a stale page never answers an item of a
-// later run. The caller must hold b.mu.
-func (b *Inbox) newID(at time.Time) string {
-	b.lastID++
-	return strconv.FormatInt(at.UnixMicro(), 36) + "-" + strconv.Itoa(b.lastID)
-}
 
 // isWebURL reports whether text is an http or https URL without credentials, which is safe to
 // open.

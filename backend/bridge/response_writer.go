@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -184,61 +183,4 @@ func removeLineBreaks(p []byte) []byte {
 		}
 	}
 	return out
-}
-
-// inFlightRequests holds the requests that have not been answered.
-type inFlightRequests struct {
-	mu      sync.Mutex
-	cancel  map[*responseWriter]inFlightRequest
-	stopped bool
-}
-
-type inFlightRequest struct {
-	cancel context.CancelCauseFunc
-	timer  *time.Timer
-}
-
-func (r *inFlightRequests) add(response *responseWriter, cancel context.CancelCauseFunc) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.cancel == nil {
-		r.cancel = map[*responseWriter]inFlightRequest{}
-	}
-	timer := time.AfterFunc(response.keepAliveInterval, func() { r.keepAlive(response) })
-	r.cancel[response] = inFlightRequest{cancel, timer}
-	if r.stopped {
-		cancel(errStopped)
-	}
-}
-
-func (r *inFlightRequests) remove(response *responseWriter) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if one, ok := r.cancel[response]; ok {
-		one.timer.Stop()
-	}
-	delete(r.cancel, response)
-}
-
-func (r *inFlightRequests) keepAlive(response *responseWriter) {
-	left := response.keepAliveInterval - response.sinceLastWrite()
-	if left <= 0 {
-		response.sendKeepAlive()
-		left = response.keepAliveInterval
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if one, ok := r.cancel[response]; ok && !r.stopped {
-		one.timer.Reset(left)
-	}
-}
-
-// cancelAll cancels all requests, and those that are added later.
-func (r *inFlightRequests) cancelAll() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stopped = true
-	for _, one := range r.cancel {
-		one.cancel(errStopped)
-	}
 }

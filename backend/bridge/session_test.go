@@ -299,3 +299,35 @@ func TestOversizedInitializeIsRefused(t *testing.T) {
 		t.Errorf("%d sessions", n)
 	}
 }
+
+func TestFirstRequestMustBeInitialize(t *testing.T) {
+	s := newFixture(t, nil)
+	for _, body := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"file:///t/1"}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`,
+	} {
+		resp := s.post("/mcp", body)
+		if got := onlyMessage(t, resp); resp.StatusCode != 400 || !strings.Contains(got, `"code":-32600`) || !strings.Contains(got, "send initialize first") {
+			t.Errorf("%s: %s %s", body, resp.Status, got)
+		}
+	}
+	if resp := s.post("/mcp", ping); resp.StatusCode != 200 {
+		t.Errorf("ping: %s", resp.Status)
+	}
+	if len(s.gateway.seen) != 0 {
+		t.Errorf("reached the gateway: %+v", s.gateway.last())
+	}
+}
+
+func TestTooManySessionsIsAlwaysReported(t *testing.T) {
+	s := newFixture(t, nil, func(o *Options) { o.MaxSessions = 1 })
+	s.request("GET", "/mcp", "", s.openSession("/mcp", `{}`)...) // in use, so it must not be evicted
+	for range 50 {
+		got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`))
+		if !strings.Contains(got, "too many open sessions") {
+			t.Fatal(got)
+		}
+	}
+}

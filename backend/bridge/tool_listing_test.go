@@ -111,3 +111,43 @@ func TestServerEndpointAcceptsItsName(t *testing.T) {
 		}
 	}
 }
+
+func TestClientSeesNamesOfItsMaximumLength(t *testing.T) {
+	s := newFixture(t, nil, func(o *Options) {
+		o.NameLimit = func(token string) int { return map[string]int{"wide": 64, "narrow": 20}[token] }
+	})
+	long := "marked_" + strings.Repeat("x", 40)
+	catalog := filesCatalog()
+	catalog.Tools[1].Name = long
+	catalog.Tools[1].Raw = []byte(strings.Replace(string(catalog.Tools[1].Raw), `"marked"`, `"`+long+`"`, 1))
+	s.registry.Set("files", "files", catalog)
+	for token, size := range map[string]int{"wide": 54, "narrow": 20, "usual": 46} {
+		for _, era := range []core.Era{core.Legacy, core.Modern} {
+			var list string
+			if era == core.Modern {
+				list = onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, token))
+			} else {
+				list = onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, s.openSession("/mcp", `{}`, ClientHeader, token)...))
+			}
+			_, name, _ := strings.Cut(list, `{"name":"files__mark`)
+			name, _, _ = strings.Cut("files__mark"+name, `"`)
+			if len(name) != size {
+				t.Fatalf("%s %s: %q has %d characters", token, era, name, len(name))
+			}
+			if era == core.Legacy {
+				continue
+			}
+			// Calls work under each name, and headers are compared with the arguments.
+			params := `"name":"` + name + `","arguments":{"region":"eu"}`
+			for region, status := range map[string]int{"eu": 200, "us": 400} {
+				resp := s.modern("/mcp", "tools/call", name, params, ClientHeader, token, "Mcp-Param-Region", region)
+				if got := onlyMessage(t, resp); resp.StatusCode != status {
+					t.Errorf("%s %s: %s %s", token, region, resp.Status, got)
+				}
+			}
+			if call := s.gateway.last(); call.Name != long || call.Server != "files" {
+				t.Errorf("%s: called %+v", token, call)
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"encoding/xml"
@@ -17,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 )
 
@@ -243,4 +245,54 @@ func writeJUnit(w io.Writer, reports []checkReport, label func(id string) string
 	}
 	_, err = w.Write(append([]byte(xml.Header), append(data, '\n')...))
 	return err
+}
+
+// checks runs and lists saved checks.
+func (p *program) checks() *cobra.Command {
+	cmd := &cobra.Command{Use: "check", Short: "Saved checks: calls and their expected results"}
+	cmd.AddCommand(
+		p.checkRun(),
+		p.checkSave(),
+		&cobra.Command{
+			Use: "list", Short: "List the saved checks", Args: noArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				var list api.List[struct {
+					Name  string
+					Steps []struct{}
+					Last  struct {
+						At     time.Time
+						OK     bool
+						Failed int
+					}
+				}]
+				if done, err := p.fetch(cmd.Context(), http.MethodGet, "checks", nil, nil, &list); done || err != nil {
+					return err
+				}
+				t := table{title: "Checks", head: []string{"Name", "Steps", "Last run", "Result"}, right: []bool{1: true}}
+				for _, c := range list.Items {
+					at, result := "-", "-"
+					if !c.Last.At.IsZero() {
+						at, result = c.Last.At.Local().Format("2006-01-02 15:04:05"), "ok"
+						if !c.Last.OK {
+							result = fmt.Sprintf("%d failed", c.Last.Failed)
+						}
+					}
+					t.add(c.Name, fmt.Sprint(len(c.Steps)), at, result)
+				}
+				return t.print(p.Stdout, p.Terminal())
+			},
+		},
+	)
+	return cmd
+}
+
+// serverLabels maps ids to the names of servers; unknown ids map to themselves.
+func (p *program) serverLabels(ctx context.Context, d *daemon) func(id string) string {
+	of := map[string]string{}
+	if list, err := get[api.List[core.ServerStatus]](ctx, d, "servers", nil); err == nil {
+		for _, s := range list.Items {
+			of[s.ID] = s.Label
+		}
+	}
+	return func(id string) string { return cmp.Or(of[id], id) }
 }

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 )
@@ -48,5 +51,22 @@ func TestTimesAreParsedInCommonForms(t *testing.T) {
 	q, err := (&callFilter{server: "files", text: "a b", least: time.Millisecond}).query()
 	if err != nil || q.Encode() != "minTookNs=1000000&q=a+b&server=files" {
 		t.Errorf("got %s, %v", q.Encode(), err)
+	}
+}
+
+func TestInvalidFiltersExit2(t *testing.T) {
+	f := newFake(t)
+	for _, args := range [][]string{{"history", "--limit", "-1"}, {"history", "--limit", "0"}, {"history", "--limit", "501"}, {"history", "--outcome", "bogus"}} {
+		if got := f.run(false, args...); got.code != 2 || got.out != "" {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+	f.mux.HandleFunc("GET /api/v1/tools", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(404)
+		io.WriteString(w, `{"code":"not_found","detail":"there is no such server"}`)
+	})
+	if got := f.run(false, "tools", "nobody"); got.code != 1 || !strings.Contains(got.errOut, `there is no server named "nobody"`) {
+		t.Errorf("%+v", got)
 	}
 }

@@ -63,3 +63,13 @@ func TestStatusSaysWhatAStartingDaemonDoes(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestConnectIsAliasOfStart(t *testing.T) {
+	f := newFake(t)
+	for alias, action := range map[string]string{"connect": "start", "disconnect": "stop", "reconnect": "restart"} {
+		f.answer("POST /api/v1/servers/files/"+action, `{"id":"files","state":"running"}`)
+		if got := f.run(false, alias, "files"); got.code != 0 || got.out != "files: Connected\n" {
+			t.Errorf("%s: %+v", alias, got)
+		}
+	}
+}

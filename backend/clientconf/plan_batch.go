@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
@@ -211,78 +210,4 @@ func (c *Connector) importInBatch(ctx context.Context, i *ImportPlan, replan boo
 	}
 	_, err := i.Apply(ctx)
 	return err
-}
-
-type undoStep struct {
-	at     time.Time
-	result UndoResult
-}
-
-// UndoResult is the result of undoing one connection or import.
-type UndoResult struct {
-	Key    string      `json:"key,omitempty"`
-	Import string      `json:"import,omitempty"`
-	Undone UndoOutcome `json:"undone,omitempty"`
-	Error  string      `json:"error,omitempty"`
-}
-
-// UndoAll undoes every connection and, if imports is set, every import, newest first: undoing
-// in reverse order lets each file return to its original content. A failure does not stop the
-// others.
-func (c *Connector) UndoAll(ctx context.Context, imports, force bool, report func(UndoResult)) error {
-	records, err := c.records()
-	if err != nil {
-		return err
-	}
-	var steps []undoStep
-	for key, r := range records {
-		steps = append(steps, undoStep{at: r.At, result: UndoResult{Key: key}})
-	}
-	if imports {
-		all, err := c.Imports()
-		if err != nil {
-			return err
-		}
-		for _, i := range all {
-			steps = append(steps, undoStep{at: i.At, result: UndoResult{Import: i.ID}})
-		}
-	}
-	return c.undoSteps(ctx, steps, force, report)
-}
-
-// UndoKeys undoes the connections with these keys in the same way as UndoAll. Keys without a
-// connection are ignored: they were undone before.
-func (c *Connector) UndoKeys(ctx context.Context, keys []string, report func(UndoResult)) error {
-	records, err := c.records()
-	if err != nil {
-		return err
-	}
-	var steps []undoStep
-	for key, r := range records {
-		if slices.Contains(keys, key) {
-			steps = append(steps, undoStep{at: r.At, result: UndoResult{Key: key}})
-		}
-	}
-	return c.undoSteps(ctx, steps, false, report)
-}
-
-func (c *Connector) undoSteps(ctx context.Context, steps []undoStep, force bool, report func(UndoResult)) error {
-	slices.SortFunc(steps, func(a, b undoStep) int { return b.at.Compare(a.at) })
-	var failed error
-	for _, s := range steps {
-		var err error
-		name := s.result.Key
-		if s.result.Import != "" {
-			name = "import " + s.result.Import
-			s.result.Undone, err = c.UndoImport(ctx, s.result.Import)
-		} else {
-			s.result.Undone, err = c.Undo(ctx, s.result.Key, force)
-		}
-		if err != nil {
-			s.result.Error = err.Error()
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", name, err))
-		}
-		report(s.result)
-	}
-	return failed
 }

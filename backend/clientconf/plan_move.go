@@ -9,30 +9,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// PlanImport plans to import servers of a client into our configuration without changing the
-// client. names selects servers; none means all.
-func (c *Connector) PlanImport(choice Choice, names []string) (*ImportPlan, error) {
-	all, err := c.selectServers(choice, names)
-	if err != nil {
-		return nil, err
-	}
-	o, _, err := c.addToConfig(all)
-	if err != nil {
-		return nil, err
-	}
-	return &ImportPlan{Servers: all, Path: o.Path, Diff: Diff(o.Path, o.before, o.after), config: o, c: c, client: choice.Client}, nil
-}
-
-// ImportPlan is a planned import.
-type ImportPlan struct {
-	Servers []ImportedServer
-	Path    string // path of our configuration
-	Diff    string
-	config  *configChange
-	c       *Connector
-	client  string
-}
-
 // selectServers returns the selected servers of a client.
 func (c *Connector) selectServers(choice Choice, names []string) (all []ImportedServer, err error) {
 	found, err := c.Servers(choice)

@@ -126,3 +126,27 @@ func RunImage(args []string) (index int, ok bool) {
 	}
 	return len(args) - len(rest), true
 }
+
+// RunEngine returns the Engine that the arguments of a docker command select, or the zero Engine
+// if they select none.
+func RunEngine(args []string) (e Engine) {
+	globals, _, _, _, _ := splitRun(args)
+	for n := 0; n < len(globals); {
+		w := min(argCount(globals[n], globalFlags), len(globals)-n)
+		name, value, joined := strings.Cut(globals[n], "=")
+		if short := globals[n]; !strings.HasPrefix(short, "--") && len(short) > 2 { // -Hunix:///s
+			name, value, joined = short[:2], strings.TrimPrefix(short[2:], "="), true
+		}
+		if !joined && w == 2 {
+			value = globals[n+1]
+		}
+		switch strings.TrimLeft(name, "-") {
+		case "H", "host":
+			e.Host = value
+		case "c", "context":
+			e.Context = value
+		}
+		n += w
+	}
+	return e
+}

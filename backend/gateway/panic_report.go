@@ -1,12 +1,8 @@
 package gateway
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // panicError is a panic in our code during a call.
@@ -23,36 +19,4 @@ func stackOf(err error) string {
 		return string(p.stack)
 	}
 	return ""
-}
-
-// logFailure logs the details that the client does not get.
-func (g *Gateway) logFailure(call *core.Call, err error) {
-	attrs := []any{"call", call.ID, "server", call.Server, "method", call.Method, "error", err}
-	if stack := stackOf(err); stack != "" {
-		attrs = append(attrs, "stack", stack)
-	}
-	g.log.Error("Panic during a call", attrs...)
-}
-
-// logCall logs each call at debug level: what was called, the outcome and the duration, never
-// arguments or results. The name is logged only if the call was sent to a server; before that
-// it is unverified text from a client.
-func (g *Gateway) logCall(call *core.Call, at callStage) {
-	if !g.log.Enabled(context.Background(), slog.LevelDebug) {
-		return
-	}
-	attrs := []any{"call", call.ID, "client", call.Client.Name, "server", call.Server, "method", call.Method, "outcome", call.Outcome, "took", call.Took}
-	if at == stageSending && (call.Method == "tools/call" || call.Method == "prompts/get") {
-		attrs = append(attrs, "name", call.Name)
-	}
-	if call.Code != "" {
-		attrs = append(attrs, "code", call.Code)
-	}
-	if call.Queued > 0 {
-		attrs = append(attrs, "queued", call.Queued)
-	}
-	if call.Attempts > 1 {
-		attrs = append(attrs, "attempts", call.Attempts)
-	}
-	g.log.Debug("Call ended", attrs...)
 }

@@ -3,8 +3,11 @@ package loopback
 import (
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"golang.org/x/time/rate"
 )
 
 // BearerOptions configures Bearer.
@@ -85,3 +88,22 @@ func RequireAdmin(o AdminOptions) func(http.Handler) http.Handler {
 			return ByBrowser, len(r.Header["Authorization"]) == 0 && o.Sessions.Check(w, r)
 		})
 }
+
+// BearerOf returns the bearer token of a request. A request with two Authorization headers has
+// none, because parsers differ on which one counts.
+func BearerOf(r *http.Request) (token string, ok bool) {
+	values := r.Header["Authorization"]
+	if len(values) != 1 {
+		return "", false
+	}
+	scheme, token, found := strings.Cut(values[0], " ")
+	token = strings.TrimSpace(token)
+	return token, found && strings.EqualFold(scheme, "Bearer") && token != "" && len(token) <= 256
+}
+
+// failuresPerSecond is the number of failures per second that get a 401; further ones get a 429.
+const failuresPerSecond = 10
+
+// newFailureLimiter limits the rate of failed attempts. Attempts with a valid token do not pass
+// through it, so nobody can lock out others.
+func newFailureLimiter() *rate.Limiter { return rate.NewLimiter(failuresPerSecond, failuresPerSecond) }

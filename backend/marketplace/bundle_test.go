@@ -244,3 +244,30 @@ func FuzzBundle(f *testing.F) {
 		}
 	})
 }
+
+func TestBundleIsDescribedBeforeUnpacking(t *testing.T) {
+	b, err := ReadBundle(hello(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(t.TempDir(), "bundles")
+	a := b.About(folder)
+	if a.Name != "hello" || a.Type != "node" || a.Files != 2 || a.Unpacked || len(a.Variables) != 2 {
+		t.Errorf("%+v", a)
+	}
+	want := []string{"node", filepath.Join(a.Folder, "server/index.js"), "--dir", "<Folders>", "--key=<Key>"}
+	if len(a.Command) != len(want) {
+		t.Fatalf("%q", a.Command)
+	}
+	for i := range want {
+		if a.Command[i] != want[i] {
+			t.Errorf("word %d is %q, not %q", i, a.Command[i], want[i])
+		}
+	}
+	if _, err := os.Stat(folder); err == nil {
+		t.Error("something was written")
+	}
+	if err := b.Unpack(folder); err != nil || !b.About(folder).Unpacked {
+		t.Errorf("unpacked: %v", err)
+	}
+}

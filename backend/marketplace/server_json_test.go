@@ -273,3 +273,21 @@ func TestFailedRefreshKeepsOldList(t *testing.T) {
 		t.Errorf("%d servers, there were %d", len(all), before)
 	}
 }
+
+func TestDockerSecretIsNotOnCommandLine(t *testing.T) {
+	r, err := Parse([]byte(pack1("oci", "ghcr.io/x/y:1.0", `,"runtimeArguments":[{"type":"positional","value":"run"},{"type":"named","name":"-i","value":"true"},
+	 {"type":"named","name":"-e","value":"TOKEN={token}","isRequired":true,"variables":{"token":{"isRequired":true,"isSecret":true}}}]`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := r.Install(0, "y", map[string]string{"runtime.2.token": "s3cret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"command":"docker","args":["run","-i","--rm","-e","TOKEN","ghcr.io/x/y:1.0"],"env":{"TOKEN":"${secret:Y_TOKEN}"}}`; string(plan.Entry) != want {
+		t.Errorf("%s\n%s", plan.Entry, want)
+	}
+	if line := r.Options()[0].Command; line[len(line)-1] != "ghcr.io/x/y:1.0" || line[len(line)-2] != "TOKEN" {
+		t.Errorf("%q", line)
+	}
+}

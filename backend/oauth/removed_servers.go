@@ -190,36 +190,3 @@ func (k *Keeper) ForgetAll(ctx context.Context) error {
 	_, err = k.opts.Vault.Remove(ctx, names...)
 	return err
 }
-
-// Rename moves the sign-in of a server to another id. It cancels a sign-in in progress and waits
-// for a refresh in progress. Clients of the old id must be replaced by a call of Client with the
-// new one.
-func (k *Keeper) Rename(ctx context.Context, from, to string) error {
-	k.mu.Lock()
-	a := k.accounts[from]
-	k.mu.Unlock()
-	if a != nil {
-		a.cancelLogin(errors.New("the server was renamed"))
-		a.mu.Lock()
-		r := a.refreshing
-		a.mu.Unlock()
-		if r != nil {
-			select {
-			case <-r.done: // its tokens are stored under the old id
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-	}
-	if err := k.opts.Vault.Move(ctx, recordName(from), recordName(to)); err != nil {
-		return err
-	}
-	k.mu.Lock()
-	delete(k.accounts, from)
-	delete(k.accounts, to) // account of an earlier server with this id
-	k.mu.Unlock()
-	if a != nil {
-		a.base.CloseIdleConnections()
-	}
-	return nil
-}

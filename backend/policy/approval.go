@@ -245,6 +245,3 @@ func SendKeepAlives(sink core.ServerMessageHandler, call *core.Call, reached flo
 		sender.Wait()
 	}
 }
-
-// ForgetGrants revokes all temporary permissions.
-func (p *Policy) ForgetGrants() { p.grants.retainServers(func(string) bool { return false }) }

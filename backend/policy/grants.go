@@ -190,3 +190,6 @@ func (p *Policy) Grants() []Grant {
 	})
 	return list
 }
+
+// ForgetGrants revokes all temporary permissions.
+func (p *Policy) ForgetGrants() { p.grants.retainServers(func(string) bool { return false }) }

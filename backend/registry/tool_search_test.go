@@ -14,7 +14,7 @@ import (
 // catalog500 returns a registry with 500 tools of 45 servers, many of them similar.
 func catalog500(t testing.TB) *Registry {
 	t.Helper()
-	file, err := os.Open("testdata/tools500.jsonl")
+	file, err := os.Open("testdata/tool-search-500-tools.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,9 +48,9 @@ func catalog500(t testing.TB) *Registry {
 }
 
 // Realistic queries, each with the expected tool. Each list was written before the ranking was
-// evaluated on it. In the first evaluation the ranking found 46 of questions.txt, 35 of
-// reworded.txt (both with a simpler ranking, for which they were written), 40 of held-out-1.txt,
-// 39 of held-out-2.txt, which deliberately avoids the tools' own words, and 45 of held-out-3.txt.
+// evaluated on it. In the first evaluation the ranking found 46 of search_queries.txt, 35 of
+// search_queries_reworded.txt (both with a simpler ranking, for which they were written), 40 of search_queries_held_out_1.txt,
+// 39 of search_queries_held_out_2.txt, which deliberately avoids the tools' own words, and 45 of search_queries_held_out_3.txt.
 // The misses of all lists but the last were then used for tuning. Do not tune for the last list;
 // write a new one instead.
 func TestExpectedToolIsInTopFiveOfFiveHundred(t *testing.T) {

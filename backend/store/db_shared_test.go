@@ -1,9 +1,7 @@
 package store
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,78 +82,5 @@ func TestLongReaderDoesNotGrowWALWithoutBound(t *testing.T) {
 	must(t, err)
 	if info, err := os.Stat(b.path + "-wal"); err != nil || info.Size() != 0 {
 		t.Errorf("the log of changes is %v, %v", info, err)
-	}
-}
-
-// TestPruningYieldsToRecording prunes in steps while calls are recorded between them.
-func TestPruningYieldsToRecording(t *testing.T) {
-	b, calls := fresh(t), 3000
-	if slow {
-		calls = 1200
-	}
-	record(t, b, 0, calls)
-	flushed(t, b)
-	pruned := make(chan int64, 1)
-	go func() {
-		n, err := b.Prune(t.Context(), RetentionLimits{Age: -1, Bytes: -1, Rows: 500})
-		if err != nil {
-			t.Error(err)
-		}
-		pruned <- n
-	}()
-	worst := time.Duration(0)
-	n := 0
-	for ; len(pruned) == 0; n++ {
-		began := time.Now()
-		b.Recorder().Record(aCall(10_000+n), aReply)
-		flushed(t, b)
-		worst = max(worst, time.Since(began))
-	}
-	if worst > 5*time.Second {
-		t.Errorf("a call waited %s for the disk", worst)
-	}
-	t.Logf("%d calls recorded while %d were pruned; the slowest was on disk after %s", n, <-pruned, worst)
-	if err := b.withHandle(func(h *handle) error {
-		var orphans int
-		err := h.read.QueryRow(`SELECT count(*) FROM body WHERE id NOT IN (SELECT id FROM call)`).Scan(&orphans)
-		if orphans != 0 {
-			t.Errorf("%d payloads have no call", orphans)
-		}
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	sound(t, b)
-}
-
-// A long payload is hashed completely, and truncated before it is queued: the queue is bounded by
-// the truncated payloads.
-func TestLongPayloadIsHashedAndTruncatedBeforeItIsQueued(t *testing.T) {
-	t.Parallel()
-	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
-	must(t, err)
-	defer func() { _ = s.Close() }()
-	r := s.Recorder() // its Run is not running yet
-	c := aCall(0)
-	c.Params = []byte(`{"name":"x","arguments":{"text":"` + strings.Repeat("a", 1<<20) + `"}}`)
-	c.Arguments = core.Span{Start: 23, End: len(c.Params) - 1}
-	arguments := sha256.Sum256(c.Params[c.Arguments.Start:c.Arguments.End])
-	reply := core.Reply{Result: bytes.Repeat([]byte("x"), 1<<20)}
-	result := sha256.Sum256(reply.Result)
-	r.Record(c, reply)
-	clear(c.Params) // Record retains neither
-	clear(reply.Result)
-	if r.bytes > 2*MaxField {
-		t.Errorf("%d bytes are queued", r.bytes)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_ = r.Run(ctx) // writes the queue
-	got, err := s.Call(t.Context(), c.ID)
-	if err != nil || got.ReplyCut == nil || !bytes.Equal(got.ReplyCut.Hash, result[:]) || got.ReplyCut.Size != 1<<20 {
-		t.Errorf("the result is %+v, %v", got.ReplyCut, err)
-	}
-	if cut := got.ArgumentsCut; cut == nil || !bytes.Equal(cut.Hash, arguments[:]) || cut.Size != c.Arguments.End-c.Arguments.Start {
-		t.Errorf("the arguments are %+v", cut)
 	}
 }

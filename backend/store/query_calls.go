@@ -366,3 +366,9 @@ func scanCut(size sql.NullInt64, hash []byte) *Cut {
 	}
 	return &Cut{Size: int(size.Int64), Hash: hash}
 }
+
+// LastCallID returns the id of the newest call, or 0 if the history is empty.
+func (s *Store) LastCallID(ctx context.Context) (id int64, err error) {
+	_, err = s.queryRow(ctx, []any{&id}, `SELECT coalesce(max(id), 0) FROM call`)
+	return id, err
+}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -95,5 +96,52 @@ func TestNoFilterReadsAllCalls(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
+	}
+}
+
+// The calls of a version with many tools are counted from the newest ones, without sorting all of them.
+func TestNewestCallsOfAFilterWithSeveralIDsAreFound(t *testing.T) {
+	t.Parallel()
+	b := open(t, filepath.Join(t.TempDir(), "history.db"))
+	defer b.stop()
+	for i := range 100 { // ten calls of each definition; in the newer half, half of the calls have no version
+		c := aCall(i)
+		if i < 50 || i%2 == 0 {
+			c.ServedBy = &core.ServedBy{Name: "fs", Version: "1", Definition: [16]byte{byte(i % 10)}}
+		}
+		b.Recorder().Record(c, aReply)
+	}
+	flushed(t, b)
+	for _, c := range []struct {
+		q           Query
+		limit       int
+		least, most int // matching calls after the id; 0: no id
+	}{
+		{Query{Version: "1"}, 10, 11, 12},
+		{Query{Version: "1"}, 40, 41, 42},
+		{Query{Version: "1", Before: aCall(50).ID}, 10, 11, 12},
+		{Query{Version: "1"}, 75, 0, 0},
+		{Query{Version: "1", Session: "s1"}, 10, 0, 0},
+		{Query{Session: "s1"}, 10, 0, 0}, // one id
+	} {
+		must(t, b.query(t.Context(), func(ctx context.Context, h *handle) error {
+			_, _, by, err := conditions(ctx, h.read, c.q)
+			if err != nil {
+				return err
+			}
+			from, err := by.newestFrom(ctx, h.read, c.q, c.limit)
+			if err != nil || from == 0 {
+				if c.least > 0 {
+					t.Errorf("%+v: no id", c.q)
+				}
+				return err
+			}
+			n := 0
+			err = h.read.QueryRowContext(ctx, `SELECT count(*) FROM call WHERE id > ? AND id < ? AND version_id IS NOT NULL`, from, cmp.Or(c.q.Before, 1<<62)).Scan(&n)
+			if n < c.least || n > c.most {
+				t.Errorf("%+v: %d calls after %d, want %d to %d", c.q, n, from, c.least, c.most)
+			}
+			return err
+		}))
 	}
 }

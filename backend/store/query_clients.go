@@ -7,12 +7,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// LastCallID returns the id of the newest call, or 0 if the history is empty.
-func (s *Store) LastCallID(ctx context.Context) (id int64, err error) {
-	_, err = s.queryRow(ctx, []any{&id}, `SELECT coalesce(max(id), 0) FROM call`)
-	return id, err
-}
-
 // ClientUse summarizes the calls of one client.
 type ClientUse struct {
 	Client   core.Client

@@ -2,6 +2,8 @@ package store
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -135,5 +137,32 @@ func TestDefinitionsAreRedactedAsCalls(t *testing.T) {
 	got := string(s.RedactJSON([]byte(`{"instructions":"use hunter2hunter2","tools":[{"inputSchema":{"properties":{"token":{"type":"string"}}}}]}`)))
 	if want := `{"instructions":"use [redacted]","tools":[{"inputSchema":{"properties":{"token":{"type":"string"}}}}]}`; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestSecretsNeverReachDisk(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "history.db")
+	b := open(t, path)
+	c := aCall(1)
+	params := `{"name":"echo","arguments":{"password":"` + canary + `","h":{"Authorization":"Bearer ` + canary + `"}}}`
+	c.Params, c.Arguments = []byte(params), core.Span{Start: 27, End: len(params) - 1}
+	c.Reason = "cannot log in: token=" + canary
+	b.Recorder().Record(c, core.Reply{Result: []byte(`{"text":"api_key: ` + canary + `"}`)})
+	c = aCall(2)
+	c.Method, c.Name = "resources/read", "https://me:"+canary+"@x.org/?access_token="+canary
+	c.PublicName = c.Name
+	c.Params, c.Arguments = []byte(`{"uri":"`+c.Name+`"}`), core.Span{}
+	b.Recorder().Record(c, core.Reply{Error: []byte(`{"code":1,"message":"secret=` + canary + `"}`)})
+	count(t, b)
+	files, _ := filepath.Glob(path + "*")
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil || strings.Contains(string(data), canary) {
+			t.Errorf("%s holds a secret, or %v", filepath.Base(f), err)
+		}
+		if info, _ := os.Stat(f); info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s is %v", filepath.Base(f), info.Mode())
+		}
 	}
 }

@@ -1,7 +1,11 @@
 package store
 
 import (
+	"bytes"
+	"context"
+	"crypto/sha256"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -102,5 +106,58 @@ func TestErrorTextIsCut(t *testing.T) {
 	r, err := b.Call(t.Context(), c.ID)
 	if err != nil || utf8.RuneCountInString(r.Reason) != MaxError || !utf8.ValidString(r.Reason) || strings.Contains(r.Reason, "ghp") {
 		t.Errorf("%d characters are kept, %v", utf8.RuneCountInString(r.Reason), err)
+	}
+}
+
+// A long payload is hashed completely, and truncated before it is queued: the queue is bounded by
+// the truncated payloads.
+func TestLongPayloadIsHashedAndTruncatedBeforeItIsQueued(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
+	must(t, err)
+	defer func() { _ = s.Close() }()
+	r := s.Recorder() // its Run is not running yet
+	c := aCall(0)
+	c.Params = []byte(`{"name":"x","arguments":{"text":"` + strings.Repeat("a", 1<<20) + `"}}`)
+	c.Arguments = core.Span{Start: 23, End: len(c.Params) - 1}
+	arguments := sha256.Sum256(c.Params[c.Arguments.Start:c.Arguments.End])
+	reply := core.Reply{Result: bytes.Repeat([]byte("x"), 1<<20)}
+	result := sha256.Sum256(reply.Result)
+	r.Record(c, reply)
+	clear(c.Params) // Record retains neither
+	clear(reply.Result)
+	if r.bytes > 2*MaxField {
+		t.Errorf("%d bytes are queued", r.bytes)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = r.Run(ctx) // writes the queue
+	got, err := s.Call(t.Context(), c.ID)
+	if err != nil || got.ReplyCut == nil || !bytes.Equal(got.ReplyCut.Hash, result[:]) || got.ReplyCut.Size != 1<<20 {
+		t.Errorf("the result is %+v, %v", got.ReplyCut, err)
+	}
+	if cut := got.ArgumentsCut; cut == nil || !bytes.Equal(cut.Hash, arguments[:]) || cut.Size != c.Arguments.End-c.Arguments.Start {
+		t.Errorf("the arguments are %+v", cut)
+	}
+}
+
+func TestLongPayloadIsCutAndMarked(t *testing.T) {
+	t.Parallel()
+	b := fresh(t)
+	whole := []byte(`{"text":"` + strings.Repeat("é", MaxField) + `","password":"` + canary + `"}`)
+	straddling := `{"text":"` + strings.Repeat("x", MaxField-20) + ` ghp_` + strings.Repeat("a1", 20) + canary + `"}`
+	c := aCall(1)
+	c.Params, c.Arguments = []byte(straddling), core.Span{End: len(straddling)}
+	b.Recorder().Record(c, core.Reply{Result: whole})
+	got, err := b.Call(t.Context(), c.ID)
+	must(t, err)
+	if len(got.Result) > MaxField || len(got.Result) < MaxField-4 || !strings.HasSuffix(string(got.Result), "é") {
+		t.Errorf("%d bytes are kept, ending in %q", len(got.Result), got.Result[len(got.Result)-4:])
+	}
+	if got.ReplyCut == nil || got.ReplyCut.Size != len(whole) || len(got.ReplyCut.Hash) != 32 {
+		t.Errorf("the cut is %+v", got.ReplyCut)
+	}
+	if strings.Contains(string(got.Arguments), "ghp_a1") || got.ArgumentsCut == nil {
+		t.Errorf("a secret across the cut is kept: %q", got.Arguments[len(got.Arguments)-40:])
 	}
 }

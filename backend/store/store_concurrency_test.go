@@ -112,3 +112,44 @@ func rows(t *testing.T, b *bench) (n int) {
 	}
 	return n
 }
+
+// TestPruningYieldsToRecording prunes in steps while calls are recorded between them.
+func TestPruningYieldsToRecording(t *testing.T) {
+	b, calls := fresh(t), 3000
+	if slow {
+		calls = 1200
+	}
+	record(t, b, 0, calls)
+	flushed(t, b)
+	pruned := make(chan int64, 1)
+	go func() {
+		n, err := b.Prune(t.Context(), RetentionLimits{Age: -1, Bytes: -1, Rows: 500})
+		if err != nil {
+			t.Error(err)
+		}
+		pruned <- n
+	}()
+	worst := time.Duration(0)
+	n := 0
+	for ; len(pruned) == 0; n++ {
+		began := time.Now()
+		b.Recorder().Record(aCall(10_000+n), aReply)
+		flushed(t, b)
+		worst = max(worst, time.Since(began))
+	}
+	if worst > 5*time.Second {
+		t.Errorf("a call waited %s for the disk", worst)
+	}
+	t.Logf("%d calls recorded while %d were pruned; the slowest was on disk after %s", n, <-pruned, worst)
+	if err := b.withHandle(func(h *handle) error {
+		var orphans int
+		err := h.read.QueryRow(`SELECT count(*) FROM body WHERE id NOT IN (SELECT id FROM call)`).Scan(&orphans)
+		if orphans != 0 {
+			t.Errorf("%d payloads have no call", orphans)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	sound(t, b)
+}

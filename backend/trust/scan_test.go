@@ -36,7 +36,7 @@ func cleanTools(t testing.TB, n int) []cleanTool {
 		must(t, err)
 		list = append(list, cleanTool{name, raw})
 	}
-	lines := corpus(t, "clean.txt")
+	lines := corpus(t, "clean_definitions.txt")
 	for _, l := range lines {
 		name, text, ok := strings.Cut(l, "|")
 		if !ok {
@@ -87,7 +87,7 @@ func TestCleanDefinitionsRaiseWarningsBelowOnePercent(t *testing.T) {
 		t.Errorf("%d of %d clean definitions raise a warning", warned, len(tools))
 	}
 	known := 0 // warnings about definitions from real servers
-	for _, c := range tools[:len(corpus(t, "clean.txt"))] {
+	for _, c := range tools[:len(corpus(t, "clean_definitions.txt"))] {
 		if len(Scan(c.name, c.raw)) > 0 {
 			known++
 		}
@@ -101,7 +101,7 @@ func TestCleanDefinitionsRaiseWarningsBelowOnePercent(t *testing.T) {
 }
 
 func TestPoisonedDefinitionsAreFound(t *testing.T) {
-	lines := corpus(t, "poisoned.txt")
+	lines := corpus(t, "poisoned_definitions.txt")
 	found, all := 0, 0
 	for _, l := range lines {
 		for where, raw := range map[string]any{
@@ -128,7 +128,7 @@ func TestPoisonedDefinitionsAreFound(t *testing.T) {
 }
 
 func FuzzScanAndTextNeverFail(f *testing.F) {
-	for _, l := range corpus(f, "poisoned.txt") {
+	for _, l := range corpus(f, "poisoned_definitions.txt") {
 		f.Add([]byte(`{"name":"a","description":` + fmt.Sprintf("%q", l) + `}`))
 	}
 	f.Add([]byte(`{"a":{"a":[[[{}]]]}}`))

@@ -3,11 +3,13 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -161,5 +163,81 @@ func TestRemoteStatusesBecomeCodes(t *testing.T) {
 		if core.CodeOf(err) != want || c.Err() != nil {
 			t.Errorf("%d: %v, connection %v", status, err, c.Err())
 		}
+	}
+}
+
+// The effects of a hostile server are bounded, have a clear error, and do not affect the next call.
+func TestHostileRemoteServersAreContained(t *testing.T) {
+	t.Parallel()
+	endless := func(kind, start, chunk string) func(http.ResponseWriter, string) {
+		return func(w http.ResponseWriter, id string) {
+			w.Header().Set("Content-Type", kind)
+			fmt.Fprintf(w, start, id)
+			for block := strings.Repeat(chunk, 1<<16/len(chunk)); ; {
+				if _, err := io.WriteString(w, block); err != nil {
+					return
+				}
+			}
+		}
+	}
+	plain := func(status int, kind, body string) func(http.ResponseWriter, string) {
+		return func(w http.ResponseWriter, _ string) {
+			w.Header().Set("Content-Type", kind)
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+		}
+	}
+	for name, one := range map[string]struct {
+		answer func(http.ResponseWriter, string)
+		want   string
+	}{
+		"endless body":         {endless("application/json", `{"jsonrpc":"2.0","id":%s,"result":"`, "x"), "larger than the limit"},
+		"endless event":        {endless("text/event-stream", `data: {"id":%s,"x":"`, "x"), "larger than the limit"},
+		"event of many lines":  {endless("text/event-stream", ": %s\n", "data: xxxxxxxxxxxxxxxxxxxxxxxx\n"), "larger than the limit"},
+		"endless error":        {func(w http.ResponseWriter, id string) { w.WriteHeader(500); endless("", "%s", "x")(w, id) }, "larger than the limit"},
+		"a page":               {plain(200, "text/html", "<html>"), "text/html, which is not an MCP message"},
+		"no content type":      {plain(200, "", ""), "not an MCP message"},
+		"broken JSON":          {plain(200, "application/json", `{"jsonrpc":`), "malformed response"},
+		"an answer to another": {plain(200, "application/json", `{"jsonrpc":"2.0","id":99999,"result":{}}`), "not an MCP message"},
+		"a stream without end": {plain(200, "text/event-stream", ": nothing\n\n"), "no reply before its stream ended"},
+		"500":                  {plain(500, "text/plain", "boom"), "HTTP status 500"},
+		"redirect to a host": {func(w http.ResponseWriter, _ string) {
+			w.Header().Set("Location", "http://evil.test/x?y=z")
+			w.WriteHeader(307)
+		}, "redirects to another origin, http://evil.test, which is not allowed"},
+		"redirect to a port": {func(w http.ResponseWriter, _ string) {
+			w.Header().Set("Location", "http://127.0.0.1:1/")
+			w.WriteHeader(308)
+		}, "redirects to another origin"},
+		"redirect without end": {func(w http.ResponseWriter, _ string) { w.Header().Set("Location", "/mcp"); w.WriteHeader(307) }, "too many redirects"},
+		"headers without bound": {func(w http.ResponseWriter, _ string) {
+			w.Header().Set("X", strings.Repeat("x", 1<<20))
+			w.WriteHeader(200)
+		}, "cannot be reached"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var good atomic.Bool
+			c := connectRemote(t, &scriptedCallServer{t: t, call: func(w http.ResponseWriter, id string) {
+				if good.Load() {
+					fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"ok":1}}`, id)
+					return
+				}
+				one.answer(w, id)
+			}}, "", func(o *Options) { o.MaxMessage = 1 << 20 })
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			_, err := c.Send(ctx, &core.Call{Method: "tools/call"}, nil)
+			message, _ := core.Describe(err)
+			if err == nil || !strings.Contains(message, one.want) {
+				t.Errorf("named %q, %v", message, err)
+			}
+			if e, ok := errors.AsType[*core.Error](err); ok && e.Unsent {
+				t.Error("it was sent, and counts as if it might be made again")
+			}
+			good.Store(true)
+			if reply, err := c.Send(ctx, &core.Call{Method: "tools/call"}, nil); err != nil || string(reply.Result) != `{"ok":1}` {
+				t.Errorf("not recovered: %s, %v", reply.Result, err)
+			}
+		})
 	}
 }

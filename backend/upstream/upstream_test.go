@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -401,5 +402,38 @@ func TestFailedStartReportsServerResponse(t *testing.T) {
 	_, err := Connect(context.Background(), Options{Server: "test", Dial: inProcess("modern"), Era: core.Legacy})
 	if err == nil || !strings.Contains(fmt.Sprint(err), "unsupported protocol version") {
 		t.Error(err)
+	}
+}
+
+// The known era is tried first, then the other one.
+func TestKnownEraIsTriedFirst(t *testing.T) {
+	t.Parallel()
+	var first atomic.Pointer[string]
+	for _, modern := range []bool{true, false} {
+		first.Store(nil)
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			var m struct {
+				ID     json.RawMessage
+				Method string
+			}
+			_ = json.Unmarshal(body, &m)
+			first.CompareAndSwap(nil, &m.Method)
+			w.Header().Set("Content-Type", "application/json")
+			switch {
+			case m.Method == "server/discover" && modern:
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}`, m.ID)
+			case m.Method == "initialize" && !modern:
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`, m.ID)
+			case m.ID == nil:
+				w.WriteHeader(http.StatusAccepted)
+			default:
+				w.WriteHeader(http.StatusBadRequest)
+			}
+		})
+		c := connectRemote(t, h, "", func(o *Options) { o.First = core.Modern })
+		if (c.Era() == core.Modern) != modern || *first.Load() != "server/discover" {
+			t.Errorf("%s after %s", c.Era(), *first.Load())
+		}
 	}
 }

@@ -39,34 +39,3 @@ func AppendString(dst []byte, text string) []byte {
 	}
 	return append(dst, '"')
 }
-
-// methodName decodes a method. Known names cost no allocation.
-func methodName(raw []byte) string {
-	if name, ok := methods[string(raw[1:len(raw)-1])]; ok {
-		return name
-	}
-	name, _ := Unquote(raw)
-	return name
-}
-
-var methods = func() map[string]string {
-	all := map[string]string{}
-	for _, name := range []string{
-		"initialize", "ping", "server/discover", "subscriptions/listen",
-		"tools/list", "tools/call", "prompts/list", "prompts/get",
-		"resources/list", "resources/templates/list", "resources/read",
-		"resources/subscribe", "resources/unsubscribe",
-		"completion/complete", "logging/setLevel",
-		"tasks/get", "tasks/update", "tasks/cancel", "tasks/list", "tasks/result",
-		"sampling/createMessage", "elicitation/create", "roots/list",
-		"notifications/initialized", "notifications/cancelled",
-		"notifications/progress", "notifications/message",
-		"notifications/tools/list_changed", "notifications/prompts/list_changed",
-		"notifications/resources/list_changed", "notifications/resources/updated",
-		"notifications/roots/list_changed", "notifications/elicitation/complete",
-		"notifications/subscriptions/acknowledged",
-	} {
-		all[name] = name
-	}
-	return all
-}()

@@ -265,3 +265,57 @@ func (a *API) changeConnection(ctx context.Context, in *connectionActionInput) (
 	}
 	return &answer[Undone]{Body: out}, nil
 }
+
+type manualSetupInput struct {
+	Key  string `path:"key"`
+	HTTP bool   `query:"http"`
+}
+
+// Bundle is an extension file.
+type bundleAnswer struct {
+	ContentType string `header:"Content-Type"`
+	Disposition string `header:"Content-Disposition"`
+	Body        []byte
+}
+
+func (a *API) manualSetup(_ context.Context, in *manualSetupInput) (*answer[clientconf.ManualSetup], error) {
+	c, err := a.connector()
+	if err != nil {
+		return nil, err
+	}
+	choice := clientconf.Choice{Client: in.Key, HTTP: in.HTTP}
+	if in.HTTP {
+		if _, err := clientconf.ByID(in.Key); err != nil {
+			return nil, err // before the token is created
+		}
+		t, err := a.Tokens.Create(in.Key)
+		if err != nil {
+			return nil, err
+		}
+		choice.URL, choice.ByVariable, choice.Token = a.URL, true, t.Token
+	}
+	h, err := c.ManualSetup(choice)
+	if err != nil {
+		return nil, err
+	}
+	return reply(h)
+}
+
+func (a *API) bundle(_ context.Context, in *connectionInput) (*bundleAnswer, error) {
+	c, err := a.connector()
+	if err != nil {
+		return nil, err
+	}
+	if client, err := clientconf.ByID(in.Key); err != nil || !clientconf.HasBundle(client) {
+		return nil, core.Errorf(core.CodeNotFound, "%q does not support extensions", in.Key)
+	}
+	content, err := c.Bundle(in.Key, a.Version)
+	if err != nil {
+		return nil, err
+	}
+	// The token is created first, because the client may start the shim immediately.
+	if _, err := a.Tokens.Create(in.Key); err != nil {
+		return nil, err
+	}
+	return &bundleAnswer{"application/zip", `attachment; filename="` + clientconf.BundleName + `"`, content}, nil
+}

@@ -88,3 +88,39 @@ func TestIdleConnectionsAreEvictedFirst(t *testing.T) {
 		_ = conn.Close()
 	}
 }
+
+func TestConnectionsAreBounded(t *testing.T) {
+	t.Parallel()
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	b := &boundedListener{Listener: inner, free: make(chan struct{}, 1), done: make(chan struct{})}
+	accepted := make(chan net.Conn)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			c, err := b.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- c
+		}
+	}()
+	for range 2 {
+		c, err := net.Dial("tcp", inner.Addr().String())
+		must(t, err)
+		defer func() { _ = c.Close() }()
+	}
+	first := <-accepted
+	select {
+	case <-accepted:
+		t.Fatal("two connections where one is allowed")
+	case <-time.After(50 * time.Millisecond):
+	}
+	_ = first.Close()
+	_ = first.Close() // must not release a second slot
+	second := <-accepted
+	_ = second.Close()
+	_ = b.Close()
+	<-stopped
+}

@@ -2,10 +2,12 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -42,5 +44,24 @@ func TestStatusReportsToolsVisibleToClients(t *testing.T) {
 	a := &API{Options: Options{Views: r}}
 	if got := fmt.Sprint(a.visibleTools(cfg, statuses)); got != "map[files:1]" {
 		t.Errorf("clients see %s", got)
+	}
+}
+
+func TestStatusReportsMemoryAndCPU(t *testing.T) {
+	s := newSite(t)
+	s.api.Usage = func(id string) (process.Usage, error) {
+		if id != "files" {
+			return process.Usage{}, errors.New("no process")
+		}
+		return process.Usage{RSS: 2e6, CPU: 1.5, Tree: []process.Proc{{PID: 7}, {PID: 8}}}, nil
+	}
+	s.statuses = []core.ServerStatus{{ID: "files", PID: 7}, {ID: "stopped"}, {ID: "remote", PID: 9}}
+	want := ServerUsage{Server: "files", RSS: 2e6, CPU: 1.5, Processes: 2}
+	var list List[ServerUsage]
+	var st Status
+	s.get(t, "/api/v1/server-usage", &list)
+	s.get(t, "/api/v1/status", &st)
+	if len(list.Items) != 1 || list.Items[0] != want || len(st.Usage) != 1 || st.Usage[0] != want {
+		t.Errorf("%+v, %+v", list, st.Usage)
 	}
 }

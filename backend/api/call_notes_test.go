@@ -22,22 +22,3 @@ func TestChangedNoteIsAConflict(t *testing.T) {
 		t.Errorf("over what was seen: %d %s", status, body)
 	}
 }
-
-func TestRetentionPreviewComesBeforeDeletion(t *testing.T) {
-	s := newSite(t)
-	s.fill(t, 10)
-	for _, c := range []struct{ ask, want string }{
-		{`{"keepDays":30,"maxBytes":0}`, `"calls":0`},
-		{`{"keepDays":0,"maxBytes":0}`, `"calls":0`},
-		{`{"keepDays":0,"maxBytes":1}`, `"estimated":true`},
-	} {
-		if status, body, _ := s.ask(t, "POST", "/api/v1/history/retention-preview", c.ask); status != 200 || !strings.Contains(body, c.want) {
-			t.Errorf("%s: %d %s, want %s", c.ask, status, body, c.want)
-		}
-	}
-	var state HistoryState
-	s.get(t, "/api/v1/history", &state)
-	if state.Calls != 10 {
-		t.Errorf("%d calls are left of 10 after a question", state.Calls)
-	}
-}

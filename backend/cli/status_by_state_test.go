@@ -54,5 +54,5 @@ func TestStatusShowsStateAndReason(t *testing.T) {
 		}
 		text.WriteString("-- " + one.Title + " --\n" + out.String())
 	}
-	golden(t, "states.txt", text.String())
+	golden(t, "status-of-each-state.txt", text.String())
 }

@@ -2,12 +2,10 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
@@ -104,50 +102,9 @@ func (a *API) callLike(ctx context.Context, id, approval string) (*core.Call, er
 	return &call, nil
 }
 
-func heldCall(item *approvals.Item) *core.Call {
-	return &core.Call{
-		Server: item.Server, Method: "tools/call", Name: item.Held.Tool, Client: item.Client, Workspace: item.Held.Workspace,
-		Params: json.RawMessage(item.Held.Arguments), Arguments: core.Span{End: len(item.Held.Arguments)},
-	}
-}
-
 // holds reports whether a condition certainly holds for a call.
 func (a *API) holds(c *config.Condition, call *core.Call) bool {
 	rules := policy.NewArgumentRules([]config.ArgumentRule{{Where: c, Then: config.RuleAllow}}, a.Files.Current())
 	then, _, _ := rules.Decide(call)
 	return then == config.RuleAllow
-}
-
-// checkWhere refuses a condition that cannot be read or does not match the call about which the user
-// is asked.
-func (a *API) checkWhere(item *approvals.Item, scope string, where json.RawMessage) error {
-	invalid := func(message string) error {
-		return &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "body.where", Error: message}}}
-	}
-	if scope == approvals.Once {
-		return invalid("requires a scope: minutes, session or always")
-	}
-	c, problems := config.ParseCondition(where)
-	if len(problems) > 0 {
-		return invalid(problems[0].Key + ": " + problems[0].Message)
-	}
-	if !a.holds(&c, heldCall(item)) {
-		return invalid("does not match the arguments of this call")
-	}
-	return nil
-}
-
-// allowRule returns the rule that allows such calls of the client from now on.
-func allowRule(item *approvals.Item, where json.RawMessage) json.RawMessage {
-	rule := struct {
-		Tool    string          `json:"tool"`
-		Clients []string        `json:"clients,omitempty"`
-		Where   json.RawMessage `json:"where,omitempty"`
-		Then    string          `json:"then"`
-	}{Tool: item.Server + "__" + item.Held.Tool, Where: where, Then: config.RuleAllow}
-	if item.Client.Token != "" {
-		rule.Clients = []string{item.Client.Token}
-	}
-	raw, _ := json.Marshal(rule) // where was parsed before: cannot fail
-	return raw
 }

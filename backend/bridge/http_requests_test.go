@@ -86,3 +86,16 @@ func TestPrettyPrintedRequestReachesServerOnOneLine(t *testing.T) {
 func TestEventsContainNoLineBreaksBetweenTokens(t *testing.T) {
 	checkEqual(t, "line", string(removeLineBreaks([]byte("{\r\n\"a\":\n\"\\n\"}"))), "{  \"a\": \"\\n\"}")
 }
+
+func TestRequestWithInvalidUTF8IsMarked(t *testing.T) {
+	s := newFixture(t, nil)
+	h := s.openSession("/mcp", `{}`)
+	onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add","arguments":{"a":"x`+"\xff"+`"}}}`, h...))
+	if call := s.gateway.last(); !call.Repaired || !strings.Contains(string(call.Params), "x\uFFFD") {
+		t.Errorf("%+v", call)
+	}
+	onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...))
+	if s.gateway.last().Repaired {
+		t.Error("sound text is marked")
+	}
+}

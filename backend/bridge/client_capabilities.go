@@ -1,0 +1,73 @@
+package bridge
+
+import (
+	"encoding/json"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+)
+
+// clientCapabilities are the parsed capabilities of a client.
+type clientCapabilities struct {
+	sampling, roots, form, url bool
+}
+
+// parseClientCapabilities parses raw client capabilities. Elicitation without modes means form
+// mode, as in revision 2025-06-18.
+func parseClientCapabilities(capabilities []byte) clientCapabilities {
+	var can clientCapabilities
+	if len(capabilities) == 0 {
+		return can
+	}
+	_ = wire.Members(capabilities, func(m wire.Member) error {
+		raw := wire.Bytes(capabilities, m.Value)
+		if raw[0] != '{' {
+			return nil
+		}
+		switch string(m.Name) {
+		case "sampling":
+			can.sampling = true
+		case "roots":
+			can.roots = true
+		case "elicitation":
+			var modes struct {
+				Form, URL json.RawMessage
+			}
+			_ = json.Unmarshal(raw, &modes)
+			can.url = modes.URL != nil
+			can.form = modes.Form != nil || !can.url
+		}
+		return nil
+	})
+	return can
+}
+
+// missingFor returns the capability that a request of a server needs and the client lacks, or "".
+func (c clientCapabilities) missingFor(method string, params []byte) string {
+	switch method {
+	case "sampling/createMessage":
+		if !c.sampling {
+			return "sampling"
+		}
+	case "roots/list":
+		if !c.roots {
+			return "roots"
+		}
+	case "elicitation/create":
+		var p struct {
+			Mode string `json:"mode"`
+		}
+		_ = json.Unmarshal(params, &p)
+		switch {
+		case !c.form && !c.url:
+			return "elicitation"
+		case p.Mode == "url" && !c.url:
+			return "elicitation by URL"
+		case p.Mode != "url" && !c.form:
+			return "elicitation by form"
+		}
+	case "ping":
+	default:
+		return method
+	}
+	return ""
+}

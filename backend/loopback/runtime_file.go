@@ -1,0 +1,121 @@
+package loopback
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+)
+
+// Runtime is the content of DATA/runtime.json, by which other processes find the daemon. The file
+// exists once the daemon answers, or starts something that takes long, and is removed on a clean shutdown.
+type Runtime struct {
+	PID       int       `json:"pid"`
+	URL       string    `json:"url"` // http://127.0.0.1:PORT, without a trailing slash
+	Version   string    `json:"version"`
+	StartedAt time.Time `json:"startedAt"`
+	Config    string    `json:"config,omitempty"` // absolute path of the configuration file that edits are written to
+	// Starting is what a daemon does that does not answer yet, for the user; URL is then empty.
+	Starting string `json:"starting,omitempty"`
+}
+
+func runtimeFile(dataDir string) string { return filepath.Join(dataDir, "runtime.json") }
+
+// WriteRuntime replaces runtime.json atomically, without fsync: after a power failure no daemon
+// is running, and the file of a dead daemon is ignored.
+func WriteRuntime(dataDir string, rt Runtime) error {
+	data, err := json.Marshal(rt)
+	if err == nil {
+		err = atomicfile.WriteWithoutSync(runtimeFile(dataDir), append(data, '\n'), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write runtime file: %w", err)
+	}
+	return nil
+}
+
+// ReadRuntime returns what the last daemon wrote. The daemon may have exited since; see
+// FindDaemon.
+func ReadRuntime(dataDir string) (Runtime, error) {
+	var rt Runtime
+	data, err := os.ReadFile(runtimeFile(dataDir))
+	if err == nil {
+		err = json.Unmarshal(data, &rt)
+	}
+	if err != nil {
+		return Runtime{}, fmt.Errorf("cannot read runtime file: %w", err)
+	}
+	return rt, nil
+}
+
+// RemoveRuntime removes runtime.json. A missing file is not an error.
+func RemoveRuntime(dataDir string) error {
+	if err := os.Remove(runtimeFile(dataDir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot remove runtime file: %w", err)
+	}
+	return nil
+}
+
+// FindDaemon returns the Runtime of the daemon that is running in dataDir. ok is false if there
+// is none or it does not answer yet.
+func FindDaemon(dataDir string) (rt Runtime, ok bool, err error) {
+	held, err := IsDaemonRunning(dataDir)
+	if err != nil || !held {
+		return Runtime{}, false, err
+	}
+	rt, err = ReadRuntime(dataDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Runtime{}, false, nil
+	}
+	return rt, err == nil && rt.URL != "", err
+}
+
+// StartingDaemon describes a daemon that holds dataDir and does not answer yet, because it starts or
+// stops, for the user. It returns "" if there is none.
+func StartingDaemon(dataDir string) string {
+	if held, err := IsDaemonRunning(dataDir); err != nil || !held {
+		return ""
+	}
+	if rt, err := ReadRuntime(dataDir); err == nil && rt.Starting != "" {
+		return StartingPrefix + rt.Starting
+	}
+	return "Drawbridge is starting or stopping"
+}
+
+// migrationStepLimit limits how long AwaitMigration waits for one step.
+const migrationStepLimit = 10 * time.Minute
+
+// AwaitMigration waits while the daemon that holds dataDir migrates its data, and passes each step to
+// report, for the user. The error describes a step that takes too long, or during which ctx ended.
+func AwaitMigration(ctx context.Context, dataDir string, report func(string)) error {
+	shown, limit := "", time.NewTimer(migrationStepLimit)
+	defer limit.Stop()
+	for {
+		held, err := IsDaemonRunning(dataDir)
+		rt, _ := ReadRuntime(dataDir) // a file that is being replaced exists a moment later
+		if err != nil || !held || rt.Starting == "" {
+			return err
+		}
+		if rt.Starting != shown {
+			shown = rt.Starting
+			report(StartingPrefix + rt.Starting)
+			limit.Reset(migrationStepLimit)
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+			continue
+		case <-limit.C:
+		case <-ctx.Done():
+		}
+		return errors.New(StartingPrefix + rt.Starting)
+	}
+}
+
+// StartingPrefix precedes Runtime.Starting in a message for the user.
+const StartingPrefix = "Drawbridge is starting: "

@@ -1,0 +1,146 @@
+package registry
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// applyFilter applies filter f to a server's tools: it drops hidden tools and sets new names,
+// titles, descriptions and annotations. If two tools would get the same name, both keep their own.
+// The warnings are shown to the user.
+func applyFilter(f *config.Filter, tools []entry) (shown []entry, warnings []string) {
+	for i := range tools {
+		tools[i].hints = parseHints(tools[i].raw)
+	}
+	if f == nil {
+		return tools, nil
+	}
+	names := make([]string, len(tools))
+	taken := make(map[string]int, len(tools))
+	for i, e := range tools {
+		names[i] = e.name
+		if f.HiddenBy(e.name) == "" {
+			taken[f.PublicName(e.name)]++
+		}
+	}
+	warnings = f.Unmatched(names)
+	for _, e := range tools {
+		if f.HiddenBy(e.name) != "" {
+			continue
+		}
+		e = e.withSettings(f.Tools[e.name])
+		if name := f.PublicName(e.name); name != e.name {
+			if taken[name] > 1 {
+				warnings = append(warnings, fmt.Sprintf("tool '%s' was not renamed: another tool is already named '%s'", e.name, name))
+			} else {
+				e.visibleName = name
+			}
+		}
+		shown = append(shown, e)
+	}
+	return shown, warnings
+}
+
+// withSettings returns e with the title, description and annotations of the configuration; all
+// other bytes are unchanged.
+func (e entry) withSettings(t config.Tool) entry {
+	annotations := make(map[string]any, len(t.Annotations)+1)
+	for name, yes := range t.Annotations {
+		annotations[name] = yes
+	}
+	e.hints = e.hints.override(t.Annotations)
+	if t.Title != "" {
+		// Some clients show the title in the annotations, where it was before revision 2025-06-18.
+		if old := memberOf(e.raw, "annotations", "title"); old != nil {
+			annotations["title"] = t.Title
+		}
+		e = e.withMember("title", t.Title)
+	}
+	if t.Description != "" {
+		e = e.withMember("description", t.Description)
+	}
+	if len(annotations) > 0 {
+		var all json.RawMessage = memberOf(e.raw, "annotations")
+		if len(all) == 0 || all[0] != '{' {
+			all = json.RawMessage("{}")
+		}
+		for _, name := range slices.Sorted(maps.Keys(annotations)) {
+			all = withMember(all, name, annotations[name], 1)
+		}
+		e = e.withMember("annotations", all)
+	}
+	return e
+}
+
+// memberOf returns the value at a path of members, or nil.
+func memberOf(raw []byte, path ...string) []byte {
+	for _, key := range path {
+		spans, err := memberValues(raw, key)
+		if err != nil || len(spans) == 0 {
+			return nil
+		}
+		last := spans[len(spans)-1]
+		raw = raw[last.Start:last.End]
+	}
+	return raw
+}
+
+// withMember returns e with another value of a member, which is inserted after the name if e does
+// not have it.
+func (e entry) withMember(key string, value any) entry {
+	if len(e.nameSpans) == 0 {
+		return e
+	}
+	e.raw = withMember(e.raw, key, value, e.nameSpans[len(e.nameSpans)-1].End)
+	e.nameSpans, _ = memberValues(e.raw, "name")
+	return e
+}
+
+// withMember returns an object with another value of a member. A new member is inserted at the
+// offset at, which follows another member or the opening brace.
+func withMember(object []byte, key string, value any, at int) []byte {
+	encoded, err := encodeJSON(value)
+	spans, invalid := memberValues(object, key)
+	if err != nil || invalid != nil {
+		return object
+	}
+	if len(spans) > 0 {
+		return replaceSpans(object, spans, encoded)
+	}
+	member := []byte(strconv.Quote(key) + ":" + string(encoded))
+	switch {
+	case at > 1:
+		member = append([]byte(","), member...)
+	case len(object) > 2:
+		member = append(member, ',')
+	}
+	return replaceSpans(object, []core.Span{{Start: at, End: at}}, member)
+}
+
+// encodeJSON is json.Marshal without escapes for HTML, which would change a server's text.
+func encodeJSON(value any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(value)
+	return bytes.TrimSpace(b.Bytes()), err
+}
+
+// replaceSpans returns raw with each span replaced by with.
+func replaceSpans(raw []byte, spans []core.Span, with []byte) []byte {
+	out := make([]byte, 0, len(raw)+len(spans)*len(with))
+	at := 0
+	for _, s := range spans {
+		out = append(out, raw[at:s.Start]...)
+		out = append(out, with...)
+		at = s.End
+	}
+	return append(out, raw[at:]...)
+}
