@@ -244,9 +244,9 @@ func (c *Config) FolderDecides(s *Server) bool {
 	})
 }
 
-// settleAccounts checks the accounts that profiles and clients choose. at is the key of the
+// checkChosenAccounts checks the accounts that profiles and clients choose. at is the key of the
 // choices. A choice that cannot be met must not lead to another account, so it is an error.
-func (r *reader) settleAccounts(c *Config, at string, chosen map[string]string) {
+func (r *reader) checkChosenAccounts(c *Config, at string, chosen map[string]string) {
 	report := func(id string, warning bool, suggestion, format string, args ...any) {
 		r.problems = append(r.problems, Problem{File: lastOf(c.Files), Key: at + ".accounts." + id, Warning: warning,
 			Message: fmt.Sprintf(format, args...), Suggestion: suggestion})

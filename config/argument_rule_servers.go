@@ -11,9 +11,9 @@ import (
 // builtinServer is the id of the server that Drawbridge itself provides.
 const builtinServer = "drawbridge"
 
-// settleRules warns about rules that name a server that is not configured. Names with wildcards are not
-// checked, nor are tools, which are unknown while a server is stopped.
-func (r *reader) settleRules(c *Config) {
+// checkRuleServers warns about rules that name a server that is not configured. Names with
+// wildcards are not checked, nor are tools, which are unknown while a server is stopped.
+func (r *reader) checkRuleServers(c *Config) {
 	known := []string{builtinServer}
 	for _, s := range c.Servers {
 		known = append(known, s.ID, s.Label)

@@ -10,26 +10,26 @@ import (
 )
 
 func TestLastConfigBackupsAreKept(t *testing.T) {
-	c := CopiesOf(t.TempDir())
+	c := BackupsOf(t.TempDir())
 	at := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
-	first, err := c.Keep("/x/config.jsonc", []byte("{}"), at)
+	first, err := c.Create("/x/config.jsonc", []byte("{}"), at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := c.Keep("/x/config.jsonc", []byte(`{"a":1}`), at)
+	again, err := c.Create("/x/config.jsonc", []byte(`{"a":1}`), at)
 	if err != nil || again == first {
 		t.Fatalf("two copies of one moment are one: %q %v", again, err)
 	}
 	if text, err := c.Read(first); err != nil || string(text) != "{}" {
 		t.Errorf("%q %v", text, err)
 	}
-	for n := range keptCopies + 5 {
-		if _, err := c.Keep("config.yaml", []byte("a: 1"), at.Add(time.Duration(n+1)*time.Second)); err != nil {
+	for n := range maxBackups + 5 {
+		if _, err := c.Create("config.yaml", []byte("a: 1"), at.Add(time.Duration(n+1)*time.Second)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	all, err := c.List()
-	if err != nil || len(all) != keptCopies || !all[0].At.Equal(at.Add((keptCopies+5)*time.Second)) {
+	if err != nil || len(all) != maxBackups || !all[0].At.Equal(at.Add((maxBackups+5)*time.Second)) {
 		t.Errorf("%d copies, the newest of %v: %v", len(all), all[0].At, err)
 	}
 	if info, err := os.Stat(filepath.Join(c.Dir, all[0].Name)); err != nil || info.Mode().Perm() != 0o600 {
@@ -39,7 +39,7 @@ func TestLastConfigBackupsAreKept(t *testing.T) {
 
 func TestBackupNameStaysInFolder(t *testing.T) {
 	data := t.TempDir()
-	c := CopiesOf(data)
+	c := BackupsOf(data)
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -58,10 +58,10 @@ func TestBackupNameStaysInFolder(t *testing.T) {
 	if all, err := c.List(); err != nil || len(all) != 0 {
 		t.Errorf("%v %v", all, err)
 	}
-	if _, err := (Copies{}).Keep("config.jsonc", nil, time.Now()); err == nil {
+	if _, err := (Backups{}).Create("config.jsonc", nil, time.Now()); err == nil {
 		t.Error("a copy without a folder")
 	}
-	if _, err := c.Keep("config.sh", nil, time.Now()); err == nil {
+	if _, err := c.Create("config.sh", nil, time.Now()); err == nil {
 		t.Error("a copy with a strange ending")
 	}
 }

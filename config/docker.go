@@ -113,7 +113,8 @@ func (r *reader) docker(e *entry, m member) {
 	d.Mounts, d.Network, d.Memory, d.CPUs, d.NoInit, d.Pull = nil, "", "", "", false, ""
 }
 
-// validateMount returns what is wrong with a mount, or "". Parts with variables are validated when they are used.
+// validateMount returns what is wrong with a mount, or "". Parts with variables are validated when
+// they are used.
 func validateMount(mount string) string {
 	if strings.Contains(mount, "${") {
 		return ""

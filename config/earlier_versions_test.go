@@ -29,9 +29,9 @@ func TestConfigsOfEarlierVersionsAreRead(t *testing.T) {
 	}
 }
 
-// testdata/accepted_keys.txt has a line for each key that any version has accepted, with its allowed
-// values. Removing a key or a value would break existing configurations; new ones are added with:
-// go test ./config -run TestKeysOfEarlierVersionsAreRead -update.
+// testdata/accepted_keys.txt has a line for each key that any version has accepted, with its
+// allowed values. Removing a key or a value would break existing configurations; new ones are added
+// with: go test ./config -run TestKeysOfEarlierVersionsAreRead -update.
 func TestKeysOfEarlierVersionsAreRead(t *testing.T) {
 	const file = "testdata/accepted_keys.txt"
 	now := map[string][]string{}

@@ -22,8 +22,9 @@ type Folders struct {
 	// Web are the folders in which the web engine of the window stores its cache and what the page
 	// stores. It chooses them by the name of the program, whatever data folder is used.
 	Web []string
-	// Own reports whether the data folder was named: the entry of a shim has to name it, too.
-	Own bool
+	// CustomData reports whether the data folder was named: the entry of a shim has to name it,
+	// too.
+	CustomData bool
 }
 
 // FoldersFor computes the folders from the --data flag ("" when absent) and the environment.
@@ -37,7 +38,7 @@ func foldersFor(goos, dataFlag string, env func(string) string) (Folders, error)
 		if err != nil {
 			return Folders{}, err
 		}
-		return Folders{Config: abs, Data: abs, State: abs, Logs: filepath.Join(abs, "logs"), Own: true}, nil
+		return Folders{Config: abs, Data: abs, State: abs, Logs: filepath.Join(abs, "logs"), CustomData: true}, nil
 	}
 	home := cmp.Or(env("HOME"), env("USERPROFILE"))
 	if home == "" {
@@ -82,12 +83,12 @@ func (f Folders) ConfigFile() string { return filepath.Join(f.Config, "config.js
 // ConfDir is the folder of further configuration files.
 func (f Folders) ConfDir() string { return filepath.Join(f.Config, "conf.d") }
 
-// LastGood is the copy of the last configuration that was applied.
-func (f Folders) LastGood() string { return filepath.Join(f.State, "config.last-good.json") }
+// LastGoodConfigFile is the copy of the last configuration that was applied.
+func (f Folders) LastGoodConfigFile() string { return filepath.Join(f.State, "config.last-good.json") }
 
-// LastEnd is the file with the reason why a daemon could not start or had to stop, for a
+// ExitReasonFile is the file with the reason why a daemon could not start or had to stop, for a
 // program that started it in the background.
-func (f Folders) LastEnd() string { return filepath.Join(f.State, "last-end.txt") }
+func (f Folders) ExitReasonFile() string { return filepath.Join(f.State, "last-end.txt") }
 
 // all returns the folders without duplicates.
 func (f Folders) all() []string {
@@ -105,7 +106,7 @@ func (f Folders) all() []string {
 // error if files cannot be created in the data folder.
 func (f Folders) Make() error {
 	for _, dir := range f.all() {
-		if err := makePrivate(dir, !f.Own); err != nil {
+		if err := makePrivate(dir, !f.CustomData); err != nil {
 			return err
 		}
 	}

@@ -55,16 +55,16 @@ func (s Sources) Paths() ([]string, error) {
 		return nil, err
 	}
 	for _, e := range entries {
-		if Reads(e.Name()) && !e.IsDir() {
+		if IsConfigFile(e.Name()) && !e.IsDir() {
 			paths = append(paths, filepath.Join(s.ConfDir, e.Name()))
 		}
 	}
 	return paths, nil
 }
 
-// Reads reports whether a file called name in a conf.d folder is a configuration
+// IsConfigFile reports whether a file called name in a conf.d folder is a configuration
 // file. Hidden files and the backups of editors are not.
-func Reads(name string) bool {
+func IsConfigFile(name string) bool {
 	ext := strings.ToLower(filepath.Ext(name))
 	return !strings.HasPrefix(name, ".") && slices.Contains([]string{".json", ".jsonc", ".yaml", ".yml"}, ext)
 }
@@ -214,8 +214,8 @@ func parseAll(texts []text, serversJSON string) (*Config, []Problem) {
 	return c, problems
 }
 
-// SourceTexts returns all source texts of c, for FromSourceTexts. It contains the files unchanged, including
-// secrets.
+// SourceTexts returns all source texts of c, for FromSourceTexts. It contains the files unchanged,
+// including secrets.
 func (c *Config) SourceTexts() []byte {
 	data, _ := json.MarshalIndent(map[string]any{"files": c.texts}, "", "  ") // strings only: cannot fail
 	return append(data, '\n')
@@ -234,8 +234,8 @@ func FromSourceTexts(data []byte) (*Config, error) {
 	return c, nil
 }
 
-// UnsetVariables finds the variables that servers need and lookup does not find: such a server cannot
-// start. It skips disabled servers, secrets and the workspace folder.
+// UnsetVariables finds the variables that servers need and lookup does not find: such a server
+// cannot start. It skips disabled servers, secrets and the workspace folder.
 func (c *Config) UnsetVariables(lookup func(name string) (string, bool)) []Problem {
 	var problems []Problem
 	for _, s := range c.Servers {

@@ -164,14 +164,14 @@ func TestExpand(t *testing.T) {
 func TestFolders(t *testing.T) {
 	env := func(m map[string]string) func(string) string { return func(k string) string { return m[k] } }
 	own, err := foldersFor("linux", "/d", env(map[string]string{"XDG_CONFIG_HOME": "/x", "DRAWBRIDGE_DATA": "/e"}))
-	if err != nil || own.Config != "/d" || own.Data != "/d" || own.State != "/d" || own.Logs != "/d/logs" || !own.Own || own.Web != nil {
+	if err != nil || own.Config != "/d" || own.Data != "/d" || own.State != "/d" || own.Logs != "/d/logs" || !own.CustomData || own.Web != nil {
 		t.Errorf("%+v, %v", own, err)
 	}
-	if f, _ := foldersFor("linux", "", env(map[string]string{"DRAWBRIDGE_DATA": "/e"})); f.Data != "/e" || !f.Own {
+	if f, _ := foldersFor("linux", "", env(map[string]string{"DRAWBRIDGE_DATA": "/e"})); f.Data != "/e" || !f.CustomData {
 		t.Errorf("%+v", f)
 	}
 	f, _ := foldersFor("linux", "", env(map[string]string{"HOME": "/h", "XDG_CONFIG_HOME": "/x", "XDG_DATA_HOME": "relative"}))
-	if f.ConfigFile() != "/x/drawbridge/config.jsonc" || f.Data != "/h/.local/share/drawbridge" || f.Logs != "/h/.local/state/drawbridge/logs" || f.Own ||
+	if f.ConfigFile() != "/x/drawbridge/config.jsonc" || f.Data != "/h/.local/share/drawbridge" || f.Logs != "/h/.local/state/drawbridge/logs" || f.CustomData ||
 		!slices.Equal(f.Web, []string{"/h/.local/share/drawbridge-window", "/h/.cache/drawbridge-window"}) {
 		t.Errorf("%+v", f)
 	}

@@ -69,7 +69,7 @@ func isYAML(file string) bool {
 // tree parses src into nodes. The problem has a position.
 func tree(file string, src []byte) (*node, *Problem) {
 	at := Position{File: file, Line: 1, Column: 1}
-	src, problem := plain(src)
+	src, problem := trimBOMAndCheckUTF8(src)
 	switch {
 	case problem != nil:
 		problem.File, problem.Line, problem.Column = file, 1, 1
@@ -83,8 +83,8 @@ func tree(file string, src []byte) (*node, *Problem) {
 	return jsonTree(file, src)
 }
 
-// plain removes a byte order mark and refuses invalid UTF-8.
-func plain(src []byte) ([]byte, *Problem) {
+// trimBOMAndCheckUTF8 removes a byte order mark and refuses invalid UTF-8.
+func trimBOMAndCheckUTF8(src []byte) ([]byte, *Problem) {
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
 	switch {
 	case bytes.HasPrefix(src, []byte("\xff\xfe")), bytes.HasPrefix(src, []byte("\xfe\xff")), bytes.IndexByte(src, 0) >= 0:

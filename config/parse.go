@@ -74,7 +74,7 @@ func build(documents []document, servers *document) (*Config, []Problem) {
 	for _, box := range containers {
 		r.servers(c, box)
 	}
-	if r.settleProfiles(c); HasErrors(serverless(r.problems)) {
+	if r.checkProfileReferences(c); HasErrors(serverless(r.problems)) {
 		return nil, r.problems
 	}
 	if !c.MCPEnabled {

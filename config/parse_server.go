@@ -185,12 +185,12 @@ func (r *reader) transport(e *entry, m member) {
 	}
 
 	if e.Type == core.Replay {
-		r.useless(e, m, "command", "args", "env", "inheritEnv", "cwd", "url", "httpUrl", "headers", "oauth", "container", "docker", "framing")
+		r.warnUnusedKeys(e, m, "command", "args", "env", "inheritEnv", "cwd", "url", "httpUrl", "headers", "oauth", "container", "docker", "framing")
 		e.Command, e.Args, e.Env, e.InheritEnv, e.Cwd, e.URL, e.Headers, e.OAuth, e.Docker = "", nil, nil, nil, "", "", nil, OAuth{}, Docker{}
 		r.replay(e, m)
 		return
 	}
-	r.useless(e, m, "from", "misses", "realtime")
+	r.warnUnusedKeys(e, m, "from", "misses", "realtime")
 	e.Replay = Replay{}
 
 	missing := func(key, suggestion string) {
@@ -205,7 +205,7 @@ func (r *reader) transport(e *entry, m member) {
 			}
 			missing("command", suggestion)
 		}
-		r.useless(e, m, "url", "httpUrl", "headers", "container", "docker")
+		r.warnUnusedKeys(e, m, "url", "httpUrl", "headers", "container", "docker")
 		e.URL, e.Headers, e.Docker = "", nil, Docker{}
 	case core.Docker:
 		if !hasContainer {
@@ -215,7 +215,7 @@ func (r *reader) transport(e *entry, m member) {
 		if e.Command == "" && e.Docker.Image == "" {
 			missing("command", "set the command to run inside the container")
 		}
-		r.useless(e, m, "url", "httpUrl", "headers", "inheritEnv")
+		r.warnUnusedKeys(e, m, "url", "httpUrl", "headers", "inheritEnv")
 		e.URL, e.Headers, e.InheritEnv = "", nil, nil
 		if e.Docker.Workdir == "" {
 			e.Docker.Workdir = e.Cwd
@@ -225,10 +225,10 @@ func (r *reader) transport(e *entry, m member) {
 		if e.URL == "" {
 			missing("url", "")
 		}
-		r.useless(e, m, "container", "docker")
+		r.warnUnusedKeys(e, m, "container", "docker")
 		e.Docker = Docker{}
 		if e.Command == "" {
-			r.useless(e, m, "args", "env", "inheritEnv", "cwd")
+			r.warnUnusedKeys(e, m, "args", "env", "inheritEnv", "cwd")
 			e.Args, e.Env, e.InheritEnv, e.Cwd = nil, nil, nil, ""
 		}
 		r.checkHeaders(e, "", e.Headers)
@@ -236,8 +236,8 @@ func (r *reader) transport(e *entry, m member) {
 	r.checkEnv(e, "", e.Env)
 }
 
-// useless warns about keys without effect for the type of the server.
-func (r *reader) useless(e *entry, m member, names ...string) {
+// warnUnusedKeys warns about keys without effect for the type of the server.
+func (r *reader) warnUnusedKeys(e *entry, m member, names ...string) {
 	for _, key := range m.value.members {
 		if slices.Contains(names, key.name) {
 			r.report(key.at, key.name, true, "remove it", "'%s' has no effect for %s server '%s'", key.name, e.Type, e.Label)

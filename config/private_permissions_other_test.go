@@ -21,7 +21,7 @@ func TestFolderThatOtherUsersMayWriteIsRefused(t *testing.T) {
 		if err := os.Chmod(data, mode); err != nil { // regardless of the umask
 			t.Fatal(err)
 		}
-		f := Folders{Config: data, Data: data, State: data, Logs: data, Own: true}
+		f := Folders{Config: data, Data: data, State: data, Logs: data, CustomData: true}
 		err := f.Make()
 		if refused && (err == nil || !strings.Contains(err.Error(), "chmod o-w") || !strings.Contains(err.Error(), data)) {
 			t.Errorf("mode %v gives %v", mode, err)
@@ -39,7 +39,7 @@ func TestFolderOfAnotherUserIsRefused(t *testing.T) {
 		t.Skip("only root can make files of several users")
 	}
 	data := t.TempDir()
-	f := Folders{Config: data, Data: data, State: data, Logs: data, Own: true}
+	f := Folders{Config: data, Data: data, State: data, Logs: data, CustomData: true}
 	if err := f.Make(); err != nil {
 		t.Fatal(err)
 	}
@@ -57,10 +57,10 @@ func TestDataFolderThatCannotBeWrittenIsAnError(t *testing.T) {
 		t.Skip(err)
 	}
 	dir := t.TempDir()
-	if err := (Folders{Config: dir, Data: closed, State: dir, Logs: dir, Own: true}).Make(); err == nil {
+	if err := (Folders{Config: dir, Data: closed, State: dir, Logs: dir, CustomData: true}).Make(); err == nil {
 		t.Errorf("%s can be used", closed)
 	}
-	if err := (Folders{Config: dir, Data: dir, State: dir, Logs: dir, Own: true}).Make(); err != nil {
+	if err := (Folders{Config: dir, Data: dir, State: dir, Logs: dir, CustomData: true}).Make(); err != nil {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(dir); len(left) != 0 || err != nil {

@@ -19,8 +19,8 @@ import (
 // https://learn.microsoft.com/windows/win32/secauthz/dacl-for-a-new-object
 // https://learn.microsoft.com/windows/win32/secauthz/ace-strings
 
-// person is the user who runs this process.
-func person() (*windows.SID, error) {
+// currentUserSID is the user who runs this process.
+func currentUserSID() (*windows.SID, error) {
 	user, err := windows.GetCurrentProcessToken().GetTokenUser()
 	if err != nil {
 		return nil, fmt.Errorf("cannot determine the current user: %w", err)
@@ -30,7 +30,7 @@ func person() (*windows.SID, error) {
 
 // privateList is the access list of our folders.
 func privateList() (*windows.SECURITY_DESCRIPTOR, error) {
-	sid, err := person()
+	sid, err := currentUserSID()
 	if err != nil {
 		return nil, err
 	}
@@ -76,9 +76,9 @@ func makePrivate(dir string, ours bool) error {
 	return nil
 }
 
-// exposedByACL reports whether another user has any access to a folder. It ignores administrators, who
-// can take ownership anyway, and the placeholders for the creator and owner of a file. A list that
-// cannot be read counts as exposed.
+// exposedByACL reports whether another user has any access to a folder. It ignores administrators,
+// who can take ownership anyway, and the placeholders for the creator and owner of a file. A list
+// that cannot be read counts as exposed.
 func exposedByACL(dir string) bool {
 	info, err := windows.GetNamedSecurityInfo(dir, windows.SE_FILE_OBJECT, windows.DACL_SECURITY_INFORMATION)
 	if err != nil {
@@ -88,7 +88,7 @@ func exposedByACL(dir string) bool {
 	if err != nil || acl == nil { // without a list everybody has full access
 		return true
 	}
-	me, err := person()
+	me, err := currentUserSID()
 	if err != nil {
 		return true
 	}

@@ -19,8 +19,9 @@ func aclOf(t *testing.T, path string) string {
 	return sd.String()
 }
 
-// letIn grants everyone access to a directory, as is the case outside of the user's profile.
-func letIn(t *testing.T, dir string) {
+// grantEveryoneAccess grants everyone access to a directory, as is the case outside of the user's
+// profile.
+func grantEveryoneAccess(t *testing.T, dir string) {
 	t.Helper()
 	sd, err := windows.SecurityDescriptorFromString("D:P(A;OICI;FA;;;WD)")
 	if err != nil {
@@ -41,7 +42,7 @@ func TestFoldersArePrivate(t *testing.T) {
 	if err := os.Mkdir(shared, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	letIn(t, shared)
+	grantEveryoneAccess(t, shared)
 	if !exposedByACL(shared) {
 		t.Fatalf("everybody may read %s, and it counts as private", aclOf(t, shared))
 	}
@@ -71,7 +72,7 @@ func TestFoldersArePrivate(t *testing.T) {
 // permissions are not changed, and the daemon logs a warning.
 func TestNamedFolderStaysAsItIs(t *testing.T) {
 	data := t.TempDir()
-	letIn(t, data)
+	grantEveryoneAccess(t, data)
 	f, err := FoldersFor(data, func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +104,7 @@ func TestDataFolderIsPrivate(t *testing.T) {
 	if err := os.MkdirAll(f.Data, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	letIn(t, f.Data)
+	grantEveryoneAccess(t, f.Data)
 	file := filepath.Join(f.Data, "admin.token")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -54,8 +54,8 @@ type Client struct {
 	// Accounts are the accounts of servers that it uses, by server id. They win over those of the
 	// profile.
 	Accounts map[string]string
-	// MaxResultTokens is the maximum size of the text of tool results, about 4 bytes per token; 0 for
-	// no limit.
+	// MaxResultTokens is the maximum size of the text of tool results, about 4 bytes per token; 0
+	// for no limit.
 	MaxResultTokens int
 
 	Source Position `json:"-"` // of its name in its file
@@ -193,10 +193,10 @@ func absolutePaths(name string, to *[]string) field {
 	}}
 }
 
-// settleProfiles validates the references of profiles and clients after everything was read. A
-// client with an unknown profile would see everything or nothing; both are wrong, so the file is
-// refused. An unknown server may be added later, so it is a warning.
-func (r *reader) settleProfiles(c *Config) {
+// checkProfileReferences validates the references of profiles and clients after everything was
+// read. A client with an unknown profile would see everything or nothing; both are wrong, so the
+// file is refused. An unknown server may be added later, so it is a warning.
+func (r *reader) checkProfileReferences(c *Config) {
 	for i := range c.Profiles {
 		p := &c.Profiles[i]
 		for _, id := range slices.Sorted(maps.Keys(p.Servers)) {
@@ -219,12 +219,12 @@ func (r *reader) settleProfiles(c *Config) {
 			}
 		}
 	}
-	r.settleRules(c)
+	r.checkRuleServers(c)
 	for _, p := range c.Profiles {
-		r.settleAccounts(c, "profiles."+p.Name, p.Accounts)
+		r.checkChosenAccounts(c, "profiles."+p.Name, p.Accounts)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Clients)) {
-		r.settleAccounts(c, "clients."+name, c.Clients[name].Accounts)
+		r.checkChosenAccounts(c, "clients."+name, c.Clients[name].Accounts)
 		want := c.Clients[name].Profile
 		if _, known := c.Profile(want); want == "" || known {
 			continue
@@ -263,8 +263,8 @@ func (c *Config) ProfileOf(folder string) string {
 	return profile
 }
 
-// resolveFolder follows the symbolic links of a path as far as it exists. A link that leads out of a
-// folder does not belong to it, and a folder that is reached through a link is the same folder.
+// resolveFolder follows the symbolic links of a path as far as it exists. A link that leads out of
+// a folder does not belong to it, and a folder that is reached through a link is the same folder.
 func resolveFolder(folder string) string {
 	rest := ""
 	for at := folder; ; at = filepath.Dir(at) {

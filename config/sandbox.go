@@ -13,11 +13,11 @@ type Sandbox struct {
 	On bool
 	// Observe records what the server opens, and refuses nothing.
 	Observe bool `json:",omitempty"`
-	// Object is set if the configuration contains an object, which may have settings while neither On
-	// nor Observe is set.
+	// Object is set if the configuration contains an object, which may have settings while neither
+	// On nor Observe is set.
 	Object bool `json:",omitempty"`
-	// Read and Write are additional paths: absolute, or relative to the home directory if they begin
-	// with "~/". What may be written may be read as well.
+	// Read and Write are additional paths: absolute, or relative to the home directory if they
+	// begin with "~/". What may be written may be read as well.
 	Read  []string `json:",omitempty"`
 	Write []string `json:",omitempty"`
 	// NoNetwork refuses TCP connections, except those to Ports, and listening for them.

@@ -18,7 +18,7 @@ func yamlTree(file string, src []byte) (root *node, problem *Problem) {
 	if i := tooDeep(src); i >= 0 {
 		return nil, tooDeepProblem(where.at(i))
 	}
-	if i := dashes(src); i >= 0 {
+	if i := findTooDeepList(src); i >= 0 {
 		return nil, tooDeepProblem(where.at(i))
 	}
 	// A panic of the parser refuses the file like any other error.
@@ -59,8 +59,8 @@ func yamlProblem(where *lines, err error) *Problem {
 	return refuse(where.at(0), "file is not valid YAML", "")
 }
 
-// dashes returns the offset of a line that opens more than maxDepth nested lists, or -1.
-func dashes(src []byte) int {
+// findTooDeepList returns the offset of a line that opens more than maxDepth nested lists, or -1.
+func findTooDeepList(src []byte) int {
 	for i := 0; i < len(src); {
 		n := 0
 		for i+2*n+1 < len(src) && (src[i+2*n] == '-' || src[i+2*n] == '?') && src[i+2*n+1] == ' ' {

@@ -14,33 +14,33 @@ import (
 // is a third of the time of a call. Therefore the program uses one processor while that is
 // enough, and all processors as soon as goroutines wait or something computes for long.
 type adaptiveGOMAXPROCS struct {
-	wide  func()                     // use all processors
-	slim  func()                     // use one processor
-	load  func() (cpu time.Duration) // processor time that the process has used
-	ready func() int                 // number of runnable goroutines that wait for a processor
+	useAllProcessors   func()                     // use all processors
+	useOneProcessor    func()                     // use one processor
+	load               func() (cpu time.Duration) // processor time that the process has used
+	runnableGoroutines func() int                 // number of runnable goroutines that wait for a processor
 }
 
 const (
 	activeInterval = 50 * time.Millisecond  // between samples while there is load
 	idleInterval   = 250 * time.Millisecond // between samples otherwise
-	calmLooks      = 4                      // samples in a row before it reduces to one processor
+	quietSamples   = 4                      // samples in a row before it reduces to one processor
 
-	crowded = 3    // waiting goroutines from which on all processors are used
-	full    = 0.85 // share of one processor from which on all processors are used
-	roomy   = 0.9  // share of one processor below which one is enough; the same work costs a quarter more on several
-	still   = 0.02 // share of one processor below which the program counts as idle
+	widenRunnable = 3    // waiting goroutines from which on all processors are used
+	widenLoad     = 0.85 // share of one processor from which on all processors are used
+	narrowLoad    = 0.9  // share of one processor below which one is enough; the same work costs a quarter more on several
+	idleLoad      = 0.02 // share of one processor below which the program counts as idle
 )
 
 func newAdaptiveGOMAXPROCS() *adaptiveGOMAXPROCS {
 	sample := []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}}
 	return &adaptiveGOMAXPROCS{
-		wide: runtime.SetDefaultGOMAXPROCS, slim: func() { runtime.GOMAXPROCS(1) },
+		useAllProcessors: runtime.SetDefaultGOMAXPROCS, useOneProcessor: func() { runtime.GOMAXPROCS(1) },
 		load: processorTime,
-		ready: func() int {
+		runnableGoroutines: func() int {
 			if metrics.Read(sample); sample[0].Value.Kind() == metrics.KindUint64 {
 				return int(sample[0].Value.Uint64())
 			}
-			return crowded // unknown: use all processors
+			return widenRunnable // unknown: use all processors
 		},
 	}
 }
@@ -52,7 +52,7 @@ func (b *adaptiveGOMAXPROCS) run(ctx context.Context) error {
 		<-ctx.Done() // the program ends when a part returns
 		return nil
 	}
-	defer b.wide()
+	defer b.useAllProcessors()
 	b.follow(ctx)
 	return nil
 }
@@ -71,20 +71,20 @@ func (b *adaptiveGOMAXPROCS) follow(ctx context.Context) {
 		now, cpu := time.Now(), b.load()
 		share := float64(cpu-used) / float64(max(now.Sub(at), 1))
 		used, at = cpu, now
-		waiting := b.ready()
+		waiting := b.runnableGoroutines()
 		switch {
-		case !wide && (waiting >= crowded || share >= full):
-			b.wide()
+		case !wide && (waiting >= widenRunnable || share >= widenLoad):
+			b.useAllProcessors()
 			wide, calm = true, 0
-		case wide && waiting < crowded && share < roomy:
-			if calm++; calm >= calmLooks {
-				b.slim()
+		case wide && waiting < widenRunnable && share < narrowLoad:
+			if calm++; calm >= quietSamples {
+				b.useOneProcessor()
 				wide = false
 			}
 		default:
 			calm = 0
 		}
-		if share < still {
+		if share < idleLoad {
 			timer.Reset(idleInterval)
 		} else {
 			timer.Reset(activeInterval)

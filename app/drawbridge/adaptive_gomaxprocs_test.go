@@ -15,22 +15,22 @@ type simulatedLoad struct {
 	waiting int
 	used    time.Duration
 	at      time.Time
-	is      string
-	turns   int
+	setting string
+	changes int
 }
 
-func (l *simulatedLoad) breadth() *adaptiveGOMAXPROCS {
-	l.at, l.is = time.Now(), "wide"
+func (l *simulatedLoad) newAdaptive() *adaptiveGOMAXPROCS {
+	l.at, l.setting = time.Now(), "wide"
 	set := func(to string) func() {
 		return func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			l.is = to
-			l.turns++
+			l.setting = to
+			l.changes++
 		}
 	}
 	return &adaptiveGOMAXPROCS{
-		wide: set("wide"), slim: set("slim"),
+		useAllProcessors: set("wide"), useOneProcessor: set("slim"),
 		load: func() time.Duration {
 			l.mu.Lock()
 			defer l.mu.Unlock()
@@ -38,7 +38,7 @@ func (l *simulatedLoad) breadth() *adaptiveGOMAXPROCS {
 			l.at = time.Now()
 			return l.used
 		},
-		ready: func() int {
+		runnableGoroutines: func() int {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			return l.waiting
@@ -50,7 +50,7 @@ func TestGOMAXPROCSAdaptsToLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l simulatedLoad
 		ctx, cancel := context.WithCancel(t.Context())
-		b := l.breadth()
+		b := l.newAdaptive()
 		done := make(chan struct{})
 		go func() { defer close(done); b.follow(ctx) }()
 		for _, step := range []struct {
@@ -76,15 +76,15 @@ func TestGOMAXPROCSAdaptsToLoad(t *testing.T) {
 			time.Sleep(step.after)
 			synctest.Wait() // follow is waiting for its timer, so nothing changes meanwhile
 			l.mu.Lock()
-			if l.is != step.want {
-				t.Errorf("%s: %s, want %s", step.name, l.is, step.want)
+			if l.setting != step.want {
+				t.Errorf("%s: %s, want %s", step.name, l.setting, step.want)
 			}
 			l.mu.Unlock()
 		}
 		cancel()
 		<-done
-		if l.turns != 5 {
-			t.Errorf("it changed %d times: each stops everything for a moment", l.turns)
+		if l.changes != 5 {
+			t.Errorf("it changed %d times: each stops everything for a moment", l.changes)
 		}
 	})
 }
@@ -94,7 +94,7 @@ func TestConfiguredGOMAXPROCSIsKept(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	fail := func() { t.Error("the number was changed") }
 	done := make(chan error, 1)
-	go func() { done <- (&adaptiveGOMAXPROCS{wide: fail, slim: fail}).run(ctx) }()
+	go func() { done <- (&adaptiveGOMAXPROCS{useAllProcessors: fail, useOneProcessor: fail}).run(ctx) }()
 	select {
 	case <-done:
 		t.Error("a part that returns ends the program")

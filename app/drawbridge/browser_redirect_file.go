@@ -94,7 +94,8 @@ func removeBrowserFiles(dir, secret string, before time.Time) {
 	}
 }
 
-// removeExpiredBrowserFiles removes the expired files of a data folder, and those that contain secret.
+// removeExpiredBrowserFiles removes the expired files of a data folder, and those that contain
+// secret.
 func removeExpiredBrowserFiles(data, secret string) {
 	dirs := []string{filepath.Join(data, browserFolder)}
 	if home, err := os.UserHomeDir(); err == nil && runtime.GOOS == "linux" {

@@ -34,7 +34,8 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 	d.views, d.baseline = newTrust(d.history, d.bus, d.log)
 	d.own = newBuiltinOverlay(d.views)
 	d.inbox = approvals.New(approvals.Options{Bus: d.bus})
-	// An approval that nobody can see is not requested: the call is refused with an error that says so.
+	// An approval that nobody can see is not requested: the call is refused with an error that says
+	// so.
 	d.rules = policy.New(policy.Options{Views: d.own, Approvals: d.inbox, Reachable: d.inbox.Watched})
 	d.records = newHistoryWiring(d.history, d.views, d.bus, d.log, d.vault, d.logins.keeper)
 	d.logs.Redact(recorder.Redact)
@@ -43,7 +44,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 		Secret:   d.records.secrets.secretReader(d.vault),
 		Observer: d.records.frameLog, SignIn: d.logins, TrialSignIn: trialLogins{d.logins}, Redact: recorder.Redact,
 		Spawner: d.spawner, Ready: d.cleanup.wait, Logs: d.logs, Log: d.log, DockerLedger: execLedger(folders),
-		Private:          func() []string { return privatePaths(folders, d.options.Sources) },
+		PrivatePaths:     func() []string { return privatePaths(folders, d.options.Sources) },
 		DefaultWorkspace: filepath.Join(folders.State, "default-workspace"),
 		ClientInfo:       clientInfo(), Capabilities: json.RawMessage(relayedCapabilities),
 		DefinitionHash: trust.DefinitionHash, Package: packageOf,
@@ -53,7 +54,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 		Log: d.log, Bus: d.bus, Registry: d.views, Connect: d.dialer.Connect,
 		Impaired: func(server string) string { b, _ := d.rules.Breaker(server); return b.Reason },
 		Catalogs: d.history, Eras: d.history, Journal: d.dialer.Journal,
-		LastLines: d.dialer.LastLines, Fetching: d.dialer.Fetching, Usage: d.dialer.Usage,
+		LastLines: d.dialer.LastLines, DownloadingLauncher: d.dialer.DownloadingLauncher, Usage: d.dialer.Usage,
 		CommandApprovals: commandApprovals{d.history}, Logins: d.logins.keeper.LoginState,
 	})
 	d.accounts = new(accountChooser)
@@ -72,12 +73,13 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 		SessionEnded: d.servers.EndSession, ShimEnded: d.servers.EndShim, NameLimit: clientconf.NameLimit,
 		ProcessOf: processOf(d.accounts, d.servers),
 	})
-	// The servers are called through the parts above; what they send and what changes goes back to them.
+	// The servers are called through the parts above; what they send and what changes goes back to
+	// them.
 	d.dialer.Callbacks = serverCallbacks(d.front, d.calls, d.servers, d.accounts)
 	d.logins.keeper.Observe(d.servers.LoginChanged, d.records.secrets.refresh)
 	d.rules.ObserveBreakers(func(b policy.BreakerStatus) {
 		reportBreaker(b, d.bus, d.log)
-		d.servers.Announce(b.Server)
+		d.servers.PublishStatus(b.Server)
 	})
 	restoreTasks(ctx, d.history, d.front, d.log)
 	d.views.OnChange(func(c registry.Change) {
@@ -96,7 +98,8 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 // configPhases returns what a new configuration is applied to.
 func (d *daemon) configPhases() configPhases {
 	return configPhases{
-		// Servers list their tools by the rules, and use the secrets and sign-ins, so they come last.
+		// Servers list their tools by the rules, and use the secrets and sign-ins, so they come
+		// last.
 		{"rules", []func(*config.Config){
 			func(c *config.Config) { d.baseline.Apply(trustRules(c)) },
 			d.rules.Apply,
@@ -105,7 +108,7 @@ func (d *daemon) configPhases() configPhases {
 			func(c *config.Config) { applyVisibility(c, d.views, d.front) },
 		}},
 		{"records", []func(*config.Config){
-			func(c *config.Config) { keepHistory(d.history, c.History) },
+			func(c *config.Config) { applyHistorySettings(d.history, c.History) },
 			d.records.apply,
 			func(c *config.Config) { d.counts.apply(c.Metrics) },
 			func(c *config.Config) { d.sender.apply(c.Metrics.OTLP) },
@@ -159,11 +162,11 @@ func reportBreaker(b policy.BreakerStatus, bus *event.Bus, log *slog.Logger) {
 		level = slog.LevelWarn
 	}
 	log.Log(context.Background(), level, "Breaker changed", "server", b.Server, "state", b.State, "reason", b.Reason)
-	bus.Publish(event.Policy, b)
+	bus.Publish(event.BreakerChanged, b)
 }
 
-// relayedCapabilities are the capabilities that we declare to servers, which a client of ours may have. If the
-// calling client lacks one, a request for it returns a clear error.
+// relayedCapabilities are the capabilities that we declare to servers, which a client of ours may
+// have. If the calling client lacks one, a request for it returns a clear error.
 const relayedCapabilities = `{"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}},"roots":{}}`
 
 func clientInfo() json.RawMessage {

@@ -17,11 +17,11 @@ import (
 func newCheckRunner(kept *store.Store, servers *supervisor.Supervisor, views *registry.Registry, calls history.Caller, bus *event.Bus, log *slog.Logger) *history.CheckRunner {
 	checked := checkedServers{servers, views}
 	return history.NewCheckRunner(history.CheckRunner{
-		Store: kept, Caller: calls, Offers: checked.offers, Label: checked.label, Log: log,
+		Store: kept, Caller: calls, ServerHash: checked.offers, Label: checked.label, Log: log,
 		ReadOnly: func(server, tool string) bool { return views.All().ReadOnly(server, tool) },
 		By:       core.Client{Name: "drawbridge-check", Version: version},
-		Failed: func(check, sentence string) {
-			bus.Publish(event.Health, event.Notice{Subject: "check:" + check, Message: sentence})
+		Notify: func(check, sentence string) {
+			bus.Publish(event.UserNotice, event.Notice{Subject: "check:" + check, Message: sentence})
 		},
 	})
 }

@@ -13,10 +13,10 @@ import (
 )
 
 // newClientConfigGuard returns the connector of client configuration files and a guard that watches
-// them. It first updates entries that contain an old address of ours. The guard reports a lost entry
-// but never restores it.
+// them. It first updates entries that contain an old address of ours. The guard reports a lost
+// entry but never restores it.
 func newClientConfigGuard(o cli.ServeOptions, bus *event.Bus, tokens *loopback.Tokens, vault *secret.Store, url string, log *slog.Logger) (*clientconf.Connector, *clientconf.Guard, error) {
-	connector, err := clientconf.NewDefault(o.Folders.Data, o.Folders.Own, o.Sources.Main(), vault, os.Getenv)
+	connector, err := clientconf.NewDefault(o.Folders.Data, o.Folders.CustomData, o.Sources.Main(), vault, os.Getenv)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -45,7 +45,7 @@ func newClientConfigGuard(o cli.ServeOptions, bus *event.Bus, tokens *loopback.T
 			notice.Message = "Cannot read the configuration of " + s.Client.Name + "."
 		}
 		log.Info("The state of a client's entry changed", "client", s.Key, "state", s.State, "path", s.Path)
-		bus.Publish(event.Health, notice)
+		bus.Publish(event.UserNotice, notice)
 	}}
 	return connector, guard, nil
 }

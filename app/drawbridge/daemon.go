@@ -72,7 +72,7 @@ type daemon struct {
 	front    *bridge.Bridge
 
 	// What observes calls and servers.
-	connections *observe.Sampler
+	connections *observe.DestinationSampler
 	counts      *meter
 	sender      *telemetry
 	newer       *updates.Checker
@@ -164,7 +164,7 @@ func (d *daemon) openStorage(ctx context.Context) (err error) {
 	folders := d.options.Folders
 	d.spawner = process.NewSpawner(process.Options{Log: d.log, Ledger: filepath.Join(folders.State, "processes.json")})
 	d.life.onStop("processes", 3*time.Second, d.spawner.Close)
-	d.cleanup = &startupCleanup{spawner: d.spawner, containers: execLedger(folders), bus: d.bus, log: d.log, over: make(chan struct{})}
+	d.cleanup = &startupCleanup{spawner: d.spawner, containers: execLedger(folders), bus: d.bus, log: d.log, done: make(chan struct{})}
 
 	d.logs = serverlog.Open(filepath.Join(folders.Logs, "servers"))
 	d.life.onStop("server logs", time.Second, func(context.Context) error { return d.logs.Close() })
@@ -172,7 +172,7 @@ func (d *daemon) openStorage(ctx context.Context) (err error) {
 	d.history, err = store.Open(ctx, store.Options{
 		Path: historyFile(folders), Log: d.log, Now: timeSource, Migrating: d.migrating,
 		Notify: func(sentence string) {
-			d.bus.Publish(event.Health, event.Notice{Subject: "history", Message: sentence})
+			d.bus.Publish(event.UserNotice, event.Notice{Subject: "history", Message: sentence})
 		},
 	})
 	if err != nil {
@@ -187,8 +187,8 @@ func (d *daemon) openStorage(ctx context.Context) (err error) {
 	return nil
 }
 
-// migrating tells other processes, which cannot reach the daemon yet, what it does. A daemon whose disk
-// was full migrates later, when it answers already.
+// migrating tells other processes, which cannot reach the daemon yet, what it does. A daemon whose
+// disk was full migrates later, when it answers already.
 func (d *daemon) migrating(step, steps int) {
 	d.runtime.Lock()
 	defer d.runtime.Unlock()
@@ -237,7 +237,7 @@ func (d *daemon) writeRuntime() error {
 
 // loadConfig reads the configuration. With --strict an error in it is an error of the program.
 func loadConfig(o cli.ServeOptions, bus *event.Bus, log *slog.Logger) (*reload.Reloader, error) {
-	files := reload.New(reload.Options{Sources: o.Sources, LastGood: o.Folders.LastGood(), Bus: bus, Log: log})
+	files := reload.New(reload.Options{Sources: o.Sources, LastGood: o.Folders.LastGoodConfigFile(), Bus: bus, Log: log})
 	err := files.Load()
 	if o.Strict {
 		if err == nil && files.Current().Broken() {

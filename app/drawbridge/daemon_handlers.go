@@ -24,7 +24,7 @@ import (
 func (d *daemon) makeHandlers(port uint16, quit context.CancelCauseFunc) (*http.Server, *clientconf.Guard, error) {
 	o := d.options
 	sessions := loopback.OpenBrowserSessions(loopback.SessionOptions{DataDir: o.Folders.Data, Port: port, Log: d.log, Now: timeSource,
-		Ended: func(code string) { removeExpiredBrowserFiles(o.Folders.Data, code) }})
+		CodeEnded: func(code string) { removeExpiredBrowserFiles(o.Folders.Data, code) }})
 	removeExpiredBrowserFiles(o.Folders.Data, "")
 	connector, guard, err := newClientConfigGuard(o, d.bus, d.tokens, d.vault, d.url, d.log)
 	if err != nil {
@@ -35,16 +35,16 @@ func (d *daemon) makeHandlers(port uint16, quit context.CancelCauseFunc) (*http.
 	recorder := d.history.Recorder()
 	d.pages = api.New(api.Options{
 		Version: version, URL: d.url, StartedAt: d.startedAt, ConfigPath: o.Sources.Main(),
-		Servers: d.servers, Views: d.views, Calls: d.calls, History: d.history, Upkeep: d.history, Recorder: recorder, Logs: d.logs,
-		Files: d.files, Sessions: sessions, Admin: d.admin, Tokens: d.tokens, Bridge: d.front, Bus: d.bus, UI: frontend.FS(), Log: d.log,
+		Servers: d.servers, Views: d.views, Calls: d.calls, History: d.history, HistoryStore: d.history, Recorder: recorder, Logs: d.logs,
+		ConfigEditor: d.files, Sessions: sessions, Admin: d.admin, Tokens: d.tokens, Bridge: d.front, Bus: d.bus, UI: frontend.FS(), Log: d.log,
 		Desktop: d.settings, Usage: d.dialer.Usage, Connector: connector, Secrets: d.vault, Logins: d.logins, ConnectedClients: d.front,
-		Doctor: doctorOptions(d.files.Current), Diagnosed: bundleOptions(o.Folders, o.Sources), Approvals: d.inbox, Commands: d.servers,
-		Live: d.dialer.Live, Debug: d.servers.Debug, Try: d.dialer.Try, Rules: d.rules, Trust: d.baseline, Metadata: d.history, Observer: d.connections,
+		Doctor: doctorOptions(d.files.Current), DiagnosticSources: bundleOptions(o.Folders, o.Sources), Approvals: d.inbox, CommandApprovals: d.servers,
+		Live: d.dialer.LiveCall, Debug: d.servers.Debug, Try: d.dialer.Try, Rules: d.rules, Trust: d.baseline, Metadata: d.history, Observer: d.connections,
 		SandboxRules: d.dialer.SandboxRules, SandboxRefusals: d.dialer.SandboxRefusals,
 		Visibility: d.files, ListSizes: d.front, Directory: marketplace.NewList(filepath.Join(o.Folders.Data, "directory.json")),
-		Bundles: filepath.Join(o.Folders.Data, "bundles"), Copies: config.CopiesOf(o.Folders.Data),
+		BundleFolder: filepath.Join(o.Folders.Data, "bundles"), Copies: config.BackupsOf(o.Folders.Data),
 		Redact: recorder.Redact, FrameLog: d.records.frameLog, CheckRunner: d.checks,
-		Notices: d.notices, Metrics: d.counts, Releases: func() bool { return knowsReleases(d.files.Current().Updates) },
+		Notices: d.notices, Metrics: d.counts, KnowsReleases: func() bool { return knowsReleases(d.files.Current().Updates) },
 	})
 	mux := http.NewServeMux()
 	authorized := loopback.Bearer(loopback.BearerOptions{
@@ -56,7 +56,7 @@ func (d *daemon) makeHandlers(port uint16, quit context.CancelCauseFunc) (*http.
 	}
 	mux.Handle("/", d.pages)
 	server := loopback.NewServer(d.counts.requests(loopback.Guard(loopback.GuardOptions{
-		Port: port, AllowedHosts: func() []string { return d.files.Current().Bridge.AllowedHosts }, Shell: api.IsShell,
+		Port: port, AllowedHosts: func() []string { return d.files.Current().Bridge.AllowedHosts }, IsPageShell: api.IsShell,
 	})(mux)))
 	server.ConnState = d.counts.countConnection
 	return server, guard, nil

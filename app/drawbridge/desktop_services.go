@@ -57,7 +57,7 @@ func newDesktopSettings(folders config.Folders, servers *supervisor.Supervisor, 
 	if self, err := os.Executable(); err == nil {
 		d.autostart.Program = self
 	}
-	if folders.Own {
+	if folders.CustomData {
 		d.autostart.Data = folders.Data
 	}
 	return d
@@ -114,7 +114,7 @@ func (d *desktopServices) open(to string) {
 	report(d.log, "open the window", openUI(d.pages.OpenURL(to), d.folders.Data, false, io.Discard))
 }
 
-func (d *desktopServices) facts() tray.Facts {
+func (d *desktopServices) facts() tray.MenuState {
 	on, _ := d.autostart.Enabled() // on an error the entry is not checked
 	items := d.approvals.List()
 	var held []tray.HeldCall
@@ -131,7 +131,7 @@ func (d *desktopServices) facts() tray.Facts {
 	for _, v := range views {
 		clients = append(clients, tray.ClientProfile{Client: v.Token, Profile: v.Profile})
 	}
-	return tray.Facts{
+	return tray.MenuState{
 		Profiles: profiles, Clients: clients,
 		Waiting: len(items) + len(d.servers.PendingCommands()) + waitingServers(d.baseline), Calls: held,
 		Paused: d.servers.Paused(), PausedUntil: d.servers.PausedUntil(),
@@ -223,7 +223,7 @@ func copyWith(path string, args []string, text string) error {
 
 // trayOptions sets the callbacks of the tray. ctx is the context of the daemon.
 func (d *desktopServices) trayOptions(ctx context.Context, o tray.Options) tray.Options {
-	o.Statuses, o.Facts, o.Shown = d.servers.Statuses, d.facts, d.trayShown
+	o.Statuses, o.MenuState, o.Shown = d.servers.Statuses, d.facts, d.trayShown
 	o.Open, o.Quit, o.CopyAddress = d.open, d.closeAll, d.copyAddress
 	o.Start = func(id string) { report(d.log, "start a server", d.servers.Start(ctx, id)) }
 	o.Stop = func(id string) { report(d.log, "stop a server", d.servers.Stop(ctx, id)) }
@@ -250,7 +250,7 @@ func (d *desktopServices) notifications(o *desktop.Watcher) *desktop.Watcher {
 func (d *desktopServices) snapshot() desktop.NotificationState {
 	now := desktop.NotificationState{Servers: d.servers.Statuses(), Approvals: d.approvals.List(), Commands: map[string]string{}}
 	for _, n := range d.servers.Notices() {
-		now.Commands[strings.TrimPrefix(n.Subject, event.CommandSubject)] = n.Message
+		now.Commands[strings.TrimPrefix(n.Subject, event.UnapprovedCommandSubject)] = n.Message
 	}
 	return now
 }

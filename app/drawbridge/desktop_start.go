@@ -47,7 +47,7 @@ func showOrStart(ctx context.Context, o cli.ServeOptions) error {
 		if err := offerFreePort(ctx, o, "drawbridge"); err != nil {
 			return err
 		}
-		os.Remove(o.Folders.LastEnd()) // from now on the file contains the error of this daemon
+		os.Remove(o.Folders.ExitReasonFile()) // from now on the file contains the error of this daemon
 		if ended, err = launch(o.Link); err != nil {
 			return err
 		}
@@ -87,8 +87,8 @@ func showOrStart(ctx context.Context, o cli.ServeOptions) error {
 	return openUI(page.URL, o.Folders.Data, false, os.Stdout)
 }
 
-// printAddressVariable is set by a window that was started directly, as macOS starts the program of a
-// bundle. The program then prints the address and the data folder as JSON and opens nothing.
+// printAddressVariable is set by a window that was started directly, as macOS starts the program of
+// a bundle. The program then prints the address and the data folder as JSON and opens nothing.
 const printAddressVariable = "DRAWBRIDGE_PRINT_ADDRESS"
 
 // launch starts a daemon in the background with our own arguments except the link. It does not wait
@@ -102,7 +102,8 @@ func launch(link string) (ended <-chan error, err error) {
 }
 
 // awaitDaemon waits until the daemon of a data folder responds. If the daemon that we started exits
-// before and no other daemon holds the folder, the error is the reason. report gets each step of a migration.
+// before and no other daemon holds the folder, the error is the reason. report gets each step of a
+// migration.
 func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error, report func(string)) (loopback.Runtime, error) {
 	tick, limit := time.NewTicker(20*time.Millisecond), time.NewTimer(startLimit)
 	defer tick.Stop()
@@ -152,7 +153,7 @@ func stillStarting(what string) error {
 // startFailure returns the error that a daemon wrote when it exited during its start.
 func startFailure(folders config.Folders, end error) error {
 	e := &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge did not start", Hint: "See its log: drawbridge logs.", Cause: end}
-	if why, err := os.ReadFile(folders.LastEnd()); err == nil && len(why) > 0 {
+	if why, err := os.ReadFile(folders.ExitReasonFile()); err == nil && len(why) > 0 {
 		e.Message += ": " + strings.TrimSpace(string(why))
 	} else if end != nil {
 		e.Message += ": its process exited: " + end.Error()

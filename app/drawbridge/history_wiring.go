@@ -30,7 +30,7 @@ type historyWiring struct {
 
 func newHistoryWiring(kept *store.Store, views *registry.Registry, bus *event.Bus, log *slog.Logger, secrets ...SecretHolder) *historyWiring {
 	feed := newRecorderRedaction(kept.Recorder(), log, secrets...)
-	feed.read = func(failed error) { bus.Publish(event.Health, loginNotice(failed)) }
+	feed.onEnvironmentRead = func(failed error) { bus.Publish(event.UserNotice, loginNotice(failed)) }
 	return &historyWiring{
 		validator: history.NewResultValidator(kept.Recorder(), kept, log),
 		frameLog:  &history.FrameLog{Redact: kept.Recorder().Redact},
@@ -115,8 +115,8 @@ func (r *historyWiring) start(life *lifecycle) {
 	life.run("results", time.Second, r.validator.Run)
 }
 
-// keepHistory applies the history settings. In the configuration 0 means no limit.
-func keepHistory(history *store.Store, c config.History) {
+// applyHistorySettings applies the history settings. In the configuration 0 means no limit.
+func applyHistorySettings(history *store.Store, c config.History) {
 	keep := store.RetentionLimits{Age: c.KeepFor, Bytes: c.MaxBytes}
 	if keep.Age == 0 {
 		keep.Age = -1

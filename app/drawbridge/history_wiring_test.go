@@ -61,18 +61,18 @@ func TestSchemasFollowCatalogs(t *testing.T) {
 	if r.schemas["b"].byTool["tool0"] != `{"type":"array"}` {
 		t.Errorf("after b changed: %v", r.schemas["b"].byTool)
 	}
-	views.Arrange("", []registry.Server{{ID: "b"}})
+	views.Configure("", []registry.Server{{ID: "b"}})
 	if _, there := r.schemas["a"]; there || len(r.schemas) != 1 {
 		t.Errorf("after a was removed: %v", r.schemas)
 	}
-	views.Arrange("", []registry.Server{{ID: "c"}})
+	views.Configure("", []registry.Server{{ID: "c"}})
 	if _, there := r.schemas["b"]; there {
 		t.Errorf("after the configuration left b out: %v", r.schemas)
 	}
 }
 
-// A server is listed often at the start, so the cost of a change must not depend on the number of tools
-// of the other servers.
+// A server is listed often at the start, so the cost of a change must not depend on the number of
+// tools of the other servers.
 func TestServerChangeRefreshesOnlyItsTools(t *testing.T) {
 	const servers, tools = 20, 50
 	views := registry.New(registry.Options{})

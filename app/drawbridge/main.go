@@ -52,8 +52,9 @@ func program() int {
 	return code
 }
 
-// sweepLimit bounds the cleanup of containers after the daemon has ended. It takes no time if none is left.
-const sweepLimit = 10 * time.Second
+// containerCleanupTimeout bounds the cleanup of containers after the daemon has ended. It takes no
+// time if none is left.
+const containerCleanupTimeout = 10 * time.Second
 
 // serve runs the daemon. On Linux this process is a watchdog and the daemon is its child.
 func serve(ctx context.Context, o cli.ServeOptions) error {
@@ -64,7 +65,7 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 	}
 	if process.NeedsWatchdog() {
 		sweep := func() { // these are not our descendants: Docker Engine started them
-			ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)
+			ctx, cancel := context.WithTimeout(context.Background(), containerCleanupTimeout)
 			defer cancel()
 			_, _ = dockerexec.EndOrphans(ctx, execLedger(o.Folders))
 		}
@@ -94,7 +95,7 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 // that started the daemon in the background, such as a shim.
 func writeStartFailure(folders config.Folders, err error) {
 	if err == nil {
-		os.Remove(folders.LastEnd())
+		os.Remove(folders.ExitReasonFile())
 		return
 	}
 	slog.Error("Drawbridge stopped because of an error", "error", err)
@@ -102,5 +103,5 @@ func writeStartFailure(folders config.Folders, err error) {
 	if e, ok := errors.AsType[*core.Error](err); ok {
 		message, _ = core.Describe(e)
 	}
-	_ = os.WriteFile(folders.LastEnd(), []byte(message+"\n"), 0o600) // best effort: the error itself is returned
+	_ = os.WriteFile(folders.ExitReasonFile(), []byte(message+"\n"), 0o600) // best effort: the error itself is returned
 }

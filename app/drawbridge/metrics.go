@@ -92,29 +92,29 @@ func (m *meter) requests(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		answer := &metered{ResponseWriter: w, status: http.StatusOK}
+		answer := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
 		began := time.Now()
 		defer func() { m.counts().Request(cmp.Or(r.Pattern, "refused"), answer.status, time.Since(began)) }()
 		next.ServeHTTP(answer, r)
 	})
 }
 
-// metered records the status of a response.
-type metered struct {
+// statusRecorder records the status of a response.
+type statusRecorder struct {
 	http.ResponseWriter
 	status int
 }
 
-func (c *metered) WriteHeader(status int) {
+func (c *statusRecorder) WriteHeader(status int) {
 	c.status = status
 	c.ResponseWriter.WriteHeader(status)
 }
 
 // Flush implements http.Flusher.
-func (c *metered) Flush() { _ = http.NewResponseController(c.ResponseWriter).Flush() }
+func (c *statusRecorder) Flush() { _ = http.NewResponseController(c.ResponseWriter).Flush() }
 
 // Unwrap returns the underlying writer for http.ResponseController.
-func (c *metered) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+func (c *statusRecorder) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 // apply applies a new configuration.
 func (m *meter) apply(c config.Metrics) {

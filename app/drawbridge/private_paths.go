@@ -10,9 +10,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// privatePaths returns what no sandboxed server may read or write: our folders, the configuration files
-// in use, which say what runs without a sandbox, the existing files of the clients, whose tokens let them
-// call every server, and what the environment moves elsewhere.
+// privatePaths returns what no sandboxed server may read or write: our folders, the configuration
+// files in use, which say what runs without a sandbox, the existing files of the clients, whose
+// tokens let them call every server, and what the environment moves elsewhere.
 func privatePaths(f config.Folders, sources config.Sources) []string {
 	own := append([]string{f.Config, f.Data, f.State, f.Logs}, sandbox.MovedPrivatePaths(os.Getenv)...)
 	files, _ := sources.Paths() // with an error, the main file

@@ -16,7 +16,7 @@ import (
 )
 
 // SecretHolder is a holder of secrets that must never be recorded.
-type SecretHolder interface{ Known() []string }
+type SecretHolder interface{ KnownSecrets() []string }
 
 // recorderRedaction passes to the recorder the values that it must never record: those of the
 // configuration, with their variables expanded, and those of other holders.
@@ -25,9 +25,9 @@ type recorderRedaction struct {
 	log      *slog.Logger
 	others   []SecretHolder
 	changed  chan *config.Config // the newest configuration that run has not applied yet
-	// read, if set, is called after each read of the login shell's environment with its error or
-	// nil.
-	read func(error)
+	// onEnvironmentRead, if set, is called after each read of the login shell's environment with
+	// its error or nil.
+	onEnvironmentRead func(error)
 
 	mu     sync.Mutex // guards the fields below and the order of updates to the recorder
 	now    *config.Config
@@ -64,8 +64,8 @@ func (k *recorderRedaction) run(ctx context.Context) error {
 			}
 		}
 		login, err := process.LoginEnv(ctx)
-		if k.read != nil && ctx.Err() == nil {
-			k.read(err)
+		if k.onEnvironmentRead != nil && ctx.Err() == nil {
+			k.onEnvironmentRead(err)
 		}
 		if err != nil || ctx.Err() != nil {
 			continue
@@ -106,7 +106,7 @@ func (k *recorderRedaction) refresh() {
 func (k *recorderRedaction) updateRecorder(c *config.Config, lookup func(string) (string, bool)) {
 	values := secretsOf(c, lookup)
 	for _, o := range k.others {
-		values = append(values, o.Known()...)
+		values = append(values, o.KnownSecrets()...)
 	}
 	var patterns []*regexp.Regexp
 	for _, text := range c.History.Redact {

@@ -21,9 +21,9 @@ func serverCallbacks(front *bridge.Bridge, calls *gateway.Gateway, servers *supe
 			case "notifications/resources/updated":
 				front.ResourceUpdated(server, owner, params)
 			case "notifications/tasks/status":
-				front.TaskChanged(server, owner, params)
+				front.LegacyTaskStatusChanged(server, owner, params)
 			case "notifications/tasks":
-				front.TaskUpdated(server, owner, params)
+				front.ModernTaskUpdated(server, owner, params)
 			default:
 				front.ExtensionNotified(server, method, params, func(call *core.Call) bool {
 					return accounts.choose(call) == nil && servers.Serves(owner, call)
@@ -32,7 +32,7 @@ func serverCallbacks(front *bridge.Bridge, calls *gateway.Gateway, servers *supe
 		},
 		OnRequest:      front.Ask,
 		OnModernChange: front.ModernConnectionChanged,
-		Live: func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error) {
+		LiveCall: func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error) {
 			return liveCall(ctx, calls, servers, server, method, name, params)
 		},
 	}

@@ -15,14 +15,14 @@ import (
 )
 
 // newConnectionObserver returns what observes where the processes of servers connect to.
-func newConnectionObserver(history *store.Store, dialer *dial.Dialer, servers *supervisor.Supervisor, bus *event.Bus, log *slog.Logger, current func() *config.Config) *observe.Sampler {
+func newConnectionObserver(history *store.Store, dialer *dial.Dialer, servers *supervisor.Supervisor, bus *event.Bus, log *slog.Logger, current func() *config.Config) *observe.DestinationSampler {
 	return observe.New(observe.Options{
 		Store: history, Bus: bus, Log: log, Now: timeSource, Idle: dialer.Idle, Trees: dialer.Trees, Journal: dialer.Journal,
 		Hosts: func(server string) []string {
 			s, _ := current().Server(server)
 			return s.MentionedHosts()
 		},
-		Hidden: func(server string) string {
+		UnobservableReason: func(server string) string {
 			s, ok := current().Server(server)
 			switch {
 			case !ok:

@@ -19,23 +19,23 @@ import (
 // logins connects the OAuth sign-ins with the servers and the user. All methods are safe for
 // concurrent use.
 type logins struct {
-	data   string // the data folder
-	keeper *oauth.Keeper
-	guests *oauth.Keeper // for servers that are tried but not configured
-	config atomic.Pointer[config.Config]
+	data        string // the data folder
+	keeper      *oauth.Keeper
+	trialKeeper *oauth.Keeper // for servers that are tried but not configured
+	config      atomic.Pointer[config.Config]
 }
 
 func newLogins(data string, vault *secret.Store, log *slog.Logger) *logins {
 	return &logins{
-		data:   data,
-		keeper: oauth.New(oauth.Options{Vault: vault.InternalValues("oauth"), Log: log}),
-		guests: oauth.New(oauth.Options{Vault: emptyVault{}, Log: log}),
+		data:        data,
+		keeper:      oauth.New(oauth.Options{Vault: vault.InternalValues("oauth"), Log: log}),
+		trialKeeper: oauth.New(oauth.Options{Vault: emptyVault{}, Log: log}),
 	}
 }
 
 // Close cancels sign-ins in progress.
 func (l *logins) Close(ctx context.Context) error {
-	return errors.Join(l.keeper.Close(ctx), l.guests.Close(ctx))
+	return errors.Join(l.keeper.Close(ctx), l.trialKeeper.Close(ctx))
 }
 
 // Client implements dial.SignIn.
@@ -78,7 +78,7 @@ func (l *logins) Rename(ctx context.Context, from, to string) error {
 type trialLogins struct{ *logins }
 
 func (g trialLogins) Client(ctx context.Context, _ *config.Server, address, _ string) (*http.Client, error) {
-	return g.guests.Client(ctx, oauth.Server{ID: "guest", URL: address})
+	return g.trialKeeper.Client(ctx, oauth.Server{ID: "guest", URL: address})
 }
 
 // emptyVault is a vault that stores nothing.

@@ -25,8 +25,8 @@ type startupCleanup struct {
 	containers string // folder of the ledger of processes in containers
 	bus        *event.Bus
 	log        *slog.Logger
-	over       chan struct{} // closed when the cleanup is complete
-	left       cleanupResult // valid after over is closed
+	done       chan struct{} // closed when the cleanup is complete
+	result     cleanupResult // valid after over is closed
 }
 
 // run cleans up once, then waits for ctx. The check of containers ends with ctx.
@@ -34,18 +34,18 @@ func (s *startupCleanup) run(ctx context.Context) error {
 	if swept, err := s.spawner.EndOrphans(); err != nil {
 		s.log.Warn("Cannot search for processes left over from an earlier run", "error", err)
 	} else if len(swept) > 0 {
-		s.left.processes = len(swept)
+		s.result.processes = len(swept)
 		s.log.Warn("Stopped processes left over from an earlier run", "count", len(swept))
 	}
 	if ended, err := dockerexec.EndOrphans(ctx, s.containers); err != nil {
 		s.log.Debug("Cannot search containers for processes left over from an earlier run", "error", err)
 	} else if ended > 0 {
-		s.left.contained = ended
+		s.result.contained = ended
 		s.log.Warn("Stopped processes in containers left over from an earlier run", "count", ended)
 	}
-	close(s.over)
-	for _, notice := range s.left.notices() { // for pages that are already open
-		s.bus.Publish(event.Health, notice)
+	close(s.done)
+	for _, notice := range s.result.notices() { // for pages that are already open
+		s.bus.Publish(event.UserNotice, notice)
 	}
 	<-ctx.Done()
 	return nil
@@ -54,7 +54,7 @@ func (s *startupCleanup) run(ctx context.Context) error {
 // wait waits until the cleanup is complete. It returns the error of ctx if that is first.
 func (s *startupCleanup) wait(ctx context.Context) error {
 	select {
-	case <-s.over:
+	case <-s.done:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -63,8 +63,8 @@ func (s *startupCleanup) wait(ctx context.Context) error {
 
 func (s *startupCleanup) notices() []event.Notice {
 	select {
-	case <-s.over:
-		return s.left.notices()
+	case <-s.done:
+		return s.result.notices()
 	default:
 		return nil
 	}

@@ -22,7 +22,7 @@ func TestLeftoversOfEarlierRunAreReported(t *testing.T) {
 }
 
 func TestWaitEndsWithCleanupOrContext(t *testing.T) {
-	s := &startupCleanup{over: make(chan struct{}), left: cleanupResult{processes: 2}}
+	s := &startupCleanup{done: make(chan struct{}), result: cleanupResult{processes: 2}}
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if err := s.wait(ended); !errors.Is(err, context.Canceled) {
@@ -31,7 +31,7 @@ func TestWaitEndsWithCleanupOrContext(t *testing.T) {
 	if got := s.notices(); got != nil {
 		t.Errorf("notices before the cleanup: %v", got)
 	}
-	close(s.over)
+	close(s.done)
 	if err := s.wait(t.Context()); err != nil {
 		t.Errorf("after the cleanup: %v", err)
 	}

@@ -50,13 +50,13 @@ func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result 
 	}()
 	dialer := &dial.Dialer{
 		Secret: vault.Get, SignIn: logins, TrialSignIn: trialLogins{logins}, Spawner: spawner, Logs: logs, Log: log, DefaultWorkspace: workDir,
-		ClientInfo: clientInfo(), Private: func() []string { return privatePaths(o.Folders, o.Sources) },
+		ClientInfo: clientInfo(), PrivatePaths: func() []string { return privatePaths(o.Folders, o.Sources) },
 	}
 	t, err := api.TryOnce(ctx, c, request, dialer.Try)
 	if err != nil {
 		return nil, err
 	}
-	for _, value := range vault.Known() { // the output must not show secrets
+	for _, value := range vault.KnownSecrets() { // the output must not show secrets
 		if len(value) >= 4 {
 			t.Command = strings.ReplaceAll(t.Command, value, "•••")
 		}

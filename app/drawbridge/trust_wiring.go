@@ -17,16 +17,16 @@ import (
 func newTrust(history *store.Store, bus *event.Bus, log *slog.Logger) (*registry.Registry, *trust.Baseline) {
 	baseline := trust.New(trust.Options{Store: history, Log: log})
 	views := registry.New(registry.Options{Withhold: baseline.Judge})
-	baseline.Observe(views.Rejudge, func(server string) { bus.Publish(event.Catalog, server) })
+	baseline.Observe(views.ReapplyWithhold, func(server string) { bus.Publish(event.Catalog, server) })
 	return views, baseline
 }
 
 // trustRules returns the rules of the configuration about changed tools.
-func trustRules(c *config.Config) []trust.Rule {
-	list := make([]trust.Rule, 0, len(c.Servers))
+func trustRules(c *config.Config) []trust.ServerSettings {
+	list := make([]trust.ServerSettings, 0, len(c.Servers))
 	for i := range c.Servers {
 		s := &c.Servers[i]
-		list = append(list, trust.Rule{Server: s.ID, Mode: s.ToolChanges, Launch: trust.LaunchHash(struct {
+		list = append(list, trust.ServerSettings{Server: s.ID, Mode: s.ToolChanges, Launch: trust.LaunchHash(struct {
 			Type, Command string
 			Args          []string
 			Env           []string

@@ -14,8 +14,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Where releases are announced and the public key of minisign that verifies it; set by the linker in
-// a release, otherwise "".
+// Where releases are announced and the public key of minisign that verifies it; set by the linker
+// in a release, otherwise "".
 var updateURL, updateKey string
 
 // updateSource returns where to look for newer versions; it is off unless the user switched it on.

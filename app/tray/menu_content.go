@@ -25,10 +25,10 @@ const (
 type Menu struct {
 	Icon    Icon
 	Tooltip string
-	Summary string   // "2 of 3 servers running"
-	Notices []string // at most maxNotices sentences about Drawbridge itself, such as "recording paused: disk full"
-	Lines   []Line   // one per server, at most maxLines
-	More    string   // "4 more servers", or ""
+	Summary string       // "2 of 3 servers running"
+	Notices []string     // at most maxNotices sentences about Drawbridge itself, such as "recording paused: disk full"
+	Lines   []ServerLine // one per server, at most maxLines
+	More    string       // "4 more servers", or ""
 
 	Waiting         string       // "2 approvals pending", or ""
 	Calls           []CallLine   // calls that wait for approval, at most maxCalls
@@ -42,8 +42,8 @@ type Menu struct {
 	StartAtLogin    bool
 }
 
-// Line is the entry of one server with its submenu.
-type Line struct {
+// ServerLine is the entry of one server with its submenu.
+type ServerLine struct {
 	ID     string
 	Text   string // "● files: running, 14 tools"
 	Reason string // one line; "" if there is none
@@ -68,7 +68,8 @@ type ClientLine struct {
 	Profile string // "" if none is assigned
 }
 
-// maxClients and maxProfiles are the maximum numbers of clients and of profiles; the window shows all.
+// maxClients and maxProfiles are the maximum numbers of clients and of profiles; the window shows
+// all.
 const maxClients, maxProfiles = 8, 8
 
 // maxCalls is the maximum number of held and of recent calls; the window shows all.
@@ -85,7 +86,7 @@ const maxReason = 90
 
 // menuOf computes the menu. It retains the order of the servers, except that with more than
 // maxLines servers those that need attention come first.
-func menuOf(statuses []core.ServerStatus, notices []string, facts Facts, recent []RecentCall) Menu {
+func menuOf(statuses []core.ServerStatus, notices []string, facts MenuState, recent []RecentCall) Menu {
 	m := Menu{
 		Icon: IconPaused, PauseText: "Pause all servers", RecordingText: "Pause recording",
 		Paused: facts.Paused, RecordingPaused: facts.RecordingPaused, StartAtLogin: facts.StartAtLogin,
@@ -195,12 +196,12 @@ func durationText(d time.Duration) string {
 	return fmt.Sprintf("%dh %02dm", seconds/3600, seconds%3600/60)
 }
 
-func lineOf(s core.ServerStatus, visible map[string]int) Line {
+func lineOf(s core.ServerStatus, visible map[string]int) ServerLine {
 	name := s.Label
 	if name == "" {
 		name = s.ID
 	}
-	l := Line{ID: s.ID, Text: desktop.LeftToRight(fmt.Sprintf("%s %s: %s", stateSymbol(s.State), oneLine(name), statusText(s, visible))), Reason: oneLine(s.Reason)}
+	l := ServerLine{ID: s.ID, Text: desktop.LeftToRight(fmt.Sprintf("%s %s: %s", stateSymbol(s.State), oneLine(name), statusText(s, visible))), Reason: oneLine(s.Reason)}
 	switch s.State {
 	case core.StateRunning, core.StateDegraded:
 		l.Stop, l.Restart = true, true
@@ -286,8 +287,8 @@ func troubledFirst(statuses []core.ServerStatus) []core.ServerStatus {
 // oneLine shortens a server's text to one line for an entry.
 func oneLine(text string) string { return desktop.SingleLine(text, maxReason) }
 
-// label doubles the character that menus of this system use to mark the access key.
-func label(text string) string {
+// escapeLabel doubles the character that menus of this system use to mark the access key.
+func escapeLabel(text string) string {
 	if runtime.GOOS == "windows" {
 		return strings.ReplaceAll(text, "&", "&&")
 	}
@@ -297,9 +298,9 @@ func label(text string) string {
 	return strings.ReplaceAll(text, "_", "__")
 }
 
-// assignEntries assigns servers to the fixed entries of the menu. A server retains its entry while it
-// exists, so that no entry changes its meaning under the pointer. A new server gets the first free
-// entry.
+// assignEntries assigns servers to the fixed entries of the menu. A server retains its entry while
+// it exists, so that no entry changes its meaning under the pointer. A new server gets the first
+// free entry.
 func assignEntries(places []string, ids []string) []string {
 	wanted := make(map[string]bool, len(ids))
 	for _, id := range ids {

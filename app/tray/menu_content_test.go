@@ -43,7 +43,7 @@ func TestMenuShowsOverallState(t *testing.T) {
 			for i, s := range c.states {
 				statuses = append(statuses, status(fmt.Sprint("s", i), s))
 			}
-			m := menuOf(statuses, c.notices, Facts{}, nil)
+			m := menuOf(statuses, c.notices, MenuState{}, nil)
 			if m.Icon != c.icon || m.Summary != c.summary {
 				t.Fatalf("icon %q, %q; want %q, %q", m.Icon, m.Summary, c.icon, c.summary)
 			}
@@ -61,7 +61,7 @@ func TestMenuListsEachServer(t *testing.T) {
 	one.Tools = 1
 	crashed := status("broken", core.StateCrashed)
 	crashed.Label, crashed.Reason = "Broken One", "exited with 1:\n\tno such\u202efile"
-	want := []Line{
+	want := []ServerLine{
 		{ID: "files", Text: "● files: running, 14 tools", Stop: true, Restart: true},
 		{ID: "one", Text: "● one: running, 1 tool", Stop: true, Restart: true},
 		{ID: "broken", Text: "✕ Broken One: failed", Reason: "exited with 1: no suchfile", Start: true},
@@ -78,7 +78,7 @@ func TestMenuListsEachServer(t *testing.T) {
 		running, one, crashed, status("slow", core.StateStarting), status("docker", core.StateWaiting), status("again", core.StateBackoff),
 		status("half", core.StateDegraded), status("login", core.StateNeedsLogin), status("ask", core.StateNeedsApproval),
 		status("off", core.StateDisabled), status("idle", core.StateStopped),
-	}, nil, Facts{}, nil)
+	}, nil, MenuState{}, nil)
 	if d := cmp.Diff(want, got.Lines); d != "" {
 		t.Fatal(d)
 	}
@@ -90,14 +90,14 @@ func TestMenuPrefersServersWithProblems(t *testing.T) {
 		statuses = append(statuses, status(fmt.Sprint("s", i), core.StateRunning))
 	}
 	statuses = append(statuses, status("last", core.StateCrashed))
-	m := menuOf(statuses, nil, Facts{}, nil)
+	m := menuOf(statuses, nil, MenuState{}, nil)
 	if len(m.Lines) != maxLines || m.More != "5 more servers" || m.Lines[0].ID != "last" || m.Lines[1].ID != "s0" {
 		t.Fatalf("%d lines, first %q, more %q", len(m.Lines), m.Lines[0].ID, m.More)
 	}
-	if m := menuOf(statuses[:maxLines+1], nil, Facts{}, nil); m.More != "1 more server" {
+	if m := menuOf(statuses[:maxLines+1], nil, MenuState{}, nil); m.More != "1 more server" {
 		t.Fatalf("more %q", m.More)
 	}
-	if m := menuOf(statuses[:maxLines], nil, Facts{}, nil); m.More != "" || m.Lines[5].ID != "s5" {
+	if m := menuOf(statuses[:maxLines], nil, MenuState{}, nil); m.More != "" || m.Lines[5].ID != "s5" {
 		t.Fatalf("more %q", m.More)
 	}
 }
@@ -105,7 +105,7 @@ func TestMenuPrefersServersWithProblems(t *testing.T) {
 func TestMenuCountsVisibleTools(t *testing.T) {
 	some, all := status("some", core.StateRunning), status("all", core.StateRunning)
 	some.Tools, all.Tools = 13, 2
-	m := menuOf([]core.ServerStatus{some, all}, nil, Facts{Visible: map[string]int{"some": 3}}, nil)
+	m := menuOf([]core.ServerStatus{some, all}, nil, MenuState{Visible: map[string]int{"some": 3}}, nil)
 	if got := m.Lines[0].Text + "; " + m.Lines[1].Text; got != "● some: running, 3 of 13 tools; ● all: running, 2 tools" {
 		t.Error(got)
 	}
@@ -114,15 +114,15 @@ func TestMenuCountsVisibleTools(t *testing.T) {
 func TestMenuLabelsMatchActions(t *testing.T) {
 	running := []core.ServerStatus{status("a", core.StateRunning)}
 	for _, c := range []struct {
-		facts                              Facts
+		facts                              MenuState
 		icon                               Icon
 		summary, waiting, pause, recording string
 	}{
-		{Facts{}, IconOK, "1 of 1 server running", "", "Pause all servers", "Pause recording"},
-		{Facts{Waiting: 1}, IconAttention, "1 of 1 server running", "1 approval pending", "Pause all servers", "Pause recording"},
-		{Facts{Waiting: 7}, IconAttention, "1 of 1 server running", "7 approvals pending", "Pause all servers", "Pause recording"},
-		{Facts{Paused: true}, IconPaused, "All servers are paused", "", "Resume all servers", "Pause recording"},
-		{Facts{RecordingPaused: true}, IconOK, "1 of 1 server running", "", "Pause all servers", "Resume recording"},
+		{MenuState{}, IconOK, "1 of 1 server running", "", "Pause all servers", "Pause recording"},
+		{MenuState{Waiting: 1}, IconAttention, "1 of 1 server running", "1 approval pending", "Pause all servers", "Pause recording"},
+		{MenuState{Waiting: 7}, IconAttention, "1 of 1 server running", "7 approvals pending", "Pause all servers", "Pause recording"},
+		{MenuState{Paused: true}, IconPaused, "All servers are paused", "", "Resume all servers", "Pause recording"},
+		{MenuState{RecordingPaused: true}, IconOK, "1 of 1 server running", "", "Pause all servers", "Resume recording"},
 	} {
 		m := menuOf(running, nil, c.facts, nil)
 		if m.Icon != c.icon || m.Summary != c.summary || m.Waiting != c.waiting || m.PauseText != c.pause || m.RecordingText != c.recording {
@@ -172,7 +172,7 @@ func TestMenuCountsHiddenNotices(t *testing.T) {
 		for i := range n {
 			notices = append(notices, fmt.Sprint(i))
 		}
-		if got := menuOf(nil, notices, Facts{}, nil).Notices; !slices.Equal(got, want) {
+		if got := menuOf(nil, notices, MenuState{}, nil).Notices; !slices.Equal(got, want) {
 			t.Errorf("%d notices are shown as %q", n, got)
 		}
 	}
@@ -205,7 +205,7 @@ func TestEveryStateHasIcon(t *testing.T) {
 }
 
 func TestMenuShowsHeldAndRecentCalls(t *testing.T) {
-	facts := Facts{Waiting: 7}
+	facts := MenuState{Waiting: 7}
 	for i := range 7 {
 		facts.Calls = append(facts.Calls, HeldCall{ID: fmt.Sprint("q", i), Server: "files", Tool: "write", Client: "Cursor", Arguments: `{"path":"/a"}`})
 	}
@@ -235,13 +235,13 @@ func TestMenuShowsHeldAndRecentCalls(t *testing.T) {
 
 func TestMenuSaysWhenPauseEnds(t *testing.T) {
 	at := time.Date(2026, 11, 26, 14, 5, 0, 0, time.Local)
-	if m := menuOf(nil, nil, Facts{Paused: true, PausedUntil: at}, nil); m.Summary != "All servers are paused until 14:05" || m.PauseText != "Resume all servers" {
+	if m := menuOf(nil, nil, MenuState{Paused: true, PausedUntil: at}, nil); m.Summary != "All servers are paused until 14:05" || m.PauseText != "Resume all servers" {
 		t.Errorf("%+v", m)
 	}
 }
 
 func TestMenuShowsProfileOfEachClient(t *testing.T) {
-	facts := Facts{Clients: []ClientProfile{{"cursor", "office"}, {"claude", ""}}}
+	facts := MenuState{Clients: []ClientProfile{{"cursor", "office"}, {"claude", ""}}}
 	if m := menuOf(nil, nil, facts, nil); len(m.Clients) != 0 {
 		t.Errorf("without profiles there is nothing to choose, but the menu lists %+v", m.Clients)
 	}

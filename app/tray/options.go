@@ -10,8 +10,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
-// Facts is the state that the menu shows besides the servers.
-type Facts struct {
+// MenuState is the state that the menu shows besides the servers.
+type MenuState struct {
 	Waiting         int        // pending approvals
 	Calls           []HeldCall // calls that wait for approval, oldest first
 	Paused          bool       // all servers are paused
@@ -46,8 +46,8 @@ type RecentCall struct {
 // nothing. The functions are called on separate goroutines and may block, except where noted. After
 // a function that changes a fact the menu is updated.
 type Options struct {
-	Statuses func() []core.ServerStatus
-	Facts    func() Facts // called for each update of the menu: it must not block
+	Statuses  func() []core.ServerStatus
+	MenuState func() MenuState // called for each update of the menu: it must not block
 	// Recent returns the newest finished calls, newest first. It is called every recentInterval and
 	// may block until its context ends. nil means that none are shown.
 	Recent  func(context.Context) []RecentCall
@@ -79,8 +79,8 @@ func (o *Options) check() error {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Facts == nil {
-		o.Facts = func() Facts { return Facts{} }
+	if o.MenuState == nil {
+		o.MenuState = func() MenuState { return MenuState{} }
 	}
 	if o.Shown == nil {
 		o.Shown = func(bool, string) {}

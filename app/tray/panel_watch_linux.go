@@ -86,8 +86,8 @@ func panels(ctx context.Context, conn *dbus.Conn) (<-chan *dbus.Signal, error) {
 	return changes, nil
 }
 
-// watchPanel reports changes of the icon until ctx is done: that its panel disappeared, or that a panel
-// has appeared, on which systray shows the icon again. The session bus ends with the user's
+// watchPanel reports changes of the icon until ctx is done: that its panel disappeared, or that a
+// panel has appeared, on which systray shows the icon again. The session bus ends with the user's
 // session: then the program stops in order, as on other systems (see leave). If a service manager
 // runs the program, it stops it instead.
 func watchPanel(ctx context.Context, o Options) {
@@ -133,6 +133,6 @@ func watchPanel(ctx context.Context, o Options) {
 	}
 }
 
-// managedBySystemd reports whether systemd runs this program as a service or started it with the session.
-// systemd then also stops it.
+// managedBySystemd reports whether systemd runs this program as a service or started it with the
+// session. systemd then also stops it.
 func managedBySystemd() bool { return os.Getenv("INVOCATION_ID") != "" }

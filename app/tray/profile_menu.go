@@ -62,10 +62,10 @@ func (v *view) updateProfiles(m Menu) {
 	v.set(p.top, shownState{title: "Profiles", hidden: len(m.Clients) == 0})
 }
 
-// assignProfile returns an action that assigns the client at place i to the profile at place j, or to
-// none if j is negative.
+// assignProfile returns an action that assigns the client at place i to the profile at place j, or
+// to none if j is negative.
 func (v *view) assignProfile(i, j int) func() {
-	return v.changing(func(Facts) {
+	return v.changing(func(MenuState) {
 		v.mu.Lock()
 		client, profile := v.profiles.clients[i], ""
 		if j >= 0 {

@@ -121,7 +121,7 @@ func (v *view) build() {
 	v.login = v.add(systray.AddMenuItemCheckbox("Start at login", "", false), shownState{title: "Start at login"})
 	systray.AddSeparator()
 	v.quit = systray.AddMenuItem("Quit Drawbridge", "")
-	v.update(menuOf(v.o.Statuses(), nil, v.o.Facts(), nil))
+	v.update(menuOf(v.o.Statuses(), nil, v.o.MenuState(), nil))
 }
 
 // add sets the initial state e of a new item.
@@ -138,7 +138,7 @@ func (v *view) add(item *systray.MenuItem, e shownState) *systray.MenuItem {
 
 // set changes only what differs from the displayed state.
 func (v *view) set(item *systray.MenuItem, e shownState) {
-	e.title = label(e.title)
+	e.title = escapeLabel(e.title)
 	was := v.drawn[item]
 	if e == was {
 		return
@@ -184,7 +184,7 @@ func (v *view) update(m Menu) {
 			v.set(item, shownState{hidden: true, greyed: true})
 		}
 	}
-	lines := make(map[string]Line, len(m.Lines))
+	lines := make(map[string]ServerLine, len(m.Lines))
 	order := make([]string, len(m.Lines))
 	for i, l := range m.Lines {
 		lines[l.ID], order[i] = l, l.ID
@@ -293,7 +293,7 @@ func (v *view) follow(ctx context.Context) {
 			for i, subject := range sorted {
 				sorted[i] = notices[subject]
 			}
-			v.update(menuOf(v.o.Statuses(), sorted, v.o.Facts(), recent))
+			v.update(menuOf(v.o.Statuses(), sorted, v.o.MenuState(), recent))
 		case <-v.changed:
 			request()
 		case <-readRecent.C:
@@ -305,7 +305,7 @@ func (v *view) follow(ctx context.Context) {
 			switch {
 			case !open: // we fell behind: the next update reads the full state
 				sub = v.subscribe()
-			case e.Kind == event.Health:
+			case e.Kind == event.UserNotice:
 				if n, ok := e.Data.(event.Notice); ok && n.Message != "" {
 					notices[n.Subject] = n.Message
 				} else if ok {
@@ -325,13 +325,13 @@ func (v *view) readRecent(ctx context.Context) []RecentCall {
 
 // subscribe subscribes to all events except calls, which are frequent and not shown in the menu.
 func (v *view) subscribe() *event.Subscription {
-	return v.o.Bus.Subscribe(256, event.Server, event.Removed, event.Catalog, event.Config, event.Health, event.Approval)
+	return v.o.Bus.Subscribe(256, event.Server, event.Removed, event.Catalog, event.Config, event.UserNotice, event.Approval)
 }
 
 // changing returns a function that changes a fact and requests an update of the menu.
-func (v *view) changing(change func(Facts)) func() {
+func (v *view) changing(change func(MenuState)) func() {
 	return func() {
-		change(v.o.Facts())
+		change(v.o.MenuState())
 		select {
 		case v.changed <- struct{}{}:
 		default: // an update is already requested
@@ -381,10 +381,10 @@ func (v *view) handleClicks(ctx context.Context) {
 	on(v.copy, v.o.CopyAddress)
 	on(v.quit, v.o.Quit)
 	// Each entry does the opposite of the current state.
-	on(v.pauseHour, v.changing(func(Facts) { v.o.PauseFor(time.Hour) }))
-	on(v.pause, v.changing(func(f Facts) { v.o.Pause(!f.Paused) }))
-	on(v.recording, v.changing(func(f Facts) { v.o.PauseRecording(!f.RecordingPaused) }))
-	on(v.login, v.changing(func(f Facts) { v.o.StartAtLogin(!f.StartAtLogin) }))
+	on(v.pauseHour, v.changing(func(MenuState) { v.o.PauseFor(time.Hour) }))
+	on(v.pause, v.changing(func(f MenuState) { v.o.Pause(!f.Paused) }))
+	on(v.recording, v.changing(func(f MenuState) { v.o.PauseRecording(!f.RecordingPaused) }))
+	on(v.login, v.changing(func(f MenuState) { v.o.StartAtLogin(!f.StartAtLogin) }))
 	for i, p := range v.places {
 		on(p.start, server(i, v.o.Start))
 		on(p.stop, server(i, v.o.Stop))

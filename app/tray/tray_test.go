@@ -25,7 +25,7 @@ func TestTrayWaitsWithoutSessionBus(t *testing.T) {
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path="+t.TempDir()+"/bus")
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	log := said{first: func() { time.AfterFunc(100*time.Millisecond, cancel) }}
+	log := firstWriteLog{first: func() { time.AfterFunc(100*time.Millisecond, cancel) }}
 	err := Run(ctx, Options{
 		Statuses: func() []core.ServerStatus { return nil },
 		Bus:      new(event.Bus),
@@ -39,13 +39,13 @@ func TestTrayWaitsWithoutSessionBus(t *testing.T) {
 	}
 }
 
-// said is a log that calls first once, when something is written to it.
-type said struct {
+// firstWriteLog is a log that calls first once, when something is written to it.
+type firstWriteLog struct {
 	bytes.Buffer
 	first func()
 }
 
-func (s *said) Write(p []byte) (int, error) {
+func (s *firstWriteLog) Write(p []byte) (int, error) {
 	if s.Len() == 0 {
 		s.first()
 	}

@@ -31,9 +31,9 @@ type daemon struct {
 	client *http.Client
 	retry  time.Duration // interval between attempts to connect
 
-	mu   sync.Mutex
-	data string // "" until it is known; see startDaemon
-	step string // what the daemon that startDaemon starts does; "" if it has responded
+	mu        sync.Mutex
+	data      string // "" until it is known; see startDaemon
+	startStep string // what the daemon that startDaemon starts does; "" if it has responded
 }
 
 func newDaemon(data string) *daemon {
@@ -96,7 +96,7 @@ func (d *daemon) request(ctx context.Context, method, route string, in any) (*ht
 // starting describes what a daemon that does not respond yet does, or returns "".
 func (d *daemon) starting() string {
 	d.mu.Lock()
-	data, step := d.data, d.step
+	data, step := d.data, d.startStep
 	d.mu.Unlock()
 	if data == "" {
 		return step
@@ -160,8 +160,8 @@ func (d *daemon) read(stream io.Reader, runCommand func(command)) {
 	}
 }
 
-// navigationScript returns JavaScript that navigates the page to a route, or "". page is the page's address
-// with its one-time code.
+// navigationScript returns JavaScript that navigates the page to a route, or "". page is the page's
+// address with its one-time code.
 //
 // The page removes the code from its own address when it starts. If the route replaced the address
 // before that, the code would be lost and the sign-in would fail. Therefore the script waits until

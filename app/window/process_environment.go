@@ -7,6 +7,6 @@ const (
 	readyVariable = "DRAWBRIDGE_READY" // if set, that process waits for a byte on readyDescriptor
 )
 
-// exitNoWindow is the exit code of a window that cannot be shown. Wails exits with 1 if another window
-// took over, which is not a failure.
+// exitNoWindow is the exit code of a window that cannot be shown. Wails exits with 1 if another
+// window took over, which is not a failure.
 const exitNoWindow = 3

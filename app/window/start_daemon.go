@@ -20,11 +20,12 @@ import (
 // then requests one from the daemon's program and passes on the link that it was opened for. See
 // build/package/macos.sh.
 
-// startDaemonTimeout limits startDaemon. The daemon's program limits its waits itself; a migration of
-// the history may take minutes.
+// startDaemonTimeout limits startDaemon. The daemon's program limits its waits itself; a migration
+// of the history may take minutes.
 const startDaemonTimeout = time.Hour
 
-// printAddressVariable is set for the daemon's program to make it print the address instead of opening a window.
+// printAddressVariable is set for the daemon's program to make it print the address instead of
+// opening a window.
 const printAddressVariable = "DRAWBRIDGE_PRINT_ADDRESS"
 
 // startDaemon runs the daemon's program, which starts the daemon if none runs, and returns the
@@ -54,13 +55,13 @@ func (d *daemon) startDaemon(ctx context.Context, program, link string) (address
 		return "", fmt.Errorf("cannot reach Drawbridge: %s printed no URL", program)
 	}
 	d.mu.Lock()
-	d.data, d.step = reply.Data, ""
+	d.data, d.startStep = reply.Data, ""
 	d.mu.Unlock()
 	return localAddress(reply.URL), nil
 }
 
-// startOutput keeps the beginning of what the daemon's program prints to stderr. Its last line is what
-// a starting daemon does.
+// startOutput keeps the beginning of what the daemon's program prints to stderr. Its last line is
+// what a starting daemon does.
 type startOutput struct {
 	daemon *daemon
 	text   []byte
@@ -72,13 +73,13 @@ func (o *startOutput) Write(b []byte) (int, error) {
 	if step, ok := bytes.CutPrefix(lines[len(lines)-1], []byte(loopback.StartingPrefix)); ok {
 		o.daemon.mu.Lock()
 		defer o.daemon.mu.Unlock()
-		o.daemon.step = string(step)
+		o.daemon.startStep = string(step)
 	}
 	return len(b), nil
 }
 
-// bundledDaemon is the path of the daemon's program in a macOS bundle, relative to the folder of the
-// window's program. It is in a bundle of its own because macOS could otherwise pass links to it
+// bundledDaemon is the path of the daemon's program in a macOS bundle, relative to the folder of
+// the window's program. It is in a bundle of its own because macOS could otherwise pass links to it
 // instead.
 const bundledDaemon = "../Helpers/Drawbridge Daemon.app/Contents/MacOS/drawbridge"
 

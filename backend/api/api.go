@@ -68,8 +68,8 @@ type History interface {
 // Recorder reports the state of recording; *store.Recorder implements it.
 type Recorder interface{ Stats() store.Stats }
 
-// Files reads and edits the configuration; *reload.Reloader implements it.
-type Files interface {
+// ConfigEditor reads and edits the configuration; *reload.Reloader implements it.
+type ConfigEditor interface {
 	Current() *config.Config
 	Problems() []config.Problem
 	Text() (path string, text []byte, etag string, err error)
@@ -111,19 +111,19 @@ type Options struct {
 	StartedAt  time.Time
 	ConfigPath string
 
-	Servers  Servers
-	Views    Views
-	Calls    Calls
-	History  History
-	Upkeep   Upkeep
-	Recorder Recorder
-	Logs     Logs
-	Files    Files
-	Bridge   Sessions
-	Tokens   *loopback.Tokens
-	Sessions *loopback.BrowserSessions
-	Admin    *loopback.AdminToken
-	Bus      *event.Bus
+	Servers      Servers
+	Views        Views
+	Calls        Calls
+	History      History
+	HistoryStore HistoryStore
+	Recorder     Recorder
+	Logs         Logs
+	ConfigEditor ConfigEditor
+	Bridge       Sessions
+	Tokens       *loopback.Tokens
+	Sessions     *loopback.BrowserSessions
+	Admin        *loopback.AdminToken
+	Bus          *event.Bus
 
 	Desktop          Desktop               // optional: start at login, pause, quit
 	Connector        *clientconf.Connector // optional: the configuration files of clients
@@ -131,25 +131,25 @@ type Options struct {
 	// Doctor finds problems of servers and clients; optional.
 	Doctor  func(ctx context.Context) (doctor.Options, error)
 	Secrets *secret.Store // optional: the values of ${secret:NAME}
-	// Diagnosed returns the sources of a diagnostic bundle; optional.
-	Diagnosed func(ctx context.Context) doctor.BundleOptions
+	// DiagnosticSources returns the sources of a diagnostic bundle; optional.
+	DiagnosticSources func(ctx context.Context) doctor.BundleOptions
 
-	Logins     Logins            // optional: signing in to remote servers
-	Visibility VisibilityEditor  // optional: writes profiles
-	ListSizes  ListSizes         // optional: sizes of tool lists
-	Directory  *marketplace.List // optional: servers that can be installed
-	Bundles    string            // where bundles are unpacked
-	Copies     config.Copies     // backups of the configuration file; none without a folder
+	Logins       Logins            // optional: signing in to remote servers
+	Visibility   VisibilityEditor  // optional: writes profiles
+	ListSizes    ListSizes         // optional: sizes of tool lists
+	Directory    *marketplace.List // optional: servers that can be installed
+	BundleFolder string            // where bundles are unpacked
+	Copies       config.Backups    // backups of the configuration file; none without a folder
 
 	// Live sends a request for a replay to the recorded server, as a client.
 	Live func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error)
 
-	Approvals Inbox
-	Rules     Rules    // the policy of calls
-	Commands  Commands // new commands that need approval
-	Debug     func(id string) (supervisor.Debug, error)
-	// Try starts a server for a trial, with the sign-in of the configured server as, and calls use, if
-	// it is not nil, with the connection; optional.
+	Approvals        Inbox
+	Rules            Rules            // the policy of calls
+	CommandApprovals CommandApprovals // new commands that need approval
+	Debug            func(id string) (supervisor.Debug, error)
+	// Try starts a server for a trial, with the sign-in of the configured server as, and calls use,
+	// if it is not nil, with the connection; optional.
 	Try func(ctx context.Context, c *config.Server, as string, use func(dial.Conn)) dial.Trial
 
 	Metadata MetadataStore // previous versions of entries
@@ -160,15 +160,15 @@ type Options struct {
 	// SandboxRefusals returns what the sandbox of a server refused since that start; optional.
 	SandboxRefusals func(server string) (list []sandbox.Refusal, more int)
 
-	UI          fs.FS                                  // optional: the page, index.html at its root
-	Usage       func(id string) (process.Usage, error) // resource usage of servers
-	Metrics     Metrics                                // optional: /metrics; 404 without it
-	Redact      func(string) string                    // optional: redacts text that was not recorded yet
-	FrameLog    *history.FrameLog                      // messages of traced clients
-	CheckRunner *history.CheckRunner                   // optional: stores the results of checks
-	Notices     func() []event.Notice                  // optional: further notices for the user
-	Releases    func() bool                            // optional: see Status.Releases
-	Log         *slog.Logger                           // optional
+	UI            fs.FS                                  // optional: the page, index.html at its root
+	Usage         func(id string) (process.Usage, error) // resource usage of servers
+	Metrics       Metrics                                // optional: /metrics; 404 without it
+	Redact        func(string) string                    // optional: redacts text that was not recorded yet
+	FrameLog      *history.FrameLog                      // messages of traced clients
+	CheckRunner   *history.CheckRunner                   // optional: stores the results of checks
+	Notices       func() []event.Notice                  // optional: further notices for the user
+	KnowsReleases func() bool                            // optional: see Status.KnowsReleases
+	Log           *slog.Logger                           // optional
 }
 
 // API is the http.Handler for everything except MCP. It must be wrapped by loopback.Guard.
@@ -176,15 +176,15 @@ type API struct {
 	Options
 	routes *routes
 	// built holds the operations: see operations.
-	buildMu    sync.Mutex
-	built      *routes
-	streams    atomic.Int32 // open event streams, one for each page
-	waiting    pendingTracker
-	trials     chan struct{} // holds one token for each running trial
-	windows    windowList
-	plans      versionPlans
-	uploads    marketplace.Uploads // bundles sent by a browser
-	dismissing sync.Mutex          // serializes changes of the dismissed suggestions
+	buildMu                sync.Mutex
+	built                  *routes
+	streams                atomic.Int32 // open event streams, one for each page
+	waiting                pendingTracker
+	trials                 chan struct{} // holds one token for each running trial
+	windows                windowList
+	plans                  versionPlans
+	uploads                marketplace.Uploads // bundles sent by a browser
+	dismissedSuggestionsMu sync.Mutex          // serializes changes of the dismissed suggestions
 }
 
 // New returns an API that can serve requests. Run must be running for approvals of commands to be
@@ -193,7 +193,7 @@ func New(o Options) *API {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &API{Options: o, trials: make(chan struct{}, maxTrials), uploads: marketplace.Uploads{Folder: o.Bundles}, routes: newRoutes(loopback.RequireAdmin(loopback.AdminOptions{Admin: o.Admin, Sessions: o.Sessions, Log: o.Log}))}
+	a := &API{Options: o, trials: make(chan struct{}, maxTrials), uploads: marketplace.Uploads{Folder: o.BundleFolder}, routes: newRoutes(loopback.RequireAdmin(loopback.AdminOptions{Admin: o.Admin, Sessions: o.Sessions, Log: o.Log}))}
 	if a.Redact == nil {
 		a.Redact = func(text string) string { return text }
 	}

@@ -333,7 +333,7 @@ func TestHealthWithoutTokenReportsCodesAndCountsOnly(t *testing.T) {
 func TestToolsKeepTheirJSON(t *testing.T) {
 	s := newSite(t)
 	raw := `{"name":"add","title":"Add","description":"<b>","inputSchema":{"type":"object","maximum":9007199254740993},"odd":1}`
-	s.views.Arrange("", []registry.Server{{ID: "calc", Label: "calc"}})
+	s.views.Configure("", []registry.Server{{ID: "calc", Label: "calc"}})
 	s.views.Set("calc", "calc", &core.Catalog{Tools: []core.Item{{Name: "add", Raw: []byte(raw)}}})
 	var list List[Tool]
 	s.get(t, "/api/v1/tools", &list)

@@ -26,9 +26,9 @@ type Inbox interface {
 	AnswerFor(id, action, scope string, content json.RawMessage) error
 }
 
-// Commands lists new commands that need approval; *supervisor.Supervisor
+// CommandApprovals lists new commands that need approval; *supervisor.Supervisor
 // implements it.
-type Commands interface {
+type CommandApprovals interface {
 	PendingCommands() []supervisor.PendingCommand
 	Approve(ctx context.Context, server, key string) error
 	// Notices are about new commands that run without approval.
@@ -42,7 +42,8 @@ type Commands interface {
 // long as it is in the configuration.
 const command approvals.Kind = "command"
 
-// Approval is one item of the pending approvals. Its text comes from a server, a client or the configuration.
+// Approval is one item of the pending approvals. Its text comes from a server, a client or the
+// configuration.
 type Approval struct {
 	ID      string         `json:"id"`
 	Kind    approvals.Kind `json:"kind" enum:"form,url,command,call,tools"`
@@ -115,7 +116,7 @@ func (a *API) approvalOf(i *approvals.Item) Approval {
 	if i.Kind != command {
 		return p
 	}
-	for _, c := range a.Commands.PendingCommands() {
+	for _, c := range a.CommandApprovals.PendingCommands() {
 		if c.Server == i.Server {
 			p.Command = &NewCommand{CommandLine: c.Command, Previous: c.Previous, Environment: nonNil(c.Environment), Cwd: c.Cwd, Sandbox: nonNil(c.Sandbox)}
 		}
@@ -143,7 +144,7 @@ func commandItem(c supervisor.PendingCommand, since time.Time) approvals.Item {
 // those of disabled servers.
 func (a *API) pendingCommands() []approvals.Item {
 	var list []approvals.Item
-	for _, c := range a.Commands.PendingCommands() {
+	for _, c := range a.CommandApprovals.PendingCommands() {
 		if st, ok := a.Servers.Status(c.Server); ok && st.State == core.StateNeedsApproval {
 			list = append(list, commandItem(c, st.Since))
 		}
@@ -190,7 +191,7 @@ func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, err
 		if in.Body.Action != approvals.Accept {
 			return &none{}, nil
 		}
-		if err := a.Commands.Approve(ctx, server, key); err != nil {
+		if err := a.CommandApprovals.Approve(ctx, server, key); err != nil {
 			return nil, err
 		}
 		a.waiting.publishEnd(a.Bus, in.ID, approvals.Accept)
@@ -302,13 +303,13 @@ func (a *API) getApproval(_ context.Context, in *struct {
 // for all clients if clients have no tokens.
 func (a *API) allowAlways(ctx context.Context, item *approvals.Item, where json.RawMessage) error {
 	if item.Held.Rule != "" || where != nil {
-		return a.Files.AddArgumentRule(ctx, item.Held.Rule, allowRule(item, where))
+		return a.ConfigEditor.AddArgumentRule(ctx, item.Held.Rule, allowRule(item, where))
 	}
 	if item.Client.Token == "" {
-		return a.Files.SetTools(ctx, item.Server, []string{item.Held.Tool}, map[string]json.RawMessage{"approval": json.RawMessage(`"never"`)})
+		return a.ConfigEditor.SetTools(ctx, item.Server, []string{item.Held.Tool}, map[string]json.RawMessage{"approval": json.RawMessage(`"never"`)})
 	}
 	var names []string
-	if c, ok := a.Files.Current().Server(item.Server); ok && c.Filter != nil {
+	if c, ok := a.ConfigEditor.Current().Server(item.Server); ok && c.Filter != nil {
 		names = slices.Clone(c.Filter.Tools[item.Held.Tool].AllowClients)
 	}
 	if !slices.Contains(names, item.Client.Token) {
@@ -318,7 +319,7 @@ func (a *API) allowAlways(ctx context.Context, item *approvals.Item, where json.
 	if err != nil {
 		return err
 	}
-	return a.Files.SetTools(ctx, item.Server, []string{item.Held.Tool}, map[string]json.RawMessage{"allowClients": raw})
+	return a.ConfigEditor.SetTools(ctx, item.Server, []string{item.Held.Tool}, map[string]json.RawMessage{"allowClients": raw})
 }
 
 func heldCall(item *approvals.Item) *core.Call {
@@ -328,8 +329,8 @@ func heldCall(item *approvals.Item) *core.Call {
 	}
 }
 
-// checkWhere refuses a condition that cannot be read or does not match the call about which the user
-// is asked.
+// checkWhere refuses a condition that cannot be read or does not match the call about which the
+// user is asked.
 func (a *API) checkWhere(item *approvals.Item, scope string, where json.RawMessage) error {
 	invalid := func(message string) error {
 		return &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "body.where", Error: message}}}

@@ -187,8 +187,8 @@ func TestServersAreAddedAndRemovedAndDebugged(t *testing.T) {
 	}
 }
 
-// An answer can be limited to a session and to a condition that the call matches. For a question of a
-// rule, always adds a rule before it.
+// An answer can be limited to a session and to a condition that the call matches. For a question of
+// a rule, always adds a rule before it.
 func TestApprovalCanBeLimitedToArguments(t *testing.T) {
 	s := newSite(t)
 	const where = `{"/path":{"under":"/home/me"}}`

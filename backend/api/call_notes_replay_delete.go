@@ -32,9 +32,9 @@ func (n *Note) stored() store.Note { return store.Note{Title: n.Title, Text: n.N
 
 func (a *API) putNote(ctx context.Context, in *noteInput) (*answer[CallDetail], error) {
 	id, _ := strconv.ParseInt(in.ID, 10, 64)
-	save := func() error { return a.Upkeep.SaveNote(ctx, id, in.Body.stored()) }
+	save := func() error { return a.HistoryStore.SaveNote(ctx, id, in.Body.stored()) }
 	if base := in.Body.Base; base != nil {
-		save = func() error { return a.Upkeep.ChangeNote(ctx, id, base.stored(), in.Body.stored()) }
+		save = func() error { return a.HistoryStore.ChangeNote(ctx, id, base.stored(), in.Body.stored()) }
 	}
 	if err := save(); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (a *API) deleteCalls(ctx context.Context, in *deleteInput) (*answer[Deleted
 		}
 		sel.IDs = append(sel.IDs, n)
 	}
-	n, err := a.Upkeep.Erase(ctx, sel)
+	n, err := a.HistoryStore.Erase(ctx, sel)
 	if err != nil {
 		return nil, err
 	}

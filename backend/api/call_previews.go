@@ -46,7 +46,8 @@ func (a *API) previews(ctx context.Context, in *previewsInput) (*answer[List[Cal
 	return reply(list)
 }
 
-// argumentLine returns JSON arguments, which may be truncated, as one line of at most store.PreviewBytes bytes.
+// argumentLine returns JSON arguments, which may be truncated, as one line of at most
+// store.PreviewBytes bytes.
 func argumentLine(raw []byte) string {
 	if string(raw) == "null" {
 		return ""

@@ -12,8 +12,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// A server may answer a call with a task, whose result the client fetches later. A call that the user makes
-// waits for the result here, so that commands and the page need not know tasks.
+// A server may answer a call with a task, whose result the client fetches later. A call that the
+// user makes waits for the result here, so that commands and the page need not know tasks.
 
 const (
 	tasksExtension = "io.modelcontextprotocol/tasks"
@@ -24,7 +24,8 @@ const (
 	maxPollFailures   = 3 // in a row; more could open the circuit breaker of the server
 )
 
-// callAndAwait makes a call and returns its reply, or the result of the task that the server has created.
+// callAndAwait makes a call and returns its reply, or the result of the task that the server has
+// created.
 func (a *API) callAndAwait(ctx context.Context, call *core.Call) (core.Reply, error) {
 	a.allowTask(call)
 	reply, err := a.Calls.Call(ctx, call, nil)
@@ -35,15 +36,15 @@ func (a *API) callAndAwait(ctx context.Context, call *core.Call) (core.Reply, er
 	return w.result(ctx)
 }
 
-// allowTask changes a call so that its server may answer with a task: if the tool cannot be called in another way
-// (revision 2025-11-25), or if the server has the extension.
+// allowTask changes a call so that its server may answer with a task: if the tool cannot be called
+// in another way (revision 2025-11-25), or if the server has the extension.
 func (a *API) allowTask(call *core.Call) {
 	view, ok := a.Views.Server(call.Server)
 	if !ok {
 		return
 	}
 	var tool struct{ Execution struct{ TaskSupport string } }
-	if target, ok := view.Own(core.Tools, call.Name); ok {
+	if target, ok := view.LookupOwnName(core.Tools, call.Name); ok {
 		_ = json.Unmarshal(target.Raw, &tool)
 	}
 	for _, o := range view.Offers() {
@@ -73,8 +74,8 @@ type taskWaiter struct {
 	ended  bool
 }
 
-// result polls until the task has ended. If ctx ends first, or the task cannot end without an answer of the
-// client, the task is cancelled.
+// result polls until the task has ended. If ctx ends first, or the task cannot end without an
+// answer of the client, the task is cancelled.
 func (w *taskWaiter) result(ctx context.Context) (core.Reply, error) {
 	defer func() {
 		if !w.ended {
@@ -132,7 +133,7 @@ func (w *taskWaiter) request(ctx context.Context, method string) (core.Reply, er
 		Task: &core.Task{Call: c.ID, ID: c.Task.ID, TTL: -1},
 	}
 	if method == "tasks/get" {
-		about.Notable = func(reply core.Reply) bool {
+		about.WorthRecording = func(reply core.Reply) bool {
 			news := reply.Task != nil && (reply.Task.HasResult || reply.Task.Status != w.status)
 			if news {
 				w.status = reply.Task.Status

@@ -13,11 +13,11 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
-// newTaskSite returns a site whose server files answers the requests of a task with replies, by method; those
-// to tasks/get in turn.
+// newTaskSite returns a site whose server files answers the requests of a task with replies, by
+// method; those to tasks/get in turn.
 func newTaskSite(t *testing.T, capabilities string, replies map[string][]string) (s *site, seen func() string) {
 	s = newSite(t)
-	s.views.Arrange(registry.Prefixed, []registry.Server{{ID: "files"}})
+	s.views.Configure(registry.Prefixed, []registry.Server{{ID: "files"}})
 	s.views.Set("files", "files", &core.Catalog{Capabilities: json.RawMessage(capabilities), Tools: []core.Item{
 		{Name: "job", Raw: json.RawMessage(`{"name":"job","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}`)}}})
 	var mu sync.Mutex

@@ -18,7 +18,7 @@ type SavedCheck struct {
 }
 
 func (a *API) listChecks(ctx context.Context, _ *none) (*answer[List[SavedCheck]], error) {
-	documents, err := a.Upkeep.SavedChecks(ctx)
+	documents, err := a.HistoryStore.SavedChecks(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (a *API) putCheck(ctx context.Context, in *putCheckInput) (*answer[history.
 	if err != nil {
 		return nil, err
 	}
-	if err := a.Upkeep.SaveCheck(ctx, c.Name, document); err != nil {
+	if err := a.HistoryStore.SaveCheck(ctx, c.Name, document); err != nil {
 		return nil, err
 	}
 	return reply(c)
@@ -93,7 +93,7 @@ func (a *API) saveCheckFromCalls(ctx context.Context, in *checkOfCallsInput) (*a
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
-	if old, err := a.Upkeep.SavedCheck(ctx, in.Name); err != nil || old != nil {
+	if old, err := a.HistoryStore.SavedCheck(ctx, in.Name); err != nil || old != nil {
 		return nil, cmp.Or(err, error(&core.Error{Code: core.CodeConflict, Message: "a check with this name already exists", Hint: "Choose another name, or delete the existing check on the Checks page."}))
 	}
 	c, skipped, err := history.CheckFromCalls(ctx, a.History, in.Name, q, in.Body.Exact)
@@ -104,18 +104,18 @@ func (a *API) saveCheckFromCalls(ctx context.Context, in *checkOfCallsInput) (*a
 	if err != nil {
 		return nil, err
 	}
-	if err := a.Upkeep.SaveCheck(ctx, c.Name, document); err != nil {
+	if err := a.HistoryStore.SaveCheck(ctx, c.Name, document); err != nil {
 		return nil, err
 	}
 	return reply(CheckOfCalls{c, skipped})
 }
 
 func (a *API) deleteCheck(ctx context.Context, in *checkInput) (*struct{}, error) {
-	return nil, a.Upkeep.DeleteCheck(ctx, in.Name)
+	return nil, a.HistoryStore.DeleteCheck(ctx, in.Name)
 }
 
 func (a *API) runCheck(ctx context.Context, in *checkInput) (*answer[history.CheckReport], error) {
-	document, err := a.Upkeep.SavedCheck(ctx, in.Name)
+	document, err := a.HistoryStore.SavedCheck(ctx, in.Name)
 	if err != nil {
 		return nil, err
 	}

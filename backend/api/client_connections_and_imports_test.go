@@ -20,14 +20,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// seen is the client activity of a fake bridge.
-type seen struct {
+// fakeClientActivity is the client activity of a fake bridge.
+type fakeClientActivity struct {
 	peers     []bridge.ClientInfo
 	presences []bridge.ClientActivity
 }
 
-func (s *seen) ClientInfos() []bridge.ClientInfo          { return s.peers }
-func (s *seen) ClientActivities() []bridge.ClientActivity { return s.presences }
+func (s *fakeClientActivity) ClientInfos() []bridge.ClientInfo          { return s.peers }
+func (s *fakeClientActivity) ClientActivities() []bridge.ClientActivity { return s.presences }
 
 // newConnectableSite returns a site with clients' configuration files in a home directory of its
 // own.
@@ -41,7 +41,7 @@ func newConnectableSite(t *testing.T) (s *site, home, ours string) {
 		Dir:    filepath.Join(t.TempDir(), "clients"), Program: "/opt/drawbridge", Config: ours, Vault: s.api.Secrets,
 	})
 	must(t, err)
-	s.api.Connector, s.api.ConnectedClients = c, &seen{}
+	s.api.Connector, s.api.ConnectedClients = c, &fakeClientActivity{}
 	return s, home, ours
 }
 
@@ -83,7 +83,7 @@ func (s *site) connection(t *testing.T, key string) Connection {
 func TestClientIsConnectedAtFirstHandshakeWithToolCount(t *testing.T) {
 	s, home, _ := newConnectableSite(t)
 	save(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {}}`)
-	came := s.api.ConnectedClients.(*seen)
+	came := s.api.ConnectedClients.(*fakeClientActivity)
 	came.presences = []bridge.ClientActivity{{Token: "cursor", Endpoint: "/mcp", First: time.Now().Add(-time.Hour), Last: time.Now().Add(-time.Hour), Tools: 3}}
 	came.peers = []bridge.ClientInfo{{Client: core.Client{Token: "cursor"}, LastSeen: time.Now().Add(-time.Hour)}}
 	s.do(t, "/api/v1/connections/cursor/connect", `{}`, 200)
@@ -125,7 +125,7 @@ func TestImportMovesSecretsAndIsUndone(t *testing.T) {
 	if strings.Contains(planned+done+load(t, ours), "canary") {
 		t.Fatalf("a secret is shown:\n%s\n%s\n%s", planned, done, load(t, ours))
 	}
-	var list List[TakenImport]
+	var list List[CompletedImport]
 	if s.get(t, "/api/v1/imports", &list); len(list.Items) != 1 || list.Items[0].ID != p.ID || list.Items[0].Client != "cursor" {
 		t.Fatalf("%+v", list)
 	}

@@ -19,8 +19,8 @@ type ImportPlan struct {
 	Secrets []string           `json:"secrets" nullable:"false" doc:"Names of the secrets that are moved to the secret store"`
 }
 
-// TakenImport is an import that can be undone.
-type TakenImport struct {
+// CompletedImport is an import that can be undone.
+type CompletedImport struct {
 	ID      string    `json:"id"`
 	Client  string    `json:"client"`
 	At      time.Time `json:"at"`
@@ -88,7 +88,7 @@ func (a *API) importServers(ctx context.Context, in *importInput) (*answer[Impor
 	return reply(*p)
 }
 
-func (a *API) listImports(context.Context, *none) (*answer[List[TakenImport]], error) {
+func (a *API) listImports(context.Context, *none) (*answer[List[CompletedImport]], error) {
 	c, err := a.connector()
 	if err != nil {
 		return nil, err
@@ -97,9 +97,9 @@ func (a *API) listImports(context.Context, *none) (*answer[List[TakenImport]], e
 	if err != nil {
 		return nil, err
 	}
-	out := List[TakenImport]{Items: []TakenImport{}}
+	out := List[CompletedImport]{Items: []CompletedImport{}}
 	for _, t := range all {
-		out.Items = append(out.Items, TakenImport{t.ID, t.Client, t.At, append([]string{}, t.Servers...)})
+		out.Items = append(out.Items, CompletedImport{t.ID, t.Client, t.At, append([]string{}, t.Servers...)})
 	}
 	return reply(out)
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// ConfigCopy is a backup of the configuration file.
-type ConfigCopy struct {
+// ConfigBackup is a backup of the configuration file.
+type ConfigBackup struct {
 	Name    string    `json:"name"`
 	At      time.Time `json:"at"`
 	Bytes   int64     `json:"bytes"`
 	Current bool      `json:"current" doc:"Whether it equals the current file"`
 }
 
-// ConfigCopyText is a backup with the changes that restoring it would make.
-type ConfigCopyText struct {
+// ConfigBackupText is a backup with the changes that restoring it would make.
+type ConfigBackupText struct {
 	Name     string           `json:"name"`
 	Text     string           `json:"text" doc:"Recognized secrets are redacted"`
 	Diff     string           `json:"diff" doc:"Changes from the current file to the backup, with recognized secrets redacted; empty if they are equal"`
@@ -50,34 +50,34 @@ type restoreConfigInput struct {
 
 func (a *API) registerBackups(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/config/backups", "Backups of the configuration file, newest first", a.listCopies)
-	op(a, doc, "POST", "/api/v1/config/backups", "Back up the current configuration file", a.keepCopy)
+	op(a, doc, "POST", "/api/v1/config/backups", "Back up the current configuration file", a.createConfigBackup)
 	op(a, doc, "POST", "/api/v1/config/retention-preview", "Number of recorded calls that a new configuration would delete, because of shorter retention", a.previewRetention)
 	op(a, doc, "GET", "/api/v1/config/backups/{name}", "A backup, and the changes that restoring it would make", a.getCopy)
 	op(a, doc, "POST", "/api/v1/config/backups/{name}/restore", "Restore a backup; the current file is backed up first", a.restoreCopy)
 }
 
-func (a *API) listCopies(context.Context, *none) (*answer[List[ConfigCopy]], error) {
+func (a *API) listCopies(context.Context, *none) (*answer[List[ConfigBackup]], error) {
 	all, err := a.Copies.List()
 	if err != nil {
 		return nil, err
 	}
-	_, _, etag, err := a.Files.Text()
+	_, _, etag, err := a.ConfigEditor.Text()
 	if err != nil {
 		return nil, err
 	}
-	out := List[ConfigCopy]{Items: []ConfigCopy{}}
+	out := List[ConfigBackup]{Items: []ConfigBackup{}}
 	for _, c := range all {
 		text, err := a.Copies.Read(c.Name)
-		out.Items = append(out.Items, ConfigCopy{c.Name, c.At, c.Bytes, err == nil && etagOf(text) == etag})
+		out.Items = append(out.Items, ConfigBackup{c.Name, c.At, c.Bytes, err == nil && etagOf(text) == etag})
 	}
 	return reply(out)
 }
 
-// copyConfig makes a backup of the configuration file.
-func (a *API) copyConfig() (name string, text []byte, etag string, err error) {
-	path, text, etag, err := a.Files.Text()
+// backUpConfig makes a backup of the configuration file.
+func (a *API) backUpConfig() (name string, text []byte, etag string, err error) {
+	path, text, etag, err := a.ConfigEditor.Text()
 	if err == nil {
-		name, err = a.Copies.Keep(path, text, time.Now())
+		name, err = a.Copies.Create(path, text, time.Now())
 	}
 	if err != nil {
 		return "", nil, "", &core.Error{Code: core.CodeUnavailable, Message: "cannot back up the configuration", Hint: "Check that the disk is not full. Nothing was changed.", Cause: err}
@@ -85,12 +85,12 @@ func (a *API) copyConfig() (name string, text []byte, etag string, err error) {
 	return name, text, etag, nil
 }
 
-func (a *API) keepCopy(context.Context, *none) (*answer[ConfigCopy], error) {
-	name, text, _, err := a.copyConfig()
+func (a *API) createConfigBackup(context.Context, *none) (*answer[ConfigBackup], error) {
+	name, text, _, err := a.backUpConfig()
 	if err != nil {
 		return nil, err
 	}
-	return reply(ConfigCopy{name, time.Now().UTC(), int64(len(text)), true})
+	return reply(ConfigBackup{name, time.Now().UTC(), int64(len(text)), true})
 }
 
 func (a *API) readCopy(name string) ([]byte, error) {
@@ -101,17 +101,17 @@ func (a *API) readCopy(name string) ([]byte, error) {
 	return text, err
 }
 
-func (a *API) getCopy(_ context.Context, in *copyInput) (*answer[ConfigCopyText], error) {
+func (a *API) getCopy(_ context.Context, in *copyInput) (*answer[ConfigBackupText], error) {
 	text, err := a.readCopy(in.Name)
 	if err != nil {
 		return nil, err
 	}
-	path, now, etag, err := a.Files.Text()
+	path, now, etag, err := a.ConfigEditor.Text()
 	if err != nil {
 		return nil, err
 	}
 	_, problems := config.Parse(path, text)
-	return reply(ConfigCopyText{Name: in.Name, Text: clientconf.MaskSecrets(text), Diff: clientconf.Diff(path, now, text), Etag: etag, Problems: nonNil(problems)})
+	return reply(ConfigBackupText{Name: in.Name, Text: clientconf.MaskSecrets(text), Diff: clientconf.Diff(path, now, text), Etag: etag, Problems: nonNil(problems)})
 }
 
 func (a *API) restoreCopy(ctx context.Context, in *restoreConfigInput) (*answer[RestoredConfig], error) {
@@ -119,14 +119,14 @@ func (a *API) restoreCopy(ctx context.Context, in *restoreConfigInput) (*answer[
 	if err != nil {
 		return nil, err
 	}
-	undo, _, etag, err := a.copyConfig()
+	undo, _, etag, err := a.backUpConfig()
 	if err != nil {
 		return nil, err
 	}
 	if in.Body.Etag != etag {
 		return nil, conflictError()
 	}
-	if err := a.Files.Replace(ctx, text, etag); err != nil {
+	if err := a.ConfigEditor.Replace(ctx, text, etag); err != nil {
 		return nil, err
 	}
 	return reply(RestoredConfig{undo, etagOf(text)})
@@ -136,4 +136,4 @@ func conflictError() error {
 	return &core.Error{Code: core.CodeConflict, Retriable: true, Message: "the configuration has changed since the preview", Hint: "Nothing was written. Review it again."}
 }
 
-func etagOf(text []byte) string { return reload.Tag(text) }
+func etagOf(text []byte) string { return reload.ETag(text) }

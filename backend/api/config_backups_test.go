@@ -11,17 +11,17 @@ import (
 
 func TestConfigBackupIsShownAndRestored(t *testing.T) {
 	s := newSite(t)
-	s.api.Copies = config.CopiesOf(t.TempDir())
+	s.api.Copies = config.BackupsOf(t.TempDir())
 	s.fakes.text = "{\n  // mine\n  \"mcpServers\": {\n    \"mine\": {\"command\": \"mine\"}\n  }\n}\n"
 	before := s.fakes.text
 	status, said, _ := s.ask(t, "POST", "/api/v1/config/backups", "")
-	var kept ConfigCopy
+	var kept ConfigBackup
 	if err := json.Unmarshal([]byte(said), &kept); err != nil || status != http.StatusOK || !kept.Current {
 		t.Fatal(status, said)
 	}
 	s.fakes.text = "[\"broken\", \"token\": \"cnry-3\"]"
 	status, said, _ = s.ask(t, "GET", "/api/v1/config/backups/"+kept.Name, "")
-	var text ConfigCopyText
+	var text ConfigBackupText
 	if err := json.Unmarshal([]byte(said), &text); err != nil || status != http.StatusOK || text.Diff == "" || len(text.Problems) > 0 || strings.Contains(said, "cnry") {
 		t.Fatal(status, said)
 	}
@@ -33,7 +33,7 @@ func TestConfigBackupIsShownAndRestored(t *testing.T) {
 		t.Fatalf("%d %s", status, said)
 	}
 	status, said, _ = s.ask(t, "GET", "/api/v1/config/backups", "")
-	var list List[ConfigCopy]
+	var list List[ConfigBackup]
 	if err := json.Unmarshal([]byte(said), &list); err != nil || status != http.StatusOK || len(list.Items) < 2 {
 		t.Errorf("%d %s", status, said)
 	}

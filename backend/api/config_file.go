@@ -14,11 +14,11 @@ type configAnswer struct {
 }
 
 func (a *API) getConfig(context.Context, *none) (*configAnswer, error) {
-	path, text, etag, err := a.Files.Text()
+	path, text, etag, err := a.ConfigEditor.Text()
 	if err != nil {
 		return nil, &core.Error{Code: core.CodeUnavailable, Message: "cannot read the configuration file", Cause: err}
 	}
-	return &configAnswer{ETag: `"` + etag + `"`, Body: ConfigFile{Path: path, Text: string(text), ETag: etag, Problems: nonNil(a.Files.Problems())}}, nil
+	return &configAnswer{ETag: `"` + etag + `"`, Body: ConfigFile{Path: path, Text: string(text), ETag: etag, Problems: nonNil(a.ConfigEditor.Problems())}}, nil
 }
 
 type configInput struct {
@@ -36,7 +36,7 @@ func (a *API) putConfig(ctx context.Context, in *configInput) (*configAnswer, er
 			Detail: "the header If-Match is missing", Hint: "Read the file first and send its etag.",
 		}
 	}
-	err := a.Files.Replace(ctx, []byte(in.Body.Text), etag)
+	err := a.ConfigEditor.Replace(ctx, []byte(in.Body.Text), etag)
 	if core.CodeOf(err) == core.CodeConflict {
 		p := problemOf(err)
 		p.Status, p.Title = http.StatusPreconditionFailed, http.StatusText(http.StatusPreconditionFailed)

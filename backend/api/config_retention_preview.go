@@ -24,7 +24,7 @@ func (a *API) previewRetention(ctx context.Context, in *configRetentionInput) (*
 			return nil, err
 		}
 	}
-	path, was, _, err := a.Files.Text()
+	path, was, _, err := a.ConfigEditor.Text()
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (a *API) previewRetention(ctx context.Context, in *configRetentionInput) (*
 	// Both are compared as the same file, because other files may also configure the history.
 	now, _ := config.Parse(path, was)
 	if now == nil {
-		now = a.Files.Current()
+		now = a.ConfigEditor.Current()
 	}
 	if !next.History.KeepsLess(now.History) {
 		return reply(RetentionPreview{})

@@ -55,8 +55,8 @@ func TestReducedRetentionReportsDeletedCalls(t *testing.T) {
 
 	// The same applies to a copy that is restored.
 	s.text = `{}`
-	s.api.Copies = config.CopiesOf(filepath.Join(t.TempDir()))
-	name, err := s.api.Copies.Keep("/home/me/config.jsonc", []byte(`{"history":{"keepDays":7}}`), time.Now())
+	s.api.Copies = config.BackupsOf(filepath.Join(t.TempDir()))
+	name, err := s.api.Copies.Create("/home/me/config.jsonc", []byte(`{"history":{"keepDays":7}}`), time.Now())
 	must(t, err)
 	if status, body, _ := s.ask(t, "POST", "/api/v1/config/retention-preview", `{"copy":"`+name+`"}`); status != 200 || !strings.Contains(body, `"calls":3,`) {
 		t.Errorf("a copy: %d %s", status, body)

@@ -53,7 +53,7 @@ func (s *site) follow(t *testing.T) <-chan windowCommand {
 	return commands
 }
 
-func hear(t *testing.T, commands <-chan windowCommand) windowCommand {
+func receiveCommand(t *testing.T, commands <-chan windowCommand) windowCommand {
 	t.Helper()
 	select {
 	case c := <-commands:
@@ -73,12 +73,12 @@ func TestWindowOpensRequestedPage(t *testing.T) {
 	if _, body, _ := s.ask(t, "POST", "/api/v1/window", `{"to":"/servers/files"}`); !strings.Contains(body, `"shown":true`) {
 		t.Fatalf("with a window: %s", body)
 	}
-	if c := hear(t, commands); c.Command != "focus" || c.To != "/servers/files" {
+	if c := receiveCommand(t, commands); c.Command != "focus" || c.To != "/servers/files" {
 		t.Fatalf("%+v", c)
 	}
 	for _, to := range []string{"//evil.example", "javascript:alert(1)", "/a#b", "servers"} {
 		s.api.Focus(to)
-		if c := hear(t, commands); c.To != "" {
+		if c := receiveCommand(t, commands); c.To != "" {
 			t.Errorf("%q leads to %q", to, c.To)
 		}
 	}
@@ -98,7 +98,7 @@ func TestFilePickerReturnsChosenFile(t *testing.T) {
 		_, body, _ := s.ask(t, "POST", "/api/v1/window/pick", `{"kind":"folder"}`)
 		result <- body
 	}()
-	c := hear(t, commands)
+	c := receiveCommand(t, commands)
 	if c.Command != "pick" || c.Kind != "folder" || c.ID == "" {
 		t.Fatalf("%+v", c)
 	}
@@ -148,7 +148,7 @@ func TestOnlyUserSetsStartAtLoginPauseAndQuit(t *testing.T) {
 	if s.ask(t, "POST", "/api/v1/quit", ""); !d.quit {
 		t.Fatal("it does not end")
 	}
-	if c := hear(t, commands); c.Command != "quit" {
+	if c := receiveCommand(t, commands); c.Command != "quit" {
 		t.Fatalf("the window hears %+v", c)
 	}
 }

@@ -38,12 +38,12 @@ func (a *API) diagnosticsZip(ctx context.Context, _ *none) (*bundleAnswer, error
 }
 
 func (a *API) bundleFiles(ctx context.Context) ([]doctor.File, error) {
-	if a.Diagnosed == nil {
+	if a.DiagnosticSources == nil {
 		return nil, core.Errorf(core.CodeUnavailable, "diagnostics are not available")
 	}
-	o := a.Diagnosed(ctx)
+	o := a.DiagnosticSources(ctx)
 	o.Version, o.Now, o.Redact = a.Version, time.Now(), a.Redact
-	o.Documents = map[string]any{"servers": a.Servers.Statuses(), "config-problems": a.Files.Problems(), "sessions": len(a.Bridge.Sessions())}
+	o.Documents = map[string]any{"servers": a.Servers.Statuses(), "config-problems": a.ConfigEditor.Problems(), "sessions": len(a.Bridge.Sessions())}
 	o.Documents["status"] = a.statusNow()
 	if findings, err := a.examine(ctx, nil); err == nil {
 		o.Documents["doctor"] = findings.Body.Items
@@ -56,7 +56,7 @@ func (a *API) bundleFiles(ctx context.Context) ([]doctor.File, error) {
 		o.Secrets = append(o.Secrets, t.Token)
 	}
 	if a.Secrets != nil {
-		o.Secrets = append(o.Secrets, a.Secrets.Known()...)
+		o.Secrets = append(o.Secrets, a.Secrets.KnownSecrets()...)
 	}
 	return doctor.Bundle(o), nil
 }

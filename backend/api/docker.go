@@ -139,7 +139,7 @@ func (a *API) container(f dockerexec.ContainerSummary) Container {
 // serversIn lists the configured servers that name a container.
 func (a *API) serversIn(f dockerexec.ContainerSummary) []string {
 	ids := []string{}
-	for _, s := range a.Files.Current().Servers {
+	for _, s := range a.ConfigEditor.Current().Servers {
 		d := s.Docker
 		named := d.Container != "" && (d.Container == f.Name || strings.HasPrefix(d.Container, f.ID))
 		served := d.Service != "" && d.Service == f.Service && (d.Project == "" || d.Project == f.Project)

@@ -55,7 +55,7 @@ func (a *API) doctorOptions(ctx context.Context) (doctor.Options, error) {
 		st := a.Secrets.Status(ctx)
 		o.KeyringLocked, o.VaultProblem, o.Unlock = st.Locked, st.Notice, a.Secrets.Unlock
 		if !st.Locked {
-			o.MissingSecrets = config.ReferencedSecrets(a.Files.Current())
+			o.MissingSecrets = config.ReferencedSecrets(a.ConfigEditor.Current())
 			all, err := a.Secrets.List(ctx)
 			if err != nil {
 				return o, err

@@ -31,7 +31,7 @@ func TestErrorListIsComplete(t *testing.T) {
 		}
 		rows[code] = cells
 	}
-	codes := codesOfHub(t)
+	codes := codesOfCore(t)
 	for code := range rows {
 		if !codes[code] {
 			t.Errorf("%s is in the list, and no code", code)
@@ -57,8 +57,8 @@ func TestErrorListIsComplete(t *testing.T) {
 	}
 }
 
-// codesOfHub returns the constants of type core.Code from their source.
-func codesOfHub(t *testing.T) map[core.Code]bool {
+// codesOfCore returns the constants of type core.Code from their source.
+func codesOfCore(t *testing.T) map[core.Code]bool {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../core/error.go", nil, 0)
 	must(t, err)

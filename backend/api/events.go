@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	heartbeat     = 15 * time.Second
-	writePatience = 10 * time.Second // for a reader that takes nothing
-	streamQueue   = 2048             // events that a reader may lag behind
-	snapshotCalls = 100
+	heartbeat       = 15 * time.Second
+	writeTimeout    = 10 * time.Second // for a reader that takes nothing
+	streamQueueSize = 2048             // events that a reader may lag behind
+	snapshotCalls   = 100
 )
 
 // events streams what changes: first a snapshot, then each event. It subscribes
 // before it looks, so nothing falls in between; what is in both is the same twice.
 func (a *API) events(w http.ResponseWriter, r *http.Request) {
-	sub := a.Bus.Subscribe(streamQueue)
+	sub := a.Bus.Subscribe(streamQueueSize)
 	defer sub.Close()
 	a.streams.Add(1)
 	defer a.streams.Add(-1)
 	defer a.Approvals.AddViewer(func() bool { return true })()
 	s := newStream(w)
-	s.wire = a.eventData
+	s.encodeData = a.eventData
 	if s.send("snapshot", a.snapshot(r.Context())) != nil {
 		return
 	}
@@ -76,10 +76,10 @@ func (a *API) snapshot(ctx context.Context) Snapshot {
 
 // stream writes server-sent events.
 type stream struct {
-	wire func(data any) any // an event's data as the page knows it
-	w    http.ResponseWriter
-	rc   *http.ResponseController
-	buf  bytes.Buffer
+	encodeData func(data any) any // an event's data as the page knows it
+	w          http.ResponseWriter
+	rc         *http.ResponseController
+	buf        bytes.Buffer
 }
 
 // forward sends an event and those that wait behind it in one write.
@@ -87,7 +87,7 @@ func (s *stream) forward(e event.Event, more <-chan event.Event) error {
 	s.buf.Reset()
 	open := true
 	for n := 0; open; n++ {
-		if err := s.add(string(e.Kind), s.wire(e.Data)); err != nil {
+		if err := s.add(string(e.Kind), s.encodeData(e.Data)); err != nil {
 			return err
 		}
 		if n == 256 {
@@ -143,7 +143,7 @@ func (s *stream) add(kind string, data any) error {
 }
 
 func (s *stream) write(b []byte) error {
-	_ = s.rc.SetWriteDeadline(time.Now().Add(writePatience)) // in a test there is no connection
+	_ = s.rc.SetWriteDeadline(time.Now().Add(writeTimeout)) // in a test there is no connection
 	if _, err := s.w.Write(b); err != nil {
 		return err
 	}

@@ -139,8 +139,8 @@ func TestSlowEventReaderIsDisconnected(t *testing.T) {
 	done := make(chan struct{})
 	go func() { // a bus that waits for its subscribers would block here
 		defer close(done)
-		for n := range 2 * streamQueue {
-			s.bus.Publish(event.Health, event.Notice{Subject: fmt.Sprint(n), Message: long})
+		for n := range 2 * streamQueueSize {
+			s.bus.Publish(event.UserNotice, event.Notice{Subject: fmt.Sprint(n), Message: long})
 			if n%64 == 0 {
 				<-time.After(time.Millisecond)
 			}

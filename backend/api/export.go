@@ -82,7 +82,7 @@ func (a *API) export(w http.ResponseWriter, r *http.Request) {
 	}
 	var recording *cassette.Recording
 	if format == "cassette" {
-		if recording, err = history.ReadRecording(r.Context(), a.Upkeep, q); err != nil {
+		if recording, err = history.ReadRecording(r.Context(), a.HistoryStore, q); err != nil {
 			writeProblem(w, err)
 			return
 		}

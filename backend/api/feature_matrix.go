@@ -76,8 +76,8 @@ func (a *API) featuresOf(client bridge.Peer, s core.ServerStatus) ServerFeatures
 		return out
 	}
 	server := bridge.Peer{Era: out.Era, Capabilities: v.Offers()[0].Catalog.Capabilities}
-	if c, ok := a.Files.Current().Server(s.ID); ok {
-		server.Own = cmp.Or(c.Session, config.SessionShared) != config.SessionShared && c.Session != config.SessionPerRoot
+	if c, ok := a.ConfigEditor.Current().Server(s.ID); ok {
+		server.OwnConnection = cmp.Or(c.Session, config.SessionShared) != config.SessionShared && c.Session != config.SessionPerRoot
 	}
 	out.Known = true
 	out.Features = bridge.FeatureMatrix(client, server, true)

@@ -237,9 +237,9 @@ func newSite(t *testing.T) *site {
 	s.inbox = approvals.New(approvals.Options{Bus: s.bus})
 	s.api = New(Options{
 		Version: "1.2.3", URL: s.url, StartedAt: time.Now().UTC(), ConfigPath: "/home/me/config.jsonc",
-		Servers: s.fakes, Views: s.views, Calls: s.fakes, History: s.store, Upkeep: s.store, Recorder: s.recorder, Logs: logs,
-		Files: s.fakes, Bridge: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
-		Approvals: s.inbox, Commands: s.fakes, Metadata: s.store, FrameLog: &history.FrameLog{},
+		Servers: s.fakes, Views: s.views, Calls: s.fakes, History: s.store, HistoryStore: s.store, Recorder: s.recorder, Logs: logs,
+		ConfigEditor: s.fakes, Bridge: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
+		Approvals: s.inbox, CommandApprovals: s.fakes, Metadata: s.store, FrameLog: &history.FrameLog{},
 		Rules: policy.New(policy.Options{Views: s.views}), Trust: trust.New(trust.Options{Store: s.store}),
 		Usage: func(string) (process.Usage, error) { return process.Usage{}, errors.New("no process") },
 		Live: func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error) {
@@ -252,7 +252,7 @@ func newSite(t *testing.T) *site {
 		Sessions: loopback.OpenBrowserSessions(loopback.SessionOptions{DataDir: dir, Port: port}),
 		UI:       fstest.MapFS{"index.html": {Data: []byte("<p>page" + nonceMark)}, "assets/a-1.js": {Data: []byte("1")}, "secret.key": {Data: []byte("x")}},
 	})
-	srv := loopback.NewServer(loopback.Guard(loopback.GuardOptions{Port: port, Shell: IsShell})(s.api))
+	srv := loopback.NewServer(loopback.Guard(loopback.GuardOptions{Port: port, IsPageShell: IsShell})(s.api))
 	ctx, cancel := context.WithCancel(context.Background())
 	var parts sync.WaitGroup
 	parts.Go(func() { _ = srv.Serve(ln) })

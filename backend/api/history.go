@@ -12,8 +12,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Upkeep maintains the history; *store.Store implements it.
-type Upkeep interface {
+// HistoryStore maintains the history; *store.Store implements it.
+type HistoryStore interface {
 	ObservedPaths(ctx context.Context, server string) ([]store.ObservedPath, error)
 	history.RecordingSource
 	Facets(ctx context.Context, q store.Query) (*store.Facets, error)
@@ -31,8 +31,8 @@ type Upkeep interface {
 	Vacuum(ctx context.Context) error
 	Backup(ctx context.Context, path string) error
 	RenameServer(ctx context.Context, from, to string) (back func(context.Context) error, err error)
-	Recording() store.Recording
-	SaveRecording(ctx context.Context, want store.Recording) error
+	Recording() store.RecordingSettings
+	SaveRecording(ctx context.Context, want store.RecordingSettings) error
 	SavedCheck(ctx context.Context, name string) ([]byte, error)
 	SavedChecks(ctx context.Context) (documents [][]byte, err error)
 	SaveCheck(ctx context.Context, name string, document []byte) error
@@ -111,7 +111,7 @@ type Facet struct {
 }
 
 func (a *API) facets(ctx context.Context, in *CallFilter) (*answer[Facets], error) {
-	f, err := a.Upkeep.Facets(ctx, in.query())
+	f, err := a.HistoryStore.Facets(ctx, in.query())
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (a *API) facets(ctx context.Context, in *CallFilter) (*answer[Facets], erro
 		}
 		return out
 	}
-	return reply(Facets{f.Total, list(f.Servers), list(f.Tools), list(f.Clients), list(f.Outcomes), f.Newest})
+	return reply(Facets{f.Total, list(f.Servers), list(f.Tools), list(f.Clients), list(f.Outcomes), f.NewestCounted})
 }
 
 // Session is the timeline of one session of a client.
@@ -141,7 +141,7 @@ type Session struct {
 
 func (a *API) listSessions(ctx context.Context, in *PageInput) (*answer[List[Session]], error) {
 	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern permits only digits
-	stories, next, err := a.Upkeep.Sessions(ctx, before, in.Limit)
+	stories, next, err := a.HistoryStore.Sessions(ctx, before, in.Limit)
 	if err != nil {
 		return nil, err
 	}

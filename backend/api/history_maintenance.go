@@ -13,16 +13,16 @@ import (
 
 // HistoryState is the content and the size of the history.
 type HistoryState struct {
-	Calls        int64           `json:"calls"`
-	Bytes        int64           `json:"bytes" doc:"Total size of the files"`
-	FreeBytes    int64           `json:"freeBytes" doc:"Part of it that is free for new calls"`
-	IndexPending int64           `json:"indexPending" doc:"Calls that are not in the search index yet"`
-	IndexedUpTo  *time.Time      `json:"indexedUpTo,omitempty" doc:"All calls before this time are indexed; absent if all are"`
-	Recorder     RecorderStatus  `json:"recorder"`
-	Recording    store.Recording `json:"recording"`
-	KeepDays     int64           `json:"keepDays" doc:"0: unlimited"`
-	MaxBytes     int64           `json:"maxBytes" doc:"0: unlimited"`
-	ClockHold    *HeldCalls      `json:"clockHold,omitempty" doc:"Calls that are expired only because the clock jumped"`
+	Calls        int64                   `json:"calls"`
+	Bytes        int64                   `json:"bytes" doc:"Total size of the files"`
+	FreeBytes    int64                   `json:"freeBytes" doc:"Part of it that is free for new calls"`
+	IndexPending int64                   `json:"indexPending" doc:"Calls that are not in the search index yet"`
+	IndexedUpTo  *time.Time              `json:"indexedUpTo,omitempty" doc:"All calls before this time are indexed; absent if all are"`
+	Recorder     RecorderStatus          `json:"recorder"`
+	Recording    store.RecordingSettings `json:"recording"`
+	KeepDays     int64                   `json:"keepDays" doc:"0: unlimited"`
+	MaxBytes     int64                   `json:"maxBytes" doc:"0: unlimited"`
+	ClockHold    *HeldCalls              `json:"clockHold,omitempty" doc:"Calls that are expired only because the clock jumped"`
 }
 
 // FullRecording is what is recorded in full for a while.
@@ -37,33 +37,33 @@ type HeldCalls struct {
 }
 
 func (a *API) historyState(ctx context.Context, _ *none) (*answer[HistoryState], error) {
-	size, err := a.Upkeep.Size(ctx)
+	size, err := a.HistoryStore.Size(ctx)
 	if err != nil {
 		return nil, err
 	}
-	index, err := a.Upkeep.Index(ctx)
+	index, err := a.HistoryStore.Index(ctx)
 	if err != nil {
 		return nil, err
 	}
-	st, cfg := a.Recorder.Stats(), a.Files.Current().History
+	st, cfg := a.Recorder.Stats(), a.ConfigEditor.Current().History
 	s := HistoryState{
 		Calls: size.Calls, Bytes: size.Bytes, FreeBytes: size.FreeBytes, IndexPending: index.Pending,
-		Recorder: RecorderStatus{State: st.State, Queued: st.Queued, Dropped: st.Dropped}, Recording: a.Upkeep.Recording(),
+		Recorder: RecorderStatus{State: st.State, Queued: st.Queued, Dropped: st.Dropped}, Recording: a.HistoryStore.Recording(),
 		KeepDays: int64(cfg.KeepFor / (24 * time.Hour)), MaxBytes: cfg.MaxBytes,
 	}
 	if !index.UpTo.IsZero() {
 		s.IndexedUpTo = &index.UpTo
 	}
-	if h := a.Upkeep.HeldCalls(); h != nil {
+	if h := a.HistoryStore.HeldCalls(); h != nil {
 		s.ClockHold = &HeldCalls{h.Calls, h.From.UTC(), h.Until.UTC()}
 	}
 	return reply(s)
 }
 
-type recordingInput struct{ Body store.Recording }
+type recordingInput struct{ Body store.RecordingSettings }
 
 func (a *API) putRecording(ctx context.Context, in *recordingInput) (*answer[HistoryState], error) {
-	if err := a.Upkeep.SaveRecording(ctx, in.Body); err != nil {
+	if err := a.HistoryStore.SaveRecording(ctx, in.Body); err != nil {
 		return nil, err
 	}
 	return a.historyState(ctx, nil)
@@ -80,10 +80,10 @@ type pruneInput struct {
 func (a *API) prune(ctx context.Context, in *pruneInput) (*answer[Deleted], error) {
 	k := store.RetentionLimits{Age: time.Duration(in.Body.KeepDays) * 24 * time.Hour, Bytes: in.Body.MaxBytes, Rows: in.Body.MaxCalls}
 	if k == (store.RetentionLimits{}) {
-		cfg := a.Files.Current().History
+		cfg := a.ConfigEditor.Current().History
 		k = store.RetentionLimits{Age: cfg.KeepFor, Bytes: cfg.MaxBytes} // 0 means no limit in both
 	}
-	n, err := a.Upkeep.Prune(ctx, k)
+	n, err := a.HistoryStore.Prune(ctx, k)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (a *API) previewPrune(ctx context.Context, in *retentionPreviewInput) (*ans
 }
 
 func (a *API) previewLimits(ctx context.Context, k store.RetentionLimits) (*answer[RetentionPreview], error) {
-	b, err := a.Upkeep.RetentionPreview(ctx, k)
+	b, err := a.HistoryStore.RetentionPreview(ctx, k)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (a *API) previewLimits(ctx context.Context, k store.RetentionLimits) (*answ
 }
 
 func (a *API) vacuum(ctx context.Context, _ *none) (*answer[HistoryState], error) {
-	if err := a.Upkeep.Vacuum(ctx); err != nil {
+	if err := a.HistoryStore.Vacuum(ctx); err != nil {
 		return nil, err
 	}
 	return a.historyState(ctx, nil)
@@ -145,7 +145,7 @@ func (a *API) backup(ctx context.Context, in *backupInput) (*answer[BackupFile],
 	if !filepath.IsAbs(in.Body.Path) {
 		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "body.path", Error: "must be absolute"}}}
 	}
-	if err := a.Upkeep.Backup(ctx, in.Body.Path); err != nil {
+	if err := a.HistoryStore.Backup(ctx, in.Body.Path); err != nil {
 		return nil, err
 	}
 	return reply(BackupFile{in.Body.Path})

@@ -91,7 +91,7 @@ func (a *API) ownTool(server, name string) (registry.Target, bool) {
 	if !ok {
 		return registry.Target{}, false
 	}
-	return view.Own(core.Tools, name)
+	return view.LookupOwnName(core.Tools, name)
 }
 
 // appCall returns the recorded call with an id, and the URI of its app.
@@ -176,8 +176,9 @@ type appCallInput struct {
 	Body AppCallRequest
 }
 
-// callForApp calls a tool of the server that the app comes from, with the account of the recorded call. The user did not write the
-// arguments, so the call needs the same approvals as that of a client.
+// callForApp calls a tool of the server that the app comes from, with the account of the recorded
+// call. The user did not write the arguments, so the call needs the same approvals as that of a
+// client.
 func (a *API) callForApp(ctx context.Context, in *appCallInput) (*answer[AppCallResult], error) {
 	r, _, err := a.appCall(ctx, in.ID)
 	if err != nil {

@@ -54,7 +54,7 @@ func (a *API) logins(id string) (Logins, error) {
 	server, account := config.SplitSignInID(id)
 	st, ok := a.Servers.Status(server)
 	if ok && account != "" {
-		s, _ := a.Files.Current().Server(server)
+		s, _ := a.ConfigEditor.Current().Server(server)
 		if _, has := s.Accounts[account]; !has {
 			return nil, &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("server %q has no account %q", server, account),
 				Hint: "Add it to the server's 'accounts' in the configuration."}
@@ -74,7 +74,7 @@ func (a *API) logins(id string) (Logins, error) {
 // whySignInIsNotNeeded returns the reason why a server needs no sign-in, or nil.
 func (a *API) whySignInIsNotNeeded(id string) error {
 	server, account := config.SplitSignInID(id)
-	own, ok := a.Files.Current().Server(server)
+	own, ok := a.ConfigEditor.Current().Server(server)
 	if !ok {
 		return nil
 	}
@@ -103,8 +103,8 @@ func (a *API) getLogin(ctx context.Context, in *loginInput) (*answer[LoginStatus
 	return reply(LoginStatus(l.Status(ctx, in.ID)))
 }
 
-// wakeLimit is the time limit for a stopped server to request a sign-in.
-const wakeLimit = 30 * time.Second
+// signInStartTimeout is the time limit for a stopped server to request a sign-in.
+const signInStartTimeout = 30 * time.Second
 
 func (a *API) beginLogin(ctx context.Context, in *loginInput) (*answer[LoginPending], error) {
 	l, err := a.logins(in.ID)
@@ -115,7 +115,7 @@ func (a *API) beginLogin(ctx context.Context, in *loginInput) (*answer[LoginPend
 		return nil, err
 	}
 	if server, account := config.SplitSignInID(in.ID); account != "" {
-		wake, cancel := context.WithTimeout(ctx, wakeLimit)
+		wake, cancel := context.WithTimeout(ctx, signInStartTimeout)
 		err := a.Servers.StartAccount(wake, server, account)
 		cancel()
 		if err != nil && wake.Err() == nil {
@@ -140,7 +140,7 @@ func (a *API) startForLogin(ctx context.Context, id string) error {
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, wakeLimit)
+	ctx, cancel := context.WithTimeout(ctx, signInStartTimeout)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

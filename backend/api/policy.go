@@ -55,7 +55,7 @@ type explainInput struct {
 }
 
 func (a *API) explain(_ context.Context, in *explainInput) (*answer[policy.Explanation], error) {
-	now := a.Files.Current()
+	now := a.ConfigEditor.Current()
 	rq := policy.ExplainRequest{Server: in.Server, Tool: in.Tool, Client: in.Client, Workspace: in.Folder, Profile: now.Clients[in.Client].Profile}
 	if in.Arguments != "" {
 		rq.Arguments = []byte(in.Arguments)
@@ -107,7 +107,7 @@ func (a *API) explainProfile(profile, client, server, tool string) (*registry.Vi
 		return &registry.View{}, v
 	}
 	if whole, ok := a.Views.Server(server); ok {
-		if target, ok := whole.Own(core.Tools, tool); !ok || target.Raw == nil {
+		if target, ok := whole.LookupOwnName(core.Tools, tool); !ok || target.Raw == nil {
 			return view, policy.Verdict{}
 		}
 	}

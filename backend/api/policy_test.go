@@ -40,7 +40,7 @@ func TestExplanationCoversServerState(t *testing.T) {
 
 func TestExplanationAppliesClientProfile(t *testing.T) {
 	r := registry.New(registry.Options{})
-	r.Arrange("", []registry.Server{{ID: "files"}})
+	r.Configure("", []registry.Server{{ID: "files"}})
 	r.SetProfiles([]config.Profile{{Name: "p", Servers: map[string]config.ProfileServer{"files": {Tools: config.Filter{Include: []string{"read"}}}}}})
 	tool := func(name string) core.Item {
 		return core.Item{Name: name, Raw: json.RawMessage(`{"name":"` + name + `"}`)}

@@ -79,7 +79,7 @@ func (a *API) suggestProfiles(ctx context.Context, in *suggestionsInput) (*answe
 	if in.Folder != "" && !filepath.IsAbs(in.Folder) {
 		return nil, core.Errorf(core.CodeValidation, "the folder must be an absolute path")
 	}
-	used, err := a.Upkeep.FolderTargets(ctx, time.Now().AddDate(0, 0, -in.Days))
+	used, err := a.HistoryStore.FolderTargets(ctx, time.Now().AddDate(0, 0, -in.Days))
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (a *API) suggestProfiles(ctx context.Context, in *suggestionsInput) (*answe
 		return nil, err
 	}
 	home, _ := os.UserHomeDir()
-	c, out := a.Files.Current(), ProfileSuggestions{Items: []ProfileSuggestion{}, Days: in.Days}
+	c, out := a.ConfigEditor.Current(), ProfileSuggestions{Items: []ProfileSuggestion{}, Days: in.Days}
 	for folder := range maps.Keys(candidates(used, in.Folder)) {
 		if in.Folder == "" && (c.ProfileOf(folder) != "" || slices.Contains(dismissed, folder) || holdsEverything(folder, home)) {
 			continue
@@ -123,8 +123,8 @@ func holdsEverything(folder, home string) bool {
 	return filepath.Dir(folder) == folder || home != "" && config.Within(folder, home)
 }
 
-// suggestProfile returns a profile of what was used in a folder and below it. Folders below it that have
-// a profile are omitted: the new one does not apply to them.
+// suggestProfile returns a profile of what was used in a folder and below it. Folders below it that
+// have a profile are omitted: the new one does not apply to them.
 func (a *API) suggestProfile(c *config.Config, folder string, used []store.FolderTarget) (s ProfileSuggestion, ok bool) {
 	all := a.Views.All()
 	known, listed := map[ToolUse]bool{}, map[string]bool{}
@@ -210,8 +210,8 @@ func (a *API) dismissed(ctx context.Context) (folders []string, err error) {
 }
 
 func (a *API) dismissSuggestion(ctx context.Context, in *dismissInput) (*none, error) {
-	a.dismissing.Lock()
-	defer a.dismissing.Unlock()
+	a.dismissedSuggestionsMu.Lock()
+	defer a.dismissedSuggestionsMu.Unlock()
 	folders, err := a.dismissed(ctx)
 	if err != nil {
 		return nil, err

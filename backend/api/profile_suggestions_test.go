@@ -51,7 +51,7 @@ func suggestionSite(t *testing.T) *site {
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 	<-running // later edits are applied
-	s.api.Files, s.api.Visibility, s.api.ListSizes = files, files, rawSizes{}
+	s.api.ConfigEditor, s.api.Visibility, s.api.ListSizes = files, files, rawSizes{}
 	for i := range 8 {
 		var catalog core.Catalog
 		for j := range (214 + 7 - i) / 8 {
@@ -109,8 +109,8 @@ func recordMonth(t *testing.T, s *site, folders map[string][]string, seldom stri
 	s.recorder.Flush(t.Context())
 }
 
-// A month of calls suggests a profile with what was used. Making it limits the folder to these tools,
-// and removing it makes the suggestion appear again; a dismissed one does not.
+// A month of calls suggests a profile with what was used. Making it limits the folder to these
+// tools, and removing it makes the suggestion appear again; a dismissed one does not.
 func TestMonthOfUseSuggestsProfileOfFolder(t *testing.T) {
 	s := suggestionSite(t)
 	home, err := os.UserHomeDir()
@@ -147,7 +147,7 @@ func TestMonthOfUseSuggestsProfileOfFolder(t *testing.T) {
 	if err := json.Unmarshal([]byte(said), &made); status != http.StatusOK || err != nil || made.Tools != 9 || made.Tokens.All != one.Tokens {
 		t.Fatal(status, said, err)
 	}
-	if got := s.api.Files.Current().ProfileOf(folder("shop/docs/x")); got != "shop-2" {
+	if got := s.api.ConfigEditor.Current().ProfileOf(folder("shop/docs/x")); got != "shop-2" {
 		t.Errorf("the folder uses the profile %q", got)
 	}
 	view, _ := s.views.Profile("shop-2", 0)

@@ -31,29 +31,29 @@ type ListSizes interface {
 
 // Profile is a named view over servers and tools.
 type Profile struct {
-	Name        string   `json:"name" doc:"Empty for the default view of everything at /mcp"`
-	Description string   `json:"description"`
-	Address     string   `json:"address"`
-	ToolMode    string   `json:"toolMode" enum:"all,search,deferred"`
-	Folders     []string `json:"folders" nullable:"false"`
-	Clients     []string `json:"clients" nullable:"false" doc:"Names of the tokens that are assigned to it"`
-	Servers     []string `json:"servers" nullable:"false" doc:"Ids of the servers that it lists"`
-	EveryServer bool     `json:"everyServer" doc:"Whether it lists no servers and therefore offers all"`
-	Tools       int      `json:"tools"`
-	Entry       JSON     `json:"entry" doc:"JSON object in the configuration"`
-	ETag        string   `json:"etag" doc:"Changes when the object changes"`
-	Tokens      Modes    `json:"tokens" doc:"Estimated context size of its tool list, by tool mode"`
+	Name        string         `json:"name" doc:"Empty for the default view of everything at /mcp"`
+	Description string         `json:"description"`
+	Address     string         `json:"address"`
+	ToolMode    string         `json:"toolMode" enum:"all,search,deferred"`
+	Folders     []string       `json:"folders" nullable:"false"`
+	Clients     []string       `json:"clients" nullable:"false" doc:"Names of the tokens that are assigned to it"`
+	Servers     []string       `json:"servers" nullable:"false" doc:"Ids of the servers that it lists"`
+	EveryServer bool           `json:"everyServer" doc:"Whether it lists no servers and therefore offers all"`
+	Tools       int            `json:"tools"`
+	Entry       JSON           `json:"entry" doc:"JSON object in the configuration"`
+	ETag        string         `json:"etag" doc:"Changes when the object changes"`
+	Tokens      ToolModeTokens `json:"tokens" doc:"Estimated context size of its tool list, by tool mode"`
 }
 
-// Modes are numbers for each way to list tools.
-type Modes struct {
+// ToolModeTokens are numbers for each way to list tools.
+type ToolModeTokens struct {
 	All      int `json:"all"`
 	Search   int `json:"search"`
 	Deferred int `json:"deferred"`
 }
 
-// ClientView holds the settings of one client.
-type ClientView struct {
+// ClientSettings holds the settings of one client.
+type ClientSettings struct {
 	Token           string `json:"token"`
 	Profile         string `json:"profile"`
 	ToolMode        string `json:"toolMode"`
@@ -64,10 +64,10 @@ type ClientView struct {
 
 // Profiles lists all profiles, "everything" first, and the settings of clients.
 type Profiles struct {
-	Items    []Profile    `json:"items" nullable:"false"`
-	Next     string       `json:"next"`
-	Clients  []ClientView `json:"clients" nullable:"false"`
-	Accounts []AccountUse `json:"accounts" nullable:"false" doc:"The accounts of all servers that have several, default first"`
+	Items    []Profile        `json:"items" nullable:"false"`
+	Next     string           `json:"next"`
+	Clients  []ClientSettings `json:"clients" nullable:"false"`
+	Accounts []AccountUse     `json:"accounts" nullable:"false" doc:"The accounts of all servers that have several, default first"`
 }
 
 // AccountUse is an account of a server with the profiles and clients that choose it.
@@ -110,7 +110,7 @@ type costInput struct {
 	}
 }
 
-type clientViewInput struct {
+type clientSettingsInput struct {
 	Token string `path:"token" maxLength:"64"`
 	Body  struct {
 		Profile         string `json:"profile" maxLength:"32" doc:"Empty: no profile"`
@@ -127,7 +127,7 @@ func (a *API) registerProfiles(doc huma.API) {
 	op(a, doc, "PUT", "/api/v1/profiles/{name}", "Add or replace a profile in the configuration", a.putProfile)
 	op(a, doc, "DELETE", "/api/v1/profiles/{name}", "Remove a profile from the configuration; rejected while a client is assigned to it", a.deleteProfile)
 	op(a, doc, "POST", "/api/v1/tools/hide", "Hide tools from all clients, or show them again, in one change to the configuration", a.hideTools)
-	op(a, doc, "PUT", "/api/v1/client-views/{token}", "Set the profile, the accounts and the tool mode of a client", a.putClientView)
+	op(a, doc, "PUT", "/api/v1/client-views/{token}", "Set the profile, the accounts and the tool mode of a client", a.putClientSettings)
 }
 
 // bytesPerToken is an estimate for JSON; each model counts differently.
@@ -140,7 +140,7 @@ func (a *API) costOf(p Profile, view *registry.View) Profile {
 	p.Tools = len(view.Items(core.Tools))
 	if a.ListSizes != nil {
 		size := func(mode string) int { return estimateTokens(a.ListSizes.ListSize(view, mode)) }
-		p.Tokens = Modes{size(""), size(bridge.ToolsSearch), size(bridge.ToolsDeferred)}
+		p.Tokens = ToolModeTokens{size(""), size(bridge.ToolsSearch), size(bridge.ToolsDeferred)}
 	}
 	return p
 }
@@ -224,8 +224,8 @@ func accountUses(c *config.Config) []AccountUse {
 }
 
 func (a *API) listProfiles(context.Context, *none) (*answer[Profiles], error) {
-	c := a.Files.Current()
-	out := Profiles{Clients: []ClientView{}, Accounts: accountUses(c)}
+	c := a.ConfigEditor.Current()
+	out := Profiles{Clients: []ClientSettings{}, Accounts: accountUses(c)}
 	everything := Profile{Address: "/mcp", ToolMode: config.ToolsAll, Folders: []string{}, Clients: []string{}, Servers: []string{}, EveryServer: true, Entry: JSON("{}")}
 	out.Items = append(out.Items, a.costOf(everything, a.Views.All()))
 	for _, p := range c.Profiles {
@@ -238,9 +238,9 @@ func (a *API) listProfiles(context.Context, *none) (*answer[Profiles], error) {
 	for token, client := range c.Clients {
 		accounts := map[string]string{}
 		maps.Copy(accounts, client.Accounts)
-		out.Clients = append(out.Clients, ClientView{token, client.Profile, client.ToolMode, client.MaxResultTokens, accounts})
+		out.Clients = append(out.Clients, ClientSettings{token, client.Profile, client.ToolMode, client.MaxResultTokens, accounts})
 	}
-	slices.SortFunc(out.Clients, func(x, y ClientView) int {
+	slices.SortFunc(out.Clients, func(x, y ClientSettings) int {
 		if x.Token < y.Token {
 			return -1
 		}
@@ -275,7 +275,7 @@ func (a *API) profileCost(_ context.Context, in *costInput) (*answer[Profile], e
 	if err != nil {
 		return nil, err
 	}
-	return reply(a.costOf(a.describeProfile(a.Files.Current(), p), a.Views.Draft(p)))
+	return reply(a.costOf(a.describeProfile(a.ConfigEditor.Current(), p), a.Views.Draft(p)))
 }
 
 func (a *API) putProfile(ctx context.Context, in *putProfileInput) (*answer[Profile], error) {
@@ -286,7 +286,7 @@ func (a *API) putProfile(ctx context.Context, in *putProfileInput) (*answer[Prof
 	if err := a.Visibility.SetProfile(ctx, in.Name, entry, in.Was); err != nil {
 		return nil, err
 	}
-	c := a.Files.Current()
+	c := a.ConfigEditor.Current()
 	p, ok := c.Profile(in.Name)
 	if !ok {
 		return nil, core.Errorf(core.CodeConflict, "the profile was saved, but is not active: check the configuration for errors")
@@ -299,14 +299,14 @@ func (a *API) putProfile(ctx context.Context, in *putProfileInput) (*answer[Prof
 }
 
 // keepAccounts checks the new entry of a profile. It adds the accounts that the profile has chosen
-// if the entry does not mention accounts: calls would silently use others. Without a choice, it removes
-// accounts from the entry.
+// if the entry does not mention accounts: calls would silently use others. Without a choice, it
+// removes accounts from the entry.
 func (a *API) keepAccounts(name string, raw JSON) (json.RawMessage, error) {
 	next, err := a.draft([]byte(raw))
 	if err != nil {
 		return nil, err
 	}
-	was, _ := a.Files.Current().Profile(name)
+	was, _ := a.ConfigEditor.Current().Profile(name)
 	var members map[string]json.RawMessage
 	if len(next.Accounts) > 0 || json.Unmarshal([]byte(raw), &members) != nil {
 		return json.RawMessage(raw), nil
@@ -322,18 +322,18 @@ func (a *API) keepAccounts(name string, raw JSON) (json.RawMessage, error) {
 }
 
 func (a *API) deleteProfile(ctx context.Context, in *deleteProfileInput) (*none, error) {
-	if p, ok := a.Files.Current().Profile(in.Name); ok {
-		if bound := a.describeProfile(a.Files.Current(), p).Clients; len(bound) > 0 {
+	if p, ok := a.ConfigEditor.Current().Profile(in.Name); ok {
+		if bound := a.describeProfile(a.ConfigEditor.Current(), p).Clients; len(bound) > 0 {
 			return nil, core.Errorf(core.CodeConflict, "the client %q is assigned to this profile: assign it to another one first", bound[0])
 		}
 	}
 	return &none{}, a.Visibility.SetProfile(ctx, in.Name, nil, in.Was)
 }
 
-func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, error) {
+func (a *API) putClientSettings(ctx context.Context, in *clientSettingsInput) (*none, error) {
 	entry := map[string]any{}
 	if in.Body.Profile != "" {
-		if _, ok := a.Files.Current().Profile(in.Body.Profile); !ok {
+		if _, ok := a.ConfigEditor.Current().Profile(in.Body.Profile); !ok {
 			return nil, core.Errorf(core.CodeNotFound, "there is no profile named %q", in.Body.Profile)
 		}
 		entry["profile"] = in.Body.Profile
@@ -341,11 +341,11 @@ func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, er
 	if in.Body.ToolMode != "" {
 		entry["toolMode"] = in.Body.ToolMode
 	}
-	was := a.Files.Current().Clients[in.Token]
+	was := a.ConfigEditor.Current().Clients[in.Token]
 	want := config.Client{Profile: in.Body.Profile, ToolMode: in.Body.ToolMode, Accounts: was.Accounts, MaxResultTokens: was.MaxResultTokens}
 	if in.Body.Accounts != nil {
 		want.Accounts = *in.Body.Accounts
-		if err := checkAccounts(a.Files.Current(), want.Accounts, was.Accounts); err != nil {
+		if err := checkAccounts(a.ConfigEditor.Current(), want.Accounts, was.Accounts); err != nil {
 			return nil, err
 		}
 	}
@@ -360,7 +360,7 @@ func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, er
 	if want.MaxResultTokens != 0 {
 		entry["results"] = map[string]int{"maxTokens": want.MaxResultTokens}
 	}
-	if a.Files.Current().Clients[in.Token].Equal(want) {
+	if a.ConfigEditor.Current().Clients[in.Token].Equal(want) {
 		return &none{}, nil
 	}
 	var raw json.RawMessage // an empty entry
@@ -370,17 +370,17 @@ func (a *API) putClientView(ctx context.Context, in *clientViewInput) (*none, er
 	if err := a.Visibility.SetClient(ctx, in.Token, raw); err != nil {
 		return nil, err
 	}
-	if !a.Files.Current().Clients[in.Token].Equal(want) {
+	if !a.ConfigEditor.Current().Clients[in.Token].Equal(want) {
 		return nil, &core.Error{Code: core.CodeConflict, Message: "another file in conf.d has different settings for this client",
 			Hint: "Remove or change them in that file."}
 	}
 	return &none{}, nil
 }
 
-// ClientProfiles returns the names of the profiles, and the settings of each client that has a token.
-// If there are no profiles, it returns no clients.
-func (a *API) ClientProfiles() (profiles []string, clients []ClientView, err error) {
-	c := a.Files.Current()
+// ClientProfiles returns the names of the profiles, and the settings of each client that has a
+// token. If there are no profiles, it returns no clients.
+func (a *API) ClientProfiles() (profiles []string, clients []ClientSettings, err error) {
+	c := a.ConfigEditor.Current()
 	if len(c.Profiles) == 0 {
 		return nil, nil, nil
 	}
@@ -390,16 +390,17 @@ func (a *API) ClientProfiles() (profiles []string, clients []ClientView, err err
 	tokens, err := a.Tokens.ListWithSecrets()
 	for _, t := range tokens {
 		s := c.Clients[t.Name]
-		clients = append(clients, ClientView{Token: t.Name, Profile: s.Profile, ToolMode: s.ToolMode, MaxResultTokens: s.MaxResultTokens})
+		clients = append(clients, ClientSettings{Token: t.Name, Profile: s.Profile, ToolMode: s.ToolMode, MaxResultTokens: s.MaxResultTokens})
 	}
 	return profiles, clients, err
 }
 
-// SetClientProfile assigns a client to a profile, or with "" to none, and retains its other settings.
+// SetClientProfile assigns a client to a profile, or with "" to none, and retains its other
+// settings.
 func (a *API) SetClientProfile(ctx context.Context, token, profile string) error {
-	in := &clientViewInput{Token: token}
-	in.Body.Profile, in.Body.ToolMode = profile, a.Files.Current().Clients[token].ToolMode
-	_, err := a.putClientView(ctx, in)
+	in := &clientSettingsInput{Token: token}
+	in.Body.Profile, in.Body.ToolMode = profile, a.ConfigEditor.Current().Clients[token].ToolMode
+	_, err := a.putClientSettings(ctx, in)
 	return err
 }
 

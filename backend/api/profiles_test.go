@@ -11,38 +11,41 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// bindings records what is written to profiles and clients. Its configuration does not change.
-type bindings struct {
+// fakeVisibilityEditor records what is written to profiles and clients. Its configuration does not
+// change.
+type fakeVisibilityEditor struct {
 	*fakes
 	now   *config.Config
 	wrote []string
 }
 
-func (b *bindings) Current() *config.Config { return b.now }
-func (b *bindings) SetProfile(_ context.Context, name string, raw json.RawMessage, was string) error {
+func (b *fakeVisibilityEditor) Current() *config.Config { return b.now }
+func (b *fakeVisibilityEditor) SetProfile(_ context.Context, name string, raw json.RawMessage, was string) error {
 	b.wrote = append(b.wrote, name+" "+string(raw)+" "+was)
 	return nil
 }
-func (b *bindings) SetClient(_ context.Context, token string, raw json.RawMessage) error {
+func (b *fakeVisibilityEditor) SetClient(_ context.Context, token string, raw json.RawMessage) error {
 	b.wrote = append(b.wrote, token+" "+string(raw))
 	return nil
 }
-func (b *bindings) HideTools(context.Context, map[string][]string, bool) error { return nil }
+func (b *fakeVisibilityEditor) HideTools(context.Context, map[string][]string, bool) error {
+	return nil
+}
 
-func bindingSite(t *testing.T) (*site, *bindings) {
+func newVisibilitySite(t *testing.T) (*site, *fakeVisibilityEditor) {
 	s := newSite(t)
 	c, problems := config.Parse("c.json", []byte(`{"mcpServers":{},"profiles":{"office":{"servers":{}},"free":{}},"clients":{"cursor":{"profile":"office"}}}`))
 	if c == nil || len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	b := &bindings{fakes: s.fakes, now: c}
-	s.api.Visibility, s.api.Files = b, b
+	b := &fakeVisibilityEditor{fakes: s.fakes, now: c}
+	s.api.Visibility, s.api.ConfigEditor = b, b
 	return s, b
 }
 
 // The tag that a profile edit is based on reaches the writer.
 func TestProfileEditNeedsItsBaseVersion(t *testing.T) {
-	s, b := bindingSite(t)
+	s, b := newVisibilitySite(t)
 	if status, said, _ := s.ask(t, "PUT", "/api/v1/profiles/free", `{"entry":{"servers":{}}}`, "If-Match", "tag-1"); status != http.StatusOK {
 		t.Error(status, said)
 	}
@@ -56,7 +59,7 @@ func TestProfileEditNeedsItsBaseVersion(t *testing.T) {
 
 // A profile that is bound to a client cannot be deleted.
 func TestProfileInUseIsNotDeleted(t *testing.T) {
-	s, b := bindingSite(t)
+	s, b := newVisibilitySite(t)
 	if status, said, _ := s.ask(t, "DELETE", "/api/v1/profiles/office", ""); status != http.StatusConflict || len(b.wrote) > 0 {
 		t.Error(status, said, b.wrote)
 	}
@@ -64,7 +67,7 @@ func TestProfileInUseIsNotDeleted(t *testing.T) {
 
 // Binding a client that cannot be bound reports an error.
 func TestInvalidTokenBindingIsReported(t *testing.T) {
-	s, b := bindingSite(t)
+	s, b := newVisibilitySite(t)
 	if status, said, _ := s.ask(t, "PUT", "/api/v1/client-views/other", `{"profile":"office","toolMode":""}`); status != http.StatusConflict || len(b.wrote) != 1 {
 		t.Error(status, said, b.wrote)
 	}
@@ -73,9 +76,10 @@ func TestInvalidTokenBindingIsReported(t *testing.T) {
 	}
 }
 
-// An edit that does not mention the accounts of a profile or client must not lead to other accounts.
+// An edit that does not mention the accounts of a profile or client must not lead to other
+// accounts.
 func TestEditsKeepChosenAccounts(t *testing.T) {
-	s, b := bindingSite(t)
+	s, b := newVisibilitySite(t)
 	c, problems := config.Parse("c.json", []byte(`{"mcpServers":{"hub":{"command":"h","accounts":{"work":{}}}},
 		"profiles":{"office":{"accounts":{"hub":"work"}}},"clients":{"cursor":{"accounts":{"hub":"work"}}}}`))
 	if c == nil || len(problems) > 0 {
@@ -111,9 +115,10 @@ func TestEditsKeepChosenAccounts(t *testing.T) {
 	}
 }
 
-// The tray lists clients with a token, and only if there are profiles. It changes nothing but the profile.
+// The tray lists clients with a token, and only if there are profiles. It changes nothing but the
+// profile.
 func TestTrayAssignsClientToProfile(t *testing.T) {
-	s, b := bindingSite(t)
+	s, b := newVisibilitySite(t)
 	if _, err := s.api.Tokens.Create("cursor"); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-var _ Observer = (*observe.Sampler)(nil)
+var _ Observer = (*observe.DestinationSampler)(nil)
 
 // RecentChange is a change of a server in the last days.
 type RecentChange struct {

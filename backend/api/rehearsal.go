@@ -25,10 +25,10 @@ const (
 	maxShownUnstable = 50
 )
 
-// rehearseVersion starts the version of a plan and two instances of the current one, sends the newest
-// recorded calls and the saved checks to all of them, and compares the results and the definitions. Of
-// tools, it sends only calls of those that are read-only in both versions, and of those in also. None
-// of the calls is recorded.
+// rehearseVersion starts the version of a plan and two instances of the current one, sends the
+// newest recorded calls and the saved checks to all of them, and compares the results and the
+// definitions. Of tools, it sends only calls of those that are read-only in both versions, and of
+// those in also. None of the calls is recorded.
 func (a *API) rehearseVersion(ctx context.Context, s *config.Server, key string, also []string, by core.Client, out *VersionPlan) error {
 	if a.Try == nil {
 		return core.Errorf(core.CodeUnavailable, "this daemon cannot test servers")
@@ -43,7 +43,7 @@ func (a *API) rehearseVersion(ctx context.Context, s *config.Server, key string,
 		return errRehearsing
 	}
 	defer a.plans.endRehearsal(s.ID)
-	checks, err := a.Upkeep.SavedChecks(ctx)
+	checks, err := a.HistoryStore.SavedChecks(ctx)
 	if err != nil {
 		return err
 	}
@@ -150,6 +150,6 @@ var (
 	errTooManyTrials = &core.Error{Code: core.CodeRateLimited, Message: "four servers are already being tested", Hint: "Wait until one of the tests has finished.", Retriable: true}
 )
 
-func unusable(text string, t *dial.Trial) error {
+func unusableVersionError(text string, t *dial.Trial) error {
 	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("cannot use %s: %s", text, t.Reason), Hint: "Nothing was changed. " + t.Hint, Cause: t.Err}
 }

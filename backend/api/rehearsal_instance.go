@@ -14,7 +14,8 @@ import (
 const maxRestarts = 5
 
 // rehearsedInstance is a version of a server during a rehearsal. It is started again after a call
-// without a response, so that one crash does not fail the calls after it. It is not safe for concurrent use.
+// without a response, so that one crash does not fail the calls after it. It is not safe for
+// concurrent use.
 type rehearsedInstance struct {
 	a        *API
 	server   *config.Server
@@ -42,7 +43,7 @@ func (i *rehearsedInstance) start(ctx context.Context) error {
 		i.end = func() { close(release); <-ended }
 		return nil
 	case t := <-ended:
-		return unusable(i.text, &t)
+		return unusableVersionError(i.text, &t)
 	}
 }
 

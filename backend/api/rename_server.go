@@ -22,27 +22,27 @@ type RenamedServer struct {
 	Warnings []string `json:"renameWarnings" nullable:"false" doc:"References to the old name that were not changed"`
 }
 
-// renameServer renames a server in the configuration. Its history is renamed before it starts under the
-// new name, and renamed back if the file cannot be written.
+// renameServer renames a server in the configuration. Its history is renamed before it starts under
+// the new name, and renamed back if the file cannot be written.
 func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[RenamedServer], error) {
 	old, ok := a.Servers.Status(in.ID)
 	if !ok {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
-	to, err := a.Files.CheckRename(old.ID, in.Body.Name)
+	to, err := a.ConfigEditor.CheckRename(old.ID, in.Body.Name)
 	if err != nil {
 		return nil, err
 	}
 	back := func(context.Context) error { return nil }
 	if to != old.ID {
 		move := func() error {
-			back, err = a.Upkeep.RenameServer(ctx, old.ID, to)
+			back, err = a.HistoryStore.RenameServer(ctx, old.ID, to)
 			return err
 		}
 		if err := a.Trust.Rename(ctx, old.ID, to, move); err != nil {
 			return nil, err
 		}
-		a.Commands.SuppressCommandNotice(to) // its command was approved under the old name
+		a.CommandApprovals.SuppressCommandNotice(to) // its command was approved under the old name
 	}
 	if a.Logins != nil && to != old.ID && (old.Transport == core.HTTP || old.Transport == core.SSE) {
 		if err := a.Logins.Rename(ctx, old.ID, to); err != nil {
@@ -52,7 +52,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[Rename
 			back = func(ctx context.Context) error { return errors.Join(a.Logins.Rename(ctx, to, old.ID), undo(ctx)) }
 		}
 	}
-	_, warnings, err := a.Files.Rename(ctx, old.ID, in.Body.Name)
+	_, warnings, err := a.ConfigEditor.Rename(ctx, old.ID, in.Body.Name)
 	if err != nil {
 		if _, done := a.Servers.Status(to); !done {
 			if undone := back(context.WithoutCancel(ctx)); undone != nil {
@@ -75,7 +75,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[Rename
 }
 
 func (a *API) renameInChecks(ctx context.Context, from, to string) error {
-	documents, err := a.Upkeep.SavedChecks(ctx)
+	documents, err := a.HistoryStore.SavedChecks(ctx)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (a *API) renameInChecks(ctx context.Context, from, to string) error {
 		if err != nil {
 			return err
 		}
-		if err := a.Upkeep.SaveCheck(ctx, c.Name, changed); err != nil {
+		if err := a.HistoryStore.SaveCheck(ctx, c.Name, changed); err != nil {
 			return err
 		}
 	}

@@ -30,19 +30,19 @@ type Route struct {
 
 // routes is the complete table of routes.
 type routes struct {
-	mux    *http.ServeMux
-	person func(http.Handler) http.Handler
-	table  []Route
+	mux         *http.ServeMux
+	requireUser func(http.Handler) http.Handler
+	table       []Route
 }
 
 func newRoutes(person func(http.Handler) http.Handler) *routes {
-	return &routes{mux: http.NewServeMux(), person: person}
+	return &routes{mux: http.NewServeMux(), requireUser: person}
 }
 
 func (t *routes) add(access Access, pattern string, h http.HandlerFunc) {
 	t.table = append(t.table, Route{pattern, access})
 	if access == User {
-		t.mux.Handle(pattern, t.person(h))
+		t.mux.Handle(pattern, t.requireUser(h))
 		return
 	}
 	t.mux.Handle(pattern, h)
@@ -51,7 +51,7 @@ func (t *routes) add(access Access, pattern string, h http.HandlerFunc) {
 // addUnless adds a route for the user, and for anyone while public returns true.
 func (t *routes) addUnless(public func() bool, pattern string, h http.HandlerFunc) {
 	t.table = append(t.table, Route{pattern, User})
-	guarded := t.person(h)
+	guarded := t.requireUser(h)
 	t.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		if public() {
 			h(w, r)
@@ -98,8 +98,8 @@ func (a *API) register() {
 }
 
 // operations returns the operations. They are built on the first request for one, and again after
-// ReleaseMemory: building their schemas and the document takes longer than the rest of a start, and a
-// daemon may never need them.
+// ReleaseMemory: building their schemas and the document takes longer than the rest of a start, and
+// a daemon may never need them.
 func (a *API) operations() *routes {
 	a.buildMu.Lock()
 	defer a.buildMu.Unlock()

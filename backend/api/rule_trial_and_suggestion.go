@@ -25,7 +25,7 @@ type tryRulesInput struct {
 
 // tryRules decides about recorded calls, as if other rules had been in force.
 func (a *API) tryRules(ctx context.Context, in *tryRulesInput) (*answer[RuleTrial], error) {
-	now := a.Files.Current()
+	now := a.ConfigEditor.Current()
 	rules := now.Policy.Arguments
 	if in.Body.Rules != "" {
 		file := "rules.jsonc"
@@ -61,13 +61,14 @@ type suggestRuleInput struct {
 	}
 }
 
-// suggestRule derives conditions from a recorded or a pending call and from similar calls of 30 days.
+// suggestRule derives conditions from a recorded or a pending call and from similar calls of 30
+// days.
 func (a *API) suggestRule(ctx context.Context, in *suggestRuleInput) (*answer[RuleSuggestion], error) {
-	like, err := a.callLike(ctx, in.Body.Call, in.Body.Approval)
+	like, err := a.recordedOrPendingCall(ctx, in.Body.Call, in.Body.Approval)
 	if err != nil {
 		return nil, err
 	}
-	bases := policy.NewArgumentRules(nil, a.Files.Current()).RelativeBases(like)
+	bases := policy.NewArgumentRules(nil, a.ConfigEditor.Current()).RelativeBases(like)
 	found, err := history.SuggestRule(ctx, a.History, like, time.Now().AddDate(0, 0, -30), bases)
 	if err != nil {
 		return nil, err
@@ -80,8 +81,9 @@ func (a *API) suggestRule(ctx context.Context, in *suggestRuleInput) (*answer[Ru
 	return reply(*found)
 }
 
-// callLike returns the call with an id, or the one that waits for an approval, with its arguments.
-func (a *API) callLike(ctx context.Context, id, approval string) (*core.Call, error) {
+// recordedOrPendingCall returns the call with an id, or the one that waits for an approval, with
+// its arguments.
+func (a *API) recordedOrPendingCall(ctx context.Context, id, approval string) (*core.Call, error) {
 	if approval != "" {
 		item, ok := a.Approvals.Item(approval)
 		if !ok || item.Held == nil {
@@ -104,7 +106,7 @@ func (a *API) callLike(ctx context.Context, id, approval string) (*core.Call, er
 
 // holds reports whether a condition certainly holds for a call.
 func (a *API) holds(c *config.Condition, call *core.Call) bool {
-	rules := policy.NewArgumentRules([]config.ArgumentRule{{Where: c, Then: config.RuleAllow}}, a.Files.Current())
+	rules := policy.NewArgumentRules([]config.ArgumentRule{{Where: c, Then: config.RuleAllow}}, a.ConfigEditor.Current())
 	then, _, _ := rules.Decide(call)
 	return then == config.RuleAllow
 }

@@ -53,9 +53,9 @@ type SandboxProposal struct {
 
 // Limits of a proposal for the network.
 const (
-	silentPeriod = 24 * time.Hour // without connections before no network is proposed
-	maxPorts     = 20
-	restPeriod   = 7 * 24 * time.Hour // how long to observe
+	noConnectionPeriod = 24 * time.Hour // without connections before no network is proposed
+	maxPorts           = 20
+	observationPeriod  = 7 * 24 * time.Hour // how long to observe
 )
 
 func (a *API) registerSandbox(doc huma.API) {
@@ -72,7 +72,7 @@ func (a *API) getSandbox(ctx context.Context, in *serverInput) (*answer[SandboxS
 }
 
 func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
-	s, ok := a.Files.Current().Server(id)
+	s, ok := a.ConfigEditor.Current().Server(id)
 	if !ok {
 		return SandboxStatus{}, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
@@ -123,7 +123,7 @@ func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
 		return st, err
 	}
 	st.Access = access
-	observed, err := a.Upkeep.ObservedPaths(ctx, s.ID)
+	observed, err := a.HistoryStore.ObservedPaths(ctx, s.ID)
 	if err != nil || len(observed) == 0 {
 		return st, err
 	}
@@ -149,10 +149,11 @@ func (a *API) sandboxAccess(s *config.Server) (*sandbox.Access, error) {
 	return &access, nil
 }
 
-// sandboxRules returns the rules of a server, or, if it was not started, at least what they protect.
+// sandboxRules returns the rules of a server, or, if it was not started, at least what they
+// protect.
 func (a *API) sandboxRules(server, home string) sandbox.Rules {
 	if a.SandboxRules == nil {
-		return sandbox.Protected(home, nil, nil)
+		return sandbox.DenyAllRules(home, nil, nil)
 	}
 	r, _ := a.SandboxRules(server)
 	return r
@@ -168,7 +169,7 @@ func (a *API) checkAllowed(server, path string, write bool) error {
 	if rest, ok := strings.CutPrefix(path, "~"); ok {
 		path = filepath.Join(home, rest)
 	}
-	why := a.sandboxRules(server, home).NotOffered(home, path, write)
+	why := a.sandboxRules(server, home).WhyNotOffered(home, path, write)
 	if why == "" {
 		return nil
 	}
@@ -227,7 +228,7 @@ func (a *API) proposal(ctx context.Context, s *config.Server, observed []store.O
 	} else if !s.Sandbox.NoUnixSockets() {
 		p.Remarks = append(p.Remarks, "Unix sockets remain accessible, and a server can use them to escape the sandbox. If the server needs none, set sandbox.unixSockets to none.")
 	}
-	if age := time.Since(p.Since); age < restPeriod {
+	if age := time.Since(p.Since); age < observationPeriod {
 		p.Remarks = append(p.Remarks, "Observe the server for a week before you lock its sandbox: anything that it has not yet done is missing from the proposal.")
 	}
 	p.Remarks = append(p.Remarks, "Files that are open only briefly may be missing. After locking, the log lists each path to which access was denied.")
@@ -303,7 +304,7 @@ func (a *API) proposeNetwork(ctx context.Context, server string, p *SandboxPropo
 		p.Remarks = append(p.Remarks, "It connects to too many ports to list.")
 	case len(p.Ports) > 0:
 		p.Network = "none"
-	case time.Since(p.Since) >= silentPeriod:
+	case time.Since(p.Since) >= noConnectionPeriod:
 		p.Network = "none"
 	default:
 		p.Remarks = append(p.Remarks, "No connections have been seen. After a day without any, network none is proposed.")
@@ -337,7 +338,7 @@ func (a *API) changeSandbox(ctx context.Context, in *changeSandboxInput) (*answe
 		if err := a.checkAllowed(st.Server, in.Body.Path, in.Body.Mode == "write"); err != nil {
 			return nil, err
 		}
-		s, _ := a.Files.Current().Server(st.Server)
+		s, _ := a.ConfigEditor.Current().Server(st.Server)
 		entry := sandboxEntry{Read: st.Read, Write: st.Write, Network: noneOrDefault(st.Network == "none"), Ports: st.Ports, UnixSockets: s.Sandbox.UnixSockets, BestEffort: st.BestEffort}
 		if st.Mode != "on" {
 			entry.Mode = st.Mode
@@ -357,7 +358,7 @@ func (a *API) changeSandbox(ctx context.Context, in *changeSandboxInput) (*answe
 		}
 		value = []byte(st.Proposal.Entry)
 	}
-	if err := a.Files.SetSandbox(ctx, st.Server, value); err != nil {
+	if err := a.ConfigEditor.SetSandbox(ctx, st.Server, value); err != nil {
 		return nil, err
 	}
 	if st, err = a.sandboxOf(ctx, in.ID); err != nil {

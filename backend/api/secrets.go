@@ -61,7 +61,7 @@ func (a *API) listSecrets(ctx context.Context, _ *none) (*answer[Secrets], error
 	}
 	st := s.Status(ctx)
 	out := Secrets{Items: []Secret{}, Missing: []string{}, Home: string(st.Home), Locked: st.Locked, Notice: st.Notice}
-	used := config.ReferencedSecrets(a.Files.Current())
+	used := config.ReferencedSecrets(a.ConfigEditor.Current())
 	if !st.Locked {
 		all, err := s.List(ctx)
 		if err != nil {
@@ -88,7 +88,7 @@ func (a *API) putSecret(ctx context.Context, in *secretInput) (*none, error) {
 	if err := s.Set(ctx, in.Name, strings.TrimRight(in.Body.Value, "\r\n")); err != nil {
 		return nil, err
 	}
-	a.restartServers(ctx, config.ReferencedSecrets(a.Files.Current())[in.Name])
+	a.restartServers(ctx, config.ReferencedSecrets(a.ConfigEditor.Current())[in.Name])
 	return &none{}, nil
 }
 

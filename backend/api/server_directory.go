@@ -98,7 +98,7 @@ func (a *API) listDirectory(_ context.Context, in *directoryInput) (*answer[Dire
 	}
 	const most = 200
 	all, taken := d.All()
-	out := Directory{Items: []Installable{}, RefreshedAt: taken, Address: a.Files.Current().DirectoryURL}
+	out := Directory{Items: []Installable{}, RefreshedAt: taken, Address: a.ConfigEditor.Current().DirectoryURL}
 	if out.Address == "" {
 		out.Address = marketplace.DefaultAddress
 	}
@@ -112,7 +112,7 @@ func (a *API) listDirectory(_ context.Context, in *directoryInput) (*answer[Dire
 		}
 		installed := running.serversOf(r)
 		switch {
-		case in.Kind != "" && !slices.ContainsFunc(r.Kinds(), func(k string) bool { return k == in.Kind }),
+		case in.Kind != "" && !slices.ContainsFunc(r.Launchers(), func(k string) bool { return k == in.Kind }),
 			in.Only == "curated" && !e.Curated, in.Only == "installed" && len(installed) == 0, in.Only == "installable" && e.Refused != "":
 			continue
 		}
@@ -136,7 +136,7 @@ func (a *API) refreshDirectory(ctx context.Context, _ *none) (*answer[Directory]
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.Refresh(ctx, a.Files.Current().DirectoryURL); err != nil {
+	if _, err := d.Refresh(ctx, a.ConfigEditor.Current().DirectoryURL); err != nil {
 		return nil, err
 	}
 	return a.listDirectory(ctx, &directoryInput{})
@@ -168,7 +168,7 @@ func (a *API) planInstallation(in installBody) (plan *marketplace.Plan, bundle *
 	if bundle, err = marketplace.ReadBundle(src); err != nil {
 		return nil, nil, err
 	}
-	plan, err = bundle.Install(a.Bundles, in.Label, in.Values)
+	plan, err = bundle.Install(a.BundleFolder, in.Label, in.Values)
 	return plan, bundle, err
 }
 
@@ -193,7 +193,7 @@ func readBundle(path string) ([]byte, error) {
 func (a *API) installation(plan *marketplace.Plan, bundle *marketplace.Bundle) Installation {
 	out := Installation{Command: []string{}, Secrets: []string{}, Fields: []marketplace.Field{}, Missing: []string{}}
 	if bundle != nil {
-		about := bundle.About(a.Bundles)
+		about := bundle.About(a.BundleFolder)
 		out.Label, out.Fields, out.Bundle = bundle.Manifest.Name, bundle.Fields, &about
 	}
 	if plan == nil {
@@ -213,7 +213,7 @@ func (a *API) installation(plan *marketplace.Plan, bundle *marketplace.Bundle) I
 // planInstall returns the entry that would be written, or the fields that are still required.
 func (a *API) planInstall(_ context.Context, in *installInput) (*answer[Installation], error) {
 	plan, bundle, err := a.planInstallation(in.Body)
-	var wanted *marketplace.Missing
+	var wanted *marketplace.MissingFields
 	if errors.As(err, &wanted) {
 		out := a.installation(nil, bundle)
 		out.Missing = wanted.Keys
@@ -235,11 +235,11 @@ func (a *API) install(ctx context.Context, in *installInput) (*answer[Installati
 		return nil, &core.Error{Code: core.CodeConflict, Message: "the entry to write differs from the entry that was shown", Hint: "Review the entry again, then install it."}
 	}
 	id := core.Slug(plan.Label)
-	if _, taken := a.Files.Current().Server(id); taken {
+	if _, taken := a.ConfigEditor.Current().Server(id); taken {
 		return nil, core.Errorf(core.CodeConflict, "a server %q already exists: choose another name", id)
 	}
 	if bundle != nil {
-		if err := bundle.Unpack(a.Bundles); err != nil {
+		if err := bundle.Unpack(a.BundleFolder); err != nil {
 			return nil, err
 		}
 		a.uploads.Forget(in.Body.Upload)
@@ -247,8 +247,8 @@ func (a *API) install(ctx context.Context, in *installInput) (*answer[Installati
 	if err := a.keepSecrets(ctx, plan.Secrets); err != nil {
 		return nil, err
 	}
-	a.Commands.SuppressCommandNotice(id)
-	if err := a.Files.Add(ctx, plan.Label, plan.Entry); err != nil {
+	a.CommandApprovals.SuppressCommandNotice(id)
+	if err := a.ConfigEditor.Add(ctx, plan.Label, plan.Entry); err != nil {
 		return nil, err
 	}
 	out.Done = true
@@ -280,7 +280,7 @@ type Upload struct {
 }
 
 func (a *API) beginUpload(_ context.Context, in *uploadInput) (*answer[Upload], error) {
-	if a.Bundles == "" {
+	if a.BundleFolder == "" {
 		return nil, core.Errorf(core.CodeUnavailable, "bundles are not available")
 	}
 	id, err := a.uploads.Begin(in.Body.Size)
@@ -308,7 +308,7 @@ type packageIndex map[string][]string
 
 func (a *API) packages() packageIndex {
 	all := packageIndex{}
-	for _, s := range a.Files.Current().Servers {
+	for _, s := range a.ConfigEditor.Current().Servers {
 		key := ""
 		if spec, ok := version.Find(&s); ok {
 			key = spec.Launcher + " " + spec.Package
@@ -326,7 +326,7 @@ func (a *API) packages() packageIndex {
 func (p packageIndex) serversOf(r *marketplace.Record) (ids []string) {
 	for _, one := range r.Packages {
 		launcher := map[string]string{"npm": version.NPX, "pypi": version.UVX, "oci": version.Image}[one.RegistryType]
-		ids = append(ids, p[launcher+" "+one.Package()]...)
+		ids = append(ids, p[launcher+" "+one.NameWithoutVersion()]...)
 	}
 	for _, one := range r.Remotes {
 		ids = append(ids, p[strings.TrimSuffix(one.URL, "/")]...)

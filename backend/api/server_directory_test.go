@@ -60,8 +60,8 @@ func TestInstallWritesOnlyWhatWasPreviewed(t *testing.T) {
 // when the user installs it.
 func TestUploadedBundleIsUnpackedOnInstallOnly(t *testing.T) {
 	s := newSite(t)
-	s.api.Bundles = filepath.Join(t.TempDir(), "bundles")
-	s.api.uploads.Folder = s.api.Bundles
+	s.api.BundleFolder = filepath.Join(t.TempDir(), "bundles")
+	s.api.uploads.Folder = s.api.BundleFolder
 	var packed bytes.Buffer
 	z := zip.NewWriter(&packed)
 	for name, body := range map[string]string{
@@ -114,7 +114,7 @@ func TestUploadedBundleIsUnpackedOnInstallOnly(t *testing.T) {
 	if src, err := os.ReadFile(filepath.Join(ready.Bundle.Folder, "x.js")); err != nil || string(src) != "run()" {
 		t.Errorf("%q %v", src, err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(s.api.Bundles, ".*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(s.api.BundleFolder, ".*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 	hostile := send([]byte("MZ this is not an archive"))

@@ -68,7 +68,7 @@ func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult
 		return nil, core.Errorf(core.CodeUnavailable, "this daemon cannot test servers")
 	}
 	out := newTestResult()
-	server, as, err := resolveTrialServer(a.Files.Current(), &in.Body, &out)
+	server, as, err := resolveTrialServer(a.ConfigEditor.Current(), &in.Body, &out)
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +123,8 @@ func newTestResult() TestResult {
 	}
 }
 
-// resolveTrialServer returns the server to try; nil if the entry is invalid, which out then reports. as is
-// the configured server whose sign-in it may use: one with the same URL.
+// resolveTrialServer returns the server to try; nil if the entry is invalid, which out then
+// reports. as is the configured server whose sign-in it may use: one with the same URL.
 func resolveTrialServer(now *config.Config, in *TestRequest, out *TestResult) (server *config.Server, as string, err error) {
 	if in.Server != "" {
 		s, ok := now.Server(in.Server)

@@ -77,9 +77,10 @@ type candidateVersion struct {
 	at      time.Time
 }
 
-// isFor reports whether the plan has this key, is recent, and changes what the configuration contains.
+// isFor reports whether the plan has this key, is recent, and changes what the configuration
+// contains.
 func (p *candidateVersion) isFor(key string, spec version.Spec) bool {
-	return p.key == key && time.Since(p.at) <= planFor && spec.Text == p.spec.Text && spec.Arg == p.spec.Arg
+	return p.key == key && time.Since(p.at) <= planLifetime && spec.Text == p.spec.Text && spec.Arg == p.spec.Arg
 }
 
 // versionPlans holds the latest plan of each server for a limited time. The zero value is ready to
@@ -128,10 +129,10 @@ func (p *versionPlans) rehearsal(server string) *RehearsalProgress {
 }
 
 const (
-	planFor     = 30 * time.Minute
-	maxEarlier  = 10
-	maxPlans    = 50
-	versionFact = "version/"
+	planLifetime     = 30 * time.Minute
+	maxEarlier       = 10
+	maxPlans         = 50
+	versionKeyPrefix = "version/"
 )
 
 func (a *API) registerVersions(doc huma.API) {
@@ -142,7 +143,7 @@ func (a *API) registerVersions(doc huma.API) {
 
 func (a *API) listVersions(ctx context.Context, _ *none) (*answer[List[ServerVersion]], error) {
 	list := List[ServerVersion]{Items: []ServerVersion{}}
-	cfg := a.Files.Current()
+	cfg := a.ConfigEditor.Current()
 	for i := range cfg.Servers {
 		v, _, err := a.versionOf(ctx, &cfg.Servers[i])
 		if err != nil {
@@ -156,7 +157,7 @@ func (a *API) listVersions(ctx context.Context, _ *none) (*answer[List[ServerVer
 }
 
 func (a *API) getVersion(ctx context.Context, in *serverInput) (*answer[ServerVersion], error) {
-	s, ok := a.Files.Current().Server(in.ID)
+	s, ok := a.ConfigEditor.Current().Server(in.ID)
 	if !ok {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
@@ -193,7 +194,7 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, v
 	if !v.Pinned && spec.Launcher != version.Image && (found.Source == version.FromProcess || found.Source == version.FromCache) {
 		v.Pin, _ = spec.At(found.Version)
 	}
-	text, known, err := a.Metadata.Metadata(ctx, versionFact+s.ID)
+	text, known, err := a.Metadata.Metadata(ctx, versionKeyPrefix+s.ID)
 	if err != nil {
 		return v, spec, err
 	}
@@ -221,7 +222,7 @@ type changeVersionInput struct {
 }
 
 func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answer[VersionPlan], error) {
-	s, ok := a.Files.Current().Server(in.ID)
+	s, ok := a.ConfigEditor.Current().Server(in.ID)
 	if !ok {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
@@ -301,7 +302,7 @@ func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Sp
 	t := a.Try(ctx, &candidate, s.ID, nil)
 	out.TrialNs, out.ServerInfo = int64(t.Took), JSON(t.Catalog.Info)
 	if t.Err != nil {
-		return unusable(text, &t)
+		return unusableVersionError(text, &t)
 	}
 	if out.Changes, err = a.Trust.Compare(ctx, s.ID, t.Catalog.Tools); err != nil {
 		return err
@@ -344,7 +345,7 @@ func (a *API) applyVersion(ctx context.Context, s *config.Server, key string, ou
 // writeVersion changes the configuration and stores the previous version.
 func (a *API) writeVersion(ctx context.Context, s *config.Server, spec version.Spec, text string, out *VersionPlan) error {
 	out.To = text
-	if err := a.Files.SetArgument(ctx, s.ID, spec.Arg, spec.Argument(spec.Text), spec.Argument(text)); err != nil {
+	if err := a.ConfigEditor.SetArgument(ctx, s.ID, spec.Arg, spec.Argument(spec.Text), spec.Argument(text)); err != nil {
 		return err
 	}
 	out.Applied = true
@@ -355,5 +356,5 @@ func (a *API) writeVersion(ctx context.Context, s *config.Server, spec version.S
 	if err != nil {
 		return err
 	}
-	return a.Metadata.SaveMetadata(ctx, versionFact+s.ID, value)
+	return a.Metadata.SaveMetadata(ctx, versionKeyPrefix+s.ID, value)
 }

@@ -46,7 +46,7 @@ func (a *API) changeServer(ctx context.Context, in *actionInput) (*answer[core.S
 	change := map[string]func(context.Context, string) error{
 		"start": a.Servers.Start, "stop": a.Servers.Stop, "restart": a.Servers.Restart,
 		"connect": a.Servers.Start, "disconnect": a.Servers.Stop, "reconnect": a.Servers.Restart,
-		"enable": a.Files.Enable, "disable": a.Files.Disable,
+		"enable": a.ConfigEditor.Enable, "disable": a.ConfigEditor.Disable,
 	}[in.Action]
 	if err := change(ctx, in.ID); err != nil {
 		return nil, err
@@ -87,8 +87,8 @@ type addInput struct {
 
 // addServer writes a new server into the main configuration file.
 func (a *API) addServer(ctx context.Context, in *addInput) (*answer[core.ServerStatus], error) {
-	a.Commands.SuppressCommandNotice(core.Slug(in.Body.Name))
-	if err := a.Files.Add(ctx, in.Body.Name, []byte(in.Body.Entry)); err != nil {
+	a.CommandApprovals.SuppressCommandNotice(core.Slug(in.Body.Name))
+	if err := a.ConfigEditor.Add(ctx, in.Body.Name, []byte(in.Body.Entry)); err != nil {
 		return nil, err
 	}
 	id := core.Slug(in.Body.Name)
@@ -104,5 +104,5 @@ func (a *API) removeServer(ctx context.Context, in *serverInput) (*none, error) 
 	if _, ok := a.Servers.Status(in.ID); !ok {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
-	return &none{}, a.Files.Remove(ctx, in.ID)
+	return &none{}, a.ConfigEditor.Remove(ctx, in.ID)
 }

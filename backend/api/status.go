@@ -16,26 +16,26 @@ func (a *API) status(context.Context, *none) (*answer[Status], error) { return r
 
 func (a *API) statusNow() Status {
 	st := a.Recorder.Stats()
-	cfg := a.Files.Current()
+	cfg := a.ConfigEditor.Current()
 	s := Status{
 		Version: a.Version, URL: a.URL, StartedAt: a.StartedAt, ConfigPath: a.ConfigPath,
-		Problems: nonNil(a.Files.Problems()), RequireToken: cfg.Bridge.RequireToken,
-		Recorder: RecorderStatus{State: st.State, Queued: st.Queued, Dropped: st.Dropped, Full: a.Upkeep.Recording().Full},
+		Problems: nonNil(a.ConfigEditor.Problems()), RequireToken: cfg.Bridge.RequireToken,
+		Recorder: RecorderStatus{State: st.State, Queued: st.Queued, Dropped: st.Dropped, Full: a.HistoryStore.Recording().Full},
 		Servers:  nonNil(a.Servers.Statuses()), Notices: []event.Notice{},
 	}
-	s.Releases = a.Releases != nil && a.Releases()
+	s.KnowsReleases = a.KnowsReleases != nil && a.KnowsReleases()
 	s.Usage = a.usageOf(s.Servers)
 	s.Visible = a.visibleTools(cfg, s.Servers)
 	if st.Reason != "" {
 		s.Notices = append(s.Notices, event.Notice{Subject: "history", Message: st.Reason})
 	}
-	if h := a.Upkeep.HeldCalls(); h != nil && h.All {
+	if h := a.HistoryStore.HeldCalls(); h != nil && h.All {
 		s.Notices = append(s.Notices, clockNotice(h))
 	}
 	if !s.RequireToken {
 		s.Notices = append(s.Notices, event.Notice{Subject: "bridge", Message: "The bridge accepts calls without a token: any program, run by any user of this machine, can call any tool."})
 	}
-	s.Notices = append(s.Notices, a.Commands.Notices()...)
+	s.Notices = append(s.Notices, a.CommandApprovals.Notices()...)
 	if a.Observer != nil {
 		s.Notices = append(s.Notices, a.Observer.Notices()...)
 	}
@@ -47,7 +47,7 @@ func (a *API) statusNow() Status {
 
 // VisibleTools counts the tools that clients see, for the servers with hidden tools, by id.
 func (a *API) VisibleTools() map[string]int {
-	return a.visibleTools(a.Files.Current(), a.Servers.Statuses())
+	return a.visibleTools(a.ConfigEditor.Current(), a.Servers.Statuses())
 }
 
 func (a *API) visibleTools(cfg *config.Config, servers []core.ServerStatus) map[string]int {
@@ -106,7 +106,7 @@ func (a *API) healthReasons() []HealthReason {
 	if st := a.Recorder.Stats(); st.State != "recording" {
 		reasons = append(reasons, HealthReason{State: "history", Reason: st.Reason})
 	}
-	if wrong := countErrors(a.Files.Problems()); wrong > 0 {
+	if wrong := countErrors(a.ConfigEditor.Problems()); wrong > 0 {
 		reasons = append(reasons, HealthReason{State: "config", Reason: "the configuration has errors: " + strconv.Itoa(wrong)})
 	}
 	return reasons

@@ -28,7 +28,7 @@ func TestStatusReportsToolsVisibleToClients(t *testing.T) {
 	for _, c := range cfg.Servers {
 		servers = append(servers, registry.Server{ID: c.ID, Filter: c.Filter})
 	}
-	r.Arrange("", servers)
+	r.Configure("", servers)
 	for _, c := range cfg.Servers {
 		if c.ID == "never" {
 			statuses = append(statuses, core.ServerStatus{ID: c.ID})

@@ -68,7 +68,7 @@ func (a *API) catalogOf(server string) *core.Catalog {
 }
 
 func (a *API) listToolSettings(_ context.Context, in *serverInput) (*answer[List[ToolSetting]], error) {
-	c, ok := a.Files.Current().Server(in.ID)
+	c, ok := a.ConfigEditor.Current().Server(in.ID)
 	if !ok {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
 	}
@@ -166,7 +166,7 @@ func (a *API) setTools(ctx context.Context, in *setToolsInput) (*answer[List[Too
 	if slices.Contains(in.Body.Tools, "") {
 		return nil, invalid("body.tools", "contains an empty name")
 	}
-	if err := a.Files.SetTools(ctx, in.ID, in.Body.Tools, set); err != nil {
+	if err := a.ConfigEditor.SetTools(ctx, in.ID, in.Body.Tools, set); err != nil {
 		return nil, err
 	}
 	list, err := a.listToolSettings(ctx, &serverInput{ID: in.ID})
@@ -177,7 +177,7 @@ func (a *API) setTools(ctx context.Context, in *setToolsInput) (*answer[List[Too
 	for _, t := range list.Body.Items {
 		known[t.Tool] = t
 	}
-	c, _ := a.Files.Current().Server(in.ID)
+	c, _ := a.ConfigEditor.Current().Server(in.ID)
 	changed := List[ToolSetting]{Items: []ToolSetting{}}
 	for _, name := range in.Body.Tools {
 		t, ok := known[name]

@@ -24,18 +24,18 @@ type List[T any] struct {
 
 // Status is the summary of the whole state.
 type Status struct {
-	Version      string              `json:"version"`
-	URL          string              `json:"url"`
-	StartedAt    time.Time           `json:"startedAt"`
-	ConfigPath   string              `json:"configPath"`
-	Problems     []config.Problem    `json:"problems" nullable:"false"`
-	RequireToken bool                `json:"requireToken"`
-	Recorder     RecorderStatus      `json:"recorder"`
-	Notices      []event.Notice      `json:"notices" nullable:"false"`
-	Servers      []core.ServerStatus `json:"servers" nullable:"false"`
-	Usage        []ServerUsage       `json:"usage" nullable:"false" doc:"Resource usage of the servers that run on this machine"`
-	Releases     bool                `json:"knowsReleases" doc:"Whether this build has an update source, so that updates.check can be turned on"`
-	Visible      map[string]int      `json:"visibleTools,omitempty" doc:"Number of tools that clients see, by server id; only servers whose configuration hides some"`
+	Version       string              `json:"version"`
+	URL           string              `json:"url"`
+	StartedAt     time.Time           `json:"startedAt"`
+	ConfigPath    string              `json:"configPath"`
+	Problems      []config.Problem    `json:"problems" nullable:"false"`
+	RequireToken  bool                `json:"requireToken"`
+	Recorder      RecorderStatus      `json:"recorder"`
+	Notices       []event.Notice      `json:"notices" nullable:"false"`
+	Servers       []core.ServerStatus `json:"servers" nullable:"false"`
+	Usage         []ServerUsage       `json:"usage" nullable:"false" doc:"Resource usage of the servers that run on this machine"`
+	KnowsReleases bool                `json:"knowsReleases" doc:"Whether this build has an update source, so that updates.check can be turned on"`
+	Visible       map[string]int      `json:"visibleTools,omitempty" doc:"Number of tools that clients see, by server id; only servers whose configuration hides some"`
 }
 
 // ServerUsage is the resource usage of the whole process tree of one server.
@@ -111,9 +111,9 @@ type Call struct {
 	Task      *CallTask     `json:"task,omitempty" doc:"Set if the call created a task, or is a request about one"`
 }
 
-// CallTask is the task that a call created. Lists do not contain the requests about it, unless they are
-// searched for words; once it has ended, outcome, reason, tookNs and bytesOut of the call are those of the
-// task.
+// CallTask is the task that a call created. Lists do not contain the requests about it, unless they
+// are searched for words; once it has ended, outcome, reason, tookNs and bytesOut of the call are
+// those of the task.
 type CallTask struct {
 	Call   string `json:"call" doc:"Id of the call that created the task; another one if this is a request about it"`
 	ID     string `json:"id" doc:"As the server knows it; empty for requests about it"`
@@ -273,7 +273,7 @@ func newServedBy(by *core.ServedBy) *ServedBy {
 }
 
 func newCall(c *core.Call) Call {
-	invalid := core.Verdict{}
+	invalid := core.SchemaMismatch{}
 	if c.Verdict != nil {
 		invalid = *c.Verdict
 	}

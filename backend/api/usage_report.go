@@ -17,14 +17,14 @@ type usageInput struct {
 
 // UsageReport holds the statistics of a time range.
 type UsageReport struct {
-	From     time.Time `json:"from"`
-	To       time.Time `json:"to"`
-	Total    Use       `json:"total"`
-	Servers  []Use     `json:"servers" nullable:"false" doc:"Most called first"`
-	Tools    []Use     `json:"tools" nullable:"false"`
-	Clients  []Use     `json:"clients" nullable:"false"`
-	Series   []Use     `json:"series" nullable:"false" doc:"In chronological order; intervals without calls are omitted"`
-	SeriesNs int64     `json:"seriesNs" doc:"Interval of the series"`
+	From     time.Time    `json:"from"`
+	To       time.Time    `json:"to"`
+	Total    UsageStats   `json:"total"`
+	Servers  []UsageStats `json:"servers" nullable:"false" doc:"Most called first"`
+	Tools    []UsageStats `json:"tools" nullable:"false"`
+	Clients  []UsageStats `json:"clients" nullable:"false"`
+	Series   []UsageStats `json:"series" nullable:"false" doc:"In chronological order; intervals without calls are omitted"`
+	SeriesNs int64        `json:"seriesNs" doc:"Interval of the series"`
 
 	Versions []VersionStart `json:"versions" nullable:"false" doc:"Versions that responded to their first call in the range, oldest first: those of the server, or without one, those that replaced another version; at most the newest 50"`
 }
@@ -38,8 +38,8 @@ type VersionStart struct {
 	Package string    `json:"package" doc:"Package with its version, or image, if known"`
 }
 
-// Use holds the statistics of one name. Durations have an error of at most 4.5 %.
-type Use struct {
+// UsageStats holds the statistics of one name. Durations have an error of at most 4.5 %.
+type UsageStats struct {
 	Server   string     `json:"server,omitempty"`
 	Tool     string     `json:"tool,omitempty"`
 	Client   string     `json:"client,omitempty"`
@@ -60,14 +60,14 @@ type Use struct {
 }
 
 func (a *API) usage(ctx context.Context, in *usageInput) (*answer[UsageReport], error) {
-	u, err := a.Upkeep.Usage(ctx, store.UsageQuery{From: in.From, To: in.To, Server: in.Server, Tool: in.Tool, Client: in.Client})
+	u, err := a.HistoryStore.Usage(ctx, store.UsageQuery{From: in.From, To: in.To, Server: in.Server, Tool: in.Tool, Client: in.Client})
 	if err != nil {
 		return nil, err
 	}
-	list := func(from []store.Use) []Use {
-		out := make([]Use, len(from))
+	list := func(from []store.Use) []UsageStats {
+		out := make([]UsageStats, len(from))
 		for i := range from {
-			out[i] = newUse(&from[i])
+			out[i] = newUsageStats(&from[i])
 		}
 		return out
 	}
@@ -75,17 +75,17 @@ func (a *API) usage(ctx context.Context, in *usageInput) (*answer[UsageReport], 
 	for i, v := range u.Versions {
 		versions[i] = VersionStart(v)
 	}
-	return reply(UsageReport{u.From, u.To, newUse(&u.Total), list(u.ByServer), list(u.ByTool), list(u.ByClient), list(u.Series), int64(u.SeriesFor), versions})
+	return reply(UsageReport{u.From, u.To, newUsageStats(&u.Total), list(u.ByServer), list(u.ByTool), list(u.ByClient), list(u.Series), int64(u.SeriesFor), versions})
 }
 
-func newUse(u *store.Use) Use {
+func newUsageStats(u *store.Use) UsageStats {
 	when := func(t time.Time) *time.Time {
 		if t.IsZero() {
 			return nil
 		}
 		return &t
 	}
-	return Use{
+	return UsageStats{
 		Server: u.Server, Tool: u.Tool, Client: u.Client, Token: u.Token, At: when(u.At), Calls: u.Calls, Errors: u.Errors,
 		P50Ns: int64(u.P50), P95Ns: int64(u.P95), P99Ns: int64(u.P99), MeanNs: int64(u.Mean), LastUsed: when(u.LastUsed),
 		ResultBytes: u.ResultBytes, ResultTokens: int64(estimateTokens(int(u.ResultBytes))), RepeatedBytes: u.RepeatedBytes, BlankBytes: u.BlankBytes,

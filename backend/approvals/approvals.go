@@ -92,11 +92,11 @@ type Answer struct {
 
 // Options configure an Inbox. Bus is required.
 type Options struct {
-	Bus   *event.Bus
-	Limit time.Duration    // deadline of an item; 2 minutes if zero
-	Most  int              // maximum number of pending items; 64 if zero
-	Each  int              // maximum number of pending items per client and server; 8 if zero
-	Now   func() time.Time // time.Now if nil
+	Bus                *event.Bus
+	AnswerTimeout      time.Duration    // deadline of an item; 2 minutes if zero
+	MaxPending         int              // maximum number of pending items; 64 if zero
+	MaxPendingPerOwner int              // maximum number of pending items per client and server; 8 if zero
+	Now                func() time.Time // time.Now if nil
 }
 
 // Inbox holds the pending items. Its methods are safe for concurrent use.
@@ -148,14 +148,14 @@ func New(o Options) *Inbox {
 	if o.Bus == nil {
 		panic("approvals: Options.Bus is nil")
 	}
-	if o.Limit <= 0 {
-		o.Limit = 2 * time.Minute
+	if o.AnswerTimeout <= 0 {
+		o.AnswerTimeout = 2 * time.Minute
 	}
-	if o.Most <= 0 {
-		o.Most = 64
+	if o.MaxPending <= 0 {
+		o.MaxPending = 64
 	}
-	if o.Each <= 0 {
-		o.Each = 8
+	if o.MaxPendingPerOwner <= 0 {
+		o.MaxPendingPerOwner = 8
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -171,7 +171,7 @@ func (b *Inbox) Ask(ctx context.Context, item Item) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	limit := time.NewTimer(b.opts.Limit)
+	limit := time.NewTimer(b.opts.AnswerTimeout)
 	defer limit.Stop()
 	var state string
 	select {
@@ -205,7 +205,8 @@ func (b *Inbox) add(item Item) (*pendingItem, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	// No client can use up what is there for all: its share is a quarter of the items and half of the bytes.
+	// No client can use up what is there for all: its share is a quarter of the items and half of
+	// the bytes.
 	same, ofClient, ofServer := 0, 0, 0
 	held, heldByClient := item.size(), item.size()
 	for _, w := range b.pending {
@@ -222,12 +223,12 @@ func (b *Inbox) add(item Item) (*pendingItem, error) {
 			same++
 		}
 	}
-	if len(b.pending) >= b.opts.Most || same >= b.opts.Each || ofClient >= max(b.opts.Each, b.opts.Most/4) ||
-		ofServer >= max(b.opts.Each, b.opts.Most/2) || held > maxHeld || heldByClient > maxHeld/2 {
+	if len(b.pending) >= b.opts.MaxPending || same >= b.opts.MaxPendingPerOwner || ofClient >= max(b.opts.MaxPendingPerOwner, b.opts.MaxPending/4) ||
+		ofServer >= max(b.opts.MaxPendingPerOwner, b.opts.MaxPending/2) || held > maxHeld || heldByClient > maxHeld/2 {
 		return nil, core.Errorf(core.CodeRateLimited, "too many approvals are already pending")
 	}
 	item.At = b.opts.Now().UTC()
-	item.Expires = item.At.Add(b.opts.Limit)
+	item.Expires = item.At.Add(b.opts.AnswerTimeout)
 	item.ID, item.State = b.newID(item.At), ""
 	w := &pendingItem{item: item, answer: make(chan Answer, 1)}
 	b.pending = append(b.pending, w)
@@ -255,8 +256,8 @@ func (b *Inbox) remove(w *pendingItem, state string) bool {
 	return true
 }
 
-// owner identifies the client that caused the item by its token, because its name is only claimed. Items without
-// a client belong to their server.
+// owner identifies the client that caused the item by its token, because its name is only claimed.
+// Items without a client belong to their server.
 func (i *Item) owner() string {
 	if i.Client.Token != "" {
 		return "client " + i.Client.Token
@@ -300,8 +301,8 @@ func (b *Inbox) Answer(id, action string, content json.RawMessage) error {
 	return b.AnswerFor(id, action, Once, content)
 }
 
-// AnswerFor is Answer with a scope, which applies to a Call. The caller has checked the condition in
-// content.
+// AnswerFor is Answer with a scope, which applies to a Call. The caller has checked the condition
+// in content.
 func (b *Inbox) AnswerFor(id, action, scope string, content json.RawMessage) error {
 	if scope != Once && scope != Minutes && scope != Session && scope != Always {
 		return invalidAnswer("scope", "must be once, minutes, session or always")
@@ -342,11 +343,12 @@ func invalidAnswer(field, message string) error {
 	}
 }
 
-// ErrNoQuestion is the error for an elicitation request that cannot be shown to the user.
-var ErrNoQuestion = errors.New("cannot display the elicitation request")
+// ErrUnsupportedElicitation is the error for an elicitation request that cannot be shown to the
+// user.
+var ErrUnsupportedElicitation = errors.New("cannot display the elicitation request")
 
-// Question converts the params of an elicitation/create request to an Item.
-func Question(params []byte) (Item, error) {
+// ItemFromElicitation converts the params of an elicitation/create request to an Item.
+func ItemFromElicitation(params []byte) (Item, error) {
 	var p struct {
 		Mode    string          `json:"mode"`
 		Message string          `json:"message"`
@@ -354,18 +356,18 @@ func Question(params []byte) (Item, error) {
 		Schema  json.RawMessage `json:"requestedSchema"`
 	}
 	if err := json.Unmarshal(params, &p); err != nil {
-		return Item{}, ErrNoQuestion
+		return Item{}, ErrUnsupportedElicitation
 	}
 	item := Item{Kind: Form, Message: p.Message, Schema: string(p.Schema)}
 	switch p.Mode {
 	case "", "form":
 	case "url":
 		if !isWebURL(p.URL) {
-			return Item{}, ErrNoQuestion
+			return Item{}, ErrUnsupportedElicitation
 		}
 		item.Kind, item.URL, item.Schema = URL, p.URL, ""
 	default:
-		return Item{}, ErrNoQuestion
+		return Item{}, ErrUnsupportedElicitation
 	}
 	return item, nil
 }
@@ -380,8 +382,8 @@ func (a Answer) Result() json.RawMessage {
 	return append(out, '}')
 }
 
-// newID returns a new item id. It contains the time, so that a stale page never answers an item of a
-// later run. The caller must hold b.mu.
+// newID returns a new item id. It contains the time, so that a stale page never answers an item of
+// a later run. The caller must hold b.mu.
 func (b *Inbox) newID(at time.Time) string {
 	b.lastID++
 	return strconv.FormatInt(at.UnixMicro(), 36) + "-" + strconv.Itoa(b.lastID)

@@ -43,7 +43,7 @@ func TestAnswerReachesRequesterAndEventsAreSent(t *testing.T) {
 		sub := bus.Subscribe(8)
 		defer sub.Close()
 		b := New(Options{Bus: bus})
-		item, err := Question([]byte(`{"message":"How many?","requestedSchema":` + form + `}`))
+		item, err := ItemFromElicitation([]byte(`{"message":"How many?","requestedSchema":` + form + `}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestItemIsRemovedWithItsRequester(t *testing.T) {
 
 func TestPendingApprovalsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(Options{Bus: new(event.Bus), Most: 3, Each: 2})
+		b := New(Options{Bus: new(event.Bus), MaxPending: 3, MaxPendingPerOwner: 2})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for _, server := range []string{"a", "a", "b"} {
@@ -181,12 +181,12 @@ func TestOnlyWebURLsAreOpened(t *testing.T) {
 		"javascript:alert(1)": false, "file:///etc/passwd": false, "https://": false, "": false, "https://user@example.com/": false,
 	} {
 		params, _ := json.Marshal(map[string]string{"mode": "url", "message": "m", "url": address})
-		item, err := Question(params)
+		item, err := ItemFromElicitation(params)
 		if (err == nil) != ok || ok && (item.Kind != URL || item.URL != address) {
 			t.Errorf("%q: %+v %v", address, item, err)
 		}
 	}
-	if _, err := Question([]byte(`{"mode":"telepathy"}`)); !errors.Is(err, ErrNoQuestion) {
+	if _, err := ItemFromElicitation([]byte(`{"mode":"telepathy"}`)); !errors.Is(err, ErrUnsupportedElicitation) {
 		t.Error(err)
 	}
 }

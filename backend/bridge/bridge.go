@@ -50,7 +50,8 @@ type Options struct {
 	// "title", "description" or "" (nowhere). It is called for each list request. nil: nowhere.
 	DescribeServer func() string
 
-	// StoredResult returns a recorded call and its complete result. nil: results are never truncated.
+	// StoredResult returns a recorded call and its complete result. nil: results are never
+	// truncated.
 	StoredResult func(ctx context.Context, id int64) (*core.Call, json.RawMessage, error)
 
 	// NameLimit returns the maximum length of tool and prompt names at the aggregate endpoint for
@@ -60,8 +61,8 @@ type Options struct {
 	// WantsWorkspace reports whether a call depends on the working folder of the client. Clients
 	// are asked for their roots only on such calls. nil: no call does.
 	WantsWorkspace func(*core.Call) bool
-	// ProcessOf sets the account of a call, and identifies the process or connection of the server that
-	// would serve it. nil: each server has one.
+	// ProcessOf sets the account of a call, and identifies the process or connection of the server
+	// that would serve it. nil: each server has one.
 	ProcessOf func(*core.Call) (string, error)
 	// SessionEnded is called when a legacy session has ended, and ShimEnded when a stdio shim has
 	// disconnected. Both may be nil and must return soon.
@@ -141,11 +142,11 @@ type Bridge struct {
 
 	legacyHandler, modernHandler *mcp.StreamableHTTPHandler
 
-	mu        sync.Mutex
-	servers   map[string]*endpointServer // by endpoint path
-	changes   []registry.Change          // that announceChanges will announce
-	announced int                        // the number of earlier changes
-	closed    bool                       // close has begun to wait for background
+	mu             sync.Mutex
+	servers        map[string]*endpointServer // by endpoint path
+	changes        []registry.Change          // that announceChanges will announce
+	announcedCount int                        // the number of earlier changes
+	closed         bool                       // close has begun to wait for background
 
 	fastPathDisabled bool // set by tests to disable the fast path
 

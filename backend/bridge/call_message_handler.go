@@ -10,19 +10,21 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// callSink is the core.ServerMessageHandler of a call: it writes notifications and requests of the server to the
-// response stream of the call. It serves both the fast path and go-sdk.
-type callSink struct {
+// callMessageHandler is the core.ServerMessageHandler of a call: it writes notifications and
+// requests of the server to the response stream of the call. It serves both the fast path and
+// go-sdk.
+type callMessageHandler struct {
 	bridge   *Bridge
 	rq       *request
 	response *responseWriter
 	server   string     // id of the server that the call went to
-	creator  *core.Call // of a legacy task; nil for other calls
+	taskCall *core.Call // of a legacy task; nil for other calls
 }
 
-// ObserveReply implements core.ReplyObserver: a new task is known before the server's messages about it.
-func (c *callSink) ObserveReply(reply core.Reply) {
-	if call := c.creator; call != nil && unusableTaskError(c.rq, call.Server, call.Params, reply.Result) == nil {
+// ObserveReply implements core.ReplyObserver: a new task is known before the server's messages
+// about it.
+func (c *callMessageHandler) ObserveReply(reply core.Reply) {
+	if call := c.taskCall; call != nil && unusableTaskError(c.rq, call.Server, call.Params, reply.Result) == nil {
 		if t, created, _ := wire.ParseNewTask(call.Era, call.Params, reply.Result); created {
 			reply.Task = &core.Task{Call: call.ID, ID: t.ID, Status: t.Status, TTL: t.TTL}
 			c.bridge.rememberTask(c.rq, call, reply)
@@ -31,7 +33,7 @@ func (c *callSink) ObserveReply(reply core.Reply) {
 }
 
 // Notify implements core.ServerMessageHandler.
-func (c *callSink) Notify(method string, params json.RawMessage) {
+func (c *callMessageHandler) Notify(method string, params json.RawMessage) {
 	if method == "notifications/message" && !c.wantsLevel(params) {
 		return
 	}
@@ -43,12 +45,12 @@ func (c *callSink) Notify(method string, params json.RawMessage) {
 }
 
 // passesExtensions reports whether notifications of unknown extensions pass to the client.
-func (c *callSink) passesExtensions() bool {
+func (c *callMessageHandler) passesExtensions() bool {
 	return c.rq.endpoint.server != "" && sharesUnknownExtension(c.rq.era, c.rq.capabilities, c.bridge.view(c.rq.endpoint, c.rq.client.Token).Offers())
 }
 
 // publicTask returns the params of a message with the public id of the task that it belongs to.
-func (c *callSink) publicTask(params []byte) []byte {
+func (c *callMessageHandler) publicTask(params []byte) []byte {
 	if c.rq.endpoint.server != "" {
 		return params
 	}
@@ -57,7 +59,7 @@ func (c *callSink) publicTask(params []byte) []byte {
 
 // wantsLevel reports whether the client wants a log message of this level. A modern client must
 // have requested log messages in its request.
-func (c *callSink) wantsLevel(params []byte) bool {
+func (c *callMessageHandler) wantsLevel(params []byte) bool {
 	least := c.rq.logLevel
 	if least == "" {
 		return false
@@ -84,10 +86,10 @@ func severity(level string) int {
 	return len(severities) + 1
 }
 
-// Ask implements core.ServerMessageHandler. It asks only the client whose call caused the request, on the stream of
-// that call. If the client cannot be asked, the server gets a JSON-RPC error, and the call
-// continues.
-func (c *callSink) Ask(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
+// Ask implements core.ServerMessageHandler. It asks only the client whose call caused the request,
+// on the stream of that call. If the client cannot be asked, the server gets a JSON-RPC error, and
+// the call continues.
+func (c *callMessageHandler) Ask(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
 	s := c.rq.session
 	var can clientCapabilities // stays empty for a modern client, which is asked by suspendedCall
 	if s != nil {
@@ -133,7 +135,7 @@ func (c *callSink) Ask(ctx context.Context, method string, params json.RawMessag
 }
 
 // cancelClientRequest notifies the client that a request to it was cancelled.
-func (c *callSink) cancelClientRequest(id, why string) {
+func (c *callMessageHandler) cancelClientRequest(id, why string) {
 	params := append([]byte(nil), `{"requestId":`...)
 	params = wire.AppendString(params, id)
 	params = append(params, `,"reason":`...)
@@ -145,11 +147,11 @@ func cannotAskReply(message string) core.Reply {
 	return core.Reply{Error: wire.ErrorObject(codeMethodNotFound, message, nil)}
 }
 
-// discardSink is the sink of a request without a client.
-type discardSink struct{}
+// discardMessageHandler is the sink of a request without a client.
+type discardMessageHandler struct{}
 
-func (discardSink) Notify(string, json.RawMessage) {}
+func (discardMessageHandler) Notify(string, json.RawMessage) {}
 
-func (discardSink) Ask(context.Context, string, json.RawMessage) (core.Reply, error) {
+func (discardMessageHandler) Ask(context.Context, string, json.RawMessage) (core.Reply, error) {
 	return cannotAskReply("cannot forward the request: it does not belong to a client"), nil
 }

@@ -92,19 +92,19 @@ func askRoots(sink core.ServerMessageHandler) func(context.Context) ([]string, e
 	}
 }
 
-// folderDecides reports whether the folder of a client decides which profile it uses at the
+// folderSelectsProfile reports whether the folder of a client decides which profile it uses at the
 // aggregate endpoint.
-func (b *Bridge) folderDecides(ep endpoint, token string) bool {
+func (b *Bridge) folderSelectsProfile(ep endpoint, token string) bool {
 	v := b.visibility.Load()
 	return ep.server == "" && ep.profile == "" && v != nil && v.Folders && v.Clients[token].Profile == ""
 }
 
-// followRoots limits a request of a legacy session to the profile of the folder that the client
-// reports. The client is asked if necessary. refusal is the reason why it may not use the endpoint
-// then, or "".
-func (b *Bridge) followRoots(ctx context.Context, x *exchange, sink core.ServerMessageHandler) (refusal string) {
+// applyFolderProfile limits a request of a legacy session to the profile of the folder that the
+// client reports. The client is asked if necessary. refusal is the reason why it may not use the
+// endpoint then, or "".
+func (b *Bridge) applyFolderProfile(ctx context.Context, x *exchange, sink core.ServerMessageHandler) (refusal string) {
 	s := x.session
-	if s == nil || !s.parsedCapabilities.roots || !b.folderDecides(x.endpoint, x.origin.token) {
+	if s == nil || !s.parsedCapabilities.roots || !b.folderSelectsProfile(x.endpoint, x.origin.token) {
 		return ""
 	}
 	roots, fresh := s.roots.resolve(ctx, askRoots(sink))
@@ -120,8 +120,8 @@ func (b *Bridge) followRoots(ctx context.Context, x *exchange, sink core.ServerM
 // answer the client has seen no list of this endpoint.
 func (b *Bridge) rootsResolved(l *listener) {
 	l.mu.Lock()
-	first := !l.rooted
-	l.rooted = true
+	first := !l.rootsReported
+	l.rootsReported = true
 	l.mu.Unlock()
 	if !first {
 		b.runInBackground(func() { b.announceAll(l) })
@@ -143,7 +143,7 @@ func (b *Bridge) rootsResolved(l *listener) {
 func (b *Bridge) receiveNotification(x *exchange, m *message) (handled bool) {
 	s := x.session
 	handled = s.receiveNotification(m)
-	if m.env.Method != "notifications/roots/list_changed" || !s.parsedCapabilities.roots || !b.folderDecides(x.endpoint, x.origin.token) {
+	if m.env.Method != "notifications/roots/list_changed" || !s.parsedCapabilities.roots || !b.folderSelectsProfile(x.endpoint, x.origin.token) {
 		return handled
 	}
 	l := b.listeners.find(s.sdk)

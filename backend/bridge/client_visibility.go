@@ -55,8 +55,8 @@ func (b *Bridge) HasVisibility(v Visibility) bool {
 
 // authorizeEndpoint returns the endpoint with the restrictions of the request. They depend on the
 // token, the path and the folder of the client. The folder comes with every request, or it is the
-// one that the client of a legacy session has reported; nothing else depends on earlier requests. refusal is the reason why the client may not use the path, or
-// "".
+// one that the client of a legacy session has reported; nothing else depends on earlier requests.
+// refusal is the reason why the client may not use the path, or "".
 func (b *Bridge) authorizeEndpoint(ep endpoint, origin requestOrigin) (_ endpoint, refusal string) {
 	visibility := b.visibility.Load()
 	if visibility == nil {

@@ -39,7 +39,7 @@ func newProfileFixture(t *testing.T, options ...func(*Options)) *fixture {
 	s := newFixture(t, func(_ context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 		return core.Reply{Result: textReply("%s of %s", c.Name, c.Server)}, nil
 	}, options...)
-	s.registry.Arrange(registry.Prefixed, []registry.Server{{ID: "out"}, {ID: "in"}, {ID: "late"}})
+	s.registry.Configure(registry.Prefixed, []registry.Server{{ID: "out"}, {ID: "in"}, {ID: "late"}})
 	s.registry.Set("out", "", markedCatalog("OUTSIDE", "out"))
 	s.registry.Set("in", "", markedCatalog("inside", "in"))
 	s.setProfiles(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {Tools: config.Filter{Exclude: []string{"hide"}}}}}, config.Profile{Name: "q"})

@@ -25,8 +25,8 @@ type request struct {
 	params          []byte       // raw object as the client sent it, or nil
 	spans           *wire.Params // of params
 	capabilities    json.RawMessage
-	unwrapped       bool   // it was unwrapped from a call of call_tool
-	keptAs          *int64 // core.Call.KeptAs of the call, if its result may be truncated
+	fromCallTool    bool   // it was unwrapped from a call of call_tool
+	storedCallID    *int64 // core.Call.RecordedUnchangedAs of the call, if its result may be truncated
 	repaired        bool   // it contained invalid Unicode, which was replaced
 	logLevel        string // minimum level of log messages; "" to send none
 }
@@ -125,8 +125,8 @@ func (b *Bridge) serveRequest(x *exchange) {
 	b.inFlight.add(x.response, cancel)
 	defer b.inFlight.remove(x.response)
 	rq := b.newRequest(x)
-	sink := &callSink{bridge: b, rq: rq, response: x.response}
-	if refusal := b.followRoots(callCtx, x, sink); refusal != "" {
+	sink := &callMessageHandler{bridge: b, rq: rq, response: x.response}
+	if refusal := b.applyFolderProfile(callCtx, x, sink); refusal != "" {
 		x.reply(http.StatusNotFound, wire.AppendError(nil, x.id(), codeNotFound, refusal, nil))
 		return
 	}
@@ -149,7 +149,7 @@ func (b *Bridge) serveRequest(x *exchange) {
 type methodResult struct{ head, tail []byte }
 
 // dispatch runs one of our methods and returns its result or an error.
-func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callSink) (methodResult, *rpcError) {
+func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callMessageHandler) (methodResult, *rpcError) {
 	if kind, ok := listMethods[rq.method]; ok {
 		return b.list(ctx, rq, kind)
 	}

@@ -9,8 +9,8 @@
 // (backend/loopback), and neither permits nor records calls (backend/gateway).
 //
 // The files in the order of a request: handler.go (with headers.go, message.go, endpoint.go,
-// session.go), dispatch.go, target.go, results_and_errors.go, response_writer.go; sdk_handler.go and
-// sdk_server.go for what go-sdk serves. Messages of a server during a call pass through
-// call_message_handler.go, or suspended_call.go in the modern era, and input_requests.go. Messages that belong
-// to no request start in notifications.go and resource_subscriptions.go.
+// session.go), dispatch.go, target.go, results_and_errors.go, response_writer.go; sdk_handler.go
+// and sdk_server.go for what go-sdk serves. Messages of a server during a call pass through
+// call_message_handler.go, or suspended_call.go in the modern era, and input_requests.go. Messages
+// that belong to no request start in notifications.go and resource_subscriptions.go.
 package bridge

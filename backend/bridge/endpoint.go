@@ -83,7 +83,7 @@ func (b *Bridge) viewWithLimit(ep endpoint, limit int) *registry.View {
 		return b.profileView(ep, limit)
 	}
 	if ep.server == "" {
-		return b.Registry.Within(limit)
+		return b.Registry.WithNameLimit(limit)
 	}
 	if v, ok := b.Registry.Server(ep.server); ok {
 		return v

@@ -98,7 +98,7 @@ func newAskingServer(cancelled chan<- string) *mcp.Server {
 func newEraPairFixture(t *testing.T, server *mcp.Server, era core.Era, options ...func(*Options)) *fixture {
 	t.Helper()
 	reg := registry.New(registry.Options{})
-	reg.Arrange(registry.Prefixed, []registry.Server{{ID: "one"}})
+	reg.Configure(registry.Prefixed, []registry.Server{{ID: "one"}})
 	s := &fixture{T: t, registry: reg, lister: &fakeLister{}}
 	conn, err := upstream.Connect(t.Context(), upstream.Options{
 		Server: "one", Era: era,
@@ -255,7 +255,7 @@ func TestUnansweredUserPromptIsDeclined(t *testing.T) {
 	for _, server := range []core.Era{core.Legacy, core.Modern} {
 		for _, client := range []core.Era{core.Legacy, core.Modern} {
 			t.Run(fmt.Sprintf("%s client, %s server", client, server), func(t *testing.T) {
-				box := approvals.New(approvals.Options{Bus: new(event.Bus), Limit: 20 * time.Millisecond})
+				box := approvals.New(approvals.Options{Bus: new(event.Bus), AnswerTimeout: 20 * time.Millisecond})
 				s := newEraPairFixture(t, newAskingServer(make(chan string, 10)), server, func(o *Options) { o.Approvals = box })
 				res, err := s.connectSDK("/mcp", client, nil).CallTool(t.Context(), &mcp.CallToolParams{Name: "one__form"})
 				if answer := answerOf(t, res, err); !strings.Contains(answer, `"action":"decline"`) {

@@ -7,14 +7,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// Notifications of extensions that the bridge does not know pass at the endpoint of one server, in both
-// directions, if client and server both declare such an extension.
+// Notifications of extensions that the bridge does not know pass at the endpoint of one server, in
+// both directions, if client and server both declare such an extension.
 
 // maxQueuedNotifications is how many of them wait for a client that does not read.
 const maxQueuedNotifications = 1000
 
-// forwardNotification sends a notification of a client to the server of the endpoint, and reports whether
-// it belongs to an extension.
+// forwardNotification sends a notification of a client to the server of the endpoint, and reports
+// whether it belongs to an extension.
 func (b *Bridge) forwardNotification(x *exchange) bool {
 	if x.endpoint.server == "" || !wire.IsExtensionNotification(x.env.Method) || !x.hasUsableParams() {
 		return false
@@ -36,15 +36,15 @@ func (b *Bridge) forwardNotification(x *exchange) bool {
 	call := b.newCall(rq)
 	call.Server, call.Name, call.PublicName, call.Workspace, call.BytesIn = ep.server, rq.method, rq.method, rq.workspace, len(call.Params)
 	call.OneWay = true
-	if _, err := b.Gateway.Call(ctx, call, discardSink{}); err != nil {
+	if _, err := b.Gateway.Call(ctx, call, discardMessageHandler{}); err != nil {
 		b.Log.Debug("Cannot forward a notification", "server", ep.server, "method", rq.method, "error", err)
 	}
 	return true
 }
 
-// ExtensionNotified forwards a notification of a server to the clients of its endpoint. serves reports
-// whether a call of the client would reach the process that sent the notification. params is raw. It does
-// not block.
+// ExtensionNotified forwards a notification of a server to the clients of its endpoint. serves
+// reports whether a call of the client would reach the process that sent the notification. params
+// is raw. It does not block.
 func (b *Bridge) ExtensionNotified(server, method string, params json.RawMessage, serves func(*core.Call) bool) {
 	if !wire.IsExtensionNotification(method) {
 		return

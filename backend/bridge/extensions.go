@@ -12,8 +12,8 @@ import (
 // The extensions that the bridge treats specially.
 const (
 	appsExtension = "io.modelcontextprotocol/ui"
-	// tasksExtension belongs to the modern era. Legacy sessions have the tasks of 2025-11-25 instead,
-	// so it is offered to neither side of them.
+	// tasksExtension belongs to the modern era. Legacy sessions have the tasks of 2025-11-25
+	// instead, so it is offered to neither side of them.
 	tasksExtension = "io.modelcontextprotocol/tasks"
 )
 
@@ -79,8 +79,8 @@ func withoutTasks(capabilities []byte) []byte {
 	return wire.Splice(nil, capabilities, edits...)
 }
 
-// sharesUnknownExtension reports whether a client and a server of the endpoint have an extension in common
-// that the bridge does not know.
+// sharesUnknownExtension reports whether a client and a server of the endpoint have an extension in
+// common that the bridge does not know.
 func sharesUnknownExtension(era core.Era, client []byte, offers []registry.Offer) bool {
 	shared := sharedExtensions(era, client, offers)
 	delete(shared, appsExtension)
@@ -89,9 +89,9 @@ func sharesUnknownExtension(era core.Era, client []byte, offers []registry.Offer
 }
 
 // callExtension sends a request of a method that the protocol does not have to the server of the
-// endpoint. Params and result are unchanged. The client and the server must both declare an extension
-// that could have the method.
-func (b *Bridge) callExtension(ctx context.Context, rq *request, sink *callSink) (methodResult, *rpcError) {
+// endpoint. Params and result are unchanged. The client and the server must both declare an
+// extension that could have the method.
+func (b *Bridge) callExtension(ctx context.Context, rq *request, sink *callMessageHandler) (methodResult, *rpcError) {
 	if !sharesUnknownExtension(rq.era, rq.capabilities, b.view(rq.endpoint, rq.client.Token).Offers()) {
 		return methodResult{}, newError(codeMethodNotFound, "method not found")
 	}

@@ -18,7 +18,7 @@ const clientExtensions = `{"extensions":{"io.modelcontextprotocol/ui":{"mimeType
 // app whose own tool is called refresh; only two has the tool sort.
 func newExtensionsFixture(t *testing.T) *fixture {
 	s := newFixture(t, nil)
-	s.registry.Arrange("", []registry.Server{{ID: "plain"}, {ID: "one"}, {ID: "two"}})
+	s.registry.Configure("", []registry.Server{{ID: "plain"}, {ID: "one"}, {ID: "two"}})
 	tool := func(name, meta string) core.Item {
 		return core.Item{Name: name, Raw: json.RawMessage(`{"name":"` + name + `","inputSchema":{}` + meta + `}`)}
 	}
@@ -61,8 +61,8 @@ func TestExtensionsAreOfferedWhereBothSidesHaveThem(t *testing.T) {
 	}
 }
 
-// The extension belongs to the modern era: a server must not answer a legacy client with a task that
-// only a modern client could fetch.
+// The extension belongs to the modern era: a server must not answer a legacy client with a task
+// that only a modern client could fetch.
 func TestTasksExtensionIsDeclaredForModernClientsOnly(t *testing.T) {
 	s := newExtensionsFixture(t)
 	onlyMessage(t, s.post("/mcp", strings.Replace(modernBody("tools/call", `"name":"two__sort","arguments":{"n":1.0}`), `"io.modelcontextprotocol/clientCapabilities":{}`, `"io.modelcontextprotocol/clientCapabilities":`+clientExtensions, 1),
@@ -132,8 +132,9 @@ func TestExtensionMethodPassesAtTheAddressOfItsServer(t *testing.T) {
 	}
 }
 
-// At the address of one server, notifications of an extension that both sides declare pass byte for byte, in
-// both directions. Those of a server reach only the clients whose calls its process serves.
+// At the address of one server, notifications of an extension that both sides declare pass byte for
+// byte, in both directions. Those of a server reach only the clients whose calls its process
+// serves.
 func TestExtensionNotificationsPassAtTheAddressOfTheirServer(t *testing.T) {
 	s := newExtensionsFixture(t)
 	const params = `{"z":9007199254740993, "a":1.0,"e":"\u00e9","taskId":"x"}`
@@ -187,8 +188,8 @@ func TestExtensionNotificationsPassAtTheAddressOfTheirServer(t *testing.T) {
 	}
 }
 
-// A notification of a client reaches the server of the endpoint, and is not sent where the extension is not
-// declared by both.
+// A notification of a client reaches the server of the endpoint, and is not sent where the
+// extension is not declared by both.
 func TestExtensionNotificationsOfClientsPass(t *testing.T) {
 	s := newExtensionsFixture(t)
 	const params = `{"z":9007199254740993, "a":1.0,"e":"\u00e9"}`
@@ -220,11 +221,11 @@ func TestExtensionNotificationsOfClientsPass(t *testing.T) {
 	}
 }
 
-// A client that does not declare MCP Apps sees nothing of them in the list of tools. Everything else is
-// unchanged, byte for byte, and so is the list of a client that declares them.
+// A client that does not declare MCP Apps sees nothing of them in the list of tools. Everything
+// else is unchanged, byte for byte, and so is the list of a client that declares them.
 func TestOnlyClientsWithAppsSeeThemInTools(t *testing.T) {
 	s := newFixture(t, nil)
-	s.registry.Arrange("", []registry.Server{{ID: "one"}})
+	s.registry.Configure("", []registry.Server{{ID: "one"}})
 	const plain = `{"name":"plain","ui":{"a":1.0},"inputSchema":{"properties":{"ui":{}}},"_meta":{"v":1.0}}`
 	const meta = `{"v":9007199254740993,"ui":{"resourceUri":"ui:\/\/app"},"ui/resourceUri":"ui://app","openai/outputTemplate":"ui://app","e":"\u00e9"}`
 	show, refresh := `{"x":1.0,"_meta":`+meta+`,"name":"show","inputSchema":{}}`, `{"name":"refresh","inputSchema":{},"_meta":{"ui":{"visibility":["app"]}}}`

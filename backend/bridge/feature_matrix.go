@@ -25,9 +25,9 @@ type Feature struct {
 type Peer struct {
 	Era          core.Era
 	Capabilities json.RawMessage
-	// Own, for a server, means that each client has its own connection, so that every message of
-	// the server can be attributed to a client.
-	Own bool
+	// OwnConnection, for a server, means that each client has its own connection, so that every
+	// message of the server can be attributed to a client.
+	OwnConnection bool
 }
 
 // FeatureMatrix returns the features between a client and a server in a fixed order. canAskUser
@@ -58,7 +58,7 @@ func FeatureMatrix(client, server Peer, canAskUser bool) []Feature {
 	offered("subscriptions", resources.Subscribe, "")
 	offered("completions", offers("completions"), "")
 	logging := ""
-	if server.Era == core.Legacy && !server.Own {
+	if server.Era == core.Legacy && !server.OwnConnection {
 		logging = "Log messages reach a client only while its call is the server's only in-flight call."
 	}
 	offered("logging", offers("logging"), logging)
@@ -67,7 +67,7 @@ func FeatureMatrix(client, server Peer, canAskUser bool) []Feature {
 
 	can := parseClientCapabilities(client.Capabilities)
 	shared := ""
-	if server.Era == core.Legacy && !server.Own {
+	if server.Era == core.Legacy && !server.OwnConnection {
 		shared = "While several calls to the server are in flight, a request from it that does not identify its call is not forwarded to any client."
 	}
 	asked := func(name string, able, question bool) {

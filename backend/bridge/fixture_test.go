@@ -96,7 +96,7 @@ type fixture struct {
 func newFixture(t *testing.T, answer func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error), options ...func(*Options)) *fixture {
 	t.Helper()
 	s := &fixture{T: t, registry: registry.New(registry.Options{}), gateway: &fakeGateway{answer: answer}, lister: &fakeLister{}}
-	s.registry.Arrange(registry.Prefixed, []registry.Server{{ID: "files"}, {ID: "math"}})
+	s.registry.Configure(registry.Prefixed, []registry.Server{{ID: "files"}, {ID: "math"}})
 	s.registry.Set("files", "files", filesCatalog())
 	s.registry.Set("math", "math", mathCatalog())
 	o := Options{Registry: s.registry, Gateway: s.gateway, Lister: s.lister, Version: "1.2.3"}

@@ -72,7 +72,7 @@ func (b *Bridge) servePost(w http.ResponseWriter, r *http.Request, ep endpoint, 
 		refuse(w, http.StatusBadRequest, codeInvalidRequest, "the message is neither a request, a notification nor a response")
 		return
 	}
-	if !m.env.Version && m.env.Kind != wire.Batch {
+	if !m.env.HasVersion && m.env.Kind != wire.Batch {
 		writeError(w, http.StatusBadRequest, m.id(), codeInvalidRequest, `"jsonrpc":"2.0" is missing from the message`)
 		return
 	}
@@ -306,8 +306,8 @@ func eraOf(header http.Header, p *wire.Params) core.Era {
 	return core.Legacy
 }
 
-// serveBatch serves the elements of a JSON-RPC batch one after the other. Only legacy clients before
-// revision 2025-06-18 may send batches. The responses are the events of one stream.
+// serveBatch serves the elements of a JSON-RPC batch one after the other. Only legacy clients
+// before revision 2025-06-18 may send batches. The responses are the events of one stream.
 func (b *Bridge) serveBatch(w http.ResponseWriter, x *exchange) {
 	if headerValue(x.request.Header, versionHeader) >= firstWithoutBatches {
 		refuse(w, http.StatusBadRequest, codeInvalidRequest, "batches are not supported since revision "+firstWithoutBatches)
@@ -359,7 +359,7 @@ func parseBatch(body []byte) ([]*message, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !m.env.Version || m.env.Kind == wire.Other || m.env.Kind == wire.Batch {
+		if !m.env.HasVersion || m.env.Kind == wire.Other || m.env.Kind == wire.Batch {
 			return nil, &wire.Error{Code: codeInvalidRequest, Reason: "an element that is not a JSON-RPC message"}
 		}
 		elements[i] = m

@@ -9,11 +9,11 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// A client that does not declare MCP Apps sees nothing of them in its tools, as if the server had been
-// asked by that client alone: one list is read from a server for all clients.
+// A client that does not declare MCP Apps sees nothing of them in its tools, as if the server had
+// been asked by that client alone: one list is read from a server for all clients.
 
-// withoutApps returns a result of tools/list without the members of _meta that belong to MCP Apps, and
-// without the tools that only apps may call. Everything else is unchanged, byte for byte.
+// withoutApps returns a result of tools/list without the members of _meta that belong to MCP Apps,
+// and without the tools that only apps may call. Everything else is unchanged, byte for byte.
 func withoutApps(list []byte) []byte {
 	if !mentionsApps(list) {
 		return list
@@ -38,8 +38,8 @@ func withoutApps(list []byte) []byte {
 	return wire.Splice(nil, list, edits...)
 }
 
-// appKeys are the beginnings of the keys of MCP Apps as JSON text. A slash may be escaped; any character
-// may be spelled with \u.
+// appKeys are the beginnings of the keys of MCP Apps as JSON text. A slash may be escaped; any
+// character may be spelled with \u.
 var appKeys = [][]byte{[]byte(`"ui"`), []byte(`"ui/`), []byte(`"ui\/`), []byte(`\u`)}
 
 // mentionsApps reports whether raw may have a key of MCP Apps. It is a quick check of the raw text.
@@ -47,8 +47,8 @@ func mentionsApps(raw []byte) bool {
 	return slices.ContainsFunc(appKeys, func(key []byte) bool { return bytes.Contains(raw, key) })
 }
 
-// toolWithoutApp returns a tool as a client without MCP Apps sees it, and whether it sees it. A tool that
-// cannot be read reliably is not shown.
+// toolWithoutApp returns a tool as a client without MCP Apps sees it, and whether it sees it. A
+// tool that cannot be read reliably is not shown.
 func toolWithoutApp(tool []byte) (shown []byte, visible bool) {
 	if !mentionsApps(tool) {
 		return tool, true

@@ -2,8 +2,8 @@ package bridge
 
 import "testing"
 
-// However a server spells the keys of MCP Apps in JSON, a client that does not declare the extension sees
-// nothing of them. Other escapes stay as they are.
+// However a server spells the keys of MCP Apps in JSON, a client that does not declare the
+// extension sees nothing of them. Other escapes stay as they are.
 func TestEscapedKeysOfMCPAppsAreHidden(t *testing.T) {
 	for tool, want := range map[string]string{
 		`{"name":"a","_meta":{"ui\/resourceUri":"ui:\/\/a","x":1.0}}`:                                `{"name":"a","_meta":{"x":1.0}}`,

@@ -8,9 +8,9 @@ import (
 
 // inFlightRequests holds the requests that have not been answered.
 type inFlightRequests struct {
-	mu      sync.Mutex
-	cancel  map[*responseWriter]inFlightRequest
-	stopped bool
+	mu         sync.Mutex
+	byResponse map[*responseWriter]inFlightRequest
+	stopped    bool
 }
 
 type inFlightRequest struct {
@@ -21,11 +21,11 @@ type inFlightRequest struct {
 func (r *inFlightRequests) add(response *responseWriter, cancel context.CancelCauseFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.cancel == nil {
-		r.cancel = map[*responseWriter]inFlightRequest{}
+	if r.byResponse == nil {
+		r.byResponse = map[*responseWriter]inFlightRequest{}
 	}
 	timer := time.AfterFunc(response.keepAliveInterval, func() { r.keepAlive(response) })
-	r.cancel[response] = inFlightRequest{cancel, timer}
+	r.byResponse[response] = inFlightRequest{cancel, timer}
 	if r.stopped {
 		cancel(errStopped)
 	}
@@ -34,10 +34,10 @@ func (r *inFlightRequests) add(response *responseWriter, cancel context.CancelCa
 func (r *inFlightRequests) remove(response *responseWriter) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if one, ok := r.cancel[response]; ok {
+	if one, ok := r.byResponse[response]; ok {
 		one.timer.Stop()
 	}
-	delete(r.cancel, response)
+	delete(r.byResponse, response)
 }
 
 func (r *inFlightRequests) keepAlive(response *responseWriter) {
@@ -48,7 +48,7 @@ func (r *inFlightRequests) keepAlive(response *responseWriter) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if one, ok := r.cancel[response]; ok && !r.stopped {
+	if one, ok := r.byResponse[response]; ok && !r.stopped {
 		one.timer.Reset(left)
 	}
 }
@@ -58,7 +58,7 @@ func (r *inFlightRequests) cancelAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopped = true
-	for _, one := range r.cancel {
+	for _, one := range r.byResponse {
 		one.cancel(errStopped)
 	}
 }

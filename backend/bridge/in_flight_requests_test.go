@@ -12,7 +12,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
-// Calls of both eras are cancelled at shutdown, and one that arrives later is cancelled immediately.
+// Calls of both eras are cancelled at shutdown, and one that arrives later is cancelled
+// immediately.
 func TestShutdownEndsCallsOfBothEras(t *testing.T) {
 	started, ended := make(chan struct{}, 2), make(chan error, 2)
 	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
@@ -74,6 +75,6 @@ func TestEachSilentCallGetsKeepaliveComments(t *testing.T) {
 	eventually.True(t, "every finished call has left the list", func() bool {
 		s.bridge.inFlight.mu.Lock()
 		defer s.bridge.inFlight.mu.Unlock()
-		return len(s.bridge.inFlight.cancel) == 0
+		return len(s.bridge.inFlight.byResponse) == 0
 	})
 }

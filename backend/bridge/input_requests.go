@@ -16,10 +16,10 @@ const maxRounds = 10
 
 var inputRequiredMark = []byte(`"input_required"`)
 
-// answerInputRequests lets a legacy client answer a modern server. A modern server does not send requests:
-// its result says input_required, and it expects the call to be repeated with the input.
-// answerInputRequests asks the client as a legacy server would, and repeats the call until the server
-// returns another result. Each round is recorded as a separate call.
+// answerInputRequests lets a legacy client answer a modern server. A modern server does not send
+// requests: its result says input_required, and it expects the call to be repeated with the input.
+// answerInputRequests asks the client as a legacy server would, and repeats the call until the
+// server returns another result. Each round is recorded as a separate call.
 func (b *Bridge) answerInputRequests(ctx context.Context, call *core.Call, sink core.ServerMessageHandler, reply core.Reply) (core.Reply, error) {
 	for range maxRounds {
 		input, ok := parseInputRequest(reply.Result)
@@ -71,8 +71,8 @@ func (b *Bridge) repeatCall(call *core.Call, answers, capabilities []byte) *core
 	return repeated
 }
 
-// inputRequest is a result of type input_required (MCP 2026-07-28).
-type inputRequest struct {
+// inputRequiredResult is a result of type input_required (MCP 2026-07-28).
+type inputRequiredResult struct {
 	ResultType    string `json:"resultType"`
 	InputRequests map[string]struct {
 		Method string          `json:"method"`
@@ -81,7 +81,7 @@ type inputRequest struct {
 	RequestState json.RawMessage `json:"requestState"`
 }
 
-func parseInputRequest(result []byte) (input inputRequest, ok bool) {
+func parseInputRequest(result []byte) (input inputRequiredResult, ok bool) {
 	if !bytes.Contains(result, inputRequiredMark) || json.Unmarshal(result, &input) != nil {
 		return input, false
 	}
@@ -90,7 +90,7 @@ func parseInputRequest(result []byte) (input inputRequest, ok bool) {
 
 // askInputs requests the inputs from the client one at a time, in the order of their keys, and
 // returns inputResponses and requestState as raw members for repeatCall.
-func (b *Bridge) askInputs(ctx context.Context, cause *core.Call, sink core.ServerMessageHandler, input inputRequest) ([]byte, error) {
+func (b *Bridge) askInputs(ctx context.Context, cause *core.Call, sink core.ServerMessageHandler, input inputRequiredResult) ([]byte, error) {
 	names := make([]string, 0, len(input.InputRequests))
 	for name := range input.InputRequests {
 		names = append(names, name)
@@ -133,7 +133,7 @@ func (b *Bridge) askUser(ctx context.Context, server string, rq *request, method
 	if b.Approvals == nil || method != "elicitation/create" {
 		return refusal, nil
 	}
-	item, err := approvals.Question(params)
+	item, err := approvals.ItemFromElicitation(params)
 	if err != nil {
 		return refusal, nil
 	}
@@ -157,7 +157,7 @@ func (b *Bridge) askUser(ctx context.Context, server string, rq *request, method
 // answerForClient asks the user in place of a modern client without elicitation, if a modern server
 // requests nothing else, and repeats the call with the answers. Results that the client can handle
 // itself are returned unchanged.
-func (b *Bridge) answerForClient(ctx context.Context, rq *request, call *core.Call, sink *callSink, reply core.Reply) (core.Reply, error) {
+func (b *Bridge) answerForClient(ctx context.Context, rq *request, call *core.Call, sink *callMessageHandler, reply core.Reply) (core.Reply, error) {
 	if b.Approvals == nil {
 		return reply, nil
 	}
@@ -220,9 +220,9 @@ func withElicitation(object, capabilities []byte) []byte {
 	return all
 }
 
-// Ask answers a request of a process of a server that cannot be attributed to a single call. If it names a
-// task, the client that created the task is asked. Otherwise an elicitation is shown to the user, because
-// any client could be the wrong one, and other requests get an error.
+// Ask answers a request of a process of a server that cannot be attributed to a single call. If it
+// names a task, the client that created the task is asked. Otherwise an elicitation is shown to the
+// user, because any client could be the wrong one, and other requests get an error.
 func (b *Bridge) Ask(ctx context.Context, server, process, method string, params json.RawMessage) (core.Reply, error) {
 	if p, err := wire.ScanParams(params); err == nil {
 		if id, related := p.RelatedTaskID(params); related {
@@ -234,19 +234,19 @@ func (b *Bridge) Ask(ctx context.Context, server, process, method string, params
 	if b.Approvals == nil || method != "elicitation/create" {
 		return cannotAskReply("cannot forward the request: it cannot be attributed to a single call"), nil
 	}
-	return b.Gateway.Ask(ctx, &core.Call{Server: server}, method, params, detachedSink{b, server})
+	return b.Gateway.Ask(ctx, &core.Call{Server: server}, method, params, detachedMessageHandler{b, server})
 }
 
-// detachedSink is the sink of a request that cannot be attributed to a single call.
-type detachedSink struct {
+// detachedMessageHandler is the sink of a request that cannot be attributed to a single call.
+type detachedMessageHandler struct {
 	bridge *Bridge
 	server string
 }
 
 // Notify implements core.ServerMessageHandler.
-func (detachedSink) Notify(string, json.RawMessage) {}
+func (detachedMessageHandler) Notify(string, json.RawMessage) {}
 
 // Ask implements core.ServerMessageHandler.
-func (s detachedSink) Ask(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
+func (s detachedMessageHandler) Ask(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
 	return s.bridge.askUser(ctx, s.server, nil, method, params, "elicitation")
 }

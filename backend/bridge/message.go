@@ -27,7 +27,7 @@ func parseMessage(body []byte) (*message, error) {
 	}
 	if m.env.Dirty() {
 		// Messages to stdio servers are delimited by newlines, so none may occur between tokens.
-		m.repaired = m.env.Broken
+		m.repaired = m.env.InvalidUnicode
 		m.body = wire.Compact(make([]byte, 0, len(body)), body)
 		if m.env, err = wire.Scan(m.body); err != nil {
 			return nil, err

@@ -39,12 +39,12 @@ func (b *Bridge) ListChanged(c registry.Change) {
 // announceChanges notifies the listeners of the changes since its last run.
 func (b *Bridge) announceChanges() {
 	b.mu.Lock()
-	all, first := b.changes, b.announced
-	b.announced += len(b.changes)
+	all, first := b.changes, b.announcedCount
+	b.announcedCount += len(b.changes)
 	b.changes = nil
 	b.mu.Unlock()
 	for _, l := range b.listeners.all() {
-		changes := all[min(max(l.since-first, 0), len(all)):]
+		changes := all[min(max(l.changesWhenAdded-first, 0), len(all)):]
 		for method, kinds := range listChangedKinds {
 			concerns := func(c registry.Change) bool {
 				return (c.Server == "" || l.endpoint.server == "" || l.endpoint.server == c.Server) &&
@@ -103,22 +103,22 @@ func (b *Bridge) listHash(l *listener, method string) uint64 {
 // listener receives the notifications that belong to no request: a legacy session, on the stream
 // that it opens with GET, or a modern client, on the stream of subscriptions/listen.
 type listener struct {
-	endpoint       endpoint // as the client requested it, before the visibility is applied
-	origin         requestOrigin
-	client         core.Client
-	capabilities   json.RawMessage       // of the client
-	session        *session              // nil for a modern client
-	since          int                   // the number of changes before it was added
-	subscriptionID []byte                // raw id of the request subscriptions/listen; nil for a legacy session
-	tasks          map[taskKey]taskOwner // that a modern client requested
-	methods        map[string]bool       // the list_changed notifications that a modern client requested; nil: all
+	endpoint         endpoint // as the client requested it, before the visibility is applied
+	origin           requestOrigin
+	client           core.Client
+	capabilities     json.RawMessage       // of the client
+	session          *session              // nil for a modern client
+	changesWhenAdded int                   // the number of changes before it was added
+	subscriptionID   []byte                // raw id of the request subscriptions/listen; nil for a legacy session
+	tasks            map[taskKey]taskOwner // that a modern client requested
+	methods          map[string]bool       // the list_changed notifications that a modern client requested; nil: all
 
-	mu       sync.Mutex
-	lastSent map[string]uint64 // hash of the lists of the last notification, by method
-	stream   *responseWriter   // nil while the client has no stream open
-	queue    []queuedNotification
-	sending  bool // send is running
-	rooted   bool // the client has reported its roots
+	mu            sync.Mutex
+	lastSent      map[string]uint64 // hash of the lists of the last notification, by method
+	stream        *responseWriter   // nil while the client has no stream open
+	queue         []queuedNotification
+	sending       bool // send is running
+	rootsReported bool // the client has reported its roots
 }
 
 // currentOrigin returns the origin with the folder that the client has reported last.
@@ -148,7 +148,7 @@ type queuedNotification struct {
 func (b *Bridge) addListener(ss *mcp.ServerSession, x *exchange, s *session, request *mcp.SubscriptionsListenParams, tasks map[taskKey]task) *listener {
 	l := &listener{endpoint: x.endpoint.unscoped(), origin: x.origin, session: s, lastSent: map[string]uint64{}}
 	b.mu.Lock()
-	l.since = b.announced + len(b.changes)
+	l.changesWhenAdded = b.announcedCount + len(b.changes)
 	b.mu.Unlock()
 	if s != nil {
 		l.client, l.capabilities = s.client, s.capabilities

@@ -31,25 +31,25 @@ type subscriber struct {
 	call *core.Call // describes the client, and the account that it used when it subscribed
 }
 
-// subscribed is a subscription of a client.
-type subscribed struct {
+// clientSubscription is a subscription of a client.
+type clientSubscription struct {
 	own string // the server's own URI
 	subscriber
 }
 
-// subscribersOf returns the subscribers of a resource, and of the resources that contain it. A client that has
-// several such subscriptions gets the nearest one.
-func (s *subscriptions) subscribersOf(updated resourceKey) map[*mcp.ServerSession]subscribed {
+// subscribersOf returns the subscribers of a resource, and of the resources that contain it. A
+// client that has several such subscriptions gets the nearest one.
+func (s *subscriptions) subscribersOf(updated resourceKey) map[*mcp.ServerSession]clientSubscription {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := map[*mcp.ServerSession]subscribed{}
+	found := map[*mcp.ServerSession]clientSubscription{}
 	for key, all := range s.subscribers {
 		if key.server != updated.server || key.process != updated.process || !containsResource(key.uri, updated.uri) {
 			continue
 		}
 		for ss, one := range all {
 			if len(key.uri) > len(found[ss].own) {
-				found[ss] = subscribed{key.uri, one}
+				found[ss] = clientSubscription{key.uri, one}
 			}
 		}
 	}
@@ -106,7 +106,8 @@ func (s *subscriptions) remove(key resourceKey, ss *mcp.ServerSession) (last sub
 	return one, true
 }
 
-// removeSession removes ss from all resources, and returns those of which it was the last subscriber.
+// removeSession removes ss from all resources, and returns those of which it was the last
+// subscriber.
 func (s *subscriptions) removeSession(ss *mcp.ServerSession) map[resourceKey]subscriber {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,8 +153,9 @@ func (b *Bridge) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 	return nil
 }
 
-// subscribeToAll subscribes a modern client to resources, and returns those that it is subscribed to. The
-// acknowledgement of subscriptions/listen omits the others. go-sdk subscribes again, without effect.
+// subscribeToAll subscribes a modern client to resources, and returns those that it is subscribed
+// to. The acknowledgement of subscriptions/listen omits the others. go-sdk subscribes again,
+// without effect.
 func (b *Bridge) subscribeToAll(ctx context.Context, ss *mcp.ServerSession, uris []string) (accepted []string) {
 	for _, uri := range uris {
 		if err := b.subscribe(ctx, &mcp.SubscribeRequest{Session: ss, Params: &mcp.SubscribeParams{URI: uri}}); err != nil {
@@ -210,7 +212,7 @@ func (b *Bridge) sendSubscription(ctx context.Context, method string, key resour
 		Client: of.call.Client, Session: of.call.Session, Shim: of.call.Shim, Workspace: of.call.Workspace, Profile: of.call.Profile, Account: of.call.Account,
 		Name: key.uri, PublicName: key.uri, Params: params, BytesIn: len(params),
 	}
-	reply, err := b.Gateway.Call(ctx, call, discardSink{})
+	reply, err := b.Gateway.Call(ctx, call, discardMessageHandler{})
 	if err != nil {
 		_, rpcErr := localError(method, "", key.uri, core.Legacy, err)
 		return rpcErr.sdk()

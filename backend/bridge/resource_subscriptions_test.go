@@ -52,8 +52,8 @@ func TestServerIsSubscribedOnceForAllClients(t *testing.T) {
 	eventually.True(t, "unsubscribed", func() bool { return count() == "subscribe unsubscribe " })
 }
 
-// Each account of a server, and each session that has a process of its own, has its own subscriptions:
-// an update reaches only the clients of the process that sent it.
+// Each account of a server, and each session that has a process of its own, has its own
+// subscriptions: an update reaches only the clients of the process that sent it.
 func TestUpdateReachesOnlySubscribersOfItsProcess(t *testing.T) {
 	s := newFixture(t, nil, func(o *Options) {
 		o.ProcessOf = func(c *core.Call) (string, error) {
@@ -97,7 +97,8 @@ func TestUpdateReachesOnlySubscribersOfItsProcess(t *testing.T) {
 	eventually.True(t, "unsubscribed", func() bool { return strings.HasSuffix(sent(), "unsubscribe home, ") })
 }
 
-// subscriptions/listen acknowledges the resources that can be subscribed to, and goes on without the others.
+// subscriptions/listen acknowledges the resources that can be subscribed to, and goes on without
+// the others.
 func TestUnknownResourcesAreLeftOutOfTheAcknowledgement(t *testing.T) {
 	s := newFixture(t, func(_ context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 		if c.Name == "file:///t/refused" {
@@ -127,8 +128,8 @@ func TestUnknownResourcesAreLeftOutOfTheAcknowledgement(t *testing.T) {
 	checkEqual(t, "requests", got, "resources/subscribe file:///t/1\nresources/subscribe file:///t/refused\nresources/unsubscribe file:///t/1\n")
 }
 
-// A server may report a sub-resource of the one that a client subscribed to. The client gets one update, with
-// the URI that it can read.
+// A server may report a sub-resource of the one that a client subscribed to. The client gets one
+// update, with the URI that it can read.
 func TestUpdateOfSubResourceReachesSubscribersOfTheResource(t *testing.T) {
 	s := newAccountsFixture(t)
 	for path, mark := range map[string]string{"/mcp": "office__", "/s/office/mcp": ""} {

@@ -37,7 +37,7 @@ func newAccountsFixture(t *testing.T) *fixture {
 		Templates:    []core.Item{{Name: "board://{id}", Raw: json.RawMessage(`{"uriTemplate":"board://{id}","name":"t"}`)}},
 		Capabilities: json.RawMessage(`{"tools":{},"resources":{"subscribe":true}}`),
 	}
-	s.registry.Arrange("", []registry.Server{{ID: "home"}, {ID: "office"}})
+	s.registry.Configure("", []registry.Server{{ID: "home"}, {ID: "office"}})
 	for _, id := range []string{"home", "office"} {
 		s.registry.Set(id, "", c)
 	}
@@ -91,8 +91,8 @@ func TestEachAccountIsReadUnderItsOwnURIs(t *testing.T) {
 	}
 }
 
-// The requests of a task for input have the URIs that the client can read, and the client's answers those
-// of the server, in every way in which a client answers.
+// The requests of a task for input have the URIs that the client can read, and the client's answers
+// those of the server, in every way in which a client answers.
 func TestInputRequestsAndAnswersOfATaskHaveTheURIsOfTheirReader(t *testing.T) {
 	const own, public, block = `board://1`, `board://office__1`, `{"role":"assistant","content":{"type":"resource_link","uri":"URI","n":1.0}}`
 	s := newAccountsFixture(t)
@@ -130,8 +130,8 @@ func TestInputRequestsAndAnswersOfATaskHaveTheURIsOfTheirReader(t *testing.T) {
 	checkEqual(t, "the answer that a legacy server gets", <-answer, strings.Replace(block, "URI", own, 1))
 }
 
-// A server's request for sampling has the URIs that the client can read, in both eras and in the result
-// of a modern server; text and arguments of tools are not changed.
+// A server's request for sampling has the URIs that the client can read, in both eras and in the
+// result of a modern server; text and arguments of tools are not changed.
 func TestSamplingRequestsHavePublicURIs(t *testing.T) {
 	const link, board = `{"type":"resource_link","uri":"URI","n":1.0}`, `board://1`
 	const messages = `{"messages":[{"role":"user","content":` + link + `},{"role":"user","content":[{"type":"text","text":"board://1"},{"type":"tool_use","input":{"uri":"board://1"}},{"type":"tool_result","content":[` + link + `]}]}]}`

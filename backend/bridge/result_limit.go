@@ -16,7 +16,8 @@ import (
 
 // A client may limit the size of tool results (results.maxTokens). Of a larger result it gets the
 // beginning of the text, and its model reads the rest from the history with the tool readResult. A
-// result is truncated only if the history holds it unchanged, and never at the endpoint of a server.
+// result is truncated only if the history holds it unchanged, and never at the endpoint of a
+// server.
 //
 // The text of a result is that of its text blocks and embedded text resources, and its
 // structuredContent, unless a text block repeats it. Images, audio, binary resources and links are
@@ -47,7 +48,7 @@ func limitsResult(rq *request, raw json.RawMessage) bool {
 
 // limitResult truncates the result of a call if it is longer than the client wants.
 func (b *Bridge) limitResult(rq *request, reply core.Reply) core.Reply {
-	if rq.keptAs == nil || *rq.keptAs == 0 || len(reply.Result) <= rq.endpoint.maxResult {
+	if rq.storedCallID == nil || *rq.storedCallID == 0 || len(reply.Result) <= rq.endpoint.maxResult {
 		return reply
 	}
 	at := core.Span{End: len(reply.Result)}
@@ -55,7 +56,7 @@ func (b *Bridge) limitResult(rq *request, reply core.Reply) core.Reply {
 		task, _ := wire.ParseTask(reply.Result)
 		at = task.Result
 	}
-	if short := truncateResult(wire.Bytes(reply.Result, at), rq.endpoint.maxResult, *rq.keptAs); short != nil {
+	if short := truncateResult(wire.Bytes(reply.Result, at), rq.endpoint.maxResult, *rq.storedCallID); short != nil {
 		reply.Result = wire.Splice(nil, reply.Result, wire.Edit{Span: at, With: short})
 	}
 	return reply

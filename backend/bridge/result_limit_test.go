@@ -14,8 +14,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// keptResults is a history.
-type keptResults struct {
+// fakeResultStore is a history.
+type fakeResultStore struct {
 	mu      sync.Mutex
 	calls   map[int64]*core.Call
 	results map[int64]json.RawMessage
@@ -23,7 +23,7 @@ type keptResults struct {
 }
 
 // record does what gateway and recorder do.
-func (k *keptResults) record(call *core.Call, result json.RawMessage) core.Reply {
+func (k *fakeResultStore) record(call *core.Call, result json.RawMessage) core.Reply {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.calls == nil {
@@ -31,13 +31,13 @@ func (k *keptResults) record(call *core.Call, result json.RawMessage) core.Reply
 	}
 	call.ID, call.Outcome = int64(1000+len(k.calls)), core.OutcomeOK
 	k.calls[call.ID], k.results[call.ID] = call, result
-	if call.KeptAs != nil && !k.refuses {
-		*call.KeptAs = call.ID
+	if call.RecordedUnchangedAs != nil && !k.refuses {
+		*call.RecordedUnchangedAs = call.ID
 	}
 	return core.Reply{Result: result}
 }
 
-func (k *keptResults) read(_ context.Context, id int64) (*core.Call, json.RawMessage, error) {
+func (k *fakeResultStore) read(_ context.Context, id int64) (*core.Call, json.RawMessage, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.calls[id] == nil {
@@ -48,8 +48,8 @@ func (k *keptResults) read(_ context.Context, id int64) (*core.Call, json.RawMes
 
 // newLimitFixture is a fixture whose server files returns result. The results of the clients small
 // and other are limited to 500 tokens.
-func newLimitFixture(t *testing.T, result *string) (*fixture, *keptResults) {
-	kept := &keptResults{}
+func newLimitFixture(t *testing.T, result *string) (*fixture, *fakeResultStore) {
+	kept := &fakeResultStore{}
 	s := newFixture(t, func(ctx context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 		if c.Local != nil {
 			return c.Local(ctx), nil
@@ -291,7 +291,7 @@ func TestOnlyItsClientReadsResult(t *testing.T) {
 
 // A call that waited for input of its modern client ends in a request of its own.
 func TestResultOfResumedCallIsTruncated(t *testing.T) {
-	kept := &keptResults{}
+	kept := &fakeResultStore{}
 	s := newFixture(t, func(ctx context.Context, c *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 		if _, err := sink.Ask(ctx, "elicitation/create", json.RawMessage(`{"message":"Name?","requestedSchema":{"x":1.0}}`)); err != nil {
 			return core.Reply{}, err
@@ -315,14 +315,14 @@ func TestResultOfTaskIsTruncated(t *testing.T) {
 		{"tasks/result", long},
 		{"tasks/get", `{"taskId":"t","status":"completed","result":` + long + `}`},
 	} {
-		rq := &request{method: q.method, keptAs: &id, endpoint: endpoint{maxResult: 2000}}
+		rq := &request{method: q.method, storedCallID: &id, endpoint: endpoint{maxResult: 2000}}
 		got := string((&Bridge{}).limitResult(rq, core.Reply{Result: json.RawMessage(q.result)}).Result)
 		if !json.Valid([]byte(got)) || !strings.Contains(got, metaTruncated) || strings.Contains(got, strings.Repeat("x", 2001)) || strings.HasPrefix(q.result, `{"taskId"`) != strings.HasPrefix(got, `{"taskId":"t","status":"completed","result":{"content"`) {
 			t.Errorf("%s: %s", q.method, got)
 		}
 	}
 	working := `{"taskId":"t","status":"working","statusMessage":"` + strings.Repeat("x", 9000) + `"}`
-	rq := &request{method: "tasks/get", keptAs: &id, endpoint: endpoint{maxResult: 2000}}
+	rq := &request{method: "tasks/get", storedCallID: &id, endpoint: endpoint{maxResult: 2000}}
 	if got := (&Bridge{}).limitResult(rq, core.Reply{Result: json.RawMessage(working)}); string(got.Result) != working {
 		t.Errorf("a task that works: %s", got.Result)
 	}

@@ -100,7 +100,7 @@ func (b *Bridge) middleware(e *endpointServer) mcp.Middleware {
 				}
 				x.response.takeFromSDK()
 				b.serveRequest(x)
-				return &answered{}, nil
+				return &alreadyAnsweredResult{}, nil
 			case method == "initialize":
 				return b.initialize(ctx, method, req, x, e, next)
 			case method == "server/discover":
@@ -127,8 +127,9 @@ func (b *Bridge) middleware(e *endpointServer) mcp.Middleware {
 	}
 }
 
-// answered is the result of a request whose response was already written. sdkWriter drops it.
-type answered struct{ mcp.ResultBase }
+// alreadyAnsweredResult is the result of a request whose response was already written. sdkWriter
+// drops it.
+type alreadyAnsweredResult struct{ mcp.ResultBase }
 
 // listen registers the listener of subscriptions/listen until the request ends.
 func (b *Bridge) listen(ctx context.Context, method string, req mcp.Request, x *exchange, next mcp.MethodHandler) (mcp.Result, error) {

@@ -279,7 +279,7 @@ func TestFiftyStreamsOfOneClientBecomeOne(t *testing.T) {
 func TestSessionsOfRemovedServerEnd(t *testing.T) {
 	s := newFixture(t, nil)
 	h := s.openSession("/s/math/mcp", `{}`)
-	s.registry.Arrange("", nil)
+	s.registry.Configure("", nil)
 	if resp := s.post("/s/math/mcp", ping, h...); resp.StatusCode != 404 {
 		t.Error(resp.Status)
 	}

@@ -35,8 +35,8 @@ type suspendedCall struct {
 	err          error
 
 	mu            sync.Mutex
-	sink          *callSink // the sink of the waiting HTTP request; nil while the call is suspended
-	repeated      bool      // sink belongs to a repeated request
+	sink          *callMessageHandler // the sink of the waiting HTTP request; nil while the call is suspended
+	repeated      bool                // sink belongs to a repeated request
 	questions     []*question
 	questionCount int
 }
@@ -53,12 +53,12 @@ type question struct {
 var inputMethods = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
 
 // runCall runs a call for rq. In the modern era the result may be input_required.
-func (b *Bridge) runCall(ctx context.Context, rq *request, call *core.Call, sink *callSink) (core.Reply, error) {
+func (b *Bridge) runCall(ctx context.Context, rq *request, call *core.Call, sink *callMessageHandler) (core.Reply, error) {
 	sink.server = call.Server
 	if rq.era != core.Modern || !inputMethods[rq.method] || emptyObject(rq.capabilities) {
 		b.resolveWorkspace(ctx, rq, call, sink)
 		if rq.era == core.Legacy && wire.MentionsTask(call.Params) {
-			sink.creator = call
+			sink.taskCall = call
 		}
 		return b.Gateway.Call(ctx, call, sink)
 	}
@@ -144,8 +144,8 @@ func (sc *suspendedCall) suspend() []byte {
 	return append(wire.AppendString(append(out, `},"requestState":`...), state), '}')
 }
 
-// Notify implements core.ServerMessageHandler. Notifications that arrive while the call is suspended are
-// dropped.
+// Notify implements core.ServerMessageHandler. Notifications that arrive while the call is
+// suspended are dropped.
 func (sc *suspendedCall) Notify(method string, params json.RawMessage) {
 	sc.mu.Lock()
 	sink, repeated := sc.sink, sc.repeated
@@ -160,7 +160,7 @@ func (sc *suspendedCall) Notify(method string, params json.RawMessage) {
 		if err != nil || len(token) == 0 {
 			return
 		}
-		params = wire.Splice(nil, params, wire.Edit{Span: p.Progress, With: token})
+		params = wire.Splice(nil, params, wire.Edit{Span: p.NotifiedProgressToken, With: token})
 	}
 	sink.Notify(method, params)
 }
@@ -201,7 +201,7 @@ func (sc *suspendedCall) wakeWaiter() {
 
 // resume continues the suspended call that a repeated request belongs to. found is false if the
 // requestState was issued by the server rather than by the bridge.
-func (b *Bridge) resume(ctx context.Context, rq *request, sink *callSink) (reply core.Reply, found bool, err error) {
+func (b *Bridge) resume(ctx context.Context, rq *request, sink *callMessageHandler) (reply core.Reply, found bool, err error) {
 	state, ok := wire.Unquote(wire.Bytes(rq.params, rq.spans.RequestState))
 	if !ok || !strings.HasPrefix(state, statePrefix) {
 		return core.Reply{}, false, nil
@@ -218,7 +218,7 @@ func (b *Bridge) resume(ctx context.Context, rq *request, sink *callSink) (reply
 	if sc == nil {
 		return core.Reply{}, true, core.Errorf(core.CodeValidation, "the requestState is unknown, already used or expired: send the original request again")
 	}
-	sink.server, rq.keptAs = sc.server, sc.rq.keptAs
+	sink.server, rq.storedCallID = sc.server, sc.rq.storedCallID
 	sc.mu.Lock()
 	sc.sink, sc.repeated = sink, true
 	var left []*question

@@ -191,7 +191,7 @@ func FuzzRequestState(f *testing.F) {
 			t.Fatal("full")
 		}
 		defer func() { b.suspended.byState[secret].timer.Stop() }()
-		reply, ours, err := b.resume(t.Context(), rq, &callSink{bridge: b, rq: rq})
+		reply, ours, err := b.resume(t.Context(), rq, &callMessageHandler{bridge: b, rq: rq})
 		text, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.RequestState))
 		if ours != strings.HasPrefix(text, statePrefix) || ours && err == nil || len(reply.Result) > 0 {
 			t.Fatalf("%s: %v %v %s", raw, ours, err, reply.Result)

@@ -52,8 +52,8 @@ func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 	}
 	call.Server, call.Name = target.Server, target.Name
 	if rq.method == "tools/call" && limitsResult(rq, target.Raw) {
-		rq.keptAs = new(int64)
-		call.KeptAs = rq.keptAs
+		rq.storedCallID = new(int64)
+		call.RecordedUnchangedAs = rq.storedCallID
 	}
 	if target.Name != public {
 		replaceParam(call, span, target.Name)

@@ -33,7 +33,7 @@ func (x *exchange) namesTask() bool {
 	if headerValue(header, methodHeader) != x.env.Method {
 		return false
 	}
-	id := wire.RoutedName(x.env.Method, x.rawParams(), &x.params)
+	id := wire.NameHeaderValue(x.env.Method, x.rawParams(), &x.params)
 	return id == "" || headerValue(header, nameHeader) == id
 }
 

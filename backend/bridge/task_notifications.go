@@ -15,8 +15,8 @@ import (
 // A modern client names the tasks whose state it wants to be notified of in subscriptions/listen.
 // go-sdk does not know them, so the bridge answers such a request itself.
 
-// taskListeners counts the listeners of each task, so that a server is asked for notifications once.
-// The zero value is ready to use.
+// taskListeners counts the listeners of each task, so that a server is asked for notifications
+// once. The zero value is ready to use.
 type taskListeners struct {
 	mu     sync.Mutex
 	byTask map[listenedKey]*listenedTask
@@ -47,8 +47,8 @@ func (t *taskListeners) change(key listenedKey, by int) {
 	t.byTask[key].listeners += by
 }
 
-// next returns the request that the server of a task needs now, or "". After the request, the caller must
-// call sent. One request at a time is in flight, so that none overtakes another.
+// next returns the request that the server of a task needs now, or "". After the request, the
+// caller must call sent. One request at a time is in flight, so that none overtakes another.
 func (t *taskListeners) next(key listenedKey) (method string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,8 +83,8 @@ func (t *taskListeners) forget(server string) {
 	}
 }
 
-// requestedTasks returns the tasks that a client names in subscriptions/listen. Tasks that it does not
-// own are left out, as if they did not exist.
+// requestedTasks returns the tasks that a client names in subscriptions/listen. Tasks that it does
+// not own are left out, as if they did not exist.
 func (b *Bridge) requestedTasks(rq *request) map[taskKey]task {
 	var params struct {
 		Notifications struct {
@@ -147,11 +147,11 @@ func (b *Bridge) serveTaskSubscriptions(ctx context.Context, x *exchange, rq *re
 	}
 	result := slices.Concat([]byte(`{"resultType":"complete",`), meta, []byte{'}'})
 	x.response.reply(200, wire.AppendResult(nil, x.id(), result))
-	return &answered{}, nil
+	return &alreadyAnsweredResult{}, nil
 }
 
-// askForTask asks a server for the notifications about a task, or to end them, whichever it needs. If that
-// fails, the client has to poll, as it may at any time.
+// askForTask asks a server for the notifications about a task, or to end them, whichever it needs.
+// If that fails, the client has to poll, as it may at any time.
 func (b *Bridge) askForTask(l *listener, key taskKey, t task) {
 	listened := listenedKey{key, t.account}
 	for method := b.taskListeners.next(listened); method != ""; method = b.taskListeners.next(listened) {
@@ -159,20 +159,20 @@ func (b *Bridge) askForTask(l *listener, key taskKey, t task) {
 		call := &core.Call{
 			At: now.UTC(), Began: now, Client: l.client, Shim: l.origin.shim, Workspace: t.workspace, Account: t.account, Era: core.Modern, Capabilities: l.capabilities,
 			Server: key.server, Name: t.tool, PublicName: t.public, Method: method, Params: append(wire.AppendString([]byte(`{"taskId":`), key.id), '}'),
-			Continues: true, Notable: func(core.Reply) bool { return false },
+			Continues: true, WorthRecording: func(core.Reply) bool { return false },
 		}
 		if t.call != 0 {
 			call.Task = &core.Task{Call: t.call, ID: key.id, TTL: -1}
 		}
-		if _, err := b.Gateway.Call(b.lifetime, call, discardSink{}); err != nil {
+		if _, err := b.Gateway.Call(b.lifetime, call, discardMessageHandler{}); err != nil {
 			b.Log.Debug("Cannot subscribe to the notifications of a task", "server", key.server, "error", err)
 		}
 		b.taskListeners.sent(listened)
 	}
 }
 
-// ModernConnectionChanged is called when the modern connection of a server was opened or has ended. The
-// server is asked again for the notifications that clients wait for. It does not block.
+// ModernConnectionChanged is called when the modern connection of a server was opened or has ended.
+// The server is asked again for the notifications that clients wait for. It does not block.
 func (b *Bridge) ModernConnectionChanged(server string) {
 	b.taskListeners.forget(server)
 	for _, l := range b.listeners.all() {
@@ -184,9 +184,10 @@ func (b *Bridge) ModernConnectionChanged(server string) {
 	}
 }
 
-// TaskUpdated forwards notifications/tasks of a process of a server to the modern listeners that named the
-// task and belong to the client that created it there. params is raw. It does not block.
-func (b *Bridge) TaskUpdated(server, process string, params json.RawMessage) {
+// ModernTaskUpdated forwards notifications/tasks of a process of a server to the modern listeners
+// that named the task and belong to the client that created it there. params is raw. It does not
+// block.
+func (b *Bridge) ModernTaskUpdated(server, process string, params json.RawMessage) {
 	state, _ := wire.ParseTask(params)
 	key := taskKey{server, state.ID}
 	t, ok := b.notifiedTask(server, process, state.ID)

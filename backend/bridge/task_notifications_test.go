@@ -11,8 +11,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
-// notifications/tasks of the extension reach the client that created the task and asked for them, with
-// the id that it knows, and no other client.
+// notifications/tasks of the extension reach the client that created the task and asked for them,
+// with the id that it knows, and no other client.
 func TestTaskNotificationsReachOnlyTheListenersOfTheClient(t *testing.T) {
 	f := newTaskFixture(t)
 	for i, path := range []string{"/mcp", "/s/one/mcp"} {
@@ -27,7 +27,7 @@ func TestTaskNotificationsReachOnlyTheListenersOfTheClient(t *testing.T) {
 				t.Fatal(ack)
 			}
 		}
-		f.startedStreams(2 + 2*i)
+		f.waitForOwnStreams(2 + 2*i)
 		wanted := []string{strings.TrimPrefix(mine, prefix), strings.TrimPrefix(other, prefix)}
 		eventually.True(t, "the server is asked", func() bool { return mcptest.Listening(wanted...) })
 		for client, id := range map[string]string{"desk": mine, "other": other} {
@@ -44,8 +44,8 @@ func TestTaskNotificationsReachOnlyTheListenersOfTheClient(t *testing.T) {
 	}
 }
 
-// startedStreams waits until n listeners have a stream.
-func (f *taskFixture) startedStreams(n int) { waitForStreams(f, f.bridge, n) }
+// waitForOwnStreams waits until n listeners have a stream.
+func (f *taskFixture) waitForOwnStreams(n int) { waitForStreams(f, f.bridge, n) }
 
 func waitForStreams(t testing.TB, b *Bridge, n int) {
 	t.Helper()
@@ -78,7 +78,8 @@ func (f *taskFixture) listen(path, client string, ids ...string) <-chan string {
 	return messages
 }
 
-// A client that listens to a task is notified of it after the connection to the server was replaced.
+// A client that listens to a task is notified of it after the connection to the server was
+// replaced.
 func TestTaskNotificationsSurviveARestartOfTheConnection(t *testing.T) {
 	f := newTaskFixture(t)
 	id := taskIDIn(t, f.withTasks("/mcp", "tools/call", "one__confirm_delete", `"name":"one__confirm_delete"`))
@@ -101,7 +102,8 @@ func TestTaskNotificationsSurviveARestartOfTheConnection(t *testing.T) {
 	}
 }
 
-// Clients that listen and stop at the same time leave the server asked exactly while one of them listens.
+// Clients that listen and stop at the same time leave the server asked exactly while one of them
+// listens.
 func TestRequestsForTaskNotificationsStayInOrder(t *testing.T) {
 	var tasks taskListeners
 	key := listenedKey{taskKey{"s", "1"}, ""}

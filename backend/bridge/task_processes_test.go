@@ -11,8 +11,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// The process of one account reports nothing about the tasks of another: neither to the client nor to the
-// history, even if the ids are equal.
+// The process of one account reports nothing about the tasks of another: neither to the client nor
+// to the history, even if the ids are equal.
 func TestTaskNotificationsComeFromTheProcessOfTheTask(t *testing.T) {
 	f := newTaskFixture(t)
 	f.bridge.ProcessOf = func(c *core.Call) (string, error) { return c.Client.Token, nil }
@@ -28,14 +28,14 @@ func TestTaskNotificationsComeFromTheProcessOfTheTask(t *testing.T) {
 	f.answer = func() core.Reply { return core.Reply{Result: []byte(`{}`)} }
 	modern := f.listen("/mcp", "desk", "one__2")
 	<-modern
-	f.startedStreams(2)
+	f.waitForOwnStreams(2)
 	f.history()
 	for _, sent := range []struct{ process, message string }{{"other", "forged"}, {"", "forged"}, {"desk", "own"}} {
 		state := func(id string) json.RawMessage {
 			return json.RawMessage(fmt.Sprintf(`{"taskId":"%s","status":"cancelled","statusMessage":"%s"}`, id, sent.message))
 		}
-		f.bridge.TaskChanged("one", sent.process, state("1"))
-		f.bridge.TaskUpdated("one", sent.process, state("2"))
+		f.bridge.LegacyTaskStatusChanged("one", sent.process, state("1"))
+		f.bridge.ModernTaskUpdated("one", sent.process, state("2"))
 		f.mu.Lock()
 		if n := len(f.recorded); n != map[string]int{"own": 2}[sent.message] {
 			t.Errorf("%d notifications of process %q are recorded", n, sent.process)
@@ -50,8 +50,8 @@ func TestTaskNotificationsComeFromTheProcessOfTheTask(t *testing.T) {
 	}
 }
 
-// A question of a server that names a task is for the session that created the task, whatever else is in
-// flight. If that session has ended, no other client is asked.
+// A question of a server that names a task is for the session that created the task, whatever else
+// is in flight. If that session has ended, no other client is asked.
 func TestQuestionsOfATaskReachOnlyTheSessionOfTheTask(t *testing.T) {
 	f := newTaskFixture(t)
 	open := func(client string) (session []string, next func() (string, bool)) {
@@ -62,7 +62,7 @@ func TestQuestionsOfATaskReachOnlyTheSessionOfTheTask(t *testing.T) {
 	}
 	bob, asked := open("bob")
 	open("alice")
-	f.startedStreams(2)
+	f.waitForOwnStreams(2)
 	id := taskIDIn(t, onlyMessage(t, f.post("/mcp", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"one__confirm_delete","task":{}}}`, bob...)))
 	question := json.RawMessage(`{"mode":"form","message":"Sure?","requestedSchema":{"type":"object","properties":{}},"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"` + strings.TrimPrefix(id, "one__") + `"}}}`)
 	answered := make(chan core.Reply)
@@ -93,7 +93,7 @@ func TestTaskIsKnownBeforeTheFirstNotificationAboutIt(t *testing.T) {
 	session := f.openSession("/s/one/mcp", `{}`)
 	next, stop := iter.Pull(events(f.request(http.MethodGet, "/s/one/mcp", "", session...).Body))
 	defer stop()
-	f.startedStreams(1)
+	f.waitForOwnStreams(1)
 	for range 20 {
 		id := taskIDIn(t, onlyMessage(t, f.post("/s/one/mcp", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"slow_compute","task":{}}}`, session...)))
 		if got, ok := next(); !ok || !strings.Contains(got, `"taskId":"`+id+`","status":"completed"`) {
@@ -102,7 +102,8 @@ func TestTaskIsKnownBeforeTheFirstNotificationAboutIt(t *testing.T) {
 	}
 }
 
-// Two accounts may have tasks with the same id: each notification reaches the client of its process.
+// Two accounts may have tasks with the same id: each notification reaches the client of its
+// process.
 func TestTasksOfTwoProcessesWithTheSameIDAreToldApart(t *testing.T) {
 	f := newTaskFixture(t)
 	f.bridge.ProcessOf = func(c *core.Call) (string, error) { return c.Account, nil }

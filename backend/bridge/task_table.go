@@ -15,8 +15,8 @@ const (
 	maxTasksPerOwner = 256
 )
 
-// taskGrace is how long a task is kept after it has expired, because the server decides when it deletes the
-// task.
+// taskGrace is how long a task is kept after it has expired, because the server decides when it
+// deletes the task.
 const taskGrace = 5 * time.Minute
 
 // MaxTaskLife is the longest time for which a task is known.
@@ -55,8 +55,9 @@ type task struct {
 	expires      time.Time
 }
 
-// taskTable holds the tasks of all clients. The zero value is ready to use. Two accounts of a server are
-// two processes, whose tasks may have the same id: a key then has a task for each account.
+// taskTable holds the tasks of all clients. The zero value is ready to use. Two accounts of a
+// server are two processes, whose tasks may have the same id: a key then has a task for each
+// account.
 type taskTable struct {
 	mu    sync.Mutex
 	byKey map[taskKey][]*task
@@ -95,9 +96,9 @@ func (t *taskTable) all(key taskKey, now time.Time) (tasks []task) {
 	return tasks
 }
 
-// notifiedTask returns the task that a notification of a process of a server is about. Only the process
-// that would serve requests about a task may report its state: ids of other processes may be equal, and
-// another account must not reach the client.
+// notifiedTask returns the task that a notification of a process of a server is about. Only the
+// process that would serve requests about a task may report its state: ids of other processes may
+// be equal, and another account must not reach the client.
 func (b *Bridge) notifiedTask(server, process, id string) (task, bool) {
 	for _, t := range slices.Backward(b.tasks.all(taskKey{server, id}, b.Now())) {
 		own, err := "", error(nil)
@@ -112,8 +113,8 @@ func (b *Bridge) notifiedTask(server, process, id string) (task, bool) {
 	return task{}, false
 }
 
-// add adds a new task. It replaces an older one with the same id of the same account, because the server
-// has forgotten that one.
+// add adds a new task. It replaces an older one with the same id of the same account, because the
+// server has forgotten that one.
 func (t *taskTable) add(key taskKey, added task, ttl time.Duration, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -202,14 +203,14 @@ func (t *taskTable) removeExpired(now time.Time) {
 // MaxRestoredTasks is the maximum number of tasks that RestoreTasks uses.
 const MaxRestoredTasks = maxTasks
 
-// RestoreTasks adds the tasks of an earlier run, oldest first. It must be called before the bridge serves
-// requests.
+// RestoreTasks adds the tasks of an earlier run, oldest first. It must be called before the bridge
+// serves requests.
 func (b *Bridge) RestoreTasks(recorded []core.TaskOwner) {
 	for _, r := range recorded {
 		if r.Era == core.Legacy && r.Client.Token == "" {
 			continue // it belonged to a session
 		}
-		t := task{owner: taskOwner{token: r.Client.Token, era: r.Era}, client: r.Client, call: r.Call, tool: r.Name, public: r.Public, workspace: r.Workspace, account: r.Account, status: r.Status, hasResult: r.HasResult, created: r.Created}
+		t := task{owner: taskOwner{token: r.Client.Token, era: r.Era}, client: r.Client, call: r.Call, tool: r.Name, public: r.PublicName, workspace: r.Workspace, account: r.Account, status: r.Status, hasResult: r.HasResult, created: r.Created}
 		b.tasks.add(taskKey{r.Server, r.ID}, t, r.TTL, r.Updated)
 	}
 	b.tasks.removeExpired(b.Now())

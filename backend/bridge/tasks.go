@@ -32,7 +32,7 @@ const firstWithTasks = "2025-11-25"
 func isTaskMethod(method string) bool { return taskMethods[method] != nil }
 
 // callTask runs a request about a task.
-func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callSink) (methodResult, *rpcError) {
+func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callMessageHandler) (methodResult, *rpcError) {
 	offers := b.view(rq.endpoint, rq.client.Token).Offers()
 	public, hasID := wire.Unquote(wire.Bytes(rq.params, rq.spans.TaskID))
 	server, id := ownTaskID(rq.endpoint, public)
@@ -58,11 +58,11 @@ func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callSink) (met
 	b.setOwnAnswers(rq, call)
 	observe := func(reply core.Reply) (news bool) { return b.tasks.observe(key, owner, reply.Task, b.Now()) }
 	if rq.method == "tasks/get" {
-		call.Notable = observe
+		call.WorthRecording = observe
 	}
 	if tool, ok := b.view(rq.endpoint, rq.client.Token).Lookup(core.Tools, t.public); ok && limitsResult(rq, tool.Raw) {
-		rq.keptAs = new(int64)
-		call.KeptAs = rq.keptAs
+		rq.storedCallID = new(int64)
+		call.RecordedUnchangedAs = rq.storedCallID
 	}
 	sink.server = server
 	reply, err := b.Gateway.Call(ctx, call, sink)
@@ -78,7 +78,8 @@ func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callSink) (met
 	return b.buildResult(rq, server, t.public, reply, err)
 }
 
-// newTaskCall returns a call about a task. It is recorded as part of the call that created the task.
+// newTaskCall returns a call about a task. It is recorded as part of the call that created the
+// task.
 func (b *Bridge) newTaskCall(rq *request, server, id string, t task) *core.Call {
 	call := b.newCall(rq)
 	if t.call != 0 {
@@ -88,8 +89,8 @@ func (b *Bridge) newTaskCall(rq *request, server, id string, t task) *core.Call 
 	return call
 }
 
-// checkTaskMethod returns an error if the client may not use a method. A client that has a task
-// may use it: a server that speaks both eras may declare tasks only in the one that is connected last.
+// checkTaskMethod returns an error if the client may not use a method. A client that has a task may
+// use it: a server that speaks both eras may declare tasks only in the one that is connected last.
 func checkTaskMethod(rq *request, offers []registry.Offer, known bool) *rpcError {
 	has := known && slices.Contains(taskMethods[rq.method], rq.era) || slices.Contains(taskMethods[rq.method], rq.era) && slices.ContainsFunc(offers, func(o registry.Offer) bool {
 		return o.Catalog != nil && offersTasks(rq.era, o.Catalog.CapabilitiesIn(rq.era))
@@ -125,8 +126,8 @@ func legacyTasksOf(capabilities []byte) json.RawMessage {
 	return has.Tasks
 }
 
-// legacyTasks returns the raw capability for tasks of 2025-11-25 at an endpoint: that of the server,
-// or the union of all servers. It is nil if no server has tasks.
+// legacyTasks returns the raw capability for tasks of 2025-11-25 at an endpoint: that of the
+// server, or the union of all servers. It is nil if no server has tasks.
 func legacyTasks(ep endpoint, offers []registry.Offer) []byte {
 	var all struct {
 		List     *struct{} `json:"list,omitempty"`
@@ -160,7 +161,8 @@ func hasServer(offers []registry.Offer, server string) bool {
 	return slices.ContainsFunc(offers, func(o registry.Offer) bool { return o.Server == server })
 }
 
-// unusableTaskError returns the error for the reply of a server with a task that the client cannot use.
+// unusableTaskError returns the error for the reply of a server with a task that the client cannot
+// use.
 func unusableTaskError(rq *request, server string, params, result []byte) error {
 	if rq.method != "tools/call" || !wire.MentionsTask(result) {
 		return nil
@@ -194,7 +196,7 @@ func (b *Bridge) rememberTask(rq *request, call *core.Call, reply core.Reply) {
 
 // listTasks answers tasks/list with the tasks of the client. A page has the tasks of one server; at
 // an endpoint of several servers, the cursor begins with the server of the next page.
-func (b *Bridge) listTasks(ctx context.Context, rq *request, sink *callSink, offers []registry.Offer) (methodResult, *rpcError) {
+func (b *Bridge) listTasks(ctx context.Context, rq *request, sink *callMessageHandler, offers []registry.Offer) (methodResult, *rpcError) {
 	var servers []string
 	for _, o := range offers {
 		if o.Catalog != nil && listsTasks(o.Catalog.Capabilities) {
@@ -276,8 +278,8 @@ func (b *Bridge) ownTasks(rq *request, server, next string, result []byte) []byt
 	return wire.Splice(nil, result, edits...)
 }
 
-// taskStream returns the stream on which the session that created a task receives messages of its server
-// that belong to no request, or nil.
+// taskStream returns the stream on which the session that created a task receives messages of its
+// server that belong to no request, or nil.
 func (b *Bridge) taskStream(server string, t task) (l *listener, ep endpoint) {
 	if t.session == "" {
 		return nil, ep
@@ -292,12 +294,12 @@ func (b *Bridge) taskStream(server string, t task) (l *listener, ep endpoint) {
 	return l, ep
 }
 
-// askTaskClient asks the session that created a task. If it cannot be asked, an elicitation is shown to the
-// user.
+// askTaskClient asks the session that created a task. If it cannot be asked, an elicitation is
+// shown to the user.
 func (b *Bridge) askTaskClient(ctx context.Context, server string, t task, method string, params json.RawMessage) (core.Reply, error) {
 	named := append(wire.AppendString([]byte(`{"name":`), t.public), '}')
 	spans, _ := wire.ScanParams(named)
-	sink := &callSink{bridge: b, server: server, rq: &request{era: core.Legacy, client: t.client, params: named, spans: &spans}}
+	sink := &callMessageHandler{bridge: b, server: server, rq: &request{era: core.Legacy, client: t.client, params: named, spans: &spans}}
 	if l, ep := b.taskStream(server, t); l != nil {
 		l.mu.Lock()
 		stream := l.stream
@@ -310,9 +312,9 @@ func (b *Bridge) askTaskClient(ctx context.Context, server string, t task, metho
 	return b.Gateway.Ask(ctx, cause, method, params, sink)
 }
 
-// TaskChanged forwards notifications/tasks/status of a process of a server to the session that created the
-// task there. params is raw. It does not block.
-func (b *Bridge) TaskChanged(server, process string, params json.RawMessage) {
+// LegacyTaskStatusChanged forwards notifications/tasks/status of a process of a server to the
+// session that created the task there. params is raw. It does not block.
+func (b *Bridge) LegacyTaskStatusChanged(server, process string, params json.RawMessage) {
 	state, _ := wire.ParseTask(params)
 	t, ok := b.notifiedTask(server, process, state.ID)
 	if !ok {
@@ -333,9 +335,9 @@ func (b *Bridge) TaskChanged(server, process string, params json.RawMessage) {
 	}
 }
 
-// recordTaskEnd records a notification about a task if the task has ended and the client does not know
-// yet. A client that listens may never ask for the state again. Other states are not recorded, because
-// a server can send any number of them.
+// recordTaskEnd records a notification about a task if the task has ended and the client does not
+// know yet. A client that listens may never ask for the state again. Other states are not recorded,
+// because a server can send any number of them.
 func (b *Bridge) recordTaskEnd(server, method string, params json.RawMessage, t task) {
 	state, _ := wire.ParseTask(params)
 	ended := &core.Task{Status: state.Status, TTL: state.TTL, HasResult: !state.Result.Empty() || !state.Error.Empty()}

@@ -39,7 +39,7 @@ func (r fixedReply) Send(context.Context, *core.Call, core.ServerMessageHandler)
 func newTaskFixture(t *testing.T) *taskFixture {
 	t.Helper()
 	reg := registry.New(registry.Options{})
-	reg.Arrange(registry.Prefixed, []registry.Server{{ID: "one"}, {ID: "two"}, {ID: "plain"}})
+	reg.Configure(registry.Prefixed, []registry.Server{{ID: "one"}, {ID: "two"}, {ID: "plain"}})
 	f := &taskFixture{fixture: &fixture{T: t, registry: reg, lister: &fakeLister{}}, conns: map[string]*upstream.Conn{}}
 	for _, server := range []string{"one", "two"} {
 		f.connect(server, core.Modern)
@@ -64,9 +64,9 @@ func (f *taskFixture) connect(server string, era core.Era) *upstream.Conn {
 		OnNotification: func(method string, params json.RawMessage) {
 			switch method {
 			case "notifications/tasks/status":
-				f.bridge.TaskChanged(server, "", params)
+				f.bridge.LegacyTaskStatusChanged(server, "", params)
 			case "notifications/tasks":
-				f.bridge.TaskUpdated(server, "", params)
+				f.bridge.ModernTaskUpdated(server, "", params)
 			}
 		},
 	})
@@ -102,8 +102,9 @@ func (f *taskFixture) Record(call *core.Call, reply core.Reply) {
 	f.recorded, f.replies = append(f.recorded, c), append(f.replies, string(reply.Result))
 }
 
-// history returns the recorded calls as "method name outcome", and forgets them. Requests about a task
-// begin with a dash if they belong to the first call. Notifications come at any time, and are left out.
+// history returns the recorded calls as "method name outcome", and forgets them. Requests about a
+// task begin with a dash if they belong to the first call. Notifications come at any time, and are
+// left out.
 func (f *taskFixture) history() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -149,7 +150,7 @@ func taskIDIn(t testing.TB, message string) string {
 	return m.Result.TaskID + m.Result.Task.TaskID
 }
 
-func status(message string) string {
+func taskStatusIn(message string) string {
 	var m struct{ Result struct{ Status string } }
 	_ = json.Unmarshal([]byte(message), &m)
 	return m.Result.Status

@@ -28,7 +28,7 @@ func TestTaskBelongsToItsServerAndClient(t *testing.T) {
 			last := ""
 			eventually.True(t, "the task completes", func() bool {
 				last = f.get(path, id, ClientHeader, "desk")
-				return status(last) == "completed"
+				return taskStatusIn(last) == "completed"
 			})
 			if taskIDIn(t, last) != id || !strings.Contains(last, `"text":"computed `+server+`"`) {
 				t.Errorf("%s: %s", path, last)
@@ -47,7 +47,8 @@ func TestTaskBelongsToItsServerAndClient(t *testing.T) {
 	}
 }
 
-// Only a client that declares the extension gets tasks, and only at an address whose server has them.
+// Only a client that declares the extension gets tasks, and only at an address whose server has
+// them.
 func TestTasksAreOfferedOnlyWhereBothSidesHaveThem(t *testing.T) {
 	f := newTaskFixture(t)
 	sync := onlyMessage(t, f.modern("/s/one/mcp", "tools/call", "slow_compute", `"name":"slow_compute"`))
@@ -81,8 +82,8 @@ func TestTasksAreOfferedOnlyWhereBothSidesHaveThem(t *testing.T) {
 	}
 }
 
-// A client never gets a task that it cannot use: it gets an error that says why. The history has the reply of
-// the server.
+// A client never gets a task that it cannot use: it gets an error that says why. The history has
+// the reply of the server.
 func TestTaskThatTheClientCannotUseIsAnError(t *testing.T) {
 	f := newTaskFixture(t)
 	reply := ""
@@ -127,16 +128,17 @@ func TestTaskSurvivesARestartOfTheConnection(t *testing.T) {
 	id := taskIDIn(t, f.withTasks("/mcp", "tools/call", "one__confirm_delete", `"name":"one__confirm_delete","arguments":{"filename":"a"}`))
 	_ = f.conns["onemodern"].Close(context.Background())
 	f.connect("one", core.Modern)
-	if got := f.get("/mcp", id); status(got) != "input_required" || !strings.Contains(got, `"inputRequests":{"confirm"`) {
+	if got := f.get("/mcp", id); taskStatusIn(got) != "input_required" || !strings.Contains(got, `"inputRequests":{"confirm"`) {
 		t.Fatal(got)
 	}
 	f.withTasks("/mcp", "tasks/update", id, `"taskId":"`+id+`","inputResponses":{"confirm":{"action":"accept","content":{"n":1.0}}}`)
-	if got := f.get("/mcp", id); status(got) != "completed" || !strings.Contains(got, `\"n\":1.0`) {
+	if got := f.get("/mcp", id); taskStatusIn(got) != "completed" || !strings.Contains(got, `\"n\":1.0`) {
 		t.Fatal(got)
 	}
 }
 
-// A task is recorded when it is created, when its state changes and when it ends, not for each poll.
+// A task is recorded when it is created, when its state changes and when it ends, not for each
+// poll.
 func TestTaskIsRecordedByItsLife(t *testing.T) {
 	f := newTaskFixture(t)
 	for tool, end := range map[string]core.Outcome{"confirm_delete": core.OutcomeOK, "failing_job": core.OutcomeToolError, "protocol_error_job": core.OutcomeProtocolError} {
@@ -148,7 +150,7 @@ func TestTaskIsRecordedByItsLife(t *testing.T) {
 			f.withTasks("/mcp", "tasks/update", id, `"taskId":"`+id+`","inputResponses":{"confirm":{}}`)
 			want += "- tasks/update confirm_delete ok\n"
 		}
-		eventually.True(t, "the task ends", func() bool { s := status(f.get("/mcp", id)); return s == "completed" || s == "failed" })
+		eventually.True(t, "the task ends", func() bool { s := taskStatusIn(f.get("/mcp", id)); return s == "completed" || s == "failed" })
 		f.get("/mcp", id)
 		checkEqual(t, tool, f.history(), want+"- tasks/get "+tool+" "+string(end))
 	}
@@ -167,7 +169,7 @@ func TestLegacyTasksPassThroughTheBridge(t *testing.T) {
 		}
 		id := taskIDIn(t, send(session, "tools/call", `{"name":"`+prefix+`confirm_delete","arguments":{"filename":"f"},"task":{"ttl":60000}}`))
 		about := `{"taskId":"` + id + `"}`
-		if !strings.HasPrefix(id, prefix) || status(send(session, "tasks/get", about)) != "input_required" {
+		if !strings.HasPrefix(id, prefix) || taskStatusIn(send(session, "tasks/get", about)) != "input_required" {
 			t.Fatalf("%s: %s", path, id)
 		}
 		if got := send(session, "tasks/list", `{}`); !strings.Contains(got, `"taskId":"`+id+`"`) {
@@ -232,14 +234,14 @@ func TestLegacyTasksOfSeveralServersAreListedPageByPage(t *testing.T) {
 	}
 	checkEqual(t, "tasks", fmt.Sprint(got), fmt.Sprint(want))
 	for _, id := range want {
-		if got := send("tasks/cancel", `{"taskId":"`+id+`"}`); status(got) != "cancelled" || taskIDIn(t, got) != id {
+		if got := send("tasks/cancel", `{"taskId":"`+id+`"}`); taskStatusIn(got) != "cancelled" || taskIDIn(t, got) != id {
 			t.Error(got)
 		}
 	}
 }
 
-// A server that is not available hides the tasks of no other server at /mcp. At its own address, the client
-// gets the error.
+// A server that is not available hides the tasks of no other server at /mcp. At its own address,
+// the client gets the error.
 func TestTasksOfOtherServersAreListedWhileOneIsNotAvailable(t *testing.T) {
 	f := newTaskFixture(t)
 	session := f.openSession("/mcp", `{}`, ClientHeader, "desk")
@@ -311,7 +313,7 @@ func TestLegacyTaskStatusReachesOnlyTheSessionOfTheTask(t *testing.T) {
 		prefix := map[string]string{"/mcp": "one__"}[path]
 		owner, other := f.openSession(path, `{}`), f.openSession(path, `{}`)
 		streams := map[string]*http.Response{"owner": f.request(http.MethodGet, path, "", owner...), "other": f.request(http.MethodGet, path, "", other...)}
-		f.startedStreams(2 + 2*i)
+		f.waitForOwnStreams(2 + 2*i)
 		call := func(session []string) string {
 			return taskIDIn(t, onlyMessage(t, f.post(path, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"`+prefix+`slow_compute","arguments":{"seconds":60},"task":{}}}`, session...)))
 		}
@@ -337,7 +339,7 @@ func TestTasksAreRestoredForTheirClientOnly(t *testing.T) {
 	f.mu.Lock()
 	created := f.recorded[0]
 	f.mu.Unlock()
-	record := core.TaskOwner{Task: *created.Task, Client: created.Client, Era: created.Era, Server: created.Server, Name: created.Name, Public: created.PublicName, Created: created.At, Updated: created.At}
+	record := core.TaskOwner{Task: *created.Task, Client: created.Client, Era: created.Era, Server: created.Server, Name: created.Name, PublicName: created.PublicName, Created: created.At, Updated: created.At}
 	f.bridge.tasks = taskTable{}
 	if got := f.get("/mcp", id, ClientHeader, "desk"); !strings.Contains(got, `"code":-32602`) {
 		t.Fatal(got)
@@ -355,7 +357,7 @@ func TestTasksAreRestoredForTheirClientOnly(t *testing.T) {
 		checkEqual(t, method+" of another client", f.withTasks("/mcp", method, id, `"taskId":"`+id+`"`, ClientHeader, "other"), unknown)
 	}
 	f.history()
-	if got := f.get("/mcp", id, ClientHeader, "desk"); status(got) != "input_required" {
+	if got := f.get("/mcp", id, ClientHeader, "desk"); taskStatusIn(got) != "input_required" {
 		t.Error(got)
 	}
 	f.withTasks("/mcp", "tasks/cancel", id, `"taskId":"`+id+`"`, ClientHeader, "desk")
@@ -366,8 +368,8 @@ func TestTasksAreRestoredForTheirClientOnly(t *testing.T) {
 	}
 }
 
-// Servers choose the ids of tasks. Two accounts may have the same id; within one account, the newest task
-// has it, and the earlier client no longer reaches it.
+// Servers choose the ids of tasks. Two accounts may have the same id; within one account, the
+// newest task has it, and the earlier client no longer reaches it.
 func TestTasksWithTheSameIDAreNotMixedUp(t *testing.T) {
 	var table taskTable
 	now := time.Now()

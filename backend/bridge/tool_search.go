@@ -171,7 +171,7 @@ func unwrapCallTool(rq *request) (*request, *rpcError) {
 		edits[0], edits[1] = edits[1], edits[0]
 	}
 	unwrapped := *rq
-	unwrapped.unwrapped = true
+	unwrapped.fromCallTool = true
 	unwrapped.params = wire.Splice(nil, rq.params, edits...)
 	spans, err := wire.ScanParams(unwrapped.params)
 	if unwrapped.spans = &spans; err != nil {
@@ -194,7 +194,7 @@ func (b *Bridge) localTool(rq *request) func(context.Context) core.Reply {
 	switch name := calledName(rq); {
 	case rq.endpoint.maxResult > 0 && name == readResult:
 		return func(ctx context.Context) core.Reply { return b.readStoredResult(ctx, rq) }
-	case rq.unwrapped:
+	case rq.fromCallTool:
 	case rq.endpoint.toolMode == ToolsSearch && name == findTools:
 		return func(context.Context) core.Reply { return b.searchTools(rq) }
 	case rq.endpoint.toolMode == ToolsDeferred && name == describeTools:

@@ -212,7 +212,7 @@ func TestPolicySeesToolBehindCallTool(t *testing.T) {
 }
 
 // No arguments make unwrapCallTool panic or forward arguments that are not an object.
-func FuzzUnfold(f *testing.F) {
+func FuzzUnwrapCallTool(f *testing.F) {
 	for _, seed := range []string{`{"name":"call_tool","arguments":{"name":"a","arguments":{}}}`, `{"arguments":{"arguments":"{}","name":"b"},"name":"call_tool","_meta":{}}`, `{"name":"call_tool"}`} {
 		f.Add([]byte(seed))
 	}

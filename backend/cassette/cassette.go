@@ -83,7 +83,8 @@ type Call struct {
 	Result string `json:"result,omitempty"`
 	// Error is the JSON text of a JSON-RPC error.
 	Error string `json:"error,omitempty"`
-	// Unavailable is why the response cannot be served, for example because it contains redacted secrets.
+	// Unavailable is why the response cannot be served, for example because it contains redacted
+	// secrets.
 	Unavailable string `json:"unavailable,omitempty"`
 	TookMs      int64  `json:"tookMs,omitempty"` // duration of the call in milliseconds
 	// Progress has the progress notifications, in the order of recording.
@@ -117,8 +118,8 @@ type Recording struct {
 	End   End
 }
 
-// Open opens a regular file. Others are refused: a named pipe would block, and a device never end. A
-// file that is too large is refused before it is read.
+// Open opens a regular file. Others are refused: a named pipe would block, and a device never end.
+// A file that is too large is refused before it is read.
 func Open(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	switch {

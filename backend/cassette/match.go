@@ -9,14 +9,14 @@ import (
 
 // index finds the recorded calls of a request. It is not safe for concurrent use.
 type index struct {
-	// exact has the calls by target and canonical arguments; the first is served next. Calls without
-	// a response are only in it if all calls of the key have none.
-	exact map[string][]*Call
-	same  map[string][]*Call // by target, in the order of recording
+	// exact has the calls by target and canonical arguments; the first is served next. Calls
+	// without a response are only in it if all calls of the key have none.
+	exact    map[string][]*Call
+	byTarget map[string][]*Call // by target, in the order of recording
 }
 
 func newIndex(calls []Call) *index {
-	x := &index{exact: map[string][]*Call{}, same: map[string][]*Call{}}
+	x := &index{exact: map[string][]*Call{}, byTarget: map[string][]*Call{}}
 	for i := range calls {
 		c := &calls[i]
 		arguments, err := canonical([]byte(c.Arguments))
@@ -25,7 +25,7 @@ func newIndex(calls []Call) *index {
 		}
 		key := c.target() + string(arguments)
 		x.exact[key] = append(x.exact[key], c)
-		x.same[c.target()] = append(x.same[c.target()], c)
+		x.byTarget[c.target()] = append(x.byTarget[c.target()], c)
 	}
 	for key, calls := range x.exact {
 		if complete := slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { return c.Unavailable != "" }); len(complete) > 0 {
@@ -65,7 +65,7 @@ func (x *index) next(target string, arguments []byte) *Call {
 func (x *index) nearest(target string, arguments []byte) (best *Call) {
 	wanted := members(arguments)
 	var score [3]int
-	for _, c := range x.same[target] {
+	for _, c := range x.byTarget[target] {
 		if c.Result == "" {
 			continue
 		}

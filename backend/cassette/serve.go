@@ -82,9 +82,9 @@ type timedLine struct {
 }
 
 // Serve answers MCP requests, one JSON message per line, until in ends or a response cannot be
-// written. Recorded responses are sent with the bytes of the recording. When in ends, responses that
-// wait for their recorded time are sent at once, and those of the live server are awaited, unless
-// ctx is done.
+// written. Recorded responses are sent with the bytes of the recording. When in ends, responses
+// that wait for their recorded time are sent at once, and those of the live server are awaited,
+// unless ctx is done.
 func (p *Player) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)

@@ -16,8 +16,8 @@ const (
 	// resultLimit is how long add waits for a server to work or to fail: a first start may
 	// download its package.
 	resultLimit = 2 * time.Minute
-	// restLimit is the time after which a stopped server is started for a test.
-	restLimit = 2 * time.Second
+	// onDemandStartDelay is the time after which a stopped server is started for a test.
+	onDemandStartDelay = 2 * time.Second
 )
 
 // printServerResults waits for new servers and prints the tools of each, or why it does not work.
@@ -57,7 +57,7 @@ func (d *daemon) awaitResult(ctx context.Context, s core.ServerStatus) (string, 
 		case core.StateWaiting:
 			return describeFailure(now) + "\n  It connects automatically when the problem is resolved.", nil
 		case core.StateStopped:
-			if time.Since(began) > restLimit {
+			if time.Since(began) > onDemandStartDelay {
 				return d.startOnce(ctx, now)
 			}
 		}

@@ -51,13 +51,13 @@ func TestAddRecognizesPastedConfigs(t *testing.T) {
 	}
 }
 
-// adder returns a daemon that accepts servers and reports the given state for each.
-func adder(t *testing.T, state string) (f *fake, sent *[]string) {
+// newAddDaemon returns a daemon that accepts servers and reports the given state for each.
+func newAddDaemon(t *testing.T, state string) (f *fakeDaemon, sent *[]string) {
 	t.Helper()
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
-	f, sent = newFake(t), new([]string)
+	f, sent = newFakeDaemon(t), new([]string)
 	f.mux.HandleFunc("POST /api/v1/servers", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		*sent = append(*sent, string(body))
@@ -81,12 +81,12 @@ func TestAddAcceptsVariablesHeadersAndSecrets(t *testing.T) {
 		`{"name":"a","entry":{"command":"npx"}}` + "\n" + `{"name":"b","entry":{"command":"uvx"}}`:                                                                          {`{"mcpServers":{"a":{"command":"npx"},"b":{"command":"uvx"}}}`},
 		`dock.API_KEY={"value":"sk-live-12345678"}` + "\n" + `{"name":"dock","entry":{"command":"docker","args":["run","-e","API_KEY=${secret:dock.API_KEY}","mcp/time"]}}`: {"dock", "docker", "run", "-e", "API_KEY=sk-live-12345678", "mcp/time"},
 	} {
-		f, sent := adder(t, `{}`)
+		f, sent := newAddDaemon(t, `{}`)
 		if got := f.run(false, append([]string{"add", "--no-test"}, args...)...); got.code != 0 || strings.Join(*sent, "\n") != want {
 			t.Errorf("%v: %+v, sent\n%s\nwant\n%s", args, got, strings.Join(*sent, "\n"), want)
 		}
 	}
-	f, sent := adder(t, `{}`)
+	f, sent := newAddDaemon(t, `{}`)
 	if got := f.typed("hush\n", "add", "gh", "--secret", "GH_TOKEN", "--no-test", "--", "gh-mcp"); got.code != 0 || !strings.Contains(strings.Join(*sent, "\n"), `gh.GH_TOKEN={"value":"hush"}`) ||
 		!strings.Contains(got.out, "stored as secrets: gh.GH_TOKEN") || strings.Contains(strings.Join((*sent)[1:], ""), "hush") {
 		t.Errorf("%+v, sent %q", got, *sent)
@@ -108,7 +108,7 @@ func TestAddReportsWhetherServerWorks(t *testing.T) {
 		`{"id":"files","label":"files","state":"needs-login","reason":"sign in"}`:                      "files: added\nfiles: Needs sign-in, sign in\n",
 		`{"id":"files","label":"files","state":"waiting","reason":"cannot be reached"}`:                "files: added\nfiles: Waiting…, cannot be reached\n  It connects automatically when the problem is resolved.\n",
 	} {
-		f, _ := adder(t, state)
+		f, _ := newAddDaemon(t, state)
 		if got := f.run(false, "add", "files", "--", "npx"); got.code != 0 || got.out != want {
 			t.Errorf("%s: %+v", state, got)
 		}

@@ -11,7 +11,7 @@ import (
 // TestApprovalsAreAnsweredAsTheyArrive uses one call that is pending at the start, and one that
 // arrives while the first is answered.
 func TestApprovalsAreAnsweredAsTheyArrive(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	var answered atomic.Int32
 	said := make(chan string, 2)
 	f.mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, r *http.Request) {

@@ -6,7 +6,7 @@ import (
 )
 
 func TestCallResultIsPrintedOnce(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	f.answer("POST /api/v1/call", `{"success":true,"output":"notes.txt\n","data":{"content":"notes.txt"},"raw":{}}`)
 	if got := f.run(false, "call", "files", "list"); got.out != "notes.txt\n" {
 		t.Errorf("%+v", got)
@@ -15,7 +15,7 @@ func TestCallResultIsPrintedOnce(t *testing.T) {
 
 func TestCallReportsResultNotMatchingSchema(t *testing.T) {
 	t.Parallel()
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	f.answer("GET /api/v1/calls/7", `{"id":"7","server":"demo","tool":"add","outcome":"ok","servedBy":{"name":"fs","version":"1.2","package":"fs@1.2","definition":"abcd"},"invalid":"sum must be\nnumber","invalidAs":"error","result":"{}"}`)
 	if got := f.run(true, "history", "7"); !strings.Contains(got.out, "\nanswered by fs 1.2 (fs@1.2), definition abcd\n") {
 		t.Errorf("%+v", got)

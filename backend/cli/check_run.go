@@ -166,7 +166,8 @@ func checkMark(ok bool) string {
 	return "FAILED"
 }
 
-// printCheckDocuments prints the report of a single check as the daemon sent it, and several in a list.
+// printCheckDocuments prints the report of a single check as the daemon sent it, and several in a
+// list.
 func (p *program) printCheckDocuments(reports []checkReport, single, ok bool) error {
 	items := make([]any, len(reports))
 	for i, r := range reports {
@@ -222,7 +223,8 @@ func writeJUnit(w io.Writer, reports []checkReport, label func(id string) string
 			continue
 		}
 		for i, s := range r.Steps {
-			// The number keeps two calls of one tool apart: CI systems merge cases of the same name.
+			// The number keeps two calls of one tool apart: CI systems merge cases of the same
+			// name.
 			c := junitCase{Class: r.Name, Name: fmt.Sprintf("%d %s %s", i+1, label(s.Server), s.Tool), Time: seconds(time.Duration(s.TookNs))}
 			if !s.OK {
 				suite.Failures++

@@ -9,7 +9,7 @@ import (
 )
 
 func TestCheckRunAllWritesJUnit(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	f.answer("GET /api/v1/servers", `{"items":[{"id":"files","label":"My <Files>"}]}`)
 	f.answer("GET /api/v1/checks", `{"items":[{"name":"good"},{"name":"bad"},{"name":"gone"}]}`)
 	f.answer("POST /api/v1/checks/good/run", `{"name":"good","ok":true,"steps":[{"server":"files","tool":"read","ok":true,"tookNs":1500000}]}`)
@@ -43,7 +43,7 @@ func TestCheckRunAllWritesJUnit(t *testing.T) {
 }
 
 func TestCheckRunExitCodes(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	f.answer("GET /api/v1/servers", `{"items":[]}`)
 	f.answer("GET /api/v1/checks", `{"items":[]}`)
 	ran := filepath.Join(t.TempDir(), "missing", "results.xml")
@@ -67,7 +67,7 @@ func TestCheckRunExitCodes(t *testing.T) {
 // TestCheckAcceptsServerNames uses the check of a server that was renamed, and of one that no
 // longer exists.
 func TestCheckAcceptsServerNames(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	f.answer("GET /api/v1/servers", `{"items":[{"id":"my-files","label":"My Files"}]}`)
 	f.answer("POST /api/v1/checks/smoke/run", `{"name":"smoke","ok":true,"steps":[{"server":"my-files","tool":"read","ok":true},{"server":"gone","tool":"x","ok":true}]}`)
 	if got := f.run(true, "check", "run", "smoke"); got.code != 0 || got.out != "ok      My Files read\nok      gone x\n" {

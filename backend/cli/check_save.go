@@ -13,7 +13,7 @@ import (
 )
 
 func (p *program) checkSave() *cobra.Command {
-	var calls recordedCalls
+	var calls recordedCallFilter
 	var exact bool
 	cmd := &cobra.Command{
 		Use: "save NAME", Short: "Save the recorded tool calls of a session, a tag or a time range as a check", Args: argCount(1, 1),
@@ -21,7 +21,7 @@ func (p *program) checkSave() *cobra.Command {
 			"Calls whose arguments were redacted or truncated, or are not a JSON object, are left out.",
 		Example: "  drawbridge check save checkout --session ID\n  drawbridge check save checkout --from 10m --exact\n  drawbridge check run checkout --junit results.xml",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if calls == (recordedCalls{}) {
+			if calls == (recordedCallFilter{}) {
 				return usageError{errors.New("select the calls with --session, --tag, --from or --to")}
 			}
 			filter := callFilter{session: calls.session, tag: calls.tag, from: calls.from, to: calls.to}

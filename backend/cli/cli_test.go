@@ -70,18 +70,18 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// fake is the API of a daemon that runs in the test, with real HTTP and a real lock, runtime file
-// and token.
-type fake struct {
+// fakeDaemon is the API of a daemon that runs in the test, with real HTTP and a real lock, runtime
+// file and token.
+type fakeDaemon struct {
 	t     *testing.T
 	data  string
 	mux   *http.ServeMux
 	token string
 }
 
-func newFake(t *testing.T) *fake {
+func newFakeDaemon(t *testing.T) *fakeDaemon {
 	t.Helper()
-	f := &fake{t: t, data: t.TempDir(), mux: http.NewServeMux()}
+	f := &fakeDaemon{t: t, data: t.TempDir(), mux: http.NewServeMux()}
 	if _, err := loopback.OpenAdminToken(f.data); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func newFake(t *testing.T) *fake {
 	return f
 }
 
-func (f *fake) answer(pattern, body string) {
+func (f *fakeDaemon) answer(pattern, body string) {
 	f.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, body)
@@ -111,13 +111,13 @@ type result struct {
 	out, errOut string
 }
 
-func (f *fake) run(terminal bool, args ...string) result {
+func (f *fakeDaemon) run(terminal bool, args ...string) result {
 	f.t.Helper()
 	return f.runIn(f.t.Context(), terminal, args...)
 }
 
 // typed runs a command with text on standard input.
-func (f *fake) typed(text string, args ...string) result {
+func (f *fakeDaemon) typed(text string, args ...string) result {
 	f.t.Helper()
 	var out, errOut bytes.Buffer
 	code := Main(f.t.Context(), append([]string{"--data", f.data}, args...), Options{
@@ -127,7 +127,7 @@ func (f *fake) typed(text string, args ...string) result {
 	return result{code, out.String(), errOut.String()}
 }
 
-func (f *fake) runIn(ctx context.Context, terminal bool, args ...string) result {
+func (f *fakeDaemon) runIn(ctx context.Context, terminal bool, args ...string) result {
 	f.t.Helper()
 	var out, errOut bytes.Buffer
 	code := Main(ctx, append([]string{"--data", f.data}, args...), Options{
@@ -206,7 +206,7 @@ func TestColumnsAlignWithWideCharacters(t *testing.T) {
 }
 
 func TestJSONOutputIsAPIDocument(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	const doc = `{"items":[{"id":"a","big":9007199254740993}],"next":""}`
 	f.answer("GET /api/v1/status", doc)
 	f.answer("GET /api/v1/tools", doc)
@@ -221,7 +221,7 @@ func TestJSONOutputIsAPIDocument(t *testing.T) {
 }
 
 func TestCallPrintsFiveKeysAndAToolErrorExits1(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	f.mux.HandleFunc("POST /api/v1/call", func(w http.ResponseWriter, r *http.Request) {
 		var req api.CallRequest
 		if err := json.NewDecoder(r.Body).Decode(&req); err != nil || req.Server != "demo" {
@@ -259,7 +259,7 @@ func TestCallPrintsFiveKeysAndAToolErrorExits1(t *testing.T) {
 }
 
 func TestProblemsAreExplained(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	const doc = `{"title":"Not Found","status":404,"code":"not_found","detail":"there is no server named \"x\"","hint":"List them."}`
 	f.mux.HandleFunc("POST /api/v1/servers/{id}/{action}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")
@@ -277,7 +277,7 @@ func TestProblemsAreExplained(t *testing.T) {
 }
 
 func TestServerTextIsEscapedOnTerminal(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	f.answer("POST /api/v1/call", `{"success":true,"output":"\u001b]52;c;ZXZpbA==\u0007 ok\u202e","data":{"k":"\u009b31m"}}`)
 	f.answer("GET /api/v1/servers/demo/log", `{"items":[{"at":"2026-01-02T03:04:05Z","level":"error","text":"\u001b[2Jgone"}]}`)
 	f.answer("GET /api/v1/tools", `{"items":[{"server":"demo","tool":"\u001b[1m","description":"a\nb"}]}`)
@@ -290,7 +290,7 @@ func TestServerTextIsEscapedOnTerminal(t *testing.T) {
 }
 
 func TestLogsOfAllServersAreOrderedByTime(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	f.answer("GET /api/v1/servers", `{"items":[{"id":"a"},{"id":"b"}],"next":""}`)
 	f.answer("GET /api/v1/servers/a/log", `{"items":[{"at":"2026-01-02T03:04:05Z","level":"info","text":"one"},{"at":"2026-01-02T03:04:07Z","level":"debug","text":"three"}]}`)
 	f.answer("GET /api/v1/servers/b/log", `{"items":[{"at":"2026-01-02T03:04:06Z","level":"error","text":"two"}]}`)
@@ -302,7 +302,7 @@ func TestLogsOfAllServersAreOrderedByTime(t *testing.T) {
 }
 
 func TestLogsFilterByLevelAndFollowFromLastLine(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var asked []string
 	f.mux.HandleFunc("GET /api/v1/servers/a/log", func(w http.ResponseWriter, r *http.Request) {
@@ -327,7 +327,7 @@ func TestLogsFilterByLevelAndFollowFromLastLine(t *testing.T) {
 }
 
 func TestHistoryFollowPrintsFinishedCalls(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	f.mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "event: snapshot\ndata: {\"calls\":[]}\n\n: heartbeat\n\n"+
 			"event: call\ndata: {\"id\":\"1\",\"server\":\"demo\",\"outcome\":\"\"}\n\n"+
@@ -341,7 +341,7 @@ func TestHistoryFollowPrintsFinishedCalls(t *testing.T) {
 }
 
 func TestTokensWorkWithoutDaemon(t *testing.T) {
-	f := &fake{t: t, data: t.TempDir()}
+	f := &fakeDaemon{t: t, data: t.TempDir()}
 	first := f.run(false, "token", "cursor")
 	if first.code != 0 || len(strings.TrimSpace(first.out)) < 20 {
 		t.Fatalf("%+v", first)
@@ -375,7 +375,7 @@ func TestYAMLOutputMatchesJSON(t *testing.T) {
 }
 
 func TestFinderStartsNothingWhenDisabled(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	folders, _ := newProgram(Options{Getenv: func(string) string { return f.data }}).folders()
 	find := &daemonFinder{folders: folders, path: "/s/demo/mcp", client: "cursor"}
 	address, err := find.find(t.Context(), false)

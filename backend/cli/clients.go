@@ -28,7 +28,7 @@ func (p *program) connector() (*clientconf.Connector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return clientconf.NewDefault(folders.Data, folders.Own, p.sources(folders).Main(), secret.For(folders.Data, p.Getenv), p.Getenv)
+	return clientconf.NewDefault(folders.Data, folders.CustomData, p.sources(folders).Main(), secret.For(folders.Data, p.Getenv), p.Getenv)
 }
 
 // clientDocument is one client of clients list --json.

@@ -35,8 +35,8 @@ func (f *connectFlags) addFormFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.server, "server", "", "connect only this `SERVER`, under its own name")
 }
 
-// onClient is the execution of a command for one client.
-type onClient struct {
+// clientCommandRun is the execution of a command for one client.
+type clientCommandRun struct {
 	ctx    context.Context
 	c      *clientconf.Connector
 	choice clientconf.Choice
@@ -45,7 +45,7 @@ type onClient struct {
 }
 
 // clientCommand returns a command whose first argument is a client.
-func (p *program) clientCommand(f *connectFlags, use, short string, most int, run func(onClient) error) *cobra.Command {
+func (p *program) clientCommand(f *connectFlags, use, short string, most int, run func(clientCommandRun) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: argCount(1, most),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,7 +57,7 @@ func (p *program) clientCommand(f *connectFlags, use, short string, most int, ru
 			if err != nil {
 				return err
 			}
-			return run(onClient{cmd.Context(), c, choice, clientconf.Key(choice.Client, choice.Project), args[1:]})
+			return run(clientCommandRun{cmd.Context(), c, choice, clientconf.Key(choice.Client, choice.Project), args[1:]})
 		},
 	}
 	cmd.Flags().StringVar(&f.project, "project", "", "use the project file in this `FOLDER`")
@@ -117,7 +117,7 @@ func (p *program) tokenOf(client string) (string, error) {
 
 func (p *program) clientsConnect() *cobra.Command {
 	var f connectFlags
-	cmd := p.clientCommand(&f, "connect CLIENT", "Add the Drawbridge entry to a client's configuration file", 1, func(r onClient) error {
+	cmd := p.clientCommand(&f, "connect CLIENT", "Add the Drawbridge entry to a client's configuration file", 1, func(r clientCommandRun) error {
 		if f.snippet {
 			return p.printManualSetup(r)
 		}
@@ -145,7 +145,7 @@ func (p *program) clientsConnect() *cobra.Command {
 }
 
 // printManualSetup prints what the user needs for a manual setup.
-func (p *program) printManualSetup(r onClient) error {
+func (p *program) printManualSetup(r clientCommandRun) error {
 	h, err := r.c.ManualSetup(r.choice)
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func (p *program) printManualSetup(r onClient) error {
 }
 
 // applyPlan shows a plan, asks for confirmation, and applies it.
-func (p *program) applyPlan(r onClient, plan *clientconf.Plan, yes bool) error {
+func (p *program) applyPlan(r clientCommandRun, plan *clientconf.Plan, yes bool) error {
 	if plan.Action != clientconf.Equal {
 		if !p.json {
 			fmt.Fprintf(p.Stdout, "%s\n%s\n", escapeLine(plan.Path), escapeText(plan.Diff))
@@ -199,7 +199,7 @@ func planDocument(plan *clientconf.Plan) map[string]any {
 
 func (p *program) clientsDiff() *cobra.Command {
 	var f connectFlags
-	cmd := p.clientCommand(&f, "diff CLIENT", "Show what connecting a client would change", 1, func(r onClient) error {
+	cmd := p.clientCommand(&f, "diff CLIENT", "Show what connecting a client would change", 1, func(r clientCommandRun) error {
 		plan, err := r.c.Plan(r.choice)
 		if err != nil {
 			return err

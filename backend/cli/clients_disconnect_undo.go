@@ -25,7 +25,7 @@ var undoneImportWords = map[clientconf.UndoOutcome]string{
 func (p *program) clientsDisconnect() *cobra.Command {
 	var f connectFlags
 	var all, restore bool
-	one := p.clientCommand(&f, "disconnect [CLIENT]", "Remove the Drawbridge entry from a client's configuration file", 1, func(r onClient) error {
+	one := p.clientCommand(&f, "disconnect [CLIENT]", "Remove the Drawbridge entry from a client's configuration file", 1, func(r clientCommandRun) error {
 		return p.undo(r, f.force)
 	})
 	named := one.RunE
@@ -50,7 +50,7 @@ func (p *program) clientsUndo() *cobra.Command {
 	var f connectFlags
 	var imported string
 	var all bool
-	cmd := p.clientCommand(&f, "undo CLIENT [SERVER...]", "Undo connect, move or import", 1000, func(r onClient) error {
+	cmd := p.clientCommand(&f, "undo CLIENT [SERVER...]", "Undo connect, move or import", 1000, func(r clientCommandRun) error {
 		if len(r.rest) == 0 {
 			return p.undo(r, f.force)
 		}
@@ -92,7 +92,7 @@ func (p *program) clientsUndo() *cobra.Command {
 	return cmd
 }
 
-func (p *program) undo(r onClient, force bool) error {
+func (p *program) undo(r clientCommandRun, force bool) error {
 	if _, connected := r.c.Status(r.key); !connected {
 		all, err := r.c.Imports()
 		if err != nil {
@@ -128,7 +128,7 @@ func (p *program) disconnectAll(ctx context.Context, force bool) error {
 
 func (p *program) clientsRestore() *cobra.Command {
 	var f connectFlags
-	cmd := p.clientCommand(&f, "restore CLIENT", "Restore the Drawbridge entry if a client removed it", 1, func(r onClient) error {
+	cmd := p.clientCommand(&f, "restore CLIENT", "Restore the Drawbridge entry if a client removed it", 1, func(r clientCommandRun) error {
 		whole, err := r.c.Restore(r.ctx, r.key, p.tokenOf)
 		if err != nil {
 			return err
@@ -141,7 +141,7 @@ func (p *program) clientsRestore() *cobra.Command {
 
 func (p *program) clientsForget() *cobra.Command {
 	var f connectFlags
-	cmd := p.clientCommand(&f, "forget CLIENT", "Stop tracking an entry that was removed intentionally", 1, func(r onClient) error {
+	cmd := p.clientCommand(&f, "forget CLIENT", "Stop tracking an entry that was removed intentionally", 1, func(r clientCommandRun) error {
 		if err := r.c.Forget(r.key); err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 func TestFeaturesArePrintedAsTable(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	f.mux.HandleFunc("GET /api/v1/features", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("client") != "cursor" {
 			t.Errorf("asked for %s", r.URL)

@@ -15,7 +15,7 @@ import (
 
 func (p *program) clientsImport() *cobra.Command {
 	var f connectFlags
-	cmd := p.clientCommand(&f, "import CLIENT [SERVER...]", "Copy a client's servers to the configuration of Drawbridge", 1000, func(r onClient) error {
+	cmd := p.clientCommand(&f, "import CLIENT [SERVER...]", "Copy a client's servers to the configuration of Drawbridge", 1000, func(r clientCommandRun) error {
 		t, err := r.c.PlanImport(r.choice, r.rest)
 		if err != nil {
 			return err
@@ -83,10 +83,10 @@ func (p *program) clientsImports() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			docs := api.List[api.TakenImport]{Items: []api.TakenImport{}}
+			docs := api.List[api.CompletedImport]{Items: []api.CompletedImport{}}
 			t := table{title: "Imports", head: []string{"ID", "Client", "Servers"}}
 			for _, i := range all {
-				docs.Items = append(docs.Items, api.TakenImport{ID: i.ID, Client: i.Client, At: i.At, Servers: i.Servers})
+				docs.Items = append(docs.Items, api.CompletedImport{ID: i.ID, Client: i.Client, At: i.At, Servers: i.Servers})
 				t.add(i.ID, i.Client, strings.Join(i.Servers, ", "))
 			}
 			if p.json {
@@ -100,7 +100,7 @@ func (p *program) clientsImports() *cobra.Command {
 func (p *program) clientsMove() *cobra.Command {
 	var f connectFlags
 	var singleEntry bool
-	cmd := p.clientCommand(&f, "move CLIENT [SERVER...]", "Move a client's servers to Drawbridge and connect the client", 1000, func(r onClient) error {
+	cmd := p.clientCommand(&f, "move CLIENT [SERVER...]", "Move a client's servers to Drawbridge and connect the client", 1000, func(r clientCommandRun) error {
 		plan, err := r.c.PlanMove(r.choice, r.rest, singleEntry)
 		if err != nil {
 			return err
@@ -127,7 +127,7 @@ func (p *program) clientsMove() *cobra.Command {
 func (p *program) clientsBundle() *cobra.Command {
 	var f connectFlags
 	var out string
-	cmd := p.clientCommand(&f, "bundle CLIENT", "Write an extension that connects a client without changing its configuration file", 1, func(r onClient) error {
+	cmd := p.clientCommand(&f, "bundle CLIENT", "Write an extension that connects a client without changing its configuration file", 1, func(r clientCommandRun) error {
 		content, err := r.c.Bundle(r.choice.Client, p.Version)
 		if err != nil {
 			return err

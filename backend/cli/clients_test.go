@@ -10,7 +10,7 @@ import (
 func TestMissingClientsAreCounted(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("PATH", t.TempDir())
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	got := f.run(true, "clients")
 	if got.code != 0 || strings.Contains(got.out, "not installed") || !strings.Contains(got.out, "drawbridge clients --all") {
 		t.Errorf("%+v", got)
@@ -21,7 +21,7 @@ func TestMissingClientsAreCounted(t *testing.T) {
 }
 
 func TestClientNameIsCaseInsensitive(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	f.answer("GET /api/v1/clients", `{"items":[{"token":"codex","name":"codex-mcp-client"},{"token":"","name":"Cursor"}]}`)
 	var asked string
 	f.mux.HandleFunc("GET /api/v1/calls", func(w http.ResponseWriter, r *http.Request) {

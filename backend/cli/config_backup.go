@@ -25,7 +25,7 @@ func (p *program) backup() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			path, err := keepCopy(main, copies, time.Now())
+			path, err := createConfigBackup(main, copies, time.Now())
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ func (p *program) backupRestore() *cobra.Command {
 					return err
 				}
 			}
-			if _, err := keepCopy(main, copies, time.Now()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if _, err := createConfigBackup(main, copies, time.Now()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 			if err := config.ReplaceFile(cmd.Context(), main, src); err != nil {
@@ -109,16 +109,16 @@ func historySettings(main string) (config.History, error) {
 	return now.History, nil
 }
 
-func (p *program) backupPlaces() (main string, copies config.Copies, err error) {
+func (p *program) backupPlaces() (main string, copies config.Backups, err error) {
 	folders, err := p.folders()
 	if err != nil {
-		return "", config.Copies{}, err
+		return "", config.Backups{}, err
 	}
-	return p.sources(folders).Main(), config.CopiesOf(folders.Data), nil
+	return p.sources(folders).Main(), config.BackupsOf(folders.Data), nil
 }
 
 // findCopy returns the selected backup: a file, the name of a backup, or the latest.
-func findCopy(copies config.Copies, args []string) (from string, src []byte, err error) {
+func findCopy(copies config.Backups, args []string) (from string, src []byte, err error) {
 	if len(args) > 0 {
 		if src, err = copies.Read(args[0]); err == nil {
 			return filepath.Join(copies.Dir, args[0]), src, nil
@@ -139,12 +139,12 @@ func findCopy(copies config.Copies, args []string) (from string, src []byte, err
 	return filepath.Join(copies.Dir, all[0].Name), src, err
 }
 
-// keepCopy makes a backup of the configuration file.
-func keepCopy(file string, copies config.Copies, now time.Time) (path string, err error) {
+// createConfigBackup makes a backup of the configuration file.
+func createConfigBackup(file string, copies config.Backups, now time.Time) (path string, err error) {
 	src, err := os.ReadFile(file)
 	if err != nil {
 		return "", err
 	}
-	name, err := copies.Keep(file, src, now)
+	name, err := copies.Create(file, src, now)
 	return filepath.Join(copies.Dir, name), err
 }

@@ -49,7 +49,7 @@ func TestRestoringSmallerRetentionAsksFirst(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			data := t.TempDir()
 			if c.daemon != "" {
-				f := newFake(t)
+				f := newFakeDaemon(t)
 				data = f.data
 				f.mux.HandleFunc("POST /api/v1/config/retention-preview", func(w http.ResponseWriter, r *http.Request) {
 					var in struct{ Text string }
@@ -78,7 +78,7 @@ func TestRestoringSmallerRetentionAsksFirst(t *testing.T) {
 				t.Errorf("said %q, wanted to be asked %q", said, c.asked)
 			}
 			now, _ := os.ReadFile(file)
-			copies, _ := config.CopiesOf(data).List()
+			copies, _ := config.BackupsOf(data).List()
 			if c.put && (code != 0 || string(now) != c.copy) {
 				t.Errorf("exit %d, the file is %q: %s", code, now, errOut.String())
 			}

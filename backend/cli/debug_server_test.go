@@ -6,7 +6,7 @@ import (
 )
 
 func TestDebugIsReadable(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	const doc = `{"status":{"id":"files","label":"files","state":"crashed","reason":"exit code 3"},"configured":"npx x","environment":["A","B"],"processes":[{"pid":7,"name":"node","rssBytes":1500000}],"stderr":["\u001b[31mbad"],"frames":[{"at":"2026-01-02T03:04:05Z","sent":true,"text":"{\"id\":1}","bytes":8}],"timings":{"startTookNs":1500000000}}`
 	f.answer("GET /api/v1/servers/files/debug", doc)
 	got := f.run(true, "debug", "files")

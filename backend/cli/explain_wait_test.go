@@ -9,7 +9,7 @@ import (
 )
 
 func TestWaitForServersHasExitCode(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	var looks atomic.Int32
 	f.mux.HandleFunc("GET /api/v1/servers", func(w http.ResponseWriter, _ *http.Request) {
 		state := "starting"

@@ -44,8 +44,8 @@ func (c *callFilter) flags(f *pflag.FlagSet) {
 // filterToken matches NAME:VALUE and NAME:"VALUE".
 var filterToken = regexp.MustCompile(`(^|\s)([a-z]+):("[^"]*"|[^\s"]+)`)
 
-// parse adds the filters of a text in the filter syntax of the Calls page; see history. The remaining
-// text is searched for.
+// parse adds the filters of a text in the filter syntax of the Calls page; see history. The
+// remaining text is searched for.
 func (c *callFilter) parse(text string) error {
 	var wrong error
 	text = filterToken.ReplaceAllStringFunc(text, func(token string) string {

@@ -55,7 +55,7 @@ func TestTimesAreParsedInCommonForms(t *testing.T) {
 }
 
 func TestInvalidFiltersExit2(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	for _, args := range [][]string{{"history", "--limit", "-1"}, {"history", "--limit", "0"}, {"history", "--limit", "501"}, {"history", "--outcome", "bogus"}} {
 		if got := f.run(false, args...); got.code != 2 || got.out != "" {
 			t.Errorf("%v: %+v", args, got)

@@ -21,8 +21,8 @@ import (
 const (
 	// askEvery is the interval of asking the history which of the finished calls match the search
 	// text.
-	askEvery = 300 * time.Millisecond
-	askMost  = 2000 // maximum number of queued calls
+	askEvery       = 300 * time.Millisecond
+	maxQueuedCalls = 2000 // maximum number of queued calls
 )
 
 // endedCall is a finished call of the event stream.
@@ -48,7 +48,7 @@ func (p *program) follow(ctx context.Context, query url.Values) error {
 		return err
 	}
 	defer resp.Body.Close()
-	calls := make(chan endedCall, askMost)
+	calls := make(chan endedCall, maxQueuedCalls)
 	go func() { // ends with the stream
 		defer close(calls)
 		readCalls(ctx, resp.Body, calls)
@@ -66,7 +66,7 @@ func (p *program) follow(ctx context.Context, query url.Values) error {
 					ask.Reset(askEvery)
 				}
 			}
-			if open && query.Has("q") && len(waiting) < askMost {
+			if open && query.Has("q") && len(waiting) < maxQueuedCalls {
 				continue
 			}
 		case <-ask.C:

@@ -11,7 +11,7 @@ import (
 // TestHistoryFollowAppliesEveryFilter uses a stream of four calls, two of which match the text
 // search.
 func TestHistoryFollowAppliesEveryFilter(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	var asked []string
 	f.mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, _ *http.Request) {
 		for id, took := range []int{5, 50, 500, 5000} {
@@ -61,10 +61,10 @@ func TestHistoryFollowAppliesEveryFilter(t *testing.T) {
 	}
 }
 
-// A call with a task shows the state of the task until the task has ended. A request about a task is shown by
-// its own outcome.
+// A call with a task shows the state of the task until the task has ended. A request about a task
+// is shown by its own outcome.
 func TestHistoryShowsTheStateOfTasks(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	row := func(id, outcome, task string) string {
 		return `{"id":"` + id + `","at":"2026-01-02T03:04:05Z","server":"demo","tool":"slow","outcome":"` + outcome + `","tookNs":5000000,"task":` + task + `}`
 	}

@@ -33,7 +33,7 @@ func TestPruneAsksOnTerminal(t *testing.T) {
 		{"a script", false, "", []string{"--days", "7"}, 3, 0, "", `{"keepDays":7}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := newFake(t)
+			f := newFakeDaemon(t)
 			var counted, pruned string
 			f.answer("GET /api/v1/history", `{"calls":9,"keepDays":30,"maxBytes":1000}`)
 			f.mux.HandleFunc("POST /api/v1/history/retention-preview", func(w http.ResponseWriter, r *http.Request) {

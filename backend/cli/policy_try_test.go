@@ -8,7 +8,7 @@ import (
 )
 
 func TestTooLargeRulesAreRefused(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	path := filepath.Join(t.TempDir(), "rules.jsonc")
 	must(t, os.WriteFile(path, []byte("[]"+strings.Repeat(" ", maxRules)), 0o600))
 	if got := f.run(true, "policy", "try", path); got.code != 1 || !strings.Contains(got.errOut, "larger than 1 MiB") {

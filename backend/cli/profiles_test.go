@@ -12,7 +12,7 @@ import (
 // TestProfileNeedsExistingServers checks that servers are accepted by their display name and that
 // unknown ones are rejected.
 func TestProfileNeedsExistingServers(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	f.mux.HandleFunc("GET /api/v1/servers/{id}", func(w http.ResponseWriter, r *http.Request) {
 		if r.PathValue("id") == "my files" {
 			io.WriteString(w, `{"id":"my-files","label":"my files"}`)
@@ -50,10 +50,10 @@ func TestProfileNeedsExistingServers(t *testing.T) {
 	}
 }
 
-// TestSuggestedProfileIsSaved checks that --save writes the suggestion of the folder, and never replaces
-// the profile that the folder has.
+// TestSuggestedProfileIsSaved checks that --save writes the suggestion of the folder, and never
+// replaces the profile that the folder has.
 func TestSuggestedProfileIsSaved(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	profile, asked, saved := "", make(chan string, 5), make(chan string, 5)
 	f.mux.HandleFunc("GET /api/v1/profile-suggestions", func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.URL.Query().Get("folder")

@@ -14,11 +14,11 @@ import (
 
 // The command changes only what it names, and keeps the other settings of recording.
 func TestRecordFullIsStartedAndStopped(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	for _, name := range []string{"my-files", "My%20Files"} {
 		f.answer("GET /api/v1/servers/"+name, `{"id":"my-files","label":"My Files"}`)
 	}
-	stored := store.Recording{Rules: []store.Rule{{Server: "a", Keep: store.KeepMeta}}, Full: []store.FullRecording{{Client: "Cursor", Until: time.Now().Add(time.Hour)}}}
+	stored := store.RecordingSettings{Rules: []store.Rule{{Server: "a", Keep: store.KeepMeta}}, Full: []store.FullRecording{{Client: "Cursor", Until: time.Now().Add(time.Hour)}}}
 	answer := func(w http.ResponseWriter) {
 		body, _ := json.Marshal(stored)
 		w.Header().Set("Content-Type", "application/json")
@@ -27,7 +27,7 @@ func TestRecordFullIsStartedAndStopped(t *testing.T) {
 	f.mux.HandleFunc("GET /api/v1/history", func(w http.ResponseWriter, _ *http.Request) { answer(w) })
 	f.mux.HandleFunc("PUT /api/v1/history/recording", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		stored = store.Recording{}
+		stored = store.RecordingSettings{}
 		if err := json.Unmarshal(body, &stored); err != nil {
 			t.Error(err)
 		}

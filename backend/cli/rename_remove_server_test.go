@@ -9,7 +9,7 @@ import (
 )
 
 func TestServersAreAddedAndRemoved(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	t.Setenv("HOME", t.TempDir())
 	var sent, removed string
 	f.mux.HandleFunc("POST /api/v1/servers", func(w http.ResponseWriter, r *http.Request) {

@@ -21,10 +21,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// recordedCalls selects what is replayed or exported.
-type recordedCalls struct{ session, account, tag, from, to string }
+// recordedCallFilter selects what is replayed or exported.
+type recordedCallFilter struct{ session, account, tag, from, to string }
 
-func (c *recordedCalls) flags(f *pflag.FlagSet) {
+func (c *recordedCallFilter) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.session, "session", "", "only calls of the session with this `ID`, which \"drawbridge history --json\" shows")
 	f.StringVar(&c.account, "account", "", "only calls that used this `ACCOUNT` of the server; required if the calls used several")
 	f.StringVar(&c.tag, "tag", "", "only calls with this `TAG`")
@@ -34,7 +34,7 @@ func (c *recordedCalls) flags(f *pflag.FlagSet) {
 
 // replay serves recorded calls, and writes cassettes.
 func (p *program) replay() *cobra.Command {
-	var calls recordedCalls
+	var calls recordedCallFilter
 	var strict, nearest, passthrough, realtime bool
 	cmd := &cobra.Command{
 		Use: "replay FILE|SERVER", Short: "Serve recorded calls of a server, as an MCP server on stdin and stdout",
@@ -86,7 +86,7 @@ func (p *program) replay() *cobra.Command {
 }
 
 func (p *program) replayExport() *cobra.Command {
-	var calls recordedCalls
+	var calls recordedCallFilter
 	cmd := &cobra.Command{
 		Use: "export SERVER FILE", Short: "Write the recorded calls of a server to a new cassette", Args: argCount(2, 2),
 		Long: "Write the recorded calls of tools, prompts and resources of a server, and the latest version of its lists, to a new cassette for \"drawbridge replay\". FILE can be - for standard output.\n\n" +
@@ -125,7 +125,7 @@ func (p *program) replayImport() *cobra.Command {
 }
 
 // recording reads a cassette if source is a file, and the history of the server source otherwise.
-func (p *program) recording(ctx context.Context, source string, calls recordedCalls) (rec *cassette.Recording, isFile bool, err error) {
+func (p *program) recording(ctx context.Context, source string, calls recordedCallFilter) (rec *cassette.Recording, isFile bool, err error) {
 	f, err := cassette.Open(source)
 	info, _ := os.Stat(source) // a folder can have the name of a server
 	if (errors.Is(err, os.ErrNotExist) || info != nil && info.IsDir()) && !strings.ContainsAny(source, `/\`) && filepath.Ext(source) != ".jsonl" {
@@ -140,7 +140,7 @@ func (p *program) recording(ctx context.Context, source string, calls recordedCa
 		return nil, true, fmt.Errorf("cannot open the cassette: %w", err)
 	}
 	defer f.Close()
-	if calls != (recordedCalls{}) {
+	if calls != (recordedCallFilter{}) {
 		return nil, true, usageError{fmt.Errorf("--session, --account, --tag, --from and --to apply only to the history of a server, but %s is a file", source)}
 	}
 	if rec, err = cassette.Read(f); err != nil {
@@ -150,7 +150,7 @@ func (p *program) recording(ctx context.Context, source string, calls recordedCa
 }
 
 // recording returns the recorded calls of a server.
-func (d *daemon) recording(ctx context.Context, server string, calls recordedCalls) (*cassette.Recording, error) {
+func (d *daemon) recording(ctx context.Context, server string, calls recordedCallFilter) (*cassette.Recording, error) {
 	filter := callFilter{server: server, session: calls.session, account: calls.account, tag: calls.tag, from: calls.from, to: calls.to}
 	query, err := filter.query()
 	if err != nil {
@@ -177,7 +177,7 @@ func (d *daemon) callLive(server string) func(context.Context, string, string, j
 	}
 }
 
-func (p *program) exportCassette(ctx context.Context, server string, calls recordedCalls, path string) error {
+func (p *program) exportCassette(ctx context.Context, server string, calls recordedCallFilter, path string) error {
 	d, err := p.daemon()
 	if err != nil {
 		return err
@@ -189,7 +189,8 @@ func (p *program) exportCassette(ctx context.Context, server string, calls recor
 	return p.writeCassette(rec, path)
 }
 
-// writeCassette writes rec to a new file, or to standard output if path is "-", and says what it contains.
+// writeCassette writes rec to a new file, or to standard output if path is "-", and says what it
+// contains.
 func (p *program) writeCassette(rec *cassette.Recording, path string) error {
 	if path == "-" {
 		w := bufio.NewWriter(p.Stdout)

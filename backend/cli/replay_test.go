@@ -16,7 +16,7 @@ import (
 )
 
 func TestExportedCassetteIsServed(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	var query url.Values
 	f.mux.HandleFunc("GET /api/v1/export", func(w http.ResponseWriter, r *http.Request) {
 		query = r.URL.Query()
@@ -104,7 +104,7 @@ func TestReplayEndsWithASignal(t *testing.T) {
 }
 
 func TestPassthroughCallsTheLiveServerAsAClient(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	f.answer("GET /api/v1/export", `{"cassette":1,"server":"files","tools":[]}`+"\n"+`{"calls":0}`)
 	f.mux.HandleFunc("POST /api/v1/live-call", func(w http.ResponseWriter, r *http.Request) {
 		var sent api.LiveRequest
@@ -139,7 +139,7 @@ func TestPassthroughCallsTheLiveServerAsAClient(t *testing.T) {
 }
 
 func TestArchiveIsImportedWithoutADaemon(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	folder := t.TempDir()
 	har, path := filepath.Join(folder, "calls.har"), filepath.Join(folder, "calls.jsonl")
 	text := `{"log":{"creator":{"name":"Drawbridge"},"entries":[{"startedDateTime":"2026-01-31T10:00:00Z","request":{"url":"mcp://files/tools/call/read","postData":{"text":"{}"}},"response":{"content":{"text":"{\"text\":\"a\"}"}},"_call":{"outcome":"ok"}}]}}`

@@ -13,7 +13,7 @@ import (
 // TestCommandsUseConfigOfRunningDaemon uses a daemon that was started with --config FILE, and a
 // file at the default path that must not be read.
 func TestCommandsUseConfigOfRunningDaemon(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)

@@ -47,7 +47,8 @@ func (p *program) status() *cobra.Command {
 	return cmd
 }
 
-// dismissNotices dismisses the notices that the user has seen, except those about the current state.
+// dismissNotices dismisses the notices that the user has seen, except those about the current
+// state.
 func (p *program) dismissNotices(ctx context.Context) error {
 	d, err := p.daemon()
 	if err != nil {
@@ -160,8 +161,8 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 	return nil
 }
 
-// toolCount returns the number of tools of a server, and of the visible ones if that is less; "-" if it
-// was never listed.
+// toolCount returns the number of tools of a server, and of the visible ones if that is less; "-"
+// if it was never listed.
 func toolCount(s *api.Status, server core.ServerStatus) string {
 	if n, some := s.Visible[server.ID]; some && n < server.Tools {
 		return fmt.Sprintf("%d of %d", n, server.Tools)

@@ -30,7 +30,7 @@ func states(t *testing.T) (list []struct {
 }
 
 func TestStatusShowsStateAndReason(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	current := ""
 	f.mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, current) })
 	var text strings.Builder

@@ -12,7 +12,7 @@ import (
 
 // TestStatusShowsRemedyOfEachServer: a command that the hint does not contain is shown after it.
 func TestStatusShowsRemedyOfEachServer(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	f.answer("GET /api/v1/status", `{"servers":[
 		{"id":"silent","label":"silent","state":"crashed","reason":"exited with status 1","remedy":{"kind":"see-log","command":"drawbridge logs silent"}},
 		{"id":"fetch","label":"fetch","state":"crashed","reason":"executable not found","hint":"Install uv: get uv (https://uv).","remedy":{"kind":"install-program","name":"uv","command":"get uv"}},
@@ -26,7 +26,7 @@ func TestStatusShowsRemedyOfEachServer(t *testing.T) {
 }
 
 func TestNoticesAreAcknowledged(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	f.answer("GET /api/v1/status", `{"notices":[{"subject":"command:a b","message":"Server \"a b\" is running a new command."},{"subject":"vault","message":"No keyring."}]}`)
 	var gone []string
 	f.mux.HandleFunc("DELETE /api/v1/notices/{subject}", func(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +46,7 @@ func TestNoticesAreAcknowledged(t *testing.T) {
 
 // While the history is migrated, the daemon does not answer yet, and commands say what it does.
 func TestStatusSaysWhatAStartingDaemonDoes(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	answering, err := loopback.ReadRuntime(f.data)
 	must(t, err)
 	must(t, loopback.WriteRuntime(f.data, loopback.Runtime{Starting: "the history is being updated to the format of this version, step 2 of 6"}))
@@ -65,7 +65,7 @@ func TestStatusSaysWhatAStartingDaemonDoes(t *testing.T) {
 }
 
 func TestConnectIsAliasOfStart(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	for alias, action := range map[string]string{"connect": "start", "disconnect": "stop", "reconnect": "restart"} {
 		f.answer("POST /api/v1/servers/files/"+action, `{"id":"files","state":"running"}`)
 		if got := f.run(false, alias, "files"); got.code != 0 || got.out != "files: Connected\n" {

@@ -67,7 +67,7 @@ func (p *program) runStdio(ctx context.Context, flags stdioFlags) error {
 	if flags.debug || p.debugEnabled() {
 		log = slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	finder := &daemonFinder{folders: folders, path: path, client: flags.client, own: folders.Own, log: log}
+	finder := &daemonFinder{folders: folders, path: path, client: flags.client, own: folders.CustomData, log: log}
 	dir, err := os.Getwd()
 	if err != nil {
 		log.Debug("The working directory is unknown", "error", err)
@@ -155,11 +155,11 @@ func (f *daemonFinder) lastEnd(started time.Time) (why string, ended bool) {
 	if started.IsZero() {
 		return "", false
 	}
-	info, err := os.Stat(f.folders.LastEnd())
+	info, err := os.Stat(f.folders.ExitReasonFile())
 	if err != nil || info.ModTime().Before(started) {
 		return "", false
 	}
-	text, err := os.ReadFile(f.folders.LastEnd())
+	text, err := os.ReadFile(f.folders.ExitReasonFile())
 	return strings.TrimSpace(string(text)), err == nil && len(text) > 0
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 func TestTestCommandTriesServer(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	var sent string
 	answer := `{"ok":true,"stage":"done","command":"npx x","tookNs":1200000000,"era":"legacy","protocolVersion":"2025-11-25","tools":[{"name":"read","description":"Reads.\nMore.","inputSchema":"{\"type\":\"object\"}"}]}`
 	f.mux.HandleFunc("POST /api/v1/test", func(w http.ResponseWriter, r *http.Request) {

@@ -92,7 +92,7 @@ func (p *program) forgetLogins(ctx context.Context) error {
 func autostartEntry(folders config.Folders) desktop.Autostart {
 	self, _ := os.Executable()
 	a := desktop.Autostart{Program: self}
-	if folders.Own {
+	if folders.CustomData {
 		a.Data = folders.Data
 	}
 	return a

@@ -61,13 +61,13 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 		return err
 	}
 	var v api.VersionPlan
-	change := func(order versionOrder) (data []byte, err error) {
+	change := func(order versionRequest) (data []byte, err error) {
 		if data, err = d.requestRaw(ctx, http.MethodPost, versionPath(o.server), nil, order); err == nil {
 			err = decode(data, &v)
 		}
 		return data, err
 	}
-	data, err := change(versionOrder{Action: "plan", Version: o.version})
+	data, err := change(versionRequest{Action: "plan", Version: o.version})
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 	}
 	if o.compare {
 		stop := p.showRehearsal(ctx, d, o.server)
-		data, err = change(versionOrder{Action: "rehearse", Key: v.Key, Also: o.also})
+		data, err = change(versionRequest{Action: "rehearse", Key: v.Key, Also: o.also})
 		if stop(); err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 		_, err := fmt.Fprintln(p.Stdout, "Nothing was changed. Save the version with --yes.")
 		return err
 	}
-	if data, err = change(versionOrder{Action: "apply", Key: v.Key}); err != nil {
+	if data, err = change(versionRequest{Action: "apply", Key: v.Key}); err != nil {
 		return err
 	}
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-type versionOrder struct {
+type versionRequest struct {
 	Action  string `json:"action"`
 	Version string `json:"version,omitempty"`
 	Key     string `json:"key,omitempty"`
@@ -47,20 +47,20 @@ func (p *program) versions() *cobra.Command {
 		},
 	}
 	cmd.AddCommand(
-		p.versionAct("check", "Query the registry for the newest version"),
-		p.versionAct("pin", "Write the running version to the configuration"),
-		p.versionAct("rollback", "Restore the previous version in the configuration"),
+		p.versionActionCommand("check", "Query the registry for the newest version"),
+		p.versionActionCommand("pin", "Write the running version to the configuration"),
+		p.versionActionCommand("rollback", "Restore the previous version in the configuration"),
 		p.versionUpdate(),
 	)
 	return cmd
 }
 
-func (p *program) versionAct(word, short string) *cobra.Command {
+func (p *program) versionActionCommand(word, short string) *cobra.Command {
 	return &cobra.Command{
 		Use: word + " SERVER", Short: short, Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var v api.VersionPlan
-			if done, err := p.fetch(cmd.Context(), http.MethodPost, versionPath(args[0]), nil, versionOrder{Action: word}, &v); done || err != nil {
+			if done, err := p.fetch(cmd.Context(), http.MethodPost, versionPath(args[0]), nil, versionRequest{Action: word}, &v); done || err != nil {
 				return err
 			}
 			if word == "check" {

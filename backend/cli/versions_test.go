@@ -25,7 +25,7 @@ func TestStatusShowsKnownVersions(t *testing.T) {
 		"no JSON":   {`what`, 200, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFake(t)
+			f := newFakeDaemon(t)
 			f.answer("GET /api/v1/status", servers)
 			f.mux.HandleFunc("GET /api/v1/versions", func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
@@ -56,7 +56,7 @@ func TestStatusShowsKnownVersions(t *testing.T) {
 }
 
 func TestImageVersionsNameTheirSource(t *testing.T) {
-	f := newFake(t)
+	f := newFakeDaemon(t)
 	f.answer("GET /api/v1/versions", `{"items":[{"server":"box","launcher":"image","package":"mcp/time","version":"`+someImage+`","source":"container"},{"server":"next","launcher":"image","package":"mcp/time","version":"`+someImage+`","source":"image","pinned":true}]}`)
 	got := f.run(false, "versions")
 	for _, want := range []string{"running container", "resolved locally", "sha256:0123456789abcdef…", "yes"} {
@@ -78,10 +78,10 @@ func TestVersionsAreComparedOnRequest(t *testing.T) {
 		"--yes --compare=false": "plan apply",
 	} {
 		t.Run(args, func(t *testing.T) {
-			f := newFake(t)
+			f := newFakeDaemon(t)
 			var actions []string
 			f.mux.HandleFunc("POST /api/v1/servers/files/version", func(w http.ResponseWriter, r *http.Request) {
-				var order versionOrder
+				var order versionRequest
 				if err := json.NewDecoder(r.Body).Decode(&order); err != nil {
 					t.Error(err)
 				}
@@ -98,7 +98,7 @@ func TestVersionsAreComparedOnRequest(t *testing.T) {
 			}
 		})
 	}
-	if help := newFake(t).run(false, "versions", "update", "--help").out; !strings.Contains(help, "--compare") || strings.Contains(help, "rehears") {
+	if help := newFakeDaemon(t).run(false, "versions", "update", "--help").out; !strings.Contains(help, "--compare") || strings.Contains(help, "rehears") {
 		t.Errorf("help:\n%s", help)
 	}
 }

@@ -24,9 +24,9 @@ type Client struct {
 	TrailingCommas bool `json:"trailingCommas"`
 	// KeyPath is the path of keys from the root of the file to the container of servers.
 	KeyPath []string `json:"keyPath"`
-	// Container is "list" if the servers are a list of entries that carry their name, else
+	// ContainerKind is "list" if the servers are a list of entries that carry their name, else
 	// "".
-	Container string `json:"container"`
+	ContainerKind string `json:"container"`
 	// Binaries are the program names to look up on PATH.
 	Binaries []string `json:"binaries"`
 	// Candidates are the possible locations of the file, by GOOS.
@@ -43,28 +43,28 @@ type Client struct {
 	Lock string `json:"lock"`
 	// Rewrites is set if the running client rewrites the whole file from memory.
 	Rewrites bool `json:"rewrites"`
-	// Vars are the supported forms of a reference to an environment variable in an entry:
+	// VariableForms are the supported forms of a reference to an environment variable in an entry:
 	// "${}", "$", "${env:}", "{env:}", and "${input:}", which prompts the user.
-	Vars []string `json:"vars"`
+	VariableForms []string `json:"vars"`
 	// TimeoutUnit is the unit of the entry's field timeout: "s", or "" for milliseconds.
 	TimeoutUnit string `json:"timeoutUnit"`
-	// Project is the path of the per-project file, relative to the project directory; "" if
+	// ProjectFile is the path of the per-project file, relative to the project directory; "" if
 	// the client has none.
-	Project string `json:"project"`
+	ProjectFile string `json:"project"`
 	// Synced is set if the client syncs its file to the user's other machines.
 	Synced bool `json:"synced"`
 	// MaxTools is the maximum number of tools that the client offers to its model; 0 if no
 	// limit is known.
 	MaxTools int `json:"maxTools"`
-	// MaxName is the maximum length of a tool name that Drawbridge offers: the client's own
+	// MaxToolName is the maximum length of a tool name that Drawbridge offers: the client's own
 	// limit minus the name of our entry. 0 means the default of 46.
-	MaxName int `json:"maxName"`
-	// WholeName is the maximum length of a tool name including the prefix that the client
+	MaxToolName int `json:"maxName"`
+	// MaxPrefixedName is the maximum length of a tool name including the prefix that the client
 	// adds (NamePrefix, where {entry} is the name of the entry); 0 if no limit is known.
-	WholeName  int    `json:"wholeName"`
-	NamePrefix string `json:"namePrefix"`
-	// Header is the initial content of a new file.
-	Header string `json:"header"`
+	MaxPrefixedName int    `json:"wholeName"`
+	NamePrefix      string `json:"namePrefix"`
+	// InitialContent is the initial content of a new file.
+	InitialContent string `json:"header"`
 }
 
 // Format is the syntax of a client's file.
@@ -89,26 +89,26 @@ type Candidate struct {
 }
 
 //go:embed clients.json
-var table []byte
+var clientsJSON []byte
 
 // Known returns all clients in the order of clients.json. The slice is shared and must not be
 // modified.
 var Known = sync.OnceValue(func() []Client {
 	var clients []Client
-	if err := json.Unmarshal(table, &clients); err != nil {
+	if err := json.Unmarshal(clientsJSON, &clients); err != nil {
 		panic(err) // the table is embedded, and a test parses it
 	}
 	return clients
 })
 
-// NameLimit returns the MaxName of the client with this id, or 0 if no limit is known.
+// NameLimit returns the MaxToolName of the client with this id, or 0 if no limit is known.
 func NameLimit(id string) int { return nameLimits()[id] }
 
 var nameLimits = sync.OnceValue(func() map[string]int {
 	limits := map[string]int{}
 	for _, c := range Known() {
-		if c.MaxName > 0 {
-			limits[c.ID] = c.MaxName
+		if c.MaxToolName > 0 {
+			limits[c.ID] = c.MaxToolName
 		}
 	}
 	return limits

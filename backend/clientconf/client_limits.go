@@ -18,7 +18,7 @@ func LimitWarnings(client Client, tools []OfferedTool) (all []string) {
 	}
 	var long []string
 	for _, t := range tools {
-		if client.WholeName > 0 && len(strings.ReplaceAll(client.NamePrefix, "{entry}", t.Entry))+len(t.Name) > client.WholeName {
+		if client.MaxPrefixedName > 0 && len(strings.ReplaceAll(client.NamePrefix, "{entry}", t.Entry))+len(t.Name) > client.MaxPrefixedName {
 			long = append(long, t.Name)
 		}
 	}
@@ -27,7 +27,7 @@ func LimitWarnings(client Client, tools []OfferedTool) (all []string) {
 		if n > 3 {
 			shown += fmt.Sprintf(" and %d more", n-3)
 		}
-		all = append(all, fmt.Sprintf("%s supports tool names of at most %d characters, including its own prefix. Too long: %s.", client.Name, client.WholeName, shown))
+		all = append(all, fmt.Sprintf("%s supports tool names of at most %d characters, including its own prefix. Too long: %s.", client.Name, client.MaxPrefixedName, shown))
 	}
 	return all
 }

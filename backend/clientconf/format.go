@@ -35,7 +35,7 @@ func parse(src []byte, client Client) (document, error) {
 // editable reports whether files of the client can be edited. If not, the user gets a
 // snippet.
 func editable(c Client) bool {
-	return c.Format == TOML || c.Format == YAML || c.Container == ""
+	return c.Format == TOML || c.Format == YAML || c.ContainerKind == ""
 }
 
 // sameExcept reports whether before and after decode to the same value except for the edited

@@ -183,7 +183,7 @@ func FuzzYAMLEntryKeepsOtherParts(f *testing.F) {
 		client := Client{ID: "y", Name: "Y", Format: YAML, KeyPath: []string{"extensions"}}
 		value := entry
 		if list {
-			client.Container, client.KeyPath = "list", []string{"mcpServers"}
+			client.ContainerKind, client.KeyPath = "list", []string{"mcpServers"}
 			value = []byte(`{"name": "drawbridge", "command": "/opt/drawbridge", "args": ["stdio"]}`)
 		}
 		p := &Plan{Client: client, Path: "x", edits: []edit{{client.KeyPath, EntryName, value}}, before: src, existed: true}

@@ -34,7 +34,7 @@ type tomlTable struct {
 }
 
 func parseTOML(src []byte, client Client) (*tomlFile, error) {
-	f := &tomlFile{newline: "\n", list: client.Container == "list"}
+	f := &tomlFile{newline: "\n", list: client.ContainerKind == "list"}
 	f.src, f.bom = bytes.CutPrefix(src, utf8BOM)
 	var all map[string]any
 	if err := toml.Unmarshal(f.src, &all); err != nil {

@@ -7,7 +7,7 @@ import (
 
 var (
 	codex = Client{ID: "codex-like", Name: "Codex", Format: TOML, KeyPath: []string{"mcp_servers"}}
-	vibe  = Client{ID: "vibe-like", Name: "Vibe", Format: TOML, Container: "list", KeyPath: []string{"mcp_servers"}}
+	vibe  = Client{ID: "vibe-like", Name: "Vibe", Format: TOML, ContainerKind: "list", KeyPath: []string{"mcp_servers"}}
 	named = []byte(`{"name": "drawbridge", "command": "/opt/drawbridge", "args": ["stdio", "--client", "x"]}`)
 )
 
@@ -30,7 +30,7 @@ func TestTOMLEntryIsAppendedAndRemoved(t *testing.T) {
 	for _, c := range tomlCorpus {
 		t.Run(c.name, func(t *testing.T) {
 			value := entry
-			if c.client.Container == "list" {
+			if c.client.ContainerKind == "list" {
 				value = named
 			}
 			file, err := parse([]byte(c.src), c.client)
@@ -94,7 +94,7 @@ func TestTOMLEntryInUnsupportedFormIsRefused(t *testing.T) {
 
 func FuzzTOMLEntryKeepsOtherParts(f *testing.F) {
 	for _, c := range tomlCorpus {
-		f.Add([]byte(c.src), c.client.Container == "list")
+		f.Add([]byte(c.src), c.client.ContainerKind == "list")
 	}
 	f.Fuzz(func(t *testing.T, src []byte, list bool) {
 		client, value := codex, entry

@@ -41,7 +41,7 @@ func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
 			f, err = nil, fmt.Errorf("cannot parse the file as YAML: %v", p)
 		}
 	}()
-	f = &yamlFile{newline: "\n", list: client.Container == "list"}
+	f = &yamlFile{newline: "\n", list: client.ContainerKind == "list"}
 	f.src, f.bom = bytes.CutPrefix(src, utf8BOM)
 	if bytes.Contains(f.src, []byte("\r\n")) {
 		f.newline = "\r\n"

@@ -223,7 +223,7 @@ func (b *entryConverter) convertText(s string) string {
 	if strings.Contains(s, "$(") || strings.Contains(s, "`") && b.client.ID == "crush" {
 		b.needsCommand = true
 	}
-	has := func(form string) bool { return slices.Contains(b.client.Vars, form) }
+	has := func(form string) bool { return slices.Contains(b.client.VariableForms, form) }
 	var out strings.Builder
 	plain := func(s string) {
 		if has("$") {

@@ -183,10 +183,10 @@ func areAllSkipped(all []ImportedServer) bool {
 	return !slices.ContainsFunc(all, func(i ImportedServer) bool { return i.SkipReason == "" })
 }
 
-// readPastedContainer returns the servers at path, in the format of client. All forms of references to
-// variables are supported, because the program that the text was written for is unknown.
+// readPastedContainer returns the servers at path, in the format of client. All forms of references
+// to variables are supported, because the program that the text was written for is unknown.
 func readPastedContainer(client Client, m map[string]any, path []string) []ImportedServer {
-	client.Vars = []string{"${}", "${env:}", "${input:}", "{env:}"}
+	client.VariableForms = []string{"${}", "${env:}", "${input:}", "{env:}"}
 	all := readContainer(&Plan{Client: client}, nil, m, path, "")
 	for n := range all {
 		i := &all[n]

@@ -30,7 +30,7 @@ func (c *Connector) Restore(ctx context.Context, key string, tokenOf func(client
 	if err != nil {
 		return false, err
 	}
-	if version, err := os.ReadFile(c.backupPath(r.Version)); err == nil && hashBytes(version) == r.PostHash && isWiped(client, r, now, version) {
+	if version, err := os.ReadFile(c.backupPath(r.WrittenBackup)); err == nil && hashBytes(version) == r.PostHash && isWiped(client, r, now, version) {
 		p := &Plan{Client: client, choice: r.Choice, target: r.Path}
 		unlock, err := c.lock(ctx, p)
 		if err != nil {

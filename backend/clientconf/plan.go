@@ -81,12 +81,12 @@ func (c *Connector) openPlan(choice Choice) (*Plan, error) {
 		}
 	case !filepath.IsAbs(choice.Project):
 		return nil, core.Errorf(core.CodeValidation, "the project folder must be an absolute path")
-	case client.Project == "":
+	case client.ProjectFile == "":
 		return nil, core.Errorf(core.CodeValidation, "%s does not support a configuration file per project", client.Name)
 	case !exists(choice.Project):
 		return nil, core.Errorf(core.CodeNotFound, "the folder %s does not exist", choice.Project)
 	default:
-		p.Path = filepath.Join(choice.Project, filepath.FromSlash(client.Project))
+		p.Path = filepath.Join(choice.Project, filepath.FromSlash(client.ProjectFile))
 	}
 	if p.Path == "" {
 		return p, nil
@@ -148,8 +148,8 @@ func (c *Connector) removeStaleEntries(p *Plan) error {
 // splice computes the new content of the file and verifies that only our entries differ.
 func (p *Plan) splice() error {
 	content := p.before
-	if !p.existed && p.Client.Header != "" {
-		content = []byte(p.Client.Header)
+	if !p.existed && p.Client.InitialContent != "" {
+		content = []byte(p.Client.InitialContent)
 	}
 	var ours, foreign bool
 	equal := true
@@ -200,7 +200,7 @@ func (p *Plan) splice() error {
 	}
 	before := p.before
 	if !p.existed {
-		before = []byte(p.Client.Header)
+		before = []byte(p.Client.InitialContent)
 	}
 	if err := verifyEdits(p.Client, before, p.after, p.edits); err != nil {
 		return p.refusal(err)

@@ -65,7 +65,7 @@ func programName(path string) string {
 // snippet returns the text to paste where the file cannot be edited.
 func snippet(c Client, name string, entry json.RawMessage) string {
 	if c.Format == TOML {
-		if text, err := (&tomlFile{newline: "\n", list: c.Container == "list"}).renderTable(c.KeyPath, name, entry); err == nil {
+		if text, err := (&tomlFile{newline: "\n", list: c.ContainerKind == "list"}).renderTable(c.KeyPath, name, entry); err == nil {
 			return text
 		}
 	}
@@ -171,7 +171,7 @@ func jsonStringContent(s string) string {
 // variableReference returns the reference to a variable in a form that the client expands, or "" if
 // it expands none.
 func variableReference(client Client, name string) string {
-	for _, form := range client.Vars {
+	for _, form := range client.VariableForms {
 		switch form {
 		case "${}":
 			return "${" + name + "}"

@@ -47,8 +47,8 @@ func (h *secretExtractor) store(key, value string) string {
 	return "${secret:" + name + "}"
 }
 
-// extractSecrets replaces the literal secrets of every new server by references. The values stay in the
-// import until it is applied.
+// extractSecrets replaces the literal secrets of every new server by references. The values stay in
+// the import until it is applied.
 func (c *Connector) extractSecrets(all []ImportedServer) error {
 	if c.vault == nil {
 		return nil

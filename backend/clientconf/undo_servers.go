@@ -49,7 +49,7 @@ func (c *Connector) UndoServers(ctx context.Context, key string, names []string,
 	}
 	if rest.PostHash == hashBytes(p.before) { // the file had no other changes, so the first backup stays valid
 		rest.PostHash = hashBytes(after)
-		if rest.Version, err = c.saveBackup(key, after); err != nil {
+		if rest.WrittenBackup, err = c.saveBackup(key, after); err != nil {
 			return how, err
 		}
 	}

@@ -88,11 +88,11 @@ func (c *Connector) newRecord(p *Plan, old record, recorded bool) (r record, err
 		}
 	}
 	if p.Action != Equal {
-		if r.Version, err = c.saveBackup(p.Key(), p.after); err != nil {
+		if r.WrittenBackup, err = c.saveBackup(p.Key(), p.after); err != nil {
 			return r, err
 		}
 	} else {
-		r.Version = old.Version
+		r.WrittenBackup = old.WrittenBackup
 	}
 	r.Edits, err = p.entryChanges(old)
 	return r, err

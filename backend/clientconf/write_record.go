@@ -22,10 +22,10 @@ type record struct {
 	Existed bool      `json:"existed"` // the file existed before
 	// Backup is the name of the original file in DIR/backups; "" if it is no longer usable
 	// because another program changed the file before we wrote it again.
-	Backup   string        `json:"backup"`
-	Version  string        `json:"version"`  // name of the backup of the file as we wrote it
-	PostHash string        `json:"postHash"` // hash of the whole file after our write
-	Edits    []entryChange `json:"edits"`
+	Backup        string        `json:"backup"`
+	WrittenBackup string        `json:"version"`  // name of the backup of the file as we wrote it
+	PostHash      string        `json:"postHash"` // hash of the whole file after our write
+	Edits         []entryChange `json:"edits"`
 	// MadeDirs are the directories that were created for the file, outermost first.
 	MadeDirs []string `json:"madeDirs,omitempty"`
 	// Own is what a move added to our own configuration.

@@ -122,8 +122,8 @@ type Call struct {
 	// call; "" leaves the choice to the server.
 	LogLevel string
 
-	// Account is the account of the server that the call uses; "" if the server has no accounts. The
-	// gateway chooses it, unless it is set already: then the call uses this account or fails.
+	// Account is the account of the server that the call uses; "" if the server has no accounts.
+	// The gateway chooses it, unless it is set already: then the call uses this account or fails.
 	Account string
 
 	// Profile is the profile that limits what the client sees; "" for none. It is not recorded.
@@ -139,13 +139,14 @@ type Call struct {
 	// OneWay means that the call is a notification: it is sent, and has no reply.
 	OneWay bool
 
-	// Notable, if not nil, reports whether a successful call with this reply is worth recording. It
-	// is set for requests that poll the state of a task.
-	Notable func(Reply) bool
+	// WorthRecording, if not nil, reports whether a successful call with this reply is worth
+	// recording. It is set for requests that poll the state of a task.
+	WorthRecording func(Reply) bool
 
-	// KeptAs, if not nil, is set by the recorder to the id of the call if it has recorded the result
-	// unchanged. The result is then recorded even if it is longer than others may be.
-	KeptAs *int64
+	// RecordedUnchangedAs, if not nil, is set by the recorder to the id of the call if it has
+	// recorded the result unchanged. The result is then recorded even if it is longer than others
+	// may be.
+	RecordedUnchangedAs *int64
 
 	// ByUser is set for a call that the user makes through the API; it needs no approval.
 	// Continues is set for a further round of a call that policy has admitted. Neither is recorded.
@@ -162,17 +163,17 @@ type Call struct {
 	Attempts int           // number of attempts; more than 1 after a retry
 	Instance string        // id of the upstream connection
 	Progress int           // number of progress notifications
-	// ProgressLog has the first MaxProgressLog of these, up to MaxProgressBytes. It is not changed after
-	// the call. After a retry it has those of the last attempt.
+	// ProgressLog has the first MaxProgressLog of these, up to MaxProgressBytes. It is not changed
+	// after the call. After a retry it has those of the last attempt.
 	ProgressLog []ProgressNotification
-	TraceID     string    // from the client's traceparent, or ""
-	SpanID      string    // from the client's traceparent, or ""; not recorded
-	Verdict     *Verdict  // result of the checks on the result; nil if they found nothing
-	Protocol    string    // protocol revision of the client, or ""; not recorded
-	Repaired    bool      // the request or the reply contained invalid Unicode, which was replaced
-	ServedBy    *ServedBy // what answered; nil if no server did. It is not changed after it is set
-	Cached      bool      // answered from the cache, without the server
-	Approval    Approval  // "" if the user was not asked
+	TraceID     string          // from the client's traceparent, or ""
+	SpanID      string          // from the client's traceparent, or ""; not recorded
+	Verdict     *SchemaMismatch // result of the checks on the result; nil if they found nothing
+	Protocol    string          // protocol revision of the client, or ""; not recorded
+	Repaired    bool            // the request or the reply contained invalid Unicode, which was replaced
+	ServedBy    *ServedBy       // what answered; nil if no server did. It is not changed after it is set
+	Cached      bool            // answered from the cache, without the server
+	Approval    Approval        // "" if the user was not asked
 }
 
 // Limits of Call.ProgressLog.
@@ -214,8 +215,8 @@ func (s *ServedBy) String() string {
 	return text
 }
 
-// Verdict describes how a result differs from what its tool declares.
-type Verdict struct {
+// SchemaMismatch describes how a result differs from what its tool declares.
+type SchemaMismatch struct {
 	Level   string // "warn" or "error", depending on the configuration of the server
 	Problem string // one sentence
 }
@@ -231,14 +232,15 @@ type Reply struct {
 	Task *Task
 }
 
-// ReplyObserver may be implemented by a ServerMessageHandler. ObserveReply is called with the reply of the
-// server before later messages of the same connection are handled. It must not block or retain the reply.
+// ReplyObserver may be implemented by a ServerMessageHandler. ObserveReply is called with the reply
+// of the server before later messages of the same connection are handled. It must not block or
+// retain the reply.
 type ReplyObserver interface {
 	ObserveReply(reply Reply)
 }
 
-// ServerMessageHandler receives the messages of the server that belong to one call, other than its reply, in wire
-// order and never after the call has returned. Notify must not retain params.
+// ServerMessageHandler receives the messages of the server that belong to one call, other than its
+// reply, in wire order and never after the call has returned. Notify must not retain params.
 type ServerMessageHandler interface {
 	// Notify forwards a notification: notifications/progress (with the client's progress token
 	// restored) or notifications/message.

@@ -91,8 +91,8 @@ func CodeOf(err error) Code {
 	return CodeInternal
 }
 
-// Describe returns the message of err that is safe to show, and a hint about what to do next. If err is
-// not an *Error, the message does not contain its text.
+// Describe returns the message of err that is safe to show, and a hint about what to do next. If
+// err is not an *Error, the message does not contain its text.
 func Describe(err error) (message, hint string) {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Message, e.Hint

@@ -38,10 +38,10 @@ const (
 type LoginState string
 
 const (
-	LoginNone   LoginState = ""       // not known to require a sign-in
-	LoginNeeded LoginState = "needed" // unusable until the user signs in
-	LoginMore   LoginState = "more"   // usable, but requires a permission that needs a new sign-in
-	LoginDone   LoginState = "done"   // the user has signed in
+	LoginNone            LoginState = ""       // not known to require a sign-in
+	LoginNeeded          LoginState = "needed" // unusable until the user signs in
+	LoginMorePermissions LoginState = "more"   // usable, but requires a permission that needs a new sign-in
+	LoginDone            LoginState = "done"   // the user has signed in
 )
 
 // ServerStatus is a snapshot of the status of one server.

@@ -58,9 +58,9 @@ func TestLinksMatchPageRoutes(t *testing.T) {
 	}
 }
 
-// FuzzPage checks that any accepted link leads to a path of the page, and that its data stays
-// in the query parameters of the form.
-func FuzzPage(f *testing.F) {
+// FuzzResolveLink checks that any accepted link leads to a path of the page, and that its data
+// stays in the query parameters of the form.
+func FuzzResolveLink(f *testing.F) {
 	for _, seed := range []string{
 		"drawbridge://", "drawbridge://open/servers/x", `drawbridge://add?name=f&config={"command":"x","args":["#code=1"]}`,
 		"drawbridge://open//evil.example/servers", "drawbridge://open/%2e%2e/servers", "drawbridge://add?config={}#code=1",

@@ -7,12 +7,12 @@ import "context"
 type Notification struct {
 	// Subject identifies what the notification is about, such as "server/files". A newer
 	// notification replaces an older one with the same subject.
-	Subject string
-	Title   string
-	Text    string
-	Urgent  bool
-	To      string // path of the page that a click opens, such as "/servers/files"
-	Buttons []Button
+	Subject  string
+	Title    string
+	Text     string
+	Urgent   bool
+	PagePath string // path of the page that a click opens, such as "/servers/files"
+	Buttons  []Button
 }
 
 // Button is a button of a notification, on systems that support them.

@@ -126,7 +126,7 @@ func (w *Watcher) handleClick(c Click) {
 		w.Answer(id, false)
 		return
 	}
-	w.Open(c.Notification.To)
+	w.Open(c.Notification.PagePath)
 }
 
 // callButtons adds the arguments of a held call to its notification, and buttons that answer it. If
@@ -145,7 +145,7 @@ func (w *Watcher) callButtons(n *Notification, item approvals.Item) {
 }
 
 func (w *Watcher) subscribe() *event.Subscription {
-	return w.Bus.Subscribe(eventQueueSize, event.Server, event.Removed, event.Health, event.Approval)
+	return w.Bus.Subscribe(eventQueueSize, event.Server, event.Removed, event.UserNotice, event.Approval)
 }
 
 // handleEvent handles one event.
@@ -154,7 +154,7 @@ func (r *watchRun) handleEvent(ctx context.Context, e event.Event) {
 	case core.ServerStatus:
 		r.updateServer(ctx, data)
 	case event.Notice:
-		if id, ok := strings.CutPrefix(data.Subject, event.CommandSubject); ok {
+		if id, ok := strings.CutPrefix(data.Subject, event.UnapprovedCommandSubject); ok {
 			r.updateCommand(ctx, id, data.Message)
 			return
 		}
@@ -165,7 +165,7 @@ func (r *watchRun) handleEvent(ctx context.Context, e event.Event) {
 			r.withdraw(ctx, data.Subject)
 			return
 		}
-		r.show(ctx, Notification{Subject: data.Subject, Title: "Drawbridge", Text: data.Message, To: noticePage(data.Subject)})
+		r.show(ctx, Notification{Subject: data.Subject, Title: "Drawbridge", Text: data.Message, PagePath: noticePage(data.Subject)})
 	case approvals.Item:
 		r.updateApprovalNotification(ctx, data)
 	case string:
@@ -196,9 +196,9 @@ func (r *watchRun) updateCommand(ctx context.Context, id, message string) {
 	if len(r.commands) < maxSubjects {
 		r.commands[id] = message
 	}
-	n := Notification{Subject: subject, Title: "Drawbridge", Text: message, To: "/servers/" + id}
+	n := Notification{Subject: subject, Title: "Drawbridge", Text: message, PagePath: "/servers/" + id}
 	if len(r.commands) > 1 {
-		n.Title, n.To = fmt.Sprintf("%d servers are running new commands", len(r.commands)), "/servers"
+		n.Title, n.PagePath = fmt.Sprintf("%d servers are running new commands", len(r.commands)), "/servers"
 	}
 	r.show(ctx, n)
 }
@@ -213,7 +213,7 @@ func (r *watchRun) updateServer(ctx context.Context, s core.ServerStatus) {
 	if name == "" {
 		name = s.ID
 	}
-	n := Notification{Subject: "server/" + s.ID, Text: s.Reason, To: "/servers/" + s.ID}
+	n := Notification{Subject: "server/" + s.ID, Text: s.Reason, PagePath: "/servers/" + s.ID}
 	if s.Hint != "" {
 		n.Text = strings.TrimRight(s.Reason, ".") + ". " + s.Hint
 	}
@@ -244,7 +244,7 @@ func (r *watchRun) showTroubled(ctx context.Context, n Notification) {
 			titles = append(titles, one.Title)
 		}
 		slices.Sort(titles)
-		n = Notification{Subject: serversSubject, Title: fmt.Sprintf("%d servers need attention", len(titles)), Text: strings.Join(titles, "; ") + ".", To: "/", Urgent: true}
+		n = Notification{Subject: serversSubject, Title: fmt.Sprintf("%d servers need attention", len(titles)), Text: strings.Join(titles, "; ") + ".", PagePath: "/", Urgent: true}
 	}
 	r.show(ctx, n)
 }
@@ -295,7 +295,7 @@ func (r *watchRun) updateApprovalNotification(ctx context.Context, item approval
 	if len(r.waiting) < maxSubjects {
 		r.waiting[item.ID] = item
 	}
-	n := Notification{Subject: subject, Title: item.Server + " asks", Text: item.Message, To: "/approvals", Urgent: true}
+	n := Notification{Subject: subject, Title: item.Server + " asks", Text: item.Message, PagePath: "/approvals", Urgent: true}
 	if item.Client.Name != "" {
 		n.Title = item.Client.Name + " is waiting: " + n.Title
 	}

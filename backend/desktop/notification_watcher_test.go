@@ -67,7 +67,7 @@ type fixture struct {
 func (d *fixture) overflowQueue() {
 	d.mu.Lock()
 	for range 2 * eventQueueSize {
-		d.bus.Publish(event.Health, event.Notice{Subject: "nothing", Message: "of interest"})
+		d.bus.Publish(event.UserNotice, event.Notice{Subject: "nothing", Message: "of interest"})
 	}
 	d.mu.Unlock()
 	synctest.Wait()
@@ -150,7 +150,7 @@ func TestFailedServerIsNotifiedOnceAndWithdrawn(t *testing.T) {
 		time.Sleep(2 * minInterval) // an unchanged state is not notified again
 		synctest.Wait()
 		d.expectLog()
-		if n := d.visible["server/files"]; n.To != "/servers/files" || !n.Urgent {
+		if n := d.visible["server/files"]; n.PagePath != "/servers/files" || !n.Urgent {
 			t.Fatalf("%+v", n)
 		}
 		d.server("files", core.StateRunning, "")
@@ -191,7 +191,7 @@ func TestSeveralFailedServersShareOneNotification(t *testing.T) {
 		d.server("c", core.StateCrashed, "three")
 		d.expectLog("a is not running: one", "withdrawn server/a", "2 servers need attention: a is not running; b needs you to sign in.")
 		d.mu.Lock()
-		if n := d.visible[serversSubject]; n.To != "/" || len(d.visible) != 1 {
+		if n := d.visible[serversSubject]; n.PagePath != "/" || len(d.visible) != 1 {
 			t.Errorf("%+v", d.visible)
 		}
 		d.mu.Unlock()
@@ -233,11 +233,11 @@ func TestManyApprovalsBecomeOneNotification(t *testing.T) {
 
 func TestLostEntryAndChangedCommandAreNotified(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
-		d.publish(event.Health, event.Notice{Subject: "clients/cursor", Message: "Our entry is gone."})
-		d.publish(event.Health, event.Notice{Subject: event.CommandSubject + "files", Message: "Server files is running a new command: x"})
-		d.publish(event.Health, event.Notice{Subject: "bridge", Message: "not worth a notification"})
+		d.publish(event.UserNotice, event.Notice{Subject: "clients/cursor", Message: "Our entry is gone."})
+		d.publish(event.UserNotice, event.Notice{Subject: event.UnapprovedCommandSubject + "files", Message: "Server files is running a new command: x"})
+		d.publish(event.UserNotice, event.Notice{Subject: "bridge", Message: "not worth a notification"})
 		d.expectLog("Drawbridge: Our entry is gone.", "Drawbridge: Server files is running a new command: x")
-		d.publish(event.Health, event.Notice{Subject: "clients/cursor"})
+		d.publish(event.UserNotice, event.Notice{Subject: "clients/cursor"})
 		d.expectLog("withdrawn clients/cursor")
 	})
 }
@@ -246,10 +246,10 @@ func TestLostEntryAndChangedCommandAreNotified(t *testing.T) {
 func TestManyNewCommandsBecomeOneNotification(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
 		tell := func(id, message string) {
-			d.publish(event.Health, event.Notice{Subject: event.CommandSubject + id, Message: message})
+			d.publish(event.UserNotice, event.Notice{Subject: event.UnapprovedCommandSubject + id, Message: message})
 		}
 		tell("a", "a runs x")
-		if to := d.visible["commands"].To; to != "/servers/a" {
+		if to := d.visible["commands"].PagePath; to != "/servers/a" {
 			t.Errorf("a click leads to %q", to)
 		}
 		tell("b", "b runs y")
@@ -258,7 +258,7 @@ func TestManyNewCommandsBecomeOneNotification(t *testing.T) {
 		time.Sleep(minInterval)
 		synctest.Wait()
 		d.expectLog("3 servers are running new commands: c runs z")
-		if to := d.visible["commands"].To; to != "/servers" {
+		if to := d.visible["commands"].PagePath; to != "/servers" {
 			t.Errorf("a click leads to %q", to)
 		}
 		tell("a", "")
@@ -339,7 +339,7 @@ func TestNotificationServerMayAppearAndVanish(t *testing.T) {
 func TestResolvedProblemsDuringLostEventsAreWithdrawn(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
 		d.publish(event.Approval, approvals.Item{ID: "1", Server: "files", Message: "may I?"})
-		d.publish(event.Health, event.Notice{Subject: event.CommandSubject + "git", Message: "a new command"})
+		d.publish(event.UserNotice, event.Notice{Subject: event.UnapprovedCommandSubject + "git", Message: "a new command"})
 		d.server("web", core.StateCrashed, "exit 1")
 		if len(d.visible) != 3 {
 			t.Fatalf("shown: %v", d.visible)

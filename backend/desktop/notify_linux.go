@@ -87,7 +87,7 @@ func (f *dbusNotifier) Show(ctx context.Context, n Notification) error {
 		body = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(body)
 	}
 	var actions []string
-	if f.actions && n.To != "" {
+	if f.actions && n.PagePath != "" {
 		actions = []string{defaultAction, "Show"}
 		for _, b := range n.Buttons {
 			actions = append(actions, b.Key, b.Label)

@@ -12,9 +12,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
 )
 
-// textNotifier shows notifications as text only. macOS reports clicks and buttons only to signed
-// applications, so approvals are answered in the tray menu.
-type textNotifier struct{ program string }
+// osascriptNotifier shows notifications as text only. macOS reports clicks and buttons only to
+// signed applications, so approvals are answered in the tray menu.
+type osascriptNotifier struct{ program string }
 
 // NewNotifier returns the notifier of macOS. It returns an error on other systems.
 func NewNotifier(context.Context) (Notifier, error) {
@@ -22,11 +22,11 @@ func NewNotifier(context.Context) (Notifier, error) {
 	if err != nil {
 		return nil, errors.New("cannot show notifications on this system")
 	}
-	return textNotifier{program}, nil
+	return osascriptNotifier{program}, nil
 }
 
 // Show passes the texts as arguments, so that they are not part of the script.
-func (f textNotifier) Show(ctx context.Context, n Notification) error {
+func (f osascriptNotifier) Show(ctx context.Context, n Notification) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	cmd := hideconsole.HideWindow(exec.CommandContext(ctx, f.program, "-e", "on run argv", "-e", "display notification (item 2 of argv) with title (item 1 of argv)", "-e", "end run", n.Title, n.Text))
@@ -36,6 +36,6 @@ func (f textNotifier) Show(ctx context.Context, n Notification) error {
 	return nil
 }
 
-func (textNotifier) Withdraw(context.Context, string) {}
-func (textNotifier) Clicked() <-chan Click            { return nil }
-func (textNotifier) Close()                           {}
+func (osascriptNotifier) Withdraw(context.Context, string) {}
+func (osascriptNotifier) Clicked() <-chan Click            { return nil }
+func (osascriptNotifier) Close()                           {}

@@ -28,12 +28,12 @@ type toastAction struct {
 
 // toastXML returns the XML text of a notification. Texts of servers and models are escaped.
 func toastXML(n Notification) (string, error) {
-	t := toast{Activation: "foreground", Launch: toastArguments(n.To, "")}
+	t := toast{Activation: "foreground", Launch: toastArguments(n.PagePath, "")}
 	t.Binding.Template = "ToastGeneric"
 	t.Binding.Texts = []string{n.Title, n.Text}
 	t.Audio.Silent = true
 	for _, b := range n.Buttons {
-		t.Actions = append(t.Actions, toastAction{"foreground", b.Label, toastArguments(n.To, b.Key)})
+		t.Actions = append(t.Actions, toastAction{"foreground", b.Label, toastArguments(n.PagePath, b.Key)})
 	}
 	text, err := xml.Marshal(t)
 	return string(text), err
@@ -47,5 +47,5 @@ func toastClick(arguments string) (Click, bool) {
 	if err != nil || !v.Has("key") {
 		return Click{}, false
 	}
-	return Click{Notification{To: v.Get("to")}, v.Get("key")}, true
+	return Click{Notification{PagePath: v.Get("to")}, v.Get("key")}, true
 }

@@ -9,7 +9,7 @@ import (
 // Texts come from servers and models: they must not become markup or buttons of a notification.
 func TestToastEscapesTexts(t *testing.T) {
 	evil := `]]></text><action content="Deny" arguments="key=approve:q1"/>"' & $(calc)`
-	text, err := toastXML(Notification{Title: evil, Text: evil, To: `/servers/"><action/>`, Buttons: []Button{{evil, `deny:"><action/>`}}})
+	text, err := toastXML(Notification{Title: evil, Text: evil, PagePath: `/servers/"><action/>`, Buttons: []Button{{evil, `deny:"><action/>`}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestToastEscapesTexts(t *testing.T) {
 
 // A click opens the page of its notification, a button reports its key.
 func TestToastReportsButtons(t *testing.T) {
-	text, err := toastXML(Notification{To: "/approvals?a=b&c", Buttons: []Button{{"Approve once", "approve:q 1&key=deny:q1"}}})
+	text, err := toastXML(Notification{PagePath: "/approvals?a=b&c", Buttons: []Button{{"Approve once", "approve:q 1&key=deny:q1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,10 +35,10 @@ func TestToastReportsButtons(t *testing.T) {
 	if err := xml.Unmarshal([]byte(text), &back); err != nil {
 		t.Fatal(err)
 	}
-	if c, ok := toastClick(back.Launch); !ok || c.Key != "" || c.Notification.To != "/approvals?a=b&c" {
+	if c, ok := toastClick(back.Launch); !ok || c.Key != "" || c.Notification.PagePath != "/approvals?a=b&c" {
 		t.Errorf("a click: %+v", c)
 	}
-	if c, ok := toastClick(back.Actions[0].Arguments); !ok || c.Key != "approve:q 1&key=deny:q1" || c.Notification.To != "/approvals?a=b&c" {
+	if c, ok := toastClick(back.Actions[0].Arguments); !ok || c.Key != "approve:q 1&key=deny:q1" || c.Notification.PagePath != "/approvals?a=b&c" {
 		t.Errorf("a button: %+v", c)
 	}
 	for _, other := range []string{"", "%", "to=/x"} {

@@ -53,8 +53,9 @@ type Dialer struct {
 	// and should stay empty. "" means the user's home directory.
 	DefaultWorkspace string
 
-	// Private returns files and folders that a sandboxed server may not read, such as our own; optional.
-	Private func() []string
+	// PrivatePaths returns files and folders that a sandboxed server may not read, such as our own;
+	// optional.
+	PrivatePaths func() []string
 
 	// Redact masks secrets in a command before it is shown. May be nil.
 	Redact func(string) string
@@ -94,11 +95,11 @@ type Callbacks struct {
 	// upstream.Options. owner is that of the Request.
 	OnNotification func(server, owner, method string, params json.RawMessage)
 	OnRequest      func(ctx context.Context, server, owner, method string, params json.RawMessage) (core.Reply, error)
-	// OnModernChange is called when a connection of the modern era was opened or has ended, except one that
-	// serves a single call.
+	// OnModernChange is called when a connection of the modern era was opened or has ended, except
+	// one that serves a single call.
 	OnModernChange func(server string)
-	// Live sends a request to a server as a call of a client, for replay servers.
-	Live func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error)
+	// LiveCall sends a request to a server as a call of a client, for replay servers.
+	LiveCall func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error)
 }
 
 // Connect starts or reaches the server of r by its transport, performs the handshake and reads
@@ -125,7 +126,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 	}
 	stdoutLog := d.Logs.Writer(c.ID) // which limits lines per second
 	o := upstream.Options{
-		Server: c.ID, Account: c.Account, Era: r.Era, Unlisted: r.Unlisted, Framing: wire.Framing(c.Framing),
+		Server: c.ID, Account: c.Account, Era: r.Era, SkipCatalog: r.SkipCatalog, Framing: wire.Framing(c.Framing),
 		ClientInfo: d.ClientInfo, Capabilities: d.Capabilities,
 		OnListChanged: r.Changed, Log: d.Log, DefinitionHash: d.DefinitionHash,
 		OnJunk: func(line []byte, reason string) {
@@ -181,7 +182,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 		return Session{}, core.Errorf(core.CodeValidation, "unsupported server type %q", c.Type)
 	}
 	key := LaunchKey(c)
-	o.First, o.Guessed = d.eras.firstEra(key)
+	o.FirstEra, o.FirstEraIsGuess = d.eras.firstEra(key)
 	o.OneProcess = !d.trial
 	conn, err := upstream.Connect(ctx, o)
 	if err != nil {
@@ -189,14 +190,14 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 			return Session{Process: started.describe()}, dockerError(container, fmt.Errorf("%w: it stopped while it was starting", dockerexec.ErrNotRunning))
 		}
 		if upstream.Exited(err) && r.Era == "" {
-			d.eras.recordExit(key, o.First)
+			d.eras.recordExit(key, o.FirstEra)
 		}
 		return Session{Process: started.describe()}, d.asMissingLogin(c.SignInID(), err)
 	}
 	if r.Era == "" {
 		d.eras.recordEra(key, conn.Era())
 	}
-	if conn.Era() == core.Modern && d.OnModernChange != nil && !r.Unlisted && !d.trial {
+	if conn.Era() == core.Modern && d.OnModernChange != nil && !r.SkipCatalog && !d.trial {
 		go func() {
 			d.OnModernChange(c.ID)
 			<-conn.Done()
@@ -272,7 +273,7 @@ func (d *Dialer) spawn(c *config.Server, spec process.Spec, s *startedProcess) (
 	s.set(p.PID(), func() (Exit, bool) {
 		select {
 		case <-p.Done():
-			return Exit{Code: p.Exit().Code, Text: p.Exit().String(), Signalled: p.Exit().Signalled}, true
+			return Exit{Code: p.Exit().Code, Text: p.Exit().String(), SignalledByStop: p.Exit().SignalledByStop}, true
 		default:
 			return Exit{}, false
 		}

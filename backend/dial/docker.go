@@ -110,9 +110,9 @@ func (d *Dialer) execSpec(c *config.Server, env environment) (dockerexec.Spec, e
 }
 
 // imageSpec returns the container to create.
-func (d *Dialer) imageSpec(c *config.Server, env environment) (dockerexec.Image, error) {
+func (d *Dialer) imageSpec(c *config.Server, env environment) (dockerexec.ContainerSpec, error) {
 	t := &textExpander{env: env}
-	image := dockerexec.Image{
+	image := dockerexec.ContainerSpec{
 		Engine: t.engine(c), Ref: t.expand("docker.image", c.Docker.Image), Program: t.expand("command", c.Command), Args: t.list("args", c.Args),
 		Env: t.variables(c), User: t.expand("docker.user", c.Docker.User), Workdir: t.expand("docker.workdir", c.Docker.Workdir),
 		Network: t.expand("docker.network", c.Docker.Network), Init: !c.Docker.NoInit, Pull: c.Docker.Pull != config.PullNever,
@@ -142,7 +142,7 @@ func (d *Dialer) imageSpec(c *config.Server, env environment) (dockerexec.Image,
 
 // confineImage applies a sandbox to a container: its own files become read-only, the paths of the
 // sandbox are mounted under the same names, and network none replaces its network.
-func confineImage(s *config.Sandbox, image *dockerexec.Image) error {
+func confineImage(s *config.Sandbox, image *dockerexec.ContainerSpec) error {
 	image.ReadOnly = true
 	if s.NoNetwork {
 		image.Network = "none"
@@ -177,7 +177,7 @@ func (d *Dialer) execInContainer(ctx context.Context, c *config.Server, spec doc
 }
 
 // createContainer creates a container and runs the process in it.
-func (d *Dialer) createContainer(ctx context.Context, c *config.Server, image dockerexec.Image, s *startedProcess) (upstream.Pipe, error) {
+func (d *Dialer) createContainer(ctx context.Context, c *config.Server, image dockerexec.ContainerSpec, s *startedProcess) (upstream.Pipe, error) {
 	stderr := d.Logs.Writer(c.ID)
 	image.Stderr, image.OnProgress = stderr, func(line string) { d.Logs.Append(c.ID, serverlog.Info, line) }
 	b, err := dockerexec.Create(ctx, image)
@@ -234,7 +234,7 @@ func dockerError(p dockerexec.Selector, err error) error {
 	}
 	if waits {
 		e.Code = core.CodeUnavailable
-		return &MissingDependency{fmt.Errorf("%w: %w", ErrAbsent, e), func(ctx context.Context) error { return dockerexec.WaitUntilStartable(ctx, p) }}
+		return &MissingDependency{fmt.Errorf("%w: %w", ErrDependencyMissing, e), func(ctx context.Context) error { return dockerexec.WaitUntilStartable(ctx, p) }}
 	}
 	return e
 }

@@ -118,7 +118,7 @@ func (e environment) expand(key, value string) (string, error) {
 	})
 	switch {
 	case core.CodeOf(failed) == core.CodeUnavailable:
-		return "", fmt.Errorf("%w: %w", ErrAbsent, failed) // the secret exists, so the server waits for the keyring
+		return "", fmt.Errorf("%w: %w", ErrDependencyMissing, failed) // the secret exists, so the server waits for the keyring
 	case failed != nil && (err != nil || core.CodeOf(failed) != core.CodeNotFound):
 		reason := &core.Error{Code: core.CodeValidation, Message: unresolved(key, failed), Fields: []core.FieldError{{Field: key, Error: "cannot read the secret"}}}
 		if e, ok := errors.AsType[*core.Error](failed); ok {

@@ -40,7 +40,7 @@ func TestServerGetsOnlyItsConfiguredEnvironment(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	c.Env = map[string]string{"K": "${secret:locked:-a default is no way out}"}
-	if _, err := env.forServer(&c); !errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), "needs-unlock") {
+	if _, err := env.forServer(&c); !errors.Is(err, ErrDependencyMissing) || !strings.Contains(err.Error(), "needs-unlock") {
 		t.Errorf("locked: %v", err)
 	}
 }

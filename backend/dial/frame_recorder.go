@@ -12,9 +12,9 @@ import (
 
 // Limits of what is recorded of a connection.
 const (
-	recordedFrames = 5
-	remoteFrames   = 10  // the headers of an HTTP response are a frame of their own
-	recordedBytes  = 512 // recorded of each frame
+	maxRecordedFrames = 5
+	maxRemoteFrames   = 10  // the headers of an HTTP response are a frame of their own
+	maxRecordedBytes  = 512 // recorded of each frame
 )
 
 // Frame is one message, or a line that is not a message, as it was exchanged with a server.
@@ -32,8 +32,8 @@ type Frame struct {
 // active; it costs one search for the end of each line and a copy of at most 512 bytes.
 type frameRecorder struct {
 	mu     sync.Mutex
-	frames [remoteFrames]recordedFrame
-	limit  int // how many frames are kept; 0 means recordedFrames
+	frames [maxRemoteFrames]recordedFrame
+	limit  int // how many frames are kept; 0 means maxRecordedFrames
 	next   int
 }
 
@@ -50,7 +50,7 @@ func (t *frameRecorder) capacity() int {
 	if t.limit > 0 {
 		return t.limit
 	}
-	return recordedFrames
+	return maxRecordedFrames
 }
 
 func (t *frameRecorder) add(at time.Time, sent bool, http string, text []byte, bytes int) {
@@ -76,7 +76,7 @@ func (t *frameRecorder) last() []Frame {
 
 // Observer receives the messages of the servers that the user is debugging.
 type Observer interface {
-	Server(id string) bool
+	WatchesServer(id string) bool
 	// Message gets the beginning of a message, valid until Message returns, and the length of
 	// the whole message; http is the same as in Frame.
 	Message(server string, sent bool, at time.Time, http string, head []byte, bytes int)
@@ -100,9 +100,9 @@ type lineRecorder struct {
 func (h *lineRecorder) record(p []byte) {
 	for len(p) > 0 {
 		if h.bytes == 0 {
-			h.watched = h.observer != nil && h.observer.Server(h.server)
+			h.watched = h.observer != nil && h.observer.WatchesServer(h.server)
 		}
-		most := recordedBytes
+		most := maxRecordedBytes
 		if h.watched {
 			most = observerBytes
 		}
@@ -117,7 +117,7 @@ func (h *lineRecorder) record(p []byte) {
 			if h.watched {
 				h.observer.Message(h.server, h.sent, now, "", h.text, h.bytes)
 			}
-			h.recorder.add(now, h.sent, "", h.text[:min(len(h.text), recordedBytes)], h.bytes)
+			h.recorder.add(now, h.sent, "", h.text[:min(len(h.text), maxRecordedBytes)], h.bytes)
 		}
 		h.text, h.bytes, p = h.text[:0], 0, rest
 	}

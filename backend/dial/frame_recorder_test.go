@@ -14,7 +14,7 @@ func TestFrameRecorderKeepsStartOfLastFrames(t *testing.T) {
 	}
 	h.record([]byte("\n\nbegun, not en"))
 	frames := tape.last()
-	if len(frames) != recordedFrames {
+	if len(frames) != maxRecordedFrames {
 		t.Fatalf("%d frames", len(frames))
 	}
 	for i, f := range frames {
@@ -23,7 +23,7 @@ func TestFrameRecorderKeepsStartOfLastFrames(t *testing.T) {
 		}
 	}
 	h.record([]byte("ded\n"))
-	if f := tape.last()[recordedFrames-1]; f.Text != "begun, not ended" || f.Bytes != 16 {
+	if f := tape.last()[maxRecordedFrames-1]; f.Text != "begun, not ended" || f.Bytes != 16 {
 		t.Errorf("got %+v", f)
 	}
 }

@@ -25,10 +25,10 @@ func launcherName(command string) string {
 	return ""
 }
 
-// Fetching returns the launcher, for example "npx", that is downloading a server during its
-// start, or "" if no download is detected. A package launcher downloads while it has no child
+// DownloadingLauncher returns the launcher, for example "npx", that is downloading a server during
+// its start, or "" if no download is detected. A package launcher downloads while it has no child
 // process; docker and podman report downloads on stderr.
-func (d *Dialer) Fetching(server string) string {
+func (d *Dialer) DownloadingLauncher(server string) string {
 	for _, p := range d.running.get(server) {
 		switch p.launcher {
 		case "":

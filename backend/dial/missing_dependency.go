@@ -5,15 +5,15 @@ import (
 	"errors"
 )
 
-// ErrAbsent is wrapped by errors of Connect that are caused by a missing external dependency,
-// such as Docker or a container. The server waits for it.
-var ErrAbsent = errors.New("waiting")
+// ErrDependencyMissing is wrapped by errors of Connect that are caused by a missing external
+// dependency, such as Docker or a container. The server waits for it.
+var ErrDependencyMissing = errors.New("waiting")
 
 // MissingDependency is the error of Connect if something external, such as a Docker Engine or a
 // container, is missing. Wait blocks until another start may succeed; it returns an error if it
 // cannot detect that.
 type MissingDependency struct {
-	Cause error // wraps ErrAbsent
+	Cause error // wraps ErrDependencyMissing
 	Wait  func(ctx context.Context) error
 }
 

@@ -37,12 +37,12 @@ func remoteEndpoint(c *config.Server, env environment) (r *upstream.Remote, show
 // recordRemoteFrames returns a function that records the messages of a remote server and passes
 // them to the observer.
 func (d *Dialer) recordRemoteFrames(server string, t *frameRecorder) func(sent bool, http string, text []byte) {
-	t.limit = remoteFrames
+	t.limit = maxRemoteFrames
 	return func(sent bool, http string, text []byte) {
 		now := time.Now().UTC()
-		if d.Observer != nil && d.Observer.Server(server) {
+		if d.Observer != nil && d.Observer.WatchesServer(server) {
 			d.Observer.Message(server, sent, now, http, text[:min(len(text), observerBytes)], len(text))
 		}
-		t.add(now, sent, http, text[:min(len(text), recordedBytes)], len(text))
+		t.add(now, sent, http, text[:min(len(text), maxRecordedBytes)], len(text))
 	}
 }

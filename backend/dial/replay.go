@@ -22,11 +22,11 @@ func (d *Dialer) dialReplay(ctx context.Context, c *config.Server, env environme
 	}
 	o := cassette.Options{Misses: c.Replay.Misses, Realtime: c.Replay.Realtime}
 	if o.Misses == config.MissesPassthrough {
-		if d.Live == nil {
+		if d.LiveCall == nil {
 			return nil, shown, core.Errorf(core.CodeValidation, "passthrough requires a running instance of Drawbridge")
 		}
 		o.Live = func(ctx context.Context, method, name string, params json.RawMessage) (core.Reply, error) {
-			return d.Live(ctx, c.Replay.Server, method, name, params)
+			return d.LiveCall(ctx, c.Replay.Server, method, name, params)
 		}
 	}
 	return func(context.Context) (upstream.Pipe, error) {

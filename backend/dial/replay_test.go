@@ -63,7 +63,7 @@ func TestStoppingAReplayServerEndsResponsesThatWait(t *testing.T) {
 		return &cassette.Recording{Header: cassette.Header{Server: "files"}, Calls: []cassette.Call{{Tool: "slow", Result: "{}", TookMs: time.Hour.Milliseconds()}}}, nil
 	}
 	asked := make(chan string, 1)
-	d.Live = func(ctx context.Context, server, method, name string, _ json.RawMessage) (core.Reply, error) {
+	d.LiveCall = func(ctx context.Context, server, method, name string, _ json.RawMessage) (core.Reply, error) {
 		asked <- server + " " + method + " " + name
 		<-ctx.Done()
 		return core.Reply{}, ctx.Err()

@@ -18,8 +18,9 @@ import (
 )
 
 // confine makes spec start in the sandbox of c, if it has one. What the system cannot enforce
-// becomes a warning, or an error if the server must not run without it. The rules are computed while the
-// process starts and waits for them; confined, which must be called once, waits until they have been passed to it.
+// becomes a warning, or an error if the server must not run without it. The rules are computed
+// while the process starts and waits for them; confined, which must be called once, waits until
+// they have been passed to it.
 func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess) (confined func() error, err error) {
 	confined = func() error { return nil }
 	if !c.Sandbox.On && !c.Sandbox.Observe {
@@ -107,10 +108,10 @@ func refusalText(one sandbox.Refusal) string {
 }
 
 func (d *Dialer) private() []string {
-	if d.Private == nil {
+	if d.PrivatePaths == nil {
 		return nil
 	}
-	return d.Private()
+	return d.PrivatePaths()
 }
 
 // ownProgram returns our own executable, which no confined server may replace.
@@ -156,8 +157,8 @@ func (a *sandboxState) setRules(server string, r sandbox.Rules) {
 	a.byServer[server], a.refused[server] = r, &refusals{known: map[string]bool{}, seen: map[uint64]bool{}}
 }
 
-// addRefusal reports whether a refusal is new and was kept. Of each private path, one is always kept, so
-// that a server cannot hide it behind others.
+// addRefusal reports whether a refusal is new and was kept. Of each private path, one is always
+// kept, so that a server cannot hide it behind others.
 func (a *sandboxState) addRefusal(server string, one sandbox.Refusal) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -181,8 +182,8 @@ func (a *sandboxState) addRefusal(server string, one sandbox.Refusal) bool {
 	return true
 }
 
-// SandboxRefusals returns what the sandbox of a server refused since its newest start, as far as the
-// server reported it, and how many other paths are not in the list, which ends at a limit.
+// SandboxRefusals returns what the sandbox of a server refused since its newest start, as far as
+// the server reported it, and how many other paths are not in the list, which ends at a limit.
 func (d *Dialer) SandboxRefusals(server string) (list []sandbox.Refusal, more int) {
 	d.sandboxes.mu.Lock()
 	defer d.sandboxes.mu.Unlock()
@@ -202,7 +203,7 @@ func (d *Dialer) SandboxRules(server string) (r sandbox.Rules, ok bool) {
 	d.sandboxes.mu.Unlock()
 	if !ok {
 		home, _ := os.UserHomeDir() // without one, no server is started in a sandbox
-		r = sandbox.Protected(home, d.private(), ownProgram())
+		r = sandbox.DenyAllRules(home, d.private(), ownProgram())
 	}
 	return r, ok
 }

@@ -22,8 +22,9 @@ const (
 	maxRefusalReply = 64 << 10
 )
 
-// refusalDetector reads the stderr and the replies of a confined process and reports the paths that the
-// sandbox refused, each time, once start has been called. Until then, the process is not confined.
+// refusalDetector reads the stderr and the replies of a confined process and reports the paths that
+// the sandbox refused, each time, once start has been called. Until then, the process is not
+// confined.
 type refusalDetector struct {
 	// userMayWrite reports whether our own user may write to a path.
 	userMayWrite func(path string) bool
@@ -69,8 +70,8 @@ func (r *refusalDetector) read(line []byte) {
 	}
 }
 
-// readReply reports the refused paths in the reply to a call, if the call failed: other results may quote
-// the messages of anyone.
+// readReply reports the refused paths in the reply to a call, if the call failed: other results may
+// quote the messages of anyone.
 func (r *refusalDetector) readReply(reply core.Reply) {
 	text := reply.Error
 	if text == nil {
@@ -140,16 +141,16 @@ func stringsOf(text []byte) (list []string) {
 
 var (
 	denial = lazyregexp.New(`EACCES|EPERM|[Pp]ermission denied`)
-	// pathLast and secondLast match what precedes a denial: "open /a b", and "rename /a /b", of whose paths the
-	// second one is taken.
+	// pathLast and secondLast match what precedes a denial: "open /a b", and "rename /a /b", of
+	// whose paths the second one is taken.
 	pathLast   = lazyregexp.New(`(?:^|[\s'"=(])(/.*)$`)
 	secondLast = lazyregexp.New(`\b(?:rename|link|symlink) /.*\s(/.*)$`)
 	// pathNext matches a path without quotes after a denial.
 	pathNext = lazyregexp.New(`:\s*(/[^'":\s]+)`)
 )
 
-// refusedPathsOf returns the paths in the message of a program: before the denial, as cat and Go write
-// them, or after it, as Node.js and Python do.
+// refusedPathsOf returns the paths in the message of a program: before the denial, as cat and Go
+// write them, or after it, as Node.js and Python do.
 func refusedPathsOf(text string) []string {
 	all := denial().FindAllStringIndex(text, -1)
 	if all == nil {
@@ -207,9 +208,9 @@ func quotedPaths(text string) (paths []string) {
 	return paths
 }
 
-// quotedLength returns the length of what precedes the closing quote; 0 if there is none. Node.js does not
-// escape quotes in paths, so the closing one is the first that no letter follows and that leaves an
-// even number of quotes for what comes after it.
+// quotedLength returns the length of what precedes the closing quote; 0 if there is none. Node.js
+// does not escape quotes in paths, so the closing one is the first that no letter follows and that
+// leaves an even number of quotes for what comes after it.
 func quotedLength(text, quote string) (length int) {
 	left := strings.Count(text, quote)
 	for at := 0; left > 0; {

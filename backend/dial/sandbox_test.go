@@ -128,7 +128,7 @@ func TestRefusalSaysWhatToAddToTheConfigurationUnlessItIsProtected(t *testing.T)
 func TestSandboxWrapsProgramAndRejectsContainers(t *testing.T) {
 	logs := serverlog.Open("")
 	private := filepath.Join(t.TempDir(), "private")
-	d := &Dialer{Logs: logs, Log: slog.New(slog.DiscardHandler), Private: func() []string { return []string{private} }}
+	d := &Dialer{Logs: logs, Log: slog.New(slog.DiscardHandler), PrivatePaths: func() []string { return []string{private} }}
 	c := &config.Server{ID: "a", Sandbox: config.Sandbox{On: true, BestEffort: true}}
 	_, err := d.confine(c, &process.Spec{Path: "/usr/bin/docker", Args: []string{"run", "x"}}, &startedProcess{})
 	if err == nil || !strings.Contains(err.Error(), "cannot confine a container") {

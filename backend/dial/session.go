@@ -49,8 +49,8 @@ type Exit struct {
 	Code int    // exit status; -1 if it was terminated by a signal
 	Text string // for display: "exited with status 3"
 	Lost bool   // its container was stopped or removed
-	// Signalled is set if Drawbridge had sent it a signal before.
-	Signalled bool
+	// SignalledByStop is set if Drawbridge had sent it a signal before.
+	SignalledByStop bool
 }
 
 // Request asks for a connection.
@@ -61,8 +61,8 @@ type Request struct {
 	Owner string
 	// Workspace is the value of ${workspaceFolder}, or "" if unknown.
 	Workspace string
-	// Unlisted skips reading the lists, so the catalog is empty.
-	Unlisted bool
+	// SkipCatalog skips reading the lists, so the catalog is empty.
+	SkipCatalog bool
 	// Started is called, from any goroutine, when a process was started, before it answers, and
 	// again if another one is started. May be nil.
 	Started func(Process)
@@ -77,7 +77,7 @@ func (e Exit) Explains(byItself bool) bool {
 	case e.Code > 0:
 		return true
 	case e.Code < 0:
-		return !e.Signalled
+		return !e.SignalledByStop
 	}
-	return byItself && !e.Signalled
+	return byItself && !e.SignalledByStop
 }

@@ -33,7 +33,7 @@ func (d *Dialer) signIn(ctx context.Context, c *config.Server, at *upstream.Remo
 	}
 	own, err := d.SignIn.Client(ctx, c, at.URL, secret)
 	if core.CodeOf(err) == core.CodeUnavailable {
-		return nil, fmt.Errorf("%w: %w", ErrAbsent, err) // the tokens exist, so the server waits for the keyring
+		return nil, fmt.Errorf("%w: %w", ErrDependencyMissing, err) // the tokens exist, so the server waits for the keyring
 	}
 	return own, err
 }
@@ -44,5 +44,5 @@ func (d *Dialer) asMissingLogin(id string, err error) error {
 	if d.SignIn == nil || !errors.Is(err, core.ErrNeedsLogin) {
 		return err
 	}
-	return &MissingDependency{Cause: fmt.Errorf("%w: %w", ErrAbsent, err), Wait: func(ctx context.Context) error { return d.SignIn.Await(ctx, id) }}
+	return &MissingDependency{Cause: fmt.Errorf("%w: %w", ErrDependencyMissing, err), Wait: func(ctx context.Context) error { return d.SignIn.Await(ctx, id) }}
 }

@@ -29,7 +29,8 @@ func TestOnlyRecoverableStartsAreRetried(t *testing.T) {
 	}
 }
 
-// TestDockerFailureNamesRemedy: a missing dependency is waited for, and the user learns what to start.
+// TestDockerFailureNamesRemedy: a missing dependency is waited for, and the user learns what to
+// start.
 func TestDockerFailureNamesRemedy(t *testing.T) {
 	for _, c := range []struct {
 		cause error
@@ -46,7 +47,7 @@ func TestDockerFailureNamesRemedy(t *testing.T) {
 	} {
 		err := dockerError(dockerexec.Selector{Name: "box"}, fmt.Errorf("%w: %q", c.cause, "box"))
 		e, ok := errors.AsType[*core.Error](err)
-		if !ok || e.Hint == "" || errors.Is(err, ErrAbsent) != c.waits || !errors.Is(err, c.cause) {
+		if !ok || e.Hint == "" || errors.Is(err, ErrDependencyMissing) != c.waits || !errors.Is(err, c.cause) {
 			t.Errorf("%v: %+v", c.cause, err)
 			continue
 		}

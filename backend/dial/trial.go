@@ -34,9 +34,9 @@ type Trial struct {
 
 // Limits of a trial.
 const (
-	maxTrial  = 2 * time.Minute
-	trialLog  = 50
-	trialName = "test-"
+	maxTrial         = 2 * time.Minute
+	maxTrialLogLines = 50
+	trialIDPrefix    = "test-"
 )
 
 // Try starts or reaches the server of c as Connect does, reads its lists, and stops it before it
@@ -52,7 +52,7 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string, use func(
 	own := &Dialer{
 		Spawner: d.Spawner, Ready: d.Ready, Logs: logs, Log: slog.New(slog.DiscardHandler), Secret: d.Secret,
 		ClientInfo: d.ClientInfo, Capabilities: json.RawMessage(`{}`), DockerLedger: d.DockerLedger, DefaultWorkspace: d.DefaultWorkspace,
-		SignIn: d.TrialSignIn, Private: d.Private, trial: true,
+		SignIn: d.TrialSignIn, PrivatePaths: d.PrivatePaths, trial: true,
 	}
 	if as != "" { // the lists must be comparable: servers omit tools for which the client has no capability
 		own.Capabilities = d.Capabilities
@@ -61,7 +61,7 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string, use func(
 		own.SignIn = borrowedSignIn{d.SignIn, as}
 	}
 	limit := min(StartupTimeout(&once), maxTrial)
-	ctx, cancel := StartupContext(ctx, limit, func() bool { return own.Fetching(once.ID) != "" })
+	ctx, cancel := StartupContext(ctx, limit, func() bool { return own.DownloadingLauncher(once.ID) != "" })
 	defer cancel()
 	began := time.Now()
 	t := Trial{Catalog: &core.Catalog{}}
@@ -82,7 +82,7 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string, use func(
 			t.Warning = append(t.Warning, "cannot stop it: "+err.Error())
 		}
 	}
-	t.Log = logs.Tail(once.ID, trialLog)
+	t.Log = logs.Tail(once.ID, maxTrialLogLines)
 	t.explain(session.Process, own.LastLines(once.ID, exitreason.MaxLines, began), once.ID, c.ID)
 	if errors.Is(t.Err, core.ErrNeedsLogin) {
 		t.Reason, t.Hint = "it requires you to sign in", "Add the server; then sign in on its page, or with: drawbridge login "+c.ID+"."
@@ -95,7 +95,7 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string, use func(
 
 // TrialID returns the id that a server has in the messages of a trial.
 func TrialID(server string) string {
-	return strings.TrimRight(trialName+server[:min(len(server), core.MaxServerID-len(trialName))], "-_")
+	return strings.TrimRight(trialIDPrefix+server[:min(len(server), core.MaxServerID-len(trialIDPrefix))], "-_")
 }
 
 // borrowedSignIn uses the sign-in of a configured server.
@@ -132,7 +132,7 @@ func (t *Trial) explain(p Process, lines []string, id, name string) {
 	if hint, _ := p.CacheHint(lines); hint != "" {
 		t.Hint = hint
 	}
-	for _, prefix := range []string{fmt.Sprintf("cannot connect to server %q: ", id), ErrAbsent.Error() + ": "} {
+	for _, prefix := range []string{fmt.Sprintf("cannot connect to server %q: ", id), ErrDependencyMissing.Error() + ": "} {
 		t.Reason = strings.TrimPrefix(t.Reason, prefix)
 	}
 	t.Reason = strings.ReplaceAll(t.Reason, fmt.Sprintf("%q", id), fmt.Sprintf("%q", name))

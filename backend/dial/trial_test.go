@@ -68,7 +68,7 @@ func TestTrialIsConfinedLikeServer(t *testing.T) {
 	if err := os.WriteFile(key, []byte("the secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d.Private = func() []string { return []string{private} }
+	d.PrivatePaths = func() []string { return []string{private} }
 	c := server("a", func(s *config.Server) {
 		s.Command, s.Args, s.Sandbox.On = "/bin/sh", []string{"-c", `cat "$0" >&2; echo tried >&2; exit 3`, key}, true
 	})

@@ -19,8 +19,8 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Image specifies a container to create, and its limits.
-type Image struct {
+// ContainerSpec specifies a container to create, and its limits.
+type ContainerSpec struct {
 	Engine  Engine
 	Ref     string   // "mcp/time:latest"
 	Program string   // replaces the entry point of the image; "" keeps it
@@ -32,7 +32,8 @@ type Image struct {
 	Network string  // "" means the Engine's default
 	Memory  int64   // bytes; 0 means no limit
 	CPUs    float64 // 0 means no limit
-	// ReadOnly makes the container's own files read-only, except for a temporary /tmp, and forbids new privileges.
+	// ReadOnly makes the container's own files read-only, except for a temporary /tmp, and forbids
+	// new privileges.
 	ReadOnly bool
 	Init     bool   // run an init as process 1, which reaps zombies
 	Pull     bool   // pull the image if it is missing
@@ -56,7 +57,7 @@ type Mount struct {
 // process exits, the Engine ends all processes in the container, so none can escape.
 type Container struct {
 	containedProcess
-	image  Image
+	spec   ContainerSpec
 	id     string
 	cancel context.CancelFunc
 }
@@ -64,7 +65,7 @@ type Container struct {
 // Create creates a container from image and starts it. ctx bounds only that, including the pull
 // of the image. Errors wrap ErrNoDocker, ErrPermission, ErrNoImage, ErrRefused or ErrNoBinary if
 // one of them is the cause. If Create fails, it has removed the container.
-func Create(ctx context.Context, image Image) (*Container, error) {
+func Create(ctx context.Context, image ContainerSpec) (*Container, error) {
 	if image.Ref == "" {
 		return nil, errors.New("cannot create container: no image is specified")
 	}
@@ -78,7 +79,7 @@ func Create(ctx context.Context, image Image) (*Container, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Container{containedProcess: newContained(cli, at, rand.Text()), image: image}
+	b := &Container{containedProcess: newContained(cli, at, rand.Text()), spec: image}
 	// Written before the container is created: a crash in between leaves a record without a
 	// container, never a container without a record.
 	if err := writeEntry(image.Ledger, entry{Engine: at, Mark: b.mark}); err != nil {
@@ -101,7 +102,7 @@ func (b *Container) undo() {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	if _, err := removeMarked(ctx, b.cli, b.engine, b.mark); err == nil {
-		removeEntry(b.image.Ledger, b.mark)
+		removeEntry(b.spec.Ledger, b.mark)
 	}
 	b.cli.Close()
 }
@@ -112,7 +113,7 @@ func (b *Container) start(ctx context.Context) error {
 	}
 	attached, err := b.cli.ContainerAttach(ctx, b.id, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
 	if err != nil {
-		return translateError(b.engine, b.image.Ref, err)
+		return translateError(b.engine, b.spec.Ref, err)
 	}
 	b.conn = attached.HijackedResponse
 	b.stdin = stdin{conn: &b.conn, once: &sync.Once{}}
@@ -120,7 +121,7 @@ func (b *Container) start(ctx context.Context) error {
 	b.stdout = reader
 	go func() {
 		defer close(b.streamed)
-		_, err := stdcopy.StdCopy(writer, errorIgnoringWriter{b.image.Stderr}, b.conn.Reader)
+		_, err := stdcopy.StdCopy(writer, errorIgnoringWriter{b.spec.Stderr}, b.conn.Reader)
 		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed) {
 			err = nil // set by watch or Stop
 		}
@@ -138,12 +139,12 @@ func (b *Container) start(ctx context.Context) error {
 			}
 		}()
 		if isMissingProgram(err.Error()) || isMissingCommand(err) {
-			return fmt.Errorf("%w: %q in image %q", ErrNoBinary, b.image.Program, b.image.Ref)
+			return fmt.Errorf("%w: %q in image %q", ErrNoBinary, b.spec.Program, b.spec.Ref)
 		}
 		if errdefs.IsNotFound(err) || errdefs.IsConflict(err) {
-			return fmt.Errorf("cannot start a container of image %q: %w", b.image.Ref, err)
+			return fmt.Errorf("cannot start a container of image %q: %w", b.spec.Ref, err)
 		}
-		return translateError(b.engine, b.image.Ref, err)
+		return translateError(b.engine, b.spec.Ref, err)
 	}
 	b.cancel = cancel
 	go b.awaitExit(watching, end)
@@ -158,27 +159,27 @@ func (b *Container) create(ctx context.Context) error {
 		case err == nil:
 			b.id = created.ID
 			for _, w := range created.Warnings {
-				b.image.OnProgress(w)
+				b.spec.OnProgress(w)
 			}
 			return nil
-		case errdefs.IsNotFound(err) && b.image.Pull && !pulled:
+		case errdefs.IsNotFound(err) && b.spec.Pull && !pulled:
 			if err := b.pull(ctx); err != nil {
 				return err
 			}
 		case errdefs.IsNotFound(err):
-			return fmt.Errorf("%w: %q", ErrNoImage, b.image.Ref)
+			return fmt.Errorf("%w: %q", ErrNoImage, b.spec.Ref)
 		case isMissingProgram(err.Error()), isMissingCommand(err):
-			return fmt.Errorf("%w: image %q has no command", ErrNoBinary, b.image.Ref)
+			return fmt.Errorf("%w: image %q has no command", ErrNoBinary, b.spec.Ref)
 		case errdefs.IsInvalidArgument(err):
-			return fmt.Errorf("%w: image %q: %w", ErrRefused, b.image.Ref, err)
+			return fmt.Errorf("%w: image %q: %w", ErrRefused, b.spec.Ref, err)
 		default:
-			return translateError(b.engine, b.image.Ref, err)
+			return translateError(b.engine, b.spec.Ref, err)
 		}
 	}
 }
 
 func (b *Container) options() client.ContainerCreateOptions {
-	i := &b.image
+	i := &b.spec
 	config := &container.Config{
 		Image: i.Ref, Env: i.Env, User: i.User, WorkingDir: i.Workdir,
 		AttachStdin: true, AttachStdout: true, AttachStderr: true, OpenStdin: true, StdinOnce: true,
@@ -210,17 +211,17 @@ func (b *Container) options() client.ContainerCreateOptions {
 // pull pulls the image without credentials. For images that need a login, the user has to run
 // docker pull.
 func (b *Container) pull(ctx context.Context) error {
-	b.image.OnProgress(fmt.Sprintf("pulling image %q", b.image.Ref))
+	b.spec.OnProgress(fmt.Sprintf("pulling image %q", b.spec.Ref))
 	failed := func(err error) error {
 		if ctx.Err() != nil {
-			return fmt.Errorf("cannot pull image %q in time: %w", b.image.Ref, context.Cause(ctx))
+			return fmt.Errorf("cannot pull image %q in time: %w", b.spec.Ref, context.Cause(ctx))
 		}
 		if client.IsErrConnectionFailed(err) {
-			return translateError(b.engine, b.image.Ref, err)
+			return translateError(b.engine, b.spec.Ref, err)
 		}
-		return fmt.Errorf("%w: cannot pull %q: %w", ErrNoImage, b.image.Ref, err)
+		return fmt.Errorf("%w: cannot pull %q: %w", ErrNoImage, b.spec.Ref, err)
 	}
-	answer, err := b.cli.ImagePull(ctx, b.image.Ref, client.ImagePullOptions{})
+	answer, err := b.cli.ImagePull(ctx, b.spec.Ref, client.ImagePullOptions{})
 	if err != nil {
 		return failed(err)
 	}

@@ -32,7 +32,7 @@ func labelledContainer(t *testing.T, labels map[string]string) (id string) {
 	return created.ID
 }
 
-func begin(t *testing.T, id string) {
+func startContainer(t *testing.T, id string) {
 	t.Helper()
 	if _, err := engine.cli.ContainerStart(t.Context(), id, client.ContainerStartOptions{}); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestContainerIsFoundByComposeService(t *testing.T) {
 			t.Errorf("%s: %v", p, err)
 		}
 	}
-	begin(t, id)
+	startContainer(t, id)
 	for _, p := range []Selector{{Service: service}, {Service: service, Project: project}} {
 		if e := run(t, Spec{Selector: p, Cmd: []string{"cat"}}); e.container != id {
 			t.Errorf("%s: %s", p, e.container)
@@ -91,7 +91,7 @@ func TestAwaitReturnsWhenContainerStarts(t *testing.T) {
 			t.Fatalf("%s: before its container ran: %v", p, err)
 		case <-time.After(300 * time.Millisecond):
 		}
-		begin(t, id)
+		startContainer(t, id)
 		began := time.Now()
 		select {
 		case err := <-came:

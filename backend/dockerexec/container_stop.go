@@ -22,17 +22,17 @@ func (b *Container) Stop(ctx context.Context) error {
 
 func (b *Container) stop() error {
 	_ = b.stdin.Close()
-	if !b.ending.Wait(b.done, orDefault(b.image.CloseStdin, defaultCloseStdin)) {
+	if !b.ending.Wait(b.done, orDefault(b.spec.CloseStdin, defaultCloseStdin)) {
 		b.sendTerm()
-		b.ending.Wait(b.done, orDefault(b.image.Term, defaultTerm))
+		b.ending.Wait(b.done, orDefault(b.spec.Term, defaultTerm))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	_, err := removeMarked(ctx, b.cli, b.engine, b.mark)
 	if err != nil {
-		err = fmt.Errorf("cannot remove the container of image %q: %w", b.image.Ref, err)
+		err = fmt.Errorf("cannot remove the container of image %q: %w", b.spec.Ref, err)
 	} else {
-		removeEntry(b.image.Ledger, b.mark)
+		removeEntry(b.spec.Ledger, b.mark)
 	}
 	b.conn.Close()
 	b.stdout.Close()

@@ -19,7 +19,7 @@ import (
 )
 
 // newContainer creates a container that is stopped at the end of the test.
-func newContainer(t *testing.T, image Image) *Container {
+func newContainer(t *testing.T, image ContainerSpec) *Container {
 	t.Helper()
 	needEngine(t)
 	image.CloseStdin, image.Term = 300*time.Millisecond, 300*time.Millisecond
@@ -52,7 +52,7 @@ func TestImageContainerIsRemovedWithServer(t *testing.T) {
 	t.Parallel()
 	needEngine(t)
 	ledger := t.TempDir()
-	for name, image := range map[string]Image{
+	for name, image := range map[string]ContainerSpec{
 		"ends with its input": {Ref: shellImage, Program: "/bin/cat"},
 		"ends by TERM":        {Ref: shellImage, Program: "/bin/sh", Args: []string{"-c", `trap 'exit 7' TERM; cat; while :; do sleep 1 & wait $!; done`}},
 		"ends by KILL":        {Ref: shellImage, Program: "/bin/sh", Args: []string{"-c", `trap '' TERM; cat; while :; do sleep 1; done`}},
@@ -91,7 +91,7 @@ func TestContainerOptionsReachEngine(t *testing.T) {
 	folder := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(folder, "note"), []byte("from here\n"), 0o644))
 	must(t, os.Chmod(folder, 0o755))
-	b := newContainer(t, Image{
+	b := newContainer(t, ContainerSpec{
 		Ref: shellImage, Program: "/bin/sh",
 		Args: []string{"-c", `id -u; pwd; echo "$GREETING"; /bin/busybox cat /note/note; echo x 2>/dev/null >/note/y || echo read-only; /bin/busybox ps -o pid,args | /bin/busybox head -2 | /bin/busybox tail -1; cat`},
 		Env:  []string{"GREETING=hi there"}, User: "1000:1000", Workdir: "/tmp",
@@ -119,15 +119,15 @@ func TestFailedContainerCreationIsNamedAndCleanedUp(t *testing.T) {
 	ledger := t.TempDir()
 	server := "none-" + strings.ToLower(rand.Text()[:8])
 	for name, c := range map[string]struct {
-		image Image
+		image ContainerSpec
 		want  error
 	}{
-		"no Docker":  {Image{Ref: shellImage, Engine: Engine{Host: "unix://" + filepath.Join(ledger, "none.sock")}}, ErrNoDocker},
-		"no image":   {Image{Ref: "drawbridge-test/none:1"}, ErrNoImage},
-		"no fetch":   {Image{Ref: "127.0.0.1:1/none:1", Pull: true}, ErrNoImage},
-		"no program": {Image{Ref: bareImage, Program: "/nothing"}, ErrNoBinary},
-		"no command": {Image{Ref: bareImage}, ErrNoBinary},
-		"bad mount":  {Image{Ref: shellImage, Program: "/bin/cat", Mounts: []Mount{{Source: "/no/such/folder/here", Target: "/x"}}}, ErrRefused},
+		"no Docker":  {ContainerSpec{Ref: shellImage, Engine: Engine{Host: "unix://" + filepath.Join(ledger, "none.sock")}}, ErrNoDocker},
+		"no image":   {ContainerSpec{Ref: "drawbridge-test/none:1"}, ErrNoImage},
+		"no fetch":   {ContainerSpec{Ref: "127.0.0.1:1/none:1", Pull: true}, ErrNoImage},
+		"no program": {ContainerSpec{Ref: bareImage, Program: "/nothing"}, ErrNoBinary},
+		"no command": {ContainerSpec{Ref: bareImage}, ErrNoBinary},
+		"bad mount":  {ContainerSpec{Ref: shellImage, Program: "/bin/cat", Mounts: []Mount{{Source: "/no/such/folder/here", Target: "/x"}}}, ErrRefused},
 	} {
 		c.image.Ledger, c.image.Network, c.image.Server = ledger, "none", server
 		_, err := Create(t.Context(), c.image)
@@ -153,7 +153,7 @@ func TestFailedContainerCreationIsNamedAndCleanedUp(t *testing.T) {
 
 func TestContainerExitEndsServer(t *testing.T) {
 	t.Parallel()
-	b := newContainer(t, Image{Ref: shellImage, Program: "/bin/sh", Args: []string{"-c", "read x; echo bye; exit 3"}})
+	b := newContainer(t, ContainerSpec{Ref: shellImage, Program: "/bin/sh", Args: []string{"-c", "read x; echo bye; exit 3"}})
 	fmt.Fprintln(b.Stdin())
 	if all, err := io.ReadAll(b.Stdout()); string(all) != "bye\n" || err != nil {
 		t.Errorf("%q, %v", all, err)
@@ -162,7 +162,7 @@ func TestContainerExitEndsServer(t *testing.T) {
 	if e := b.Exit(); e.Code != 3 || e.Lost {
 		t.Errorf("%+v", e)
 	}
-	removed := newContainer(t, Image{Ref: shellImage, Program: "/bin/cat"})
+	removed := newContainer(t, ContainerSpec{Ref: shellImage, Program: "/bin/cat"})
 	if _, err := engine.cli.ContainerRemove(t.Context(), removed.id, client.ContainerRemoveOptions{Force: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestEndOrphansRemovesContainersOfKilledDaemon(t *testing.T) {
 	t.Parallel()
 	needEngine(t)
 	ledger := t.TempDir()
-	b := newContainer(t, Image{Ref: shellImage, Program: "/bin/sh", Args: []string{"-c", "while :; do sleep 1; done"}, Ledger: ledger})
+	b := newContainer(t, ContainerSpec{Ref: shellImage, Program: "/bin/sh", Args: []string{"-c", "while :; do sleep 1; done"}, Ledger: ledger})
 	if n, err := EndOrphans(t.Context(), ledger); n != 1 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}

@@ -26,7 +26,7 @@ const (
 	killTimeout       = 5 * time.Second
 	outputGrace       = 500 * time.Millisecond
 	// The Engine waits up to 2 s for the streams of a container before it reports its end.
-	defaultAttribution = 5 * time.Second
+	defaultExitCauseTimeout = 5 * time.Second
 )
 
 // Spec specifies a process in a container.
@@ -41,7 +41,7 @@ type Spec struct {
 	// CloseStdin and Term are the timeouts of these steps of Stop; zero means 2 s and 3 s.
 	CloseStdin, Term time.Duration
 
-	attribution time.Duration // how long to check whether the end of the container killed the process; zero means defaultAttribution
+	exitCauseTimeout time.Duration // how long to check whether the end of the container killed the process; zero means defaultExitCauseTimeout
 }
 
 // Exit describes how a process exited.
@@ -71,9 +71,9 @@ type Exec struct {
 	pid       int // in the container; 0 if the image has no shell
 	shell     bool
 
-	queryNow  chan struct{} // makes watch query the Engine immediately
-	abandoned chan struct{} // closed if the process runs and cannot be stopped
-	signalled atomic.Bool   // by Stop
+	queryNow        chan struct{} // makes watch query the Engine immediately
+	abandoned       chan struct{} // closed if the process runs and cannot be stopped
+	signalledByStop atomic.Bool   // by Stop
 }
 
 // Start runs spec.Cmd in a running container and returns when it has started. ctx bounds only the

@@ -110,7 +110,7 @@ const statusKilled = 128 + 9
 
 // exitCause determines whether a process was killed because its container was stopped.
 func (e *Exec) exitCause(exit Exit) Exit {
-	if exit.Code == statusKilled && !e.signalled.Load() && e.containerEnded() {
+	if exit.Code == statusKilled && !e.signalledByStop.Load() && e.containerEnded() {
 		return Exit{Code: -1, Reason: "the container stopped", Lost: true}
 	}
 	return exit
@@ -118,9 +118,10 @@ func (e *Exec) exitCause(exit Exit) Exit {
 
 // containerEnded reports whether this run of the container has ended or is ending. The Engine
 // reports the end of a process earlier than the end of its container, on a busy machine by seconds,
-// so this function waits until a new process can run in the container, or until defaultAttribution.
+// so this function waits until a new process can run in the container, or until
+// defaultExitCauseTimeout.
 func (e *Exec) containerEnded() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(e.spec.attribution, defaultAttribution))
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(e.spec.exitCauseTimeout, defaultExitCauseTimeout))
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -193,7 +194,7 @@ func (e *Exec) stop() error {
 	if e.ending.Wait(e.done, orDefault(e.spec.CloseStdin, defaultCloseStdin)) {
 		return nil
 	}
-	e.signalled.Store(true)
+	e.signalledByStop.Store(true)
 	_ = e.sendSignal("TERM") // the wait below shows whether it was effective
 	e.requestQuery()
 	if e.ending.Wait(e.done, orDefault(e.spec.Term, defaultTerm)) {

@@ -80,7 +80,7 @@ func TestStopLeavesNoProcessInContainer(t *testing.T) {
 	for name, cmd := range stubborn {
 		t.Run(name, func(t *testing.T) {
 			e := run(t, Spec{Selector: Selector{Name: id}, Cmd: cmd})
-			eventually.True(t, "running", func() bool { return len(inside(t, id)) >= 2 })
+			eventually.True(t, "running", func() bool { return len(processesInside(t, id)) >= 2 })
 			begun := time.Now()
 			must(t, e.Stop(t.Context()))
 			if took := time.Since(begun); took > 25*time.Second { // five times the expected duration
@@ -89,7 +89,7 @@ func TestStopLeavesNoProcessInContainer(t *testing.T) {
 			if exit := e.Exit(); exit.Code != 137 {
 				t.Errorf("exit %+v", exit)
 			}
-			if left := inside(t, id); len(left) > 0 {
+			if left := processesInside(t, id); len(left) > 0 {
 				t.Errorf("left: %q", left)
 			}
 		})
@@ -108,7 +108,7 @@ func TestExitIsDetectedWhileGrandchildHoldsStdout(t *testing.T) {
 	if exit := e.Exit(); exit.Code != 7 {
 		t.Errorf("exit %+v", exit)
 	}
-	if left := inside(t, id); len(left) > 0 {
+	if left := processesInside(t, id); len(left) > 0 {
 		t.Errorf("left: %q", left)
 	}
 }
@@ -185,7 +185,7 @@ func TestImageWithoutShell(t *testing.T) {
 	t.Run("ignores the end of its input", func(t *testing.T) {
 		e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"/sleep", "1000"}})
 		err := e.Stop(t.Context())
-		left := inside(t, id)
+		left := processesInside(t, id)
 		switch {
 		case err == nil && len(left) > 0:
 			t.Errorf("said to be ended, left: %q", left)
@@ -245,7 +245,7 @@ func TestEachMissingPartHasItsOwnError(t *testing.T) {
 			}
 		})
 	}
-	if left := inside(t, running); len(left) > 0 {
+	if left := processesInside(t, running); len(left) > 0 {
 		t.Errorf("left by failed starts: %q", left)
 	}
 }
@@ -274,7 +274,7 @@ func TestEndOrphansKillsExecsOfKilledDaemon(t *testing.T) {
 	id := sleepingContainer(t, shellImage, true)
 	ledger := t.TempDir()
 	e := run(t, Spec{Selector: Selector{Name: id}, Cmd: stubborn["background"], Ledger: ledger})
-	eventually.True(t, "running", func() bool { return len(inside(t, id)) >= 2 })
+	eventually.True(t, "running", func() bool { return len(processesInside(t, id)) >= 2 })
 	if files, _ := os.ReadDir(ledger); len(files) != 1 {
 		t.Fatalf("%d entries", len(files))
 	}
@@ -283,7 +283,7 @@ func TestEndOrphansKillsExecsOfKilledDaemon(t *testing.T) {
 		t.Errorf("ended %d, %v", n, err)
 	}
 	// The shell of the sweep itself, which killed the others, may still exist for a moment.
-	eventually.True(t, "nothing left", func() bool { return len(inside(t, id)) == 0 })
+	eventually.True(t, "nothing left", func() bool { return len(processesInside(t, id)) == 0 })
 	<-e.Done()
 	if files, _ := os.ReadDir(ledger); len(files) != 0 {
 		t.Errorf("%d entries after the sweep", len(files))
@@ -343,7 +343,7 @@ func TestOutputBeforeWrapperLineIsHeldBack(t *testing.T) {
 	}
 }
 
-func TestHeraldConsumesOnlyItsOwnLine(t *testing.T) {
+func TestStartLineReaderConsumesOnlyItsOwnLine(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		chunks     []string

@@ -42,7 +42,7 @@ func TestRunningImageIsReportedAfterTagMoves(t *testing.T) {
 	if err != nil || was.Running || !strings.HasPrefix(was.ID, "sha256:") || !slices.Contains(was.Tags, name) || was.Digest(name) != "" {
 		t.Fatalf("before any container: %+v, %v", was, err)
 	}
-	newContainer(t, Image{Ref: name, Program: "/bin/cat", Server: "mover"})
+	newContainer(t, ContainerSpec{Ref: name, Program: "/bin/cat", Server: "mover"})
 	tag(t, bareImage, name) // as after a pull or a build
 	for server, running := range map[string]bool{"mover": true, "another": false} {
 		is, err := Identify(t.Context(), Engine{}, server, name)
@@ -56,7 +56,7 @@ func TestRunningImageIsReportedAfterTagMoves(t *testing.T) {
 	if _, err := Identify(t.Context(), Engine{}, "mover", "drawbridge-test/never:1"); !errors.Is(err, ErrNoImage) {
 		t.Errorf("an image that is not here: %v", err)
 	}
-	b := newContainer(t, Image{Ref: was.ID, Program: "/bin/cat", Server: "pinned"})
+	b := newContainer(t, ContainerSpec{Ref: was.ID, Program: "/bin/cat", Server: "pinned"})
 	fmt.Fprintln(b.Stdin(), "hello")
 	if is, err := Identify(t.Context(), Engine{}, "pinned", was.ID); err != nil || !is.Running || is.ID != was.ID {
 		t.Errorf("by its id: %+v, %v", is, err)
@@ -74,7 +74,7 @@ type fakeRegistry struct {
 
 func digestOf(text []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(text)) }
 
-func openShop(t *testing.T) *fakeRegistry {
+func startFakeRegistry(t *testing.T) *fakeRegistry {
 	t.Helper()
 	layer := layer(t)
 	s := &fakeRegistry{blobs: map[string][]byte{digestOf(layer): layer}}
@@ -124,10 +124,10 @@ func (s *fakeRegistry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestRegistryImageDigestAndLatestAreResolved(t *testing.T) {
 	t.Parallel()
 	needEngine(t)
-	s := openShop(t)
+	s := startFakeRegistry(t)
 	ref := s.name + ":1"
 	t.Cleanup(func() { removeImage(ref) })
-	newContainer(t, Image{Ref: ref, Program: "/cat", Server: "shopper", Pull: true})
+	newContainer(t, ContainerSpec{Ref: ref, Program: "/cat", Server: "shopper", Pull: true})
 	is, err := Identify(t.Context(), Engine{}, "shopper", ref)
 	first, second := digestOf(s.manifests[0]), digestOf(s.manifests[1])
 	if err != nil || !is.Running || is.Digest(s.name) != first {
@@ -139,7 +139,7 @@ func TestRegistryImageDigestAndLatestAreResolved(t *testing.T) {
 	}
 	pinned := ref + "@" + second // the tag is ignored
 	t.Cleanup(func() { removeImage(s.name + "@" + second) })
-	newContainer(t, Image{Ref: pinned, Program: "/cat", Server: "pinned", Pull: true})
+	newContainer(t, ContainerSpec{Ref: pinned, Program: "/cat", Server: "pinned", Pull: true})
 	if is, err := Identify(t.Context(), Engine{}, "pinned", pinned); err != nil || !is.Running || is.Digest(s.name) != second {
 		t.Errorf("pinned: %+v, %v", is, err)
 	}

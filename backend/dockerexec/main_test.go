@@ -150,9 +150,9 @@ func sleepingContainer(t *testing.T, image string, started bool) (id string) {
 	return created.ID
 }
 
-// inside returns the command lines of the processes in a container, without zombies and without
-// the sleep that keeps it running.
-func inside(t *testing.T, id string) (commands []string) {
+// processesInside returns the command lines of the processes in a container, without zombies and
+// without the sleep that keeps it running.
+func processesInside(t *testing.T, id string) (commands []string) {
 	t.Helper()
 	top, err := engine.cli.ContainerTop(t.Context(), id, client.ContainerTopOptions{Arguments: []string{"-eo", "pid,stat,args"}})
 	must(t, err)

@@ -89,7 +89,7 @@ func TestStoppedContainerEndsExec(t *testing.T) {
 			if name != "restarted" { // an Engine that has started it again knows that it had ended
 				at = slowEngine(t, nil)
 			}
-			e := run(t, Spec{Selector: Selector{Engine: at, Name: id}, Cmd: []string{"cat"}, attribution: time.Minute})
+			e := run(t, Spec{Selector: Selector{Engine: at, Name: id}, Cmd: []string{"cat"}, exitCauseTimeout: time.Minute})
 			must(t, end(id))
 			_, _ = io.ReadAll(e.Stdout())
 			// Whoever reads the output stops the process at its end.
@@ -109,7 +109,7 @@ func TestContainerEndingDuringStartIsNotRunning(t *testing.T) {
 		_, _ = engine.cli.ContainerKill(context.Background(), id, client.ContainerKillOptions{Signal: "KILL"})
 		http.Error(w, `{"message":"OCI runtime exec failed: read init-p: connection reset by peer"}`, http.StatusInternalServerError)
 	})
-	_, err := Start(t.Context(), Spec{Selector: Selector{Engine: at, Name: id}, Cmd: []string{"cat"}, attribution: time.Minute})
+	_, err := Start(t.Context(), Spec{Selector: Selector{Engine: at, Name: id}, Cmd: []string{"cat"}, exitCauseTimeout: time.Minute})
 	if !errors.Is(err, ErrNotRunning) {
 		t.Errorf("err = %v", err)
 	}

@@ -89,8 +89,8 @@ func TestLedgerContainsNoSecret(t *testing.T) {
 // ignoresTERM is a program that ignores end of input and, as process 1 of its container, SIGTERM.
 const ignoresTERM = "while :; do /bin/sleep 1; done"
 
-// foreground starts docker run and waits until its container runs.
-func foreground(t *testing.T, ledger string, options []string, program ...string) (r *TrackedRun, cmd *exec.Cmd, stdin io.WriteCloser, stdout *bufio.Reader) {
+// startDockerRun starts docker run and waits until its container runs.
+func startDockerRun(t *testing.T, ledger string, options []string, program ...string) (r *TrackedRun, cmd *exec.Cmd, stdin io.WriteCloser, stdout *bufio.Reader) {
 	t.Helper()
 	needEngine(t)
 	docker, err := exec.LookPath("docker")
@@ -145,7 +145,7 @@ func TestKilledDockerRunContainerIsRemoved(t *testing.T) {
 	for name, options := range map[string][]string{"rm": {"-i", "--rm"}, "kept": {"-i"}} {
 		t.Run(name, func(t *testing.T) {
 			ledger := t.TempDir()
-			r, cmd, _, _ := foreground(t, ledger, options, "/bin/sh", "-c", ignoresTERM)
+			r, cmd, _, _ := startDockerRun(t, ledger, options, "/bin/sh", "-c", ignoresTERM)
 			_ = cmd.Process.Signal(syscall.SIGKILL)
 			_ = cmd.Wait()
 			if running(t, r) != 1 {
@@ -167,7 +167,7 @@ func TestKilledDockerRunContainerIsRemoved(t *testing.T) {
 func TestEndOrphansRemovesContainersOfEarlierRun(t *testing.T) {
 	t.Parallel()
 	ledger := t.TempDir()
-	r, cmd, _, _ := foreground(t, ledger, []string{"-i", "--rm"}, "/bin/sh", "-c", ignoresTERM)
+	r, cmd, _, _ := startDockerRun(t, ledger, []string{"-i", "--rm"}, "/bin/sh", "-c", ignoresTERM)
 	_ = cmd.Process.Signal(syscall.SIGKILL)
 	_ = cmd.Wait()
 	if n, err := EndOrphans(t.Context(), ledger); n != 1 || err != nil {
@@ -212,7 +212,7 @@ func TestEndOrphansKeepsLedgerWhileEngineIsDown(t *testing.T) {
 
 func TestMessagesPassDockerRunUnchanged(t *testing.T) {
 	t.Parallel()
-	_, cmd, stdin, stdout := foreground(t, t.TempDir(), []string{"-it", "--rm"}, "/bin/cat")
+	_, cmd, stdin, stdout := startDockerRun(t, t.TempDir(), []string{"-it", "--rm"}, "/bin/cat")
 	if _, err := io.WriteString(stdin, "{\"a\":1}\n"); err != nil {
 		t.Fatal(err)
 	}

@@ -94,7 +94,7 @@ func Bundle(o BundleOptions) []File {
 	if list := o.getenv(config.EnvServers); list != "" {
 		texts["config/environment.json"] = masked("environment.json", []byte(list))
 	}
-	for path, src := range formerConfigTexts(o.Folders) { // logs may contain secrets of former configurations
+	for path, src := range readPreviousConfigFiles(o.Folders) { // logs may contain secrets of former configurations
 		masked(path, src)
 	}
 	for name, document := range o.Documents {
@@ -102,7 +102,7 @@ func Bundle(o BundleOptions) []File {
 	}
 	texts["versions.json"] = formatJSON(o.versions())
 	addTail(texts, "logs/drawbridge.log", filepath.Join(o.Folders.Logs, "drawbridge.log"), maxMainLog)
-	addTail(texts, "logs/last-end.txt", o.Folders.LastEnd(), maxServerLog)
+	addTail(texts, "logs/last-end.txt", o.Folders.ExitReasonFile(), maxServerLog)
 	servers, _ := filepath.Glob(filepath.Join(o.Folders.Logs, "servers", "*.log"))
 	for i, path := range servers {
 		if i < maxServerLogs {

@@ -74,7 +74,7 @@ func TestBundleRedactsFormerConfigSecrets(t *testing.T) {
 	entry := func(value string) string {
 		return `{"mcpServers":{"a":{"command":"x","env":{"A":"` + value + `"},"inheritEnv":["INHERITED"]}}}`
 	}
-	if _, err := config.CopiesOf(dir).Keep("config.jsonc", []byte(entry("canary-copied")), time.Now()); err != nil {
+	if _, err := config.BackupsOf(dir).Create("config.jsonc", []byte(entry("canary-copied")), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "config.jsonc"), []byte(entry("canary-good")), 0o600); err != nil {
@@ -87,7 +87,7 @@ func TestBundleRedactsFormerConfigSecrets(t *testing.T) {
 	log := "said canary-copied, canary-good, canary-inherited, canary-listed and Basic " +
 		base64.StdEncoding.EncodeToString([]byte("me:canary-copied")) + " " + base64.StdEncoding.EncodeToString([]byte("someone:canary-good:more")) + "\n"
 	for path, text := range map[string]string{
-		folders.LastGood():                            string(good.SourceTexts()),
+		folders.LastGoodConfigFile():                  string(good.SourceTexts()),
 		filepath.Join(dir, "config.jsonc"):            entry("canary-good") + " and then",
 		filepath.Join(folders.Logs, "drawbridge.log"): log,
 	} {

@@ -94,7 +94,7 @@ func Examine(ctx context.Context, o Options) []Finding {
 	all = append(all, o.proxies()...)
 	all = append(all, o.servers()...)
 	all = append(all, o.clients(ctx)...)
-	all = append(all, o.lists()...)
+	all = append(all, o.toolLists()...)
 	assignIDs(all)
 	return all
 }

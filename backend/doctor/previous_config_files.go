@@ -8,12 +8,12 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// formerConfigTexts returns the retained former texts of the configuration, by path: the copies from
-// before edits, and the files of the last valid configuration. Logs may contain secrets from
-// them, even if a current file cannot be read.
-func formerConfigTexts(f config.Folders) map[string][]byte {
+// readPreviousConfigFiles returns the retained former texts of the configuration, by path: the
+// copies from before edits, and the files of the last valid configuration. Logs may contain secrets
+// from them, even if a current file cannot be read.
+func readPreviousConfigFiles(f config.Folders) map[string][]byte {
 	texts := map[string][]byte{}
-	copies := config.CopiesOf(f.Data)
+	copies := config.BackupsOf(f.Data)
 	list, _ := copies.List() // unreadable copies are skipped
 	for _, c := range list {
 		path := filepath.Join(copies.Dir, c.Name)
@@ -24,7 +24,7 @@ func formerConfigTexts(f config.Folders) map[string][]byte {
 	var good struct {
 		Files []struct{ Path, Text string } `json:"files"`
 	}
-	if src, err := os.ReadFile(f.LastGood()); err == nil && json.Unmarshal(src, &good) == nil {
+	if src, err := os.ReadFile(f.LastGoodConfigFile()); err == nil && json.Unmarshal(src, &good) == nil {
 		for _, one := range good.Files {
 			texts["last good/"+one.Path] = []byte(one.Text)
 		}

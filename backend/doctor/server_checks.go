@@ -54,8 +54,8 @@ func (o Options) programMissing(id string) bool {
 	})
 }
 
-// lists reports clients whose tool list is out of date.
-func (o Options) lists() (all []Finding) {
+// toolLists reports clients whose tool list is out of date.
+func (o Options) toolLists() (all []Finding) {
 	for _, l := range o.ToolLists {
 		if l.Shown == l.Offered {
 			continue

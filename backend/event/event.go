@@ -12,16 +12,16 @@ import (
 type Kind string
 
 const (
-	Server  Kind = "server"  // Data is a core.ServerStatus
-	Removed Kind = "removed" // Data is the id of a server that is no longer configured
-	Call    Kind = "call"    // Data is a core.Call without Params, published at its start and at its end
-	Catalog Kind = "catalog" // Data is the id of the server whose catalog changed
-	Config  Kind = "config"  // Data is a ConfigChange
-	Health  Kind = "health"  // Data is a Notice for the user
+	Server     Kind = "server"  // Data is a core.ServerStatus
+	Removed    Kind = "removed" // Data is the id of a server that is no longer configured
+	Call       Kind = "call"    // Data is a core.Call without Params, published at its start and at its end
+	Catalog    Kind = "catalog" // Data is the id of the server whose catalog changed
+	Config     Kind = "config"  // Data is a ConfigChange
+	UserNotice Kind = "health"  // Data is a Notice for the user
 	// Approval reports a new or finished approvals.Item, which is Data. Its State is "" while it is
 	// pending.
-	Approval Kind = "approval"
-	Policy   Kind = "policy" // Data is a policy.BreakerStatus: a breaker has changed its state
+	Approval       Kind = "approval"
+	BreakerChanged Kind = "policy" // Data is a policy.BreakerStatus: a breaker has changed its state
 )
 
 // ConfigChange reports that a configuration was applied or refused.
@@ -31,9 +31,9 @@ type ConfigChange struct {
 	Changed  []string `json:"changed,omitempty"`  // ids of servers that were added, changed or removed
 }
 
-// CommandSubject is the subject prefix of notices about a command that runs without an approval.
-// The server id follows.
-const CommandSubject = "command:"
+// UnapprovedCommandSubject is the subject prefix of notices about a command that runs without an
+// approval. The server id follows.
+const UnapprovedCommandSubject = "command:"
 
 // Notice is a one-sentence message to the user, such as "recording paused: disk full". An empty
 // Message withdraws the notice with that Subject.

@@ -57,21 +57,21 @@ func TestPublishWithoutSubscribersAllocatesNothing(t *testing.T) {
 
 func TestSubscriptionReceivesOnlyItsKinds(t *testing.T) {
 	var b Bus
-	s := b.Subscribe(8, Server, Health)
+	s := b.Subscribe(8, Server, UserNotice)
 	defer s.Close()
 	call := &core.Call{ID: 1}
 	if n := testing.AllocsPerRun(100, func() { b.PublishCall(call) }); n != 0 {
 		t.Errorf("%v allocations for calls that nobody wants", n)
 	}
 	b.Publish(Catalog, "files")
-	b.Publish(Health, Notice{Subject: "history"})
+	b.Publish(UserNotice, Notice{Subject: "history"})
 	all := b.Subscribe(8)
 	b.PublishCall(call)
 	all.Close()
 	if n := len(s.Events()); n != 1 {
 		t.Fatalf("%d events", n)
 	}
-	if e := <-s.Events(); e.Kind != Health {
+	if e := <-s.Events(); e.Kind != UserNotice {
 		t.Fatalf("got %+v", e)
 	}
 	if n := testing.AllocsPerRun(100, func() { b.PublishCall(call) }); n != 0 || len(all.Events()) != 1 {

@@ -29,9 +29,9 @@ var (
 	outOfMemory  = lazyregexp.New(`heap out of memory|MemoryError|OutOfMemoryError`)
 )
 
-// Advice returns what the user can do about reason, the result of DecisiveLine, in full sentences and for
-// programs. lines are those from which DecisiveLine picked it, and command is the command that was started.
-// The results are zero if nothing is known.
+// Advice returns what the user can do about reason, the result of DecisiveLine, in full sentences
+// and for programs. lines are those from which DecisiveLine picked it, and command is the command
+// that was started. The results are zero if nothing is known.
 func Advice(reason string, lines []string, command string) (hint string, remedy core.Remedy) {
 	if reason == "" {
 		return "", core.Remedy{}

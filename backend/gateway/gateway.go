@@ -48,8 +48,8 @@ type Options struct {
 	Policy    Policy
 	Recorder  Recorder
 	Bus       *event.Bus
-	// ChooseAccount sets call.Account, or checks it if it is set. It fails if the server has no such
-	// account. nil means that no server has accounts.
+	// ChooseAccount sets call.Account, or checks it if it is set. It fails if the server has no
+	// such account. nil means that no server has accounts.
 	ChooseAccount func(call *core.Call) error
 	Log           *slog.Logger     // nil: discard
 	Now           func() time.Time // nil: time.Now
@@ -58,16 +58,16 @@ type Options struct {
 
 // Gateway runs calls. All methods are safe for concurrent use.
 type Gateway struct {
-	upstreams Upstreams
-	policy    Policy
-	recorder  Recorder
-	bus       *event.Bus
-	account   func(*core.Call) error
-	log       *slog.Logger
-	now       func() time.Time
-	lastID    atomic.Int64
-	outages   outageLog
-	running   runningCalls
+	upstreams     Upstreams
+	policy        Policy
+	recorder      Recorder
+	bus           *event.Bus
+	chooseAccount func(*core.Call) error
+	log           *slog.Logger
+	now           func() time.Time
+	lastID        atomic.Int64
+	outages       outageLog
+	running       runningCalls
 }
 
 // New returns a Gateway. It panics if a required option is missing.
@@ -75,9 +75,9 @@ func New(o Options) *Gateway {
 	if o.Upstreams == nil || o.Policy == nil || o.Recorder == nil || o.Bus == nil {
 		panic("gateway: incomplete options")
 	}
-	g := &Gateway{upstreams: o.Upstreams, policy: o.Policy, recorder: o.Recorder, bus: o.Bus, account: o.ChooseAccount, now: o.Now}
-	if g.account == nil {
-		g.account = func(*core.Call) error { return nil }
+	g := &Gateway{upstreams: o.Upstreams, policy: o.Policy, recorder: o.Recorder, bus: o.Bus, chooseAccount: o.ChooseAccount, now: o.Now}
+	if g.chooseAccount == nil {
+		g.chooseAccount = func(*core.Call) error { return nil }
 	}
 	if g.now == nil {
 		g.now = time.Now
@@ -98,7 +98,7 @@ func New(o Options) *Gateway {
 // After Call has returned, call is read-only. A panic during the call is recovered and becomes an
 // error with the code internal.
 func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (reply core.Reply, err error) {
-	unknownAccount := g.account(call) // before observers see the call
+	unknownAccount := g.chooseAccount(call) // before observers see the call
 	g.beginCall(call)
 	stage, admitted := stageAdmitting, false
 	var plan policy.Plan
@@ -143,8 +143,8 @@ func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.ServerMes
 	}
 }
 
-// RecordNotification records a notification of a server about a task as a call, which has no reply but
-// the params of the notification.
+// RecordNotification records a notification of a server about a task as a call, which has no reply
+// but the params of the notification.
 func (g *Gateway) RecordNotification(call *core.Call) {
 	now := g.now()
 	call.ID, call.At, call.Began, call.FromServer, call.BytesIn = g.nextID(now), now.UTC(), now, true, len(call.Params)
@@ -199,7 +199,7 @@ func (g *Gateway) beginCall(call *core.Call) {
 	}
 	call.BytesIn = len(call.Params)
 	g.running.add(call)
-	if call.Notable == nil {
+	if call.WorthRecording == nil {
 		g.bus.PublishCall(call)
 	}
 }
@@ -213,7 +213,7 @@ func (g *Gateway) endCall(call *core.Call, reply core.Reply, err error, at callS
 		call.Stack = stackOf(err)
 	}
 	reply.Task = call.Task
-	if call.Notable != nil && err == nil && reply.Error == nil && !call.Notable(reply) {
+	if call.WorthRecording != nil && err == nil && reply.Error == nil && !call.WorthRecording(reply) {
 		g.running.remove(call.ID)
 		return
 	}

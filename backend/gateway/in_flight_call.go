@@ -97,8 +97,8 @@ func (f *inFlightCall) Notify(method string, params json.RawMessage) {
 	}
 }
 
-// ObserveReply implements core.ReplyObserver. The call and its params are not used after the call has
-// finished.
+// ObserveReply implements core.ReplyObserver. The call and its params are not used after the call
+// has finished.
 func (f *inFlightCall) ObserveReply(reply core.Reply) {
 	o, ok := f.sink.(core.ReplyObserver)
 	if !ok {

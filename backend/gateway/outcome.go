@@ -120,8 +120,8 @@ func taskAfter(call *core.Call, reply core.Reply) *core.Task {
 	return &after
 }
 
-// isUndeclaredTask reports whether a server has created a task of the extension for a caller that does not
-// declare the extension.
+// isUndeclaredTask reports whether a server has created a task of the extension for a caller that
+// does not declare the extension.
 func isUndeclaredTask(call *core.Call, result []byte) bool {
 	var has struct{ Extensions map[string]json.RawMessage }
 	if call.Era == core.Modern && json.Unmarshal(call.Capabilities, &has) == nil && has.Extensions["io.modelcontextprotocol/tasks"] != nil {

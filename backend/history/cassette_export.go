@@ -24,9 +24,10 @@ type RecordingSource interface {
 }
 
 // ReadRecording returns the calls that q selects as a recording of the server q.Server, with the
-// catalog that the server listed last, without secrets. Responses that were redacted or truncated become
-// unavailable; calls without a response, or with such arguments, are skipped and counted. If q has no
-// account, all calls must have used the same one, because results of several accounts must not be mixed.
+// catalog that the server listed last, without secrets. Responses that were redacted or truncated
+// become unavailable; calls without a response, or with such arguments, are skipped and counted. If
+// q has no account, all calls must have used the same one, because results of several accounts must
+// not be mixed.
 func ReadRecording(ctx context.Context, from RecordingSource, q store.Query) (*cassette.Recording, error) {
 	catalog, err := from.LastCatalog(ctx, q.Server)
 	if err != nil {

@@ -36,7 +36,7 @@ type Row struct {
 	Account   string    `json:"account,omitempty"` // of the server
 }
 
-var columns = []string{"id", "at", "client", "token", "session", "workspace", "server", "method", "tool", "outcome", "code", "reason", "tookNs", "bytesIn", "bytesOut", "arguments", "result", "error", "account"}
+var csvColumns = []string{"id", "at", "client", "token", "session", "workspace", "server", "method", "tool", "outcome", "code", "reason", "tookNs", "bytesIn", "bytesOut", "arguments", "result", "error", "account"}
 
 func (r *Row) cells() []string {
 	return []string{r.ID, r.At.Format(time.RFC3339Nano), r.Client, r.Token, r.Session, r.Workspace, r.Server, r.Method, r.Tool, r.Outcome, r.Code, r.Reason,
@@ -69,7 +69,7 @@ func JSONL(ctx context.Context, w io.Writer, calls Calls, q store.Query) error {
 // an apostrophe.
 func CSV(ctx context.Context, w io.Writer, calls Calls, q store.Query) error {
 	out := csv.NewWriter(w)
-	if err := out.Write(columns); err != nil {
+	if err := out.Write(csvColumns); err != nil {
 		return err
 	}
 	err := forEachCall(ctx, calls, q, func(r *store.Record) error {

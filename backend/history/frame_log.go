@@ -62,8 +62,8 @@ func (t *FrameLog) Watch(servers, clients []string) {
 	t.watched.Store(w)
 }
 
-// Server reports whether the messages of a server are recorded.
-func (t *FrameLog) Server(id string) bool {
+// WatchesServer reports whether the messages of a server are recorded.
+func (t *FrameLog) WatchesServer(id string) bool {
 	w := t.watched.Load()
 	return w != nil && w.servers[id]
 }

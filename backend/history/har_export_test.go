@@ -11,17 +11,17 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// some is a history of a few calls.
-type some []store.Record
+// recordList is a history of a few calls.
+type recordList []store.Record
 
-func (s some) Calls(context.Context, store.Query) (calls []core.Call, next int64, err error) {
+func (s recordList) Calls(context.Context, store.Query) (calls []core.Call, next int64, err error) {
 	for i := range s {
 		calls = append(calls, s[i].Call)
 	}
 	return calls, 0, nil
 }
 
-func (s some) Call(_ context.Context, id int64) (*store.Record, error) {
+func (s recordList) Call(_ context.Context, id int64) (*store.Record, error) {
 	for i := range s {
 		if s[i].ID == id {
 			return &s[i], nil
@@ -34,7 +34,7 @@ func (s some) Call(_ context.Context, id int64) (*store.Record, error) {
 // no list is null, and times add up.
 func TestArchiveIsReadableByHARTools(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678000, time.UTC)
-	for _, calls := range []some{nil, {
+	for _, calls := range []recordList{nil, {
 		{Call: core.Call{ID: 2, At: at, Server: "files", Method: "resources/read", Name: "file:///a b?c#d", Outcome: core.OutcomeTimeout, Took: time.Second, Queued: 2 * time.Second}, Error: []byte(`{"code":-1}`)},
 		{Call: core.Call{ID: 1, At: at, Server: "files", Method: "tools/call", Name: "read", Outcome: core.OutcomeOK, Took: 30 * time.Millisecond, Queued: 10 * time.Millisecond, BytesIn: 20, BytesOut: 30}, Arguments: []byte(`{"a":1}`), Result: []byte(`{"x":"</script>"}`)},
 	}} {

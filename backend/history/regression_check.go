@@ -132,8 +132,8 @@ func (e *Expect) allows(outcome core.Outcome) bool {
 	return outcome == cmp.Or(e.Outcome, core.OutcomeOK)
 }
 
-// unmet returns the conditions that a response does not meet, the outcome first, and its differences
-// from the expected result.
+// unmet returns the conditions that a response does not meet, the outcome first, and its
+// differences from the expected result.
 func (e *Expect) unmet(outcome core.Outcome, answer []byte, tookNs int64) (failures []string, changes []Change) {
 	failures = []string{}
 	if !e.allows(outcome) {

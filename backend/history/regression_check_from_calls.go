@@ -20,11 +20,10 @@ type SkippedCalls struct {
 	NotObjects []string `json:"notObjects,omitempty" nullable:"false" doc:"Ids of those whose arguments are not an object"`
 }
 
-// CheckFromCalls returns a check with a step for each tool call that q selects, for example those of a
-// session, in order. Each step
-// expects the recorded outcome, and with exact, also the recorded result where it was recorded
-// completely. Calls are left out if their arguments were redacted or truncated, or are not an object, or if
-// they did not end.
+// CheckFromCalls returns a check with a step for each tool call that q selects, for example those
+// of a session, in order. Each step expects the recorded outcome, and with exact, also the recorded
+// result where it was recorded completely. Calls are left out if their arguments were redacted or
+// truncated, or are not an object, or if they did not end.
 func CheckFromCalls(ctx context.Context, from Calls, name string, q store.Query, exact bool) (c Check, skipped SkippedCalls, err error) {
 	c.Name = name
 	var ids []int64

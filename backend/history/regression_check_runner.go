@@ -47,14 +47,14 @@ type CheckRunner struct {
 	Store    CheckStore
 	Caller   Caller
 	ReadOnly func(server, tool string) bool
-	// Offers returns a hash of a server's version and tools, and false if they are not known.
-	Offers func(server string) (string, bool)
+	// ServerHash returns a hash of a server's version and tools, and false if they are not known.
+	ServerHash func(server string) (string, bool)
 	// Label returns the display name of a server. nil: the server's id is used.
 	Label func(server string) string
 	By    core.Client
-	// Failed is called after each automatic run, with a sentence if the check failed and "" if it
+	// Notify is called after each automatic run, with a sentence if the check failed and "" if it
 	// passed.
-	Failed func(check, sentence string)
+	Notify func(check, sentence string)
 	Log    *slog.Logger
 
 	changed chan string
@@ -135,7 +135,7 @@ func (w *CheckRunner) runChanged(ctx context.Context) {
 		if !report.OK {
 			sentence = "The check " + strconv.Quote(c.Name) + " has failed since the version or tools of " + strconv.Quote(why) + " changed."
 		}
-		w.Failed(c.Name, sentence)
+		w.Notify(c.Name, sentence)
 	}
 }
 
@@ -163,7 +163,7 @@ func (w *CheckRunner) mayAutoRun(c *Check) bool {
 func (w *CheckRunner) hashes(c *Check) (map[string]string, bool) {
 	all := make(map[string]string)
 	for _, s := range c.Steps {
-		hash, ok := w.Offers(s.Server)
+		hash, ok := w.ServerHash(s.Server)
 		if !ok {
 			return nil, false
 		}

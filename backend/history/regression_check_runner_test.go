@@ -12,23 +12,23 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// shelf keeps documents in memory.
-type shelf struct {
+// memoryCheckStore keeps documents in memory.
+type memoryCheckStore struct {
 	mu     sync.Mutex
 	checks [][]byte
 	facts  map[string][]byte
 }
 
-func (s *shelf) SavedChecks(context.Context) ([][]byte, error) { return s.checks, nil }
+func (s *memoryCheckStore) SavedChecks(context.Context) ([][]byte, error) { return s.checks, nil }
 
-func (s *shelf) Metadata(_ context.Context, key string) ([]byte, bool, error) {
+func (s *memoryCheckStore) Metadata(_ context.Context, key string) ([]byte, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v, ok := s.facts[key]
 	return v, ok, nil
 }
 
-func (s *shelf) SaveMetadata(_ context.Context, key string, value []byte) error {
+func (s *memoryCheckStore) SaveMetadata(_ context.Context, key string, value []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.facts[key] = value
@@ -55,17 +55,17 @@ func TestChecksRunAfterServerChange(t *testing.T) {
 			d, _ := json.Marshal(Check{Name: name, Auto: auto, Steps: []Step{{Server: "files", Tool: tool, Expect: Expect{Contains: []string{"fine"}}}}})
 			return d
 		}
-		s := &shelf{facts: map[string][]byte{}, checks: [][]byte{
+		s := &memoryCheckStore{facts: map[string][]byte{}, checks: [][]byte{
 			check("reads", "read", ""), check("writes", "write", ""), check("writes-on", "write-on", AutoAlways), check("reads-off", "read-off", AutoNever)}}
 		a := &answering{text: `"fine"`, calls: map[string]int{}}
 		offer := "v1"
 		var said []string
 		w := NewCheckRunner(CheckRunner{
 			Store: s, Caller: a, Log: slog.New(slog.DiscardHandler),
-			ReadOnly: func(_, tool string) bool { return tool == "read" || tool == "read-off" },
-			Offers:   func(string) (string, bool) { return offer, offer != "" },
-			Label:    func(server string) string { return map[string]string{"files": "My Files"}[server] },
-			Failed:   func(check, sentence string) { said = append(said, check+": "+sentence) },
+			ReadOnly:   func(_, tool string) bool { return tool == "read" || tool == "read-off" },
+			ServerHash: func(string) (string, bool) { return offer, offer != "" },
+			Label:      func(server string) string { return map[string]string{"files": "My Files"}[server] },
+			Notify:     func(check, sentence string) { said = append(said, check+": "+sentence) },
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)

@@ -72,7 +72,8 @@ func (r *RehearsalReport) compared() bool {
 	return compared > 0 && compared >= without
 }
 
-// RehearsedCall is a call that was sent to both versions, or skipped; or a comparison of definitions.
+// RehearsedCall is a call that was sent to both versions, or skipped; or a comparison of
+// definitions.
 type RehearsedCall struct {
 	Tool        string `json:"tool,omitempty"`
 	Prompt      string `json:"prompt,omitempty"`
@@ -109,7 +110,8 @@ const (
 )
 
 // Select returns the calls to send: the steps of the checks (JSON documents) for the server, and
-// the newest recorded calls with different arguments of each tool and prompt, and reads of resources.
+// the newest recorded calls with different arguments of each tool and prompt, and reads of
+// resources.
 func (r *Rehearsal) Select(ctx context.Context, from Calls, checks [][]byte) (list []RehearsedCall, err error) {
 	for _, document := range checks {
 		var c Check

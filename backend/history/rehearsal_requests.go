@@ -69,7 +69,8 @@ func (r *Rehearsal) request(c *RehearsedCall) *core.Call {
 }
 
 // compareDefinitions compares what the versions say about themselves and list, except tools, whose
-// definitions are compared with the trusted ones. Lists that are empty in both versions are left out.
+// definitions are compared with the trusted ones. Lists that are empty in both versions are left
+// out.
 func (r *Rehearsal) compareDefinitions() []RehearsedCall {
 	all := []RehearsedCall{}
 	for _, name := range []string{"server", string(core.Prompts), string(core.Resources), string(core.Templates)} {

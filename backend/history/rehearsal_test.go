@@ -217,8 +217,8 @@ func TestRehearsalSelectsNewestDistinctCallsAndSteps(t *testing.T) {
 	}
 }
 
-// Prompts and resources are read again, and lists are compared by name; what differs between runs of the
-// current version is not a difference.
+// Prompts and resources are read again, and lists are compared by name; what differs between runs
+// of the current version is not a difference.
 func TestRehearsalComparesPromptsResourcesAndLists(t *testing.T) {
 	items := func(list ...string) (all []core.Item) {
 		for i := 0; i < len(list); i += 2 {

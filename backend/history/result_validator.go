@@ -26,9 +26,9 @@ type Recorder interface {
 	Record(call *core.Call, reply core.Reply)
 }
 
-// Verdicts stores verdicts. *store.Store implements it.
-type Verdicts interface {
-	SaveVerdict(ctx context.Context, id int64, v core.Verdict) error
+// SchemaMismatchStore stores verdicts. *store.Store implements it.
+type SchemaMismatchStore interface {
+	SaveVerdict(ctx context.Context, id int64, v core.SchemaMismatch) error
 }
 
 // ResultValidator is a Recorder that passes calls on to another one and validates their results
@@ -37,7 +37,7 @@ type Verdicts interface {
 // history; the client has received it unchanged.
 type ResultValidator struct {
 	next     Recorder
-	verdicts Verdicts
+	verdicts SchemaMismatchStore
 	log      *slog.Logger
 	levels   atomic.Pointer[map[string]string]            // by server; servers without a level are not validated
 	schemas  atomic.Pointer[map[string]map[string]string] // by server and the server's name of the tool
@@ -56,7 +56,7 @@ type queuedResult struct {
 
 // NewResultValidator returns a ResultValidator that validates nothing until SetLevels and
 // SetSchemas are called. log may be nil.
-func NewResultValidator(next Recorder, verdicts Verdicts, log *slog.Logger) *ResultValidator {
+func NewResultValidator(next Recorder, verdicts SchemaMismatchStore, log *slog.Logger) *ResultValidator {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
@@ -124,7 +124,7 @@ func (j *ResultValidator) Run(ctx context.Context) error {
 				continue
 			}
 			limit, cancel := context.WithTimeout(ctx, saveTimeout)
-			if err := j.verdicts.SaveVerdict(limit, one.call, core.Verdict{Level: one.level, Problem: problem}); err != nil {
+			if err := j.verdicts.SaveVerdict(limit, one.call, core.SchemaMismatch{Level: one.level, Problem: problem}); err != nil {
 				j.log.Debug("Cannot save the validation error of a result", "error", err)
 			}
 			cancel()

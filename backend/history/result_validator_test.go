@@ -10,16 +10,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-type noted struct {
+type mismatchCollector struct {
 	mu    sync.Mutex
 	calls int
-	found map[int64]core.Verdict
+	found map[int64]core.SchemaMismatch
 	told  chan struct{}
 }
 
-func (n *noted) Record(*core.Call, core.Reply) { n.mu.Lock(); n.calls++; n.mu.Unlock() }
+func (n *mismatchCollector) Record(*core.Call, core.Reply) { n.mu.Lock(); n.calls++; n.mu.Unlock() }
 
-func (n *noted) SaveVerdict(_ context.Context, id int64, v core.Verdict) error {
+func (n *mismatchCollector) SaveVerdict(_ context.Context, id int64, v core.SchemaMismatch) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.found[id] = v
@@ -28,7 +28,7 @@ func (n *noted) SaveVerdict(_ context.Context, id int64, v core.Verdict) error {
 }
 
 func TestResultNotMatchingSchemaIsMarked(t *testing.T) {
-	n := &noted{found: map[int64]core.Verdict{}, told: make(chan struct{}, 10)}
+	n := &mismatchCollector{found: map[int64]core.SchemaMismatch{}, told: make(chan struct{}, 10)}
 	j := NewResultValidator(n, n, nil)
 	j.SetLevels(map[string]string{"files": "warn", "strict": "error"})
 	schema := `{"type":"object","properties":{"n":{"$ref":"#/$defs/n"}},"required":["n"],"$defs":{"n":{"type":"integer"}}}`
@@ -58,7 +58,7 @@ func TestResultNotMatchingSchemaIsMarked(t *testing.T) {
 }
 
 func TestCallsNeverWaitForValidation(t *testing.T) {
-	n := &noted{found: map[int64]core.Verdict{}, told: make(chan struct{}, 10)}
+	n := &mismatchCollector{found: map[int64]core.SchemaMismatch{}, told: make(chan struct{}, 10)}
 	j := NewResultValidator(n, n, nil) // nobody runs it
 	j.SetLevels(map[string]string{"files": "warn"})
 	j.SetSchemas(map[string]map[string]string{"files": {"count": `{"type":"object"}`}})

@@ -65,8 +65,8 @@ const (
 	trialTime         = 20 * time.Second
 )
 
-// TryRules decides about the recorded calls since from, newest first, as if rules had been in force.
-// Links and folders are those of today.
+// TryRules decides about the recorded calls since from, newest first, as if rules had been in
+// force. Links and folders are those of today.
 func TryRules(ctx context.Context, calls Calls, rules CallRules, from time.Time) (*RuleTrial, error) {
 	out := &RuleTrial{From: from.UTC(), Decisions: []RuleDecision{}, Rules: []RuleCount{}}
 	end := time.Now().Add(trialTime)
@@ -138,8 +138,8 @@ func (t *RuleTrial) loadArguments(ctx context.Context, calls Calls, c *core.Call
 	return true, nil
 }
 
-// isByUser reports whether the user made a call, on the page or the command line. A client can report
-// any name, but its calls have a session, a shim or the modern era.
+// isByUser reports whether the user made a call, on the page or the command line. A client can
+// report any name, but its calls have a session, a shim or the modern era.
 func isByUser(c *core.Call) bool {
 	return c.Client.Token == "" && (c.Client.Name == core.PageClient || c.Client.Name == core.CommandClient) &&
 		c.Session == "" && c.Shim == "" && c.Era == core.Legacy

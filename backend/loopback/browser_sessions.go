@@ -33,12 +33,12 @@ const (
 // could otherwise use the session. Only their hashes are stored, in DATA/sessions.json. The
 // methods are safe for concurrent use.
 type BrowserSessions struct {
-	path      string
-	cookie    string
-	now       func() time.Time
-	log       *slog.Logger
-	failures  *rate.Limiter
-	onCodeEnd func(code string)
+	path       string
+	cookieName string
+	now        func() time.Time
+	log        *slog.Logger
+	failures   *rate.Limiter
+	onCodeEnd  func(code string)
 
 	mu       sync.Mutex // guards the fields below
 	codes    []oneTimeCode
@@ -78,8 +78,8 @@ type SessionOptions struct {
 	Port    uint16
 	Now     func() time.Time // nil: time.Now
 	Log     *slog.Logger     // may be nil
-	// Ended is called with each code that was used or has expired; may be nil.
-	Ended func(code string)
+	// CodeEnded is called with each code that was used or has expired; may be nil.
+	CodeEnded func(code string)
 }
 
 // OpenBrowserSessions reads the sessions of earlier runs. If the file cannot be read, all
@@ -91,14 +91,14 @@ func OpenBrowserSessions(o SessionOptions) *BrowserSessions {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Ended == nil {
-		o.Ended = func(string) {}
+	if o.CodeEnded == nil {
+		o.CodeEnded = func(string) {}
 	}
 	s := &BrowserSessions{
-		onCodeEnd: o.Ended,
-		path:      filepath.Join(o.DataDir, "sessions.json"),
-		cookie:    "drawbridge_" + strconv.Itoa(int(o.Port)),
-		now:       o.Now, log: o.Log, failures: newFailureLimiter(),
+		onCodeEnd:  o.CodeEnded,
+		path:       filepath.Join(o.DataDir, "sessions.json"),
+		cookieName: "drawbridge_" + strconv.Itoa(int(o.Port)),
+		now:        o.Now, log: o.Log, failures: newFailureLimiter(),
 	}
 	file := watchedFile{path: s.path}
 	data, _, err := file.readIfChanged()
@@ -113,7 +113,7 @@ func OpenBrowserSessions(o SessionOptions) *BrowserSessions {
 }
 
 // CookieName returns the name of the session cookie.
-func (s *BrowserSessions) CookieName() string { return s.cookie }
+func (s *BrowserSessions) CookieName() string { return s.cookieName }
 
 // NewCode returns a code that admits one browser, once, within CodeLife.
 func (s *BrowserSessions) NewCode() string {
@@ -176,7 +176,7 @@ func (s *BrowserSessions) exchange(secret string) (cookie *http.Cookie, key stri
 
 func (s *BrowserSessions) newCookie(value string) *http.Cookie {
 	return &http.Cookie{ //nolint:gosec // Secure would keep it from http://127.0.0.1 in some browsers
-		Name: s.cookie, Value: value, Path: "/", MaxAge: int(SessionLife / time.Second),
+		Name: s.cookieName, Value: value, Path: "/", MaxAge: int(SessionLife / time.Second),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	}
 }
@@ -191,7 +191,7 @@ func (s *BrowserSessions) Check(w http.ResponseWriter, r *http.Request) bool {
 	key := digestOf(keys[0])
 	// Another program on this host may set a cookie of the same name with a longer path, which
 	// browsers send first, so all of them are checked.
-	for _, c := range r.CookiesNamed(s.cookie) {
+	for _, c := range r.CookiesNamed(s.cookieName) {
 		ok, slid := s.lookUp(digestOf(c.Value), key)
 		if slid && w != nil {
 			http.SetCookie(w, s.newCookie(c.Value))

@@ -39,9 +39,9 @@ type GuardOptions struct {
 	AllowedHosts func() []string
 	MaxBody      int64         // bytes of a request body; 0: 8 MiB
 	BodyTimeout  time.Duration // for a whole request body; 0: 30 s
-	// Shell reports whether a request is for the page's static shell, the only resource that a
-	// link on another site may open. nil: nothing.
-	Shell func(*http.Request) bool
+	// IsPageShell reports whether a request is for the page's static shell, the only resource that
+	// a link on another site may open. nil: nothing.
+	IsPageShell func(*http.Request) bool
 }
 
 // Guard returns a middleware that rejects, with 403 and without echoing the request, every
@@ -99,7 +99,7 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 		}
 	}
 	for _, site := range r.Header["Sec-Fetch-Site"] {
-		if site != "same-origin" && site != "none" && !g.isVisit(r) {
+		if site != "same-origin" && site != "none" && !g.isLinkNavigation(r) {
 			writeProblem(w, http.StatusForbidden, core.CodeUnauthorized, "requests from other web pages are not allowed", "")
 			return
 		}
@@ -115,12 +115,12 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	next.ServeHTTP(w, r)
 }
 
-// isVisit reports whether the user followed a link on another site to our page.
-func (g *guard) isVisit(r *http.Request) bool {
+// isLinkNavigation reports whether the user followed a link on another site to our page.
+func (g *guard) isLinkNavigation(r *http.Request) bool {
 	h := r.Header
 	return r.Method == http.MethodGet && len(h["Origin"]) == 0 &&
 		isOnly(h["Sec-Fetch-Mode"], "navigate") && isOnly(h["Sec-Fetch-Dest"], "document") &&
-		g.Shell != nil && g.Shell(r)
+		g.IsPageShell != nil && g.IsPageShell(r)
 }
 
 func isOnly(values []string, want string) bool { return len(values) == 1 && values[0] == want }

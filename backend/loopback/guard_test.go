@@ -25,7 +25,7 @@ func pass(t *testing.T, method, path string, body io.Reader, header http.Header)
 			w.WriteHeader(http.StatusRequestEntityTooLarge)
 		}
 	})
-	guard := Guard(GuardOptions{Port: testPort, AllowedHosts: func() []string { return []string{"drawbridge.test:9000", "host.docker.internal"} }, MaxBody: 1000, Shell: shell})(reached)
+	guard := Guard(GuardOptions{Port: testPort, AllowedHosts: func() []string { return []string{"drawbridge.test:9000", "host.docker.internal"} }, MaxBody: 1000, IsPageShell: shell})(reached)
 	r := httptest.NewRequest(method, path, body)
 	r.Host = "127.0.0.1:7575"
 	if h := header.Get("Host"); header.Values("Host") != nil {

@@ -16,7 +16,7 @@ func TestGuardMatrix(t *testing.T) {
 		right bool
 	}
 	reached := 0
-	guard := Guard(GuardOptions{Port: testPort, Shell: shell})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }))
+	guard := Guard(GuardOptions{Port: testPort, IsPageShell: shell})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }))
 	tried, passed := 0, 0
 	for _, method := range []value{{"GET", true}, {"HEAD", true}, {"POST", true}, {"PUT", true}, {"DELETE", true}, {"OPTIONS", false}, {"PATCH", false}, {"TRACE", false}, {"get", false}} {
 		for _, path := range []string{"/", "/mcp", "/s/files/mcp", "/api/v1/call", "/healthz", "/nothing"} {

@@ -14,7 +14,8 @@ import (
 )
 
 // Runtime is the content of DATA/runtime.json, by which other processes find the daemon. The file
-// exists once the daemon answers, or starts something that takes long, and is removed on a clean shutdown.
+// exists once the daemon answers, or starts something that takes long, and is removed on a clean
+// shutdown.
 type Runtime struct {
 	PID       int       `json:"pid"`
 	URL       string    `json:"url"` // http://127.0.0.1:PORT, without a trailing slash
@@ -76,8 +77,8 @@ func FindDaemon(dataDir string) (rt Runtime, ok bool, err error) {
 	return rt, err == nil && rt.URL != "", err
 }
 
-// StartingDaemon describes a daemon that holds dataDir and does not answer yet, because it starts or
-// stops, for the user. It returns "" if there is none.
+// StartingDaemon describes a daemon that holds dataDir and does not answer yet, because it starts
+// or stops, for the user. It returns "" if there is none.
 func StartingDaemon(dataDir string) string {
 	if held, err := IsDaemonRunning(dataDir); err != nil || !held {
 		return ""
@@ -91,8 +92,9 @@ func StartingDaemon(dataDir string) string {
 // migrationStepLimit limits how long AwaitMigration waits for one step.
 const migrationStepLimit = 10 * time.Minute
 
-// AwaitMigration waits while the daemon that holds dataDir migrates its data, and passes each step to
-// report, for the user. The error describes a step that takes too long, or during which ctx ended.
+// AwaitMigration waits while the daemon that holds dataDir migrates its data, and passes each step
+// to report, for the user. The error describes a step that takes too long, or during which ctx
+// ended.
 func AwaitMigration(ctx context.Context, dataDir string, report func(string)) error {
 	shown, limit := "", time.NewTimer(migrationStepLimit)
 	defer limit.Stop()

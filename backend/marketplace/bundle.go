@@ -36,7 +36,7 @@ func ReadBundle(src []byte) (*Bundle, error) {
 	if err := json.Unmarshal(raw, &b.Manifest); err != nil {
 		return nil, validationErrorf("cannot read the manifest of the bundle: %v", err)
 	}
-	if err := Strict("the manifest of the bundle", raw); err != nil {
+	if err := CheckStrictJSON("the manifest of the bundle", raw); err != nil {
 		return nil, err
 	}
 	return b, b.check()

@@ -49,7 +49,7 @@ func resolveFromForm(label string, values map[string]string, secrets map[string]
 		}
 		switch {
 		case text == "" && in.IsRequired:
-			return "", false, &Missing{[]string{key}, &core.Error{Code: core.CodeValidation, Message: what + " is required", Fields: []core.FieldError{{Field: key, Error: "is required"}}}}
+			return "", false, &MissingFields{[]string{key}, &core.Error{Code: core.CodeValidation, Message: what + " is required", Fields: []core.FieldError{{Field: key, Error: "is required"}}}}
 		case text == "":
 			return "", false, nil
 		case len(text) > maxText, strings.ContainsFunc(text, func(c rune) bool { return c < ' ' && (c != '\n' || in.Format != "repeated") || c == 0x7f }):
@@ -75,16 +75,16 @@ func resolveFromForm(label string, values map[string]string, secrets map[string]
 	}
 }
 
-// Missing is the error for required fields that are empty.
-type Missing struct {
+// MissingFields is the error for required fields that are empty.
+type MissingFields struct {
 	Keys []string // Field.Key of each field
 	err  error
 }
 
-func (m *Missing) Error() string { return m.err.Error() }
+func (m *MissingFields) Error() string { return m.err.Error() }
 
 // Unwrap returns the error that is shown to the user.
-func (m *Missing) Unwrap() error { return m.err }
+func (m *MissingFields) Unwrap() error { return m.err }
 
 func fieldError(key, text string) error {
 	return &core.Error{Code: core.CodeValidation, Message: key + " " + text, Fields: []core.FieldError{{Field: key, Error: text}}}

@@ -46,8 +46,9 @@ func (r *Record) Options() []InstallOption {
 	return options
 }
 
-// Kinds returns the programs that can run the record's packages, and "address" if it has remotes.
-func (r *Record) Kinds() (kinds []string) {
+// Launchers returns the programs that can run the record's packages, and "address" if it has
+// remotes.
+func (r *Record) Launchers() (kinds []string) {
 	for i := range r.Packages {
 		kinds = append(kinds, runners[r.Packages[i].RegistryType].program)
 	}
@@ -57,8 +58,8 @@ func (r *Record) Kinds() (kinds []string) {
 	return kinds
 }
 
-// Package returns the name of the package without a version.
-func (p *Package) Package() string {
+// NameWithoutVersion returns the name of the package without a version.
+func (p *Package) NameWithoutVersion() string {
 	name := p.Identifier
 	if p.RegistryType == "oci" {
 		name, _, _ = strings.Cut(name, "@")

@@ -37,22 +37,22 @@ type Record struct {
 
 // Package is a program that a package manager downloads and runs.
 type Package struct {
-	RegistryType         string     `json:"registryType"`
-	RegistryBaseURL      string     `json:"registryBaseUrl,omitempty"`
-	Identifier           string     `json:"identifier"`
-	Version              string     `json:"version,omitempty"`
-	RuntimeHint          string     `json:"runtimeHint,omitempty"`
-	RuntimeArguments     []Argument `json:"runtimeArguments,omitempty"`
-	PackageArguments     []Argument `json:"packageArguments,omitempty"`
-	EnvironmentVariables []Named    `json:"environmentVariables,omitempty"`
-	Transport            Remote     `json:"transport"`
+	RegistryType         string       `json:"registryType"`
+	RegistryBaseURL      string       `json:"registryBaseUrl,omitempty"`
+	Identifier           string       `json:"identifier"`
+	Version              string       `json:"version,omitempty"`
+	RuntimeHint          string       `json:"runtimeHint,omitempty"`
+	RuntimeArguments     []Argument   `json:"runtimeArguments,omitempty"`
+	PackageArguments     []Argument   `json:"packageArguments,omitempty"`
+	EnvironmentVariables []NamedInput `json:"environmentVariables,omitempty"`
+	Transport            Remote       `json:"transport"`
 }
 
 // Remote is the address of a server.
 type Remote struct {
 	Type      string           `json:"type"`
 	URL       string           `json:"url,omitempty"`
-	Headers   []Named          `json:"headers,omitempty"`
+	Headers   []NamedInput     `json:"headers,omitempty"`
 	Variables map[string]Input `json:"variables,omitempty"`
 }
 
@@ -69,8 +69,8 @@ type Input struct {
 	Variables   map[string]Input `json:"variables,omitempty"`
 }
 
-// Named is an environment variable or a header.
-type Named struct {
+// NamedInput is an environment variable or a header.
+type NamedInput struct {
 	Name string `json:"name"`
 	Input
 }
@@ -94,7 +94,7 @@ func Parse(src []byte) (*Record, error) {
 	if err := json.Unmarshal(src, &r); err != nil {
 		return nil, validationErrorf("cannot read server.json: %v", err)
 	}
-	if err := Strict("server.json", src); err != nil {
+	if err := CheckStrictJSON("server.json", src); err != nil {
 		return &r, err
 	}
 	return &r, r.check()

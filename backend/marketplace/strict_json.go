@@ -10,10 +10,10 @@ import (
 // maxNesting is deeper than any legitimate record, manifest or configuration.
 const maxNesting = 40
 
-// Strict rejects JSON text that two parsers could interpret differently: duplicate keys (ignoring
-// case), excessive nesting, and more than one value. This ensures that what the user was shown is
-// what gets installed.
-func Strict(what string, src []byte) error {
+// CheckStrictJSON rejects JSON text that two parsers could interpret differently: duplicate keys
+// (ignoring case), excessive nesting, and more than one value. This ensures that what the user was
+// shown is what gets installed.
+func CheckStrictJSON(what string, src []byte) error {
 	type level struct {
 		keys  map[string]bool // nil in an array
 		value bool            // the next token is a value

@@ -23,7 +23,7 @@ func TestAmbiguousDocumentsAreRefused(t *testing.T) {
 		"objects behind one key":   {`{"a":{"a":{"a":[]}},"b":{"a":null}}`, ""},
 		"a string as a first word": {`"text"`, ""},
 	} {
-		err := Strict("the file", []byte(c.src))
+		err := CheckStrictJSON("the file", []byte(c.src))
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
@@ -37,7 +37,7 @@ func FuzzStrict(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		if Strict("it", src) != nil {
+		if CheckStrictJSON("it", src) != nil {
 			return
 		}
 		if len(strings.TrimSpace(string(src))) > 0 && !json.Valid(src) {

@@ -22,8 +22,8 @@ const (
 	maxDepth     = 40
 	// Binaries typically compress to a third and text to a tenth. A large archive with a higher
 	// ratio is a decompression bomb.
-	maxRatio     = 100
-	ratioMatters = 64 << 20
+	maxRatio        = 100
+	minSizeForRatio = 64 << 20
 )
 
 // archive is a zip file whose entries have all been checked.
@@ -94,7 +94,7 @@ func openArchive(src []byte) (*archive, error) {
 	}
 	// Overlapping entries count their shared compressed bytes repeatedly, so the file size is the
 	// upper bound.
-	if packed = min(packed, uint64(len(src))); unpacked > ratioMatters && unpacked/max(packed, 1) > maxRatio {
+	if packed = min(packed, uint64(len(src))); unpacked > minSizeForRatio && unpacked/max(packed, 1) > maxRatio {
 		return nil, validationErrorf("the bundle unpacks to %d times its size, like a decompression bomb", unpacked/max(packed, 1))
 	}
 	return a, nil

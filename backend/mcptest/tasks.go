@@ -48,8 +48,8 @@ var testTasks = struct {
 	byID map[string]*testTask
 }{byID: map[string]*testTask{}}
 
-// taskServer makes s a server with tasks in both eras: the extension in the modern era, the tasks of
-// 2025-11-25 in the legacy era. It has the tools that the official suite expects.
+// taskServer makes s a server with tasks in both eras: the extension in the modern era, the tasks
+// of 2025-11-25 in the legacy era. It has the tools that the official suite expects.
 func taskServer(s *server) {
 	s.modern = true
 	s.capabilities = `{"tools":{},"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}},"extensions":{"` + tasksExtension + `":{}}}`

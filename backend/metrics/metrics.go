@@ -89,8 +89,8 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.handler.
 // Gather returns the current metrics in the Prometheus data model.
 func (m *Metrics) Gather() ([]*dto.MetricFamily, error) { return m.registry.Gather() }
 
-// Call counts a finished call. It ignores calls that are still running. A call that created a task is counted
-// when the task ends, with the outcome of the request that returned its result.
+// Call counts a finished call. It ignores calls that are still running. A call that created a task
+// is counted when the task ends, with the outcome of the request that returned its result.
 func (m *Metrics) Call(c core.Call) {
 	if c.Outcome == core.OutcomeRunning || c.Task != nil && !m.taskEnded(&c) {
 		return
@@ -105,7 +105,8 @@ func (m *Metrics) Call(c core.Call) {
 	}
 }
 
-// taskEnded reports whether a call has ended the task of a call that is not counted yet. c becomes that call.
+// taskEnded reports whether a call has ended the task of a call that is not counted yet. c becomes
+// that call.
 func (m *Metrics) taskEnded(c *core.Call) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

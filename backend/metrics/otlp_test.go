@@ -38,12 +38,12 @@ type receiver struct {
 
 func newReceiver(t *testing.T, away int) *receiver {
 	r := &receiver{away: away, metrics: map[string]*metricspb.Metric{}}
-	r.Server = httptest.NewServer(http.HandlerFunc(r.take))
+	r.Server = httptest.NewServer(http.HandlerFunc(r.serveOTLP))
 	t.Cleanup(r.Close)
 	return r
 }
 
-func (r *receiver) take(w http.ResponseWriter, q *http.Request) {
+func (r *receiver) serveOTLP(w http.ResponseWriter, q *http.Request) {
 	body, _ := io.ReadAll(q.Body)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,19 +92,19 @@ func values(list []*common.KeyValue) map[string]string {
 	return m
 }
 
-// words is a log that may be read while it is written.
-type words struct {
+// syncBuffer is a log that may be read while it is written.
+type syncBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (w *words) Write(p []byte) (int, error) {
+func (w *syncBuffer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.text.Write(p)
 }
 
-func (w *words) String() string {
+func (w *syncBuffer) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.text.String()
@@ -208,7 +208,7 @@ func TestUnreachableReceiverDelaysNoCall(t *testing.T) {
 	}))
 	defer to.Close()
 	defer free()
-	var log words
+	var log syncBuffer
 	s := NewSender(SenderOptions{Endpoint: to.URL, Traces: true, Interval: time.Hour, Redact: strings.TrimSpace, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	events := make(chan event.Event)
 	ctx, cancel := context.WithCancel(t.Context())

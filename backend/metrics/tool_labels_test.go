@@ -32,7 +32,7 @@ func toolCalls(t *testing.T, m *Metrics) map[string]float64 {
 	return counted
 }
 
-func calls(m *Metrics, server, tool string, outcome core.Outcome, times int) {
+func recordCalls(m *Metrics, server, tool string, outcome core.Outcome, times int) {
 	for range times {
 		m.Call(core.Call{Server: server, Method: "tools/call", Name: tool, Outcome: outcome, Took: time.Millisecond})
 	}
@@ -41,12 +41,12 @@ func calls(m *Metrics, server, tool string, outcome core.Outcome, times int) {
 func TestEachAnsweringToolIsALabel(t *testing.T) {
 	t.Parallel()
 	m := newMetrics()
-	calls(m, "files", "read", core.OutcomeOK, 2)
-	calls(m, "files", "read", core.OutcomeTimeout, 1)
-	calls(m, "files", "write", core.OutcomeToolError, 1)
-	calls(m, "files", "invented", core.OutcomeRejected, 3)
-	calls(m, "files", "\xff", core.OutcomeOK, 1)
-	calls(m, "files", strings.Repeat("x", 129), core.OutcomeOK, 1)
+	recordCalls(m, "files", "read", core.OutcomeOK, 2)
+	recordCalls(m, "files", "read", core.OutcomeTimeout, 1)
+	recordCalls(m, "files", "write", core.OutcomeToolError, 1)
+	recordCalls(m, "files", "invented", core.OutcomeRejected, 3)
+	recordCalls(m, "files", "\xff", core.OutcomeOK, 1)
+	recordCalls(m, "files", strings.Repeat("x", 129), core.OutcomeOK, 1)
 	m.Call(core.Call{Server: "files", Method: "prompts/get", Name: "greet", Outcome: core.OutcomeOK})
 	want := map[string]float64{
 		"files read ok": 2, "files read timeout": 1, "files write tool_error": 1, "files other rejected": 3, "files other ok": 2,
@@ -61,7 +61,7 @@ func TestToolsBeyondLimitAreOther(t *testing.T) {
 	m := newMetrics()
 	for s := range 10 {
 		for n := range 100 {
-			calls(m, fmt.Sprint("s", s), fmt.Sprint("t", n), core.OutcomeOK, 1)
+			recordCalls(m, fmt.Sprint("s", s), fmt.Sprint("t", n), core.OutcomeOK, 1)
 		}
 	}
 	got := toolCalls(t, m)
@@ -69,7 +69,7 @@ func TestToolsBeyondLimitAreOther(t *testing.T) {
 		t.Errorf("%d series: %v", len(got), got)
 	}
 	m.Forget("s0")
-	calls(m, "s9", "t1", core.OutcomeOK, 1)
+	recordCalls(m, "s9", "t1", core.OutcomeOK, 1)
 	if got := toolCalls(t, m); got["s9 t1 ok"] != 1 || got["s0 t0 ok"] != 0 {
 		t.Errorf("the labels of a removed server are not given back: %v", got)
 	}

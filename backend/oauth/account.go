@@ -228,7 +228,7 @@ func (a *account) requireStepUp(c challenge) error {
 	a.lastChallenge = c
 	key := strings.Join(slices.Sorted(slices.Values(c.scopes)), " ")
 	if a.rec == nil || a.stepUps[key] >= maxStepUps {
-		had := a.state == core.LoginMore
+		had := a.state == core.LoginMorePermissions
 		notify := func() {}
 		if had {
 			notify = a.setState(core.LoginDone, "")
@@ -243,7 +243,7 @@ func (a *account) requireStepUp(c challenge) error {
 	if len(c.scopes) != 1 {
 		reason = "it requires more permissions: " + sanitize(key, 200)
 	}
-	notify := a.setState(core.LoginMore, reason)
+	notify := a.setState(core.LoginMorePermissions, reason)
 	a.mu.Unlock()
 	notify()
 	return NeedsLogin(a.id, reason)
@@ -252,7 +252,7 @@ func (a *account) requireStepUp(c challenge) error {
 // tokenAccepted records that the server accepted the token.
 func (a *account) tokenAccepted(token string) {
 	a.mu.Lock()
-	if a.state == core.LoginDone || a.state == core.LoginMore || a.rec == nil || a.rec.Access != token {
+	if a.state == core.LoginDone || a.state == core.LoginMorePermissions || a.rec == nil || a.rec.Access != token {
 		a.mu.Unlock()
 		return
 	}
@@ -261,8 +261,8 @@ func (a *account) tokenAccepted(token string) {
 	notify()
 }
 
-// setState changes the state and returns the notification, which the caller must call after unlocking
-// a.mu. The caller must hold a.mu.
+// setState changes the state and returns the notification, which the caller must call after
+// unlocking a.mu. The caller must hold a.mu.
 func (a *account) setState(state core.LoginState, reason string) (notify func()) {
 	if a.state == state && a.reason == reason {
 		return func() {}
@@ -333,7 +333,7 @@ func (a *account) requestRefresh(rec record, s Server) (string, error) {
 	if got.scopes != nil {
 		rec.Scopes = got.scopes
 	}
-	a.keeper.addKnown(rec.Access, rec.Refresh)
+	a.keeper.addKnownSecrets(rec.Access, rec.Refresh)
 	a.mu.Lock()
 	if a.rec == nil || a.rec.Refresh != before {
 		a.mu.Unlock() // signed out or signed in again in the meantime

@@ -124,7 +124,7 @@ func (a *account) registerClient(ctx context.Context, meta *oauthex.AuthServerMe
 	if len(c.ID) > 2048 || len(c.Secret) > maxToken {
 		return clientIdentity{}, until, errors.New("its authorization server issued a client id or secret that is too long")
 	}
-	a.keeper.addKnown(c.Secret)
+	a.keeper.addKnownSecrets(c.Secret)
 	return c, got.ClientSecretExpiresAt, nil
 }
 

@@ -43,15 +43,15 @@ type Keeper struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	changed func(server string)
-	learned func()
+	changed      func(server string)
+	onNewSecrets func()
 
 	configChanged chan struct{}
 
-	mu         sync.Mutex
-	accounts   map[string]*account
-	configured map[string]bool // server ids; nil before the first Apply
-	known      []string
+	mu           sync.Mutex
+	accounts     map[string]*account
+	configured   map[string]bool // server ids; nil before the first Apply
+	knownSecrets []string
 }
 
 // New returns a Keeper. It starts no goroutines.
@@ -62,17 +62,17 @@ func New(o Options) *Keeper {
 	if o.SignInTimeout == 0 {
 		o.SignInTimeout = defaultSignInTimeout
 	}
-	k := &Keeper{opts: o, changed: func(string) {}, learned: func() {}, accounts: map[string]*account{}, configChanged: make(chan struct{}, 1)}
+	k := &Keeper{opts: o, changed: func(string) {}, onNewSecrets: func() {}, accounts: map[string]*account{}, configChanged: make(chan struct{}, 1)}
 	k.ctx, k.cancel = context.WithCancel(context.Background())
 	return k
 }
 
 // Observe sets what is called when sign-ins change. It must be called before Client. changed is
 // called from any goroutine after the result of LoginState has changed for a server, and must not
-// block. learned is called when Known has grown, before the new values are used. It must not call
-// methods of the Keeper other than Known.
+// block. learned is called when KnownSecrets has grown, before the new values are used. It must not
+// call methods of the Keeper other than KnownSecrets.
 func (k *Keeper) Observe(changed func(server string), learned func()) {
-	k.changed, k.learned = changed, learned
+	k.changed, k.onNewSecrets = changed, learned
 }
 
 // Close cancels all sign-ins and refreshes in progress and waits until they have ended or ctx is
@@ -101,7 +101,7 @@ func (k *Keeper) Client(ctx context.Context, s Server) (*http.Client, error) {
 	if err != nil || u.Host == "" {
 		return nil, core.Errorf(core.CodeValidation, "server %q has no http or https url", s.ID)
 	}
-	k.addKnown(s.ClientSecret)
+	k.addKnownSecrets(s.ClientSecret)
 	k.mu.Lock()
 	a := k.accounts[s.ID]
 	if a == nil || a.url != s.URL {
@@ -122,8 +122,8 @@ func (k *Keeper) Client(ctx context.Context, s Server) (*http.Client, error) {
 	return &http.Client{Transport: a}, nil
 }
 
-// Load loads the stored sign-in of a server for which Client has not been called yet, so that Status
-// and Logout know it.
+// Load loads the stored sign-in of a server for which Client has not been called yet, so that
+// Status and Logout know it.
 func (k *Keeper) Load(ctx context.Context, s Server) error {
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Host == "" {
@@ -151,8 +151,8 @@ func (k *Keeper) account(id string) (*account, error) {
 		Hint: "Start it first. It then reports whether it requires a sign-in."}
 }
 
-// LoginState returns the sign-in state of a server, with a reason if the user has to act. It returns
-// core.LoginNone if Client has not been called for the server.
+// LoginState returns the sign-in state of a server, with a reason if the user has to act. It
+// returns core.LoginNone if Client has not been called for the server.
 func (k *Keeper) LoginState(id string) (state core.LoginState, reason string) {
 	a, err := k.account(id)
 	if err != nil {
@@ -174,7 +174,7 @@ func (k *Keeper) Await(ctx context.Context, id string) error {
 		a.mu.Lock()
 		state, changed := a.state, a.changed
 		a.mu.Unlock()
-		if state != core.LoginNeeded && state != core.LoginMore {
+		if state != core.LoginNeeded && state != core.LoginMorePermissions {
 			return nil
 		}
 		select {

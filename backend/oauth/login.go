@@ -179,7 +179,7 @@ func requestedScopes(s Server, c challenge, rec *record, target *authTarget, mis
 		}
 	}
 	if len(missing) > 0 && rec != nil && rec.Issuer == target.server.Issuer {
-		list = append(append(list, rec.Asked...), rec.Scopes...)
+		list = append(append(list, rec.RequestedScopes...), rec.Scopes...)
 	}
 	list = append(list, missing...)
 	if slices.Contains(target.server.ScopesSupported, offlineScope) {
@@ -265,8 +265,8 @@ func (a *account) finishLogin(l *login, err error) {
 	a.keeper.changed(a.id)
 }
 
-// cancelLogin cancels the sign-in in progress and waits until it has ended. It reports whether there
-// was one.
+// cancelLogin cancels the sign-in in progress and waits until it has ended. It reports whether
+// there was one.
 func (a *account) cancelLogin(why error) bool {
 	a.mu.Lock()
 	l := a.login
@@ -340,7 +340,7 @@ func (a *account) redeemCode(ctx context.Context, l *login, code string) error {
 	rec := &record{
 		URL: s.URL, Resource: l.target.resource, Issuer: l.target.server.Issuer, Metadata: l.metadata,
 		TokenEndpoint: l.target.server.TokenEndpoint, RevocationEndpoint: l.target.server.RevocationEndpoint, Client: l.client,
-		Access: got.access, Refresh: got.refresh, Expires: got.expires, Scopes: got.scopes, Asked: l.scopes, Since: time.Now().UTC().Truncate(time.Second),
+		Access: got.access, Refresh: got.refresh, Expires: got.expires, Scopes: got.scopes, RequestedScopes: l.scopes, Since: time.Now().UTC().Truncate(time.Second),
 	}
 	if rec.Scopes == nil {
 		rec.Scopes = l.scopes

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A token that expired while Drawbridge was closed is refreshed before the first request to the server.
+// A token that expired while Drawbridge was closed is refreshed before the first request to the
+// server.
 func TestLocalServerStaysSignedInWhenTokenExpiresWhileClosed(t *testing.T) {
 	p, dir := newFakeServer(t), t.TempDir()
 	s := Server{ID: "web", URL: p.endpoint()}

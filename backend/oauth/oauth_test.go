@@ -201,7 +201,7 @@ func TestStepUpStopsWhenScopeDoesNotHelp(t *testing.T) {
 		if _, err := r.post(s, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 			t.Fatalf("%d: %v", n, err)
 		}
-		if state, reason := r.LoginState("web"); state != core.LoginMore || !strings.Contains(reason, "write") {
+		if state, reason := r.LoginState("web"); state != core.LoginMorePermissions || !strings.Contains(reason, "write") {
 			t.Fatalf("%s %s", state, reason)
 		}
 		pending := must(r.Begin(t.Context(), "web"))
@@ -214,7 +214,7 @@ func TestStepUpStopsWhenScopeDoesNotHelp(t *testing.T) {
 	if err == nil || errors.Is(err, core.ErrNeedsLogin) || core.CodeOf(err) != core.CodeUnauthorized {
 		t.Fatalf("it goes on asking: %v", err)
 	}
-	if state, _ := r.LoginState("web"); state == core.LoginMore {
+	if state, _ := r.LoginState("web"); state == core.LoginMorePermissions {
 		t.Error("the page goes on offering a sign-in that does not help")
 	}
 }

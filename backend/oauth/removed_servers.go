@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// removalGrace is how long a server must be missing from the configuration before its sign-in is
-	// deleted. The user stays signed in when a removal is undone or an entry moves to another file.
+	// removalGrace is how long a server must be missing from the configuration before its sign-in
+	// is deleted. The user stays signed in when a removal is undone or an entry moves to another
+	// file.
 	removalGrace        = 10 * time.Minute
 	lockedRetryInterval = time.Minute // retry interval while the keyring is locked
 )
@@ -148,8 +149,8 @@ func (k *Keeper) readRecord(ctx context.Context, id string) (*record, error) {
 	return r, nil
 }
 
-// issuerInUse reports whether another server is signed in at the same issuer. It returns true if that
-// cannot be determined.
+// issuerInUse reports whether another server is signed in at the same issuer. It returns true if
+// that cannot be determined.
 func (k *Keeper) issuerInUse(ctx context.Context, id, issuer string) bool {
 	names, err := k.opts.Vault.Names(ctx)
 	for _, name := range names {

@@ -23,12 +23,12 @@ type record struct {
 	RevocationEndpoint string         `json:"revocationEndpoint,omitempty"`
 	Client             clientIdentity `json:"client"`
 
-	Access  string    `json:"access,omitempty"`
-	Refresh string    `json:"refresh,omitempty"`
-	Expires time.Time `json:"expires,omitzero"`
-	Scopes  []string  `json:"scopes,omitempty"` // granted scopes, or the requested ones if the server does not report them
-	Asked   []string  `json:"asked,omitempty"`
-	Since   time.Time `json:"since"`
+	Access          string    `json:"access,omitempty"`
+	Refresh         string    `json:"refresh,omitempty"`
+	Expires         time.Time `json:"expires,omitzero"`
+	Scopes          []string  `json:"scopes,omitempty"` // granted scopes, or the requested ones if the server does not report them
+	RequestedScopes []string  `json:"asked,omitempty"`
+	Since           time.Time `json:"since"`
 }
 
 // registration is a dynamically registered client and the issuer at which it is registered.
@@ -85,12 +85,12 @@ func (k *Keeper) loadRecord(ctx context.Context, s Server) (*record, error) {
 	if r.URL != s.URL || !validToken(r.Access) && r.Access != "" {
 		return nil, nil
 	}
-	k.addKnown(r.Access, r.Refresh)
+	k.addKnownSecrets(r.Access, r.Refresh)
 	return r, nil
 }
 
 func (k *Keeper) saveRecord(ctx context.Context, id string, r *record) error {
-	k.addKnown(r.Access, r.Refresh)
+	k.addKnownSecrets(r.Access, r.Refresh)
 	return k.saveJSON(ctx, recordName(id), r)
 }
 
@@ -118,37 +118,38 @@ func (k *Keeper) loadRegistration(ctx context.Context, issuer string) (*registra
 	if r.Issuer != issuer || !r.Proven || !r.Expires.IsZero() && time.Until(r.Expires) < time.Hour {
 		return nil, nil
 	}
-	k.addKnown(r.Client.Secret)
+	k.addKnownSecrets(r.Client.Secret)
 	return r, nil
 }
 
-// addKnown adds values to those that Known returns, and calls the observer before it returns.
-func (k *Keeper) addKnown(values ...string) {
+// addKnownSecrets adds values to those that KnownSecrets returns, and calls the observer before it
+// returns.
+func (k *Keeper) addKnownSecrets(values ...string) {
 	k.mu.Lock()
 	added := false
 	for _, v := range values {
-		if len(v) >= 6 && !slices.Contains(k.known, v) {
-			k.known = append(slices.Clip(k.known), v)
-			if len(k.known) > maxKnown {
-				k.known = slices.Clone(k.known[len(k.known)-maxKnown:])
+		if len(v) >= 6 && !slices.Contains(k.knownSecrets, v) {
+			k.knownSecrets = append(slices.Clip(k.knownSecrets), v)
+			if len(k.knownSecrets) > maxKnownSecrets {
+				k.knownSecrets = slices.Clone(k.knownSecrets[len(k.knownSecrets)-maxKnownSecrets:])
 			}
 			added = true
 		}
 	}
 	k.mu.Unlock()
 	if added {
-		k.learned()
+		k.onNewSecrets()
 	}
 }
 
-// maxKnown limits how many values Known returns. The oldest ones are dropped: tokens that were
-// replaced long ago are no longer valid.
-const maxKnown = 500
+// maxKnownSecrets limits how many values KnownSecrets returns. The oldest ones are dropped: tokens
+// that were replaced long ago are no longer valid.
+const maxKnownSecrets = 500
 
-// Known returns the tokens and client secrets that this process has seen, so that they can be
-// redacted in recordings. The slice is shared: callers must not modify it.
-func (k *Keeper) Known() []string {
+// KnownSecrets returns the tokens and client secrets that this process has seen, so that they can
+// be redacted in recordings. The slice is shared: callers must not modify it.
+func (k *Keeper) KnownSecrets() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.known
+	return k.knownSecrets
 }

@@ -120,8 +120,8 @@ type guard struct {
 	server *url.URL // nil if unknown
 	// configuredZone is the zone of the address in the server's URL, at least public.
 	configuredZone zone
-	// serverZone is the zone in which the server was last reached, 0 if it is not known yet. The URLs
-	// that it names must not lead to a larger zone.
+	// serverZone is the zone in which the server was last reached, 0 if it is not known yet. The
+	// URLs that it names must not lead to a larger zone.
 	serverZone atomic.Int32
 	lookup     func(ctx context.Context, network, host string) ([]netip.Addr, error)
 	client     *http.Client
@@ -244,9 +244,9 @@ func (g *guard) parseURL(what, address string) (*url.URL, error) {
 	return u, nil
 }
 
-// determineZone determines the zone of a server that was not reached yet by resolving its name. A stored
-// token is refreshed before the first request to the server. If the name has several addresses, the
-// smallest zone applies. Behind a proxy the zone is public.
+// determineZone determines the zone of a server that was not reached yet by resolving its name. A
+// stored token is refreshed before the first request to the server. If the name has several
+// addresses, the smallest zone applies. Behind a proxy the zone is public.
 func (g *guard) determineZone(ctx context.Context) {
 	if g.serverZone.Load() != 0 {
 		return
@@ -269,8 +269,8 @@ func (g *guard) determineZone(ctx context.Context) {
 	g.serverZone.CompareAndSwap(0, int32(found)) // the server may have been reached in the meantime
 }
 
-// recordZone records the zone in which the server itself was reached. Behind a proxy it is the zone of the
-// address in the server's URL.
+// recordZone records the zone in which the server itself was reached. Behind a proxy it is the zone
+// of the address in the server's URL.
 func (g *guard) recordZone(addr net.Addr, proxied bool) {
 	z := public
 	if at, err := netip.ParseAddrPort(addr.String()); err == nil && !proxied {
@@ -282,8 +282,8 @@ func (g *guard) recordZone(addr net.Addr, proxied bool) {
 	g.serverZone.Store(int32(max(z, g.configuredZone)))
 }
 
-// fetchJSON fetches a JSON document. ok is false if the status is not 200 or the content type is not
-// JSON. A 5xx status is an error.
+// fetchJSON fetches a JSON document. ok is false if the status is not 200 or the content type is
+// not JSON. A 5xx status is an error.
 func (g *guard) fetchJSON(ctx context.Context, address string) (body []byte, ok bool, err error) {
 	if _, err := g.parseURL("the address", address); err != nil {
 		return nil, false, err

@@ -41,7 +41,7 @@ func TestExpiredTokenIsRefreshedOnce(t *testing.T) {
 		t.Fatalf("%d refreshes", n)
 	}
 	newTestKeeper(t, dir).mustRespond(s, "200 hello") // the rotated tokens are stored
-	if known := r.Known(); !slices.Contains(known, "access-3") || len(known) < 4 {
+	if known := r.KnownSecrets(); !slices.Contains(known, "access-3") || len(known) < 4 {
 		t.Errorf("masked are %q", known)
 	}
 }
@@ -222,7 +222,7 @@ func TestTokensAreEncryptedAndNotListedAsSecrets(t *testing.T) {
 	files := must(filepath.Glob(filepath.Join(dir, "*")))
 	for _, file := range files {
 		text := string(must(os.ReadFile(file)))
-		for _, token := range r.Known() {
+		for _, token := range r.KnownSecrets() {
 			if strings.Contains(text, token) {
 				t.Errorf("%s holds a token", file)
 			}

@@ -33,8 +33,9 @@ const (
 	maxNoticeTargets = 5
 )
 
-// Subject is the prefix of the subject of notices about new destinations. The server id follows.
-const Subject = "egress:"
+// NoticeSubjectPrefix is the prefix of the subject of notices about new destinations. The server id
+// follows.
+const NoticeSubjectPrefix = "egress:"
 
 // Store stores destinations; *store.Store implements it.
 type Store interface {
@@ -42,7 +43,7 @@ type Store interface {
 	SaveObservations(ctx context.Context, destinations []store.Destination, paths []store.ObservedPath) error
 }
 
-// Options are the dependencies of a Sampler.
+// Options are the dependencies of a DestinationSampler.
 type Options struct {
 	Store Store
 	Bus   *event.Bus
@@ -54,8 +55,9 @@ type Options struct {
 	// Hosts returns the host names that the configuration of a server mentions. They are looked up
 	// when the server connects to a new address.
 	Hosts func(server string) []string
-	// Hidden returns why the connections of a server cannot be observed, or "". It may be nil.
-	Hidden func(server string) string
+	// UnobservableReason returns why the connections of a server cannot be observed, or "". It may
+	// be nil.
+	UnobservableReason func(server string) string
 	// Label returns the display name of a server.
 	Label func(server string) string
 	// Journal writes to the log of a server.
@@ -64,8 +66,8 @@ type Options struct {
 	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
-// Sampler samples the connections of servers. Run must be running.
-type Sampler struct {
+// DestinationSampler samples the connections of servers. Run must be running.
+type DestinationSampler struct {
 	opts    Options
 	sockets *sockets // nil where it is not available
 	names   addressNames
@@ -86,8 +88,8 @@ type destination struct {
 	saved time.Time // LastAt as stored
 }
 
-// New returns a Sampler.
-func New(o Options) *Sampler {
+// New returns a DestinationSampler.
+func New(o Options) *DestinationSampler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -96,16 +98,16 @@ func New(o Options) *Sampler {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 		}
 	}
-	return &Sampler{opts: o, sockets: newSockets(), names: addressNames{lookup: o.lookup}, known: map[destinationKey]*destination{}, oldest: map[string]time.Time{}}
+	return &DestinationSampler{opts: o, sockets: newSockets(), names: addressNames{lookup: o.lookup}, known: map[destinationKey]*destination{}, oldest: map[string]time.Time{}}
 }
 
 // Available reports whether the connections of a server can be observed, and if not, why.
-func (s *Sampler) Available(server string) (ok bool, why string) {
+func (s *DestinationSampler) Available(server string) (ok bool, why string) {
 	switch {
 	case s.sockets == nil:
 		return false, "Connections are observed on Linux only."
-	case s.opts.Hidden != nil:
-		if why = s.opts.Hidden(server); why != "" {
+	case s.opts.UnobservableReason != nil:
+		if why = s.opts.UnobservableReason(server); why != "" {
 			return false, why
 		}
 	}
@@ -113,7 +115,7 @@ func (s *Sampler) Available(server string) (ok bool, why string) {
 }
 
 // Run samples until ctx is done. It always returns nil.
-func (s *Sampler) Run(ctx context.Context) error {
+func (s *DestinationSampler) Run(ctx context.Context) error {
 	if s.sockets == nil {
 		<-ctx.Done()
 		return nil
@@ -145,7 +147,7 @@ func sampleUntilDone(ctx context.Context, shortest, factor time.Duration, sample
 	}
 }
 
-func (s *Sampler) load(ctx context.Context) error {
+func (s *DestinationSampler) load(ctx context.Context) error {
 	list, err := s.opts.Store.Destinations(ctx, "")
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +158,7 @@ func (s *Sampler) load(ctx context.Context) error {
 }
 
 // remember adds a destination. The caller must hold s.mu.
-func (s *Sampler) remember(d *destination) {
+func (s *DestinationSampler) remember(d *destination) {
 	s.known[destinationKey{d.Server, d.Protocol, d.Host, d.Port}] = d
 	if first, ok := s.oldest[d.Server]; !ok || d.FirstAt.Before(first) {
 		s.oldest[d.Server] = d.FirstAt
@@ -164,7 +166,7 @@ func (s *Sampler) remember(d *destination) {
 }
 
 // record stores the connections of one sample and reports new destinations.
-func (s *Sampler) record(ctx context.Context, found []connection) {
+func (s *DestinationSampler) record(ctx context.Context, found []connection) {
 	now := s.opts.Now().UTC()
 	var save []store.Destination
 	fresh := map[string][]string{}
@@ -206,7 +208,7 @@ func (s *Sampler) record(ctx context.Context, found []connection) {
 
 // trim forgets the destination of a server that was seen least recently, beyond the limit. The
 // caller must hold s.mu.
-func (s *Sampler) trim(server string) {
+func (s *DestinationSampler) trim(server string) {
 	var oldest *destination
 	n := 0
 	for key, d := range s.known {
@@ -230,30 +232,30 @@ func (d *destination) text() string {
 }
 
 // notify publishes a notice about new destinations of a server, which replaces the previous one.
-func (s *Sampler) notify(server string, list []string) {
+func (s *DestinationSampler) notify(server string, list []string) {
 	text := strings.Join(list[:min(len(list), maxNoticeTargets)], ", ")
 	if more := len(list) - maxNoticeTargets; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	n := event.Notice{Subject: Subject + server, Message: fmt.Sprintf("Server %q connects to new destinations: %s", s.opts.Label(server), text)}
+	n := event.Notice{Subject: NoticeSubjectPrefix + server, Message: fmt.Sprintf("Server %q connects to new destinations: %s", s.opts.Label(server), text)}
 	if len(list) == 1 {
 		n.Message = fmt.Sprintf("Server %q connects to a new destination: %s", s.opts.Label(server), text)
 	}
 	s.mu.Lock()
 	s.notices = append(slices.DeleteFunc(s.notices, func(o event.Notice) bool { return o.Subject == n.Subject }), n)
 	s.mu.Unlock()
-	s.opts.Bus.Publish(event.Health, n)
+	s.opts.Bus.Publish(event.UserNotice, n)
 }
 
 // Notices returns the notices about new destinations that the user has not dismissed.
-func (s *Sampler) Notices() []event.Notice {
+func (s *DestinationSampler) Notices() []event.Notice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.notices)
 }
 
 // Dismiss removes a notice. It reports whether there was one.
-func (s *Sampler) Dismiss(subject string) bool {
+func (s *DestinationSampler) Dismiss(subject string) bool {
 	s.mu.Lock()
 	i := slices.IndexFunc(s.notices, func(n event.Notice) bool { return n.Subject == subject })
 	if i >= 0 {
@@ -261,13 +263,13 @@ func (s *Sampler) Dismiss(subject string) bool {
 	}
 	s.mu.Unlock()
 	if i >= 0 {
-		s.opts.Bus.Publish(event.Health, event.Notice{Subject: subject})
+		s.opts.Bus.Publish(event.UserNotice, event.Notice{Subject: subject})
 	}
 	return i >= 0
 }
 
 // Destinations returns the destinations of a server, or of all servers if server is "".
-func (s *Sampler) Destinations(ctx context.Context, server string) ([]store.Destination, error) {
+func (s *DestinationSampler) Destinations(ctx context.Context, server string) ([]store.Destination, error) {
 	list, err := s.opts.Store.Destinations(ctx, server)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,7 +282,7 @@ func (s *Sampler) Destinations(ctx context.Context, server string) ([]store.Dest
 }
 
 // Renamed moves what is known of a server to its new name.
-func (s *Sampler) Renamed(from, to string) {
+func (s *DestinationSampler) Renamed(from, to string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, d := range s.known {

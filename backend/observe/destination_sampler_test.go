@@ -20,23 +20,23 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bench is a Sampler with a store and a clock.
-type bench struct {
-	*Sampler
+// samplerFixture is a DestinationSampler with a store and a clock.
+type samplerFixture struct {
+	*DestinationSampler
 	store *store.Store
 	now   time.Time
 	log   []string
 }
 
-func newBench(t *testing.T, names map[string]string) *bench {
+func newBench(t *testing.T, names map[string]string) *samplerFixture {
 	t.Helper()
-	b := &bench{now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
+	b := &samplerFixture{now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
 	var err error
 	if b.store, err = store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "h.db"), Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.store.Close() })
-	b.Sampler = New(Options{
+	b.DestinationSampler = New(Options{
 		Store: b.store, Bus: new(event.Bus), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return b.now },
 		Label: strings.ToUpper, Journal: func(server string, _ slog.Level, text string) { b.log = append(b.log, server+" "+text) },
 		Hosts: func(string) []string {
@@ -56,7 +56,7 @@ func newBench(t *testing.T, names map[string]string) *bench {
 	return b
 }
 
-func (b *bench) sees(t *testing.T, server string, remotes ...string) {
+func (b *samplerFixture) sees(t *testing.T, server string, remotes ...string) {
 	t.Helper()
 	var found []connection
 	for _, remote := range remotes {
@@ -67,7 +67,7 @@ func (b *bench) sees(t *testing.T, server string, remotes ...string) {
 
 func TestNewDestinationIsAnEventOnce(t *testing.T) {
 	b := newBench(t, map[string]string{"api.example.com": "192.0.2.1"})
-	sub := b.opts.Bus.Subscribe(10, event.Health)
+	sub := b.opts.Bus.Subscribe(10, event.UserNotice)
 	defer sub.Close()
 	b.sees(t, "a", "192.0.2.1:443", "192.0.2.1:443") // learned silently
 	b.now = b.now.Add(learningPeriod + time.Minute)
@@ -132,7 +132,8 @@ func TestDestinationsAreBounded(t *testing.T) {
 	}
 }
 
-// The CPU time of sampling must stay below its share, whatever one sample takes: for 20 servers, some milliseconds.
+// The CPU time of sampling must stay below its share, whatever one sample takes: for 20 servers,
+// some milliseconds.
 func TestSamplingTakesAtMostItsShareOfACore(t *testing.T) {
 	for share, interval := range map[time.Duration]time.Duration{costFactor: minInterval, filesCostFactor: minFilesInterval} {
 		for _, cost := range []time.Duration{0, 100 * time.Microsecond, 3 * time.Millisecond, 20 * time.Millisecond, 2 * time.Second} {

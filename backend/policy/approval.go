@@ -26,15 +26,15 @@ const serverApproval = "approval"
 // KeepAlive is the interval of progress notifications while a call waits.
 const KeepAlive = 10 * time.Second
 
-// checkApproval blocks a call that needs the user's approval until there is a decision. It denies the
-// call if the user does not answer in time or cannot be asked.
+// checkApproval blocks a call that needs the user's approval until there is a decision. It denies
+// the call if the user does not answer in time or cannot be asked.
 func (p *Policy) checkApproval(ctx context.Context, call *core.Call, rules *ruleset, plan *Plan, sink core.ServerMessageHandler) error {
 	if call.Method != "tools/call" || call.Continues {
 		return nil
 	}
 	s, t := plan.server, plan.tool
 	word, why := approvalSetting(rules, s, t, call.Client.Token, plan.hints)
-	word = plan.byArguments.over(word)
+	word = plan.byArguments.overrideApproval(word)
 	if call.ByUser && word != config.ApprovalDeny { // the user makes this call
 		return nil
 	}

@@ -10,9 +10,9 @@ import (
 )
 
 // testHost reports whether the host of a URL matches one of patterns. A URL that programs read
-// differently is unknown: with a backslash, white space or another script in it, with an address that
-// is not written in the usual way, or without a host after // if its scheme may have one.
-func testHost(v reading, patterns []string) bounds {
+// differently is unknown: with a backslash, white space or another script in it, with an address
+// that is not written in the usual way, or without a host after // if its scheme may have one.
+func testHost(v reading, patterns []string) truth {
 	switch {
 	case v.kind == readAbsent:
 		return no

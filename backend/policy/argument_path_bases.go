@@ -102,24 +102,24 @@ func (s *pathSettings) addBase(path string) {
 	}
 }
 
-// otherMachines are programs that run a command in a container or on another machine.
-var otherMachines = []string{
+// remoteLaunchers are programs that run a command in a container or on another machine.
+var remoteLaunchers = []string{
 	"docker", "podman", "nerdctl", "finch", "container", "docker-compose", "podman-compose", "devcontainer", "kubectl", "oc", "lxc", "incus", "machinectl",
 	"limactl", "lima", "colima", "multipass", "vagrant", "distrobox", "toolbox", "apptainer", "singularity", "wsl", "ssh", "autossh", "mosh", "plink", "gcloud", "tsh", "chroot", "bwrap",
 }
 
-// wrappers are programs that run the command in their arguments.
-var wrappers = []string{"env", "sudo", "doas", "nohup", "nice", "stdbuf", "timeout", "time", "exec", "command", "setsid", "systemd-run", "flatpak-spawn", "sshpass", "dotenv", "op", "sh", "bash", "dash", "zsh", "fish", "cmd", "powershell", "pwsh"}
+// commandWrappers are programs that run the command in their arguments.
+var commandWrappers = []string{"env", "sudo", "doas", "nohup", "nice", "stdbuf", "timeout", "time", "exec", "command", "setsid", "systemd-run", "flatpak-spawn", "sshpass", "dotenv", "op", "sh", "bash", "dash", "zsh", "fish", "cmd", "powershell", "pwsh"}
 
 // runsElsewhere reports whether a command runs the server in a container or on another machine.
 func runsElsewhere(command string, args []string) bool {
 	name := programName(command)
-	if slices.Contains(otherMachines, name) {
+	if slices.Contains(remoteLaunchers, name) {
 		return true
 	}
-	return slices.Contains(wrappers, name) && slices.ContainsFunc(strings.FieldsFunc(strings.Join(args, " "), func(c rune) bool {
+	return slices.Contains(commandWrappers, name) && slices.ContainsFunc(strings.FieldsFunc(strings.Join(args, " "), func(c rune) bool {
 		return strings.ContainsRune(" \t\n;&|()'\"`", c)
-	}), func(word string) bool { return slices.Contains(otherMachines, programName(word)) })
+	}), func(word string) bool { return slices.Contains(remoteLaunchers, programName(word)) })
 }
 
 func programName(path string) string {
@@ -137,9 +137,9 @@ type pathBase struct {
 	unlikely bool
 }
 
-// relativeBases returns the folders against which the server may resolve relative paths. ok is false
-// if there are more that are not known. If the entry sets cwd, the home folder and the folders of
-// files that it names are unlikely.
+// relativeBases returns the folders against which the server may resolve relative paths. ok is
+// false if there are more that are not known. If the entry sets cwd, the home folder and the
+// folders of files that it names are unlikely.
 func (e *evaluation) relativeBases() (bases []pathBase, ok bool) {
 	if e.bases != nil {
 		return e.bases, e.basesKnown

@@ -170,7 +170,7 @@ func TestLookupsOfPathsAreBounded(t *testing.T) {
 		for i := range paths {
 			paths[i] = path + "x" + strconv.Itoa(i)
 		}
-		var last bounds
+		var last truth
 		for _, p := range paths {
 			last = e.testUnder(reading{text: p, kind: readText}, []string{replace.Replace("ROOT/proj/secret")})
 		}

@@ -16,23 +16,24 @@ import (
 // maxPathForms limits the spellings that are derived from one text.
 const maxPathForms = 32
 
-// possiblePath is an absolute path that a server may understand an argument as. An unlikely one makes
-// a condition possible, but never uncertain.
+// possiblePath is an absolute path that a server may understand an argument as. An unlikely one
+// makes a condition possible, but never uncertain.
 type possiblePath struct {
 	path     string
 	unlikely bool
 }
 
-// possiblePaths are the paths that a server may understand a text as. complete is false if there are more
-// that are not known.
+// possiblePaths are the paths that a server may understand a text as. complete is false if there
+// are more that are not known.
 type possiblePaths struct {
 	paths    []possiblePath
 	complete bool
 }
 
-// pathReadings are the ways in which programs read a text before they use it as a path. Each is also applied to
-// what the others return, and only to texts that contain one of its bytes: it must not change others.
-var pathReadings = []struct {
+// pathInterpretations are the ways in which programs read a text before they use it as a path. Each
+// is also applied to what the others return, and only to texts that contain one of its bytes: it
+// must not change others.
+var pathInterpretations = []struct {
 	name, bytes string
 	read        func(text string) string
 }{
@@ -71,9 +72,9 @@ func bytesBetween(first, last byte) string {
 	return string(b)
 }
 
-// readingsOf are those of pathReadings that a byte of a text calls for, as bits.
-var readingsOf = func() (readings [256]uint16) {
-	for i, r := range pathReadings {
+// interpretationsByByte are those of pathInterpretations that a byte of a text calls for, as bits.
+var interpretationsByByte = func() (readings [256]uint16) {
+	for i, r := range pathInterpretations {
 		for _, c := range []byte(r.bytes) {
 			readings[c] |= 1 << i
 		}
@@ -81,8 +82,8 @@ var readingsOf = func() (readings [256]uint16) {
 	return readings
 }()
 
-// forms returns the texts that a server may understand text as, text first.
-func forms(text string) (forms []string, complete bool) {
+// textInterpretations returns the texts that a server may understand text as, text first.
+func textInterpretations(text string) (forms []string, complete bool) {
 	forms, complete = []string{text}, true
 	add := func(form string) {
 		if len(forms) >= maxPathForms {
@@ -95,11 +96,11 @@ func forms(text string) (forms []string, complete bool) {
 		f := forms[i]
 		var wanted uint16
 		for j := range len(f) {
-			wanted |= readingsOf[f[j]]
+			wanted |= interpretationsByByte[f[j]]
 		}
-		for j := range pathReadings {
+		for j := range pathInterpretations {
 			if wanted&(1<<j) != 0 {
-				add(pathReadings[j].read(f))
+				add(pathInterpretations[j].read(f))
 			}
 		}
 		scheme, rest := splitScheme(f)
@@ -130,7 +131,7 @@ func (e *evaluation) paths(text string) possiblePaths {
 }
 
 func (e *evaluation) pathsOf(text string) (paths []possiblePath, complete bool) {
-	forms, complete := forms(text)
+	forms, complete := textInterpretations(text)
 	for _, f := range forms {
 		if strings.ContainsRune(f, 0) {
 			complete = false
@@ -160,9 +161,9 @@ func (e *evaluation) pathsOf(text string) (paths []possiblePath, complete bool) 
 	return paths, complete
 }
 
-// pathsBelowBases returns the paths that a server uses if it joins an absolute path to the folder of
-// its files. They count if the folder has an entry with the first name of the path: otherwise each
-// path on the machine would be below each folder.
+// pathsBelowBases returns the paths that a server uses if it joins an absolute path to the folder
+// of its files. They count if the folder has an entry with the first name of the path: otherwise
+// each path on the machine would be below each folder.
 func (e *evaluation) pathsBelowBases(path string) (paths []possiblePath) {
 	if !e.server.paths.launched {
 		return nil
@@ -244,7 +245,8 @@ func splitScheme(text string) (scheme, rest string) {
 }
 
 // hasVariable reports whether a shell or a library may replace a part of the path by an environment
-// variable. Names of files such as src/$id.tsx have none, unless there is a variable with this name.
+// variable. Names of files such as src/$id.tsx have none, unless there is a variable with this
+// name.
 func hasVariable(path string) bool {
 	if strings.HasPrefix(path, "$") {
 		return true

@@ -27,7 +27,7 @@ const (
 // testUnder reports whether a path is in one of folders. It is certain if every file that a server
 // could mean is. The files of another machine or container are compared by name only, because the
 // same path may lead elsewhere there.
-func (e *evaluation) testUnder(v reading, folders []string) bounds {
+func (e *evaluation) testUnder(v reading, folders []string) truth {
 	switch {
 	case v.kind == readAbsent:
 		return no
@@ -35,19 +35,19 @@ func (e *evaluation) testUnder(v reading, folders []string) bounds {
 		return unknown
 	}
 	possible := e.paths(v.text)
-	b := bounds{false, possible.complete}
+	b := truth{false, possible.complete}
 	for _, p := range possible.paths {
 		one := e.withinAny(folders, p.path)
 		if e.server.paths.launched {
 			matches, ok := e.matches(p.path)
 			if !ok {
-				one = bounds{true, false}
+				one = truth{true, false}
 			}
 			for _, m := range matches {
 				one = one.all(e.withinAny(folders, m))
 			}
 		}
-		b = bounds{b.possible || one.possible, b.certain && (one.certain || p.unlikely)}
+		b = truth{b.possible || one.possible, b.certain && (one.certain || p.unlikely)}
 	}
 	if !possible.complete {
 		b.possible = true
@@ -55,7 +55,7 @@ func (e *evaluation) testUnder(v reading, folders []string) bounds {
 	return b
 }
 
-func (e *evaluation) withinAny(folders []string, path string) bounds {
+func (e *evaluation) withinAny(folders []string, path string) truth {
 	b := no
 	for _, f := range folders {
 		b = b.or(e.within(f, path))
@@ -64,7 +64,7 @@ func (e *evaluation) withinAny(folders []string, path string) bounds {
 }
 
 // within compares one folder of a rule with one absolute path.
-func (e *evaluation) within(folder, path string) bounds {
+func (e *evaluation) within(folder, path string) truth {
 	rest, isWorkspace := strings.CutPrefix(folder, config.WorkspaceRoot)
 	switch {
 	case isWorkspace && e.call.Workspace == "":
@@ -87,14 +87,14 @@ func (e *evaluation) within(folder, path string) bounds {
 	return b
 }
 
-// sameNames reports whether path is in folder if Unicode normal forms do not matter, such as é as one
-// code point and as e with a combining accent.
+// sameNames reports whether path is in folder if Unicode normal forms do not matter, such as é as
+// one code point and as e with a combining accent.
 func sameNames(folder, path string) bool {
 	return !(isASCII(folder) && isASCII(path)) && withinFolded(norm.NFC.String(folder), norm.NFC.String(path))
 }
 
-// wildcardReaches reports whether a path with wildcards, as a shell expands them, could match folder
-// or something in it.
+// wildcardReaches reports whether a path with wildcards, as a shell expands them, could match
+// folder or something in it.
 func (e *evaluation) wildcardReaches(folder, path string) bool {
 	i := wildcardAt(path)
 	if i < 0 {
@@ -108,7 +108,7 @@ func (e *evaluation) wildcardReaches(folder, path string) bool {
 	return from.err != nil || to.err != nil || withinFolded(from.path, to.path)
 }
 
-func (e *evaluation) withinFolder(folder, path, clean string) bounds {
+func (e *evaluation) withinFolder(folder, path, clean string) truth {
 	if !e.server.paths.local {
 		b := exactly(withinFolded(folder, clean))
 		if e.server.paths.launched { // a folder may be mounted under the same name
@@ -120,7 +120,7 @@ func (e *evaluation) withinFolder(folder, path, clean string) bounds {
 }
 
 // withinResolved is withinFolder for the files of this machine.
-func (e *evaluation) withinResolved(folder, path, clean string) bounds {
+func (e *evaluation) withinResolved(folder, path, clean string) truth {
 	at := e.resolve(folder)
 	if at.err != nil {
 		return unknown
@@ -132,7 +132,7 @@ func (e *evaluation) withinResolved(folder, path, clean string) bounds {
 	return b
 }
 
-func (e *evaluation) withinTarget(folder, target resolvedPath) bounds {
+func (e *evaluation) withinTarget(folder, target resolvedPath) truth {
 	switch {
 	case target.err != nil:
 		return unknown
@@ -144,8 +144,8 @@ func (e *evaluation) withinTarget(folder, target resolvedPath) bounds {
 	return no
 }
 
-// isInSameFolder reports whether path is in folder under another name of folder: with a bind mount, or on a
-// file system that ignores case.
+// isInSameFolder reports whether path is in folder under another name of folder: with a bind mount,
+// or on a file system that ignores case.
 func (e *evaluation) isInSameFolder(folder, path resolvedPath) bool {
 	root := e.stat(filepath.VolumeName(path.path) + string(filepath.Separator))
 	want := root
@@ -280,8 +280,8 @@ func (e *evaluation) resolveSymlinks(path string) (done string, parts []fs.FileI
 
 var errEquivalentNames = errors.New("too many files in the folder match")
 
-// equivalentName returns the name in a folder that is the same as name in Unicode normalization, or "":
-// some servers look for it if name does not exist.
+// equivalentName returns the name in a folder that is the same as name in Unicode normalization, or
+// "": some servers look for it if name does not exist.
 func (e *evaluation) equivalentName(dir, name string) (string, error) {
 	if isASCII(name) && !strings.ContainsAny(name, "K;`") { // only these have equivalents outside of ASCII
 		return "", nil

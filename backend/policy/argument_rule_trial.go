@@ -50,8 +50,8 @@ func (a *ArgumentRules) NeedsArguments(call *core.Call) (needs, applies bool) {
 	return needs, len(list) > 0
 }
 
-// DependsOnProfile reports whether the profile of a call is unknown, and a rule about its tool is only for
-// some profiles.
+// DependsOnProfile reports whether the profile of a call is unknown, and a rule about its tool is
+// only for some profiles.
 func (a *ArgumentRules) DependsOnProfile(call *core.Call) bool {
 	s := a.prepare(call)
 	if call.Profile != "" || call.Method != "tools/call" {
@@ -61,7 +61,7 @@ func (a *ArgumentRules) DependsOnProfile(call *core.Call) bool {
 	for i := range a.rules.arguments {
 		r := &a.rules.arguments[i]
 		for _, profile := range r.Profiles {
-			if r.AppliesTo(call.Server, s.label, call.Client.Token, profile) && r.names(&names) {
+			if r.AppliesTo(call.Server, s.label, call.Client.Token, profile) && r.matchesTool(&names) {
 				return true
 			}
 		}
@@ -69,8 +69,8 @@ func (a *ArgumentRules) DependsOnProfile(call *core.Call) bool {
 	return false
 }
 
-// RelativeBases returns the folders against which the server of a call may resolve relative paths, or nil if
-// not all are known.
+// RelativeBases returns the folders against which the server of a call may resolve relative paths,
+// or nil if not all are known.
 func (a *ArgumentRules) RelativeBases(call *core.Call) (folders []string) {
 	e := evaluation{server: a.prepare(call), call: call}
 	bases, ok := e.relativeBases()
@@ -82,8 +82,8 @@ func (a *ArgumentRules) RelativeBases(call *core.Call) (folders []string) {
 	return folders
 }
 
-// Decide returns what the rules would do with a call, "" if none applies, and the key and the reason
-// of the rule that decides.
+// Decide returns what the rules would do with a call, "" if none applies, and the key and the
+// reason of the rule that decides.
 func (a *ArgumentRules) Decide(call *core.Call) (then, key, why string) {
 	d := decideByArguments(a.rules.arguments, a.prepare(call), call)
 	if d.rule == nil {

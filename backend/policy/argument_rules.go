@@ -50,31 +50,31 @@ func compileBound(text *json.Number) *numberBound {
 	return &numberBound{exact, rounded}
 }
 
-// bounds is the truth of a condition for all readings of the arguments. A value that a server could
+// truth is the truth of a condition for all readings of the arguments. A value that a server could
 // read in more than one way, or that cannot be read, makes a condition possible but not certain.
 // Deny and ask apply if their condition is possible, allow only if it is certain.
-type bounds struct{ possible, certain bool }
+type truth struct{ possible, certain bool }
 
 var (
-	yes     = bounds{true, true}
-	no      = bounds{}
-	unknown = bounds{possible: true}
+	yes     = truth{true, true}
+	no      = truth{}
+	unknown = truth{possible: true}
 )
 
-func exactly(v bool) bounds { return bounds{v, v} }
+func exactly(v bool) truth { return truth{v, v} }
 
 // all combines two readings of the same argument.
-func (b bounds) all(other bounds) bounds {
-	return bounds{b.possible || other.possible, b.certain && other.certain}
+func (b truth) all(other truth) truth {
+	return truth{b.possible || other.possible, b.certain && other.certain}
 }
 
-func (b bounds) not() bounds { return bounds{!b.certain, !b.possible} }
-func (b bounds) and(other bounds) bounds {
-	return bounds{b.possible && other.possible, b.certain && other.certain}
+func (b truth) not() truth { return truth{!b.certain, !b.possible} }
+func (b truth) and(other truth) truth {
+	return truth{b.possible && other.possible, b.certain && other.certain}
 }
 
-func (b bounds) or(other bounds) bounds {
-	return bounds{b.possible || other.possible, b.certain || other.certain}
+func (b truth) or(other truth) truth {
+	return truth{b.possible || other.possible, b.certain || other.certain}
 }
 
 func compileArgumentRules(list []config.ArgumentRule) []argumentRule {
@@ -91,15 +91,15 @@ func compileArgumentRules(list []config.ArgumentRule) []argumentRule {
 	return out
 }
 
-// WantsWorkspace reports whether a rule about paths may apply to a call: relative paths may lead to the
-// folders of the client, and they may decide its profile.
+// WantsWorkspace reports whether a rule about paths may apply to a call: relative paths may lead to
+// the folders of the client, and they may decide its profile.
 func (p *Policy) WantsWorkspace(call *core.Call) bool {
 	rules := p.rules.Load()
 	if len(rules.arguments) == 0 || call.Method != "tools/call" {
 		return false
 	}
 	names := namesOf(rules.server(call.Server), call)
-	return slices.ContainsFunc(rules.arguments, func(r argumentRule) bool { return r.where != nil && r.where.paths && r.names(&names) })
+	return slices.ContainsFunc(rules.arguments, func(r argumentRule) bool { return r.where != nil && r.where.paths && r.matchesTool(&names) })
 }
 
 func compileCondition(c *config.Condition) condition {
@@ -176,7 +176,7 @@ func decideByArguments(rules []argumentRule, s *server, call *core.Call) (d argu
 	names := namesOf(s, call)
 	for i := range rules {
 		r := &rules[i]
-		if !r.AppliesTo(call.Server, s.label, call.Client.Token, call.Profile) || !r.names(&names) {
+		if !r.AppliesTo(call.Server, s.label, call.Client.Token, call.Profile) || !r.matchesTool(&names) {
 			continue
 		}
 		b := yes
@@ -199,8 +199,8 @@ func decideByArguments(rules []argumentRule, s *server, call *core.Call) (d argu
 	return d
 }
 
-// toolNames are the names of a tool that a rule may use for it: its own and the one that clients see,
-// alone and qualified by each name of its server.
+// toolNames are the names of a tool that a rule may use for it: its own and the one that clients
+// see, alone and qualified by each name of its server.
 type toolNames struct{ own, qualified []string }
 
 func namesOf(s *server, call *core.Call) (n toolNames) {
@@ -220,10 +220,11 @@ func namesOf(s *server, call *core.Call) (n toolNames) {
 	return n
 }
 
-// names reports whether the tool pattern of the rule matches one of the names of a tool. A pattern with "__" may also be a name that the server itself
-// uses. An allow rule matches that one only if it names its servers: db__drop would otherwise allow a
-// tool of any server, although the user may have meant the tool drop of the server db.
-func (r *argumentRule) names(n *toolNames) bool {
+// matchesTool reports whether the tool pattern of the rule matches one of the names of a tool. A
+// pattern with "__" may also be a name that the server itself uses. An allow rule matches that one
+// only if it names its servers: db__drop would otherwise allow a tool of any server, although the
+// user may have meant the tool drop of the server db.
+func (r *argumentRule) matchesTool(n *toolNames) bool {
 	if r.Tool == "" {
 		return true
 	}
@@ -244,8 +245,9 @@ func checkArgumentRules(call *core.Call, d argumentDecision) error {
 	return e
 }
 
-// over returns the approval setting of a call: that of the rule, unless the setting is deny.
-func (d argumentDecision) over(setting string) string {
+// overrideApproval returns the approval setting of a call: that of the rule, unless the setting is
+// deny.
+func (d argumentDecision) overrideApproval(setting string) string {
 	switch {
 	case setting == config.ApprovalDeny || d.rule == nil:
 		return setting

@@ -44,7 +44,8 @@ type evaluation struct {
 
 type resolvedPath struct {
 	path string
-	// parts describe the files and folders in path, from that below the root on; nil if one does not exist.
+	// parts describe the files and folders in path, from that below the root on; nil if one does
+	// not exist.
 	parts []fs.FileInfo
 	err   error
 }
@@ -77,7 +78,7 @@ const (
 	readUnreadable // not JSON, or with duplicate keys, or not the container that the pointer expects
 )
 
-func (e *evaluation) condition(c *condition) bounds {
+func (e *evaluation) condition(c *condition) truth {
 	switch {
 	case c.test != nil:
 		return e.test(c)
@@ -98,8 +99,8 @@ func (e *evaluation) condition(c *condition) bounds {
 }
 
 // test is possible if it is possible for one reading, and certain if it is certain for all.
-func (e *evaluation) test(c *condition) bounds {
-	b := bounds{false, true}
+func (e *evaluation) test(c *condition) truth {
+	b := truth{false, true}
 	for _, v := range e.readings(c.pointer) {
 		if b = b.all(e.testReading(c.test, v)); b == unknown { // which it stays
 			break
@@ -222,8 +223,8 @@ func (r *reader) read(raw []byte, tokens []string) {
 	}
 }
 
-// listIn returns the elements if text is a JSON list of texts: some servers decode it, such as those for whose
-// parameter a single text and a list are both valid.
+// listIn returns the elements if text is a JSON list of texts: some servers decode it, such as
+// those for whose parameter a single text and a list are both valid.
 func (r *reader) listIn(text string) []reading {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, "[") || !json.Valid([]byte(text)) {
@@ -258,7 +259,7 @@ func readValue(raw []byte) reading {
 
 // testReading reports whether all that t requires is true of v. A value of another kind than a test
 // is about makes that test unknown.
-func (e *evaluation) testReading(t *argumentTest, v reading) bounds {
+func (e *evaluation) testReading(t *argumentTest, v reading) truth {
 	b := yes
 	if t.Present != nil {
 		b = testPresent(v, *t.Present)
@@ -289,14 +290,14 @@ func (e *evaluation) testReading(t *argumentTest, v reading) bounds {
 	return b
 }
 
-func testPresent(v reading, want bool) bounds {
+func testPresent(v reading, want bool) truth {
 	if v.kind == readUnreadable {
 		return unknown
 	}
 	return exactly((v.kind != readAbsent) == want)
 }
 
-func testText(v reading, pattern string, matches func(string) bool) bounds {
+func testText(v reading, pattern string, matches func(string) bool) truth {
 	switch {
 	case v.kind == readAbsent:
 		return no
@@ -310,8 +311,8 @@ func testText(v reading, pattern string, matches func(string) bool) bounds {
 	return no
 }
 
-// composedDifferently reports whether two texts may contain the same characters in different Unicode
-// normal forms, such as é as one code point and as e with a combining accent.
+// composedDifferently reports whether two texts may contain the same characters in different
+// Unicode normal forms, such as é as one code point and as e with a combining accent.
 func composedDifferently(a, b string) bool {
 	return !isASCII(a) && !isASCII(b) && (strings.ContainsFunc(a, isCombining) || strings.ContainsFunc(b, isCombining))
 }
@@ -331,7 +332,7 @@ func isCombining(c rune) bool {
 	return c >= 0x300 && c <= 0x36f || c == 0x3099 || c == 0x309a || c >= 0x1100 && c <= 0x11ff
 }
 
-func testBytes(v reading, least, most *int64) bounds {
+func testBytes(v reading, least, most *int64) truth {
 	size := int64(len(v.raw))
 	switch v.kind {
 	case readAbsent:
@@ -345,7 +346,7 @@ func testBytes(v reading, least, most *int64) bounds {
 }
 
 // testNumber compares the decimal numbers, and the numbers as servers round them.
-func testNumber(v reading, least, most *numberBound) bounds {
+func testNumber(v reading, least, most *numberBound) truth {
 	switch {
 	case v.kind == readAbsent:
 		return no
@@ -358,7 +359,7 @@ func testNumber(v reading, least, most *numberBound) bounds {
 	}
 	exact := (least == nil || n.Cmp(least.exact) >= 0) && (most == nil || n.Cmp(most.exact) <= 0)
 	rounded := (least == nil || double.Cmp(least.rounded) >= 0) && (most == nil || double.Cmp(most.rounded) <= 0)
-	return bounds{exact || rounded, exact && rounded}
+	return truth{exact || rounded, exact && rounded}
 }
 
 // parseNumber reads a number of JSON exactly, and as most servers do: beyond 2^53 not exactly.

@@ -28,8 +28,8 @@ type breaker struct {
 	config.Breaker
 	onChange func(BreakerStatus)
 
-	healthy atomic.Bool   // closed and without consecutive failures
-	turn    atomic.Uint64 // counts state changes and lost connections; compared with that of a ticket
+	healthy    atomic.Bool   // closed and without consecutive failures
+	generation atomic.Uint64 // counts state changes and lost connections; compared with that of a ticket
 
 	mu          sync.Mutex // guards the fields below
 	state       BreakerState
@@ -59,8 +59,8 @@ type BreakerStatus struct {
 
 // ticket is held by an admitted call. turn is the one in which the call began.
 type ticket struct {
-	turn  uint64
-	probe bool
+	generation uint64
+	probe      bool
 }
 
 // callOutcome is what the result of a call indicates about its server.
@@ -118,8 +118,8 @@ func (b *breaker) admit() (ticket, error) {
 	if b == nil {
 		return ticket{}, nil
 	}
-	if turn := b.turn.Load(); b.healthy.Load() {
-		return ticket{turn: turn}, nil
+	if turn := b.generation.Load(); b.healthy.Load() {
+		return ticket{generation: turn}, nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -132,9 +132,9 @@ func (b *breaker) admit() (ticket, error) {
 		return ticket{}, b.openError(now)
 	case b.state == BreakerHalfOpen:
 		b.probing = true
-		return ticket{turn: b.turn.Load(), probe: true}, nil
+		return ticket{generation: b.generation.Load(), probe: true}, nil
 	}
-	return ticket{turn: b.turn.Load()}, nil
+	return ticket{generation: b.generation.Load()}, nil
 }
 
 // record records the outcome of an admitted call.
@@ -144,7 +144,7 @@ func (b *breaker) record(t ticket, j callOutcome) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if t.turn != b.turn.Load() {
+	if t.generation != b.generation.Load() {
 		return
 	}
 	now := time.Now()
@@ -165,7 +165,7 @@ func (b *breaker) record(t ticket, j callOutcome) {
 		case b.consecutive >= b.Failures:
 			b.setState(BreakerOpen, now)
 		case j == connectionLost:
-			b.turn.Add(1)
+			b.generation.Add(1)
 		}
 	}
 }
@@ -173,7 +173,7 @@ func (b *breaker) record(t ticket, j callOutcome) {
 // setState sets the state and starts a new turn. The caller must hold b.mu.
 func (b *breaker) setState(to BreakerState, now time.Time) {
 	b.state, b.since, b.probing = to, now, false
-	b.turn.Add(1)
+	b.generation.Add(1)
 	if to == BreakerClosed {
 		b.consecutive = 0
 	}

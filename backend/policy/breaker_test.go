@@ -15,51 +15,54 @@ import (
 
 // breakerModel is a simple reference implementation of the breaker.
 type breakerModel struct {
-	limit   int
-	open    time.Duration
-	row     int
-	resting bool
-	until   time.Time
-	trying  int // id of the probe, 0 if there is none
-	age     int // incremented by every change; calls of another age are not counted
-	began   map[int]int
+	limit               int
+	open                time.Duration
+	consecutiveFailures int
+	isOpen              bool
+	until               time.Time
+	probeID             int // id of the probe, 0 if there is none
+	generation          int // incremented by every change; calls of another age are not counted
+	startGeneration     map[int]int
 }
 
 func (m *breakerModel) admit(id int, now time.Time) bool {
-	if m.resting && !now.Before(m.until) && m.until != (time.Time{}) {
+	if m.isOpen && !now.Before(m.until) && m.until != (time.Time{}) {
 		m.until = time.Time{} // half-open
-		m.age++
+		m.generation++
 	}
-	if m.resting && (m.until != (time.Time{}) || m.trying != 0) {
+	if m.isOpen && (m.until != (time.Time{}) || m.probeID != 0) {
 		return false
 	}
-	if m.resting {
-		m.trying = id
+	if m.isOpen {
+		m.probeID = id
 	}
-	m.began[id] = m.age
+	m.startGeneration[id] = m.generation
 	return true
 }
 
 func (m *breakerModel) end(id int, j callOutcome, now time.Time) {
-	if m.began[id] != m.age {
+	if m.startGeneration[id] != m.generation {
 		return
 	}
-	rest := func() { m.resting, m.until, m.trying, m.row = true, now.Add(m.open), 0, 0; m.age++ }
+	rest := func() {
+		m.isOpen, m.until, m.probeID, m.consecutiveFailures = true, now.Add(m.open), 0, 0
+		m.generation++
+	}
 	switch {
-	case m.trying == id && j == succeeded:
-		m.resting, m.trying, m.row = false, 0, 0
-		m.age++
-	case m.trying == id && (j == timedOut || j == connectionLost):
+	case m.probeID == id && j == succeeded:
+		m.isOpen, m.probeID, m.consecutiveFailures = false, 0, 0
+		m.generation++
+	case m.probeID == id && (j == timedOut || j == connectionLost):
 		rest()
-	case m.trying == id:
-		m.trying = 0
+	case m.probeID == id:
+		m.probeID = 0
 	case j == succeeded:
-		m.row = 0
+		m.consecutiveFailures = 0
 	case j == timedOut, j == connectionLost:
-		if m.row++; m.row >= m.limit {
+		if m.consecutiveFailures++; m.consecutiveFailures >= m.limit {
 			rest()
 		} else if j == connectionLost {
-			m.age++
+			m.generation++
 		}
 	}
 }
@@ -71,7 +74,7 @@ func TestBreakerMatchesModel(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			c := config.Breaker{Failures: 1 + r.IntN(5), Open: time.Duration(1+r.IntN(30)) * time.Second}
 			b := newBreaker("s", "", c, nil)
-			m := &breakerModel{limit: c.Failures, open: c.Open, began: map[int]int{}}
+			m := &breakerModel{limit: c.Failures, open: c.Open, startGeneration: map[int]int{}}
 			open := map[int]ticket{}
 			for step, next := 0, 1; step < 300; step++ {
 				switch n := r.IntN(10); {
@@ -217,7 +220,7 @@ func TestEachAccountHasItsOwnBreaker(t *testing.T) {
 		return c
 	}
 	views := registry.New(registry.Options{})
-	views.Arrange(registry.Prefixed, []registry.Server{{ID: "hub"}})
+	views.Configure(registry.Prefixed, []registry.Server{{ID: "hub"}})
 	views.Set("hub", "hub", &core.Catalog{})
 	p := New(Options{Views: views})
 	p.Apply(cfg(`"work":{},"home":{}`))

@@ -130,8 +130,8 @@ func (p *Policy) explainOffered(call *core.Call, s *server) Verdict {
 	return Verdict{"offered", Pass, "The server offers the tool.", ""}
 }
 
-// decideWithoutArguments is decideByArguments for a call whose arguments are not known: rules with a
-// condition decide nothing.
+// decideWithoutArguments is decideByArguments for a call whose arguments are not known: rules with
+// a condition decide nothing.
 func (r *ruleset) decideWithoutArguments(s *server, call *core.Call) argumentDecision {
 	for _, rule := range r.argumentRulesFor(s, call) {
 		if rule.where == nil {
@@ -147,7 +147,7 @@ func (r *ruleset) decideWithoutArguments(s *server, call *core.Call) argumentDec
 func (r *ruleset) argumentRulesFor(s *server, call *core.Call) (list []*argumentRule) {
 	names := namesOf(s, call)
 	for i := range r.arguments {
-		if rule := &r.arguments[i]; rule.AppliesTo(call.Server, s.label, call.Client.Token, call.Profile) && rule.names(&names) {
+		if rule := &r.arguments[i]; rule.AppliesTo(call.Server, s.label, call.Client.Token, call.Profile) && rule.matchesTool(&names) {
 			list = append(list, rule)
 		}
 	}
@@ -201,7 +201,7 @@ func explainRate(call *core.Call, t *tool) Verdict {
 func (p *Policy) explainApproval(call *core.Call, rules *ruleset, s *server, t *tool, hints registry.Hints, byArguments argumentDecision) Verdict {
 	word, why := approvalSetting(rules, s, t, call.Client.Token, hints)
 	key := t.approvalKey
-	if over := byArguments.over(word); over != word || over == config.ApprovalAsk && byArguments.rule != nil {
+	if over := byArguments.overrideApproval(word); over != word || over == config.ApprovalAsk && byArguments.rule != nil {
 		word, why, key = over, byArguments.why(), byArguments.rule.Key
 	}
 	if strictness[rules.clients[call.Client.Token]] > strictness[t.approval] {

@@ -73,7 +73,7 @@ func TestHiddenToolIsNotCallable(t *testing.T) {
 
 func TestOpenBreakerIsReportedToUser(t *testing.T) {
 	s := withRules(t, ``, ``, Options{})
-	s.views.Arrange("", nil) // as if the server was disabled
+	s.views.Configure("", nil) // as if the server was disabled
 	made := call("read", "")
 	if _, err := s.make(made, "{}", nil); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("a client hears of it: %v", err)

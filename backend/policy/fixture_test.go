@@ -32,8 +32,8 @@ const catalog = `[
 	{"name":"plain"}
 ]`
 
-// withRules returns a testPolicy for a configuration with the given keys of the server "files" and of
-// the root.
+// withRules returns a testPolicy for a configuration with the given keys of the server "files" and
+// of the root.
 func withRules(t testing.TB, server, root string, o Options) *testPolicy {
 	t.Helper()
 	s := &testPolicy{t: t, views: registry.New(registry.Options{})}
@@ -64,7 +64,7 @@ func (s *testPolicy) apply(server, root string) {
 		s.t.Fatal(problems)
 	}
 	s.Apply(c)
-	s.views.Arrange("", []registry.Server{{ID: "files", Filter: c.Servers[0].Filter}})
+	s.views.Configure("", []registry.Server{{ID: "files", Filter: c.Servers[0].Filter}})
 }
 
 func call(tool, arguments string) *core.Call {

@@ -23,8 +23,8 @@ type grants struct {
 	added chan struct{} // closed when a permission is added; nil if nobody waits for that
 }
 
-// grantKey identifies what the user permitted. rule is the argument rule that asked, or "": what was
-// permitted for one rule does not answer the question of another.
+// grantKey identifies what the user permitted. rule is the argument rule that asked, or "": what
+// was permitted for one rule does not answer the question of another.
 type grantKey struct {
 	client, server, tool, rule string
 	account                    string // of the server; "" if it has none
@@ -102,8 +102,8 @@ func (g *grants) nextAdded() <-chan struct{} {
 	return g.added
 }
 
-// await returns a context that is cancelled when an answer about another call permits this one, too. stop ends
-// the wait and returns how the call is permitted, or "".
+// await returns a context that is cancelled when an answer about another call permits this one,
+// too. stop ends the wait and returns how the call is permitted, or "".
 func (g *grants) await(ctx context.Context, s *server, call *core.Call, d argumentDecision) (waiting context.Context, stop func() core.Approval) {
 	waiting, cancel := context.WithCancel(ctx)
 	var permitted core.Approval

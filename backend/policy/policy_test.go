@@ -14,7 +14,7 @@ import (
 
 func views() *registry.Registry {
 	r := registry.New(registry.Options{})
-	r.Arrange("", []registry.Server{{ID: "files"}, {ID: "new"}})
+	r.Configure("", []registry.Server{{ID: "files"}, {ID: "new"}})
 	r.Set("files", "", &core.Catalog{
 		Tools:   []core.Item{{Name: "read", Raw: json.RawMessage(`{"name":"read"}`)}},
 		Prompts: []core.Item{{Name: "ask", Raw: json.RawMessage(`{"name":"ask"}`)}},

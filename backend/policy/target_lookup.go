@@ -10,8 +10,8 @@ import (
 )
 
 // lookupTarget returns the tool, prompt or resource of a call. It refuses one that the server does
-// not list or that the configuration hides. The Raw of the returned target is nil if the server has not been listed yet,
-// so that the call has to be checked again later.
+// not list or that the configuration hides. The Raw of the returned target is nil if the server has
+// not been listed yet, so that the call has to be checked again later.
 func (p *Policy) lookupTarget(call *core.Call, s *server) (registry.Target, error) {
 	if call.Local != nil {
 		return anyTarget, nil
@@ -52,7 +52,7 @@ func (p *Policy) lookupTarget(call *core.Call, s *server) (registry.Target, erro
 	if kind == "" {
 		return anyTarget, nil // servers accept URIs and completions that they do not list
 	}
-	target, ok := view.Own(kind, call.Name)
+	target, ok := view.LookupOwnName(kind, call.Name)
 	if ok && kind == core.Tools && s.filter != nil && s.filter.HiddenBy(call.Name) != "" {
 		ok = false // the view does not reflect the new configuration yet
 	}
@@ -70,7 +70,8 @@ func (p *Policy) lookupTarget(call *core.Call, s *server) (registry.Target, erro
 	return target, nil
 }
 
-// withheldError returns the error for a tool or prompt whose changed definition has not been accepted.
+// withheldError returns the error for a tool or prompt whose changed definition has not been
+// accepted.
 func withheldError(server, word string, w registry.Withheld) error {
 	title := w.Name
 	if word != "tool" {

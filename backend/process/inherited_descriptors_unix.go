@@ -9,9 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepInherited marks every descriptor that this process has inherited, except the standard ones, so
-// that no process that it starts inherits it in turn. Descriptors that Go opens are marked already.
-func keepInherited() error {
+// closeInheritedOnExec marks every descriptor that this process has inherited, except the standard
+// ones, so that no process that it starts inherits it in turn. Descriptors that Go opens are marked
+// already.
+func closeInheritedOnExec() error {
 	entries, err := os.ReadDir("/dev/fd")
 	if err != nil {
 		return err

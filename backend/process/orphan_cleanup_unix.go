@@ -66,7 +66,7 @@ func endOrphansFrom(list func() []processInfo, instance, run string, entries []l
 			for at, hops := p, 0; hops < 1000; hops++ {
 				if name, ok := roots[at.pid]; ok {
 					guilty = append(guilty, p)
-					names[key(p)] = Orphan{PID: p.pid, Name: name}
+					names[processKey(p)] = Orphan{PID: p.pid, Name: name}
 					break
 				}
 				parent, ok := byPID[at.ppid]
@@ -147,8 +147,8 @@ func (h treeKiller) run() {
 			switch {
 			case time.Since(begun) >= h.grace:
 				signalProcess(p, unix.SIGKILL)
-			case !asked[key(p)]:
-				asked[key(p)] = true
+			case !asked[processKey(p)]:
+				asked[processKey(p)] = true
 				signalProcess(p, unix.SIGTERM)
 				signalProcess(p, unix.SIGCONT)
 			}

@@ -64,8 +64,8 @@ type StopTimeouts struct {
 type Exit struct {
 	Code   int    // exit status; -1 if it was terminated by a signal
 	Signal string // "killed", "terminated", ...; "" if it was not terminated by a signal
-	// Signalled is set if Stop had sent a signal before, which may be why the process exited.
-	Signalled bool
+	// SignalledByStop is set if Stop had sent a signal before, which may be why the process exited.
+	SignalledByStop bool
 }
 
 func (e Exit) String() string {
@@ -86,8 +86,8 @@ type Process struct {
 	done   chan struct{}
 	exit   Exit // set before done closes
 	ending *closeonce.Closer
-	// signalled is set before Stop sends the first signal.
-	signalled atomic.Bool
+	// signalledByStop is set before Stop sends the first signal.
+	signalledByStop atomic.Bool
 
 	mu      sync.Mutex // guards the last CPU sample
 	lastCPU time.Duration
@@ -138,7 +138,7 @@ func (p *Process) stop() error {
 	if p.ending.Wait(p.done, orDefault(p.spec.Stop.CloseStdin, defaultCloseStdin)) {
 		return nil
 	}
-	p.signalled.Store(true)
+	p.signalledByStop.Store(true)
 	p.tree.terminate()
 	if p.ending.Wait(p.done, orDefault(p.spec.Stop.Term, defaultTerm)) {
 		return nil
@@ -166,7 +166,7 @@ func (p *Process) watch(cmd *exec.Cmd, stderr *childOutput, ended func()) {
 
 	state, err := cmd.Process.Wait()
 	p.exit = exitOf(state, err)
-	p.exit.Signalled = p.signalled.Load()
+	p.exit.SignalledByStop = p.signalledByStop.Load()
 	p.endLeftovers()
 	p.stdin.Close()
 	stderr.expire()

@@ -53,7 +53,7 @@ func TestExitReportsCodeAndSignal(t *testing.T) {
 }
 
 // Every shape of process tree, each ending in a process that ignores end of input and SIGTERM.
-var shapes = map[string]struct {
+var processTreeShapes = map[string]struct {
 	role  string
 	ready int
 }{
@@ -66,7 +66,7 @@ var shapes = map[string]struct {
 }
 
 func TestStopLeavesNoDescendants(t *testing.T) {
-	for name, shape := range shapes {
+	for name, shape := range processTreeShapes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, dir := start(t, newTestSpawner(t), shape.role, shape.ready)
@@ -201,7 +201,7 @@ func TestReaperCollectsOrphans(t *testing.T) {
 		})
 		r := newReaper(func(pid, _ int) (bool, bool) { return c.direct && pid == dead.Pid, c.group && pid == dead.Pid })
 		if c.waited > 0 {
-			r.firstSeen[key(p)] = time.Now().Add(-c.waited)
+			r.firstSeen[processKey(p)] = time.Now().Add(-c.waited)
 		}
 		r.reapOrphans()
 		if _, there := readProcess(dead.Pid); there == c.collected {
@@ -248,12 +248,12 @@ func TestLastStderrIsLoggedBeforeDone(t *testing.T) {
 	}
 }
 
-type failing struct{}
+type failingWriter struct{}
 
-func (failing) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestStderrIsDrainedWhenWriterFails(t *testing.T) {
-	for name, w := range map[string]io.Writer{"nil": nil, "failing": failing{}} {
+	for name, w := range map[string]io.Writer{"nil": nil, "failing": failingWriter{}} {
 		t.Run(name, func(t *testing.T) {
 			p, _ := start(t, newTestSpawner(t), "flood", 0, func(s *Spec) { s.Stderr = w })
 			if got := firstLine(t, p.Stdout()); got != "flooded" {

@@ -33,8 +33,8 @@ var ownJob = sync.OnceValue(func() error {
 
 func becomeSubreaper() error { return ownJob() }
 
-// keepInherited does nothing: a process inherits only the handles that are passed to it.
-func keepInherited() error { return nil }
+// closeInheritedOnExec does nothing: a process inherits only the handles that are passed to it.
+func closeInheritedOnExec() error { return nil }
 
 func newJob(limits uint32) (windows.Handle, error) {
 	job, err := windows.CreateJobObject(nil, nil)
@@ -209,7 +209,8 @@ func (p *Process) Usage() (Usage, error) {
 
 func signalOf(*os.ProcessState) string { return "" }
 
-// bypassNpmBatchFileWrapper returns s without cmd.exe if that is not needed; see bypassNpmBatchFile.
+// bypassNpmBatchFileWrapper returns s without cmd.exe if that is not needed; see
+// bypassNpmBatchFile.
 func (s Spec) withoutCmdWrapper() Spec {
 	s.Path, s.Args = bypassNpmBatchFile(s.Path, s.Args, func(path string) bool {
 		info, err := os.Stat(path)

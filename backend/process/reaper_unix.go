@@ -68,21 +68,21 @@ func (r *reaper) reapOrphans() (remain bool) {
 			continue
 		}
 		direct, group := r.owns(p.pid, p.pgid)
-		first, seen := r.firstSeen[key(p)]
+		first, seen := r.firstSeen[processKey(p)]
 		switch {
 		case direct:
 		case group, seen && time.Since(first) >= reapAfter:
 			reap(p.pid)
 		case seen:
-			unknown[key(p)] = first
+			unknown[processKey(p)] = first
 		default:
-			unknown[key(p)] = time.Now()
+			unknown[processKey(p)] = time.Now()
 		}
 	}
 	r.firstSeen = unknown
 	return len(unknown) > 0
 }
 
-func key(p processInfo) string {
+func processKey(p processInfo) string {
 	return strconv.Itoa(p.pid) + "@" + strconv.FormatUint(p.start, 10)
 }

@@ -25,23 +25,23 @@ func ReleaseMemory() {
 	}
 }
 
-type addresses struct{ start, end uintptr }
+type addressRange struct{ start, end uintptr }
 
 // cleanRanges returns the mappings of a file that were never written to, so their content is
 // still in the file. Writable mappings are skipped.
-func cleanRanges(path string) (list []addresses) {
+func cleanRanges(path string) (list []addressRange) {
 	f, err := os.Open("/proc/self/smaps")
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	var at addresses
+	var at addressRange
 	dirty := true // until the counter Anonymous says otherwise
 	keep := func() {
 		if at.end != 0 && !dirty {
 			list = append(list, at)
 		}
-		at, dirty = addresses{}, false
+		at, dirty = addressRange{}, false
 	}
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
@@ -61,7 +61,7 @@ func cleanRanges(path string) (list []addresses) {
 			start, err1 := strconv.ParseUint(from, 16, 64)
 			end, err2 := strconv.ParseUint(to, 16, 64)
 			if err1 == nil && err2 == nil {
-				at = addresses{uintptr(start), uintptr(end)}
+				at = addressRange{uintptr(start), uintptr(end)}
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestTrimReleasesOnlyFileBackedPages(t *testing.T) {
+func TestReleaseMemoryReleasesOnlyFileBackedPages(t *testing.T) {
 	self, err := os.Readlink("/proc/self/exe")
 	must(t, err)
 	list := cleanRanges(self)

@@ -85,7 +85,7 @@ func NewSpawner(o Options) *Spawner {
 	} else {
 		s.instance = strings.ToLower(rand.Text()[:12])
 	}
-	if err := keepInherited(); err != nil {
+	if err := closeInheritedOnExec(); err != nil {
 		s.log.Warn("Cannot prevent servers from inheriting file descriptors", "error", err)
 	}
 	if err := becomeSubreaper(); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
-// stage is a watchdog with a daemon and its servers, all real processes.
-type stage struct {
+// watchdogFixture is a watchdog with a daemon and its servers, all real processes.
+type watchdogFixture struct {
 	t            *testing.T
 	dir          string // contains NOTES and READY
 	watchdog     *exec.Cmd
@@ -32,9 +32,9 @@ const hostile = "unkillable,sh>sh>unkillable,sh>setsid>unkillable,stay>fork>unki
 // not report.
 const hostileReady = 1 + 3 + 3 + 2 + 3 + 1
 
-func startStage(t *testing.T, roles string, ready int, env ...string) *stage {
+func startStage(t *testing.T, roles string, ready int, env ...string) *watchdogFixture {
 	t.Helper()
-	s := &stage{t: t, dir: t.TempDir(), exited: make(chan struct{})}
+	s := &watchdogFixture{t: t, dir: t.TempDir(), exited: make(chan struct{})}
 	for _, sub := range []string{"notes", "ready"} {
 		must(t, os.Mkdir(filepath.Join(s.dir, sub), 0o700))
 	}
@@ -80,14 +80,14 @@ func startStage(t *testing.T, roles string, ready int, env ...string) *stage {
 	return s
 }
 
-func (s *stage) alive() []int { return pidsIn(filepath.Join(s.dir, "ready")) }
+func (s *watchdogFixture) alive() []int { return pidsIn(filepath.Join(s.dir, "ready")) }
 
-func (s *stage) noted(word string) bool {
+func (s *watchdogFixture) noted(word string) bool {
 	_, err := os.Stat(filepath.Join(s.dir, "notes", word))
 	return err == nil
 }
 
-func (s *stage) waitExit(limit time.Duration) int {
+func (s *watchdogFixture) waitExit(limit time.Duration) int {
 	s.t.Helper()
 	select {
 	case <-s.exited:

@@ -92,7 +92,7 @@ func (m *masker) list(key string, list []any) {
 			} else {
 				list[i] = m.literal(s)
 			}
-		case a != nil && key == "args" && passesOn(a[1]): // --env=NAME=value, --header=NAME: value
+		case a != nil && key == "args" && flagCarriesSecret(a[1]): // --env=NAME=value, --header=NAME: value
 			name, value, ok := strings.Cut(a[2], "=")
 			if !ok {
 				name, value, ok = strings.Cut(a[2], ":")
@@ -109,12 +109,12 @@ func (m *masker) list(key string, list []any) {
 		default:
 			list[i] = m.text(key, s)
 		}
-		secretNext = key == "args" && a == nil && strings.HasPrefix(s, "-") && (mayNameSecret(s) || passesOn(s))
+		secretNext = key == "args" && a == nil && strings.HasPrefix(s, "-") && (mayNameSecret(s) || flagCarriesSecret(s))
 	}
 }
 
-// passesOn reports whether the value of a flag is a variable, a header or credentials.
-func passesOn(flag string) bool {
+// flagCarriesSecret reports whether the value of a flag is a variable, a header or credentials.
+func flagCarriesSecret(flag string) bool {
 	switch flag {
 	case "-e", "--env", "-H", "--header", "-p", "-u", "--user":
 		return true
@@ -124,7 +124,7 @@ func passesOn(flag string) bool {
 
 // text masks parts of a string that may contain a secret.
 func (m *masker) text(key, s string) string {
-	if mayNameSecret(key) && !fixedWords[key] {
+	if mayNameSecret(key) && !harmlessKeys[key] {
 		return m.literal(s)
 	}
 	if strings.Contains(s, "://") {
@@ -133,8 +133,8 @@ func (m *masker) text(key, s string) string {
 	return m.tokens(s)
 }
 
-// fixedWords are keys of the configuration with a secret-like name and a harmless value.
-var fixedWords = map[string]bool{"session": true, "approval": true}
+// harmlessKeys are keys of the configuration with a secret-like name and a harmless value.
+var harmlessKeys = map[string]bool{"session": true, "approval": true}
 
 func (m *masker) tokens(s string) string {
 	return tokenLike().ReplaceAllStringFunc(s, func(word string) string {
@@ -149,7 +149,7 @@ func (m *masker) tokens(s string) string {
 		if !letters || !digits {
 			return word
 		}
-		m.keep(word)
+		m.rememberMasked(word)
 		return masked
 	})
 }
@@ -163,9 +163,9 @@ func (m *masker) address(s string) string {
 	if u.User != nil {
 		rest := s[strings.Index(s, "://")+3:]
 		if at := strings.LastIndex(strings.SplitN(rest, "/", 2)[0], "@"); at >= 0 {
-			m.keep(rest[:at])
+			m.rememberMasked(rest[:at])
 			if _, password, ok := strings.Cut(rest[:at], ":"); ok {
-				m.keep(password)
+				m.rememberMasked(password)
 			}
 			m.tokens(rest[:at]) // a token may be in the place of the user
 			s = strings.Replace(s, rest[:at], masked, 1)
@@ -185,7 +185,7 @@ func (m *masker) address(s string) string {
 		before += "?" + strings.Join(pairs, "&")
 	}
 	if hasFragment {
-		m.keep(fragment)
+		m.rememberMasked(fragment)
 		before += "#" + masked
 	}
 	// Each segment of the path is masked separately, so that the rest stays readable.
@@ -225,28 +225,28 @@ func (m *masker) literal(s string) string {
 	at := 0
 	for _, r := range reference().FindAllStringIndex(s, -1) {
 		if r[0] > at {
-			m.keep(s[at:r[0]])
+			m.rememberMasked(s[at:r[0]])
 			b.WriteString(masked)
 		}
 		ref := s[r[0]:r[1]]
 		name, _, _ := strings.Cut(strings.TrimPrefix(ref[2:len(ref)-1], "env:"), ":-")
 		m.variables = append(m.variables, name)
 		if d := withValue().FindStringSubmatch(ref); d != nil {
-			m.keep(ref[len(d[1])+4 : len(ref)-1])
+			m.rememberMasked(ref[len(d[1])+4 : len(ref)-1])
 			ref = "${" + d[1] + ":-" + masked + "}"
 		}
 		b.WriteString(ref)
 		at = r[1]
 	}
 	if at < len(s) {
-		m.keep(s[at:])
+		m.rememberMasked(s[at:])
 		b.WriteString(masked)
 	}
 	return b.String()
 }
 
-// keep remembers a masked value. Short values are common and reveal nothing.
-func (m *masker) keep(value string) {
+// rememberMasked remembers a masked value. Short values are common and reveal nothing.
+func (m *masker) rememberMasked(value string) {
 	const short = 6
 	for _, v := range []string{value, strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(value, "Bearer "), "Basic "))} {
 		if len(v) >= short && !filepath.IsAbs(v) { // masking a path everywhere would hide what matters

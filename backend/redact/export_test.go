@@ -11,7 +11,7 @@ type Shape struct {
 func Shapes() (all []Shape) {
 	for _, p := range secretPatterns {
 		if p.prefix != pemPrefix {
-			all = append(all, Shape{p.prefix, p.min, p.dots})
+			all = append(all, Shape{p.prefix, p.minInText, p.dots})
 		}
 	}
 	return all

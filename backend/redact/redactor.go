@@ -21,8 +21,8 @@ func (r *Redactor) AppendJSON(dst, src []byte) []byte {
 // Text is the function Text for all kinds of secrets.
 func (r *Redactor) Text(s string) string { return r.Known(Text(s)) }
 
-// Known removes the secrets with a known value and everything that matches a pattern, but not what only
-// looks like a secret.
+// Known removes the secrets with a known value and everything that matches a pattern, but not what
+// only looks like a secret.
 func (r *Redactor) Known(s string) string {
 	if r.Values == nil && len(r.Patterns) == 0 || s == "" {
 		return s

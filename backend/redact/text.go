@@ -115,7 +115,7 @@ func (r *redaction) text(start, end int) {
 				if at < 0 || start+at < r.kept || at > 0 && isWordByte(text[at-1]) && !isAfterEscape(text, at) {
 					continue
 				}
-				if n := a.pattern.length(text[at:], a.pattern.min); n > 0 {
+				if n := a.pattern.length(text[at:], a.pattern.minInText); n > 0 {
 					r.replace(start+at, start+at+n, Mark)
 					i = at + n - 1
 					break

@@ -8,9 +8,9 @@ import (
 // secretPattern matches a prefix followed by at least min bytes of letters, digits, '_' and '-'. In
 // a configuration file, least bytes are enough: there, text that only looks like a token is rare.
 type secretPattern struct {
-	prefix     string
-	min, least int
-	dots       bool // dots are allowed too
+	prefix                 string
+	minInText, minInConfig int
+	dots                   bool // dots are allowed too
 }
 
 var secretPatterns = []secretPattern{
@@ -93,7 +93,7 @@ var byteClasses, patternsByByte = func() (stops [256]uint8, by [256][]anchoredPa
 func isToken(value string) bool {
 	for i := range secretPatterns {
 		p := &secretPatterns[i]
-		if strings.HasPrefix(value, p.prefix) && (p.prefix == pemPrefix || p.length([]byte(value), p.least) > 0) {
+		if strings.HasPrefix(value, p.prefix) && (p.prefix == pemPrefix || p.length([]byte(value), p.minInConfig) > 0) {
 			return true
 		}
 	}
@@ -118,12 +118,12 @@ func replaceTokens(line string, short bool, replace func(token string) string) s
 			if at < r.kept || at > 0 && isWordByte(text[at-1]) && !isAfterEscape(text, at) || !strings.HasPrefix(line[at:], a.pattern.prefix) {
 				continue
 			}
-			n := a.pattern.length(text[at:], a.pattern.min)
+			n := a.pattern.length(text[at:], a.pattern.minInText)
 			switch {
 			case short && a.pattern.prefix == pemPrefix:
 				n = len(text) - at
 			case short:
-				n = a.pattern.length(text[at:], a.pattern.least)
+				n = a.pattern.length(text[at:], a.pattern.minInConfig)
 			}
 			if n > 0 {
 				r.replace(at, at+n, replace(line[at:at+n]))

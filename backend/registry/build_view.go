@@ -37,8 +37,8 @@ func (h *registeredServer) buildView() {
 }
 
 // aggregate computes the view of all servers, with public names of at most limit characters,
-// restricted to what profile p offers; a nil p offers everything. Public names are computed over all
-// servers, so a tool has the same name in every profile.
+// restricted to what profile p offers; a nil p offers everything. Public names are computed over
+// all servers, so a tool has the same name in every profile.
 func aggregate(naming Naming, servers []*registeredServer, uris *resourceURIs, limit int, p *config.Profile) *View {
 	v := &View{uris: uris, scope: p}
 	namer := newNamer(naming, servers, limit)

@@ -32,7 +32,8 @@ func AppURI(raw []byte) string {
 	return uri
 }
 
-// AppMayCall reports whether an MCP App may call a raw tool. A tool may exclude apps by its visibility.
+// AppMayCall reports whether an MCP App may call a raw tool. A tool may exclude apps by its
+// visibility.
 func AppMayCall(raw []byte) bool {
 	var of appMeta
 	if json.Unmarshal(raw, &of) != nil {

@@ -17,7 +17,7 @@ func resources(uris ...string) *core.Catalog {
 
 func TestConflictIsReportedForLosingServer(t *testing.T) {
 	r := New(Options{})
-	r.Arrange(Prefixed, []Server{{ID: "a"}, {ID: "b"}, {ID: "c", Namespace: "A"}, {ID: "d"}})
+	r.Configure(Prefixed, []Server{{ID: "a"}, {ID: "b"}, {ID: "c", Namespace: "A"}, {ID: "d"}})
 	r.Set("a", "a", resources("mem://x", "mem://y"))
 	r.Set("b", "b", resources("mem://x", "mem://z"))
 	r.Set("d", "d", resources("mem://y", "mem://x", "mem://z"))
@@ -31,7 +31,7 @@ func TestConflictIsReportedForLosingServer(t *testing.T) {
 			t.Errorf("%s: %s", server, got)
 		}
 	}
-	r.Arrange(Prefixed, []Server{{ID: "b"}})
+	r.Configure(Prefixed, []Server{{ID: "b"}})
 	if got := r.All().Conflicts("b"); len(got) != 0 {
 		t.Errorf("settled, but told: %v", got)
 	}
@@ -46,7 +46,7 @@ func TestQualifiedNamesAreReported(t *testing.T) {
 		return c
 	}
 	r := New(Options{})
-	r.Arrange(Bare, []Server{{ID: "a"}, {ID: "b"}, {ID: "c"}})
+	r.Configure(Bare, []Server{{ID: "a"}, {ID: "b"}, {ID: "c"}})
 	r.Set("a", "a", tools("read", "write", "only-a"))
 	r.Set("b", "b", tools("read", "write"))
 	r.Set("c", "c", tools("read", "only-c"))
@@ -59,7 +59,7 @@ func TestQualifiedNamesAreReported(t *testing.T) {
 			t.Errorf("%s: %s", server, got)
 		}
 	}
-	r.Arrange(Bare, []Server{{ID: "c"}})
+	r.Configure(Bare, []Server{{ID: "c"}})
 	if got := r.All().Conflicts("c"); len(got) != 0 {
 		t.Errorf("alone, but told: %v", got)
 	}

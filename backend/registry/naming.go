@@ -24,11 +24,11 @@ const (
 // add a prefix of their own, and LLM APIs allow 64 characters in total.
 const MaxPublicName = 46
 
-// hashDigits is the length of the hash in an altered name; hashMark is the length of the whole
-// suffix.
+// hashDigits is the length of the hash in an altered name; hashSuffixLength is the length of the
+// whole suffix.
 const (
-	hashDigits = 8
-	hashMark   = 1 + hashDigits
+	hashDigits       = 8
+	hashSuffixLength = 1 + hashDigits
 )
 
 // affixes returns the text before and after the tool's part of a public name. Names split
@@ -60,7 +60,7 @@ func publicName(limit int, before, after, server, tool string, force bool, round
 		return before + tool + after
 	}
 	base := sanitizeName(tool)
-	if keep := max(room-hashMark, 0); len(base) > keep {
+	if keep := max(room-hashSuffixLength, 0); len(base) > keep {
 		base = base[:keep]
 	}
 	return before + base + "_" + nameHash(server, tool, round) + after
@@ -78,7 +78,7 @@ func isPlainName(tool string) bool {
 
 // looksAltered reports whether tool ends in '_' and hashDigits lower-case hexadecimal digits.
 func looksAltered(tool string) bool {
-	if len(tool) < hashMark || tool[len(tool)-hashMark] != '_' {
+	if len(tool) < hashSuffixLength || tool[len(tool)-hashSuffixLength] != '_' {
 		return false
 	}
 	for _, c := range []byte(tool[len(tool)-hashDigits:]) {

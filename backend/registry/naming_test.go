@@ -49,7 +49,7 @@ func FuzzNamingIsInjectiveAndStable(f *testing.F) {
 			catalogs[id] = tools(strings.Split(rest, ",")...)
 		}
 		for _, naming := range []Naming{Prefixed, Bare, Colon, DoubleColon, AtServer, MCP} {
-			all := built(naming, servers, catalogs)
+			all := viewOf(naming, servers, catalogs)
 			names := publicNames(all)
 			sorted := slices.Sorted(slices.Values(names))
 			if len(slices.Compact(sorted)) != len(names) {
@@ -65,15 +65,15 @@ func FuzzNamingIsInjectiveAndStable(f *testing.F) {
 			}
 			reversed := slices.Clone(servers)
 			slices.Reverse(reversed)
-			if again := publicNames(built(naming, reversed, catalogs)); !slices.Equal(slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(again))) {
+			if again := publicNames(viewOf(naming, reversed, catalogs)); !slices.Equal(slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(again))) {
 				t.Fatalf("%s: names depend on the order: %q, %q", naming, names, again)
 			}
-			limited(t, naming, servers, catalogs)
+			checkNameLimit(t, naming, servers, catalogs)
 			if naming == Bare || naming == MCP { // under MCP, a_b and a-b share a prefix and affect each other
 				continue
 			}
 			for _, s := range servers {
-				alone := publicNames(built(naming, []Server{s}, catalogs))
+				alone := publicNames(viewOf(naming, []Server{s}, catalogs))
 				for _, name := range alone {
 					if !slices.Contains(names, name) {
 						t.Fatalf("%s: %q is called otherwise among others: %q", naming, name, names)
@@ -84,20 +84,20 @@ func FuzzNamingIsInjectiveAndStable(f *testing.F) {
 	})
 }
 
-// limited checks that the view for a client with another limit is injective too, and differs only
-// in names that do not fit both limits.
-func limited(t *testing.T, naming Naming, servers []Server, catalogs map[string]*core.Catalog) {
+// checkNameLimit checks that the view for a client with another limit is injective too, and differs
+// only in names that do not fit both limits.
+func checkNameLimit(t *testing.T, naming Naming, servers []Server, catalogs map[string]*core.Catalog) {
 	t.Helper()
 	r := registryOf(naming, servers, catalogs)
 	for _, limit := range []int{30, 64} {
-		v := r.Within(limit)
+		v := r.WithNameLimit(limit)
 		names := publicNames(v)
 		if sorted := slices.Sorted(slices.Values(names)); len(slices.Compact(sorted)) != len(names) {
 			t.Fatalf("%s within %d: two tools share a name: %q", naming, limit, names)
 		}
 		for i, item := range v.Items(core.Tools) {
 			before, after := naming.affixes(item.Server)
-			if len(item.Public) > max(limit, len(before)+len(after)+hashMark) && naming != Bare {
+			if len(item.Public) > max(limit, len(before)+len(after)+hashSuffixLength) && naming != Bare {
 				t.Fatalf("%s within %d: %q does not fit", naming, limit, item.Public)
 			}
 			if target, ok := v.Lookup(core.Tools, item.Public); !ok || target.Server != item.Server || target.Name != item.Name {
@@ -110,13 +110,13 @@ func limited(t *testing.T, naming Naming, servers []Server, catalogs map[string]
 	}
 }
 
-func built(naming Naming, servers []Server, catalogs map[string]*core.Catalog) *View {
+func viewOf(naming Naming, servers []Server, catalogs map[string]*core.Catalog) *View {
 	return registryOf(naming, servers, catalogs).All()
 }
 
 func registryOf(naming Naming, servers []Server, catalogs map[string]*core.Catalog) *Registry {
 	r := New(Options{})
-	r.Arrange(naming, servers)
+	r.Configure(naming, servers)
 	for _, s := range servers {
 		r.Set(s.ID, "", catalogs[s.ID])
 	}
@@ -131,16 +131,16 @@ func TestNameLimitAppliesPerClient(t *testing.T) {
 		53: {"s__read", "s__" + long},
 		30: {"s__read", "s__" + strings.Repeat("x", 18) + "_" + nameHash("s", long, 0)},
 	} {
-		if got := publicNames(r.Within(limit)); !slices.Equal(got, want) {
+		if got := publicNames(r.WithNameLimit(limit)); !slices.Equal(got, want) {
 			t.Errorf("%d: %q, want %q", limit, got, want)
 		}
 	}
-	before := r.Within(53)
-	if r.Within(53) != before {
+	before := r.WithNameLimit(53)
+	if r.WithNameLimit(53) != before {
 		t.Error("the view is made anew for every call")
 	}
 	r.Set("s", "", tools("write"))
-	if got := publicNames(r.Within(53)); !slices.Equal(got, []string{"s__write"}) {
+	if got := publicNames(r.WithNameLimit(53)); !slices.Equal(got, []string{"s__write"}) {
 		t.Errorf("after a change: %q", got)
 	}
 	if got := publicNames(before); len(got) != 2 {
@@ -150,7 +150,7 @@ func TestNameLimitAppliesPerClient(t *testing.T) {
 
 func TestServersWithSharedPrefixAreDistinct(t *testing.T) {
 	r := New(Options{})
-	r.Arrange("", []Server{{ID: "a"}, {ID: "b", Namespace: "a"}})
+	r.Configure("", []Server{{ID: "a"}, {ID: "b", Namespace: "a"}})
 	r.Set("a", "", tools("x"))
 	r.Set("b", "", tools("x"))
 	names := publicNames(r.All())

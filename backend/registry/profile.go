@@ -25,7 +25,7 @@ func (r *Registry) HasProfile(name string) bool {
 }
 
 // Profile returns the view of all servers that a profile offers, under the same names as in
-// Within(limit). It reports false when there is no such profile.
+// WithNameLimit(limit). It reports false when there is no such profile.
 func (r *Registry) Profile(name string, limit int) (*View, bool) {
 	v := r.views.Load()
 	p := v.profile(name)

@@ -12,8 +12,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// full returns a catalog with items of every kind.
-func full(server string, tools ...string) *core.Catalog {
+// fullCatalog returns a catalog with items of every kind.
+func fullCatalog(server string, tools ...string) *core.Catalog {
 	c := &core.Catalog{}
 	for _, t := range tools {
 		c.Tools = append(c.Tools, toolNamed(t))
@@ -24,17 +24,17 @@ func full(server string, tools ...string) *core.Catalog {
 	return c
 }
 
-func profiled(naming Naming, profiles ...config.Profile) *Registry {
+func registryWithProfiles(naming Naming, profiles ...config.Profile) *Registry {
 	r := New(Options{})
-	r.Arrange(naming, []Server{{ID: "a"}, {ID: "b"}, {ID: "c"}})
-	r.Set("a", "", full("a", "read", "write"))
-	r.Set("b", "", full("b", "read", "fetch"))
+	r.Configure(naming, []Server{{ID: "a"}, {ID: "b"}, {ID: "c"}})
+	r.Set("a", "", fullCatalog("a", "read", "write"))
+	r.Set("b", "", fullCatalog("b", "read", "fetch"))
 	r.SetProfiles(profiles)
 	return r
 }
 
 func TestProfileContainsOnlyNamedItems(t *testing.T) {
-	r := profiled("", config.Profile{Name: "p", Servers: map[string]config.ProfileServer{
+	r := registryWithProfiles("", config.Profile{Name: "p", Servers: map[string]config.ProfileServer{
 		"b": {Tools: config.Filter{Include: []string{"re*"}}, NoPrompts: true}, "c": {Tools: config.Filter{Exclude: []string{"bad"}}},
 	}})
 	v, ok := r.Profile("p", 0)
@@ -73,7 +73,7 @@ func TestProfileContainsOnlyNamedItems(t *testing.T) {
 }
 
 func TestOneServerWithinAProfile(t *testing.T) {
-	r := profiled("", config.Profile{Name: "p", Servers: map[string]config.ProfileServer{
+	r := registryWithProfiles("", config.Profile{Name: "p", Servers: map[string]config.ProfileServer{
 		"b": {Tools: config.Filter{Exclude: []string{"fetch"}}, NoResources: true},
 	}})
 	if _, ok := r.ProfileServer("p", "a"); ok {
@@ -106,9 +106,9 @@ func TestProfileViewsAreSubsets(t *testing.T) {
 				p.Servers[id] = s
 			}
 		}
-		r := profiled(naming, p)
+		r := registryWithProfiles(naming, p)
 		limit := []int{0, 12}[rnd.IntN(2)]
-		whole, part := r.Within(limit), first(r.Profile("p", limit))
+		whole, part := r.WithNameLimit(limit), first(r.Profile("p", limit))
 		for _, kind := range []core.Kind{core.Tools, core.Prompts} {
 			var want []string
 			for _, i := range whole.Items(kind) {
@@ -148,7 +148,7 @@ func first(v *View, _ bool) *View { return v }
 
 func TestProfilesFollowCatalogsAndEdits(t *testing.T) {
 	p := config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"a": {}}}
-	r := profiled("", p)
+	r := registryWithProfiles("", p)
 	before := first(r.Profile("p", 0))
 	if again := first(r.Profile("p", 0)); again != before {
 		t.Error("the view is made anew for each reader")
@@ -174,7 +174,7 @@ func TestListMetadataStaysWithinProfile(t *testing.T) {
 		return map[core.Kind]map[string]string{core.Tools: {"changed": "it has changed"}}, false
 	}})
 	renamed := config.Filter{Tools: map[string]config.Tool{"old": {Rename: "new"}}}
-	r.Arrange("", []Server{{ID: "a", Filter: &renamed}, {ID: "b"}, {ID: "late"}})
+	r.Configure("", []Server{{ID: "a", Filter: &renamed}, {ID: "b"}, {ID: "late"}})
 	for _, id := range []string{"a", "b"} {
 		r.Set(id, "", tools("old", "changed", "read"))
 	}
@@ -194,11 +194,11 @@ func TestListMetadataStaysWithinProfile(t *testing.T) {
 		t.Error("who may see it does not hear why it is withheld")
 	}
 	for _, name := range []string{"old", "new", "changed"} {
-		if target, ok := one.Own(core.Tools, name); ok {
+		if target, ok := one.LookupOwnName(core.Tools, name); ok {
 			t.Errorf("%s leads to %+v", name, target)
 		}
 	}
-	if target, ok := first(r.ProfileServer("q", "a")).Own(core.Tools, "old"); !ok || target.Name != "old" {
+	if target, ok := first(r.ProfileServer("q", "a")).LookupOwnName(core.Tools, "old"); !ok || target.Name != "old" {
 		t.Errorf("inside: %+v", target)
 	}
 	late := first(r.ProfileServer("p", "late"))

@@ -112,9 +112,9 @@ func New(o Options) *Registry {
 // All returns the view of all servers with public names.
 func (r *Registry) All() *View { return r.views.Load().aggregate }
 
-// Within returns the view of all servers for a client that accepts names of at most limit
+// WithNameLimit returns the view of all servers for a client that accepts names of at most limit
 // characters; 0 means MaxPublicName. Names that fit both limits are the same in both views.
-func (r *Registry) Within(limit int) *View {
+func (r *Registry) WithNameLimit(limit int) *View {
 	v := r.views.Load()
 	if limit == 0 || limit == MaxPublicName {
 		return v.aggregate
@@ -153,9 +153,9 @@ func (r *Registry) OnChange(f func(Change)) {
 	r.onChange = append(r.onChange, f)
 }
 
-// Arrange sets the naming scheme and the servers, in configuration order. Servers that remain
+// Configure sets the naming scheme and the servers, in configuration order. Servers that remain
 // keep their catalogs; the others are removed.
-func (r *Registry) Arrange(naming Naming, servers []Server) {
+func (r *Registry) Configure(naming Naming, servers []Server) {
 	r.update("", func() ([]core.Kind, bool) {
 		r.naming = naming
 		old := r.servers
@@ -211,9 +211,10 @@ func (r *Registry) Update(server string, c *core.Catalog, touched ...core.Kind) 
 	})
 }
 
-// Reserve keeps the URIs of a catalog of an earlier run for a server that has not been listed yet, so that
-// they do not lead to whichever server is listed first. Nothing of the catalog is listed.
-func (r *Registry) Reserve(server string, c *core.Catalog) {
+// ReserveURIs keeps the URIs of a catalog of an earlier run for a server that has not been listed
+// yet, so that they do not lead to whichever server is listed first. Nothing of the catalog is
+// listed.
+func (r *Registry) ReserveURIs(server string, c *core.Catalog) {
 	r.update(server, func() ([]core.Kind, bool) {
 		h := findServer(r.servers, server)
 		if h == nil || h.catalog != nil {
@@ -228,8 +229,8 @@ func (r *Registry) Reserve(server string, c *core.Catalog) {
 	})
 }
 
-// Rejudge runs Options.Withhold again for a server that has been listed.
-func (r *Registry) Rejudge(server string) {
+// ReapplyWithhold runs Options.Withhold again for a server that has been listed.
+func (r *Registry) ReapplyWithhold(server string) {
 	r.update(server, func() ([]core.Kind, bool) {
 		h := findServer(r.servers, server)
 		if h == nil || h.rawCatalog == nil {

@@ -43,7 +43,7 @@ func TestEachNamingSchemeFindsItsTools(t *testing.T) {
 		MCP:         {"mcp_my-fs_read", "mcp_web_read", "mcp_web_fetch"},
 	} {
 		r := New(Options{})
-		r.Arrange(naming, []Server{{ID: "my_fs"}, {ID: "web"}})
+		r.Configure(naming, []Server{{ID: "my_fs"}, {ID: "web"}})
 		r.Set("web", "", tools("read", "fetch"))
 		r.Set("my_fs", "", tools("read"))
 		if got := publicNames(r.All()); !slices.Equal(got, want) {
@@ -59,7 +59,7 @@ func TestEachNamingSchemeFindsItsTools(t *testing.T) {
 
 func TestNamespaceReplacesServerName(t *testing.T) {
 	r := New(Options{})
-	r.Arrange("", []Server{{ID: "filesystem", Namespace: "fs"}})
+	r.Configure("", []Server{{ID: "filesystem", Namespace: "fs"}})
 	r.Set("filesystem", "", tools("read"))
 	if got := publicNames(r.All()); !slices.Equal(got, []string{"fs__read"}) {
 		t.Fatalf("got %q", got)
@@ -109,7 +109,7 @@ func TestOnlyBrokenItemsAreLeftOut(t *testing.T) {
 
 func TestUnlistedServerAcceptsAnyTool(t *testing.T) {
 	r := New(Options{})
-	r.Arrange("", []Server{{ID: "files"}, {ID: "web"}})
+	r.Configure("", []Server{{ID: "files"}, {ID: "web"}})
 	r.Set("web", "", tools("fetch"))
 	got, ok := r.All().Lookup(core.Tools, "files__read")
 	if !ok || got.Server != "files" || got.Name != "read" || got.Raw != nil {
@@ -128,20 +128,20 @@ func TestListenersRunAfterViewIsVisible(t *testing.T) {
 	r := New(Options{})
 	var heard []string
 	r.OnChange(func(c Change) { heard = append(heard, fmt.Sprint(c.Server, c.Kinds, publicNames(r.All()))) })
-	r.Arrange("", []Server{{ID: "a"}})
+	r.Configure("", []Server{{ID: "a"}})
 	r.Set("a", "", tools("x"))
 	r.Set("a", "", tools("x")) // nothing changed
 	r.Set("a", "", tools("x"), core.Tools, core.Prompts)
-	r.Arrange("", nil)
-	r.Arrange("", nil)
+	r.Configure("", nil)
+	r.Configure("", nil)
 	want := []string{"a[tools] [a__x]", "a[tools prompts] [a__x]", "[tools] []"}
 	if !slices.Equal(heard, want) {
 		t.Fatalf("heard %q, want %q", heard, want)
 	}
 }
 
-// A listener runs without the registry's lock: it may change the registry itself, and does not block
-// others that do.
+// A listener runs without the registry's lock: it may change the registry itself, and does not
+// block others that do.
 func TestListenersRunWithoutLock(t *testing.T) {
 	r := New(Options{})
 	var heard []string
@@ -151,7 +151,7 @@ func TestListenersRunWithoutLock(t *testing.T) {
 		go func() { defer close(done); r.Update("a", tools("x", "y")) }()
 		<-done
 	})
-	r.Arrange("", []Server{{ID: "a"}})
+	r.Configure("", []Server{{ID: "a"}})
 	r.Set("a", "", tools("x"))
 	if want := []string{"a", "a"}; !slices.Equal(heard, want) || !slices.Equal(publicNames(r.All()), []string{"a__x", "a__y"}) {
 		t.Errorf("heard %q, and there are %q", heard, publicNames(r.All()))
@@ -161,8 +161,8 @@ func TestListenersRunWithoutLock(t *testing.T) {
 func TestOrderFollowsConfigAndHashFollowsLists(t *testing.T) {
 	servers := []Server{{ID: "b"}, {ID: "a"}, {ID: "c"}}
 	one, two := New(Options{}), New(Options{})
-	one.Arrange("", servers)
-	two.Arrange("", servers)
+	one.Configure("", servers)
+	two.Configure("", servers)
 	for _, id := range []string{"a", "b", "c"} {
 		one.Set(id, "", tools("z", "y"))
 	}
@@ -193,11 +193,11 @@ func TestLookupAllocatesNothing(t *testing.T) {
 
 func TestLateListDoesNotReviveRemovedServer(t *testing.T) {
 	r := New(Options{})
-	r.Arrange("", []Server{{ID: "a"}, {ID: "b"}})
+	r.Configure("", []Server{{ID: "a"}, {ID: "b"}})
 	if !r.Update("a", tools("x")) {
 		t.Fatal("refused")
 	}
-	r.Arrange("", []Server{{ID: "b"}})
+	r.Configure("", []Server{{ID: "b"}})
 	if r.Update("a", tools("x")) || len(r.All().Items(core.Tools)) != 0 {
 		t.Fatal("it came back")
 	}

@@ -18,9 +18,9 @@ import (
 // becomes "ui://SERVER__board". The assignment does not depend on profiles, so a resource has the
 // same URI in all of them.
 //
-// A URI that clients have seen keeps its server until Drawbridge ends, also when that server no longer
-// lists it or is gone, and when an earlier server begins to list it: a client may still use a list that
-// it read before.
+// A URI that clients have seen keeps its server until Drawbridge ends, also when that server no
+// longer lists it or is gone, and when an earlier server begins to list it: a client may still use
+// a list that it read before.
 type resourceURIs struct {
 	ids       map[string]string // the ids of all servers, by their lower-case form, because clients may change the case of a host
 	owners    map[string]string // the server of each URI that is not marked
@@ -196,8 +196,8 @@ func (u *resourceURIs) public(server, own string) string {
 	return own
 }
 
-// link returns the public form of a URI that a result of a server contains.
-func (u *resourceURIs) link(server, own string) string {
+// publicInResult returns the public form of a URI that a result of a server contains.
+func (u *resourceURIs) publicInResult(server, own string) string {
 	u.markSeen()
 	public := u.public(server, own)
 	if public != own {
@@ -277,7 +277,8 @@ func describeMarkedURIs(server string, uris []string) string {
 	return fmt.Sprintf("%d resources are listed with the server's id in their URI, such as %s: without it, the URIs could refer to another server", len(uris), example)
 }
 
-// markReferences returns raw, a tool, with the public URIs of the resources that its _meta refers to.
+// markReferences returns raw, a tool, with the public URIs of the resources that its _meta refers
+// to.
 func (u *resourceURIs) markReferences(server string, raw json.RawMessage) json.RawMessage {
 	for _, s := range slices.Backward(toolReferences(raw)) {
 		own := unquote(raw[s.Start:s.End])

@@ -61,7 +61,7 @@ func TestCollidingURIsEachReachTheirServer(t *testing.T) {
 			reads: map[string]string{"x://1": "b x://1", "x://{b}\ny": " "}},
 	} {
 		r := New(Options{})
-		r.Arrange("", []Server{{ID: "a"}, {ID: "b"}})
+		r.Configure("", []Server{{ID: "a"}, {ID: "b"}})
 		r.Set("b", "", catalogOf(tt.b...)) // the order of listing does not matter
 		r.Set("a", "", catalogOf(tt.a...))
 		v := r.All()
@@ -91,7 +91,7 @@ func TestCollidingURIsEachReachTheirServer(t *testing.T) {
 // A URI means the same resource in every profile, also where the server that keeps it is missing.
 func TestPublicURIsAreTheSameInEveryProfile(t *testing.T) {
 	r := New(Options{})
-	r.Arrange("", []Server{{ID: "a"}, {ID: "b"}})
+	r.Configure("", []Server{{ID: "a"}, {ID: "b"}})
 	r.Set("a", "", catalogOf("mem://x", "t://{x}"))
 	r.Set("b", "", catalogOf("mem://x", "t://{x}"))
 	r.SetProfiles([]config.Profile{{Name: "p", Servers: map[string]config.ProfileServer{"b": {}}}})
@@ -113,7 +113,7 @@ func TestPublicURIsAreTheSameInEveryProfile(t *testing.T) {
 func TestAppReferencesFollowTheirServer(t *testing.T) {
 	const tool = `{"name":"show","_meta":{"v":1.0,"ui":{"resourceUri":"ui:\/\/app","visibility":["app"]},"ui/resourceUri":"ui://app","openai/outputTemplate":"ui://app"},"x":"ui://app"}`
 	r := New(Options{})
-	r.Arrange("", []Server{{ID: "one"}, {ID: "two"}})
+	r.Configure("", []Server{{ID: "one"}, {ID: "two"}})
 	for _, id := range []string{"one", "two"} {
 		r.Set(id, "", &core.Catalog{Tools: []core.Item{item("show", tool)}})
 	}
@@ -141,7 +141,7 @@ func FuzzPublicURILeadsBack(f *testing.F) {
 			return
 		}
 		r := New(Options{})
-		r.Arrange("", []Server{{ID: "a"}, {ID: "b"}, {ID: "a-b"}})
+		r.Configure("", []Server{{ID: "a"}, {ID: "b"}, {ID: "a-b"}})
 		for _, id := range []string{"a", "b", "a-b"} {
 			r.Set(id, "", catalogOf(one, two))
 		}
@@ -160,7 +160,7 @@ func FuzzPublicURILeadsBack(f *testing.F) {
 // afterwards.
 func TestURIKeepsItsServerOnceClientsHaveSeenIt(t *testing.T) {
 	r := New(Options{})
-	r.Arrange("", []Server{{ID: "a"}, {ID: "b"}})
+	r.Configure("", []Server{{ID: "a"}, {ID: "b"}})
 	r.Set("b", "", catalogOf("mem://x", "t://{i}"))
 	leads := func(want map[string]string) {
 		t.Helper()
@@ -175,7 +175,7 @@ func TestURIKeepsItsServerOnceClientsHaveSeenIt(t *testing.T) {
 	leads(map[string]string{"mem://x": "b", "t://9": "b", "t://5": "b", "mem://a__x": "a", "t://a__5": "a", "own://a": "a"})
 	r.Set("b", "", catalogOf("own://a", "mem://x")) // it no longer has the template
 	leads(map[string]string{"mem://x": "b", "t://9": "b", "own://a": "a", "own://b__a": "b"})
-	r.Arrange("", []Server{{ID: "c"}, {ID: "a"}}) // b is gone
+	r.Configure("", []Server{{ID: "c"}, {ID: "a"}}) // b is gone
 	r.Set("c", "", catalogOf("mem://x", "mem://b__x", "own://a"))
 	leads(map[string]string{"mem://x": "b", "mem://b__x": "b", "own://a": "a", "mem://c__x": "c", "own://c__a": "c"})
 

@@ -18,11 +18,11 @@ func filter(t *testing.T, keys string) *config.Filter {
 	return c.Servers[0].Filter
 }
 
-const shaped = `"excludeTools": ["del*"], "tools": {"read": {"rename": "cat", "description": "Shows \"all\" of it."}, "list": {"description": "New."}}`
+const filterConfig = `"excludeTools": ["del*"], "tools": {"read": {"rename": "cat", "description": "Shows \"all\" of it."}, "list": {"description": "New."}}`
 
 func TestHiddenToolIsNeitherListedNorFound(t *testing.T) {
 	r := New(Options{})
-	r.Arrange("", []Server{{ID: "fs", Filter: filter(t, shaped)}, {ID: "web"}})
+	r.Configure("", []Server{{ID: "fs", Filter: filter(t, filterConfig)}, {ID: "web"}})
 	r.Set("web", "", tools("read"))
 	r.Set("fs", "", &core.Catalog{
 		Tools: []core.Item{
@@ -52,11 +52,11 @@ func TestHiddenToolIsNeitherListedNorFound(t *testing.T) {
 		}
 	}
 	for name, ok := range map[string]bool{"read": true, "list": true, "cat": false, "delete": false} {
-		if _, got := one.Own(core.Tools, name); got != ok {
+		if _, got := one.LookupOwnName(core.Tools, name); got != ok {
 			t.Errorf("own %s: %v", name, got)
 		}
 	}
-	if target, ok := one.Own(core.Prompts, "delete"); !ok || target.Name != "delete" {
+	if target, ok := one.LookupOwnName(core.Prompts, "delete"); !ok || target.Name != "delete" {
 		t.Error("a prompt is hidden like a tool")
 	}
 	if target, _ := one.Lookup(core.Tools, "cat"); target.Hints != (Hints{ReadOnly: Yes}) {
@@ -77,7 +77,7 @@ func TestConfiguredTitleAndAnnotationsReplaceThoseOfTheServer(t *testing.T) {
 		`{"name":"x","annotations":null,"name":"x"}`:                                                   `{"name":"x","annotations":{"readOnlyHint":true,"openWorldHint":false},"name":"x","title":"New <é>"}`,
 	} {
 		r := New(Options{})
-		r.Arrange("", []Server{{ID: "fs", Filter: filter(t, `"tools": {"x": `+keys+`}`)}})
+		r.Configure("", []Server{{ID: "fs", Filter: filter(t, `"tools": {"x": `+keys+`}`)}})
 		r.Set("fs", "", &core.Catalog{Tools: []core.Item{item("x", raw)}})
 		one, _ := r.Server("fs")
 		if got := string(one.Items(core.Tools)[0].Raw); got != want {
@@ -91,20 +91,20 @@ func TestConfiguredTitleAndAnnotationsReplaceThoseOfTheServer(t *testing.T) {
 
 func TestFilterChangeUpdatesListsOfUnchangedServer(t *testing.T) {
 	r := New(Options{})
-	r.Arrange("", []Server{{ID: "fs"}})
+	r.Configure("", []Server{{ID: "fs"}})
 	r.Set("fs", "", tools("read", "delete"))
 	var told []Change
 	r.OnChange(func(c Change) { told = append(told, c) })
-	r.Arrange("", []Server{{ID: "fs", Filter: filter(t, `"excludeTools": ["delete"]`)}})
+	r.Configure("", []Server{{ID: "fs", Filter: filter(t, `"excludeTools": ["delete"]`)}})
 	if got := publicNames(r.All()); !slices.Equal(got, []string{"fs__read"}) || len(told) != 1 || !slices.Equal(told[0].Kinds, []core.Kind{core.Tools}) {
 		t.Errorf("%q, told %+v", got, told)
 	}
 	before, _ := r.Server("fs")
-	r.Arrange("", []Server{{ID: "fs", Filter: filter(t, `"excludeTools": ["delete"]`)}})
+	r.Configure("", []Server{{ID: "fs", Filter: filter(t, `"excludeTools": ["delete"]`)}})
 	if after, _ := r.Server("fs"); after != before || len(told) != 1 {
 		t.Error("the same filter made new lists")
 	}
-	r.Arrange("", []Server{{ID: "fs"}})
+	r.Configure("", []Server{{ID: "fs"}})
 	if got := publicNames(r.All()); !slices.Equal(got, []string{"fs__read", "fs__delete"}) {
 		t.Errorf("%q", got)
 	}
@@ -112,7 +112,7 @@ func TestFilterChangeUpdatesListsOfUnchangedServer(t *testing.T) {
 
 func TestHiddenToolOfUnlistedServerIsNotGuessed(t *testing.T) {
 	r := New(Options{})
-	r.Arrange("", []Server{{ID: "fs", Filter: filter(t, shaped)}})
+	r.Configure("", []Server{{ID: "fs", Filter: filter(t, filterConfig)}})
 	one, _ := r.Server("fs")
 	for name, found := range map[string]string{"cat": "read", "other": "other", "read": "", "delete": ""} {
 		for view, public := range map[*View]string{one: name, r.All(): "fs__" + name} {
@@ -128,7 +128,7 @@ func TestHiddenToolOfUnlistedServerIsNotGuessed(t *testing.T) {
 
 func TestConflictsAndUnmatchedPatternsAreReported(t *testing.T) {
 	r := New(Options{})
-	r.Arrange("", []Server{{ID: "fs", Filter: filter(t, `"includeTools": ["raed*", "*"], "tools": {"read": {"rename": "list"}}`)}})
+	r.Configure("", []Server{{ID: "fs", Filter: filter(t, `"includeTools": ["raed*", "*"], "tools": {"read": {"rename": "list"}}`)}})
 	r.Set("fs", "", tools("read", "list"))
 	if got := publicNames(r.All()); !slices.Equal(got, []string{"fs__read", "fs__list"}) {
 		t.Errorf("%q", got)

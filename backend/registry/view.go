@@ -98,8 +98,9 @@ func (v *View) Lookup(kind core.Kind, public string) (Target, bool) {
 	return Target{}, false
 }
 
-// Own returns the target of a tool or prompt by the server's own name, in the view of one server.
-func (v *View) Own(kind core.Kind, name string) (Target, bool) {
+// LookupOwnName returns the target of a tool or prompt by the server's own name, in the view of one
+// server.
+func (v *View) LookupOwnName(kind core.Kind, name string) (Target, bool) {
 	if t, ok := v.renamed[name]; ok && kind == core.Tools {
 		return t, true
 	}
@@ -123,7 +124,7 @@ func (v *View) PublicURI(server, own string) string {
 	if v.uris == nil {
 		return own
 	}
-	return v.uris.link(server, own)
+	return v.uris.publicInResult(server, own)
 }
 
 // AppTool returns the tool that an MCP App calls by the server's own name, because an app does not

@@ -30,12 +30,12 @@ func TestWithheldToolIsHiddenAndKeepsItsName(t *testing.T) {
 	}
 	heard = nil
 	hide, mute = map[string]string{"search": "it has changed"}, true
-	r.Rejudge("a")
+	r.ReapplyWithhold("a")
 	if len(heard) != 1 || len(heard[0].Kinds) != 1 || heard[0].Kinds[0] != core.Tools {
 		t.Errorf("clients hear %v", heard)
 	}
 	own, _ := r.Server("a")
-	for name, v := range map[string]*View{"all": r.All(), "within": r.Within(40), "own": own} {
+	for name, v := range map[string]*View{"all": r.All(), "within": r.WithNameLimit(40), "own": own} {
 		if list := string(v.ListResult(core.Tools)); strings.Contains(list, "a__search") || name == "own" && strings.Contains(list, "search") {
 			t.Errorf("%s lists it: %s", name, list)
 		}
@@ -46,7 +46,7 @@ func TestWithheldToolIsHiddenAndKeepsItsName(t *testing.T) {
 	if _, ok := r.All().Lookup(core.Tools, "a__search"); ok {
 		t.Error("it is found by its public name")
 	}
-	if _, ok := own.Own(core.Tools, "search"); ok {
+	if _, ok := own.LookupOwnName(core.Tools, "search"); ok {
 		t.Error("it is found by its own name")
 	}
 	if w, ok := r.All().Withheld(core.Tools, "a__search"); !ok || w.Server != "a" || w.Name != "search" || w.Why != "it has changed" {
@@ -57,7 +57,7 @@ func TestWithheldToolIsHiddenAndKeepsItsName(t *testing.T) {
 	}
 	heard = nil
 	hide, mute = nil, false
-	r.Rejudge("a")
+	r.ReapplyWithhold("a")
 	if after := string(r.All().ListResult(core.Tools)); after != before || len(heard) != 1 {
 		t.Errorf("it does not come back as it was: %s, %v", after, heard)
 	}
@@ -67,7 +67,8 @@ func TestWithheldToolIsHiddenAndKeepsItsName(t *testing.T) {
 	}
 }
 
-// Clients neither list nor get a withheld prompt. A withheld resource is not listed, but can be read.
+// Clients neither list nor get a withheld prompt. A withheld resource is not listed, but can be
+// read.
 func TestWithheldPromptsAndResourcesAreNotListed(t *testing.T) {
 	r := New(Options{Withhold: func(_ string, offered *core.Catalog) (map[core.Kind]map[string]string, bool) {
 		if len(offered.Prompts) != 1 || len(offered.Resources) != 1 || len(offered.Templates) != 1 {

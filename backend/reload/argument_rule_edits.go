@@ -38,8 +38,8 @@ func ruleText(a *config.ArgumentRule) string {
 	return string(raw)
 }
 
-// InsertRule inserts a rule into policy.rules at an index, or at the end if it is negative. Comments
-// of the other rules are kept.
+// InsertRule inserts a rule into policy.rules at an index, or at the end if it is negative.
+// Comments of the other rules are kept.
 func (d *Document) InsertRule(at int, raw json.RawMessage) error {
 	value, err := d.formatObject(raw, 3)
 	if err != nil {

@@ -128,11 +128,11 @@ func readOrStarter(file string) (src []byte, existed bool, err error) {
 func (r *Reloader) Text() (path string, text []byte, etag string, err error) {
 	path = r.o.Sources.Main()
 	text, _, err = readOrStarter(path)
-	return path, text, Tag(text), err
+	return path, text, ETag(text), err
 }
 
-// Tag returns the etag of a file's content.
-func Tag(text []byte) string {
+// ETag returns the etag of a file's content.
+func ETag(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }
@@ -152,7 +152,7 @@ func (r *Reloader) Replace(ctx context.Context, text []byte, etag string) error 
 	if err != nil {
 		return &core.Error{Code: core.CodeUnavailable, Message: "cannot read " + path, Cause: err}
 	}
-	if Tag(old) != etag {
+	if ETag(old) != etag {
 		return conflictError(nil)
 	}
 	return r.write(path, old, existed, text)

@@ -16,8 +16,8 @@ import (
 // rename is the change of the id and the label of a server.
 type rename struct{ from, to, fromLabel, toLabel string }
 
-// tool returns the tool pattern of a rule under the new id. servers are those of the rule. A pattern that
-// names the server only with wildcards stays as it is.
+// tool returns the tool pattern of a rule under the new id. servers are those of the rule. A
+// pattern that names the server only with wildcards stays as it is.
 func (n rename) tool(pattern string, servers []string) string {
 	if len(servers) > 0 && !slices.ContainsFunc(servers, func(s string) bool { return s == n.from || s == n.fromLabel }) {
 		return pattern
@@ -41,8 +41,8 @@ func (n rename) server(name string) string {
 	return name
 }
 
-// names reports whether the rule changes with the name of the server.
-func (n rename) names(rule *config.ArgumentRule) bool {
+// affects reports whether the rule changes with the name of the server.
+func (n rename) affects(rule *config.ArgumentRule) bool {
 	return n.tool(rule.Tool, rule.Servers) != rule.Tool || slices.ContainsFunc(rule.Servers, func(s string) bool { return n.server(s) != s })
 }
 
@@ -54,8 +54,8 @@ func (n rename) isIn(c *config.Config, file string) bool {
 	}) || slices.ContainsFunc(c.Servers, func(s config.Server) bool { return s.Source.File == file && s.Replay.Server == n.from })
 }
 
-// warnings describes the references that are not renamed: those in YAML files, and rules that apply to other
-// tools than before because their pattern matches only one of the two names.
+// warnings describes the references that are not renamed: those in YAML files, and rules that apply
+// to other tools than before because their pattern matches only one of the two names.
 func (n rename) warnings(c *config.Config, file string) (list []string) {
 	if n.from == n.to {
 		return nil
@@ -84,8 +84,9 @@ func (n rename) warnings(c *config.Config, file string) (list []string) {
 	return list
 }
 
-// patternStates returns the positions in a pattern, as of config.Match, from which the rest of a name could
-// be matched after prefix. If they are the same for two prefixes, the pattern matches the same names after both.
+// patternStates returns the positions in a pattern, as of config.Match, from which the rest of a
+// name could be matched after prefix. If they are the same for two prefixes, the pattern matches
+// the same names after both.
 func patternStates(pattern, prefix string) []int {
 	add := func(states map[int]bool, p int) {
 		states[p] = true

@@ -34,8 +34,9 @@ func (r *Reloader) CheckRename(id, label string) (string, error) {
 	return to, nil
 }
 
-// Rename renames a server in the file that defines it and in the profiles, clients, rules and replay servers
-// that refer to it. It returns the new id, and warnings about references that it could not rename.
+// Rename renames a server in the file that defines it and in the profiles, clients, rules and
+// replay servers that refer to it. It returns the new id, and warnings about references that it
+// could not rename.
 func (r *Reloader) Rename(ctx context.Context, id, label string) (to string, warnings []string, err error) {
 	to, err = r.CheckRename(id, label)
 	if err != nil {
@@ -71,8 +72,9 @@ func isYAML(file string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// checkOtherFiles returns an error if another file than that of the server chooses an account of it, or has a
-// rule about it. Between two edits, calls would use another account, or the rule would not apply to them.
+// checkOtherFiles returns an error if another file than that of the server chooses an account of
+// it, or has a rule about it. Between two edits, calls would use another account, or the rule would
+// not apply to them.
 func (r *Reloader) checkOtherFiles(s *config.Server, change rename) error {
 	what, file := "an account of server \""+s.ID+"\" is selected", ""
 	if change.to != s.ID {
@@ -83,7 +85,7 @@ func (r *Reloader) checkOtherFiles(s *config.Server, change rename) error {
 			return &core.Error{Code: core.CodeConflict, Message: rule.Key + " refers to server \"" + s.ID + "\", and server \"" + o + "\" uses the old or the new name as its namespace",
 				Hint: "Give \"" + o + "\" another namespace first, or edit the rule."}
 		}
-		if file == "" && rule.Source.File != s.Source.File && change.names(&rule) {
+		if file == "" && rule.Source.File != s.Source.File && change.affects(&rule) {
 			what, file = rule.Key+" refers to server \""+s.ID+"\", but is", rule.Source.File
 		}
 	}
@@ -104,8 +106,8 @@ func (r *Reloader) serverWithNamespace(id string, namespaces ...string) string {
 	return ""
 }
 
-// fileChoosingAccount returns a file other than that of the server in which a profile or client chooses an
-// account of it, or "".
+// fileChoosingAccount returns a file other than that of the server in which a profile or client
+// chooses an account of it, or "".
 func (r *Reloader) fileChoosingAccount(s *config.Server) string {
 	c := r.Current()
 	for _, p := range c.Profiles {

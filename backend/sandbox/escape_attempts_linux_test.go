@@ -62,7 +62,8 @@ type target struct {
 	// Parent is not confined, and Sibling is confined as another server is.
 	Parent, Sibling                    int
 	TCP, Abstract, Unix, UDP, Datagram string
-	// Memory is the key of System V memory of another program, and Queue the name of its message queue.
+	// Memory is the key of System V memory of another program, and Queue the name of its message
+	// queue.
 	Memory int
 	Queue  string
 }

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// indirectAttempts are ways out through other programs, other servers, privileges of root and other names
-// of files.
+// indirectAttempts are ways out through other programs, other servers, privileges of root and other
+// names of files.
 var indirectAttempts = []attempt{
 	{name: "read by a program in memory", try: inHome(".ssh/id_ed25519", func(p string) error {
 		program, err := os.ReadFile(os.Args[0])

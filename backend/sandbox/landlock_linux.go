@@ -57,7 +57,8 @@ func newRuleset(version int, r Rules) (*os.File, error) {
 	if version >= scopeVersion {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}
-	// An older kernel accepts the newer, larger structure because the fields that it lacks are zero.
+	// An older kernel accepts the newer, larger structure because the fields that it lacks are
+	// zero.
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
 		return nil, fmt.Errorf("cannot create the rules of the sandbox: %w", errno)
@@ -87,7 +88,8 @@ func addRules(ruleset int, r Rules, rights uint64, network bool) error {
 		return nil
 	}
 	for _, port := range r.Ports {
-		// The structure landlock_net_port_attr, which x/sys does not define, as it does not its kind of rule.
+		// The structure landlock_net_port_attr, which x/sys does not define, as it does not its
+		// kind of rule.
 		const portRule = 2
 		rule := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
 		if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), portRule, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
@@ -141,8 +143,8 @@ func filtersSockets() bool { return auditArch() != 0 }
 // selfPath stays valid after an update has replaced the executable.
 const selfPath = "/proc/self/exe"
 
-// UserMayWrite reports whether the permissions of path, or of its folder if it does not exist, let our own
-// user write to it.
+// UserMayWrite reports whether the permissions of path, or of its folder if it does not exist, let
+// our own user write to it.
 func UserMayWrite(path string) bool {
 	target := resolved(path)
 	err := unix.Access(target, unix.W_OK)

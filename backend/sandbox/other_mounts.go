@@ -13,8 +13,8 @@ type mount struct {
 	at     string
 }
 
-// withOtherMounts returns paths and the other paths of the same files, where a file system is mounted more
-// than once: by bind mounts, or as several subvolumes.
+// withOtherMounts returns paths and the other paths of the same files, where a file system is
+// mounted more than once: by bind mounts, or as several subvolumes.
 func withOtherMounts(paths []string) []string {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil { // not Linux
@@ -62,7 +62,7 @@ func appendOtherMounts(paths []string, mounts []mount) []string {
 			}
 		}
 	}
-	return sorted(all)
+	return sortUnique(all)
 }
 
 // entryBelow returns path, which folder contains, as it is called below root.

@@ -18,14 +18,14 @@ const maxProposed = 100
 // Proposal is what must be added to default rules. Paths in the home directory begin with "~/".
 type Proposal struct {
 	Read, Write []string
-	// Private is what was opened but is private, or contains private files or the home directory, and
-	// Programs what was written and starts programs. Neither is proposed.
+	// Private is what was opened but is private, or contains private files or the home directory,
+	// and Programs what was written and starts programs. Neither is proposed.
 	Private, Programs []string
 }
 
-// Propose returns what must be added to the default rules r so that the program may open what it was
-// seen to open. What is written is proposed by folder, because programs create files there; for a folder
-// that the rules do not cover because it was created since, that is the outermost one.
+// Propose returns what must be added to the default rules r so that the program may open what it
+// was seen to open. What is written is proposed by folder, because programs create files there; for
+// a folder that the rules do not cover because it was created since, that is the outermost one.
 func Propose(r Rules, home string, seen []Opened) (p Proposal) {
 	home = resolved(home)
 	tooWide := func(path string) bool {
@@ -62,7 +62,7 @@ func Propose(r Rules, home string, seen []Opened) (p Proposal) {
 
 // distinct returns paths sorted and each once, at most maxProposed.
 func distinct(paths []string) []string {
-	paths = sorted(paths)
+	paths = sortUnique(paths)
 	return paths[:min(len(paths), maxProposed)]
 }
 

@@ -15,8 +15,8 @@ type Refusal struct {
 	Remark     string `json:"remark,omitempty" doc:"Why there is nothing to allow"`
 }
 
-// WithAllow returns the refusal with what to allow, under the rules r of the program, which reported it
-// and may have made it up.
+// WithAllow returns the refusal with what to allow, under the rules r of the program, which
+// reported it and may have made it up.
 func (one Refusal) WithAllow(r Rules, home string) Refusal {
 	target := resolved(one.Path)
 	for filepath.IsAbs(target) && target != filepath.Dir(target) { // rules are for existing files only
@@ -25,15 +25,15 @@ func (one Refusal) WithAllow(r Rules, home string) Refusal {
 		}
 		target = filepath.Dir(target)
 	}
-	if one.Remark = r.NotOffered(home, target, !one.Unreadable); one.Remark == "" {
+	if one.Remark = r.WhyNotOffered(home, target, !one.Unreadable); one.Remark == "" {
 		one.Allow = target
 	}
 	return one
 }
 
-// NotOffered returns why only an edit of the configuration may allow path, as the end of a sentence about
-// it, or "".
-func (r Rules) NotOffered(home, path string, write bool) string {
+// WhyNotOffered returns why only an edit of the configuration may allow path, as the end of a
+// sentence about it, or "".
+func (r Rules) WhyNotOffered(home, path string, write bool) string {
 	path = resolved(path)
 	related := func(list []string) bool {
 		return slices.ContainsFunc(list, func(one string) bool { return contains(path, one) || contains(one, path) })

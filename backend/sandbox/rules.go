@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Rules are what a confined process may reach. A path stands for itself and everything below it, and
-// contains no symbolic links. Paths that do not exist when the process is started are left out.
+// Rules are what a confined process may reach. A path stands for itself and everything below it,
+// and contains no symbolic links. Paths that do not exist when the process is started are left out.
 type Rules struct {
 	Read  []string // to read and execute
 	Write []string // to read, execute, write, create and remove
@@ -19,8 +19,8 @@ type Rules struct {
 	Ports     []int
 	// NoUnixSockets refuses connections to Unix sockets, and listening for them.
 	NoUnixSockets bool
-	// Private are the paths that only an entry in sandbox.read or sandbox.write for the path itself,
-	// or for one below it, allows.
+	// Private are the paths that only an entry in sandbox.read or sandbox.write for the path
+	// itself, or for one below it, allows.
 	Private []string
 	// StartsPrograms are the paths from which programs are started later, which only sandbox.write
 	// lets the program write.
@@ -73,15 +73,15 @@ var packageCaches = []string{
 	".cache/uv", uvTools + "/.lock", ".cache/pip", ".cache/pipx", ".local/pipx/.cache", ".local/pipx/logs", ".cache/go-build", "go/pkg", playwrightBrowsers, playwrightProfiles, puppeteerBrowsers,
 }
 
-// puppeteerBrowsers is where the installation of packages that depend on Puppeteer downloads a browser
-// to, and fails if it cannot.
+// puppeteerBrowsers is where the installation of packages that depend on Puppeteer downloads a
+// browser to, and fails if it cannot.
 const puppeteerBrowsers = ".cache/puppeteer"
 
 // uvTools is where uv installs programs. uvx creates and locks it even if it only runs one.
 const uvTools = ".local/share/uv/tools"
 
-// playwrightBrowsers and playwrightProfiles are where the MCP server of Playwright keeps its browsers
-// and their profiles. It does not start a browser without them.
+// playwrightBrowsers and playwrightProfiles are where the MCP server of Playwright keeps its
+// browsers and their profiles. It does not start a browser without them.
 const (
 	playwrightBrowsers = ".cache/ms-playwright"
 	playwrightProfiles = ".cache/ms-playwright-mcp"
@@ -96,16 +96,17 @@ var createdByLauncher = map[string][]string{
 	"deno": {".cache/deno"}, "pnpm": pnpmCaches, "pnpx": pnpmCaches, "yarn": {".yarn/berry", ".cache/yarn"},
 }
 
-// devices may be read and written. They keep nothing, except those in /dev/shm. Other devices are not
-// even readable: terminals and keyboards tell what the user types.
+// devices may be read and written. They keep nothing, except those in /dev/shm. Other devices are
+// not even readable: terminals and keyboards tell what the user types.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/shm"}
 
-// Protected returns rules that allow nothing, with the private paths and those that start programs.
-func Protected(userHome string, private, unwritable []string) Rules {
-	return protected(newLinkReader(), resolved(userHome), private, unwritable)
+// DenyAllRules returns rules that allow nothing, with the private paths and those that start
+// programs.
+func DenyAllRules(userHome string, private, unwritable []string) Rules {
+	return denyAllRules(newLinkReader(), resolved(userHome), private, unwritable)
 }
 
-func protected(links *linkReader, home string, private, unwritable []string) Rules {
+func denyAllRules(links *linkReader, home string, private, unwritable []string) Rules {
 	inHome := func(paths []string) []string {
 		out := make([]string, len(paths))
 		for i, path := range paths {
@@ -113,8 +114,8 @@ func protected(links *linkReader, home string, private, unwritable []string) Rul
 		}
 		return out
 	}
-	links.many = true
-	defer func() { links.many = false }()
+	links.preferListing = true
+	defer func() { links.preferListing = false }()
 	return Rules{
 		Private:        withOtherMounts(links.withTargets(slices.Concat(inHome(privateInHome), []string{"/dev", "/run/user"}, private))),
 		StartsPrograms: links.withTargets(slices.Concat(inHome(startsPrograms), unwritable)),
@@ -140,9 +141,9 @@ func RulesFor(p Program) Rules {
 	}
 
 	links := newLinkReader() // when everything has been created, because it lists folders
-	r := protected(links, home, p.Private, p.Unwritable)
+	r := denyAllRules(links, home, p.Private, p.Unwritable)
 	r.NoNetwork, r.Ports, r.NoUnixSockets = p.NoNetwork, p.Ports, p.NoUnixSockets
-	unwritable := sorted(slices.Concat(r.Private, r.StartsPrograms))
+	unwritable := sortUnique(slices.Concat(r.Private, r.StartsPrograms))
 
 	r.Read = links.without("/", r.Private)
 	folders := foldersIn(p.Args)
@@ -168,7 +169,7 @@ func RulesFor(p Program) Rules {
 	if own := filepath.Clean(os.TempDir()); !slices.Contains(temporaries, own) {
 		temporaries = append(temporaries, own)
 	}
-	unwritableHere := sorted(append(slices.Clip(unwritable), home))
+	unwritableHere := sortUnique(append(slices.Clip(unwritable), home))
 	for _, temporary := range temporaries {
 		if temporary = r.followDefault(links, temporary, slices.Concat(r.Write, configured, []string{home})); temporary != "" {
 			r.Write = append(r.Write, links.without(temporary, unwritableHere)...)
@@ -189,7 +190,7 @@ func RulesFor(p Program) Rules {
 	for _, path := range write {
 		r.Write = r.appendOwn(links, r.Write, "sandbox.write", path, writable)
 	}
-	r.Write = sorted(r.Write)
+	r.Write = sortUnique(r.Write)
 	return r
 }
 
@@ -241,8 +242,8 @@ func below(paths []string, folder string) (found string) {
 	return found
 }
 
-// warnIfSplit says in r.Ignored if the program cannot create files directly in a folder that it may write,
-// because excluded paths lie in it.
+// warnIfSplit says in r.Ignored if the program cannot create files directly in a folder that it may
+// write, because excluded paths lie in it.
 func (r *Rules) warnIfSplit(folder string, excluded []string) {
 	one := below(excluded, folder)
 	if one == "" || slices.ContainsFunc(excluded, func(path string) bool { return contains(path, folder) }) {
@@ -298,9 +299,9 @@ func inUsersHome(home string, paths []string) []string {
 // maxEntries limits the rules for one folder; the rest of its entries is refused.
 const maxEntries = 4000
 
-// without returns paths that cover dir but none of the excluded ones, which are sorted: dir itself if none lies in
-// it. Entries that are created later are not covered then, and neither are symbolic links, whose
-// targets count.
+// without returns paths that cover dir but none of the excluded ones, which are sorted: dir itself
+// if none lies in it. Entries that are created later are not covered then, and neither are symbolic
+// links, whose targets count.
 func (l *linkReader) without(dir string, excluded []string) []string {
 	for above := dir; ; above = above[:strings.LastIndexByte(above, '/')] {
 		if _, found := slices.BinarySearch(excluded, cmp.Or(above, "/")); found {
@@ -312,7 +313,8 @@ func (l *linkReader) without(dir string, excluded []string) []string {
 	}
 }
 
-// withoutInside is without for a folder of which neither itself nor one that contains it is excluded.
+// withoutInside is without for a folder of which neither itself nor one that contains it is
+// excluded.
 func (l *linkReader) withoutInside(out []string, dir string, excluded []string) []string {
 	inside := entriesBelow(excluded, dir)
 	if len(inside) == 0 {
@@ -346,8 +348,8 @@ func contains(dir, path string) bool {
 	return ok && (dir == "/" || rest == "" || rest[0] == '/')
 }
 
-// programSuffixes end the names of files that interpreters run. A server does not need to change its own
-// code, which runs outside of the sandbox if the user turns it off.
+// programSuffixes end the names of files that interpreters run. A server does not need to change
+// its own code, which runs outside of the sandbox if the user turns it off.
 var programSuffixes = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".pyz", ".sh", ".rb", ".pl", ".php", ".lua", ".jar", ".dll"}
 
 // foldersIn returns the existing absolute folders among arguments, also as --name=folder, and
@@ -377,7 +379,8 @@ func (r Rules) MayWrite(path string) bool {
 	return slices.ContainsFunc(r.Write, func(dir string) bool { return contains(dir, path) })
 }
 
-// Access is what rules allow and refuse, for display: at most maxProposed paths of each kind. Paths in the home directory begin with "~/".
+// Access is what rules allow and refuse, for display: at most maxProposed paths of each kind. Paths
+// in the home directory begin with "~/".
 type Access struct {
 	Write      []string `json:"write" nullable:"false" doc:"Files and folders that it may write, other than devices"`
 	Unreadable []string `json:"unreadable" nullable:"false" doc:"Existing files and folders that it may not read"`

@@ -219,7 +219,8 @@ func TestOwnPathThatLeadsToAPrivateOneIsIgnored(t *testing.T) {
 	}
 }
 
-// A configuration file in the working directory, or in the folder for temporary files, is a usual cause.
+// A configuration file in the working directory, or in the folder for temporary files, is a usual
+// cause.
 func TestFolderInWhichNoFileCanBeCreatedCausesAWarning(t *testing.T) {
 	home, project, temporary := resolved(t.TempDir()), resolved(t.TempDir()), resolved(t.TempDir())
 	t.Setenv("TMPDIR", temporary)
@@ -251,7 +252,7 @@ func TestFolderInWhichNoFileCanBeCreatedCausesAWarning(t *testing.T) {
 func TestTokensOfEditorsAndKeysOfDevicesArePrivate(t *testing.T) {
 	home := resolved(t.TempDir())
 	for _, path := range []string{".android/adbkey", ".config/Code/User/globalStorage/state.vscdb"} {
-		if Protected(home, nil, nil).PrivatePath(filepath.Join(home, path)) == "" {
+		if DenyAllRules(home, nil, nil).PrivatePath(filepath.Join(home, path)) == "" {
 			t.Errorf("%s is not private", path)
 		}
 	}

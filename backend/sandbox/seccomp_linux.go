@@ -18,7 +18,8 @@ func auditArch() uint32 {
 	return 0
 }
 
-// Offsets in struct seccomp_data on little-endian machines. Those of arguments are of their low halves.
+// Offsets in struct seccomp_data on little-endian machines. Those of arguments are of their low
+// halves.
 const (
 	offsetSyscall = 0
 	offsetArch    = 4
@@ -55,8 +56,8 @@ func (f *instructions) returnIf(value uint32, words ...uint32) {
 	f.ret(value)
 }
 
-// ofCall runs then only for the given system call, with its number loaded before and after.
-func (f *instructions) ofCall(number uint32, then func(*instructions)) {
+// forSyscall runs then only for the given system call, with its number loaded before and after.
+func (f *instructions) forSyscall(number uint32, then func(*instructions)) {
 	var part instructions
 	then(&part)
 	part.load(offsetSyscall)
@@ -64,17 +65,17 @@ func (f *instructions) ofCall(number uint32, then func(*instructions)) {
 	*f = append(*f, part...)
 }
 
-// seccompFilter returns a filter for what Landlock lets pass; nil if there is none for this machine. It
-// refuses the keys that the kernel keeps for the user, typing into terminals (TIOCSTI), changing limits
-// of other processes, which can end them, the kernel's messages, BPF, observing the kernel by perf,
-// loading code into it, and system calls of other interfaces, such as those of 32-bit programs, which
-// have other numbers.
+// seccompFilter returns a filter for what Landlock lets pass; nil if there is none for this
+// machine. It refuses the keys that the kernel keeps for the user, typing into terminals (TIOCSTI),
+// changing limits of other processes, which can end them, the kernel's messages, BPF, observing the
+// kernel by perf, loading code into it, and system calls of other interfaces, such as those of
+// 32-bit programs, which have other numbers.
 //
-// Without network, it refuses all sockets but local ones; with ports, it permits those of IP, except
-// MPTCP, which falls back to TCP, and SCTP, and refuses to connect with the first data (TCP Fast Open).
-// Without Unix sockets, it refuses those, except pairs, but not those of datagrams, which can be sent
-// elsewhere, and listening, which Landlock does for bound ports only. In all of these cases, it refuses
-// io_uring, which opens sockets unseen by filters.
+// Without network, it refuses all sockets but local ones; with ports, it permits those of IP,
+// except MPTCP, which falls back to TCP, and SCTP, and refuses to connect with the first data (TCP
+// Fast Open). Without Unix sockets, it refuses those, except pairs, but not those of datagrams,
+// which can be sent elsewhere, and listening, which Landlock does for bound ports only. In all of
+// these cases, it refuses io_uring, which opens sockets unseen by filters.
 func seccompFilter(r Rules) []byte {
 	if !filtersSockets() {
 		return nil
@@ -89,11 +90,11 @@ func seccompFilter(r Rules) []byte {
 	f.ret(refused(unix.ENOSYS))
 	f.returnIf(refused(unix.ENOSYS), unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY)
 	f.returnIf(refused(unix.EPERM), unix.SYS_SYSLOG, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD)
-	f.ofCall(unix.SYS_IOCTL, func(f *instructions) {
+	f.forSyscall(unix.SYS_IOCTL, func(f *instructions) {
 		f.load(offsetSecond)
 		f.returnIf(refused(unix.EPERM), unix.TIOCSTI, tiocLinux)
 	})
-	f.ofCall(unix.SYS_PRLIMIT64, func(f *instructions) {
+	f.forSyscall(unix.SYS_PRLIMIT64, func(f *instructions) {
 		f.load(offsetFirst)
 		f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 1, 0) // the program itself
 		f.ret(refused(unix.EPERM))
@@ -106,7 +107,7 @@ func seccompFilter(r Rules) []byte {
 	}
 	if r.NoNetwork && len(r.Ports) > 0 {
 		for call, flags := range map[uint32]uint32{unix.SYS_SENDTO: offsetFourth, unix.SYS_SENDMSG: offsetThird, unix.SYS_SENDMMSG: offsetFourth} {
-			f.ofCall(call, func(f *instructions) {
+			f.forSyscall(call, func(f *instructions) {
 				f.load(flags)
 				f.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, unix.MSG_FASTOPEN, 0, 1)
 				f.ret(refused(unix.EOPNOTSUPP)) // programs then connect first
@@ -114,14 +115,14 @@ func seccompFilter(r Rules) []byte {
 		}
 	}
 	if r.NoUnixSockets {
-		f.ofCall(unix.SYS_SOCKETPAIR, func(f *instructions) {
+		f.forSyscall(unix.SYS_SOCKETPAIR, func(f *instructions) {
 			const typeMask = 0xf // the rest of the argument are flags
 			f.load(offsetSecond)
 			f.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, typeMask, 0, 0)
 			f.returnIf(refused(unix.EACCES), unix.SOCK_DGRAM, unix.SOCK_RAW)
 		})
 	}
-	f.ofCall(unix.SYS_SOCKET, func(f *instructions) { f.limitSockets(r, refused(unix.EACCES)) })
+	f.forSyscall(unix.SYS_SOCKET, func(f *instructions) { f.limitSockets(r, refused(unix.EACCES)) })
 	f.ret(unix.SECCOMP_RET_ALLOW)
 
 	var code []byte

@@ -37,7 +37,7 @@ func TestListedFoldersGiveTheSameLinks(t *testing.T) {
 		}
 	}
 	listing := newLinkReader()
-	listing.many = true
+	listing.preferListing = true
 	for range 2 { // the second time, all folders are listed
 		for _, path := range paths {
 			target, through := newLinkReader().resolve(path)

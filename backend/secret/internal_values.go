@@ -29,7 +29,7 @@ func isInternal(name string) bool { return strings.Contains(name, ":") }
 func (p *InternalValues) Get(ctx context.Context, name string) (string, error) {
 	value, err := p.s.get(ctx, p.kind+":"+name)
 	if errors.Is(err, ErrLocked) {
-		if h, _, failed := p.s.readFile(); failed == nil && h != nil && h.Private != nil && !slices.Contains(h.Private, p.kind+":"+name) {
+		if h, _, failed := p.s.readFile(); failed == nil && h != nil && h.InternalNames != nil && !slices.Contains(h.InternalNames, p.kind+":"+name) {
 			return "", notFoundError(name)
 		}
 	}
@@ -47,7 +47,7 @@ func (p *InternalValues) Names(ctx context.Context) ([]string, error) {
 	if err != nil || h == nil {
 		return nil, err
 	}
-	all := h.Private
+	all := h.InternalNames
 	if err := p.s.load(ctx); err == nil {
 		all = internalNames(p.s.values)
 	} else if !errors.Is(err, ErrLocked) || all == nil {

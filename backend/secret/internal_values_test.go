@@ -162,7 +162,7 @@ func TestDestroyDeletesSecretsAndKey(t *testing.T) {
 		if _, err := s.Get(t.Context(), "a"); core.CodeOf(err) != core.CodeNotFound {
 			t.Errorf("%s: %v", home, err)
 		}
-		if known := len(s.Known()); known != 1 { // it may still appear in a response
+		if known := len(s.KnownSecrets()); known != 1 { // it may still appear in a response
 			t.Errorf("%s: %d values are masked", home, known)
 		}
 		mustSet(t, s, "b", "value-of-b") // with a new file

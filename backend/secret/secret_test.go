@@ -287,7 +287,7 @@ func TestUnresponsiveKeyringTimesOut(t *testing.T) {
 		if err := s.Unlock(t.Context()); !errors.Is(err, ErrLocked) || time.Since(began) != time.Minute {
 			t.Fatalf("Unlock: %v after %s", err, time.Since(began))
 		}
-		if known := s.Known(); len(known) != 0 {
+		if known := s.KnownSecrets(); len(known) != 0 {
 			t.Fatalf("known: %v", known)
 		}
 		close(keyring.hang)
@@ -321,13 +321,13 @@ func TestSecretValuesCoverEverythingRecordable(t *testing.T) {
 	mustSet(t, other, "old", "value-one")
 	mustSet(t, other, "short", "12345")
 	s := New(Options{Dir: dir, Keyring: keyring})
-	if got := s.Known(); len(got) != 0 {
+	if got := s.KnownSecrets(); len(got) != 0 {
 		t.Fatalf("known before anything was read: %v", got)
 	}
 	mustGet(t, s, "old", "value-one")
 	mustSet(t, other, "old", "value-two")
 	mustGet(t, s, "old", "value-two")
-	if got := s.Known(); !slices.Equal(got, []string{"value-one", "value-two"}) {
+	if got := s.KnownSecrets(); !slices.Equal(got, []string{"value-one", "value-two"}) {
 		t.Fatalf("known %v", got)
 	}
 	if ok, err := s.Remove(t.Context(), "old"); !ok || err != nil {
@@ -336,7 +336,7 @@ func TestSecretValuesCoverEverythingRecordable(t *testing.T) {
 	if _, err := s.Get(t.Context(), "old"); core.CodeOf(err) != core.CodeNotFound {
 		t.Fatalf("after removing: %v", err)
 	}
-	if got := s.Known(); len(got) != 2 {
+	if got := s.KnownSecrets(); len(got) != 2 {
 		t.Fatalf("a value that was removed is no longer masked: %v", got)
 	}
 }

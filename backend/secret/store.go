@@ -233,11 +233,11 @@ func (s *Store) Destroy(ctx context.Context) error {
 	return err
 }
 
-// Known returns the secrets that this process has seen, including replaced ones, so that they can
-// be redacted in recordings. Values of fewer than six bytes are left out. It does not block and is
-// cheap enough to be called for every recorded call. The slice is shared: callers must not modify
-// it.
-func (s *Store) Known() []string {
+// KnownSecrets returns the secrets that this process has seen, including replaced ones, so that
+// they can be redacted in recordings. Values of fewer than six bytes are left out. It does not
+// block and is cheap enough to be called for every recorded call. The slice is shared: callers must
+// not modify it.
+func (s *Store) KnownSecrets() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil {
@@ -296,15 +296,15 @@ func (s *Store) lockState(ctx context.Context) error {
 
 func (s *Store) unlockState() { <-s.stateLock }
 
-// OnLearned sets the function that is called when Known has grown, before the new values can be
-// used. f must not call methods of s other than Known.
+// OnLearned sets the function that is called when KnownSecrets has grown, before the new values can
+// be used. f must not call methods of s other than KnownSecrets.
 func (s *Store) OnLearned(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.onLearned = f
 }
 
-// remember adds values to those that Known returns.
+// remember adds values to those that KnownSecrets returns.
 func (s *Store) remember(values map[string]storedValue) {
 	s.mu.Lock()
 	grown, notify := false, s.onLearned

@@ -21,15 +21,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// header is the content of secrets.json. Version, Key and ID are authenticated together with Sealed.
+// header is the content of secrets.json. Version, Key and ID are authenticated together with
+// Sealed.
 type header struct {
 	Version int         `json:"version"`
 	Key     KeyLocation `json:"key"` // where the key is stored
 	ID      string      `json:"id"`  // name of the key in the keyring
-	// Private lists the names of the internal values, so that a missing one can be reported while
-	// the keyring is locked. It is not authenticated, and nil in files of older versions.
-	Private []string `json:"private"`
-	Sealed  []byte   `json:"sealed"`
+	// InternalNames lists the names of the internal values, so that a missing one can be reported
+	// while the keyring is locked. It is not authenticated, and nil in files of older versions.
+	InternalNames []string `json:"private"`
+	Sealed        []byte   `json:"sealed"`
 }
 
 const fileVersion = 1
@@ -163,7 +164,7 @@ func (s *Store) update(ctx context.Context, edit func(map[string]storedValue) bo
 	if err != nil {
 		return err
 	}
-	h.Sealed, h.Private = box.Seal(nil, nil, plain, h.authenticatedData()), internalNames(values) //nolint:gosec // the AEAD makes a random nonce and prepends it
+	h.Sealed, h.InternalNames = box.Seal(nil, nil, plain, h.authenticatedData()), internalNames(values) //nolint:gosec // the AEAD makes a random nonce and prepends it
 	out, err := json.Marshal(h)
 	if err != nil {
 		return err

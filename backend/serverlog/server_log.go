@@ -162,9 +162,9 @@ func (g *serverLog) close() {
 type lineWriter struct {
 	log *serverLog
 
-	mu      sync.Mutex // guards the fields below
-	partial []byte     // at most MaxLine bytes
-	over    int        // bytes of the current line beyond MaxLine
+	mu           sync.Mutex // guards the fields below
+	partial      []byte     // at most MaxLine bytes
+	droppedBytes int        // bytes of the current line beyond MaxLine
 }
 
 // Write implements io.Writer. It never fails, so that copying a server's stderr never stops.
@@ -179,7 +179,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 		part, after, whole := bytes.Cut(rest, []byte{'\n'})
 		room := max(0, MaxLine-len(w.partial))
 		w.partial = append(w.partial, part[:min(room, len(part))]...)
-		w.over += max(0, len(part)-room)
+		w.droppedBytes += max(0, len(part)-room)
 		rest = after
 		if whole {
 			w.flush(now)
@@ -193,12 +193,12 @@ func (w *lineWriter) flush(now time.Time) {
 	text := bytes.TrimSuffix(w.partial, []byte{'\r'})
 	if w.log.admit(now) {
 		line := Line{At: now.UTC(), Level: Stderr, Text: string(text)}
-		if w.over > 0 {
-			line.Text = fmt.Sprintf("%s ... (%d more bytes)", text, w.over)
+		if w.droppedBytes > 0 {
+			line.Text = fmt.Sprintf("%s ... (%d more bytes)", text, w.droppedBytes)
 		}
 		w.log.add(line)
 	}
-	w.partial, w.over = w.partial[:0], 0
+	w.partial, w.droppedBytes = w.partial[:0], 0
 }
 
 // Close adds an unfinished last line, and a line with the number of lines dropped by the rate

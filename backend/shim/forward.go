@@ -191,7 +191,7 @@ func (s *Shim) newPost(ctx context.Context, address Address, m message, session 
 		version, _ := wire.Unquote(wire.Bytes(m.params, m.spans.ProtocolVersion))
 		h.Set("Mcp-Protocol-Version", version)
 		h.Set("Mcp-Method", m.env.Method)
-		if name := wire.RoutedName(m.env.Method, m.params, &m.spans); name != "" {
+		if name := wire.NameHeaderValue(m.env.Method, m.params, &m.spans); name != "" {
 			h.Set("Mcp-Name", wire.HeaderValue(name))
 		}
 	}

@@ -70,15 +70,15 @@ func (d *daemon) restart() {
 	d.handler.Store(&h)
 }
 
-// terminal is the client's side of the shim.
-type terminal struct {
+// testClient is the client's side of the shim.
+type testClient struct {
 	t     *testing.T
 	in    *io.PipeWriter
 	lines chan string
 	done  chan error
 }
 
-func start(t *testing.T, find func(context.Context, bool) (Address, error)) *terminal {
+func start(t *testing.T, find func(context.Context, bool) (Address, error)) *testClient {
 	t.Helper()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
@@ -86,7 +86,7 @@ func start(t *testing.T, find func(context.Context, bool) (Address, error)) *ter
 	if err != nil {
 		t.Fatal(err)
 	}
-	term := &terminal{t: t, in: inW, lines: make(chan string, 64), done: make(chan error, 1)}
+	term := &testClient{t: t, in: inW, lines: make(chan string, 64), done: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { term.done <- s.Run(ctx); outW.Close() }()
 	ended := make(chan struct{})
@@ -110,7 +110,7 @@ func (d *daemon) find(context.Context, bool) (Address, error) {
 	return Address{URL: d.URL, Token: "good"}, nil
 }
 
-func (term *terminal) send(format string, args ...any) {
+func (term *testClient) send(format string, args ...any) {
 	term.t.Helper()
 	if _, err := fmt.Fprintf(term.in, format+"\n", args...); err != nil {
 		term.t.Fatal(err)
@@ -118,7 +118,7 @@ func (term *terminal) send(format string, args ...any) {
 }
 
 // expect returns the next line that contains want, and skips other lines.
-func (term *terminal) expect(want string) string {
+func (term *testClient) expect(want string) string {
 	term.t.Helper()
 	deadline := time.After(20 * time.Second)
 	for {
@@ -135,7 +135,7 @@ func (term *terminal) expect(want string) string {
 
 const initializeLine = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 
-func (term *terminal) initialize() {
+func (term *testClient) initialize() {
 	term.t.Helper()
 	term.send("%s", initializeLine)
 	term.expect(`"protocolVersion"`)

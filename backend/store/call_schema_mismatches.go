@@ -16,7 +16,7 @@ var verdictNames = map[int]string{1: "warn", 2: "error"}
 // SaveVerdict stores the verdict on the result of a call, which does not match the output schema
 // of its tool. It does nothing if the call is not in the history, for example because it was not
 // recorded.
-func (s *Store) SaveVerdict(ctx context.Context, id int64, v core.Verdict) error {
+func (s *Store) SaveVerdict(ctx context.Context, id int64, v core.SchemaMismatch) error {
 	flush, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
 	s.recorder.Flush(flush)

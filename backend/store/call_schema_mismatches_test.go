@@ -14,7 +14,7 @@ func TestValidationResultIsShownWithCall(t *testing.T) {
 		b.Recorder().Record(aCall(n), aReply)
 	}
 	// Without waiting: a call is still queued, or does not exist.
-	for id, v := range map[int64]core.Verdict{
+	for id, v := range map[int64]core.SchemaMismatch{
 		aCall(1).ID: {Level: "warn", Problem: "n is not an integer: password=" + canary},
 		aCall(2).ID: {Level: "error", Problem: strings.Repeat("x", 2*maxProblem)},
 		aCall(9).ID: {Level: "error", Problem: "nobody"},

@@ -39,12 +39,12 @@ func TestFullDiskStopsNoCallAndRecordingResumes(t *testing.T) {
 	for n := range 300 {
 		b.Recorder().Record(aCall(1000+n), big)
 	}
-	paused(t, b, "full")
+	waitUntilPaused(t, b, "full")
 	if calls, _, err := b.Calls(t.Context(), Query{}); err != nil || len(calls) < 50 {
 		t.Fatalf("what was recorded cannot be read: %d, %v", len(calls), err)
 	}
 	must(t, os.Remove(ballast))
-	recordingAgain(t, b)
+	waitUntilRecording(t, b)
 	if n := count(t, b); n != 350 {
 		t.Errorf("%d of 350 calls are there", n)
 	}
@@ -73,9 +73,9 @@ func TestReadOnlyDiskStopsNoCallAndRecordingResumes(t *testing.T) {
 	must(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 	b = open(t, path)
 	record(t, b, 20, 20)
-	paused(t, b, "cannot write the history")
+	waitUntilPaused(t, b, "cannot write the history")
 	must(t, unix.Mount("", dir, "", unix.MS_REMOUNT, ""))
-	recordingAgain(t, b)
+	waitUntilRecording(t, b)
 	if n := count(t, b); n != 40 {
 		t.Errorf("%d of 40 calls are there", n)
 	}

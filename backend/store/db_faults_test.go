@@ -14,16 +14,18 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
-// record records n calls. It would block forever if Record waited for a disk that cannot be written.
-func record(t *testing.T, b *bench, from, n int) {
+// record records n calls. It would block forever if Record waited for a disk that cannot be
+// written.
+func record(t *testing.T, b *testStore, from, n int) {
 	t.Helper()
 	for i := range n {
 		b.Recorder().Record(aCall(from+i), aReply)
 	}
 }
 
-// paused waits until the recorder is paused and has notified the user with a reason that contains why.
-func paused(t *testing.T, b *bench, why string) {
+// waitUntilPaused waits until the recorder is paused and has notified the user with a reason that
+// contains why.
+func waitUntilPaused(t *testing.T, b *testStore, why string) {
 	t.Helper()
 	eventually.True(t, "paused: "+why, func() bool {
 		st := b.Recorder().Stats()
@@ -35,7 +37,7 @@ func paused(t *testing.T, b *bench, why string) {
 	})
 }
 
-func recordingAgain(t *testing.T, b *bench) {
+func waitUntilRecording(t *testing.T, b *testStore) {
 	t.Helper()
 	var st Stats
 	defer func() { // logs the state of a failed test
@@ -50,7 +52,7 @@ func recordingAgain(t *testing.T, b *bench) {
 }
 
 // fill simulates a full disk: the database cannot get more pages.
-func (b *bench) fill(t *testing.T, full bool) {
+func (b *testStore) fill(t *testing.T, full bool) {
 	t.Helper()
 	pages := `PRAGMA max_page_count = 1`
 	if !full {
@@ -58,7 +60,7 @@ func (b *bench) fill(t *testing.T, full bool) {
 	}
 	err := b.withHandle(func(h *handle) error {
 		_, err := h.write.Exec(pages)
-		_, other := h.calls.Exec(pages)
+		_, other := h.writeCalls.Exec(pages)
 		return errors.Join(err, other)
 	})
 	must(t, err)
@@ -74,7 +76,7 @@ func TestFullDatabaseStopsNoCallAndRecordingResumes(t *testing.T) {
 	for n := range 50 {
 		b.Recorder().Record(aCall(1000+n), big)
 	}
-	paused(t, b, "full")
+	waitUntilPaused(t, b, "full")
 	if calls, _, err := b.Calls(t.Context(), Query{}); err != nil || len(calls) == 0 {
 		t.Fatalf("what was recorded cannot be read: %d, %v", len(calls), err)
 	}
@@ -87,7 +89,7 @@ func TestFullDatabaseStopsNoCallAndRecordingResumes(t *testing.T) {
 		t.Fatalf("the queue has no end, or drops are not counted: %+v", st)
 	}
 	b.fill(t, false)
-	recordingAgain(t, b)
+	waitUntilRecording(t, b)
 	st := b.Recorder().Stats()
 	if got := count(t, b); got != 100+50+2*maxQueued-int(st.Dropped) {
 		t.Errorf("%d calls are there, %d were dropped", got, st.Dropped)
@@ -109,12 +111,12 @@ func TestLockedDatabaseStopsNoCallAndRecordingResumes(t *testing.T) {
 	tx, err := otherProgram(t, b.path, "exclusive").BeginTx(context.Background(), nil)
 	must(t, err)
 	record(t, b, 10, 10)
-	paused(t, b, "another program")
+	waitUntilPaused(t, b, "another program")
 	if st := b.Recorder().Stats(); st.Queued != 10 || st.Dropped != 0 {
 		t.Errorf("10 calls were recorded while the file was locked: %+v", st)
 	}
 	must(t, tx.Rollback())
-	recordingAgain(t, b)
+	waitUntilRecording(t, b)
 	if n := count(t, b); n != 20 {
 		t.Errorf("%d of 20 calls are there", n)
 	}
@@ -129,12 +131,12 @@ func TestUnwritableFolderStopsNoCall(t *testing.T) {
 	}
 	b := open(t, filepath.Join(blocked, "history.db"))
 	record(t, b, 0, 10)
-	paused(t, b, "cannot write the history")
+	waitUntilPaused(t, b, "cannot write the history")
 	if _, _, err := b.Calls(t.Context(), Query{}); core.CodeOf(err) != core.CodeUnavailable {
 		t.Errorf("a question gives %v", err)
 	}
 	must(t, os.Remove(blocked))
-	recordingAgain(t, b)
+	waitUntilRecording(t, b)
 	if n := count(t, b); n != 10 {
 		t.Errorf("%d of 10 calls are there", n)
 	}
@@ -227,13 +229,13 @@ func TestDatabaseCorruptedAtRuntimeIsQuarantined(t *testing.T) {
 	_ = f.Close()
 	b = open(t, path)
 	record(t, b, 5000, 100)
-	recordingAgain(t, b)
+	waitUntilRecording(t, b)
 	eventually.True(t, "a new file", func() bool {
 		aside, _ := filepath.Glob(path + ".damaged-*")
 		return len(aside) >= 1
 	})
 	record(t, b, 6000, 100)
-	recordingAgain(t, b)
+	waitUntilRecording(t, b)
 	eventually.True(t, "new calls in the new file", func() bool { return count(t, b) >= 100 })
 	if b.ReplaceCount() == 0 {
 		t.Error("nobody can tell that the file was replaced")

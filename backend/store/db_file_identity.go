@@ -29,10 +29,10 @@ func identify(path string, database fs.FileInfo) fileIdentity {
 type displacement uint8
 
 const (
-	inPlace    displacement = iota
-	walRemoved              // the WAL file was deleted or replaced
-	removed                 // no file exists at the path
-	exchanged               // another file exists at the path
+	inPlace         displacement = iota
+	walRemoved                   // the WAL file was deleted or replaced
+	removed                      // no file exists at the path
+	replacedByOther              // another file exists at the path
 )
 
 // compare reports whether the files at the path are still the ones that are open. It returns
@@ -41,8 +41,8 @@ func (id fileIdentity) compare() displacement {
 	switch compareFile(id.path, id.database) {
 	case removed:
 		return removed
-	case exchanged:
-		return exchanged
+	case replacedByOther:
+		return replacedByOther
 	}
 	if id.wal != nil && compareFile(id.path+"-wal", id.wal) != inPlace {
 		return walRemoved
@@ -54,7 +54,7 @@ func compareFile(path string, was fs.FileInfo) displacement {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && !os.SameFile(was, info):
-		return exchanged
+		return replacedByOther
 	case errors.Is(err, fs.ErrNotExist), isNotDir(err):
 		return removed
 	}
@@ -69,9 +69,9 @@ func (id fileIdentity) removeWAL() {
 	}
 }
 
-// followPath reopens the database if its file was deleted, moved or replaced, so that no calls are
-// written to a file that can no longer be found.
-func (s *Store) followPath() {
+// reopenIfDisplaced reopens the database if its file was deleted, moved or replaced, so that no
+// calls are written to a file that can no longer be found.
+func (s *Store) reopenIfDisplaced() {
 	s.mu.RLock()
 	fine := s.h == nil || s.fault != faultNone || s.h.files.compare() == inPlace
 	s.mu.RUnlock()
@@ -90,7 +90,7 @@ func (s *Store) followPath() {
 		return // another goroutine has reopened it
 	}
 	s.closeDisplaced()
-	s.displaced = what != walRemoved
+	s.copyRulesOnOpen = what != walRemoved
 	if s.open(ctx) != faultNone {
 		s.recorder.signal() // the recorder retries
 	}
@@ -99,7 +99,7 @@ func (s *Store) followPath() {
 		return
 	}
 	sentence := "the history file was removed while Drawbridge was running; a new one was created"
-	if what == exchanged {
+	if what == replacedByOther {
 		sentence = "the history file was replaced while Drawbridge was running; the new one is used"
 	}
 	s.opts.Log.Error("History file was removed or replaced", "path", s.opts.Path)

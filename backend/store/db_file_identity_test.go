@@ -23,7 +23,7 @@ func TestRemovedDatabaseIsRecreatedAtRuntime(t *testing.T) {
 			b := open(t, path)
 			record(t, b, 0, 10)
 			count(t, b)
-			want := Recording{Rules: []Rule{{Server: "private", Keep: KeepNothing}}}
+			want := RecordingSettings{Rules: []Rule{{Server: "private", Keep: KeepNothing}}}
 			must(t, b.SaveRecording(t.Context(), want))
 			must(t, remove(path))
 			record(t, b, 10, 5)
@@ -48,13 +48,13 @@ func TestRemovedDatabaseIsRecreatedAtRuntime(t *testing.T) {
 			if got := again.Recording().Rules; len(got) != 1 || got[0] != want.Rules[0] {
 				t.Errorf("after a restart the recording rules are %+v", got)
 			}
-			sound(t, again)
+			requireIntegrity(t, again)
 		})
 	}
 }
 
-// TestLateCallsSurviveFileReplacement moves the file without its WAL: calls that were recorded before
-// are in the moved file.
+// TestLateCallsSurviveFileReplacement moves the file without its WAL: calls that were recorded
+// before are in the moved file.
 func TestLateCallsSurviveFileReplacement(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
@@ -70,7 +70,7 @@ func TestLateCallsSurviveFileReplacement(t *testing.T) {
 	if n := count(t, open(t, moved)); n != 10 {
 		t.Errorf("%d of 10 calls are in the moved file", n)
 	}
-	sound(t, b)
+	requireIntegrity(t, b)
 }
 
 // TestReplacedDatabaseIsUsedAtRuntime moves another history over the open one.
@@ -92,7 +92,7 @@ func TestReplacedDatabaseIsUsedAtRuntime(t *testing.T) {
 	if said := b.sentences(); len(said) != 1 || !strings.Contains(said[0], "history file was replaced") {
 		t.Errorf("the user was told %q", said)
 	}
-	sound(t, b)
+	requireIntegrity(t, b)
 }
 
 // TestRemovedWALLosesNoCall removes only history.db-wal.
@@ -109,10 +109,11 @@ func TestRemovedWALLosesNoCall(t *testing.T) {
 	if n := count(t, again); n != 15 || b.ReplaceCount() != 0 {
 		t.Errorf("%d of 15 calls are there, replaced %d times", n, b.ReplaceCount())
 	}
-	sound(t, again)
+	requireIntegrity(t, again)
 }
 
-// TestRecordingPausesWhenDatabaseCannotBeRecreated: calls stay queued until a new file can be created.
+// TestRecordingPausesWhenDatabaseCannotBeRecreated: calls stay queued until a new file can be
+// created.
 func TestRecordingPausesWhenDatabaseCannotBeRecreated(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -122,9 +123,9 @@ func TestRecordingPausesWhenDatabaseCannotBeRecreated(t *testing.T) {
 	must(t, os.RemoveAll(dir))
 	must(t, os.WriteFile(dir, nil, 0o600))
 	record(t, b, 1, 3)
-	paused(t, b, "cannot write the history")
+	waitUntilPaused(t, b, "cannot write the history")
 	must(t, os.Remove(dir))
-	recordingAgain(t, b)
+	waitUntilRecording(t, b)
 	if n := count(t, b); n != 3 {
 		t.Errorf("%d of 3 calls are there", n)
 	}

@@ -18,12 +18,12 @@ import (
 
 // Before adding a migration, write such a file to testdata:
 // go test ./backend/store -run TestFullHistoryFixtureFillsEveryTable -whole testdata/whole-vN.db
-var wholeFile = flag.String("whole", "", "copy a history with something in every table to this file")
+var allTablesFile = flag.String("whole", "", "copy a history with something in every table to this file")
 
-const wholeCalls = 130
+const allTablesCalls = 130
 
 // populateAllTables writes a row to every table.
-func populateAllTables(t *testing.T, b *bench) {
+func populateAllTables(t *testing.T, b *testStore) {
 	t.Helper()
 	ctx := t.Context()
 	check := func(what string, err error) {
@@ -32,7 +32,7 @@ func populateAllTables(t *testing.T, b *bench) {
 			t.Fatalf("%s: %v", what, err)
 		}
 	}
-	for i := range wholeCalls {
+	for i := range allTablesCalls {
 		c, reply := aCall(i), longReply(i)
 		switch i {
 		case 1:
@@ -56,12 +56,12 @@ func populateAllTables(t *testing.T, b *bench) {
 		b.Recorder().Record(c, reply)
 	}
 	flushed(t, b)
-	check("verdict", b.SaveVerdict(ctx, aCall(5).ID, core.Verdict{Level: "warn", Problem: "n is no number"}))
+	check("verdict", b.SaveVerdict(ctx, aCall(5).ID, core.SchemaMismatch{Level: "warn", Problem: "n is no number"}))
 	check("note", b.SaveNote(ctx, aCall(7).ID, Note{Title: "a title", Text: "a note", Tags: []string{"kept"}}))
 	check("check", b.SaveCheck(ctx, "every day", []byte(`{"name":"every day","steps":[]}`)))
 	check("fact", b.SaveMetadata(ctx, "a", []byte("b")))
 	check("era", b.SaveDualEra(ctx, "files", "k", true))
-	check("recording", b.SaveRecording(ctx, Recording{Rules: []Rule{{Server: "files", Tool: "secret", Keep: KeepMeta}}}))
+	check("recording", b.SaveRecording(ctx, RecordingSettings{Rules: []Rule{{Server: "files", Tool: "secret", Keep: KeepMeta}}}))
 	check("catalog", b.SaveCatalog(ctx, "files", "k", &core.Catalog{Tools: []core.Item{{Name: "echo", Raw: []byte(`{"name":"echo","n":9007199254740993}`)}}, Instructions: "be kind"}))
 	at := aCall(0).At
 	check("trust", b.SaveTrust(ctx, "files", []Trusted{
@@ -75,16 +75,16 @@ func populateAllTables(t *testing.T, b *bench) {
 	indexed(t, b)
 	packAll(t, b)
 	for i := range 5 { // not in a block
-		b.Recorder().Record(aCall(wholeCalls+i), longReply(wholeCalls+i))
+		b.Recorder().Record(aCall(allTablesCalls+i), longReply(allTablesCalls+i))
 	}
 	indexed(t, b)
 	_, err := b.RenameServer(ctx, "files", "docs")
 	check("rename", err)
 }
 
-// whole fails the test unless everything that populateAllTables wrote exists and is found. schema is the schema
-// with which it was written.
-func whole(t *testing.T, b *bench, schema int) {
+// requireAllTables fails the test unless everything that populateAllTables wrote exists and is
+// found. schema is the schema with which it was written.
+func requireAllTables(t *testing.T, b *testStore, schema int) {
 	t.Helper()
 	ctx := t.Context()
 	server := "docs"
@@ -92,10 +92,10 @@ func whole(t *testing.T, b *bench, schema int) {
 		server = "files" // servers could not be renamed
 	}
 	calls, _, err := b.Calls(ctx, Query{Limit: 500})
-	if err != nil || len(calls) != wholeCalls+5 {
+	if err != nil || len(calls) != allTablesCalls+5 {
 		t.Fatalf("%d calls, %v", len(calls), err)
 	}
-	for i := range wholeCalls + 5 {
+	for i := range allTablesCalls + 5 {
 		r, err := b.Call(ctx, aCall(i).ID)
 		if err != nil {
 			t.Fatalf("call %d: %v", i, err)
@@ -112,7 +112,7 @@ func whole(t *testing.T, b *bench, schema int) {
 		if i == 4 && schema >= 7 && r.Stack != "goroutine 7: here" {
 			t.Errorf("its stack is %q", r.Stack)
 		}
-		if i == 5 && (r.Verdict == nil || *r.Verdict != core.Verdict{Level: "warn", Problem: "n is no number"}) {
+		if i == 5 && (r.Verdict == nil || *r.Verdict != core.SchemaMismatch{Level: "warn", Problem: "n is no number"}) {
 			t.Errorf("its verdict is %+v", r.Verdict)
 		}
 		if i == 6 && schema >= 9 && (r.ServedBy == nil || *r.ServedBy != core.ServedBy{Name: "fs", Version: "1.2", Package: "fs@1.2", Definition: [16]byte{1}}) {
@@ -133,7 +133,7 @@ func whole(t *testing.T, b *bench, schema int) {
 		t.Errorf("a call of before is found as %v, %v", got, err)
 	}
 	u, err := b.Usage(ctx, UsageQuery{From: aCall(0).At.Add(-time.Hour), To: aCall(0).At.Add(time.Hour)})
-	if err != nil || u.Total.Calls != wholeCalls+5 {
+	if err != nil || u.Total.Calls != allTablesCalls+5 {
 		t.Errorf("calls of before are counted as %+v, %v", u, err)
 	}
 	if list, err := b.SavedChecks(ctx); err != nil || len(list) != 1 {
@@ -176,7 +176,7 @@ func whole(t *testing.T, b *bench, schema int) {
 			t.Errorf("its paths: %+v, %v", list, err)
 		}
 	}
-	sound(t, b)
+	requireIntegrity(t, b)
 }
 
 func TestFullHistoryFixtureFillsEveryTable(t *testing.T) {
@@ -184,7 +184,7 @@ func TestFullHistoryFixtureFillsEveryTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.db")
 	b := openAt(t, path, later)
 	populateAllTables(t, b)
-	whole(t, b, newestSchema(t))
+	requireAllTables(t, b, newestSchema(t))
 	err := b.withHandle(func(h *handle) error {
 		rows, err := h.write.Query(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'search%' AND name NOT LIKE 'sqlite%' AND name <> 'pending'`)
 		if err != nil {
@@ -212,7 +212,7 @@ func TestFullHistoryFixtureFillsEveryTable(t *testing.T) {
 	})
 	must(t, err)
 	b.stop()
-	if *wholeFile == "" {
+	if *allTablesFile == "" {
 		return
 	}
 	db := otherProgram(t, path, "immediate")
@@ -221,7 +221,7 @@ func TestFullHistoryFixtureFillsEveryTable(t *testing.T) {
 	}
 	data, err := os.ReadFile(path)
 	must(t, err)
-	must(t, os.WriteFile(*wholeFile, data, 0o600))
+	must(t, os.WriteFile(*allTablesFile, data, 0o600))
 }
 
 // Each file was written by the version with that schema and has a row in every table.
@@ -237,7 +237,7 @@ func TestMigratedHistoriesKeepEverything(t *testing.T) {
 		must(t, os.WriteFile(path, data, 0o600))
 		for range 2 { // before and after the migration
 			b := openAt(t, path, later)
-			whole(t, b, schema)
+			requireAllTables(t, b, schema)
 			b.stop()
 		}
 	}

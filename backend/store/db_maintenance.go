@@ -70,9 +70,9 @@ func (s *Store) Vacuum(ctx context.Context) error {
 	})
 }
 
-// ReleaseMemory closes the idle connections for reading and for recorded calls, whose page cache and
-// statements take some megabytes, drops the page cache of the other one, and releases empty queues. It
-// waits a second at most.
+// ReleaseMemory closes the idle connections for reading and for recorded calls, whose page cache
+// and statements take some megabytes, drops the page cache of the other one, and releases empty
+// queues. It waits a second at most.
 func (s *Store) ReleaseMemory(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -80,8 +80,8 @@ func (s *Store) ReleaseMemory(ctx context.Context) error {
 	return s.withHandle(func(h *handle) error {
 		h.read.SetMaxIdleConns(0) // closes them
 		h.read.SetMaxIdleConns(idleReaders)
-		h.calls.SetMaxIdleConns(0)
-		h.calls.SetMaxIdleConns(1)
+		h.writeCalls.SetMaxIdleConns(0)
+		h.writeCalls.SetMaxIdleConns(1)
 		_, err := h.write.ExecContext(ctx, `PRAGMA shrink_memory`)
 		return err
 	})

@@ -8,7 +8,8 @@ import (
 	"modernc.org/sqlite"
 )
 
-// The page cache that grew while calls were recorded is released, and the next calls are recorded as before.
+// The page cache that grew while calls were recorded is released, and the next calls are recorded
+// as before.
 func TestReleaseMemoryDropsPageCacheOfRecordedCalls(t *testing.T) {
 	t.Parallel()
 	b := open(t, filepath.Join(t.TempDir(), "history.db"))
@@ -20,7 +21,7 @@ func TestReleaseMemoryDropsPageCacheOfRecordedCalls(t *testing.T) {
 	}
 	cache := func() (bytes int) {
 		t.Helper()
-		conn, err := b.h.calls.Conn(t.Context())
+		conn, err := b.h.writeCalls.Conn(t.Context())
 		must(t, err)
 		defer func() { _ = conn.Close() }()
 		if err := conn.Raw(func(c any) (err error) {

@@ -24,8 +24,8 @@ func oldHistory(t *testing.T, schema int) string {
 	return path
 }
 
-// upgraded fails the test unless the database contains everything of oldHistory.
-func upgraded(t *testing.T, path string) {
+// requireMigratedHistory fails the test unless the database contains everything of oldHistory.
+func requireMigratedHistory(t *testing.T, path string) {
 	t.Helper()
 	b := open(t, path)
 	defer b.stop()
@@ -45,11 +45,11 @@ func upgraded(t *testing.T, path string) {
 	if v, ok, err := b.Metadata(t.Context(), "a"); err != nil || !ok || string(v) != "b" {
 		t.Fatalf("a fact came back as %q, %v", v, err)
 	}
-	sound(t, b)
+	requireIntegrity(t, b)
 }
 
 // indexed waits until every call is indexed.
-func indexed(t testing.TB, b *bench) {
+func indexed(t testing.TB, b *testStore) {
 	t.Helper()
 	flushed(t, b)
 	eventually.True(t, "the index has every call", func() bool {
@@ -58,8 +58,8 @@ func indexed(t testing.TB, b *bench) {
 	})
 }
 
-// sound fails the test unless file and index pass their integrity checks.
-func sound(t testing.TB, b *bench) {
+// requireIntegrity fails the test unless file and index pass their integrity checks.
+func requireIntegrity(t testing.TB, b *testStore) {
 	t.Helper()
 	err := b.withHandle(func(h *handle) error {
 		var said string
@@ -89,14 +89,14 @@ func TestStepsOfAMigrationAreAnnounced(t *testing.T) {
 	if len(told) != steps || told[0] != fmt.Sprint("1/", steps) || told[steps-1] != fmt.Sprint(steps, "/", steps) {
 		t.Errorf("announced %q, want %d steps", told, steps)
 	}
-	upgraded(t, path)
+	requireMigratedHistory(t, path)
 }
 
 func TestEveryOlderSchemaIsMigrated(t *testing.T) {
 	t.Parallel()
 	for schema := 1; schema < newestSchema(t); schema++ {
 		path := oldHistory(t, schema)
-		upgraded(t, path)
+		requireMigratedHistory(t, path)
 		if schema < 2 {
 			continue
 		}
@@ -112,12 +112,12 @@ func TestEveryOlderSchemaIsMigrated(t *testing.T) {
 	}
 }
 
-// TestHistoryIsCopiedBeforeMigration opens a history of an earlier version, and checks that its copy
-// can be used by that version, and that erased calls do not remain in it.
+// TestHistoryIsCopiedBeforeMigration opens a history of an earlier version, and checks that its
+// copy can be used by that version, and that erased calls do not remain in it.
 func TestHistoryIsCopiedBeforeMigration(t *testing.T) {
 	t.Parallel()
 	path := oldHistory(t, newestSchema(t)-1)
-	upgraded(t, path)
+	requireMigratedHistory(t, path)
 	kept := migrationCopy(path)
 	db := otherProgram(t, kept, "immediate")
 	var schema, calls int
@@ -151,8 +151,8 @@ func TestNewHistoryIsNotCopied(t *testing.T) {
 	}
 }
 
-// TestRenamedStateSurvivesMigration opens a history whose clock state, late calls and reserved file have
-// the names of schema 7.
+// TestRenamedStateSurvivesMigration opens a history whose clock state, late calls and reserved file
+// have the names of schema 7.
 func TestRenamedStateSurvivesMigration(t *testing.T) {
 	t.Parallel()
 	path := oldHistory(t, 7)
@@ -168,7 +168,7 @@ func TestRenamedStateSurvivesMigration(t *testing.T) {
 	b, err := Open(t.Context(), Options{Path: path})
 	must(t, err)
 	defer func() { _ = b.Close() }()
-	if m := b.late.Load(); m == nil || *m != (lateRange{7, 9}) {
+	if m := b.lateCalls.Load(); m == nil || *m != (clockSetBackRange{7, 9}) {
 		t.Errorf("the range of late calls is %v", m)
 	}
 	if err := b.loadClockSkew(t.Context()); err != nil || !b.clockSkew.JumpedAt.Equal(jumped) {
@@ -211,7 +211,7 @@ func killMigration(t *testing.T, schema int) {
 		t.Fatalf("migration %d has no statement", schema)
 	}
 	for n := range len(statements) + 1 {
-		if slow && len(statements) > 4 && n%4 != 3 {
+		if raceDetectorEnabled && len(statements) > 4 && n%4 != 3 {
 			continue
 		}
 		path := oldHistory(t, schema-1)
@@ -232,6 +232,6 @@ func killMigration(t *testing.T, schema int) {
 		}
 		_ = tx.Rollback()
 		_ = db.Close()
-		upgraded(t, killed)
+		requireMigratedHistory(t, killed)
 	}
 }

@@ -26,8 +26,9 @@ func (s *Store) migrationObserver() migrationObserver {
 }
 
 // copyBeforeMigration copies the database with this schema to its migrationCopy, which replaces an
-// earlier copy. No other connection may write to it. A database that is too large, or for whose copy
-// there is no space, is not copied: the migration is a transaction, so nothing is lost then either.
+// earlier copy. No other connection may write to it. A database that is too large, or for whose
+// copy there is no space, is not copied: the migration is a transaction, so nothing is lost then
+// either.
 func (s *Store) copyBeforeMigration(ctx context.Context, db *sql.DB, schema int64) {
 	to := migrationCopy(s.opts.Path)
 	if err := s.copyDatabase(ctx, db, to); err != nil {

@@ -31,14 +31,14 @@ var errForeign = errors.New("it is not a Drawbridge history file")
 // handle is an open database. Its pools are closed together.
 type handle struct {
 	write, read *sql.DB
-	calls       *sql.DB    // for new calls and their index, by the goroutine that holds the connection of write
+	writeCalls  *sql.DB    // for new calls and their index, by the goroutine that holds the connection of write
 	prepared    statements // of calls
 	insert      inserter   // of calls
 	files       fileIdentity
 }
 
 func (h *handle) close() error {
-	return errors.Join(h.read.Close(), h.calls.Close(), h.write.Close())
+	return errors.Join(h.read.Close(), h.writeCalls.Close(), h.write.Close())
 }
 
 // openFile opens or creates the database and migrates it to the newest schema. Its connections
@@ -84,7 +84,7 @@ func openFile(ctx context.Context, path string, busyTimeout time.Duration, obser
 		return nil, errors.Join(err, write.Close(), read.Close())
 	}
 	calls.SetMaxOpenConns(1)
-	h := &handle{write: write, read: read, calls: calls}
+	h := &handle{write: write, read: read, writeCalls: calls}
 	// Read the newest rows: the file may be damaged although its first page is valid.
 	var n int
 	if err := read.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT c.id, b.reason FROM call c JOIN body b USING (id) ORDER BY c.id DESC LIMIT 20)`).Scan(&n); err != nil {

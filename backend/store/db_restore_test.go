@@ -11,8 +11,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// TestRestoreKeepsReplacedHistory restores over a history that was not closed, whose WAL must not be
-// applied to the backup.
+// TestRestoreKeepsReplacedHistory restores over a history that was not closed, whose WAL must not
+// be applied to the backup.
 func TestRestoreKeepsReplacedHistory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -42,7 +42,7 @@ func TestRestoreKeepsReplacedHistory(t *testing.T) {
 	if got, _, err := b.Calls(t.Context(), Query{Text: "echo", Limit: 500}); err != nil || len(got) != 300 {
 		t.Errorf("search finds %d of 300, %v", len(got), err)
 	}
-	sound(t, b)
+	requireIntegrity(t, b)
 	b.stop()
 	if n := count(t, open(t, aside)); n != 600 {
 		t.Errorf("what was there has %d of 600 calls", n)

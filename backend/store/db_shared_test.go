@@ -19,7 +19,7 @@ func TestTwoProcessesOnOneDatabaseLoseNothing(t *testing.T) {
 	first, second := open(t, path), open(t, path)
 	const each = 2000
 	done := make(chan struct{}, 2)
-	for which, b := range []*bench{first, second} {
+	for which, b := range []*testStore{first, second} {
 		go func() {
 			for n := range each {
 				b.Recorder().Record(aCall(2*n+which), aReply)
@@ -29,14 +29,14 @@ func TestTwoProcessesOnOneDatabaseLoseNothing(t *testing.T) {
 	}
 	<-done
 	<-done
-	recordingAgain(t, first)
-	recordingAgain(t, second)
+	waitUntilRecording(t, first)
+	waitUntilRecording(t, second)
 	dropped := first.Recorder().Stats().Dropped + second.Recorder().Stats().Dropped
 	if n := count(t, first); n != 2*each-int(dropped) {
 		t.Errorf("%d of %d calls are there, %d were dropped for want of room", n, 2*each, dropped)
 	}
 	second.stop()
-	sound(t, first)
+	requireIntegrity(t, first)
 }
 
 // TestLongReaderDoesNotGrowWALWithoutBound leaves a query open while calls are written: the query
@@ -44,7 +44,7 @@ func TestTwoProcessesOnOneDatabaseLoseNothing(t *testing.T) {
 func TestLongReaderDoesNotGrowWALWithoutBound(t *testing.T) {
 	t.Parallel()
 	o := Options{Path: filepath.Join(t.TempDir(), "history.db"), Now: time.Now}
-	b := openTimed(t, o, storeTimeouts{flush: patient, read: 300 * time.Millisecond})
+	b := openTimed(t, o, storeTimeouts{flush: waitLimit, read: 300 * time.Millisecond})
 	record(t, b, 0, 500)
 	flushed(t, b)
 	held := make(chan error, 1)
@@ -68,7 +68,7 @@ func TestLongReaderDoesNotGrowWALWithoutBound(t *testing.T) {
 		b.Recorder().Record(aCall(1000+n), big)
 	}
 	<-held
-	recordingAgain(t, b)
+	waitUntilRecording(t, b)
 	err := b.withHandle(func(h *handle) error {
 		var busy, pages, folded int
 		if err := h.write.QueryRow(`PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &pages, &folded); err != nil {

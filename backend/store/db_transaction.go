@@ -44,17 +44,17 @@ func (h *handle) begin(ctx context.Context) (*transaction, error) {
 }
 
 // beginCalls begins a transaction for new calls or their index, without foreign key checks and with
-// statements that stay prepared: parsing them takes as long as inserting dozens of calls, and checking
-// the keys of a call a fifth of the time of inserting it. The transaction must look up or insert the
-// rows that its rows refer to.
+// statements that stay prepared: parsing them takes as long as inserting dozens of calls, and
+// checking the keys of a call a fifth of the time of inserting it. The transaction must look up or
+// insert the rows that its rows refer to.
 func (h *handle) beginCalls(ctx context.Context) (*transaction, error) {
 	lock, err := h.write.Conn(ctx) // SQLite would let the two connections wait with longer and longer sleeps
 	if err != nil {
 		return nil, err
 	}
-	if err = h.prepared.prepareMissing(ctx, h.calls); err == nil {
+	if err = h.prepared.prepareMissing(ctx, h.writeCalls); err == nil {
 		var tx *sql.Tx
-		if tx, err = h.calls.BeginTx(ctx, nil); err == nil {
+		if tx, err = h.writeCalls.BeginTx(ctx, nil); err == nil {
 			return &transaction{tx, &h.prepared, lock}, nil
 		}
 	}

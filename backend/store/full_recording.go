@@ -17,8 +17,8 @@ const (
 	maxFullDuration   = 24 * time.Hour
 )
 
-// FullRecording records payloads up to MaxFullField, for the calls of one session, client or server,
-// until a time. It does not change which calls are recorded, nor what is redacted.
+// FullRecording records payloads up to MaxFullField, for the calls of one session, client or
+// server, until a time. It does not change which calls are recorded, nor what is redacted.
 type FullRecording struct {
 	Session string    `json:"session,omitempty" maxLength:"200"`
 	Client  string    `json:"client,omitempty" maxLength:"1000" doc:"Name of the application, or of its token"`
@@ -75,7 +75,7 @@ func checkFull(list []FullRecording, now time.Time) error {
 }
 
 // withoutEnded returns the settings without the full recordings that have ended.
-func (r Recording) withoutEnded(now time.Time) Recording {
+func (r RecordingSettings) withoutEnded(now time.Time) RecordingSettings {
 	if slices.ContainsFunc(r.Full, func(f FullRecording) bool { return !now.Before(f.Until) }) {
 		r.Full = slices.DeleteFunc(slices.Clone(r.Full), func(f FullRecording) bool { return !now.Before(f.Until) })
 	}

@@ -20,7 +20,7 @@ func TestPayloadsAreRecordedInFullOnlyWhereAndWhileAsked(t *testing.T) {
 	b.Recorder().SetSecrets([]string{canary}, nil)
 	until := now.Add(time.Hour)
 	b.Recorder().SetFullSession("configured")
-	must(t, b.SaveRecording(t.Context(), Recording{Full: []FullRecording{{Session: "chosen", Until: until}, {Client: "agent", Until: until}, {Server: "web", Until: until}}}))
+	must(t, b.SaveRecording(t.Context(), RecordingSettings{Full: []FullRecording{{Session: "chosen", Until: until}, {Client: "agent", Until: until}, {Server: "web", Until: until}}}))
 	long := json.RawMessage(`{"secret":"` + canary + `","content":"` + strings.Repeat("é", 1<<20) + `"}`)
 	full := func(n int, change func(*core.Call)) bool {
 		t.Helper()
@@ -56,13 +56,13 @@ func TestPayloadsAreRecordedInFullOnlyWhereAndWhileAsked(t *testing.T) {
 		t.Error("recording in full does not end by itself")
 	}
 	past.Store(0)
-	must(t, b.SaveRecording(t.Context(), Recording{Full: []FullRecording{{Session: "chosen", Until: until}}}))
+	must(t, b.SaveRecording(t.Context(), RecordingSettings{Full: []FullRecording{{Session: "chosen", Until: until}}}))
 	long = json.RawMessage(`"` + strings.Repeat("x", MaxFullField) + `"`)
 	if full(11, func(c *core.Call) { c.Session = "chosen" }) {
 		t.Error("recording in full has no limit")
 	}
 	for _, wrong := range []FullRecording{{Until: until}, {Session: "a", Client: "b", Until: until}, {Session: "a", Until: now.Add(25 * time.Hour)}} {
-		if err := b.SaveRecording(t.Context(), Recording{Full: []FullRecording{wrong}}); core.CodeOf(err) != core.CodeValidation {
+		if err := b.SaveRecording(t.Context(), RecordingSettings{Full: []FullRecording{wrong}}); core.CodeOf(err) != core.CodeValidation {
 			t.Errorf("%+v: %v", wrong, err)
 		}
 	}
@@ -73,7 +73,7 @@ func TestRecorderStatesWhichResultsItKeepsUnchanged(t *testing.T) {
 	t.Parallel()
 	b := open(t, filepath.Join(t.TempDir(), "history.db"))
 	b.Recorder().SetSecrets([]string{canary}, nil)
-	must(t, b.SaveRecording(t.Context(), Recording{Rules: []Rule{{Server: "meta", Keep: KeepMeta}, {Server: "off", Keep: KeepNothing}}}))
+	must(t, b.SaveRecording(t.Context(), RecordingSettings{Rules: []Rule{{Server: "meta", Keep: KeepMeta}, {Server: "off", Keep: KeepNothing}}}))
 	text := func(n int) json.RawMessage {
 		return json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("x", n) + `"}]}`)
 	}
@@ -90,10 +90,10 @@ func TestRecorderStatesWhichResultsItKeepsUnchanged(t *testing.T) {
 		{"not recorded", "off", text(10), false},
 	} {
 		c := aCall(n)
-		c.Server, c.KeptAs = q.server, new(int64)
+		c.Server, c.RecordedUnchangedAs = q.server, new(int64)
 		b.Recorder().Record(c, core.Reply{Result: q.result})
-		if (*c.KeptAs == c.ID) != q.kept || !q.kept && *c.KeptAs != 0 {
-			t.Errorf("%s: kept as %d", q.what, *c.KeptAs)
+		if (*c.RecordedUnchangedAs == c.ID) != q.kept || !q.kept && *c.RecordedUnchangedAs != 0 {
+			t.Errorf("%s: kept as %d", q.what, *c.RecordedUnchangedAs)
 		}
 		if r, err := b.Call(t.Context(), c.ID); q.kept && (err != nil || r.ReplyCut != nil || !bytes.Equal(r.Result, q.result)) {
 			t.Errorf("%s: the history holds another result: %v", q.what, err)
@@ -103,8 +103,8 @@ func TestRecorderStatesWhichResultsItKeepsUnchanged(t *testing.T) {
 	b.Recorder().fault = faultNewer
 	b.Recorder().mu.Unlock()
 	c := aCall(100)
-	c.KeptAs = new(int64)
-	if b.Recorder().Record(c, core.Reply{Result: text(10)}); *c.KeptAs != 0 {
+	c.RecordedUnchangedAs = new(int64)
+	if b.Recorder().Record(c, core.Reply{Result: text(10)}); *c.RecordedUnchangedAs != 0 {
 		t.Error("a recorder that cannot write states that it keeps a result")
 	}
 }

@@ -20,24 +20,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// worked returns the processor time of this thread, which does not depend on the load of the machine
-// and excludes the writer.
-func worked() time.Duration {
+// threadProcessorTime returns the processor time of this thread, which does not depend on the load
+// of the machine and excludes the writer.
+func threadProcessorTime() time.Duration {
 	var used unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_THREAD, &used)
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// spread formats the median and the maximum.
-func spread(took []time.Duration) string {
+// formatMedianAndMax formats the median and the maximum.
+func formatMedianAndMax(took []time.Duration) string {
 	slices.Sort(took)
 	return fmt.Sprintf("%.1f | %.1f", took[len(took)/2].Seconds()*1e3, took[len(took)-1].Seconds()*1e3)
 }
 
-// TestLargeHistory measures queries on a history with DRAWBRIDGE_LARGE_ROWS calls (default 2,000) of
-// about 2 KB over 30 days, and prints a table. It takes minutes. The file DRAWBRIDGE_LARGE_FILE is
-// created if necessary and kept; by default, a temporary file is used. DRAWBRIDGE_LARGE_QUIET omits the
-// measurements during recording, and DRAWBRIDGE_LARGE_VACUUM vacuums the file first.
+// TestLargeHistory measures queries on a history with DRAWBRIDGE_LARGE_ROWS calls (default 2,000)
+// of about 2 KB over 30 days, and prints a table. It takes minutes. The file DRAWBRIDGE_LARGE_FILE
+// is created if necessary and kept; by default, a temporary file is used. DRAWBRIDGE_LARGE_QUIET
+// omits the measurements during recording, and DRAWBRIDGE_LARGE_VACUUM vacuums the file first.
 func TestLargeHistory(t *testing.T) {
 	n, _ := strconv.Atoi(os.Getenv("DRAWBRIDGE_LARGE_ROWS"))
 	if n == 0 {
@@ -151,13 +151,13 @@ func TestLargeHistory(t *testing.T) {
 		for _, q := range questions {
 			var took, work []time.Duration
 			for range 15 {
-				began, before := time.Now(), worked()
+				began, before := time.Now(), threadProcessorTime()
 				if err := q.ask(); err != nil {
 					t.Fatalf("%s: %v", q.name, err)
 				}
-				took, work = append(took, time.Since(began)), append(work, worked()-before)
+				took, work = append(took, time.Since(began)), append(work, threadProcessorTime()-before)
 			}
-			t.Logf("| %s | %s | %s | %s |", q.name, when, spread(took), spread(work))
+			t.Logf("| %s | %s | %s | %s |", q.name, when, formatMedianAndMax(took), formatMedianAndMax(work))
 		}
 	}
 	measure("quiet")
@@ -205,16 +205,16 @@ func TestLargeHistory(t *testing.T) {
 	var steps, work []time.Duration
 	began = time.Now()
 	for range min(n/10/firstPruneRows, 100) {
-		began, before := time.Now(), worked()
+		began, before := time.Now(), threadProcessorTime()
 		if _, _, err := s.prune(t.Context(), RetentionLimits{Age: -1, Bytes: -1, Rows: int64(n / 2)}, firstPruneRows); err != nil {
 			t.Fatal(err)
 		}
-		steps, work = append(steps, time.Since(began)), append(work, worked()-before)
+		steps, work = append(steps, time.Since(began)), append(work, threadProcessorTime()-before)
 	}
 	if len(steps) > 0 {
 		after, inAll := s.writes.Read()
 		t.Logf("prune while written: %d calls in %v, a step of %d took | %s | ms, of the processor | %s |; %d batches meanwhile took %v on average; %+v", len(steps)*firstPruneRows, time.Since(began).Round(time.Millisecond),
-			firstPruneRows, spread(steps), spread(work), after-writes, ((inAll - inWrites) / time.Duration(max(after-writes, 1))).Round(time.Microsecond), s.recorder.Stats())
+			firstPruneRows, formatMedianAndMax(steps), formatMedianAndMax(work), after-writes, ((inAll - inWrites) / time.Duration(max(after-writes, 1))).Round(time.Microsecond), s.recorder.Stats())
 	}
 	cancel()
 	<-done

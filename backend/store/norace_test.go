@@ -2,4 +2,4 @@
 
 package store
 
-const slow = false
+const raceDetectorEnabled = false

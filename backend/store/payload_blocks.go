@@ -10,9 +10,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store/payload"
 )
 
-// openBlock is the block that was decompressed most recently. Consecutive calls are usually in the
-// same block.
-type openBlock struct {
+// decompressedBlock is the block that was decompressed most recently. Consecutive calls are usually
+// in the same block.
+type decompressedBlock struct {
 	id  int64
 	raw []byte
 }
@@ -21,7 +21,7 @@ type openBlock struct {
 // unless db is a transaction.
 type payloadReader struct {
 	db   queryer
-	last *atomic.Pointer[openBlock]
+	last *atomic.Pointer[decompressedBlock]
 }
 
 // read returns the original arguments and reply of a call.
@@ -51,7 +51,7 @@ func (p payloadReader) read(ctx context.Context, args, reply storedPayload) (a, 
 // cloneNonEmpty returns a copy of b, or nil if b is empty.
 func cloneNonEmpty(b []byte) []byte { return append([]byte(nil), b...) }
 
-func (p payloadReader) open(ctx context.Context, id int64) (*openBlock, error) {
+func (p payloadReader) open(ctx context.Context, id int64) (*decompressedBlock, error) {
 	if o := p.last.Load(); o != nil && o.id == id {
 		return o, nil
 	}
@@ -67,7 +67,7 @@ func (p payloadReader) open(ctx context.Context, id int64) (*openBlock, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &openBlock{id, raw}
+	o := &decompressedBlock{id, raw}
 	p.last.Store(o)
 	return o, nil
 }
@@ -111,7 +111,7 @@ func removeFromBlocks(ctx context.Context, tx *transaction, gone []any, erase bo
 
 // overwritePayloads overwrites the payloads at places in a block with zeros.
 func overwritePayloads(ctx context.Context, tx *transaction, block int64, places []payload.Location) error {
-	p := payloadReader{tx, new(atomic.Pointer[openBlock])}
+	p := payloadReader{tx, new(atomic.Pointer[decompressedBlock])}
 	o, err := p.open(ctx, block)
 	if err != nil {
 		return err

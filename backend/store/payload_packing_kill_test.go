@@ -15,8 +15,8 @@ import (
 
 const packerEnv = "DRAWBRIDGE_TEST_PACKER"
 
-// packerIfAsked turns this process into one that moves payloads into blocks and vacuums, and prints a
-// line after each step, until it is killed.
+// packerIfAsked turns this process into one that moves payloads into blocks and vacuums, and prints
+// a line after each step, until it is killed.
 func packerIfAsked() bool {
 	path := os.Getenv(packerEnv)
 	if path == "" {
@@ -44,8 +44,8 @@ func packerIfAsked() bool {
 	}
 }
 
-// TestKillDuringPackingLosesNoPayload kills a process during its steps: each payload is in its row or
-// in a block, and unchanged.
+// TestKillDuringPackingLosesNoPayload kills a process during its steps: each payload is in its row
+// or in a block, and unchanged.
 func TestKillDuringPackingLosesNoPayload(t *testing.T) {
 	t.Parallel()
 	const calls = 640 // ten blocks
@@ -67,7 +67,7 @@ func TestKillDuringPackingLosesNoPayload(t *testing.T) {
 		}
 		killPacker(t, path, r.IntN(4), time.Duration(r.IntN(4000))*time.Microsecond)
 		b := openAt(t, path, later)
-		sound(t, b)
+		requireIntegrity(t, b)
 		for i := range calls {
 			got, err := b.Call(t.Context(), aCall(i).ID)
 			if err != nil {
@@ -77,7 +77,7 @@ func TestKillDuringPackingLosesNoPayload(t *testing.T) {
 				t.Fatalf("round %d: call %d came back as %s, %s", round, i, got.Arguments, got.Result)
 			}
 		}
-		_, packed, loose := packsOf(t, b)
+		_, packed, loose := countPayloadBlocks(t, b)
 		if packed+loose != calls {
 			t.Fatalf("round %d: %d calls lie in packs and %d do not, of %d", round, packed, loose, calls)
 		}

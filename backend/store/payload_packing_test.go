@@ -22,8 +22,8 @@ func longReply(n int) core.Reply {
 	return core.Reply{Result: fmt.Appendf(nil, `{"content":[{"type":"text","text":"answer%d %s"}]}`, n, strings.Repeat("words that stand in every answer ", 20))}
 }
 
-// old returns a history with n calls whose payloads are all in blocks.
-func old(t *testing.T, n int) *bench {
+// packedHistory returns a history with n calls whose payloads are all in blocks.
+func packedHistory(t *testing.T, n int) *testStore {
 	t.Helper()
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
 	for i := range n {
@@ -34,7 +34,7 @@ func old(t *testing.T, n int) *bench {
 	return b
 }
 
-func packAll(t *testing.T, b *bench) {
+func packAll(t *testing.T, b *testStore) {
 	t.Helper()
 	for {
 		more, err := b.packStep(t.Context())
@@ -45,7 +45,7 @@ func packAll(t *testing.T, b *bench) {
 	}
 }
 
-func packsOf(t *testing.T, b *bench) (packs, calls, loose int) {
+func countPayloadBlocks(t *testing.T, b *testStore) (packs, calls, loose int) {
 	t.Helper()
 	err := b.withHandle(func(h *handle) error {
 		return h.read.QueryRow(`SELECT (SELECT count(*) FROM payload_block), (SELECT coalesce(sum(calls), 0) FROM payload_block), (SELECT count(*) FROM body WHERE arguments_enc <> 3)`).Scan(&packs, &calls, &loose)
@@ -69,7 +69,7 @@ func TestPackedCallsReadAsRecorded(t *testing.T) {
 	if after, err := b.Call(t.Context(), aCall(150).ID); err != nil || !reflect.DeepEqual(before, after) {
 		t.Errorf("a call was\n%+v\nand is\n%+v\n%v", before, after, err)
 	}
-	if packs, calls, loose := packsOf(t, b); packs < 3 || packs > 20 || calls != 300 || loose != 0 {
+	if packs, calls, loose := countPayloadBlocks(t, b); packs < 3 || packs > 20 || calls != 300 || loose != 0 {
 		t.Fatalf("%d packs hold %d calls, %d are not packed", packs, calls, loose)
 	}
 	for _, n := range []int{0, 63, 64, 150, 299} {
@@ -82,7 +82,7 @@ func TestPackedCallsReadAsRecorded(t *testing.T) {
 	if err != nil || len(got) != 1 || got[0].ID != aCall(77).ID {
 		t.Errorf("a packed call is found as %v, %v", got, err)
 	}
-	sound(t, b)
+	requireIntegrity(t, b)
 	b.stop()
 	again := openAt(t, b.path, later)
 	if r, err := again.Call(t.Context(), aCall(5).ID); err != nil || !bytes.Equal(r.Result, longReply(5).Result) {
@@ -98,7 +98,7 @@ func TestRecentAndUnindexedCallsAreNotPacked(t *testing.T) {
 	}
 	indexed(t, b)
 	packAll(t, b)
-	if packs, _, loose := packsOf(t, b); packs != 0 || loose != 10 {
+	if packs, _, loose := countPayloadBlocks(t, b); packs != 0 || loose != 10 {
 		t.Errorf("%d packs of young calls, %d loose", packs, loose)
 	}
 }
@@ -132,13 +132,13 @@ func TestPackingHalvesSize(t *testing.T) {
 			break
 		}
 	}
-	sound(t, b)
+	requireIntegrity(t, b)
 }
 
 // TestErasedPayloadsAreInNoBlock decompresses every remaining block.
 func TestErasedPayloadsAreInNoBlock(t *testing.T) {
 	t.Parallel()
-	b := old(t, 200)
+	b := packedHistory(t, 200)
 	gone := Selection{IDs: []int64{aCall(3).ID, aCall(70).ID, aCall(199).ID}}
 	for n := 100; n < 164; n++ { // most calls of a block
 		gone.IDs = append(gone.IDs, aCall(n).ID)
@@ -175,16 +175,16 @@ func TestErasedPayloadsAreInNoBlock(t *testing.T) {
 			t.Errorf("call %d, which stayed, came back as %v, %v", n, r, err)
 		}
 	}
-	sound(t, b)
+	requireIntegrity(t, b)
 }
 
 func TestPruningDeletesPayloadBlocks(t *testing.T) {
 	t.Parallel()
-	b := old(t, 400)
+	b := packedHistory(t, 400)
 	if n, err := b.Prune(t.Context(), RetentionLimits{Age: -1, Bytes: -1, Rows: 30}); err != nil || n != 370 {
 		t.Fatal(n, err)
 	}
-	if packs, calls, _ := packsOf(t, b); packs > 2 || calls != 30 {
+	if packs, calls, _ := countPayloadBlocks(t, b); packs > 2 || calls != 30 {
 		t.Errorf("%d packs with %d calls are left of 30 calls", packs, calls)
 	}
 	err := b.withHandle(func(h *handle) error { // with all their words
@@ -201,11 +201,11 @@ func TestPruningDeletesPayloadBlocks(t *testing.T) {
 			t.Errorf("search still finds %s: %v, %v", word, got, err)
 		}
 	}
-	sound(t, b)
+	requireIntegrity(t, b)
 }
 
-// TestCallErasedDuringPackingLeavesNoPayload erases a call after its payload was read for a block and
-// before the block is written.
+// TestCallErasedDuringPackingLeavesNoPayload erases a call after its payload was read for a block
+// and before the block is written.
 func TestCallErasedDuringPackingLeavesNoPayload(t *testing.T) {
 	t.Parallel()
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
@@ -224,7 +224,7 @@ func TestCallErasedDuringPackingLeavesNoPayload(t *testing.T) {
 	if !errors.Is(err, errCallDeleted) {
 		t.Errorf("a pack with an erased call was written: %v", err)
 	}
-	if packs, _, loose := packsOf(t, b); packs != 0 || loose != 9 {
+	if packs, _, loose := countPayloadBlocks(t, b); packs != 0 || loose != 9 {
 		t.Errorf("%d packs, %d calls that are not packed", packs, loose)
 	}
 }

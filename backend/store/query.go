@@ -28,7 +28,7 @@ type Query struct {
 	Text  string
 	Limit int // maximum number of calls; 0: 100; values over 500 count as 500
 
-	late *lateRange // set by the Store; now too
+	late *clockSetBackRange // set by the Store; now too
 	now  time.Time
 }
 

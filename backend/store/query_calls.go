@@ -54,7 +54,7 @@ func (s *Store) Calls(ctx context.Context, q Query) (calls []core.Call, next int
 	if err := q.Check(); err != nil {
 		return nil, 0, err
 	}
-	q.late, q.now = s.late.Load(), s.opts.Now()
+	q.late, q.now = s.lateCalls.Load(), s.opts.Now()
 	if q.Before == 0 { // later pages contain older calls, which are on disk already
 		s.waitForRecent(ctx)
 	}
@@ -90,7 +90,7 @@ func (s *Store) findCalls(ctx context.Context, db *sql.DB, q Query) ([]core.Call
 		return s.searchCalls(ctx, db, q, where, args)
 	}
 	var out []core.Call
-	if by.combined() { // matching calls are often frequent among the newest
+	if by.needsCallScan() { // matching calls are often frequent among the newest
 		recent, values := by.add("+", where, args)
 		_, before := q.bounds()
 		out, err = s.selectCalls(ctx, db, append(recent, `c.id >= (SELECT min(id) FROM (SELECT id FROM call WHERE id < ? ORDER BY id DESC LIMIT ?))`),
@@ -194,24 +194,24 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 	}
 	if q.MinTook >= slowCall { // allows SQLite to use the partial index of slow calls
 		add(`c.took_ns >= 100000000`)
-		by.other = true
+		by.otherIndex = true
 	}
 	if q.MaxTook > 0 {
 		add(`c.took_ns <= ?`, int64(q.MaxTook))
 	}
 	if q.Tag != "" {
 		add(`c.id IN (SELECT call_id FROM tag WHERE name = ?)`, q.Tag)
-		by.other = true
+		by.otherIndex = true
 	}
 	if isOpenTaskState(q.Outcome) {
 		add(`c.id IN (SELECT call_id FROM task WHERE ended = 0) AND c.outcome = 1 AND EXISTS (SELECT 1 FROM task o WHERE o.call_id = c.id AND o.ended = 0 AND `+openTaskState+` = ?)`, q.now.UnixMicro(), q.Outcome)
-		by.other = true
+		by.otherIndex = true
 	} else if q.Outcome != "" {
 		if q.Outcome != core.OutcomeOK {
 			add(`c.outcome <> 1`) // allows SQLite to use the partial index of failed calls
 		}
 		add(`c.outcome = ?`, outcomes[q.Outcome])
-		by.other = by.other || q.Outcome != core.OutcomeOK
+		by.otherIndex = by.otherIndex || q.Outcome != core.OutcomeOK
 		if q.Outcome == core.OutcomeOK {
 			add(`NOT EXISTS (SELECT 1 FROM task o WHERE o.call_id = c.id AND o.ended = 0)`)
 		}
@@ -245,7 +245,8 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 	return where, args, by, by.chooseFirst(ctx, db, after, before)
 }
 
-// scanCall reads the call columns. The status of an open task is TaskExpired once the task has expired.
+// scanCall reads the call columns. The status of an open task is TaskExpired once the task has
+// expired.
 func scanCall(row scanner, c *core.Call, now time.Time, more ...any) error {
 	var at, took, queued, updated int64
 	var ttl sql.NullInt64
@@ -261,7 +262,7 @@ func scanCall(row scanner, c *core.Call, now time.Time, more ...any) error {
 		&c.PublicName, &c.Instance, &c.TraceID, &c.Shim, &c.Reason, &level, &problem, &c.Cached, &c.Approval, &name, &version, &packageName, &definition, &c.Account,
 		&t.Call, &t.ID, &t.Status, &taskReason, &t.Ended, &ttl, &updated}, more...)...)
 	if level > 0 {
-		c.Verdict = &core.Verdict{Level: verdictNames[level], Problem: problem}
+		c.Verdict = &core.SchemaMismatch{Level: verdictNames[level], Problem: problem}
 	}
 	if t.Call != 0 {
 		c.Task = &t
@@ -329,7 +330,7 @@ func (s *Store) call(ctx context.Context, id int64) (*Record, error) {
 			&argsSize, &argsHash, &replySize, &replyHash, &r.Stack, &progress); err != nil {
 			return err
 		}
-		from := payloadReader{h.read, &s.opened}
+		from := payloadReader{h.read, &s.lastBlock}
 		arguments, response, err := from.read(ctx, args, reply)
 		if err != nil {
 			return err

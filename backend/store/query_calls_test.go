@@ -12,8 +12,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// A page of calls reads an index of its filter from the end: never all calls, and never all calls of a
-// filter, which SQLite would then have to sort. The page is the same as without an index.
+// A page of calls reads an index of its filter from the end: never all calls, and never all calls
+// of a filter, which SQLite would then have to sort. The page is the same as without an index.
 func TestNoFilterReadsAllCalls(t *testing.T) {
 	t.Parallel()
 	b := open(t, filepath.Join(t.TempDir(), "history.db"))
@@ -99,7 +99,8 @@ func TestNoFilterReadsAllCalls(t *testing.T) {
 	}
 }
 
-// The calls of a version with many tools are counted from the newest ones, without sorting all of them.
+// The calls of a version with many tools are counted from the newest ones, without sorting all of
+// them.
 func TestNewestCallsOfAFilterWithSeveralIDsAreFound(t *testing.T) {
 	t.Parallel()
 	b := open(t, filepath.Join(t.TempDir(), "history.db"))

@@ -21,9 +21,9 @@ type Facets struct {
 	Tools    []Facet
 	Clients  []Facet
 	Outcomes []Facet
-	// Newest is not 0 if only the newest Newest calls were counted. Otherwise, the counts are
-	// computed from rollups and cover full hours, or full minutes within the last 48 h.
-	Newest int
+	// NewestCounted is not 0 if only the newest NewestCounted calls were counted. Otherwise, the
+	// counts are computed from rollups and cover full hours, or full minutes within the last 48 h.
+	NewestCounted int
 }
 
 // Facet is one value and its number of calls.
@@ -78,7 +78,7 @@ func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
 		return nil, err
 	}
 	s.waitForRecent(ctx)
-	q.late, q.now = s.late.Load(), s.opts.Now()
+	q.late, q.now = s.lateCalls.Load(), s.opts.Now()
 	if q.Text != "" {
 		s.indexPending(ctx)
 	}
@@ -91,7 +91,7 @@ func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
 		if q.fromRollups() {
 			return t.countFromRollups(ctx, h.read, s.opts.Now())
 		}
-		out.Newest, err = t.countFromCalls(ctx, h.read)
+		out.NewestCounted, err = t.countFromCalls(ctx, h.read)
 		return err
 	})
 	if err != nil {
@@ -144,12 +144,12 @@ func (t *tally) countFromRollups(ctx context.Context, db queryer, now time.Time)
 	})
 }
 
-// FacetHits is the number of the newest calls from which Facets counts if rollups cannot answer
+// MaxFacetCalls is the number of the newest calls from which Facets counts if rollups cannot answer
 // the query.
-const FacetHits = 10000
+const MaxFacetCalls = 10000
 
 // countFromCalls counts the newest calls one by one. It returns the number of calls examined,
-// FacetHits if there may be more.
+// MaxFacetCalls if there may be more.
 func (t *tally) countFromCalls(ctx context.Context, db *sql.DB) (int, error) {
 	q := t.q
 	q.Server, q.Tool, q.Client, q.Outcome = "", "", "", ""
@@ -159,16 +159,16 @@ func (t *tally) countFromCalls(ctx context.Context, db *sql.DB) (int, error) {
 	}
 	where, args = by.add("", where, args)
 	if q.Text == "" {
-		from, err := by.newestFrom(ctx, db, q, FacetHits)
+		from, err := by.newestFrom(ctx, db, q, MaxFacetCalls)
 		if err != nil {
 			return 0, err
 		}
 		if from > 0 {
 			where, args = append(where, `c.id > ?`), append(args, from)
 		}
-		n, err := t.countRows(ctx, db, `call c`, where, ` ORDER BY c.id DESC LIMIT ?`, append(args, FacetHits)...)
+		n, err := t.countRows(ctx, db, `call c`, where, ` ORDER BY c.id DESC LIMIT ?`, append(args, MaxFacetCalls)...)
 		if from > 0 {
-			n = FacetHits // there are more
+			n = MaxFacetCalls // there are more
 		}
 		return n, err
 	}
@@ -181,9 +181,9 @@ func (t *tally) countFromCalls(ctx context.Context, db *sql.DB) (int, error) {
 		before = 1 << 62
 	}
 	const hits = `(SELECT rowid AS id FROM search WHERE search MATCH ? AND rowid < ? AND rowid > ? ORDER BY rowid DESC LIMIT ?) f`
-	bound := []any{words, before, after, FacetHits}
+	bound := []any{words, before, after, MaxFacetCalls}
 	n, err := t.countRows(ctx, db, hits+` CROSS JOIN call c ON c.id = f.id`, where, ``, slices.Concat(bound, args)...)
-	if err == nil && len(where) > 0 && n < FacetHits { // the filters rejected some hits
+	if err == nil && len(where) > 0 && n < MaxFacetCalls { // the filters rejected some hits
 		err = db.QueryRowContext(ctx, `SELECT count(*) FROM `+hits, bound...).Scan(&n)
 	}
 	return n, err

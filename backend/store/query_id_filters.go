@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// idFilters are the filters of a query on columns with row ids. The calls of the first one are read,
-// unless other is set: then an index serves another filter.
+// idFilters are the filters of a query on columns with row ids. The calls of the first one are
+// read, unless other is set: then an index serves another filter.
 type idFilters struct {
-	list  []idFilter
-	other bool
+	list       []idFilter
+	otherIndex bool
 }
 
 type idFilter struct {
@@ -23,7 +23,7 @@ type idFilter struct {
 // chooseFirst moves the filter that fewest calls within the bounds match to the front. It counts at
 // most manyCalls calls of each.
 func (f *idFilters) chooseFirst(ctx context.Context, db queryer, after, before int64) error {
-	if len(f.list) == 0 || len(f.list) == 1 && !f.other {
+	if len(f.list) == 0 || len(f.list) == 1 && !f.otherIndex {
 		return nil
 	}
 	if before == 0 {
@@ -42,13 +42,14 @@ func (f *idFilters) chooseFirst(ctx context.Context, db queryer, after, before i
 		}
 	}
 	f.list[0], f.list[best] = f.list[best], f.list[0]
-	f.other = f.other && fewest == manyCalls
+	f.otherIndex = f.otherIndex && fewest == manyCalls
 	return nil
 }
 
-// combined reports whether an index may contain many calls that other filters reject, or that have to be sorted.
-func (f *idFilters) combined() bool {
-	return len(f.list) > 1 || len(f.list) == 1 && (f.other || len(f.list[0].ids) > 1)
+// needsCallScan reports whether an index may contain many calls that other filters reject, or that
+// have to be sorted.
+func (f *idFilters) needsCallScan() bool {
+	return len(f.list) > 1 || len(f.list) == 1 && (f.otherIndex || len(f.list[0].ids) > 1)
 }
 
 // recentCalls is the number of calls that are searched for a page before an index is used.
@@ -65,10 +66,11 @@ func (f idFilters) add(prefix string, where []string, args []any) ([]string, []a
 	return where, args
 }
 
-// newestFrom returns an id that about limit calls of a filter with several ids have after it, so that SQLite does
-// not sort all calls of the filter; 0 if it has fewer, or if there is another filter.
+// newestFrom returns an id that about limit calls of a filter with several ids have after it, so
+// that SQLite does not sort all calls of the filter; 0 if it has fewer, or if there is another
+// filter.
 func (f idFilters) newestFrom(ctx context.Context, db queryer, q Query, limit int) (int64, error) {
-	if len(f.list) != 1 || len(f.list[0].ids) == 1 || f.other {
+	if len(f.list) != 1 || len(f.list[0].ids) == 1 || f.otherIndex {
 		return 0, nil
 	}
 	one := f.list[0]
@@ -100,11 +102,11 @@ func (f idFilters) newestFrom(ctx context.Context, db queryer, q Query, limit in
 	return low, nil
 }
 
-// newest adds the filters to the conditions of a query for the newest calls, so that SQLite reads the
-// index of the first filter from its end. For several ids it would sort all their calls; therefore
-// the newest ones of each id are selected first.
+// newest adds the filters to the conditions of a query for the newest calls, so that SQLite reads
+// the index of the first filter from its end. For several ids it would sort all their calls;
+// therefore the newest ones of each id are selected first.
 func (f idFilters) newest(where []string, args []any, limit int) ([]string, []any) {
-	if len(f.list) == 0 || f.other {
+	if len(f.list) == 0 || f.otherIndex {
 		return f.add("+", where, args)
 	}
 	first := f.list[0]

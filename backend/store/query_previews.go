@@ -64,7 +64,7 @@ func (s *Store) Previews(ctx context.Context, ids []int64, text string) (preview
 		previews = make([]Preview, 0, len(rows))
 		left := maxPreviewSearch
 		for _, b := range rows {
-			args, reply, err := payloadReader{h.read, &s.opened}.read(ctx, b.args, b.reply)
+			args, reply, err := payloadReader{h.read, &s.lastBlock}.read(ctx, b.args, b.reply)
 			if err != nil {
 				return err
 			}
@@ -79,7 +79,8 @@ func (s *Store) Previews(ctx context.Context, ids []int64, text string) (preview
 	return previews, err
 }
 
-// findMatch sets the excerpt for the first word that occurs, but not at the beginning of the arguments.
+// findMatch sets the excerpt for the first word that occurs, but not at the beginning of the
+// arguments.
 func (p *Preview) findMatch(words []fulltext.Word, args, reply []byte) {
 	args, reply = fulltext.AppendText(nil, args), fulltext.AppendText(nil, reply)
 	for _, w := range words {

@@ -8,7 +8,7 @@ import (
 )
 
 // inSessions records a call in each of n sessions.
-func inSessions(t *testing.T, b *bench, client string, from, n int) {
+func inSessions(t *testing.T, b *testStore, client string, from, n int) {
 	t.Helper()
 	for i := from; i < from+n; i++ {
 		c := aCall(i)

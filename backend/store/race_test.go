@@ -2,5 +2,5 @@
 
 package store
 
-// slow means that the race detector makes tests several times slower.
-const slow = true
+// raceDetectorEnabled means that the race detector makes tests several times slower.
+const raceDetectorEnabled = true

@@ -31,20 +31,20 @@ type Recorder struct {
 	wake  chan struct{} // signaled if calls were queued, a caller waits in Flush, or the file must be reopened
 	rules atomic.Pointer[rules]
 
-	mu           sync.Mutex // guards the fields below
-	queue        []entry
-	batch        []entry // the calls that are being written; the array is reused
-	writing      int     // number of calls in batch
-	bytes        int     // payload bytes of queue and batch
-	recorded     uint64
-	written      uint64    // number of recorded calls that were written or dropped
-	rate         writeRate // rate of written
-	writtenBytes uint64    // payload bytes of the written calls
-	dropped      uint64
-	stripped     uint64 // calls recorded without their payload
-	fault        fault
-	replaced     string        // message about a replaced file, reported by Stats while there is no fault
-	flushed      chan struct{} // closed after each write; nil if no caller waits in Flush
+	mu              sync.Mutex // guards the fields below
+	queue           []entry
+	batch           []entry // the calls that are being written; the array is reused
+	writing         int     // number of calls in batch
+	bytes           int     // payload bytes of queue and batch
+	recorded        uint64
+	written         uint64    // number of recorded calls that were written or dropped
+	rate            writeRate // rate of written
+	writtenBytes    uint64    // payload bytes of the written calls
+	dropped         uint64
+	stripped        uint64 // calls recorded without their payload
+	fault           fault
+	replacedMessage string        // message about a replaced file, reported by Stats while there is no fault
+	flushed         chan struct{} // closed after each write; nil if no caller waits in Flush
 }
 
 // entry is a call in the queue. It shares no memory with the call passed to Record.
@@ -84,8 +84,9 @@ func newRecorder(s *Store) *Recorder {
 
 // Record queues a copy of a finished call and returns. It never waits for the disk, and does not
 // use call or reply after it returns. Secrets are removed and long payloads hashed and truncated
-// before the call is queued, so the queue holds no long payload. If the queue holds too many bytes, the call is queued without its payload; if it holds
-// too many calls, the call is dropped and counted.
+// before the call is queued, so the queue holds no long payload. If the queue holds too many bytes,
+// the call is queued without its payload; if it holds too many calls, the call is dropped and
+// counted.
 func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 	rules := r.rules.Load()
 	server := call.Server
@@ -125,16 +126,16 @@ func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 	e.payload = make([]byte, 0, min(len(arguments), most)+min(len(response), most))
 	e.payload, e.argsCut = rules.appendField(e.payload, arguments, most)
 	e.arguments = len(e.payload)
-	if call.KeptAs != nil {
+	if call.RecordedUnchangedAs != nil {
 		most = max(most, MaxFullField)
 	}
 	e.payload, e.replyCut = rules.appendField(e.payload, response, most)
 	if len(call.ProgressLog) > 0 {
 		e.progress = rules.progressLog(call.ProgressLog)
 	}
-	unchanged := call.KeptAs != nil && e.replyCut == nil && bytes.Equal(e.reply(), response)
+	unchanged := call.RecordedUnchangedAs != nil && e.replyCut == nil && bytes.Equal(e.reply(), response)
 	if r.enqueue(e) && unchanged {
-		*call.KeptAs = call.ID
+		*call.RecordedUnchangedAs = call.ID
 	}
 }
 
@@ -209,7 +210,7 @@ func (r *Recorder) Stats() Stats {
 	st := Stats{State: "recording", Reason: r.fault.message(), Queued: len(r.queue) + r.writing, Dropped: r.dropped, Stripped: r.stripped}
 	switch r.fault {
 	case faultNone:
-		st.Reason = r.replaced
+		st.Reason = r.replacedMessage
 		if rules := r.rules.Load(); rules.off {
 			st.State, st.Reason = "off", "recording is turned off in the configuration"
 		} else if rules.Paused {
@@ -230,7 +231,7 @@ func (r *Recorder) setFault(f fault) {
 	r.fault = f
 	sentence := f.message()
 	if f == faultNone {
-		sentence = r.replaced
+		sentence = r.replacedMessage
 	}
 	dropped := r.dropped
 	r.mu.Unlock()
@@ -247,7 +248,7 @@ func (r *Recorder) setFault(f fault) {
 
 func (r *Recorder) reportReplaced(sentence string) {
 	r.mu.Lock()
-	r.replaced = sentence
+	r.replacedMessage = sentence
 	r.mu.Unlock()
 	r.store.opts.Notify(sentence)
 }

@@ -73,11 +73,11 @@ func TestAbandonedBatchIsRolledBackWhole(t *testing.T) {
 	if usage.Total.Calls != rounds*batchRows {
 		t.Errorf("%d of %d calls are in the sums", usage.Total.Calls, rounds*batchRows)
 	}
-	sound(t, b)
+	requireIntegrity(t, b)
 }
 
-// TestLockedDatabaseDoesNotLoseBatch locks the file by another program: the connection that waited is
-// closed, and the next batch uses a new one.
+// TestLockedDatabaseDoesNotLoseBatch locks the file by another program: the connection that waited
+// is closed, and the next batch uses a new one.
 func TestLockedDatabaseDoesNotLoseBatch(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)

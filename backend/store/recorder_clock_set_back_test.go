@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestCallsAfterClockStepBackAreFoundByTime sets back a clock that was two days ahead: the ids of later
-// calls continue from the newest id.
+// TestCallsAfterClockStepBackAreFoundByTime sets back a clock that was two days ahead: the ids of
+// later calls continue from the newest id.
 func TestCallsAfterClockStepBackAreFoundByTime(t *testing.T) {
 	t.Parallel()
 	now := aCall(0).At.Add(time.Hour)

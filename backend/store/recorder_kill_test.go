@@ -17,9 +17,9 @@ import (
 
 const hammerEnv = "DRAWBRIDGE_TEST_HAMMER"
 
-// hammerIfAsked turns this process into one that records a call per millisecond and prints when each
-// ended and how many were on disk, until it is killed.
-func hammerIfAsked() bool {
+// recordUntilKilledIfAsked turns this process into one that records a call per millisecond and
+// prints when each ended and how many were on disk, until it is killed.
+func recordUntilKilledIfAsked() bool {
 	path := os.Getenv(hammerEnv)
 	if path == "" {
 		return false
@@ -46,8 +46,9 @@ func hammerIfAsked() bool {
 	}
 }
 
-// lanes is the number of processes that record to their own files in parallel; they mostly wait.
-const lanes = 5
+// parallelRecorders is the number of processes that record to their own files in parallel; they
+// mostly wait.
+const parallelRecorders = 5
 
 // rounds returns the number of kills: 5, 15 with CI=true, or DRAWBRIDGE_KILL_ROUNDS.
 func rounds(t *testing.T) int {
@@ -63,22 +64,23 @@ func rounds(t *testing.T) int {
 }
 
 // TestKillLosesNoCallOlderThan100ms scales the limit on a slow machine by how much longer than a
-// millisecond the process took per call, adds twice its longest pause, and allows five times as much
-// except in make soak, which runs alone. Calls that the recorder counted as written must always exist.
+// millisecond the process took per call, adds twice its longest pause, and allows five times as
+// much except in make soak, which runs alone. Calls that the recorder counted as written must
+// always exist.
 func TestKillLosesNoCallOlderThan100ms(t *testing.T) {
 	all := rounds(t)
-	for lane := range lanes {
+	for lane := range parallelRecorders {
 		t.Run(strconv.Itoa(lane), func(t *testing.T) {
 			t.Parallel()
-			hammer(t, (all+lanes-1-lane)/lanes)
+			killRecorderRepeatedly(t, (all+parallelRecorders-1-lane)/parallelRecorders)
 		})
 	}
 }
 
-// hammer kills one process after another, all of which record to the same file.
-func hammer(t *testing.T, rounds int) {
+// killRecorderRepeatedly kills one process after another, all of which record to the same file.
+func killRecorderRepeatedly(t *testing.T, rounds int) {
 	usual := 500.0
-	if slow {
+	if raceDetectorEnabled {
 		usual = 1000
 	} else if os.Getenv("DRAWBRIDGE_KILL_ROUNDS") != "" && os.Getenv("CI") != "true" {
 		usual = 100
@@ -132,7 +134,7 @@ func hammer(t *testing.T, rounds int) {
 			}
 		}
 		b := open(t, path)
-		sound(t, b)
+		requireIntegrity(t, b)
 		for i, s := range all {
 			if i >= written && killed-s.at <= limit {
 				continue

@@ -21,8 +21,8 @@ const (
 	KeepNothing RecordLevel = "off"
 )
 
-// Recording is the user's settings for recording.
-type Recording struct {
+// RecordingSettings is the user's settings for recording.
+type RecordingSettings struct {
 	Paused bool   `json:"paused"`
 	Rules  []Rule `json:"rules,omitempty"`
 	// Full lists what is recorded in full for a while.
@@ -42,7 +42,7 @@ const maxRecordingRules = 1000
 
 // rules is the immutable configuration of Record. It is replaced as a whole.
 type rules struct {
-	Recording
+	RecordingSettings
 	off         bool // recording is turned off in the configuration
 	maxField    int
 	fullSession string // session of the configuration that is recorded in full, or ""
@@ -140,13 +140,13 @@ func (s *Store) RedactJSON(text []byte) []byte {
 }
 
 // Recording returns the user's settings for recording.
-func (s *Store) Recording() Recording {
-	return s.recorder.rules.Load().Recording.withoutEnded(s.opts.Now())
+func (s *Store) Recording() RecordingSettings {
+	return s.recorder.rules.Load().RecordingSettings.withoutEnded(s.opts.Now())
 }
 
 // SaveRecording validates, applies and stores the user's settings for recording. If the database
 // cannot be written, they apply until the program ends.
-func (s *Store) SaveRecording(ctx context.Context, want Recording) error {
+func (s *Store) SaveRecording(ctx context.Context, want RecordingSettings) error {
 	if len(want.Rules) > maxRecordingRules {
 		return invalid("rules", fmt.Sprintf("must be at most %d", maxRecordingRules))
 	}
@@ -163,7 +163,7 @@ func (s *Store) SaveRecording(ctx context.Context, want Recording) error {
 	}
 	want = want.withoutEnded(s.opts.Now())
 	before := s.Recording()
-	updateRules(&s.recorder.rules, func(n *rules) { n.Recording = want }) // before they are stored, so that pausing works while the disk is full
+	updateRules(&s.recorder.rules, func(n *rules) { n.RecordingSettings = want }) // before they are stored, so that pausing works while the disk is full
 	document, err := json.Marshal(want)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (s *Store) SaveRecording(ctx context.Context, want Recording) error {
 		if core.CodeOf(err) == core.CodeUnavailable {
 			return nil // nothing can be recorded either
 		}
-		updateRules(&s.recorder.rules, func(n *rules) { n.Recording = before })
+		updateRules(&s.recorder.rules, func(n *rules) { n.RecordingSettings = before })
 		return err
 	}
 	return nil
@@ -185,10 +185,10 @@ func (s *Store) loadRecording(ctx context.Context) error {
 	if err != nil || !ok {
 		return err
 	}
-	var want Recording
+	var want RecordingSettings
 	if err := json.Unmarshal(document, &want); err != nil {
 		return err
 	}
-	updateRules(&s.recorder.rules, func(n *rules) { n.Recording = want })
+	updateRules(&s.recorder.rules, func(n *rules) { n.RecordingSettings = want })
 	return nil
 }

@@ -16,7 +16,7 @@ const canary = "cAnArY77"
 func TestUnrecordedPayloadsAreNotStored(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
-	want := Recording{Rules: []Rule{{"files", "", KeepMeta}, {"files", "loud", KeepNothing}, {"git", "", KeepNothing}, {"git", "log", KeepFull}}}
+	want := RecordingSettings{Rules: []Rule{{"files", "", KeepMeta}, {"files", "loud", KeepNothing}, {"git", "", KeepNothing}, {"git", "log", KeepFull}}}
 	must(t, b.SaveRecording(t.Context(), want))
 	names := [][2]string{{"files", "echo"}, {"files", "loud"}, {"git", "diff"}, {"git", "log"}, {"web", "get"}}
 	for n, name := range names {
@@ -41,7 +41,7 @@ func TestUnrecordedPayloadsAreNotStored(t *testing.T) {
 			}
 		}
 	}
-	must(t, b.SaveRecording(t.Context(), Recording{Paused: true}))
+	must(t, b.SaveRecording(t.Context(), RecordingSettings{Paused: true}))
 	b.stop()
 	b = open(t, b.path) // the pause is stored
 	if st := b.Recorder().Stats(); st.State != "paused" || st.Reason == "" {
@@ -51,7 +51,7 @@ func TestUnrecordedPayloadsAreNotStored(t *testing.T) {
 	if n := count(t, b); n != 3 {
 		t.Errorf("%d calls are there, 3 were before the pause", n)
 	}
-	must(t, b.SaveRecording(t.Context(), Recording{}))
+	must(t, b.SaveRecording(t.Context(), RecordingSettings{}))
 	b.Recorder().SetEnabled(false)
 	record(t, b, 200, 5)
 	b.Recorder().SetEnabled(true)
@@ -63,18 +63,19 @@ func TestUnrecordedPayloadsAreNotStored(t *testing.T) {
 	if r, err := b.Call(t.Context(), aCall(300).ID); err != nil || len(r.Result) != 4 || r.ReplyCut == nil {
 		t.Errorf("the bound of a payload does not hold: %+v, %v", r, err)
 	}
-	if err := b.SaveRecording(t.Context(), Recording{Rules: []Rule{{"a", "", "some"}}}); core.CodeOf(err) != core.CodeValidation {
+	if err := b.SaveRecording(t.Context(), RecordingSettings{Rules: []Rule{{"a", "", "some"}}}); core.CodeOf(err) != core.CodeValidation {
 		t.Errorf("a wrong rule: %v", err)
 	}
 }
 
-// TestRecordingRulesApplyByServerAndTool: the user's rules can only lower the level of the configuration.
+// TestRecordingRulesApplyByServerAndTool: the user's rules can only lower the level of the
+// configuration.
 func TestRecordingRulesApplyByServerAndTool(t *testing.T) {
 	t.Parallel()
 	r := rules{
-		Recording:   Recording{Rules: []Rule{{"files", "", KeepFull}, {"files", "read", KeepFull}, {"git", "log", KeepMeta}, {"web", "", KeepMeta}}},
-		ceiling:     map[string]RecordLevel{"files": KeepMeta, "git": KeepFull, "web": KeepNothing},
-		toolCeiling: map[Tool]RecordLevel{{"files", "write"}: KeepFull, {"files", "secret"}: KeepNothing, {"web", "get"}: KeepFull, {"git", "diff"}: KeepMeta},
+		RecordingSettings: RecordingSettings{Rules: []Rule{{"files", "", KeepFull}, {"files", "read", KeepFull}, {"git", "log", KeepMeta}, {"web", "", KeepMeta}}},
+		ceiling:           map[string]RecordLevel{"files": KeepMeta, "git": KeepFull, "web": KeepNothing},
+		toolCeiling:       map[Tool]RecordLevel{{"files", "write"}: KeepFull, {"files", "secret"}: KeepNothing, {"web", "get"}: KeepFull, {"git", "diff"}: KeepMeta},
 	}
 	for _, c := range []struct {
 		server, tool string

@@ -72,7 +72,7 @@ func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error
 	if err := w.sums.save(ctx, tx, s.opts.Now()); err != nil {
 		return err
 	}
-	was := s.late.Load()
+	was := s.lateCalls.Load()
 	now := was
 	for i := range batch {
 		now = now.extend(batch[i].call.ID, batch[i].call.At.UnixMicro())
@@ -83,7 +83,7 @@ func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error
 		}
 	}
 	if err = tx.Commit(); err == nil {
-		s.late.Store(now)
+		s.lateCalls.Store(now)
 	}
 	return err
 }

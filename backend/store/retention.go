@@ -41,7 +41,8 @@ func (k *RetentionLimits) defaults() {
 	}
 }
 
-// SetRetentionLimits sets the retention limits. The next retention run deletes the calls beyond them.
+// SetRetentionLimits sets the retention limits. The next retention run deletes the calls beyond
+// them.
 func (s *Store) SetRetentionLimits(k RetentionLimits) {
 	k.defaults()
 	s.keep.Store(&k)
@@ -147,7 +148,7 @@ func (s *Store) prune(ctx context.Context, k RetentionLimits, rows int) (deleted
 		gone, err := queryIDs(ctx, tx, `SELECT id FROM call WHERE id < ? ORDER BY id LIMIT ?`, before, rows)
 		if err == nil && len(gone) < rows && k.Age > 0 {
 			var late []any
-			late, err = s.late.Load().expired(ctx, tx, expired, before, rows-len(gone))
+			late, err = s.lateCalls.Load().expired(ctx, tx, expired, before, rows-len(gone))
 			gone = append(gone, late...)
 		}
 		if err != nil || len(gone) == 0 {

@@ -40,8 +40,8 @@ func (c *clockSkew) check(now time.Time, age time.Duration) {
 	c.checkedAt = now
 }
 
-// HeldCalls describes calls that are expired according to the clock but not yet deleted, because the
-// clock jumped.
+// HeldCalls describes calls that are expired according to the clock but not yet deleted, because
+// the clock jumped.
 type HeldCalls struct {
 	Calls int64     // number of expired calls
 	All   bool      // all calls from before the jump are expired
@@ -49,8 +49,9 @@ type HeldCalls struct {
 	Until time.Time // when they are deleted, unless the clock is corrected before
 }
 
-// HeldCalls returns the calls that are kept only because the clock jumped, or nil if there are none.
-func (s *Store) HeldCalls() *HeldCalls { return s.held.Load() }
+// HeldCalls returns the calls that are kept only because the clock jumped, or nil if there are
+// none.
+func (s *Store) HeldCalls() *HeldCalls { return s.heldCalls.Load() }
 
 // checkClock reports whether the clock is trusted. Only enforceRetention may call it.
 func (s *Store) checkClock(ctx context.Context, age time.Duration) (trusted bool, err error) {
@@ -73,7 +74,7 @@ func (s *Store) checkClock(ctx context.Context, age time.Duration) (trusted bool
 		c.savedTrusted = c.Trusted
 	}
 	if c.JumpedAt.IsZero() || age <= 0 {
-		s.held.Store(nil)
+		s.heldCalls.Store(nil)
 		return c.JumpedAt.IsZero(), nil
 	}
 	return false, s.recordHeld(ctx, now, age)
@@ -103,7 +104,7 @@ func (s *Store) loadClockSkew(ctx context.Context) error {
 func (s *Store) recordHeld(ctx context.Context, now time.Time, age time.Duration) error {
 	c := &s.clockSkew
 	until := c.JumpedAt.Add(jumpTrustDelay)
-	if h := s.held.Load(); h != nil && h.Until.Equal(until) {
+	if h := s.heldCalls.Load(); h != nil && h.Until.Equal(until) {
 		return nil
 	}
 	held := HeldCalls{All: now.Sub(c.Trusted) >= age, From: c.Trusted, Until: until}
@@ -111,7 +112,7 @@ func (s *Store) recordHeld(ctx context.Context, now time.Time, age time.Duration
 	if err != nil || held.Calls == 0 {
 		return err
 	}
-	s.held.Store(&held)
+	s.heldCalls.Store(&held)
 	s.opts.Log.Warn("The clock jumped far ahead: calls that expired only because of the jump are kept for a day", "calls", held.Calls, "from", c.Trusted, "to", now, "until", until)
 	return nil
 }

@@ -32,9 +32,9 @@ func (s *Store) RetentionPreview(ctx context.Context, k RetentionLimits) (Retent
 			// Late calls are compared by start time instead of id: the clock may have been set
 			// back.
 			old := s.opts.Now().Add(-k.Age).UnixMicro()
-			m := s.late.Load()
+			m := s.lateCalls.Load()
 			if m == nil {
-				m = &lateRange{1, 0}
+				m = &clockSetBackRange{1, 0}
 			}
 			if err := h.read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM call WHERE id < ?) + (SELECT count(*) FROM call WHERE id >= ? AND id BETWEEN ? AND ? AND at < ?)`,
 				old, old, m.first, m.last, old).Scan(&b.Calls); err != nil {

@@ -34,8 +34,8 @@ var unusedNames = []struct{ table, ids string }{
 		AND NOT EXISTS (SELECT 1 FROM call WHERE server_id = s.id) LIMIT ?`},
 }
 
-// deleteUnusedNames deletes unreferenced names of targets, clients, workspaces, accounts and servers, in
-// steps between which calls are recorded. It searches without holding the write lock.
+// deleteUnusedNames deletes unreferenced names of targets, clients, workspaces, accounts and
+// servers, in steps between which calls are recorded. It searches without holding the write lock.
 func (s *Store) deleteUnusedNames(ctx context.Context) error {
 	for _, unused := range unusedNames {
 		for {

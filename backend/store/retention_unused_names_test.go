@@ -23,7 +23,7 @@ func planted(n int) *core.Call {
 	return c
 }
 
-func holds(t *testing.T, path, word string) {
+func requireWordAbsent(t *testing.T, path, word string) {
 	t.Helper()
 	files, _ := filepath.Glob(path + "*")
 	for _, f := range files {
@@ -55,14 +55,14 @@ func TestErasedCallsLeaveNoNameInAnyColumn(t *testing.T) {
 				b.Recorder().Record(c, r)
 			}
 			indexed(t, b)
-			must(t, b.SaveVerdict(t.Context(), planted(3).ID, core.Verdict{Level: "warn", Problem: "qwxverdict"}))
+			must(t, b.SaveVerdict(t.Context(), planted(3).ID, core.SchemaMismatch{Level: "warn", Problem: "qwxverdict"}))
 			must(t, b.SaveNote(t.Context(), planted(150).ID, Note{Title: "qwxtitle", Text: "qwxnote", Tags: []string{"qwxtag"}}))
 			before, after := filepath.Join(t.TempDir(), "before.db"), filepath.Join(t.TempDir(), "after.db")
 			must(t, b.Backup(t.Context(), before))
 			if n, err := b.Erase(t.Context(), sel); err != nil || n != 2 {
 				t.Fatalf("erased %d, %v", n, err)
 			}
-			holds(t, path, "qwx")
+			requireWordAbsent(t, path, "qwx")
 			if got := found(t, b, Query{Text: "qwx*"}); len(got) != 0 {
 				t.Errorf("search finds %v", got)
 			}
@@ -72,7 +72,7 @@ func TestErasedCallsLeaveNoNameInAnyColumn(t *testing.T) {
 				t.Errorf("the rollups include erased calls: %+v, %v", u, err)
 			}
 			must(t, b.Backup(t.Context(), after))
-			holds(t, after, "qwx")
+			requireWordAbsent(t, after, "qwx")
 			// As documented, an earlier backup still contains the calls.
 			if data, err := os.ReadFile(before); err != nil || !strings.Contains(string(data), "qwxresource") {
 				t.Errorf("the backup from before has lost the calls, %v", err)
@@ -82,7 +82,7 @@ func TestErasedCallsLeaveNoNameInAnyColumn(t *testing.T) {
 			if n := count(t, b); n != 199 {
 				t.Errorf("%d calls", n)
 			}
-			sound(t, b)
+			requireIntegrity(t, b)
 			b.stop()
 		})
 	}
@@ -127,5 +127,5 @@ func TestUnreferencedNamesAreDeleted(t *testing.T) {
 	if s, g, w := rows("server"), rows("target"), rows("workspace"); s+g+w != 0 {
 		t.Errorf("nothing is left, but %d servers, %d targets and %d folders are", s, g, w)
 	}
-	sound(t, b)
+	requireIntegrity(t, b)
 }

@@ -18,8 +18,8 @@ const (
 	indexRows     = 200       // calls per step
 	indexBytes    = 128 << 10 // approximate bytes of text per step
 	indexInterval = 250 * time.Millisecond
-	// Interval of looking for pending calls while no new calls are written, for example in a restored
-	// file. Each look opens a connection, which maps 5 MB of the program file.
+	// Interval of looking for pending calls while no new calls are written, for example in a
+	// restored file. Each look opens a connection, which maps 5 MB of the program file.
 	idleIndexInterval = 5 * time.Minute
 	// Pause after a step in multiples of its duration, and the rates of calls and payload bytes
 	// per second above which it applies. Without pauses, the indexer would use a whole core while
@@ -39,8 +39,8 @@ const (
 	searchIndexSteps = 10 // maximum number of steps before a search
 )
 
-// indexPauseFactor returns the pause after a step, as a multiple of its duration, for the given numbers
-// of calls and payload bytes written per second.
+// indexPauseFactor returns the pause after a step, as a multiple of its duration, for the given
+// numbers of calls and payload bytes written per second.
 func indexPauseFactor(calls, bytes float64) time.Duration {
 	switch {
 	case calls > fullCalls:
@@ -150,7 +150,7 @@ func (s *Store) indexStep(ctx context.Context) (int, error) {
 		if err != nil {
 			return err
 		}
-		return readPacked(ctx, batch, payloadReader{h.read, &s.opened})
+		return readPacked(ctx, batch, payloadReader{h.read, &s.lastBlock})
 	})
 	if err != nil || len(batch) == 0 {
 		return 0, err
@@ -280,7 +280,7 @@ func removeFromIndex(ctx context.Context, tx *transaction, ids []any) error {
 	if err != nil {
 		return err
 	}
-	if err := readPacked(ctx, indexed, payloadReader{tx, new(atomic.Pointer[openBlock])}); err != nil {
+	if err := readPacked(ctx, indexed, payloadReader{tx, new(atomic.Pointer[decompressedBlock])}); err != nil {
 		return err
 	}
 	for _, u := range indexed {

@@ -16,7 +16,7 @@ func textReply(text string) core.Reply {
 	return core.Reply{Result: []byte(`{"content":[{"type":"text","text":"` + text + `"}]}`)}
 }
 
-func found(t *testing.T, b *bench, q Query) []int64 {
+func found(t *testing.T, b *testStore, q Query) []int64 {
 	t.Helper()
 	calls, _, err := b.Calls(t.Context(), q)
 	must(t, err)
@@ -47,14 +47,14 @@ func TestSearchFindsCallsByTheirWords(t *testing.T) {
 			t.Errorf("%q: %v, want %v", query, got, want)
 		}
 	}
-	sound(t, b)
+	requireIntegrity(t, b)
 }
 
 func TestFilteredSearchPagesThroughEveryHit(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	n := 7000
-	if slow {
+	if raceDetectorEnabled {
 		n = 3000
 	}
 	for i := range n {
@@ -189,13 +189,13 @@ func TestPruningRemovesCallsFromIndex(t *testing.T) {
 	if got := found(t, b, Query{Text: "echo", Limit: 500}); len(got) != 100 || got[99] != 400 {
 		t.Errorf("%d are found", len(got))
 	}
-	sound(t, b)
+	requireIntegrity(t, b)
 	must(t, b.Vacuum(t.Context()))
 	size, err := b.Size(t.Context())
 	if err != nil || size.Calls != 100 || size.FreeBytes != 0 {
 		t.Errorf("after a vacuum %+v, %v", size, err)
 	}
-	sound(t, b)
+	requireIntegrity(t, b)
 	backup := filepath.Join(t.TempDir(), "sub", "copy.db")
 	must(t, b.Backup(t.Context(), backup))
 	if err := b.Backup(t.Context(), backup); core.CodeOf(err) != core.CodeConflict {

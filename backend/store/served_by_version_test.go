@@ -72,8 +72,8 @@ func TestCallsKnowWhichVersionAnswered(t *testing.T) {
 	}
 }
 
-// A version is marked where it answered its first call: in the statistics of all servers only where it
-// replaced another one.
+// A version is marked where it answered its first call: in the statistics of all servers only where
+// it replaced another one.
 func TestUsageTellsWhereAVersionBegan(t *testing.T) {
 	t.Parallel()
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)

@@ -14,7 +14,7 @@ func TestHistoryFollowsRenamedServer(t *testing.T) {
 	record(t, b, 0, 100)
 	indexed(t, b)
 	ctx := t.Context()
-	must(t, b.SaveRecording(ctx, Recording{Rules: []Rule{{Server: "files", Tool: "write", Keep: KeepMeta}}}))
+	must(t, b.SaveRecording(ctx, RecordingSettings{Rules: []Rule{{Server: "files", Tool: "write", Keep: KeepMeta}}}))
 	for key, value := range map[string]string{"approved/files/k1": "1", "approved/files2/k": "1", "era/files": "dual k"} {
 		must(t, b.SaveMetadata(ctx, key, []byte(value)))
 	}
@@ -100,7 +100,7 @@ func TestHistoryFollowsRenamedServer(t *testing.T) {
 	if n, err := b.Prune(ctx, RetentionLimits{Age: -1, Bytes: -1, Rows: 12}); err != nil || n != 104 {
 		t.Errorf("pruned %d, %v", n, err)
 	}
-	sound(t, b)
+	requireIntegrity(t, b)
 
 	c := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
 	record(t, c, 0, 10)

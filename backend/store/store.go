@@ -47,21 +47,22 @@ type Store struct {
 	namesGen atomic.Uint64
 	// replaced counts how often the file was replaced by a new or another one.
 	replaced  atomic.Uint64
-	opened    atomic.Pointer[openBlock]
-	late      atomic.Pointer[lateRange] // as stored in the file
-	clockSkew clockSkew                 // accessed only by enforceRetention
+	lastBlock atomic.Pointer[decompressedBlock]
+	lateCalls atomic.Pointer[clockSetBackRange] // as stored in the file
+	clockSkew clockSkew                         // accessed only by enforceRetention
 
 	namesCleanedAt time.Time // accessed only by enforceRetention
 
-	held atomic.Pointer[HeldCalls]
+	heldCalls atomic.Pointer[HeldCalls]
 
 	mu     sync.RWMutex // guards the fields below; read-locked while h is in use
 	h      *handle      // nil if the file cannot be used; fault is the reason
 	fault  fault
 	cause  error // cause of fault, for the log
 	closed bool
-	// displaced means that the next file opened has no recording rules and gets the current ones.
-	displaced bool
+	// copyRulesOnOpen means that the next file opened has no recording rules and gets the current
+	// ones.
+	copyRulesOnOpen bool
 }
 
 // Open opens or creates the database at o.Path. A file that cannot be used is not an error:
@@ -98,8 +99,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// ReplaceCount returns how often the file was replaced by a new or another one since Open. Data that
-// was stored before is then gone.
+// ReplaceCount returns how often the file was replaced by a new or another one since Open. Data
+// that was stored before is then gone.
 func (s *Store) ReplaceCount() uint64 { return s.replaced.Load() }
 
 // Recorder returns the Store's recorder. Calls are written only while its Run is running.
@@ -139,13 +140,13 @@ func (s *Store) open(ctx context.Context) fault {
 		h, err = openFile(ctx, s.opts.Path, s.opts.busyTimeout, s.migrationObserver())
 	}
 	if err == nil {
-		var m *lateRange
+		var m *clockSetBackRange
 		m, err = loadLateRange(ctx, h.read)
-		s.late.Store(m)
+		s.lateCalls.Store(m)
 	}
-	if err == nil && s.displaced {
+	if err == nil && s.copyRulesOnOpen {
 		s.copyRecordingRules(ctx, h)
-		s.displaced = false
+		s.copyRulesOnOpen = false
 	}
 	s.h, s.fault = h, faultOf(err)
 	if err != nil && (s.cause == nil || s.cause.Error() != err.Error()) {
@@ -189,7 +190,7 @@ func (s *Store) replace(cause error) bool {
 	}
 	s.opts.Log.Error("Cannot use the history file; created a new one", "why", why, "setAside", aside)
 	s.replaced.Add(1)
-	s.displaced = true
+	s.copyRulesOnOpen = true
 	s.recorder.reportReplaced(sentence + "; it was renamed to " + filepath.Base(aside) + ", and a new one was created")
 	return true
 }
@@ -198,7 +199,7 @@ func (s *Store) replace(cause error) bool {
 // replaced, and schedules its replacement if f finds it damaged. It returns a *core.Error with
 // CodeUnavailable if the file cannot be used.
 func (s *Store) withHandle(f func(*handle) error) error {
-	s.followPath()
+	s.reopenIfDisplaced()
 	s.mu.RLock()
 	if s.h == nil || s.fault != faultNone {
 		sentence, hint := s.fault.message(), s.fault.hint()

@@ -43,7 +43,7 @@ func TestReadsDoNotWaitForBusyWriter(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-		case <-time.After(patient / 2): // longer than any query takes without waiting
+		case <-time.After(waitLimit / 2): // longer than any query takes without waiting
 			t.Errorf("%s waits for the writer", name)
 		}
 	}
@@ -59,12 +59,12 @@ func TestReadsDoNotWaitForBusyWriter(t *testing.T) {
 	}
 }
 
-// TestPruningTerminatesDuringRecording records more calls than pruning leaves: pruning ignores calls
-// that are recorded in the meantime, so it ends. The test is not parallel because it keeps a processor
-// busy. It waits for the disk, so that a slow machine does not have more calls to write.
+// TestPruningTerminatesDuringRecording records more calls than pruning leaves: pruning ignores
+// calls that are recorded in the meantime, so it ends. The test is not parallel because it keeps a
+// processor busy. It waits for the disk, so that a slow machine does not have more calls to write.
 func TestPruningTerminatesDuringRecording(t *testing.T) {
 	calls := 500
-	if slow { // each step waits for two batches
+	if raceDetectorEnabled { // each step waits for two batches
 		calls = 150
 	}
 	b := fresh(t)
@@ -78,7 +78,7 @@ func TestPruningTerminatesDuringRecording(t *testing.T) {
 		}
 		ended <- n
 	}()
-	deadline := time.After(4 * patient)
+	deadline := time.After(4 * waitLimit)
 	for n := calls; ; {
 		select {
 		case pruned := <-ended:
@@ -97,13 +97,13 @@ func TestPruningTerminatesDuringRecording(t *testing.T) {
 			b.Recorder().Record(aCall(n), aReply)
 			n++
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), patient)
+		ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 		b.Recorder().Flush(ctx)
 		cancel()
 	}
 }
 
-func rows(t *testing.T, b *bench) (n int) {
+func rows(t *testing.T, b *testStore) (n int) {
 	t.Helper()
 	if err := b.withHandle(func(h *handle) error {
 		return h.read.QueryRow(`SELECT count(*) FROM call`).Scan(&n)
@@ -116,7 +116,7 @@ func rows(t *testing.T, b *bench) (n int) {
 // TestPruningYieldsToRecording prunes in steps while calls are recorded between them.
 func TestPruningYieldsToRecording(t *testing.T) {
 	b, calls := fresh(t), 3000
-	if slow {
+	if raceDetectorEnabled {
 		calls = 1200
 	}
 	record(t, b, 0, calls)
@@ -151,5 +151,5 @@ func TestPruningYieldsToRecording(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	sound(t, b)
+	requireIntegrity(t, b)
 }

@@ -16,48 +16,48 @@ import (
 	"go.uber.org/goleak"
 )
 
-// bench is a store with a running recorder.
-type bench struct {
+// testStore is a store with a running recorder.
+type testStore struct {
 	*Store
 	path string
 	stop func()
 
-	mu   sync.Mutex
-	said []string
+	mu                sync.Mutex
+	notifiedSentences []string
 }
 
-// patient is the time limit of all waits.
-const patient = 30 * time.Second
+// waitLimit is the time limit of all waits.
+const waitLimit = 30 * time.Second
 
-func (b *bench) sentences() []string {
+func (b *testStore) sentences() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return append([]string(nil), b.said...)
+	return append([]string(nil), b.notifiedSentences...)
 }
 
-func open(t testing.TB, path string) *bench {
+func open(t testing.TB, path string) *testStore {
 	t.Helper()
 	return openAt(t, path, time.Now)
 }
 
-func openAt(t testing.TB, path string, now func() time.Time) *bench {
+func openAt(t testing.TB, path string, now func() time.Time) *testStore {
 	t.Helper()
 	return openWith(t, Options{Path: path, Now: now})
 }
 
-func openWith(t testing.TB, o Options) *bench {
+func openWith(t testing.TB, o Options) *testStore {
 	t.Helper()
-	return openTimed(t, o, storeTimeouts{flush: patient, read: patient}) // most tests do not measure time
+	return openTimed(t, o, storeTimeouts{flush: waitLimit, read: waitLimit}) // most tests do not measure time
 }
 
-func openTimed(t testing.TB, o Options, timeouts storeTimeouts) *bench {
+func openTimed(t testing.TB, o Options, timeouts storeTimeouts) *testStore {
 	t.Helper()
-	b := &bench{path: o.Path}
+	b := &testStore{path: o.Path}
 	o.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	o.Notify = func(sentence string) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.said = append(b.said, sentence)
+		b.notifiedSentences = append(b.notifiedSentences, sentence)
 	}
 	s, err := Open(t.Context(), o)
 	must(t, err)
@@ -83,14 +83,14 @@ func openTimed(t testing.TB, o Options, timeouts storeTimeouts) *bench {
 // otherProgram opens the file as another program. It waits for locks of the Store.
 func otherProgram(t testing.TB, path, lock string, pragmas ...string) *sql.DB {
 	t.Helper()
-	pragmas = append([]string{fmt.Sprintf("busy_timeout(%d)", patient.Milliseconds())}, pragmas...)
+	pragmas = append([]string{fmt.Sprintf("busy_timeout(%d)", waitLimit.Milliseconds())}, pragmas...)
 	db, err := sql.Open("sqlite", dsn(path, lock, pragmas...))
 	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
 
-func fresh(t testing.TB) *bench { return open(t, filepath.Join(t.TempDir(), "history.db")) }
+func fresh(t testing.TB) *testStore { return open(t, filepath.Join(t.TempDir(), "history.db")) }
 
 // aCall returns the finished call number n, which started n ms after the first.
 func aCall(n int) *core.Call {
@@ -108,7 +108,7 @@ func aCall(n int) *core.Call {
 var aReply = core.Reply{Result: []byte(`{"content":[]}`)}
 
 func TestMain(m *testing.M) {
-	if hammerIfAsked() || packerIfAsked() {
+	if recordUntilKilledIfAsked() || packerIfAsked() {
 		return
 	}
 	goleak.VerifyTestMain(m)
@@ -132,19 +132,19 @@ func TestHistorySurvivesShutdown(t *testing.T) {
 	}
 }
 
-// flushed waits until the queue is written. Flush alone returns immediately while the recorder retries
-// after an error.
-func flushed(t testing.TB, b *bench) {
+// flushed waits until the queue is written. Flush alone returns immediately while the recorder
+// retries after an error.
+func flushed(t testing.TB, b *testStore) {
 	t.Helper()
 	eventually.True(t, "all that was recorded is written", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), patient)
+		ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 		defer cancel()
 		b.Recorder().Flush(ctx)
 		return b.Recorder().Stats().Queued == 0
 	})
 }
 
-func count(t testing.TB, b *bench) (n int) {
+func count(t testing.TB, b *testStore) (n int) {
 	t.Helper()
 	flushed(t, b)
 	err := b.withHandle(func(h *handle) error {

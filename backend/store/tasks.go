@@ -11,10 +11,11 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// A call that created a task is one call: requests about the task are recorded as rows that refer to it.
-// They are not listed or counted, and the last of them sets the outcome and the duration of the call.
-// The payload of the call stays as it was recorded, because the full-text index and the blocks contain
-// it; the result of the task is read from the payload of the request that returned it.
+// A call that created a task is one call: requests about the task are recorded as rows that refer
+// to it. They are not listed or counted, and the last of them sets the outcome and the duration of
+// the call. The payload of the call stays as it was recorded, because the full-text index and the
+// blocks contain it; the result of the task is read from the payload of the request that returned
+// it.
 
 // saveTask stores the task of a call that has created one or is a request about one.
 func (w *writer) saveTask(e *entry, r *callRefs) error {
@@ -85,8 +86,8 @@ func (t *taskRow) scan(row scanner) error {
 	return row.Scan(&t.target, &t.client, &t.at, &t.outcome, &t.took, &t.bytes, &t.status, &t.reason, &t.ended, &t.result)
 }
 
-// after returns the state after a request. The first end of a task counts, as the protocol has only one,
-// until a request returns the result of the call.
+// after returns the state after a request. The first end of a task counts, as the protocol has only
+// one, until a request returns the result of the call.
 func (t taskRow) after(e *entry) taskRow {
 	c := &e.call
 	if t.ended && (t.result.Valid || !c.Task.HasResult || e.isError && t.status == "cancelled") {
@@ -184,14 +185,15 @@ func (r *Record) loadTask(ctx context.Context, db queryer, from payloadReader) e
 	return nil
 }
 
-// Tasks returns the tasks that were updated after since, oldest first: at most limit of the newest ones.
+// Tasks returns the tasks that were updated after since, oldest first: at most limit of the newest
+// ones.
 func (s *Store) Tasks(ctx context.Context, since time.Time, limit int) (tasks []core.TaskOwner, err error) {
 	err = s.queryRows(ctx, func(row scanner) error {
 		var t core.TaskOwner
 		var modern bool
 		var created, updated int64
 		var ttl sql.NullInt64
-		err := row.Scan(&t.Call, &t.ID, &t.Status, &ttl, &updated, &t.HasResult, &created, &modern, &t.Server, &t.Name, &t.Public,
+		err := row.Scan(&t.Call, &t.ID, &t.Status, &ttl, &updated, &t.HasResult, &created, &modern, &t.Server, &t.Name, &t.PublicName,
 			&t.Client.Token, &t.Client.Name, &t.Client.Version, &t.Workspace, &t.Account)
 		t.Era, t.Created, t.Updated, t.TTL = core.Legacy, time.UnixMicro(created).UTC(), time.UnixMicro(updated).UTC(), -1
 		if modern {

@@ -31,8 +31,8 @@ func taskRequest(of *core.Call, method string, after time.Duration, outcome core
 	return &c
 }
 
-// A call whose result is a task is one call in lists, counts and statistics. It has the outcome, the
-// duration and the result of its task.
+// A call whose result is a task is one call in lists, counts and statistics. It has the outcome,
+// the duration and the result of its task.
 func TestCallWithATaskIsOneCall(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
@@ -110,7 +110,8 @@ func TestCallWithATaskIsOneCall(t *testing.T) {
 		t.Errorf("%+v, %v", tasks, err)
 	}
 
-	// Erasing the call erases what the requests about its task contain, and takes it out of the counts.
+	// Erasing the call erases what the requests about its task contain, and takes it out of the
+	// counts.
 	if n, err := b.Erase(t.Context(), Selection{IDs: []int64{done.ID}}); err != nil || n != 1 {
 		t.Fatal(n, err)
 	}
@@ -120,11 +121,11 @@ func TestCallWithATaskIsOneCall(t *testing.T) {
 	if u, err := b.Usage(t.Context(), UsageQuery{From: done.At.Add(-time.Hour), To: done.At.Add(48 * time.Hour)}); err != nil || u.Total.Calls != 4 || u.Total.Errors != 1 {
 		t.Errorf("%+v, %v", u.Total, err)
 	}
-	sound(t, b)
+	requireIntegrity(t, b)
 }
 
-// The id of a task leads to the task after a restart, also if it looks like a token. Known secrets are removed
-// from it, and payloads contain neither.
+// The id of a task leads to the task after a restart, also if it looks like a token. Known secrets
+// are removed from it, and payloads contain neither.
 func TestIDOfATaskIsKeptIfItOnlyLooksLikeASecret(t *testing.T) {
 	t.Parallel()
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
@@ -149,9 +150,9 @@ func TestIDOfATaskIsKeptIfItOnlyLooksLikeASecret(t *testing.T) {
 	}
 }
 
-// Until a task has ended, filters and facets name its call by the state of the task instead of ok. A task
-// that nobody asked about until its end has expired after its ttl, or a day after the last request
-// about it. Before that, and once its end is recorded, it has its own status.
+// Until a task has ended, filters and facets name its call by the state of the task instead of ok.
+// A task that nobody asked about until its end has expired after its ttl, or a day after the last
+// request about it. Before that, and once its end is recorded, it has its own status.
 func TestOpenTaskIsShownAsExpiredAfterItsTTL(t *testing.T) {
 	t.Parallel()
 	var passed atomic.Int64

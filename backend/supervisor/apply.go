@@ -171,14 +171,14 @@ func (s *Supervisor) updateRegistry(cfg *config.Config, saved savedState) {
 			places = append(places, registry.Server{ID: c.ID, Label: c.Label, Namespace: c.Namespace, Filter: c.Filter})
 		}
 	}
-	s.o.Registry.Arrange(registry.Naming(cfg.Bridge.Naming), places)
+	s.o.Registry.Configure(registry.Naming(cfg.Bridge.Naming), places)
 	for i := range cfg.Servers {
 		id := cfg.Servers[i].ID
 		if catalog := saved.catalogs[id]; catalog != nil && !s.listed(id) {
 			s.o.Registry.Update(id, catalog)
 		}
 		if catalog := saved.outdated[id]; catalog != nil {
-			s.o.Registry.Reserve(id, catalog)
+			s.o.Registry.ReserveURIs(id, catalog)
 		}
 	}
 }

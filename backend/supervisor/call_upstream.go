@@ -103,10 +103,10 @@ func (r *runner) prepareForCall() error {
 		r.retryForCall()
 		return nil
 	case r.state.phase == phaseCrashed:
-		if time.Since(r.lastCall) < retryCrashed {
+		if time.Since(r.lastCallRestart) < crashedRetryInterval {
 			return nil
 		}
-		r.lastCall = time.Now()
+		r.lastCallRestart = time.Now()
 		r.step(evCall)
 		return nil
 	}
@@ -149,9 +149,9 @@ func (r *runner) unavailableError(l *snapshot) error {
 		Hint: cmp.Or(l.status.Hint, "See its log: drawbridge logs "+r.id+"."), Remedy: l.status.Remedy}
 }
 
-// awaitModern waits at most modernWaitLimit for the modern connection, and for a request about a task as
-// long as for a start. If there is none by then, or opening one is paused after a failure, the legacy
-// connection serves the call.
+// awaitModern waits at most modernWaitLimit for the modern connection, and for a request about a
+// task as long as for a start. If there is none by then, or opening one is paused after a failure,
+// the legacy connection serves the call.
 func (r *runner) awaitModern(ctx context.Context, call *core.Call, l *snapshot) (Upstream, error) {
 	limit := modernWaitLimit
 	if needsOwnEra(call) {

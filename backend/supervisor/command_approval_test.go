@@ -31,7 +31,7 @@ func (a *memoryApprovals) Approve(_ context.Context, server, key string, sandbox
 	return nil
 }
 
-func (g *rig) askFirst(on bool) {
+func (g *rig) requireApproval(on bool) {
 	c := *g.cfg
 	c.Global.ApproveNewCommands = on
 	g.cfg = &c
@@ -43,7 +43,7 @@ func TestNewCommandWaitsForApproval(t *testing.T) {
 	changed := func(s *config.Server) { s.Args = []string{"--evil"} }
 	inBubble(t, func(_ *rig, o *Options) { o.CommandApprovals = kept }, func(g *rig) {
 		g.apply(server("used")) // in use before approvals were turned on
-		g.askFirst(true)
+		g.requireApproval(true)
 		g.apply(server("used"), server("new"))
 		g.want("used", core.StateRunning)
 		g.want("new", core.StateNeedsApproval)
@@ -79,11 +79,11 @@ func TestNewCommandWaitsForApproval(t *testing.T) {
 		g.want("used", core.StateRunning)
 	})
 	inBubble(t, func(_ *rig, o *Options) { o.CommandApprovals = kept }, func(g *rig) { // the next run
-		g.askFirst(true)
+		g.requireApproval(true)
 		g.apply(server("new"), server("used", changed))
 		g.want("new", core.StateRunning)
 		g.want("used", core.StateNeedsApproval)
-		g.askFirst(false)
+		g.requireApproval(false)
 		g.apply(server("new"), server("used", changed))
 		g.want("used", core.StateRunning)
 	})
@@ -106,7 +106,7 @@ func TestLoosenedSandboxWaitsForApproval(t *testing.T) {
 	}
 	inBubble(t, func(_ *rig, o *Options) { o.CommandApprovals = kept }, func(g *rig) {
 		g.apply(server("a")) // without a sandbox, which is saved as approved
-		g.askFirst(true)
+		g.requireApproval(true)
 		g.apply(server("a", confined)) // stricter
 		g.want("a", core.StateRunning)
 		g.apply(server("a", open))
@@ -135,10 +135,10 @@ func TestLoosenedSandboxWaitsForApproval(t *testing.T) {
 		g.want("a", core.StateRunning)
 	})
 	inBubble(t, func(_ *rig, o *Options) { o.CommandApprovals = kept }, func(g *rig) { // the next run
-		g.askFirst(true)
+		g.requireApproval(true)
 		g.apply(server("a", open))
 		pending(g)
-		g.askFirst(false)
+		g.requireApproval(false)
 		g.apply(server("a", open))
 		g.want("a", core.StateRunning)
 		if len(g.Notices()) != 0 {
@@ -150,7 +150,7 @@ func TestLoosenedSandboxWaitsForApproval(t *testing.T) {
 func TestNonCommandSettingNeedsNoApproval(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"))
-		g.askFirst(true)
+		g.requireApproval(true)
 		g.apply(server("a", func(s *config.Server) { s.Label, s.Debug, s.Framing = "A", true, config.FramingNDJSON }))
 		g.want("a", core.StateRunning)
 	})

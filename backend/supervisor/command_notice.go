@@ -16,9 +16,9 @@ const noticeSuppression = time.Minute
 // notices holds notices about new commands that were started without approval. A notice remains
 // until the user dismisses it or the server is removed.
 type notices struct {
-	mu       sync.Mutex
-	list     []events.Notice
-	expected map[string]time.Time // by server: suppressed until
+	mu              sync.Mutex
+	list            []events.Notice
+	suppressedUntil map[string]time.Time // by server: suppressed until
 }
 
 // Notices returns the notices about new commands that run without approval, oldest first.
@@ -35,7 +35,7 @@ func (s *Supervisor) Dismiss(subject string) bool {
 	for i, n := range s.notices.list {
 		if n.Subject == subject {
 			s.notices.list = slices.Delete(s.notices.list, i, i+1)
-			s.o.Bus.Publish(events.Health, events.Notice{Subject: subject})
+			s.o.Bus.Publish(events.UserNotice, events.Notice{Subject: subject})
 			return true
 		}
 	}
@@ -47,10 +47,10 @@ func (s *Supervisor) Dismiss(subject string) bool {
 func (s *Supervisor) SuppressCommandNotice(id string) {
 	s.notices.mu.Lock()
 	defer s.notices.mu.Unlock()
-	if s.notices.expected == nil {
-		s.notices.expected = map[string]time.Time{}
+	if s.notices.suppressedUntil == nil {
+		s.notices.suppressedUntil = map[string]time.Time{}
 	}
-	s.notices.expected[id] = time.Now().Add(noticeSuppression)
+	s.notices.suppressedUntil[id] = time.Now().Add(noticeSuppression)
 }
 
 // addCommandNotice publishes a notice that c runs a new command. was is the command that it ran
@@ -58,8 +58,8 @@ func (s *Supervisor) SuppressCommandNotice(id string) {
 func (s *Supervisor) addCommandNotice(c *config.Server, was string) {
 	s.notices.mu.Lock()
 	defer s.notices.mu.Unlock()
-	until, expected := s.notices.expected[c.ID]
-	delete(s.notices.expected, c.ID)
+	until, expected := s.notices.suppressedUntil[c.ID]
+	delete(s.notices.suppressedUntil, c.ID)
 	if expected && time.Now().Before(until) {
 		return
 	}
@@ -67,12 +67,12 @@ func (s *Supervisor) addCommandNotice(c *config.Server, was string) {
 	if label == "" {
 		label = c.ID
 	}
-	n := events.Notice{Subject: events.CommandSubject + c.ID, Message: fmt.Sprintf("Server %q is running a new command: %s", label, commandText(c))}
+	n := events.Notice{Subject: events.UnapprovedCommandSubject + c.ID, Message: fmt.Sprintf("Server %q is running a new command: %s", label, commandText(c))}
 	if was != "" && was != commandText(c) {
 		n.Message += " (before: " + was + ")"
 	}
 	s.notices.list = append(slices.DeleteFunc(s.notices.list, func(o events.Notice) bool { return o.Subject == n.Subject }), n)
-	s.o.Bus.Publish(events.Health, n)
+	s.o.Bus.Publish(events.UserNotice, n)
 }
 
 // dropStaleNotices removes the notices of servers that are no longer configured.
@@ -80,10 +80,10 @@ func (s *Supervisor) dropStaleNotices(fl *fleet) {
 	s.notices.mu.Lock()
 	defer s.notices.mu.Unlock()
 	s.notices.list = slices.DeleteFunc(s.notices.list, func(n events.Notice) bool {
-		if _, there := fl.byID[n.Subject[len(events.CommandSubject):]]; there {
+		if _, there := fl.byID[n.Subject[len(events.UnapprovedCommandSubject):]]; there {
 			return false
 		}
-		s.o.Bus.Publish(events.Health, events.Notice{Subject: n.Subject})
+		s.o.Bus.Publish(events.UserNotice, events.Notice{Subject: n.Subject})
 		return true
 	})
 }

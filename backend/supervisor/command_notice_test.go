@@ -28,7 +28,7 @@ func TestNewCommandIsAppliedWithNotice(t *testing.T) {
 			for {
 				select {
 				case e := <-sub.Events():
-					if n, ok := e.Data.(events.Notice); ok && e.Kind == events.Health {
+					if n, ok := e.Data.(events.Notice); ok && e.Kind == events.UserNotice {
 						list = append(list, n)
 					}
 				default:

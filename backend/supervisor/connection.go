@@ -42,8 +42,8 @@ func (l *connection) Send(ctx context.Context, call *core.Call, sink core.Server
 	return reply, l.explain(ctx, err)
 }
 
-// explainLimit is how long a failed call waits for the exit status of the process.
-const explainLimit = 1500 * time.Millisecond
+// exitStatusTimeout is how long a failed call waits for the exit status of the process.
+const exitStatusTimeout = 1500 * time.Millisecond
 
 // explain adds how the process exited to an error that says only that the server is gone.
 func (l *connection) explain(ctx context.Context, err error) error {
@@ -51,7 +51,7 @@ func (l *connection) explain(ctx context.Context, err error) error {
 	if !ok || brokenErr.Hint != wire.SeeLog || l.Process.Exit == nil {
 		return err
 	}
-	limit := time.NewTimer(explainLimit)
+	limit := time.NewTimer(exitStatusTimeout)
 	defer limit.Stop()
 	select {
 	case <-l.ended:
@@ -114,11 +114,11 @@ func (r *runner) closeConnections() {
 // closeConnection closes a connection in a helper goroutine. The stop of the server is complete
 // only when that is done.
 func (r *runner) closeConnection(l *connection) {
-	r.pending++
+	r.pendingOperations++
 	r.helpers.Go(func() {
 		err := l.Close(r.s.stopCtx)
 		r.post(func() {
-			r.pending--
+			r.pendingOperations--
 			if err != nil {
 				r.s.o.Log.Error("Cannot stop MCP server", "server", r.id, "error", err)
 				r.s.o.Journal(r.id, slog.LevelError, err.Error())

@@ -85,7 +85,7 @@ func script(t *testing.T, name, text string) string {
 func TestLauncherDownloadsUntilChildStarts(t *testing.T) {
 	t.Parallel()
 	g := newReal(t)
-	g.o.Fetching, g.o.LastLines = g.dialer.Fetching, g.dialer.LastLines
+	g.o.DownloadingLauncher, g.o.LastLines = g.dialer.DownloadingLauncher, g.dialer.LastLines
 	go1 := filepath.Join(t.TempDir(), "go")
 	// The shell waits without a child process by reading a pipe that has no writer yet.
 	npx := script(t, "npx", `echo "npm warn fetching" >&2; mkfifo "$GATE"; read _ < "$GATE"; "$SERVER" -test.run='^$'; exit 0`)
@@ -104,7 +104,7 @@ func TestLauncherDownloadsUntilChildStarts(t *testing.T) {
 	if st := g.wait("a", core.StateRunning); st.Detail != "" {
 		t.Errorf("running, with detail %q", st.Detail)
 	}
-	if got := g.dialer.Fetching("a"); got != "" {
+	if got := g.dialer.DownloadingLauncher("a"); got != "" {
 		t.Errorf("running, and %q", got)
 	}
 }

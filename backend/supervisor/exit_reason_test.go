@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-func ending(id, text string, attempts int) config.Server {
+func exitingServer(id, text string, attempts int) config.Server {
 	return server(id, func(s *config.Server) {
 		s.Command, s.Args = "sh", []string{"-c", text}
 		s.StartupTimeout, s.Restart.MaxAttempts, s.Restart.Backoff = 30*time.Second, attempts, time.Millisecond
@@ -23,11 +23,11 @@ func ending(id, text string, attempts int) config.Server {
 func TestFailureNamesReasonActionAndRemedy(t *testing.T) {
 	g := newReal(t)
 	g.apply(
-		ending("key", `echo "Error: WEATHER_API_KEY is required" >&2; echo "    at main (x.js:1:1)" >&2; echo "Node.js v20.20.2" >&2; exit 1`, 1),
-		ending("usage", `echo "docker: Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?" >&2; echo "Run 'docker run --help' for more information" >&2; exit 125`, 1),
-		ending("signal", `kill -SEGV $$`, 1),
-		ending("silent", `exit 0`, 1),
-		ending("port", `echo "Error: listen EADDRINUSE: address already in use :::3000" >&2; exit 1`, 1),
+		exitingServer("key", `echo "Error: WEATHER_API_KEY is required" >&2; echo "    at main (x.js:1:1)" >&2; echo "Node.js v20.20.2" >&2; exit 1`, 1),
+		exitingServer("usage", `echo "docker: Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?" >&2; echo "Run 'docker run --help' for more information" >&2; exit 125`, 1),
+		exitingServer("signal", `kill -SEGV $$`, 1),
+		exitingServer("silent", `exit 0`, 1),
+		exitingServer("port", `echo "Error: listen EADDRINUSE: address already in use :::3000" >&2; exit 1`, 1),
 		server("uvx", func(s *config.Server) {
 			s.Command, s.Env = "uvx", map[string]string{"PATH": t.TempDir()}
 		}),
@@ -63,7 +63,7 @@ func TestFailureNamesReasonActionAndRemedy(t *testing.T) {
 // A second launch for the other era within one start doubled the number of processes.
 func TestFiveAttemptsLaunchFiveProcesses(t *testing.T) {
 	g, file := newReal(t), filepath.Join(t.TempDir(), "launches")
-	g.apply(ending("bad", `echo x >> `+file+`; exit 1`, 5))
+	g.apply(exitingServer("bad", `echo x >> `+file+`; exit 1`, 5))
 	st := g.wait("bad", core.StateCrashed)
 	text, err := os.ReadFile(file)
 	if n := strings.Count(string(text), "x"); err != nil || n != 5 || !strings.HasSuffix(st.Reason, "gave up after 5 starts") {
@@ -100,7 +100,7 @@ func TestCallDuringCrashOfAccountNamesAccount(t *testing.T) {
 func TestSecretInLastStderrLineIsRedacted(t *testing.T) {
 	g := newReal(t)
 	g.dialer.Logs.Redact(func(line string) string { return strings.ReplaceAll(line, "hunter2hunter2", "[redacted]") })
-	g.apply(ending("a", `echo "Error: key hunter2hunter2 is not valid $(printf %05000d 0)" >&2; exit 1`, 1))
+	g.apply(exitingServer("a", `echo "Error: key hunter2hunter2 is not valid $(printf %05000d 0)" >&2; exit 1`, 1))
 	st := g.wait("a", core.StateCrashed)
 	if !strings.HasPrefix(st.Reason, "exited with status 1: Error: key [redacted] is not valid") || len(st.Reason) > 1000 {
 		t.Errorf("reason of %d bytes: %.200s", len(st.Reason), st.Reason)

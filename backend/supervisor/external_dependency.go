@@ -37,7 +37,7 @@ func (r *runner) watchDependency() {
 			case err == nil:
 				r.step(evTimer)
 			case !r.needsLogin:
-				r.retryTimer.Reset(jitter(waitingDelay))
+				r.retryTimer.Reset(jitter(dependencyRetryDelay))
 			}
 		})
 	})

@@ -23,7 +23,7 @@ func (r *runner) recordFailure(err error) {
 	}
 	// If err says only that the connection broke, the exit status says more.
 	code := core.CodeOf(err)
-	r.explained = code != core.CodeUnavailable && code != core.CodeInternal || errors.Is(err, dial.ErrAbsent) || r.npmFailedChecks >= npmFailedLimit
+	r.reasonIsSpecific = code != core.CodeUnavailable && code != core.CodeInternal || errors.Is(err, dial.ErrDependencyMissing) || r.npmFailedChecks >= npmFailedLimit
 	r.endedByItself = upstream.Exited(err)
 	r.recordExit()
 	if r.remoteRetry.unreachable && r.reason == was {
@@ -42,16 +42,16 @@ func (r *runner) recordFailure(err error) {
 func (r *runner) recordExit() {
 	n := exitreason.MaxLines
 	if r.state.phase != phaseStarting {
-		n = linesAfterRun
+		n = maxStderrLinesAfterRun
 	}
 	lines := r.s.o.LastLines(r.id, n, r.startedAt)
-	r.stderr = lines[max(0, len(lines)-crashLines):]
+	r.stderr = lines[max(0, len(lines)-failureStderrLines):]
 	r.detail = exitreason.DecisiveLine(lines)
 	exit, ended := r.exitStatus()
 	if ended {
 		r.exitCode = &exit.Code
 	}
-	if ended && !r.explained && exit.Explains(r.endedByItself) {
+	if ended && !r.reasonIsSpecific && exit.Explains(r.endedByItself) {
 		r.reason = exit.Text
 		r.hint, r.remedy = exitreason.Advice(r.detail, lines, r.process.Path)
 		if r.detail != "" {
@@ -63,9 +63,9 @@ func (r *runner) recordExit() {
 	}
 }
 
-// linesAfterRun is the number of lines that are searched for the reason if the server had been
-// running. Older lines did not cause its exit.
-const linesAfterRun = 40
+// maxStderrLinesAfterRun is the number of lines that are searched for the reason if the server had
+// been running. Older lines did not cause its exit.
+const maxStderrLinesAfterRun = 40
 
 // exitStatus returns how the newest process exited. It returns false if there is none or it is
 // running.
@@ -87,8 +87,8 @@ func (r *runner) displayReason(err error) string {
 	}
 	text = strings.TrimPrefix(text, fmt.Sprintf("server %q: ", r.id))
 	text = strings.TrimPrefix(text, fmt.Sprintf("server %q: ", r.config().SignInID()))
-	text = strings.TrimPrefix(text, fmt.Sprintf("server %q ", r.id)) // "cannot be reached", "responded with"
-	return strings.TrimPrefix(text, dial.ErrAbsent.Error()+": ")     // the state says that already
+	text = strings.TrimPrefix(text, fmt.Sprintf("server %q ", r.id))        // "cannot be reached", "responded with"
+	return strings.TrimPrefix(text, dial.ErrDependencyMissing.Error()+": ") // the state says that already
 }
 
 func errorText(err error) string {

@@ -29,12 +29,12 @@ type fakeConn struct {
 	closed    chan struct{} // closes the process
 	shut      sync.Once
 
-	mu        sync.Mutex
-	catalog   *core.Catalog
-	mute      bool            // pings fail
-	patience  []time.Duration // timeout of each ping
-	next      *core.Catalog   // the catalog after Refresh
-	refreshed int
+	mu           sync.Mutex
+	catalog      *core.Catalog
+	ignoresPings bool            // pings fail
+	pingTimeouts []time.Duration // timeout of each ping
+	next         *core.Catalog   // the catalog after Refresh
+	refreshed    int
 }
 
 func (c *fakeConn) Send(ctx context.Context, call *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
@@ -65,8 +65,8 @@ func (c *fakeConn) Catalog() *core.Catalog {
 func (c *fakeConn) Ping(ctx context.Context) error {
 	deadline, _ := ctx.Deadline()
 	c.mu.Lock()
-	mute := c.mute
-	c.patience = append(c.patience, time.Until(deadline))
+	mute := c.ignoresPings
+	c.pingTimeouts = append(c.pingTimeouts, time.Until(deadline))
 	c.mu.Unlock()
 	if mute {
 		<-ctx.Done()
@@ -78,7 +78,7 @@ func (c *fakeConn) Ping(ctx context.Context) error {
 func (c *fakeConn) silence() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mute = true
+	c.ignoresPings = true
 }
 
 // Refresh replaces the catalog by next.

@@ -55,8 +55,8 @@ func TestPingFailsAfterFiveSeconds(t *testing.T) {
 		c := g.conn("a")
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if len(c.patience) == 0 || c.patience[0] != 5*time.Second {
-			t.Errorf("pings have %s", c.patience)
+		if len(c.pingTimeouts) == 0 || c.pingTimeouts[0] != 5*time.Second {
+			t.Errorf("pings have %s", c.pingTimeouts)
 		}
 		if heartbeat := 30 * time.Second; degraded < 5*time.Second || degraded > heartbeat+6*time.Second {
 			t.Errorf("degraded after %s", degraded)

@@ -16,7 +16,7 @@ const npmFailedLimit = 5
 // endWhenNpmFailed aborts a start if npm has printed its error but does not exit.
 func (r *runner) endWhenNpmFailed() {
 	npmError := ""
-	if r.s.o.Fetching(r.id) == "npx" {
+	if r.s.o.DownloadingLauncher(r.id) == "npx" {
 		npmError = exitreason.NpmFailure(r.s.o.LastLines(r.id, maxNpmLines, r.startedAt))
 	}
 	if npmError == "" {

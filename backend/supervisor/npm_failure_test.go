@@ -18,7 +18,7 @@ func TestNpmFailureEndsStartEarly(t *testing.T) {
 	var said atomic.Value
 	said.Store("npm warn deprecated x")
 	inBubble(t, func(g *rig, o *Options) {
-		o.Fetching = func(string) string { return "npx" }
+		o.DownloadingLauncher = func(string) string { return "npx" }
 		o.LastLines = func(string, int, time.Time) []string { return strings.Split(said.Load().(string), "\n") }
 		g.start = func(ctx context.Context, _ dial.Request, _ int) (*core.Catalog, error) {
 			<-ctx.Done()

@@ -65,7 +65,7 @@ func (e perCallUpstream) Send(ctx context.Context, call *core.Call, sink core.Se
 	}
 	s.active.Go(func() { // so that Run ends only after this call's process has
 		select {
-		case <-s.expired:
+		case <-s.drainExpired:
 			cancel(errStopped)
 		case <-ctx.Done():
 		}
@@ -82,7 +82,7 @@ func (e perCallUpstream) Send(ctx context.Context, call *core.Call, sink core.Se
 	if !ok {
 		return core.Reply{}, unknownAccountError(r.config(), e.account)
 	}
-	session, err := r.connectInSlot(ctx, dial.Request{Server: c, Owner: "call", Changed: func(core.Kind) {}, Unlisted: true}, dial.StartupTimeout(c))
+	session, err := r.connectInSlot(ctx, dial.Request{Server: c, Owner: "call", Changed: func(core.Kind) {}, SkipCatalog: true}, dial.StartupTimeout(c))
 	if err != nil {
 		if cause := context.Cause(ctx); errors.Is(cause, errStopped) {
 			err = cause
@@ -105,7 +105,7 @@ func (e perCallUpstream) Send(ctx context.Context, call *core.Call, sink core.Se
 }
 
 func (e perCallUpstream) unavailableError(err error) error {
-	return &core.Error{Code: core.CodeUnavailable, Retriable: errors.Is(err, dial.ErrAbsent), Cause: err,
+	return &core.Error{Code: core.CodeUnavailable, Retriable: errors.Is(err, dial.ErrDependencyMissing), Cause: err,
 		Message: fmt.Sprintf("server %q cannot run this call: %s", e.r.id, e.r.displayReason(err)),
 		Hint:    "See its log: drawbridge logs " + e.r.id + "."}
 }

@@ -155,8 +155,8 @@ func (r *runner) networkChanged() {
 			r.ping()
 		}
 	case phaseCrashed:
-		if time.Since(r.lastCall) >= retryCrashed {
-			r.lastCall = time.Now()
+		if time.Since(r.lastCallRestart) >= crashedRetryInterval {
+			r.lastCallRestart = time.Now()
 			r.step(evCall)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-func elsewhere(id string, more ...func(*config.Server)) config.Server {
+func remoteServerConfig(id string, more ...func(*config.Server)) config.Server {
 	return server(id, append([]func(*config.Server){func(s *config.Server) {
 		s.Type, s.Command, s.URL = core.HTTP, "", "https://example.com/mcp"
 	}}, more...)...)
@@ -67,7 +67,7 @@ func TestUnreachableRemoteServerIsRetriedForever(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var up atomic.Bool
 			inBubble(t, untilUp(&up, err), func(g *rig) {
-				g.apply(elsewhere("web", func(s *config.Server) { s.Restart.MaxAttempts = 1 }))
+				g.apply(remoteServerConfig("web", func(s *config.Server) { s.Restart.MaxAttempts = 1 }))
 				if st := g.want("web", core.StateWaiting); st.Reason == "" {
 					t.Error("no reason")
 				}
@@ -100,7 +100,7 @@ func TestInvalidRemoteResponseFailsServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var up atomic.Bool
 			inBubble(t, untilUp(&up, err), func(g *rig) {
-				g.apply(elsewhere("web"))
+				g.apply(remoteServerConfig("web"))
 				advance(10 * time.Minute)
 				g.want("web", core.StateCrashed)
 				if n := len(g.started("web")); n != config.DefaultMaxAttempts {
@@ -117,7 +117,7 @@ func TestLocalServerIsGivenUpAfterFailedStarts(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
 		g.apply(server("local"),
-			elsewhere("served", func(s *config.Server) { s.Command = "serve-it" }), // a program that serves its url
+			remoteServerConfig("served", func(s *config.Server) { s.Command = "serve-it" }), // a program that serves its url
 			server("entrypoint", func(s *config.Server) { s.Type, s.Command = core.Docker, "" }))
 		advance(10 * time.Minute)
 		for _, id := range []string{"local", "served", "entrypoint"} {
@@ -131,7 +131,7 @@ func TestLocalServerIsGivenUpAfterFailedStarts(t *testing.T) {
 func TestNetworkChangeRetriesWaitingServer(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
-		g.apply(elsewhere("web"))
+		g.apply(remoteServerConfig("web"))
 		advance(10*time.Minute + 7*time.Second)
 		g.want("web", core.StateWaiting)
 		up.Store(true)
@@ -148,7 +148,7 @@ func TestNetworkChangeRetriesWaitingServer(t *testing.T) {
 func TestNetworkChangeRightAfterAttemptIsNotLost(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
-		g.apply(elsewhere("web"))
+		g.apply(remoteServerConfig("web"))
 		advance(10 * time.Minute)
 		for n := len(g.started("web")); len(g.started("web")) == n; {
 			advance(minCallRetryInterval / 10)
@@ -171,7 +171,7 @@ func TestNetworkChangeCancelsHangingAttempt(t *testing.T) {
 			return nil, nil
 		}
 	}, func(g *rig) {
-		g.apply(elsewhere("web"))
+		g.apply(remoteServerConfig("web"))
 		advance(5 * time.Second)
 		g.want("web", core.StateStarting)
 		g.NetworkChanged()
@@ -184,7 +184,7 @@ func TestNetworkChangeCancelsHangingAttempt(t *testing.T) {
 func TestNetworkChangeLeavesRunningServerAlone(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, statusError(http.StatusForbidden, 0)), func(g *rig) {
-		g.apply(elsewhere("web"))
+		g.apply(remoteServerConfig("web"))
 		advance(time.Minute)
 		g.want("web", core.StateCrashed)
 		up.Store(true)
@@ -195,7 +195,7 @@ func TestNetworkChangeLeavesRunningServerAlone(t *testing.T) {
 		g.NetworkChanged()
 		advance(0)
 		c.mu.Lock()
-		pings := len(c.patience)
+		pings := len(c.pingTimeouts)
 		c.mu.Unlock()
 		if pings != 1 || len(g.started("web")) != config.DefaultMaxAttempts+1 {
 			t.Errorf("%d pings, %d starts", pings, len(g.started("web")))
@@ -208,7 +208,7 @@ func TestNetworkChangeLeavesRunningServerAlone(t *testing.T) {
 func TestCallRetriesWaitingServerImmediately(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
-		g.apply(elsewhere("web"))
+		g.apply(remoteServerConfig("web"))
 		advance(10*time.Minute + 7*time.Second)
 		before := len(g.started("web"))
 		_, err := g.For(context.Background(), call("web"))
@@ -238,7 +238,7 @@ func TestCallRetriesWaitingServerImmediately(t *testing.T) {
 func TestRetryAfterIsHonored(t *testing.T) {
 	var up atomic.Bool
 	inBubble(t, untilUp(&up, statusError(http.StatusServiceUnavailable, 3*time.Minute)), func(g *rig) {
-		g.apply(elsewhere("web"))
+		g.apply(remoteServerConfig("web"))
 		advance(2 * time.Minute)
 		g.NetworkChanged()
 		_, _ = g.For(context.Background(), call("web"))
@@ -263,7 +263,7 @@ func TestLostRemoteServerReconnects(t *testing.T) {
 	var up atomic.Bool
 	up.Store(true)
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
-		g.apply(elsewhere("web", func(s *config.Server) { s.Restart.MaxAttempts = 1 }))
+		g.apply(remoteServerConfig("web", func(s *config.Server) { s.Restart.MaxAttempts = 1 }))
 		g.want("web", core.StateRunning)
 		g.conn("web").die()
 		if _, err := g.For(context.Background(), call("web")); err != nil { // reachable again: a call is served
@@ -288,7 +288,7 @@ func TestShortLivedConnectionBacksOff(t *testing.T) {
 	var up atomic.Bool
 	up.Store(true)
 	inBubble(t, untilUp(&up, errRefused), func(g *rig) {
-		g.apply(elsewhere("web"))
+		g.apply(remoteServerConfig("web"))
 		until := time.Now().Add(10 * time.Minute)
 		for time.Now().Before(until) {
 			g.conn("web").die()
@@ -312,7 +312,7 @@ func TestListDoesNotWaitForRetryingServer(t *testing.T) {
 			return nil, errRefused
 		}
 	}, func(g *rig) {
-		g.apply(elsewhere("web"))
+		g.apply(remoteServerConfig("web"))
 		advance(5 * time.Second) // the second attempt is in progress
 		if n := len(g.started("web")); n != 2 {
 			t.Fatalf("%d starts", n)

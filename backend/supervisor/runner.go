@@ -40,7 +40,7 @@ type runner struct {
 	firstAction          action
 	primary              *connection
 	secondEra            secondEraConn
-	pending              int                // starts and closes in progress
+	pendingOperations    int                // starts and closes in progress
 	abortStart           context.CancelFunc // aborts the start in progress
 	abortStartWith       func(error)        // aborts it with a cause
 	npmFailedChecks      int                // progress checks since npm reported an error
@@ -65,16 +65,16 @@ type runner struct {
 	reason               string
 	hint                 string // what the user can do about reason, or ""
 	remedy               core.Remedy
-	explained            bool // reason says more than "the connection broke"
+	reasonIsSpecific     bool // reason says more than "the connection broke"
 	// endedByItself is set when the connection broke because the process ended.
-	endedByItself bool
-	detail        string
-	stderr        []string
-	exitCode      *int
-	process       dial.Process
-	starts        int // number of all starts
-	restarts      int
-	lastCall      time.Time // when a call last started a crashed server
+	endedByItself   bool
+	detail          string
+	stderr          []string
+	exitCode        *int
+	process         dial.Process
+	starts          int // number of all starts
+	restarts        int
+	lastCallRestart time.Time // when a call last started a crashed server
 }
 
 // newRunner returns a runner whose state already says whether the server starts, so that a list
@@ -183,7 +183,7 @@ func (r *runner) run() {
 		r.resetIdleTimer()
 	}
 	for {
-		if r.state.phase == phaseStopped && r.pending == 0 {
+		if r.state.phase == phaseStopped && r.pendingOperations == 0 {
 			if r.closing || r.retired.Load() && r.s.removeEnded(r) {
 				return
 			}
@@ -288,7 +288,7 @@ func (r *runner) perform(a action) {
 
 // finishStop completes a stop when no start or close is in progress any more.
 func (r *runner) finishStop() {
-	if r.state.phase == phaseStopping && r.pending == 0 {
+	if r.state.phase == phaseStopping && r.pendingOperations == 0 {
 		r.step(evEnded)
 	}
 }
@@ -297,16 +297,16 @@ func (r *runner) finishStop() {
 func (r *runner) delay() time.Duration {
 	c := r.config()
 	if r.state.phase == phaseWaiting && r.needsLogin {
-		return jitter(loginDelay)
+		return jitter(loginRetryDelay)
 	}
 	if r.state.phase == phaseWaiting && r.remoteRetry.unreachable {
 		return r.remoteRetry.delay()
 	}
 	if r.state.phase == phaseWaiting && r.awaitDependency != nil {
-		return jitter(watchedDelay)
+		return jitter(watchedDependencyDelay)
 	}
 	if r.state.phase == phaseWaiting {
-		return jitter(waitingDelay)
+		return jitter(dependencyRetryDelay)
 	}
 	return jitter(backoff(c.Restart, r.state.failures))
 }

@@ -49,7 +49,7 @@ func (r *runner) openSecondEra() {
 	b.opening, b.since, b.abort = true, time.Now(), cancel
 	known, limit, closing := b.known, dial.StartupTimeout(c), b.closing
 	quick := r.startDuration < probeTimeout/3 // then no answer means that the server does not speak the era
-	r.pending++
+	r.pendingOperations++
 	r.publish()
 	r.helpers.Go(func() {
 		defer cancel()
@@ -87,7 +87,7 @@ func (r *runner) openSecondEra() {
 // both eras: then an error is temporary.
 func (r *runner) secondEraOpened(session dial.Session, err error, known bool) {
 	b := &r.secondEra
-	r.pending--
+	r.pendingOperations--
 	b.opening, b.abort = false, nil
 	switch {
 	case err == nil && (r.state.phase != phaseRunning || r.primary == nil):
@@ -101,7 +101,7 @@ func (r *runner) secondEraOpened(session dial.Session, err error, known bool) {
 	case errors.Is(err, context.Canceled):
 	default:
 		b.known, b.dual = true, known
-		b.retryAfter = time.Now().Add(retryCrashed)
+		b.retryAfter = time.Now().Add(crashedRetryInterval)
 		r.s.o.Log.Debug("Cannot open a second connection with the modern protocol", "server", r.id, "error", err)
 	}
 	r.publish()
@@ -119,13 +119,13 @@ func (r *runner) modernCapabilities(declared json.RawMessage) {
 	r.helpers.Go(func() { r.saveCatalog(c, catalog) })
 }
 
-// closeSecondEra closes the second connection; the next modern call opens a new one. If the connection
-// is lost twice within retryCrashed, no call opens one for that time.
+// closeSecondEra closes the second connection; the next modern call opens a new one. If the
+// connection is lost twice within crashedRetryInterval, no call opens one for that time.
 func (r *runner) closeSecondEra(reason string) {
 	b, now := &r.secondEra, time.Now()
 	l := b.conn
-	if !b.lost.IsZero() && now.Sub(b.lost) < retryCrashed {
-		b.retryAfter = now.Add(retryCrashed)
+	if !b.lost.IsZero() && now.Sub(b.lost) < crashedRetryInterval {
+		b.retryAfter = now.Add(crashedRetryInterval)
 	}
 	b.conn, b.lost, b.closing = nil, now, l.ended
 	r.s.o.Log.Info("Modern connection to MCP server ended", "server", r.id, "reason", reason)

@@ -54,7 +54,7 @@ func TestEachEraHasItsConnectionAndIsRemembered(t *testing.T) {
 				}
 			}
 			g.want("dual", core.StateRunning)
-			advance(retryCrashed)
+			advance(crashedRetryInterval)
 			c := modernCall("dual")
 			if _, err := g.For(context.Background(), c); err != nil || c.Instance != "dualmodern#3" {
 				t.Errorf("later %q serves: %v", c.Instance, err)
@@ -63,8 +63,9 @@ func TestEachEraHasItsConnectionAndIsRemembered(t *testing.T) {
 	}
 }
 
-// A request about a task waits for a connection of the era of the task, and is never sent to the other
-// connection of the server, which would know nothing of the task or describe it in another form.
+// A request about a task waits for a connection of the era of the task, and is never sent to the
+// other connection of the server, which would know nothing of the task or describe it in another
+// form.
 func TestRequestAboutATaskIsServedOnlyInItsEra(t *testing.T) {
 	const opening = 2 * modernWaitLimit
 	fail := false
@@ -98,7 +99,7 @@ func TestRequestAboutATaskIsServedOnlyInItsEra(t *testing.T) {
 		if took := time.Since(begin); took != opening {
 			t.Errorf("the connection was open after %s", took)
 		}
-		advance(retryCrashed)
+		advance(crashedRetryInterval)
 		fail = true
 		g.conn("amodern").die()
 		request(core.Modern, "")
@@ -108,13 +109,13 @@ func TestRequestAboutATaskIsServedOnlyInItsEra(t *testing.T) {
 			t.Errorf("%q serves an ordinary call: %v", c.Instance, err)
 		}
 		fail = false
-		advance(retryCrashed)
+		advance(crashedRetryInterval)
 		request(core.Modern, "amodern#4") // the third start failed
 	})
 }
 
-// What a server declares only in server/discover is offered from the first modern connection on, also while
-// that connection is lost.
+// What a server declares only in server/discover is offered from the first modern connection on,
+// also while that connection is lost.
 func TestCapabilitiesOfTheModernEraAreOffered(t *testing.T) {
 	const legacy, modern = `{"tools":{}}`, `{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}`
 	inBubble(t, func(g *rig, _ *Options) {

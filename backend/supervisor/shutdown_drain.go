@@ -22,7 +22,7 @@ func (d *drain) begin() {
 		return
 	}
 	d.ticker = time.NewTicker(drainInterval)
-	d.tick, d.expired = d.ticker.C, d.r.s.expired
+	d.tick, d.expired = d.ticker.C, d.r.s.drainExpired
 }
 
 // check stops the server if its last call has ended.

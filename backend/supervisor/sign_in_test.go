@@ -26,7 +26,7 @@ func TestCallAfterSignInWaitsForStart(t *testing.T) {
 			if n > 1 {
 				return nil, nil
 			}
-			return nil, &dial.MissingDependency{Cause: fmt.Errorf("%w: %w", dial.ErrAbsent, core.ErrNeedsLogin), Wait: func(ctx context.Context) error {
+			return nil, &dial.MissingDependency{Cause: fmt.Errorf("%w: %w", dial.ErrDependencyMissing, core.ErrNeedsLogin), Wait: func(ctx context.Context) error {
 				select {
 				case <-signed:
 					return nil

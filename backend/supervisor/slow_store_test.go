@@ -52,7 +52,7 @@ func TestSlowStoreDoesNotBlockUnderLock(t *testing.T) {
 		kept.of = g.Supervisor
 		manual := func(s *config.Server) { s.Start = config.StartManual }
 		g.apply(server("used", manual))
-		g.askFirst(true)
+		g.requireApproval(true)
 		g.apply(server("used", manual), server("new", manual))
 		g.want("new", core.StateNeedsApproval)
 		must(t, g.Approve(context.Background(), "new", ""))
@@ -72,7 +72,7 @@ func (*readOnlyStore) Approve(context.Context, string, string, []byte) error {
 func TestUnsavedApprovalDoesNotCount(t *testing.T) {
 	kept := &readOnlyStore{memoryApprovals{keys: map[string][]byte{}}}
 	inBubble(t, func(_ *rig, o *Options) { o.CommandApprovals = kept }, func(g *rig) {
-		g.askFirst(true)
+		g.requireApproval(true)
 		g.apply(server("new"))
 		if err := g.Approve(context.Background(), "new", ""); err == nil {
 			t.Fatal("no error")

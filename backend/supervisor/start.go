@@ -19,7 +19,7 @@ func (r *runner) beginStart() {
 	ctx, giveUp := context.WithCancelCause(context.Background())
 	cancel := func() { giveUp(nil) }
 	r.abortStart, r.abortStartWith, r.npmFailedChecks, r.startedAt = cancel, giveUp, 0, time.Now()
-	r.pending++
+	r.pendingOperations++
 	r.starts++
 	r.process, r.detail = dial.Process{}, ""
 	r.progressTicker.Reset(progressInterval)
@@ -59,7 +59,7 @@ func (r *runner) connectInSlot(ctx context.Context, request dial.Request, limit 
 		return dial.Session{}, err
 	}
 	defer release()
-	ctx, cancel := dial.StartupContext(ctx, limit, func() bool { return r.s.o.Fetching(r.id) != "" })
+	ctx, cancel := dial.StartupContext(ctx, limit, func() bool { return r.s.o.DownloadingLauncher(r.id) != "" })
 	defer cancel()
 	session, err := r.s.o.Connect(ctx, request)
 	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
@@ -80,8 +80,8 @@ func startupTimeoutHint(c *config.Server) string {
 }
 
 // acquireSlot waits for one of the slots that limit parallel starts. The slot is released after
-// slotTime even if the start is still in progress, so that a slow download does not delay other
-// servers.
+// startSlotTime even if the start is still in progress, so that a slow download does not delay
+// other servers.
 func (s *Supervisor) acquireSlot(ctx context.Context) (release func(), err error) {
 	select {
 	case s.slots <- struct{}{}:
@@ -89,7 +89,7 @@ func (s *Supervisor) acquireSlot(ctx context.Context) (release func(), err error
 		return nil, ctx.Err()
 	}
 	give := sync.OnceFunc(func() { <-s.slots })
-	early := time.AfterFunc(slotTime, give)
+	early := time.AfterFunc(startSlotTime, give)
 	return func() {
 		early.Stop()
 		give()
@@ -98,7 +98,7 @@ func (s *Supervisor) acquireSlot(ctx context.Context) (release func(), err error
 
 // startFinished handles the result of a start.
 func (r *runner) startFinished(session dial.Session, err error) {
-	r.pending--
+	r.pendingOperations--
 	r.process = session.Process
 	stopping := r.state.phase != phaseStarting
 	switch {
@@ -121,7 +121,7 @@ func (r *runner) startFinished(session dial.Session, err error) {
 // failureEvent returns the event of the state machine for err.
 func failureEvent(err error) event {
 	switch {
-	case errors.Is(err, dial.ErrAbsent):
+	case errors.Is(err, dial.ErrDependencyMissing):
 		return evDependencyMissing
 	case core.CodeOf(err) == core.CodeValidation:
 		return evRefused

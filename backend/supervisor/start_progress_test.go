@@ -14,7 +14,7 @@ func TestStartProgressIsShownLive(t *testing.T) {
 	var line atomic.Value
 	line.Store("")
 	inBubble(t, func(g *rig, o *Options) {
-		o.Fetching = func(string) string { return "npx" }
+		o.DownloadingLauncher = func(string) string { return "npx" }
 		o.LastLines = func(_ string, n int, since time.Time) []string {
 			if since.IsZero() || line.Load() == "" {
 				return nil

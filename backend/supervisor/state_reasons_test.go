@@ -53,7 +53,7 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 		{title: "stopped: start is manual", set: func(s *config.Server) { s.Start = config.StartManual }},
 		{title: "stopped: idle", set: idle(10 * time.Minute), act: func(*rig) { advance(11 * time.Minute) }},
 		{title: "starting", start: slow, act: func(*rig) { advance(2 * time.Second) }},
-		{title: "starting: downloading", start: slow, options: func(_ *rig, o *Options) { o.Fetching = func(string) string { return "npx" } }, act: func(*rig) { advance(2 * time.Second) }},
+		{title: "starting: downloading", start: slow, options: func(_ *rig, o *Options) { o.DownloadingLauncher = func(string) string { return "npx" } }, act: func(*rig) { advance(2 * time.Second) }},
 		{title: "starting: again after a failure", start: func(ctx context.Context, r dial.Request, n int) (*core.Catalog, error) {
 			if n == 1 {
 				return nil, errBoom
@@ -70,15 +70,15 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 			g.conn("files").silence()
 			advance(50 * time.Second)
 		}},
-		{title: "waiting", start: always(fmt.Errorf("%w: %w", dial.ErrAbsent, errors.New(`the container is not running: "box"`)))},
+		{title: "waiting", start: always(fmt.Errorf("%w: %w", dial.ErrDependencyMissing, errors.New(`the container is not running: "box"`)))},
 		{title: "backoff", start: always(errBoom), set: func(s *config.Server) { s.Restart.Backoff, s.Restart.Strategy = time.Minute, config.RestartFixed }, act: func(*rig) { advance(time.Second) }},
 		{title: "crashed: gave up", start: always(errBoom), set: func(s *config.Server) { s.Restart.MaxAttempts = 2 }, act: func(*rig) { advance(time.Minute) }},
 		{title: "crashed: wrong command", start: always(core.Errorf(core.CodeValidation, `executable not found: "npx"`))},
-		{title: "needs login", start: always(fmt.Errorf("%w: %w", dial.ErrAbsent, &core.Error{Code: core.CodeUnauthorized, Message: `server "files": it requires you to sign in`, Cause: core.ErrNeedsLogin})),
+		{title: "needs login", start: always(fmt.Errorf("%w: %w", dial.ErrDependencyMissing, &core.Error{Code: core.CodeUnauthorized, Message: `server "files": it requires you to sign in`, Cause: core.ErrNeedsLogin})),
 			options: logins(core.LoginNeeded, "it requires you to sign in"), set: remoteServer},
-		{title: "degraded: more permissions", options: logins(core.LoginMore, "it requires another permission: files:write"), set: remoteServer},
+		{title: "degraded: more permissions", options: logins(core.LoginMorePermissions, "it requires another permission: files:write"), set: remoteServer},
 		{title: "running: signed in", options: logins(core.LoginDone, ""), set: remoteServer},
-		{title: "needs approval", options: func(g *rig, _ *Options) { g.askFirst(true) }},
+		{title: "needs approval", options: func(g *rig, _ *Options) { g.requireApproval(true) }},
 		{title: "disabled", set: func(s *config.Server) { s.Disabled = true }},
 	} {
 		inBubble(t, func(g *rig, o *Options) {

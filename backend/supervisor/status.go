@@ -79,8 +79,8 @@ func (r *runner) conflicts() []string {
 	return r.s.o.Registry.All().Conflicts(r.id)
 }
 
-// Announce publishes the current status of a server. It does not block.
-func (s *Supervisor) Announce(id string) {
+// PublishStatus publishes the current status of a server. It does not block.
+func (s *Supervisor) PublishStatus(id string) {
 	if r := s.fleet.Load().byID[id]; r != nil {
 		r.post(r.publishStatus)
 	}
@@ -147,7 +147,7 @@ func (r *runner) status(old core.ServerStatus) core.ServerStatus {
 // completeRemedy sets the remedies that follow from the state, and that of a failure without one.
 func (r *runner) completeRemedy(st *core.ServerStatus) {
 	switch {
-	case st.State == core.StateNeedsLogin, st.Login == core.LoginNeeded, st.Login == core.LoginMore:
+	case st.State == core.StateNeedsLogin, st.Login == core.LoginNeeded, st.Login == core.LoginMorePermissions:
 		st.Remedy = core.SignIn(r.config().SignInID())
 	case st.State == core.StateNeedsApproval:
 		st.Remedy = core.Remedy{Kind: core.RemedyApprove, Command: "drawbridge approvals"}
@@ -182,7 +182,7 @@ func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 		if r.pingFailed {
 			return core.StateDegraded, r.reason
 		}
-		if login, reason := r.login(); login == core.LoginMore {
+		if login, reason := r.login(); login == core.LoginMorePermissions {
 			return core.StateDegraded, reason
 		}
 		return core.StateRunning, ""

@@ -19,21 +19,21 @@ import (
 
 // Timing and limits that are not configurable.
 const (
-	healthyAfter      = time.Minute      // of running resets the count of failures
-	pingTimeout       = 5 * time.Second  // timeout of a heartbeat ping
-	retryCrashed      = 30 * time.Second // minimum time between starts that calls cause
-	waitingDelay      = 3 * time.Second  // delay between starts while an external dependency, such as Docker, is missing
-	watchedDelay      = 30 * time.Second // the same while something else notices its return
-	loginDelay        = time.Hour        // the same while the user has to sign in; LoginChanged triggers an earlier start
-	storeTimeout      = 5 * time.Second  // timeout of a query of Catalogs, Eras or CommandApprovals
-	maxParallelStarts = 4                // parallel starts: enough to overlap waiting for the network, few enough for a small machine
-	slotTime          = 5 * time.Second  // after this, a start is probably waiting for the network, so another one may begin
-	probeTimeout      = 15 * time.Second // timeout of probing whether a legacy server also speaks the modern era
-	progressInterval  = time.Second      // interval of progress checks during a start
-	crashLines        = 5                // lines of stderr in the status of a failed server
-	stopLimit         = 5 * time.Second  // at shutdown, servers are killed after this; Drawbridge exits within 6 s
-	loginAgeRestart   = time.Second      // a restart reads the environment of the login shell again if it is older than this
-	modernWaitLimit   = 3 * time.Second  // how long a modern call waits for a connection in its own era
+	healthyAfter           = time.Minute      // of running resets the count of failures
+	pingTimeout            = 5 * time.Second  // timeout of a heartbeat ping
+	crashedRetryInterval   = 30 * time.Second // minimum time between starts that calls cause
+	dependencyRetryDelay   = 3 * time.Second  // delay between starts while an external dependency, such as Docker, is missing
+	watchedDependencyDelay = 30 * time.Second // the same while something else notices its return
+	loginRetryDelay        = time.Hour        // the same while the user has to sign in; LoginChanged triggers an earlier start
+	storeTimeout           = 5 * time.Second  // timeout of a query of Catalogs, Eras or CommandApprovals
+	maxParallelStarts      = 4                // parallel starts: enough to overlap waiting for the network, few enough for a small machine
+	startSlotTime          = 5 * time.Second  // after this, a start is probably waiting for the network, so another one may begin
+	probeTimeout           = 15 * time.Second // timeout of probing whether a legacy server also speaks the modern era
+	progressInterval       = time.Second      // interval of progress checks during a start
+	failureStderrLines     = 5                // lines of stderr in the status of a failed server
+	stopLimit              = 5 * time.Second  // at shutdown, servers are killed after this; Drawbridge exits within 6 s
+	restartLoginEnvAge     = time.Second      // a restart reads the environment of the login shell again if it is older than this
+	modernWaitLimit        = 3 * time.Second  // how long a modern call waits for a connection in its own era
 )
 
 // Connect starts or reaches a server, performs the handshake and reads its lists. ctx bounds all
@@ -63,7 +63,7 @@ type Options struct {
 	Bus      *events.Bus
 	Registry *registry.Registry
 	// Impaired returns why calls to a running server are refused, or "" if they are not. Its
-	// owner calls Supervisor.Announce when the result changes. It must not block. nil means
+	// owner calls Supervisor.PublishStatus when the result changes. It must not block. nil means
 	// never.
 	Impaired func(server string) (reason string)
 	Connect  Connect
@@ -73,15 +73,15 @@ type Options struct {
 	Journal func(server string, level slog.Level, text string)
 	// LastLines returns the last n lines that a server wrote to stderr since a time. May be nil.
 	LastLines func(server string, n int, since time.Time) []string
-	// Fetching returns the launcher that is downloading a server during its start, or "". May be
-	// nil.
-	Fetching func(server string) string
+	// DownloadingLauncher returns the launcher that is downloading a server during its start, or
+	// "". May be nil.
+	DownloadingLauncher func(server string) string
 	// Usage returns the resource usage of the processes of a server. May be nil.
 	Usage func(server string) (process.Usage, error)
 	// Logins returns the sign-in state of remote servers. May be nil.
 	Logins Logins
-	// CommandApprovals stores which commands the user has approved. nil: approvals apply to this run
-	// only.
+	// CommandApprovals stores which commands the user has approved. nil: approvals apply to this
+	// run only.
 	CommandApprovals CommandApprovals
 }
 
@@ -90,8 +90,8 @@ type Supervisor struct {
 	o     Options
 	slots chan struct{}
 	quit  chan struct{} // closed when Run shuts down
-	// expired is closed DrainLimit after quit: then calls in flight are no longer waited for.
-	expired chan struct{}
+	// drainExpired is closed DrainLimit after quit: then calls in flight are no longer waited for.
+	drainExpired chan struct{}
 	// stopCtx is cancelled by killAll, stopLimit after quit: servers that still run are killed.
 	stopCtx context.Context
 	killAll context.CancelFunc
@@ -140,15 +140,15 @@ func New(o Options) *Supervisor {
 	if o.LastLines == nil {
 		o.LastLines = func(string, int, time.Time) []string { return nil }
 	}
-	if o.Fetching == nil {
-		o.Fetching = func(string) string { return "" }
+	if o.DownloadingLauncher == nil {
+		o.DownloadingLauncher = func(string) string { return "" }
 	}
 	if o.Usage == nil {
 		o.Usage = func(string) (process.Usage, error) {
 			return process.Usage{}, errors.New("resource usage is not available")
 		}
 	}
-	s := &Supervisor{o: o, slots: make(chan struct{}, maxParallelStarts), quit: make(chan struct{}), expired: make(chan struct{}), applied: make(chan struct{}), all: map[string]*runner{}, approved: map[string]approval{}, lastCommands: map[string]string{}}
+	s := &Supervisor{o: o, slots: make(chan struct{}, maxParallelStarts), quit: make(chan struct{}), drainExpired: make(chan struct{}), applied: make(chan struct{}), all: map[string]*runner{}, approved: map[string]approval{}, lastCommands: map[string]string{}}
 	s.stopCtx, s.killAll = context.WithCancel(context.Background())
 	s.fleet.Store(&fleet{byID: map[string]*runner{}})
 	s.listWait.Store(int64(config.DefaultListWait))
@@ -172,7 +172,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	s.endPauseTimer()
 	s.mu.Unlock()
 	close(s.quit)
-	defer time.AfterFunc(DrainLimit, func() { close(s.expired) }).Stop()
+	defer time.AfterFunc(DrainLimit, func() { close(s.drainExpired) }).Stop()
 	defer time.AfterFunc(stopLimit, s.killAll).Stop()
 	s.active.Wait()
 	return nil
@@ -202,7 +202,7 @@ func (s *Supervisor) Start(ctx context.Context, id string) error {
 // environment of the login shell. Calls in flight end with an error. It returns when the restart
 // has begun.
 func (s *Supervisor) Restart(ctx context.Context, id string) error {
-	process.ExpireLoginEnv(loginAgeRestart)
+	process.ExpireLoginEnv(restartLoginEnvAge)
 	return s.runCommand(ctx, id, func(r *runner) error {
 		r.retireInstances()
 		r.wanted = true

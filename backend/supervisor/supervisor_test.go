@@ -210,7 +210,7 @@ func TestConcurrentStartsAreBounded(t *testing.T) {
 		if g.atOnce() > 4 {
 			t.Fatalf("%d starts at once", g.atOnce())
 		}
-		advance(slotTime + 5*time.Second)
+		advance(startSlotTime + 5*time.Second)
 		for i := range 16 {
 			g.want(fmt.Sprintf("s%d", i), core.StateRunning)
 		}
@@ -268,7 +268,7 @@ func TestServerWaitsForExternalDependency(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.start = func(_ context.Context, _ dial.Request, n int) (*core.Catalog, error) {
 			if n <= 100 {
-				return nil, fmt.Errorf("no such container: %w", dial.ErrAbsent)
+				return nil, fmt.Errorf("no such container: %w", dial.ErrDependencyMissing)
 			}
 			return nil, nil
 		}
@@ -292,7 +292,7 @@ func TestWatchedDependencyIsPolledRarely(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(g *rig, _ *Options) {
 				g.start = func(context.Context, dial.Request, int) (*core.Catalog, error) {
-					return nil, &dial.MissingDependency{Cause: dial.ErrAbsent, Wait: func(ctx context.Context) error {
+					return nil, &dial.MissingDependency{Cause: dial.ErrDependencyMissing, Wait: func(ctx context.Context) error {
 						if failed == nil {
 							<-ctx.Done()
 						}

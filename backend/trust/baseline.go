@@ -19,7 +19,8 @@ type Store interface {
 	TrustedDefinition(ctx context.Context, server, kind, name string) ([]byte, error)
 	SaveTrust(ctx context.Context, server string, list []store.Trusted, gone [][2]string, happened []store.TrustEvent) error
 	TrustEvents(ctx context.Context, server string, before int64, limit int) ([]store.TrustEvent, int64, error)
-	// ReplaceCount returns how many times the database file was quarantined and replaced by a new one.
+	// ReplaceCount returns how many times the database file was quarantined and replaced by a new
+	// one.
 	ReplaceCount() uint64
 }
 
@@ -104,15 +105,15 @@ func (b *Baseline) Observe(rejudge, changed func(server string)) {
 	b.rejudge, b.changed = rejudge, changed
 }
 
-// Rule is the configuration of one server.
-type Rule struct {
+// ServerSettings is the configuration of one server.
+type ServerSettings struct {
 	Server string
 	Mode   string // Ask, Accept or Block
 	Launch Hash   // hash of command, arguments, variable names and URL
 }
 
 // Apply sets the configured servers. The stored records of other servers are kept.
-func (b *Baseline) Apply(rules []Rule) {
+func (b *Baseline) Apply(rules []ServerSettings) {
 	var changedModes []string
 	b.mu.Lock()
 	named := map[string]bool{}
@@ -161,9 +162,9 @@ func (b *Baseline) serverBaseline(server string) *serverBaseline {
 	return s
 }
 
-// Judge compares what a server lists with the trusted definitions. It returns the items to withhold,
-// by kind and name, each with the reason, and whether to withhold the instructions. Definitions that
-// are seen for the first time become trusted.
+// Judge compares what a server lists with the trusted definitions. It returns the items to
+// withhold, by kind and name, each with the reason, and whether to withhold the instructions.
+// Definitions that are seen for the first time become trusted.
 func (b *Baseline) Judge(server string, offered *core.Catalog) (withheld map[core.Kind]map[string]string, mute bool) {
 	defer b.wakeWriter()
 	b.mu.Lock()

@@ -31,7 +31,7 @@ func newBaseline(t *testing.T) *Baseline {
 	s := openStore(t, filepath.Join(t.TempDir(), "h.db"))
 	t.Cleanup(func() { _ = s.Close() })
 	b := New(Options{Store: s})
-	b.Apply([]Rule{{Server: "files", Mode: Ask}})
+	b.Apply([]ServerSettings{{Server: "files", Mode: Ask}})
 	return b
 }
 
@@ -123,7 +123,7 @@ func TestTrustSurvivesRestartOutageAndEmptyList(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h.db")
 	s := openStore(t, path)
 	b := New(Options{Store: s})
-	b.Apply([]Rule{{Server: "files", Mode: Ask}})
+	b.Apply([]ServerSettings{{Server: "files", Mode: Ask}})
 	mustJudge(t, b, tool("read", "Reads."), tool("write", "Writes."))
 	mustJudge(t, b) // the server crashed or lists nothing
 	mustJudge(t, b, tool("write", "Writes. Changed."), tool("read", "Reads."))
@@ -133,7 +133,7 @@ func TestTrustSurvivesRestartOutageAndEmptyList(t *testing.T) {
 	s = openStore(t, path)
 	defer s.Close()
 	b = New(Options{Store: s})
-	b.Apply([]Rule{{Server: "files", Mode: Ask}})
+	b.Apply([]ServerSettings{{Server: "files", Mode: Ask}})
 	w := mustJudge(t, b, tool("read", "Reads. Evil."), tool("write", "Writes. Changed."))
 	if len(w) != 2 {
 		t.Errorf("after a restart %v is withheld, of two that changed", w)
@@ -146,7 +146,7 @@ func TestTrustSurvivesRestartOutageAndEmptyList(t *testing.T) {
 func TestToolChangesSettingDecides(t *testing.T) {
 	for mode, want := range map[string]struct{ withheld, waiting int }{Ask: {1, 1}, Accept: {0, 0}, Block: {1, 0}} {
 		b := newBaseline(t)
-		b.Apply([]Rule{{Server: "files", Mode: mode}})
+		b.Apply([]ServerSettings{{Server: "files", Mode: mode}})
 		mustJudge(t, b, tool("read", "Reads."))
 		w := mustJudge(t, b, tool("read", "Reads more."))
 		if len(w) != want.withheld || len(b.Waiting()) != want.waiting {
@@ -226,8 +226,8 @@ func TestInstructionsAreWithheldLikeTools(t *testing.T) {
 	}
 }
 
-// Prompts, resources and templates are watched like tools. Of a resource, only what a model reads as
-// its description counts.
+// Prompts, resources and templates are watched like tools. Of a resource, only what a model reads
+// as its description counts.
 func TestPromptsAndResourcesAreWatchedLikeTools(t *testing.T) {
 	b := newBaseline(t)
 	mustJudge(t, b, tool("read", "Reads.")) // recorded by an earlier version
@@ -315,12 +315,12 @@ func TestRecordsApplyAgainWhenDiskIsReadable(t *testing.T) {
 	good := openStore(t, filepath.Join(t.TempDir(), "h.db"))
 	defer good.Close()
 	b := New(Options{Store: good})
-	b.Apply([]Rule{{Server: "files", Mode: Ask}})
+	b.Apply([]ServerSettings{{Server: "files", Mode: Ask}})
 	mustJudge(t, b, tool("read", "Reads."))
 	must(t, b.Flush(t.Context()))
 	broken := &brokenStore{good, true}
 	b = New(Options{Store: broken})
-	b.Apply([]Rule{{Server: "files", Mode: Ask}})
+	b.Apply([]ServerSettings{{Server: "files", Mode: Ask}})
 	if w := mustJudge(t, b, tool("read", "Evil.")); len(w) != 0 {
 		t.Fatal("a disk that cannot be read hides tools")
 	}
@@ -355,7 +355,7 @@ func TestRunReadsDefinitionsAndReportsWarnings(t *testing.T) {
 	changed := make(chan string, 100)
 	b := New(Options{Store: s})
 	b.Observe(func(string) {}, func(server string) { changed <- server })
-	b.Apply([]Rule{{Server: "mail", Mode: Ask}, {Server: "evil", Mode: Ask}})
+	b.Apply([]ServerSettings{{Server: "mail", Mode: Ask}, {Server: "evil", Mode: Ask}})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- b.Run(ctx) }()

@@ -24,8 +24,8 @@ func hashOf(definition []byte) Hash {
 // DefinitionHash returns the hash by which the definition of a tool is known.
 func DefinitionHash(raw []byte) [16]byte { return hashOf(canonical(raw)) }
 
-// unhashedMembers are the members of a tool or prompt that are not hashed: the name is the key of the
-// record, and the others are not shown to the model.
+// unhashedMembers are the members of a tool or prompt that are not hashed: the name is the key of
+// the record, and the others are not shown to the model.
 var unhashedMembers = []string{"name", "_meta", "icons"}
 
 // resourceMembers are the hashed members of a resource or template. The others, such as its size,

@@ -15,17 +15,17 @@ func TestTrustFollowsRenamedServer(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "h.db"))
 	defer s.Close()
 	b := New(Options{Store: s})
-	b.Apply([]Rule{{Server: "files", Mode: Ask}, {Server: "docs", Mode: Ask}})
+	b.Apply([]ServerSettings{{Server: "files", Mode: Ask}, {Server: "docs", Mode: Ask}})
 	mustJudge(t, b, tool("read", "Reads."))
 	b.judgeTools("docs", []core.Item{tool("read", "Reads documents.")}, "") // an earlier server with the new name
-	b.Apply([]Rule{{Server: "files", Mode: Ask}})
+	b.Apply([]ServerSettings{{Server: "files", Mode: Ask}})
 	mustJudge(t, b, tool("read", "Reads."), tool("write", "Writes.")) // not saved yet
 	err := b.Rename(t.Context(), "files", "docs", func() error {
 		_, err := s.RenameServer(t.Context(), "files", "docs")
 		return err
 	})
 	must(t, err)
-	b.Apply([]Rule{{Server: "docs", Mode: Ask}})
+	b.Apply([]ServerSettings{{Server: "docs", Mode: Ask}})
 	if w, _ := b.judgeTools("docs", []core.Item{tool("read", "Reads."), tool("write", "Writes.")}, ""); len(w) != 0 {
 		t.Errorf("what was trusted under the old name is withheld: %v", w)
 	}
@@ -34,7 +34,7 @@ func TestTrustFollowsRenamedServer(t *testing.T) {
 	}
 	// A later server with the old name is a new one.
 	must(t, b.Flush(t.Context()))
-	b.Apply([]Rule{{Server: "docs", Mode: Ask}, {Server: "files", Mode: Ask}})
+	b.Apply([]ServerSettings{{Server: "docs", Mode: Ask}, {Server: "files", Mode: Ask}})
 	if w := mustJudge(t, b, tool("read", "Reads otherwise.")); len(w) != 0 {
 		t.Errorf("a new server of the old name is judged by what the other one had: %v", w)
 	}
@@ -60,7 +60,7 @@ func TestTrustSurvivesQuarantinedHistoryFile(t *testing.T) {
 	first := openStore(t, filepath.Join(dir, "first.db"))
 	at := &replacedStore{Store: first}
 	b := New(Options{Store: at})
-	b.Apply([]Rule{{Server: "files", Mode: Ask}})
+	b.Apply([]ServerSettings{{Server: "files", Mode: Ask}})
 	mustJudge(t, b, tool("read", "Reads."), tool("write", "Writes."), tool("mail", "Mails."))
 	mustJudge(t, b, tool("read", "Reads."), tool("write", "Writes."), tool("mail", "Changed."))
 	must(t, b.Flush(t.Context()))
@@ -75,7 +75,7 @@ func TestTrustSurvivesQuarantinedHistoryFile(t *testing.T) {
 	again := openStore(t, filepath.Join(dir, "second.db")) // after a restart
 	defer again.Close()
 	b = New(Options{Store: again})
-	b.Apply([]Rule{{Server: "files", Mode: Ask}})
+	b.Apply([]ServerSettings{{Server: "files", Mode: Ask}})
 	if w := mustJudge(t, b, tool("read", "Evil."), tool("write", "Writes."), tool("mail", "Changed.")); len(w) != 2 || w["write"] != "" {
 		t.Fatalf("withheld is %v", w)
 	}

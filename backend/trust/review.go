@@ -314,8 +314,8 @@ const (
 	Removed = "removed"
 )
 
-// AcceptInAdvance records that the user has accepted these definitions before the server lists them.
-// Definitions of unknown tools are ignored. why is the detail of the events.
+// AcceptInAdvance records that the user has accepted these definitions before the server lists
+// them. Definitions of unknown tools are ignored. why is the detail of the events.
 func (b *Baseline) AcceptInAdvance(ctx context.Context, server string, tools []core.Item, why string) error {
 	b.mu.Lock()
 	s := b.serverBaseline(server)
@@ -338,7 +338,7 @@ func (b *Baseline) AcceptInAdvance(ctx context.Context, server string, tools []c
 	return b.Flush(ctx)
 }
 
-// LaunchHash returns the hash for Rule.Launch of parts, which must be encodable as JSON.
+// LaunchHash returns the hash for ServerSettings.Launch of parts, which must be encodable as JSON.
 func LaunchHash(parts any) Hash {
 	b, _ := json.Marshal(parts)
 	return hashOf(b)

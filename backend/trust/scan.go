@@ -33,8 +33,8 @@ const (
 	SameName      = "same-name"
 )
 
-// rule is a pattern for normalized text. Patterns match instructions to the model, not single words:
-// the descriptions of harmless tools often mention secrets, files and users.
+// rule is a pattern for normalized text. Patterns match instructions to the model, not single
+// words: the descriptions of harmless tools often mention secrets, files and users.
 type rule struct {
 	code, reason string
 	pattern      *regexp.Regexp
@@ -302,8 +302,8 @@ var toolNamePattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*(?:[_-]+[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+|['"` + "`" + `][A-Za-z][A-Za-z0-9]{1,40}['"` + "`" + `] (?:tool|function)|(?:tool|function) ['"` + "`" + `][A-Za-z][A-Za-z0-9]{1,40}['"` + "`" + `]`)
 })
 
-// mentionedTools returns the words in a definition's descriptions that can be names of tools, at most
-// maxMentions.
+// mentionedTools returns the words in a definition's descriptions that can be names of tools, at
+// most maxMentions.
 func mentionedTools(definition []byte) []string {
 	var value any
 	if json.Unmarshal(definition, &value) != nil {

@@ -99,7 +99,8 @@ func (c *Checker) Run(ctx context.Context) error {
 				timer.Reset(max(startDelay, time.Until(kept.ReadAt.Add(interval))))
 			}
 		case <-timer.C:
-			// A failure counts as a reading, too: a server that does not answer is not asked more often.
+			// A failure counts as a reading, too: a server that does not answer is not asked more
+			// often.
 			kept.ReadAt = time.Now()
 			if r, err := read(ctx, source.URL, source.PublicKey); err != nil {
 				c.Log.Info("Cannot check for a newer version", "error", err)
@@ -125,7 +126,7 @@ func (c *Checker) publish(source Source, newest Release) {
 	if was := c.notice.Swap(&n); was == nil && n.Message == "" || was != nil && *was == n {
 		return
 	}
-	c.Bus.Publish(event.Health, n)
+	c.Bus.Publish(event.UserNotice, n)
 }
 
 // load returns what an earlier run has read from source.

@@ -105,7 +105,8 @@ type programFile struct {
 }
 
 // replacementVersion returns the version of a program that has replaced the original one, and that
-// was complete at the previous check already. It returns "" if there is none, or if it does not start.
+// was complete at the previous check already. It returns "" if there is none, or if it does not
+// start.
 func (f *programFile) replacementVersion(ctx context.Context, path string, log *slog.Logger) (version string) {
 	now, err := os.Stat(path)
 	if err != nil || sameFile(now, f.original) { // it is missing for a moment during an installation
@@ -134,7 +135,7 @@ func (r *ReplacementWatcher) show(version string) {
 	if old := r.notice.Swap(&n); old == nil && version == "" || old != nil && old.Message == n.Message {
 		return
 	}
-	r.Bus.Publish(event.Health, n)
+	r.Bus.Publish(event.UserNotice, n)
 }
 
 // sameFile reports whether a file has not been replaced or rewritten between a and b.

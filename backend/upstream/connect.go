@@ -16,8 +16,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// discardTimeout is how long a server may take to stop after a failed start.
-const discardTimeout = 10 * time.Second
+// failedStartCloseTimeout is how long a server may take to stop after a failed start.
+const failedStartCloseTimeout = 10 * time.Second
 
 var connections atomic.Int64
 
@@ -48,7 +48,7 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 	if err == nil {
 		close(c.handshakeDone)
 		c.awaitListening(ctx)
-		if !o.Unlisted {
+		if !o.SkipCatalog {
 			err = c.list(ctx)
 		}
 	}
@@ -94,7 +94,7 @@ func negotiate(ctx context.Context, c *Conn) (_ *Conn, err error) {
 	if c.o.Era == core.Modern {
 		return c, c.discover(ctx)
 	}
-	if c.o.Era == "" && c.o.First == core.Modern {
+	if c.o.Era == "" && c.o.FirstEra == core.Modern {
 		if c, err = tryModernFirst(ctx, c); err != nil || c.era == core.Modern {
 			return c, err
 		}
@@ -113,9 +113,9 @@ func negotiate(ctx context.Context, c *Conn) (_ *Conn, err error) {
 // era.
 func tryModernFirst(ctx context.Context, c *Conn) (*Conn, error) {
 	limited := ctx
-	if c.o.Guessed {
+	if c.o.FirstEraIsGuess {
 		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeout(ctx, guessTimeout)
+		limited, cancel = context.WithTimeout(ctx, guessedEraTimeout)
 		defer cancel()
 	}
 	err := c.discover(limited)
@@ -133,8 +133,8 @@ func tryModernFirst(ctx context.Context, c *Conn) (*Conn, error) {
 	return fresh, nil
 }
 
-// guessTimeout is the handshake timeout in an era that the server is not known to speak.
-const guessTimeout = 20 * time.Second
+// guessedEraTimeout is the handshake timeout in an era that the server is not known to speak.
+const guessedEraTimeout = 20 * time.Second
 
 // fallBackToModern tries the modern era after the legacy era failed with the error first.
 func fallBackToModern(ctx context.Context, c *Conn, first error) (*Conn, error) {
@@ -209,7 +209,7 @@ func (c *Conn) openRemote(ctx, background context.Context) error {
 	}
 	o := wire.RemoteOptions{
 		Server: c.o.Server, Account: c.o.Account, URL: c.o.Remote.URL, Header: c.o.Remote.Header, HTTP: c.o.Remote.HTTP, MaxMessage: c.o.MaxMessage,
-		OnNotification: c.handleNotification, OnRequest: c.o.OnRequest, OnJunk: c.o.OnJunk, OnRenewed: c.handleSessionRenewed, Log: c.o.Log, OnMessage: c.o.Remote.OnMessage,
+		OnNotification: c.handleNotification, OnRequest: c.o.OnRequest, OnJunk: c.o.OnJunk, OnSessionReplaced: c.handleSessionRenewed, Log: c.o.Log, OnMessage: c.o.Remote.OnMessage,
 	}
 	if c.o.Remote.LegacySSE {
 		c.o.Dial = func(ctx context.Context) (Pipe, error) { return wire.OpenLegacySSE(ctx, o) }
@@ -270,7 +270,7 @@ func (c *Conn) watchExit(ctx context.Context, exited <-chan struct{}, mux *wire.
 
 // closeFailed closes a connection whose start failed.
 func closeFailed(ctx context.Context, c *Conn) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), failedStartCloseTimeout)
 	defer cancel()
 	if err := c.Close(ctx); err != nil {
 		c.o.Log.Warn("Cannot stop server after a failed start", "server", c.o.Server, "error", err)

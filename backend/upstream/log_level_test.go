@@ -11,9 +11,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// scripted is an in-memory server that declares capabilities, answers every request with an empty
-// object, and reports the requests.
-type scripted struct {
+// scriptedServer is an in-memory server that declares capabilities, answers every request with an
+// empty object, and reports the requests.
+type scriptedServer struct {
 	stdin        *io.PipeWriter
 	stdout       *io.PipeReader
 	done         chan struct{}
@@ -21,8 +21,8 @@ type scripted struct {
 	asked        chan string
 }
 
-func newScripted(capabilities string) *scripted {
-	s := &scripted{done: make(chan struct{}), capabilities: capabilities, asked: make(chan string, 64)}
+func newScripted(capabilities string) *scriptedServer {
+	s := &scriptedServer{done: make(chan struct{}), capabilities: capabilities, asked: make(chan string, 64)}
 	in, stdin := io.Pipe()
 	stdout, out := io.Pipe()
 	s.stdin, s.stdout = stdin, stdout
@@ -51,10 +51,10 @@ func newScripted(capabilities string) *scripted {
 	return s
 }
 
-func (s *scripted) Stdin() io.WriteCloser { return s.stdin }
-func (s *scripted) Stdout() io.Reader     { return s.stdout }
-func (s *scripted) Done() <-chan struct{} { return s.done }
-func (s *scripted) Stop(context.Context) error {
+func (s *scriptedServer) Stdin() io.WriteCloser { return s.stdin }
+func (s *scriptedServer) Stdout() io.Reader     { return s.stdout }
+func (s *scriptedServer) Done() <-chan struct{} { return s.done }
+func (s *scriptedServer) Stop(context.Context) error {
 	s.stdin.Close()
 	s.stdout.Close()
 	<-s.done

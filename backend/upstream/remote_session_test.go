@@ -15,8 +15,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// forgetful is a legacy server that can lose its sessions.
-type forgetful struct {
+// sessionLosingServer is a legacy server that can lose its sessions.
+type sessionLosingServer struct {
 	mu       sync.Mutex
 	n        int
 	session  string
@@ -25,13 +25,13 @@ type forgetful struct {
 	sessions atomic.Int64
 }
 
-func (f *forgetful) forget(refuse bool, tool string) {
+func (f *sessionLosingServer) forget(refuse bool, tool string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.session, f.refuse, f.tool = "lost", refuse, tool
 }
 
-func (f *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *sessionLosingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var m struct {
@@ -68,7 +68,7 @@ func (f *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // A lost session fails no call, however many are in flight, and the lists are read again.
 func TestLostSessionIsReplacedAndCallsAreServed(t *testing.T) {
 	t.Parallel()
-	server := &forgetful{tool: "old"}
+	server := &sessionLosingServer{tool: "old"}
 	changed := make(chan core.Kind, 16)
 	c := connectRemote(t, server, "", func(o *Options) {
 		o.Remote.Header = nil
@@ -101,7 +101,7 @@ func TestLostSessionIsReplacedAndCallsAreServed(t *testing.T) {
 
 func TestUnreplaceableSessionEndsConnection(t *testing.T) {
 	t.Parallel()
-	server := &forgetful{tool: "old"}
+	server := &sessionLosingServer{tool: "old"}
 	c := connectRemote(t, server, "", func(o *Options) { o.Remote.Header = nil })
 	server.forget(true, "old")
 	if _, err := c.Send(t.Context(), &core.Call{Method: "tools/call"}, nil); core.CodeOf(err) != core.CodeUnavailable {

@@ -9,8 +9,8 @@ import (
 )
 
 // Send sends call to the server in the era of the connection and returns the raw reply. It sets
-// call.Instance and call.ServedBy, and changes nothing else in call. Messages that belong to the call are passed to
-// sink, which may be nil, before Send returns.
+// call.Instance and call.ServedBy, and changes nothing else in call. Messages that belong to the
+// call are passed to sink, which may be nil, before Send returns.
 //
 // The _meta members that a modern server requires are added to a legacy call, and removed from a
 // modern call to a legacy server. The result is unchanged: a modern result has a resultType,

@@ -52,18 +52,18 @@ type Options struct {
 
 	// Era is the only era to try; "" detects the era.
 	Era core.Era
-	// First is the era to try first if Era is ""; the other one follows. "" is legacy.
-	First core.Era
-	// Guessed means that the server is not known to speak First, so silence in that era has a short
-	// timeout.
-	Guessed bool
+	// FirstEra is the era to try first if Era is ""; the other one follows. "" is legacy.
+	FirstEra core.Era
+	// FirstEraIsGuess means that the server is not known to speak FirstEra, so silence in that era
+	// has a short timeout.
+	FirstEraIsGuess bool
 	// OneProcess fails the start if the process exits on the first era that is tried, instead of
 	// starting another process for the other era. The caller is expected to begin the next start
 	// with the other era.
 	OneProcess bool
-	// Unlisted skips reading the catalog, for a connection that serves one call.
-	Unlisted bool
-	Framing  wire.Framing
+	// SkipCatalog skips reading the catalog, for a connection that serves one call.
+	SkipCatalog bool
+	Framing     wire.Framing
 	// MaxMessage is the maximum size of a received message in bytes; 0 is 16 MiB.
 	MaxMessage int
 	// WriteTimeout is how long the server may neither read nor write while a message waits to be
@@ -135,7 +135,8 @@ type Conn struct {
 	refresh  chan struct{}
 	warnings map[core.Kind][]string
 	relisten chan struct{} // has a buffer of one; signals that the subscriptions have changed
-	// acknowledged has a buffer of one. It signals that the server has acknowledged subscriptions/listen.
+	// acknowledged has a buffer of one. It signals that the server has acknowledged
+	// subscriptions/listen.
 	acknowledged chan struct{}
 
 	mu         sync.Mutex

@@ -431,7 +431,7 @@ func TestKnownEraIsTriedFirst(t *testing.T) {
 				w.WriteHeader(http.StatusBadRequest)
 			}
 		})
-		c := connectRemote(t, h, "", func(o *Options) { o.First = core.Modern })
+		c := connectRemote(t, h, "", func(o *Options) { o.FirstEra = core.Modern })
 		if (c.Era() == core.Modern) != modern || *first.Load() != "server/discover" {
 			t.Errorf("%s after %s", c.Era(), *first.Load())
 		}

@@ -149,7 +149,8 @@ func parseImage(text string, arg int) (Spec, bool) {
 	return s, imageName().MatchString(s.Package)
 }
 
-// WithImageName returns s with the name and tag from text, if s is an image that is written as an id.
+// WithImageName returns s with the name and tag from text, if s is an image that is written as an
+// id.
 func (s Spec) WithImageName(text string) Spec {
 	if other, ok := parseImage(text, s.Arg); ok && s.Launcher == Image && s.Package == "" {
 		s.Package, s.tag = other.Package, other.tag

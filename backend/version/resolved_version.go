@@ -235,8 +235,8 @@ func withOutput(err error, out []byte) error {
 	return fmt.Errorf("%w: %.300s", err, reason)
 }
 
-// registryEnv returns the environment variables of a server's entry that choose the registry of npm or
-// uv, without those that contain references to other values.
+// registryEnv returns the environment variables of a server's entry that choose the registry of npm
+// or uv, without those that contain references to other values.
 func registryEnv(s *config.Server) (list []string) {
 	for name, value := range s.Env {
 		key := strings.ToLower(name)

@@ -18,21 +18,21 @@ const (
 // Envelope holds the members of a JSON-RPC message except their content. Its spans are ranges of
 // the scanned message; values are raw, strings include their quotes.
 type Envelope struct {
-	Kind    Kind
-	Version bool      // whether it contains "jsonrpc":"2.0"
-	ID      core.Span // a string, a number, or null (in a response only)
-	Method  string    // decoded; "" unless Kind is Request or Notification
-	Params  core.Span
-	Result  core.Span
-	Error   core.Span
+	Kind       Kind
+	HasVersion bool      // whether it contains "jsonrpc":"2.0"
+	ID         core.Span // a string, a number, or null (in a response only)
+	Method     string    // decoded; "" unless Kind is Request or Notification
+	Params     core.Span
+	Result     core.Span
+	Error      core.Span
 	// Newlines: CR or LF occurs between tokens, which must not enter SSE or
 	// newline-delimited JSON. Broken: a string is not valid Unicode. Both are
 	// repaired by Compact.
-	Newlines, Broken bool
+	Newlines, InvalidUnicode bool
 }
 
 // Dirty reports whether the message must pass Compact before it is forwarded.
-func (e *Envelope) Dirty() bool { return e.Newlines || e.Broken }
+func (e *Envelope) Dirty() bool { return e.Newlines || e.InvalidUnicode }
 
 // Scan validates msg as one JSON text and finds the parts of its envelope in the
 // same pass. White space around it is allowed. It refuses what two parsers could
@@ -60,11 +60,11 @@ func ScanPrefix(src []byte) (env Envelope, n int, err error) {
 		if n, err = s.value(i, 0); err == nil && src[i] == '[' {
 			env.Kind = Batch
 		}
-		env.Newlines, env.Broken = s.newline, s.broken
+		env.Newlines, env.InvalidUnicode = s.newline, s.invalidUnicode
 		return env, n, err
 	}
 	n, err = s.envelope(i, &env)
-	env.Newlines, env.Broken = s.newline, s.broken
+	env.Newlines, env.InvalidUnicode = s.newline, s.invalidUnicode
 	return env, n, err
 }
 
@@ -90,7 +90,7 @@ func (s *scanner) envelope(i int, env *Envelope) (int, error) {
 		value := core.Span{Start: from, End: i}
 		switch string(name) {
 		case "jsonrpc":
-			env.Version = string(s.b[from:i]) == `"2.0"`
+			env.HasVersion = string(s.b[from:i]) == `"2.0"`
 		case "id":
 			env.ID = value
 		case "method":
@@ -106,7 +106,7 @@ func (s *scanner) envelope(i int, env *Envelope) (int, error) {
 				return i, s.invalidRequest(key.Start, "a key that matches an envelope key except for its case")
 			}
 		}
-		if i, done, err = s.more(i); err != nil {
+		if i, done, err = s.memberEnd(i); err != nil {
 			return i, err
 		}
 		if done {
@@ -130,7 +130,7 @@ func (s *scanner) classify(start int, method core.Span, env *Envelope) error {
 	if method.Empty() {
 		// A JSON log line may have an id or an error, too.
 		object := !env.Error.Empty() && s.b[env.Error.Start] == '{'
-		if env.Version && (answered || !env.ID.Empty()) || !env.Result.Empty() || object {
+		if env.HasVersion && (answered || !env.ID.Empty()) || !env.Result.Empty() || object {
 			env.Kind = Response
 		}
 		return nil

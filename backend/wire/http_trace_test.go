@@ -15,7 +15,7 @@ import (
 // The trace contains the status, the headers and the non-message content of a remote server, but no
 // values of configured headers and of headers whose names indicate a secret.
 func TestRemoteHTTPTraceIsRedacted(t *testing.T) {
-	d := &dialectServer{refuse: refusal(404, "", "")}
+	d := &sessionLosingServer{refuse: refusal(404, "", "")}
 	down := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -70,7 +70,7 @@ func TestRemoteHTTPTraceIsRedacted(t *testing.T) {
 
 // A message of a stream is traced once.
 func TestStreamedReplyIsDeliveredOnce(t *testing.T) {
-	d := &dialectServer{refuse: refusal(404, "", ""), call: refusal(200, "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"once\":1}}\n\n")}
+	d := &sessionLosingServer{refuse: refusal(404, "", ""), call: refusal(200, "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"once\":1}}\n\n")}
 	r := d.open(t)
 	shown := 0
 	r.o.OnMessage = func(_ bool, _ string, text []byte) { shown += strings.Count(string(text), "once") }

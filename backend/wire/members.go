@@ -38,7 +38,7 @@ func (s *scanner) members(i, depth int, visit func(Member) error) (int, error) {
 			return i, err
 		}
 		var done bool
-		if i, done, err = s.more(i); err != nil || done {
+		if i, done, err = s.memberEnd(i); err != nil || done {
 			return i, err
 		}
 	}

@@ -56,11 +56,11 @@ type MuxOptions struct {
 // order but answered concurrently: an answer may take minutes.
 type Mux struct {
 	serverMessages
-	o            MuxOptions
-	out          outbox
-	framed       atomic.Bool
-	lastReceived atomic.Int64 // time of the last message of the server, Unix nanoseconds
-	nextID       atomic.Int64
+	o                 MuxOptions
+	out               outbox
+	usesContentLength atomic.Bool
+	lastReceived      atomic.Int64 // time of the last message of the server, Unix nanoseconds
+	nextID            atomic.Int64
 
 	done chan struct{}
 
@@ -86,9 +86,9 @@ func NewMux(o MuxOptions) *Mux {
 		respond: m.enqueueResponse, respondSoon: m.enqueueResponse,
 	}
 	m.serverMessages.init()
-	m.framed.Store(o.Framing == ContentLength)
+	m.usesContentLength.Store(o.Framing == ContentLength)
 	m.out = outbox{
-		w: o.Out, timeout: o.WriteTimeout, done: m.done, framed: m.framed.Load,
+		w: o.Out, timeout: o.WriteTimeout, done: m.done, usesContentLength: m.usesContentLength.Load,
 		heardSince: func(since time.Time) bool { return m.lastReceived.Load() > since.UnixNano() },
 		onStuck:    func() { m.fail(errNotReading) },
 		wake:       make(chan struct{}, 1),
@@ -142,7 +142,7 @@ func (m *Mux) fail(err error) {
 	m.requests.cancelAll()
 	gone := m.connectionError(err)
 	for _, pc := range flights {
-		pc.enqueue(inbound{kind: inboundReply, err: gone}, m.done)
+		pc.enqueue(inboundMessage{kind: inboundReply, err: gone}, m.done)
 	}
 }
 
@@ -222,7 +222,7 @@ func appendCall(dst []byte, id int64, method string, params []byte, edit []Edit)
 // waitForReply delivers the messages of the call until its reply arrives.
 func (m *Mux) waitForReply(ctx context.Context, pc *pendingCall, method string) (core.Reply, error) {
 	var asking context.Context // created for the first request of the server
-	var batch []inbound
+	var batch []inboundMessage
 	for {
 		select {
 		case <-pc.wake:

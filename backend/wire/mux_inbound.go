@@ -36,8 +36,8 @@ func (m *Mux) read() error {
 			return err
 		}
 		m.lastReceived.Store(time.Now().UnixNano())
-		if f.framed && m.o.Framing == Auto {
-			m.framed.Store(true)
+		if f.hasContentLength && m.o.Framing == Auto {
+			m.usesContentLength.Store(true)
 		}
 		if f.oversized() {
 			m.handleOversized(&f)
@@ -64,7 +64,7 @@ func (m *Mux) handleOversized(f *frame) {
 		return
 	}
 	err := core.Errorf(core.CodeUnavailable, "the result of server %q is larger than the limit of %d bytes: it is %d bytes long", m.o.Server, limit, f.size)
-	m.completeCall(id, inbound{kind: inboundReply, err: err})
+	m.completeCall(id, inboundMessage{kind: inboundReply, err: err})
 }
 
 // handleLine processes one line, which may contain several messages.
@@ -89,7 +89,7 @@ func (m *Mux) handleInvalid(data []byte, cause error) {
 	if id, ok := responseID(data, nil); ok {
 		err := core.Errorf(core.CodeUnavailable, "server %q sent a malformed result", m.o.Server)
 		err.Cause = cause
-		if m.completeCall(id, inbound{kind: inboundReply, err: err}) {
+		if m.completeCall(id, inboundMessage{kind: inboundReply, err: err}) {
 			return
 		}
 	}
@@ -97,7 +97,7 @@ func (m *Mux) handleInvalid(data []byte, cause error) {
 }
 
 func (m *Mux) handleMessage(data []byte, env Envelope, owned bool) {
-	broken := env.Broken
+	broken := env.InvalidUnicode
 	if env.Dirty() {
 		if broken {
 			m.stats.repaired.Add(1)
@@ -113,7 +113,7 @@ func (m *Mux) handleMessage(data []byte, env Envelope, owned bool) {
 	case Response:
 		m.handleResponse(data, env, owned, broken)
 	case Notification, Request:
-		if !env.Version { // a JSON log line that happens to have a method
+		if !env.HasVersion { // a JSON log line that happens to have a method
 			m.reportJunk(data, "not a JSON-RPC message")
 		} else if env.Kind == Notification {
 			m.handleNotification(data, env)
@@ -140,7 +140,7 @@ func (m *Mux) handleResponse(data []byte, env Envelope, owned, repaired bool) {
 		m.o.Log.Debug("Response with an unknown id", "server", m.o.Server)
 		return
 	}
-	in := inbound{kind: inboundReply}
+	in := inboundMessage{kind: inboundReply}
 	in.reply.Repaired = repaired
 	switch {
 	case !env.Error.Empty() && string(Bytes(data, env.Error)) != "null": // wins over a result
@@ -154,7 +154,7 @@ func (m *Mux) handleResponse(data []byte, env Envelope, owned, repaired bool) {
 }
 
 // completeCall completes a call and reports whether there was one.
-func (m *Mux) completeCall(id int64, in inbound) bool {
+func (m *Mux) completeCall(id int64, in inboundMessage) bool {
 	m.mu.Lock()
 	pc, ok := m.pending[id]
 	delete(m.pending, id)
@@ -181,7 +181,7 @@ func (m *Mux) handleNotification(data []byte, env Envelope) {
 		return
 	case "notifications/message":
 		if pc := m.callOfLogMessage(Bytes(data, env.Params)); pc != nil {
-			m.deliver(pc, inbound{kind: inboundNotification, method: env.Method, params: copyUnlessOwned(data, env.Params, false)})
+			m.deliver(pc, inboundMessage{kind: inboundNotification, method: env.Method, params: copyUnlessOwned(data, env.Params, false)})
 		}
 	}
 	m.notify(env.Method, Bytes(data, env.Params))
@@ -195,17 +195,17 @@ func (m *Mux) handleProgress(data []byte, env Envelope) {
 		m.reportJunk(data, err.Error())
 		return
 	}
-	pc := m.callByToken(Bytes(params, p.Progress))
+	pc := m.callByToken(Bytes(params, p.NotifiedProgressToken))
 	if pc == nil || pc.sink == nil {
 		m.stats.late.Add(1)
 		return
 	}
-	m.deliver(pc, inbound{kind: inboundNotification, method: env.Method, params: pc.restoreToken(params, p.Progress)})
+	m.deliver(pc, inboundMessage{kind: inboundNotification, method: env.Method, params: pc.restoreToken(params, p.NotifiedProgressToken)})
 }
 
 // handleRequest passes a request of the server to the call that it belongs to.
 func (m *Mux) handleRequest(data []byte, env Envelope) {
-	in := inbound{kind: inboundRequest, method: env.Method, id: bytes.Clone(Bytes(data, env.ID))}
+	in := inboundMessage{kind: inboundRequest, method: env.Method, id: bytes.Clone(Bytes(data, env.ID))}
 	params := Bytes(data, env.Params)
 	p, err := ScanParams(params)
 	if err != nil {
@@ -230,7 +230,7 @@ func (m *Mux) handleRequest(data []byte, env Envelope) {
 	case !owned:
 		m.answerRequest(context.Background(), m.onRequest, in)
 	case !m.deliver(pc, in):
-		m.refuseUnprocessed([]inbound{in})
+		m.refuseUnprocessed([]inboundMessage{in})
 	}
 }
 
@@ -241,7 +241,7 @@ func (m *Mux) enqueueResponse(body []byte) {
 	}
 }
 
-func (m *Mux) deliver(pc *pendingCall, in inbound) bool {
+func (m *Mux) deliver(pc *pendingCall, in inboundMessage) bool {
 	if pc.enqueue(in, m.done) {
 		return true
 	}
@@ -264,7 +264,7 @@ func (m *Mux) callByToken(raw []byte) *pendingCall {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if pc := m.pending[id]; pc != nil && pc.key == key {
+	if pc := m.pending[id]; pc != nil && pc.sentToken == key {
 		return pc
 	}
 	return nil

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// maxOutbox is the limit of queued bytes.
-const maxOutbox = 8 << 20
+// maxOutboxBytes is the limit of queued bytes.
+const maxOutboxBytes = 8 << 20
 
-// maxQueuedCalls is the limit of queued bytes for senders that can wait. They wait in the order of
-// their arrival, until their deadline if the server does not read.
-const maxQueuedCalls = 1 << 20
+// maxQueuedCallBytes is the limit of queued bytes for senders that can wait. They wait in the order
+// of their arrival, until their deadline if the server does not read.
+const maxQueuedCallBytes = 1 << 20
 
 // maxKeptBuffer is the largest buffer that is reused.
 const maxKeptBuffer = 512 << 10
@@ -26,10 +26,10 @@ const writeChunk = 64 << 10
 // outbox queues messages and writes them from one goroutine, in batches. No other goroutine blocks
 // on the pipe.
 type outbox struct {
-	w       io.Writer
-	timeout time.Duration
-	done    <-chan struct{}
-	framed  func() bool
+	w                 io.Writer
+	timeout           time.Duration
+	done              <-chan struct{}
+	usesContentLength func() bool
 	// heardSince reports whether the server sent anything since the given time.
 	heardSince func(since time.Time) bool
 	// onStuck closes the connection while a write still blocks.
@@ -51,7 +51,7 @@ type outbox struct {
 // until ctx or the connection ends. It reports whether the message was queued.
 func (o *outbox) enqueue(ctx context.Context, size int, build func(dst []byte) []byte) bool {
 	o.mu.Lock()
-	if o.waiting > 0 || !o.fits(size, maxQueuedCalls) {
+	if o.waiting > 0 || !o.fits(size, maxQueuedCallBytes) {
 		o.waiting++
 		o.mu.Unlock()
 		ok := o.waitForSpace(ctx, size)
@@ -82,7 +82,7 @@ func (o *outbox) waitForSpace(ctx context.Context, size int) bool {
 	}
 	for {
 		o.mu.Lock()
-		ok := o.fits(size, maxQueuedCalls)
+		ok := o.fits(size, maxQueuedCallBytes)
 		o.mu.Unlock()
 		if ok {
 			return true
@@ -119,7 +119,7 @@ func (o *outbox) wakeWriter() {
 // tryEnqueue is enqueue, but never blocks: it does not wait for the senders that wait.
 func (o *outbox) tryEnqueue(size int, build func(dst []byte) []byte) bool {
 	o.mu.Lock()
-	if !o.fits(size, maxOutbox) {
+	if !o.fits(size, maxOutboxBytes) {
 		o.mu.Unlock()
 		return false
 	}
@@ -128,7 +128,7 @@ func (o *outbox) tryEnqueue(size int, build func(dst []byte) []byte) bool {
 }
 
 func (o *outbox) append(dst []byte, build func([]byte) []byte) []byte {
-	if !o.framed() {
+	if !o.usesContentLength() {
 		return append(build(dst), '\n')
 	}
 	body := build(nil)
@@ -148,8 +148,8 @@ func (o *outbox) run() error {
 		case <-o.done:
 			return nil
 		}
-		// Other senders add to this batch: 6 to 9 % more calls per second with 64 clients. With one client it
-		// would only delay the message, by 3 to 4 % of a call.
+		// Other senders add to this batch: 6 to 9 % more calls per second with 64 clients. With one
+		// client it would only delay the message, by 3 to 4 % of a call.
 		if batched > 1 {
 			runtime.Gosched()
 		}

@@ -36,7 +36,7 @@ func TestConcurrentWritesKeepOrder(t *testing.T) {
 	w := &countedBuffer{}
 	done := make(chan struct{})
 	o := &outbox{
-		w: w, timeout: time.Minute, done: done, framed: func() bool { return false },
+		w: w, timeout: time.Minute, done: done, usesContentLength: func() bool { return false },
 		heardSince: func(time.Time) bool { return true }, onStuck: func() {}, wake: make(chan struct{}, 1),
 		turn: make(chan struct{}, 1), space: make(chan struct{}, 1),
 	}

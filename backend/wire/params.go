@@ -22,16 +22,16 @@ const (
 // Params holds the parts of a params object that routing and translation look at.
 // All spans are ranges of the bytes given to ScanParams, raw, and empty when absent.
 type Params struct {
-	Name      core.Span // of a tool or prompt
-	URI       core.Span // of a resource
-	Arguments core.Span
-	Meta      core.Span // the whole _meta object
-	Cursor    core.Span
-	Ref       core.Span // completion/complete: the whole ref object
-	Level     core.Span // logging/setLevel
-	RequestID core.Span // notifications/cancelled: requestId
-	Progress  core.Span // notifications/progress: progressToken at the top
-	TaskID    core.Span // tasks/...
+	Name                  core.Span // of a tool or prompt
+	URI                   core.Span // of a resource
+	Arguments             core.Span
+	Meta                  core.Span // the whole _meta object
+	Cursor                core.Span
+	Ref                   core.Span // completion/complete: the whole ref object
+	Level                 core.Span // logging/setLevel
+	RequestID             core.Span // notifications/cancelled: requestId
+	NotifiedProgressToken core.Span // notifications/progress: progressToken at the top
+	TaskID                core.Span // tasks/...
 
 	InputResponses, RequestState core.Span // retries of the modern era
 
@@ -120,7 +120,7 @@ func (p *Params) field(name []byte) *core.Span {
 	case "requestId":
 		return &p.RequestID
 	case "progressToken":
-		return &p.Progress
+		return &p.NotifiedProgressToken
 	case "taskId":
 		return &p.TaskID
 	case "inputResponses":

@@ -12,8 +12,8 @@ import (
 
 // Limits of the queue of one call, beyond which the reader waits for a slow sink.
 const (
-	maxQueued      = 8192
-	maxQueuedBytes = 1 << 20
+	maxQueuedMessages = 8192
+	maxQueuedBytes    = 1 << 20
 )
 
 // sinkTimeout is the total time that the reader waits for the slow sink of one call, over the whole
@@ -28,8 +28,8 @@ const (
 	inboundReply
 )
 
-// inbound is one message of the server that belongs to a call.
-type inbound struct {
+// inboundMessage is one message of the server that belongs to a call.
+type inboundMessage struct {
 	kind   inboundKind
 	method string
 	params json.RawMessage
@@ -38,7 +38,7 @@ type inbound struct {
 	err    error
 }
 
-func (in *inbound) size() int { return len(in.params) + len(in.id) + 64 }
+func (in *inboundMessage) size() int { return len(in.params) + len(in.id) + 64 }
 
 // pendingCall is a call that was sent and not answered yet. The reader appends to its queue and the
 // goroutine of the caller removes: this keeps wire order between the notifications of the call
@@ -49,15 +49,15 @@ func (in *inbound) size() int { return len(in.params) + len(in.id) + 64 }
 // server. After that, notifications of this call are dropped and counted, and requests are
 // refused. The reply always fits.
 type pendingCall struct {
-	id    int64
-	token []byte // the progress token of the client, raw; nil without one
-	key   string // our progress token, as sent
-	sink  core.ServerMessageHandler
-	task  string        // whose result the call waits for; "" for other calls
-	wake  chan struct{} // holds one signal when the queue is not empty
+	id          int64
+	clientToken []byte // the progress token of the client, raw; nil without one
+	sentToken   string // our progress token, as sent
+	sink        core.ServerMessageHandler
+	task        string        // whose result the call waits for; "" for other calls
+	wake        chan struct{} // holds one signal when the queue is not empty
 
 	mu       sync.Mutex
-	queue    []inbound
+	queue    []inboundMessage
 	bytes    int
 	space    chan struct{} // closed when the queue was emptied; nil when the reader does not wait
 	timeLeft time.Duration // rest of sinkTimeout
@@ -75,25 +75,25 @@ func newPendingCall(id int64, method string, params []byte, sink core.ServerMess
 	return pc
 }
 
-// replaceToken returns the edit of params that replaces the progress token of the client by one that
-// identifies the call and cannot be guessed. It returns nil if there is no token.
+// replaceToken returns the edit of params that replaces the progress token of the client by one
+// that identifies the call and cannot be guessed. It returns nil if there is no token.
 func (pc *pendingCall) replaceToken(params []byte, token core.Span) []Edit {
 	if token.Empty() {
 		return nil
 	}
 	key := strconv.AppendUint(make([]byte, 0, 36), rand.Uint64(), 16)
-	pc.key = string(strconv.AppendInt(append(key, '.'), pc.id, 10))
-	pc.token = Bytes(params, token)
-	return []Edit{{Span: token, With: []byte(`"` + pc.key + `"`)}}
+	pc.sentToken = string(strconv.AppendInt(append(key, '.'), pc.id, 10))
+	pc.clientToken = Bytes(params, token)
+	return []Edit{{Span: token, With: []byte(`"` + pc.sentToken + `"`)}}
 }
 
 // restoreToken returns the params of a progress notification with the token of the client.
 func (pc *pendingCall) restoreToken(params []byte, token core.Span) []byte {
-	return Splice(nil, params, Edit{Span: token, With: pc.token})
+	return Splice(nil, params, Edit{Span: token, With: pc.clientToken})
 }
 
-// mayReceive reports whether a log message that arrived on the stream of the call does not belong to a task
-// that the call does not wait for.
+// mayReceive reports whether a log message that arrived on the stream of the call does not belong
+// to a task that the call does not wait for.
 func (pc *pendingCall) mayReceive(params []byte) bool {
 	p, err := ScanParams(params)
 	if err != nil {
@@ -103,8 +103,8 @@ func (pc *pendingCall) mayReceive(params []byte) bool {
 	return !related || task == pc.task
 }
 
-// waitingForTask returns the newest call that waits for the result of a task, or nil. Messages that name a
-// task belong to it, and to no other call: that could be one of another client.
+// waitingForTask returns the newest call that waits for the result of a task, or nil. Messages that
+// name a task belong to it, and to no other call: that could be one of another client.
 func waitingForTask(pending map[int64]*pendingCall, task string) (newest *pendingCall) {
 	for _, pc := range pending {
 		if task != "" && pc.task == task && pc.sink != nil && (newest == nil || newest.id < pc.id) {
@@ -132,7 +132,7 @@ func onlyWithSink(pending map[int64]*pendingCall) *pendingCall {
 
 // enqueue queues in and reports whether it did. Only the reader calls it, except for the reply when
 // the connection ends.
-func (pc *pendingCall) enqueue(in inbound, done <-chan struct{}) bool {
+func (pc *pendingCall) enqueue(in inboundMessage, done <-chan struct{}) bool {
 	pc.mu.Lock()
 	for in.kind != inboundReply && pc.isFull(&in) && !pc.ended {
 		if pc.timeLeft <= 0 {
@@ -169,12 +169,12 @@ func (pc *pendingCall) enqueue(in inbound, done <-chan struct{}) bool {
 	return true
 }
 
-func (pc *pendingCall) isFull(in *inbound) bool {
-	return len(pc.queue) > 0 && (len(pc.queue) >= maxQueued || pc.bytes+in.size() > maxQueuedBytes)
+func (pc *pendingCall) isFull(in *inboundMessage) bool {
+	return len(pc.queue) > 0 && (len(pc.queue) >= maxQueuedMessages || pc.bytes+in.size() > maxQueuedBytes)
 }
 
 // dequeueAll empties the queue. The caller may return the result for reuse.
-func (pc *pendingCall) dequeueAll(spare []inbound) []inbound {
+func (pc *pendingCall) dequeueAll(spare []inboundMessage) []inboundMessage {
 	clear(spare)
 	pc.mu.Lock()
 	defer pc.mu.Unlock()
@@ -188,7 +188,7 @@ func (pc *pendingCall) dequeueAll(spare []inbound) []inbound {
 }
 
 // closeQueue ends the call for the reader. It returns the messages that remain in the queue.
-func (pc *pendingCall) closeQueue() []inbound {
+func (pc *pendingCall) closeQueue() []inboundMessage {
 	pc.mu.Lock()
 	defer pc.mu.Unlock()
 	left := pc.queue

@@ -40,8 +40,8 @@ type frame struct {
 	data []byte // without the line end; valid until the next read unless owned
 	// owned means that data is not reused and may be retained.
 	owned bool
-	// framed: it came with a Content-Length header.
-	framed bool
+	// hasContentLength: it came with a Content-Length header.
+	hasContentLength bool
 	// size is the full size; it is larger than len(data) when the message was
 	// larger than the limit. Then data is its head and tail its end.
 	size int64
@@ -164,7 +164,7 @@ func (l *lineReader) body(n int64) (frame, error) {
 			return frame{}, errors.New("header block is too long")
 		}
 	}
-	f := frame{framed: true, owned: true, size: n}
+	f := frame{hasContentLength: true, owned: true, size: n}
 	if n <= int64(l.limit) {
 		f.data = make([]byte, n)
 		_, err := io.ReadFull(l.r, f.data)
@@ -244,7 +244,7 @@ func headID(head []byte) (id int64, ok, maybeResponse bool) {
 			ok = true
 		}
 		var done bool
-		if i, done, err = s.more(i); err != nil || done {
+		if i, done, err = s.memberEnd(i); err != nil || done {
 			return id, ok, true
 		}
 	}

@@ -33,9 +33,9 @@ type RemoteOptions struct {
 	OnNotification func(method string, params json.RawMessage)
 	OnRequest      func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error)
 	OnJunk         func(line []byte, reason string)
-	// OnRenewed is called after a lost session was replaced: settings of the old session, such as
-	// subscriptions, are gone. It must not block.
-	OnRenewed func()
+	// OnSessionReplaced is called after a lost session was replaced: settings of the old session,
+	// such as subscriptions, are gone. It must not block.
+	OnSessionReplaced func()
 	// OnMessage sees every message as it travels, of a stream one at a time. http is the
 	// request line or the status, and the headers, without what may be secret in them; an
 	// answer's come on their own, before its messages. The text is valid until it returns.
@@ -324,7 +324,7 @@ func (r *Remote) scanMessage(data []byte) (clean []byte, env Envelope, repaired 
 	r.o.trace(false, "", data)
 	env, err = Scan(data)
 	if err == nil && env.Dirty() {
-		if repaired = env.Broken; repaired {
+		if repaired = env.InvalidUnicode; repaired {
 			r.stats.repaired.Add(1)
 		}
 		data = Compact(nil, data)

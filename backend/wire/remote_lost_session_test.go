@@ -15,32 +15,32 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// dialectServer is a legacy server whose sessions can be lost, with a configurable way to refuse an
-// unknown session.
-type dialectServer struct {
+// sessionLosingServer is a legacy server whose sessions can be lost, with a configurable way to
+// refuse an unknown session.
+type sessionLosingServer struct {
 	refuse func(w http.ResponseWriter, id string) // responds to a request with an unknown session
 	call   func(w http.ResponseWriter, id string) // nil: return a result
 
-	mu      sync.Mutex
-	session string
-	opened  int
-	made    int // number of tool calls
-	useless bool
+	mu                 sync.Mutex
+	session            string
+	opened             int
+	toolCalls          int // number of tool calls
+	refusesNewSessions bool
 }
 
-func (d *dialectServer) forget() {
+func (d *sessionLosingServer) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.session = "forgotten"
 }
 
-func (d *dialectServer) counts() (opened, made int) {
+func (d *sessionLosingServer) counts() (opened, made int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.opened, d.made
+	return d.opened, d.toolCalls
 }
 
-func (d *dialectServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *sessionLosingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var m struct {
@@ -59,12 +59,12 @@ func (d *dialectServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 	case m.Method == "initialize":
 		d.opened++
-		if d.session = fmt.Sprint("s", d.opened); d.useless && d.opened > 1 {
+		if d.session = fmt.Sprint("s", d.opened); d.refusesNewSessions && d.opened > 1 {
 			d.session = "another"
 		}
 		w.Header().Set("Mcp-Session-Id", fmt.Sprint("s", d.opened))
 		answer(`{"protocolVersion":"2025-11-25","capabilities":{}}`)
-	case d.useless && id == "":
+	case d.refusesNewSessions && id == "":
 		w.WriteHeader(http.StatusAccepted)
 	case session != d.session:
 		d.refuse(w, id)
@@ -75,12 +75,12 @@ func (d *dialectServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case d.call != nil:
 		d.call(w, id)
 	default:
-		d.made++
+		d.toolCalls++
 		answer(fmt.Sprintf(`{"session":%q}`, session))
 	}
 }
 
-func (d *dialectServer) open(t *testing.T) *Remote {
+func (d *sessionLosingServer) open(t *testing.T) *Remote {
 	t.Helper()
 	server := httptest.NewServer(d)
 	t.Cleanup(server.Close)
@@ -121,7 +121,7 @@ func TestLostSessionIsDetectedInEveryForm(t *testing.T) {
 		"400 of a server that has not been initialized": refusal(400, jsonKind, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := &dialectServer{refuse: refuse}
+			d := &sessionLosingServer{refuse: refuse}
 			r := d.open(t)
 			d.forget()
 			for range 2 {
@@ -147,7 +147,7 @@ func TestPossiblyExecutedCallIsNotRepeatedInNewSession(t *testing.T) {
 		"500 and an error": refusal(500, jsonKind, `{"jsonrpc":"2.0","error":{"code":-32603,"message":"no such session"},"id":ID}`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := &dialectServer{refuse: refuse}
+			d := &sessionLosingServer{refuse: refuse}
 			r := d.open(t)
 			d.forget()
 			_, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
@@ -175,7 +175,7 @@ func TestErrorAboutOtherSessionIsForwarded(t *testing.T) {
 	for name, status := range map[string]int{"an error": 200, "an error with 400": 400} {
 		t.Run(name, func(t *testing.T) {
 			const text = `{"code":-32602,"message":"browser session not found"}`
-			d := &dialectServer{refuse: refusal(404, "", ""), call: refusal(status, jsonKind, `{"jsonrpc":"2.0","id":ID,"error":`+text+`}`)}
+			d := &sessionLosingServer{refuse: refusal(404, "", ""), call: refusal(status, jsonKind, `{"jsonrpc":"2.0","id":ID,"error":`+text+`}`)}
 			reply, err := d.open(t).Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
 			if err != nil || string(reply.Error) != text {
 				t.Errorf("%s, %v", reply.Error, err)
@@ -189,7 +189,7 @@ func TestErrorAboutOtherSessionIsForwarded(t *testing.T) {
 
 // Servers behind one URL that do not share their sessions fail single calls, not the connection.
 func TestRefusedSessionIsClearError(t *testing.T) {
-	d := &dialectServer{refuse: refusal(404, "", ""), useless: true}
+	d := &sessionLosingServer{refuse: refusal(404, "", ""), refusesNewSessions: true}
 	r := d.open(t)
 	d.forget()
 	_, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
@@ -204,7 +204,7 @@ func TestRefusedSessionIsClearError(t *testing.T) {
 // A server without a GET stream that responds with 404 or 400 keeps its session.
 func TestMissingNotificationStreamIsNotLostSession(t *testing.T) {
 	for _, status := range []int{400, 404} {
-		d := &dialectServer{refuse: refusal(404, "", "")}
+		d := &sessionLosingServer{refuse: refusal(404, "", "")}
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodGet {
 				w.WriteHeader(status)
@@ -240,7 +240,7 @@ func TestTimeoutIsForwardedAsCancellation(t *testing.T) {
 	if got := cancelReason(core.Errorf(core.CodeCancelled, "no longer wanted")); got != "the client cancelled the request" {
 		t.Errorf("a cancellation is %q", got)
 	}
-	d := &dialectServer{refuse: refusal(404, "", "")}
+	d := &sessionLosingServer{refuse: refusal(404, "", "")}
 	cancelled := make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

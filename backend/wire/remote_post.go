@@ -50,7 +50,7 @@ func (r *Remote) post(ctx context.Context, method string, params, body []byte, h
 	if modern && method != "" {
 		req.Header.Set("Mcp-Method", method)
 		if spans, err := ScanParams(params); err == nil {
-			if name := RoutedName(method, params, &spans); name != "" {
+			if name := NameHeaderValue(method, params, &spans); name != "" {
 				req.Header.Set("Mcp-Name", HeaderValue(name))
 			}
 		}
@@ -58,9 +58,9 @@ func (r *Remote) post(ctx context.Context, method string, params, body []byte, h
 	return r.o.doTraced(r.http, req, body)
 }
 
-// RoutedName returns the value of the header Mcp-Name, or "" if the method has none. spans are those
-// of params.
-func RoutedName(method string, params []byte, spans *Params) string {
+// NameHeaderValue returns the value of the header Mcp-Name, or "" if the method has none. spans are
+// those of params.
+func NameHeaderValue(method string, params []byte, spans *Params) string {
 	span := spans.Name
 	switch method {
 	case "resources/read":

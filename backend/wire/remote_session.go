@@ -157,8 +157,8 @@ func (r *Remote) renew(ctx context.Context, lost string) error {
 	if resp.StatusCode >= 300 {
 		return fmt.Errorf("%w, and rejects a new one: %w", errSessionLost, r.statusError(resp))
 	}
-	if r.o.OnRenewed != nil {
-		r.o.OnRenewed()
+	if r.o.OnSessionReplaced != nil {
+		r.o.OnSessionReplaced()
 	}
 	return nil
 }

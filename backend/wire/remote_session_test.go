@@ -170,11 +170,11 @@ func TestResumedStreamIsClosedBeforeNext(t *testing.T) {
 	}
 }
 
-// loginLoser is an HTTP client whose sign-in ends with the request: the owner of the connection
-// hears of it and closes the connection before the request returns.
-type loginLoser struct{ closeConnection func() }
+// signInEndingTransport is an HTTP client whose sign-in ends with the request: the owner of the
+// connection hears of it and closes the connection before the request returns.
+type signInEndingTransport struct{ closeConnection func() }
 
-func (l loginLoser) RoundTrip(r *http.Request) (*http.Response, error) {
+func (l signInEndingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	l.closeConnection()
 	<-r.Context().Done()
 	return nil, &core.Error{Code: core.CodeUnauthorized, Message: "sign in", Cause: core.ErrNeedsLogin}
@@ -184,7 +184,7 @@ func TestCallThatEndsSignInReturnsItAlthoughConnectionCloses(t *testing.T) {
 	t.Parallel()
 	var r *Remote
 	r, err := NewRemote(RemoteOptions{Server: "out", URL: "http://out.invalid", HTTP: &http.Client{
-		Transport: loginLoser{func() { r.fail(errors.New("restarted")) }},
+		Transport: signInEndingTransport{func() { r.fail(errors.New("restarted")) }},
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -83,11 +83,11 @@ func (r *Remote) handleInbound(ctx context.Context, data []byte, env Envelope, p
 			r.reportJunk(data, err.Error())
 			return
 		}
-		if pc == nil || string(Bytes(params, p.Progress)) != `"`+pc.key+`"` || pc.sink == nil {
+		if pc == nil || string(Bytes(params, p.NotifiedProgressToken)) != `"`+pc.sentToken+`"` || pc.sink == nil {
 			r.stats.late.Add(1)
 			return
 		}
-		pc.sink.Notify(env.Method, pc.restoreToken(params, p.Progress))
+		pc.sink.Notify(env.Method, pc.restoreToken(params, p.NotifiedProgressToken))
 		return
 	case "notifications/cancelled":
 		r.cancelRequest(params)
@@ -107,7 +107,7 @@ func (r *Remote) handleInbound(ctx context.Context, data []byte, env Envelope, p
 
 // handleRequest answers a request of the server by a separate POST.
 func (r *Remote) handleRequest(ctx context.Context, data []byte, env Envelope, pc *pendingCall) {
-	in := inbound{method: env.Method, id: bytes.Clone(Bytes(data, env.ID)), params: bytes.Clone(Bytes(data, env.Params))}
+	in := inboundMessage{method: env.Method, id: bytes.Clone(Bytes(data, env.ID)), params: bytes.Clone(Bytes(data, env.Params))}
 	p, err := ScanParams(in.params)
 	if err != nil {
 		r.refuse(in.id, CodeInvalidParams, "invalid params: "+err.Error())
@@ -128,8 +128,8 @@ func (r *Remote) handleRequest(ctx context.Context, data []byte, env Envelope, p
 	}
 }
 
-// postResponseSoon posts a response from another goroutine. A server that sends requests faster than
-// it accepts responses loses some.
+// postResponseSoon posts a response from another goroutine. A server that sends requests faster
+// than it accepts responses loses some.
 func (r *Remote) postResponseSoon(body []byte) {
 	if !r.requests.spawn(func() { r.postResponse(body) }) {
 		r.stats.dropped.Add(1)

@@ -16,7 +16,7 @@ func TestScanFindsEnvelopeWithoutDecodingPayload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if env.Kind != Request || env.Method != "tools/call" || !env.Version || env.Dirty() {
+	if env.Kind != Request || env.Method != "tools/call" || !env.HasVersion || env.Dirty() {
 		t.Fatalf("got %+v", env)
 	}
 	if got := string(Bytes([]byte(msg), env.ID)); got != `"a\"b"` {

@@ -36,7 +36,7 @@ type scanner struct {
 	b []byte
 	// newline: CR or LF occurs between tokens. broken: a string contains invalid
 	// UTF-8 or a lone surrogate escape.
-	newline, broken bool
+	newline, invalidUnicode bool
 }
 
 func (s *scanner) parseError(at int, reason string) (int, error) {
@@ -182,14 +182,14 @@ func (s *scanner) str(i int) (int, error) {
 			if !ok {
 				return s.parseError(i, "bad escape in a string")
 			}
-			s.broken = s.broken || lone
+			s.invalidUnicode = s.invalidUnicode || lone
 			i = next
 		case c < 0x20:
 			return s.parseError(i, "control character in a string")
 		default:
 			r, n := utf8.DecodeRune(b[i:])
 			if r == utf8.RuneError && n == 1 {
-				s.broken = true
+				s.invalidUnicode = true
 			}
 			i += n
 		}
@@ -289,7 +289,7 @@ func (s *scanner) object(i, depth int) (int, error) {
 			return i, err
 		}
 		var done bool
-		if i, done, err = s.more(i); err != nil || done {
+		if i, done, err = s.memberEnd(i); err != nil || done {
 			return i, err
 		}
 	}
@@ -318,9 +318,9 @@ func (s *scanner) key(i int) (key core.Span, value int, err error) {
 	return key, s.space(i + 1), nil
 }
 
-// more steps over what follows a member: a comma (and the next key is at the
+// memberEnd steps over what follows a member: a comma (and the next key is at the
 // returned index) or the closing brace (done, and the index is after it).
-func (s *scanner) more(i int) (next int, done bool, err error) {
+func (s *scanner) memberEnd(i int) (next int, done bool, err error) {
 	i = s.space(i)
 	if i >= len(s.b) {
 		next, err = s.parseError(i, "unterminated object")

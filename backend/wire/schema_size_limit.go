@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// maxSchemaNodes limits the number of nodes of a schema after all references are expanded. Validation
-// against a larger or recursive schema could take too long; schemas are untrusted.
+// maxSchemaNodes limits the number of nodes of a schema after all references are expanded.
+// Validation against a larger or recursive schema could take too long; schemas are untrusted.
 const maxSchemaNodes = 10_000
 
 // IsBoundedSchema reports whether a decoded JSON Schema has at most 10,000 nodes after all

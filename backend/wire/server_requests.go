@@ -92,7 +92,7 @@ func (s *serverMessages) notify(method string, params []byte) {
 
 // admitRequest reserves a place for a request of the server. It answers a ping itself, and refuses
 // a request for which there is no handler.
-func (s *serverMessages) admitRequest(in inbound, handled bool) bool {
+func (s *serverMessages) admitRequest(in inboundMessage, handled bool) bool {
 	switch {
 	case in.method == "ping":
 		s.respondSoon(AppendResult(nil, in.id, []byte("{}")))
@@ -108,7 +108,7 @@ func (s *serverMessages) admitRequest(in inbound, handled bool) bool {
 }
 
 // answerRequest answers an admitted request of the server in its own goroutine.
-func (s *serverMessages) answerRequest(ctx context.Context, to requestHandler, in inbound) {
+func (s *serverMessages) answerRequest(ctx context.Context, to requestHandler, in inboundMessage) {
 	ctx, cancel := context.WithCancel(ctx)
 	id := string(in.id)
 	if !s.requests.begin(id, cancel) {
@@ -144,7 +144,7 @@ func (s *serverMessages) cancelRequest(params []byte) {
 }
 
 // refuseUnprocessed refuses the requests among the messages that a call did not process.
-func (s *serverMessages) refuseUnprocessed(left []inbound) {
+func (s *serverMessages) refuseUnprocessed(left []inboundMessage) {
 	for _, in := range left {
 		if in.kind == inboundRequest && s.requests.end(string(in.id)) {
 			s.refuse(in.id, CodeRefused, "the call to which this message belongs has ended")

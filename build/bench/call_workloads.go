@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// cell is one workload.
-type cell struct {
+// workload is one workload.
+type workload struct {
 	name    string
 	payload int // bytes of the argument, which the response echoes
 	clients int
@@ -21,11 +21,11 @@ type cell struct {
 
 // large reports whether the payloads in flight do not fit into the memory goal, so that callers
 // have to wait for each other.
-func (c *cell) large() bool { return c.payload*c.clients >= 64<<20 }
+func (c *workload) large() bool { return c.payload*c.clients >= 64<<20 }
 
 // lengthOf returns the length of one measurement. Each caller of a large workload makes only a few
 // calls per second.
-func (b *bench) lengthOf(c cell) time.Duration {
+func (b *bench) lengthOf(c workload) time.Duration {
 	if c.large() {
 		return 3 * b.length
 	}
@@ -48,7 +48,7 @@ func p50AtMost(f float64) goal   { return goal{of: "p50 / F", value: p50Of, most
 func p99AtMost(f float64) goal   { return goal{of: "p99 / F", value: p99Of, most: f} }
 func rateAtLeast(f float64) goal { return goal{of: "calls/s / F", value: rateOf, least: f} }
 
-var cells = []cell{
+var workloads = []workload{
 	{name: "60 B × 1", payload: 60, clients: 1, goals: []goal{p50AtMost(1.35), p99AtMost(2.5)}},
 	{name: "60 B × 1 modern", payload: 60, clients: 1, modern: true, goals: []goal{p50AtMost(1.35), p99AtMost(2.5)}},
 	{name: "60 B × 8", payload: 60, clients: 8},
@@ -71,15 +71,15 @@ var cells = []cell{
 	{name: "4 MB × 64", payload: 4_000_000, clients: 64}, // the limit is 4 MiB with the rest of the message
 }
 
-// result contains the measurements of a workload on both sides, by round.
-type result struct {
-	cell
+// workloadComparison contains the measurements of a workload on both sides, by round.
+type workloadComparison struct {
+	workload
 	floor, ours []measurement
 }
 
 // measure runs a workload on the floor and on Drawbridge alternately.
-func (b *bench) measure(ctx context.Context, c cell) (result, error) {
-	r := result{cell: c}
+func (b *bench) measure(ctx context.Context, c workload) (workloadComparison, error) {
+	r := workloadComparison{workload: c}
 	for round := range b.rounds {
 		for _, side := range []string{"floor", "drawbridge"} {
 			m, err := b.measureSide(ctx, side, c, targetOptions{})
@@ -100,7 +100,7 @@ func (b *bench) measure(ctx context.Context, c cell) (result, error) {
 }
 
 // measureSide starts one side, warms it up, loads it and stops it.
-func (b *bench) measureSide(ctx context.Context, side string, c cell, s targetOptions) (measurement, error) {
+func (b *bench) measureSide(ctx context.Context, side string, c workload, s targetOptions) (measurement, error) {
 	program, runs := b.program, side
 	if side == "floor" && b.before != "" {
 		program, runs = b.before, "drawbridge"
@@ -123,11 +123,11 @@ func (b *bench) measureSide(ctx context.Context, side string, c cell, s targetOp
 	m.cpu = (processorTime(target.pid) - before) / time.Duration(m.calls)
 	m.rss, m.peak, m.files = memoryOf(target.pid).rss, peakMemory(target.pid), descriptorsOf(target.pid)
 	if side == "drawbridge" {
-		if m.dropped, err = target.dropped(ctx); err != nil {
+		if m.dropped, err = target.droppedCalls(ctx); err != nil {
 			return m, err
 		}
 		if !s.unrecorded {
-			rows, err := target.recorded(ctx)
+			rows, err := target.recordedCalls(ctx)
 			if err != nil {
 				return m, err
 			}
@@ -138,7 +138,7 @@ func (b *bench) measureSide(ctx context.Context, side string, c cell, s targetOp
 }
 
 // ratio returns the ratio of our figure to that of the floor, as the median of all rounds.
-func (r *result) ratio(f func(measurement) float64) float64 {
+func (r *workloadComparison) ratio(f func(measurement) float64) float64 {
 	values := make([]float64, len(r.ours))
 	for i := range r.ours {
 		values[i] = f(r.ours[i]) / f(r.floor[i])
@@ -147,7 +147,7 @@ func (r *result) ratio(f func(measurement) float64) float64 {
 }
 
 // findings compares a workload with its goals.
-func (r *result) findings() []finding {
+func (r *workloadComparison) findings() []finding {
 	var list []finding
 	for _, g := range r.goals {
 		v := r.ratio(g.value)

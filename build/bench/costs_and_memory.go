@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// others are the rows that do not measure calls.
-var others = []struct {
+// otherRows are the rows that do not measure calls.
+var otherRows = []struct {
 	name    string
 	measure func(context.Context, *bench) ([]finding, error)
 }{
 	{"recording", recordingCost},
 	{"rules", rulesCost},
 	{"queries", loadBesideQueries},
-	{"list", longList},
+	{"list", measureLongToolList},
 	{"start", measureStarts},
 	{"kill", measureKills},
 	{"edit", measureEdits},
@@ -26,12 +26,12 @@ var others = []struct {
 	{"idle CPU", idleCPU},
 	{"tray", trayMemory},
 	{"window", windowMemory},
-	{"growth", growth},
+	{"growth", measureScaling},
 }
 
 // recordingCost compares calls with and without the history, alternately.
 func recordingCost(ctx context.Context, b *bench) ([]finding, error) {
-	c := cell{name: "60 B × 64", payload: 60, clients: 64}
+	c := workload{name: "60 B × 64", payload: 60, clients: 64}
 	var ratios []float64
 	lost := 0
 	for range b.rounds {
@@ -69,7 +69,7 @@ var tenRules = []string{
 
 // rulesCost compares calls with ten argument rules and without, alternately.
 func rulesCost(ctx context.Context, b *bench) ([]finding, error) {
-	c := cell{name: "60 B × 1", payload: 60, clients: 1}
+	c := workload{name: "60 B × 1", payload: 60, clients: 1}
 	var ratios, with, without []float64
 	for range b.rounds {
 		plain, err := b.measureSide(ctx, "drawbridge", c, targetOptions{})
@@ -87,8 +87,8 @@ func rulesCost(ctx context.Context, b *bench) ([]finding, error) {
 	return []finding{{"p50 with ten argument rules / without, 60 B × 1", "<= 1.20", fmt.Sprintf("%.2f (%s, without %s)", v, micro(median(with)), micro(median(without))), v > 1.2}}, nil
 }
 
-// longList requests a list of 500 tools, and as many bytes from the floor.
-func longList(ctx context.Context, b *bench) ([]finding, error) {
+// measureLongToolList requests a list of 500 tools, and as many bytes from the floor.
+func measureLongToolList(ctx context.Context, b *bench) ([]finding, error) {
 	var ratios, ours, floors []float64
 	size := 0
 	for range b.rounds {
@@ -126,11 +126,11 @@ func loadedMemory(ctx context.Context, b *bench) ([]finding, error) {
 		return nil, err
 	}
 	defer t.stop()
-	if err := settle(ctx, 5*time.Second); err != nil { // the daemon releases memory 4 s after its start
+	if err := waitUntilIdle(ctx, 5*time.Second); err != nil { // the daemon releases memory 4 s after its start
 		return nil, err
 	}
 	idle := memoryOf(t.pid)
-	c := cell{name: "500 B × 8", payload: 500, clients: 8}
+	c := workload{name: "500 B × 8", payload: 500, clients: 8}
 	var after [2]memory
 	for i := range after {
 		for made := 0; made < 50_000; {
@@ -141,11 +141,11 @@ func loadedMemory(ctx context.Context, b *bench) ([]finding, error) {
 			made += m.calls
 		}
 		after[i] = memoryOf(t.pid) // before the next request, which builds the schemas of the API
-		if _, err := t.dropped(ctx); err != nil {
+		if _, err := t.droppedCalls(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if err := settle(ctx, 65*time.Second); err != nil { // the daemon releases memory after 30 to 60 s without a call
+	if err := waitUntilIdle(ctx, 65*time.Second); err != nil { // the daemon releases memory after 30 to 60 s without a call
 		return nil, err
 	}
 	rested := mega(memoryOf(t.pid).rss - idle.rss)
@@ -169,7 +169,7 @@ func idleMemory(ctx context.Context, b *bench) ([]finding, error) {
 		if err != nil {
 			return list, err
 		}
-		if err := settle(ctx, 5*time.Second); err != nil {
+		if err := waitUntilIdle(ctx, 5*time.Second); err != nil {
 			t.stop()
 			return list, err
 		}
@@ -192,13 +192,13 @@ func idleCPU(ctx context.Context, b *bench) ([]finding, error) {
 		return nil, err
 	}
 	defer t.stop()
-	if err := settle(ctx, 10*time.Second); err != nil {
+	if err := waitUntilIdle(ctx, 10*time.Second); err != nil {
 		return nil, err
 	}
 	const length = 20 * time.Second
 	before, parent := processorTime(t.pid), parentOf(t.pid)
 	above := processorTime(parent)
-	if err := settle(ctx, length); err != nil {
+	if err := waitUntilIdle(ctx, length); err != nil {
 		return nil, err
 	}
 	daemon := 100 * float64(processorTime(t.pid)-before) / float64(length)
@@ -209,28 +209,28 @@ func idleCPU(ctx context.Context, b *bench) ([]finding, error) {
 	return []finding{{"idle CPU, 10 servers", "<= 0.30 % of a core", fmt.Sprintf("daemon %.2f %%, watchdog %.2f %%", daemon, watchdog), daemon+watchdog > 0.3}}, nil
 }
 
-// growth measures the cost of many servers and tools.
-func growth(ctx context.Context, b *bench) ([]finding, error) {
+// measureScaling measures the cost of many servers and tools.
+func measureScaling(ctx context.Context, b *bench) ([]finding, error) {
 	began := time.Now()
 	t, err := launch(ctx, b.program, targetOptions{servers: toolServers(200, 10)})
 	if err != nil {
 		return nil, err
 	}
 	defer t.stop()
-	if err := until(ctx, 3*time.Minute, "200 servers were not listed", func() bool {
-		return t.find() && t.tools(ctx) == 2000
+	if err := pollUntil(ctx, 3*time.Minute, "200 servers were not listed", func() bool {
+		return t.readAddress() && t.toolCount(ctx) == 2000
 	}); err != nil {
 		return nil, err
 	}
 	listed := time.Since(began)
-	c := cell{name: "60 B × 64", payload: 60, clients: 64}
+	c := workload{name: "60 B × 64", payload: 60, clients: 64}
 	t.tool = "s0__tool_0"
 	c.canned = true
 	m, err := load(ctx, t, c, b.length)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := t.dropped(ctx); err != nil {
+	if _, err := t.droppedCalls(ctx); err != nil {
 		return nil, err
 	}
 	return []finding{
@@ -239,8 +239,8 @@ func growth(ctx context.Context, b *bench) ([]finding, error) {
 	}, nil
 }
 
-// settle waits for a daemon to become idle, which no event reports.
-func settle(ctx context.Context, length time.Duration) error {
+// waitUntilIdle waits for a daemon to become idle, which no event reports.
+func waitUntilIdle(ctx context.Context, length time.Duration) error {
 	timer := time.NewTimer(length)
 	defer timer.Stop()
 	select {

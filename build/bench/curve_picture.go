@@ -58,7 +58,7 @@ func drawPanel(b *bytes.Buffer, points []point, value func(point) float64, label
 	b.WriteString("\"/>\n")
 	for i, p := range points {
 		x, y := place(p)
-		fmt.Fprintf(b, `<circle class="d" cx="%.1f" cy="%.1f" r="3"/><text x="%.1f" y="%d" text-anchor="middle" font-size="10">%s</text>`, x, y, x, plotTop+plotHeight+16, short(p.x))
+		fmt.Fprintf(b, `<circle class="d" cx="%.1f" cy="%.1f" r="3"/><text x="%.1f" y="%d" text-anchor="middle" font-size="10">%s</text>`, x, y, x, plotTop+plotHeight+16, formatTick(p.x))
 		if i == 0 || i == len(points)-1 || value(p) == most {
 			fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" font-size="10">%s</text>`, x, y-8, label(value(p)))
 		}
@@ -66,8 +66,8 @@ func drawPanel(b *bytes.Buffer, points []point, value func(point) float64, label
 	}
 }
 
-// short formats a count for a tick: 64, 1k, 10M.
-func short(n int) string {
+// formatTick formats a count for a tick: 64, 1k, 10M.
+func formatTick(n int) string {
 	switch {
 	case n >= 1_000_000:
 		return strconv.Itoa(n/1_000_000) + "M"

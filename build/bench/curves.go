@@ -23,21 +23,21 @@ type curve struct {
 	name string
 	what string // label of the horizontal axis
 	xs   []int
-	at   func(ctx context.Context, b *bench, x int) (*target, cell, error)
+	at   func(ctx context.Context, b *bench, x int) (*target, workload, error)
 }
 
 var curves = []curve{
-	{"clients", "clients", []int{1, 4, 16, 64, 256, 1000}, func(ctx context.Context, b *bench, x int) (*target, cell, error) {
+	{"clients", "clients", []int{1, 4, 16, 64, 256, 1000}, func(ctx context.Context, b *bench, x int) (*target, workload, error) {
 		t, err := start(ctx, "drawbridge", b.program, targetOptions{})
-		return t, cell{payload: 60, clients: x, modern: true}, err
+		return t, workload{payload: 60, clients: x, modern: true}, err
 	}},
-	{"servers", "servers with ten tools each, called in turn by 64 clients", []int{1, 10, 50, 100, 200}, func(ctx context.Context, b *bench, x int) (*target, cell, error) {
+	{"servers", "servers with ten tools each, called in turn by 64 clients", []int{1, 10, 50, 100, 200}, func(ctx context.Context, b *bench, x int) (*target, workload, error) {
 		t, err := b.startWithTools(ctx, x, 10)
-		return t, cell{payload: 60, clients: 64, modern: true, canned: true, tools: firstTools(x)}, err
+		return t, workload{payload: 60, clients: 64, modern: true, canned: true, tools: firstTools(x)}, err
 	}},
-	{"tools", "tools, at most 1,000 of each server; 64 clients call one server", []int{10, 100, 1000, 10_000}, func(ctx context.Context, b *bench, x int) (*target, cell, error) {
+	{"tools", "tools, at most 1,000 of each server; 64 clients call one server", []int{10, 100, 1000, 10_000}, func(ctx context.Context, b *bench, x int) (*target, workload, error) {
 		t, err := b.startWithTools(ctx, max(x/1000, 1), min(x, 1000))
-		return t, cell{payload: 60, clients: 64, modern: true, canned: true, tools: firstTools(1)}, err
+		return t, workload{payload: 60, clients: 64, modern: true, canned: true, tools: firstTools(1)}, err
 	}},
 }
 
@@ -56,23 +56,23 @@ func (b *bench) startWithTools(ctx context.Context, n, tools int) (*target, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := until(ctx, 3*time.Minute, "the tools were not listed", func() bool { return t.find() && t.tools(ctx) == n*tools }); err != nil {
+	if err := pollUntil(ctx, 3*time.Minute, "the tools were not listed", func() bool { return t.readAddress() && t.toolCount(ctx) == n*tools }); err != nil {
 		t.stop()
 		return nil, err
 	}
 	return t, nil
 }
 
-// rowsCurve measures one daemon while its history grows: it makes calls until the history has x rows.
-// stop ends the daemon.
+// rowsCurve measures one daemon while its history grows: it makes calls until the history has x
+// rows. stop ends the daemon.
 func rowsCurve() (c curve, stop func()) {
 	var grown *target
-	c = curve{"rows", "calls in the history; 64 clients call", []int{10_000, 100_000, 1_000_000, 10_000_000}, func(ctx context.Context, b *bench, x int) (*target, cell, error) {
-		calls := cell{payload: 60, clients: 64, modern: true}
+	c = curve{"rows", "calls in the history; 64 clients call", []int{10_000, 100_000, 1_000_000, 10_000_000}, func(ctx context.Context, b *bench, x int) (*target, workload, error) {
+		calls := workload{payload: 60, clients: 64, modern: true}
 		if grown == nil {
 			t, err := start(ctx, "drawbridge", b.program, targetOptions{unlimited: true})
 			if err != nil {
-				return nil, cell{}, err
+				return nil, workload{}, err
 			}
 			grown = t
 		}
@@ -88,10 +88,10 @@ func rowsCurve() (c curve, stop func()) {
 }
 
 // fillHistory makes calls until the history has about n of them.
-func fillHistory(ctx context.Context, t *target, calls cell, n int) error {
+func fillHistory(ctx context.Context, t *target, calls workload, n int) error {
 	length := 200 * time.Millisecond
 	for {
-		before, err := t.recorded(ctx)
+		before, err := t.recordedCalls(ctx)
 		if err != nil || before >= n {
 			return err
 		}
@@ -99,7 +99,7 @@ func fillHistory(ctx context.Context, t *target, calls cell, n int) error {
 		if err != nil {
 			return err
 		}
-		if _, err := t.dropped(ctx); err != nil {
+		if _, err := t.droppedCalls(ctx); err != nil {
 			return err
 		}
 		missing := float64(n - before - m.calls)
@@ -152,7 +152,7 @@ func (b *bench) measurePoint(ctx context.Context, c curve, x int) (point, error)
 		rates, p50s, p99s = append(rates, m.rate), append(p50s, p50Of(m)), append(p99s, p99Of(m))
 	}
 	rss := memoryOf(t.pid).rss
-	if lost, err := t.dropped(ctx); err != nil || lost > 0 {
+	if lost, err := t.droppedCalls(ctx); err != nil || lost > 0 {
 		return point{}, fmt.Errorf("%d calls were not recorded: %w", lost, err)
 	}
 	return point{x: x, rate: median(rates), p50: time.Duration(median(p50s)), p99: time.Duration(median(p99s)), rss: rss}, nil

@@ -46,8 +46,8 @@ func (t *target) ask(ctx context.Context, client *http.Client, method, name, bod
 	return io.ReadAll(resp.Body)
 }
 
-// tools returns the number of listed tools.
-func (t *target) tools(ctx context.Context) int {
+// toolCount returns the number of listed tools.
+func (t *target) toolCount(ctx context.Context) int {
 	list, err := t.ask(ctx, http.DefaultClient, "tools/list", "", listRequest)
 	if err != nil {
 		return 0
@@ -127,7 +127,7 @@ func startOnce(ctx context.Context, b *bench, s targetOptions, tools int) (time.
 	defer cancel()
 	tick := time.NewTicker(500 * time.Microsecond)
 	defer tick.Stop()
-	for t.tools(ctx) < tools {
+	for t.toolCount(ctx) < tools {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -136,8 +136,8 @@ func startOnce(ctx context.Context, b *bench, s targetOptions, tools int) (time.
 	}
 	took := time.Since(t.began)
 	// The next start must find the catalogs of all servers.
-	return took, until(ctx, time.Minute, "the servers do not run", func() bool {
-		if !t.find() {
+	return took, pollUntil(ctx, time.Minute, "the servers do not run", func() bool {
+		if !t.readAddress() {
 			return false
 		}
 		status, err := t.statuses(ctx)
@@ -213,7 +213,7 @@ func killOnce(ctx context.Context, b *bench) (took time.Duration, failed int, er
 	for syscall.Kill(list[0].PID, 0) == nil && ctx.Err() == nil {
 		<-gone.C
 	}
-	if err := until(ctx, 30*time.Second, "no call works again", func() bool { return c.call(ctx) == nil }); err != nil {
+	if err := pollUntil(ctx, 30*time.Second, "no call works again", func() bool { return c.call(ctx) == nil }); err != nil {
 		return 0, 0, err
 	}
 	took = time.Since(began)
@@ -225,8 +225,8 @@ func killOnce(ctx context.Context, b *bench) (took time.Duration, failed int, er
 	return took, failed, nil
 }
 
-// measureEdits adds a server to the configuration file and measures the time until a client is notified
-// and sees its tool.
+// measureEdits adds a server to the configuration file and measures the time until a client is
+// notified and sees its tool.
 func measureEdits(ctx context.Context, b *bench) ([]finding, error) {
 	var took []time.Duration
 	for range 2*b.rounds - 1 {
@@ -277,7 +277,7 @@ func editOnce(ctx context.Context, b *bench) (time.Duration, error) {
 			}
 		}
 	}()
-	if err := settle(ctx, 500*time.Millisecond); err != nil {
+	if err := waitUntilIdle(ctx, 500*time.Millisecond); err != nil {
 		return 0, err
 	}
 	s.servers["added"] = selfServer("tools", "1")
@@ -290,7 +290,7 @@ func editOnce(ctx context.Context, b *bench) (time.Duration, error) {
 	case <-ctx.Done():
 		return 0, errors.New("no list_changed was received")
 	}
-	return time.Since(began), until(ctx, 10*time.Second, "the tool is not listed", func() bool { return t.tools(ctx) == 2 })
+	return time.Since(began), pollUntil(ctx, 10*time.Second, "the tool is not listed", func() bool { return t.toolCount(ctx) == 2 })
 }
 
 // measureShims measures calls through the stdio shim.
@@ -309,7 +309,7 @@ func measureShims(ctx context.Context, b *bench) ([]finding, error) {
 		}
 		first = append(first, s.first)
 		through, err := s.median(300)
-		if settled := settle(ctx, 3*time.Second); err == nil {
+		if settled := waitUntilIdle(ctx, 3*time.Second); err == nil {
 			err = settled
 		}
 		took = memoryOf(s.cmd.Process.Pid)
@@ -317,7 +317,7 @@ func measureShims(ctx context.Context, b *bench) ([]finding, error) {
 		if err != nil {
 			return nil, err
 		}
-		direct, err := load(ctx, t, cell{payload: 60, clients: 1}, b.length/4)
+		direct, err := load(ctx, t, workload{payload: 60, clients: 1}, b.length/4)
 		if err != nil {
 			return nil, err
 		}
@@ -325,7 +325,7 @@ func measureShims(ctx context.Context, b *bench) ([]finding, error) {
 		if err != nil {
 			return nil, err
 		}
-		floor, err := load(ctx, f, cell{payload: 60, clients: 1}, b.length/4)
+		floor, err := load(ctx, f, workload{payload: 60, clients: 1}, b.length/4)
 		f.stop()
 		if err != nil {
 			return nil, err

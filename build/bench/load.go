@@ -31,7 +31,7 @@ type measurement struct {
 const modernMeta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 
 // load runs c.clients callers, each with its own connection, for length.
-func load(ctx context.Context, t *target, c cell, length time.Duration) (measurement, error) {
+func load(ctx context.Context, t *target, c workload, length time.Duration) (measurement, error) {
 	ctx, cancel := context.WithTimeout(ctx, length+30*time.Second)
 	defer cancel()
 	payload := strings.Repeat("x", c.payload)

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// loadBesideQueries compares calls of 8 callers with the same calls while a computing query of the page, an
-// export and a search run without a pause, on a history of 100,000 calls.
+// loadBesideQueries compares calls of 8 callers with the same calls while a computing query of the
+// page, an export and a search run without a pause, on a history of 100,000 calls.
 func loadBesideQueries(ctx context.Context, b *bench) ([]finding, error) {
 	t, err := start(ctx, "drawbridge", b.program, targetOptions{})
 	if err != nil {
 		return nil, err
 	}
 	defer t.stop()
-	c := cell{name: "500 B × 8", payload: 500, clients: 8}
+	c := workload{name: "500 B × 8", payload: 500, clients: 8}
 	for made := 0; made < 100_000; {
 		m, err := load(ctx, t, c, time.Second)
 		if err != nil {
@@ -46,8 +46,8 @@ func loadBesideQueries(ctx context.Context, b *bench) ([]finding, error) {
 		fmt.Sprintf("%.2f (%s, alone %s; %d queries)", v, micro(median(beside)), micro(median(alone)), queries), v > 3}}, nil
 }
 
-// queryRepeatedly runs each of the three queries again and again until stop is called, which returns
-// how many were answered.
+// queryRepeatedly runs each of the three queries again and again until stop is called, which
+// returns how many were answered.
 func (t *target) queryRepeatedly(ctx context.Context) (stop func() int) {
 	ctx, cancel := context.WithCancel(ctx)
 	month := url.QueryEscape(time.Now().AddDate(0, 0, -30).UTC().Format(time.RFC3339))

@@ -52,7 +52,7 @@ func main() {
 	curves := flag.String("curves", "", "measure how the cost grows instead, and write the pictures to this folder")
 	only := flag.String("only", "", "only rows whose name contains one of these, separated by commas")
 	flag.Parse()
-	if done, err := role(flag.Args()); done {
+	if done, err := runRole(flag.Args()); done {
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -79,8 +79,8 @@ func main() {
 	}
 }
 
-// role runs the role in which this program has started itself, if any.
-func role(args []string) (bool, error) {
+// runRole runs the role in which this program has started itself, if any.
+func runRole(args []string) (bool, error) {
 	if len(args) == 0 {
 		return false, nil
 	}
@@ -93,7 +93,7 @@ func role(args []string) (bool, error) {
 	case "tools":
 		return true, serveTools(n)
 	case "bytes":
-		return true, serveBytes(n)
+		return true, serveFixedSizeLines(n)
 	case "floor":
 		return true, serveFloor(args[1])
 	}
@@ -104,9 +104,9 @@ func role(args []string) (bool, error) {
 // then returns an error.
 func (b *bench) run(ctx context.Context, out string) error {
 	failed := 0
-	var results []result
+	var results []workloadComparison
 	var found []finding
-	for _, c := range cells {
+	for _, c := range workloads {
 		if !b.wants(c.name) {
 			continue
 		}
@@ -123,7 +123,7 @@ func (b *bench) run(ctx context.Context, out string) error {
 			return ctx.Err()
 		}
 	}
-	for _, one := range others {
+	for _, one := range otherRows {
 		if !b.wants(one.name) {
 			continue
 		}

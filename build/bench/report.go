@@ -33,7 +33,7 @@ func (f finding) verdict() string {
 }
 
 // report returns all tables, with medians of all rounds.
-func (b *bench) report(results []result, found []finding) string {
+func (b *bench) report(results []workloadComparison, found []finding) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "%s, %s, %s/%s, %d cores, %s; %d rounds of %s, floor and Drawbridge alternately, medians.\n\n",
 		time.Now().UTC().Format("2006-01-02 15:04 UTC"), processor(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), b.rounds, b.length)

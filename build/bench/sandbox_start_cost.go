@@ -45,8 +45,8 @@ func measureSandbox(ctx context.Context, b *bench) ([]finding, error) {
 		fmt.Sprintf("%s (start without: %s)", micro(float64(added)), micro(float64(free))), added > 5*time.Millisecond}}, nil
 }
 
-// dataFolderInHome returns a new folder in the user's home directory, where a daemon usually has its files. If they
-// were among temporary files, each of these would need a rule of the sandbox.
+// dataFolderInHome returns a new folder in the user's home directory, where a daemon usually has
+// its files. If they were among temporary files, each of these would need a rule of the sandbox.
 func dataFolderInHome() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -165,7 +165,7 @@ func startDrawbridge(ctx context.Context, program string, s targetOptions) (*tar
 	for id := range s.servers {
 		t.tool = id + "__"
 	}
-	if err := t.await(ctx); err != nil {
+	if err := t.waitReady(ctx); err != nil {
 		t.stop()
 		return nil, err
 	}
@@ -173,10 +173,10 @@ func startDrawbridge(ctx context.Context, program string, s targetOptions) (*tar
 	return t, nil
 }
 
-// await waits until the daemon responds and a server is listed.
-func (t *target) await(ctx context.Context) error {
-	return until(ctx, 60*time.Second, "the daemon did not list its server", func() bool {
-		if !t.find() {
+// waitReady waits until the daemon responds and a server is listed.
+func (t *target) waitReady(ctx context.Context) error {
+	return pollUntil(ctx, 60*time.Second, "the daemon did not list its server", func() bool {
+		if !t.readAddress() {
 			return false
 		}
 		list, err := t.api(ctx, "/api/v1/tools")
@@ -184,8 +184,8 @@ func (t *target) await(ctx context.Context) error {
 	})
 }
 
-// find reads the address of the daemon; a file of an earlier run does not count.
-func (t *target) find() bool {
+// readAddress reads the address of the daemon; a file of an earlier run does not count.
+func (t *target) readAddress() bool {
 	var rt struct {
 		PID       int
 		URL       string
@@ -199,8 +199,8 @@ func (t *target) find() bool {
 	return true
 }
 
-// until polls ok every few milliseconds, because no event reports these conditions.
-func until(ctx context.Context, limit time.Duration, failed string, ok func() bool) error {
+// pollUntil polls ok every few milliseconds, because no event reports these conditions.
+func pollUntil(ctx context.Context, limit time.Duration, failed string, ok func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -240,11 +240,11 @@ func (t *target) requestAPI(ctx context.Context, method, path, body string) ([]b
 	return b.Bytes(), err
 }
 
-// dropped waits until the recording queue is empty and returns the number of calls that were not
-// recorded.
-func (t *target) dropped(ctx context.Context) (int, error) {
+// droppedCalls waits until the recording queue is empty and returns the number of calls that were
+// not recorded.
+func (t *target) droppedCalls(ctx context.Context) (int, error) {
 	lost := 0
-	return lost, until(ctx, 60*time.Second, "the recorder does not come to an end", func() bool {
+	return lost, pollUntil(ctx, 60*time.Second, "the recorder does not come to an end", func() bool {
 		var status struct {
 			Recorder struct{ Queued, Dropped int }
 		}
@@ -257,8 +257,8 @@ func (t *target) dropped(ctx context.Context) (int, error) {
 	})
 }
 
-// recorded returns the number of calls in the history.
-func (t *target) recorded(ctx context.Context) (int, error) {
+// recordedCalls returns the number of calls in the history.
+func (t *target) recordedCalls(ctx context.Context) (int, error) {
 	b, err := t.api(ctx, "/api/v1/history")
 	if err != nil {
 		return 0, err

@@ -49,7 +49,7 @@ func trayMemory(ctx context.Context, b *bench) ([]finding, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = settle(ctx, 5*time.Second)
+		err = waitUntilIdle(ctx, 5*time.Second)
 		took[i] = memoryOf(t.pid)
 		t.stop()
 		if err != nil {
@@ -87,7 +87,7 @@ func windowMemory(ctx context.Context, b *bench) ([]finding, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	err = settle(ctx, 10*time.Second)
+	err = waitUntilIdle(ctx, 10*time.Second)
 	all, processes := memory{}, 0
 	for _, pid := range descendants(cmd.Process.Pid) {
 		name, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))

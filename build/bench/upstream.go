@@ -58,8 +58,8 @@ func serveTools(count int) error {
 	}
 }
 
-// serveBytes responds to each line with a line of count bytes.
-func serveBytes(count int) error {
+// serveFixedSizeLines responds to each line with a line of count bytes.
+func serveFixedSizeLines(count int) error {
 	in := bufio.NewReaderSize(os.Stdin, 64<<10)
 	answer := append(bytes.Repeat([]byte("x"), max(count-1, 0)), '\n')
 	for {

@@ -37,17 +37,17 @@ func clients() ([]byte, error) {
 		if len(c.HTTP) > 0 && string(c.HTTP) != "null" {
 			ways += " or HTTP"
 		}
-		fmt.Fprintf(&b, "| [%s](#%s) | `%s` | %s | %s | %s |\n", cell(c.Name), anchor(c.ID), c.ID, cell(c.Kind), ways, grades[c.Confidence])
+		fmt.Fprintf(&b, "| [%s](#%s) | `%s` | %s | %s | %s |\n", escapeCell(c.Name), anchor(c.ID), c.ID, escapeCell(c.Kind), ways, grades[c.Confidence])
 	}
 	for _, c := range clientconf.Known() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s: `drawbridge clients connect %s`", c.ID, cell(c.Name), c.ID)
+		fmt.Fprintf(&b, "\n## %s\n\n%s: `drawbridge clients connect %s`", c.ID, escapeCell(c.Name), c.ID)
 		if c.Reload != "" {
-			b.WriteString(". " + cell(strings.TrimSuffix(c.ApplyHint(), ".")))
+			b.WriteString(". " + escapeCell(strings.TrimSuffix(c.ApplyHint(), ".")))
 		}
 		b.WriteString(".\n")
-		rows := places(c)
-		if c.Project != "" {
-			rows = append(rows, row{"a project", "`" + c.Project + "`"})
+		rows := configFileRows(c)
+		if c.ProjectFile != "" {
+			rows = append(rows, configFileRow{"a project", "`" + c.ProjectFile + "`"})
 		}
 		if len(rows) == 0 {
 			b.WriteString("\nIt has no configuration file that Drawbridge can edit; the command prints the steps.\n")
@@ -74,12 +74,12 @@ func clients() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// row is where a client stores its servers on some operating systems.
-type row struct{ systems, files string }
+// configFileRow is where a client stores its servers on some operating systems.
+type configFileRow struct{ systems, files string }
 
-// places returns the configuration files of a client, with one row for systems that have the same
-// files.
-func places(c clientconf.Client) (rows []row) {
+// configFileRows returns the configuration files of a client, with one row for systems that have
+// the same files.
+func configFileRows(c clientconf.Client) (rows []configFileRow) {
 	for _, system := range []struct{ id, name string }{{"linux", "Linux"}, {"darwin", "macOS"}, {"windows", "Windows"}} {
 		var files []string
 		for _, p := range c.Candidates[system.id] {
@@ -93,7 +93,7 @@ func places(c clientconf.Client) (rows []row) {
 		case last >= 0 && rows[last].files == text:
 			rows[last].systems += ", " + system.name
 		default:
-			rows = append(rows, row{system.name, text})
+			rows = append(rows, configFileRow{system.name, text})
 		}
 	}
 	return rows

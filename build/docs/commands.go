@@ -26,7 +26,7 @@ func commands() ([]byte, error) {
 	b.WriteString("\n| command | |\n|---|---|\n")
 	for _, c := range root.Commands() {
 		if isDocumented(c) {
-			fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", c.CommandPath(), anchor(c.CommandPath()), cell(sentence(c.Short)))
+			fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", c.CommandPath(), anchor(c.CommandPath()), escapeCell(sentence(c.Short)))
 		}
 	}
 	writeCommand(&b, root)
@@ -47,7 +47,7 @@ func writeCommand(b *bytes.Buffer, c *cobra.Command) {
 	if text == "" {
 		text = c.Short
 	}
-	fmt.Fprintf(b, "%s\n\n```\n%s\n```\n", prose(text), strings.TrimSuffix(c.UseLine(), " [flags]"))
+	fmt.Fprintf(b, "%s\n\n```\n%s\n```\n", formatDescription(text), strings.TrimSuffix(c.UseLine(), " [flags]"))
 	if len(c.Aliases) > 0 {
 		fmt.Fprintf(b, "\nAlias: `%s`.\n", strings.Join(c.Aliases, "`, `"))
 	}
@@ -67,7 +67,7 @@ func writeCommand(b *bytes.Buffer, c *cobra.Command) {
 		if kind != "" {
 			name += " " + kind
 		}
-		rows = append(rows, fmt.Sprintf("| `%s` | %s |\n", name, cell(usage)))
+		rows = append(rows, fmt.Sprintf("| `%s` | %s |\n", name, escapeCell(usage)))
 	})
 	if len(rows) > 0 {
 		b.WriteString("\n| flag | |\n|---|---|\n" + strings.Join(rows, ""))
@@ -77,14 +77,14 @@ func writeCommand(b *bytes.Buffer, c *cobra.Command) {
 	}
 }
 
-// prose formats the long description of a command: one line per paragraph, and indented lines as
-// code.
-func prose(text string) string {
+// formatDescription formats the long description of a command: one line per paragraph, and indented
+// lines as code.
+func formatDescription(text string) string {
 	var out []string
 	var now []string
 	flush := func() {
 		if len(now) > 0 {
-			out = append(out, cell(sentence(strings.Join(now, " "))))
+			out = append(out, escapeCell(sentence(strings.Join(now, " "))))
 		}
 		now = nil
 	}

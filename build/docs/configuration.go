@@ -20,26 +20,26 @@ type property struct {
 	Minimum     *json.Number        `json:"minimum"`
 	Maximum     *json.Number        `json:"maximum"`
 	Items       *property           `json:"items"`
-	Properties  ordered             `json:"properties"`
+	Properties  orderedProperties   `json:"properties"`
 	Additional  json.RawMessage     `json:"additionalProperties"`
 	Defs        map[string]property `json:"$defs"`
 }
 
-// each returns the schema of the values in an object with arbitrary keys.
-func (p property) each() (inner property) {
+// valueSchema returns the schema of the values in an object with arbitrary keys.
+func (p property) valueSchema() (inner property) {
 	_ = json.Unmarshal(p.Additional, &inner) // fails for false, which means that there are none
 	return inner
 }
 
-// ordered are properties in the order of the file, which is chosen for readers.
-type ordered []named
+// orderedProperties are properties in the order of the file, which is chosen for readers.
+type orderedProperties []namedProperty
 
-type named struct {
+type namedProperty struct {
 	name string
 	property
 }
 
-func (o *ordered) UnmarshalJSON(src []byte) error {
+func (o *orderedProperties) UnmarshalJSON(src []byte) error {
 	d := json.NewDecoder(bytes.NewReader(src))
 	if _, err := d.Token(); err != nil { // {
 		return err
@@ -53,7 +53,7 @@ func (o *ordered) UnmarshalJSON(src []byte) error {
 		if err := d.Decode(&p); err != nil {
 			return err
 		}
-		*o = append(*o, named{key.(string), p})
+		*o = append(*o, namedProperty{key.(string), p})
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func configuration() ([]byte, error) {
 	}
 	var b bytes.Buffer
 	b.WriteString(configurationHead)
-	var top, later []named
+	var top, later []namedProperty
 	for _, p := range root.Properties {
 		if len(p.Properties) > 0 {
 			later = append(later, p)
@@ -113,11 +113,11 @@ var titles = map[string]string{
 func writeSection(b *bytes.Buffer, level int, title string, p property) {
 	fmt.Fprintf(b, "\n%s %s\n\n", strings.Repeat("#", level), title)
 	if p.Description != "" {
-		b.WriteString(cell(p.Description) + "\n\n")
+		b.WriteString(escapeCell(p.Description) + "\n\n")
 	}
 	table(b, p.Properties)
 	for _, inner := range p.Properties {
-		if each := inner.each(); len(each.Properties) > 0 {
+		if each := inner.valueSchema(); len(each.Properties) > 0 {
 			each.Description = inner.Description
 			inner.property = each
 		}
@@ -127,15 +127,15 @@ func writeSection(b *bytes.Buffer, level int, title string, p property) {
 	}
 }
 
-func table(b *bytes.Buffer, list []named) {
+func table(b *bytes.Buffer, list []namedProperty) {
 	b.WriteString("| key | value | default | |\n|---|---|---|---|\n")
 	for _, p := range list {
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", p.name, value(p.property), fallback(p.property), cell(p.Description))
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", p.name, permittedValues(p.property), defaultValue(p.property), escapeCell(p.Description))
 	}
 }
 
-// value describes the permitted values of a property.
-func value(p property) string {
+// permittedValues describes the permitted values of a property.
+func permittedValues(p property) string {
 	switch {
 	case p.Ref != "":
 		name := strings.TrimPrefix(p.Ref, "#/$defs/")
@@ -164,15 +164,15 @@ func value(p property) string {
 	switch p.Type {
 	case "array":
 		if p.Items != nil && p.Items.Ref != "" {
-			return "list: " + value(*p.Items)
+			return "list: " + permittedValues(*p.Items)
 		}
 		if p.Items != nil && p.Items.Type == "integer" {
 			return "list of numbers"
 		}
 		return "list of strings"
 	case "object":
-		if inner := p.each(); inner.Ref != "" {
-			return value(inner) + " by name"
+		if inner := p.valueSchema(); inner.Ref != "" {
+			return permittedValues(inner) + " by name"
 		}
 		return "map of objects, see below"
 	case "integer", "number":
@@ -187,7 +187,7 @@ func value(p property) string {
 	return fmt.Sprint(p.Type)
 }
 
-func fallback(p property) string {
+func defaultValue(p property) string {
 	switch v := p.Default.(type) {
 	case nil:
 		return ""
@@ -204,7 +204,7 @@ func anchor(title string) string {
 	return strings.ReplaceAll(strings.ToLower(title), " ", "-")
 }
 
-// cell escapes a text for a cell of a table; ${…} becomes code.
-func cell(text string) string {
+// escapeCell escapes a text for a cell of a table; ${…} becomes code.
+func escapeCell(text string) string {
 	return strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;").Replace(text)
 }

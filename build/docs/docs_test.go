@@ -41,7 +41,7 @@ func documents(t *testing.T) (list []document) {
 }
 
 func TestGeneratedDocumentsAreCurrent(t *testing.T) {
-	for path, write := range written {
+	for path, write := range documentGenerators {
 		want, err := write()
 		if err != nil {
 			t.Fatal(err)

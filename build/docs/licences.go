@@ -17,17 +17,17 @@ import (
 
 const licencesFile = "docs/licences.md"
 
-// part is third-party software that we ship.
-type part struct {
+// thirdPartySoftware is third-party software that we ship.
+type thirdPartySoftware struct {
 	name, version string
 	licence       string // SPDX identifiers
 	from          string // its folder on this machine
 	npm           bool
 }
 
-// builds are the programs that we ship for each operating system, as arguments and environment of
-// go list.
-var builds = [][]string{
+// shippedBuilds are the programs that we ship for each operating system, as arguments and
+// environment of go list.
+var shippedBuilds = [][]string{
 	{"GOOS=linux", "CGO_ENABLED=0", "./app/drawbridge"},
 	{"GOOS=windows", "CGO_ENABLED=0", "./app/drawbridge"},
 	{"GOOS=darwin", "CGO_ENABLED=1", "./app/drawbridge"},
@@ -38,7 +38,7 @@ var builds = [][]string{
 
 // shippedWith lists the Go modules that are linked into our programs and the npm packages that the
 // page contains. It omits tools for building and testing.
-func shippedWith(root string) ([]part, error) {
+func shippedWith(root string) ([]thirdPartySoftware, error) {
 	modules, err := goModules(root)
 	if err != nil {
 		return nil, err
@@ -69,9 +69,9 @@ func shippedWith(root string) ([]part, error) {
 	return list, nil
 }
 
-func goModules(root string) ([]part, error) {
-	found := map[string]part{}
-	for _, b := range builds {
+func goModules(root string) ([]thirdPartySoftware, error) {
+	found := map[string]thirdPartySoftware{}
+	for _, b := range shippedBuilds {
 		var args, env []string
 		for _, a := range b {
 			if strings.Contains(a, "=") && !strings.HasPrefix(a, "-") {
@@ -88,20 +88,20 @@ func goModules(root string) ([]part, error) {
 		}
 		for line := range strings.Lines(string(out)) {
 			if f := strings.Fields(line); len(f) == 3 {
-				found[f[0]] = part{name: f[0], version: f[1], from: f[2]}
+				found[f[0]] = thirdPartySoftware{name: f[0], version: f[1], from: f[2]}
 			}
 		}
 	}
-	list := make([]part, 0, len(found))
+	list := make([]thirdPartySoftware, 0, len(found))
 	for _, p := range found {
 		list = append(list, p)
 	}
-	slices.SortFunc(list, func(a, b part) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(list, func(a, b thirdPartySoftware) int { return cmp.Compare(a.name, b.name) })
 	return list, nil
 }
 
 // npmPackages lists the packages of the lock file that are not development dependencies.
-func npmPackages(root string) ([]part, error) {
+func npmPackages(root string) ([]thirdPartySoftware, error) {
 	src, err := os.ReadFile(filepath.Join(root, "frontend/package-lock.json"))
 	if err != nil {
 		return nil, err
@@ -115,18 +115,18 @@ func npmPackages(root string) ([]part, error) {
 	if err := json.Unmarshal(src, &lock); err != nil {
 		return nil, err
 	}
-	var list []part
+	var list []thirdPartySoftware
 	for place, p := range lock.Packages {
 		if place == "" || p.Dev || p.DevOptional {
 			continue
 		}
 		name := place[strings.LastIndex(place, "node_modules/")+len("node_modules/"):]
-		list = append(list, part{name: name, version: p.Version, licence: p.License, from: filepath.Join(root, "frontend", place), npm: true})
+		list = append(list, thirdPartySoftware{name: name, version: p.Version, licence: p.License, from: filepath.Join(root, "frontend", place), npm: true})
 	}
-	slices.SortFunc(list, func(a, b part) int {
+	slices.SortFunc(list, func(a, b thirdPartySoftware) int {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.version, b.version))
 	})
-	return slices.CompactFunc(list, func(a, b part) bool { return a.name == b.name && a.version == b.version }), nil
+	return slices.CompactFunc(list, func(a, b thirdPartySoftware) bool { return a.name == b.name && a.version == b.version }), nil
 }
 
 // licenceText returns the text of the licence files in a folder.
@@ -157,7 +157,7 @@ generates this list.
 
 `
 
-func licences(list []part) []byte {
+func licences(list []thirdPartySoftware) []byte {
 	var b bytes.Buffer
 	b.WriteString(licencesHead)
 	for _, npm := range []bool{false, true} {
@@ -172,8 +172,8 @@ func licences(list []part) []byte {
 	return b.Bytes()
 }
 
-// texts returns the licence texts, which the licences require with each copy.
-func texts(list []part) []byte {
+// licenceTexts returns the licence texts, which the licences require with each copy.
+func licenceTexts(list []thirdPartySoftware) []byte {
 	var b bytes.Buffer
 	b.WriteString("Works of others that are part of Drawbridge, with their licences.\n")
 	for _, p := range list {

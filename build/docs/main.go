@@ -11,8 +11,9 @@ import (
 	"path/filepath"
 )
 
-// written maps the path of each document that needs only the source tree to its generator.
-var written = map[string]func() ([]byte, error){
+// documentGenerators maps the path of each document that needs only the source tree to its
+// generator.
+var documentGenerators = map[string]func() ([]byte, error){
 	"docs/configuration.md":     configuration,
 	"docs/commands.md":          commands,
 	"docs/supported-clients.md": clients,
@@ -55,25 +56,25 @@ func run(root, notices, bill, version string) error {
 		}
 	}
 	if notices != "" {
-		return os.WriteFile(notices, texts(shipped), 0o644)
+		return os.WriteFile(notices, licenceTexts(shipped), 0o644)
 	}
 	if bill != "" {
 		return nil
 	}
-	for path, write := range written {
+	for path, write := range documentGenerators {
 		text, err := write()
 		if err != nil {
 			return fmt.Errorf("cannot write %s: %w", path, err)
 		}
-		if err := put(filepath.Join(root, path), text); err != nil {
+		if err := writeIfChanged(filepath.Join(root, path), text); err != nil {
 			return err
 		}
 	}
-	return put(filepath.Join(root, licencesFile), licences(shipped))
+	return writeIfChanged(filepath.Join(root, licencesFile), licences(shipped))
 }
 
-// put writes a file if its text has changed.
-func put(path string, text []byte) error {
+// writeIfChanged writes a file if its text has changed.
+func writeIfChanged(path string, text []byte) error {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {
 		return nil
 	}

@@ -29,20 +29,20 @@ type license struct {
 
 // sbom lists the Go modules and npm packages that are part of our programs on at least one system.
 // It contains no time and no random number, so two builds of a commit write the same bytes.
-func sbom(list []part, version string) ([]byte, error) {
-	components := []component{newComponent("library", part{name: "std", version: strings.TrimPrefix(runtime.Version(), "go"), licence: "BSD-3-Clause"})}
+func sbom(list []thirdPartySoftware, version string) ([]byte, error) {
+	components := []component{newComponent("library", thirdPartySoftware{name: "std", version: strings.TrimPrefix(runtime.Version(), "go"), licence: "BSD-3-Clause"})}
 	for _, p := range list {
 		components = append(components, newComponent("library", p))
 	}
 	slices.SortFunc(components, func(a, b component) int { return cmp.Compare(a.Ref, b.Ref) })
 	return json.MarshalIndent(map[string]any{
 		"$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json", "bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
-		"metadata":   map[string]any{"component": newComponent("application", part{name: "github.com/drawbridge-mcp/drawbridge", version: "v" + version, licence: "Apache-2.0"})},
+		"metadata":   map[string]any{"component": newComponent("application", thirdPartySoftware{name: "github.com/drawbridge-mcp/drawbridge", version: "v" + version, licence: "Apache-2.0"})},
 		"components": components,
 	}, "", "  ")
 }
 
-func newComponent(kind string, p part) component {
+func newComponent(kind string, p thirdPartySoftware) component {
 	path := "pkg:golang/" + strings.ToLower(p.name)
 	if p.npm {
 		path = "pkg:npm/" + strings.Replace(p.name, "@", "%40", 1)
@@ -51,8 +51,8 @@ func newComponent(kind string, p part) component {
 	return component{kind, purl, p.name, p.version, []license{{p.licence}}, purl}
 }
 
-// checkPrograms returns an error unless the bill of materials in a file lists everything that the Go
-// linker put into the programs.
+// checkPrograms returns an error unless the bill of materials in a file lists everything that the
+// Go linker put into the programs.
 func checkPrograms(bill string, programs []string) error {
 	text, err := os.ReadFile(bill)
 	if err != nil {
@@ -77,7 +77,8 @@ func checkPrograms(bill string, programs []string) error {
 	return errors.Join(missing...)
 }
 
-// unlisted returns the modules of a program, and the standard library, that are not among the components.
+// unlisted returns the modules of a program, and the standard library, that are not among the
+// components.
 func unlisted(list []component, info *buildinfo.BuildInfo) (names []string) {
 	known := map[string]bool{}
 	for _, c := range list {

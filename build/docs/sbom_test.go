@@ -12,7 +12,7 @@ import (
 )
 
 func TestModulesOfAProgramMissingInTheBillAreNamed(t *testing.T) {
-	text, err := sbom([]part{{name: "example.org/A", version: "v1.0.0+incompatible", licence: "MIT"}, {name: "example.org/b", version: "v2.0.0", licence: "MIT"}}, "1.2.3")
+	text, err := sbom([]thirdPartySoftware{{name: "example.org/A", version: "v1.0.0+incompatible", licence: "MIT"}, {name: "example.org/b", version: "v2.0.0", licence: "MIT"}}, "1.2.3")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,9 +18,9 @@ import (
 	"time"
 )
 
-// person returns the environment of a user without a network: an empty home, and a proxy that never
-// responds for addresses of other machines.
-func person(t testing.TB) (home string, env []string) {
+// isolatedHome returns the environment of a user without a network: an empty home, and a proxy that
+// never responds for addresses of other machines.
+func isolatedHome(t testing.TB) (home string, env []string) {
 	t.Helper()
 	home = t.TempDir()
 	const nobody = "http://127.0.0.1:9"
@@ -98,7 +98,7 @@ func TestClientsConnectOverHTTPWithToken(t *testing.T) {
 		}, `"name":"demo__echo"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			home, env := person(t)
+			home, env := isolatedHome(t)
 			said := escapes.ReplaceAllString(c.run(t, home, env), "")
 			if !regexp.MustCompile(c.want).MatchString(said) {
 				t.Fatalf("%s says\n%s", c.name, tail(said))

@@ -20,12 +20,12 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
-func init() { roles["juggler"] = juggle }
+func init() { roles["juggler"] = serveShuffledResponses }
 
-// juggle is an MCP server that holds calls until as many are in flight as each of them specifies,
-// and then responds in random order. It never responds to a call with hold; the tool told returns
-// which calls were cancelled.
-func juggle() {
+// serveShuffledResponses is an MCP server that holds calls until as many are in flight as each of
+// them specifies, and then responds in random order. It never responds to a call with hold; the
+// tool told returns which calls were cancelled.
+func serveShuffledResponses() {
 	type request struct {
 		ID     json.RawMessage
 		Method string
@@ -167,7 +167,7 @@ func TestClientsWithEqualIDsStaySeparate(t *testing.T) {
 	for round, modern := range [][2]bool{{false, false}, {true, true}, {false, true}} {
 		t.Run(fmt.Sprintf("modern=%v", modern), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, uint64(round)))
-			before := len(d.told(t))
+			before := len(d.cancelledCalls(t))
 			var wg sync.WaitGroup
 			cancelled := map[string]bool{}
 			for k, who := range []string{"ann", "bob"} {
@@ -187,13 +187,13 @@ func TestClientsWithEqualIDsStaySeparate(t *testing.T) {
 					}
 					body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"one__juggle","arguments":{"who":%q,"n":%d,"all":%d,"hold":%v},%s}}`,
 						i, who, i, 2*each, hold, meta)
-					wg.Go(func() { c.juggled(t, who, i, hold, body) })
+					wg.Go(func() { c.callShuffledServer(t, who, i, hold, body) })
 				}
 			}
 			wg.Wait()
 			// The server receives the cancellation a moment after the client has disconnected.
 			eventually.Complete(t, limit(5*time.Second), func() string {
-				told := d.told(t)[before:]
+				told := d.cancelledCalls(t)[before:]
 				if len(told) < len(cancelled) {
 					return fmt.Sprintf("the server was told of %d cancelled calls, not %d", len(told), len(cancelled))
 				}
@@ -220,8 +220,9 @@ func tokenOf(i int) string {
 	return fmt.Sprintf(`"t%d"`, i)
 }
 
-// juggled makes one call, cancels it if hold is set, and checks every message that it receives.
-func (c *rawClient) juggled(t *testing.T, who string, i int, hold bool, body string) {
+// callShuffledServer makes one call, cancels it if hold is set, and checks every message that it
+// receives.
+func (c *rawClient) callShuffledServer(t *testing.T, who string, i int, hold bool, body string) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit(30*time.Second))
 	defer cancel()
 	me := fmt.Sprintf("%s %d", who, i)
@@ -278,8 +279,8 @@ func (c *rawClient) juggled(t *testing.T, who string, i int, hold bool, body str
 	}
 }
 
-// told returns the calls for which the server received a cancellation.
-func (d *daemon) told(t testing.TB) []string {
+// cancelledCalls returns the calls for which the server received a cancellation.
+func (d *daemon) cancelledCalls(t testing.TB) []string {
 	t.Helper()
 	code, body := d.do("POST", "/api/v1/call", strings.NewReader(`{"server":"one","tool":"told","arguments":{}}`))
 	var got struct {

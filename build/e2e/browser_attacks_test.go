@@ -70,14 +70,14 @@ func attack(t testing.TB, scenes []scene) map[string]attacked {
 	return found
 }
 
-// hits is a handler that records the requests that reached it, by page and attack.
-type hits struct {
+// requestLog is a handler that records the requests that reached it, by page and attack.
+type requestLog struct {
 	mu   sync.Mutex
 	seen []string
 	by   map[string]map[string]int
 }
 
-func (h *hits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *requestLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.Copy(io.Discard, r.Body)
 	h.mu.Lock()
 	h.seen = append(h.seen, r.Method+" "+r.URL.Path)
@@ -94,22 +94,22 @@ func (h *hits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "reached")
 }
 
-func (h *hits) list() []string {
+func (h *requestLog) list() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.seen)
 }
 
-// evil is another web application on this machine, on its own port. It stores every cookie that
-// browsers send to it.
-type evil struct {
+// attackerSite is another web application on this machine, on its own port. It stores every cookie
+// that browsers send to it.
+type attackerSite struct {
 	*httptest.Server
 	mu      sync.Mutex
 	cookies []string
 }
 
-func newEvil(t testing.TB) *evil {
-	e := &evil{}
+func newAttackerSite(t testing.TB) *attackerSite {
+	e := &attackerSite{}
 	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e.mu.Lock()
 		e.cookies = append(e.cookies, r.Header["Cookie"]...)
@@ -121,8 +121,8 @@ func newEvil(t testing.TB) *evil {
 	return e
 }
 
-// under returns an origin with another name for this machine.
-func under(name, origin string) string {
+// withHostName returns an origin with another name for this machine.
+func withHostName(name, origin string) string {
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(origin, "http://"))
 	return "http://" + name + ":" + port
 }
@@ -138,15 +138,15 @@ func TestForeignPagesInBrowserReachNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := newEvil(t)
-	bare, counted := &hits{}, &hits{}
+	other := newAttackerSite(t)
+	bare, counted := &requestLog{}, &requestLog{}
 	unguarded := httptest.NewServer(bare)
 	defer unguarded.Close()
 	listener, err := loopback.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	guarded := loopback.NewServer(loopback.Guard(loopback.GuardOptions{Port: uint16(listener.Addr().(*net.TCPAddr).Port), Shell: api.IsShell})(counted))
+	guarded := loopback.NewServer(loopback.Guard(loopback.GuardOptions{Port: uint16(listener.Addr().(*net.TCPAddr).Port), IsPageShell: api.IsShell})(counted))
 	go guarded.Serve(listener)
 	defer guarded.Close()
 	counting := "http://" + listener.Addr().String()
@@ -163,9 +163,9 @@ func TestForeignPagesInBrowserReachNothing(t *testing.T) {
 			}
 			switch page {
 			case "another site":
-				s.Page = under("evil.test", other.URL) + "/attack"
+				s.Page = withHostName("evil.test", other.URL) + "/attack"
 			case "a rebound name":
-				s.Rebound, s.Target = true, under("evil.test", target.origin)
+				s.Rebound, s.Target = true, withHostName("evil.test", target.origin)
 				s.Page = s.Target + "/attack"
 			case "another port":
 				s.Page = other.URL + "/attack"
@@ -255,7 +255,7 @@ func readable(read string) string {
 
 // replay sends without a browser the cookies that the browser sent to the other application,
 // including ours.
-func (e *evil) replay(t *testing.T, d *daemon) {
+func (e *attackerSite) replay(t *testing.T, d *daemon) {
 	t.Helper()
 	e.mu.Lock()
 	cookies := slices.Clone(e.cookies)

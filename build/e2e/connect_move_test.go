@@ -226,7 +226,7 @@ func TestMovedClaudeCodeKeepsSettingsAndUninstallLeavesNoTrace(t *testing.T) {
 
 	d.cli(0, "clients", "move", "claude-code", "--yes")
 	d.running("demo", "memory", "thinking", "every_thing", "files")
-	_, env := person(t)
+	_, env := isolatedHome(t)
 	env[0] = "HOME=" + d.home
 	cmd := command(t, nil, program, "mcp", "list")
 	cmd.Dir = project

@@ -94,7 +94,7 @@ func TestRealClientsConnectThroughWrittenEntryAndUndo(t *testing.T) {
 				t.Fatalf("disconnect leaves\n%q\nwant\n%q", got, c.settings)
 			}
 			d.cli(0, "clients", "connect", c.id, "--yes")
-			_, env := person(t)
+			_, env := isolatedHome(t)
 			env[0] = "HOME=" + d.home
 			ctx, cancel := context.WithTimeout(t.Context(), limit(25*time.Second))
 			defer cancel()

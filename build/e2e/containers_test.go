@@ -64,18 +64,18 @@ func shellImage(t testing.TB, docker func(args ...string) *exec.Cmd) (name strin
 	return name
 }
 
-func shared(args ...string) *exec.Cmd { return exec.Command("docker", args...) }
+func dockerCommand(args ...string) *exec.Cmd { return exec.Command("docker", args...) }
 
-// idle runs a container that sleeps.
-func idle(t testing.TB, docker func(args ...string) *exec.Cmd, image, name string, more ...string) {
+// runIdleContainer runs a container that sleeps.
+func runIdleContainer(t testing.TB, docker func(args ...string) *exec.Cmd, image, name string, more ...string) {
 	t.Helper()
 	args := append([]string{"run", "--detach", "--network", "none", "--name", name}, more...)
 	run(t, docker(append(args, image, "/bin/sleep", "3600")...), 0)
 	t.Cleanup(func() { docker("rm", "-f", name).Run() })
 }
 
-// boxed returns the entry of a server inside the container called name.
-func boxed(name, mode string) object {
+// containerServer returns the entry of a server inside the container called name.
+func containerServer(name, mode string) object {
 	return object{"type": "docker", "command": "/server", "args": []string{mode}, "docker": object{"container": name}}
 }
 
@@ -92,13 +92,13 @@ func (d *daemon) echoes(id string) string {
 // stopped, after the daemon is killed, and after the container is recreated.
 func TestTwentyServersInOneContainer(t *testing.T) {
 	t.Parallel()
-	image := shellImage(t, shared)
+	image := shellImage(t, dockerCommand)
 	name := image + "-box"
-	idle(t, shared, image, name)
+	runIdleContainer(t, dockerCommand, image, name)
 	const many = 20
 	servers := object{}
 	for i := range many {
-		servers[fmt.Sprint("s", i)] = boxed(name, map[bool]string{true: "stubborn", false: "legacy"}[i%2 == 0])
+		servers[fmt.Sprint("s", i)] = containerServer(name, map[bool]string{true: "stubborn", false: "legacy"}[i%2 == 0])
 	}
 	d := start(t, object{"mcpServers": servers})
 	began := time.Now()
@@ -115,7 +115,7 @@ func TestTwentyServersInOneContainer(t *testing.T) {
 		})
 	}
 	calls.Wait()
-	if n := inside(t, name); n != many+1 {
+	if n := countContainerProcesses(t, name); n != many+1 {
 		t.Errorf("%d processes are in the container", n)
 	}
 
@@ -131,7 +131,7 @@ func TestTwentyServersInOneContainer(t *testing.T) {
 	}
 	syscall.Kill(runtime.PID, syscall.SIGKILL)
 	empty := func() string {
-		if n := inside(t, name); n != 1 {
+		if n := countContainerProcesses(t, name); n != 1 {
 			return fmt.Sprintf("%d processes are left in the container", n)
 		}
 		return ""
@@ -142,17 +142,17 @@ func TestTwentyServersInOneContainer(t *testing.T) {
 	os.Remove(filepath.Join(d.data, "runtime.json")) // of the killed daemon
 
 	// A container that is recreated with the same name is used again.
-	d.write("config.jsonc", object{"mcpServers": object{"one": boxed(name, "stubborn")}})
+	d.write("config.jsonc", object{"mcpServers": object{"one": containerServer(name, "stubborn")}})
 	d.launch()
 	d.running("one")
-	run(t, shared("rm", "-f", name), 0)
+	run(t, dockerCommand("rm", "-f", name), 0)
 	eventually.Complete(t, limit(5*time.Second), func() string {
 		if is := d.state("one"); is != "waiting" {
 			return "the server is " + is
 		}
 		return ""
 	})
-	idle(t, shared, image, name)
+	runIdleContainer(t, dockerCommand, image, name)
 	began = time.Now()
 	eventually.Complete(t, limit(5*time.Second), func() string { return d.echoes("one") })
 	t.Logf("entered again %s after the container was made anew", time.Since(began).Round(time.Millisecond))
@@ -194,7 +194,8 @@ func TestDockerEngineRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer log.Close()
-		// In a network of its own: an Engine without a bridge removes the one of the Engine of this machine.
+		// In a network of its own: an Engine without a bridge removes the one of the Engine of this
+		// machine.
 		engine = exec.Command("unshare", "--net", dockerd, "--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
 			"--pidfile", filepath.Join(dir, "pid"), "--host", host, "--bridge", "none", "--iptables=false", "--ip6tables=false", "--storage-driver", "vfs")
 		engine.Stdout, engine.Stderr = log, log
@@ -218,8 +219,8 @@ func TestDockerEngineRestart(t *testing.T) {
 	t.Cleanup(down)
 	image := shellImage(t, docker)
 	name := "box"
-	idle(t, docker, image, name)
-	entry := boxed(name, "legacy")
+	runIdleContainer(t, docker, image, name)
+	entry := containerServer(name, "legacy")
 	entry["docker"] = object{"container": name, "host": host, "start": true}
 	made := object{"type": "docker", "command": "/server", "args": []string{"stubborn"}, "docker": object{"image": image, "network": "none", "host": host}}
 	d := start(t, object{"mcpServers": object{"box": entry, "made": made}})

@@ -53,8 +53,8 @@ func TestDebianPackage(t *testing.T) {
 	run(t, exec.Command("cp", "-a", filepath.Join(root, "build/bin")+"/.", saved), 0)
 	defer run(t, exec.Command("cp", "-a", saved+"/.", filepath.Join(root, "build/bin")), 0)
 
-	// Two builds of a commit are identical. build/reproduce.sh varies more than this. package.sh fails if
-	// the bill of materials does not list a module of a program.
+	// Two builds of a commit are identical. build/reproduce.sh varies more than this. package.sh
+	// fails if the bill of materials does not list a module of a program.
 	first := filepath.Join(home, "first.deb")
 	run(t, exec.Command("cp", build(), first), 0)
 	sum := run(t, exec.Command("sha256sum", filepath.Join(root, "build/bin/package/SHA256SUMS")), 0)
@@ -181,8 +181,8 @@ func newerPackage(t *testing.T, env []string, old, path string) {
 	run(t, exec.Command("dpkg-deb", "-Zgzip", "-z1", "--root-owner-group", "-b", files, path), 0)
 }
 
-// lintian starts a check of the package, whose overrides list what is intended. The returned function
-// waits for its end and fails the test for each error and warning.
+// lintian starts a check of the package, whose overrides list what is intended. The returned
+// function waits for its end and fails the test for each error and warning.
 func lintian(t *testing.T, deb string) (wait func()) {
 	t.Helper()
 	program, err := exec.LookPath("lintian")
@@ -219,7 +219,8 @@ func npmEnvironment() (env []string) {
 	return env
 }
 
-// checkRepository checks that apt finds the package in a repository with the .deb files of a folder.
+// checkRepository checks that apt finds the package in a repository with the .deb files of a
+// folder.
 func checkRepository(t *testing.T, debs string) {
 	t.Helper()
 	dir := t.TempDir()

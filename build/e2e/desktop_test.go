@@ -169,7 +169,7 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 
 	id := s.windows("Drawbridge")[0]
 	run(t, s.command("xdotool", "windowsize", "--sync", id, "900", "650"), 0)
-	s.shut(d.data)
+	s.closeWindow(d.data)
 	d.desktopSays(`"window":false`)
 	d.running("demo")
 	again()

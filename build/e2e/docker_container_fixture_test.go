@@ -47,8 +47,9 @@ func container(t testing.TB) (name string) {
 	return name
 }
 
-// inside counts the processes in the container; its own first process is always included.
-func inside(t testing.TB, name string) int {
+// countContainerProcesses counts the processes in the container; its own first process is always
+// included.
+func countContainerProcesses(t testing.TB, name string) int {
 	t.Helper()
 	out := strings.TrimSpace(run(t, exec.Command("docker", "top", name, "-o", "pid"), 0))
 	return strings.Count(out, "\n")

@@ -15,8 +15,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
-// loggedOut is a remote server that lists a tool and refuses to run it.
-func loggedOut(t testing.TB) string {
+// startServerRefusingCalls is a remote server that lists a tool and refuses to run it.
+func startServerRefusingCalls(t testing.TB) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
 			ID     json.RawMessage
@@ -70,7 +70,7 @@ func TestEachErrorCodeReachesClientAndRecord(t *testing.T) {
 			"silent": with(testServer(t, "silent-call"), object{"requestTimeoutMs": 300, "breaker": object{"failures": 2}}),
 			"slow":   testServer(t, "silent-call"),
 			"odd":    testServer(t, "malformed-tools"),
-			"out":    object{"url": loggedOut(t)},
+			"out":    object{"url": startServerRefusingCalls(t)},
 			"away":   object{"command": "no-such-program-anywhere"},
 		},
 	})

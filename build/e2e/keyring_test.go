@@ -18,8 +18,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
-// said runs a command with a time limit and returns its output and exit code.
-func (d *daemon) said(within time.Duration, input string, env []string, args ...string) (text string, code int) {
+// runWithInput runs a command with a time limit and returns its output and exit code.
+func (d *daemon) runWithInput(within time.Duration, input string, env []string, args ...string) (text string, code int) {
 	d.t.Helper()
 	cmd := exec.Command(binary, append(args, "--data", d.data)...)
 	cmd.Env, cmd.Stdin = append(d.env(), env...), strings.NewReader(input)
@@ -52,7 +52,7 @@ func TestLockedKeyringBlocksOnlyDependents(t *testing.T) {
 	t.Parallel()
 	ring := startKeyring(t)
 	bus := "DBUS_SESSION_BUS_ADDRESS=" + ring.address
-	server, _ := guarded(t)
+	server, _ := startServerWithSignIn(t)
 	var signIns atomic.Int32
 	inner := server.Config.Handler
 	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -67,7 +67,7 @@ func TestLockedKeyringBlocksOnlyDependents(t *testing.T) {
 		"demo": object{"command": binary, "args": []string{"demo-server"}, "env": object{"API_KEY": "${secret:demo.key}"}},
 	}}, bus)
 	tell := func(within time.Duration, input string, args ...string) (string, int) {
-		return d.said(within, input, []string{bus}, args...)
+		return d.runWithInput(within, input, []string{bus}, args...)
 	}
 	if out, code := tell(20*time.Second, "value-of-the-demo-key", "secret", "set", "demo.key"); code != 0 {
 		t.Fatalf("%d %s", code, out)

@@ -88,7 +88,7 @@ func TestDockerRunContainersNeverOutliveServer(t *testing.T) {
 	living := func() (daemon int, family []process) {
 		t.Helper()
 		l.shapes = nil
-		daemon, _ = l.living()
+		daemon, _ = l.waitForAllTrees()
 		l.running(ids...)
 		if got := containersOf(t, image); len(got) != len(ids) {
 			t.Fatalf("%d containers run: %v", len(got), got)
@@ -147,7 +147,7 @@ func TestDockerRunContainersNeverOutliveServer(t *testing.T) {
 	began = time.Now()
 	begin()
 	swept := gone(began)
-	l.living()
+	l.waitForAllTrees()
 	l.stop()
 
 	servers = object{"stays": object{"command": "docker", "args": []string{"run", "-i", "--network", "none", image, "/server", "stubborn"}}}

@@ -24,7 +24,7 @@ import (
 // and container.
 func TestEveryPageActionWorks(t *testing.T) {
 	t.Parallel()
-	box, service := container(t), composed(t)
+	box, service := container(t), runComposeContainer(t)
 	ring := startKeyring(t)
 	config, _ := realServers(t)
 	servers := config["mcpServers"].(object)
@@ -60,9 +60,9 @@ func TestEveryPageActionWorks(t *testing.T) {
 	browse(t, d, "page-actions.mjs", 23, object{"token": d.token("life"), "cursor": cursor, "control": control(t, d, env, does), "binary": binary, "container": box, "composed": service}, nil)
 }
 
-// composed runs a container as a compose file would create it: with a shell, and a program that
-// calls itself an MCP server.
-func composed(t testing.TB) (name string) {
+// runComposeContainer runs a container as a compose file would create it: with a shell, and a
+// program that calls itself an MCP server.
+func runComposeContainer(t testing.TB) (name string) {
 	t.Helper()
 	shell, err := exec.LookPath("busybox")
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// The app of a recorded result, written with the official library, receives the call and calls a tool
-// of its server under the rules of a client. A hostile app reaches neither the network, nor the API,
-// nor the page around it.
+// The app of a recorded result, written with the official library, receives the call and calls a
+// tool of its server under the rules of a client. A hostile app reaches neither the network, nor
+// the API, nor the page around it.
 func TestAppOfAResultRunsInASandboxAndCallsItsServer(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

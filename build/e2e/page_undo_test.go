@@ -13,7 +13,7 @@ import (
 // confirmation.
 func TestDestructiveActionsAreConfirmedOrUndoable(t *testing.T) {
 	t.Parallel()
-	remote, _ := guarded(t)
+	remote, _ := startServerWithSignIn(t)
 	later := filepath.Join(t.TempDir(), "later")
 	// The browser that a daemon opens: it follows the redirect and records the address.
 	programs := t.TempDir()

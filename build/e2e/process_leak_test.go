@@ -21,14 +21,14 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
-// shapes are process trees in which some process tries to survive. In the scripts SERVER is a real
-// MCP server and IDLE an idle process; both have the token of one start and the number of the tree
-// on their command line, by which a test finds them whatever their parent is. least is the number
-// of processes of a running tree.
+// processTreeShapes are process trees in which some process tries to survive. In the scripts SERVER
+// is a real MCP server and IDLE an idle process; both have the token of one start and the number of
+// the tree on their command line, by which a test finds them whatever their parent is. least is the
+// number of processes of a running tree.
 //
 // The trap makes a shell and all its children ignore every signal that can be ignored. A "stubborn"
 // server also ignores the end of its input.
-var shapes = map[string]struct {
+var processTreeShapes = map[string]struct {
 	mode, script string
 	least        int
 }{
@@ -53,17 +53,17 @@ sleep 0.05
 setsid sh "$1" "$1" "$2" &
 `
 
-// lab runs daemons one after the other with the same data.
-type lab struct {
+// leakLab runs daemons one after the other with the same data.
+type leakLab struct {
 	*daemon
 	server, reborn string // programs
 	shapes         []string
 	token          string
 }
 
-func newLab(t testing.TB) *lab {
+func newLab(t testing.TB) *leakLab {
 	dir := t.TempDir()
-	l := &lab{
+	l := &leakLab{
 		daemon: &daemon{t: t, data: filepath.Join(dir, "data"), home: t.TempDir(), log: new(lockedBuffer)},
 		server: smallServer(t), reborn: filepath.Join(dir, "reborn.sh"),
 	}
@@ -73,7 +73,7 @@ func newLab(t testing.TB) *lab {
 	if err := os.WriteFile(l.reborn, fmt.Appendf(nil, reborn, os.Getpid()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name := range shapes {
+	for name := range processTreeShapes {
 		l.shapes = append(l.shapes, name)
 	}
 	slices.Sort(l.shapes)
@@ -86,12 +86,12 @@ func newLab(t testing.TB) *lab {
 }
 
 // without removes some servers from the lab.
-func (l *lab) without(names ...string) {
+func (l *leakLab) without(names ...string) {
 	l.shapes = slices.DeleteFunc(slices.Clone(l.shapes), func(name string) bool { return slices.Contains(names, name) })
 }
 
 // begin writes a configuration with a new token and starts a daemon with it, without waiting.
-func (l *lab) begin() {
+func (l *leakLab) begin() {
 	l.t.Helper()
 	number, err := rand.Int(rand.Reader, big.NewInt(1e12))
 	if err != nil {
@@ -100,7 +100,7 @@ func (l *lab) begin() {
 	l.token = fmt.Sprintf("%012d", number)
 	servers := object{}
 	for i, name := range l.shapes {
-		shape := shapes[name]
+		shape := processTreeShapes[name]
 		script := strings.NewReplacer("SERVER", "$SERVER "+shape.mode+" TOKEN", "IDLE", "sleep 86400.TOKEN").Replace(shape.script)
 		servers[name] = object{
 			"command": "/bin/sh", "args": []string{"-c", strings.ReplaceAll(script, "TOKEN", l.mark(i))},
@@ -112,10 +112,10 @@ func (l *lab) begin() {
 
 // mark is the text on the command lines of the i-th tree of this start. sleep reads it as a
 // fraction.
-func (l *lab) mark(i int) string { return fmt.Sprintf("%s%02d", l.token, i) }
+func (l *leakLab) mark(i int) string { return fmt.Sprintf("%s%02d", l.token, i) }
 
 // beginWith starts a daemon with servers, without waiting.
-func (l *lab) beginWith(servers object) {
+func (l *leakLab) beginWith(servers object) {
 	l.t.Helper()
 	l.write("config.jsonc", object{"mcpServers": servers})
 	// The runtime file of a killed daemon must not be mistaken for that of the next one.
@@ -139,9 +139,9 @@ func (l *lab) beginWith(servers object) {
 	l.cmd, l.done = cmd, done
 }
 
-// living waits until every server responds to a call and all processes of its tree exist. It
-// returns the daemon's process and all processes below the watchdog.
-func (l *lab) living() (daemon int, family []process) {
+// waitForAllTrees waits until every server responds to a call and all processes of its tree exist.
+// It returns the daemon's process and all processes below the watchdog.
+func (l *leakLab) waitForAllTrees() (daemon int, family []process) {
 	l.t.Helper()
 	eventually.Complete(l.t, limit(10*time.Second), func() string {
 		if l.ended() {
@@ -176,8 +176,8 @@ func (l *lab) living() (daemon int, family []process) {
 	eventually.Complete(l.t, limit(5*time.Second), func() string {
 		all := carrying(l.token)
 		for i, name := range l.shapes {
-			if n := len(holding(all, l.mark(i))); n < shapes[name].least {
-				return fmt.Sprintf("only %d of %d processes of %q live: %s", n, shapes[name].least, name, strings.Join(all, "; "))
+			if n := len(holding(all, l.mark(i))); n < processTreeShapes[name].least {
+				return fmt.Sprintf("only %d of %d processes of %q live: %s", n, processTreeShapes[name].least, name, strings.Join(all, "; "))
 			}
 		}
 		return ""
@@ -207,7 +207,7 @@ func holding(lines []string, text string) (found []string) {
 
 // gone waits until no process of a daemon and its servers is left, and returns the time since
 // began.
-func (l *lab) gone(began time.Time, token string, family []process) time.Duration {
+func (l *leakLab) gone(began time.Time, token string, family []process) time.Duration {
 	l.t.Helper()
 	eventually.Complete(l.t, limit(2*time.Second)-time.Since(began), func() string {
 		if left := carrying(token); len(left) > 0 {
@@ -292,7 +292,7 @@ func daemonKilled(t *testing.T, n int) {
 	for range n {
 		began := time.Now()
 		l.begin()
-		daemon, family := l.living()
+		daemon, family := l.waitForAllTrees()
 		up = append(up, time.Since(began))
 		began = time.Now()
 		syscall.Kill(daemon, syscall.SIGKILL)
@@ -309,7 +309,7 @@ func watchdogKilled(t *testing.T, n int) {
 	for range n {
 		began := time.Now()
 		l.begin()
-		_, family := l.living()
+		_, family := l.waitForAllTrees()
 		up = append(up, time.Since(began))
 		began = time.Now()
 		l.cmd.Process.Kill()
@@ -329,7 +329,7 @@ func bothKilled(t *testing.T, n int) {
 	l.begin()
 	for range n {
 		began := time.Now()
-		daemon, family := l.living()
+		daemon, family := l.waitForAllTrees()
 		up = append(up, time.Since(began))
 		token := l.token
 		l.cmd.Process.Signal(syscall.SIGSTOP)
@@ -342,7 +342,7 @@ func bothKilled(t *testing.T, n int) {
 		l.begin()
 		took = append(took, l.gone(began, token, family))
 	}
-	_, family := l.living()
+	_, family := l.waitForAllTrees()
 	began := time.Now()
 	l.stop()
 	if left := carrying(l.token); len(left) > 0 {

@@ -12,8 +12,8 @@ import (
 )
 
 // An update to a package whose results differ is rehearsed with recorded calls: every difference is
-// shown, also of prompts, resources and their lists; values that change with each call are not, and tools
-// that may change something are not called.
+// shown, also of prompts, resources and their lists; values that change with each call are not, and
+// tools that may change something are not called.
 func TestUpdateIsRehearsedOnRecordedCalls(t *testing.T) {
 	t.Parallel()
 	// The other version is a copy with a changed sum, without one tool, and with one that fails.
@@ -81,7 +81,8 @@ func TestUpdateIsRehearsedOnRecordedCalls(t *testing.T) {
 		got := map[string]string{}
 		for _, c := range plan.Rehearsal.Calls {
 			got[c.Tool+c.Prompt+c.Resource+c.Definitions] = fmt.Sprint(c.Result, " ", c.Changes)
-			// The text of this resource contains its time in seconds, so all runs may have the same.
+			// The text of this resource contains its time in seconds, so all runs may have the
+			// same.
 			if clock := "/content/1/resource/text"; len(c.Unstable) > 1 || len(c.Unstable) == 1 && (c.Tool != "get-resource-reference" || c.Unstable[0] != clock) {
 				t.Errorf("%s: unstable: %v", c.Tool, c.Unstable)
 			}

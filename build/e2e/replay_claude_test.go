@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// scriptedModel replaces the model behind Claude Code: it speaks the streaming Messages API, and calls
-// the same tools in every conversation.
+// scriptedModel replaces the model behind Claude Code: it speaks the streaming Messages API, and
+// calls the same tools in every conversation.
 type scriptedModel struct {
 	calls []toolCall
 
@@ -99,9 +99,9 @@ func (m *scriptedModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	send("message_stop", object{})
 }
 
-// A session of a real Claude Code with the servers filesystem and memory is recorded, and served from
-// the history after the servers were removed: the same run gets the same results. A cassette of it
-// works for the program alone, in an empty root folder; and it can be saved as a check.
+// A session of a real Claude Code with the servers filesystem and memory is recorded, and served
+// from the history after the servers were removed: the same run gets the same results. A cassette
+// of it works for the program alone, in an empty root folder; and it can be saved as a check.
 func TestClaudeCodeGetsTheSameResultsFromHistory(t *testing.T) {
 	t.Parallel()
 	program := claudeCodeBinary(t)
@@ -132,7 +132,7 @@ func TestClaudeCodeGetsTheSameResultsFromHistory(t *testing.T) {
 		for _, c := range calls {
 			allowed = append(allowed, "mcp__drawbridge__"+c.Name)
 		}
-		home, env := person(t)
+		home, env := isolatedHome(t)
 		env = append(env, "ANTHROPIC_BASE_URL="+server.URL, "ANTHROPIC_API_KEY=sk-ant-none", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 			"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "ENABLE_TOOL_SEARCH=false")
 		inHome(t, home, env, program, "-p", "Look after Ann.", "--mcp-config", mcp, "--strict-mcp-config", "--allowedTools", strings.Join(allowed, ","), "--output-format", "text")

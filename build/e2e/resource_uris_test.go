@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Three servers have equal resource URIs, and one of them has two accounts. At /mcp, every URI that a
-// client finds in a list, in the _meta of a tool and in the _meta of a result leads to the server
+// Three servers have equal resource URIs, and one of them has two accounts. At /mcp, every URI that
+// a client finds in a list, in the _meta of a tool and in the _meta of a result leads to the server
 // that it came from, in both eras. At the address of one server, URIs are those of the server.
 func TestEqualURIsOfSeveralServersAndAccountsLeadToTheirOwn(t *testing.T) {
 	t.Parallel()

@@ -11,10 +11,11 @@ import (
 	"testing"
 )
 
-// TestSandboxOfContainerIsEnforcedByDocker tries in the container of a server what its sandbox forbids.
+// TestSandboxOfContainerIsEnforcedByDocker tries in the container of a server what its sandbox
+// forbids.
 func TestSandboxOfContainerIsEnforcedByDocker(t *testing.T) {
 	t.Parallel()
-	image := shellImage(t, shared)
+	image := shellImage(t, dockerCommand)
 	dir := t.TempDir()
 	for _, name := range []string{"in", "out"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o777); err != nil {

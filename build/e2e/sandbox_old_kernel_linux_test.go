@@ -22,9 +22,9 @@ import (
 
 func init() { roles["old kernel"] = oldKernel }
 
-// oldKernel runs the program as on a kernel whose version of Landlock is LANDLOCK_VERSION: a seccomp
-// filter passes each question for the version to this process, which answers it. The program and
-// its children inherit the filter.
+// oldKernel runs the program as on a kernel whose version of Landlock is LANDLOCK_VERSION: a
+// seccomp filter passes each question for the version to this process, which answers it. The
+// program and its children inherit the filter.
 func oldKernel() {
 	version, err := strconv.Atoi(os.Getenv("LANDLOCK_VERSION"))
 	check := func(err error) {

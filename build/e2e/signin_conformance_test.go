@@ -34,8 +34,8 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// visitor is a daemon with the server "x" and a user of its API.
-type visitor struct {
+// signInUser is a daemon with the server "x" and a user of its API.
+type signInUser struct {
 	url, admin string
 	cmd        *exec.Cmd
 }
@@ -66,7 +66,7 @@ func signIn(address string) error {
 	if err := os.WriteFile(filepath.Join(data, "config.jsonc"), config, 0o600); err != nil {
 		return err
 	}
-	p := &visitor{cmd: exec.Command(binary, "serve", "--data", data, "--listen", "127.0.0.1:0")}
+	p := &signInUser{cmd: exec.Command(binary, "serve", "--data", data, "--listen", "127.0.0.1:0")}
 	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + data, "XDG_RUNTIME_DIR=" + data, "DRAWBRIDGE_KEYRING=off"}
 	p.cmd.Stderr = os.Stderr
 	if err := p.cmd.Start(); err != nil {
@@ -91,7 +91,7 @@ func signIn(address string) error {
 }
 
 // use calls the server's tool, and signs in as often as the daemon requests it.
-func (p *visitor) use() error {
+func (p *signInUser) use() error {
 	for range 5 {
 		state, login, err := p.settled()
 		if err != nil {
@@ -124,7 +124,7 @@ func (p *visitor) use() error {
 }
 
 // settled waits until the server has a stable state.
-func (p *visitor) settled() (state, login string, err error) {
+func (p *signInUser) settled() (state, login string, err error) {
 	for begun := time.Now(); time.Since(begun) < limit(15*time.Second); time.Sleep(30 * time.Millisecond) {
 		code, body, err := p.do("GET", "/api/v1/servers/x", "")
 		if err != nil || code != 200 {
@@ -145,7 +145,7 @@ func (p *visitor) settled() (state, login string, err error) {
 }
 
 // click signs in by opening the address of the daemon, as a browser does.
-func (p *visitor) click() error {
+func (p *signInUser) click() error {
 	code, body, err := p.do("POST", "/api/v1/servers/x/login", "")
 	if err != nil || code != 200 {
 		return fmt.Errorf("no sign-in begins: %d %s (%v)", code, body, err)
@@ -175,7 +175,7 @@ func (p *visitor) click() error {
 	return nil
 }
 
-func (p *visitor) do(method, path, body string) (int, string, error) {
+func (p *signInUser) do(method, path, body string) (int, string, error) {
 	at, err := url.JoinPath(p.url, path)
 	if err != nil {
 		return 0, "", err

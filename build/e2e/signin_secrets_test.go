@@ -27,9 +27,9 @@ var issued = map[string]string{
 	"rotated refresh token": "cnryA4-refresh-token-value", "code": "cnryA5-code-value", "client secret": "cnryA6-client-secret-value",
 }
 
-// guarded is a remote server with its authorization server; its tool returns the token that it
-// received.
-func guarded(t *testing.T) (server *httptest.Server, expire *atomic.Bool) {
+// startServerWithSignIn is a remote server with its authorization server; its tool returns the
+// token that it received.
+func startServerWithSignIn(t *testing.T) (server *httptest.Server, expire *atomic.Bool) {
 	expire = &atomic.Bool{}
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		say := func(status int, doc any) {
@@ -107,7 +107,7 @@ func answerAsServer(w http.ResponseWriter, r *http.Request, tool, text string) {
 // use, and are stored only encrypted.
 func TestSignInTokensAppearNowhere(t *testing.T) {
 	t.Parallel()
-	server, expire := guarded(t)
+	server, expire := startServerWithSignIn(t)
 	d := start(t, object{"mcpServers": object{"web": object{"url": server.URL + "/mcp", "debug": true}}}, "DRAWBRIDGE_KEYRING=off")
 	eventually.Complete(t, limit(10*time.Second), func() string {
 		if state := d.state("web"); state != "needs-login" {

@@ -23,8 +23,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/build/soak"
 )
 
-// jumpy builds the program with a clock that can be set to a wrong time.
-func jumpy(t testing.TB) (program, clock string) {
+// buildWithSettableClock builds the program with a clock that can be set to a wrong time.
+func buildWithSettableClock(t testing.TB) (program, clock string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), "drawbridge")
 	build := exec.Command("go", "build", "-trimpath", "-tags", "simulatedclock", "-ldflags", "-s -w", "-o", program, "github.com/drawbridge-mcp/drawbridge/app/drawbridge")
@@ -69,11 +69,11 @@ func (r *remoteServer) end() {
 // DRAWBRIDGE_SOAK_CALLS sets the number of calls. There is a crash and a change for every 2,000
 // calls and a reconnect for every 1,000. The report is build/e2e/output/soak.html.
 func TestLoadedDaemonAnswersAndRecordsEveryCallOnce(t *testing.T) {
-	image := shellImage(t, shared)
+	image := shellImage(t, dockerCommand)
 	small := smallServer(t)
 	mark := func(id string) string { return fmt.Sprintf("soak-%d-%s", os.Getpid(), id) }
 	box := image + "-soak"
-	idle(t, shared, image, box)
+	runIdleContainer(t, dockerCommand, image, box)
 	remote := &remoteServer{t: t, address: freeAddress(t)}
 	if err := remote.begin(); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestLoadedDaemonAnswersAndRecordsEveryCallOnce(t *testing.T) {
 	}
 	d := &daemon{t: t, data: filepath.Join(t.TempDir(), "data"), home: t.TempDir(), log: new(lockedBuffer)}
 	var clock string
-	d.program, clock = jumpy(t)
+	d.program, clock = buildWithSettableClock(t)
 	if err := os.MkdirAll(d.data, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -111,19 +111,19 @@ func TestLoadedDaemonAnswersAndRecordsEveryCallOnce(t *testing.T) {
 	d.running("swift", "modern", "boxed", "remote", "junk", "late", "exit", "silent")
 
 	plan := soak.Plan{
-		URL: d.url, Admin: d.admin, PID: d.process(t), Ghost: "silent",
+		URL: d.url, Admin: d.admin, PID: d.process(t), SilentServer: "silent",
 		Servers: []soak.Server{
 			{ID: "swift", Weight: 400, Mark: mark("swift")}, {ID: "modern", Weight: 200, Mark: mark("modern")},
 			{ID: "boxed", Weight: 100, Mark: mark("boxed")}, {ID: "remote", Weight: 100, Crash: remote.crash},
 			{ID: "junk", Weight: 100, Mark: mark("junk"), Says: "done"}, {ID: "late", Weight: 100, Mark: mark("late"), Says: "done"},
 			{ID: "exit", Weight: 2, Mark: mark("exit"), Says: "never"}, {ID: "silent", Weight: 2, Mark: mark("silent"), Says: "never"},
 		},
-		For: 20 * time.Second, Rate: 400, Crashes: 8, Reloads: 6, Reconnects: 14, Stops: 3, Jumps: 2,
+		Duration: 20 * time.Second, Rate: 400, Crashes: 8, Reloads: 6, Reconnects: 14, Suspensions: 3, ClockShifts: 2,
 		Settle: limit(30*time.Second) + 75*time.Second, Log: t.Logf,
-		// The load needs a quiet machine. Afterwards the daemon is idle until its next search for expired
-		// sessions, and other tests can run.
-		AfterLoad: t.Parallel,
-		Jump:      func(by time.Duration) error { return os.WriteFile(clock, []byte(by.String()), 0o600) },
+		// The load needs a quiet machine. Afterwards the daemon is idle until its next search for
+		// expired sessions, and other tests can run.
+		AfterLoad:  t.Parallel,
+		ShiftClock: func(by time.Duration) error { return os.WriteFile(clock, []byte(by.String()), 0o600) },
 		Reload: func(ctx context.Context, n int) error {
 			src, err := json.Marshal(config(n))
 			if err != nil {
@@ -159,8 +159,8 @@ func TestLoadedDaemonAnswersAndRecordsEveryCallOnce(t *testing.T) {
 	}
 	growth, about := 1.5, "The short form, at no more than 400 calls a second."
 	if n, _ := strconv.Atoi(os.Getenv("DRAWBRIDGE_SOAK_CALLS")); n > 0 {
-		plan.For, plan.Rate, plan.Calls = 0, 0, n
-		plan.Crashes, plan.Reloads, plan.Reconnects, plan.Stops, plan.Jumps = n/2000, n/2000, n/1000, n/10000, n/20000
+		plan.Duration, plan.Rate, plan.Calls = 0, 0, n
+		plan.Crashes, plan.Reloads, plan.Reconnects, plan.Suspensions, plan.ClockShifts = n/2000, n/2000, n/1000, n/10000, n/20000
 		growth, about = 1.1, "The whole length, as fast as it goes."
 	}
 	report, err := soak.Run(t.Context(), plan)
@@ -212,7 +212,7 @@ func sameRows(t *testing.T, path string, report *soak.Report, dropped int) {
 		t.Fatal(err)
 	}
 	defer rows.Close()
-	got := map[string]*soak.Count{}
+	got := map[string]*soak.ClientCounts{}
 	for rows.Next() {
 		var name, code string
 		var ok bool
@@ -221,7 +221,7 @@ func sameRows(t *testing.T, path string, report *soak.Report, dropped int) {
 			t.Fatal(err)
 		}
 		if got[name] == nil {
-			got[name] = &soak.Count{Codes: map[string]int{}}
+			got[name] = &soak.ClientCounts{Codes: map[string]int{}}
 		}
 		got[name].Calls += n
 		if ok {
@@ -234,13 +234,13 @@ func sameRows(t *testing.T, path string, report *soak.Report, dropped int) {
 		t.Fatal(err)
 	}
 	for name, seen := range report.Clients {
-		kept := cmp.Or(got[name], &soak.Count{})
+		kept := cmp.Or(got[name], &soak.ClientCounts{})
 		if kept.Calls != seen.Calls || kept.OK != seen.OK || fmt.Sprint(kept.Codes) != fmt.Sprint(seen.Codes) {
 			t.Errorf("%s saw %d calls, %d of them well, %v; the history has %d, %d and %v (%d were dropped)", name,
 				seen.Calls, seen.OK, seen.Codes, kept.Calls, kept.OK, kept.Codes, dropped)
 		}
 	}
-	if n := cmp.Or(got[soak.GhostName], &soak.Count{}).Calls; n > report.Ghosts {
+	if n := cmp.Or(got[soak.VanishingClientName], &soak.ClientCounts{}).Calls; n > report.Ghosts {
 		t.Errorf("%d calls of clients that vanished are recorded, %d were made", n, report.Ghosts)
 	}
 }

@@ -116,7 +116,7 @@ func (f *httpFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	id, params := wire.Bytes(body, env.ID), wire.Bytes(body, env.Params)
 	spans, _ := wire.ScanParams(params)
-	if r.Header.Get("Mcp-Method") != env.Method || r.Header.Get("Mcp-Name") != wire.RoutedName(env.Method, params, &spans) {
+	if r.Header.Get("Mcp-Method") != env.Method || r.Header.Get("Mcp-Name") != wire.NameHeaderValue(env.Method, params, &spans) {
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = w.Write(wire.AppendError(nil, id, -32020, "the headers do not match the body", nil))
 		return
@@ -147,8 +147,9 @@ func (f *httpFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A call with a task is one call in the history, also when Drawbridge restarts meanwhile: the server keeps
-// the task, and only the client that created it reaches it. A command waits for the result of its task.
+// A call with a task is one call in the history, also when Drawbridge restarts meanwhile: the
+// server keeps the task, and only the client that created it reaches it. A command waits for the
+// result of its task.
 func TestTaskSurvivesARestartAndIsOneCall(t *testing.T) {
 	t.Parallel()
 	keeper := httptest.NewServer(newHTTPFront(t, "tasks"))

@@ -45,7 +45,7 @@ func TestRugPullShadowingAndPoisoningAreDetected(t *testing.T) {
 		return ""
 	})
 	t.Logf("withheld %s after the call that changed it ended", time.Since(began))
-	told(t, listener)
+	waitForListChanged(t, listener)
 	requireToolWithheld(t, d)
 
 	// Pending changes and trusted tools survive a restart.
@@ -109,8 +109,9 @@ func TestRugPullShadowingAndPoisoningAreDetected(t *testing.T) {
 	}
 }
 
-// told waits until the client behind the shim is notified that the tool list has changed.
-func told(t *testing.T, c *lineClient) {
+// waitForListChanged waits until the client behind the shim is notified that the tool list has
+// changed.
+func waitForListChanged(t *testing.T, c *lineClient) {
 	t.Helper()
 	deadline := time.After(limit(20 * time.Second))
 	for {

@@ -50,12 +50,12 @@ func trayProgram() {
 		cancel()
 	}()
 	err := tray.Run(ctx, tray.Options{
-		Statuses: func() []core.ServerStatus { return *statuses.Load() },
-		Bus:      bus,
-		Facts:    func() tray.Facts { return tray.Facts{Waiting: int(waiting.Load()), Paused: paused.Load()} },
-		Open:     chosen("open"),
-		Quit:     func() { fmt.Println("quit"); cancel() },
-		Start:    chosen("start"), Stop: chosen("stop"), Restart: chosen("restart"),
+		Statuses:  func() []core.ServerStatus { return *statuses.Load() },
+		Bus:       bus,
+		MenuState: func() tray.MenuState { return tray.MenuState{Waiting: int(waiting.Load()), Paused: paused.Load()} },
+		Open:      chosen("open"),
+		Quit:      func() { fmt.Println("quit"); cancel() },
+		Start:     chosen("start"), Stop: chosen("stop"), Restart: chosen("restart"),
 		Pause: func(on bool) { paused.Store(on); fmt.Println("pause", on) },
 	})
 	fmt.Println("ended", err)

@@ -151,7 +151,7 @@ func (s *screen) background(cmd *exec.Cmd) {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() {
-		s.witness(cmd, log)
+		s.logOnFailure(cmd, log)
 		family := descendants(cmd.Process.Pid)
 		cmd.Process.Kill()
 		cmd.Wait()

@@ -16,9 +16,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
-// stillborn is preloaded into the process that renders a page and ends it at its start, as often as
-// there are files in a folder.
-const stillborn = `#define _GNU_SOURCE
+// crashingPreload is preloaded into the process that renders a page and ends it at its start, as
+// often as there are files in a folder.
+const crashingPreload = `#define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -39,27 +39,27 @@ __attribute__((constructor)) static void born(void) {
 }
 `
 
-// deaths makes the next n rendering processes die at their start.
-type deaths struct {
+// rendererCrashes makes the next n rendering processes die at their start.
+type rendererCrashes struct {
 	t      *testing.T
 	folder string
 	env    []string
 }
 
-func births(t *testing.T) *deaths {
+func newRendererCrashes(t *testing.T) *rendererCrashes {
 	t.Helper()
 	dir := t.TempDir()
 	source, library := filepath.Join(dir, "stillborn.c"), filepath.Join(dir, "stillborn.so")
-	if err := os.WriteFile(source, []byte(stillborn), 0o600); err != nil {
+	if err := os.WriteFile(source, []byte(crashingPreload), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	run(t, exec.Command("cc", "-shared", "-fPIC", "-o", library, source), 0)
-	d := &deaths{t: t, folder: t.TempDir()}
+	d := &rendererCrashes{t: t, folder: t.TempDir()}
 	d.env = []string{"LD_PRELOAD=" + library, "STILLBORN=" + d.folder}
 	return d
 }
 
-func (d *deaths) next(n int) {
+func (d *rendererCrashes) next(n int) {
 	d.t.Helper()
 	for i := range n {
 		if err := os.WriteFile(filepath.Join(d.folder, strconv.Itoa(i)), nil, 0o600); err != nil {
@@ -68,14 +68,14 @@ func (d *deaths) next(n int) {
 	}
 }
 
-func (d *deaths) left() int {
+func (d *rendererCrashes) left() int {
 	list, _ := os.ReadDir(d.folder)
 	return len(list)
 }
 
-// drawers returns the processes that render a page of the daemon with the folder data, with their
-// start times.
-func drawers(data string) []process { return processesOf("WebKitWebProcess", data) }
+// rendererProcesses returns the processes that render a page of the daemon with the folder data,
+// with their start times.
+func rendererProcesses(data string) []process { return processesOf("WebKitWebProcess", data) }
 
 // windowsOf returns the windows of the daemon with the folder data.
 func windowsOf(data string) []process { return processesOf(filepath.Base(window), data) }
@@ -99,9 +99,9 @@ func TestPageCrashingAtStartRecovers(t *testing.T) {
 	needWindow(t)
 	s := desktop(t)
 	d := start(t, object{"mcpServers": object{"demo": demo()}}, s.display()...)
-	t.Cleanup(func() { witnessWindow(t, d.data) })
+	t.Cleanup(func() { logWindowOnFailure(t, d.data) })
 	d.running("demo")
-	b := births(t)
+	b := newRendererCrashes(t)
 	tools := t.TempDir()
 	opened := filepath.Join(tools, "opened")
 	script := "#!/bin/sh\n" + ledTo + "ledTo \"$1\" >>" + strconv.Quote(opened) + "\n"
@@ -136,7 +136,7 @@ func TestPageCrashingAtStartRecovers(t *testing.T) {
 	kill := func() (gone []process) {
 		t.Helper()
 		eventually.Complete(t, patience, func() string {
-			if gone = drawers(d.data); len(gone) == 0 {
+			if gone = rendererProcesses(d.data); len(gone) == 0 {
 				return "no process draws the page"
 			}
 			return ""
@@ -177,7 +177,7 @@ func TestPageCrashingAtStartRecovers(t *testing.T) {
 	open()
 	eventually.Complete(t, patience, func() string {
 		got, err := os.ReadFile(opened)
-		if n := len(drawers(d.data)) + len(s.windows("Drawbridge")); err != nil || n != 0 || strings.Count(string(got), "/#code=") != 1 {
+		if n := len(rendererProcesses(d.data)) + len(s.windows("Drawbridge")); err != nil || n != 0 || strings.Count(string(got), "/#code=") != 1 {
 			return fmt.Sprintf("the browser is asked for %q (%v), and %d windows and their processes are left", got, err, n)
 		}
 		return ""

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// witness logs after a failed test the content of the screen, the output of a program and, of a
-// window of ours, its stacks. They show whether the window hung or the test did not reach it.
-func (s *screen) witness(cmd *exec.Cmd, log string) {
+// logOnFailure logs after a failed test the content of the screen, the output of a program and, of
+// a window of ours, its stacks. They show whether the window hung or the test did not reach it.
+func (s *screen) logOnFailure(cmd *exec.Cmd, log string) {
 	if !s.t.Failed() {
 		return
 	}
@@ -42,9 +42,9 @@ func (s *screen) witness(cmd *exec.Cmd, log string) {
 	s.t.Logf("%s (still there: %v) said:\n%s%s", cmd.Args[0], there, tail(string(said)), crash(string(said)))
 }
 
-// witnessWindow logs after a failed test what the threads do of the window that the daemon with the
-// folder data shows. The test has not started it, so its output is lost.
-func witnessWindow(t testing.TB, data string) {
+// logWindowOnFailure logs after a failed test what the threads do of the window that the daemon
+// with the folder data shows. The test has not started it, so its output is lost.
+func logWindowOnFailure(t testing.TB, data string) {
 	if !t.Failed() {
 		return
 	}
@@ -81,11 +81,11 @@ func threads(pid int) string {
 	return text.String()
 }
 
-// shut closes our window with the window manager's key, as the user does, and repeats that while
-// the window stays, because a key is lost if the focus moves at that moment. data is the folder of
-// its daemon. A window that is closed writes its position there, so a failure can tell whether the
-// key was lost or the window hangs.
-func (s *screen) shut(data string) {
+// closeWindow closes our window with the window manager's key, as the user does, and repeats that
+// while the window stays, because a key is lost if the focus moves at that moment. data is the
+// folder of its daemon. A window that is closed writes its position there, so a failure can tell
+// whether the key was lost or the window hangs.
+func (s *screen) closeWindow(data string) {
 	s.t.Helper()
 	began, pressed := time.Now(), 0
 	tick := time.NewTicker(100 * time.Millisecond)

@@ -83,7 +83,7 @@ func TestWindowShowsPageOnce(t *testing.T) {
 
 	closed := make(chan error, 1)
 	go func() { closed <- first.Wait() }()
-	s.shut(s.home)
+	s.closeWindow(s.home)
 	select {
 	case err := <-closed:
 		if err != nil {

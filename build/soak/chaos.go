@@ -44,7 +44,7 @@ func (r *run) crashOne() bool {
 // suspendServers suspends servers for a while.
 func (r *run) suspendServers(ctx context.Context) {
 	for wait(ctx, tick) {
-		if !r.claimAction(&r.stops, r.Stops) {
+		if !r.claimAction(&r.stops, r.Suspensions) {
 			continue
 		}
 		pids := marked(r.Servers[rand.IntN(len(r.Servers))].Mark)
@@ -95,22 +95,23 @@ func (r *run) changeConfig(ctx context.Context) {
 
 // shiftClock changes the offset of the daemon's clock, up to two hours in either direction.
 func (r *run) shiftClock(ctx context.Context) {
-	for r.Jump != nil && wait(ctx, tick) {
-		if !r.claimAction(&r.jumps, r.Jumps) {
+	for r.ShiftClock != nil && wait(ctx, tick) {
+		if !r.claimAction(&r.jumps, r.ClockShifts) {
 			continue
 		}
-		if err := r.Jump(rand.N(4*time.Hour) - 2*time.Hour); err != nil {
+		if err := r.ShiftClock(rand.N(4*time.Hour) - 2*time.Hour); err != nil {
 			r.fail("the driver cannot set the clock: %v", err)
 		}
 	}
 }
 
-// runVanishingClient is a client that disappears during its calls, without closing its connection or session.
+// runVanishingClient is a client that disappears during its calls, without closing its connection
+// or session.
 func (r *run) runVanishingClient(ctx context.Context) {
-	server := Server{ID: r.Ghost, Tool: "echo"}
-	for r.Ghost != "" && wait(ctx, 500*time.Millisecond) {
+	server := Server{ID: r.SilentServer, Tool: "echo"}
+	for r.SilentServer != "" && wait(ctx, 500*time.Millisecond) {
 		c := newClient(r, 0, r.Tokens[0])
-		c.name, c.server = GhostName, nil
+		c.name, c.server = VanishingClientName, nil
 		if err := c.connect(ctx); err != nil {
 			if ctx.Err() == nil {
 				r.fail("a ghost cannot connect: %v", err)
@@ -125,8 +126,8 @@ func (r *run) runVanishingClient(ctx context.Context) {
 		}
 		cancel()
 		c.http.CloseIdleConnections()
-		if r.Jump == nil { // nothing would expire its session in this run
-			c.leave(ctx)
+		if r.ShiftClock == nil { // nothing would expire its session in this run
+			c.deleteSession(ctx)
 		}
 	}
 }

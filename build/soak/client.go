@@ -27,12 +27,12 @@ type client struct {
 	http    *http.Client
 	session string
 	id      int
-	count   Count
+	count   ClientCounts
 	turn    int // number of reconnects
 }
 
 func newClient(r *run, i int, token string) *client {
-	c := &client{run: r, name: fmt.Sprintf("soak-%02d", i), token: token, modern: i%2 == 1, count: Count{Codes: map[string]int{}}}
+	c := &client{run: r, name: fmt.Sprintf("soak-%02d", i), token: token, modern: i%2 == 1, count: ClientCounts{Codes: map[string]int{}}}
 	if i%4 >= 2 && i < 4 {
 		c.server = &r.Servers[0]
 	}
@@ -40,8 +40,8 @@ func newClient(r *run, i int, token string) *client {
 	return c
 }
 
-// work makes calls until the run is over.
-func (c *client) work(ctx context.Context) {
+// callUntilOver makes calls until the run is over.
+func (c *client) callUntilOver(ctx context.Context) {
 	if err := c.connect(ctx); err != nil {
 		c.run.fail("%s cannot connect: %v", c.name, err)
 		return
@@ -90,18 +90,18 @@ func (c *client) connect(ctx context.Context) error {
 // reconnect closes the session, or every second time abandons it, and opens another.
 func (c *client) reconnect(ctx context.Context) error {
 	if c.turn++; c.turn%2 == 0 {
-		c.leave(ctx)
+		c.deleteSession(ctx)
 	}
 	c.http.CloseIdleConnections()
 	return c.connect(ctx)
 }
 
-// leave deletes the session, as a client does when it is closed.
-func (c *client) leave(ctx context.Context) {
+// deleteSession deletes the session, as a client does when it is closed.
+func (c *client) deleteSession(ctx context.Context) {
 	if c.session != "" {
 		req, err := http.NewRequestWithContext(ctx, http.MethodDelete, c.run.URL+c.path(), nil)
 		if err == nil {
-			c.head(req, "", "")
+			c.setHeaders(req, "", "")
 			if resp, err := c.http.Do(req); err == nil {
 				_, _ = read(resp)
 			}
@@ -118,7 +118,7 @@ func (c *client) path() string {
 	return "/mcp"
 }
 
-func (c *client) head(req *http.Request, method, name string) {
+func (c *client) setHeaders(req *http.Request, method, name string) {
 	h := req.Header
 	h.Set("Authorization", "Bearer "+c.token)
 	h.Set("Content-Type", "application/json")
@@ -141,7 +141,7 @@ func (c *client) post(ctx context.Context, path, method, name string, body []byt
 	if err != nil {
 		return nil, err
 	}
-	c.head(req, method, name)
+	c.setHeaders(req, method, name)
 	return c.http.Do(req)
 }
 

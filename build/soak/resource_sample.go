@@ -34,8 +34,8 @@ func (s Sample) String() string {
 	return fmt.Sprintf("%d goroutines, %d descriptors, %d children, %d processes of servers, %.1f MB", s.Goroutines, s.Descriptors, s.Children, s.Marked, float64(s.RSS)/(1<<20))
 }
 
-// growthSince lists the resources that have grown since before. Short-lived ones may differ by two. It
-// ignores memory, because a single sample of it means little.
+// growthSince lists the resources that have grown since before. Short-lived ones may differ by two.
+// It ignores memory, because a single sample of it means little.
 func (s Sample) growthSince(before Sample) string {
 	var list []string
 	for _, c := range []struct {
@@ -52,8 +52,8 @@ func (s Sample) growthSince(before Sample) string {
 	return strings.Join(list, ", ")
 }
 
-// atRest waits until the usage is stable, or until it is that of before if given.
-func (r *run) atRest(ctx context.Context, before *Sample) (Sample, error) {
+// waitForStableUsage waits until the usage is stable, or until it is that of before if given.
+func (r *run) waitForStableUsage(ctx context.Context, before *Sample) (Sample, error) {
 	deadline := time.Now().Add(max(r.Settle, 10*time.Second))
 	var last Sample
 	for same := 0; ; {

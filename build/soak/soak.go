@@ -31,29 +31,29 @@ type Plan struct {
 	PID        int // of the daemon
 	Tokens     []string
 	Servers    []Server
-	// Ghost is a server that never responds: clients disappear during its calls.
-	Ghost string
+	// SilentServer is a server that never responds: clients disappear during its calls.
+	SilentServer string
 
-	// The run ends after this many calls and all actions below; or after For, if set, even if some
-	// are missing.
-	Calls int
-	For   time.Duration
-	Rate  int // maximum calls per second of all clients together; 0 means no limit
+	// The run ends after this many calls and all actions below; or after Duration, if set, even if
+	// some are missing.
+	Calls    int
+	Duration time.Duration
+	Rate     int // maximum calls per second of all clients together; 0 means no limit
 
-	Crashes, Reloads, Reconnects, Stops, Jumps int
+	Crashes, Reloads, Reconnects, Suspensions, ClockShifts int
 	// Reload makes the n-th change of the configuration and waits until it is applied. The last
 	// one, 0, restores the initial configuration.
 	Reload func(ctx context.Context, n int) error
-	// Jump sets the offset of the daemon's clock. It is nil if the daemon has no such clock.
-	Jump func(offset time.Duration) error
+	// ShiftClock sets the offset of the daemon's clock. It is nil if the daemon has no such clock.
+	ShiftClock func(offset time.Duration) error
 
 	AfterLoad func()        // called between the load and the wait for its resources, which takes a minute; may be nil
 	Settle    time.Duration // time limit for the resource usage to return to its initial value
 	Log       func(format string, a ...any)
 }
 
-// Count is what one client observed.
-type Count struct {
+// ClientCounts is what one client observed.
+type ClientCounts struct {
 	Calls, OK int            // answered calls, and those with the correct response
 	Codes     map[string]int // the other calls, by error code
 }
@@ -62,8 +62,8 @@ type Count struct {
 type Report struct {
 	Began     time.Time
 	Took      time.Duration
-	Clients   map[string]*Count
-	Ghosts    int // abandoned calls: at most one row each, by the client GhostName
+	Clients   map[string]*ClientCounts
+	Ghosts    int // abandoned calls: at most one row each, by the client VanishingClientName
 	Expired   int // sessions that expired because the clock jumped; their calls were repeated
 	Crashes   int
 	Reloads   int
@@ -77,12 +77,12 @@ type Report struct {
 	WrongMore int      // number of further ones
 }
 
-// GhostName is the name of the client that disappears during its calls.
-const GhostName = "soak-ghost"
+// VanishingClientName is the name of the client that disappears during its calls.
+const VanishingClientName = "soak-ghost"
 
 // Total returns the sum over all clients.
-func (r *Report) Total() Count {
-	all := Count{Codes: map[string]int{}}
+func (r *Report) Total() ClientCounts {
+	all := ClientCounts{Codes: map[string]int{}}
 	for _, c := range r.Clients {
 		all.Calls += c.Calls
 		all.OK += c.OK
@@ -119,18 +119,18 @@ func (r *run) fail(format string, a ...any) {
 
 // progress returns the completed share of the plan, from 0 to 1.
 func (r *run) progress() float64 {
-	if r.For > 0 {
-		return min(1, float64(time.Since(r.began))/float64(r.For))
+	if r.Duration > 0 {
+		return min(1, float64(time.Since(r.began))/float64(r.Duration))
 	}
 	return min(1, float64(r.calls.Load())/float64(max(r.Calls, 1)))
 }
 
 func (r *run) over() bool {
-	if r.For > 0 {
-		return time.Since(r.began) >= r.For
+	if r.Duration > 0 {
+		return time.Since(r.began) >= r.Duration
 	}
 	return int(r.calls.Load()) >= r.Calls && int(r.crashes.Load()) >= r.Crashes && int(r.reloads.Load()) >= r.Reloads &&
-		int(r.connects.Load()) >= r.Reconnects && int(r.stops.Load()) >= r.Stops && int(r.jumps.Load()) >= r.Jumps
+		int(r.connects.Load()) >= r.Reconnects && int(r.stops.Load()) >= r.Suspensions && int(r.jumps.Load()) >= r.ClockShifts
 }
 
 // claimAction reports whether one of total actions is due now, and counts it as done.
@@ -153,7 +153,7 @@ func Run(ctx context.Context, p Plan) (*Report, error) {
 	if p.Log == nil {
 		p.Log = func(string, ...any) {}
 	}
-	r := &run{Plan: p, began: time.Now(), report: &Report{Began: time.Now().UTC(), Clients: map[string]*Count{}}}
+	r := &run{Plan: p, began: time.Now(), report: &Report{Began: time.Now().UTC(), Clients: map[string]*ClientCounts{}}}
 	r.pace.every = 0
 	if p.Rate > 0 {
 		r.pace.every = time.Second / time.Duration(p.Rate)
@@ -168,7 +168,7 @@ func Run(ctx context.Context, p Plan) (*Report, error) {
 	if err := r.warm(ctx, clients); err != nil {
 		return nil, err
 	}
-	before, err := r.atRest(ctx, nil)
+	before, err := r.waitForStableUsage(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func Run(ctx context.Context, p Plan) (*Report, error) {
 		deeds.Go(func() { deed(ctx) })
 	}
 	for _, c := range clients {
-		workers.Go(func() { c.work(ctx) })
+		workers.Go(func() { c.callUntilOver(ctx) })
 	}
 	workers.Wait()
 	err = context.Cause(ctx)
@@ -192,7 +192,7 @@ func Run(ctx context.Context, p Plan) (*Report, error) {
 	deeds.Wait()
 	r.report.Took = time.Since(r.began)
 	for _, c := range clients {
-		c.leave(context.WithoutCancel(ctx))
+		c.deleteSession(context.WithoutCancel(ctx))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot finish: %w", err)
@@ -201,15 +201,15 @@ func Run(ctx context.Context, p Plan) (*Report, error) {
 	if err := r.Reload(context.WithoutCancel(ctx), 0); err != nil {
 		return nil, err
 	}
-	if r.Jump != nil { // expire the sessions that clients abandoned
-		if err := r.Jump(3 * time.Hour); err != nil {
+	if r.ShiftClock != nil { // expire the sessions that clients abandoned
+		if err := r.ShiftClock(3 * time.Hour); err != nil {
 			return nil, err
 		}
 	}
 	if r.AfterLoad != nil {
 		r.AfterLoad()
 	}
-	after, err := r.atRest(context.WithoutCancel(ctx), &before)
+	after, err := r.waitForStableUsage(context.WithoutCancel(ctx), &before)
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +239,7 @@ func (r *run) warm(ctx context.Context, clients []*client) error {
 				}
 				c.call(ctx, s)
 			}
-			c.leave(ctx)
+			c.deleteSession(ctx)
 		})
 	}
 	all.Wait()

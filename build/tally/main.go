@@ -42,13 +42,13 @@ func run(args []string, in io.Reader, out io.Writer, strict bool) error {
 		if err != nil {
 			return err
 		}
-		return note(args[1], c, broken, out)
+		return saveCounts(args[1], c, broken, out)
 	case len(args) == 3 && args[0] == "vitest":
 		c, err := vitest(args[2])
 		if err != nil {
 			return err
 		}
-		return note(args[1], c, c.passed == 0, out)
+		return saveCounts(args[1], c, c.passed == 0, out)
 	case len(args) == 2 && args[0] == "total", len(args) == 3 && args[0] == "total" && args[2] == "-strict":
 		c, err := total(args[1])
 		if err != nil {
@@ -65,7 +65,7 @@ func run(args []string, in io.Reader, out io.Writer, strict bool) error {
 	case len(args) == 2 && args[0] == "slowest":
 		return slowest(args[1], 50, out)
 	case len(args) == 2 && args[0] == "repeat":
-		return repeat(args[1], out)
+		return printRepeatPattern(args[1], out)
 	}
 	return fmt.Errorf("usage: tally go FILE | tally vitest FILE REPORT | tally total FILE [-strict] | tally slowest FILE | tally repeat FILE")
 }
@@ -158,7 +158,7 @@ func slowest(file string, n int, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	done := results(src)
+	done := topLevelResults(src)
 	slices.SortStableFunc(done, func(a, b event) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
 	for _, e := range done[:min(n, len(done))] {
 		fmt.Fprintf(out, "%7.1f  %s  %s\n", e.Elapsed, e.Package, e.Test)
@@ -166,8 +166,8 @@ func slowest(file string, n int, out io.Writer) error {
 	return nil
 }
 
-// results returns the events that end a top-level test of src.
-func results(src []byte) (done []event) {
+// topLevelResults returns the events that end a top-level test of src.
+func topLevelResults(src []byte) (done []event) {
 	for line := range bytes.Lines(src) {
 		var e event
 		if json.Unmarshal(line, &e) != nil {
@@ -183,15 +183,16 @@ func results(src []byte) (done []event) {
 // maxRepeats is how many failed tests may run again. If more fail, it is not by chance.
 const maxRepeats = 3
 
-// repeat prints a pattern of the failed top-level tests of file. It prints nothing if they are more
-// than maxRepeats, or if the test program did not run to its end, because then others never ran.
-func repeat(file string, out io.Writer) error {
+// printRepeatPattern prints a pattern of the failed top-level tests of file. It prints nothing if
+// they are more than maxRepeats, or if the test program did not run to its end, because then others
+// never ran.
+func printRepeatPattern(file string, out io.Writer) error {
 	src, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
 	var names []string
-	for _, e := range results(src) {
+	for _, e := range topLevelResults(src) {
 		if e.Action == "fail" {
 			names = append(names, e.Test)
 		}
@@ -248,8 +249,8 @@ func (r skipReasons) print(out io.Writer) {
 	}
 }
 
-// note appends c to file and prints it. A broken package counts as one more failure.
-func note(file string, c count, broken bool, out io.Writer) error {
+// saveCounts appends c to file and prints it. A broken package counts as one more failure.
+func saveCounts(file string, c count, broken bool, out io.Writer) error {
 	if broken && c.failed == 0 {
 		c.failed = 1
 	}

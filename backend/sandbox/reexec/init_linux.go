@@ -51,7 +51,8 @@ func errno(err error) syscall.Errno {
 	return number
 }
 
-// receiveRules waits for the rules of Landlock and the seccomp filter. If the daemon has ended, there are none.
+// receiveRules waits for the rules of Landlock and the seccomp filter. If the daemon has ended,
+// there are none.
 func receiveRules() (ruleset uintptr, filter []byte, err syscall.Errno) {
 	filter, rights := make([]byte, maxFilter), make([]byte, syscall.CmsgSpace(4))
 	for {
@@ -103,8 +104,9 @@ func confine(ruleset uintptr, filter []byte) (what string, err syscall.Errno) {
 	return "", 0
 }
 
-// keptCapabilities are what root keeps, by number: as in a container of Docker. Most others, such as
-// CAP_SYS_ADMIN and CAP_SYS_RAWIO, reach around the rules, for example through the memory of the kernel.
+// keptCapabilities are what root keeps, by number: as in a container of Docker. Most others, such
+// as CAP_SYS_ADMIN and CAP_SYS_RAWIO, reach around the rules, for example through the memory of the
+// kernel.
 const keptCapabilities = 1<<0 | 1<<1 | 1<<3 | 1<<4 | 1<<5 | 1<<6 | 1<<7 | // CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID
 	1<<8 | 1<<10 | 1<<13 | 1<<18 | 1<<27 | 1<<29 | 1<<31 // SETPCAP, NET_BIND_SERVICE, NET_RAW, SYS_CHROOT, MKNOD, AUDIT_WRITE, SETFCAP
 

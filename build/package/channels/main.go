@@ -2,9 +2,9 @@
 //
 //	channels PACKAGES OUT
 //
-// PACKAGES contains the release's files with their SHA256SUMS. OUT receives a Homebrew formula and cask, a
-// Scoop manifest, winget manifests, the files of an AUR package, and npm packages that contain the
-// programs. Nothing is published.
+// PACKAGES contains the release's files with their SHA256SUMS. OUT receives a Homebrew formula and
+// cask, a Scoop manifest, winget manifests, the files of an AUR package, and npm packages that
+// contain the programs. Nothing is published.
 package main
 
 import (
@@ -62,7 +62,8 @@ func (r release) ArchVersion() string {
 	return strings.NewReplacer("~", "_", "-", "_").Replace(r.Version)
 }
 
-// Has reports whether the release contains an archive. Only the one for macOS may be missing.
+// Has reports whether the release contains an archive. Only the one for macOSArchive may be
+// missing.
 func (r release) Has(platform string) bool {
 	_, err := r.Archive(platform)
 	return err == nil
@@ -70,10 +71,10 @@ func (r release) Has(platform string) bool {
 
 // Platforms returns the platforms that have an npm package.
 func (r release) Platforms() []platform {
-	return slices.DeleteFunc(slices.Clone(platforms), func(p platform) bool { return p.archive == macOS && !r.Has(macOS) })
+	return slices.DeleteFunc(slices.Clone(platforms), func(p platform) bool { return p.archive == macOSArchive && !r.Has(macOSArchive) })
 }
 
-// cask is the template that needs the archive for macOS.
+// cask is the template that needs the archive for macOSArchive.
 const cask = "templates/homebrew/Casks/drawbridge.rb"
 
 // platform is an npm package with programs, for the system and processor in the terms of Node.js.
@@ -83,8 +84,9 @@ type platform struct {
 	files   []string // files of the archive that the package contains
 }
 
-// macOS is the archive of the application, whose helper is the program that the npm packages contain.
-const macOS = "macos-universal.zip"
+// macOSArchive is the archive of the application, whose helper is the program that the npm packages
+// contain.
+const macOSArchive = "macos-universal.zip"
 
 var macOSFiles = []string{
 	"Drawbridge.app/Contents/Helpers/Drawbridge Daemon.app/Contents/MacOS/drawbridge",
@@ -96,8 +98,8 @@ var platforms = []platform{
 	{"linux", "arm64", "linux-arm64.tar.gz", []string{"drawbridge", "LICENSE", "THIRD-PARTY.txt"}},
 	{"win32", "x64", "windows-amd64.zip", []string{"drawbridge.exe", "drawbridgew.exe", "drawbridge-window.exe", "LICENSE", "THIRD-PARTY.txt"}},
 	{"win32", "arm64", "windows-arm64.zip", []string{"drawbridge.exe", "drawbridgew.exe", "drawbridge-window.exe", "LICENSE", "THIRD-PARTY.txt"}},
-	{"darwin", "x64", macOS, macOSFiles},
-	{"darwin", "arm64", macOS, macOSFiles},
+	{"darwin", "x64", macOSArchive, macOSFiles},
+	{"darwin", "arm64", macOSArchive, macOSFiles},
 }
 
 func (p platform) Name() string { return "@drawbridge-mcp/" + p.OS + "-" + p.CPU }
@@ -118,10 +120,10 @@ func generate(packages, out string) error {
 		return err
 	}
 	err = fs.WalkDir(templates, "templates", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || name == cask && !r.Has(macOS) {
+		if err != nil || d.IsDir() || name == cask && !r.Has(macOSArchive) {
 			return err
 		}
-		text, err := r.fill(name)
+		text, err := r.renderTemplate(name)
 		if err != nil {
 			return err
 		}
@@ -159,7 +161,7 @@ func readRelease(packages string) (release, error) {
 	return r, nil
 }
 
-func (r release) fill(name string) ([]byte, error) {
+func (r release) renderTemplate(name string) ([]byte, error) {
 	src, err := templates.ReadFile(name)
 	if err != nil {
 		return nil, err

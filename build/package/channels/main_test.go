@@ -22,7 +22,8 @@ import (
 
 const testVersion = "0.1.0~git20260102.0123abcd"
 
-// fakeRelease writes a release whose programs print their name, and returns its folder and checksums.
+// fakeRelease writes a release whose programs print their name, and returns its folder and
+// checksums.
 func fakeRelease(t *testing.T) (dir string, sums map[string]string) {
 	t.Helper()
 	dir, sums = t.TempDir(), map[string]string{}
@@ -53,7 +54,7 @@ func fakeRelease(t *testing.T) (dir string, sums map[string]string) {
 	}
 	var app bytes.Buffer
 	writeZip(&app, macOSFiles, "macOS")
-	add(macOS, app.Bytes())
+	add(macOSArchive, app.Bytes())
 	if err := os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(list.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func writeZip(w io.Writer, names []string, text string) {
 	_ = z.Close()
 }
 
-// The release has no application for macOS if its build failed. Then no channel offers it.
+// The release has no application for macOSArchive if its build failed. Then no channel offers it.
 func TestChannelsWithoutTheApplicationForMacOS(t *testing.T) {
 	packages, _ := fakeRelease(t)
 	out := t.TempDir()
@@ -94,7 +95,7 @@ func TestChannelsWithoutTheApplicationForMacOS(t *testing.T) {
 	}
 	sums := filepath.Join(packages, "SHA256SUMS")
 	text, _ := os.ReadFile(sums)
-	if err := os.WriteFile(sums, []byte(strings.Replace(string(text), macOS, "other", 1)), 0o600); err != nil {
+	if err := os.WriteFile(sums, []byte(strings.Replace(string(text), macOSArchive, "other", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	out = t.TempDir()
@@ -131,7 +132,7 @@ func TestChannelFilesNameTheArchivesOfTheRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]int{"linux-amd64.tar.gz": 3, "linux-arm64.tar.gz": 3, "windows-amd64.zip": 1, "windows-arm64.zip": 1, "windows-amd64-setup.exe": 1, "windows-arm64-setup.exe": 1, macOS: 1} {
+	for name, want := range map[string]int{"linux-amd64.tar.gz": 3, "linux-arm64.tar.gz": 3, "windows-amd64.zip": 1, "windows-arm64.zip": 1, "windows-amd64-setup.exe": 1, "windows-arm64-setup.exe": 1, macOSArchive: 1} {
 		if got := named["drawbridge-"+testVersion+"-"+name]; got != want {
 			t.Errorf("%d channels use %s, want %d", got, name, want)
 		}
