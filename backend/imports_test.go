@@ -21,50 +21,50 @@ const module = "github.com/drawbridge-mcp/drawbridge"
 // the design; it goes in here together with the code that needs it, and its commit
 // says why. Test files are free to import what they like.
 var edges = map[string]string{
-	"backend/core":        "",
-	"backend/atomicfile":  "",
-	"backend/lazyregexp":  "",
-	"backend/exitreason":  "backend/lazyregexp backend/core",
-	"backend/closeonce":   "",
-	"backend/eventually":  "",                                                                  // never shipped: only tests import it
-	"backend/hideconsole": "",                                                                  // what starts programs of others hides their windows
-	"backend/redact":      "backend/lazyregexp",                                                // the only lists of names and formats of secrets
-	"config":              "backend/lazyregexp backend/atomicfile backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share
-	"backend/event":       "backend/core",
-	"backend/process":     "backend/closeonce",
-	"backend/sandbox":     "backend/sandbox/reexec",
-	"backend/dockerexec":  "backend/closeonce backend/hideconsole",
-	"backend/wire":        "backend/core backend/redact",              // redact: the mark in traced headers; spans, replies and sinks are hub's, so that the call path converts nothing
-	"backend/cassette":    "backend/core backend/redact backend/wire", // redact: its mark in an HTTP Archive; wire: marks a result without changing its other bytes
-	"backend/loopback":    "backend/lazyregexp backend/atomicfile backend/core",
-	"backend/secret":      "backend/lazyregexp backend/atomicfile backend/core",
-	"backend/oauth":       "backend/core",
-	"backend/store":       "backend/core backend/redact backend/wire", // what is recorded has no secrets; wire: the members of results, to measure them
-	"backend/serverlog":   "",
-	"backend/netchange":   "", // the daemon alone needs it: it tells the supervisor that the network changed
-	"backend/upstream":    "backend/core backend/wire",
-	"backend/registry":    "backend/lazyregexp backend/core config",
-	"backend/trust":       "backend/core backend/store",
-	"backend/dial":        "backend/lazyregexp backend/core config backend/sandbox backend/serverlog backend/upstream backend/process backend/dockerexec backend/wire backend/exitreason backend/cassette", // it alone starts and reaches servers; lazyregexp reads what npm says
-	"backend/supervisor":  "backend/core config backend/event backend/upstream backend/registry backend/process backend/dial backend/wire backend/exitreason",                                              // process: usage and the age of the login environment; exitreason: why a process ended
-	"backend/approvals":   "backend/core backend/event",
-	"backend/policy":      "backend/core config backend/registry backend/approvals backend/wire",
-	"backend/gateway":     "backend/core backend/event backend/policy backend/wire",
-	"backend/bridge":      "backend/core backend/wire backend/registry backend/approvals",
-	"backend/reload":      "backend/atomicfile backend/core config backend/event",
-	"backend/history":     "backend/lazyregexp backend/redact backend/core backend/store backend/wire backend/cassette",
-	"backend/clientconf":  "backend/lazyregexp backend/atomicfile backend/core backend/redact config",
-	"backend/marketplace": "backend/lazyregexp backend/core",
-	"backend/version":     "backend/lazyregexp backend/core config backend/dockerexec backend/hideconsole", // which argument of docker is the image
-	"backend/metrics":     "backend/core backend/event",
-	"backend/observe":     "backend/event backend/store",
-	"backend/updates":     "backend/event backend/hideconsole", // the installed version is asked for its number
-	"backend/desktop":     "backend/hideconsole backend/atomicfile backend/core backend/event backend/approvals",
-	"backend/doctor":      "backend/lazyregexp backend/core backend/redact config backend/clientconf backend/hideconsole backend/exitreason", // how a missing program is installed, said in one place
-	"backend/builtin":     "backend/core backend/store",
-	"backend/shim":        "backend/core backend/wire",                                                                                                                                                                                                                                         // apart from cli, so that a process per client stays small
-	"backend/cli":         "backend/core config backend/history backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy backend/cassette backend/trust backend/supervisor", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon
-	"backend/mcptest":     "backend/wire",                                                                                                                                                                                                                                                      // never shipped: only tests import it
+	"backend/core":           "",
+	"backend/atomicfile":     "",
+	"backend/lazyregexp":     "",
+	"backend/exitreason":     "backend/lazyregexp backend/core",
+	"backend/closeonce":      "",
+	"backend/eventually":     "",                                                                  // never shipped: only tests import it
+	"backend/hideconsole":    "",                                                                  // what starts programs of others hides their windows
+	"backend/redact":         "backend/lazyregexp",                                                // the only lists of names and formats of secrets
+	"config":                 "backend/lazyregexp backend/atomicfile backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share
+	"backend/event":          "backend/core",
+	"backend/process":        "backend/closeonce",
+	"backend/sandbox":        "backend/sandbox/reexec",
+	"backend/dockerexec":     "backend/closeonce backend/hideconsole",
+	"backend/wire":           "backend/core backend/redact",              // redact: the mark in traced headers; spans, replies and sinks are hub's, so that the call path converts nothing
+	"backend/cassette":       "backend/core backend/redact backend/wire", // redact: its mark in an HTTP Archive; wire: marks a result without changing its other bytes
+	"backend/loopback":       "backend/lazyregexp backend/atomicfile backend/core",
+	"backend/secret":         "backend/lazyregexp backend/atomicfile backend/core",
+	"backend/oauth":          "backend/core",
+	"backend/store":          "backend/core backend/redact backend/wire", // what is recorded has no secrets; wire: the members of results, to measure them
+	"backend/serverlog":      "",
+	"backend/netchange":      "", // the daemon alone needs it: it tells the supervisor that the network changed
+	"backend/upstream":       "backend/core backend/wire",
+	"backend/registry":       "backend/lazyregexp backend/core config",
+	"backend/trust":          "backend/core backend/store",
+	"backend/dial":           "backend/lazyregexp backend/core config backend/sandbox backend/serverlog backend/upstream backend/process backend/dockerexec backend/wire backend/exitreason backend/cassette", // it alone starts and reaches servers; lazyregexp reads what npm says
+	"backend/supervisor":     "backend/core config backend/event backend/upstream backend/registry backend/process backend/dial backend/wire backend/exitreason",                                              // process: usage and the age of the login environment; exitreason: why a process ended
+	"backend/approvals":      "backend/core backend/event",
+	"backend/policy":         "backend/core config backend/registry backend/approvals backend/wire",
+	"backend/gateway":        "backend/core backend/event backend/policy backend/wire",
+	"backend/bridge":         "backend/core backend/wire backend/registry backend/approvals",
+	"backend/reload":         "backend/atomicfile backend/core config backend/event",
+	"backend/history":        "backend/lazyregexp backend/redact backend/core backend/store backend/wire backend/cassette",
+	"backend/clientconf":     "backend/lazyregexp backend/atomicfile backend/core backend/redact config",
+	"backend/marketplace":    "backend/lazyregexp backend/core",
+	"backend/packageversion": "backend/lazyregexp backend/core config backend/dockerexec backend/hideconsole", // which argument of docker is the image
+	"backend/metrics":        "backend/core backend/event",
+	"backend/observe":        "backend/event backend/store",
+	"backend/updates":        "backend/event backend/hideconsole", // the installed version is asked for its number
+	"backend/desktop":        "backend/hideconsole backend/atomicfile backend/core backend/event backend/approvals",
+	"backend/doctor":         "backend/lazyregexp backend/core backend/redact config backend/clientconf backend/hideconsole backend/exitreason", // how a missing program is installed, said in one place
+	"backend/builtin":        "backend/core backend/store",
+	"backend/shim":           "backend/core backend/wire",                                                                                                                                                                                                                                         // apart from cli, so that a process per client stays small
+	"backend/cli":            "backend/core config backend/history backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy backend/cassette backend/trust backend/supervisor", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon
+	"backend/mcptest":        "backend/wire",                                                                                                                                                                                                                                                      // never shipped: only tests import it
 
 	"backend/sandbox/reexec": "", // and of the standard library only what is initialized early
 
@@ -76,11 +76,11 @@ var edges = map[string]string{
 	"app/window": "build/icons backend/loopback backend/hideconsole",       // where the daemon answers, and its token
 	".":          "app/window",
 
-	"frontend":    "",
-	"build/icons": "",
-	"build/tally": "",
+	"frontend":        "",
+	"build/icons":     "",
+	"build/testcount": "",
 
-	"build/package/clifiles": "backend/cli",
+	"build/package/manpages": "backend/cli",
 	"build/package/channels": "",
 	"build/docs":             "config backend/cli backend/clientconf", // documents that are written from what the program knows
 	"build/e2e":              "",
@@ -106,7 +106,7 @@ var owners = map[string]string{
 	"github.com/goccy/go-yaml":               "config backend/clientconf",
 	"github.com/pelletier/go-toml/v2":        "backend/clientconf",
 	"github.com/danielgtaylor/huma/v2":       "backend/api",
-	"github.com/spf13/cobra":                 "backend/cli build/package/clifiles build/docs",
+	"github.com/spf13/cobra":                 "backend/cli build/package/manpages build/docs",
 	"aead.dev/minisign":                      "backend/updates",
 	"golang.org/x/mod":                       "backend/updates", // the order of semantic versions
 	"github.com/google/licensecheck":         "build/docs",

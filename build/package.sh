@@ -47,7 +47,7 @@ common() {
 	build/setup.sh ui go
 	[ "${PAGE-}" = built ] || make ui
 	go run ./build/docs -notices "$stage/THIRD-PARTY.txt" -sbom "$out/drawbridge-$version.cdx.json" -version "$version"
-	go run ./build/package/clifiles "$stage" "$version"
+	go run ./build/package/manpages "$stage" "$version"
 	cp build/package/drawbridge-window.1 "$stage/man/"
 	gzip -9n "$stage"/man/*
 }

@@ -36,7 +36,7 @@ vet() { CGO_ENABLED=0 go vet ./...; }
 # debug information from the test programs, which takes a third of the time of the linker. The stages
 # vet and lint check the code, so no stage checks it again.
 unit() {
-	CGO_ENABLED=0 env -u CI go test -vet=off -ldflags=-w -json -timeout 10m -parallel 4 ./... | tally go
+	CGO_ENABLED=0 env -u CI go test -vet=off -ldflags=-w -json -timeout 10m -parallel 4 ./... | testcount go
 }
 
 page() {
@@ -44,12 +44,12 @@ page() {
 	npm --prefix frontend run --silent typecheck
 	(cd frontend && npx --no-install vitest run --reporter=default --reporter=json --outputFile.json="$work/vitest.json") >"$work/vitest.log" 2>&1 ||
 		cat "$work/vitest.log"
-	tally vitest "$work/vitest.json" </dev/null
+	testcount vitest "$work/vitest.json" </dev/null
 }
 
 smoke() {
 	make --no-print-directory daemon
-	CGO_ENABLED=0 go test -vet=off -ldflags=-w -tags smoke -count 1 -json ./build/smoke | tally go
+	CGO_ENABLED=0 go test -vet=off -ldflags=-w -tags smoke -count 1 -json ./build/smoke | testcount go
 }
 
 lint() {
@@ -86,7 +86,7 @@ race() {
 		if grep -qE '^\s*go |\.Go\(|\.Parallel\(|\.Skipf?\(|"sync|"testing/synctest' "$dir"/*.go; then packages+=("$dir"); fi
 	done
 	CGO_ENABLED=1 go test -race -gcflags="modernc.org/libc/...=$plain" -gcflags="modernc.org/sqlite/lib=$plain" \
-		-vet=off -ldflags=-w -json -timeout 15m -p 2 -parallel 4 -skip "$sequential" "${packages[@]}" | tally go
+		-vet=off -ldflags=-w -json -timeout 15m -p 2 -parallel 4 -skip "$sequential" "${packages[@]}" | testcount go
 }
 
 window() { make --no-print-directory window; }
@@ -98,9 +98,9 @@ e2e() {
 	local again
 	make --no-print-directory daemon
 	e2eTests >"$work/e2e.json" || true
-	again=$(go run ./build/tally repeat "$work/e2e.json")
+	again=$(go run ./build/testcount repeat "$work/e2e.json")
 	[ -z "$again" ] || e2eTests -run "$again" >>"$work/e2e.json" || true
-	tally go <"$work/e2e.json"
+	testcount go <"$work/e2e.json"
 }
 
 e2eTests() {
@@ -113,9 +113,9 @@ browser() {
 	tail -n 1 "$work/browser.log" | sed 's/ in .*/, 0 skipped/' | tee -a "$work/counts"
 }
 
-# tally FORMAT [REPORT] counts the tests of this stage. With TEST_JSON=FILE it also appends the
-# events of the Go tests to that file, for go run ./build/tally slowest FILE.
-tally() { tee -a "${TEST_JSON:-/dev/null}" | go run ./build/tally "$1" "$work/counts" "${@:2}"; }
+# testcount FORMAT [REPORT] counts the tests of this stage. With TEST_JSON=FILE it also appends the
+# events of the Go tests to that file, for go run ./build/testcount slowest FILE.
+testcount() { tee -a "${TEST_JSON:-/dev/null}" | go run ./build/testcount "$1" "$work/counts" "${@:2}"; }
 
 # setup TASK... returns 1 if optional dependencies are missing.
 setup() {
@@ -198,5 +198,5 @@ case " $* " in *' rest '*) ;; *' fast '*) echo 'Not covered: race detector, gola
 [ ${#failed[@]} = 0 ] || echo "FAILED: ${failed[*]}"
 strict=
 case " ${stages[*]} " in *' race '* | *' e2e '*) strict=-strict ;; esac
-if [ -e "$work/counts" ]; then go run ./build/tally total "$work/counts" $strict || failed+=(tests); fi
+if [ -e "$work/counts" ]; then go run ./build/testcount total "$work/counts" $strict || failed+=(tests); fi
 exit $((${#failed[@]} > 0))

@@ -3,21 +3,21 @@ package main
 import (
 	"os"
 
-	packages "github.com/drawbridge-mcp/drawbridge/backend/version"
+	"github.com/drawbridge-mcp/drawbridge/backend/packageversion"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // packageOf returns the package that a server runs with its version, or its image, or "".
 func packageOf(s *config.Server, pids []int) string {
-	spec, ok := packages.Find(s)
+	spec, ok := packageversion.Find(s)
 	if !ok {
 		return ""
 	}
-	if spec.Launcher == packages.Image {
+	if spec.Launcher == packageversion.Image {
 		return spec.Text
 	}
 	home, _ := os.UserHomeDir() // without one, the caches of launchers are not searched
-	found := packages.Resolve(spec, packages.Environment{Home: home, Getenv: os.Getenv}, pids, nil)
+	found := packageversion.Resolve(spec, packageversion.Environment{Home: home, Getenv: os.Getenv}, pids, nil)
 	if found.Version == "" {
 		return spec.Package
 	}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/packageversion"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
-	"github.com/drawbridge-mcp/drawbridge/backend/version"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -40,11 +40,11 @@ type ServerVersion struct {
 	Pin        string           `json:"pin" doc:"What pinning would write; empty if there is nothing to pin"`
 	Earlier    []EarlierVersion `json:"earlier" nullable:"false" doc:"Previous values, newest first"`
 
-	Rehearsing *RehearsalProgress `json:"rehearsing,omitempty" doc:"The comparison that is in progress"`
+	Comparing *ComparisonProgress `json:"comparing,omitempty" doc:"The comparison that is in progress"`
 }
 
-// RehearsalProgress is how far a rehearsal is.
-type RehearsalProgress struct {
+// ComparisonProgress is how far a comparison is.
+type ComparisonProgress struct {
 	Finished int `json:"finished" doc:"Calls whose results have been compared"`
 	Total    int `json:"total" doc:"All calls; 0 while the versions are started"`
 }
@@ -66,20 +66,20 @@ type VersionPlan struct {
 	TrialNs    int64              `json:"trialNs" doc:"How long the trial took"`
 	ServerInfo JSON               `json:"serverInfo" doc:"Name and version that the candidate reports"`
 
-	Rehearsal *history.RehearsalReport `json:"rehearsal,omitempty" doc:"Recorded calls and checks that were sent to both versions"`
+	Comparison *history.ComparisonReport `json:"comparison,omitempty" doc:"Recorded calls and checks that were sent to both versions"`
 }
 
 // candidateVersion is a tried version that waits for confirmation.
 type candidateVersion struct {
 	key, to string
-	spec    version.Spec
+	spec    packageversion.Spec
 	tools   []core.Item
 	at      time.Time
 }
 
 // isFor reports whether the plan has this key, is recent, and changes what the configuration
 // contains.
-func (p *candidateVersion) isFor(key string, spec version.Spec) bool {
+func (p *candidateVersion) isFor(key string, spec packageversion.Spec) bool {
 	return p.key == key && time.Since(p.at) <= planLifetime && spec.Text == p.spec.Text && spec.Arg == p.spec.Arg
 }
 
@@ -88,41 +88,41 @@ func (p *candidateVersion) isFor(key string, spec version.Spec) bool {
 type versionPlans struct {
 	mu  sync.Mutex
 	all map[string]candidateVersion
-	// rehearsals has the rehearsals in progress.
-	rehearsals map[string]RehearsalProgress
+	// comparisons has the comparisons in progress.
+	comparisons map[string]ComparisonProgress
 }
 
-// startRehearsal returns false if one of this server is in progress.
-func (p *versionPlans) startRehearsal(server string) bool {
+// startComparison returns false if one of this server is in progress.
+func (p *versionPlans) startComparison(server string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, busy := p.rehearsals[server]; busy {
+	if _, busy := p.comparisons[server]; busy {
 		return false
 	}
-	if p.rehearsals == nil {
-		p.rehearsals = map[string]RehearsalProgress{}
+	if p.comparisons == nil {
+		p.comparisons = map[string]ComparisonProgress{}
 	}
-	p.rehearsals[server] = RehearsalProgress{}
+	p.comparisons[server] = ComparisonProgress{}
 	return true
 }
 
-func (p *versionPlans) setRehearsal(server string, progress RehearsalProgress) {
+func (p *versionPlans) setComparison(server string, progress ComparisonProgress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.rehearsals[server] = progress
+	p.comparisons[server] = progress
 }
 
-func (p *versionPlans) endRehearsal(server string) {
+func (p *versionPlans) endComparison(server string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.rehearsals, server)
+	delete(p.comparisons, server)
 }
 
-// rehearsal returns the progress of the rehearsal of a server, or nil.
-func (p *versionPlans) rehearsal(server string) *RehearsalProgress {
+// comparison returns the progress of the comparison of a server, or nil.
+func (p *versionPlans) comparison(server string) *ComparisonProgress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if progress, busy := p.rehearsals[server]; busy {
+	if progress, busy := p.comparisons[server]; busy {
 		return &progress
 	}
 	return nil
@@ -168,9 +168,9 @@ func (a *API) getVersion(ctx context.Context, in *serverInput) (*answer[ServerVe
 	return reply(v)
 }
 
-func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, version.Spec, error) {
-	v := ServerVersion{Server: s.ID, Earlier: []EarlierVersion{}, Rehearsing: a.plans.rehearsal(s.ID)}
-	spec, ok := version.Find(s)
+func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, packageversion.Spec, error) {
+	v := ServerVersion{Server: s.ID, Earlier: []EarlierVersion{}, Comparing: a.plans.comparison(s.ID)}
+	spec, ok := packageversion.Find(s)
 	if !ok {
 		return v, spec, nil
 	}
@@ -183,15 +183,15 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, v
 	}
 	st, _ := a.Servers.Status(s.ID)
 	home, _ := os.UserHomeDir()
-	found := version.Resolve(spec, version.Environment{Home: home, Getenv: os.Getenv}, pids, st.Info)
-	if spec.Launcher == version.Image {
-		var is version.Resolved
-		if is, v.Pin, spec = version.ResolveImage(ctx, s, spec); is.Version != "" {
+	found := packageversion.Resolve(spec, packageversion.Environment{Home: home, Getenv: os.Getenv}, pids, st.Info)
+	if spec.Launcher == packageversion.Image {
+		var is packageversion.Resolved
+		if is, v.Pin, spec = packageversion.ResolveImage(ctx, s, spec); is.Version != "" {
 			found = is
 		}
 	}
 	v.Version, v.Source = found.Version, found.Source
-	if !v.Pinned && spec.Launcher != version.Image && (found.Source == version.FromProcess || found.Source == version.FromCache) {
+	if !v.Pinned && spec.Launcher != packageversion.Image && (found.Source == packageversion.FromProcess || found.Source == packageversion.FromCache) {
 		v.Pin, _ = spec.At(found.Version)
 	}
 	text, known, err := a.Metadata.Metadata(ctx, versionKeyPrefix+s.ID)
@@ -213,11 +213,11 @@ type changeVersionInput struct {
 	ID   string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
 	By   string `header:"X-Drawbridge-Client" hidden:"true"` // set by loopback.RequireAdmin
 	Body struct {
-		Action  string `json:"action" enum:"check,plan,rehearse,apply,pin,rollback" doc:"check queries the registry; plan tries a version alongside the running server; rehearse sends the newest recorded calls of read-only tools and the saved checks to the planned version and to the current one, and compares the results; apply writes the plan with that key; pin writes the running version; rollback restores the previous value"`
+		Action  string `json:"action" enum:"check,plan,compare,apply,pin,rollback" doc:"check queries the registry; plan tries a version alongside the running server; compare sends the newest recorded calls of read-only tools and the saved checks to the planned version and to the current one, and compares the results; apply writes the plan with that key; pin writes the running version; rollback restores the previous value"`
 		Version string `json:"version,omitempty" maxLength:"128" doc:"plan: version to try; default: the newest in the registry"`
-		Key     string `json:"key,omitempty" maxLength:"64" doc:"rehearse, apply: key of the plan"`
+		Key     string `json:"key,omitempty" maxLength:"64" doc:"compare, apply: key of the plan"`
 
-		Also []string `json:"also,omitempty" maxItems:"100" maxLength:"512" doc:"rehearse: tools that are called although they are not marked read-only"`
+		Also []string `json:"also,omitempty" maxItems:"100" maxLength:"512" doc:"compare: tools that are called although they are not marked read-only"`
 	}
 }
 
@@ -239,8 +239,8 @@ func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answe
 		out.Latest, err = a.latestVersion(ctx, &s, spec)
 	case "plan":
 		err = a.planVersion(ctx, &s, spec, in.Body.Version, &out)
-	case "rehearse":
-		err = a.rehearseVersion(ctx, &s, in.Body.Key, in.Body.Also, a.clientFor(in.By), &out)
+	case "compare":
+		err = a.compareVersions(ctx, &s, in.Body.Key, in.Body.Also, a.clientFor(in.By), &out)
 	case "apply":
 		err = a.applyVersion(ctx, &s, in.Body.Key, &out)
 	case "pin":
@@ -260,11 +260,11 @@ func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answe
 	return reply(out)
 }
 
-func (a *API) latestVersion(ctx context.Context, s *config.Server, spec version.Spec) (latest string, err error) {
-	if spec.Launcher == version.Image {
-		latest, err = version.LatestImage(ctx, s, spec)
+func (a *API) latestVersion(ctx context.Context, s *config.Server, spec packageversion.Spec) (latest string, err error) {
+	if spec.Launcher == packageversion.Image {
+		latest, err = packageversion.LatestImage(ctx, s, spec)
 	} else {
-		latest, err = version.Latest(ctx, s, spec)
+		latest, err = packageversion.Latest(ctx, s, spec)
 	}
 	if err != nil {
 		return "", &core.Error{Code: core.CodeUnavailable, Message: "cannot determine the newest version: " + a.Redact(err.Error()), Hint: "Specify a version, or try again when the registry responds."}
@@ -274,7 +274,7 @@ func (a *API) latestVersion(ctx context.Context, s *config.Server, spec version.
 
 // planVersion tries another version beside the running server and compares its tools with the
 // trusted ones.
-func (a *API) planVersion(ctx context.Context, s *config.Server, spec version.Spec, wanted string, out *VersionPlan) (err error) {
+func (a *API) planVersion(ctx context.Context, s *config.Server, spec packageversion.Spec, wanted string, out *VersionPlan) (err error) {
 	if a.Try == nil {
 		return core.Errorf(core.CodeUnavailable, "this daemon cannot test servers")
 	}
@@ -333,7 +333,7 @@ func (a *API) applyVersion(ctx context.Context, s *config.Server, key string, ou
 	p, ok := a.plans.all[s.ID]
 	delete(a.plans.all, s.ID)
 	a.plans.mu.Unlock()
-	if spec, _ := version.Find(s); !ok || key == "" || !p.isFor(key, spec) {
+	if spec, _ := packageversion.Find(s); !ok || key == "" || !p.isFor(key, spec) {
 		return errPlanOutdated
 	}
 	if err := a.Trust.AcceptInAdvance(ctx, s.ID, p.tools, "seen before the update to "+p.to); err != nil {
@@ -343,7 +343,7 @@ func (a *API) applyVersion(ctx context.Context, s *config.Server, key string, ou
 }
 
 // writeVersion changes the configuration and stores the previous version.
-func (a *API) writeVersion(ctx context.Context, s *config.Server, spec version.Spec, text string, out *VersionPlan) error {
+func (a *API) writeVersion(ctx context.Context, s *config.Server, spec packageversion.Spec, text string, out *VersionPlan) error {
 	out.To = text
 	if err := a.ConfigEditor.SetArgument(ctx, s.ID, spec.Arg, spec.Argument(spec.Text), spec.Argument(text)); err != nil {
 		return err

@@ -87,17 +87,17 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 		}
 	}
 	if o.compare {
-		stop := p.showRehearsal(ctx, d, o.server)
-		data, err = change(versionRequest{Action: "rehearse", Key: v.Key, Also: o.also})
+		stop := p.showComparison(ctx, d, o.server)
+		data, err = change(versionRequest{Action: "compare", Key: v.Key, Also: o.also})
 		if stop(); err != nil {
 			return err
 		}
 		if !p.json {
-			if err := p.printRehearsal(v.Rehearsal); err != nil {
+			if err := p.printComparison(v.Comparison); err != nil {
 				return err
 			}
 		}
-		if why := reasonNotToUpdate(v.Rehearsal); o.yes && why != "" {
+		if why := reasonNotToUpdate(v.Comparison); o.yes && why != "" {
 			if p.json {
 				err = p.printJSON(json.RawMessage(data))
 			}
@@ -130,8 +130,8 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 	return err
 }
 
-// reasonNotToUpdate returns why a rehearsal does not show that the results are the same, or "".
-func reasonNotToUpdate(r *history.RehearsalReport) string {
+// reasonNotToUpdate returns why a comparison does not show that the results are the same, or "".
+func reasonNotToUpdate(r *history.ComparisonReport) string {
 	switch {
 	case r != nil && r.Different+r.Failed > 0:
 		return "some results differ, or some calls failed"
@@ -141,8 +141,8 @@ func reasonNotToUpdate(r *history.RehearsalReport) string {
 	return ""
 }
 
-// showRehearsal shows in a terminal how far the rehearsal of a server is, until stop is called.
-func (p *program) showRehearsal(ctx context.Context, d *daemon, server string) (stop func()) {
+// showComparison shows in a terminal how far the comparison of a server is, until stop is called.
+func (p *program) showComparison(ctx context.Context, d *daemon, server string) (stop func()) {
 	if p.json || !p.Attended() {
 		return func() {}
 	}
@@ -161,7 +161,7 @@ func (p *program) showRehearsal(ctx context.Context, d *daemon, server string) (
 			case <-tick.C:
 			}
 			v, err := get[api.ServerVersion](ctx, d, versionPath(server), nil)
-			if r := v.Rehearsing; err == nil && r != nil && r.Total > 0 {
+			if r := v.Comparing; err == nil && r != nil && r.Total > 0 {
 				if text := fmt.Sprintf("Comparing: %d of %s", r.Finished, plural(r.Total, "call")); text != shown {
 					fmt.Fprint(p.Stderr, "\r"+text)
 					shown = text
@@ -175,8 +175,8 @@ func (p *program) showRehearsal(ctx context.Context, d *daemon, server string) (
 	}
 }
 
-// printRehearsal prints a table of the rehearsed calls, the differences, and a summary.
-func (p *program) printRehearsal(r *history.RehearsalReport) error {
+// printComparison prints a table of the compared calls, the differences, and a summary.
+func (p *program) printComparison(r *history.ComparisonReport) error {
 	if r == nil || len(r.Calls) == 0 {
 		_, err := fmt.Fprintln(p.Stdout, "There is nothing to compare.")
 		return err
@@ -190,7 +190,7 @@ func (p *program) printRehearsal(r *history.RehearsalReport) error {
 	}
 	for i := range r.Calls {
 		c := &r.Calls[i]
-		t.add(shownResult(c.Result), truncate(rehearsedName(c), 60), truncate(c.Arguments, 40), took(c.OldNs), took(c.NewNs), c.Check)
+		t.add(shownResult(c.Result), truncate(comparedName(c), 60), truncate(c.Arguments, 40), took(c.OldNs), took(c.NewNs), c.Check)
 	}
 	if err := p.printTable(&t); err != nil {
 		return err
@@ -200,7 +200,7 @@ func (p *program) printRehearsal(r *history.RehearsalReport) error {
 		if c.Result == history.Alike && c.Reason == "" && len(c.Unstable) == 0 {
 			continue
 		}
-		fmt.Fprintln(p.Stdout, escapeLine(strings.TrimSpace(rehearsedName(c)+" "+truncate(c.Arguments, 200))+": "+shownResult(c.Result)))
+		fmt.Fprintln(p.Stdout, escapeLine(strings.TrimSpace(comparedName(c)+" "+truncate(c.Arguments, 200))+": "+shownResult(c.Result)))
 		if reason := c.Reason; reason != "" {
 			if strings.HasPrefix(reason, "may have side effects") {
 				reason += "; call it with --also " + c.Tool
@@ -235,8 +235,8 @@ func shownResult(result string) string {
 	return result
 }
 
-// rehearsedName names what was compared.
-func rehearsedName(c *history.RehearsedCall) string {
+// comparedName names what was compared.
+func comparedName(c *history.ComparedCall) string {
 	switch {
 	case c.Prompt != "":
 		return "prompt " + c.Prompt

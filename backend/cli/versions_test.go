@@ -69,12 +69,12 @@ func TestImageVersionsNameTheirSource(t *testing.T) {
 // With --yes, calls are sent only with --compare, or with --rehearse, its former name.
 func TestVersionsAreComparedOnRequest(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                      "plan rehearse",
+		"":                      "plan compare",
 		"--compare=false":       "plan",
 		"--rehearse=false":      "plan",
 		"--yes":                 "plan apply",
-		"--yes --compare":       "plan rehearse apply",
-		"--yes --rehearse":      "plan rehearse apply",
+		"--yes --compare":       "plan compare apply",
+		"--yes --rehearse":      "plan compare apply",
 		"--yes --compare=false": "plan apply",
 	} {
 		t.Run(args, func(t *testing.T) {
@@ -87,13 +87,13 @@ func TestVersionsAreComparedOnRequest(t *testing.T) {
 				}
 				actions = append(actions, order.Action)
 				w.Header().Set("Content-Type", "application/json")
-				fmt.Fprintf(w, `{"server":"files","key":"k","from":"1","to":"2","changes":[],"applied":%t,"rehearsal":{"calls":[{"tool":"read","result":"alike"}],"alike":1,"enough":true}}`, order.Action == "apply")
+				fmt.Fprintf(w, `{"server":"files","key":"k","from":"1","to":"2","changes":[],"applied":%t,"comparison":{"calls":[{"tool":"read","result":"alike"}],"alike":1,"enough":true}}`, order.Action == "apply")
 			})
 			got := f.run(false, append([]string{"versions", "update", "files"}, strings.Fields(args)...)...)
 			if got.code != 0 || strings.Join(actions, " ") != want {
 				t.Errorf("%+v, actions %v, want %s", got, actions, want)
 			}
-			if compared := strings.Contains(want, "rehearse"); compared != strings.Contains(got.out, "1 same, 0 different") || strings.Contains(got.out, "alike") {
+			if compared := strings.Contains(want, "compare"); compared != strings.Contains(got.out, "1 same, 0 different") || strings.Contains(got.out, "alike") {
 				t.Errorf("the comparison is not shown as it should be:\n%s", got.out)
 			}
 		})

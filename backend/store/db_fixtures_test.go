@@ -17,7 +17,7 @@ import (
 )
 
 // Before adding a migration, write such a file to testdata:
-// go test ./backend/store -run TestFullHistoryFixtureFillsEveryTable -whole testdata/whole-vN.db
+// go test ./backend/store -run TestFullHistoryFixtureFillsEveryTable -whole testdata/all-tables-vN.db
 var allTablesFile = flag.String("whole", "", "copy a history with something in every table to this file")
 
 const allTablesCalls = 130
@@ -228,7 +228,7 @@ func TestFullHistoryFixtureFillsEveryTable(t *testing.T) {
 func TestMigratedHistoriesKeepEverything(t *testing.T) {
 	t.Parallel()
 	for schema := 5; schema <= newestSchema(t); schema++ {
-		data, err := os.ReadFile(fmt.Sprintf("testdata/whole-v%d.db", schema))
+		data, err := os.ReadFile(fmt.Sprintf("testdata/all-tables-v%d.db", schema))
 		if errors.Is(err, fs.ErrNotExist) && schema == newestSchema(t) {
 			continue // created when the next migration is added
 		}

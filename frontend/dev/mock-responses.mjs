@@ -459,7 +459,7 @@ const planOf = (id, say, { action, also = [] }) => {
   const count = (result) => calls.filter((call) => call.result === result).length;
   return {
     ...versionOf(id, say),
-    key: action === 'plan' || action === 'rehearse' ? 'k' : '',
+    key: action === 'plan' || action === 'compare' ? 'k' : '',
     from: say('@modelcontextprotocol/server-filesystem@2026.7.4'),
     to: say(
       `@modelcontextprotocol/server-filesystem@${action === 'rollback' ? '2026.1.14' : '2026.8.31'}`,
@@ -468,9 +468,9 @@ const planOf = (id, say, { action, also = [] }) => {
     applied: action === 'apply' || action === 'rollback' || action === 'pin',
     trialNs: 2e9,
     serverInfo: { name: 'fs', version: '2026.8.31' },
-    ...(action === 'rehearse'
+    ...(action === 'compare'
       ? {
-          rehearsal: {
+          comparison: {
             alike: count('alike'),
             different: count('different'),
             failed: count('failed'),

@@ -176,7 +176,7 @@ flow('an entry that was changed elsewhere is not overwritten', quiet, async (pag
   await becomes(() => panel.getByLabel('Command').inputValue(), 'pnpx');
 });
 
-flow('an update is rehearsed before it is saved', quiet, async (page, mock) => {
+flow('an update is compared before it is saved', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/servers/filesystem`);
   await page.getByRole('button', { name: 'Test the latest version' }).press('Enter');
   await page.getByRole('button', { name: 'Compare versions' }).press('Enter');

@@ -207,7 +207,7 @@ export interface NewCommand {
    */
   previous: string;
   /**
-   * What it may do that its approved sandbox refuses, such as: writes to ~/notes
+   * What it may do that its approved sandbox denies, such as: writes to ~/notes
    */
   sandbox: string[];
 }
@@ -578,17 +578,17 @@ export interface ChangeSandboxInputBody {
 }
 export interface ChangeVersionInputBody {
   /**
-   * check queries the registry; plan tries a version alongside the running server; rehearse sends the newest recorded calls of read-only tools and the saved checks to the planned version and to the current one, and compares the results; apply writes the plan with that key; pin writes the running version; rollback restores the previous value
+   * check queries the registry; plan tries a version alongside the running server; compare sends the newest recorded calls of read-only tools and the saved checks to the planned version and to the current one, and compares the results; apply writes the plan with that key; pin writes the running version; rollback restores the previous value
    */
-  action: 'check' | 'plan' | 'rehearse' | 'apply' | 'pin' | 'rollback';
+  action: 'check' | 'plan' | 'compare' | 'apply' | 'pin' | 'rollback';
   /**
-   * rehearse: tools that are called although they are not declared read-only
+   * compare: tools that are called although they are not marked read-only
    *
    * @maxItems 100
    */
   also?: string[] | null;
   /**
-   * rehearse, apply: key of the plan
+   * compare, apply: key of the plan
    */
   key?: string;
   /**
@@ -621,7 +621,7 @@ export interface Step {
   server: string;
   tool: string;
   /**
-   * Version of the server that answered the recorded call
+   * Version of the server that responded to the recorded call
    */
   version?: string;
 }
@@ -690,14 +690,14 @@ export interface StepReport {
   ok: boolean;
   outcome: string;
   /**
-   * Version of the server that answered the recorded call
+   * Version of the server that responded to the recorded call
    */
   recordedVersion?: string;
   server: string;
   tookNs: number;
   tool: string;
   /**
-   * Version of the server that answered
+   * Version of the server that responded
    */
   version?: string;
 }
@@ -751,7 +751,7 @@ export interface Feature {
   name: string;
   note?: string;
 }
-export interface ClientView {
+export interface ClientSettings {
   /**
    * The account of each server for which the client chooses one, by server id
    */
@@ -766,7 +766,7 @@ export interface ClientView {
   token: string;
   toolMode: string;
 }
-export interface ClientViewInputBody {
+export interface ClientSettingsInputBody {
   /**
    * The account of each server for which the client chooses one, by server id; if missing, unchanged
    */
@@ -786,7 +786,83 @@ export interface ClientViewInputBody {
    */
   toolMode: '' | 'all' | 'search' | 'deferred';
 }
-export interface ConfigCopy {
+export interface ComparedCall {
+  /**
+   * JSON text: an object
+   */
+  arguments?: string;
+  /**
+   * The recorded call that was repeated
+   */
+  callId?: string;
+  /**
+   * Differences from the result of the current version
+   */
+  changes?: Change[] | null;
+  /**
+   * The saved check that contains the call
+   */
+  check?: string;
+  /**
+   * What was compared without a call: the instructions and capabilities of the server, or a list, by name or URI
+   */
+  definitions?: 'server' | 'prompts' | 'resources' | 'resourceTemplates';
+  /**
+   * Duration with the candidate, in nanoseconds
+   */
+  newNs?: number;
+  /**
+   * Duration with the current version, in nanoseconds
+   */
+  oldNs?: number;
+  prompt?: string;
+  /**
+   * Why it failed or was skipped, or which expectations of the check are no longer met
+   */
+  reason?: string;
+  /**
+   * URI
+   */
+  resource?: string;
+  /**
+   * failed: succeeds with the current version only; slower: at least twice the time, and 100 ms more
+   */
+  result: 'alike' | 'different' | 'failed' | 'slower' | 'skipped';
+  tool?: string;
+  /**
+   * JSON Pointers of values that also differ between runs of the current version; they are not compared
+   */
+  unstable?: string[] | null;
+}
+export interface ComparisonProgress {
+  /**
+   * Calls whose results have been compared
+   */
+  finished: number;
+  /**
+   * All calls; 0 while the versions are started
+   */
+  total: number;
+}
+export interface ComparisonReport {
+  alike: number;
+  calls: ComparedCall[];
+  different: number;
+  /**
+   * Whether results could be compared, of at least half of the calls that were sent
+   */
+  enough: boolean;
+  failed: number;
+  skipped: number;
+  slower: number;
+}
+export interface CompletedImport {
+  at: string;
+  client: string;
+  id: string;
+  servers: string[];
+}
+export interface ConfigBackup {
   at: string;
   bytes: number;
   /**
@@ -795,7 +871,7 @@ export interface ConfigCopy {
   current: boolean;
   name: string;
 }
-export interface ConfigCopyText {
+export interface ConfigBackupText {
   /**
    * Changes from the current file to the backup, with recognized secrets redacted; empty if they are equal
    */
@@ -1487,7 +1563,7 @@ export interface HistoryState {
    */
   maxBytes: number;
   recorder: RecorderStatus;
-  recording: Recording;
+  recording: RecordingSettings;
 }
 export interface RecorderStatus {
   /**
@@ -1504,7 +1580,7 @@ export interface RecorderStatus {
   queued: number;
   state: 'recording' | 'paused' | 'off';
 }
-export interface Recording {
+export interface RecordingSettings {
   /**
    * What is recorded with payloads of up to 8 MiB for a while
    */
@@ -1658,8 +1734,12 @@ export interface ListClientFeatures {
   items: ClientFeatures[];
   next: string;
 }
-export interface ListConfigCopy {
-  items: ConfigCopy[];
+export interface ListCompletedImport {
+  items: CompletedImport[];
+  next: string;
+}
+export interface ListConfigBackup {
+  items: ConfigBackup[];
   next: string;
 }
 export interface ListConnection {
@@ -1768,6 +1848,7 @@ export interface ListServerVersion {
   next: string;
 }
 export interface ServerVersion {
+  comparing?: ComparisonProgress;
   /**
    * As in the configuration
    */
@@ -1794,26 +1875,15 @@ export interface ServerVersion {
    * Whether the entry specifies a fixed version
    */
   pinned: boolean;
-  rehearsing?: RehearsalProgress;
   server: string;
   /**
-   * Source of version: cache is the newest that was fetched, server is what the server reports, image is what the image's tag refers to on this machine
+   * Source of version: cache is the newest that was downloaded, server is what the server reports, image is what the image's tag refers to on this machine
    */
   source: '' | 'configuration' | 'process' | 'cache' | 'server' | 'container' | 'image';
   /**
    * Running version, if known
    */
   version: string;
-}
-export interface RehearsalProgress {
-  /**
-   * Calls whose results have been compared
-   */
-  finished: number;
-  /**
-   * All calls; 0 while the versions are started
-   */
-  total: number;
 }
 export interface ListSession {
   items: Session[];
@@ -1836,16 +1906,6 @@ export interface Session {
   session: string;
   token: string;
   workspace: string;
-}
-export interface ListTakenImport {
-  items: TakenImport[];
-  next: string;
-}
-export interface TakenImport {
-  at: string;
-  client: string;
-  id: string;
-  servers: string[];
 }
 export interface ListTakeoverResult {
   items: TakeoverResult[];
@@ -2090,11 +2150,6 @@ export interface ManualSetup {
   steps: string[] | null;
   text: string;
 }
-export interface Modes {
-  all: number;
-  deferred: number;
-  search: number;
-}
 export interface NoteChange {
   base?: Note;
   /**
@@ -2190,9 +2245,14 @@ export interface Profile {
    * Ids of the servers that it lists
    */
   servers: string[];
-  tokens: Modes;
+  tokens: ToolModeTokens;
   toolMode: 'all' | 'search' | 'deferred';
   tools: number;
+}
+export interface ToolModeTokens {
+  all: number;
+  deferred: number;
+  search: number;
 }
 export interface ProfileSuggestion {
   /**
@@ -2247,7 +2307,7 @@ export interface Profiles {
    * The accounts of all servers that have several, default first
    */
   accounts: AccountUse[];
-  clients: ClientView[];
+  clients: ClientSettings[];
   items: Profile[];
   next: string;
 }
@@ -2301,66 +2361,6 @@ export interface Refusal {
    */
   unreadable: boolean;
 }
-export interface RehearsalReport {
-  alike: number;
-  calls: RehearsedCall[];
-  different: number;
-  /**
-   * Whether results could be compared, of at least half of the calls that were sent
-   */
-  enough: boolean;
-  failed: number;
-  skipped: number;
-  slower: number;
-}
-export interface RehearsedCall {
-  /**
-   * JSON text: an object
-   */
-  arguments?: string;
-  /**
-   * The recorded call that was repeated
-   */
-  callId?: string;
-  /**
-   * Differences from the result of the current version
-   */
-  changes?: Change[] | null;
-  /**
-   * The saved check that contains the call
-   */
-  check?: string;
-  /**
-   * What was compared without a call: the instructions and capabilities of the server, or a list, by name or URI
-   */
-  definitions?: 'server' | 'prompts' | 'resources' | 'resourceTemplates';
-  /**
-   * Duration with the candidate, in nanoseconds
-   */
-  newNs?: number;
-  /**
-   * Duration with the current version, in nanoseconds
-   */
-  oldNs?: number;
-  prompt?: string;
-  /**
-   * Why it failed or was skipped, or which expectations of the check are no longer met
-   */
-  reason?: string;
-  /**
-   * URI
-   */
-  resource?: string;
-  /**
-   * failed: succeeds with the current version only; slower: at least twice the time, and 100 ms more
-   */
-  result: 'alike' | 'different' | 'failed' | 'slower' | 'skipped';
-  tool?: string;
-  /**
-   * JSON Pointers of values that also differ between runs of the current version; they are not compared
-   */
-  unstable?: string[] | null;
-}
 export interface RenameInputBody {
   /**
    * New name in the configuration
@@ -2408,7 +2408,7 @@ export interface ReplayInputBody {
     [k: string]: unknown;
   };
   /**
-   * Required unless the tool is declared read-only
+   * Required unless the tool is marked read-only
    */
   confirm?: boolean;
 }
@@ -2516,11 +2516,11 @@ export interface RuleTrial {
    */
   cut: number;
   /**
-   * The newest calls that would have been held for approval or rejected
+   * The newest calls that would have needed approval or been denied
    */
   decisions: RuleDecision[];
   /**
-   * Calls that would have been rejected
+   * Calls that would have been denied
    */
   denied: number;
   /**
@@ -2712,7 +2712,7 @@ export interface Snapshot {
 export interface Status {
   configPath: string;
   /**
-   * Whether this program knows where newer versions are announced, so that updates.check can be switched on
+   * Whether this build has an update source, so that updates.check can be turned on
    */
   knowsReleases: boolean;
   notices: Notice[];
@@ -2905,12 +2905,12 @@ export interface UploadInputBody {
   size: number;
 }
 export interface UsageReport {
-  clients: Use[];
+  clients: UsageStats[];
   from: string;
   /**
    * In chronological order; intervals without calls are omitted
    */
-  series: Use[];
+  series: UsageStats[];
   /**
    * Interval of the series
    */
@@ -2918,16 +2918,16 @@ export interface UsageReport {
   /**
    * Most called first
    */
-  servers: Use[];
+  servers: UsageStats[];
   to: string;
-  tools: Use[];
-  total: Use;
+  tools: UsageStats[];
+  total: UsageStats;
   /**
-   * Versions that answered their first call in the range, oldest first: those of the server, or without one, those that replaced another version; at most the newest 50
+   * Versions that responded to their first call in the range, oldest first: those of the server, or without one, those that replaced another version; at most the newest 50
    */
   versions: VersionStart[];
 }
-export interface Use {
+export interface UsageStats {
   /**
    * Start of the interval; series only
    */
@@ -2982,6 +2982,8 @@ export interface VersionPlan {
    * Tools that are added, removed or changed
    */
   changes: ToolChange[];
+  comparing?: ComparisonProgress;
+  comparison?: ComparisonReport;
   /**
    * As in the configuration
    */
@@ -3016,8 +3018,6 @@ export interface VersionPlan {
    * Whether the entry specifies a fixed version
    */
   pinned: boolean;
-  rehearsal?: RehearsalReport;
-  rehearsing?: RehearsalProgress;
   server: string;
   /**
    * Name and version that the candidate reports
@@ -3026,7 +3026,7 @@ export interface VersionPlan {
     [k: string]: unknown;
   };
   /**
-   * Source of version: cache is the newest that was fetched, server is what the server reports, image is what the image's tag refers to on this machine
+   * Source of version: cache is the newest that was downloaded, server is what the server reports, image is what the image's tag refers to on this machine
    */
   source: '' | 'configuration' | 'process' | 'cache' | 'server' | 'container' | 'image';
   /**

@@ -56,8 +56,8 @@ export type Connection = Narrow<
 
 export type RecordMode = 'full' | 'meta' | 'off';
 export type Rule = Narrow<api.Rule, { record: RecordMode }>;
-export type Recording = Narrow<api.Recording, { rules?: Rule[] | null }>;
-export type HistoryState = Narrow<api.HistoryState, { recording: Recording }>;
+export type RecordingSettings = Narrow<api.RecordingSettings, { rules?: Rule[] | null }>;
+export type HistoryState = Narrow<api.HistoryState, { recording: RecordingSettings }>;
 
 /** The first message of the event stream. */
 export type Snapshot = Narrow<api.Snapshot, { status: Status }>;

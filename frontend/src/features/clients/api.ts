@@ -5,13 +5,13 @@ import { statusQuery } from '@/lib/status-query';
 import type {
   Client,
   ClientFeatures,
+  CompletedImport,
   Connection,
   ConnectionPlan,
   ImportableServer,
   ImportPlan,
   List,
   ManualSetup,
-  TakenImport,
   TakeoverPlan,
   TakeoverResult,
   TakeoverUndone,
@@ -145,7 +145,7 @@ export const bundleUrl = (key: string) => path(key, 'bundle');
 
 export const takenImportsQuery = queryOptions({
   queryKey: ['imports'],
-  queryFn: ({ signal }) => requestList<TakenImport>('/api/v1/imports', signal),
+  queryFn: ({ signal }) => requestList<CompletedImport>('/api/v1/imports', signal),
   retry: false,
 });
 

@@ -7,7 +7,7 @@ import { age, escapeControlCharacters, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { TakenImport } from '@/types/api';
+import type { CompletedImport } from '@/types/api';
 import { takenImportsQuery, useUndoImport } from './api';
 
 const t = texts.takenImports;
@@ -25,7 +25,7 @@ export function TakenImports() {
   const undo = useUndoImport();
   const now = useNow();
   const [all, setAll] = useState(false);
-  const [asking, setAsking] = useState<TakenImport | undefined>(undefined);
+  const [asking, setAsking] = useState<CompletedImport | undefined>(undefined);
   const close = () => {
     setAsking(undefined);
     undo.reset();

@@ -3,7 +3,7 @@ import { escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
 import { messageOf, request, requestText } from '@/lib/request';
 import { toast } from '@/lib/toast';
-import type { ClientView, HiddenTool, Profile, ProfileSuggestions } from '@/types/api';
+import type { ClientSettings, HiddenTool, Profile, ProfileSuggestions } from '@/types/api';
 import { type Entry, textOf } from './profile-entry';
 
 /** What an unsaved profile would offer and cost. */
@@ -72,7 +72,7 @@ export function useClientView() {
   return useMutation({
     mutationKey: ['client-view'],
     scope: { id: 'client-view' }, // one request at a time
-    mutationFn: ({ token, ...body }: ClientView) =>
+    mutationFn: ({ token, ...body }: ClientSettings) =>
       requestText('PUT', `/api/v1/client-views/${encodeURIComponent(token)}`, {
         body,
       }),

@@ -4,14 +4,14 @@ import { SelectField } from '@/components/fields';
 import { count, escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
-import type { ClientView } from '@/types/api';
+import type { ClientSettings } from '@/types/api';
 import { AccountChoice, accountsByServer } from './account-choices';
 import { useClientView } from './api';
 
 const t = texts.profiles;
 
 /** The settings of a token; by default there is no restriction. */
-export const viewOf = (views: ClientView[], token: string): ClientView =>
+export const viewOf = (views: ClientSettings[], token: string): ClientSettings =>
   views.find((view) => view.token === token) ?? {
     token,
     profile: '',
@@ -58,7 +58,7 @@ export function ClientAccess({
             })),
           ]}
           onChange={(toolMode) =>
-            change.mutate({ ...view, toolMode: toolMode as ClientView['toolMode'] })
+            change.mutate({ ...view, toolMode: toolMode as ClientSettings['toolMode'] })
           }
         />
       </Labelled>

@@ -8,7 +8,7 @@ import type {
   Finding,
   HistoryState,
   List,
-  Recording,
+  RecordingSettings,
   RetentionPreview,
   Rule,
   Secrets,
@@ -25,7 +25,7 @@ export const historyStateQuery = queryOptions({
 export function useRecording() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (recording: Recording) =>
+    mutationFn: (recording: RecordingSettings) =>
       request<HistoryState>('PUT', '/api/v1/history/recording', { body: recording }),
     onSuccess: (state) => {
       client.setQueryData(['history'], state);

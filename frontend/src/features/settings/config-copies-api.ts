@@ -1,10 +1,10 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { request, requestList } from '@/lib/request';
-import type { ConfigCopy, ConfigCopyText, RestoredConfig } from '@/types/api';
+import type { ConfigBackup, ConfigBackupText, RestoredConfig } from '@/types/api';
 
 export const copiesQuery = queryOptions({
   queryKey: ['config-copies'],
-  queryFn: ({ signal }) => requestList<ConfigCopy>('/api/v1/config/backups', signal),
+  queryFn: ({ signal }) => requestList<ConfigBackup>('/api/v1/config/backups', signal),
   staleTime: 0,
 });
 
@@ -12,7 +12,7 @@ export const copyQuery = (name: string) =>
   queryOptions({
     queryKey: ['config-copies', name],
     queryFn: ({ signal }) =>
-      request<ConfigCopyText>('GET', `/api/v1/config/backups/${encodeURIComponent(name)}`, {
+      request<ConfigBackupText>('GET', `/api/v1/config/backups/${encodeURIComponent(name)}`, {
         signal,
       }),
     gcTime: 0,
@@ -23,7 +23,7 @@ export const copyQuery = (name: string) =>
 export function useCreateConfigCopy() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: () => request<ConfigCopy>('POST', '/api/v1/config/backups'),
+    mutationFn: () => request<ConfigBackup>('POST', '/api/v1/config/backups'),
     onSuccess: () => client.invalidateQueries({ queryKey: ['config-copies'] }),
   });
 }

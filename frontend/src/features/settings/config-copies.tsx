@@ -10,7 +10,7 @@ import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { ConfigCopy, RetentionPreview } from '@/types/api';
+import type { ConfigBackup, RetentionPreview } from '@/types/api';
 import { useConfigRetentionPreview } from './api';
 import {
   copiesQuery,
@@ -77,7 +77,7 @@ function Item({
   onOpen,
   onDone,
 }: {
-  copy: ConfigCopy;
+  copy: ConfigBackup;
   open: boolean;
   onOpen: () => void;
   onDone: () => void;

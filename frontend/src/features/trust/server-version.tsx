@@ -8,7 +8,7 @@ import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { ServerVersion, VersionPlan } from '@/types/api';
 import { ToolDiff, Warnings } from './tool-changes';
-import { Rehearsal } from './version-rehearsal';
+import { VersionComparison } from './version-comparison';
 
 const t = texts.versions;
 /** Names of packages can be longer than a narrow screen is wide. */
@@ -34,7 +34,7 @@ export function ServerVersionSection({ server }: { server: string }) {
     mutationFn: (body: { action: string; key?: string; also?: string[] }) =>
       request<VersionPlan>('POST', path(server), { body }),
     onSuccess: (result, { action }) => {
-      setPlan(action === 'plan' || action === 'rehearse' ? result : undefined);
+      setPlan(action === 'plan' || action === 'compare' ? result : undefined);
       if (action === 'plan') setAlso([]);
       if (action === 'plan' && !result.key) toast('ok', t.current);
       if (action === 'rollback')
@@ -47,14 +47,14 @@ export function ServerVersionSection({ server }: { server: string }) {
     },
     onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
   });
-  const rehearsing = change.isPending && change.variables.action === 'rehearse';
-  const { data: version } = useQuery(versionQuery(server, rehearsing ? 1000 : undefined));
+  const comparing = change.isPending && change.variables.action === 'compare';
+  const { data: version } = useQuery(versionQuery(server, comparing ? 1000 : undefined));
   if (!version?.known) return null;
-  const rehearse = (tools: string[]) => {
+  const compare = (tools: string[]) => {
     setAlso(tools);
-    change.mutate({ action: 'rehearse', key: plan?.key, also: tools });
+    change.mutate({ action: 'compare', key: plan?.key, also: tools });
   };
-  const progress = rehearsing ? version.rehearsing : undefined;
+  const progress = comparing ? version.comparing : undefined;
   const before = version.earlier?.[0]?.configured;
   return (
     <Section title={t.title}>
@@ -73,7 +73,7 @@ export function ServerVersionSection({ server }: { server: string }) {
       />
       <div className="mt-3 flex flex-wrap gap-2">
         <Button small disabled={change.isPending} onClick={() => change.mutate({ action: 'plan' })}>
-          {change.isPending && !rehearsing ? t.trying : t.update}
+          {change.isPending && !comparing ? t.trying : t.update}
         </Button>
         {version.pin && (
           <Button
@@ -125,24 +125,24 @@ export function ServerVersionSection({ server }: { server: string }) {
           </ul>
           {progress && progress.total > 0 && (
             <p role="status" className="mt-2 text-sm text-ink2">
-              {texts.rehearsal.progress(progress.finished, progress.total)}
+              {texts.comparison.progress(progress.finished, progress.total)}
             </p>
           )}
-          {plan.rehearsal && (
-            <Rehearsal
-              report={plan.rehearsal}
+          {plan.comparison && (
+            <VersionComparison
+              report={plan.comparison}
               pending={change.isPending}
-              onAlso={(tool) => rehearse([...also, tool])}
+              onAlso={(tool) => compare([...also, tool])}
             />
           )}
           <div className="mt-3 flex flex-wrap gap-2">
             <Button
               small
               disabled={change.isPending}
-              title={texts.rehearsal.hint}
-              onClick={() => rehearse(also)}
+              title={texts.comparison.hint}
+              onClick={() => compare(also)}
             >
-              {rehearsing ? texts.rehearsal.running : texts.rehearsal.start}
+              {comparing ? texts.comparison.running : texts.comparison.start}
             </Button>
             <Button
               small

@@ -1,7 +1,7 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { request } from '@/lib/request';
 import { type Span, setBounds } from '@/lib/time-range';
-import type { UsageReport, Use } from '@/types/api';
+import type { UsageReport, UsageStats } from '@/types/api';
 
 export interface UsageFilters extends Span {
   server?: string;
@@ -38,14 +38,14 @@ export function recordedDays(report: UsageReport): number {
 export function seriesOf(report: UsageReport): {
   at: number[];
   stepMs: number;
-  values: (Use | undefined)[];
+  values: (UsageStats | undefined)[];
 } {
   const stepMs = Math.max(60_000, report.seriesNs / 1e6);
   const first = Math.floor(Date.parse(report.from) / stepMs) * stepMs;
   const wanted = Math.ceil((Date.parse(report.to) - first) / stepMs);
   const n = Number.isFinite(wanted) ? Math.min(1000, Math.max(1, wanted)) : 0;
   const at = Array.from({ length: n }, (_, i) => first + i * stepMs);
-  const values = new Array<Use | undefined>(n).fill(undefined);
+  const values = new Array<UsageStats | undefined>(n).fill(undefined);
   for (const use of report.series) {
     const i = Math.floor((Date.parse(use.at ?? '') - first) / stepMs);
     if (i >= 0 && i < n) values[i] = use;

@@ -6,7 +6,7 @@ import { classes } from '@/lib/class-names';
 import { age, bytes, count, cut, duration, escapeControlCharacters, share } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
-import type { Use } from '@/types/api';
+import type { UsageStats } from '@/types/api';
 import type { UsageFilters } from './api';
 
 const t = texts.usage;
@@ -32,7 +32,7 @@ export function Breakdown({
   labelOf,
   onPick,
 }: {
-  report: Record<Kind, Use[]>;
+  report: Record<Kind, UsageStats[]>;
   labelOf: (server: string) => string;
   onPick: (change: UsageFilters) => void;
 }) {
@@ -40,12 +40,12 @@ export function Breakdown({
   const [by, setBy] = useState<Column>('calls');
   const [all, setAll] = useState(false);
   const now = useNow();
-  const value = (use: Use): number =>
+  const value = (use: UsageStats): number =>
     by === 'lastUsed' ? Date.parse(use.lastUsed ?? '') || 0 : use[by];
   const sorted = [...report[kind]].sort((a, b) => value(b) - value(a));
   const shown = all ? sorted : sorted.slice(0, shownRows);
   const most = Math.max(1, ...sorted.map((use) => use.calls));
-  const name = (use: Use) =>
+  const name = (use: UsageStats) =>
     kind === 'servers'
       ? labelOf(use.server ?? '')
       : kind === 'tools'

@@ -1,12 +1,12 @@
 import { classes } from '@/lib/class-names';
 import { count, duration, share } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { Use } from '@/types/api';
+import type { UsageStats } from '@/types/api';
 
 const t = texts.usage;
 
 /** The totals of the report. */
-export function Figures({ total }: { total: Use }) {
+export function Figures({ total }: { total: UsageStats }) {
   const list: [string, string, string?][] = [
     [t.calls, count(total.calls)],
     [t.errors, count(total.errors), `${share(total.errors, total.calls)}`],

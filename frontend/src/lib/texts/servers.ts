@@ -561,7 +561,7 @@ export const serversTexts = {
     leave: 'Not now',
   },
   /** Calls that were sent to the current and to another version of a server. */
-  rehearsal: {
+  comparison: {
     title: 'Compared calls',
     start: 'Compare versions',
     running: 'Comparing…',

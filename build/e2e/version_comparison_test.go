@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// An update to a package whose results differ is rehearsed with recorded calls: every difference is
+// An update to a package whose results differ is compared with recorded calls: every difference is
 // shown, also of prompts, resources and their lists; values that change with each call are not, and
 // tools that may change something are not called.
-func TestUpdateIsRehearsedOnRecordedCalls(t *testing.T) {
+func TestVersionsAreComparedOnRecordedCalls(t *testing.T) {
 	t.Parallel()
 	// The other version is a copy with a changed sum, without one tool, and with one that fails.
 	other := filepath.Join(t.TempDir(), "other")
@@ -64,7 +64,7 @@ func TestUpdateIsRehearsedOnRecordedCalls(t *testing.T) {
 		t.Error(got)
 	}
 	var plan struct {
-		Rehearsal struct {
+		Comparison struct {
 			Calls []struct {
 				Tool, Prompt, Resource, Definitions string
 				Result, Reason                      string
@@ -73,13 +73,13 @@ func TestUpdateIsRehearsedOnRecordedCalls(t *testing.T) {
 			}
 		}
 	}
-	rehearsal := func(code int, args ...string) map[string]string {
+	comparison := func(code int, args ...string) map[string]string {
 		t.Helper()
 		if err := json.Unmarshal([]byte(d.cli(code, append([]string{"--json", "versions", "update", "every", "2.0.0"}, args...)...)), &plan); err != nil {
 			t.Fatal(err)
 		}
 		got := map[string]string{}
-		for _, c := range plan.Rehearsal.Calls {
+		for _, c := range plan.Comparison.Calls {
 			got[c.Tool+c.Prompt+c.Resource+c.Definitions] = fmt.Sprint(c.Result, " ", c.Changes)
 			// The text of this resource contains its time in seconds, so all runs may have the
 			// same.
@@ -96,11 +96,11 @@ func TestUpdateIsRehearsedOnRecordedCalls(t *testing.T) {
 		"prompts": "different [{/args-prompt/arguments/0/description}]", "simple-prompt": "different [{/messages/0/content/text}]", features: "different [{/contents/0/text}]",
 		"get-tiny-image": "failed [{/content/0/text} {/content/1} {/content/2} {/isError}]",
 	}
-	if got := rehearsal(0); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got := comparison(0); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
 	// Each version runs in new processes: this tool answers as on its first call.
-	if got := rehearsal(0, "--also", "toggle-simulated-logging")["toggle-simulated-logging"]; got != "alike []" {
+	if got := comparison(0, "--also", "toggle-simulated-logging")["toggle-simulated-logging"]; got != "alike []" {
 		t.Errorf("named with --also: %s", got)
 	}
 	if now := len(d.calls()); now != before {

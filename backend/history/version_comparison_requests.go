@@ -9,7 +9,7 @@ import (
 
 // recordedRequest returns the request of a recorded call, without its arguments, and what it counts
 // for: the tool, the prompt, or all resources. of is "" if the request is not repeated.
-func recordedRequest(c *core.Call) (one RehearsedCall, of string) {
+func recordedRequest(c *core.Call) (one ComparedCall, of string) {
 	switch c.Method {
 	case "tools/call":
 		one.Tool, of = c.Name, "tool\x00"+c.Name
@@ -26,7 +26,7 @@ func answered(c *core.Call) bool {
 	return c.Outcome == core.OutcomeOK || c.Outcome == core.OutcomeToolError || c.Outcome == core.OutcomeProtocolError && c.Code == ""
 }
 
-// ofOtherAccount returns why a call with this account of the server is not sent, or "". Rehearsed
+// ofOtherAccount returns why a call with this account of the server is not sent, or "". Compared
 // versions run with the credentials of the server itself, which must not get the calls of others.
 func ofOtherAccount(account string) string {
 	if account == "" || account == core.DefaultAccount {
@@ -37,7 +37,7 @@ func ofOtherAccount(account string) string {
 
 // notAllowed returns why a call must not be sent, or "". To get a prompt and to read a resource
 // changes nothing.
-func (r *Rehearsal) notAllowed(c *RehearsedCall) string {
+func (r *VersionComparison) notAllowed(c *ComparedCall) string {
 	if c.Tool == "" {
 		return ""
 	}
@@ -45,7 +45,7 @@ func (r *Rehearsal) notAllowed(c *RehearsedCall) string {
 }
 
 // fullArguments returns the arguments of a call, which may be left out.
-func fullArguments(c *RehearsedCall) []byte {
+func fullArguments(c *ComparedCall) []byte {
 	if c.Arguments == "" {
 		return []byte(`{}`)
 	}
@@ -53,7 +53,7 @@ func fullArguments(c *RehearsedCall) []byte {
 }
 
 // request returns the request of a call.
-func (r *Rehearsal) request(c *RehearsedCall) *core.Call {
+func (r *VersionComparison) request(c *ComparedCall) *core.Call {
 	if c.Resource != "" {
 		uri, _ := json.Marshal(c.Resource)
 		return &core.Call{
@@ -71,8 +71,8 @@ func (r *Rehearsal) request(c *RehearsedCall) *core.Call {
 // compareDefinitions compares what the versions say about themselves and list, except tools, whose
 // definitions are compared with the trusted ones. Lists that are empty in both versions are left
 // out.
-func (r *Rehearsal) compareDefinitions() []RehearsedCall {
-	all := []RehearsedCall{}
+func (r *VersionComparison) compareDefinitions() []ComparedCall {
+	all := []ComparedCall{}
 	for _, name := range []string{"server", string(core.Prompts), string(core.Resources), string(core.Templates)} {
 		before, now := definitionsOf(r.Old.Catalog(), name), definitionsOf(r.Candidate.Catalog(), name)
 		if string(before) == "{}" && string(now) == "{}" {
@@ -80,7 +80,7 @@ func (r *Rehearsal) compareDefinitions() []RehearsedCall {
 		}
 		known := newStableValue(before)
 		known.add(definitionsOf(r.Repeat.Catalog(), name))
-		c := RehearsedCall{Definitions: name, Result: Alike, Changes: known.compare(now), Unstable: known.paths()}
+		c := ComparedCall{Definitions: name, Result: Alike, Changes: known.compare(now), Unstable: known.paths()}
 		if len(c.Changes) > 0 {
 			c.Result = Different
 		}

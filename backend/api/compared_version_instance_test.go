@@ -35,7 +35,7 @@ func TestCrashedVersionIsRestarted(t *testing.T) {
 		running--
 		return dial.Trial{}
 	}
-	i := &rehearsedInstance{a: a, server: &config.Server{}, id: "s", text: "s@2"}
+	i := &comparedInstance{a: a, server: &config.Server{}, id: "s", text: "s@2"}
 	if err := i.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

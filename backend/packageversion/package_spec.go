@@ -1,4 +1,4 @@
-package version
+package packageversion
 
 import (
 	"path/filepath"

@@ -14,17 +14,17 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// rehearsed is a version of a server.
-type rehearsed struct {
+// comparedVersion is a version of a server.
+type comparedVersion struct {
 	sent    []string
 	answers map[string]string // by tool; {n} becomes the number of calls so far
 	took    time.Duration
 	lists   core.Catalog
 }
 
-func (s *rehearsed) Catalog() *core.Catalog { return &s.lists }
+func (s *comparedVersion) Catalog() *core.Catalog { return &s.lists }
 
-func (s *rehearsed) Send(ctx context.Context, call *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
+func (s *comparedVersion) Send(ctx context.Context, call *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 	if s.sent = append(s.sent, call.Name+string(call.Params[call.Arguments.Start:call.Arguments.End])); call.Method != "tools/call" {
 		s.sent[len(s.sent)-1] = call.Method + " " + string(call.Params)
 	}
@@ -45,10 +45,10 @@ func (s *rehearsed) Send(ctx context.Context, call *core.Call, _ core.ServerMess
 	return core.Reply{Result: json.RawMessage(answer)}, nil
 }
 
-func rehearse(t *testing.T, old, candidate map[string]string, took time.Duration, calls ...RehearsedCall) (RehearsalReport, []*rehearsed) {
+func compareVersions(t *testing.T, old, candidate map[string]string, took time.Duration, calls ...ComparedCall) (ComparisonReport, []*comparedVersion) {
 	t.Helper()
-	all := []*rehearsed{{answers: old}, {answers: old, sent: []string{"started later"}}, {answers: candidate, took: took}}
-	r := Rehearsal{
+	all := []*comparedVersion{{answers: old}, {answers: old, sent: []string{"started later"}}, {answers: candidate, took: took}}
+	r := VersionComparison{
 		Server: "s", Old: all[0], Repeat: all[1], Candidate: all[2],
 		NotAllowed: func(tool string) string { return map[string]string{"write": "may have side effects"}[tool] },
 		Refused: func(_ string, arguments []byte) string {
@@ -65,7 +65,7 @@ func rehearse(t *testing.T, old, candidate map[string]string, took time.Duration
 		}
 		told++
 	}
-	var report RehearsalReport
+	var report ComparisonReport
 	synctest.Test(t, func(t *testing.T) { report = r.Run(t.Context(), calls) })
 	if told != len(calls) {
 		t.Errorf("the progress of %d of %d calls was told", told, len(calls))
@@ -73,7 +73,7 @@ func rehearse(t *testing.T, old, candidate map[string]string, took time.Duration
 	return report, all
 }
 
-func TestRehearsalNamesEveryDifferenceAndNothingUnstable(t *testing.T) {
+func TestComparisonNamesEveryDifferenceAndNothingUnstable(t *testing.T) {
 	old := map[string]string{
 		"same": `{"content":[{"text":"a"}]}`, "time": `{"content":[{"text":"call {n} of me"}],"n":{n}}`, "mixed": `{"id":{n},"v":1}`,
 		"changed": `{"v":1}`, "gone": `{"v":1}`, "fails": `{"code":-1,"message":"no"}`, "mended": `{"isError":true}`, "write": `{}`, "private": `{}`,
@@ -82,10 +82,10 @@ func TestRehearsalNamesEveryDifferenceAndNothingUnstable(t *testing.T) {
 		"same": old["same"], "time": old["time"], "mixed": `{"id":{n},"v":2}`,
 		"changed": `{"v":2}`, "gone": `{"code":-32602,"message":"unknown tool"}`, "fails": old["fails"], "mended": `{"isError":false}`, "write": `{"v":3}`,
 	}
-	report, all := rehearse(t, old, candidate, 0,
-		RehearsedCall{Tool: "same"}, RehearsedCall{Tool: "time"}, RehearsedCall{Tool: "mixed"}, RehearsedCall{Tool: "changed"}, RehearsedCall{Tool: "gone"},
-		RehearsedCall{Tool: "fails"}, RehearsedCall{Tool: "mended"}, RehearsedCall{Tool: "write"}, RehearsedCall{Tool: "same", Arguments: `{"private":1}`},
-		RehearsedCall{Tool: "never answers"})
+	report, all := compareVersions(t, old, candidate, 0,
+		ComparedCall{Tool: "same"}, ComparedCall{Tool: "time"}, ComparedCall{Tool: "mixed"}, ComparedCall{Tool: "changed"}, ComparedCall{Tool: "gone"},
+		ComparedCall{Tool: "fails"}, ComparedCall{Tool: "mended"}, ComparedCall{Tool: "write"}, ComparedCall{Tool: "same", Arguments: `{"private":1}`},
+		ComparedCall{Tool: "never answers"})
 	var got []string
 	for _, c := range report.Calls {
 		got = append(got, fmt.Sprint(c.Tool, " ", c.Result, " ", c.Changes, " ", c.Unstable, " ", c.Reason))
@@ -112,7 +112,7 @@ func TestRehearsalNamesEveryDifferenceAndNothingUnstable(t *testing.T) {
 }
 
 // A current version that answers differently each time must not hide what the candidate does.
-func TestRehearsalComparesNothingThatIsUnstable(t *testing.T) {
+func TestComparisonLeavesOutWhatIsUnstable(t *testing.T) {
 	const ok, busy = `{"content":[{"type":"text","text":"a total of 100"}]}`, `{"content":[{"type":"text","text":"busy"}],"isError":true}`
 	bad := `{"content":[{"type":"text","text":"other"}]}`
 	for name, c := range map[string]struct {
@@ -128,10 +128,10 @@ func TestRehearsalComparesNothingThatIsUnstable(t *testing.T) {
 		"candidate was not sent":    {ok, ok, "not sent", "skipped not sent to the other version: it ended 5 times"},
 		"candidate does not answer": {ok, ok, "", "failed the server is gone"},
 	} {
-		answers := func(text string) *rehearsed { return &rehearsed{answers: map[string]string{"a": text}} }
+		answers := func(text string) *comparedVersion { return &comparedVersion{answers: map[string]string{"a": text}} }
 		allowed := func(string) string { return "" }
-		r := Rehearsal{Server: "s", Old: answers(c.old), Repeat: answers(c.repeat), Candidate: answers(c.candidate), NotAllowed: allowed, Refused: func(string, []byte) string { return "" }}
-		report := r.Run(t.Context(), []RehearsedCall{{Tool: "a"}})
+		r := VersionComparison{Server: "s", Old: answers(c.old), Repeat: answers(c.repeat), Candidate: answers(c.candidate), NotAllowed: allowed, Refused: func(string, []byte) string { return "" }}
+		report := r.Run(t.Context(), []ComparedCall{{Tool: "a"}})
 		if got := report.Calls[0].Result + " " + report.Calls[0].Reason; got != c.want || len(report.Calls[0].Changes) > 0 && report.Calls[0].Result == Skipped {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
@@ -141,27 +141,27 @@ func TestRehearsalComparesNothingThatIsUnstable(t *testing.T) {
 	}
 }
 
-func TestRehearsalShowsSlowerCallsAndEndsWithItsContext(t *testing.T) {
+func TestComparisonShowsSlowerCallsAndEndsWithItsContext(t *testing.T) {
 	same := map[string]string{"a": `{}`}
-	if report, _ := rehearse(t, same, same, 150*time.Millisecond, RehearsedCall{Tool: "a"}); report.Slower != 1 || report.Calls[0].NewNs != int64(150*time.Millisecond) {
+	if report, _ := compareVersions(t, same, same, 150*time.Millisecond, ComparedCall{Tool: "a"}); report.Slower != 1 || report.Calls[0].NewNs != int64(150*time.Millisecond) {
 		t.Errorf("%+v", report)
 	}
-	if report, _ := rehearse(t, same, same, 90*time.Millisecond, RehearsedCall{Tool: "a"}); report.Alike != 1 {
+	if report, _ := compareVersions(t, same, same, 90*time.Millisecond, ComparedCall{Tool: "a"}); report.Alike != 1 {
 		t.Errorf("%+v", report)
 	}
-	if report, _ := rehearse(t, same, same, time.Hour, RehearsedCall{Tool: "a"}); report.Failed != 1 || report.Calls[0].Reason != "no response within 30s" {
+	if report, _ := compareVersions(t, same, same, time.Hour, ComparedCall{Tool: "a"}); report.Failed != 1 || report.Calls[0].Reason != "no response within 30s" {
 		t.Errorf("%+v", report)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	none := func(string) string { return "" }
-	r := Rehearsal{Old: &rehearsed{answers: same}, Repeat: &rehearsed{answers: same}, Candidate: &rehearsed{answers: same}, NotAllowed: none, Refused: func(string, []byte) string { return "" }}
-	if report := r.Run(ctx, []RehearsedCall{{Tool: "a"}}); report.Skipped != 1 || report.Calls[0].Reason != "the time limit of the comparison was reached" {
+	r := VersionComparison{Old: &comparedVersion{answers: same}, Repeat: &comparedVersion{answers: same}, Candidate: &comparedVersion{answers: same}, NotAllowed: none, Refused: func(string, []byte) string { return "" }}
+	if report := r.Run(ctx, []ComparedCall{{Tool: "a"}}); report.Skipped != 1 || report.Calls[0].Reason != "the time limit of the comparison was reached" {
 		t.Errorf("%+v", report)
 	}
 }
 
-func TestRehearsalChecksExpectationsOfChecks(t *testing.T) {
+func TestComparisonChecksExpectationsOfChecks(t *testing.T) {
 	old, candidate := map[string]string{"a": `{"text":"old {n}"}`}, map[string]string{"a": `{"text":"old {n}"}`}
 	for _, c := range []struct {
 		expect Expect
@@ -172,14 +172,14 @@ func TestRehearsalChecksExpectationsOfChecks(t *testing.T) {
 		{Expect{Contains: []string{"other"}}, "alike the current version does not meet the expectations of the check"},
 		{Expect{MaxNs: int64(50 * time.Millisecond)}, "different it took longer than expected"},
 	} {
-		report, _ := rehearse(t, old, candidate, 60*time.Millisecond, RehearsedCall{Tool: "a", Check: "c", expect: &c.expect})
+		report, _ := compareVersions(t, old, candidate, 60*time.Millisecond, ComparedCall{Tool: "a", Check: "c", expect: &c.expect})
 		if got := report.Calls[0].Result + " " + report.Calls[0].Reason; got != c.want {
 			t.Errorf("%+v: %s", c.expect, got)
 		}
 	}
 }
 
-func TestRehearsalSelectsNewestDistinctCallsAndSteps(t *testing.T) {
+func TestComparisonSelectsNewestDistinctCallsAndSteps(t *testing.T) {
 	calls := &recordedPast{}
 	add := func(tool, arguments string, outcome core.Outcome) {
 		calls.list = append([]core.Call{{ID: int64(len(calls.list) + 1), Server: "s", Method: "tools/call", Name: tool, Outcome: outcome}}, calls.list...)
@@ -199,7 +199,7 @@ func TestRehearsalSelectsNewestDistinctCallsAndSteps(t *testing.T) {
 	for i := range maxPerTarget + 5 {
 		add("many", fmt.Sprintf(`{"i":%d}`, i), core.OutcomeOK)
 	}
-	r := Rehearsal{Server: "s", NotAllowed: func(tool string) string { return map[string]string{"write": "no"}[tool] }}
+	r := VersionComparison{Server: "s", NotAllowed: func(tool string) string { return map[string]string{"write": "no"}[tool] }}
 	check := []byte(`{"name":"c","steps":[{"server":"s","tool":"x","expect":{}},{"server":"other","tool":"y","expect":{}},{"server":"s","tool":"z","account":"work","expect":{}}]}`)
 	list, err := r.Select(t.Context(), calls, [][]byte{check})
 	if err != nil {
@@ -219,7 +219,7 @@ func TestRehearsalSelectsNewestDistinctCallsAndSteps(t *testing.T) {
 
 // Prompts and resources are read again, and lists are compared by name; what differs between runs
 // of the current version is not a difference.
-func TestRehearsalComparesPromptsResourcesAndLists(t *testing.T) {
+func TestComparisonIncludesPromptsResourcesAndLists(t *testing.T) {
 	items := func(list ...string) (all []core.Item) {
 		for i := 0; i < len(list); i += 2 {
 			all = append(all, core.Item{Name: list[i], Raw: json.RawMessage(list[i+1])})
@@ -239,12 +239,12 @@ func TestRehearsalComparesPromptsResourcesAndLists(t *testing.T) {
 	repeat.Resources = items("a://1", `{"uri":"a://1","size":8}`)
 	candidate.Instructions, candidate.Prompts = "Be brief.", items("p", `{"name":"p","description":"is"}`)
 	candidate.Resources = items("a://1", `{"uri":"a://1","size":9}`)
-	answers := func(lists core.Catalog, prompt string) *rehearsed {
-		return &rehearsed{lists: lists, answers: map[string]string{"p": prompt, "a://1": `{"contents":[{"text":"call {n} of me"}]}`}}
+	answers := func(lists core.Catalog, prompt string) *comparedVersion {
+		return &comparedVersion{lists: lists, answers: map[string]string{"p": prompt, "a://1": `{"contents":[{"text":"call {n} of me"}]}`}}
 	}
 	first, second := answers(old, `{"messages":[1]}`), answers(repeat, `{"messages":[1]}`)
 	second.sent = []string{"started later"}
-	r := Rehearsal{
+	r := VersionComparison{
 		Server: "s", Old: first, Repeat: second, Candidate: answers(candidate, `{"messages":[2]}`),
 		NotAllowed: func(string) string { return "a tool that is not read-only" }, Refused: func(string, []byte) string { return "no" },
 	}

@@ -1,4 +1,4 @@
-// Command clifiles generates the manual pages and the shell completions: clifiles DIR VERSION.
+// Command manpages generates the manual pages and the shell completions: manpages DIR VERSION.
 package main
 
 import (

@@ -10,13 +10,13 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// maxRestarts limits how often one instance is started again during a rehearsal.
+// maxRestarts limits how often one instance is started again during a comparison.
 const maxRestarts = 5
 
-// rehearsedInstance is a version of a server during a rehearsal. It is started again after a call
+// comparedInstance is a version of a server during a comparison. It is started again after a call
 // without a response, so that one crash does not fail the calls after it. It is not safe for
 // concurrent use.
-type rehearsedInstance struct {
+type comparedInstance struct {
 	a        *API
 	server   *config.Server
 	id, text string // the id of the configured server, and the version
@@ -29,7 +29,7 @@ type rehearsedInstance struct {
 }
 
 // start starts the server for a trial, which lasts until stop.
-func (i *rehearsedInstance) start(ctx context.Context) error {
+func (i *comparedInstance) start(ctx context.Context) error {
 	i.again = func() error { return i.start(ctx) }
 	started, release, ended := make(chan dial.Conn), make(chan struct{}), make(chan dial.Trial, 1)
 	go func() {
@@ -48,9 +48,9 @@ func (i *rehearsedInstance) start(ctx context.Context) error {
 }
 
 // Catalog returns what the version lists.
-func (i *rehearsedInstance) Catalog() *core.Catalog { return i.conn.Catalog() }
+func (i *comparedInstance) Catalog() *core.Catalog { return i.conn.Catalog() }
 
-func (i *rehearsedInstance) stop() {
+func (i *comparedInstance) stop() {
 	if i.end != nil {
 		i.end()
 		i.end = nil
@@ -58,7 +58,7 @@ func (i *rehearsedInstance) stop() {
 }
 
 // Send sends a call. The error wraps history.ErrNotSent if the server could not be started again.
-func (i *rehearsedInstance) Send(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
+func (i *comparedInstance) Send(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 	if i.gone != nil {
 		return core.Reply{}, i.gone
 	}

@@ -1,10 +1,10 @@
-// Command tally counts tests for make test.
+// Command testcount counts tests for make test.
 //
-//	go test -json ... | tally go FILE     reads the events, prints the output of failed tests, why tests were skipped, and the count
-//	tally vitest FILE REPORT              reads vitest's JSON report and prints the count
-//	tally total FILE [-strict]            prints the sum of all counts in FILE
-//	tally slowest FILE                    prints the 50 slowest tests of FILE, the events of go test -json
-//	tally repeat FILE                     prints a pattern for -run of the failed tests of FILE, if they are few
+//	go test -json ... | testcount go FILE     reads the events, prints the output of failed tests, why tests were skipped, and the count
+//	testcount vitest FILE REPORT              reads vitest's JSON report and prints the count
+//	testcount total FILE [-strict]            prints the sum of all counts in FILE
+//	testcount slowest FILE                    prints the 50 slowest tests of FILE, the events of go test -json
+//	testcount repeat FILE                     prints a pattern for -run of the failed tests of FILE, if they are few
 //
 // It exits with 1 if a test failed; total -strict, with CI=true, also if one was skipped.
 package main
@@ -30,7 +30,7 @@ func (c count) String() string {
 
 func main() {
 	if err := run(os.Args[1:], os.Stdin, os.Stdout, os.Getenv("CI") == "true"); err != nil {
-		fmt.Fprintln(os.Stderr, "tally:", err)
+		fmt.Fprintln(os.Stderr, "testcount:", err)
 		os.Exit(1)
 	}
 }
@@ -67,7 +67,7 @@ func run(args []string, in io.Reader, out io.Writer, strict bool) error {
 	case len(args) == 2 && args[0] == "repeat":
 		return printRepeatPattern(args[1], out)
 	}
-	return fmt.Errorf("usage: tally go FILE | tally vitest FILE REPORT | tally total FILE [-strict] | tally slowest FILE | tally repeat FILE")
+	return fmt.Errorf("usage: testcount go FILE | testcount vitest FILE REPORT | testcount total FILE [-strict] | testcount slowest FILE | testcount repeat FILE")
 }
 
 // event is one line of the output of go test -json.

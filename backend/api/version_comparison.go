@@ -11,38 +11,38 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/packageversion"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
-	"github.com/drawbridge-mcp/drawbridge/backend/version"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Limits of a rehearsal.
+// Limits of a comparison.
 const (
-	rehearsalLimit   = 5 * time.Minute
+	comparisonLimit  = 5 * time.Minute
 	maxChangeText    = 2000 // characters of a value in a difference
 	maxShownChanges  = 50   // differences of one call
 	maxShownUnstable = 50
 )
 
-// rehearseVersion starts the version of a plan and two instances of the current one, sends the
+// compareVersions starts the version of a plan and two instances of the current one, sends the
 // newest recorded calls and the saved checks to all of them, and compares the results and the
 // definitions. Of tools, it sends only calls of those that are read-only in both versions, and of
 // those in also. None of the calls is recorded.
-func (a *API) rehearseVersion(ctx context.Context, s *config.Server, key string, also []string, by core.Client, out *VersionPlan) error {
+func (a *API) compareVersions(ctx context.Context, s *config.Server, key string, also []string, by core.Client, out *VersionPlan) error {
 	if a.Try == nil {
 		return core.Errorf(core.CodeUnavailable, "this daemon cannot test servers")
 	}
 	a.plans.mu.Lock()
 	p, ok := a.plans.all[s.ID]
 	a.plans.mu.Unlock()
-	if spec, _ := version.Find(s); !ok || key == "" || !p.isFor(key, spec) {
+	if spec, _ := packageversion.Find(s); !ok || key == "" || !p.isFor(key, spec) {
 		return errPlanOutdated
 	}
-	if !a.plans.startRehearsal(s.ID) {
-		return errRehearsing
+	if !a.plans.startComparison(s.ID) {
+		return errComparing
 	}
-	defer a.plans.endRehearsal(s.ID)
+	defer a.plans.endComparison(s.ID)
 	checks, err := a.HistoryStore.SavedChecks(ctx)
 	if err != nil {
 		return err
@@ -58,28 +58,28 @@ func (a *API) rehearseVersion(ctx context.Context, s *config.Server, key string,
 		return err
 	}
 	candidate := p.spec.Apply(*s, p.to)
-	ctx, cancel := context.WithTimeout(ctx, rehearsalLimit)
+	ctx, cancel := context.WithTimeout(ctx, comparisonLimit)
 	defer cancel()
-	r := history.Rehearsal{
+	r := history.VersionComparison{
 		Server: s.ID, By: by,
 		NotAllowed: func(tool string) string { return a.mayChangeSomething(s, tool, p.tools, also) },
 		Refused: func(tool string, arguments []byte) string {
 			return a.policyRefusal(policy.ExplainRequest{Server: s.ID, Tool: tool, Arguments: arguments})
 		},
-		Progress: func(finished, total int) { a.plans.setRehearsal(s.ID, RehearsalProgress{finished, total}) },
+		Progress: func(finished, total int) { a.plans.setComparison(s.ID, ComparisonProgress{finished, total}) },
 	}
 	calls, err := r.Select(ctx, a.History, checks)
 	if err != nil {
 		return err
 	}
-	starter := func(server *config.Server, text string) *rehearsedInstance {
-		return &rehearsedInstance{a: a, server: server, id: s.ID, text: text}
+	starter := func(server *config.Server, text string) *comparedInstance {
+		return &comparedInstance{a: a, server: server, id: s.ID, text: text}
 	}
 	old, repeat, other := starter(s, p.spec.Text), starter(s, p.spec.Text), starter(&candidate, p.to)
 	defer old.stop()
 	defer repeat.stop()
 	defer other.stop()
-	for _, i := range []*rehearsedInstance{old, repeat, other} {
+	for _, i := range []*comparedInstance{old, repeat, other} {
 		if err := i.start(ctx); err != nil {
 			return err
 		}
@@ -90,11 +90,11 @@ func (a *API) rehearseVersion(ctx context.Context, s *config.Server, key string,
 	r.Old, r.Repeat, r.Candidate = old, repeat, other
 	report := r.Run(ctx, calls)
 	a.shortenReport(s.ID, &report)
-	out.Rehearsal = &report
+	out.Comparison = &report
 	return nil
 }
 
-// mayChangeSomething returns why a call of a tool must not be rehearsed, or "".
+// mayChangeSomething returns why a call of a tool must not be compared, or "".
 func (a *API) mayChangeSomething(s *config.Server, tool string, candidate []core.Item, also []string) string {
 	if slices.Contains(also, tool) {
 		return ""
@@ -124,7 +124,7 @@ func (a *API) policyRefusal(rq policy.ExplainRequest) string {
 }
 
 // shortenReport removes secrets from a report and shortens its values for display.
-func (a *API) shortenReport(server string, report *history.RehearsalReport) {
+func (a *API) shortenReport(server string, report *history.ComparisonReport) {
 	trial := dial.TrialID(server)
 	clean := func(text string) string {
 		if text = a.Redact(text); utf8.RuneCountInString(text) > maxChangeText {
@@ -146,7 +146,7 @@ func (a *API) shortenReport(server string, report *history.RehearsalReport) {
 // Errors of plans and trials.
 var (
 	errPlanOutdated  = &core.Error{Code: core.CodeConflict, Message: "this plan is out of date", Hint: "Plan the update again."}
-	errRehearsing    = &core.Error{Code: core.CodeConflict, Message: "the versions of this server are already being compared", Hint: "Wait until the comparison has finished.", Retriable: true}
+	errComparing     = &core.Error{Code: core.CodeConflict, Message: "the versions of this server are already being compared", Hint: "Wait until the comparison has finished.", Retriable: true}
 	errTooManyTrials = &core.Error{Code: core.CodeRateLimited, Message: "four servers are already being tested", Hint: "Wait until one of the tests has finished.", Retriable: true}
 )
 

@@ -5,9 +5,9 @@ import { MergeDiff } from '@/components/lazy-code-editor';
 import { textOfSide } from '@/lib/changes-as-text';
 import { duration, escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { RehearsalReport, RehearsedCall } from '@/types/api';
+import type { ComparedCall, ComparisonReport } from '@/types/api';
 
-const t = texts.rehearsal;
+const t = texts.comparison;
 
 const looks = {
   alike: [CircleCheck, 'text-ok'],
@@ -18,18 +18,18 @@ const looks = {
 } as const;
 
 const order = Object.keys(looks).reverse() as (keyof typeof looks)[];
-const nameOf = (call: RehearsedCall) => call.tool ?? call.prompt ?? call.resource ?? '';
-const rank = (call: RehearsedCall) => ['failed', 'different', 'slower'].indexOf(call.result) >>> 0;
+const nameOf = (call: ComparedCall) => call.tool ?? call.prompt ?? call.resource ?? '';
+const rank = (call: ComparedCall) => ['failed', 'different', 'slower'].indexOf(call.result) >>> 0;
 
 /** Compares the results of the same calls with the current and another version of a server. */
-export function Rehearsal({
+export function VersionComparison({
   report,
   pending,
   onAlso,
 }: {
-  report: RehearsalReport;
+  report: ComparisonReport;
   pending: boolean;
-  /** Repeats the rehearsal and also calls this tool. */
+  /** Repeats the comparison and also calls this tool. */
   onAlso: (tool: string) => void;
 }) {
   if (report.calls.length === 0) return <p className="mt-2 text-sm text-ink2">{t.nothing}</p>;
@@ -58,7 +58,7 @@ function Result({
   pending,
   onAlso,
 }: {
-  call: RehearsedCall;
+  call: ComparedCall;
   pending: boolean;
   onAlso: (tool: string) => void;
 }) {

@@ -14,8 +14,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// Rehearsal sends the same calls to two versions of a server and compares the results.
-type Rehearsal struct {
+// VersionComparison sends the same calls to two versions of a server and compares the results.
+type VersionComparison struct {
 	Server string
 	By     core.Client
 	// NotAllowed returns the reason not to send calls of a tool, such as that it may change
@@ -36,7 +36,7 @@ type Sender interface {
 	Catalog() *core.Catalog
 }
 
-// Results of a rehearsed call.
+// Results of a compared call.
 const (
 	Alike     = "alike"
 	Different = "different"
@@ -45,20 +45,20 @@ const (
 	Skipped   = "skipped"
 )
 
-// RehearsalReport compares two versions of a server.
-type RehearsalReport struct {
-	Alike     int             `json:"alike"`
-	Different int             `json:"different"`
-	Failed    int             `json:"failed"`
-	Slower    int             `json:"slower"`
-	Skipped   int             `json:"skipped"`
-	Enough    bool            `json:"enough" doc:"Whether results could be compared, of at least half of the calls that were sent"`
-	Calls     []RehearsedCall `json:"calls" nullable:"false"`
+// ComparisonReport compares two versions of a server.
+type ComparisonReport struct {
+	Alike     int            `json:"alike"`
+	Different int            `json:"different"`
+	Failed    int            `json:"failed"`
+	Slower    int            `json:"slower"`
+	Skipped   int            `json:"skipped"`
+	Enough    bool           `json:"enough" doc:"Whether results could be compared, of at least half of the calls that were sent"`
+	Calls     []ComparedCall `json:"calls" nullable:"false"`
 }
 
 // compared reports whether results could be compared, of at least half of the calls that were sent.
 // Definitions do not count, because they say nothing about results.
-func (r *RehearsalReport) compared() bool {
+func (r *ComparisonReport) compared() bool {
 	compared, without := 0, 0
 	for i := range r.Calls {
 		switch c := &r.Calls[i]; {
@@ -72,9 +72,9 @@ func (r *RehearsalReport) compared() bool {
 	return compared > 0 && compared >= without
 }
 
-// RehearsedCall is a call that was sent to both versions, or skipped; or a comparison of
+// ComparedCall is a call that was sent to both versions, or skipped; or a comparison of
 // definitions.
-type RehearsedCall struct {
+type ComparedCall struct {
 	Tool        string `json:"tool,omitempty"`
 	Prompt      string `json:"prompt,omitempty"`
 	Resource    string `json:"resource,omitempty" doc:"URI"`
@@ -98,21 +98,21 @@ var ErrNotSent = errors.New("not sent")
 
 const unstableOutcome = "unstable: the current version returned different results for the same call"
 
-// Limits of a rehearsal.
+// Limits of a comparison.
 const (
-	maxRehearsed  = 100  // recorded calls
-	maxPerTarget  = 20   // recorded calls of one tool or prompt, and of all resources
-	maxExamined   = 5000 // recorded calls that are searched
-	maxPayloads   = 1000 // recorded calls that are read
-	rehearsalCall = 30 * time.Second
-	maxReruns     = 3 // further runs of the current version to find out what is unstable
-	slowerBy      = 100 * time.Millisecond
+	maxComparedCalls    = 100  // recorded calls
+	maxPerTarget        = 20   // recorded calls of one tool or prompt, and of all resources
+	maxExamined         = 5000 // recorded calls that are searched
+	maxPayloads         = 1000 // recorded calls that are read
+	comparedCallTimeout = 30 * time.Second
+	maxReruns           = 3 // further runs of the current version to find out what is unstable
+	slowerBy            = 100 * time.Millisecond
 )
 
 // Select returns the calls to send: the steps of the checks (JSON documents) for the server, and
 // the newest recorded calls with different arguments of each tool and prompt, and reads of
 // resources.
-func (r *Rehearsal) Select(ctx context.Context, from Calls, checks [][]byte) (list []RehearsedCall, err error) {
+func (r *VersionComparison) Select(ctx context.Context, from Calls, checks [][]byte) (list []ComparedCall, err error) {
 	for _, document := range checks {
 		var c Check
 		if err := json.Unmarshal(document, &c); err != nil {
@@ -120,7 +120,7 @@ func (r *Rehearsal) Select(ctx context.Context, from Calls, checks [][]byte) (li
 		}
 		for _, s := range c.Steps {
 			if s.Server == r.Server {
-				one := RehearsedCall{Tool: s.Tool, Arguments: s.Arguments, Check: c.Name, expect: &s.Expect}
+				one := ComparedCall{Tool: s.Tool, Arguments: s.Arguments, Check: c.Name, expect: &s.Expect}
 				if one.Reason = ofOtherAccount(s.Account); one.Reason != "" {
 					one.Result = Skipped
 				}
@@ -132,7 +132,7 @@ func (r *Rehearsal) Select(ctx context.Context, from Calls, checks [][]byte) (li
 	return append(list, recorded...), err
 }
 
-func (r *Rehearsal) selectRecorded(ctx context.Context, from Calls) (list []RehearsedCall, err error) {
+func (r *VersionComparison) selectRecorded(ctx context.Context, from Calls) (list []ComparedCall, err error) {
 	seen, perTarget, sent, read, examined := map[string]bool{}, map[string]int{}, 0, 0, 0
 	for q := (store.Query{Server: r.Server, Limit: store.MaxLimit}); ; {
 		page, next, err := from.Calls(ctx, q)
@@ -158,7 +158,7 @@ func (r *Rehearsal) selectRecorded(ctx context.Context, from Calls) (list []Rehe
 			if perTarget[of] == maxPerTarget {
 				continue
 			}
-			if read++; sent == maxRehearsed || read > maxPayloads {
+			if read++; sent == maxComparedCalls || read > maxPayloads {
 				return list, nil
 			}
 			full, err := from.Call(ctx, c.ID)
@@ -193,8 +193,8 @@ func (r *Rehearsal) selectRecorded(ctx context.Context, from Calls) (list []Rehe
 }
 
 // Run compares the definitions and sends the calls, one after the other, until ctx is done.
-func (r *Rehearsal) Run(ctx context.Context, calls []RehearsedCall) RehearsalReport {
-	report := RehearsalReport{Calls: append(r.compareDefinitions(), calls...)}
+func (r *VersionComparison) Run(ctx context.Context, calls []ComparedCall) ComparisonReport {
+	report := ComparisonReport{Calls: append(r.compareDefinitions(), calls...)}
 	first := len(report.Calls) - len(calls)
 	for i := range report.Calls {
 		c := &report.Calls[i]
@@ -226,7 +226,7 @@ func (r *Rehearsal) Run(ctx context.Context, calls []RehearsedCall) RehearsalRep
 
 // compare sends a call to both versions. The candidate is called between two runs of the current
 // version, so that values that depend on the time differ between these as well.
-func (r *Rehearsal) compare(ctx context.Context, c *RehearsedCall) {
+func (r *VersionComparison) compare(ctx context.Context, c *ComparedCall) {
 	why := r.notAllowed(c)
 	if why == "" && c.Tool != "" {
 		why = r.Refused(c.Tool, fullArguments(c))
@@ -289,7 +289,7 @@ func (r *Rehearsal) compare(ctx context.Context, c *RehearsedCall) {
 
 func isSlower(now, before time.Duration) bool { return now > 2*before && now > before+slowerBy }
 
-// sentCall is the response to a rehearsed call.
+// sentCall is the response to a compared call.
 type sentCall struct {
 	text    []byte // the result, or the error
 	outcome core.Outcome
@@ -297,8 +297,8 @@ type sentCall struct {
 	took    time.Duration
 }
 
-func (r *Rehearsal) send(ctx context.Context, to Sender, c *RehearsedCall) (s sentCall) {
-	ctx, cancel := context.WithTimeout(ctx, rehearsalCall)
+func (r *VersionComparison) send(ctx context.Context, to Sender, c *ComparedCall) (s sentCall) {
+	ctx, cancel := context.WithTimeout(ctx, comparedCallTimeout)
 	defer cancel()
 	began := time.Now()
 	reply, err := to.Send(ctx, r.request(c), nil)
@@ -330,7 +330,7 @@ func (s *sentCall) describe() string {
 // reason describes a response that is not a success.
 func (s *sentCall) reason() string {
 	if s.outcome == core.OutcomeTimeout {
-		return "no response within " + rehearsalCall.String()
+		return "no response within " + comparedCallTimeout.String()
 	}
 	if s.err != nil {
 		text, _ := core.Describe(s.err)
