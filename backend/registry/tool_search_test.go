@@ -58,9 +58,9 @@ func TestExpectedToolIsInTopFiveOfFiveHundred(t *testing.T) {
 		file         string
 		asked, least int
 	}{
-		{"questions", 50, 49}, {"reworded", 50, 48}, {"held-out-1", 50, 48}, {"held-out-2", 50, 46}, {"held-out-3", 50, 45}, {"spoken", 180, 170},
+		{"queries", 50, 49}, {"queries_reworded", 50, 48}, {"queries_held_out_1", 50, 48}, {"queries_held_out_2", 50, 46}, {"queries_held_out_3", 50, 45}, {"queries_spoken", 180, 170},
 	} {
-		t.Run(c.file, func(t *testing.T) { checkSearchQueries(t, "testdata/"+c.file+".txt", c.asked, c.least) })
+		t.Run(c.file, func(t *testing.T) { checkSearchQueries(t, "testdata/search_"+c.file+".txt", c.asked, c.least) })
 	}
 }
 
