@@ -54,9 +54,10 @@ func openFile(ctx context.Context, path string, busyTimeout time.Duration, obser
 		pragmas = append(pragmas, "auto_vacuum(incremental)") // effective only before the first table is created
 	}
 	// temp_store(memory): statements that insert many rows write a statement journal, which would
-	// be a file.
+	// be a file. The cache of a writing connection is small: pages that it lacks are read from the
+	// page cache of the system, which costs nothing measurable.
 	pragmas = append(pragmas, "temp_store(memory)", "journal_mode(wal)", "synchronous(normal)", "secure_delete(fast)", "journal_size_limit(67108864)",
-		"cache_size(-4096)", "trusted_schema(off)", "cell_size_check(on)")
+		"cache_size(-1024)", "trusted_schema(off)", "cell_size_check(on)")
 	write, err := sql.Open("sqlite", dsn(path, "immediate", append(slices.Clone(pragmas), "foreign_keys(on)")...))
 	if err != nil {
 		return nil, err
