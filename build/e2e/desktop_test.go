@@ -186,12 +186,7 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 		return s.noPage("window-again", image.Rect(130, 200, 990, 740))
 	})
 	killDrawers()
-	eventually.Complete(t, patience, func() string {
-		if len(drawers()) == 0 {
-			return "nothing draws the page again"
-		}
-		return ""
-	})
+	eventually.TrueWithin(t, patience, "nothing draws the page again", func() bool { return len(drawers()) != 0 })
 	again("quit")
 	eventually.Complete(t, patience, func() string {
 		if n := len(s.windows("Drawbridge")); n != 0 {
@@ -224,13 +219,10 @@ func TestNotificationsReportPendingApprovals(t *testing.T) {
 	}
 	s := desktop(t)
 	s.background(s.command(found))
-	eventually.Complete(t, patience, func() string {
+	eventually.TrueWithin(t, patience, "the notification server does not come up", func() bool {
 		var owned bool
 		s.bus.BusObject().Call("org.freedesktop.DBus.NameHasOwner", 0, "org.freedesktop.Notifications").Store(&owned)
-		if !owned {
-			return "the notification server does not come up"
-		}
-		return ""
+		return owned
 	})
 	config := object{"mcpServers": object{
 		"demo":   demo(),
@@ -253,12 +245,7 @@ func TestNotificationsReportPendingApprovals(t *testing.T) {
 	appears()
 	s.picture("notification")
 	d.write("config.jsonc", object{"mcpServers": object{"demo": demo(), "asked": with(demo(), object{"approval": "ask"})}})
-	eventually.Complete(t, patience, func() string {
-		if len(s.windows("xfce4-notifyd")) != 0 {
-			return "the notification outlives its cause"
-		}
-		return ""
-	})
+	eventually.TrueWithin(t, patience, "the notification outlives its cause", func() bool { return len(s.windows("xfce4-notifyd")) == 0 })
 	d.running("demo", "asked")
 	client := &rawClient{t: t, url: d.url + "/mcp", token: d.token("held"), modern: true}
 	done := make(chan string, 1)

@@ -91,12 +91,7 @@ func TestSIGTERMLetsInFlightCallsFinish(t *testing.T) {
 		})
 	}
 	d.cmd.Process.Signal(syscall.SIGTERM)
-	eventually.Complete(t, limit(5*time.Second), func() string {
-		if exists(filepath.Join(d.data, "runtime.json")) {
-			return "it does not stop"
-		}
-		return ""
-	})
+	eventually.TrueWithin(t, limit(5*time.Second), "it does not stop", func() bool { return !exists(filepath.Join(d.data, "runtime.json")) })
 	if err := os.WriteFile(filepath.Join(folder, "release"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -96,11 +96,9 @@ func TestKilledServerFailsCallAndServesNext(t *testing.T) {
 		if code, body := d.do("POST", "/api/v1/servers/fragile/restart", strings.NewReader("{}")); code != http.StatusOK {
 			t.Fatalf("%d %s", code, body)
 		}
-		eventually.Complete(t, limit(10*time.Second), func() string {
-			if d.get("/api/v1/servers/fragile", &st); st.PID == served {
-				return "the server is not restarted"
-			}
-			return ""
+		eventually.TrueWithin(t, limit(10*time.Second), "the server is not restarted", func() bool {
+			d.get("/api/v1/servers/fragile", &st)
+			return st.PID != served
 		})
 	}
 	if worst := slices.Max(failing); worst > limit(200*time.Millisecond) {

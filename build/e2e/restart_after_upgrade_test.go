@@ -65,11 +65,9 @@ func TestDaemonRestartsWithInstalledVersion(t *testing.T) {
 		return strings.Contains(d.log.String(), "replaced by one that does not start")
 	})
 	install(`if [ "$1" = version ]; then echo '{"version":"9.9.9"}'; exit; fi` + "\nexec " + binary + ` "$@"` + "\n")
-	eventually.Complete(t, limit(20*time.Second), func() string {
-		if now := runtime(); now == "" || now == first {
-			return "the daemon has not restarted"
-		}
-		return ""
+	eventually.TrueWithin(t, limit(20*time.Second), "the daemon has not restarted", func() bool {
+		now := runtime()
+		return now != "" && now != first
 	})
 	if d.ended() {
 		t.Error("the process that was started has ended")

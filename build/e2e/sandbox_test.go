@@ -96,11 +96,9 @@ func (d *daemon) allowsRefusedPath(t *testing.T, notes string) bool {
 		t.Log("this kernel has no Landlock, so nothing was refused")
 		return false
 	}
-	eventually.Complete(t, limit(10e9), func() string {
-		if d.get(path, &st); len(st.Refused) == 0 {
-			return "no refusal is reported"
-		}
-		return ""
+	eventually.TrueWithin(t, limit(10e9), "no refusal is reported", func() bool {
+		d.get(path, &st)
+		return len(st.Refused) != 0
 	})
 	if one := st.Refused[0]; one.Path != filepath.Join(notes, "new.txt") || one.Allow != notes || one.Unreadable {
 		t.Fatalf("refused: %+v", one)

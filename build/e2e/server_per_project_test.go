@@ -207,12 +207,9 @@ func TestServerRunsInClientProject(t *testing.T) {
 	}
 	rooted.root = folder("second")
 	rooted.say(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
-	eventually.Complete(t, limit(5*time.Second), func() string {
+	eventually.TrueWithin(t, limit(5*time.Second), "the client is not asked again", func() bool {
 		good(rooted.call(4+rooted.asked, "project", ""))
-		if rooted.asked != 2 {
-			return "the client is not asked again"
-		}
-		return ""
+		return rooted.asked == 2
 	})
 	want(3, folder("second"))
 

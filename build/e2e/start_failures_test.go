@@ -63,11 +63,9 @@ func TestStartOnFullDiskUsesReservedSpace(t *testing.T) {
 	d := &daemon{t: t, data: data, home: t.TempDir(), log: new(lockedBuffer)}
 	d.write("config.jsonc", object{})
 	d.launch()
-	eventually.Complete(t, limit(10*time.Second), func() string {
-		if info, err := os.Stat(filepath.Join(data, "history.db.reserved")); err != nil || info.Size() < 8<<20 {
-			return "no room is held free"
-		}
-		return ""
+	eventually.TrueWithin(t, limit(10*time.Second), "no room is held free", func() bool {
+		info, err := os.Stat(filepath.Join(data, "history.db.reserved"))
+		return err == nil && info.Size() >= 8<<20
 	})
 	d.stop()
 	rest, err := os.Create(filepath.Join(data, "rest"))

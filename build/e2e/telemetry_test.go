@@ -53,13 +53,10 @@ func TestMetricsAndTracesAreExported(t *testing.T) {
 	c := &rawClient{t: t, url: d.url + "/mcp", token: d.token("cursor")}
 	c.initialize()
 	c.post("tools/call", "", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"x"},"_meta":{"traceparent":"00-0123456789abcdef0123456789abcdef-fedcba9876543210-01"}}}`)
-	eventually.Complete(t, limit(15e9), func() string {
+	eventually.TrueWithin(t, limit(15e9), "no span or no metrics arrived", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		if len(spans) == 0 || !sent["drawbridge_calls_total"] {
-			return "no span or no metrics arrived"
-		}
-		return ""
+		return len(spans) != 0 && sent["drawbridge_calls_total"]
 	})
 	mu.Lock()
 	span := spans[0]

@@ -38,12 +38,7 @@ func TestRugPullShadowingAndPoisoningAreDetected(t *testing.T) {
 
 	d.cli(0, "call", "rug", "pull")
 	began := time.Now()
-	eventually.Complete(t, limit(time.Second), func() string {
-		if slices.Contains(d.tools(), "rug rug__add") {
-			return "the tool is still listed"
-		}
-		return ""
-	})
+	eventually.TrueWithin(t, limit(time.Second), "the tool is still listed", func() bool { return !slices.Contains(d.tools(), "rug rug__add") })
 	t.Logf("withheld %s after the call that changed it ended", time.Since(began))
 	waitForListChanged(t, listener)
 	requireToolWithheld(t, d)

@@ -204,12 +204,7 @@ func TestTrayMenuActions(t *testing.T) {
 		t.Fatal("Quit does not end the program")
 	}
 	if n := len(s.windows("Drawbridge")); n != 0 {
-		eventually.Complete(t, patience, func() string {
-			if len(s.windows("Drawbridge")) != 0 {
-				return "the window outlives Quit"
-			}
-			return ""
-		})
+		eventually.TrueWithin(t, patience, "the window outlives Quit", func() bool { return len(s.windows("Drawbridge")) == 0 })
 	}
 }
 

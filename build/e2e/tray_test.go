@@ -130,12 +130,10 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 	before := expect("1 of 2 servers running", "1 approval pending", "Open Drawbridge", "● my__files: running, 14 tools", "◌ github: starting")
 
 	var at image.Point
-	eventually.Complete(t, patience, func() string {
+	eventually.TrueWithin(t, patience, "the panel shows no icon of ours", func() bool {
 		var n int
-		if at, n = find(s.picture("tray-ok"), image.Rect(0, 0, 1400, 40), 0x0f, 0x65, 0x77); n < 20 {
-			return "the panel shows no icon of ours"
-		}
-		return ""
+		at, n = find(s.picture("tray-ok"), image.Rect(0, 0, 1400, 40), 0x0f, 0x65, 0x77)
+		return n >= 20
 	})
 
 	github.State, github.Reason = core.StateCrashed, "exited with 1"
@@ -147,20 +145,16 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 	if reason, ok := named(after, "exited with 1"); !ok || reason.enabled {
 		t.Errorf("the reason is not to be read: %+v", after[4])
 	}
-	eventually.Complete(t, patience, func() string {
-		if _, n := find(s.picture("tray-error"), image.Rect(0, 0, 1400, 40), 0xd6, 0x29, 0x3e); n < 8 {
-			return "the icon does not turn red"
-		}
-		return ""
+	eventually.TrueWithin(t, patience, "the icon does not turn red", func() bool {
+		_, n := find(s.picture("tray-error"), image.Rect(0, 0, 1400, 40), 0xd6, 0x29, 0x3e)
+		return n >= 8
 	})
 
 	run(t, s.command("xdotool", "mousemove", fmt.Sprint(at.X), fmt.Sprint(at.Y), "click", "3"), 0)
-	eventually.Complete(t, patience, func() string {
+	eventually.TrueWithin(t, patience, "no menu opens", func() bool {
 		// An open menu of GTK is an undecorated window below the panel.
-		if _, n := find(s.picture("tray-menu"), image.Rect(0, 40, 1400, 400), 0xff, 0xff, 0xff); n < 3000 {
-			return "no menu opens"
-		}
-		return ""
+		_, n := find(s.picture("tray-menu"), image.Rect(0, 40, 1400, 400), 0xff, 0xff, 0xff)
+		return n >= 3000
 	})
 	run(t, s.command("xdotool", "key", "Escape"), 0)
 

@@ -117,13 +117,10 @@ func desktop(t testing.TB) *screen {
 		}
 		return ""
 	})
-	eventually.Complete(t, patience, func() string {
+	eventually.TrueWithin(t, patience, "the panel shows no tray", func() bool {
 		var owned bool
 		s.bus.BusObject().Call("org.freedesktop.DBus.NameHasOwner", 0, "org.kde.StatusNotifierWatcher").Store(&owned)
-		if !owned {
-			return "the panel shows no tray"
-		}
-		return ""
+		return owned
 	})
 	return s
 }

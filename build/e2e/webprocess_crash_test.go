@@ -135,11 +135,9 @@ func TestPageCrashingAtStartRecovers(t *testing.T) {
 	b.next(1)
 	kill := func() (gone []process) {
 		t.Helper()
-		eventually.Complete(t, patience, func() string {
-			if gone = rendererProcesses(d.data); len(gone) == 0 {
-				return "no process draws the page"
-			}
-			return ""
+		eventually.TrueWithin(t, patience, "no process draws the page", func() bool {
+			gone = rendererProcesses(d.data)
+			return len(gone) != 0
 		})
 		for _, p := range gone {
 			syscall.Kill(p.pid, syscall.SIGKILL)

@@ -118,12 +118,10 @@ func TestWindowRetriesFailedLoad(t *testing.T) {
 	cmd.Env = append(cmd.Env, "DRAWBRIDGE_WINDOW_URL="+server.URL+"/#code=once", "DRAWBRIDGE_WINDOW_DATA="+s.home)
 	s.background(cmd)
 	s.oneWindow()
-	eventually.Complete(t, patience, func() string {
+	eventually.TrueWithin(t, patience, "the page that explains it is not shown", func() bool {
 		// The logo of the entry page.
-		if _, n := find(s.picture("window-page-failed"), image.Rect(0, 200, 1400, 1000), 0x0f, 0x65, 0x77); n < 300 {
-			return "the page that explains it is not shown"
-		}
-		return ""
+		_, n := find(s.picture("window-page-failed"), image.Rect(0, 200, 1400, 1000), 0x0f, 0x65, 0x77)
+		return n >= 300
 	})
 	whole.Store(true)
 	eventually.Complete(t, patience, func() string {
@@ -143,18 +141,11 @@ func TestWindowReportsMissingDaemon(t *testing.T) {
 	cmd := s.command(window)
 	cmd.Env = append(cmd.Env, "DRAWBRIDGE_WINDOW_URL=http://127.0.0.1:1/", "DRAWBRIDGE_DATA="+filepath.Join(s.home, "none"))
 	s.background(cmd)
-	eventually.Complete(t, patience, func() string {
-		if len(s.windows("Drawbridge")) != 1 {
-			return "no window appears"
-		}
-		return ""
-	})
-	eventually.Complete(t, patience, func() string {
+	eventually.TrueWithin(t, patience, "no window appears", func() bool { return len(s.windows("Drawbridge")) == 1 })
+	eventually.TrueWithin(t, patience, "the page that explains it is not shown", func() bool {
 		// The light background of the page.
-		if _, n := find(s.picture("window-no-daemon"), image.Rect(0, 60, 1400, 1000), 0xf6, 0xf5, 0xf2); n < 400_000 {
-			return "the page that explains it is not shown"
-		}
-		return ""
+		_, n := find(s.picture("window-no-daemon"), image.Rect(0, 60, 1400, 1000), 0xf6, 0xf5, 0xf2)
+		return n >= 400_000
 	})
 }
 
