@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // fakeDesktop records the settings that are made.
@@ -55,13 +56,7 @@ func (s *site) follow(t *testing.T) <-chan windowCommand {
 
 func receiveCommand(t *testing.T, commands <-chan windowCommand) windowCommand {
 	t.Helper()
-	select {
-	case c := <-commands:
-		return c
-	case <-time.After(time.Minute):
-		t.Fatal("no command arrives")
-		panic("unreachable")
-	}
+	return eventually.Receive(t, time.Minute, "no command arrives", commands)
 }
 
 func TestWindowOpensRequestedPage(t *testing.T) {

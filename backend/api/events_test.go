@@ -12,6 +12,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 type sse struct {
@@ -146,9 +147,5 @@ func TestSlowEventReaderIsDisconnected(t *testing.T) {
 			}
 		}
 	}()
-	select {
-	case <-done:
-	case <-time.After(60 * time.Second):
-		t.Fatal("publishing waits for a slow reader")
-	}
+	eventually.Receive(t, 60*time.Second, "publishing waits for a slow reader", done)
 }

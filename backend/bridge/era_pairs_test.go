@@ -277,12 +277,8 @@ func TestSuspendedCallIsCancelledWithoutClientRetry(t *testing.T) {
 	if !strings.Contains(got, "input_required") {
 		t.Fatal(got)
 	}
-	select {
-	case name := <-cancelled:
-		checkEqual(t, "cancelled", name, "form")
-	case <-time.After(time.Minute):
-		t.Fatal("the server was not told")
-	}
+	name := eventually.Receive(t, time.Minute, "the server was not told", cancelled)
+	checkEqual(t, "cancelled", name, "form")
 	eventually.True(t, "it is forgotten", func() bool {
 		s.bridge.suspended.mu.Lock()
 		defer s.bridge.suspended.mu.Unlock()

@@ -159,11 +159,7 @@ func TestSuspendedCallEndsWhenClientLosesVisibility(t *testing.T) {
 	if got := ask(answers + `,"requestState":"` + state + `",`); strings.Contains(got, `"got"`) || len(s.gateway.seen) != 1 {
 		t.Errorf("the tool was taken out of the profile: %s", got)
 	}
-	select {
-	case <-ended:
-	case <-time.After(30 * time.Second):
-		t.Error("its server goes on waiting")
-	}
+	eventually.Receive(t, 30*time.Second, "its server goes on waiting", ended)
 }
 
 // newSuspendableCall returns a function that calls a tool as a modern client with all capabilities.

@@ -68,13 +68,8 @@ func TestRealClientsOfBothEras(t *testing.T) {
 				if got := res.Content[0].(*mcp.TextContent).Text; !strings.HasPrefix(got, strings.SplitN(name, "__", 2)[1]+" of ") {
 					t.Errorf("%s: %s", name, got)
 				}
-				select {
-				case token := <-progress:
-					if token != "mine" {
-						t.Errorf("token %v", token)
-					}
-				case <-time.After(time.Minute):
-					t.Error("no progress")
+				if token := eventually.Receive(t, time.Minute, "no progress", progress); token != "mine" {
+					t.Errorf("token %v", token)
 				}
 			}
 			if p, err := cs.GetPrompt(ctx, &mcp.GetPromptParams{Name: "files__ask"}); err != nil || p.Messages[0].Content.(*mcp.TextContent).Text != "ask" {

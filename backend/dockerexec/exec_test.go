@@ -100,11 +100,7 @@ func TestExitIsDetectedWhileGrandchildHoldsStdout(t *testing.T) {
 	t.Parallel()
 	id := sleepingContainer(t, shellImage, true)
 	e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"sh", "-c", "setsid sleep 1000 & sleep 0.3; exit 7"}})
-	select {
-	case <-e.Done():
-	case <-time.After(30 * time.Second):
-		t.Fatal("exit not noticed")
-	}
+	eventually.Receive(t, 30*time.Second, "exit not noticed", e.Done())
 	if exit := e.Exit(); exit.Code != 7 {
 		t.Errorf("exit %+v", exit)
 	}
@@ -122,13 +118,8 @@ func TestStdoutClosesWhileEscapedProcessHoldsIt(t *testing.T) {
 		_, err := io.ReadAll(e.Stdout())
 		ended <- err
 	}()
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(30 * time.Second):
-		t.Error("stdout does not end")
+	if err := eventually.Receive(t, 30*time.Second, "stdout does not end", ended); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -48,3 +48,16 @@ func Complete(t testing.TB, limit time.Duration, missing func() string) {
 		time.Sleep(pause)
 	}
 }
+
+// Receive returns the next value of ch, or the zero value if ch is closed. After limit it fails the
+// test, and names what did not happen.
+func Receive[T any](t testing.TB, limit time.Duration, what string, ch <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-ch:
+		return v
+	case <-time.After(limit):
+		t.Fatalf("nothing received within %s: %s", limit, what)
+		panic("unreachable")
+	}
+}

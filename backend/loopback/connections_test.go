@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // The context of a request is cancelled when its client disconnects.
@@ -40,11 +41,7 @@ func TestHandlerIsCancelledWhenClientDisconnects(t *testing.T) {
 	}()
 	<-begun
 	cancel()
-	select {
-	case <-left:
-	case <-time.After(20 * time.Second):
-		t.Error("the handler was not told")
-	}
+	eventually.Receive(t, 20*time.Second, "the handler was not told", left)
 }
 
 // TestIdleConnectionsAreEvictedFirst checks that connections without a token are not kept alive,

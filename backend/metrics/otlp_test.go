@@ -236,9 +236,5 @@ func TestUnreachableReceiverDelaysNoCall(t *testing.T) {
 		return err == nil && n >= lost
 	})
 	cancel()
-	select {
-	case <-done:
-	case <-time.After(20 * time.Second):
-		t.Fatal("it does not end")
-	}
+	eventually.Receive(t, 20*time.Second, "it does not end", done)
 }

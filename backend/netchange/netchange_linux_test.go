@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // The kernel reports a new address. The test uses a separate network namespace.
@@ -32,9 +34,5 @@ func TestKernelReportsNewAddress(t *testing.T) {
 	if skip := <-done; skip != "" {
 		t.Skip(skip)
 	}
-	select {
-	case <-news:
-	case <-time.After(5 * time.Second):
-		t.Error("not told within 5 s")
-	}
+	eventually.Receive(t, 5*time.Second, "not told within 5 s", news)
 }

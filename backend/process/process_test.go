@@ -151,11 +151,7 @@ func TestTwentyStubbornServersStopWithinSixSeconds(t *testing.T) {
 func TestExitIsDetectedWhileGrandchildHoldsStdout(t *testing.T) {
 	t.Parallel()
 	p, dir := start(t, newTestSpawner(t), "leave>unkillable", 1)
-	select {
-	case <-p.Done():
-	case <-time.After(30 * time.Second):
-		t.Fatal("exit not noticed")
-	}
+	eventually.Receive(t, 30*time.Second, "exit not noticed", p.Done())
 	if exit := p.Exit(); exit.Code != 7 {
 		t.Errorf("exit %+v", exit)
 	}
@@ -222,13 +218,8 @@ func TestStdoutClosesWhileEscapedProcessHoldsIt(t *testing.T) {
 		_, err := io.ReadAll(p.Stdout())
 		ended <- err
 	}()
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(30 * time.Second):
-		t.Error("stdout does not end")
+	if err := eventually.Receive(t, 30*time.Second, "stdout does not end", ended); err != nil {
+		t.Error(err)
 	}
 	_ = p.Stop(t.Context())
 	for _, pid := range pidsIn(dir) {

@@ -89,13 +89,8 @@ func (s *watchdogFixture) noted(word string) bool {
 
 func (s *watchdogFixture) waitExit(limit time.Duration) int {
 	s.t.Helper()
-	select {
-	case <-s.exited:
-		return s.watchdogExit
-	case <-time.After(limit):
-		s.t.Fatal("the watchdog does not end")
-		return 0
-	}
+	eventually.Receive(s.t, limit, "the watchdog does not end", s.exited)
+	return s.watchdogExit
 }
 
 func TestNoProcessOutlivesKilledDaemon(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // Other processes that share the pipe or socket are not affected.
@@ -85,13 +87,8 @@ func TestStdinReadBlocksNoThreadAndIsRestored(t *testing.T) {
 		all, err := io.ReadAll(in)
 		last <- fmt.Sprint(string(all), err)
 	}()
-	select {
-	case got := <-last:
-		if got != "last<nil>" {
-			t.Errorf("of a client that has gone: %s", got)
-		}
-	case <-time.After(30 * time.Second):
-		t.Error("a client that has gone is waited for")
+	if got := eventually.Receive(t, 30*time.Second, "a client that has gone is waited for", last); got != "last<nil>" {
+		t.Errorf("of a client that has gone: %s", got)
 	}
 
 	// Regular files, which never block, and terminals, which other programs share, are unchanged.

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
@@ -278,11 +279,7 @@ func TestVanishedClientEndsShim(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- s.Run(context.Background()) }()
 	fmt.Fprintln(inW, initializeLine)
-	select {
-	case <-done:
-	case <-time.After(time.Minute):
-		t.Fatal("the shim goes on without a client")
-	}
+	eventually.Receive(t, time.Minute, "the shim goes on without a client", done)
 	inW.Close()
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // legacySSEServer is a server with the HTTP+SSE transport.
@@ -147,11 +148,7 @@ func TestHostileLegacySSEServers(t *testing.T) {
 			}
 		}
 	}()
-	select {
-	case <-c.Done():
-	case <-time.After(20 * time.Second):
-		t.Fatal("an endless event does not end")
-	}
+	eventually.Receive(t, 20*time.Second, "an endless event does not end", c.Done())
 	if !strings.Contains(c.Err().Error(), "larger than the limit") {
 		t.Error(c.Err())
 	}

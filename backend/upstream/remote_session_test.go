@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // sessionLosingServer is a legacy server that can lose its sessions.
@@ -89,11 +90,7 @@ func TestLostSessionIsReplacedAndCallsAreServed(t *testing.T) {
 	if n := server.sessions.Load(); n != 2 || c.Err() != nil {
 		t.Errorf("%d sessions, connection %v", n, c.Err())
 	}
-	select {
-	case <-changed:
-	case <-time.After(time.Minute):
-		t.Fatal("the lists are not read again")
-	}
+	eventually.Receive(t, time.Minute, "the lists are not read again", changed)
 	if tools := c.Catalog().Tools; len(tools) != 1 || tools[0].Name != "new" {
 		t.Errorf("%+v", tools)
 	}

@@ -244,13 +244,7 @@ func TestModernServerListChangesAreReceived(t *testing.T) {
 // receive returns the next value of c, and fails the test if none arrives.
 func receive[T any](t *testing.T, c <-chan T) T {
 	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(30 * time.Second):
-		t.Fatal("nothing came")
-		panic("unreachable")
-	}
+	return eventually.Receive(t, 30*time.Second, "nothing came", c)
 }
 
 func TestEraFieldsAreTranslated(t *testing.T) {

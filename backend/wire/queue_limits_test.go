@@ -123,11 +123,7 @@ func TestServerRequestsAreLimitedToSixteen(t *testing.T) {
 	})
 	heard := func() (line string) {
 		t.Helper()
-		select {
-		case line = <-lines:
-		case <-time.After(20 * time.Second):
-			t.Fatal("the server hears nothing more")
-		}
+		line = eventually.Receive(t, 20*time.Second, "the server hears nothing more", lines)
 		return line
 	}
 	heard() // the call

@@ -96,11 +96,7 @@ func TestSIGTERMLetsInFlightCallsFinish(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls.Wait()
-	select {
-	case <-d.done:
-	case <-time.After(limit(6 * time.Second)):
-		t.Fatal("still there after SIGTERM")
-	}
+	eventually.Receive(t, limit(6*time.Second), "still there after SIGTERM", d.done)
 	if code := d.cmd.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("SIGTERM: exit %d", code)
 	}

@@ -69,11 +69,7 @@ func TestKilledServerFailsCallAndServesNext(t *testing.T) {
 		}
 		for n := range calls {
 			var answer string
-			select {
-			case answer = <-answered:
-			case <-time.After(limit(5 * time.Second)):
-				t.Fatal("a call goes on though its server is dead")
-			}
+			answer = eventually.Receive(t, limit(5*time.Second), "a call goes on though its server is dead", answered)
 			if !strings.Contains(answer, `fragile`) || !strings.Contains(answer, `"isError":true`) && !strings.Contains(answer, `"error"`) {
 				t.Fatalf("the lost call: %s", answer)
 			}

@@ -101,12 +101,7 @@ func TestClosedTerminalStopsDaemon(t *testing.T) {
 		return ""
 	})
 	d.cmd.Process.Signal(syscall.SIGHUP)
-	select {
-	case <-d.done:
-	case <-time.After(limit(6 * time.Second)):
-		t.Error("still there after SIGHUP")
-		return
-	}
+	eventually.Receive(t, limit(6*time.Second), "still there after SIGHUP", d.done)
 	if code := d.cmd.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("SIGHUP: exit %d", code)
 	}

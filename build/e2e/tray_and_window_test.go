@@ -81,11 +81,7 @@ func TestProgramWithDisplay(t *testing.T) {
 
 	quit, _ := named(menu, "Quit Drawbridge")
 	s.click(pid, quit.id)
-	select {
-	case <-d.done:
-	case <-time.After(limit(6 * time.Second)):
-		t.Fatal("Quit does not end the program")
-	}
+	eventually.Receive(t, limit(6*time.Second), "Quit does not end the program", d.done)
 	if code := d.cmd.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("Quit: exit %d", code)
 	}

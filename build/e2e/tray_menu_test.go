@@ -187,22 +187,14 @@ func TestTrayMenuActions(t *testing.T) {
 	}
 	told, leave := d.asWindow()
 	showLog()
-	select {
-	case got := <-told:
-		if want := `{"command":"focus","to":"/servers/demo?view=log"}`; got != want {
-			t.Errorf("Show log tells the window %s", got)
-		}
-	case <-time.After(patience):
-		t.Error("Show log tells the window nothing")
+	got := eventually.Receive(t, patience, "Show log tells the window nothing", told)
+	if want := `{"command":"focus","to":"/servers/demo?view=log"}`; got != want {
+		t.Errorf("Show log tells the window %s", got)
 	}
 	leave()
 	s.oneWindow()
 	choose("Quit Drawbridge")
-	select {
-	case <-d.done:
-	case <-time.After(limit(6 * time.Second)):
-		t.Fatal("Quit does not end the program")
-	}
+	eventually.Receive(t, limit(6*time.Second), "Quit does not end the program", d.done)
 	if n := len(s.windows("Drawbridge")); n != 0 {
 		eventually.TrueWithin(t, patience, "the window outlives Quit", func() bool { return len(s.windows("Drawbridge")) == 0 })
 	}

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/app/tray"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -108,13 +107,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 	}
 	heard := func() string {
 		t.Helper()
-		select {
-		case got := <-said:
-			return got
-		case <-time.After(patience):
-			t.Fatal("no click was heard")
-			return ""
-		}
+		return eventually.Receive(t, patience, "no click was heard", said)
 	}
 	hears := func(want string) {
 		t.Helper()

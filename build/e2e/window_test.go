@@ -84,13 +84,8 @@ func TestWindowShowsPageOnce(t *testing.T) {
 	closed := make(chan error, 1)
 	go func() { closed <- first.Wait() }()
 	s.closeWindow(s.home)
-	select {
-	case err := <-closed:
-		if err != nil {
-			t.Errorf("closing the window ends its program with %v", err)
-		}
-	case <-time.After(patience):
-		t.Error("the window is gone and its program stays")
+	if err := eventually.Receive(t, patience, "the window is gone and its program stays", closed); err != nil {
+		t.Errorf("closing the window ends its program with %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(s.home, "window.json")); err != nil {
 		t.Errorf("the window forgot its place: %v", err)
