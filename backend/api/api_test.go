@@ -281,9 +281,7 @@ func TestServersAreStartedStoppedAndRestarted(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateRunning}}
 	for _, action := range []string{"start", "stop", "restart", "enable", "disable", "connect", "disconnect", "reconnect"} {
-		if status, body, _ := s.ask(t, "POST", "/api/v1/servers/files/"+action, ""); status != 200 || !strings.Contains(body, `"id":"files"`) {
-			t.Errorf("%s: %d %s", action, status, body)
-		}
+		s.want(t, "POST", "/api/v1/servers/files/"+action, "", 200, `"id":"files"`)
 	}
 	if got := strings.Join(s.did, ","); got != "start files,stop files,restart files,enable files,disable files,start files,stop files,restart files" {
 		t.Errorf("done: %s", got)
@@ -345,9 +343,7 @@ func TestToolsKeepTheirJSON(t *testing.T) {
 		got.OutputSchema != "" || got.Description != "<b>" || !strings.Contains(got.Raw, `"odd":1`) {
 		t.Errorf("got %+v", got)
 	}
-	if status, _, _ := s.ask(t, "GET", "/api/v1/tools?server=nobody", ""); status != 404 {
-		t.Errorf("the tools of no server: %d", status)
-	}
+	s.want(t, "GET", "/api/v1/tools?server=nobody", "", 404)
 	s.statuses = []core.ServerStatus{{ID: "other"}}
 	s.get(t, "/api/v1/tools?server=other", &list)
 	if len(list.Items) != 0 {

@@ -59,12 +59,8 @@ func TestCallApprovalShowsArgumentsAndCanBePermanent(t *testing.T) {
 		if whole.Arguments != args || whole.ArgumentsCut {
 			t.Error("the approval does not contain all arguments")
 		}
-		if status, body, _ := s.ask(t, "POST", "/api/v1/approvals/"+q.ID, `{"action":"accept","scope":"ever"}`); status != 400 {
-			t.Errorf("%d %s", status, body)
-		}
-		if status, body, _ := s.ask(t, "POST", "/api/v1/approvals/"+q.ID, c.body); status != 204 {
-			t.Errorf("%d %s", status, body)
-		}
+		s.want(t, "POST", "/api/v1/approvals/"+q.ID, `{"action":"accept","scope":"ever"}`, 400)
+		s.want(t, "POST", "/api/v1/approvals/"+q.ID, c.body, 204)
 		if a := <-got; a.Action != c.action || a.Scope != c.scope {
 			t.Errorf("%s: %+v", c.body, a)
 		}
@@ -80,7 +76,7 @@ func TestCallApprovalShowsArgumentsAndCanBePermanent(t *testing.T) {
 
 func TestApprovalIsListedAnnouncedAndAnswered(t *testing.T) {
 	s := newSite(t)
-	events := s.listen(t)
+	events := s.listen(t, "/api/v1/events")
 	next(t, events) // the snapshot
 	got := make(chan approvals.Answer, 1)
 	go func() {
@@ -101,27 +97,21 @@ func TestApprovalIsListedAnnouncedAndAnswered(t *testing.T) {
 		t.Errorf("the snapshot holds %+v", snap.Approvals)
 	}
 	path := "/api/v1/approvals/" + q.ID
-	if status, body, _ := s.ask(t, "POST", path, `{"action":"accept","content":{}}`); status != 400 || !strings.Contains(body, "content.n") {
-		t.Errorf("%d %s", status, body)
-	}
-	if status, body, _ := s.ask(t, "POST", path, `{"action":"accept","content":{"n":9007199254740993}}`); status != 204 {
-		t.Errorf("%d %s", status, body)
-	}
+	s.want(t, "POST", path, `{"action":"accept","content":{}}`, 400, "content.n")
+	s.want(t, "POST", path, `{"action":"accept","content":{"n":9007199254740993}}`, 204)
 	if a := <-got; a.Action != approvals.Accept || string(a.Content) != `{"n":9007199254740993}` {
 		t.Errorf("the server hears %+v", a)
 	}
 	if q = nextPending(t, events); q.State != approvals.Accept {
 		t.Errorf("told %+v", q)
 	}
-	if status, _, _ := s.ask(t, "POST", path, `{"action":"decline"}`); status != 404 {
-		t.Errorf("answered twice: %d", status)
-	}
+	s.want(t, "POST", path, `{"action":"decline"}`, 404)
 }
 
 func TestCommandWaitsForApproval(t *testing.T) {
 	s := newSite(t)
 	eventually.True(t, "somebody follows", s.bus.Active)
-	events := s.listen(t)
+	events := s.listen(t, "/api/v1/events")
 	next(t, events)
 	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	held := core.ServerStatus{ID: "files", State: core.StateNeedsApproval, Since: since}
@@ -171,12 +161,8 @@ func TestCommandWaitsForApproval(t *testing.T) {
 func TestServersAreAddedAndRemovedAndDebugged(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateRunning}}
-	if status, body, _ := s.ask(t, "POST", "/api/v1/servers", `{"name":"My Git","entry":{"command":"git"}}`); status != 200 || !strings.Contains(body, `"id":"My-Git"`) {
-		t.Errorf("%d %s", status, body)
-	}
-	if status, body, _ := s.ask(t, "DELETE", "/api/v1/servers/files", ""); status != 204 {
-		t.Errorf("%d %s", status, body)
-	}
+	s.want(t, "POST", "/api/v1/servers", `{"name":"My Git","entry":{"command":"git"}}`, 200, `"id":"My-Git"`)
+	s.want(t, "DELETE", "/api/v1/servers/files", "", 204)
 	if got := strings.Join(s.did, ","); got != `expect My-Git,add My Git {"command":"git"},remove files` {
 		t.Errorf("done: %s", got)
 	}
@@ -241,10 +227,6 @@ func TestNewCommandNoticeStaysUntilAcknowledged(t *testing.T) {
 		t.Fatalf("notices %+v", st.Notices)
 	}
 	path := "/api/v1/notices/" + url.PathEscape("command:files")
-	if status, body, _ := s.ask(t, "DELETE", path, ""); status != 204 {
-		t.Errorf("%d %s", status, body)
-	}
-	if status, _, _ := s.ask(t, "DELETE", path, ""); status != 404 {
-		t.Errorf("a second time: %d", status)
-	}
+	s.want(t, "DELETE", path, "", 204)
+	s.want(t, "DELETE", path, "", 404)
 }

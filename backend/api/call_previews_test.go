@@ -22,9 +22,7 @@ func TestPreviewsOfVisibleCalls(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "?ids=", "?ids=x", "?ids=1,", "?ids=1" + strings.Repeat(",1", store.MaxPreviews)} {
-		if status, body, _ := s.ask(t, "GET", "/api/v1/previews"+bad, ""); status != 400 {
-			t.Errorf("%q: %d %s", bad, status, body)
-		}
+		s.want(t, "GET", "/api/v1/previews"+bad, "", 400)
 	}
 }
 

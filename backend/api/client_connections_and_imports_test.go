@@ -173,9 +173,7 @@ func TestSnippetAndBundleContainNoToken(t *testing.T) {
 	if status != 200 || !strings.HasPrefix(body, "PK") || header.Get("Content-Type") != "application/zip" || !strings.Contains(header.Get("Content-Disposition"), "drawbridge.mcpb") || strings.Contains(body, "dbr_") {
 		t.Fatalf("%d %v", status, header)
 	}
-	if status, _, _ := s.ask(t, "GET", "/api/v1/connections/zed/bundle", ""); status != 404 {
-		t.Fatalf("zed: %d", status)
-	}
+	s.want(t, "GET", "/api/v1/connections/zed/bundle", "", 404)
 }
 
 func TestRotatedTokenReplacesOldAndRevokedIsRemoved(t *testing.T) {
@@ -257,9 +255,7 @@ func TestDoctorAppliesOfferedFixes(t *testing.T) {
 
 func TestSnippetForUnknownClientCreatesNoToken(t *testing.T) {
 	s, _, _ := newConnectableSite(t)
-	if status, body, _ := s.ask(t, "GET", "/api/v1/connections/nobody/snippet?http=true", ""); status != http.StatusNotFound {
-		t.Errorf("an unknown client: %d %s", status, body)
-	}
+	s.want(t, "GET", "/api/v1/connections/nobody/snippet?http=true", "", http.StatusNotFound)
 	if _, made, err := s.api.Tokens.Get("nobody"); made || err != nil {
 		t.Errorf("a token for an unknown client: %v %v", made, err)
 	}

@@ -25,9 +25,7 @@ func TestConfigBackupIsShownAndRestored(t *testing.T) {
 	if err := json.Unmarshal([]byte(said), &text); err != nil || status != http.StatusOK || text.Diff == "" || len(text.Problems) > 0 || strings.Contains(said, "cnry") {
 		t.Fatal(status, said)
 	}
-	if status, _, _ := s.ask(t, "POST", "/api/v1/config/backups/"+kept.Name+"/restore", `{"etag":"another"}`); status != http.StatusConflict {
-		t.Errorf("a change meanwhile is lost: %d", status)
-	}
+	s.want(t, "POST", "/api/v1/config/backups/"+kept.Name+"/restore", `{"etag":"another"}`, http.StatusConflict)
 	status, said, _ = s.ask(t, "POST", "/api/v1/config/backups/"+kept.Name+"/restore", `{"etag":"`+text.Etag+`"}`)
 	if status != http.StatusOK || s.fakes.text != before {
 		t.Fatalf("%d %s", status, said)
@@ -38,8 +36,6 @@ func TestConfigBackupIsShownAndRestored(t *testing.T) {
 		t.Errorf("%d %s", status, said)
 	}
 	for _, name := range []string{"..%2Fadmin.token", "config-20261122-070000.000.jsonc", "x"} {
-		if status, said, _ := s.ask(t, "GET", "/api/v1/config/backups/"+name, ""); status != http.StatusNotFound {
-			t.Errorf("%s: %d %s", name, status, said)
-		}
+		s.want(t, "GET", "/api/v1/config/backups/"+name, "", http.StatusNotFound)
 	}
 }

@@ -58,12 +58,8 @@ func TestReducedRetentionReportsDeletedCalls(t *testing.T) {
 	s.api.Copies = config.BackupsOf(filepath.Join(t.TempDir()))
 	name, err := s.api.Copies.Create("/home/me/config.jsonc", []byte(`{"history":{"keepDays":7}}`), time.Now())
 	must(t, err)
-	if status, body, _ := s.ask(t, "POST", "/api/v1/config/retention-preview", `{"copy":"`+name+`"}`); status != 200 || !strings.Contains(body, `"calls":3,`) {
-		t.Errorf("a copy: %d %s", status, body)
-	}
-	if status, _, _ := s.ask(t, "POST", "/api/v1/config/retention-preview", `{"copy":"none.jsonc"}`); status != http.StatusNotFound {
-		t.Errorf("no copy: %d", status)
-	}
+	s.want(t, "POST", "/api/v1/config/retention-preview", `{"copy":"`+name+`"}`, 200, `"calls":3,`)
+	s.want(t, "POST", "/api/v1/config/retention-preview", `{"copy":"none.jsonc"}`, http.StatusNotFound)
 	var state HistoryState
 	s.get(t, "/api/v1/history", &state)
 	if state.Calls != 4 {

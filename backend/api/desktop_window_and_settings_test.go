@@ -1,16 +1,12 @@
 package api
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // fakeDesktop records the settings that are made.
@@ -23,40 +19,22 @@ func (d *fakeDesktop) SetPaused(_ context.Context, on bool) error { d.paused = o
 func (d *fakeDesktop) Tray() (bool, string)                       { return false, "no session bus" }
 func (d *fakeDesktop) Quit()                                      { d.quit = true }
 
-// follow opens the window's event stream and returns its commands.
-func (s *site) follow(t *testing.T) <-chan windowCommand {
+// follow opens the window's event stream.
+func (s *site) follow(t *testing.T) <-chan sse {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/api/v1/window", nil)
-	must(t, err)
-	req.Header.Set("Authorization", "Bearer "+s.admin)
-	resp, err := http.DefaultClient.Do(req)
-	must(t, err)
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("the stream answers %d", resp.StatusCode)
-	}
-	lines := bufio.NewScanner(resp.Body)
-	if !lines.Scan() { // the first comment confirms the subscription
-		t.Fatal("the stream says nothing")
-	}
-	commands := make(chan windowCommand, 8)
-	go func() {
-		defer resp.Body.Close()
-		defer close(commands)
-		for lines.Scan() {
-			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-				var c windowCommand
-				if json.Unmarshal([]byte(data), &c) == nil {
-					commands <- c
-				}
-			}
-		}
-	}()
-	return commands
+	events := s.listen(t, "/api/v1/window")
+	next(t, events) // the first comment confirms the subscription
+	return events
 }
 
-func receiveCommand(t *testing.T, commands <-chan windowCommand) windowCommand {
+func receiveCommand(t *testing.T, events <-chan sse) (c windowCommand) {
 	t.Helper()
-	return eventually.Receive(t, time.Minute, "no command arrives", commands)
+	e := next(t, events)
+	for e.data == "" {
+		e = next(t, events)
+	}
+	must(t, json.Unmarshal([]byte(e.data), &c))
+	return c
 }
 
 func TestWindowOpensRequestedPage(t *testing.T) {
@@ -84,9 +62,7 @@ func TestWindowOpensRequestedPage(t *testing.T) {
 
 func TestFilePickerReturnsChosenFile(t *testing.T) {
 	s := newSite(t)
-	if status, body, _ := s.ask(t, "POST", "/api/v1/window/pick", `{"kind":"file"}`); status != 503 || !strings.Contains(body, "no Drawbridge window") {
-		t.Fatalf("without a window: %d %s", status, body)
-	}
+	s.want(t, "POST", "/api/v1/window/pick", `{"kind":"file"}`, 503, "no Drawbridge window")
 	commands := s.follow(t)
 	result := make(chan string, 1)
 	go func() {
@@ -97,12 +73,8 @@ func TestFilePickerReturnsChosenFile(t *testing.T) {
 	if c.Command != "pick" || c.Kind != "folder" || c.ID == "" {
 		t.Fatalf("%+v", c)
 	}
-	if status, _, _ := s.ask(t, "POST", "/api/v1/window/pick", `{"kind":"file"}`); status != 409 {
-		t.Errorf("a second dialog opens: %d", status)
-	}
-	if status, _, _ := s.ask(t, "POST", "/api/v1/window/picked", `{"id":"guess","path":"/etc"}`); status != 404 {
-		t.Errorf("a wrong answer counts: %d", status)
-	}
+	s.want(t, "POST", "/api/v1/window/pick", `{"kind":"file"}`, 409)
+	s.want(t, "POST", "/api/v1/window/picked", `{"id":"guess","path":"/etc"}`, 404)
 	s.ask(t, "POST", "/api/v1/window/picked", `{"id":"`+c.ID+`","path":"/home/me/a b"}`)
 	if body := <-result; !strings.Contains(body, `"/home/me/a b"`) {
 		t.Fatal(body)
@@ -126,12 +98,8 @@ func TestAddressOpensItsPage(t *testing.T) {
 func TestOnlyUserSetsStartAtLoginPauseAndQuit(t *testing.T) {
 	d := new(fakeDesktop)
 	s := newSite(t)
-	if status, _, _ := s.ask(t, "PUT", "/api/v1/desktop", `{"paused":true}`); status != 503 {
-		t.Errorf("without a desktop: %d", status)
-	}
-	if status, _, _ := s.ask(t, "POST", "/api/v1/quit", ""); status != 503 {
-		t.Errorf("quit without a desktop: %d", status)
-	}
+	s.want(t, "PUT", "/api/v1/desktop", `{"paused":true}`, 503)
+	s.want(t, "POST", "/api/v1/quit", "", 503)
 	s.api.Desktop = d
 	if _, body, _ := s.ask(t, "PUT", "/api/v1/desktop", `{"startAtLogin":true}`); !d.login || d.paused || !strings.Contains(body, `"startAtLogin":true`) {
 		t.Fatalf("%+v %s", d, body)

@@ -20,12 +20,12 @@ type sse struct {
 	data string
 }
 
-// listen opens the event stream and passes on its events.
-func (s *site) listen(t *testing.T) <-chan sse {
+// listen opens the event stream at path and passes on its events. A comment is an empty event.
+func (s *site) listen(t *testing.T, path string) <-chan sse {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	req, _ := http.NewRequestWithContext(ctx, "GET", s.url+"/api/v1/events", nil)
+	req, _ := http.NewRequestWithContext(ctx, "GET", s.url+path, nil)
 	req.Header.Set("Authorization", "Bearer "+s.admin)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil || res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
@@ -62,7 +62,7 @@ func next(t *testing.T, events <-chan sse) sse {
 		}
 		return e
 	case <-time.After(time.Minute):
-		t.Fatal("no event within 10 s")
+		t.Fatal("no event within a minute")
 	}
 	return sse{}
 }
@@ -77,15 +77,13 @@ func TestOperationsAreKeptInMemoryOnlyForPages(t *testing.T) {
 		return s.api.built != nil
 	}
 	for range 2 {
-		if status, body, _ := s.ask(t, "GET", "/api/v1/servers", ""); status != 200 {
-			t.Fatalf("%d %s", status, body)
-		}
+		s.want(t, "GET", "/api/v1/servers", "", 200)
 		if kept() {
 			t.Error("the operations are in memory although no page is open")
 		}
 	}
 	s.ask(t, "GET", "/api/v1/servers", "")
-	next(t, s.listen(t))
+	next(t, s.listen(t, "/api/v1/events"))
 	if !kept() {
 		t.Error("the operations of an open page were dropped")
 	}
@@ -101,7 +99,7 @@ func TestEventStreamStartsWithSnapshot(t *testing.T) {
 	defer cancel()
 	s.recorder.Flush(flushing)
 	s.running = &core.Call{ID: 2000, Method: "tools/call"}
-	events := s.listen(t)
+	events := s.listen(t, "/api/v1/events")
 	first := next(t, events)
 	var snap Snapshot
 	if first.kind != "snapshot" || json.Unmarshal([]byte(first.data), &snap) != nil {
@@ -132,7 +130,7 @@ func TestSlowEventReaderIsDisconnected(t *testing.T) {
 	slow, err := http.DefaultClient.Do(req)
 	must(t, err)
 	defer func() { _ = slow.Body.Close() }()
-	events := s.listen(t)
+	events := s.listen(t, "/api/v1/events")
 	if e := next(t, events); e.kind != "snapshot" {
 		t.Fatalf("got %+v", e)
 	}

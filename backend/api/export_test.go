@@ -27,9 +27,7 @@ func TestExportHasTheFiltersOfTheList(t *testing.T) {
 	s.recorder.Record(&core.Call{ID: odd.UnixMicro(), At: odd, Client: core.Client{Token: "t2", Name: "Zed"}, Session: "s2", Workspace: "/home/me/a b",
 		Server: "git", Method: "tools/call", Name: "commit", Outcome: core.OutcomeToolError, Took: time.Second}, core.Reply{Result: []byte(`{"x":"rare"}`)})
 	s.recorder.Flush(t.Context())
-	if status, body, _ := s.ask(t, "PUT", "/api/v1/calls/"+ids[4]+"/note", `{"title":"","note":"","tags":["kept"]}`); status != 200 {
-		t.Fatal(status, body)
-	}
+	s.want(t, "PUT", "/api/v1/calls/"+ids[4]+"/note", `{"title":"","note":"","tags":["kept"]}`, 200)
 	middle := time.Now().Add(-time.Hour + 5*time.Second).UTC().Format(time.RFC3339)
 	for filter, least := range map[string]int{
 		"": 11, "server=git": 6, "client=Zed": 1, "client=t2": 1, "tool=commit": 1, "session=s2": 1, "workspace=/home/me/a b": 1, "tag=kept": 1,

@@ -275,6 +275,20 @@ func (s *site) ask(t *testing.T, method, path, body string, headers ...string) (
 	return s.plain(t, method, path, body, append(headers, "Authorization", "Bearer "+s.admin)...)
 }
 
+// want sends a request with the admin token and checks the status of the response, and that its body
+// contains the given texts.
+func (s *site) want(t *testing.T, method, path, body string, status int, texts ...string) {
+	t.Helper()
+	got, answer, _ := s.ask(t, method, path, body)
+	ok := got == status
+	for _, text := range texts {
+		ok = ok && strings.Contains(answer, text)
+	}
+	if !ok {
+		t.Errorf("%s %s %.200s: got %d %s, want %d %q", method, path, body, got, answer, status, texts)
+	}
+}
+
 func (s *site) plain(t *testing.T, method, path, body string, headers ...string) (int, string, http.Header) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))

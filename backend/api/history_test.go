@@ -66,26 +66,16 @@ func TestHistoryIsServed(t *testing.T) {
 	if len(sessions.Items) != 1 || sessions.Items[0].Calls != 10 {
 		t.Errorf("sessions: %+v", sessions)
 	}
-	status, body, _ := s.ask(t, "PUT", "/api/v1/calls/"+ids[0]+"/note", `{"title":"x","note":"y","tags":["b","a"]}`)
-	if status != 200 || !strings.Contains(body, `"note":{"title":"x","note":"y","tags":["a","b"]}`) {
-		t.Errorf("note: %d %s", status, body)
-	}
-	if status, body, _ = s.ask(t, "PUT", "/api/v1/calls/"+ids[0]+"/note", `{"title":"`+strings.Repeat("x", 501)+`","note":"","tags":[]}`); status != 400 || !strings.Contains(body, `"field":"title"`) {
-		t.Errorf("a long title: %d %s", status, body)
-	}
+	note := "/api/v1/calls/" + ids[0] + "/note"
+	s.want(t, "PUT", note, `{"title":"x","note":"y","tags":["b","a"]}`, 200, `"note":{"title":"x","note":"y","tags":["a","b"]}`)
+	s.want(t, "PUT", note, `{"title":"`+strings.Repeat("x", 501)+`","note":"","tags":[]}`, 400, `"field":"title"`)
 
 	// Recorded with its secret redacted: it can only be repeated with new arguments and a
 	// confirmation.
 	replay := "/api/v1/calls/" + ids[0] + "/replay"
-	if status, body, _ = s.ask(t, "POST", replay, `{"confirm":true}`); status != 400 {
-		t.Errorf("replay without the secret: %d %s", status, body)
-	}
-	if status, body, _ = s.ask(t, "POST", replay, `{"arguments":{"n":1}}`); status != 403 {
-		t.Errorf("replay without a yes: %d %s", status, body)
-	}
-	if status, body, _ = s.ask(t, "POST", replay, `{"arguments":{"n":1},"confirm":true}`); status != 200 || !strings.Contains(body, "again") {
-		t.Errorf("replay: %d %s", status, body)
-	}
+	s.want(t, "POST", replay, `{"confirm":true}`, 400)
+	s.want(t, "POST", replay, `{"arguments":{"n":1}}`, 403)
+	s.want(t, "POST", replay, `{"arguments":{"n":1},"confirm":true}`, 200, "again")
 
 	for _, format := range []string{"jsonl", "csv"} {
 		status, body, _ := s.ask(t, "GET", "/api/v1/export?server=files&q=word*&format="+format, "")
@@ -97,40 +87,20 @@ func TestHistoryIsServed(t *testing.T) {
 			t.Errorf("a formula is left alone: %s", body)
 		}
 	}
-	if status, body, _ := s.ask(t, "GET", "/api/v1/export?from=x&format=exe", ""); status != 400 || !strings.Contains(body, "query.from") || !strings.Contains(body, "query.format") {
-		t.Errorf("a wrong export: %d %s", status, body)
-	}
-	if status, body, _ := s.ask(t, "GET", "/api/v1/export?q="+strings.Repeat("x", 1001), ""); status != 400 || !strings.Contains(body, `"q"`) {
-		t.Errorf("an export with too long a search: %d %s", status, body)
-	}
-	if status, body, _ := s.ask(t, "GET", "/api/v1/export?outcome=fine", ""); status != 400 || !strings.Contains(body, `"outcome"`) {
-		t.Errorf("an export of an outcome that does not exist: %d %s", status, body)
-	}
+	s.want(t, "GET", "/api/v1/export?from=x&format=exe", "", 400, "query.from", "query.format")
 
-	if status, body, _ := s.ask(t, "PUT", "/api/v1/checks/smoke", `{"steps":[{"server":"files","tool":"echo","arguments":"{\"n\":1}","expect":{"contains":["again"]}},{"server":"files","tool":"echo","expect":{"result":"{\"content\":[]}"}}]}`); status != 200 {
-		t.Fatalf("a check: %d %s", status, body)
-	}
-	status, body, _ = s.ask(t, "POST", "/api/v1/checks/smoke/run", "")
+	s.want(t, "PUT", "/api/v1/checks/smoke", `{"steps":[{"server":"files","tool":"echo","arguments":"{\"n\":1}","expect":{"contains":["again"]}},{"server":"files","tool":"echo","expect":{"result":"{\"content\":[]}"}}]}`, 200)
+	status, body, _ := s.ask(t, "POST", "/api/v1/checks/smoke/run", "")
 	if status != 200 || !strings.Contains(body, `"ok":false`) || !strings.Contains(body, `"path":"/content/0"`) || strings.Count(body, `"ok":true`) != 1 {
 		t.Errorf("the check: %d %s", status, body)
 	}
-	if status, body, _ := s.ask(t, "DELETE", "/api/v1/checks/smoke", ""); status != 204 {
-		t.Errorf("deleting a check: %d %s", status, body)
-	}
+	s.want(t, "DELETE", "/api/v1/checks/smoke", "", 204)
 
-	if status, body, _ := s.ask(t, "PUT", "/api/v1/history/recording", `{"paused":true}`); status != 200 || !strings.Contains(body, `"state":"paused"`) {
-		t.Errorf("a pause: %d %s", status, body)
-	}
-	if status, body, _ := s.ask(t, "POST", "/api/v1/calls/delete", `{"session":"s1"}`); status != 200 || !strings.Contains(body, `"deleted":10`) {
-		t.Errorf("deleting a session: %d %s", status, body)
-	}
-	if status, body, _ := s.ask(t, "POST", "/api/v1/calls/delete", `{}`); status != 400 {
-		t.Errorf("deleting nothing: %d %s", status, body)
-	}
+	s.want(t, "PUT", "/api/v1/history/recording", `{"paused":true}`, 200, `"state":"paused"`)
+	s.want(t, "POST", "/api/v1/calls/delete", `{"session":"s1"}`, 200, `"deleted":10`)
+	s.want(t, "POST", "/api/v1/calls/delete", `{}`, 400)
 	for _, what := range []string{"prune", "vacuum"} {
-		if status, body, _ := s.ask(t, "POST", "/api/v1/history/"+what, `{}`); status != 200 {
-			t.Errorf("%s: %d %s", what, status, body)
-		}
+		s.want(t, "POST", "/api/v1/history/"+what, `{}`, 200)
 	}
 }
 
@@ -157,9 +127,7 @@ func TestRetentionPreviewComesBeforeDeletion(t *testing.T) {
 		{`{"keepDays":0,"maxBytes":0}`, `"calls":0`},
 		{`{"keepDays":0,"maxBytes":1}`, `"estimated":true`},
 	} {
-		if status, body, _ := s.ask(t, "POST", "/api/v1/history/retention-preview", c.ask); status != 200 || !strings.Contains(body, c.want) {
-			t.Errorf("%s: %d %s, want %s", c.ask, status, body, c.want)
-		}
+		s.want(t, "POST", "/api/v1/history/retention-preview", c.ask, 200, c.want)
 	}
 	var state HistoryState
 	s.get(t, "/api/v1/history", &state)

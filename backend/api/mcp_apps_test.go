@@ -52,9 +52,7 @@ func TestAppIsReadFromItsServerOrSaysWhyNot(t *testing.T) {
 		if _, body, _ := s.ask(t, "POST", "/api/v1/calls/5000000/app", ""); !strings.Contains(body, test.want) {
 			t.Errorf("got %.300s, want %s", body, test.want)
 		}
-		if status, body, _ := s.ask(t, "POST", "/api/v1/calls/6000000/app", ""); status != 404 {
-			t.Errorf("a call without an app: %d %s", status, body)
-		}
+		s.want(t, "POST", "/api/v1/calls/6000000/app", "", 404)
 	}
 }
 

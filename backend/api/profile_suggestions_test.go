@@ -171,9 +171,7 @@ func TestMonthOfUseSuggestsProfileOfFolder(t *testing.T) {
 
 	dismiss := func(folder string, dismissed bool) {
 		body, _ := json.Marshal(map[string]any{"folder": folder, "dismissed": dismissed})
-		if status, said, _ := s.ask(t, "PUT", "/api/v1/profile-suggestions/dismissed", string(body)); status != http.StatusNoContent {
-			t.Fatal(status, said)
-		}
+		s.want(t, "PUT", "/api/v1/profile-suggestions/dismissed", string(body), http.StatusNoContent)
 	}
 	dismiss(folder("shop"), true)
 	if got := folders(suggested("?days=60")); !slices.Equal(got, []string{folder("shop/docs")}) {

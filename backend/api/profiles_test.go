@@ -101,13 +101,9 @@ func TestEditsKeepChosenAccounts(t *testing.T) {
 	s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"","toolMode":"","accounts":{"hub":"default"}}`)
 	s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"","toolMode":"search","accounts":{}}`)
 	for _, unknown := range []string{`{"hub":"wrok"}`, `{"gone":"work"}`} {
-		if status, said, _ := s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"","toolMode":"","accounts":`+unknown+`}`); status != http.StatusNotFound {
-			t.Errorf("accounts %s: %d %s", unknown, status, said)
-		}
+		s.want(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"","toolMode":"","accounts":`+unknown+`}`, http.StatusNotFound)
 	}
-	if status, said, _ := s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":"","maxResultTokens":499}`); status != http.StatusBadRequest {
-		t.Errorf("too few tokens: %d %s", status, said)
-	}
+	s.want(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":"","maxResultTokens":499}`, http.StatusBadRequest)
 	want := []string{`office {"accounts":{"hub":"work"},"toolMode":"search"} `, `office {} `, `cursor {"accounts":{"hub":"work"},"profile":"office"}`, `cursor {"accounts":{"hub":"work"},"profile":"office","results":{"maxTokens":8000}}`,
 		`cursor {"accounts":{"hub":"default"}}`, `cursor {"toolMode":"search"}`}
 	if !slices.Equal(b.wrote, want) {

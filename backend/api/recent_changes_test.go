@@ -51,7 +51,5 @@ func TestRecentChangesListVersionsToolsAndDestinations(t *testing.T) {
 	if len(d.Items) != 2 || d.Items[0].Host != "host0.example.com" || d.Available != (d.Reason == "") {
 		t.Errorf("destinations %+v", d)
 	}
-	if status, _, _ := s.ask(t, "GET", "/api/v1/servers/none/destinations", ""); status != 404 {
-		t.Errorf("of an unknown server: %d", status)
-	}
+	s.want(t, "GET", "/api/v1/servers/none/destinations", "", 404)
 }

@@ -55,12 +55,8 @@ func TestObservedServerIsLockedToWhatItOpened(t *testing.T) {
 	if remarks := strings.Join(st.Proposal.Remarks, "\n"); !strings.Contains(remarks, "It opened ~, which") || !strings.Contains(remarks, "It opened ~/.config/gh/hosts.yml, which") || !strings.Contains(remarks, "It wrote ~/.bashrc, which") {
 		t.Errorf("remarks: %s", remarks)
 	}
-	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "lock", "entry": "{}"}`); status != 409 {
-		t.Errorf("an outdated proposal: %d %s", status, body)
-	}
-	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "lock"}`); status != 200 {
-		t.Errorf("lock: %d %s", status, body)
-	}
+	s.want(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "lock", "entry": "{}"}`, 409)
+	s.want(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "lock"}`, 200)
 	if got := s.did[len(s.did)-1]; got != "sandbox files "+want {
 		t.Errorf("written: %s", got)
 	}
@@ -70,9 +66,7 @@ func TestObservedServerIsLockedToWhatItOpened(t *testing.T) {
 	if !ok {
 		want = strings.Replace(want, "443,", "", 1)
 	}
-	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "lock"}`); status != 200 {
-		t.Errorf("second lock: %d %s", status, body)
-	}
+	s.want(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "lock"}`, 200)
 	if got := s.did[len(s.did)-1]; got != "sandbox files "+want {
 		t.Errorf("written by the second lock: %s, want %s", got, want)
 	}
@@ -80,9 +74,7 @@ func TestObservedServerIsLockedToWhatItOpened(t *testing.T) {
 	if st.Applies || !strings.Contains(st.Reason, "not servers of type http") {
 		t.Errorf("an http server: %+v", st)
 	}
-	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/web/sandbox", `{"mode": "on"}`); status != 400 {
-		t.Errorf("an http server: %d %s", status, body)
-	}
+	s.want(t, http.MethodPost, "/api/v1/servers/web/sandbox", `{"mode": "on"}`, 400)
 }
 
 func TestRefusedPathIsAllowedInAddition(t *testing.T) {
@@ -130,17 +122,13 @@ func TestRefusedPathIsAllowedInAddition(t *testing.T) {
 			t.Errorf("%s: %s, want %s", mode, got, want)
 		}
 	}
-	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "write", "path": ""}`); status != 400 {
-		t.Errorf("no path: %d %s", status, body)
-	}
+	s.want(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "write", "path": ""}`, 400)
 	// What is private or starts programs needs an edit of the configuration.
 	for _, body := range []string{
 		`{"mode": "read", "path": "~/.ssh/config"}`, `{"mode": "read", "path": "~/.ssh"}`, `{"mode": "read", "path": "~/.config"}`, `{"mode": "read", "path": "~"}`,
 		`{"mode": "read", "path": "/"}`, `{"mode": "write", "path": "~/.local/bin"}`, `{"mode": "write", "path": "~/.bashrc"}`,
 	} {
-		if status, answer, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", body); status != 400 || !strings.Contains(answer, "in the configuration") {
-			t.Errorf("%s: %d %s", body, status, answer)
-		}
+		s.want(t, http.MethodPost, "/api/v1/servers/files/sandbox", body, 400, "in the configuration")
 	}
 	// What was allowed is not offered again while the server waits for its restart or an approval.
 	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"read": [`+string(where)+`]}}}}`))

@@ -36,9 +36,7 @@ func TestInstallWritesOnlyWhatWasPreviewed(t *testing.T) {
 		t.Fatalf("%s", text)
 	}
 	for _, shown := range []string{"", strings.Replace(plan.Entry, "npx", "sh", 1)} {
-		if status, text, _ := s.ask(t, "POST", "/api/v1/directory/install", body(shown)); status != http.StatusConflict {
-			t.Errorf("installed what was not shown: %d %s", status, text)
-		}
+		s.want(t, "POST", "/api/v1/directory/install", body(shown), http.StatusConflict)
 	}
 	if _, err := s.api.Secrets.Get(t.Context(), plan.Secrets[0]); err == nil {
 		t.Error("a secret of an installation that was refused is kept")
@@ -83,9 +81,7 @@ func TestUploadedBundleIsUnpackedOnInstallOnly(t *testing.T) {
 		half := len(src) / 2
 		for offset, part := range [][]byte{src[:half], src[half:]} {
 			raw, _ := json.Marshal(map[string]any{"offset": offset * half, "part": part})
-			if status, text, _ := s.ask(t, "PUT", "/api/v1/directory/uploads/"+up.ID, string(raw)); status != http.StatusOK {
-				t.Fatal(status, text)
-			}
+			s.want(t, "PUT", "/api/v1/directory/uploads/"+up.ID, string(raw), http.StatusOK)
 		}
 		return up.ID
 	}
@@ -108,9 +104,7 @@ func TestUploadedBundleIsUnpackedOnInstallOnly(t *testing.T) {
 		t.Error("it was unpacked before anybody agreed")
 	}
 	body, _ := json.Marshal(map[string]any{"upload": id, "values": map[string]string{"dir": "/tmp/notes"}, "entry": ready.Entry})
-	if status, text, _ := s.ask(t, "POST", "/api/v1/directory/install", string(body)); status != http.StatusOK || !strings.Contains(text, `"id":"hello"`) {
-		t.Fatalf("%d %s", status, text)
-	}
+	s.want(t, "POST", "/api/v1/directory/install", string(body), http.StatusOK, `"id":"hello"`)
 	if src, err := os.ReadFile(filepath.Join(ready.Bundle.Folder, "x.js")); err != nil || string(src) != "run()" {
 		t.Errorf("%q %v", src, err)
 	}
@@ -124,7 +118,5 @@ func TestUploadedBundleIsUnpackedOnInstallOnly(t *testing.T) {
 	if status, _, _ := s.ask(t, "DELETE", "/api/v1/directory/uploads/"+hostile, ""); status/100 != 2 {
 		t.Errorf("not forgotten: %d", status)
 	}
-	if status, text, _ := s.ask(t, "POST", "/api/v1/directory/uploads", `{"size":300000000}`); status != http.StatusBadRequest {
-		t.Errorf("a bundle without bound: %d %s", status, text)
-	}
+	s.want(t, "POST", "/api/v1/directory/uploads", `{"size":300000000}`, http.StatusBadRequest)
 }

@@ -48,8 +48,6 @@ func TestServerLogIsFilteredByLevelAndTime(t *testing.T) {
 	equal("?limit=1&level=lifecycle", "failed")
 	equal("?after=" + url.QueryEscape(last.Format(time.RFC3339Nano)))
 	for path, want := range map[string]int{"/api/v1/servers/nobody/log": 404, "/api/v1/servers/files/log?level=loud": 400, "/api/v1/servers/files/log?limit=0": 400} {
-		if status, body, _ := s.ask(t, "GET", path, ""); status != want {
-			t.Errorf("%s: %d %s", path, status, body)
-		}
+		s.want(t, "GET", path, "", want)
 	}
 }

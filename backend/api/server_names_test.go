@@ -13,24 +13,16 @@ func TestServerIsFoundByNameAndID(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []core.ServerStatus{{ID: "my-server", Label: "my server", State: core.StateRunning}, {ID: "21st-dev-magic", Label: "@21st-dev/magic"}}
 	for _, path := range []string{"servers/my%20server", "servers/my-server", "servers/MY%20server", "servers/my%20server/log"} {
-		if status, body, _ := s.ask(t, "GET", "/api/v1/"+path, ""); status != 200 {
-			t.Errorf("%s: %d %s", path, status, body)
-		}
+		s.want(t, "GET", "/api/v1/"+path, "", 200)
 	}
 	for _, path := range []string{"servers/my%20server/restart", "servers/%4021st-dev%2Fmagic/disable"} {
-		if status, body, _ := s.ask(t, "POST", "/api/v1/"+path, ""); status != 200 {
-			t.Errorf("%s: %d %s", path, status, body)
-		}
+		s.want(t, "POST", "/api/v1/"+path, "", 200)
 	}
-	if status, body, _ := s.ask(t, "DELETE", "/api/v1/servers/my%20server", ""); status != http.StatusNoContent {
-		t.Errorf("remove: %d %s", status, body)
-	}
+	s.want(t, "DELETE", "/api/v1/servers/my%20server", "", http.StatusNoContent)
 	if got := strings.Join(s.did, ","); got != "restart my-server,disable 21st-dev-magic,remove my-server" {
 		t.Errorf("done: %s", got)
 	}
-	if status, body, _ := s.ask(t, "GET", "/api/v1/servers/other", ""); status != 404 || !strings.Contains(body, "there is no such server") {
-		t.Errorf("unknown: %d %s", status, body)
-	}
+	s.want(t, "GET", "/api/v1/servers/other", "", 404, "there is no such server")
 }
 
 func TestCallAcceptsServerName(t *testing.T) {

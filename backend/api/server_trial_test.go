@@ -61,9 +61,7 @@ func TestServerIsTriedBeforeSaving(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for body, want := range map[string]int{`{"entry":[1]}`: 400, `{"server":"nobody"}`: 404, `{}`: 400} {
-		if status, text, _ := s.ask(t, "POST", "/api/v1/test", body); status != want {
-			t.Errorf("%s: %d %s", body, status, text)
-		}
+		s.want(t, "POST", "/api/v1/test", body, want)
 	}
 	if len(s.fakes.did) > 0 {
 		t.Errorf("a try did %v", s.fakes.did)
@@ -88,9 +86,7 @@ func TestTrialsEndWithRequestAndAreBounded(t *testing.T) {
 		}()
 		<-began
 	}
-	if status, text, _ := s.ask(t, "POST", "/api/v1/test", `{"entry":{"command":"x"}}`); status != 429 {
-		t.Errorf("%d %s", status, text)
-	}
+	s.want(t, "POST", "/api/v1/test", `{"entry":{"command":"x"}}`, 429)
 	cancel()
 	for range maxTrials {
 		if err := <-ended; !errors.Is(err, context.Canceled) {
@@ -107,7 +103,5 @@ func TestContainerPickerExplainsEmptyList(t *testing.T) {
 	if got.Engine.State != "absent" || got.Engine.Message == "" || got.Engine.Hint == "" || len(got.Contexts) == 0 || got.Containers == nil {
 		t.Errorf("%+v", got)
 	}
-	if status, text, _ := s.ask(t, "GET", "/api/v1/docker/containers/x?host="+url.QueryEscape("unix:///nowhere"), ""); status != 503 {
-		t.Errorf("%d %s", status, text)
-	}
+	s.want(t, "GET", "/api/v1/docker/containers/x?host="+url.QueryEscape("unix:///nowhere"), "", 503)
 }
