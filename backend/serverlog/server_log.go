@@ -15,29 +15,22 @@ type serverLog struct {
 	now    func() time.Time
 	redact *atomic.Pointer[func(string) string] // shared with Logs; nil: lines are not redacted
 
-	mu        sync.Mutex // guards the fields below
-	lines     []Line     // lines[head:] are the stored lines, oldest first
-	head      int
-	size      int // total bytes of text in lines
-	followers map[*follower]struct{}
-	closed    bool
+	mu     sync.Mutex // guards the fields below
+	lines  []Line     // lines[head:] are the stored lines, oldest first
+	head   int
+	size   int // total bytes of text in lines
+	closed bool
 
 	allowance float64 // token bucket: number of lines that may be written now
 	refilled  time.Time
 	dropped   int // lines dropped by the rate limit since the last accepted line
 }
 
-// follower is a subscription. missed is the number of lines that did not fit into the channel.
-type follower struct {
-	lines  chan Line
-	missed int
-}
-
 func newLog(server string, d *diskWriter, now func() time.Time) *serverLog {
-	return &serverLog{server: server, disk: d, now: now, followers: make(map[*follower]struct{}), allowance: burst, refilled: now()}
+	return &serverLog{server: server, disk: d, now: now, allowance: burst, refilled: now()}
 }
 
-// add redacts a line, stores it and sends it to the followers. It must be called with mu held.
+// add redacts a line and stores it. It must be called with mu held.
 func (g *serverLog) add(line Line) {
 	if g.closed {
 		return
@@ -49,9 +42,6 @@ func (g *serverLog) add(line Line) {
 	}
 	g.store(line)
 	g.disk.write(g.server, line)
-	for f := range g.followers {
-		f.send(line)
-	}
 }
 
 // store stores a line in memory and drops the oldest lines beyond the limits.
@@ -68,25 +58,6 @@ func (g *serverLog) store(line Line) {
 		clear(g.lines[n:])
 		g.lines = g.lines[:n]
 		g.head = 0
-	}
-}
-
-// send sends a line without blocking. Missed lines are replaced by a warning with their number.
-func (f *follower) send(line Line) {
-	if f.missed > 0 {
-		warning := Line{At: line.At, Level: Warn, Text: fmt.Sprintf("%d lines missed: the reader is too slow", f.missed)}
-		select {
-		case f.lines <- warning:
-			f.missed = 0
-		default:
-			f.missed++
-			return
-		}
-	}
-	select {
-	case f.lines <- line:
-	default:
-		f.missed++
 	}
 }
 
@@ -114,34 +85,11 @@ func (g *serverLog) reportDropped(now time.Time) {
 func (g *serverLog) tail(n int) []Line {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.last(n)
-}
-
-func (g *serverLog) last(n int) []Line {
 	lines := g.lines[g.head:]
 	if n > 0 && n < len(lines) {
 		lines = lines[len(lines)-n:]
 	}
 	return append(make([]Line, 0, len(lines)), lines...)
-}
-
-func (g *serverLog) follow(n int) ([]Line, <-chan Line, func()) {
-	f := &follower{lines: make(chan Line, followBuffer)}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		close(f.lines)
-		return g.last(n), f.lines, func() {}
-	}
-	g.followers[f] = struct{}{}
-	return g.last(n), f.lines, func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if _, ok := g.followers[f]; ok {
-			delete(g.followers, f)
-			close(f.lines)
-		}
-	}
 }
 
 func (g *serverLog) close() {
@@ -152,10 +100,6 @@ func (g *serverLog) close() {
 	}
 	g.reportDropped(g.now())
 	g.closed = true
-	for f := range g.followers {
-		delete(g.followers, f)
-		close(f.lines)
-	}
 }
 
 // lineWriter splits the stderr output of one process into lines.

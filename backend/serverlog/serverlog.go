@@ -14,14 +14,13 @@ import (
 
 // Limits of one server's log.
 const (
-	MaxLine      = 8 << 10 // maximum bytes of one line; the rest is dropped and counted
-	ringBytes    = 1 << 20 // maximum bytes of text in memory
-	ringLines    = 10000
-	fileBytes    = 1 << 20 // size at which a file is rotated
-	burst        = 2000    // rate limit: maximum burst of lines ...
-	perSecond    = 500     // ... and sustained lines per second
-	followBuffer = 256     // lines buffered for a follower
-	writeBuffer  = 4096    // lines queued for the disk
+	MaxLine     = 8 << 10 // maximum bytes of one line; the rest is dropped and counted
+	ringBytes   = 1 << 20 // maximum bytes of text in memory
+	ringLines   = 10000
+	fileBytes   = 1 << 20 // size at which a file is rotated
+	burst       = 2000    // rate limit: maximum burst of lines ...
+	perSecond   = 500     // ... and sustained lines per second
+	writeBuffer = 4096    // lines queued for the disk
 )
 
 // Logs contains the logs of all servers. Its methods are safe for concurrent use.
@@ -46,7 +45,7 @@ func openWithClock(dir string, now func() time.Time) *Logs {
 	return &Logs{dir: dir, now: now, logs: make(map[string]*serverLog), disk: newDiskWriter(dir)}
 }
 
-// Close writes the queued lines to disk and closes the channels of all followers.
+// Close writes the queued lines to disk. Lines that are added later do not reach the disk.
 func (l *Logs) Close() error {
 	l.mu.Lock()
 	already := l.closed
@@ -101,13 +100,6 @@ func (l *Logs) Append(server string, level Level, text string) {
 
 // Tail returns the last n lines, oldest first; all lines in memory if n <= 0.
 func (l *Logs) Tail(server string, n int) []Line { return l.get(server).tail(n) }
-
-// Follow returns the last n lines, and a channel of the lines after them without gaps or
-// duplicates. A follower that is too slow misses lines, and then receives a Warn line with their
-// number. stop unsubscribes and closes the channel, as does Close.
-func (l *Logs) Follow(server string, n int) (last []Line, lines <-chan Line, stop func()) {
-	return l.get(server).follow(n)
-}
 
 // Remove deletes a server's lines and files.
 func (l *Logs) Remove(server string) error {

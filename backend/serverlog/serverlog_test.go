@@ -197,48 +197,11 @@ func TestStoredLinesAreRaw(t *testing.T) {
 	}
 }
 
-func TestFollowMissesNothingBetweenTailAndLive(t *testing.T) {
-	l, _ := opened(t, "")
-	l.Append("a", Info, "one")
-	last, lines, stop := l.Follow("a", 10)
-	l.Append("a", Info, "two")
-	l.Append("b", Info, "of another")
-	same(t, last, "info one")
-	same(t, []Line{<-lines}, "info two")
-	stop()
-	if _, open := <-lines; open {
-		t.Error("open after stop")
-	}
-	stop()
-}
-
-func TestSlowFollowerBlocksNobodyAndIsNotified(t *testing.T) {
-	l, _ := opened(t, "")
-	_, lines, stop := l.Follow("a", 0)
-	defer stop()
-	for i := range followBuffer + 10 {
-		l.Append("a", Info, fmt.Sprint(i))
-	}
-	for range 5 {
-		<-lines
-	}
-	l.Append("a", Info, "back")
-	var got []Line
-	for len(lines) > 0 {
-		got = append(got, <-lines)
-	}
-	same(t, got[len(got)-2:], "warn 10 lines missed: the reader is too slow", "info back")
-}
-
-func TestCloseEndsFollowersAndLaterWritesAreHarmless(t *testing.T) {
+func TestWritesAfterCloseAreHarmless(t *testing.T) {
 	l, _ := opened(t, t.TempDir())
 	w := l.Writer("a")
-	_, lines, _ := l.Follow("a", 0)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
-	}
-	if _, open := <-lines; open {
-		t.Error("open after Close")
 	}
 	if _, err := w.Write([]byte("late\n")); err != nil {
 		t.Error(err)
