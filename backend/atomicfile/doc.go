@@ -3,5 +3,6 @@
 //
 // [Write] and [Replace] write a temporary file beside the target, sync it and rename it.
 // [ReplaceUnchanged] additionally fails with ErrChanged if the target no longer has the expected
-// content. [Lock] is the lock between processes that makes a read and a write one step.
+// content. [Lock] is the lock between processes that makes a read and a write one step. [LockFile]
+// and [TryLock] lock a file that processes use as a lock.
 package atomicfile

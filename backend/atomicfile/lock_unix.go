@@ -12,12 +12,18 @@ import (
 // behind.
 func openLock(dir string) (*os.File, error) { return os.Open(dir) }
 
-// tryLock reports whether it has acquired the exclusive lock of f. It does not block. Closing f
-// releases the lock.
-func tryLock(f *os.File) (bool, error) {
-	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR) {
-		return false, nil
+// TryLock reports whether it has acquired the exclusive lock of f, which no other open file holds
+// then. It does not block. Closing f releases the lock.
+func TryLock(f *os.File) (bool, error) {
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return false, nil
+		case !errors.Is(err, syscall.EINTR):
+			return false, os.NewSyscallError("flock", err)
+		}
 	}
-	return err == nil, os.NewSyscallError("flock", err)
 }

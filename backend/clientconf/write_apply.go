@@ -6,9 +6,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
@@ -148,6 +150,28 @@ func (c *Connector) lock(ctx context.Context, p *Plan) (unlock func(), err error
 		return lockFile(ctx, filepath.Join(filepath.Dir(p.target), ".mcp-writer.lock"))
 	}
 	return lockDir(ctx, p.target)
+}
+
+// lockFile acquires the advisory lock (flock) that the client uses as well. It does nothing on
+// Windows, where the locking of clients is unknown.
+func lockFile(ctx context.Context, path string) (unlock func(), err error) {
+	if runtime.GOOS == "windows" {
+		return func() {}, nil
+	}
+	unlock, err = atomicfile.LockFile(ctx, path)
+	if errors.Is(err, atomicfile.ErrLocked) {
+		err = clientWritingError(err)
+	}
+	return unlock, err
+}
+
+// clientWritingError returns the error for a lock that the client holds.
+func clientWritingError(cause error) error {
+	return &core.Error{
+		Code: core.CodeConflict, Retriable: true, Cause: cause,
+		Message: "the client is currently writing its file",
+		Hint:    "Try again, or close the client first.",
+	}
 }
 
 // makeDirs creates dir and returns the directories that were missing, outermost first.

@@ -92,11 +92,7 @@ func lockDir(ctx context.Context, path string) (unlock func(), err error) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil, &core.Error{
-				Code: core.CodeConflict, Retriable: true, Cause: err,
-				Message: "the client is currently writing its file",
-				Hint:    "Try again, or close the client first.",
-			}
+			return nil, clientWritingError(err)
 		}
 	}
 }

@@ -1,12 +1,15 @@
 package loopback
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 )
 
 // HeldError reports that another daemon uses the data folder.
@@ -24,42 +27,33 @@ func (e *HeldError) Error() string {
 
 // DirLock is a lock that ensures that this process is the only daemon of a data folder. The
 // operating system releases it when the process exits for any reason.
-type DirLock struct{ file *os.File }
+type DirLock struct{ unlock func() }
 
 // Lock locks dataDir for this process and creates it if it does not exist. If another daemon
 // holds the lock, the error is a *HeldError.
 func Lock(dataDir string) (*DirLock, error) {
-	f, err := openLock(dataDir)
-	if err != nil {
-		return nil, err
-	}
-	// IsDaemonRunning takes the lock briefly, so a single failure is not conclusive.
-	ok, err := lockWithin(f, 300*time.Millisecond)
-	if ok {
-		return &DirLock{f}, nil
-	}
-	_ = f.Close()
-	if err != nil {
-		return nil, fmt.Errorf("cannot lock data folder: %w", err)
-	}
-	rt, _ := ReadRuntime(dataDir)
-	return nil, &HeldError{Dir: dataDir, Runtime: rt}
-}
-
-func openLock(dataDir string) (*os.File, error) {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot create data folder: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(dataDir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	// IsDaemonRunning takes the lock briefly, so a single failure is not conclusive.
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	unlock, err := atomicfile.LockFile(ctx, filepath.Join(dataDir, "lock"))
+	if errors.Is(err, atomicfile.ErrLocked) {
+		rt, _ := ReadRuntime(dataDir)
+		return nil, &HeldError{Dir: dataDir, Runtime: rt}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock data folder: %w", err)
 	}
-	return f, nil
+	return &DirLock{unlock}, nil
 }
 
-// Close releases the lock. It keeps the file: if the file were removed, two daemons could lock
-// two different files of the same name.
-func (l *DirLock) Close() error { return l.file.Close() }
+// Close releases the lock.
+func (l *DirLock) Close() error {
+	l.unlock()
+	return nil
+}
 
 // IsDaemonRunning reports whether a daemon of dataDir is running.
 func IsDaemonRunning(dataDir string) (bool, error) {
@@ -71,6 +65,6 @@ func IsDaemonRunning(dataDir string) (bool, error) {
 		return false, fmt.Errorf("cannot check the lock of the data folder: %w", err)
 	}
 	defer func() { _ = f.Close() }()
-	free, err := tryLock(f)
+	free, err := atomicfile.TryLock(f)
 	return !free, err
 }

@@ -1,6 +1,7 @@
 package loopback
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
@@ -197,6 +198,21 @@ func (t *Tokens) Revoke(name string) error {
 
 func newToken(name string) Token {
 	return Token{Name: name, Token: TokenPrefix + newSecret(), CreatedAt: time.Now().UTC().Truncate(time.Second)}
+}
+
+// withFileLock runs f while holding the lock file at path against other processes.
+func withFileLock(path string, f func() error) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	unlock, err := atomicfile.LockFile(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return f()
 }
 
 // update calls edit with a copy of the current tokens and the index of name among them (-1 if

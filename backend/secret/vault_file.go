@@ -132,7 +132,7 @@ func (s *Store) update(ctx context.Context, edit func(map[string]storedValue) bo
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("cannot store a secret: %w", err)
 	}
-	unlock, err := lockFile(ctx, filepath.Join(s.dir, "secrets.lock"))
+	unlock, err := s.lockFile(ctx)
 	if err != nil {
 		return err
 	}
@@ -245,24 +245,16 @@ func (s *Store) missingKeyError(what string) error {
 // lockWait is how long a change waits for a change by another process.
 const lockWait = 10 * time.Second
 
-// lockFile acquires the lock file. It waits for at most lockWait.
-func lockFile(ctx context.Context, path string) (unlock func(), err error) {
+// lockFile acquires the lock file of the secrets. It waits for at most lockWait.
+func (s *Store) lockFile(ctx context.Context) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		unlock, held, err := tryLock(path)
-		if err != nil {
-			return nil, fmt.Errorf("cannot lock the secrets: %w", err)
-		}
-		if !held {
-			return unlock, nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "another Drawbridge command is changing the secrets", Hint: "Try again."}
-		}
+	unlock, err = atomicfile.LockFile(ctx, filepath.Join(s.dir, "secrets.lock"))
+	if errors.Is(err, atomicfile.ErrLocked) {
+		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "another Drawbridge command is changing the secrets", Hint: "Try again."}
 	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot lock the secrets: %w", err)
+	}
+	return unlock, nil
 }
