@@ -11,8 +11,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// ToolSetting is one tool of a server, visible to clients or not.
-type ToolSetting struct {
+// ToolWithSettings is one tool of a server, visible to clients or not.
+type ToolWithSettings struct {
 	Tool        string       `json:"tool" doc:"The server's own name"`
 	PublicName  string       `json:"publicName" doc:"Public name at the endpoint of all servers; empty if hidden"`
 	Title       string       `json:"title"`
@@ -67,7 +67,7 @@ func (a *API) catalogOf(server string) *core.Catalog {
 	return offers[i].Catalog
 }
 
-func (a *API) listToolSettings(_ context.Context, in *serverInput) (*answer[List[ToolSetting]], error) {
+func (a *API) listToolSettings(_ context.Context, in *serverInput) (*answer[List[ToolWithSettings]], error) {
 	c, ok := a.ConfigEditor.Current().Server(in.ID)
 	if !ok {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
@@ -78,7 +78,7 @@ func (a *API) listToolSettings(_ context.Context, in *serverInput) (*answer[List
 			public[item.Name] = item.Public
 		}
 	}
-	list := List[ToolSetting]{Items: []ToolSetting{}}
+	list := List[ToolWithSettings]{Items: []ToolWithSettings{}}
 	if catalog := a.catalogOf(c.ID); catalog != nil {
 		for _, item := range catalog.Tools {
 			one := toolSetting(item, c.Filter, public[item.Name])
@@ -91,7 +91,7 @@ func (a *API) listToolSettings(_ context.Context, in *serverInput) (*answer[List
 	return reply(list)
 }
 
-func toolSetting(item core.Item, f *config.Filter, public string) ToolSetting {
+func toolSetting(item core.Item, f *config.Filter, public string) ToolWithSettings {
 	var about struct {
 		Title       string `json:"title"`
 		Description string `json:"description"`
@@ -104,7 +104,7 @@ func toolSetting(item core.Item, f *config.Filter, public string) ToolSetting {
 		} `json:"annotations"`
 	}
 	_ = json.Unmarshal(item.Raw, &about) // untrusted data: invalid fields stay empty
-	s := ToolSetting{
+	s := ToolWithSettings{
 		Tool: item.Name, PublicName: public, Title: about.Title, Description: about.Description,
 		ReadOnly: about.Annotations.ReadOnly, Destructive: about.Annotations.Destructive, Idempotent: about.Annotations.Idempotent, OpenWorld: about.Annotations.OpenWorld,
 		HiddenBy: f.HiddenBy(item.Name), Settings: ToolSettings{Enabled: true, AllowClients: []string{}, Annotations: map[string]bool{}},
@@ -151,7 +151,7 @@ var toolKeys = []string{
 	"approval", "allowClients", "validateInput", "record", "rateLimit", "retry",
 }
 
-func (a *API) setTools(ctx context.Context, in *setToolsInput) (*answer[List[ToolSetting]], error) {
+func (a *API) setTools(ctx context.Context, in *setToolsInput) (*answer[List[ToolWithSettings]], error) {
 	invalid := func(field, message string) error {
 		return &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
 			Fields: []core.FieldError{{Field: field, Error: message}}}
@@ -173,12 +173,12 @@ func (a *API) setTools(ctx context.Context, in *setToolsInput) (*answer[List[Too
 	if err != nil {
 		return nil, err
 	}
-	known := make(map[string]ToolSetting, len(list.Body.Items))
+	known := make(map[string]ToolWithSettings, len(list.Body.Items))
 	for _, t := range list.Body.Items {
 		known[t.Tool] = t
 	}
 	c, _ := a.ConfigEditor.Current().Server(in.ID)
-	changed := List[ToolSetting]{Items: []ToolSetting{}}
+	changed := List[ToolWithSettings]{Items: []ToolWithSettings{}}
 	for _, name := range in.Body.Tools {
 		t, ok := known[name]
 		if !ok { // the server does not offer it at the moment

@@ -144,12 +144,12 @@ func (b *Bridge) serveRequest(x *exchange) {
 	x.reply(http.StatusOK, messagePrefix, x.id(), resultKey, result.head, result.tail, objectClose)
 }
 
-// methodResult is a result in two parts, so that appending to a server's result needs no copy.
+// splitResult is a result in two parts, so that appending to a server's result needs no copy.
 // tail may be empty.
-type methodResult struct{ head, tail []byte }
+type splitResult struct{ head, tail []byte }
 
 // dispatch runs one of our methods and returns its result or an error.
-func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callMessageHandler) (methodResult, *rpcError) {
+func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callMessageHandler) (splitResult, *rpcError) {
 	if kind, ok := listMethods[rq.method]; ok {
 		return b.list(ctx, rq, kind)
 	}
@@ -162,7 +162,7 @@ func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callMessageHan
 	if rq.endpoint.toolMode != "" {
 		var rpcErr *rpcError
 		if rq, rpcErr = unwrapCallTool(rq); rpcErr != nil {
-			return methodResult{}, rpcErr
+			return splitResult{}, rpcErr
 		}
 		sink.rq = rq
 	}
@@ -180,7 +180,7 @@ func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callMessageHan
 	}
 	call, rpcErr := b.resolveTarget(ctx, rq)
 	if rpcErr != nil {
-		return methodResult{}, rpcErr
+		return splitResult{}, rpcErr
 	}
 	b.setOwnAnswers(rq, call)
 	reply, err := b.runCall(ctx, rq, call, sink)
@@ -202,7 +202,7 @@ func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callMessageHan
 }
 
 // buildResult turns the reply of a call into the result for the client.
-func (b *Bridge) buildResult(rq *request, server, public string, reply core.Reply, err error) (methodResult, *rpcError) {
+func (b *Bridge) buildResult(rq *request, server, public string, reply core.Reply, err error) (splitResult, *rpcError) {
 	if err == nil && rq.endpoint.server == "" {
 		reply = withPublicURIs(b.view(rq.endpoint, rq.client.Token), rq.method, server, reply)
 		reply.Result = withPublicTaskIDs(rq, server, reply.Result)
@@ -210,16 +210,16 @@ func (b *Bridge) buildResult(rq *request, server, public string, reply core.Repl
 	if err != nil {
 		result, rpcErr := localError(rq.method, b.displayName(server), public, rq.era, err)
 		if rpcErr != nil {
-			return methodResult{}, rpcErr
+			return splitResult{}, rpcErr
 		}
 		reply.Result = result
 	} else if len(reply.Error) > 0 {
-		return methodResult{}, upstreamError(reply.Error, rq.era)
+		return splitResult{}, upstreamError(reply.Error, rq.era)
 	}
 	if rq.era == core.Modern {
 		return b.modernizeResult(rq.method, reply.Result), nil
 	}
-	return methodResult{head: reply.Result}, nil
+	return splitResult{head: reply.Result}, nil
 }
 
 // displayName returns the label of a server.
@@ -232,9 +232,9 @@ func (b *Bridge) displayName(server string) string {
 	return server
 }
 
-func (b *Bridge) list(ctx context.Context, rq *request, kind core.Kind) (methodResult, *rpcError) {
+func (b *Bridge) list(ctx context.Context, rq *request, kind core.Kind) (splitResult, *rpcError) {
 	if cursor := wire.Bytes(rq.params, rq.spans.Cursor); len(cursor) > 0 && string(cursor) != "null" && string(cursor) != `""` {
-		return methodResult{}, newError(codeInvalidParams, "invalid cursor: lists are not paginated")
+		return splitResult{}, newError(codeInvalidParams, "invalid cursor: lists are not paginated")
 	}
 	b.Lister.WaitListed(ctx, rq.endpoint.server)
 	if rq.era == core.Modern {
@@ -249,9 +249,9 @@ func (b *Bridge) list(ctx context.Context, rq *request, kind core.Kind) (methodR
 		}
 	}
 	if rq.era == core.Modern {
-		return methodResult{result[:len(result)-1], b.listSuffix}, nil
+		return splitResult{result[:len(result)-1], b.listSuffix}, nil
 	}
-	return methodResult{head: result}, nil
+	return splitResult{head: result}, nil
 }
 
 // listResult returns the result of a list request.

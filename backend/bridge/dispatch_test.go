@@ -283,4 +283,4 @@ func TestStalledReaderBlocksNoOtherClient(t *testing.T) {
 
 func itoa(i int) string { b, _ := json.Marshal(i); return string(b) }
 
-func joinResult(a methodResult) string { return string(a.head) + string(a.tail) }
+func joinResult(a splitResult) string { return string(a.head) + string(a.tail) }

@@ -91,9 +91,9 @@ func sharesUnknownExtension(era core.Era, client []byte, offers []registry.Offer
 // callExtension sends a request of a method that the protocol does not have to the server of the
 // endpoint. Params and result are unchanged. The client and the server must both declare an
 // extension that could have the method.
-func (b *Bridge) callExtension(ctx context.Context, rq *request, sink *callMessageHandler) (methodResult, *rpcError) {
+func (b *Bridge) callExtension(ctx context.Context, rq *request, sink *callMessageHandler) (splitResult, *rpcError) {
 	if !sharesUnknownExtension(rq.era, rq.capabilities, b.view(rq.endpoint, rq.client.Token).Offers()) {
-		return methodResult{}, newError(codeMethodNotFound, "method not found")
+		return splitResult{}, newError(codeMethodNotFound, "method not found")
 	}
 	call := b.newCall(rq)
 	call.Server, call.Name, call.PublicName, call.BytesIn = rq.endpoint.server, rq.method, rq.method, len(call.Params)

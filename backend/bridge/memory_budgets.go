@@ -51,7 +51,7 @@ func (b *resultBudget) add(client string, n int64) {
 
 // holdResult reserves budget for a result, or returns an error result instead of it. Lists are
 // shared by all clients and need no budget.
-func (b *Bridge) holdResult(rq *request, result methodResult) (methodResult, *rpcError, func()) {
+func (b *Bridge) holdResult(rq *request, result splitResult) (splitResult, *rpcError, func()) {
 	n := int64(len(result.head) + len(result.tail))
 	if _, list := listMethods[rq.method]; list {
 		n = 0

@@ -32,7 +32,7 @@ func listSuffix(info []byte) []byte {
 // modernizeResult adds the members that are required in modern results: resultType, the cache
 // fields for the methods that have them, and serverInfo in _meta. Existing members stay unchanged,
 // byte for byte.
-func (b *Bridge) modernizeResult(method string, result []byte) methodResult {
+func (b *Bridge) modernizeResult(method string, result []byte) splitResult {
 	var kind, ttl, scope, meta core.Span
 	err := wire.Members(result, func(m wire.Member) error {
 		switch string(m.Name) {
@@ -48,14 +48,14 @@ func (b *Bridge) modernizeResult(method string, result []byte) methodResult {
 		return nil
 	})
 	if err != nil {
-		return methodResult{head: result} // not an object, or with duplicate keys: nothing can be added safely
+		return splitResult{head: result} // not an object, or with duplicate keys: nothing can be added safely
 	}
 	end := len(result)
 	for result[end-1] != '}' {
 		end--
 	}
 	if kind.Empty() && meta.Empty() && method != "resources/read" && !isEmptyObject(result[:end]) {
-		return methodResult{result[:end-1], b.resultSuffix} // the common case for a legacy server
+		return splitResult{result[:end-1], b.resultSuffix} // the common case for a legacy server
 	}
 	tail := make([]byte, 0, 192)
 	if kind.Empty() {
@@ -87,9 +87,9 @@ func (b *Bridge) modernizeResult(method string, result []byte) methodResult {
 		edits = append(edits, wire.Edit{Span: core.Span{Start: end - 1, End: end - 1}, With: tail})
 	}
 	if len(edits) == 0 {
-		return methodResult{head: result}
+		return splitResult{head: result}
 	}
-	return methodResult{head: wire.Splice(make([]byte, 0, len(result)+len(tail)+len(b.serverInfo)+64), result, edits...)}
+	return splitResult{head: wire.Splice(make([]byte, 0, len(result)+len(tail)+len(b.serverInfo)+64), result, edits...)}
 }
 
 // missingServerInfo returns the text to insert at the end of a _meta object to add serverInfo, or

@@ -32,23 +32,23 @@ const firstWithTasks = "2025-11-25"
 func isTaskMethod(method string) bool { return taskMethods[method] != nil }
 
 // callTask runs a request about a task.
-func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callMessageHandler) (methodResult, *rpcError) {
+func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callMessageHandler) (splitResult, *rpcError) {
 	offers := b.view(rq.endpoint, rq.client.Token).Offers()
 	public, hasID := wire.Unquote(wire.Bytes(rq.params, rq.spans.TaskID))
 	server, id := ownTaskID(rq.endpoint, public)
 	key, owner := taskKey{server, id}, taskOwnerOf(rq)
 	t, known := b.tasks.find(key, owner, b.Now())
 	if rpcErr := checkTaskMethod(rq, offers, known); rpcErr != nil {
-		return methodResult{}, rpcErr
+		return splitResult{}, rpcErr
 	}
 	if rq.method == "tasks/list" {
 		return b.listTasks(ctx, rq, sink, offers)
 	}
 	if !hasID {
-		return methodResult{}, newError(codeInvalidParams, "the params have no taskId")
+		return splitResult{}, newError(codeInvalidParams, "the params have no taskId")
 	}
 	if !known || !hasServer(offers, server) {
-		return methodResult{}, newError(codeInvalidParams, "task not found: the id is unknown, or the task has expired")
+		return splitResult{}, newError(codeInvalidParams, "task not found: the id is unknown, or the task has expired")
 	}
 	call := b.newTaskCall(rq, server, id, t)
 	if id != public {
@@ -196,7 +196,7 @@ func (b *Bridge) rememberTask(rq *request, call *core.Call, reply core.Reply) {
 
 // listTasks answers tasks/list with the tasks of the client. A page has the tasks of one server; at
 // an endpoint of several servers, the cursor begins with the server of the next page.
-func (b *Bridge) listTasks(ctx context.Context, rq *request, sink *callMessageHandler, offers []registry.Offer) (methodResult, *rpcError) {
+func (b *Bridge) listTasks(ctx context.Context, rq *request, sink *callMessageHandler, offers []registry.Offer) (splitResult, *rpcError) {
 	var servers []string
 	for _, o := range offers {
 		if o.Catalog != nil && listsTasks(o.Catalog.Capabilities) {
@@ -204,7 +204,7 @@ func (b *Bridge) listTasks(ctx context.Context, rq *request, sink *callMessageHa
 		}
 	}
 	if len(servers) == 0 {
-		return methodResult{}, newError(codeMethodNotFound, "method not found")
+		return splitResult{}, newError(codeMethodNotFound, "method not found")
 	}
 	public, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.Cursor))
 	server, cursor := servers[0], public
@@ -213,7 +213,7 @@ func (b *Bridge) listTasks(ctx context.Context, rq *request, sink *callMessageHa
 	}
 	at := slices.Index(servers, server)
 	if at < 0 {
-		return methodResult{}, newError(codeInvalidParams, "invalid cursor")
+		return splitResult{}, newError(codeInvalidParams, "invalid cursor")
 	}
 	call := b.newTaskCall(rq, server, "", task{})
 	if rq.endpoint.server == "" && public != "" {

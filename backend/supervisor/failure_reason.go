@@ -30,7 +30,7 @@ func (r *runner) recordFailure(err error) {
 		return // retried indefinitely: log the same reason only once
 	}
 	r.s.o.Log.Warn(fmt.Sprintf("MCP server '%s' connection failed: %s", r.config().Label, r.reason), "server", r.id, "error", err)
-	r.s.o.Journal(r.id, slog.LevelError, "connection failed"+r.instanceSuffix()+": "+errorText(err))
+	r.s.o.Journal(r.id, slog.LevelError, "connection failed"+r.instanceSuffix()+": "+errorOrClosedText(err))
 	if len(r.s.fleet.Load().order) > 1 {
 		r.s.o.Log.Info("Continuing with other MCP servers")
 	}
@@ -78,7 +78,7 @@ func (r *runner) exitStatus() (dial.Exit, bool) {
 
 // displayReason returns err for display beside the server's name, which it omits.
 func (r *runner) displayReason(err error) string {
-	text := errorText(err)
+	text := errorOrClosedText(err)
 	if e, ok := errors.AsType[*core.Error](err); ok {
 		text = e.Message
 	}
@@ -91,7 +91,7 @@ func (r *runner) displayReason(err error) string {
 	return strings.TrimPrefix(text, dial.ErrDependencyMissing.Error()+": ") // the state says that already
 }
 
-func errorText(err error) string {
+func errorOrClosedText(err error) string {
 	if err == nil {
 		return "the connection was closed"
 	}

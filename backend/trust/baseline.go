@@ -71,7 +71,7 @@ type Baseline struct {
 	saving sync.Mutex
 
 	mu               sync.Mutex
-	servers          map[string]*serverBaseline
+	servers          map[string]*serverRecords
 	scanQueue        []scanJob
 	recordedWarnings map[string]bool // warnings that are recorded as events
 	changedServers   map[string]bool // servers for which changed has to be called
@@ -94,7 +94,7 @@ func New(o Options) *Baseline {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Baseline{opts: o, rejudge: func(string) {}, changed: func(string) {}, wakeup: make(chan struct{}, 1), servers: map[string]*serverBaseline{}, recordedWarnings: map[string]bool{}, changedServers: map[string]bool{}}
+	return &Baseline{opts: o, rejudge: func(string) {}, changed: func(string) {}, wakeup: make(chan struct{}, 1), servers: map[string]*serverRecords{}, recordedWarnings: map[string]bool{}, changedServers: map[string]bool{}}
 }
 
 // Observe sets what is called when judgements change. It must be called before Apply and Run.
@@ -119,7 +119,7 @@ func (b *Baseline) Apply(rules []ServerSettings) {
 	named := map[string]bool{}
 	for _, r := range rules {
 		named[r.Server] = true
-		s := b.serverBaseline(r.Server)
+		s := b.serverRecords(r.Server)
 		if s.configured && s.mode != r.Mode {
 			changedModes = append(changedModes, r.Server)
 		}
@@ -140,7 +140,7 @@ func (b *Baseline) Apply(rules []ServerSettings) {
 
 // recordLaunch records that a server is started or reached in a different way. It withholds
 // nothing: a new command requires a separate approval, and the tools are compared in any case.
-func (b *Baseline) recordLaunch(s *serverBaseline, h Hash) {
+func (b *Baseline) recordLaunch(s *serverRecords, h Hash) {
 	b.load(s)
 	k := itemKey{Server, ""}
 	it := s.items[k]
@@ -153,10 +153,10 @@ func (b *Baseline) recordLaunch(s *serverBaseline, h Hash) {
 	}
 }
 
-func (b *Baseline) serverBaseline(server string) *serverBaseline {
+func (b *Baseline) serverRecords(server string) *serverRecords {
 	s := b.servers[server]
 	if s == nil {
-		s = &serverBaseline{id: server, mode: Ask, items: map[itemKey]*record{}}
+		s = &serverRecords{id: server, mode: Ask, items: map[itemKey]*record{}}
 		b.servers[server] = s
 	}
 	return s
@@ -169,7 +169,7 @@ func (b *Baseline) Judge(server string, offered *core.Catalog) (withheld map[cor
 	defer b.wakeWriter()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.serverBaseline(server)
+	s := b.serverRecords(server)
 	b.load(s)
 	firstOf := map[string]bool{Tool: !s.known, Prompt: true, Resource: true, Template: true}
 	for k, it := range s.items {
@@ -212,7 +212,7 @@ const VersionName = "version"
 
 // recordVersion records that a server reports another version than before. It withholds nothing.
 // The caller must hold b.mu.
-func (b *Baseline) recordVersion(s *serverBaseline, info json.RawMessage) {
+func (b *Baseline) recordVersion(s *serverRecords, info json.RawMessage) {
 	var is struct {
 		Name    string `json:"name"`
 		Version string `json:"version"`
@@ -233,7 +233,7 @@ func (b *Baseline) recordVersion(s *serverBaseline, info json.RawMessage) {
 
 // judgeDefinition is Judge for one definition. It returns the reason to withhold it, or "". The
 // caller must hold b.mu.
-func (b *Baseline) judgeDefinition(s *serverBaseline, k itemKey, raw, definition []byte, first bool) (why string) {
+func (b *Baseline) judgeDefinition(s *serverRecords, k itemKey, raw, definition []byte, first bool) (why string) {
 	h, now := hashOf(definition), b.opts.Now()
 	it, fresh := s.items[k], false
 	switch {

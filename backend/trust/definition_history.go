@@ -59,7 +59,7 @@ func hexOf(b []byte) string {
 
 // recordEvent records an event of one definition, at most perHour per hour, because some servers
 // change a definition on every listing. The caller must hold b.mu.
-func (b *Baseline) recordEvent(s *serverBaseline, k itemKey, it *record, action, detail string, before, after *Hash) {
+func (b *Baseline) recordEvent(s *serverRecords, k itemKey, it *record, action, detail string, before, after *Hash) {
 	now := b.opts.Now()
 	if now.Sub(it.hourStart) >= time.Hour {
 		it.hourStart, it.eventsInHour = now, 0
@@ -77,7 +77,7 @@ func (b *Baseline) recordEvent(s *serverBaseline, k itemKey, it *record, action,
 	b.appendEvent(s, e)
 }
 
-func (b *Baseline) appendEvent(s *serverBaseline, e store.TrustEvent) {
+func (b *Baseline) appendEvent(s *serverRecords, e store.TrustEvent) {
 	if len(s.events) >= maxEvents {
 		s.droppedEvents++
 		return

@@ -10,8 +10,8 @@ import (
 
 type itemKey struct{ kind, name string }
 
-// serverBaseline holds the records of one server.
-type serverBaseline struct {
+// serverRecords holds the records of one server.
+type serverRecords struct {
 	id            string
 	mode          string
 	configured    bool
@@ -61,7 +61,7 @@ type pendingChange struct {
 // load reads the records of a server on first use. While they cannot be read, first-seen
 // definitions are trusted in memory only, and the records apply as soon as they can be read. The
 // caller must hold b.mu.
-func (b *Baseline) load(s *serverBaseline) {
+func (b *Baseline) load(s *serverRecords) {
 	if s.loaded {
 		return
 	}
@@ -106,7 +106,7 @@ func truncateDefinition(definition []byte) []byte {
 // trimAbsentRecords limits the records of items that a server no longer lists to maxRecords. The newest
 // records are deleted first: a server that lists thousands of names for a moment must not cause the
 // deletion of older records, because their tools would then be trusted again on first use.
-func (b *Baseline) trimAbsentRecords(s *serverBaseline) {
+func (b *Baseline) trimAbsentRecords(s *serverRecords) {
 	if len(s.items) <= maxRecords {
 		return
 	}
@@ -197,7 +197,7 @@ func (b *Baseline) flushServer(ctx context.Context, id string) error {
 // markUnsaved marks all records as unsaved after the database file was quarantined, so that they
 // are written to the new file. Definitions that are not in memory are missing until the server
 // lists them again.
-func (s *serverBaseline) markUnsaved() {
+func (s *serverRecords) markUnsaved() {
 	for _, it := range s.items {
 		it.saved, it.definitionLost = 0, it.definition == nil
 	}
@@ -206,7 +206,7 @@ func (s *serverBaseline) markUnsaved() {
 // retire drops a server from memory that is no longer configured and whose records are all saved.
 // If it is configured again, they are loaded from disk, under its name at that time. The caller
 // must hold b.mu.
-func (b *Baseline) retire(s *serverBaseline) {
+func (b *Baseline) retire(s *serverRecords) {
 	if s.retired {
 		delete(b.servers, s.id)
 	}

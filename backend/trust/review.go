@@ -266,7 +266,7 @@ func describeKey(k itemKey) string {
 // nothing.
 func (b *Baseline) Compare(ctx context.Context, server string, tools []core.Item) ([]ToolChange, error) {
 	b.mu.Lock()
-	s := b.serverBaseline(server)
+	s := b.serverRecords(server)
 	b.load(s)
 	known := map[string]Hash{}
 	for k, it := range s.items {
@@ -318,7 +318,7 @@ const (
 // them. Definitions of unknown tools are ignored. why is the detail of the events.
 func (b *Baseline) AcceptInAdvance(ctx context.Context, server string, tools []core.Item, why string) error {
 	b.mu.Lock()
-	s := b.serverBaseline(server)
+	s := b.serverRecords(server)
 	b.load(s)
 	for _, tool := range tools {
 		k, definition := itemKey{Tool, tool.Name}, canonical(tool.Raw)

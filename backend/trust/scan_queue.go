@@ -63,7 +63,7 @@ func (b *Baseline) storeWarnings(j scanJob, warnings []Warning, named []string) 
 }
 
 // recordWarning records a warning as an event, once per definition. The caller must hold b.mu.
-func (b *Baseline) recordWarning(s *serverBaseline, k itemKey, w Warning, h Hash) {
+func (b *Baseline) recordWarning(s *serverRecords, k itemKey, w Warning, h Hash) {
 	if w.Code == SameName {
 		return
 	}
@@ -81,7 +81,7 @@ func (b *Baseline) recordWarning(s *serverBaseline, k itemKey, w Warning, h Hash
 // updateShadowing updates the warnings about definitions that mention tools of other servers or
 // share a name with them. The caller must hold b.mu.
 func (b *Baseline) updateShadowing(fresh map[string]bool) {
-	holders := map[string][]*serverBaseline{}
+	holders := map[string][]*serverRecords{}
 	for _, id := range sortedKeys(b.servers) {
 		s := b.servers[id]
 		if !s.configured {
@@ -118,7 +118,7 @@ func (b *Baseline) updateShadowing(fresh map[string]bool) {
 
 // shadowWarnings returns the warnings about one definition that depend on the tools of other servers.
 // holders maps a tool name to the servers that list it.
-func (b *Baseline) shadowWarnings(s *serverBaseline, k itemKey, it *record, holders map[string][]*serverBaseline) (found []Warning) {
+func (b *Baseline) shadowWarnings(s *serverRecords, k itemKey, it *record, holders map[string][]*serverRecords) (found []Warning) {
 	for _, name := range it.mentions {
 		tool := name
 		if _, own := s.items[itemKey{Tool, tool}]; own {

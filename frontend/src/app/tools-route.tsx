@@ -9,7 +9,7 @@ import { ExplainDecision } from '@/features/policy/explain-decision';
 import { HideUnusedTools } from '@/features/profiles/hide-unused-tools';
 import { useServerLabel } from '@/features/servers/api';
 import { OfferTool } from '@/features/servers/server-tools';
-import { ToolAnnotations } from '@/features/servers/tool-annotations';
+import { ToolAnnotations } from '@/features/servers/tool-annotation-overrides';
 import { ToolDetail } from '@/features/tools/tool-detail';
 import { ToolsPage } from '@/features/tools/tools-page';
 import { TrustBadges, TrustSection } from '@/features/trust/trust-badges';

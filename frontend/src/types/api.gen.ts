@@ -2004,11 +2004,32 @@ export interface Warning {
   reason: string;
   where: string;
 }
-export interface ListToolSetting {
-  items: ToolSetting[];
+export interface ListToolTrust {
+  items: ToolTrust[];
   next: string;
 }
-export interface ToolSetting {
+export interface ToolTrust {
+  always: boolean;
+  firstAt: string;
+  hash: string;
+  new: boolean;
+  /**
+   * Empty while the tool is withheld from clients
+   */
+  publicName: string;
+  server: string;
+  /**
+   * The server's own name for the tool; empty for the server's instructions
+   */
+  tool: string;
+  warnings: Warning[];
+  withheld?: '' | 'waiting' | 'blocked';
+}
+export interface ListToolWithSettings {
+  items: ToolWithSettings[];
+  next: string;
+}
+export interface ToolWithSettings {
   /**
    * Description of the server
    */
@@ -2068,27 +2089,6 @@ export interface RateSetting {
 export interface RetrySettings {
   attempts: number;
   delaysMs: number[];
-}
-export interface ListToolTrust {
-  items: ToolTrust[];
-  next: string;
-}
-export interface ToolTrust {
-  always: boolean;
-  firstAt: string;
-  hash: string;
-  new: boolean;
-  /**
-   * Empty while the tool is withheld from clients
-   */
-  publicName: string;
-  server: string;
-  /**
-   * The server's own name for the tool; empty for the server's instructions
-   */
-  tool: string;
-  warnings: Warning[];
-  withheld?: '' | 'waiting' | 'blocked';
 }
 export interface LiveReply {
   /**

@@ -9,8 +9,8 @@ import { useNow } from '@/lib/now';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import { clientsQuery, connectionsQuery } from './api';
+import { FeatureMatrix } from './client-features-by-server';
 import { ConnectionState } from './connections';
-import { FeatureMatrix } from './feature-matrix';
 import { type JoinedClient, joinClients } from './joined-clients';
 import { isOnline } from './online';
 

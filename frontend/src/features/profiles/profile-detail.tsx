@@ -18,7 +18,7 @@ import { ProfileURLAndClients } from './profile-url-and-clients';
 import { RemoveProfile } from './remove-profile';
 import { ModeChoice } from './tool-mode-choice';
 import { type PickTool, ToolPicker } from './tool-picker';
-import { useProfileEdit } from './use-profile-edit';
+import { useProfileDraft } from './use-profile-draft';
 
 const t = texts.profiles;
 
@@ -92,7 +92,7 @@ function Editor({
 }) {
   const [asking, setAsking] = useState(false);
   const [before, setBefore] = useState<{ entry: Entry; n: number } | undefined>(undefined);
-  const edit = useProfileEdit({ profile, gone, taken, onLoad: () => setBefore(undefined) });
+  const edit = useProfileDraft({ profile, gone, taken, onLoad: () => setBefore(undefined) });
   const { draft, setDraft, name, setName, nameFault, faultOf, save, changed } = edit;
   const known = useMemo<Known>(() => {
     const all = new Map<string, string[]>();

@@ -7,7 +7,7 @@ import { Switch } from '@/components/switch';
 import { escapeControlCharacters } from '@/lib/format';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import type { ToolSetting } from '@/types/api';
+import type { ToolWithSettings } from '@/types/api';
 import { BulkToolSettings, SettingSelects } from './tool-setting-selects';
 import { type Change, toolSettingsQuery, useToolSetting } from './tool-settings';
 
@@ -114,7 +114,7 @@ function ToolRow({
   onSelect,
 }: {
   id: string;
-  tool: ToolSetting;
+  tool: ToolWithSettings;
   /** Undefined if there is nothing else to select. */
   selected: boolean | undefined;
   onSelect: (on: boolean) => void;

@@ -4,7 +4,7 @@ import { SelectField } from '@/components/fields';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { Approving, RecordMode, ToolSetting } from '@/types/api';
+import type { Approving, RecordMode, ToolWithSettings } from '@/types/api';
 import { type Change, useToolSetting } from './tool-settings';
 
 const t = texts.servers.tooling;
@@ -20,7 +20,7 @@ export function SettingSelects({
   onChange,
 }: {
   name: string;
-  settings?: ToolSetting['settings'];
+  settings?: ToolWithSettings['settings'];
   onChange: (part: Change) => void;
 }) {
   const timeout = settings?.requestTimeoutMs ?? 0;
@@ -90,7 +90,7 @@ export function BulkToolSettings({
 }: {
   id: string;
   /** The tools that match the search. */
-  found: ToolSetting[];
+  found: ToolWithSettings[];
   selected: ReadonlySet<string>;
   onSelect: (selected: ReadonlySet<string>) => void;
 }) {
@@ -152,7 +152,7 @@ export function BulkToolSettings({
 }
 
 /** The changes that restore what `set` replaces, each with its tools. */
-function previous(tools: ToolSetting[], set: Change): [Change, string[]][] {
+function previous(tools: ToolWithSettings[], set: Change): [Change, string[]][] {
   const groups = new Map<string, string[]>();
   for (const { tool, settings } of tools) {
     const was: Change = {};

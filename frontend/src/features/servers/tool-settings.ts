@@ -2,14 +2,14 @@ import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query
 import { escapeControlCharacters } from '@/lib/format';
 import { messageOf, request, requestList } from '@/lib/request';
 import { toast } from '@/lib/toast';
-import type { List, ToolSetting, ToolSettings } from '@/types/api';
+import type { List, ToolSettings, ToolWithSettings } from '@/types/api';
 
 const path = (id: string) => `/api/v1/servers/${encodeURIComponent(id)}/tools`;
 
 export const toolSettingsQuery = (id: string) =>
   queryOptions({
     queryKey: ['server', id, 'tools'],
-    queryFn: ({ signal }) => requestList<ToolSetting>(path(id), signal),
+    queryFn: ({ signal }) => requestList<ToolWithSettings>(path(id), signal),
     staleTime: 5000,
   });
 
@@ -20,10 +20,10 @@ export function useToolSetting(server: string) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: ({ tools, set }: { tools: string[]; set: Change }) =>
-      request<List<ToolSetting>>('POST', path(server), { body: { tools, set } }),
+      request<List<ToolWithSettings>>('POST', path(server), { body: { tools, set } }),
     onSuccess: ({ items }) => {
       const changed = new Map((items ?? []).map((one) => [one.tool, one]));
-      client.setQueryData<ToolSetting[]>(['server', server, 'tools'], (old) =>
+      client.setQueryData<ToolWithSettings[]>(['server', server, 'tools'], (old) =>
         old?.map((one) => changed.get(one.tool) ?? one),
       );
       client.invalidateQueries({ queryKey: ['server', server, 'tools'] });

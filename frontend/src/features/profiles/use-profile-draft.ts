@@ -35,7 +35,7 @@ function faultOfName(name: string, taken: string[]): string | undefined {
  * changed since. Changes by others are never overwritten, and the draft is discarded only by a
  * click, which can be undone.
  */
-export function useProfileEdit({
+export function useProfileDraft({
   profile,
   gone,
   taken,

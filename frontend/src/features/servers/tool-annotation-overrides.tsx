@@ -3,12 +3,12 @@ import { useState } from 'react';
 import { SelectField } from '@/components/fields';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { ToolSetting } from '@/types/api';
+import type { ToolWithSettings } from '@/types/api';
 import { toolSettingsQuery, useToolSetting } from './tool-settings';
 
 const t = texts.servers.tooling;
 
-const declaredBy: Record<keyof typeof t.hints, (tool: ToolSetting) => boolean | null> = {
+const declaredBy: Record<keyof typeof t.hints, (tool: ToolWithSettings) => boolean | null> = {
   readOnlyHint: (tool) => tool.readOnly,
   destructiveHint: (tool) => tool.destructive,
   idempotentHint: (tool) => tool.idempotent,
