@@ -10,9 +10,7 @@ import (
 func TestValidationResultIsShownWithCall(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
-	for n := range 3 {
-		b.Recorder().Record(aCall(n), aReply)
-	}
+	record(t, b, 0, 3)
 	// Without waiting: a call is still queued, or does not exist.
 	for id, v := range map[int64]core.SchemaMismatch{
 		aCall(1).ID: {Level: "warn", Problem: "n is not an integer: password=" + canary},

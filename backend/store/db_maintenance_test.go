@@ -14,9 +14,7 @@ func TestReleaseMemoryDropsPageCacheOfRecordedCalls(t *testing.T) {
 	t.Parallel()
 	b := open(t, filepath.Join(t.TempDir(), "history.db"))
 	record := func(from int) {
-		for i := range 2000 {
-			b.Recorder().Record(aCall(from+i), aReply)
-		}
+		record(t, b, from, 2000)
 		b.Recorder().Flush(t.Context())
 	}
 	cache := func() (bytes int) {

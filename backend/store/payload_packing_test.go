@@ -22,14 +22,21 @@ func longReply(n int) core.Reply {
 	return core.Reply{Result: fmt.Appendf(nil, `{"content":[{"type":"text","text":"answer%d %s"}]}`, n, strings.Repeat("words that stand in every answer ", 20))}
 }
 
-// packedHistory returns a history with n calls whose payloads are all in blocks.
-func packedHistory(t *testing.T, n int) *testStore {
+// unpackedHistory returns a history with n indexed calls that are old enough to be packed.
+func unpackedHistory(t *testing.T, n int) *testStore {
 	t.Helper()
 	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
 	for i := range n {
 		b.Recorder().Record(aCall(i), longReply(i))
 	}
 	indexed(t, b)
+	return b
+}
+
+// packedHistory returns a history with n calls whose payloads are all in blocks.
+func packedHistory(t *testing.T, n int) *testStore {
+	t.Helper()
+	b := unpackedHistory(t, n)
 	packAll(t, b)
 	return b
 }
@@ -105,11 +112,7 @@ func TestRecentAndUnindexedCallsAreNotPacked(t *testing.T) {
 
 func TestPackingHalvesSize(t *testing.T) {
 	t.Parallel()
-	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
-	for i := range 2000 {
-		b.Recorder().Record(aCall(i), longReply(i))
-	}
-	indexed(t, b)
+	b := unpackedHistory(t, 2000)
 	room := func() (used int64) {
 		size, err := b.Size(t.Context())
 		must(t, err)
@@ -208,11 +211,7 @@ func TestPruningDeletesPayloadBlocks(t *testing.T) {
 // and before the block is written.
 func TestCallErasedDuringPackingLeavesNoPayload(t *testing.T) {
 	t.Parallel()
-	b := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
-	for i := range 10 {
-		b.Recorder().Record(aCall(i), longReply(i))
-	}
-	indexed(t, b)
+	b := unpackedHistory(t, 10)
 	var read blockBuilder
 	for i := range 10 {
 		read.add(aCall(i).ID, storedPayload{}, storedPayload{data: longReply(i).Result})

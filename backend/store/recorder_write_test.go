@@ -18,9 +18,7 @@ func TestCallIsWrittenAndCountedOnce(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	for range 2 {
-		for n := range 40 {
-			s.Recorder().Record(aCall(n), aReply)
-		}
+		record(t, s, 0, 40)
 		s.Recorder().Flush(t.Context())
 	}
 	s.Recorder().Record(aCall(41), aReply)

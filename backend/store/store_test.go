@@ -205,9 +205,7 @@ func TestFiltersMatchExactly(t *testing.T) {
 func TestPagesCoverEveryCallOnce(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
-	for n := range 95 {
-		b.Recorder().Record(aCall(n), aReply)
-	}
+	record(t, b, 0, 95)
 	for _, text := range []string{"", "echo"} {
 		var seen []int64
 		q := Query{Limit: 10, Text: text}

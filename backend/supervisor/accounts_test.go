@@ -101,15 +101,7 @@ func TestCallInFlightOfRenamedAccountEndsWithError(t *testing.T) {
 	var starts startedAccounts
 	inBubble(t, func(g *rig, _ *Options) { starts.record(g) }, func(g *rig) {
 		g.apply(server("a", accounts(map[string]string{"work": "w"})))
-		c := as("work")
-		c.Name = "hang"
-		up, err := g.For(context.Background(), c)
-		must(t, err)
-		ended := make(chan error, 1)
-		go func() {
-			_, err := up.Send(context.Background(), c, nil)
-			ended <- err
-		}()
+		ended := g.hangingCall(context.Background(), as("work"))
 		synctest.Wait()
 		g.apply(server("a", accounts(map[string]string{"job": "w"})))
 		synctest.Wait()
@@ -145,12 +137,7 @@ func TestChangedAccountRestartsOnlyItsOwnProcess(t *testing.T) {
 func TestCrashedAccountLeavesOthersRunning(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.several = true
-		g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
-			if r.Server.Account == "work" {
-				return nil, core.Errorf(core.CodeValidation, "the token is wrong")
-			}
-			return &core.Catalog{}, nil
-		}
+		g.start = failingIf(func(r dial.Request) bool { return r.Server.Account == "work" }, core.Errorf(core.CodeValidation, "the token is wrong"))
 	}, func(g *rig) {
 		g.apply(server("a", accounts(map[string]string{"work": "w", "home": "h"})))
 		home := g.served(as("home"))

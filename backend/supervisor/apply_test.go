@@ -114,15 +114,12 @@ func TestReaddedServerNeverRunsTwice(t *testing.T) {
 }
 
 func TestConfigChangeDuringStartRestartsIt(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(ctx context.Context, r dial.Request, _ int) (*core.Catalog, error) {
-			if r.Server.Command == "hangs" {
-				<-ctx.Done()
-				return nil, ctx.Err()
-			}
-			return nil, nil
+	inBubble(t, starting(func(ctx context.Context, r dial.Request, n int) (*core.Catalog, error) {
+		if r.Server.Command == "hangs" {
+			return hang(ctx, r, n)
 		}
-	}, func(g *rig) {
+		return nil, nil
+	}), func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.Command = "hangs" }))
 		advance(time.Second)
 		g.apply(server("a"))
@@ -131,12 +128,7 @@ func TestConfigChangeDuringStartRestartsIt(t *testing.T) {
 }
 
 func TestDisableAndEnableTakeEffectBeforeApplyReturns(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(context.Context, dial.Request, int) (*core.Catalog, error) {
-			time.Sleep(time.Second)
-			return nil, nil
-		}
-	}, func(g *rig) {
+	inBubble(t, starting(slow(time.Second)), func(g *rig) {
 		off := func(s *config.Server) { s.Disabled = true }
 		c := *g.cfg
 		c.Servers = []config.Server{server("a", off)}
@@ -231,10 +223,9 @@ func TestURIsOfTheLastRunBelongToTheirServerWhileItStarts(t *testing.T) {
 	}
 	inBubble(t, func(g *rig, o *Options) {
 		o.Catalogs = m
-		g.start = func(ctx context.Context, r dial.Request, _ int) (*core.Catalog, error) {
+		g.start = func(ctx context.Context, r dial.Request, n int) (*core.Catalog, error) {
 			if r.Server.ID == "slow" {
-				<-ctx.Done()
-				return nil, ctx.Err()
+				return hang(ctx, r, n)
 			}
 			return &core.Catalog{Resources: []core.Item{{Name: "board://1", Raw: []byte(`{"uri":"board://1"}`)}}}, nil
 		}
@@ -276,12 +267,10 @@ func TestOnDemandServerStartsOnceForCatalogThenOnCall(t *testing.T) {
 
 func TestListChangesReachRegistry(t *testing.T) {
 	var changed func(core.Kind)
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
-			changed = r.Changed
-			return nil, nil
-		}
-	}, func(g *rig) {
+	inBubble(t, starting(func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
+		changed = r.Changed
+		return nil, nil
+	}), func(g *rig) {
 		g.apply(server("a"))
 		c := g.conn("a")
 		c.mu.Lock()
@@ -296,12 +285,7 @@ func TestListChangesReachRegistry(t *testing.T) {
 }
 
 func TestConfigChangeRestartsCrashedServer(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
-			time.Sleep(time.Minute)
-			return nil, nil
-		}
-	}, func(g *rig) {
+	inBubble(t, starting(slow(time.Minute)), func(g *rig) {
 		short := func(s *config.Server) { s.StartupTimeout, s.Restart.MaxAttempts = 10*time.Second, 1 }
 		g.apply(server("a", short))
 		advance(2 * time.Minute)

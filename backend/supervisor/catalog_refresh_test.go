@@ -13,11 +13,9 @@ import (
 func TestListsAreRefreshedWithoutListChanged(t *testing.T) {
 	silent := `{"tools":{}}`
 	for capabilities, want := range map[string]bool{silent: true, `{"tools":{"listChanged":true}}`: false, `{"tools":{"listChanged":true},"prompts":{}}`: true, `{}`: false} {
-		inBubble(t, func(g *rig, _ *Options) {
-			g.start = func(context.Context, dial.Request, int) (*core.Catalog, error) {
-				return &core.Catalog{Capabilities: []byte(capabilities), Tools: []core.Item{{Name: "old", Raw: []byte(`{"name":"old"}`)}}}, nil
-			}
-		}, func(g *rig) {
+		inBubble(t, starting(func(context.Context, dial.Request, int) (*core.Catalog, error) {
+			return &core.Catalog{Capabilities: []byte(capabilities), Tools: []core.Item{{Name: "old", Raw: []byte(`{"name":"old"}`)}}}, nil
+		}), func(g *rig) {
 			g.apply(server("a", func(s *config.Server) { s.CatalogRefresh = 10 * time.Minute }))
 			c := g.conn("a")
 			advance(7 * time.Minute)
@@ -39,12 +37,10 @@ func TestListsAreRefreshedWithoutListChanged(t *testing.T) {
 }
 
 func TestRestartRefreshesLists(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, _ dial.Request, n int) (*core.Catalog, error) {
-			name := []string{"old", "new"}[n-1]
-			return &core.Catalog{Tools: []core.Item{{Name: name, Raw: []byte(`{"name":"` + name + `"}`)}}}, nil
-		}
-	}, func(g *rig) {
+	inBubble(t, starting(func(_ context.Context, _ dial.Request, n int) (*core.Catalog, error) {
+		name := []string{"old", "new"}[n-1]
+		return &core.Catalog{Tools: []core.Item{{Name: name, Raw: []byte(`{"name":"` + name + `"}`)}}}, nil
+	}), func(g *rig) {
 		g.apply(server("a"))
 		g.conn("a").die()
 		advance(time.Second)

@@ -120,7 +120,7 @@ type fakeWorld struct {
 	stopTime time.Duration
 	// start determines the result of the n-th start (from 1) of a server: it may sleep, fail, or
 	// return a catalog. nil returns one tool immediately.
-	start func(ctx context.Context, r dial.Request, n int) (*core.Catalog, error)
+	start startFunc
 
 	several bool // a server may have several processes
 
@@ -131,6 +131,48 @@ type fakeWorld struct {
 	conns  map[string]*fakeConn // the newest
 	busy   int                  // starts in progress
 	most   int
+}
+
+// A startFunc determines the results of starts, as fakeWorld.start.
+type startFunc = func(ctx context.Context, r dial.Request, n int) (*core.Catalog, error)
+
+// starting prepares a rig whose servers start as start determines.
+func starting(start startFunc) func(*rig, *Options) {
+	return func(g *rig, _ *Options) { g.start = start }
+}
+
+// slow makes a start take d.
+func slow(d time.Duration) startFunc {
+	return func(context.Context, dial.Request, int) (*core.Catalog, error) {
+		time.Sleep(d)
+		return nil, nil
+	}
+}
+
+// hang is a start that does not end by itself.
+func hang(ctx context.Context, _ dial.Request, _ int) (*core.Catalog, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// failing makes the first times starts of a server fail with err.
+func failing(times int, err error) startFunc {
+	return func(_ context.Context, _ dial.Request, n int) (*core.Catalog, error) {
+		if n <= times {
+			return nil, err
+		}
+		return nil, nil
+	}
+}
+
+// failingIf makes the starts that bad reports fail with err.
+func failingIf(bad func(dial.Request) bool, err error) startFunc {
+	return func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
+		if bad(r) {
+			return nil, err
+		}
+		return nil, nil
+	}
 }
 
 func (w *fakeWorld) connect(ctx context.Context, r dial.Request) (dial.Session, error) {
@@ -281,6 +323,20 @@ func (g *rig) want(id string, state core.State) core.ServerStatus {
 		g.t.Fatalf("server %s is %q (%s), want %q", id, st.State, st.Reason, state)
 	}
 	return st
+}
+
+// hangingCall sends c to its server, which does not answer, and returns how it ends.
+func (g *rig) hangingCall(ctx context.Context, c *core.Call) <-chan error {
+	g.t.Helper()
+	c.Name = "hang"
+	up, err := g.For(ctx, c)
+	must(g.t, err)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := up.Send(ctx, c, nil)
+		ended <- err
+	}()
+	return ended
 }
 
 // advance advances the fake clock.

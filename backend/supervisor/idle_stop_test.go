@@ -3,7 +3,6 @@ package supervisor
 import (
 	"context"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,16 +51,11 @@ func TestInFlightCallPreventsIdleStop(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a", idle(time.Minute)))
 		ctx, cancel := context.WithCancel(context.Background())
-		var calls sync.WaitGroup
-		c := call("a")
-		c.Name = "hang"
-		up, err := g.For(ctx, c)
-		must(t, err)
-		calls.Go(func() { _, _ = up.Send(ctx, c, nil) })
+		ended := g.hangingCall(ctx, call("a"))
 		advance(time.Hour)
 		g.want("a", core.StateRunning)
 		cancel()
-		calls.Wait()
+		<-ended
 		advance(2 * time.Minute)
 		g.want("a", core.StateStopped)
 	})

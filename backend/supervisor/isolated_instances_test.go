@@ -236,12 +236,7 @@ func TestLongestIdleInstanceIsEvictedAtLimit(t *testing.T) {
 func TestCrashedInstanceDoesNotAffectOthers(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.several = true
-		g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
-			if r.Workspace == "/bad" {
-				return nil, core.Errorf(core.CodeValidation, "no such folder")
-			}
-			return nil, nil
-		}
+		g.start = failingIf(func(r dial.Request) bool { return r.Workspace == "/bad" }, core.Errorf(core.CodeValidation, "no such folder"))
 	}, func(g *rig) {
 		g.apply(server("a", session(config.SessionPerRoot)))
 		in := func(folder string) *core.Call {
@@ -309,11 +304,9 @@ func TestCallAfterShutdownIsRefused(t *testing.T) {
 }
 
 func TestNameConflictIsWarningOfLosingServer(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(context.Context, dial.Request, int) (*core.Catalog, error) {
-			return &core.Catalog{Resources: []core.Item{{Name: "mem://x", Raw: []byte(`{"uri":"mem://x"}`)}}}, nil
-		}
-	}, func(g *rig) {
+	inBubble(t, starting(func(context.Context, dial.Request, int) (*core.Catalog, error) {
+		return &core.Catalog{Resources: []core.Item{{Name: "mem://x", Raw: []byte(`{"uri":"mem://x"}`)}}}, nil
+	}), func(g *rig) {
 		sub := g.bus.Subscribe(64)
 		defer sub.Close()
 		g.apply(server("a"), server("b"))

@@ -85,15 +85,7 @@ func TestPauseEndsPerCallProcesses(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
 		g.apply(server("a", session(config.SessionPerCall)))
 		advance(time.Second)
-		up, err := g.Supervisor.For(context.Background(), call("a"))
-		must(t, err)
-		hanging := call("a")
-		hanging.Name = "hang"
-		ended := make(chan error, 1)
-		go func() {
-			_, err := up.Send(context.Background(), hanging, nil)
-			ended <- err
-		}()
+		ended := g.hangingCall(context.Background(), call("a"))
 		advance(time.Second)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()

@@ -162,15 +162,13 @@ func TestNetworkChangeRightAfterAttemptIsNotLost(t *testing.T) {
 
 // An attempt over the old network may hang. It is aborted, and another one begins.
 func TestNetworkChangeCancelsHangingAttempt(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(ctx context.Context, _ dial.Request, n int) (*core.Catalog, error) {
-			if n == 1 {
-				<-ctx.Done()
-				return nil, context.Cause(ctx)
-			}
-			return nil, nil
+	inBubble(t, starting(func(ctx context.Context, _ dial.Request, n int) (*core.Catalog, error) {
+		if n == 1 {
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
 		}
-	}, func(g *rig) {
+		return nil, nil
+	}), func(g *rig) {
 		g.apply(remoteServerConfig("web"))
 		advance(5 * time.Second)
 		g.want("web", core.StateStarting)
@@ -303,15 +301,13 @@ func TestShortLivedConnectionBacksOff(t *testing.T) {
 // While a server is unreachable, attempts do not change its state: lists do not wait for it, and
 // subscribers receive one event.
 func TestListDoesNotWaitForRetryingServer(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(ctx context.Context, _ dial.Request, n int) (*core.Catalog, error) {
-			if n > 1 { // the attempt hangs
-				<-ctx.Done()
-				return nil, context.Cause(ctx)
-			}
-			return nil, errRefused
+	inBubble(t, starting(func(ctx context.Context, _ dial.Request, n int) (*core.Catalog, error) {
+		if n > 1 { // the attempt hangs
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
 		}
-	}, func(g *rig) {
+		return nil, errRefused
+	}), func(g *rig) {
 		g.apply(remoteServerConfig("web"))
 		advance(5 * time.Second) // the second attempt is in progress
 		if n := len(g.started("web")); n != 2 {

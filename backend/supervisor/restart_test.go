@@ -13,14 +13,7 @@ import (
 )
 
 func TestExitingServerIsTriedFiveTimesWithBackoff(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
-			if r.Server.ID == "bad" {
-				return nil, errBoom
-			}
-			return nil, nil
-		}
-	}, func(g *rig) {
+	inBubble(t, starting(failingIf(func(r dial.Request) bool { return r.Server.ID == "bad" }, errBoom)), func(g *rig) {
 		g.apply(server("bad"), server("good"))
 		advance(24 * time.Hour)
 		starts := g.started("bad")
@@ -83,14 +76,7 @@ func TestHalfMinuteUptimeKeepsFailureCount(t *testing.T) {
 }
 
 func TestHealthyMinuteResetsFailureCount(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, _ dial.Request, n int) (*core.Catalog, error) {
-			if n <= 3 {
-				return nil, errBoom
-			}
-			return nil, nil
-		}
-	}, func(g *rig) {
+	inBubble(t, starting(failing(3, errBoom)), func(g *rig) {
 		g.apply(server("a"))
 		advance(10 * time.Minute)
 		g.want("a", core.StateRunning)
@@ -106,14 +92,8 @@ func TestHealthyMinuteResetsFailureCount(t *testing.T) {
 }
 
 func TestWrongCommandIsNotRetriedUntilConfigChanges(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
-			if r.Server.Command == "wrong" {
-				return nil, &core.Error{Code: core.CodeValidation, Message: "executable not found", Hint: "Correct the command."}
-			}
-			return nil, nil
-		}
-	}, func(g *rig) {
+	notFound := &core.Error{Code: core.CodeValidation, Message: "executable not found", Hint: "Correct the command."}
+	inBubble(t, starting(failingIf(func(r dial.Request) bool { return r.Server.Command == "wrong" }, notFound)), func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.Command = "wrong" }))
 		advance(time.Hour)
 		if st := g.want("a", core.StateCrashed); st.Reason != "executable not found" || len(g.started("a")) != 1 {
@@ -134,14 +114,7 @@ func TestWrongCommandIsNotRetriedUntilConfigChanges(t *testing.T) {
 }
 
 func TestCrashedServerIsRestartedOncePerHalfMinute(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, _ dial.Request, n int) (*core.Catalog, error) {
-			if n < 8 {
-				return nil, errBoom
-			}
-			return nil, nil
-		}
-	}, func(g *rig) {
+	inBubble(t, starting(failing(7, errBoom)), func(g *rig) {
 		g.apply(server("a"))
 		advance(time.Hour)
 		for range 10 {

@@ -22,12 +22,7 @@ func modernCall(server string) *core.Call {
 
 func TestEachEraHasItsConnectionAndIsRemembered(t *testing.T) {
 	m := newMemory()
-	start := func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
-		if r.Era == core.Modern && r.Server.ID == "old" {
-			return nil, errors.New("method not found")
-		}
-		return nil, nil
-	}
+	start := failingIf(func(r dial.Request) bool { return r.Era == core.Modern && r.Server.ID == "old" }, errors.New("method not found"))
 	for run := range 2 {
 		inBubble(t, func(g *rig, o *Options) { o.Eras, g.start = m, start }, func(g *rig) {
 			g.apply(server("dual"), server("old"))
@@ -69,17 +64,15 @@ func TestEachEraHasItsConnectionAndIsRemembered(t *testing.T) {
 func TestRequestAboutATaskIsServedOnlyInItsEra(t *testing.T) {
 	const opening = 2 * modernWaitLimit
 	fail := false
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, r dial.Request, n int) (*core.Catalog, error) {
-			if r.Era == core.Modern && fail {
-				return nil, errors.New("the server does not start")
-			}
-			if r.Era == core.Modern && n > 1 {
-				time.Sleep(opening)
-			}
-			return nil, nil
+	inBubble(t, starting(func(_ context.Context, r dial.Request, n int) (*core.Catalog, error) {
+		if r.Era == core.Modern && fail {
+			return nil, errors.New("the server does not start")
 		}
-	}, func(g *rig) {
+		if r.Era == core.Modern && n > 1 {
+			time.Sleep(opening)
+		}
+		return nil, nil
+	}), func(g *rig) {
 		request := func(era core.Era, want string) {
 			t.Helper()
 			for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel", core.SubscribeTask} {
@@ -118,12 +111,10 @@ func TestRequestAboutATaskIsServedOnlyInItsEra(t *testing.T) {
 // also while that connection is lost.
 func TestCapabilitiesOfTheModernEraAreOffered(t *testing.T) {
 	const legacy, modern = `{"tools":{}}`, `{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}`
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
-			declared := map[core.Era]string{core.Modern: modern}[r.Era]
-			return &core.Catalog{Capabilities: json.RawMessage(cmp.Or(declared, legacy))}, nil
-		}
-	}, func(g *rig) {
+	inBubble(t, starting(func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
+		declared := map[core.Era]string{core.Modern: modern}[r.Era]
+		return &core.Catalog{Capabilities: json.RawMessage(cmp.Or(declared, legacy))}, nil
+	}), func(g *rig) {
 		g.apply(server("a"))
 		want := func(modern string) {
 			t.Helper()
@@ -146,15 +137,12 @@ func TestCapabilitiesOfTheModernEraAreOffered(t *testing.T) {
 }
 
 func TestSlowProbeDelaysModernCallsOnlyBriefly(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(ctx context.Context, r dial.Request, _ int) (*core.Catalog, error) {
-			if r.Era == core.Modern {
-				<-ctx.Done()
-				return nil, ctx.Err()
-			}
-			return nil, nil
+	inBubble(t, starting(func(ctx context.Context, r dial.Request, n int) (*core.Catalog, error) {
+		if r.Era == core.Modern {
+			return hang(ctx, r, n)
 		}
-	}, func(g *rig) {
+		return nil, nil
+	}), func(g *rig) {
 		g.apply(server("a"))
 		for _, want := range []time.Duration{modernWaitLimit, 0} {
 			begin := time.Now()

@@ -1,13 +1,11 @@
 package supervisor
 
 import (
-	"context"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 )
 
 func TestStartProgressIsShownLive(t *testing.T) {
@@ -21,10 +19,7 @@ func TestStartProgressIsShownLive(t *testing.T) {
 			}
 			return []string{line.Load().(string)}
 		}
-		g.start = func(context.Context, dial.Request, int) (*core.Catalog, error) {
-			time.Sleep(time.Minute)
-			return nil, nil
-		}
+		g.start = slow(time.Minute)
 	}, func(g *rig) {
 		sub := g.bus.Subscribe(64)
 		defer sub.Close()

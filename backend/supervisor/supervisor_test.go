@@ -32,12 +32,7 @@ func always(err error) func(context.Context, dial.Request, int) (*core.Catalog, 
 }
 
 func TestRunningMeansListed(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(context.Context, dial.Request, int) (*core.Catalog, error) {
-			time.Sleep(time.Second / 2)
-			return nil, nil
-		}
-	}, func(g *rig) {
+	inBubble(t, starting(slow(time.Second/2)), func(g *rig) {
 		sub := g.bus.Subscribe(16)
 		defer sub.Close()
 		g.apply(server("a"))
@@ -67,16 +62,14 @@ func TestRunningMeansListed(t *testing.T) {
 }
 
 func TestCallWaitsForStartupTimeout(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(ctx context.Context, r dial.Request, _ int) (*core.Catalog, error) {
-			if r.Server.ID == "slow" {
-				time.Sleep(40 * time.Second)
-				return nil, nil
-			}
-			<-ctx.Done()
-			return nil, ctx.Err()
+	inBubble(t, starting(func(ctx context.Context, r dial.Request, _ int) (*core.Catalog, error) {
+		if r.Server.ID == "slow" {
+			time.Sleep(40 * time.Second)
+			return nil, nil
 		}
-	}, func(g *rig) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}), func(g *rig) {
 		g.apply(server("slow"), server("never", func(s *config.Server) { s.StartupTimeout = 20 * time.Second }))
 		begin := time.Now()
 		c := call("slow")
@@ -98,12 +91,7 @@ func TestCallWaitsForStartupTimeout(t *testing.T) {
 }
 
 func TestSlowStartIsNamedWithItsKey(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(ctx context.Context, _ dial.Request, _ int) (*core.Catalog, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-	}, func(g *rig) {
+	inBubble(t, starting(hang), func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.StartupTimeout, s.Restart.MaxAttempts = 20*time.Second, 0 }))
 		advance(21 * time.Second)
 		if st := g.want("a", core.StateCrashed); st.Reason != "did not respond within 20s (startupTimeoutMs)" {
@@ -117,9 +105,7 @@ func TestFailedStartsAreLoggedAtTheirLevels(t *testing.T) {
 	var log strings.Builder
 	inBubble(t, func(g *rig, o *Options) {
 		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-		g.start = func(context.Context, dial.Request, int) (*core.Catalog, error) {
-			return nil, core.Errorf(core.CodeUnavailable, "executable not found")
-		}
+		g.start = always(core.Errorf(core.CodeUnavailable, "executable not found"))
 	}, func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.Restart.MaxAttempts = 0 }))
 		g.want("a", core.StateCrashed)
@@ -135,12 +121,7 @@ func TestFailedStartsAreLoggedAtTheirLevels(t *testing.T) {
 // hint is shown only if framing is not configured.
 func TestSlowStartSuggestsRemedy(t *testing.T) {
 	for framing, want := range map[string]string{config.FramingAuto: `"framing": "content-length"`, "ndjson": ""} {
-		inBubble(t, func(g *rig, _ *Options) {
-			g.start = func(ctx context.Context, _ dial.Request, _ int) (*core.Catalog, error) {
-				<-ctx.Done()
-				return nil, ctx.Err()
-			}
-		}, func(g *rig) {
+		inBubble(t, starting(hang), func(g *rig) {
 			g.apply(server("a", func(s *config.Server) {
 				s.StartupTimeout, s.Restart.MaxAttempts, s.Framing = 20*time.Second, 0, framing
 			}))
@@ -189,16 +170,14 @@ func TestCallStartsStoppedServerButNotManualOne(t *testing.T) {
 }
 
 func TestConcurrentStartsAreBounded(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
-			if strings.HasPrefix(r.Server.ID, "slow") {
-				time.Sleep(time.Minute)
-			} else {
-				time.Sleep(time.Second)
-			}
-			return nil, nil
+	inBubble(t, starting(func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
+		if strings.HasPrefix(r.Server.ID, "slow") {
+			time.Sleep(time.Minute)
+		} else {
+			time.Sleep(time.Second)
 		}
-	}, func(g *rig) {
+		return nil, nil
+	}), func(g *rig) {
 		var all []config.Server
 		for i := range 4 {
 			all = append(all, server(fmt.Sprintf("slow%d", i)))
@@ -241,15 +220,8 @@ func TestSilentServerDegradesAndIsRestarted(t *testing.T) {
 func TestBusyServerIsNotTreatedAsDead(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"))
-		c := call("a")
-		c.Name = "hang"
-		up, _ := g.For(context.Background(), c)
 		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			_, _ = up.Send(ctx, c, nil)
-		}()
+		ended := g.hangingCall(ctx, call("a"))
 		g.conn("a").silence()
 		advance(5 * time.Minute)
 		if g.want("a", core.StateDegraded); len(g.started("a")) != 1 {
@@ -265,14 +237,7 @@ func TestBusyServerIsNotTreatedAsDead(t *testing.T) {
 }
 
 func TestServerWaitsForExternalDependency(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(_ context.Context, _ dial.Request, n int) (*core.Catalog, error) {
-			if n <= 100 {
-				return nil, fmt.Errorf("no such container: %w", dial.ErrDependencyMissing)
-			}
-			return nil, nil
-		}
-	}, func(g *rig) {
+	inBubble(t, starting(failing(100, fmt.Errorf("no such container: %w", dial.ErrDependencyMissing))), func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.Type = core.Docker }))
 		advance(time.Minute)
 		if st := g.want("a", core.StateWaiting); !strings.Contains(st.Reason, "no such container") {
@@ -290,16 +255,14 @@ func TestServerWaitsForExternalDependency(t *testing.T) {
 func TestWatchedDependencyIsPolledRarely(t *testing.T) {
 	for name, failed := range map[string]error{"watched": nil, "cannot be watched": errors.New("no permission")} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(g *rig, _ *Options) {
-				g.start = func(context.Context, dial.Request, int) (*core.Catalog, error) {
-					return nil, &dial.MissingDependency{Cause: dial.ErrDependencyMissing, Wait: func(ctx context.Context) error {
-						if failed == nil {
-							<-ctx.Done()
-						}
-						return failed
-					}}
-				}
-			}, func(g *rig) {
+			inBubble(t, starting(func(context.Context, dial.Request, int) (*core.Catalog, error) {
+				return nil, &dial.MissingDependency{Cause: dial.ErrDependencyMissing, Wait: func(ctx context.Context) error {
+					if failed == nil {
+						<-ctx.Done()
+					}
+					return failed
+				}}
+			}), func(g *rig) {
 				g.apply(server("a", func(s *config.Server) { s.Type = core.Docker }))
 				advance(2 * time.Minute)
 				g.want("a", core.StateWaiting)
@@ -315,12 +278,10 @@ func TestWatchedDependencyIsPolledRarely(t *testing.T) {
 // TestFailingOnDemandServersDoNotStartTogether: the first client needs the lists of all servers,
 // and each exits as soon as it runs.
 func TestFailingOnDemandServersDoNotStartTogether(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) {
-		g.start = func(context.Context, dial.Request, int) (*core.Catalog, error) {
-			time.Sleep(10 * time.Millisecond)
-			return nil, errors.New("exited at once")
-		}
-	}, func(g *rig) {
+	inBubble(t, starting(func(context.Context, dial.Request, int) (*core.Catalog, error) {
+		time.Sleep(10 * time.Millisecond)
+		return nil, errors.New("exited at once")
+	}), func(g *rig) {
 		var all []config.Server
 		for i := range 300 {
 			all = append(all, server(fmt.Sprintf("s%d", i), func(s *config.Server) { s.Start = config.StartOnDemand }))
