@@ -119,15 +119,11 @@ func TestAddWritesConfigWithoutDaemon(t *testing.T) {
 	home, data := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
-	var out, errOut bytes.Buffer
-	env := func(name string) string {
-		return map[string]string{"DRAWBRIDGE_KEYRING": "off"}[name]
-	}
-	code := Main(t.Context(), []string{"--data", data, "add", "gh", "--", "gh-mcp", "--token", "ghp_0123456789abcdef"}, Options{
-		Version: "1.2.3", Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut, Getenv: env,
-	})
+	got := runMain(t.Context(), data, func(o *Options) {
+		o.Getenv = func(name string) string { return map[string]string{"DRAWBRIDGE_KEYRING": "off"}[name] }
+	}, "add", "gh", "--", "gh-mcp", "--token", "ghp_0123456789abcdef")
 	text, _ := os.ReadFile(filepath.Join(data, "config.jsonc"))
-	if code != 0 || !strings.Contains(out.String(), "stored as secrets: gh.token") || !strings.Contains(string(text), `"${secret:gh.token}"`) || strings.Contains(string(text), "ghp_") {
-		t.Errorf("%d %s%s\n%s", code, &out, &errOut, text)
+	if got.code != 0 || !strings.Contains(got.out, "stored as secrets: gh.token") || !strings.Contains(string(text), `"${secret:gh.token}"`) || strings.Contains(string(text), "ghp_") {
+		t.Errorf("%+v\n%s", got, text)
 	}
 }

@@ -106,6 +106,15 @@ func (f *fakeDaemon) answer(pattern, body string) {
 	})
 }
 
+// notFound answers requests of pattern with status 404 and the problem document doc.
+func (f *fakeDaemon) notFound(pattern, doc string) {
+	f.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusNotFound)
+		io.WriteString(w, doc)
+	})
+}
+
 type result struct {
 	code        int
 	out, errOut string
@@ -119,22 +128,33 @@ func (f *fakeDaemon) run(terminal bool, args ...string) result {
 // typed runs a command with text on standard input.
 func (f *fakeDaemon) typed(text string, args ...string) result {
 	f.t.Helper()
-	var out, errOut bytes.Buffer
-	code := Main(f.t.Context(), append([]string{"--data", f.data}, args...), Options{
-		Version: "1.2.3", Stdin: strings.NewReader(text), Stdout: &out, Stderr: &errOut,
-		Getenv: func(string) string { return "" }, Terminal: func() bool { return false },
-	})
-	return result{code, out.String(), errOut.String()}
+	return runMain(f.t.Context(), f.data, func(o *Options) { o.Stdin = strings.NewReader(text) }, args...)
 }
 
 func (f *fakeDaemon) runIn(ctx context.Context, terminal bool, args ...string) result {
 	f.t.Helper()
+	return runMain(ctx, f.data, func(o *Options) { o.Terminal = func() bool { return terminal } }, args...)
+}
+
+// runMain runs a command with the data folder data. Standard input and environment are empty and
+// nothing is a terminal, unless change sets them.
+func runMain(ctx context.Context, data string, change func(*Options), args ...string) result {
 	var out, errOut bytes.Buffer
-	code := Main(ctx, append([]string{"--data", f.data}, args...), Options{
+	o := Options{
 		Version: "1.2.3", Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut,
-		Getenv: func(string) string { return "" }, Terminal: func() bool { return terminal },
-	})
+		Getenv: func(string) string { return "" }, Terminal: func() bool { return false },
+	}
+	change(&o)
+	code := Main(ctx, append([]string{"--data", data}, args...), o)
 	return result{code, out.String(), errOut.String()}
+}
+
+// answering is a user who answers text at a terminal, or a script if attended is false.
+func answering(text string, attended bool) func(*Options) {
+	return func(o *Options) {
+		is := func() bool { return attended }
+		o.Stdin, o.Terminal, o.Attended = strings.NewReader(text), is, is
+	}
 }
 
 func golden(t *testing.T, name, got string) {
@@ -261,11 +281,7 @@ func TestCallPrintsFiveKeysAndAToolErrorExits1(t *testing.T) {
 func TestProblemsAreExplained(t *testing.T) {
 	f := newFakeDaemon(t)
 	const doc = `{"title":"Not Found","status":404,"code":"not_found","detail":"there is no server named \"x\"","hint":"List them."}`
-	f.mux.HandleFunc("POST /api/v1/servers/{id}/{action}", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/problem+json")
-		w.WriteHeader(404)
-		io.WriteString(w, doc)
-	})
+	f.notFound("POST /api/v1/servers/{id}/{action}", doc)
 	if got := f.run(true, "restart", "x"); got.code != 1 || got.errOut != "drawbridge: there is no server named \"x\"\nList them.\n" {
 		t.Errorf("%+v", got)
 	}

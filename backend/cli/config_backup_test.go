@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -68,22 +67,17 @@ func TestRestoringSmallerRetentionAsksFirst(t *testing.T) {
 				must(t, os.WriteFile(file, []byte(c.was), 0o600))
 			}
 			must(t, os.WriteFile(from, []byte(c.copy), 0o600))
-			var out, errOut bytes.Buffer
-			code := Main(t.Context(), append([]string{"--data", data, "backup", "restore", from}, c.args...), Options{
-				Version: "1.2.3", Stdin: strings.NewReader(c.answer), Stdout: &out, Stderr: &errOut,
-				Getenv: func(string) string { return "" }, Terminal: func() bool { return c.attended }, Attended: func() bool { return c.attended },
-			})
-			said := out.String()
-			if asked := strings.Contains(said, "[y/N]"); asked != (c.asked != "") || !strings.Contains(said, c.asked) {
-				t.Errorf("said %q, wanted to be asked %q", said, c.asked)
+			got := runMain(t.Context(), data, answering(c.answer, c.attended), append([]string{"backup", "restore", from}, c.args...)...)
+			if asked := strings.Contains(got.out, "[y/N]"); asked != (c.asked != "") || !strings.Contains(got.out, c.asked) {
+				t.Errorf("said %q, wanted to be asked %q", got.out, c.asked)
 			}
 			now, _ := os.ReadFile(file)
 			copies, _ := config.BackupsOf(data).List()
-			if c.put && (code != 0 || string(now) != c.copy) {
-				t.Errorf("exit %d, the file is %q: %s", code, now, errOut.String())
+			if c.put && (got.code != 0 || string(now) != c.copy) {
+				t.Errorf("exit %d, the file is %q: %s", got.code, now, got.errOut)
 			}
-			if !c.put && (code != 1 || string(now) != c.was || len(copies) > 0 || !strings.Contains(errOut.String(), "nothing was changed")) {
-				t.Errorf("exit %d, the file is %q, with %d copies: %s", code, now, len(copies), errOut.String())
+			if !c.put && (got.code != 1 || string(now) != c.was || len(copies) > 0 || !strings.Contains(got.errOut, "nothing was changed")) {
+				t.Errorf("exit %d, the file is %q, with %d copies: %s", got.code, now, len(copies), got.errOut)
 			}
 		})
 	}

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -61,11 +59,7 @@ func TestInvalidFiltersExit2(t *testing.T) {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
-	f.mux.HandleFunc("GET /api/v1/tools", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/problem+json")
-		w.WriteHeader(404)
-		io.WriteString(w, `{"code":"not_found","detail":"there is no such server"}`)
-	})
+	f.notFound("GET /api/v1/tools", `{"code":"not_found","detail":"there is no such server"}`)
 	if got := f.run(false, "tools", "nobody"); got.code != 1 || !strings.Contains(got.errOut, `there is no server named "nobody"`) {
 		t.Errorf("%+v", got)
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -46,23 +45,19 @@ func TestPruneAsksOnTerminal(t *testing.T) {
 				pruned = strings.TrimSpace(string(body))
 				fmt.Fprintf(w, `{"deleted":%d}`, c.gone)
 			})
-			var out, errOut bytes.Buffer
-			code := Main(t.Context(), append([]string{"--data", f.data, "history", "prune"}, c.args...), Options{
-				Version: "1.2.3", Stdin: strings.NewReader(c.answer), Stdout: &out, Stderr: &errOut,
-				Getenv: func(string) string { return "" }, Terminal: func() bool { return c.attended }, Attended: func() bool { return c.attended },
-			})
-			if code != c.code || counted != c.bounds || pruned != c.pruned {
-				t.Errorf("exit %d, counted %q, pruned %q; want %d, %q, %q\n%s%s", code, counted, pruned, c.code, c.bounds, c.pruned, out.String(), errOut.String())
+			got := runMain(t.Context(), f.data, answering(c.answer, c.attended), append([]string{"history", "prune"}, c.args...)...)
+			if got.code != c.code || counted != c.bounds || pruned != c.pruned {
+				t.Errorf("exit %d, counted %q, pruned %q; want %d, %q, %q\n%s%s", got.code, counted, pruned, c.code, c.bounds, c.pruned, got.out, got.errOut)
 			}
-			asked := strings.Contains(out.String(), "3 of 9 calls, made between 2026-01-0")
+			asked := strings.Contains(got.out, "3 of 9 calls, made between 2026-01-0")
 			if want := c.bounds != "" && c.gone > 0; asked != want {
-				t.Errorf("asked: %v, want %v\n%s", asked, want, out.String())
+				t.Errorf("asked: %v, want %v\n%s", asked, want, got.out)
 			}
-			if c.code == 1 && !strings.Contains(errOut.String(), "nothing was deleted") {
-				t.Errorf("not told: %s", errOut.String())
+			if c.code == 1 && !strings.Contains(got.errOut, "nothing was deleted") {
+				t.Errorf("not told: %s", got.errOut)
 			}
-			if c.code == 0 && !strings.Contains(out.String(), map[bool]string{true: `{"deleted":3}`, false: fmt.Sprintf("%d calls deleted\n", c.gone)}[c.name == "--json"]) {
-				t.Errorf("not told: %s", out.String())
+			if c.code == 0 && !strings.Contains(got.out, map[bool]string{true: `{"deleted":3}`, false: fmt.Sprintf("%d calls deleted\n", c.gone)}[c.name == "--json"]) {
+				t.Errorf("not told: %s", got.out)
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,11 +25,8 @@ func TestLogsAreReadWithoutDaemon(t *testing.T) {
 	server.Append("my-server", serverlog.Stderr, "no key was given")
 	must(t, server.Close())
 	run := func(args ...string) (int, string, string) {
-		var out, errOut bytes.Buffer
-		code := Main(t.Context(), append([]string{"--data", data}, args...), Options{
-			Version: "1.2.3", Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut, Getenv: func(string) string { return "" },
-		})
-		return code, out.String(), errOut.String()
+		got := runMain(t.Context(), data, func(*Options) {}, args...)
+		return got.code, got.out, got.errOut
 	}
 	code, out, errOut := run("logs")
 	if code != 0 || strings.Count(out, "\n") != 2 || !strings.Contains(out, "error Drawbridge stopped because of an error error=the port is taken") || !strings.Contains(errOut, "Drawbridge is not running") {

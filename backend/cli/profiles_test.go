@@ -13,15 +13,8 @@ import (
 // unknown ones are rejected.
 func TestProfileNeedsExistingServers(t *testing.T) {
 	f := newFakeDaemon(t)
-	f.mux.HandleFunc("GET /api/v1/servers/{id}", func(w http.ResponseWriter, r *http.Request) {
-		if r.PathValue("id") == "my files" {
-			io.WriteString(w, `{"id":"my-files","label":"my files"}`)
-			return
-		}
-		w.Header().Set("Content-Type", "application/problem+json")
-		w.WriteHeader(404)
-		io.WriteString(w, `{"code":"not_found","detail":"there is no such server"}`)
-	})
+	f.answer("GET /api/v1/servers/my%20files", `{"id":"my-files","label":"my files"}`)
+	f.notFound("GET /api/v1/servers/{id}", `{"code":"not_found","detail":"there is no such server"}`)
 	said := make(chan string, 2)
 	hear := func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,11 +31,7 @@ func TestCommandsUseConfigOfRunningDaemon(t *testing.T) {
 	rt.Config = running
 	must(t, loopback.WriteRuntime(f.data, rt))
 	for _, path := range []string{"doctor", "diagnostics"} { // responses of an older daemon
-		f.mux.HandleFunc("GET /api/v1/"+path, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/problem+json")
-			w.WriteHeader(http.StatusNotFound)
-			_, _ = w.Write([]byte(`{"code":"not_found","detail":"no such API endpoint"}`))
-		})
+		f.notFound("GET /api/v1/"+path, `{"code":"not_found","detail":"no such API endpoint"}`)
 	}
 	if got := f.run(false, "validate"); got.code != 0 || !strings.Contains(got.out, running+" is valid: 1 server.") {
 		t.Errorf("validate: %+v", got)

@@ -49,18 +49,15 @@ func TestTestCommandWorksWithoutDaemon(t *testing.T) {
 	answer, fails := `{"ok":true,"stage":"done","command":"npx x","tools":[{"name":"read"}]}`, error(nil)
 	var asked string
 	run := func(args ...string) (code int, out, errOut string) {
-		var stdout, stderr strings.Builder
-		code = Main(t.Context(), append([]string{"--data", t.TempDir()}, args...), Options{
-			Stdout: &stdout, Stderr: &stderr, Getenv: func(string) string { return "" },
-			TryServer: func(_ context.Context, o ServeOptions, request []byte) ([]byte, error) {
-				asked = string(request)
-				if o.Folders.Data == "" || o.Sources.Main() == "" {
-					t.Errorf("no configuration: %+v", o)
-				}
-				return []byte(answer), fails
-			},
-		})
-		return code, stdout.String(), stderr.String()
+		try := func(_ context.Context, o ServeOptions, request []byte) ([]byte, error) {
+			asked = string(request)
+			if o.Folders.Data == "" || o.Sources.Main() == "" {
+				t.Errorf("no configuration: %+v", o)
+			}
+			return []byte(answer), fails
+		}
+		got := runMain(t.Context(), t.TempDir(), func(o *Options) { o.TryServer = try }, args...)
+		return got.code, got.out, got.errOut
 	}
 	code, out, errOut := run("test", "files")
 	if code != 0 || asked != `{"server":"files"}` || !strings.Contains(out, "works: npx x\n1 tool") || !strings.Contains(errOut, "not running: this command starts the server itself") {
