@@ -40,10 +40,14 @@ test-unit test-page test-smoke test-race test-e2e test-browser lint: ## run one 
 	@build/test.sh $(@:test-%=%)
 
 rows ?= 1000000
-bench: daemon ## run the benchmarks; writes build/bench/README.md
+bench: daemon ## run the benchmarks; writes build/bench/README.md (peers=1: only compare with other programs, which npm installs)
+ifdef peers
+	CGO_ENABLED=0 go run ./build/bench -peers -o build/bench/README.md
+else
 	CGO_ENABLED=0 go run ./build/bench -o build/bench/README.md
 	go test -run '^$$' -bench . -benchmem ./backend/... ./config
 	DRAWBRIDGE_LARGE_ROWS=$(rows) CGO_ENABLED=0 go test -count 1 -tags large -run LargeHistory -v -timeout 2h ./backend/store
+endif
 
 soak: ## run the soak tests for hours: kills, restarts, a million calls under load (parts=kills|restarts|history|load|sandbox)
 	@build/soak.sh $(parts)

@@ -50,6 +50,7 @@ func main() {
 	before := flag.String("before", "", "compare calls with this program instead of the floor")
 	out := flag.String("o", "", "file to write the tables to, besides printing them")
 	curves := flag.String("curves", "", "measure how the cost grows instead, and write the pictures to this folder")
+	peers := flag.Bool("peers", false, "compare Drawbridge with other programs from npm instead; installs them into the cache folder of the user")
 	only := flag.String("only", "", "only rows whose name contains one of these, separated by commas")
 	flag.Parse()
 	if done, err := runRole(flag.Args()); done {
@@ -70,6 +71,8 @@ func main() {
 	case err != nil:
 	case *curves != "":
 		err = b.drawCurves(ctx, *curves)
+	case *peers:
+		err = b.comparePeers(ctx, *out)
 	default:
 		err = b.run(ctx, *out)
 	}
@@ -145,7 +148,7 @@ func (b *bench) run(ctx context.Context, out string) error {
 	text := b.report(results, found)
 	fmt.Print(text)
 	if out != "" {
-		if err := writeReport(out, text); err != nil {
+		if err := writeReport(out, tableBegin, tableEnd, text); err != nil {
 			return err
 		}
 	}

@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	begin = "<!-- table: written by make bench -->"
-	end   = "<!-- end of table -->"
+	tableBegin = "<!-- table: written by make bench -->"
+	tableEnd   = "<!-- end of table -->"
+	peersBegin = "<!-- peers: written by make bench peers=1 -->"
+	peersEnd   = "<!-- end of peers -->"
 )
 
 // finding is one row of the table of goals.
@@ -32,11 +34,16 @@ func (f finding) verdict() string {
 	return "met (goal " + f.goal + ")"
 }
 
+// conditions describes when, where and in which order the sides were measured.
+func (b *bench) conditions(order string) string {
+	return fmt.Sprintf("%s, %s, %s/%s, %d cores, %s; %d rounds of %s, %s, medians.\n\n",
+		time.Now().UTC().Format("2006-01-02 15:04 UTC"), processor(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), b.rounds, b.length, order)
+}
+
 // report returns all tables, with medians of all rounds.
 func (b *bench) report(results []workloadComparison, found []finding) string {
 	var t strings.Builder
-	fmt.Fprintf(&t, "%s, %s, %s/%s, %d cores, %s; %d rounds of %s, floor and Drawbridge alternately, medians.\n\n",
-		time.Now().UTC().Format("2006-01-02 15:04 UTC"), processor(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), b.rounds, b.length)
+	t.WriteString(b.conditions("floor and Drawbridge alternately"))
 	if len(results) > 0 {
 		t.WriteString("| workload | floor p50 | p50 | ratio | floor p99 | p99 | ratio | floor calls/s | calls/s | ratio | CPU/call floor, ours | RSS | files | dropped |\n")
 		t.WriteString("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
@@ -70,6 +77,36 @@ func (b *bench) report(results []workloadComparison, found []finding) string {
 	return t.String()
 }
 
+// peerTable returns the table of ratios to the floor.
+func peerTable(results []*peerResult) string {
+	var t strings.Builder
+	t.WriteString("Each figure is divided by that of the floor in the same round. Recording is on in Drawbridge only, as are tokens and policy.\n\n")
+	t.WriteString("| | version | 60 B × 1: p50 | p99 | calls/s | 60 B × 64: p50 | p99 | calls/s |\n|---|---|---|---|---|---|---|---|\n")
+	for _, r := range results {
+		fmt.Fprintf(&t, "| %s | %s |", r.name, r.version)
+		if r.err != nil {
+			reason, _, _ := strings.Cut(r.err.Error(), "\n")
+			fmt.Fprintf(&t, " not measured: %.150s | | | | | |\n", strings.ReplaceAll(reason, "|", "/"))
+			continue
+		}
+		for _, c := range r.compared {
+			for _, of := range []func(measurement) float64{p50Of, p99Of, rateOf} {
+				fmt.Fprintf(&t, " %s |", significant(c.ratio(of)))
+			}
+		}
+		t.WriteString("\n")
+	}
+	return t.String()
+}
+
+// significant formats a ratio with three digits, because those of the peers differ by orders of magnitude.
+func significant(v float64) string {
+	if v >= 100 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
 // processor returns the model name of the processor.
 func processor() string {
 	b, _ := os.ReadFile("/proc/cpuinfo")
@@ -88,9 +125,8 @@ func micro(ns float64) string {
 	return fmt.Sprintf("%.0f µs", ns/1e3)
 }
 
-// writeReport replaces the table between its marks in a file with other text. A new file contains
-// only the table.
-func writeReport(path, text string) error {
+// writeReport replaces the text between two marks in a file. A new file contains only this text.
+func writeReport(path, begin, end, text string) error {
 	src, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return os.WriteFile(path, []byte(begin+"\n\n"+text+"\n"+end+"\n"), 0o644)

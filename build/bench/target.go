@@ -17,17 +17,21 @@ import (
 	"time"
 )
 
-// target is a running side: Drawbridge or the floor.
+// target is a running side: Drawbridge, the floor or a peer.
 type target struct {
 	url   string
 	tool  string
-	token string // "" for the floor
+	token string // "" for the floor and for peers
+	peer  bool
 	base  string
 	data  string
 	began time.Time
 	pid   int // the measured process
 	stop  func()
 }
+
+// isFloor reports whether this side has neither sessions nor errors.
+func (t *target) isFloor() bool { return t.token == "" && !t.peer }
 
 // targetOptions describes how to start a side.
 type targetOptions struct {
