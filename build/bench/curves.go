@@ -23,19 +23,21 @@ type curve struct {
 	name string
 	what string // label of the horizontal axis
 	xs   []int
-	at   func(ctx context.Context, b *bench, x int) (*target, workload, error)
+	// growing: x is the number of calls in the history, which measuring increases.
+	growing bool
+	at      func(ctx context.Context, b *bench, x int) (*target, workload, error)
 }
 
 var curves = []curve{
-	{"clients", "clients", []int{1, 4, 16, 64, 256, 1000}, func(ctx context.Context, b *bench, x int) (*target, workload, error) {
+	{"clients", "clients", []int{1, 4, 16, 64, 256, 1000}, false, func(ctx context.Context, b *bench, x int) (*target, workload, error) {
 		t, err := start(ctx, "drawbridge", b.program, targetOptions{})
 		return t, workload{payload: 60, clients: x, modern: true}, err
 	}},
-	{"servers", "servers with ten tools each, called in turn by 64 clients", []int{1, 10, 50, 100, 200}, func(ctx context.Context, b *bench, x int) (*target, workload, error) {
+	{"servers", "servers with ten tools each, called in turn by 64 clients", []int{1, 10, 50, 100, 200}, false, func(ctx context.Context, b *bench, x int) (*target, workload, error) {
 		t, err := b.startWithTools(ctx, x, 10)
 		return t, workload{payload: 60, clients: 64, modern: true, canned: true, tools: firstTools(x)}, err
 	}},
-	{"tools", "tools, at most 1,000 of each server; 64 clients call one server", []int{10, 100, 1000, 10_000}, func(ctx context.Context, b *bench, x int) (*target, workload, error) {
+	{"tools", "tools, at most 1,000 of each server; 64 clients call one server", []int{10, 100, 1000, 10_000}, false, func(ctx context.Context, b *bench, x int) (*target, workload, error) {
 		t, err := b.startWithTools(ctx, max(x/1000, 1), min(x, 1000))
 		return t, workload{payload: 60, clients: 64, modern: true, canned: true, tools: firstTools(1)}, err
 	}},
@@ -67,7 +69,7 @@ func (b *bench) startWithTools(ctx context.Context, n, tools int) (*target, erro
 // rows. stop ends the daemon.
 func rowsCurve() (c curve, stop func()) {
 	var grown *target
-	c = curve{"rows", "calls in the history; 64 clients call", []int{10_000, 100_000, 1_000_000, 10_000_000}, func(ctx context.Context, b *bench, x int) (*target, workload, error) {
+	c = curve{"rows", "calls in the history; 64 clients call", []int{10_000, 100_000, 1_000_000, 10_000_000}, true, func(ctx context.Context, b *bench, x int) (*target, workload, error) {
 		calls := workload{payload: 60, clients: 64, modern: true}
 		if grown == nil {
 			t, err := start(ctx, "drawbridge", b.program, targetOptions{unlimited: true})
@@ -140,15 +142,19 @@ func (b *bench) measurePoint(ctx context.Context, c curve, x int) (point, error)
 		return point{}, err
 	}
 	defer t.stop()
-	if _, err := load(ctx, t, cell, b.length/2); err != nil {
+	length := b.length
+	if c.growing {
+		length = min(length, time.Duration(x)*time.Second/20_000) // adds no more than about x calls
+	} else if _, err := load(ctx, t, cell, length/2); err != nil {
 		return point{}, err
 	}
 	var rates, p50s, p99s []float64
-	for range b.rounds {
-		m, err := load(ctx, t, cell, b.length)
+	for made := 0; len(rates) < b.rounds && (!c.growing || made < x/2); {
+		m, err := load(ctx, t, cell, length)
 		if err != nil {
 			return point{}, err
 		}
+		made += m.calls
 		rates, p50s, p99s = append(rates, m.rate), append(p50s, p50Of(m)), append(p99s, p99Of(m))
 	}
 	rss := memoryOf(t.pid).rss
