@@ -24,9 +24,9 @@ const updateDelay = 150 * time.Millisecond
 // a menu that is closed most of the time must cost nothing when there are thousands of calls.
 const recentInterval = 5 * time.Second
 
-// SettleTime is how long an entry shows a held call before a click can answer it. A click that was
+// MinShownBeforeAnswer is how long an entry shows a held call before a click can answer it. A click that was
 // meant for the call that the entry showed before opens the window instead.
-const SettleTime = time.Second
+const MinShownBeforeAnswer = time.Second
 
 // view holds the menu's entries. All entries are created once and then only changed, shown and
 // hidden. After ready is closed, only the goroutine of follow uses them.
@@ -365,7 +365,7 @@ func (v *view) handleClicks(ctx context.Context) {
 			v.mu.Lock()
 			id, at := v.heldIDs[i], v.heldAt[i]
 			v.mu.Unlock()
-			if id == "" || time.Since(at) < SettleTime {
+			if id == "" || time.Since(at) < MinShownBeforeAnswer {
 				v.o.Open("/approvals")
 				return
 			}

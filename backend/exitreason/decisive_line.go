@@ -133,7 +133,7 @@ func (r *reader) score(text string) candidate {
 		return candidate{text: text, score: 0}
 	case rejected().MatchString(text):
 		return candidate{"unhandled rejection: " + rejected().FindStringSubmatch(text)[1], scoreUncaught}
-	case exception().MatchString(text), goPanic().MatchString(text), plainError().MatchString(text) && r.hasStackTrace():
+	case exception().MatchString(text), goPanic().MatchString(text), plainError().MatchString(text) && r.stackTraceFollows():
 		c = candidate{r.withDetails(text), scoreUncaught}
 	case level == "error", errorHead().MatchString(text):
 		c = candidate{r.withDetails(text), scoreError}
@@ -148,8 +148,8 @@ func (r *reader) score(text string) candidate {
 	return c
 }
 
-// hasStackTrace reports whether a stack trace follows in the next lines.
-func (r *reader) hasStackTrace() bool {
+// stackTraceFollows reports whether a stack trace follows in the next lines.
+func (r *reader) stackTraceFollows() bool {
 	return slices.ContainsFunc(r.lines[r.pos:min(len(r.lines), r.pos+20)], stackFrame().MatchString)
 }
 

@@ -144,7 +144,7 @@ func TestTrayMenuActions(t *testing.T) {
 				return ok && strings.HasPrefix(e.label, "Approve? asked › echo") && !line.enabled
 			})
 		})
-		time.Sleep(tray.SettleTime) // the promise: an entry that has just changed answers nothing
+		time.Sleep(tray.MinShownBeforeAnswer) // the promise: an entry that has just changed answers nothing
 		choose(answer)
 		select {
 		case out := <-done:
