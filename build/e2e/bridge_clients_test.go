@@ -3,11 +3,8 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -132,41 +129,9 @@ func remote(t testing.TB, home string, env []string, script, url, token string) 
 	defer cancel()
 	cmd := exec.CommandContext(ctx, node, script, url, "--header", "Authorization:${TOKEN}")
 	cmd.Dir, cmd.Env = home, append(env, "TOKEN=Bearer "+token)
-	var errs lockedBuffer
-	cmd.Stderr = &errs
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Wait()
+	c := startLines(t, cmd)
+	defer c.end()
 	defer cancel()
-	lines := bufio.NewReader(out)
-	answer := func(id int) string {
-		for {
-			line, err := lines.ReadString('\n')
-			if err != nil {
-				t.Fatalf("mcp-remote: %v\n%s", err, tail(errs.String()))
-			}
-			if strings.Contains(line, fmt.Sprintf(`"id":%d`, id)) {
-				return line
-			}
-		}
-	}
-	say := func(text string) {
-		if _, err := io.WriteString(in, text+"\n"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"remote","version":"0"}}}`)
-	answer(1)
-	say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	say(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
-	return answer(2)
+	c.initialize(`{}`)
+	return c.ask(2, "tools/list", "").line
 }

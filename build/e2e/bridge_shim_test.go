@@ -3,16 +3,11 @@
 package e2e
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,92 +15,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
-// shim is a shim process, started as clients start it.
-type shim struct {
-	t     *testing.T
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	lines chan string
-	began time.Time
-}
-
-func (d *daemon) shim(t *testing.T) *shim {
+// shim starts a shim as clients start it. It must end without an error.
+func (d *daemon) shim(t *testing.T) *lineClient {
 	t.Helper()
-	s := &shim{t: t, cmd: command(t, d.env(), binary, "stdio", "--client", "shim", "--data", d.data), lines: make(chan string, 100)}
-	out, err := s.cmd.StdoutPipe()
-	if err == nil {
-		s.in, err = s.cmd.StdinPipe()
-	}
-	s.began = time.Now()
-	if err == nil {
-		err = s.cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		defer close(s.lines)
-		for scan := bufio.NewScanner(out); scan.Scan(); {
-			s.lines <- scan.Text()
-		}
-	}()
+	s := startLines(t, command(t, d.env(), binary, "stdio", "--client", "shim", "--data", d.data))
 	t.Cleanup(func() {
-		s.in.Close()
-		for range s.lines {
-		}
-		if err := s.cmd.Wait(); err != nil {
+		if err := s.end(); err != nil {
 			t.Errorf("the shim ends with %v", err)
 		}
 	})
 	return s
-}
-
-// hears returns the next line that contains mark.
-func (s *shim) hears(mark string) string {
-	s.t.Helper()
-	late := time.After(limit(20 * time.Second))
-	for {
-		select {
-		case line, ok := <-s.lines:
-			if !ok {
-				s.t.Fatalf("the shim ended before %s", mark)
-			}
-			if strings.Contains(line, mark) {
-				return line
-			}
-		case <-late:
-			s.t.Fatalf("never: %s", mark)
-		}
-	}
-}
-
-func (s *shim) ask(id int, method, params string) string {
-	s.t.Helper()
-	fmt.Fprintf(s.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s}}`+"\n", id, method, params)
-	return s.hears(`"id":` + strconv.Itoa(id) + `,`)
-}
-
-func (s *shim) initialize() {
-	s.t.Helper()
-	s.ask(1, "initialize", `"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"shimmed","version":"1"}`)
-	io.WriteString(s.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
-}
-
-var privateMemory = regexp.MustCompile(`(?m)^Private_(?:Clean|Dirty):\s+(\d+) kB$`)
-
-// ownMemory returns the private memory of the process in bytes. The code of the program is shared
-// with the daemon.
-func ownMemory(t *testing.T, pid int) (sum int) {
-	t.Helper()
-	src, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range privateMemory.FindAllStringSubmatch(string(src), -1) {
-		kb, _ := strconv.Atoi(m[1])
-		sum += kb << 10
-	}
-	return sum
 }
 
 // onSocket counts the connections to the daemon's socket.
@@ -132,22 +51,24 @@ func TestShimIsSmallFastAndSurvivesDaemon(t *testing.T) {
 			d.token("shim")
 			var firsts, answers []time.Duration
 			for range 5 {
-				s := d.shim(t)
-				s.initialize()
-				firsts = append(firsts, time.Since(s.began))
+				began := time.Now()
+				d.shim(t).initialize(`{}`)
+				firsts = append(firsts, time.Since(began))
 			}
 			s := d.shim(t)
-			s.initialize()
+			s.initialize(`{}`)
 			for i := range 200 {
 				began := time.Now()
-				if got := s.ask(10+i, "tools/call", `"name":"demo__echo","arguments":{"text":"hi"}`); !strings.Contains(got, "hi") {
-					t.Fatal(got)
+				if got := s.ask(10+i, "tools/call", `"name":"demo__echo","arguments":{"text":"hi"}`); !strings.Contains(got.line, "hi") {
+					t.Fatal(got.line)
 				}
 				answers = append(answers, time.Since(began))
 			}
 			var own int
 			eventually.Complete(t, limit(4*time.Second), func() string { // memory that only the start needs is released after 2 s
-				if own = ownMemory(t, s.cmd.Process.Pid); own > 8e6 {
+				// The code of the program is shared with the daemon.
+				p := process{pid: s.cmd.Process.Pid}
+				if own = p.memory(t, "smaps_rollup", "Private_Clean", "Private_Dirty"); own > 8e6 {
 					return fmt.Sprintf("%d bytes of own memory", own)
 				}
 				return ""
@@ -168,16 +89,14 @@ func TestShimIsSmallFastAndSurvivesDaemon(t *testing.T) {
 			d.stop()
 			d.write("config.jsonc", object{"bridge": object{"socket": socket}, "mcpServers": object{"demo": demo(), "more": demo()}})
 			d.launch()
-			s.hears("notifications/tools/list_changed")
+			s.hearNotification("notifications/tools/list_changed")
 			d.running("demo", "more")
-			var list struct {
-				Result struct{ Tools []struct{ Name string } }
-			}
-			if err := json.Unmarshal([]byte(s.ask(1000, "tools/list", "")), &list); err != nil {
+			var list struct{ Tools []struct{ Name string } }
+			if err := json.Unmarshal(s.ask(1000, "tools/list", "").Result, &list); err != nil {
 				t.Fatal(err)
 			}
-			if !slices.ContainsFunc(list.Result.Tools, func(tool struct{ Name string }) bool { return tool.Name == "more__echo" }) {
-				t.Errorf("the new server is not listed: %+v", list.Result.Tools)
+			if !slices.ContainsFunc(list.Tools, func(tool struct{ Name string }) bool { return tool.Name == "more__echo" }) {
+				t.Errorf("the new server is not listed: %+v", list.Tools)
 			}
 		})
 	}

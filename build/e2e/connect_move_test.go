@@ -3,11 +3,9 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"io/fs"
 	"os/exec"
 	"path/filepath"
@@ -63,44 +61,12 @@ func (e entryOf) ask(t testing.TB, d *daemon, dir, tool string) (tools []string,
 	for key, value := range e.Env {
 		cmd.Env = append(cmd.Env, key+"="+value)
 	}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var errs lockedBuffer
-	cmd.Stderr = &errs
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Wait()
+	c := startLines(t, cmd)
+	defer c.end()
 	defer cancel()
-	defer in.Close()
-	lines := bufio.NewReader(out)
-	do := func(id int, method, params string) json.RawMessage {
-		fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method, params)
-		for {
-			line, err := lines.ReadBytes('\n')
-			if err != nil {
-				t.Fatalf("%s %s: %v\n%s", e.Command, method, err, tail(errs.String()))
-			}
-			var m struct {
-				ID     int
-				Method string
-				Result json.RawMessage
-			}
-			if json.Unmarshal(line, &m) == nil && m.ID == id && m.Method == "" {
-				return m.Result
-			}
-		}
-	}
-	do(1, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"claude-code","version":"0"}}`)
-	io.WriteString(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
+	c.initialize(`{}`)
 	var list struct{ Tools []struct{ Name string } }
-	if err := json.Unmarshal(do(2, "tools/list", `{}`), &list); err != nil {
+	if err := json.Unmarshal(c.ask(2, "tools/list", "").Result, &list); err != nil {
 		t.Fatal(err)
 	}
 	for _, tool := range list.Tools {
@@ -110,7 +76,7 @@ func (e entryOf) ask(t testing.TB, d *daemon, dir, tool string) (tools []string,
 	if tool == "" {
 		return tools, ""
 	}
-	return tools, string(do(3, "tools/call", `{"name":"`+tool+`","arguments":{}}`))
+	return tools, string(c.ask(3, "tools/call", `"name":"`+tool+`","arguments":{}`).Result)
 }
 
 func TestMovedClaudeCodeKeepsSettingsAndUninstallLeavesNoTrace(t *testing.T) {

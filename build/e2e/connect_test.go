@@ -166,6 +166,15 @@ func put(t testing.TB, path, content string) {
 	}
 }
 
+// putProgram writes a shell script that can be run.
+func putProgram(t testing.TB, path, script string) {
+	t.Helper()
+	put(t, path, "#!/bin/sh\n"+script)
+	if err := os.Chmod(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func take(t testing.TB, path string) string {
 	t.Helper()
 	src, err := os.ReadFile(path)

@@ -61,12 +61,19 @@ func (l *lockedBuffer) String() string {
 // stopped, which must succeed.
 func start(t testing.TB, config object, env ...string) *daemon {
 	t.Helper()
+	d := newDaemon(t)
+	d.write("config.jsonc", config)
+	d.launch(env...)
+	return d
+}
+
+// newDaemon returns a daemon with empty folders that is not started.
+func newDaemon(t testing.TB) *daemon {
+	t.Helper()
 	d := &daemon{t: t, data: filepath.Join(t.TempDir(), "data"), home: t.TempDir(), log: new(lockedBuffer)}
 	if err := os.MkdirAll(d.data, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	d.write("config.jsonc", config)
-	d.launch(env...)
 	return d
 }
 

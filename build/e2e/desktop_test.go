@@ -66,11 +66,11 @@ func (d *daemon) desktopSays(want string) {
 	})
 }
 
-func (s *screen) oneWindow() {
+func (s *screen) waitWindows(want int) {
 	s.t.Helper()
 	eventually.Complete(s.t, patience, func() string {
-		if n := len(s.windows("Drawbridge")); n != 1 {
-			return fmt.Sprintf("%d windows are open", n)
+		if n := len(s.windows("Drawbridge")); n != want {
+			return fmt.Sprintf("%d windows are open, want %d", n, want)
 		}
 		return ""
 	})
@@ -99,12 +99,12 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 	first.Env = append(first.Env, "DRAWBRIDGE_WINDOW_URL="+strings.TrimSpace(again("open", "--print")), "DRAWBRIDGE_WINDOW_DATA="+d.data)
 	first.Stdout, first.Stderr = d.log, d.log
 	s.background(first)
-	s.oneWindow()
+	s.waitWindows(1)
 	d.desktopSays(`"window":true`)
 	again()
 	again("drawbridge://open/calls")
 	again("open", "/servers/demo")
-	s.oneWindow()
+	s.waitWindows(1)
 
 	// A link that wants to run a command shows a form, and nothing runs.
 	again(`drawbridge://add?name=evil&config={"command":"touch","args":["` + filepath.Join(d.home, "ran") + `"]}`)
@@ -157,7 +157,7 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 		eventually.Complete(t, patience, func() string { return s.noPage(name, wholeWindow) })
 	}
 	killDrawers()
-	s.oneWindow()
+	s.waitWindows(1)
 	d.desktopSays(`"window":true`)
 	shown("window-revived")
 
@@ -173,7 +173,7 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 	d.desktopSays(`"window":false`)
 	d.running("demo")
 	again()
-	s.oneWindow()
+	s.waitWindows(1)
 	eventually.Complete(t, patience, func() string {
 		out := run(t, s.command("xdotool", "getwindowgeometry", s.windows("Drawbridge")[0]), 0)
 		if !strings.Contains(out, "900x650") {
@@ -188,12 +188,7 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 	killDrawers()
 	eventually.TrueWithin(t, patience, "nothing draws the page again", func() bool { return len(drawers()) != 0 })
 	again("quit")
-	eventually.Complete(t, patience, func() string {
-		if n := len(s.windows("Drawbridge")); n != 0 {
-			return fmt.Sprintf("%d windows outlive Quit", n)
-		}
-		return ""
-	})
+	s.waitWindows(0)
 	select {
 	case <-d.done: // the watchdog exits a moment after the daemon, which quit waits for
 	case <-time.After(limit(6 * time.Second)):
@@ -301,7 +296,7 @@ func TestDesktopWithoutServices(t *testing.T) {
 		env = append(env, "DBUS_SESSION_BUS_ADDRESS=unix:path=/nonexistent/bus")
 		d := start(t, object{}, env...)
 		run(t, command(t, append(d.env(), env...), binary, "--data", d.data), 0)
-		s.oneWindow()
+		s.waitWindows(1)
 		d.desktopSays(`"tray":false,"trayProblem":"there is no session bus"`)
 		if got := d.ask("GET", "status", nil); !strings.Contains(got, "No tray icon is shown") {
 			t.Errorf("no notice says why: %s", got)
@@ -331,7 +326,7 @@ func TestDesktopWithoutServices(t *testing.T) {
 		env = append(env, "DBUS_SESSION_BUS_ADDRESS="+strings.TrimSpace(string(buf[:n])))
 		d := start(t, object{}, env...)
 		run(t, command(t, append(d.env(), env...), binary, "--data", d.data), 0)
-		s.oneWindow()
+		s.waitWindows(1)
 		d.desktopSays(`"tray":false,"trayProblem":"the desktop does not support tray icons"`)
 		run(t, command(t, append(d.env(), env...), binary, "quit", "--data", d.data), 0)
 	})
@@ -341,10 +336,7 @@ func TestDesktopWithoutServices(t *testing.T) {
 		program, tools := filepath.Join(t.TempDir(), "drawbridge"), t.TempDir()
 		run(t, exec.Command("cp", binary, program), 0)
 		opened := filepath.Join(tools, "opened")
-		script := "#!/bin/sh\n" + ledTo + "ledTo \"$1\" >" + strconv.Quote(opened+".new") + "\nmv " + strconv.Quote(opened+".new") + " " + strconv.Quote(opened) + "\n"
-		if err := os.WriteFile(filepath.Join(tools, "xdg-open"), []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		putProgram(t, filepath.Join(tools, "xdg-open"), ledTo+"ledTo \"$1\" >"+strconv.Quote(opened+".new")+"\nmv "+strconv.Quote(opened+".new")+" "+strconv.Quote(opened)+"\n")
 		return program, "PATH=" + tools + ":/usr/bin:/bin", func(d *daemon) {
 			t.Helper()
 			eventually.Complete(t, patience, func() string {
@@ -366,10 +358,7 @@ func TestDesktopWithoutServices(t *testing.T) {
 		d := start(t, object{})
 		program, path, opens := alone(t)
 		// The output of the dynamic loader if a library is missing.
-		missing := "#!/bin/sh\necho 'error while loading shared libraries: libwebkit2gtk-4.1.so.0' >&2\nexit 127\n"
-		if err := os.WriteFile(filepath.Join(filepath.Dir(program), "drawbridge-window"), []byte(missing), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		putProgram(t, filepath.Join(filepath.Dir(program), "drawbridge-window"), "echo 'error while loading shared libraries: libwebkit2gtk-4.1.so.0' >&2\nexit 127\n")
 		out := run(t, command(t, append(d.env(), "DISPLAY=:9999", path), program, "--data", d.data), 0)
 		opens(d)
 		if !strings.Contains(out, "Cannot show the window") || !strings.Contains(out, "/#code=") {

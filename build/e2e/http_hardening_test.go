@@ -5,14 +5,12 @@ package e2e
 import (
 	"bytes"
 	"compress/gzip"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -33,13 +31,7 @@ func (d *daemon) rss(t testing.TB) (bytes int) {
 		if !strings.HasPrefix(p.command, binary) || strings.Contains(p.command, "demo-server") {
 			continue
 		}
-		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
-		_, rest, _ := strings.Cut(string(status), "VmRSS:")
-		fields := strings.Fields(rest)
-		if len(fields) > 0 {
-			n, _ := strconv.Atoi(fields[0])
-			bytes += n << 10
-		}
+		bytes += p.memory(t, "status", "VmRSS")
 	}
 	if bytes == 0 {
 		t.Fatal("the daemon's memory cannot be read")

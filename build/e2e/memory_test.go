@@ -3,12 +3,10 @@
 package e2e
 
 import (
-	"bufio"
 	"fmt"
 	"image"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,21 +18,7 @@ import (
 func pss(t testing.TB, family []process) (sum float64) {
 	t.Helper()
 	for _, p := range family {
-		f, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid))
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(f)
-		for lines.Scan() {
-			if fields := strings.Fields(lines.Text()); len(fields) > 1 && fields[0] == "Pss:" {
-				kb, err := strconv.ParseFloat(fields[1], 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				sum += kb / 1024
-			}
-		}
-		f.Close()
+		sum += float64(p.memory(t, "smaps_rollup", "Pss")) / (1 << 20)
 	}
 	return sum
 }

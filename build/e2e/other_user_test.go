@@ -32,10 +32,7 @@ func TestOtherUserCannotReplaceDaemon(t *testing.T) {
 	d := start(t, object{})
 	tools := t.TempDir()
 	opened := filepath.Join(tools, "opened")
-	put(t, filepath.Join(tools, "xdg-open"), "#!/bin/sh\n"+ledTo+"ledTo \"$1\" >"+opened+".new\nsleep 2\nmv "+opened+".new "+opened+"\n")
-	if err := os.Chmod(filepath.Join(tools, "xdg-open"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	putProgram(t, filepath.Join(tools, "xdg-open"), ledTo+"ledTo \"$1\" >"+opened+".new\nsleep 2\nmv "+opened+".new "+opened+"\n")
 	thief := exec.Command("/bin/sh", "-c", `while :; do cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' '; sleep 0.01; done`)
 	thief.SysProcAttr, thief.Dir = other, "/"
 	seen := new(lockedBuffer)

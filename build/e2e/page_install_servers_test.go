@@ -71,13 +71,8 @@ func TestServersAreInstalledOnPage(t *testing.T) {
 	defer registry.Close()
 	// This npx replaces the package registry, which the test does not use.
 	programs := t.TempDir()
-	put(t, filepath.Join(programs, "npx"), "#!/bin/sh\nshift 2\nexec "+node+" "+abs("node_modules/@modelcontextprotocol/server-filesystem/dist/index.js")+" \"$@\"\n")
-	put(t, filepath.Join(programs, "npm"), "#!/bin/sh\necho '\"9.9.10\"'\n")
-	for _, name := range []string{"npx", "npm"} {
-		if err := os.Chmod(filepath.Join(programs, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	putProgram(t, filepath.Join(programs, "npx"), "shift 2\nexec "+node+" "+abs("node_modules/@modelcontextprotocol/server-filesystem/dist/index.js")+" \"$@\"\n")
+	putProgram(t, filepath.Join(programs, "npm"), "echo '\"9.9.10\"'\n")
 	// Servers find programs in the PATH of the user's login shell.
 	home := t.TempDir()
 	put(t, filepath.Join(home, ".profile"), "export PATH="+programs+":$PATH\n")

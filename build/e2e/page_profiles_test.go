@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
 )
@@ -12,10 +11,7 @@ import (
 // Profiles and unused tools on the page of the real daemon, and what a client sees then.
 func TestProfilesAreCreatedAndAssignedOnPage(t *testing.T) {
 	t.Parallel()
-	d := &daemon{t: t, data: filepath.Join(t.TempDir(), "data"), home: t.TempDir(), log: new(lockedBuffer)}
-	if err := os.MkdirAll(d.data, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	d := newDaemon(t)
 	entries, err := json.Marshal(object{"demo": demo(), "files": npmServer(t, "server-filesystem", t.TempDir())})
 	if err != nil {
 		t.Fatal(err)

@@ -18,10 +18,7 @@ func TestDestructiveActionsAreConfirmedOrUndoable(t *testing.T) {
 	// The browser that a daemon opens: it follows the redirect and records the address.
 	programs := t.TempDir()
 	opened, opener := filepath.Join(programs, "opened"), filepath.Join(programs, "xdg-open")
-	put(t, opener, "#!/bin/sh\n"+ledTo+"to=$(ledTo \"$1\")\necho \"$to\" >>"+opened+"\nexec "+node+" -e 'fetch(process.argv[1]).then((reply) => reply.text())' \"$to\"\n")
-	if err := os.Chmod(opener, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	putProgram(t, opener, ledTo+"to=$(ledTo \"$1\")\necho \"$to\" >>"+opened+"\nexec "+node+" -e 'fetch(process.argv[1]).then((reply) => reply.text())' \"$to\"\n")
 	env := []string{"DRAWBRIDGE_KEYRING=off", "DISPLAY=:77", "PATH=" + programs + ":" + os.Getenv("PATH")}
 	d := start(t, object{"mcpServers": object{"demo": demo(), "web": object{"url": remote.URL + "/mcp"}, "later": object{"command": later}}}, env...)
 	cursor := filepath.Join(d.home, ".cursor/mcp.json")

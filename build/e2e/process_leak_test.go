@@ -64,11 +64,8 @@ type leakLab struct {
 func newLab(t testing.TB) *leakLab {
 	dir := t.TempDir()
 	l := &leakLab{
-		daemon: &daemon{t: t, data: filepath.Join(dir, "data"), home: t.TempDir(), log: new(lockedBuffer)},
+		daemon: newDaemon(t),
 		server: smallServer(t), reborn: filepath.Join(dir, "reborn.sh"),
-	}
-	if err := os.MkdirAll(l.data, 0o700); err != nil {
-		t.Fatal(err)
 	}
 	if err := os.WriteFile(l.reborn, fmt.Appendf(nil, reborn, os.Getpid()), 0o600); err != nil {
 		t.Fatal(err)

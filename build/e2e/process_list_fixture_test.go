@@ -4,11 +4,14 @@ package e2e
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 )
 
 // process is a process of this machine; its start time distinguishes it from a later one with the
@@ -62,6 +65,23 @@ func processOf(pid int) (process, bool) {
 	parent, _ := strconv.Atoi(fields[1])
 	line, _ := os.ReadFile(dir + "/cmdline")
 	return process{pid, parent, fields[19], fields[0], strings.ReplaceAll(string(line), "\x00", " ")}, true
+}
+
+// memory returns the sum of fields in a file of /proc in bytes, or 0 if the process has ended.
+func (p process) memory(t testing.TB, file string, fields ...string) (bytes int) {
+	t.Helper()
+	src, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.pid, file))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(src)) {
+		name, size, _ := strings.Cut(line, ":")
+		if kb := 0; slices.Contains(fields, name) {
+			fmt.Sscan(size, &kb)
+			bytes += kb << 10
+		}
+	}
+	return bytes
 }
 
 // descendants returns pid and all its descendants.

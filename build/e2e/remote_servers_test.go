@@ -206,10 +206,7 @@ func TestEndlessRemoteEventIsBounded(t *testing.T) {
 	}
 	peak := 0
 	for _, p := range descendants(d.cmd.Process.Pid) {
-		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
-		kb := 0
-		fmt.Sscan(between(string(status), "VmHWM:", " kB"), &kb)
-		peak = max(peak, kb>>10)
+		peak = max(peak, p.memory(t, "status", "VmHWM")>>20)
 	}
 	t.Logf("%d of %d MB were sent; the daemon's most memory was %d MB", sent, megabytes, peak)
 	if sent > megabytes/2 || peak > 250 {

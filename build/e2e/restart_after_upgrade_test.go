@@ -18,7 +18,7 @@ import (
 // package manager does. The version is a script, so that nothing has to be built.
 func TestDaemonRestartsWithInstalledVersion(t *testing.T) {
 	t.Parallel()
-	d := &daemon{t: t, data: t.TempDir(), home: t.TempDir(), log: new(lockedBuffer)}
+	d := newDaemon(t)
 	// npm renames the folder of the old version, so the running program is elsewhere then.
 	folder := filepath.Join(t.TempDir(), "package")
 	if err := os.Mkdir(folder, 0o755); err != nil {
@@ -30,10 +30,10 @@ func TestDaemonRestartsWithInstalledVersion(t *testing.T) {
 	d.launch()
 	d.running("demo")
 	client := d.shim(t)
-	client.initialize()
+	client.initialize(`{}`)
 	echo := func(id int, text string) {
 		t.Helper()
-		if got := client.ask(id, "tools/call", fmt.Sprintf(`"name":"demo__echo","arguments":{"text":%q}`, text)); !strings.Contains(got, text) {
+		if got := client.ask(id, "tools/call", fmt.Sprintf(`"name":"demo__echo","arguments":{"text":%q}`, text)).line; !strings.Contains(got, text) {
 			t.Errorf("the client gets %s", got)
 		}
 	}

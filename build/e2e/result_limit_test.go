@@ -38,8 +38,7 @@ func TestLongResultIsReadFromHistory(t *testing.T) {
 		},
 		"shim": func(tool, arguments string) string {
 			id++
-			shim.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, arguments))
-			return shim.hear(fmt.Sprint(id))
+			return shim.ask(id, "tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, tool, arguments)).line
 		},
 	}
 	type result struct {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -105,10 +104,8 @@ func TestOlderKernelsAreReportedAndServersRunOrAreRefused(t *testing.T) {
 			entry := func(sandbox any) object {
 				return object{"command": binary, "args": []string{"demo-server"}, "sandbox": sandbox}
 			}
-			d := &daemon{t: t, data: filepath.Join(t.TempDir(), "data"), home: t.TempDir(), log: new(lockedBuffer), program: os.Args[0]}
-			if err := os.MkdirAll(d.data, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			d := newDaemon(t)
+			d.program = os.Args[0]
 			d.write("config.jsonc", object{"mcpServers": object{
 				"on": entry("on"), "network": entry(object{"network": "none"}), "ports": entry(object{"network": "none", "ports": []int{443}}),
 				"best": entry(object{"network": "none", "ports": []int{443}, "bestEffort": true}),

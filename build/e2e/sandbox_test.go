@@ -36,11 +36,10 @@ func TestRealServersWorkInTheirSandbox(t *testing.T) {
 	graph := npmServer(t, "server-memory")
 	graph["env"], graph["sandbox"] = object{"MEMORY_FILE_PATH": filepath.Join(notes, "graph.jsonl")}, object{"bestEffort": true}
 	config["mcpServers"].(object)["graph"] = graph
-	d := &daemon{t: t, data: filepath.Join(t.TempDir(), "data"), home: filepath.Dir(notes), log: new(lockedBuffer)}
-	for _, dir := range []string{d.data, notes} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+	d := newDaemon(t)
+	d.home = filepath.Dir(notes)
+	if err := os.MkdirAll(notes, 0o700); err != nil {
+		t.Fatal(err)
 	}
 	d.write("config.jsonc", config)
 	d.launch()

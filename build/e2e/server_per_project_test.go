@@ -3,13 +3,10 @@
 package e2e
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -19,101 +16,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
-// lineClient speaks through a shim, as a client that only starts programs does.
-type lineClient struct {
-	t     testing.TB
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	lines chan string
-	root  string // its response to roots/list
-	asked int
-}
-
-// shimIn starts a shim of the daemon in a folder.
-func (d *daemon) shimIn(dir string) *lineClient {
-	d.t.Helper()
-	cmd := exec.Command(binary, "stdio", "--client", "shim", "--data", d.data)
-	cmd.Dir, cmd.Env, cmd.Stderr = dir, d.env(), d.log
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		d.t.Fatal(err)
-	}
-	c := &lineClient{t: d.t, cmd: cmd, in: in, lines: make(chan string, 100)}
-	go func() {
-		defer close(c.lines)
-		for s := bufio.NewScanner(out); s.Scan(); {
-			c.lines <- s.Text()
-		}
-	}()
-	d.t.Cleanup(c.end)
-	return c
-}
-
-// end closes the shim's input and waits for it.
-func (c *lineClient) end() {
-	c.in.Close()
-	if c.cmd.ProcessState == nil {
-		for range c.lines {
-		}
-		c.cmd.Wait()
-	}
-}
-
-func (c *lineClient) say(line string) {
-	c.t.Helper()
-	if _, err := io.WriteString(c.in, line+"\n"); err != nil {
-		c.t.Fatal(err)
-	}
-}
-
-// hear waits for the response to the request with this id, and responds to requests.
-func (c *lineClient) hear(id string) string {
-	c.t.Helper()
-	deadline := time.After(limit(20 * time.Second))
-	for {
-		select {
-		case line, open := <-c.lines:
-			if !open {
-				c.t.Fatal("the shim has ended")
-			}
-			var m struct {
-				ID     json.RawMessage
-				Method string
-			}
-			if err := json.Unmarshal([]byte(line), &m); err != nil {
-				c.t.Fatalf("%v in %s", err, line)
-			}
-			switch {
-			case m.Method == "roots/list":
-				c.asked++
-				c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":"https://example.com"},{"uri":"file://%s"},{"uri":"file:///"}]}}`, m.ID, c.root))
-			case m.Method == "" && string(m.ID) == id:
-				return line
-			}
-		case <-deadline:
-			c.t.Fatalf("no answer to %s", id)
-		}
-	}
-}
-
-func (c *lineClient) initialize(capabilities string) {
-	c.t.Helper()
-	c.say(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":` + capabilities + `,"clientInfo":{"name":"lines","version":"0"}}}`)
-	c.hear("0")
-	c.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-}
-
 func (c *lineClient) call(id int, server, more string) string {
 	c.t.Helper()
-	c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s__echo","arguments":{"n":1}%[3]s}}`, id, server, more))
-	return c.hear(fmt.Sprint(id))
+	return c.ask(id, "tools/call", fmt.Sprintf(`"name":"%s__echo","arguments":{"n":1}%s`, server, more)).line
 }
 
 type instancesOf struct {
@@ -193,9 +98,9 @@ func TestServerRunsInClientProject(t *testing.T) {
 	if rooted.asked != 0 {
 		t.Error("a client is asked for its roots by a server that needs none")
 	}
-	for id, dir := range map[string]string{"21": "root", "22": "here it is"} { // a rule about paths needs them
-		rooted.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"ruled__echo","arguments":{"path":"%s/a"}}}`, id, folder(dir)))
-		if answer := rooted.hear(id); strings.Contains(answer, "a rule denies") != (dir != "root") {
+	for id, dir := range map[int]string{21: "root", 22: "here it is"} { // a rule about paths needs them
+		answer := rooted.ask(id, "tools/call", fmt.Sprintf(`"name":"ruled__echo","arguments":{"path":"%s/a"}`, folder(dir))).line
+		if strings.Contains(answer, "a rule denies") != (dir != "root") {
 			t.Errorf("a path in %s: %s", dir, answer)
 		}
 	}

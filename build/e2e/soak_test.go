@@ -100,12 +100,9 @@ func TestLoadedDaemonAnswersAndRecordsEveryCallOnce(t *testing.T) {
 		}
 		return object{"metrics": object{"enabled": true}, "history": object{"maxBytes": 20 << 30}, "mcpServers": servers}
 	}
-	d := &daemon{t: t, data: filepath.Join(t.TempDir(), "data"), home: t.TempDir(), log: new(lockedBuffer)}
+	d := newDaemon(t)
 	var clock string
 	d.program, clock = buildWithSettableClock(t)
-	if err := os.MkdirAll(d.data, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	d.write("config.jsonc", config(0))
 	d.launch("DRAWBRIDGE_CLOCK_FILE=" + clock)
 	d.running("swift", "modern", "boxed", "remote", "junk", "late", "exit", "silent")

@@ -60,7 +60,8 @@ func TestStartOnFullDiskUsesReservedSpace(t *testing.T) {
 		t.Skipf("no small disk: %v %s", err, tail(string(out)))
 	}
 	t.Cleanup(func() { exec.Command("umount", "-l", data).Run() })
-	d := &daemon{t: t, data: data, home: t.TempDir(), log: new(lockedBuffer)}
+	d := newDaemon(t)
+	d.data = data
 	d.write("config.jsonc", object{})
 	d.launch()
 	eventually.TrueWithin(t, limit(10*time.Second), "no room is held free", func() bool {

@@ -40,7 +40,7 @@ func TestRugPullShadowingAndPoisoningAreDetected(t *testing.T) {
 	began := time.Now()
 	eventually.TrueWithin(t, limit(time.Second), "the tool is still listed", func() bool { return !slices.Contains(d.tools(), "rug rug__add") })
 	t.Logf("withheld %s after the call that changed it ended", time.Since(began))
-	waitForListChanged(t, listener)
+	listener.hearNotification("notifications/tools/list_changed")
 	requireToolWithheld(t, d)
 
 	// Pending changes and trusted tools survive a restart.
@@ -101,26 +101,6 @@ func TestRugPullShadowingAndPoisoningAreDetected(t *testing.T) {
 	d.running("rug")
 	if !slices.Contains(d.tools(), "rug rug__add") {
 		t.Error("what was trusted first is withheld")
-	}
-}
-
-// waitForListChanged waits until the client behind the shim is notified that the tool list has
-// changed.
-func waitForListChanged(t *testing.T, c *lineClient) {
-	t.Helper()
-	deadline := time.After(limit(20 * time.Second))
-	for {
-		select {
-		case line, open := <-c.lines:
-			if !open {
-				t.Fatal("the shim has ended")
-			}
-			if strings.Contains(line, "notifications/tools/list_changed") {
-				return
-			}
-		case <-deadline:
-			t.Fatal("no client hears that the list has changed")
-		}
 	}
 }
 

@@ -68,12 +68,7 @@ func TestProgramWithDisplay(t *testing.T) {
 
 	opener, _ := named(menu, "Open Drawbridge")
 	s.click(pid, opener.id)
-	eventually.Complete(t, patience, func() string {
-		if n := len(s.windows("Drawbridge")); n != 1 {
-			return fmt.Sprintf("%d windows are open", n)
-		}
-		return ""
-	})
+	s.waitWindows(1)
 	run(t, command(t, d.env(), binary, "call", "demo", "echo", `{"text":"seen in the window"}`, "--data", d.data), 0)
 	eventually.Complete(t, patience, func() string {
 		return s.noPage("program-window", wholeWindow)

@@ -26,10 +26,7 @@ func TestTrayMenuActions(t *testing.T) {
 	s := desktop(t)
 	tools := t.TempDir()
 	copied := filepath.Join(tools, "copied")
-	script := "#!/bin/sh\ncat >" + copied + ".new && mv " + copied + ".new " + copied + "\n"
-	if err := os.WriteFile(filepath.Join(tools, "wl-copy"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	putProgram(t, filepath.Join(tools, "wl-copy"), "cat >"+copied+".new && mv "+copied+".new "+copied+"\n")
 	d := start(t, object{"mcpServers": object{"demo": demo(), "files": demo(), "asked": with(demo(), object{"approval": "ask"})},
 		"profiles": object{"office": object{"servers": object{"demo": object{}}}}}, append(s.display(), "PATH="+tools+":"+os.Getenv("PATH"))...)
 	d.running("demo", "files", "asked")
@@ -165,7 +162,7 @@ func TestTrayMenuActions(t *testing.T) {
 	becomes("the servers do not run again", func() bool { _, ok := named(menu(), "Pause for an hour"); return ok })
 
 	choose("Connect a client…")
-	s.oneWindow()
+	s.waitWindows(1)
 	d.desktopSays(`"window":true`)
 	eventually.Complete(t, patience, func() string {
 		if n := colours(s.picture("tray-connect"), image.Rect(340, 130, 1280, 900)); n < 12 {
@@ -192,12 +189,10 @@ func TestTrayMenuActions(t *testing.T) {
 		t.Errorf("Show log tells the window %s", got)
 	}
 	leave()
-	s.oneWindow()
+	s.waitWindows(1)
 	choose("Quit Drawbridge")
 	eventually.Receive(t, limit(6*time.Second), "Quit does not end the program", d.done)
-	if n := len(s.windows("Drawbridge")); n != 0 {
-		eventually.TrueWithin(t, patience, "the window outlives Quit", func() bool { return len(s.windows("Drawbridge")) == 0 })
-	}
+	s.waitWindows(0)
 }
 
 // asWindow follows the daemon as its newest window, which receives the commands.

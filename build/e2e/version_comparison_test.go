@@ -40,10 +40,7 @@ func TestVersionsAreComparedOnRecordedCalls(t *testing.T) {
 	change("toggle-simulated-logging.js", "readOnlyHint: false", "readOnlyHint: true")
 	programs, home := t.TempDir(), t.TempDir()
 	// This npx replaces the package registry.
-	put(t, filepath.Join(programs, "npx"), "#!/bin/sh\ncase \"$*\" in *@2.0.0) dir="+other+";; *) dir="+abs("node_modules/@modelcontextprotocol/server-everything")+";; esac\nexec "+node+" \"$dir/dist/index.js\"\n")
-	if err := os.Chmod(filepath.Join(programs, "npx"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	putProgram(t, filepath.Join(programs, "npx"), "case \"$*\" in *@2.0.0) dir="+other+";; *) dir="+abs("node_modules/@modelcontextprotocol/server-everything")+";; esac\nexec "+node+" \"$dir/dist/index.js\"\n")
 	put(t, filepath.Join(home, ".profile"), "export PATH="+programs+":$PATH\n")
 	const pack = "@modelcontextprotocol/server-everything"
 	d := start(t, object{"mcpServers": object{"every": object{"command": "npx", "args": []string{"-y", pack + "@1.0.0"}}}}, "HOME="+home, "PATH="+programs+":"+os.Getenv("PATH"))

@@ -104,15 +104,12 @@ func TestPageCrashingAtStartRecovers(t *testing.T) {
 	b := newRendererCrashes(t)
 	tools := t.TempDir()
 	opened := filepath.Join(tools, "opened")
-	script := "#!/bin/sh\n" + ledTo + "ledTo \"$1\" >>" + strconv.Quote(opened) + "\n"
-	if err := os.WriteFile(filepath.Join(tools, "xdg-open"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	putProgram(t, filepath.Join(tools, "xdg-open"), ledTo+"ledTo \"$1\" >>"+strconv.Quote(opened)+"\n")
 	env := append(append(d.env(), s.display()...), append(b.env, "PATH="+tools+":"+os.Getenv("PATH"))...)
 	open := func() { run(t, command(t, env, binary, "--data", d.data), 0) }
 	page := func(name string) {
 		t.Helper()
-		s.oneWindow()
+		s.waitWindows(1)
 		d.desktopSays(`"window":true`)
 		eventually.Complete(t, patience, func() string {
 			if n := colours(s.picture(name), image.Rect(340, 130, 1280, 900)); n < 12 {

@@ -112,7 +112,7 @@ func TestWindowRetriesFailedLoad(t *testing.T) {
 	cmd := s.command(window)
 	cmd.Env = append(cmd.Env, "DRAWBRIDGE_WINDOW_URL="+server.URL+"/#code=once", "DRAWBRIDGE_WINDOW_DATA="+s.home)
 	s.background(cmd)
-	s.oneWindow()
+	s.waitWindows(1)
 	eventually.TrueWithin(t, patience, "the page that explains it is not shown", func() bool {
 		// The logo of the entry page.
 		_, n := find(s.picture("window-page-failed"), image.Rect(0, 200, 1400, 1000), 0x0f, 0x65, 0x77)
@@ -136,7 +136,7 @@ func TestWindowReportsMissingDaemon(t *testing.T) {
 	cmd := s.command(window)
 	cmd.Env = append(cmd.Env, "DRAWBRIDGE_WINDOW_URL=http://127.0.0.1:1/", "DRAWBRIDGE_DATA="+filepath.Join(s.home, "none"))
 	s.background(cmd)
-	eventually.TrueWithin(t, patience, "no window appears", func() bool { return len(s.windows("Drawbridge")) == 1 })
+	s.waitWindows(1)
 	eventually.TrueWithin(t, patience, "the page that explains it is not shown", func() bool {
 		// The light background of the page.
 		_, n := find(s.picture("window-no-daemon"), image.Rect(0, 60, 1400, 1000), 0xf6, 0xf5, 0xf2)
@@ -158,7 +158,7 @@ func TestStandaloneWindowStartsDaemon(t *testing.T) {
 	}
 	t.Cleanup(func() { s.command(binary, "quit", "--data", data).Run() })
 	s.background(open())
-	s.oneWindow()
+	s.waitWindows(1)
 	eventually.Complete(t, patience, func() string {
 		if n := colours(s.picture("window-by-itself"), image.Rect(340, 130, 1280, 900)); n < 12 {
 			return fmt.Sprintf("the page has %d colours", n)
@@ -175,12 +175,7 @@ func TestStandaloneWindowStartsDaemon(t *testing.T) {
 	if !late.Stop() {
 		t.Error("a second window stays")
 	}
-	s.oneWindow()
+	s.waitWindows(1)
 	run(t, s.command(binary, "quit", "--data", data), 0)
-	eventually.Complete(t, patience, func() string {
-		if n := len(s.windows("Drawbridge")); n != 0 {
-			return fmt.Sprintf("%d windows outlive Quit", n)
-		}
-		return ""
-	})
+	s.waitWindows(0)
 }
