@@ -146,18 +146,9 @@ func allCapabilities(who string) *mcp.ClientOptions {
 // connectAllCapabilities connects a client with all capabilities and a root named after it.
 func (s *fixture) connectAllCapabilities(path string, era core.Era, who string) *mcp.ClientSession {
 	s.Helper()
-	version := core.LegacyVersion
-	if era == core.Modern {
-		version = core.ModernVersion
-	}
 	client := mcp.NewClient(&mcp.Implementation{Name: who, Version: "1"}, allCapabilities(who))
 	client.AddRoots(&mcp.Root{URI: "file:///" + who})
-	cs, err := client.Connect(s.Context(), &mcp.StreamableClientTransport{Endpoint: s.srv.URL + path}, &mcp.ClientSessionOptions{ProtocolVersion: version})
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(func() { _ = cs.Close() })
-	return cs
+	return s.connect(path, era, "", client)
 }
 
 func answerOf(t testing.TB, res *mcp.CallToolResult, err error) string {

@@ -144,9 +144,9 @@ func mathCatalog() *core.Catalog {
 	}
 }
 
-func (s *fixture) request(method, path, body string, headers ...string) *http.Response {
+func (s *fixture) newRequest(ctx context.Context, method, path, body string, headers ...string) *http.Request {
 	s.Helper()
-	req, err := http.NewRequestWithContext(s.Context(), method, s.srv.URL+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, s.srv.URL+path, strings.NewReader(body))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -157,7 +157,12 @@ func (s *fixture) request(method, path, body string, headers ...string) *http.Re
 	for i := 0; i < len(headers); i += 2 {
 		req.Header[http.CanonicalHeaderKey(headers[i])] = []string{headers[i+1]}
 	}
-	resp, err := http.DefaultClient.Do(req)
+	return req
+}
+
+func (s *fixture) request(method, path, body string, headers ...string) *http.Response {
+	s.Helper()
+	resp, err := http.DefaultClient.Do(s.newRequest(s.Context(), method, path, body, headers...))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -259,20 +264,10 @@ func textReply(format string, args ...any) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, fmt.Sprintf(format, args...)))
 }
 
-// postAndDisconnect posts a modern call and disconnects when ctx is done.
-func (s *fixture) postAndDisconnect(ctx context.Context, body string) {
+// postAndDisconnect posts a call and disconnects when ctx is done.
+func (s *fixture) postAndDisconnect(ctx context.Context, body string, headers ...string) {
 	s.Helper()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.srv.URL+"/mcp", strings.NewReader(body))
-	if err != nil {
-		s.Fatal(err)
-	}
-	for name, value := range map[string]string{
-		"Accept": "application/json, text/event-stream", "Content-Type": "application/json",
-		versionHeader: core.ModernVersion, methodHeader: "tools/call", nameHeader: "math__add",
-	} {
-		req.Header.Set(name, value)
-	}
-	if resp, err := http.DefaultClient.Do(req); err == nil {
+	if resp, err := http.DefaultClient.Do(s.newRequest(ctx, http.MethodPost, "/mcp", body, headers...)); err == nil {
 		_ = resp.Body.Close()
 	}
 }

@@ -164,14 +164,7 @@ func TestResourceUpdateReachesCurrentViewersOnly(t *testing.T) {
 // connectAs connects a client with a token.
 func (s *fixture) connectAs(path string, era core.Era, token string, o *mcp.ClientOptions) *mcp.ClientSession {
 	s.Helper()
-	version := map[core.Era]string{core.Legacy: core.LegacyVersion, core.Modern: core.ModernVersion}[era]
-	transport := &mcp.StreamableClientTransport{Endpoint: s.srv.URL + path, HTTPClient: &http.Client{Transport: bearer(token)}}
-	cs, err := mcp.NewClient(&mcp.Implementation{Name: "sdk", Version: "1"}, o).Connect(s.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(func() { _ = cs.Close() })
-	return cs
+	return s.connect(path, era, token, mcp.NewClient(&mcp.Implementation{Name: "sdk", Version: "1"}, o))
 }
 
 // bearer is a transport that adds a token to every request.

@@ -17,12 +17,18 @@ import (
 // connectSDK connects a go-sdk client in one era.
 func (s *fixture) connectSDK(path string, era core.Era, o *mcp.ClientOptions) *mcp.ClientSession {
 	s.Helper()
-	client := mcp.NewClient(&mcp.Implementation{Name: "sdk", Version: "1"}, o)
-	version := core.LegacyVersion
-	if era == core.Modern {
-		version = core.ModernVersion
+	return s.connect(path, era, "", mcp.NewClient(&mcp.Implementation{Name: "sdk", Version: "1"}, o))
+}
+
+// connect connects client to path. Its requests carry token unless it is "".
+func (s *fixture) connect(path string, era core.Era, token string, client *mcp.Client) *mcp.ClientSession {
+	s.Helper()
+	version := map[core.Era]string{core.Legacy: core.LegacyVersion, core.Modern: core.ModernVersion}[era]
+	transport := &mcp.StreamableClientTransport{Endpoint: s.srv.URL + path}
+	if token != "" {
+		transport.HTTPClient = &http.Client{Transport: bearer(token)}
 	}
-	cs, err := client.Connect(s.Context(), &mcp.StreamableClientTransport{Endpoint: s.srv.URL + path}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	cs, err := client.Connect(s.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -13,10 +13,10 @@ import (
 // go-sdk itself.
 func TestRequestIDsAreReturnedUnchanged(t *testing.T) {
 	s := newFixture(t, nil)
-	session := s.initialize("/mcp")
+	session := s.openSession("/mcp", `{}`)
 	for _, id := range []string{"9007199254740993", "-9007199254740993", "1.5", "1e2", "1.0", "0", "7", `"a\u00e9"`, `"9007199254740993"`, "123456789012345678901234567890"} {
 		for _, method := range []string{"ping", "tools/list", "nope"} {
-			got := s.postBody("/mcp", `{"jsonrpc":"2.0","id":`+id+`,"method":"`+method+`"}`, sessionHeader, session)
+			got := s.postBody("/mcp", `{"jsonrpc":"2.0","id":`+id+`,"method":"`+method+`"}`, session...)
 			want := `"id":` + id + `,`
 			if id == `"a\u00e9"` && method == "ping" {
 				want = `"id":"aé",` // the same string
@@ -25,7 +25,7 @@ func TestRequestIDsAreReturnedUnchanged(t *testing.T) {
 				t.Errorf("%s with id %s: %s", method, id, got)
 			}
 		}
-		got := s.postBody("/mcp", modernRequest(id, "server/discover"), versionHeader, core.ModernVersion, "Mcp-Method", "server/discover")
+		got := s.postBody("/mcp", strings.Replace(modernBody("server/discover", ""), `"m-1"`, id, 1), versionHeader, core.ModernVersion, "Mcp-Method", "server/discover")
 		if id != `"a\u00e9"` && !strings.Contains(got, `"id":`+id) {
 			t.Errorf("server/discover with id %s: %s", id, got)
 		}
@@ -34,7 +34,7 @@ func TestRequestIDsAreReturnedUnchanged(t *testing.T) {
 
 func TestUnknownMethodIsAJSONRPCError(t *testing.T) {
 	s := newFixture(t, nil)
-	got := s.postBody("/mcp", `{"jsonrpc":"2.0","id":5,"method":"nope"}`, sessionHeader, s.initialize("/mcp"))
+	got := s.postBody("/mcp", `{"jsonrpc":"2.0","id":5,"method":"nope"}`, s.openSession("/mcp", `{}`)...)
 	if !strings.Contains(got, `"id":5`) || !strings.Contains(got, "-32601") {
 		t.Errorf("got %s", got)
 	}
@@ -42,7 +42,7 @@ func TestUnknownMethodIsAJSONRPCError(t *testing.T) {
 
 func TestRefusalCarriesRequestID(t *testing.T) {
 	s := newFixture(t, nil)
-	session := s.initialize("/mcp")
+	session := s.openSession("/mcp", `{}`)[1] // its id
 	for name, c := range map[string]struct {
 		path, body string
 		headers    []string
@@ -63,17 +63,4 @@ func (s *fixture) postBody(path, body string, headers ...string) string {
 	resp := s.request(http.MethodPost, path, body, headers...)
 	b, _ := io.ReadAll(resp.Body)
 	return string(b)
-}
-
-// initialize opens a legacy session and returns its id.
-func (s *fixture) initialize(path string) string {
-	resp := s.request(http.MethodPost, path, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
-	io.Copy(io.Discard, resp.Body)
-	id := resp.Header.Get(sessionHeader)
-	s.postBody(path, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, sessionHeader, id)
-	return id
-}
-
-func modernRequest(id, method string) string {
-	return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
 }

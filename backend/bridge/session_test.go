@@ -95,18 +95,10 @@ func TestDroppedConnectionCancelsModernCallsOnly(t *testing.T) {
 	})
 	drop := func(body string, headers ...string) context.Context {
 		ctx, cancel := context.WithCancel(t.Context())
-		req, _ := http.NewRequestWithContext(ctx, "POST", s.srv.URL+"/mcp", strings.NewReader(body))
-		req.Header.Set("Accept", "application/json, text/event-stream")
-		req.Header.Set("Content-Type", "application/json")
-		for i := 0; i < len(headers); i += 2 {
-			req.Header.Set(headers[i], headers[i+1])
-		}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			if resp, err := http.DefaultClient.Do(req); err == nil {
-				resp.Body.Close()
-			}
+			s.postAndDisconnect(ctx, body, headers...)
 		}()
 		call := <-started
 		cancel()

@@ -165,7 +165,7 @@ func TestDisconnectedModernClientCancelsItsCall(t *testing.T) {
 		eventually.True(t, "the call is in flight", func() bool { return s.gateway.last() != nil })
 		cancel()
 	}()
-	s.postAndDisconnect(ctx, body)
+	s.postAndDisconnect(ctx, body, versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add")
 	eventually.Receive(t, time.Minute, "the call goes on", ended)
 }
 
