@@ -1,3 +1,4 @@
+import { CheckBox } from '@/components/text-field';
 import { describeWhere } from '@/lib/argument-rules';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
@@ -24,19 +25,12 @@ export function ConditionChoice({
     <fieldset className="space-y-1 text-sm">
       <legend className="mb-1 font-medium">{t.conditions}</legend>
       {conditions.map((one, index) => (
-        <label key={one} className="flex items-start gap-2">
-          <input
-            type="checkbox"
-            className="mt-1"
-            checked={!off.includes(index)}
-            onChange={() =>
-              onChange(off.includes(index) ? off.filter((n) => n !== index) : [...off, index])
-            }
-          />
-          <span className="min-w-0 [overflow-wrap:anywhere]">
-            {escapeControlCharacters(describeWhere(JSON.parse(one)).slice(0, 400))}
-          </span>
-        </label>
+        <CheckBox
+          key={one}
+          label={escapeControlCharacters(describeWhere(JSON.parse(one)).slice(0, 400))}
+          checked={!off.includes(index)}
+          onChange={(on) => onChange(on ? off.filter((n) => n !== index) : [...off, index])}
+        />
       ))}
     </fieldset>
   );

@@ -1,8 +1,8 @@
 import { KeyRound, Plus, X } from 'lucide-react';
-import { type ReactNode, useId, useState } from 'react';
+import { type ComponentProps, useState } from 'react';
 import { Button, IconButton } from '@/components/button';
 import { SelectField } from '@/components/fields';
-import { classes } from '@/lib/class-names';
+import { inputClasses, TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { isSensitive } from '@/lib/mask-secrets';
 import { messageOf } from '@/lib/request';
@@ -11,8 +11,6 @@ import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 
 const t = texts.servers.config;
-export const box =
-  'w-full min-w-0 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
 export const text = (value: unknown) => (typeof value === 'string' ? value : '');
 export const isStrings = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((one) => typeof one === 'string' && !one.includes('\n'));
@@ -20,84 +18,9 @@ export const isStrings = (value: unknown): value is string[] =>
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** A labelled field, with the error in its value or a hint. */
-export function Field({
-  label,
-  hint,
-  fault,
-  children,
-}: {
-  label: string;
-  hint?: string;
-  fault?: string | undefined;
-  children: (id: string, about: string | undefined) => ReactNode;
-}) {
-  const id = useId();
-  return (
-    <div>
-      <label htmlFor={id} className="mb-1 block text-sm font-medium">
-        {label}
-      </label>
-      {children(id, (fault || hint) && `${id}-about`)}
-      {(fault || hint) && (
-        <p id={`${id}-about`} className={classes('mt-1 text-xs', fault ? 'text-bad' : 'text-ink3')}>
-          {fault ? escapeControlCharacters(fault) : hint}
-        </p>
-      )}
-    </div>
-  );
-}
-
-interface Typed {
-  id: string;
-  value: string;
-  onChange: (to: string) => void;
-}
-
-export function Line({
-  id,
-  about,
-  value,
-  number = false,
-  placeholder = number ? t.unset : undefined,
-  onChange,
-}: Typed & { about?: string | undefined; number?: boolean; placeholder?: string | undefined }) {
-  return (
-    <input
-      id={id}
-      aria-describedby={about}
-      value={value}
-      type={number ? 'number' : 'text'}
-      min={number ? 0 : undefined}
-      step={number ? 'any' : undefined}
-      placeholder={placeholder}
-      spellCheck={false}
-      autoComplete="off"
-      onChange={(event) => onChange(event.target.value)}
-      className={`${box} h-8`}
-    />
-  );
-}
-
-export function Lines({
-  id,
-  value,
-  about,
-  invalid = false,
-  onChange,
-}: Typed & { about: string | undefined; invalid?: boolean }) {
-  return (
-    <textarea
-      id={id}
-      aria-describedby={about}
-      aria-invalid={invalid}
-      value={value}
-      rows={Math.min(12, Math.max(2, value.split('\n').length))}
-      spellCheck={false}
-      onChange={(event) => onChange(event.target.value)}
-      className={`${box} py-1.5 font-mono text-xs leading-5 aria-invalid:border-bad`}
-    />
-  );
+/** A number that may be left out. */
+export function NumberField(props: ComponentProps<typeof TextField>) {
+  return <TextField type="number" min={0} step="any" placeholder={t.unset} {...props} />;
 }
 
 export function Choice({
@@ -177,7 +100,7 @@ export function Pairs({
                   spellCheck={false}
                   value={current}
                   onChange={(event) => onSet(one, event.target.value)}
-                  className={`${box} h-8 flex-1 font-mono text-xs`}
+                  className={`${inputClasses} h-8 flex-1 font-mono text-xs`}
                 />
                 {hidden && current !== '' && (
                   <Button
@@ -220,7 +143,7 @@ export function Pairs({
             onKeyDown={(event) => {
               if (event.key === 'Enter') addRow();
             }}
-            className={`${box} h-8 max-w-64 font-mono text-xs`}
+            className={`${inputClasses} h-8 max-w-64 font-mono text-xs`}
           />
           <Button disabled={name.trim() === ''} onClick={addRow}>
             <Plus className="size-3.5" aria-hidden />

@@ -1,6 +1,7 @@
 import { Check, Copy } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { Button, IconButton } from '@/components/button';
+import { Labelled } from '@/components/fields';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 
@@ -70,8 +71,17 @@ export async function writeClipboard(text: string): Promise<boolean> {
 }
 
 /** A command or URL in a box, with its copy button. */
-export function CopyField({ text, label }: { text: string; label: string }) {
-  return (
+export function CopyField({
+  text,
+  label,
+  titled = false,
+}: {
+  text: string;
+  label: string;
+  /** Whether the label is shown above. */
+  titled?: boolean;
+}) {
+  const field = (
     <div className="flex items-start gap-1 rounded-md border bg-sunken py-1 pr-1 pl-3">
       <code className="min-w-0 flex-1 py-[5px] font-mono text-xs break-words whitespace-pre-wrap [overflow-wrap:anywhere]">
         {text}
@@ -79,4 +89,5 @@ export function CopyField({ text, label }: { text: string; label: string }) {
       <CopyButton text={text} label={`${texts.actions.copy}: ${label}`} />
     </div>
   );
+  return titled ? <Labelled label={label}>{field}</Labelled> : field;
 }

@@ -154,6 +154,16 @@ export function SelectChevron() {
   );
 }
 
+/** Content below its label in small grey text. */
+export function Labelled({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <div className="min-w-0">
+      <p className="mb-1 text-xs text-ink3">{label}</p>
+      {children}
+    </div>
+  );
+}
+
 /** Labels with values. Rows without a value are omitted. */
 export function Facts({ rows }: { rows: [string, ReactNode][] }) {
   return (

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { Button } from '@/components/button';
 import { Failure } from '@/components/failure';
+import { Labelled } from '@/components/fields';
 import { classes } from '@/lib/class-names';
 import { escapeControlCharacters } from '@/lib/format';
 import { shellWords } from '@/lib/shell-words';
@@ -102,8 +103,7 @@ function ArgumentLines({
 }) {
   const known = new Set(shellWords(other));
   return (
-    <div className="min-w-0">
-      <p className="mb-1 text-xs text-ink3">{title}</p>
+    <Labelled label={title}>
       <ol className="overflow-hidden rounded-md border bg-sunken py-1 font-mono text-xs leading-[1.7]">
         {shellWords(text).map((word, index) => (
           <li
@@ -119,6 +119,6 @@ function ArgumentLines({
           </li>
         ))}
       </ol>
-    </div>
+    </Labelled>
   );
 }

@@ -1,11 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { NotebookPen, X } from 'lucide-react';
-import { useEffect, useId, useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { DraftRestored } from '@/components/draft-restored';
 import { Failure } from '@/components/failure';
 import { Section } from '@/components/fields';
+import { Field, inputClasses, TextField } from '@/components/text-field';
 import { readDraft, useDraft } from '@/lib/drafts';
 import { escapeControlCharacters } from '@/lib/format';
 import { isConflict, messageOf } from '@/lib/request';
@@ -16,7 +17,6 @@ import type { CallDetail, Note } from '@/types/api';
 import { useNote, writeNote } from './api';
 
 const t = texts.calls.note;
-const field = 'block rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
 
 /** The user's note on a call, and its tags. */
 export function CallNote({ call }: { call: CallDetail }) {
@@ -85,7 +85,6 @@ const same = (a: Note, b: Note) =>
   (a.tags ?? []).join('\n') === (b.tags ?? []).join('\n');
 
 function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
-  const id = useId();
   const title = useRef<HTMLInputElement>(null);
   // The form may open outside of the visible area: the focus scrolls it into view.
   useEffect(() => title.current?.focus(), []);
@@ -137,26 +136,26 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
         write(base);
       }}
     >
-      <label className="block">
-        <span className="mb-1 block text-sm font-medium">{t.heading}</span>
-        <input
-          ref={title}
-          value={note.title}
-          maxLength={500}
-          onChange={(event) => setNote({ ...note, title: event.target.value })}
-          className={`${field} h-8 w-full`}
-        />
-      </label>
-      <label className="block">
-        <span className="mb-1 block text-sm font-medium">{t.body}</span>
-        <textarea
-          rows={3}
-          value={note.note}
-          maxLength={5000}
-          onChange={(event) => setNote({ ...note, note: event.target.value })}
-          className={`${field} w-full resize-y py-1.5`}
-        />
-      </label>
+      <TextField
+        label={t.heading}
+        ref={title}
+        value={note.title}
+        maxLength={500}
+        spellCheck
+        onChange={(heading) => setNote({ ...note, title: heading })}
+      />
+      <Field label={t.body}>
+        {(props) => (
+          <textarea
+            {...props}
+            rows={3}
+            value={note.note}
+            maxLength={5000}
+            onChange={(event) => setNote({ ...note, note: event.target.value })}
+            className={`${inputClasses} block resize-y py-1.5`}
+          />
+        )}
+      </Field>
       <div className="flex flex-wrap items-center gap-1.5">
         {tags.map((one) => (
           <button
@@ -171,7 +170,6 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
           </button>
         ))}
         <input
-          id={`${id}-tag`}
           aria-label={t.tag}
           placeholder={t.tag}
           value={tag}
@@ -183,7 +181,7 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
               addTag();
             }
           }}
-          className={`${field} h-7 w-28 text-xs`}
+          className={`${inputClasses} h-7 max-w-28 text-xs`}
         />
       </div>
       {restored && (

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useEffect, useMemo, useRef } from 'react';
 import { Button } from '@/components/button';
-import { Section, SelectField } from '@/components/fields';
+import { Labelled, Section, SelectField } from '@/components/fields';
 import { loadCode, MergeDiff } from '@/components/lazy-code-editor';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { clock, duration, escapeControlCharacters } from '@/lib/format';
@@ -192,14 +192,13 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
         </p>
       )}
       {parts.map(({ title, before, after }) => (
-        <div key={title}>
-          <p className="mb-1 text-xs text-ink3">{title}</p>
+        <Labelled key={title} label={title}>
           {before === after ? (
             <p className="text-ok">{t.compareSame}</p>
           ) : (
             <MergeDiff before={before} after={after} label={`${t.compareTitle}: ${title}`} />
           )}
-        </div>
+        </Labelled>
       ))}
     </div>
   );

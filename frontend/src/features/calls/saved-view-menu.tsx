@@ -1,8 +1,9 @@
 import { Bookmark, Columns3, RotateCcw, Save, Trash2 } from 'lucide-react';
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { Button, IconButton } from '@/components/button';
 import { Menu, type MenuItem } from '@/components/menu';
 import { Modal } from '@/components/modal';
+import { TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -70,7 +71,6 @@ function SaveDialog({
 }) {
   const { views, full, save, remove, restore } = useViews();
   const [name, setName] = useState('');
-  const id = useId();
   const wanted = name.trim();
   const replaces = views.some((view) => view.name === wanted);
   return (
@@ -86,23 +86,14 @@ function SaveDialog({
         }}
       >
         <h2 className="text-lg font-semibold">{t.saveTitle}</h2>
-        <div>
-          <label htmlFor={id} className="text-sm font-medium">
-            {t.name}
-          </label>
-          <input
-            id={id}
-            data-first
-            value={name}
-            maxLength={60}
-            aria-describedby={`${id}-hint`}
-            onChange={(event) => setName(event.target.value)}
-            className="mt-1 block h-8 w-full rounded-md border border-strong bg-panel px-2.5 text-sm"
-          />
-          <p id={`${id}-hint`} className="mt-1 text-xs text-ink3" role="status">
-            {replaces ? t.replaces : full ? t.full : t.hint}
-          </p>
-        </div>
+        <TextField
+          label={t.name}
+          data-first
+          value={name}
+          maxLength={60}
+          hint={<span role="status">{replaces ? t.replaces : full ? t.full : t.hint}</span>}
+          onChange={setName}
+        />
         {views.length > 0 && (
           <ul aria-label={t.saved} className="rounded-lg border">
             {views.map((view) => (

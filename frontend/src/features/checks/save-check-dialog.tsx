@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { LoaderCircle } from 'lucide-react';
-import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { Failure } from '@/components/failure';
-import { SelectField } from '@/components/fields';
+import { Labelled, SelectField } from '@/components/fields';
 import { Modal } from '@/components/modal';
+import { CheckBox, LinesField, TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { useServerName } from '@/lib/server-lookup';
@@ -26,7 +27,6 @@ import {
 } from './step-expectations';
 
 const t = texts.checks;
-const input = 'rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
 
 /** Creates a check from recorded calls; `load` fetches one with its payloads. */
 export function SaveDialog({
@@ -73,7 +73,6 @@ async function inOrder(ids: string[], load: (id: string) => Promise<CallDetail>)
 }
 
 function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) {
-  const id = useId();
   const first = calls[0];
   const serverName = useServerName();
   const nameOf = (call: CallDetail) =>
@@ -131,35 +130,34 @@ function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) 
     >
       <div className="scroll-area min-h-0 flex-1 space-y-4 p-5">
         <h2 className="text-lg font-semibold">{t.saveTitle}</h2>
-        <Field label={t.name} id={`${id}-name`}>
-          <input
-            id={`${id}-name`}
-            ref={box}
-            value={name}
-            maxLength={100}
-            spellCheck={false}
-            autoComplete="off"
-            aria-invalid={name !== '' && !isValidCheckName(name)}
-            aria-describedby={`${id}-hint`}
-            onChange={(event) => setName(event.target.value)}
-            className={`${input} h-8 w-full aria-invalid:border-bad`}
-          />
-          <p id={`${id}-hint`} className="mt-1 text-xs text-ink3">
-            {known?.some((check) => check.name === name) ? (
+        <TextField
+          small
+          label={t.name}
+          ref={box}
+          value={name}
+          maxLength={100}
+          aria-invalid={name !== '' && !isValidCheckName(name)}
+          hint={
+            known?.some((check) => check.name === name) ? (
               <span className="text-warn">{t.replaces}</span>
             ) : (
               t.nameHint
-            )}
-          </p>
-        </Field>
+            )
+          }
+          onChange={setName}
+        />
         <div className="@container">
-          <p className="mb-1 text-xs text-ink3">{t.autoLabel}</p>
-          <SelectField
-            label={t.autoLabel}
-            value={auto}
-            options={(['', 'on', 'off'] as const).map((value) => ({ value, text: t.auto[value] }))}
-            onChange={(value) => setAuto(value as Auto)}
-          />
+          <Labelled label={t.autoLabel}>
+            <SelectField
+              label={t.autoLabel}
+              value={auto}
+              options={(['', 'on', 'off'] as const).map((value) => ({
+                value,
+                text: t.auto[value],
+              }))}
+              onChange={(value) => setAuto(value as Auto)}
+            />
+          </Labelled>
         </div>
         <ol className="space-y-3">
           {calls.map((call, at) => (
@@ -191,17 +189,6 @@ function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) 
   );
 }
 
-function Field({ label, id, children }: { label: string; id: string; children: ReactNode }) {
-  return (
-    <div>
-      <label htmlFor={id} className="mb-1 block text-xs text-ink3">
-        {label}
-      </label>
-      {children}
-    </div>
-  );
-}
-
 /** The expectations for one call. */
 function Expectation({
   call,
@@ -216,7 +203,6 @@ function Expectation({
   wish: ExpectationInput;
   onChange: (wish: ExpectationInput) => void;
 }) {
-  const id = useId();
   const why = whyNotRepeatable(call);
   const answer = answerOf(call);
   return (
@@ -228,8 +214,7 @@ function Expectation({
         </p>
       )}
       <div className="flex flex-wrap items-end gap-4">
-        <div>
-          <p className="mb-1 text-xs text-ink3">{t.outcome}</p>
+        <Labelled label={t.outcome}>
           <SelectField
             label={t.outcome}
             value={wish.outcome}
@@ -238,43 +223,30 @@ function Expectation({
               onChange({ ...wish, outcome: outcomes.find((one) => one === value) ?? 'ok' })
             }
           />
-        </div>
-        <Field label={t.within} id={`${id}-within`}>
-          <input
-            id={`${id}-within`}
-            inputMode="numeric"
-            value={wish.within}
-            aria-invalid={!isValidExpectation(wish)}
-            onChange={(event) => onChange({ ...wish, within: event.target.value })}
-            className={`${input} h-8 w-28 aria-invalid:border-bad`}
-          />
-        </Field>
-      </div>
-      <Field label={t.contains} id={`${id}-contains`}>
-        <textarea
-          id={`${id}-contains`}
-          rows={2}
-          value={wish.contains}
-          spellCheck={false}
-          onChange={(event) => onChange({ ...wish, contains: event.target.value })}
-          className={`${input} block w-full py-1.5 font-mono text-xs`}
+        </Labelled>
+        <TextField
+          small
+          label={t.within}
+          inputMode="numeric"
+          value={wish.within}
+          aria-invalid={!isValidExpectation(wish)}
+          onChange={(within) => onChange({ ...wish, within })}
+          inputClassName="max-w-28"
         />
-      </Field>
-      <div>
-        <label className="flex items-center gap-2 text-sm">
-          <input
-            type="checkbox"
-            checked={wish.sameResult}
-            disabled={answer === undefined}
-            onChange={(event) => onChange({ ...wish, sameResult: event.target.checked })}
-            className="size-4 accent-accent"
-          />
-          {t.sameResult}
-        </label>
-        <p className="mt-0.5 pl-6 text-xs text-ink3">
-          {answer === undefined ? t.noResult : t.sameResultHint}
-        </p>
       </div>
+      <LinesField
+        small
+        label={t.contains}
+        value={wish.contains}
+        onChange={(contains) => onChange({ ...wish, contains })}
+      />
+      <CheckBox
+        label={t.sameResult}
+        hint={answer === undefined ? t.noResult : t.sameResultHint}
+        checked={wish.sameResult}
+        disabled={answer === undefined}
+        onChange={(sameResult) => onChange({ ...wish, sameResult })}
+      />
     </fieldset>
   );
 }

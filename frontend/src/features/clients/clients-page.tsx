@@ -161,9 +161,7 @@ export function ConnectHelp() {
       <div className="mt-3 grid gap-3 lg:grid-cols-2">
         <Card title={t.other}>
           <p className="text-sm text-ink2">{t.otherBody}</p>
-          <Labelled label={t.address}>
-            <CopyField text={`${url}/mcp`} label={t.address} />
-          </Labelled>
+          <CopyField titled text={`${url}/mcp`} label={t.address} />
           {requireToken && (
             <>
               <p className="text-sm text-ink2">
@@ -173,9 +171,7 @@ export function ConnectHelp() {
                 </Link>
                 {t.tokenOr} <code className="font-mono text-xs">drawbridge token my-client</code>.
               </p>
-              <Labelled label={t.header}>
-                <CopyField text="Authorization: Bearer TOKEN" label={t.header} />
-              </Labelled>
+              <CopyField titled text="Authorization: Bearer TOKEN" label={t.header} />
             </>
           )}
         </Card>
@@ -192,15 +188,6 @@ function Card({ title, children }: { title: string; children: ReactNode }) {
   return (
     <div className="space-y-2 rounded-lg border bg-panel p-4 shadow-card">
       <h3 className="font-semibold">{title}</h3>
-      {children}
-    </div>
-  );
-}
-
-function Labelled({ label, children }: { label: string; children: ReactNode }) {
-  return (
-    <div>
-      <p className="mb-1 text-xs text-ink3">{label}</p>
       {children}
     </div>
   );

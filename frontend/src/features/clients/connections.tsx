@@ -13,6 +13,7 @@ import { Confirm } from '@/components/confirm';
 import { DiffView } from '@/components/diff-view';
 import { Failure } from '@/components/failure';
 import { Loading } from '@/components/page';
+import { CheckBox } from '@/components/text-field';
 import { classes } from '@/lib/class-names';
 import { escapeControlCharacters, sentence } from '@/lib/format';
 import { ownValue } from '@/lib/own-property';
@@ -193,13 +194,13 @@ function ChosenConnect({
   return (
     <div className="mt-3 space-y-3 border-t pt-3">
       <div className="flex flex-wrap gap-x-5 gap-y-1 text-sm">
-        <Check
+        <CheckBox
           label={t.move}
           checked={choice.move}
           onChange={(move) => setChoice((old) => ({ ...old, move }))}
         />
         {connection.supportsHttp && (
-          <Check
+          <CheckBox
             label={t.http}
             checked={choice.http}
             onChange={(http) => setChoice((old) => ({ ...old, http }))}
@@ -238,27 +239,5 @@ function ChosenConnect({
         </>
       )}
     </div>
-  );
-}
-
-function Check({
-  label,
-  checked,
-  onChange,
-}: {
-  label: string;
-  checked: boolean;
-  onChange: (on: boolean) => void;
-}) {
-  return (
-    <label className="flex items-center gap-2">
-      <input
-        type="checkbox"
-        checked={checked}
-        onChange={(event) => onChange(event.target.checked)}
-        className="size-4 shrink-0 accent-(--accent)"
-      />
-      {label}
-    </label>
   );
 }

@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Loading } from '@/components/page';
+import { CheckBox } from '@/components/text-field';
 import { downloadBlob } from '@/lib/download';
 import { escapeControlCharacters } from '@/lib/format';
 import { messageOf, send } from '@/lib/request';
@@ -50,27 +51,11 @@ export function ManualSetup({ connection }: { connection: Connection }) {
           </Button>
         )}
         {connection.supportsHttp && (
-          <label className="flex items-center gap-2">
-            <input
-              type="checkbox"
-              checked={http}
-              onChange={(event) => setHttp(event.target.checked)}
-              className="size-4 shrink-0 accent-(--accent)"
-            />
-            {t.address}
-          </label>
+          <CheckBox label={t.address} checked={http} onChange={setHttp} />
         )}
       </div>
-      {data.path && (
-        <div>
-          <p className="mb-1 text-xs text-ink3">{t.path}</p>
-          <CopyField text={data.path} label={t.path} />
-        </div>
-      )}
-      <div>
-        <p className="mb-1 text-xs text-ink3">{t.text}</p>
-        <CopyField text={data.text} label={t.text} />
-      </div>
+      {data.path && <CopyField titled text={data.path} label={t.path} />}
+      <CopyField titled text={data.text} label={t.text} />
     </div>
   );
 }

@@ -1,11 +1,11 @@
 import type { ReactNode } from 'react';
+import { Labelled } from '@/components/fields';
 import { escapeControlCharacters } from '@/lib/format';
 
 /** A complete command line, one argument per line: this is what the user agrees to. */
 export function CommandWords({ words, label }: { words: string[]; label: string }) {
   return (
-    <div>
-      <p className="mb-1 text-xs text-ink3">{label}</p>
+    <Labelled label={label}>
       <ol
         aria-label={label}
         className="rounded-md border bg-sunken py-1.5 font-mono text-xs leading-[1.7]"
@@ -22,7 +22,7 @@ export function CommandWords({ words, label }: { words: string[]; label: string 
           </li>
         ))}
       </ol>
-    </div>
+    </Labelled>
   );
 }
 

@@ -1,9 +1,10 @@
 import { Download, LoaderCircle } from 'lucide-react';
-import { type ReactNode, useId, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { Button } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Section } from '@/components/fields';
 import { JsonView } from '@/components/json-view';
+import { TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -36,7 +37,6 @@ export function InstallForm({
   installed: (id: string) => ReactNode;
   onInstalled?: () => void;
 }) {
-  const id = useId();
   const [label, setLabel] = useState(() => free(firstLabel, taken));
   const [values, setValues] = useState(() => initialValues(fields));
   const [tried, setTried] = useState(false);
@@ -59,25 +59,13 @@ export function InstallForm({
     >
       <Section title={t.fillIn}>
         <div className="space-y-4">
-          <div>
-            <label htmlFor={id} className="mb-1 block text-sm font-medium">
-              {t.name}
-            </label>
-            <input
-              id={id}
-              value={label}
-              maxLength={64}
-              spellCheck={false}
-              autoComplete="off"
-              aria-invalid={inUse}
-              aria-describedby={`${id}-fault`}
-              onChange={(event) => setLabel(event.target.value)}
-              className="h-8 w-full rounded-md border border-strong bg-panel px-2.5 text-sm aria-invalid:border-bad"
-            />
-            <p id={`${id}-fault`} className="mt-1 text-xs text-bad empty:hidden">
-              {inUse && texts.add.taken}
-            </p>
-          </div>
+          <TextField
+            label={t.name}
+            value={label}
+            maxLength={64}
+            fault={inUse ? texts.add.taken : undefined}
+            onChange={setLabel}
+          />
           {fields.map((field) => (
             <InputField
               key={field.key}
@@ -157,10 +145,7 @@ function WhatWillRun({
         <CommandWords words={plan.command} label={texts.add.program} />
       ) : (
         address && (
-          <div>
-            <p className="mb-1 text-xs text-ink3">{texts.add.address}</p>
-            <CopyField text={escapeControlCharacters(address)} label={texts.add.address} />
-          </div>
+          <CopyField titled text={escapeControlCharacters(address)} label={texts.add.address} />
         )
       )}
       {plan.secrets.length > 0 && (

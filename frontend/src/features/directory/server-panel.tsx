@@ -78,8 +78,11 @@ export function ServerPanel({
           </ul>
           {way.command.length > 0 && (
             <div className="mt-3">
-              <p className="mb-1 text-xs text-ink3">{t.line}</p>
-              <CopyField text={escapeControlCharacters(way.command.join(' '))} label={t.line} />
+              <CopyField
+                titled
+                text={escapeControlCharacters(way.command.join(' '))}
+                label={t.line}
+              />
             </div>
           )}
         </Section>
@@ -108,15 +111,12 @@ export function ServerPanel({
           {[item.repository, item.website]
             .filter((address, index, all) => address !== '' && all.indexOf(address) === index)
             .map((address) => (
-              <div key={address}>
-                <p className="mb-1 text-xs text-ink3">
-                  {address === item.repository ? t.repository : t.website}
-                </p>
-                <CopyField
-                  text={escapeControlCharacters(address.slice(0, 500))}
-                  label={address === item.repository ? t.repository : t.website}
-                />
-              </div>
+              <CopyField
+                key={address}
+                titled
+                text={escapeControlCharacters(address.slice(0, 500))}
+                label={address === item.repository ? t.repository : t.website}
+              />
             ))}
         </div>
         <p className="mt-2 text-xs text-ink3">{t.claims}</p>

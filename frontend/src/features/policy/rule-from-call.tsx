@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
-import { useEffect, useId, useMemo, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import { Button } from '@/components/button';
 import { ConditionChoice, whereOf } from '@/components/condition-choice';
 import { Failure } from '@/components/failure';
 import { SelectField } from '@/components/fields';
 import { Modal } from '@/components/modal';
+import { TextField } from '@/components/text-field';
 import { addRule, rulesOf } from '@/lib/argument-rules';
 import { configQuery } from '@/lib/config-file';
 import { escapeControlCharacters } from '@/lib/format';
@@ -18,7 +19,6 @@ const t = texts.rules;
 
 /** Creates a rule for calls like this one; shows its effect on past calls before it is saved. */
 export function RuleFromCall({ call, onClose }: { call: string; onClose: () => void }) {
-  const id = useId();
   const { data: file, error } = useQuery(configQuery);
   const suggested = useQuery({
     queryKey: ['rule-suggestion', call],
@@ -73,16 +73,12 @@ export function RuleFromCall({ call, onClose }: { call: string; onClose: () => v
             ) : (
               <p className="text-sm text-ink2">{t.noConditions}</p>
             )}
-            <label htmlFor={id} className="block text-sm font-medium">
-              {t.because}
-            </label>
-            <input
-              id={id}
+            <TextField
+              label={t.because}
               value={because}
               maxLength={300}
-              autoComplete="off"
-              onChange={(event) => setBecause(event.target.value)}
-              className="h-8 w-full rounded-md border border-strong bg-panel px-2.5 text-sm"
+              spellCheck
+              onChange={setBecause}
             />
           </>
         )}

@@ -5,7 +5,7 @@ import { Button } from '@/components/button';
 import { Failure } from '@/components/failure';
 import { Section } from '@/components/fields';
 import { DetailFrame, Gone } from '@/components/split-view';
-import { classes } from '@/lib/class-names';
+import { LinesField, TextField } from '@/components/text-field';
 import { count, escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
@@ -13,7 +13,6 @@ import { toast } from '@/lib/toast';
 import type { Profile } from '@/types/api';
 import { ProfileAccounts } from './profile-accounts';
 import { type Entry, type Known, offers, switchTools } from './profile-entry';
-import { Field, inputClasses } from './profile-field';
 import { ProfileURLAndClients } from './profile-url-and-clients';
 import { RemoveProfile } from './remove-profile';
 import { ModeChoice } from './tool-mode-choice';
@@ -150,32 +149,24 @@ function Editor({
       <Failure error={save.error} className="mx-4 mt-3 md:mx-5" />
       <div className="space-y-3 px-4 py-4 md:px-5">
         {!profile && (
-          <Field label={t.name} hint={t.nameHint} fault={nameFault} required>
-            {(props) => (
-              <input
-                {...props}
-                value={name}
-                maxLength={64}
-                spellCheck={false}
-                autoComplete="off"
-                onChange={(event) => setName(event.target.value)}
-                className={inputClasses}
-              />
-            )}
-          </Field>
+          <TextField
+            label={t.name}
+            hint={t.nameHint}
+            fault={nameFault}
+            required
+            value={name}
+            maxLength={64}
+            onChange={setName}
+          />
         )}
-        <Field label={t.description} fault={faultOf('description')}>
-          {(props) => (
-            <input
-              {...props}
-              value={draft.description ?? ''}
-              maxLength={500}
-              autoComplete="off"
-              onChange={(event) => change({ description: event.target.value })}
-              className={inputClasses}
-            />
-          )}
-        </Field>
+        <TextField
+          label={t.description}
+          fault={faultOf('description')}
+          value={draft.description ?? ''}
+          maxLength={500}
+          spellCheck
+          onChange={(description) => change({ description })}
+        />
       </div>
       <Section title={t.mode}>
         <ModeChoice
@@ -246,22 +237,14 @@ function Editor({
         />
       </Section>
       <Section title={t.folders}>
-        <Field headed label={t.folders} hint={t.foldersHint} fault={faultOf('folders')}>
-          {(props) => (
-            <textarea
-              {...props}
-              rows={Math.min(10, Math.max(2, (draft.folders?.length ?? 0) + 1))}
-              value={(draft.folders ?? []).join('\n')}
-              spellCheck={false}
-              onChange={(event) =>
-                change({
-                  folders: event.target.value === '' ? undefined : event.target.value.split('\n'),
-                })
-              }
-              className={classes(inputClasses, 'h-auto py-1.5 font-mono text-xs')}
-            />
-          )}
-        </Field>
+        <LinesField
+          labelHidden
+          label={t.folders}
+          hint={t.foldersHint}
+          fault={faultOf('folders')}
+          value={(draft.folders ?? []).join('\n')}
+          onChange={(to) => change({ folders: to === '' ? undefined : to.split('\n') })}
+        />
       </Section>
       {asking && profile && (
         <RemoveProfile

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { CopyField } from '@/components/copy-button';
+import { CheckBox } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
@@ -40,33 +41,24 @@ export function ProfileURLAndClients({
   const all = [...new Set([...tokens, ...profile.clients])].sort();
   return (
     <div className="space-y-3 text-sm">
-      <div>
-        <p className="mb-1 text-xs text-ink3">{t.address}</p>
-        <CopyField text={address} label={t.address} />
-      </div>
-      <div>
-        <p className="mb-1 text-xs text-ink3">{t.entry}</p>
-        <CopyField text={entry} label={t.entry} />
-      </div>
-      <fieldset>
+      <CopyField titled text={address} label={t.address} />
+      <CopyField titled text={entry} label={t.entry} />
+      <fieldset className="space-y-2">
         <legend className="mb-1 text-xs text-ink3">{t.clients}</legend>
         {all.length === 0 && <p className="text-ink3">{t.clientsNone}</p>}
         {all.map((token) => (
-          <label key={token} className="flex items-center gap-2 py-1">
-            <input
-              type="checkbox"
-              checked={profile.clients.includes(token)}
-              disabled={view.isPending}
-              onChange={(event) =>
-                view.mutate({
-                  ...viewOf(data?.clients ?? [], token),
-                  profile: event.target.checked ? profile.name : '',
-                })
-              }
-              className="size-4 shrink-0 accent-(--accent)"
-            />
-            <span className="min-w-0 truncate">{escapeControlCharacters(token.slice(0, 100))}</span>
-          </label>
+          <CheckBox
+            key={token}
+            label={escapeControlCharacters(token.slice(0, 100))}
+            checked={profile.clients.includes(token)}
+            disabled={view.isPending}
+            onChange={(on) =>
+              view.mutate({
+                ...viewOf(data?.clients ?? [], token),
+                profile: on ? profile.name : '',
+              })
+            }
+          />
         ))}
       </fieldset>
     </div>

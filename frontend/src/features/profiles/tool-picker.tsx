@@ -2,6 +2,7 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { SearchField } from '@/components/fields';
+import { CheckBox } from '@/components/text-field';
 import { classes } from '@/lib/class-names';
 import { count, escapeControlCharacters } from '@/lib/format';
 import { measureFontScale } from '@/lib/measure-font-scale';
@@ -97,20 +98,14 @@ export function ToolPicker({
         </span>
         <SearchField label={t.search} value={q} onChange={setQ} delayMs={80} />
       </div>
-      <label className="flex items-start gap-2 text-sm">
-        <input
-          type="checkbox"
-          checked={!entry.servers}
-          onChange={(event) => {
-            const { servers: _, ...rest } = entry;
-            onChange(
-              event.target.checked ? rest : withAllServersListed(entry, allOf(known, servers)),
-            );
-          }}
-          className="mt-0.5 size-4 shrink-0 accent-(--accent)"
-        />
-        {t.everyServer}
-      </label>
+      <CheckBox
+        label={t.everyServer}
+        checked={!entry.servers}
+        onChange={(on) => {
+          const { servers: _, ...rest } = entry;
+          onChange(on ? rest : withAllServersListed(entry, allOf(known, servers)));
+        }}
+      />
       {rows.length === 0 && (
         <p className="py-6 text-center text-sm text-ink2">
           {q === '' ? texts.tools.emptyBody : t.noMatch}

@@ -3,7 +3,8 @@ import { Link } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
 import { lazy, type ReactNode, Suspense, useEffect, useId, useRef, useState } from 'react';
 import { Button } from '@/components/button';
-import { box, Field, isRecord, isStrings, Lines, Pairs } from '@/components/config-fields';
+import { isRecord, isStrings, Pairs } from '@/components/config-fields';
+import { LinesField, TextField } from '@/components/text-field';
 import { configQuery } from '@/lib/config-file';
 import { escapeControlCharacters } from '@/lib/format';
 import { removeValue, setValue, sourceAt } from '@/lib/jsonc';
@@ -46,7 +47,6 @@ export function AccountFields(props: Props) {
   const { server, entry, value, set, onChange } = props;
   const [name, setName] = useState('');
   const input = useRef<HTMLInputElement>(null);
-  const id = useId();
   const say = useLocalToast();
   const { data } = useQuery(profilesQuery);
   const latest = useRef(entry);
@@ -94,34 +94,25 @@ export function AccountFields(props: Props) {
           ))}
         </ul>
       )}
-      <div>
-        <div className="flex gap-2">
-          <input
-            ref={input}
-            aria-label={t.name}
-            aria-invalid={fault !== undefined}
-            aria-describedby={fault && id}
-            placeholder={t.name}
-            value={name}
-            maxLength={64}
-            spellCheck={false}
-            autoComplete="off"
-            onChange={(event) => setName(event.target.value)}
-            onKeyDown={(event) => {
-              if (event.key === 'Enter') add();
-            }}
-            className={`${box} h-8 max-w-64 aria-invalid:border-bad`}
-          />
-          <Button disabled={name.trim() === '' || fault !== undefined} onClick={add}>
-            <Plus className="size-3.5" aria-hidden />
-            {t.add}
-          </Button>
-        </div>
-        {fault && (
-          <p id={id} className="mt-1 text-xs text-bad">
-            {fault}
-          </p>
-        )}
+      <div className="flex gap-2">
+        <TextField
+          ref={input}
+          labelHidden
+          label={t.name}
+          fault={fault}
+          placeholder={t.name}
+          value={name}
+          maxLength={64}
+          onChange={setName}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter') add();
+          }}
+          className="max-w-64 flex-1"
+        />
+        <Button disabled={name.trim() === '' || fault !== undefined} onClick={add}>
+          <Plus className="size-3.5" aria-hidden />
+          {t.add}
+        </Button>
       </div>
     </fieldset>
   );
@@ -185,21 +176,17 @@ function Account({
         )}
       </div>
       {isStrings(folders) && (
-        <Field label={t.folders} hint={t.foldersHint} fault={faultAt('folders')}>
-          {(field, about) => (
-            <Lines
-              id={field}
-              about={about}
-              invalid={faultAt('folders') !== undefined}
-              value={folders.join('\n')}
-              onChange={(to) =>
-                to === ''
-                  ? onChange(removeValue(entry, at('folders')))
-                  : set(at('folders'), to.split('\n'))
-              }
-            />
-          )}
-        </Field>
+        <LinesField
+          label={t.folders}
+          hint={t.foldersHint}
+          fault={faultAt('folders')}
+          value={folders.join('\n')}
+          onChange={(to) =>
+            to === ''
+              ? onChange(removeValue(entry, at('folders')))
+              : set(at('folders'), to.split('\n'))
+          }
+        />
       )}
       {renaming && (
         <Suspense fallback={null}>

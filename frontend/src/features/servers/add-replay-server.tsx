@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { LoaderCircle } from 'lucide-react';
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { Button } from '@/components/button';
 import { DateTimeField } from '@/components/date-time-field';
 import { Failure } from '@/components/failure';
 import { SelectChevron } from '@/components/fields';
 import { Modal } from '@/components/modal';
+import { CheckBox, inputClasses, TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
@@ -15,7 +16,6 @@ import { toServerName } from './parse-server-snippet';
 import { useAddServers } from './review-and-add-server';
 
 const t = texts.servers.serve;
-const box = 'h-8 rounded-md border border-strong bg-panel px-2.5 text-sm';
 const hour = 3_600_000;
 
 /** The age of the calls to serve if no session is selected; 0 is unlimited, -1 a range of two times. */
@@ -32,7 +32,6 @@ export function AddReplayServer({
   session?: string;
   onClose: () => void;
 }) {
-  const id = useId();
   const labelOf = useServerLabel();
   const { data: servers } = useQuery(serversQuery);
   const { data: profiles } = useQuery(profilesQuery);
@@ -122,22 +121,15 @@ export function AddReplayServer({
                   )}
                   {label}
                 </span>
-                <input
+                <TextField
+                  labelHidden
+                  label={t.nameOf(label)}
                   value={nameOf(server)}
-                  aria-label={t.nameOf(label)}
-                  aria-invalid={fault !== undefined}
-                  aria-describedby={fault && `${id}-${server}`}
+                  fault={fault}
                   disabled={left.has(server)}
-                  spellCheck={false}
-                  autoComplete="off"
-                  onChange={(event) => setNames({ ...names, [server]: event.target.value })}
-                  className={`${box} w-56 max-w-full aria-invalid:border-bad disabled:text-ink3`}
+                  onChange={(name) => setNames({ ...names, [server]: name })}
+                  className="w-56 max-w-full"
                 />
-                {fault && (
-                  <p id={`${id}-${server}`} className="w-full text-right text-xs text-bad">
-                    {fault}
-                  </p>
-                )}
                 {accountsOf(server).length > 0 && !left.has(server) && (
                   <div className="w-full pt-2">
                     <Choice
@@ -182,15 +174,7 @@ export function AddReplayServer({
             options={Object.entries(t.missesOptions)}
             onChange={setMisses}
           />
-          <label className="flex items-center gap-2 text-sm">
-            <input
-              type="checkbox"
-              checked={realtime}
-              onChange={(event) => setRealtime(event.target.checked)}
-              className="size-4 accent-accent"
-            />
-            {t.realtime}
-          </label>
+          <CheckBox label={t.realtime} checked={realtime} onChange={setRealtime} />
           {add.error && <Failure error={add.error} />}
         </div>
         <div className="flex justify-end gap-2 border-t px-5 py-3">
@@ -231,7 +215,7 @@ function Choice({
         <select
           value={value}
           onChange={(event) => onChange(event.target.value)}
-          className={`${box} w-full appearance-none truncate pr-8`}
+          className={`${inputClasses} h-8 appearance-none truncate pr-8`}
         >
           {options.map(([option, text]) => (
             <option key={option} value={option}>

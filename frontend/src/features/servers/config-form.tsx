@@ -1,13 +1,5 @@
-import {
-  Choice,
-  Field,
-  isRecord,
-  isStrings,
-  Line,
-  Lines,
-  Pairs,
-  text,
-} from '@/components/config-fields';
+import { Choice, isRecord, isStrings, NumberField, Pairs, text } from '@/components/config-fields';
+import { LinesField, TextField } from '@/components/text-field';
 import { removeValue, setValue } from '@/lib/jsonc';
 import { secretName } from '@/lib/secrets';
 import { texts } from '@/lib/texts';
@@ -52,42 +44,40 @@ export function ConfigForm({
   return (
     <div className="max-w-2xl space-y-4">
       {address && (
-        <Field label={texts.add.address}>
-          {(id) => (
-            <Line id={id} value={text(value[address])} onChange={(to) => set([address], to)} />
-          )}
-        </Field>
+        <TextField
+          label={texts.add.address}
+          value={text(value[address])}
+          onChange={(to) => set([address], to)}
+        />
       )}
       {'container' in value && (
-        <Field label={t.container}>
-          {(id) => (
-            <Line id={id} value={text(value.container)} onChange={(to) => set(['container'], to)} />
-          )}
-        </Field>
+        <TextField
+          label={t.container}
+          value={text(value.container)}
+          onChange={(to) => set(['container'], to)}
+        />
       )}
       {(!address || 'command' in value) && (
         <>
-          <Field label={texts.servers.command}>
-            {(id) => (
-              <Line id={id} value={text(value.command)} onChange={(to) => set(['command'], to)} />
-            )}
-          </Field>
+          <TextField
+            label={texts.servers.command}
+            value={text(value.command)}
+            onChange={(to) => set(['command'], to)}
+          />
           {(value.args === undefined || isStrings(value.args)) && (
-            <Field label={t.args} hint={t.argsHint}>
-              {(id, about) => (
-                <Lines
-                  id={id}
-                  about={about}
-                  value={lines(value.args)}
-                  onChange={(to) => set(['args'], to === '' ? undefined : to.split('\n'))}
-                />
-              )}
-            </Field>
+            <LinesField
+              label={t.args}
+              hint={t.argsHint}
+              value={lines(value.args)}
+              onChange={(to) => set(['args'], to === '' ? undefined : to.split('\n'))}
+            />
           )}
           {!isDocker && (
-            <Field label={texts.add.folder}>
-              {(id) => <Line id={id} value={text(value.cwd)} onChange={(to) => set(['cwd'], to)} />}
-            </Field>
+            <TextField
+              label={texts.add.folder}
+              value={text(value.cwd)}
+              onChange={(to) => set(['cwd'], to)}
+            />
           )}
           <Pairs
             title={texts.add.environment}
@@ -123,18 +113,14 @@ export function ConfigForm({
           onChange={(to) => set(['approval'], to)}
         />
         {(['startupTimeoutMs', 'requestTimeoutMs'] as const).map((name) => (
-          <Field key={name} label={t[name]}>
-            {(id) => (
-              <Line
-                id={id}
-                number
-                value={seconds(name)}
-                onChange={(to) =>
-                  set([name], Number(to) > 0 ? Math.round(Number(to) * 1000) : undefined)
-                }
-              />
-            )}
-          </Field>
+          <NumberField
+            key={name}
+            label={t[name]}
+            value={seconds(name)}
+            onChange={(to) =>
+              set([name], Number(to) > 0 ? Math.round(Number(to) * 1000) : undefined)
+            }
+          />
         ))}
       </div>
       {!address && (!isDocker || isRecord(value.docker)) && (
@@ -205,16 +191,13 @@ function SandboxFields({
         (['read', 'write'] as const).map(
           (name) =>
             (own?.[name] === undefined || isStrings(own[name])) && (
-              <Field key={name} label={t.sandboxPaths[name]} hint={t.sandboxPathsHint}>
-                {(id, about) => (
-                  <Lines
-                    id={id}
-                    about={about}
-                    value={isStrings(own?.[name]) ? own[name].join('\n') : ''}
-                    onChange={(to) => setOne(name, to === '' ? '' : to.split('\n'))}
-                  />
-                )}
-              </Field>
+              <LinesField
+                key={name}
+                label={t.sandboxPaths[name]}
+                hint={t.sandboxPathsHint}
+                value={isStrings(own?.[name]) ? own[name].join('\n') : ''}
+                onChange={(to) => setOne(name, to === '' ? '' : to.split('\n'))}
+              />
             ),
         )}
     </fieldset>

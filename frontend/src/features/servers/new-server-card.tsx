@@ -1,8 +1,10 @@
 import { TriangleAlert } from 'lucide-react';
-import { type ReactNode, useId, useMemo, useState } from 'react';
+import { useMemo, useState } from 'react';
 import { BrowseButtons } from '@/components/browse-buttons';
 import { Button } from '@/components/button';
+import { Labelled } from '@/components/fields';
 import { CodeEditor } from '@/components/lazy-code-editor';
+import { TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { isJson, jsonMembers } from '@/lib/json-text';
 import { texts } from '@/lib/texts';
@@ -30,7 +32,6 @@ export function NewServerCard({
   onAdd: () => void;
   onChange: (part: Partial<Choice>) => void;
 }) {
-  const id = useId();
   const [editing, setEditing] = useState(false);
   return (
     <div className="space-y-3 rounded-lg border bg-panel p-4 shadow-card">
@@ -44,26 +45,15 @@ export function NewServerCard({
             className="mb-2 size-4 accent-(--accent)"
           />
         )}
-        <div className="min-w-0 flex-1">
-          <label htmlFor={id} className="mb-1 block text-xs text-ink3">
-            {t.name}
-          </label>
-          <input
-            id={id}
-            value={choice.name}
-            spellCheck={false}
-            autoComplete="off"
-            aria-invalid={fault !== undefined}
-            aria-describedby={fault ? `${id}-fault` : undefined}
-            onChange={(event) => onChange({ name: event.target.value })}
-            className="h-8 w-full max-w-72 rounded-md border border-strong bg-panel px-2.5 font-medium aria-invalid:border-bad"
-          />
-          {fault && (
-            <p id={`${id}-fault`} className="mt-1 text-xs text-bad">
-              {fault}
-            </p>
-          )}
-        </div>
+        <TextField
+          small
+          label={t.name}
+          value={choice.name}
+          fault={fault}
+          onChange={(name) => onChange({ name })}
+          className="min-w-0 flex-1"
+          inputClassName="max-w-72 font-medium"
+        />
         <Button small look="quiet" aria-pressed={editing} onClick={() => setEditing((on) => !on)}>
           {editing ? t.editDone : t.edit}
         </Button>
@@ -112,17 +102,17 @@ function WhatRuns({ entry, onChange }: { entry: string; onChange: (entry: string
   return (
     <div className="space-y-3">
       {url !== undefined && (
-        <Part title={t.address}>
+        <Labelled label={t.address}>
           <Code>{url}</Code>
-        </Part>
+        </Labelled>
       )}
       {container !== undefined && (
-        <Part title={t.container}>
+        <Labelled label={t.container}>
           <Code>{container}</Code>
-        </Part>
+        </Labelled>
       )}
       {argv.length > 0 && (
-        <Part title={t.program}>
+        <Labelled label={t.program}>
           <ol className="rounded-md border bg-sunken py-1.5 font-mono text-xs leading-[1.7]">
             {argv.map((word, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: arguments have no other identity
@@ -136,12 +126,12 @@ function WhatRuns({ entry, onChange }: { entry: string; onChange: (entry: string
               </li>
             ))}
           </ol>
-        </Part>
+        </Labelled>
       )}
       {cwd !== undefined && (
-        <Part title={t.folder}>
+        <Labelled label={t.folder}>
           <Code>{cwd}</Code>
-        </Part>
+        </Labelled>
       )}
       <Pairs title={t.environment} pairs={env} />
       <Pairs title={t.headers} pairs={headers} />
@@ -160,15 +150,6 @@ function WhatRuns({ entry, onChange }: { entry: string; onChange: (entry: string
   );
 }
 
-function Part({ title, children }: { title: string; children: ReactNode }) {
-  return (
-    <div>
-      <p className="mb-1 text-xs text-ink3">{title}</p>
-      {children}
-    </div>
-  );
-}
-
 function Code({ children }: { children: string }) {
   return (
     <code className="block rounded-md border bg-sunken px-3 py-1.5 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
@@ -181,7 +162,7 @@ function Code({ children }: { children: string }) {
 function Pairs({ title, pairs }: { title: string; pairs: [string, string][] }) {
   if (pairs.length === 0) return null;
   return (
-    <Part title={title}>
+    <Labelled label={title}>
       <ul className="space-y-0.5 text-sm">
         {pairs.map(([name, value]) => (
           <li key={name} className="flex flex-wrap items-baseline gap-x-2 [overflow-wrap:anywhere]">
@@ -192,6 +173,6 @@ function Pairs({ title, pairs }: { title: string; pairs: [string, string][] }) {
           </li>
         ))}
       </ul>
-    </Part>
+    </Labelled>
   );
 }

@@ -44,8 +44,7 @@ export function NoServers() {
         <CopyField text={example} label={texts.clients.entry} />
         {status.configPath && (
           <div className="mt-3">
-            <p className="mb-1 text-xs text-ink3">{texts.servers.emptyWhere}</p>
-            <CopyField text={status.configPath} label={texts.servers.emptyWhere} />
+            <CopyField titled text={status.configPath} label={texts.servers.emptyWhere} />
           </div>
         )}
       </details>

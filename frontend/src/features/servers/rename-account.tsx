@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
-import { useId, useState } from 'react';
-import { box } from '@/components/config-fields';
+import { useState } from 'react';
+import { TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
@@ -31,7 +31,6 @@ export function RenameAccount({
   onClose: () => void;
 }) {
   const [typed, setTyped] = useState(account);
-  const id = useId();
   const { data } = useQuery(profilesQuery);
   const name = typed.trim();
   const others = names.filter((one) => one !== account);
@@ -57,26 +56,14 @@ export function RenameAccount({
       }
       onClose={onClose}
     >
-      {() => (
-        <div>
-          <input
-            value={typed}
-            maxLength={64}
-            spellCheck={false}
-            autoComplete="off"
-            aria-label={texts.add.name}
-            aria-invalid={fault !== undefined}
-            aria-describedby={fault && id}
-            onChange={(event) => setTyped(event.target.value)}
-            className={`${box} h-8 aria-invalid:border-bad`}
-          />
-          {fault && (
-            <p id={id} className="mt-1 text-xs text-bad">
-              {fault}
-            </p>
-          )}
-        </div>
-      )}
+      <TextField
+        labelHidden
+        label={texts.add.name}
+        value={typed}
+        maxLength={64}
+        fault={fault}
+        onChange={setTyped}
+      />
     </Edit>
   );
 }

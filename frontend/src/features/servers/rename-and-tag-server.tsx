@@ -1,10 +1,11 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { LoaderCircle } from 'lucide-react';
-import { type ReactNode, useId, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { Button } from '@/components/button';
 import { Failure } from '@/components/failure';
 import { Modal } from '@/components/modal';
+import { TextField } from '@/components/text-field';
 import { configQuery } from '@/lib/config-file';
 import { escapeControlCharacters } from '@/lib/format';
 import { setValue } from '@/lib/jsonc';
@@ -15,7 +16,6 @@ import type { RenamedServer, ServerStatus } from '@/types/api';
 import { entryPath, useSaveEntry } from './review-and-add-server';
 
 const t = texts.servers.edit;
-const box = 'h-8 w-full rounded-md border border-strong bg-panel px-2.5 text-sm';
 
 /** Renames a server in the file, in the history and in the trust baseline. */
 export function RenameServer({ server, onClose }: { server: ServerStatus; onClose: () => void }) {
@@ -48,17 +48,7 @@ export function RenameServer({ server, onClose }: { server: ServerStatus; onClos
       onSubmit={() => rename.mutate()}
       onClose={onClose}
     >
-      {(id) => (
-        <input
-          id={id}
-          value={name}
-          spellCheck={false}
-          autoComplete="off"
-          aria-label={texts.add.name}
-          onChange={(event) => setName(event.target.value)}
-          className={box}
-        />
-      )}
+      <TextField labelHidden label={texts.add.name} value={name} onChange={setName} />
     </Edit>
   );
 }
@@ -87,19 +77,14 @@ export function TagServer({ server, onClose }: { server: ServerStatus; onClose: 
       }
       onClose={onClose}
     >
-      {(id) => (
-        <input
-          id={id}
-          value={text}
-          spellCheck={false}
-          autoComplete="off"
-          aria-label={t.tags}
-          disabled={config !== undefined && !path}
-          placeholder={t.tagExample}
-          onChange={(event) => setText(event.target.value)}
-          className={`${box} placeholder:text-ink3 disabled:bg-sunken disabled:text-ink3`}
-        />
-      )}
+      <TextField
+        labelHidden
+        label={t.tags}
+        value={text}
+        disabled={config !== undefined && !path}
+        placeholder={t.tagExample}
+        onChange={setText}
+      />
     </Edit>
   );
 }
@@ -124,9 +109,8 @@ export function Edit({
   error: Error | null;
   onSubmit: () => void;
   onClose: () => void;
-  children: (id: string) => ReactNode;
+  children: ReactNode;
 }) {
-  const id = useId();
   return (
     <Modal label={title} onClose={onClose} className="max-w-md">
       <form
@@ -138,7 +122,7 @@ export function Edit({
       >
         <h2 className="text-lg font-semibold [overflow-wrap:anywhere]">{title}</h2>
         <p className="text-sm text-ink2">{body}</p>
-        {children(id)}
+        {children}
         <Failure error={error} />
         <div className="flex justify-end gap-2 pt-2">
           <Button onClick={onClose}>{texts.actions.cancel}</Button>

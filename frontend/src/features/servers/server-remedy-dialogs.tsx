@@ -1,10 +1,11 @@
 import { useMutation } from '@tanstack/react-query';
 import { LoaderCircle } from 'lucide-react';
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { Button } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Failure } from '@/components/failure';
 import { Modal } from '@/components/modal';
+import { TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { blockAt, setValue } from '@/lib/jsonc';
 import { ownValue } from '@/lib/own-property';
@@ -42,7 +43,6 @@ export function SetKey({
   isSecret: boolean;
   onClose: () => void;
 }) {
-  const id = useId();
   const label = server.label || server.id;
   const [value, setText] = useState('');
   const secret = isSecret ? name : secretName(server.id, name);
@@ -70,17 +70,13 @@ export function SetKey({
           {t.keyTitle(name, escapeControlCharacters(label.slice(0, 100)))}
         </h2>
         <p className="text-sm text-ink2 [overflow-wrap:anywhere]">{t.keyBody(secret, isSecret)}</p>
-        <label htmlFor={id} className="block text-sm font-medium">
-          {t.value}
-        </label>
-        <input
-          id={id}
+        <TextField
+          label={t.value}
           data-first
           type="password"
           autoComplete="new-password"
           value={value}
-          onChange={(event) => setText(event.target.value)}
-          className="h-8 w-full rounded-md border border-strong bg-panel px-2.5 text-sm"
+          onChange={setText}
         />
         <Failure error={save.error} />
         <div className="flex justify-end gap-2 pt-2">

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { SelectField } from '@/components/fields';
+import { TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { ToolWithSettings } from '@/types/api';
@@ -85,16 +86,16 @@ function TitleField({
     if (text.trim() !== value) onSave(text.trim());
   };
   return (
-    <input
-      aria-label={t.title}
+    <TextField
+      labelHidden
+      label={t.title}
       value={text}
       placeholder={escapeControlCharacters(declared.slice(0, 200))}
       maxLength={200}
       disabled={disabled}
-      onChange={(event) => setText(event.target.value)}
+      onChange={setText}
       onBlur={save}
       onKeyDown={(event) => event.key === 'Enter' && save()}
-      className="h-8 w-full rounded-md border border-strong bg-panel px-2.5 text-sm text-ink placeholder:text-ink3"
     />
   );
 }

@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { DiffView } from '@/components/diff-view';
+import { Labelled } from '@/components/fields';
 import { ScrollArea } from '@/components/scroll-area';
 import { age, bytes, escapeControlCharacters, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
@@ -128,10 +129,9 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
       {data.diff === '' ? (
         <p className="text-ink2">{t.same}</p>
       ) : (
-        <div>
-          <p className="mb-1 text-xs text-ink3">{t.copyDiff}</p>
+        <Labelled label={t.copyDiff}>
           <DiffView diff={data.diff} label={t.copyDiff} />
-        </div>
+        </Labelled>
       )}
       {broken.length > 0 && (
         <div className="rounded-md bg-bad-soft px-3 py-2 text-bad [overflow-wrap:anywhere]">

@@ -1,8 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
 import { windowQuery } from '@/components/browse-buttons';
-import { Choice, Field, isRecord, isStrings, Line, Lines, text } from '@/components/config-fields';
+import { Choice, isRecord, isStrings, NumberField, text } from '@/components/config-fields';
 import { Switch } from '@/components/switch';
+import { LinesField, TextField } from '@/components/text-field';
 import { configQuery, restoreConfig, saveConfig } from '@/lib/config-file';
 import { escapeControlCharacters } from '@/lib/format';
 import { readJsonc, removeValue, setValue } from '@/lib/jsonc';
@@ -73,14 +74,14 @@ export function GeneralPanel() {
                   Number(to) > 0 ? Math.round(Number(to) * 1000) : undefined,
                 )
               }
-              field={(props) => <Line number {...props} />}
+              field={(props) => <NumberField {...props} />}
             />
             <Committed
               label={t.listen}
               hint={t.listenHint}
               value={text(at('bridge', 'listen'))}
               onCommit={(to) => change(['bridge', 'listen'], to.trim() || undefined)}
-              field={(props) => <Line placeholder="127.0.0.1:7575" {...props} />}
+              field={(props) => <TextField placeholder="127.0.0.1:7575" {...props} />}
             />
           </div>
           {(redact === undefined || isStrings(redact)) && (
@@ -92,7 +93,7 @@ export function GeneralPanel() {
                 const lines = to.split('\n').filter(Boolean);
                 change(['history', 'redact'], lines.length > 0 ? lines : undefined);
               }}
-              field={(props) => <Lines {...props} />}
+              field={(props) => <LinesField {...props} />}
             />
           )}
         </>
@@ -156,19 +157,18 @@ function Row({ label, children }: { label: string; children: ReactNode }) {
 
 /** A field whose value is saved when it is left, or with Enter in a single line. */
 function Committed({
-  label,
-  hint,
   value,
   onCommit,
   field,
+  ...shown
 }: {
   label: string;
   hint?: string;
   value: string;
   onCommit: (to: string) => void;
   field: (props: {
-    id: string;
-    about: string | undefined;
+    label: string;
+    hint?: string;
     value: string;
     onChange: (to: string) => void;
   }) => ReactNode;
@@ -186,9 +186,7 @@ function Committed({
         if (event.key === 'Enter' && event.target instanceof HTMLInputElement) commit();
       }}
     >
-      <Field label={label} {...(hint ? { hint } : {})}>
-        {(id, about) => field({ id, about, value: draft, onChange: setDraft })}
-      </Field>
+      {field({ ...shown, value: draft, onChange: setDraft })}
     </div>
   );
 }

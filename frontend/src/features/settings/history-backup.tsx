@@ -1,10 +1,11 @@
 import { useSuspenseQuery } from '@tanstack/react-query';
 import { HardDriveDownload, LoaderCircle } from 'lucide-react';
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { BrowseButtons } from '@/components/browse-buttons';
 import { Button } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Failure } from '@/components/failure';
+import { TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { statusQuery } from '@/lib/status-query';
@@ -16,7 +17,6 @@ const t = texts.backup;
 
 /** Writes a backup of the history to a path that is typed, or in a folder that is picked. */
 export function Backup() {
-  const id = useId();
   const { data: status } = useSuspenseQuery(statusQuery);
   const suggested = () =>
     isAbsolute(status.configPath)
@@ -39,21 +39,15 @@ export function Backup() {
     >
       <h3 className="text-sm font-semibold">{t.title}</h3>
       <p className="mb-2 text-sm text-ink2">{t.body}</p>
-      <label htmlFor={`${id}-path`} className="mb-1 block text-sm font-medium">
-        {t.path}
-      </label>
-      <div className="flex flex-wrap items-center gap-2">
-        <input
-          id={`${id}-path`}
-          value={path}
-          maxLength={4096}
-          spellCheck={false}
-          autoComplete="off"
-          aria-invalid={path !== '' && !sound}
-          aria-describedby={`${id}-hint`}
-          onChange={(event) => setPath(event.target.value)}
-          className="h-8 min-w-0 flex-1 basis-full rounded-md border border-strong bg-panel px-2.5 font-mono text-xs aria-invalid:border-bad"
-        />
+      <TextField
+        label={t.path}
+        value={path}
+        maxLength={4096}
+        fault={path !== '' && !sound ? t.notAbsolute : undefined}
+        onChange={setPath}
+        inputClassName="font-mono text-xs"
+      />
+      <div className="mt-2 flex flex-wrap items-center gap-2">
         <BrowseButtons
           foldersOnly
           small={false}
@@ -68,9 +62,6 @@ export function Backup() {
           {t.write}
         </Button>
       </div>
-      <p id={`${id}-hint`} className="mt-1 text-xs text-bad empty:hidden">
-        {path !== '' && !sound && t.notAbsolute}
-      </p>
       {backup.isPending && <Progress />}
       <Failure error={backup.error} className="mt-2" />
       {backup.isSuccess && (

@@ -5,6 +5,7 @@ import { Button, IconButton } from '@/components/button';
 import { DraftRestored } from '@/components/draft-restored';
 import { SelectField } from '@/components/fields';
 import { ServerPrefix } from '@/components/server-prefix';
+import { TextField } from '@/components/text-field';
 import { readDraft, useDraft } from '@/lib/drafts';
 import { escapeControlCharacters } from '@/lib/format';
 import { messageOf } from '@/lib/request';
@@ -15,7 +16,6 @@ import type { HistoryState, RecordMode, Rule } from '@/types/api';
 import { restoreRule, useRecording } from './api';
 
 const t = texts.settings.history;
-const input = 'h-8 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
 
 const place = 'recording rule';
 
@@ -113,13 +113,14 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
             }))}
             onChange={setServer}
           />
-          <input
-            aria-label={t.ruleTool}
+          <TextField
+            labelHidden
+            label={t.ruleTool}
             placeholder={t.ruleTool}
             value={tool}
             maxLength={512}
-            onChange={(event) => setTool(event.target.value)}
-            className={`${input} w-44`}
+            onChange={setTool}
+            className="w-44"
           />
           <SelectField
             label={t.ruleKeep}

@@ -1,7 +1,8 @@
 import { LoaderCircle } from 'lucide-react';
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
+import { TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -12,7 +13,6 @@ import { type Bounds, useConfigValue, useHistoryMaintenance, useRetentionPreview
 import { numberOf, RetentionLoss, Span } from './retention-confirmation';
 
 const t = texts.settings.history;
-const input = 'h-8 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
 const failed = (error: unknown) => toast('bad', escapeControlCharacters(messageOf(error)));
 
 /** Whether a limit is lower than another; 0 is unlimited. */
@@ -20,7 +20,6 @@ const narrower = (now: number, old: number) => now > 0 && (old === 0 || now < ol
 
 /** The limits for age and size of the history. Confirms what is deleted before a limit is lowered. */
 export function Retention({ state }: { state: HistoryState }) {
-  const id = useId();
   const [days, setDays] = useState<string | undefined>(undefined);
   const [size, setSize] = useState<string | undefined>(undefined);
   const [asking, setAsking] = useState<RetentionPreview | undefined>(undefined);
@@ -66,30 +65,20 @@ export function Retention({ state }: { state: HistoryState }) {
         if (sound && changed && !preview.isPending && !save.isPending) start();
       }}
     >
-      <div>
-        <label htmlFor={`${id}-days`} className="mb-1 block text-sm font-medium">
-          {t.keepDays}
-        </label>
-        <input
-          id={`${id}-days`}
-          inputMode="numeric"
-          value={keep}
-          onChange={(event) => setDays(event.target.value)}
-          className={`${input} w-24`}
-        />
-      </div>
-      <div>
-        <label htmlFor={`${id}-size`} className="mb-1 block text-sm font-medium">
-          {t.maxSize}
-        </label>
-        <input
-          id={`${id}-size`}
-          inputMode="numeric"
-          value={most}
-          onChange={(event) => setSize(event.target.value)}
-          className={`${input} w-28`}
-        />
-      </div>
+      <TextField
+        label={t.keepDays}
+        inputMode="numeric"
+        value={keep}
+        onChange={setDays}
+        inputClassName="max-w-24"
+      />
+      <TextField
+        label={t.maxSize}
+        inputMode="numeric"
+        value={most}
+        onChange={setSize}
+        inputClassName="max-w-28"
+      />
       <Button
         type="submit"
         look="primary"

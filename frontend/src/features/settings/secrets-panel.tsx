@@ -3,6 +3,7 @@ import { KeyRound, LockOpen, Plus, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { Button, IconButton } from '@/components/button';
 import { Confirm } from '@/components/confirm';
+import { TextField } from '@/components/text-field';
 import { age, escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
@@ -12,8 +13,6 @@ import { toast } from '@/lib/toast';
 import { secretsQuery, useUnlock } from './api';
 
 const t = texts.settings.secrets;
-const input =
-  'h-8 min-w-0 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3';
 
 /** The names of secrets and their users. A value can be set, but is never shown. */
 export function SecretsPanel() {
@@ -130,28 +129,22 @@ function NewSecret({ taken }: { taken: string[] }) {
           else set();
         }}
       >
-        <label className="min-w-0 flex-1 basis-40">
-          <span className="mb-1 block text-sm font-medium">{t.name}</span>
-          <input
-            value={name}
-            maxLength={200}
-            spellCheck={false}
-            autoComplete="off"
-            aria-invalid={name !== '' && !sound}
-            onChange={(event) => setName(event.target.value)}
-            className={`${input} w-full aria-invalid:border-bad`}
-          />
-        </label>
-        <label className="min-w-0 flex-1 basis-40">
-          <span className="mb-1 block text-sm font-medium">{t.value}</span>
-          <input
-            type="password"
-            autoComplete="new-password"
-            value={value}
-            onChange={(event) => setValue(event.target.value)}
-            className={`${input} w-full`}
-          />
-        </label>
+        <TextField
+          label={t.name}
+          value={name}
+          maxLength={200}
+          aria-invalid={name !== '' && !sound}
+          onChange={setName}
+          className="min-w-0 flex-1 basis-40"
+        />
+        <TextField
+          label={t.value}
+          type="password"
+          autoComplete="new-password"
+          value={value}
+          onChange={setValue}
+          className="min-w-0 flex-1 basis-40"
+        />
         <Button type="submit" disabled={!sound || value === '' || save.isPending}>
           <Plus className="size-4" aria-hidden />
           {t.set}

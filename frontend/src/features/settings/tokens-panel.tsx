@@ -5,6 +5,7 @@ import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { CopyField } from '@/components/copy-button';
 import { DiffView } from '@/components/diff-view';
+import { TextField } from '@/components/text-field';
 import { age, escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
@@ -83,18 +84,14 @@ function NewToken({
         });
       }}
     >
-      <label className="min-w-0 flex-1 basis-40">
-        <span className="mb-1 block text-sm font-medium">{texts.newToken.name}</span>
-        <input
-          value={name}
-          maxLength={64}
-          spellCheck={false}
-          autoComplete="off"
-          aria-invalid={name !== '' && !sound}
-          onChange={(event) => setName(event.target.value)}
-          className="h-8 w-full rounded-md border border-strong bg-panel px-2.5 text-sm aria-invalid:border-bad"
-        />
-      </label>
+      <TextField
+        label={texts.newToken.name}
+        value={name}
+        maxLength={64}
+        aria-invalid={name !== '' && !sound}
+        onChange={setName}
+        className="min-w-0 flex-1 basis-40"
+      />
       <Button type="submit" disabled={!sound || make.isPending}>
         <Plus className="size-4" aria-hidden />
         {texts.newToken.make}
