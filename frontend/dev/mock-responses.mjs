@@ -123,7 +123,6 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
     },
   ];
   const sandboxes = new Map();
-  const logins = new Map(); // of accounts, by SERVER@ACCOUNT
   const sandbox = (server) => sandboxOf(server, say, sandboxes.get(server.id));
   return {
     serverUse: () =>
@@ -309,14 +308,8 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
         case 'GET tool-trust':
           return list(toolTrust(scene, evil));
         case 'DELETE servers':
-          if (third !== 'login') return undefined;
-          logins.delete(id);
-          return {};
+          return third === 'login' ? {} : undefined;
         case 'POST servers':
-          if (id.includes('@')) {
-            logins.set(id, third === 'logout' ? 'needed' : path[3] === 'open' ? 'done' : 'pending');
-            return third === 'login' && !path[3] ? pending : {};
-          }
           if (third === 'sandbox' && found) {
             const now = sandboxes.get(id);
             sandboxes.set(id, { ...now, ...changedSandbox(sandbox(found), JSON.parse(text)) });
@@ -339,7 +332,7 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
           if (third === 'sandbox') return found && sandbox(found);
           if (third === 'destinations') return found && destinationsOf(found, say);
           if (third === 'debug') return found && this.debug(found);
-          if (third === 'login') return found ? loginOf(found) : loginOfAccount(logins.get(id));
+          if (third === 'login') return loginOf(found ?? {});
           if (third === 'tools') return list(tools.filter((t) => t.server === id).map(settingOf));
           return undefined;
       }
@@ -348,7 +341,8 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
   };
 }
 
-const loginOf = ({ login, reason }) => ({
+/** The sign-in of a server or of an account, which has none of these values. */
+const loginOf = ({ login, reason = '' }) => ({
   state: login ?? '',
   reason,
   renews: true,
@@ -358,15 +352,6 @@ const loginOf = ({ login, reason }) => ({
     scopes: ['repo', 'read:org'],
     since: new Date(Date.now() - 3 * 86_400_000).toISOString(),
   }),
-});
-
-/** The sign-in of an account, which starts with a request and is done when its page is opened. */
-const loginOfAccount = (state = '') => ({
-  state: state === 'pending' ? 'needed' : state,
-  reason: '',
-  renews: true,
-  ...(state === 'pending' && { pending }),
-  ...(state === 'done' && { issuer: pending.issuer }),
 });
 
 /** A sign-in that waits for the user. */

@@ -16,6 +16,7 @@ export const addresses = [
   '#/servers/ONE?view=calls',
   '#/servers/ONE?view=log',
   '#/servers/ONE?view=config',
+  '#/servers/github?view=config', // with accounts
   '#/servers/ONE?view=processes',
   '#/servers/ONE?view=debug',
   '#/welcome',

@@ -3,14 +3,12 @@ import { Boundary } from '@/components/page';
 import { ImportPanel } from '@/features/clients/import-panel';
 import { TakenImports } from '@/features/clients/undoable-imports';
 import { AddPage } from '@/features/servers/add-server-page';
-import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
 
 export function AddRoute() {
-  const { epoch } = useConnection();
   const { like, name, config } = getRouteApi('/add').useSearch();
   return (
-    <Boundary epoch={epoch} title={texts.add.title}>
+    <Boundary title={texts.add.title}>
       <AddPage
         key={`${like} ${name} ${config}`}
         like={like}

@@ -5,10 +5,8 @@ import { DetailBoundary, Split } from '@/components/split-view';
 import { AppApprovals } from '@/features/approvals/mcp-app-approvals';
 import { CallDetail } from '@/features/calls/call-detail';
 import { CallsPage } from '@/features/calls/calls-page';
-import { useServerLabel } from '@/features/servers/api';
 import { toolsQuery } from '@/features/tools/api';
 import { effects } from '@/features/tools/schema';
-import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { CallRemedy } from './call-remedy';
@@ -16,21 +14,18 @@ import { MakeRuleButton } from './make-rule';
 import { SaveCheckButton } from './save-check';
 
 export function CallsRoute() {
-  const { epoch } = useConnection();
   const { id } = useParams({ strict: false });
-  const labelOf = useServerLabel();
   const toolOf = useToolLookup();
   const navigate = getRouteApi('/calls').useNavigate();
   const close = useCallback(() => navigate({ to: '/calls', search: (old) => old }), [navigate]);
   return (
     <Split
-      list={<CallsPage selected={id} labelOf={labelOf} epoch={epoch} />}
+      list={<CallsPage selected={id} />}
       detail={
         id ? (
-          <DetailBoundary key={id} epoch={epoch} id={id} title={texts.calls.one} onClose={close}>
+          <DetailBoundary key={id} id={id} title={texts.calls.one} onClose={close}>
             <CallDetail
               id={id}
-              labelOf={labelOf}
               toolOf={toolOf}
               remedy={(call) => <CallRemedy call={call} toolName={toolOf(call).name} />}
               saveCheck={(call) => (
@@ -39,7 +34,7 @@ export function CallsRoute() {
                   <MakeRuleButton key={`rule ${call.id}`} id={call.id} />
                 </>
               )}
-              appApprovals={<AppApprovals labelOf={labelOf} />}
+              appApprovals={<AppApprovals />}
               onClose={close}
             />
           </DetailBoundary>

@@ -5,13 +5,11 @@ import { useLiveCalls } from '@/features/calls/api';
 import { ChecksPage } from '@/features/checks/checks-page';
 import { toolsQuery } from '@/features/tools/api';
 import { effects } from '@/features/tools/schema';
-import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
 
 export { SaveDialog } from '@/features/checks/save-check-dialog';
 
 export function ChecksRoute() {
-  const { epoch } = useConnection();
   const { data: tools } = useQuery(toolsQuery);
   const calls = useLiveCalls();
   const isReadOnly = useCallback(
@@ -22,7 +20,7 @@ export function ChecksRoute() {
     [tools],
   );
   return (
-    <Boundary epoch={epoch} title={texts.checks.title}>
+    <Boundary title={texts.checks.title}>
       <ChecksPage isReadOnly={isReadOnly} calls={calls} />
     </Boundary>
   );

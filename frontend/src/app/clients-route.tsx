@@ -3,15 +3,11 @@ import { Boundary, LoadingPage } from '@/components/page';
 import { connectionsQuery, featuresQuery } from '@/features/clients/api';
 import { ClientsPage } from '@/features/clients/clients-page';
 import { ClientAccess } from '@/features/profiles/client-access';
-import { useServerLabel } from '@/features/servers/api';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
-import { useConnection } from '@/lib/connection';
 import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 
 export function ClientsRoute() {
-  const { epoch } = useConnection();
-  const labelOf = useServerLabel();
   // Wait for the responses of the parts above other content, to avoid layout shifts.
   const profiles = useQuery(profilesQuery);
   const ready = useAllQueriesAnswered([
@@ -21,11 +17,10 @@ export function ClientsRoute() {
   ]);
   if (!ready) return <LoadingPage title={texts.clients.title} />;
   return (
-    <Boundary epoch={epoch} title={texts.clients.title}>
+    <Boundary title={texts.clients.title}>
       <ClientsPage
-        labelOf={labelOf}
         tokens={(profiles.data?.clients ?? []).map((view) => view.token)}
-        access={(token) => <ClientAccess token={token} labelOf={labelOf} />}
+        access={(token) => <ClientAccess token={token} />}
       />
     </Boundary>
   );

@@ -9,7 +9,6 @@ import { BundlePanel } from '@/features/directory/bundle-panel';
 import { DirectoryPage } from '@/features/directory/directory-page';
 import { ServerPanel } from '@/features/directory/server-panel';
 import { serversQuery } from '@/features/servers/api';
-import { useConnection } from '@/lib/connection';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { InstalledServer } from './installation-result';
@@ -18,7 +17,6 @@ const route = getRouteApi('/directory');
 
 /** Browse servers: the list, one server, or a bundle from a file. */
 export function DirectoryRoute() {
-  const { epoch } = useConnection();
   const { q, kind, only, name, file } = route.useSearch();
   const navigate = route.useNavigate();
   const close = useCallback(
@@ -30,7 +28,7 @@ export function DirectoryRoute() {
   return (
     <Split
       list={
-        <Boundary epoch={epoch} title={texts.directory.title}>
+        <Boundary title={texts.directory.title}>
           <DirectoryPage
             filters={{ q, kind, only }}
             selected={name}
@@ -42,13 +40,12 @@ export function DirectoryRoute() {
       }
       detail={
         file ? (
-          <DetailBoundary epoch={epoch} id="" title={texts.directory.title} onClose={close}>
+          <DetailBoundary id="" title={texts.directory.title} onClose={close}>
             <BundlePanel taken={taken} installed={installed} onClose={close} />
           </DetailBoundary>
         ) : name ? (
           <DetailBoundary
             key={name}
-            epoch={epoch}
             id={name}
             title={escapeControlCharacters(name.slice(0, 200))}
             onClose={close}

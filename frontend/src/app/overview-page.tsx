@@ -23,7 +23,6 @@ import { classes } from '@/lib/class-names';
 import { useConnection } from '@/lib/connection';
 import { bytes, count, duration, escapeControlCharacters, share } from '@/lib/format';
 import { useNow } from '@/lib/now';
-import { useServerName } from '@/lib/server-lookup';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import type { Range } from '@/lib/time-range';
@@ -37,7 +36,6 @@ const route = getRouteApi('/');
 export function OverviewPage() {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const calls = useRecentNumbers();
-  const nameOf = useServerName();
   const { range = '24h' } = route.useSearch();
   const navigate = route.useNavigate();
   const { data: report } = useQuery(usageQuery({ range }));
@@ -79,9 +77,9 @@ export function OverviewPage() {
         <div className="max-w-page space-y-6">
           <NeedsYou />
           <Numbers report={report} range={range} />
-          <AtAGlance report={report} range={range} costs={costs} labelOf={nameOf} />
+          <AtAGlance report={report} range={range} costs={costs} />
           <Part title={t.recent} more={t.allCalls} to="/calls">
-            <LatestCalls any={calls.ended + calls.running > 0} labelOf={nameOf} />
+            <LatestCalls any={calls.ended + calls.running > 0} />
           </Part>
           <div className="grid gap-x-4 gap-y-6 lg:grid-cols-3">
             <Part
@@ -303,7 +301,7 @@ function Part({
   );
 }
 
-function LatestCalls({ any, labelOf }: { any: boolean; labelOf: (server: string) => string }) {
+function LatestCalls({ any }: { any: boolean }) {
   if (!any) {
     return (
       <div className="rounded-lg border border-dashed border-strong">
@@ -318,7 +316,7 @@ function LatestCalls({ any, labelOf }: { any: boolean; labelOf: (server: string)
       <div className="border-b px-4 pt-3">
         <CallStrip />
       </div>
-      <RecentCalls limit={10} labelOf={labelOf} />
+      <RecentCalls limit={10} />
     </div>
   );
 }

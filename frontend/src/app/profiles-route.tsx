@@ -5,9 +5,8 @@ import { Boundary, Loading } from '@/components/page';
 import { DetailBoundary, DetailFrame, Split } from '@/components/split-view';
 import { ProfileDetail } from '@/features/profiles/profile-detail';
 import { ProfilesPage } from '@/features/profiles/profiles-page';
-import { serversQuery, useServerLabel } from '@/features/servers/api';
+import { serversQuery } from '@/features/servers/api';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
-import { useConnection } from '@/lib/connection';
 import { escapeControlCharacters } from '@/lib/format';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
@@ -17,11 +16,9 @@ import { useCostedTools } from './tool-context-costs';
 const route = getRouteApi('/profiles');
 
 export function ProfilesRoute() {
-  const { epoch } = useConnection();
   const { name } = useParams({ strict: false });
   const { make } = route.useSearch();
   const navigate = route.useNavigate();
-  const labelOf = useServerLabel();
   const { data: servers } = useQuery(serversQuery);
   const { data: status } = useQuery(statusQuery);
   const costed = useCostedTools();
@@ -35,26 +32,19 @@ export function ProfilesRoute() {
   return (
     <Split
       list={
-        <Boundary epoch={epoch} title={texts.profiles.title}>
+        <Boundary title={texts.profiles.title}>
           <ProfilesPage selected={name} />
         </Boundary>
       }
       detail={
         name !== undefined || make ? (
-          <DetailBoundary
-            key={name ?? ''}
-            epoch={epoch}
-            id={name ?? ''}
-            title={title}
-            onClose={close}
-          >
+          <DetailBoundary key={name ?? ''} id={name ?? ''} title={title} onClose={close}>
             {ready ? (
               <ProfileDetail
                 name={name}
                 tools={costed.tools}
                 days={costed.days}
                 servers={(servers ?? []).map((server) => server.id)}
-                labelOf={labelOf}
                 tokens={tokens}
                 url={status?.url ?? ''}
                 requireToken={status?.requireToken ?? true}

@@ -9,12 +9,10 @@ import type { View } from '@/features/servers/server-page-views';
 import { ServersPage } from '@/features/servers/servers-page';
 import { ServerTrust } from '@/features/trust/server-trust';
 import { ServerVersionSection } from '@/features/trust/server-version';
-import { useConnection } from '@/lib/connection';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 
 export function ServersRoute() {
-  const { epoch } = useConnection();
   const id = useServerID(useParams({ strict: false }).id);
   const navigate = getRouteApi('/servers').useNavigate();
   const { view = 'about' } = getRouteApi('/servers').useSearch();
@@ -30,7 +28,7 @@ export function ServersRoute() {
   return (
     <Split
       list={
-        <Boundary epoch={epoch} title={texts.servers.title}>
+        <Boundary title={texts.servers.title}>
           <ServersPage selected={id} />
         </Boundary>
       }
@@ -38,7 +36,6 @@ export function ServersRoute() {
         id ? (
           <DetailBoundary
             key={id}
-            epoch={epoch}
             id={id}
             title={escapeControlCharacters(id.slice(0, 200))}
             onClose={close}
@@ -51,7 +48,7 @@ export function ServersRoute() {
               trust={(tools) => <ServerTrust server={id}>{tools}</ServerTrust>}
               version={<ServerVersionSection server={id} />}
               calls={
-                <Boundary epoch={epoch}>
+                <Boundary>
                   <ServerCalls server={id} />
                 </Boundary>
               }

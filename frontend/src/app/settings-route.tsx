@@ -2,15 +2,13 @@ import { Boundary } from '@/components/page';
 import { RulesPanel } from '@/features/policy/rules-panel';
 import { SignIns, useHasSignIns } from '@/features/servers/sign-in-list';
 import { SettingsPage } from '@/features/settings/settings-page';
-import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
 
 export { RuleFromCall } from '@/features/policy/rule-from-call';
 
 export function SettingsRoute() {
-  const { epoch } = useConnection();
   return (
-    <Boundary epoch={epoch} title={texts.settings.title}>
+    <Boundary title={texts.settings.title}>
       <Settings />
     </Boundary>
   );

@@ -7,14 +7,12 @@ import { callQueryOptions } from '@/features/calls/api';
 import { clientsQuery } from '@/features/clients/api';
 import { ExplainDecision } from '@/features/policy/explain-decision';
 import { HideUnusedTools } from '@/features/profiles/hide-unused-tools';
-import { useServerLabel } from '@/features/servers/api';
 import { OfferTool } from '@/features/servers/server-tools';
 import { ToolAnnotations } from '@/features/servers/tool-annotation-overrides';
 import { ToolDetail } from '@/features/tools/tool-detail';
 import { ToolsPage } from '@/features/tools/tools-page';
 import { TrustBadges, TrustSection } from '@/features/trust/trust-badges';
 import { ToolUse } from '@/features/usage/tool-use';
-import { useConnection } from '@/lib/connection';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Tool } from '@/types/api';
@@ -23,10 +21,8 @@ import { useCostedTools } from './tool-context-costs';
 const route = getRouteApi('/tools');
 
 export function ToolsRoute() {
-  const { epoch } = useConnection();
   const { tool, from } = route.useSearch();
   const navigate = route.useNavigate();
-  const labelOf = useServerLabel();
   const { tools: costed, days } = useCostedTools();
   const { data: clients } = useQuery(clientsQuery);
   const tokens = [...new Set((clients ?? []).map((c) => c.token).filter(Boolean))];
@@ -46,9 +42,8 @@ export function ToolsRoute() {
   return (
     <Split
       list={
-        <Boundary epoch={epoch} title={texts.tools.title}>
+        <Boundary title={texts.tools.title}>
           <ToolsPage
-            labelOf={labelOf}
             above={<HideUnusedTools tools={costed} days={days} />}
             mark={(tool) => <TrustBadges server={tool.server} tool={tool.tool} />}
           />
@@ -58,15 +53,14 @@ export function ToolsRoute() {
         tool ? (
           <DetailBoundary
             key={`${tool} ${from}`}
-            epoch={epoch}
             id={tool}
             title={escapeControlCharacters(tool.slice(0, 200))}
             onClose={close}
           >
             {from ? (
-              <Replay name={tool} from={from} labelOf={labelOf} extra={extra} onClose={close} />
+              <Replay name={tool} from={from} extra={extra} onClose={close} />
             ) : (
-              <ToolDetail name={tool} labelOf={labelOf} extra={extra} onClose={close} />
+              <ToolDetail name={tool} extra={extra} onClose={close} />
             )}
           </DetailBoundary>
         ) : null
@@ -82,7 +76,6 @@ function Replay({
 }: {
   name: string;
   from: string;
-  labelOf: (server: string) => string;
   extra: (tool: Tool) => ReactNode;
   onClose: () => void;
 }) {

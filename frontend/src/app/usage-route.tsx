@@ -1,16 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { Boundary } from '@/components/page';
-import { useServerLabel } from '@/features/servers/api';
 import { toolsQuery } from '@/features/tools/api';
 import { tokenCost } from '@/features/tools/groups';
 import { UsagePage } from '@/features/usage/usage-page';
-import { useConnection } from '@/lib/connection';
 import { texts } from '@/lib/texts';
 
 export function UsageRoute() {
-  const { epoch } = useConnection();
-  const labelOf = useServerLabel();
   const { data: tools } = useQuery(toolsQuery);
   const costs = useMemo(
     () =>
@@ -23,8 +19,8 @@ export function UsageRoute() {
     [tools],
   );
   return (
-    <Boundary epoch={epoch} title={texts.usage.title}>
-      <UsagePage costs={costs} labelOf={labelOf} />
+    <Boundary title={texts.usage.title}>
+      <UsagePage costs={costs} />
     </Boundary>
   );
 }

@@ -10,7 +10,6 @@ import { clientsQuery, connectionsQuery, takeoverQuery } from '@/features/client
 import { isOnline } from '@/features/clients/online';
 import { serversQuery } from '@/features/servers/api';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
-import { useConnection } from '@/lib/connection';
 import { escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { statusQuery } from '@/lib/status-query';
@@ -24,9 +23,8 @@ const steps = ['servers', 'clients', 'call'] as const;
 type Step = (typeof steps)[number];
 
 export function WelcomeRoute() {
-  const { epoch } = useConnection();
   return (
-    <Boundary epoch={epoch} title={t.title}>
+    <Boundary title={t.title}>
       <Welcome />
     </Boundary>
   );

@@ -12,7 +12,7 @@ import { ConnectionRow } from '@/features/clients/connections';
 import { ImportPanel } from '@/features/clients/import-panel';
 import { TakeOver } from '@/features/clients/take-over-servers';
 import { AddForm } from '@/features/servers/add-server-page';
-import { serversQuery, useServerLabel } from '@/features/servers/api';
+import { serversQuery } from '@/features/servers/api';
 import { ServerGrid } from '@/features/servers/server-grid';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
@@ -70,7 +70,6 @@ export function ClientsStep() {
 /** Waits for the first call, then shows the calls as they arrive. */
 export function FirstCallStep({ done }: { done: { servers: boolean; clients: boolean } }) {
   const calls = useLiveCalls();
-  const labelOf = useServerLabel();
   const { data: servers } = useSuspenseQuery(serversQuery);
   const ended = calls.filter((call) => call.outcome !== '');
   const first = ended.find((call) => call.outcome === 'ok') ?? ended[0];
@@ -111,7 +110,7 @@ export function FirstCallStep({ done }: { done: { servers: boolean; clients: boo
         </span>
       </p>
       <div className="overflow-hidden rounded-lg border">
-        <RecentCalls limit={5} labelOf={labelOf} />
+        <RecentCalls limit={5} />
       </div>
     </div>
   );

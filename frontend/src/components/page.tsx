@@ -5,6 +5,7 @@ import { TriangleAlert } from 'lucide-react';
 import { createContext, type ReactNode, Suspense, useContext } from 'react';
 import { Button } from '@/components/button';
 import { classes } from '@/lib/class-names';
+import { useConnection } from '@/lib/connection';
 import { escapeControlCharacters, sentence } from '@/lib/format';
 import { ChunkLoadError } from '@/lib/lazy-chunk';
 import { messageOf, RequestError } from '@/lib/request';
@@ -90,11 +91,10 @@ function Title({ title }: { title: string }) {
 }
 
 /**
- * The loading and error states of a page or a part of it. `epoch` counts reconnections: a part that
- * failed while the daemon was unavailable is retried when it is back.
+ * The loading and error states of a page or a part of it. A part that failed while the daemon was
+ * unavailable is retried when it is back.
  */
 export function Boundary({
-  epoch,
   title,
   frame = (part) => (
     <>
@@ -104,13 +104,13 @@ export function Boundary({
   ),
   children,
 }: {
-  epoch: number;
   /** Shown with the content, while it loads, and if it cannot be loaded. */
   title?: string;
   /** Replaces the frame of the loading and the error state. */
   frame?: (part: ReactNode) => ReactNode;
   children: ReactNode;
 }) {
+  const { epoch } = useConnection(); // counts reconnections
   return (
     <QueryErrorResetBoundary>
       {({ reset }) => (

@@ -30,13 +30,11 @@ export function Split({ list, detail }: { list: ReactNode; detail: ReactNode | n
 
 /** The loading and error states of a detail, in its frame: it can be closed in these states too. */
 export function DetailBoundary({
-  epoch,
   id,
   title,
   onClose,
   children,
 }: {
-  epoch: number;
   id: string;
   title: string;
   onClose: () => void;
@@ -44,7 +42,6 @@ export function DetailBoundary({
 }) {
   return (
     <Boundary
-      epoch={epoch}
       title={title}
       frame={(part) => (
         <DetailFrame id={id} title={title} onClose={onClose}>

@@ -33,6 +33,7 @@ export function Field({
 }: FieldProps & {
   children: (props: {
     id: string;
+    'aria-label': string | undefined;
     'aria-invalid': boolean;
     'aria-required': boolean;
     'aria-describedby': string | undefined;
@@ -42,17 +43,20 @@ export function Field({
   const about = fault ? escapeControlCharacters(fault) : hint;
   return (
     <div className={className}>
-      <div className={labelHidden ? 'sr-only' : 'mb-1 flex items-baseline gap-2'}>
-        <label
-          htmlFor={id}
-          className={small ? 'text-xs text-ink3' : 'text-sm font-medium [overflow-wrap:anywhere]'}
-        >
-          {label}
-        </label>
-        {required && <span className="text-xs text-ink3">{texts.tools.required}</span>}
-      </div>
+      {!labelHidden && (
+        <div className="mb-1 flex items-baseline gap-2">
+          <label
+            htmlFor={id}
+            className={small ? 'text-xs text-ink3' : 'text-sm font-medium [overflow-wrap:anywhere]'}
+          >
+            {label}
+          </label>
+          {required && <span className="text-xs text-ink3">{texts.tools.required}</span>}
+        </div>
+      )}
       {children({
         id,
+        'aria-label': labelHidden ? label : undefined,
         'aria-invalid': Boolean(fault),
         'aria-required': required,
         'aria-describedby': about ? `${id}-about` : undefined,

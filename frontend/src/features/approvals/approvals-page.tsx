@@ -11,6 +11,7 @@ import { ObjectForm } from '@/components/schema-form';
 import { ScrollArea } from '@/components/scroll-area';
 import { initialText, readSchema } from '@/lib/form-schema';
 import { escapeControlCharacters } from '@/lib/format';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Approval } from '@/types/api';
 import { approvalsQuery, useAnswerApproval } from './api';
@@ -24,10 +25,8 @@ const t = texts.approvals;
 
 /** All pending approvals and granted permissions. */
 export function ApprovalsPage({
-  labelOf,
   changesOf,
 }: {
-  labelOf: (server: string) => string;
   /** The changes of a server's tools. */
   changesOf: (server: string) => ReactNode;
 }) {
@@ -41,35 +40,29 @@ export function ApprovalsPage({
             <Empty icon={MessageCircleQuestion} title={t.emptyTitle}>
               {t.emptyBody}
             </Empty>
-            <Grants labelOf={labelOf} />
+            <Grants />
           </>
         ) : (
           <>
             <ul className="max-w-2xl space-y-4" aria-live="polite">
               {approvals.map((approval, index) =>
                 approval.kind === 'call' ? (
-                  <CallCard key={approval.id} approval={approval} labelOf={labelOf} />
+                  <CallCard key={approval.id} approval={approval} />
                 ) : approval.kind === 'command' ? (
-                  <CommandCard key={approval.id} approval={approval} labelOf={labelOf} />
+                  <CommandCard key={approval.id} approval={approval} />
                 ) : approval.kind === 'tools' ? (
                   <ToolsCard
                     key={approval.id}
                     approval={approval}
-                    labelOf={labelOf}
                     changes={changesOf(approval.server)}
                   />
                 ) : (
-                  <QuestionCard
-                    key={approval.id}
-                    number={index + 1}
-                    approval={approval}
-                    labelOf={labelOf}
-                  />
+                  <QuestionCard key={approval.id} number={index + 1} approval={approval} />
                 ),
               )}
             </ul>
             <div className="mt-6">
-              <Grants labelOf={labelOf} />
+              <Grants />
             </div>
           </>
         )}
@@ -78,15 +71,8 @@ export function ApprovalsPage({
   );
 }
 
-function QuestionCard({
-  number,
-  approval,
-  labelOf,
-}: {
-  number: number;
-  approval: Approval;
-  labelOf: (server: string) => string;
-}) {
+function QuestionCard({ number, approval }: { number: number; approval: Approval }) {
+  const labelOf = useServerName();
   const schema = useMemo(() => readSchema(approval.schema ?? '{}'), [approval.schema]);
   const [content, setContent] = useState(() => initialText({ ...schema, kind: 'object' }));
   const answer = useAnswerApproval(approval.id);

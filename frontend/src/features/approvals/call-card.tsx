@@ -7,6 +7,7 @@ import { Failure } from '@/components/failure';
 import { JsonView, LongText } from '@/components/json-view';
 import { classes } from '@/lib/class-names';
 import { bytes, escapeControlCharacters } from '@/lib/format';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Approval } from '@/types/api';
 import { fullApprovalQuery, type Scope, suggestionQuery, useAnswerApproval } from './api';
@@ -20,13 +21,8 @@ const effectClasses = {
 };
 
 /** A call that waits for approval: its client, its tool and its complete arguments. */
-export function CallCard({
-  approval,
-  labelOf,
-}: {
-  approval: Approval;
-  labelOf: (server: string) => string;
-}) {
+export function CallCard({ approval }: { approval: Approval }) {
+  const labelOf = useServerName();
   const [whole, setWhole] = useState(false);
   const all = useQuery({ ...fullApprovalQuery(approval.id), enabled: whole });
   const [limited, setLimited] = useState(false);

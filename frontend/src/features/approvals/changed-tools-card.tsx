@@ -1,21 +1,15 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { escapeControlCharacters } from '@/lib/format';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Approval } from '@/types/api';
 
 const t = texts.trust;
 
 /** Changed tools of a server, with the differences of each. */
-export function ToolsCard({
-  approval,
-  labelOf,
-  changes,
-}: {
-  approval: Approval;
-  labelOf: (server: string) => string;
-  changes: ReactNode;
-}) {
+export function ToolsCard({ approval, changes }: { approval: Approval; changes: ReactNode }) {
+  const labelOf = useServerName();
   return (
     <li className="rounded-lg border border-warn bg-panel p-4 shadow-card md:p-5">
       <h2 className="font-semibold [overflow-wrap:anywhere]">

@@ -4,6 +4,7 @@ import { Failure } from '@/components/failure';
 import { Labelled } from '@/components/fields';
 import { classes } from '@/lib/class-names';
 import { escapeControlCharacters } from '@/lib/format';
+import { useServerName } from '@/lib/server-lookup';
 import { shellWords } from '@/lib/shell-words';
 import { texts } from '@/lib/texts';
 import type { Approval } from '@/types/api';
@@ -12,13 +13,8 @@ import { useAnswerApproval } from './api';
 const t = texts.approvals.command;
 
 /** A command that needs approval: all of its arguments, and the previous command. */
-export function CommandCard({
-  approval,
-  labelOf,
-}: {
-  approval: Approval;
-  labelOf: (server: string) => string;
-}) {
+export function CommandCard({ approval }: { approval: Approval }) {
+  const labelOf = useServerName();
   const answer = useAnswerApproval(approval.id);
   const label = escapeControlCharacters(labelOf(approval.server).slice(0, 200));
   const command = approval.command;

@@ -5,6 +5,7 @@ import { Confirm } from '@/components/confirm';
 import { clockSpan, escapeControlCharacters, moment } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { requestText } from '@/lib/request';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Grant } from '@/types/api';
 import { grantsQuery } from './api';
@@ -20,7 +21,8 @@ const nameOf = (grant: Grant, labelOf: (server: string) => string) =>
   );
 
 /** Permissions that were granted for a limited time, and a button that revokes all of them. */
-export function Grants({ labelOf }: { labelOf: (server: string) => string }) {
+export function Grants() {
+  const labelOf = useServerName();
   const { data } = useQuery(grantsQuery);
   const now = useNow();
   const client = useQueryClient();

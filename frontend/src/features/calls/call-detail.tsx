@@ -8,6 +8,7 @@ import { DetailFrame, Gone } from '@/components/split-view';
 import { classes } from '@/lib/class-names';
 import { cut, escapeControlCharacters, exactTime } from '@/lib/format';
 import { RequestError } from '@/lib/request';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Call, CallDetail as Detail } from '@/types/api';
 import { callQueryOptions, useLiveCalls } from './api';
@@ -29,7 +30,6 @@ const t = texts.calls;
 /** One call: its request and response, its duration, and the actions for it. */
 export function CallDetail({
   id,
-  labelOf,
   toolOf,
   remedy,
   saveCheck,
@@ -37,7 +37,6 @@ export function CallDetail({
   onClose,
 }: {
   id: string;
-  labelOf: (server: string) => string;
   /** The current name of its tool, and whether that is read-only. */
   toolOf: (call: Call) => { name: string; readOnly: boolean };
   /** Further actions for a call that failed. */
@@ -48,6 +47,7 @@ export function CallDetail({
   appApprovals?: ReactNode;
   onClose: () => void;
 }) {
+  const labelOf = useServerName();
   const live = useLiveCalls();
   const stored = useQuery(callQueryOptions(id));
   const known = live.find((call) => call.id === id);
@@ -127,7 +127,6 @@ export function CallDetail({
       ) : (
         <Content
           call={call}
-          labelOf={labelOf}
           loading={stored.isPending}
           remedy={remedy}
           appApprovals={appApprovals}
@@ -139,17 +138,16 @@ export function CallDetail({
 
 function Content({
   call,
-  labelOf,
   loading,
   remedy,
   appApprovals,
 }: {
   call: Detail;
-  labelOf: (server: string) => string;
   loading: boolean;
   remedy: ((call: Call) => ReactNode) | undefined;
   appApprovals: ReactNode;
 }) {
+  const labelOf = useServerName();
   return (
     <>
       {call.reason && (
@@ -172,7 +170,7 @@ function Content({
         </div>
       )}
       {call.outcome !== '' && remedy?.(call)}
-      <Compare call={call} labelOf={labelOf} />
+      <Compare call={call} />
       <TaskTimeline call={call} />
       {call.app && <CallApp key={`app ${call.id}`} call={call} approvals={appApprovals} />}
       <Payloads call={call} loading={loading} />

@@ -1,6 +1,7 @@
 // biome-ignore-all lint/a11y/useAriaPropsSupportedByRole: narrow lists have no table role and attributes
 // biome-ignore-all lint/a11y/useSemanticElements: a table element would need all rows, not only visible ones
 // biome-ignore-all lint/a11y/useFocusableInteractive: the link inside is focusable
+
 import { useVirtualizer } from '@tanstack/react-virtual';
 import {
   type KeyboardEvent,
@@ -13,6 +14,7 @@ import {
 import { useDensity } from '@/lib/density';
 import { measureFontScale } from '@/lib/measure-font-scale';
 import { useNow } from '@/lib/now';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { type Columns, gridOf, type Sort } from './call-columns';
@@ -36,7 +38,6 @@ export function CallList({
   hasOlder,
   isLoadingOlder,
   loadOlder,
-  labelOf,
 }: {
   calls: Call[];
   filters: CallFilters;
@@ -50,8 +51,8 @@ export function CallList({
   hasOlder: boolean;
   isLoadingOlder: boolean;
   loadOlder: () => void;
-  labelOf: (server: string) => string;
 }) {
+  const labelOf = useServerName();
   const scroller = useRef<HTMLDivElement>(null);
   const [wide, setWide] = useState(true);
   useLayoutEffect(() => {

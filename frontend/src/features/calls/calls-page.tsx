@@ -7,6 +7,7 @@ import { SearchField } from '@/components/fields';
 import { Boundary, Empty, PageHeader } from '@/components/page';
 import { clock, count, escapeControlCharacters, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import { useWideScreen } from '@/lib/wide-screen';
 import { historyStateQuery } from './api';
@@ -23,15 +24,7 @@ const route = getRouteApi('/calls');
 const t = texts.calls;
 
 /** The call history, with filters, search and live updates. */
-export function CallsPage({
-  selected,
-  labelOf,
-  epoch,
-}: {
-  selected: string | undefined;
-  labelOf: (server: string) => string;
-  epoch: number;
-}) {
+export function CallsPage({ selected }: { selected: string | undefined }) {
   const search = route.useSearch();
   const key = JSON.stringify(callFilters({ ...search }));
   // The same object while the filters are the same, because the list depends on it.
@@ -115,16 +108,16 @@ export function CallsPage({
         <ViewMenu current={{ filters, sort, columns }} onColumns={setColumns} onOpen={openView} />
         <ExportMenu filters={filters} />
       </PageHeader>
-      {filtered && <Chips filters={filters} labelOf={labelOf} onChange={change} />}
+      {filtered && <Chips filters={filters} onChange={change} />}
       {filters.q && <IndexedUpTo />}
       <div className="flex min-h-0 flex-1 max-md:flex-col">
         {open && (
           <div className="shrink-0 border-line max-md:max-h-[45%] max-md:overflow-auto max-md:border-b md:w-56 md:border-r">
-            <FacetPanel filters={filters} onChange={change} labelOf={labelOf} />
+            <FacetPanel filters={filters} onChange={change} />
           </div>
         )}
         <div className="flex min-h-0 min-w-0 flex-1 flex-col">
-          <Boundary epoch={epoch}>
+          <Boundary>
             <Results
               filters={filters}
               sort={sort}
@@ -132,7 +125,6 @@ export function CallsPage({
               filtered={filtered}
               selected={selected}
               still={still}
-              labelOf={labelOf}
               onFollow={() => setStill(false)}
             />
           </Boundary>
@@ -161,13 +153,12 @@ const chipTexts: [keyof CallFilters, (value: string) => string][] = [
 /** The active filters; a click removes one. */
 function Chips({
   filters,
-  labelOf,
   onChange,
 }: {
   filters: CallFilters;
-  labelOf: (server: string) => string;
   onChange: (change: CallFilters) => void;
 }) {
+  const labelOf = useServerName();
   const chips = [
     ...(filters.server ? [['server', t.chips.server(labelOf(filters.server))] as const] : []),
     ...chipTexts.flatMap(([name, text]) => {
@@ -223,7 +214,6 @@ function Results({
   filtered,
   selected,
   still,
-  labelOf,
   onFollow,
 }: {
   filters: CallFilters;
@@ -232,7 +222,6 @@ function Results({
   filtered: boolean;
   selected: string | undefined;
   still: boolean;
-  labelOf: (server: string) => string;
   onFollow: () => void;
 }) {
   const found = useCalls(filters, still);
@@ -290,7 +279,6 @@ function Results({
         hasOlder={hasOlder}
         isLoadingOlder={isLoadingOlder}
         loadOlder={older}
-        labelOf={labelOf}
       />
       <span className="sr-only" role="status">
         {t.loaded(calls.length)}

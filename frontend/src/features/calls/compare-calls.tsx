@@ -9,6 +9,7 @@ import { clock, duration, escapeControlCharacters } from '@/lib/format';
 import { formatJson, sortJson } from '@/lib/json-text';
 import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Call, CallDetail } from '@/types/api';
 import { callQueryOptions, sameToolQuery, useLiveCalls } from './api';
@@ -51,13 +52,7 @@ function versionName({ servedBy }: Call): string {
 }
 
 /** Compares two calls side by side. The URL contains the ID of the other one. */
-export function Compare({
-  call,
-  labelOf,
-}: {
-  call: CallDetail;
-  labelOf: (server: string) => string;
-}) {
+export function Compare({ call }: { call: CallDetail }) {
   const { with: other } = route.useSearch();
   const navigate = route.useNavigate();
   const box = useRef<HTMLDivElement>(null);
@@ -86,7 +81,7 @@ export function Compare({
           </Button>
         }
       >
-        <Pick call={call} other={other} labelOf={labelOf} onChange={choose} />
+        <Pick call={call} other={other} onChange={choose} />
         {!picking && <Differences call={call} other={other} />}
       </Section>
     </div>
@@ -96,14 +91,13 @@ export function Compare({
 function Pick({
   call,
   other,
-  labelOf,
   onChange,
 }: {
   call: Call;
   other: string;
-  labelOf: (server: string) => string;
   onChange: (id: string) => void;
 }) {
+  const labelOf = useServerName();
   const now = useNow();
   const live = useLiveCalls();
   const { data } = useQuery(sameToolQuery(call));

@@ -4,6 +4,7 @@ import { DateTimeField } from '@/components/date-time-field';
 import { ScrollArea } from '@/components/scroll-area';
 import { classes } from '@/lib/class-names';
 import { count, escapeControlCharacters } from '@/lib/format';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import { ranges } from '@/lib/time-range';
 import type { Facet } from '@/types/api';
@@ -19,12 +20,11 @@ const sampled = 10_000;
 export function FacetPanel({
   filters,
   onChange,
-  labelOf,
 }: {
   filters: CallFilters;
   onChange: (change: CallFilters) => void;
-  labelOf: (server: string) => string;
 }) {
+  const labelOf = useServerName();
   const { data, isError } = useQuery(facetsQuery(filters));
   const outcomes: Facet[] = [
     ...(data?.outcomes ?? []),

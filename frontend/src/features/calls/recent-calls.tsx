@@ -4,6 +4,7 @@ import { ServerPrefix } from '@/components/server-prefix';
 import { classes } from '@/lib/class-names';
 import { clock, escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Call, Outcome } from '@/types/api';
 import { useLiveCalls } from './api';
@@ -81,14 +82,8 @@ function barHeight(call: Call): number {
   return 4 + Math.min(1, Math.log10(ms) / Math.log10(30_000)) * 36;
 }
 
-export function RecentCalls({
-  limit,
-  labelOf,
-}: {
-  limit: number;
-  labelOf: (server: string) => string;
-}) {
-  return <CallLines calls={useLiveCalls().slice(0, limit)} labelOf={labelOf} />;
+export function RecentCalls({ limit }: { limit: number }) {
+  return <CallLines calls={useLiveCalls().slice(0, limit)} />;
 }
 
 /** The newest calls of one server. */
@@ -100,7 +95,7 @@ export function ServerCalls({ server }: { server: string }) {
         <p className="text-sm text-ink2">{texts.servers.noCalls}</p>
       ) : (
         <div className="overflow-hidden rounded-lg border">
-          <CallLines calls={calls.slice(0, 50)} narrow />
+          <CallLines calls={calls.slice(0, 50)} oneServer />
         </div>
       )}
       <Link
@@ -116,14 +111,13 @@ export function ServerCalls({ server }: { server: string }) {
 
 function CallLines({
   calls,
-  labelOf,
-  narrow = false,
+  oneServer = false,
 }: {
   calls: Call[];
-  /** Omitted if all calls are of one server, whose name is then not shown. */
-  labelOf?: (server: string) => string;
-  narrow?: boolean;
+  /** Whether all calls are of one server, whose name is then not shown. */
+  oneServer?: boolean;
 }) {
+  const labelOf = useServerName();
   const now = useNow();
   return (
     <ul>
@@ -142,7 +136,7 @@ function CallLines({
             params={{ id: call.id }}
             className="min-w-0 flex-1 truncate outline-offset-[-2px] after:absolute after:inset-0 sm:max-w-[60%] sm:flex-initial"
           >
-            {call.server && labelOf && (
+            {call.server && !oneServer && (
               <ServerPrefix label={labelOf(call.server)} limit="max-sm:max-w-[55%]" />
             )}
             <span className="font-medium">
@@ -151,7 +145,7 @@ function CallLines({
           </Link>
           {/* Previews are requested only in the list of one server, which changes less often. */}
           <span className="hidden min-w-0 flex-1 sm:block">
-            {narrow ? (
+            {oneServer ? (
               <Excerpts call={call} className="" />
             ) : (
               <span className={classes('block truncate text-xs', outcomeIcon(call.outcome).color)}>
@@ -159,7 +153,7 @@ function CallLines({
               </span>
             )}
           </span>
-          {!narrow && (
+          {!oneServer && (
             <span className="hidden max-w-40 truncate text-ink3 md:block">
               {escapeControlCharacters(call.client)}
             </span>
@@ -171,7 +165,7 @@ function CallLines({
             outcome={call.outcome}
             code={call.code}
             taskStatus={openTaskStatus(call)}
-            className={classes('shrink-0 max-sm:w-auto', narrow ? 'w-28' : 'w-32')}
+            className={classes('shrink-0 max-sm:w-auto', oneServer ? 'w-28' : 'w-32')}
           />
         </li>
       ))}

@@ -10,6 +10,7 @@ import { SegmentedControl } from '@/components/segmented-control';
 import { DetailFrame, Gone } from '@/components/split-view';
 import { classes } from '@/lib/class-names';
 import { count, cut, duration, escapeControlCharacters, exactTime, moment } from '@/lib/format';
+import { useServerName } from '@/lib/server-lookup';
 import { useStored } from '@/lib/stored-preference';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
@@ -30,19 +31,18 @@ const t = texts.sessions;
 /** The calls of one session in order, with the pauses between them. */
 export function SessionTimeline({
   session,
-  labelOf,
   saveCheck,
   serve,
   onClose,
 }: {
   session: string;
-  labelOf: (server: string) => string;
   /** Creates a check from the selected calls. */
   saveCheck: (ids: string[], close: () => void) => ReactNode;
   /** The button that starts a replay server for the recorded calls of these servers. */
   serve: (servers: string[]) => ReactNode;
   onClose: () => void;
 }) {
+  const labelOf = useServerName();
   const [picked, setPicked] = useState<ReadonlySet<string> | undefined>(undefined);
   const [saving, setSaving] = useState(false);
   const [form, setForm] = useStored('drawbridge.session', checkForm);
@@ -132,7 +132,7 @@ export function SessionTimeline({
       )}
       {timeline.more && <p className="px-5 pt-3 text-xs text-ink3">{t.onlyLast(timelineLimit)}</p>}
       {form === 'waterfall' && picked === undefined ? (
-        <Waterfall calls={calls} labelOf={labelOf} />
+        <Waterfall calls={calls} />
       ) : (
         <ol className="px-4 py-3 md:px-5">
           {calls.map((call, index) => (

@@ -6,6 +6,7 @@ import { Empty, PageHeader } from '@/components/page';
 import { classes } from '@/lib/class-names';
 import { clock, count, duration, escapeControlCharacters, moment, wellFormed } from '@/lib/format';
 import { useNow } from '@/lib/now';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Session } from '@/types/api';
 import { sessionsQuery } from './api';
@@ -13,13 +14,7 @@ import { sessionsQuery } from './api';
 const t = texts.sessions;
 
 /** All sessions, one per row. */
-export function SessionsPage({
-  selected,
-  labelOf,
-}: {
-  selected: string | undefined;
-  labelOf: (server: string) => string;
-}) {
+export function SessionsPage({ selected }: { selected: string | undefined }) {
   const { data, hasNextPage, fetchNextPage, isFetchingNextPage } =
     useSuspenseInfiniteQuery(sessionsQuery);
   const sessions = data.pages.flatMap((page) => page.items ?? []);
@@ -43,7 +38,6 @@ export function SessionsPage({
                 <SessionRow
                   key={session.session}
                   session={session}
-                  labelOf={labelOf}
                   selected={session.session === selected}
                 />
               ))}
@@ -66,15 +60,8 @@ export function SessionsPage({
 
 const shownServers = 5;
 
-function SessionRow({
-  session,
-  labelOf,
-  selected,
-}: {
-  session: Session;
-  labelOf: (server: string) => string;
-  selected: boolean;
-}) {
+function SessionRow({ session, selected }: { session: Session; selected: boolean }) {
+  const labelOf = useServerName();
   const servers = (session.servers ?? []).map((server) =>
     escapeControlCharacters(labelOf(server).slice(0, 100)),
   );

@@ -5,6 +5,7 @@ import { ServerPrefix } from '@/components/server-prefix';
 import { classes } from '@/lib/class-names';
 import { duration, escapeControlCharacters, exactTime, moment } from '@/lib/format';
 import { useNow } from '@/lib/now';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { callName } from './call-row';
@@ -27,12 +28,11 @@ interface Bar {
 /** The calls of a session on one time axis: queue times, execution and requests from servers. */
 export function Waterfall({
   calls,
-  labelOf,
 }: {
   /** Oldest first. */
   calls: Call[];
-  labelOf: (server: string) => string;
 }) {
+  const labelOf = useServerName();
   const running = calls.some((call) => call.outcome === '');
   const time = useNow();
   const now = running ? time : 0;

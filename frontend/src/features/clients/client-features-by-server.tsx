@@ -5,6 +5,7 @@ import { SelectField } from '@/components/fields';
 import { ScrollArea } from '@/components/scroll-area';
 import { classes } from '@/lib/class-names';
 import { escapeControlCharacters } from '@/lib/format';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { ClientFeatures } from '@/types/api';
 import { featuresQuery } from './api';
@@ -13,13 +14,8 @@ import type { JoinedClient } from './joined-clients';
 const t = texts.features;
 
 /** The MCP features that work end to end between one client and each server. */
-export function FeatureMatrix({
-  labelOf,
-  clients,
-}: {
-  labelOf: (server: string) => string;
-  clients: JoinedClient[];
-}) {
+export function FeatureMatrix({ clients }: { clients: JoinedClient[] }) {
+  const labelOf = useServerName();
   const { data } = useQuery(featuresQuery);
   const [at, setAt] = useState('0');
   if (!data || data.length === 0) return null;

@@ -26,11 +26,9 @@ const shimEntry = `{
 }`;
 
 export function ClientsPage({
-  labelOf,
   tokens,
   access,
 }: {
-  labelOf: (server: string) => string;
   /** Tokens with settings. */
   tokens: string[];
   /** The settings for what the client with a token can use. */
@@ -60,7 +58,7 @@ export function ClientsPage({
               </ul>
             </section>
           )}
-          <FeatureMatrix labelOf={labelOf} clients={all} />
+          <FeatureMatrix clients={all} />
           <ConnectHelp />
         </div>
       </div>

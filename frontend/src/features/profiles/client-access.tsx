@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import { SelectField } from '@/components/fields';
 import { count, escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { ClientSettings } from '@/types/api';
 import { AccountChoice, accountsByServer } from './account-choices';
@@ -21,13 +22,8 @@ export const viewOf = (views: ClientSettings[], token: string): ClientSettings =
   };
 
 /** Selects the profile and the accounts of a client, and how its tools are listed. */
-export function ClientAccess({
-  token,
-  labelOf,
-}: {
-  token: string;
-  labelOf: (server: string) => string;
-}) {
+export function ClientAccess({ token }: { token: string }) {
+  const labelOf = useServerName();
   const { data } = useQuery(profilesQuery);
   const change = useClientView();
   if (!data) return null;

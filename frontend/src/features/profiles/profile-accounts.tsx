@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Section } from '@/components/fields';
 import { escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import { AccountChoice, accountsByServer } from './account-choices';
 import { chooseAccount, type Entry } from './profile-entry';
@@ -11,15 +12,14 @@ const t = texts.profiles;
 /** Chooses the accounts of the servers that have several. */
 export function ProfileAccounts({
   entry,
-  labelOf,
   fault,
   onChange,
 }: {
   entry: Entry;
-  labelOf: (server: string) => string;
   fault: string | undefined;
   onChange: (entry: Entry) => void;
 }) {
+  const labelOf = useServerName();
   const { data } = useQuery(profilesQuery);
   const known = accountsByServer(data?.accounts ?? [], entry.accounts ?? {});
   if (known.size === 0) return null;

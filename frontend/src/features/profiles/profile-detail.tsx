@@ -27,7 +27,6 @@ interface Props {
   tools: PickTool[];
   days: number | undefined;
   servers: string[];
-  labelOf: (server: string) => string;
   /** The names of the clients' tokens. */
   tokens: string[];
   url: string;
@@ -75,7 +74,6 @@ function Editor({
   tools,
   days,
   servers,
-  labelOf,
   tokens,
   url,
   requireToken,
@@ -215,19 +213,13 @@ function Editor({
           known={known}
           tools={tools}
           servers={servers}
-          labelOf={labelOf}
           onChange={(entry) => {
             setDraft(entry);
             setBefore(undefined);
           }}
         />
       </Section>
-      <ProfileAccounts
-        entry={draft}
-        labelOf={labelOf}
-        fault={faultOf('accounts')}
-        onChange={setDraft}
-      />
+      <ProfileAccounts entry={draft} fault={faultOf('accounts')} onChange={setDraft} />
       <Section title={t.use}>
         <ProfileURLAndClients
           profile={profile}

@@ -6,6 +6,7 @@ import { CheckBox } from '@/components/text-field';
 import { classes } from '@/lib/class-names';
 import { count, escapeControlCharacters } from '@/lib/format';
 import { measureFontScale } from '@/lib/measure-font-scale';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import { type Entry, type Known, offers, switchTools, withAllServersListed } from './profile-entry';
 
@@ -28,7 +29,6 @@ export function ToolPicker({
   known,
   tools,
   servers,
-  labelOf,
   onChange,
 }: {
   entry: Entry;
@@ -36,9 +36,9 @@ export function ToolPicker({
   tools: PickTool[];
   /** The configured servers in their order. */
   servers: string[];
-  labelOf: (server: string) => string;
   onChange: (entry: Entry) => void;
 }) {
+  const labelOf = useServerName();
   const [q, setQ] = useState('');
   const scroller = useRef<HTMLDivElement>(null);
   const rows = useMemo<Row[]>(() => {

@@ -7,6 +7,7 @@ import { JsonView, LongText } from '@/components/json-view';
 import { DetailFrame, Gone } from '@/components/split-view';
 import { classes } from '@/lib/class-names';
 import { count, escapeControlCharacters } from '@/lib/format';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Tool } from '@/types/api';
 import { toolsQuery } from './api';
@@ -19,18 +20,17 @@ const t = texts.tools;
 export function ToolDetail({
   name,
   begin,
-  labelOf,
   extra,
   onClose,
 }: {
   name: string;
   /** The initial arguments as JSON text. */
   begin?: string | undefined;
-  labelOf: (server: string) => string;
   /** Content about the tool from other features. */
   extra?: (tool: Tool) => ReactNode;
   onClose: () => void;
 }) {
+  const labelOf = useServerName();
   const { data: tools } = useSuspenseQuery(toolsQuery);
   const tool = tools.find((candidate) => candidate.name === name);
   if (!tool) {

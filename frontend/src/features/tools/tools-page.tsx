@@ -10,6 +10,7 @@ import { SegmentedControl } from '@/components/segmented-control';
 import { classes } from '@/lib/class-names';
 import { count, escapeControlCharacters } from '@/lib/format';
 import { measureFontScale } from '@/lib/measure-font-scale';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Tool } from '@/types/api';
 import { toolsQuery } from './api';
@@ -32,18 +33,16 @@ type Row = { group: Group } | { tool: Tool; first: boolean; last: boolean };
 const headHeight = 40;
 const toolHeight = 56;
 
-/** `labelOf` returns the user's name for a server. */
 export function ToolsPage({
-  labelOf,
   mark,
   above,
 }: {
-  labelOf: (server: string) => string;
   /** Shown beside the name of a tool. */
   mark?: (tool: Tool) => ReactNode;
   /** Shown above the list. */
   above?: ReactNode;
 }) {
+  const labelOf = useServerName();
   const { data: tools } = useSuspenseQuery(toolsQuery);
   const { q = '', server, tool: selected, group: by = 'server' } = route.useSearch();
   const navigate = route.useNavigate();

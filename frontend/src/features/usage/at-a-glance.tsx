@@ -5,6 +5,7 @@ import { SegmentedControl } from '@/components/segmented-control';
 import { ServerPrefix } from '@/components/server-prefix';
 import { count, duration, escapeControlCharacters } from '@/lib/format';
 import { measureFontScale } from '@/lib/measure-font-scale';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Range } from '@/lib/time-range';
 import type { UsageReport } from '@/types/api';
@@ -22,12 +23,10 @@ export function AtAGlance({
   report,
   range,
   costs,
-  labelOf,
 }: {
   report: UsageReport | undefined;
   range: Range;
   costs: Pick<ToolCost, 'server' | 'tool' | 'tokens'>[];
-  labelOf: (server: string) => string;
 }) {
   const height = 230 * measureFontScale();
   const empty = report?.total.calls === 0 ? texts.usage.emptyTitle : undefined;
@@ -47,7 +46,7 @@ export function AtAGlance({
           <ChartSpace height={height} />
         )}
       </Panel>
-      <TopTools report={report} range={range} costs={costs} labelOf={labelOf} />
+      <TopTools report={report} range={range} costs={costs} />
     </div>
   );
 }
@@ -115,13 +114,12 @@ function TopTools({
   report,
   range,
   costs,
-  labelOf,
 }: {
   report: UsageReport | undefined;
   range: Range;
   costs: Pick<ToolCost, 'server' | 'tool' | 'tokens'>[];
-  labelOf: (server: string) => string;
 }) {
+  const labelOf = useServerName();
   const [order, setOrder] = useState<Order>('calls');
   const list = topOf(order, report, costs);
   return (

@@ -5,6 +5,7 @@ import { SegmentedControl } from '@/components/segmented-control';
 import { classes } from '@/lib/class-names';
 import { age, bytes, count, cut, duration, escapeControlCharacters, share } from '@/lib/format';
 import { useNow } from '@/lib/now';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { UsageStats } from '@/types/api';
 import type { UsageFilters } from './api';
@@ -29,13 +30,12 @@ const shownRows = 15;
 /** Calls by tool, server or client with errors and durations, sortable by each column. */
 export function Breakdown({
   report,
-  labelOf,
   onPick,
 }: {
   report: Record<Kind, UsageStats[]>;
-  labelOf: (server: string) => string;
   onPick: (change: UsageFilters) => void;
 }) {
+  const labelOf = useServerName();
   const [kind, setKind] = useState<Kind>('tools');
   const [by, setBy] = useState<Column>('calls');
   const [all, setAll] = useState(false);

@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { buttonClasses } from '@/components/button';
 import { ServerPrefix } from '@/components/server-prefix';
 import { count, escapeControlCharacters } from '@/lib/format';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import { recordedDays, usageQuery } from './api';
 import { Card } from './card';
@@ -22,13 +23,8 @@ export interface ToolCost {
 }
 
 /** The cost of the tool list by server, for each model that reads it. */
-export function ContextCost({
-  costs,
-  labelOf,
-}: {
-  costs: ToolCost[];
-  labelOf: (server: string) => string;
-}) {
+export function ContextCost({ costs }: { costs: ToolCost[] }) {
+  const labelOf = useServerName();
   const [all, setAll] = useState(false);
   const sums = new Map<string, { tokens: number; tools: number }>();
   for (const cost of costs) {
@@ -91,13 +87,8 @@ function More({ all, n, onToggle }: { all: boolean; n: number; onToggle: () => v
 }
 
 /** Tools that use context and were not called for 30 days. */
-export function Unused({
-  costs,
-  labelOf,
-}: {
-  costs: ToolCost[];
-  labelOf: (server: string) => string;
-}) {
+export function Unused({ costs }: { costs: ToolCost[] }) {
+  const labelOf = useServerName();
   const { data } = useQuery(usageQuery({ range: '30d' }, 60_000));
   const [all, setAll] = useState(false);
   if (!data || costs.length === 0) return null; // nothing to show without tools

@@ -5,6 +5,7 @@ import { Button, buttonClasses } from '@/components/button';
 import { DateTimeField } from '@/components/date-time-field';
 import { Empty, PageHeader } from '@/components/page';
 import { escapeControlCharacters } from '@/lib/format';
+import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Range, Span } from '@/lib/time-range';
 import { type UsageFilters, usageQuery } from './api';
@@ -18,13 +19,8 @@ import { Figures } from './usage-totals';
 const route = getRouteApi('/usage');
 const t = texts.usage;
 
-export function UsagePage({
-  costs,
-  labelOf,
-}: {
-  costs: ToolCost[];
-  labelOf: (server: string) => string;
-}) {
+export function UsagePage({ costs }: { costs: ToolCost[] }) {
+  const labelOf = useServerName();
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const { server, tool, client, from, to } = search;
@@ -102,14 +98,13 @@ export function UsagePage({
               </div>
               <Breakdown
                 report={{ servers: report.servers, tools: report.tools, clients: report.clients }}
-                labelOf={labelOf}
                 onPick={change}
               />
             </>
           )}
           <div className="grid items-start gap-4 lg:grid-cols-2">
-            <ContextCost costs={costs} labelOf={labelOf} />
-            <Unused costs={costs} labelOf={labelOf} />
+            <ContextCost costs={costs} />
+            <Unused costs={costs} />
           </div>
         </div>
       </div>
