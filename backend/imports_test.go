@@ -25,35 +25,36 @@ var edges = map[string]string{
 	"backend/atomicfile":     "",
 	"backend/lazyregexp":     "",
 	"backend/exitreason":     "backend/lazyregexp backend/core",
+	"backend/exactjson":      "",
 	"backend/closeonce":      "",
-	"backend/eventually":     "",                                                                  // never shipped: only tests import it
-	"backend/hideconsole":    "",                                                                  // what starts programs of others hides their windows
-	"backend/redact":         "backend/lazyregexp",                                                // the only lists of names and formats of secrets
-	"config":                 "backend/lazyregexp backend/atomicfile backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share
+	"backend/eventually":     "",                                                                                    // never shipped: only tests import it
+	"backend/hideconsole":    "",                                                                                    // what starts programs of others hides their windows
+	"backend/redact":         "backend/lazyregexp backend/exactjson",                                                // the only lists of names and formats of secrets
+	"config":                 "backend/lazyregexp backend/atomicfile backend/exactjson backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share
 	"backend/event":          "backend/core",
 	"backend/process":        "backend/closeonce",
 	"backend/sandbox":        "backend/sandbox/reexec",
 	"backend/dockerexec":     "backend/closeonce backend/hideconsole",
-	"backend/wire":           "backend/core backend/redact",              // redact: the mark in traced headers; spans, replies and sinks are hub's, so that the call path converts nothing
-	"backend/cassette":       "backend/core backend/redact backend/wire", // redact: its mark in an HTTP Archive; wire: marks a result without changing its other bytes
+	"backend/wire":           "backend/exactjson backend/core backend/redact",              // redact: the mark in traced headers; spans, replies and sinks are hub's, so that the call path converts nothing
+	"backend/cassette":       "backend/exactjson backend/core backend/redact backend/wire", // redact: its mark in an HTTP Archive; wire: marks a result without changing its other bytes
 	"backend/loopback":       "backend/lazyregexp backend/atomicfile backend/core",
 	"backend/secret":         "backend/lazyregexp backend/atomicfile backend/core",
 	"backend/oauth":          "backend/core",
-	"backend/store":          "backend/core backend/redact backend/wire", // what is recorded has no secrets; wire: the members of results, to measure them
+	"backend/store":          "backend/exactjson backend/core backend/redact backend/wire", // what is recorded has no secrets; wire: the members of results, to measure them
 	"backend/serverlog":      "",
 	"backend/netchange":      "", // the daemon alone needs it: it tells the supervisor that the network changed
 	"backend/upstream":       "backend/core backend/wire",
-	"backend/registry":       "backend/lazyregexp backend/core config",
-	"backend/trust":          "backend/core backend/store",
+	"backend/registry":       "backend/lazyregexp backend/exactjson backend/core config",
+	"backend/trust":          "backend/exactjson backend/core backend/store",
 	"backend/dial":           "backend/lazyregexp backend/core config backend/sandbox backend/serverlog backend/upstream backend/process backend/dockerexec backend/wire backend/exitreason backend/cassette", // it alone starts and reaches servers; lazyregexp reads what npm says
 	"backend/supervisor":     "backend/core config backend/event backend/upstream backend/registry backend/process backend/dial backend/wire backend/exitreason",                                              // process: usage and the age of the login environment; exitreason: why a process ended
-	"backend/approvals":      "backend/core backend/event",
+	"backend/approvals":      "backend/exactjson backend/core backend/event",
 	"backend/policy":         "backend/core config backend/registry backend/approvals backend/wire",
 	"backend/gateway":        "backend/core backend/event backend/policy backend/wire",
-	"backend/bridge":         "backend/core backend/wire backend/registry backend/approvals",
+	"backend/bridge":         "backend/exactjson backend/core backend/wire backend/registry backend/approvals",
 	"backend/reload":         "backend/atomicfile backend/core config backend/event",
-	"backend/history":        "backend/lazyregexp backend/redact backend/core backend/store backend/wire backend/cassette",
-	"backend/clientconf":     "backend/lazyregexp backend/atomicfile backend/core backend/redact config",
+	"backend/history":        "backend/lazyregexp backend/exactjson backend/redact backend/core backend/store backend/wire backend/cassette",
+	"backend/clientconf":     "backend/lazyregexp backend/atomicfile backend/exactjson backend/core backend/redact config",
 	"backend/marketplace":    "backend/lazyregexp backend/core",
 	"backend/packageversion": "backend/lazyregexp backend/core config backend/dockerexec backend/hideconsole", // which argument of docker is the image
 	"backend/metrics":        "backend/core backend/event",
@@ -62,9 +63,9 @@ var edges = map[string]string{
 	"backend/desktop":        "backend/hideconsole backend/atomicfile backend/core backend/event backend/approvals",
 	"backend/doctor":         "backend/lazyregexp backend/core backend/redact config backend/clientconf backend/hideconsole backend/exitreason", // how a missing program is installed, said in one place
 	"backend/builtin":        "backend/core backend/store",
-	"backend/shim":           "backend/core backend/wire",                                                                                                                                                                                                                                         // apart from cli, so that a process per client stays small
-	"backend/cli":            "backend/core config backend/history backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy backend/cassette backend/trust backend/supervisor", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon
-	"backend/mcptest":        "backend/wire",                                                                                                                                                                                                                                                      // never shipped: only tests import it
+	"backend/shim":           "backend/core backend/wire",                                                                                                                                                                                                                                                           // apart from cli, so that a process per client stays small
+	"backend/cli":            "backend/exactjson backend/core config backend/history backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy backend/cassette backend/trust backend/supervisor", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon
+	"backend/mcptest":        "backend/wire",                                                                                                                                                                                                                                                                        // never shipped: only tests import it
 
 	"backend/sandbox/reexec": "", // and of the standard library only what is initialized early
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
 // isWebURL reports whether text is an http or https URL without credentials, which is safe to
@@ -29,10 +30,8 @@ type property struct {
 // properties, and returns the invalid fields. Unsupported keywords are left to the server, which
 // has to validate the answer anyway.
 func validateForm(schema string, content []byte) []core.FieldError {
-	decoder := json.NewDecoder(bytes.NewReader(content))
-	decoder.UseNumber()
 	var values map[string]any
-	if decoder.Decode(&values) != nil || values == nil || decoder.More() {
+	if exactjson.Decode(content, &values) != nil || values == nil {
 		return []core.FieldError{{Field: "content", Error: "must be an object"}}
 	}
 	var form struct {

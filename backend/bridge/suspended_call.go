@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
@@ -342,10 +342,8 @@ func (t *suspendedCalls) claim(state string, rq *request) *suspendedCall {
 // requestDigest hashes the method and params of a request, without the members that differ
 // when it is repeated. Equal JSON values give equal digests, however they are written.
 func requestDigest(rq *request) [sha256.Size]byte {
-	decoder := json.NewDecoder(bytes.NewReader(rq.params))
-	decoder.UseNumber()
 	var params map[string]any
-	_ = decoder.Decode(&params)
+	_ = exactjson.Decode(rq.params, &params)
 	for _, key := range []string{"_meta", "inputResponses", "requestState"} {
 		delete(params, key)
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
 // index finds the recorded calls of a request. It is not safe for concurrent use.
@@ -108,10 +110,8 @@ func canonical(arguments []byte) ([]byte, error) {
 	if !isObject(arguments) {
 		return nil, errors.New("arguments must be a JSON object")
 	}
-	d := json.NewDecoder(bytes.NewReader(arguments))
-	d.UseNumber()
 	var v any
-	if err := d.Decode(&v); err != nil {
+	if err := exactjson.Decode(arguments, &v); err != nil {
 		return nil, err
 	}
 	return json.Marshal(v)

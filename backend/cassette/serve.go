@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
@@ -376,9 +377,6 @@ func oneLine(message []byte) []byte {
 // encode returns v as JSON, without escapes that raw values in it do not have. v contains only
 // values that can be encoded.
 func encode(v any) []byte {
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v)
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
+	text, _ := exactjson.Encode(v)
+	return text
 }

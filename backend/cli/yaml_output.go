@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
 // toYAML converts a JSON document to readable YAML: keys keep their order, numbers their spelling.
@@ -111,9 +113,5 @@ func formatScalar(s string) string {
 	if plainWord().MatchString(s) && !notAWord().MatchString(s) && strings.TrimSpace(s) == s {
 		return s
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b) // a JSON string is a YAML string
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s)
-	return strings.TrimSpace(b.String())
+	return exactjson.String(s) // a JSON string is a YAML string
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
+
 	"github.com/tailscale/hujson"
 )
 
@@ -142,10 +144,8 @@ func (f *jsonFile) decode() (map[string]any, error) {
 }
 
 func decodeObject(src []byte) (map[string]any, error) {
-	decoder := json.NewDecoder(bytes.NewReader(src))
-	decoder.UseNumber()
 	var m map[string]any
-	return m, decoder.Decode(&m)
+	return m, exactjson.Decode(src, &m)
 }
 
 // set replaces the existing value, or appends a member to the object at path, which it

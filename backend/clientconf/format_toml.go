@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 
 	"github.com/pelletier/go-toml/v2"
@@ -259,20 +260,18 @@ func tomlKey(key string) string {
 	if bareKey().MatchString(key) {
 		return key
 	}
-	return jsonString(key)
+	return exactjson.String(key)
 }
 
 // tomlValue returns a JSON value as TOML. JSON strings are valid TOML basic strings.
 func tomlValue(raw json.RawMessage) (string, error) {
 	var v any
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
+	if err := exactjson.Decode(raw, &v); err != nil {
 		return "", err
 	}
 	switch v := v.(type) {
 	case string:
-		return jsonString(v), nil
+		return exactjson.String(v), nil
 	case bool, json.Number:
 		return fmt.Sprint(v), nil
 	case []any:
@@ -294,7 +293,7 @@ func tomlValue(raw json.RawMessage) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			items = append(items, jsonString(key)+" = "+text)
+			items = append(items, exactjson.String(key)+" = "+text)
 		}
 		sort.Strings(items)
 		return "{ " + strings.Join(items, ", ") + " }", nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 
 	"github.com/goccy/go-yaml"
@@ -377,7 +378,7 @@ func writeYAMLMember(b *strings.Builder, lead string, column int, m member) erro
 func yamlScalar(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil && raw[0] == '"' {
-		return jsonString(s)
+		return exactjson.String(s)
 	}
 	return string(raw)
 }
@@ -387,10 +388,10 @@ var plainKey = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 func yamlKey(key string) string {
 	switch strings.ToLower(key) {
 	case "y", "n", "yes", "no", "on", "off", "true", "false", "null":
-		return jsonString(key)
+		return exactjson.String(key)
 	}
 	if plainKey().MatchString(key) {
 		return key
 	}
-	return jsonString(key)
+	return exactjson.String(key)
 }

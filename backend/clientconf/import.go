@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
 // ImportedServer is one server of a client and its conversion into our configuration.
@@ -129,7 +130,7 @@ func readContainer(p *Plan, file document, m map[string]any, path []string, dir 
 		if err != nil {
 			i.SkipReason = err.Error()
 		} else {
-			i.Entry, _ = encodeJSON(entry)
+			i.Entry, _ = exactjson.Encode(entry)
 			if file != nil {
 				source, _, _ := file.entry(path, name) // an entry that cannot be located has no note
 				if note := commentNote(source, p.Client.Format); note != "" {
@@ -141,14 +142,6 @@ func readContainer(p *Plan, file document, m map[string]any, path []string, dir 
 		all = append(all, i)
 	}
 	return all
-}
-
-func encodeJSON(v any) (json.RawMessage, error) {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return json.RawMessage(strings.TrimSpace(b.String())), err
 }
 
 // assignLabels sets the name of each server in our configuration: the client's name, unless our

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -46,7 +47,7 @@ func (c *Connector) PrepareServer(s NewServer) (*PastedServers, error) {
 		*table = map[string]string{}
 	}
 	maps.Copy(*table, s.Secrets)
-	raw, err := encodeJSON(entry)
+	raw, err := exactjson.Encode(entry)
 	if err != nil {
 		return nil, err
 	}

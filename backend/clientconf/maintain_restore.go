@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
 // Restore reinstates our entries after they were lost. If the file is missing, empty, or
@@ -149,7 +150,7 @@ func deletePath(m map[string]any, path []string) {
 }
 
 func encodeString(m map[string]any) string {
-	b, _ := encodeJSON(m)
+	b, _ := exactjson.Encode(m)
 	return string(b)
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
@@ -22,12 +23,12 @@ var emptyEnv = lazyregexp.New(`,?\s*"(env|envs|environment)":\s*\{\s*\}`)
 func stdioEntry(c Client, name, program string, args []string) json.RawMessage {
 	list := make([]string, len(args))
 	for i, arg := range args {
-		list[i] = jsonString(arg)
+		list[i] = exactjson.String(arg)
 	}
 	filled := strings.NewReplacer(
-		`"{{CMD}}"`, jsonString(program),
+		`"{{CMD}}"`, exactjson.String(program),
 		`"{{ARG}}"`, strings.Join(list, ", "),
-		`"{{NAME}}"`, jsonString(name),
+		`"{{NAME}}"`, exactjson.String(name),
 		`"{{ENVKEY}}": "{{ENVVAL}}"`, "",
 	).Replace(string(c.Stdio))
 	return json.RawMessage(emptyEnv().ReplaceAllString(filled, ""))
@@ -70,23 +71,15 @@ func snippet(c Client, name string, entry json.RawMessage) string {
 		}
 	}
 	path := c.KeyPath
-	text := "{" + jsonString(name) + ":" + string(entry) + "}"
+	text := "{" + exactjson.String(name) + ":" + string(entry) + "}"
 	for i := len(path) - 1; i >= 0; i-- {
-		text = "{" + jsonString(path[i]) + ":" + text + "}"
+		text = "{" + exactjson.String(path[i]) + ":" + text + "}"
 	}
 	var b bytes.Buffer
 	if json.Indent(&b, []byte(text), "", "  ") != nil {
 		return text
 	}
 	return b.String()
-}
-
-func jsonString(s string) string {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(s) // encoding a string cannot fail
-	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // edit sets one entry to value, or removes it if value is nil.
@@ -164,7 +157,7 @@ func httpEntry(client Client, s ServerEntry, choice Choice, file string) (json.R
 
 // jsonStringContent returns s as the content of a JSON string, without the quotes.
 func jsonStringContent(s string) string {
-	quoted := jsonString(s)
+	quoted := exactjson.String(s)
 	return quoted[1 : len(quoted)-1]
 }
 

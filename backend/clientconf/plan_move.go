@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
 // selectServers returns the selected servers of a client.
@@ -195,7 +196,7 @@ func mergeSwitches(ours, original json.RawMessage) (json.RawMessage, error) {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(jsonString(m.key) + ": " + string(m.value))
+		b.WriteString(exactjson.String(m.key) + ": " + string(m.value))
 	}
 	b.WriteByte('}')
 	return json.RawMessage(b.String()), nil

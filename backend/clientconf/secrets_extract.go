@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 )
@@ -101,7 +102,7 @@ func (c *Connector) extractSecrets(all []ImportedServer) error {
 
 // mergeUnknownKeys encodes e together with those keys of plain that configEntry does not have.
 func mergeUnknownKeys(e *configEntry, plain json.RawMessage) (json.RawMessage, error) {
-	raw, err := encodeJSON(e)
+	raw, err := exactjson.Encode(e)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func mergeUnknownKeys(e *configEntry, plain json.RawMessage) (json.RawMessage, e
 		return nil, err
 	}
 	maps.Copy(others, ours)
-	return encodeJSON(others)
+	return exactjson.Encode(others)
 }
 
 // configEntryKeys are the JSON keys of configEntry.

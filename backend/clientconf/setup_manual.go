@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"net/url"
 	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
 // ManualSetup is what the user needs to connect a client by hand.
@@ -42,7 +44,7 @@ var installLinks = map[string]func(name string, entry json.RawMessage) string{
 		return "lmstudio://add_mcp?name=" + queryEscape(n) + "&config=" + queryEscape(base64.StdEncoding.EncodeToString(e))
 	},
 	"cherry-studio": func(n string, e json.RawMessage) string {
-		return "cherrystudio://mcp/install?servers=" + queryEscape(base64.StdEncoding.EncodeToString([]byte(`{"mcpServers":{`+jsonString(n)+`:`+string(e)+`}}`)))
+		return "cherrystudio://mcp/install?servers=" + queryEscape(base64.StdEncoding.EncodeToString([]byte(`{"mcpServers":{`+exactjson.String(n)+`:`+string(e)+`}}`)))
 	},
 }
 
@@ -53,9 +55,9 @@ func queryEscape(s string) string { return strings.ReplaceAll(url.QueryEscape(s)
 func prependName(name string, entry json.RawMessage) string {
 	text := strings.TrimSpace(string(entry))
 	if text = strings.TrimPrefix(text, "{"); strings.TrimSpace(text) == "}" {
-		return `{"name":` + jsonString(name) + "}"
+		return `{"name":` + exactjson.String(name) + "}"
 	}
-	return `{"name":` + jsonString(name) + "," + text
+	return `{"name":` + exactjson.String(name) + "," + text
 }
 
 // HasLink reports whether the client can be connected by an install link.
@@ -85,14 +87,11 @@ func (c *Connector) ManualSetup(choice Choice) (ManualSetup, error) {
 		single = choice.Servers[0]
 	}
 	if link := installLinks[client.ID]; link != nil && !choice.HTTP && choice.Project == "" && len(choice.Servers) < 2 {
-		var compact strings.Builder
 		entry := c.shimEntry(client, single)
 		var v any
 		if err := json.Unmarshal(entry, &v); err == nil {
-			e := json.NewEncoder(&compact)
-			e.SetEscapeHTML(false)
-			if e.Encode(v) == nil {
-				entry = json.RawMessage(strings.TrimSpace(compact.String()))
+			if compact, err := exactjson.Encode(v); err == nil {
+				entry = compact
 			}
 		}
 		h.Link = link(single.Name, entry)

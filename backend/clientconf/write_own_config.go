@@ -12,6 +12,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -98,7 +99,7 @@ func (o *configChange) servers() (map[string]json.RawMessage, error) {
 	}
 	all := map[string]json.RawMessage{}
 	for label, value := range object {
-		if all[strings.ToLower(label)], err = encodeJSON(value); err != nil {
+		if all[strings.ToLower(label)], err = exactjson.Encode(value); err != nil {
 			return nil, err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
 // Change is one difference between two JSON texts.
@@ -59,24 +61,14 @@ func wholeChange(a, b []byte) Change {
 
 // decode parses JSON. Numbers keep their spelling.
 func decode(text []byte) (any, bool) {
-	if len(text) == 0 {
-		return nil, false
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
 	var v any
-	err := d.Decode(&v)
-	return v, err == nil && !d.More()
+	err := exactjson.Decode(text, &v)
+	return v, err == nil
 }
 
 func encode(v any) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(v) != nil {
-		return ""
-	}
-	return string(bytes.TrimSpace(b.Bytes()))
+	text, _ := exactjson.Encode(v)
+	return string(text)
 }
 
 // differ collects the differences between two values. The first may be a description: see

@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
@@ -9,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
 // Limits of the search for known values.
@@ -133,12 +134,8 @@ func splitLong(v string) (list []string) {
 func encodings(v string) []string {
 	escaped, _ := json.Marshal(v)
 	inJSON := trimQuotes(escaped)
-	var plain bytes.Buffer
-	e := json.NewEncoder(&plain)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v)
 	all := []string{
-		v, inJSON, trimQuotes(bytes.TrimSpace(plain.Bytes())), strings.ReplaceAll(inJSON, "/", `\/`),
+		v, inJSON, trimQuotes([]byte(exactjson.String(v))), strings.ReplaceAll(inJSON, "/", `\/`),
 		url.QueryEscape(v), url.PathEscape(v),
 	}
 	if whole := len(v) / 3 * 3; whole >= 9 { // the encoding of an incomplete group depends on the bytes after the value

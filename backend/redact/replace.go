@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
@@ -96,10 +97,8 @@ func (r *Replacer) parts(value string) string {
 
 // json replaces the secrets in JSON text. It preserves the formatting where possible.
 func (r *Replacer) json(text string) string {
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
 	var value any
-	if d.Decode(&value) != nil || d.More() {
+	if exactjson.Decode([]byte(text), &value) != nil {
 		return text
 	}
 	out, before := text, r.replaced
@@ -115,11 +114,8 @@ func (r *Replacer) json(text string) string {
 }
 
 func encode(v any) string {
-	var out strings.Builder
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v)
-	return strings.TrimSuffix(out.String(), "\n")
+	text, _ := exactjson.Encode(v)
+	return string(text)
 }
 
 // Args replaces the values of --token=VALUE and --token VALUE, secrets recognized by their form,

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -106,7 +106,7 @@ func (e entry) withMember(key string, value any) entry {
 // withMember returns an object with another value of a member. A new member is inserted at the
 // offset at, which follows another member or the opening brace.
 func withMember(object []byte, key string, value any, at int) []byte {
-	encoded, err := encodeJSON(value)
+	encoded, err := exactjson.Encode(value)
 	spans, invalid := memberValues(object, key)
 	if err != nil || invalid != nil {
 		return object
@@ -122,15 +122,6 @@ func withMember(object []byte, key string, value any, at int) []byte {
 		member = append(member, ',')
 	}
 	return replaceSpans(object, []core.Span{{Start: at, End: at}}, member)
-}
-
-// encodeJSON is json.Marshal without escapes for HTML, which would change a server's text.
-func encodeJSON(value any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(value)
-	return bytes.TrimSpace(b.Bytes()), err
 }
 
 // replaceSpans returns raw with each span replaced by with.

@@ -1,10 +1,10 @@
 package store
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
 // insertAttributes stores the attributes that few calls have: whether the result came from the
@@ -46,13 +46,11 @@ func (w *writer) insertAttributes(batch []entry) error {
 // progressLog returns the notifications as a JSON array without secrets, or nil if one of them is not
 // valid JSON.
 func (r *rules) progressLog(notifications []core.ProgressNotification) []byte {
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	if e.Encode(notifications) != nil {
+	text, err := exactjson.Encode(notifications)
+	if err != nil {
 		return nil
 	}
-	if clean := r.secrets.AppendJSON(nil, text.Bytes()); json.Valid(clean) {
+	if clean := r.secrets.AppendJSON(nil, text); json.Valid(clean) {
 		return clean
 	}
 	return nil

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
 // Hash is the first half of the SHA-256 of a canonical definition.
@@ -140,11 +142,9 @@ func Text(definition []byte) []string {
 	if len(definition) == 0 {
 		return nil
 	}
-	d := json.NewDecoder(bytes.NewReader(definition))
-	d.UseNumber()
 	var value any
 	var lines []string
-	if d.Decode(&value) != nil {
+	if exactjson.Decode(definition, &value) != nil {
 		lines = appendText("", string(definition), lines)
 	} else {
 		lines = appendValue("", value, lines)

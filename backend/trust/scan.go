@@ -1,13 +1,14 @@
 package trust
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
 // Warning is a possible sign of an attack in a definition.
@@ -154,10 +155,8 @@ func (s *scanner) add(code, reason, where, quote string) {
 // walk scans every string of a definition. Descriptions anywhere in a schema are shown to the
 // model, and so are names, defaults and enums.
 func (s *scanner) walk(_ string, definition []byte) {
-	d := json.NewDecoder(bytes.NewReader(definition))
-	d.UseNumber()
 	var value any
-	if d.Decode(&value) != nil {
+	if exactjson.Decode(definition, &value) != nil {
 		s.text("text", string(definition))
 		return
 	}

@@ -1,19 +1,18 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
 	"slices"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
 // Decode parses one JSON value for validation against a schema. Integers are exact if they fit
 // into 64 bits.
 func Decode(raw []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
 	var v any
-	if err := d.Decode(&v); err != nil {
+	if err := exactjson.Decode(raw, &v); err != nil {
 		return nil, err
 	}
 	return exactNumbers(v), nil
