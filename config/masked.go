@@ -16,7 +16,7 @@ import (
 // not repeat its content.
 func Masked(file string, src []byte) (text []byte, values, variables []string, err error) {
 	plain := src
-	if isYAML(file) {
+	if IsYAML(file) {
 		plain, err = yaml.YAMLToJSON(src)
 	} else {
 		plain, err = hujson.Standardize(bytes.Clone(src))

@@ -60,8 +60,8 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
-// isYAML reports whether file is read as YAML. Everything else is JSON with comments.
-func isYAML(file string) bool {
+// IsYAML reports whether file is read as YAML. Everything else is JSON with comments.
+func IsYAML(file string) bool {
 	ext := strings.ToLower(filepath.Ext(file))
 	return ext == ".yaml" || ext == ".yml"
 }
@@ -74,10 +74,10 @@ func tree(file string, src []byte) (*node, *Problem) {
 	case problem != nil:
 		problem.File, problem.Line, problem.Column = file, 1, 1
 		return nil, problem
-	case len(src) > maxFile || isYAML(file) && len(src) > maxYAML:
+	case len(src) > maxFile || IsYAML(file) && len(src) > maxYAML:
 		return nil, refuse(at, "file is too large", "is this the right file?")
 	}
-	if isYAML(file) {
+	if IsYAML(file) {
 		return yamlTree(file, src)
 	}
 	return jsonTree(file, src)

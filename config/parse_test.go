@@ -266,7 +266,7 @@ func FuzzParse(f *testing.F) {
 			if err != nil {
 				f.Fatal(err)
 			}
-			f.Add(src, isYAML(file))
+			f.Add(src, IsYAML(file))
 		}
 	}
 	f.Fuzz(func(t *testing.T, src []byte, yaml bool) {

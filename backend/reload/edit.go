@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"path/filepath"
-	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -77,8 +75,8 @@ func (r *Reloader) checkUnlocked() error {
 // Edit changes a file and applies the result before it returns. A file that does not exist starts
 // as config.Starter. Nothing is written if change fails or the result is invalid.
 func (r *Reloader) Edit(ctx context.Context, file string, change func(*Document) error) error {
-	if ext := strings.ToLower(filepath.Ext(file)); ext == ".yaml" || ext == ".yml" {
-		return &core.Error{Code: core.CodeRejected, Message: "cannot edit " + file + ": it is YAML", Hint: "Edit it in a text editor; it is reloaded when you save it."}
+	if err := checkEditable(file); err != nil {
+		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,6 +93,14 @@ func (r *Reloader) Edit(ctx context.Context, file string, change func(*Document)
 			return err
 		}
 	}
+}
+
+// checkEditable returns an error for a file whose format Document cannot edit.
+func checkEditable(file string) error {
+	if !config.IsYAML(file) {
+		return nil
+	}
+	return &core.Error{Code: core.CodeRejected, Message: "cannot edit " + file + ": it is YAML", Hint: "Edit it in a text editor; it is reloaded when you save it."}
 }
 
 // maxEditTries is the maximum number of attempts to edit a file that an editor keeps saving.

@@ -3,7 +3,6 @@ package reload
 import (
 	"bytes"
 	"encoding/json"
-
 	"slices"
 	"strings"
 
@@ -77,48 +76,23 @@ func (d *Document) Add(label string, raw json.RawMessage) error {
 	if server, _ := d.findServer(label); server != nil {
 		return core.Errorf(core.CodeConflict, "a server %q already exists", label)
 	}
-	value, err := hujson.Parse(bytes.Clone(raw))
-	if err != nil {
-		return core.Errorf(core.CodeValidation, "cannot add server %q: not valid JSON", label)
-	}
-	if _, ok := value.Value.(*hujson.Object); !ok {
-		return core.Errorf(core.CodeValidation, "cannot add server %q: not a JSON object", label)
-	}
 	object, depth := d.newServerContainer()
 	if object == nil {
 		return core.Errorf(core.CodeRejected, "cannot add server %q: the file stores its servers in an array", label)
 	}
-	var pretty bytes.Buffer
-	value.Standardize()
-	if err := json.Indent(&pretty, value.Pack(), strings.Repeat(d.indent, depth+1), d.indent); err != nil {
-		return core.Errorf(core.CodeValidation, "cannot add server %q: not valid JSON", label)
-	}
-	text := bytes.ReplaceAll(bytes.TrimSpace(pretty.Bytes()), []byte("\n"), []byte(d.eol))
-	formatted, err := hujson.Parse(text)
+	value, err := d.formatObject(raw, depth+1)
 	if err != nil {
-		return err
+		return core.Errorf(core.CodeValidation, "cannot add server %q: %v", label, err)
 	}
-	d.setMember(object, label, formatted.Value, depth)
+	d.setMember(object, label, value, depth)
 	return nil
 }
 
 // Remove removes the server called label and the comments above it.
 func (d *Document) Remove(label string) error {
-	for _, box := range d.serversNodes() {
-		switch b := box.value.Value.(type) {
-		case *hujson.Object:
-			if memberIndex(b, label) >= 0 {
-				d.removeMember(b, label)
-				return nil
-			}
-		case *hujson.Array:
-			for i, e := range b.Elements {
-				if o, ok := e.Value.(*hujson.Object); ok && serverName(o) == label {
-					b.Elements = slices.Delete(b.Elements, i, i+1)
-					return nil
-				}
-			}
-		}
+	if s := d.server(label); s != nil {
+		s.remove()
+		return nil
 	}
 	return serverNotFoundError(label)
 }
@@ -134,23 +108,13 @@ func (d *Document) Set(value any, path ...string) error {
 	if err != nil {
 		return err
 	}
-	object := d.root.Value.(*hujson.Object)
-	for depth, key := range path {
-		if depth == len(path)-1 {
-			d.setMember(object, key, parsed.Value, depth)
-			return nil
+	object, last := d.root.Value.(*hujson.Object), len(path)-1
+	for depth, key := range path[:last] {
+		if object, err = d.ensureObject(object, key, depth); err != nil {
+			return err
 		}
-		i := memberIndex(object, key)
-		if i < 0 {
-			d.setMember(object, key, &hujson.Object{}, depth)
-			i = memberIndex(object, key)
-		}
-		inner, ok := object.Members[i].Value.Value.(*hujson.Object)
-		if !ok {
-			return core.Errorf(core.CodeValidation, "cannot set %s: '%s' is not an object", strings.Join(path, "."), key)
-		}
-		object = inner
 	}
+	d.setMember(object, path[last], parsed.Value, last)
 	return nil
 }
 
@@ -196,33 +160,59 @@ func (d *Document) newServerContainer() (*hujson.Object, int) {
 	return o, 1
 }
 
-// findServer returns a server's object and the depth of its members.
-func (d *Document) findServer(label string) (*hujson.Object, int) {
+// serverNode is a server in the document.
+type serverNode struct {
+	label  *hujson.Value // nil for an element of an array that has no name
+	value  *hujson.Value // normally an object
+	depth  int           // of the members of value
+	remove func()        // removes the server, and the comments above a member of an object
+}
+
+// servers returns all servers.
+func (d *Document) servers() (all []serverNode) {
 	for _, b := range d.serversNodes() {
 		switch box := b.value.Value.(type) {
 		case *hujson.Object:
-			if i := memberIndex(box, label); i >= 0 {
-				o, _ := box.Members[i].Value.Value.(*hujson.Object)
-				return o, b.depth + 1
+			for i := range box.Members {
+				m := &box.Members[i]
+				all = append(all, serverNode{&m.Name, &m.Value, b.depth + 1, func() { d.removeMember(box, memberKey(*m)) }})
 			}
 		case *hujson.Array:
-			for _, e := range box.Elements {
-				if o, ok := e.Value.(*hujson.Object); ok && serverName(o) == label {
-					return o, b.depth + 1
+			for i := range box.Elements {
+				s := serverNode{nil, &box.Elements[i], b.depth + 1, func() { box.Elements = slices.Delete(box.Elements, i, i+1) }}
+				if o, ok := s.value.Value.(*hujson.Object); ok {
+					if n := memberIndex(o, "name"); n >= 0 {
+						s.label = &o.Members[n].Value
+					}
 				}
+				all = append(all, s)
 			}
 		}
 	}
-	return nil, 0
+	return all
 }
 
-func serverName(o *hujson.Object) string {
-	if i := memberIndex(o, "name"); i >= 0 {
-		if l, ok := o.Members[i].Value.Value.(hujson.Literal); ok {
-			return l.String()
+// server returns the server called label, or nil.
+func (d *Document) server(label string) *serverNode {
+	for _, s := range d.servers() {
+		if s.label == nil {
+			continue
+		}
+		if name, ok := stringValue(s.label); ok && name == label {
+			return &s
 		}
 	}
-	return ""
+	return nil
+}
+
+// findServer returns a server's object and the depth of its members.
+func (d *Document) findServer(label string) (*hujson.Object, int) {
+	s := d.server(label)
+	if s == nil {
+		return nil, 0
+	}
+	o, _ := s.value.Value.(*hujson.Object)
+	return o, s.depth
 }
 
 func memberIndex(o *hujson.Object, name string) int {

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -251,11 +252,7 @@ func (d *Document) formatObject(raw json.RawMessage, depth int) (hujson.ValueTri
 // formatValue formats any JSON value for the given depth.
 func (d *Document) formatValue(raw json.RawMessage, depth int) (hujson.ValueTrimmed, error) {
 	var out bytes.Buffer
-	prefix := ""
-	for range depth {
-		prefix += d.indent
-	}
-	if err := json.Indent(&out, raw, prefix, d.indent); err != nil {
+	if err := json.Indent(&out, raw, strings.Repeat(d.indent, depth), d.indent); err != nil {
 		return nil, core.Errorf(core.CodeValidation, "not valid JSON")
 	}
 	value, err := hujson.Parse(bytes.ReplaceAll(bytes.TrimSpace(out.Bytes()), []byte("\n"), []byte(d.eol)))

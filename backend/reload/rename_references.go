@@ -72,12 +72,12 @@ func (n rename) warnings(c *config.Config, file string) (list []string) {
 		}
 	}
 	for _, p := range c.Profiles {
-		if _, named := p.Servers[n.from]; named && p.Source.File != file && isYAML(p.Source.File) {
+		if _, named := p.Servers[n.from]; named && p.Source.File != file && config.IsYAML(p.Source.File) {
 			list = append(list, fmt.Sprintf("profile '%s' still refers to '%s': its file is YAML: %s", p.Name, n.from, p.Source.File))
 		}
 	}
 	for _, s := range c.Servers {
-		if s.Replay.Server == n.from && s.Source.File != file && isYAML(s.Source.File) {
+		if s.Replay.Server == n.from && s.Source.File != file && config.IsYAML(s.Source.File) {
 			list = append(list, fmt.Sprintf("server '%s' still replays '%s': its file is YAML: %s", s.ID, n.from, s.Source.File))
 		}
 	}
@@ -144,17 +144,8 @@ func (d *Document) renameReferences(n rename) {
 			}
 		}
 	}
-	for _, box := range d.serversNodes() {
-		switch b := box.value.Value.(type) {
-		case *hujson.Object:
-			for i := range b.Members {
-				n.renameReplayed(&b.Members[i].Value)
-			}
-		case *hujson.Array:
-			for i := range b.Elements {
-				n.renameReplayed(&b.Elements[i])
-			}
-		}
+	for _, s := range d.servers() {
+		n.renameReplayed(s.value)
 	}
 }
 

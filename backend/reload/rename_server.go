@@ -2,9 +2,7 @@ package reload
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -18,8 +16,8 @@ func (r *Reloader) CheckRename(id, label string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if isYAML(s.Source.File) {
-		return "", &core.Error{Code: core.CodeRejected, Message: "cannot edit " + s.Source.File + ": it is YAML", Hint: "Edit it in a text editor; it is reloaded when you save it."}
+	if err := checkEditable(s.Source.File); err != nil {
+		return "", err
 	}
 	to := core.Slug(label)
 	if !core.ValidServerID(to) {
@@ -57,7 +55,7 @@ func (r *Reloader) Rename(ctx context.Context, id, label string) (to string, war
 		return to, warnings, err
 	}
 	for _, file := range before.Files { // those without a reference are not written
-		if file == s.Source.File || isYAML(file) || !change.isIn(before, file) {
+		if file == s.Source.File || config.IsYAML(file) || !change.isIn(before, file) {
 			continue
 		}
 		if err := r.Edit(ctx, file, func(d *Document) error { d.renameReferences(change); return nil }); err != nil {
@@ -65,11 +63,6 @@ func (r *Reloader) Rename(ctx context.Context, id, label string) (to string, war
 		}
 	}
 	return to, warnings, nil
-}
-
-func isYAML(file string) bool {
-	ext := strings.ToLower(filepath.Ext(file))
-	return ext == ".yaml" || ext == ".yml"
 }
 
 // checkOtherFiles returns an error if another file than that of the server chooses an account of
@@ -128,23 +121,12 @@ func (d *Document) Rename(label, to string) error {
 	if o, _ := d.findServer(to); o != nil && to != label {
 		return core.Errorf(core.CodeConflict, "a server %q already exists", to)
 	}
-	for _, box := range d.serversNodes() {
-		switch b := box.value.Value.(type) {
-		case *hujson.Object:
-			if i := memberIndex(b, label); i >= 0 {
-				b.Members[i].Name.Value = hujson.String(to)
-				return nil
-			}
-		case *hujson.Array:
-			for _, e := range b.Elements {
-				if o, ok := e.Value.(*hujson.Object); ok && serverName(o) == label {
-					o.Members[memberIndex(o, "name")].Value.Value = hujson.String(to)
-					return nil
-				}
-			}
-		}
+	s := d.server(label)
+	if s == nil {
+		return serverNotFoundError(label)
 	}
-	return serverNotFoundError(label)
+	s.label.Value = hujson.String(to)
+	return nil
 }
 
 // members returns the members of the object under name, or nil if there is no such object.
