@@ -155,9 +155,7 @@ func requireKept(t *testing.T, client Client, src, out []byte) {
 }
 
 func TestReadOnlyFileIsRefusedByMove(t *testing.T) {
-	c, home := newConnector(t)
-	path := filepath.Join(home, ".claude.json")
-	write(t, path, claudeFile)
+	c, _, path := newClaudeConnector(t)
 	must(t, os.Chmod(path, 0o440))
 	p, err := c.Plan(Choice{Client: "claude-code"})
 	must(t, err)

@@ -27,6 +27,15 @@ func newConnector(t *testing.T) (*Connector, string) {
 	return c, home
 }
 
+// newClaudeConnector is newConnector in a home with a settings file of Claude Code at path.
+func newClaudeConnector(t *testing.T) (c *Connector, home, path string) {
+	t.Helper()
+	c, home = newConnector(t)
+	path = filepath.Join(home, ".claude.json")
+	write(t, path, claudeFile)
+	return c, home, path
+}
+
 func write(t *testing.T, path, content string) {
 	t.Helper()
 	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -65,9 +74,7 @@ const claudeFile = `{
 `
 
 func TestUndoRestoresExactBytes(t *testing.T) {
-	c, home := newConnector(t)
-	path := filepath.Join(home, ".claude.json")
-	write(t, path, claudeFile)
+	c, _, path := newClaudeConnector(t)
 	if p := connect(t, c, "claude-code"); p.Action != Add || strings.Contains(p.Diff, "ghp_1") {
 		t.Fatalf("action %s, diff\n%s", p.Action, p.Diff)
 	}
@@ -120,9 +127,7 @@ func TestUndoNeverDeletesJustWrittenFile(t *testing.T) {
 }
 
 func TestUndoOfChangedFileRemovesOnlyOurEntry(t *testing.T) {
-	c, home := newConnector(t)
-	path := filepath.Join(home, ".claude.json")
-	write(t, path, claudeFile)
+	c, _, path := newClaudeConnector(t)
 	connect(t, c, "claude-code")
 	changed := strings.Replace(content(t, path), `"/a"`, `"/b"`, 1)
 	write(t, path, changed)
@@ -135,9 +140,7 @@ func TestUndoOfChangedFileRemovesOnlyOurEntry(t *testing.T) {
 }
 
 func TestEditedEntryIsKeptUnlessForced(t *testing.T) {
-	c, home := newConnector(t)
-	path := filepath.Join(home, ".claude.json")
-	write(t, path, claudeFile)
+	c, _, path := newClaudeConnector(t)
 	connect(t, c, "claude-code")
 	edited := strings.Replace(content(t, path), `"--client"`, `"--profile", "work", "--client"`, 1)
 	write(t, path, edited)
@@ -153,9 +156,7 @@ func TestEditedEntryIsKeptUnlessForced(t *testing.T) {
 }
 
 func TestConnectTwiceIsIdempotentAndUndoable(t *testing.T) {
-	c, home := newConnector(t)
-	path := filepath.Join(home, ".claude.json")
-	write(t, path, claudeFile)
+	c, _, path := newClaudeConnector(t)
 	connect(t, c, "claude-code")
 	first := content(t, path)
 	if p := connect(t, c, "claude-code"); p.Action != Equal {
@@ -188,9 +189,7 @@ func TestForeignEntryWithOurNameIsNeverOverwritten(t *testing.T) {
 }
 
 func TestChangeSincePlanIsConflict(t *testing.T) {
-	c, home := newConnector(t)
-	path := filepath.Join(home, ".claude.json")
-	write(t, path, claudeFile)
+	c, _, path := newClaudeConnector(t)
 	p, err := c.Plan(Choice{Client: "claude-code"})
 	must(t, err)
 	write(t, path, "{}")
@@ -228,9 +227,7 @@ func TestSymbolicLinkStaysALink(t *testing.T) {
 }
 
 func TestReadOnlyFileIsRefused(t *testing.T) {
-	c, home := newConnector(t)
-	path := filepath.Join(home, ".claude.json")
-	write(t, path, claudeFile)
+	c, _, path := newClaudeConnector(t)
 	os.Chmod(path, 0o400)
 	p, err := c.Plan(Choice{Client: "claude-code"})
 	if err == nil {
@@ -245,9 +242,7 @@ func TestReadOnlyFileIsRefused(t *testing.T) {
 }
 
 func TestClientLockIsRespected(t *testing.T) {
-	c, home := newConnector(t)
-	path := filepath.Join(home, ".claude.json")
-	write(t, path, claudeFile)
+	c, _, path := newClaudeConnector(t)
 	must(t, os.Mkdir(path+".lock", 0o700))
 	p, err := c.Plan(Choice{Client: "claude-code"})
 	must(t, err)

@@ -12,9 +12,7 @@ import (
 // written, the file is unchanged. Otherwise a kill in between would leave an entry that
 // cannot be undone.
 func TestRecordIsWrittenBeforeFile(t *testing.T) {
-	c, home := newConnector(t)
-	path := filepath.Join(home, ".claude.json")
-	write(t, path, claudeFile)
+	c, _, path := newClaudeConnector(t)
 	p, err := c.Plan(Choice{Client: "claude-code"})
 	must(t, err)
 	// A directory takes the path of the record just before it is written.

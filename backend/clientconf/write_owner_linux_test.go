@@ -58,9 +58,7 @@ func TestWriteKeepsFileOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make files of several users")
 	}
-	c, home := newConnector(t)
-	path := filepath.Join(home, ".claude.json")
-	write(t, path, claudeFile)
+	c, _, path := newClaudeConnector(t)
 	must(t, os.Chown(path, nobody, nobody))
 	connect(t, c, "claude-code")
 	var now syscall.Stat_t
