@@ -106,23 +106,7 @@ func serveShuffledResponses() {
 
 // stream POSTs a request and passes each message of the response to hear as it arrives.
 func (c *rawClient) stream(ctx context.Context, name, body string, hear func(message string)) error {
-	req, err := http.NewRequestWithContext(ctx, "POST", c.url, strings.NewReader(body))
-	if err != nil {
-		return err
-	}
-	h := req.Header
-	h.Set("Authorization", "Bearer "+c.token)
-	h.Set("Content-Type", "application/json")
-	h.Set("Accept", "application/json, text/event-stream")
-	if c.modern {
-		h.Set("MCP-Protocol-Version", "2026-07-28")
-		h.Set("Mcp-Method", "tools/call")
-		h.Set("Mcp-Name", name)
-	} else {
-		h.Set("MCP-Protocol-Version", "2025-11-25")
-		h.Set("Mcp-Session-Id", c.session)
-	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := http.DefaultClient.Do(c.request(ctx, "POST", "tools/call", name, body))
 	if err != nil {
 		return err
 	}

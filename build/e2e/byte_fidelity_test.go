@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -32,15 +33,18 @@ type rawClient struct {
 	folder     string // that the client states in a header, or ""
 }
 
-func (c *rawClient) post(method, name, body string) string {
+// request returns a request with the headers of the client.
+func (c *rawClient) request(ctx context.Context, verb, method, name, body string) *http.Request {
 	c.t.Helper()
-	req, err := http.NewRequest("POST", c.url, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, verb, c.url, strings.NewReader(body))
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
-	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	if c.folder != "" {
 		req.Header.Set("X-Drawbridge-Workspace", c.folder)
 	}
@@ -55,7 +59,12 @@ func (c *rawClient) post(method, name, body string) string {
 			req.Header.Set("Mcp-Name", name)
 		}
 	}
-	resp, err := http.DefaultClient.Do(req)
+	return req
+}
+
+func (c *rawClient) post(method, name, body string) string {
+	c.t.Helper()
+	resp, err := http.DefaultClient.Do(c.request(context.Background(), "POST", method, name, body))
 	if err != nil {
 		c.t.Fatal(err)
 	}

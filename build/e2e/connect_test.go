@@ -192,12 +192,7 @@ func TestWipedFileIsDetectedAndRestoredExactly(t *testing.T) {
 	d.cli(0, "clients", "connect", "claude-desktop", "--yes")
 	connected := take(t, path)
 
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.url+"/api/v1/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+d.admin)
-	stream, err := http.DefaultClient.Do(req)
+	stream, err := http.DefaultClient.Do(d.request("GET", "/api/v1/events", nil).WithContext(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,29 +99,42 @@ func (d *daemon) launch(env ...string) {
 	if d.url == "" {
 		listen = ownPort(d.t)
 	}
-	d.done = make(chan struct{})
-	d.cmd = exec.Command(cmp.Or(d.program, binary), "serve", "--data", d.data, "--listen", listen)
-	d.cmd.Env = append(d.env(), env...)
-	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
-	if err := d.cmd.Start(); err != nil {
-		d.t.Fatal(err)
-	}
-	go func() {
-		d.cmd.Wait()
-		close(d.done)
-	}()
+	d.startProcess(listen, env...)
 	d.t.Cleanup(func() {
 		d.stop()
 		if d.t.Failed() {
 			d.t.Logf("the daemon's log:\n%s%s", tail(d.log.String()), crash(d.log.String()))
 		}
 	})
+	d.waitReady()
+}
+
+// startProcess starts the program without waiting.
+func (d *daemon) startProcess(listen string, env ...string) {
+	d.t.Helper()
+	cmd, done := exec.Command(cmp.Or(d.program, binary), "serve", "--data", d.data, "--listen", listen), make(chan struct{})
+	cmd.Env = append(d.env(), env...)
+	cmd.Stdout, cmd.Stderr = d.log, d.log
+	if err := cmd.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	go func() {
+		cmd.Wait()
+		close(done)
+	}()
+	d.cmd, d.done = cmd, done
+}
+
+// waitReady waits until the runtime file is written, and returns the process in it.
+func (d *daemon) waitReady() (pid int) {
+	d.t.Helper()
 	eventually.Complete(d.t, limit(10*time.Second), func() string {
 		if d.ended() {
 			d.t.Fatalf("the daemon ended:\n%s", tail(d.log.String()))
 		}
 		var runtime struct {
-			URL string `json:"url"`
+			PID int
+			URL string
 		}
 		src, err := os.ReadFile(filepath.Join(d.data, "runtime.json"))
 		if err != nil {
@@ -130,7 +143,7 @@ func (d *daemon) launch(env ...string) {
 		if err := json.Unmarshal(src, &runtime); err != nil {
 			return err.Error()
 		}
-		d.url = runtime.URL
+		pid, d.url = runtime.PID, runtime.URL
 		return ""
 	})
 	token, err := os.ReadFile(filepath.Join(d.data, "admin.token"))
@@ -138,6 +151,7 @@ func (d *daemon) launch(env ...string) {
 		d.t.Fatal(err)
 	}
 	d.admin = strings.TrimSpace(string(token))
+	return pid
 }
 
 // env is the user's environment without a display and with an empty home.
@@ -215,7 +229,8 @@ func (d *daemon) get(path string, v any) {
 	}
 }
 
-func (d *daemon) do(method, path string, body io.Reader) (code int, text string) {
+// request returns a request to the API as the user.
+func (d *daemon) request(method, path string, body io.Reader) *http.Request {
 	d.t.Helper()
 	req, err := http.NewRequest(method, d.url+path, body)
 	if err != nil {
@@ -225,7 +240,12 @@ func (d *daemon) do(method, path string, body io.Reader) (code int, text string)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := http.DefaultClient.Do(req)
+	return req
+}
+
+func (d *daemon) do(method, path string, body io.Reader) (code int, text string) {
+	d.t.Helper()
+	resp, err := http.DefaultClient.Do(d.request(method, path, body))
 	if err != nil {
 		d.t.Fatal(err)
 	}

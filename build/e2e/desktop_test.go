@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"image"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,22 +35,11 @@ func (d *daemon) ask(method, route string, in any) string {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	req, err := http.NewRequest(method, d.url+"/api/v1/"+route, bytes.NewReader(body))
-	if err != nil {
-		d.t.Fatal(err)
+	code, out := d.do(method, "/api/v1/"+route, bytes.NewReader(body))
+	if code/100 != 2 {
+		d.t.Fatalf("%s %s: %d %s", method, route, code, out)
 	}
-	req.Header.Set("Authorization", "Bearer "+d.admin)
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	out, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode/100 != 2 {
-		d.t.Fatalf("%s %s: %d %s", method, route, resp.StatusCode, out)
-	}
-	return string(out)
+	return out
 }
 
 // desktopSays waits until the desktop status of the daemon contains a text.

@@ -82,10 +82,7 @@ func TestClosedTerminalStopsDaemon(t *testing.T) {
 	family := descendants(d.cmd.Process.Pid)
 	answered := make(chan string, 1)
 	go func() {
-		req, _ := http.NewRequest("POST", d.url+"/api/v1/call", strings.NewReader(`{"server":"silent","tool":"echo","arguments":{}}`))
-		req.Header.Set("Authorization", "Bearer "+d.admin)
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := http.DefaultClient.Do(d.request("POST", "/api/v1/call", strings.NewReader(`{"server":"silent","tool":"echo","arguments":{}}`)))
 		if err != nil {
 			answered <- err.Error()
 			return

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"math/big"
 	"os"
@@ -119,50 +118,19 @@ func (l *leakLab) beginWith(servers object) {
 	if err := os.Remove(filepath.Join(l.data, "runtime.json")); err != nil && !os.IsNotExist(err) {
 		l.t.Fatal(err)
 	}
-	done := make(chan struct{})
-	cmd := exec.Command(binary, "serve", "--data", l.data, "--listen", "127.0.0.1:0")
-	cmd.Env, cmd.Stdout, cmd.Stderr = l.env(), l.log, l.log
-	if err := cmd.Start(); err != nil {
-		l.t.Fatal(err)
-	}
-	go func() {
-		cmd.Wait()
-		close(done)
-	}()
+	l.startProcess("127.0.0.1:0")
+	cmd, done := l.cmd, l.done
 	l.t.Cleanup(func() { // after a failure; otherwise it has exited
 		cmd.Process.Kill()
 		<-done
 	})
-	l.cmd, l.done = cmd, done
 }
 
 // waitForAllTrees waits until every server responds to a call and all processes of its tree exist.
 // It returns the daemon's process and all processes below the watchdog.
 func (l *leakLab) waitForAllTrees() (daemon int, family []process) {
 	l.t.Helper()
-	eventually.Complete(l.t, limit(10*time.Second), func() string {
-		if l.ended() {
-			l.t.Fatal("the daemon ended")
-		}
-		var runtime struct {
-			PID int
-			URL string
-		}
-		src, err := os.ReadFile(filepath.Join(l.data, "runtime.json"))
-		if err != nil {
-			return err.Error()
-		}
-		if err := json.Unmarshal(src, &runtime); err != nil {
-			return err.Error()
-		}
-		daemon, l.url = runtime.PID, runtime.URL
-		return ""
-	})
-	admin, err := os.ReadFile(filepath.Join(l.data, "admin.token"))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	l.admin = strings.TrimSpace(string(admin))
+	daemon = l.waitReady()
 	l.running(l.shapes...)
 	for _, name := range l.shapes {
 		code, body := l.do("POST", "/api/v1/call", strings.NewReader(`{"server":"`+name+`","tool":"echo","arguments":{"here":"`+l.token+`"}}`))

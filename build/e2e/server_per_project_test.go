@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -246,13 +247,7 @@ func TestSessionProcessEndsWithSession(t *testing.T) {
 // hangUp ends a legacy session.
 func (c *rawClient) hangUp() {
 	c.t.Helper()
-	req, err := http.NewRequest("DELETE", c.url, nil)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+c.token)
-	req.Header.Set("Mcp-Session-Id", c.session)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := http.DefaultClient.Do(c.request(context.Background(), "DELETE", "", "", ""))
 	if err != nil {
 		c.t.Fatal(err)
 	}

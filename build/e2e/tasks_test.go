@@ -160,15 +160,9 @@ func TestTaskSurvivesARestartAndIsOneCall(t *testing.T) {
 	owner, other := d.token("owner"), d.token("other")
 	send := func(token, method, name, params string) string {
 		t.Helper()
-		req, err := http.NewRequest("POST", d.url+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`,`+capable+`}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for key, value := range map[string]string{"Authorization": "Bearer " + token, "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-			"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name} {
-			req.Header.Set(key, value)
-		}
-		resp, err := http.DefaultClient.Do(req)
+		c := &rawClient{t: t, url: d.url + "/mcp", token: token, modern: true}
+		body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + params + `,` + capable + `}}`
+		resp, err := http.DefaultClient.Do(c.request(t.Context(), "POST", method, name, body))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -198,12 +198,7 @@ func TestTrayMenuActions(t *testing.T) {
 // asWindow follows the daemon as its newest window, which receives the commands.
 func (d *daemon) asWindow() (told <-chan string, leave func()) {
 	d.t.Helper()
-	req, err := http.NewRequest("GET", d.url+"/api/v1/window", nil)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+d.admin)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := http.DefaultClient.Do(d.request("GET", "/api/v1/window", nil))
 	if err != nil {
 		d.t.Fatal(err)
 	}
