@@ -1,12 +1,10 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Button } from '@/components/button';
 import { configQuery, saveConfig } from '@/lib/config-file';
-import { escapeControlCharacters } from '@/lib/format';
 import { setValue, sourceAt } from '@/lib/jsonc';
-import { messageOf } from '@/lib/request';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toast, toastError } from '@/lib/toast';
 
 const t = texts.welcome;
 
@@ -26,7 +24,7 @@ export function UpdateQuestion() {
       client.setQueryData(configQuery.queryKey, file);
       toast('ok', t.updatesSaved(check));
     },
-    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
+    onError: toastError,
   });
   if (!status?.knowsReleases || !config || sourceAt(config.text, ['updates', 'check'])) return null;
   return (

@@ -1,10 +1,9 @@
 import { queryOptions, useMutation, useQuery } from '@tanstack/react-query';
 import { FileSearch, FolderOpen, LoaderCircle } from 'lucide-react';
 import { Button } from '@/components/button';
-import { escapeControlCharacters } from '@/lib/format';
-import { messageOf, request } from '@/lib/request';
+import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toastError } from '@/lib/toast';
 
 const t = texts.pick;
 
@@ -36,7 +35,7 @@ export function BrowseButtons({
     mutationFn: (kind: 'file' | 'folder') =>
       request<{ path: string }>('POST', '/api/v1/window/pick', { body: { kind } }),
     onSuccess: ({ path }) => path && onPick(path),
-    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
+    onError: toastError,
   });
   if (!data?.window) return null;
   return (

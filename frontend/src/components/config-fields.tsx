@@ -5,10 +5,9 @@ import { SelectField } from '@/components/fields';
 import { inputClasses, TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { isSensitive } from '@/lib/mask-secrets';
-import { messageOf } from '@/lib/request';
 import { useNewSecret } from '@/lib/secrets';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toastError } from '@/lib/toast';
 
 const t = texts.servers.config;
 export const text = (value: unknown) => (typeof value === 'string' ? value : '');
@@ -111,8 +110,7 @@ export function Pairs({
                         { name: secretOf(one), value: current },
                         {
                           onSuccess: (secret) => onSet(one, `\${secret:${secret}}`),
-                          onError: (error) =>
-                            toast('bad', escapeControlCharacters(messageOf(error))),
+                          onError: toastError,
                         },
                       )
                     }

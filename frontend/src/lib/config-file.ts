@@ -1,8 +1,7 @@
 import { type QueryClient, queryOptions } from '@tanstack/react-query';
-import { escapeControlCharacters } from '@/lib/format';
-import { messageOf, request, requestText } from '@/lib/request';
+import { request, requestText } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toast, toastError } from '@/lib/toast';
 import type { ConfigFile } from '@/types/api';
 
 /** The configuration file: the one place where servers are defined. */
@@ -25,6 +24,6 @@ export async function restoreConfig(client: QueryClient, text: string, etag: str
     client.setQueryData(configQuery.queryKey, await saveConfig(text, etag));
     toast('ok', texts.settings.saved);
   } catch (error) {
-    toast('bad', escapeControlCharacters(messageOf(error)));
+    toastError(error);
   }
 }

@@ -1,8 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { toastError } from '@/lib/toast';
 import type { FullRecording, HistoryState } from '@/types/api.gen';
-import { escapeControlCharacters } from './format';
-import { messageOf, request } from './request';
-import { toast } from './toast';
+import { request } from './request';
 
 /** Changes what is recorded in full for a while, as it is now. */
 export function useRecordFull() {
@@ -18,7 +17,7 @@ export function useRecordFull() {
       client.setQueryData(['history'], state);
       client.invalidateQueries({ queryKey: ['status'] });
     },
-    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
+    onError: toastError,
   });
 }
 

@@ -1,5 +1,7 @@
 import { useCallback, useEffect, useRef } from 'react';
 import { toast as sonner } from 'sonner';
+import { escapeControlCharacters } from '@/lib/format';
+import { messageOf } from '@/lib/request';
 
 /** A button on a toast, usually Undo. */
 export interface ToastAction {
@@ -18,6 +20,11 @@ export function toast(tone: 'ok' | 'bad', text: string, action?: ToastAction): s
     action: action && { label: action.text, onClick: () => void action.run() },
   });
   return text;
+}
+
+/** Says why a request failed, and what to do about it. */
+export function toastError(error: unknown): void {
+  toast('bad', escapeControlCharacters(messageOf(error)));
 }
 
 /** Like toast, for an action that can be undone only while this component is mounted. */

@@ -9,9 +9,9 @@ import { Section } from '@/components/fields';
 import { Field, inputClasses, TextField } from '@/components/text-field';
 import { readDraft, useDraft } from '@/lib/drafts';
 import { escapeControlCharacters } from '@/lib/format';
-import { isConflict, messageOf } from '@/lib/request';
+import { isConflict } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toast, toastError } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved-changes';
 import type { CallDetail, Note } from '@/types/api';
 import { useNote, writeNote } from './api';
@@ -119,10 +119,7 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
           const is: Note = { ...empty, ...saved.note };
           toast('ok', isEmpty(is) ? t.gone : t.saved, {
             text: texts.care.undo,
-            run: () =>
-              writeNote(client, call.id, was, is).catch((error: unknown) =>
-                toast('bad', escapeControlCharacters(messageOf(error))),
-              ),
+            run: () => writeNote(client, call.id, was, is).catch(toastError),
           });
         },
       },

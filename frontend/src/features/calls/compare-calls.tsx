@@ -2,13 +2,13 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useEffect, useMemo, useRef } from 'react';
 import { Button } from '@/components/button';
+import { Failure } from '@/components/failure';
 import { Labelled, Section, SelectField } from '@/components/fields';
 import { loadCode, MergeDiff } from '@/components/lazy-code-editor';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { clock, duration, escapeControlCharacters } from '@/lib/format';
 import { formatJson, sortJson } from '@/lib/json-text';
 import { useNow } from '@/lib/now';
-import { messageOf } from '@/lib/request';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Call, CallDetail } from '@/types/api';
@@ -154,8 +154,7 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
     ];
   }, [data, call.arguments, call.result, call.error]);
   if (isPending) return <p className="mt-3 text-sm text-ink3">{texts.loading}</p>;
-  if (error || !data)
-    return <p className="mt-3 text-sm text-bad">{escapeControlCharacters(messageOf(error))}</p>;
+  if (error || !data) return <Failure error={error} className="mt-3" />;
   return (
     <div className="mt-3 space-y-4 text-sm">
       <p className="flex flex-wrap gap-x-3 text-ink2">

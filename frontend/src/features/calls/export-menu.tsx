@@ -3,10 +3,8 @@ import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Menu } from '@/components/menu';
 import { downloadBlob } from '@/lib/download';
-import { escapeControlCharacters } from '@/lib/format';
-import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toastError } from '@/lib/toast';
 import { exportCalls } from './api';
 import type { CallFilters } from './filters';
 
@@ -20,7 +18,7 @@ export function ExportMenu({ filters, small = false }: { filters: CallFilters; s
     try {
       downloadBlob(await exportCalls(filters, format), `drawbridge-calls.${format}`);
     } catch (error) {
-      toast('bad', escapeControlCharacters(messageOf(error)));
+      toastError(error);
     }
     setBusy(false);
   };

@@ -5,9 +5,8 @@ import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { JsonView } from '@/components/json-view';
 import { escapeControlCharacters } from '@/lib/format';
-import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toast, toastError } from '@/lib/toast';
 import type { CallDetail } from '@/types/api';
 import { useReplay } from './api';
 
@@ -39,7 +38,7 @@ export function ReplayButton({
       },
       onError: (error) => {
         if (confirm) return; // shown in the dialog
-        toast('bad', escapeControlCharacters(messageOf(error)));
+        toastError(error);
       },
     });
   return (

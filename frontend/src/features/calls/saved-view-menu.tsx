@@ -1,8 +1,8 @@
 import { Bookmark, Columns3, RotateCcw, Save, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { Button, IconButton } from '@/components/button';
+import { FormDialog } from '@/components/form-dialog';
 import { Menu, type MenuItem } from '@/components/menu';
-import { Modal } from '@/components/modal';
 import { TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
@@ -74,59 +74,49 @@ function SaveDialog({
   const wanted = name.trim();
   const replaces = views.some((view) => view.name === wanted);
   return (
-    <Modal label={t.saveTitle} onClose={onClose} className="max-w-md">
-      <form
-        className="scroll-area space-y-4 p-5"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (wanted === '' || (full && !replaces)) return;
-          save({ ...current, name: wanted });
-          toast('ok', t.done(wanted));
-          onClose();
-        }}
-      >
-        <h2 className="text-lg font-semibold">{t.saveTitle}</h2>
-        <TextField
-          label={t.name}
-          data-first
-          value={name}
-          maxLength={60}
-          hint={<span role="status">{replaces ? t.replaces : full ? t.full : t.hint}</span>}
-          onChange={setName}
-        />
-        {views.length > 0 && (
-          <ul aria-label={t.saved} className="rounded-lg border">
-            {views.map((view) => (
-              <li
-                key={view.name}
-                className="flex items-center gap-2 border-t py-1 pr-1 pl-3 text-sm first:border-t-0"
+    <FormDialog
+      title={t.saveTitle}
+      action={t.saveButton}
+      ready={wanted !== '' && (!full || replaces)}
+      onSubmit={() => {
+        save({ ...current, name: wanted });
+        toast('ok', t.done(wanted));
+        onClose();
+      }}
+      onClose={onClose}
+    >
+      <TextField
+        label={t.name}
+        data-first
+        value={name}
+        maxLength={60}
+        hint={<span role="status">{replaces ? t.replaces : full ? t.full : t.hint}</span>}
+        onChange={setName}
+      />
+      {views.length > 0 && (
+        <ul aria-label={t.saved} className="rounded-lg border">
+          {views.map((view) => (
+            <li
+              key={view.name}
+              className="flex items-center gap-2 border-t py-1 pr-1 pl-3 text-sm first:border-t-0"
+            >
+              <span className="min-w-0 flex-1 truncate">{escapeControlCharacters(view.name)}</span>
+              <IconButton
+                label={t.remove(escapeControlCharacters(view.name))}
+                onClick={() => {
+                  remove(view.name);
+                  toast('ok', t.removed(view.name), {
+                    text: texts.care.undo,
+                    run: () => restore(views),
+                  });
+                }}
               >
-                <span className="min-w-0 flex-1 truncate">
-                  {escapeControlCharacters(view.name)}
-                </span>
-                <IconButton
-                  label={t.remove(escapeControlCharacters(view.name))}
-                  onClick={() => {
-                    remove(view.name);
-                    toast('ok', t.removed(view.name), {
-                      text: texts.care.undo,
-                      run: () => restore(views),
-                    });
-                  }}
-                >
-                  <Trash2 className="size-4" aria-hidden />
-                </IconButton>
-              </li>
-            ))}
-          </ul>
-        )}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>{texts.actions.cancel}</Button>
-          <Button type="submit" look="primary" disabled={wanted === '' || (full && !replaces)}>
-            {t.saveButton}
-          </Button>
-        </div>
-      </form>
-    </Modal>
+                <Trash2 className="size-4" aria-hidden />
+              </IconButton>
+            </li>
+          ))}
+        </ul>
+      )}
+    </FormDialog>
   );
 }

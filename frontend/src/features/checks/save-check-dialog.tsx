@@ -1,17 +1,16 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { LoaderCircle } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
 import { Button } from '@/components/button';
-import { Failure } from '@/components/failure';
 import { Labelled, SelectField } from '@/components/fields';
+import { DialogForm } from '@/components/form-dialog';
 import { Modal } from '@/components/modal';
 import { CheckBox, LinesField, TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toast, toastError } from '@/lib/toast';
 import type { Auto, CallDetail } from '@/types/api';
 import { checksQuery, useSaveCheck } from './api';
 import {
@@ -109,9 +108,7 @@ function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) 
                 again
                   .mutateAsync(before)
                   .then(() => toast('ok', texts.care.checkBack(name)))
-                  .catch((error: unknown) =>
-                    toast('bad', escapeControlCharacters(messageOf(error))),
-                  ),
+                  .catch(toastError),
             },
           );
           onClose();
@@ -121,71 +118,61 @@ function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) 
     );
   };
   return (
-    <form
-      className="flex min-h-0 flex-col"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (sound && !save.isPending) submit();
-      }}
+    <DialogForm
+      title={t.saveTitle}
+      action={t.saveButton}
+      ready={sound}
+      pending={save.isPending}
+      error={save.error}
+      long
+      onSubmit={submit}
+      onClose={onClose}
     >
-      <div className="scroll-area min-h-0 flex-1 space-y-4 p-5">
-        <h2 className="text-lg font-semibold">{t.saveTitle}</h2>
-        <TextField
-          small
-          label={t.name}
-          ref={box}
-          value={name}
-          maxLength={100}
-          aria-invalid={name !== '' && !isValidCheckName(name)}
-          hint={
-            known?.some((check) => check.name === name) ? (
-              <span className="text-warn">{t.replaces}</span>
-            ) : (
-              t.nameHint
-            )
-          }
-          onChange={setName}
-        />
-        <div className="@container">
-          <Labelled label={t.autoLabel}>
-            <SelectField
-              label={t.autoLabel}
-              value={auto}
-              options={(['', 'on', 'off'] as const).map((value) => ({
-                value,
-                text: t.auto[value],
-              }))}
-              onChange={(value) => setAuto(value as Auto)}
+      <TextField
+        small
+        label={t.name}
+        ref={box}
+        value={name}
+        maxLength={100}
+        aria-invalid={name !== '' && !isValidCheckName(name)}
+        hint={
+          known?.some((check) => check.name === name) ? (
+            <span className="text-warn">{t.replaces}</span>
+          ) : (
+            t.nameHint
+          )
+        }
+        onChange={setName}
+      />
+      <div className="@container">
+        <Labelled label={t.autoLabel}>
+          <SelectField
+            label={t.autoLabel}
+            value={auto}
+            options={(['', 'on', 'off'] as const).map((value) => ({
+              value,
+              text: t.auto[value],
+            }))}
+            onChange={(value) => setAuto(value as Auto)}
+          />
+        </Labelled>
+      </div>
+      <ol className="space-y-3">
+        {calls.map((call, at) => (
+          <li key={call.id}>
+            <Expectation
+              call={call}
+              title={calls.length > 1 ? `${at + 1}. ${nameOf(call)}` : nameOf(call)}
+              label={t.expectedOf(at + 1, nameOf(call))}
+              wish={wishes[at] ?? defaultExpectation(call)}
+              onChange={(wish) =>
+                setWishes((old) => old.map((one, index) => (index === at ? wish : one)))
+              }
             />
-          </Labelled>
-        </div>
-        <ol className="space-y-3">
-          {calls.map((call, at) => (
-            <li key={call.id}>
-              <Expectation
-                call={call}
-                title={calls.length > 1 ? `${at + 1}. ${nameOf(call)}` : nameOf(call)}
-                label={t.expectedOf(at + 1, nameOf(call))}
-                wish={wishes[at] ?? defaultExpectation(call)}
-                onChange={(wish) =>
-                  setWishes((old) => old.map((one, index) => (index === at ? wish : one)))
-                }
-              />
-            </li>
-          ))}
-        </ol>
-      </div>
-      <div className="border-t px-5 py-3">
-        <Failure error={save.error} className="mb-3" />
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>{texts.actions.cancel}</Button>
-          <Button type="submit" look="primary" disabled={!sound || save.isPending}>
-            {save.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
-            {t.saveButton}
-          </Button>
-        </div>
-      </div>
-    </form>
+          </li>
+        ))}
+      </ol>
+    </DialogForm>
   );
 }
 

@@ -17,9 +17,8 @@ import { CheckBox } from '@/components/text-field';
 import { classes } from '@/lib/class-names';
 import { escapeControlCharacters, sentence } from '@/lib/format';
 import { ownValue } from '@/lib/own-property';
-import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toast, toastError } from '@/lib/toast';
 import type { Connection } from '@/types/api';
 import { type Choice, importableQuery, planQuery, useConnect, useConnectionAction } from './api';
 import { Importable } from './importable-servers';
@@ -74,7 +73,7 @@ export function ConnectionState({
   const act = (name: 'undo' | 'restore' | 'forget') =>
     action.mutate(name, {
       onSuccess: () => toast('ok', t.done[name](connection.name)),
-      onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
+      onError: toastError,
       onSettled: () => setAsking(undefined),
     });
   return (

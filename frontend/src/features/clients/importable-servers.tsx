@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
+import { Failure } from '@/components/failure';
 import { Loading } from '@/components/page';
 import { escapeControlCharacters } from '@/lib/format';
-import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { importableQuery } from './api';
 
@@ -19,7 +19,7 @@ export function Importable({
 }) {
   const { data, error, isPending } = useQuery(importableQuery(connection));
   if (isPending) return <Loading />;
-  if (error) return <p className="text-sm text-bad">{escapeControlCharacters(messageOf(error))}</p>;
+  if (error) return <Failure error={error} />;
   if (data.length === 0) return <p className="text-sm text-ink3">{t.nothingToMove}</p>;
   const possible = data.filter((one) => !one.skipReason).map((one) => one.name);
   const taken = new Set(chosen ?? possible);

@@ -3,13 +3,14 @@ import { Download, ExternalLink } from 'lucide-react';
 import { useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
+import { Failure } from '@/components/failure';
 import { Loading } from '@/components/page';
 import { CheckBox } from '@/components/text-field';
 import { downloadBlob } from '@/lib/download';
 import { escapeControlCharacters } from '@/lib/format';
-import { messageOf, send } from '@/lib/request';
+import { send } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toastError } from '@/lib/toast';
 import type { Connection } from '@/types/api';
 import { bundleUrl, handoutQuery } from './api';
 
@@ -24,8 +25,7 @@ export function ManualSetup({ connection }: { connection: Connection }) {
   const [http, setHttp] = useState(false);
   const { data, error, isPending } = useQuery(handoutQuery(connection.key, http));
   if (isPending) return <Loading />;
-  if (error)
-    return <p className="mt-3 text-sm text-bad">{escapeControlCharacters(messageOf(error))}</p>;
+  if (error) return <Failure error={error} className="mt-3" />;
   const steps = data.steps ?? [];
   return (
     <div className="mt-3 space-y-3 border-t pt-3 text-sm">
@@ -65,6 +65,6 @@ async function download(key: string, name: string): Promise<void> {
     const reply = await send(bundleUrl(key), { headers: {} });
     downloadBlob(await reply.blob(), name);
   } catch (error) {
-    toast('bad', escapeControlCharacters(messageOf(error)));
+    toastError(error);
   }
 }

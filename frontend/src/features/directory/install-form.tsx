@@ -2,15 +2,15 @@ import { Download, LoaderCircle } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { Button } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
+import { Failure } from '@/components/failure';
 import { Section } from '@/components/fields';
 import { JsonView } from '@/components/json-view';
 import { TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
-import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { Field, Installation } from '@/types/api';
 import { type InstallRequest, useInstall, usePlan } from './api';
-import { CommandWords, Note } from './command-line';
+import { CommandWords } from './command-line';
 import { InputField } from './input-field';
 import { enteredValues, initialValues, missingFields } from './install-values';
 
@@ -88,9 +88,7 @@ export function InstallForm({
         />
         {install.isError && (
           <div className="mt-3">
-            <Note tone="bad" role="alert">
-              {escapeControlCharacters(messageOf(install.error))}
-            </Note>
+            <Failure error={install.error} />
           </div>
         )}
         <div className="mt-4 flex flex-wrap items-center gap-3">
@@ -131,12 +129,7 @@ function WhatWillRun({
         )}
       </p>
     );
-  if (error !== undefined)
-    return (
-      <Note tone="bad" role="alert">
-        {escapeControlCharacters(messageOf(error))}
-      </Note>
-    );
+  if (error !== undefined) return <Failure error={error} />;
   if (!plan?.entry) return <p className="text-sm text-ink3">{texts.loading}</p>;
   const address = /"url": "([^"]*)"/.exec(plan.entry)?.[1];
   return (

@@ -1,8 +1,7 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
-import { escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
-import { messageOf, request, requestText } from '@/lib/request';
-import { toast } from '@/lib/toast';
+import { request, requestText } from '@/lib/request';
+import { toastError } from '@/lib/toast';
 import type { ClientSettings, HiddenTool, Profile, ProfileSuggestions } from '@/types/api';
 import { type Entry, textOf } from './profile-entry';
 
@@ -87,7 +86,7 @@ export function useClientView() {
       );
       await client.cancelQueries({ queryKey: profilesQuery.queryKey, exact: true });
     },
-    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
+    onError: toastError,
     onSettled: () => {
       // A refetch between two changes would overwrite the second one.
       if (client.isMutating({ mutationKey: ['client-view'] }) === 1)
@@ -102,7 +101,7 @@ export function useHide() {
   return useMutation({
     mutationFn: ({ tools, hide }: { tools: HiddenTool[]; hide: boolean }) =>
       requestText('POST', '/api/v1/tools/hide', { body: { tools, hide } }),
-    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
+    onError: toastError,
     onSettled: () => {
       client.invalidateQueries({ queryKey: ['tools'] });
       client.invalidateQueries({ queryKey: ['profiles'] });

@@ -3,9 +3,8 @@ import { Layers, Undo2, X } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { count, escapeControlCharacters } from '@/lib/format';
-import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toastError } from '@/lib/toast';
 import type { Profile, ProfileSuggestion } from '@/types/api';
 import { suggestionsQuery, useDeleteProfile, useDismiss, useSaveProfile } from './api';
 import { readEntry } from './profile-entry';
@@ -13,7 +12,6 @@ import { readEntry } from './profile-entry';
 const t = texts.profiles.suggestions;
 const row =
   'flex flex-wrap items-center gap-x-3 gap-y-2 border-t px-4 py-2.5 text-sm first:border-t-0';
-const failed = (error: Error) => toast('bad', escapeControlCharacters(messageOf(error)));
 
 type Done = { suggestion: ProfileSuggestion; made?: Profile };
 
@@ -52,10 +50,10 @@ export function Suggestions() {
               disabled={busy}
               onClick={() =>
                 one.made
-                  ? remove.mutate(one.made, { onSuccess: () => undone(one), onError: failed })
+                  ? remove.mutate(one.made, { onSuccess: () => undone(one), onError: toastError })
                   : dismiss.mutate(
                       { folder: one.suggestion.folder, dismissed: false },
-                      { onSuccess: () => undone(one), onError: failed },
+                      { onSuccess: () => undone(one), onError: toastError },
                     )
               }
             >
@@ -82,7 +80,7 @@ export function Suggestions() {
                   { name: one.name, entry: readEntry(one.entry), was: 'new' },
                   {
                     onSuccess: (made) => setDone((all) => [...all, { suggestion: one, made }]),
-                    onError: failed,
+                    onError: toastError,
                   },
                 )
               }
@@ -101,7 +99,7 @@ export function Suggestions() {
                   { folder: one.folder, dismissed: true },
                   {
                     onSuccess: () => setDone((all) => [...all, { suggestion: one }]),
-                    onError: failed,
+                    onError: toastError,
                   },
                 )
               }

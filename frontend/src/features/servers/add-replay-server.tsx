@@ -1,11 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
-import { LoaderCircle } from 'lucide-react';
 import { useState } from 'react';
-import { Button } from '@/components/button';
 import { DateTimeField } from '@/components/date-time-field';
-import { Failure } from '@/components/failure';
 import { SelectChevron } from '@/components/fields';
-import { Modal } from '@/components/modal';
+import { FormDialog } from '@/components/form-dialog';
 import { CheckBox, inputClasses, TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
@@ -87,105 +84,96 @@ export function AddReplayServer({
   const ready =
     wanted.length > 0 && !backwards && wanted.every((server) => faultOf(server) === undefined);
   return (
-    <Modal label={t.title} onClose={onClose} className="max-w-lg">
-      <form
-        className="flex min-h-0 flex-col"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (ready && !add.isPending) submit();
-        }}
-      >
-        <div className="scroll-area min-h-0 flex-1 space-y-4 p-5">
-          <h2 className="text-lg font-semibold">{t.title}</h2>
-          <p className="text-sm text-ink2">{session === undefined ? t.body : t.sessionBody}</p>
-          {recorded.map((server) => {
-            const fault = left.has(server) ? undefined : faultOf(server);
-            const label = escapeControlCharacters(labelOf(server).slice(0, 200));
-            return (
-              <div key={server} className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm">
-                <span className="flex min-w-32 flex-1 items-center gap-2 [overflow-wrap:anywhere]">
-                  {recorded.length > 1 && (
-                    <input
-                      type="checkbox"
-                      aria-label={texts.add.include(label)}
-                      checked={!left.has(server)}
-                      onChange={() =>
-                        setLeft((old) => {
-                          const next = new Set(old);
-                          if (!next.delete(server)) next.add(server);
-                          return next;
-                        })
-                      }
-                      className="size-4 shrink-0 accent-accent"
-                    />
-                  )}
-                  {label}
-                </span>
-                <TextField
-                  labelHidden
-                  label={t.nameOf(label)}
-                  value={nameOf(server)}
-                  fault={fault}
-                  disabled={left.has(server)}
-                  onChange={(name) => setNames({ ...names, [server]: name })}
-                  className="w-56 max-w-full"
+    <FormDialog
+      title={t.title}
+      action={t.add}
+      ready={ready}
+      pending={add.isPending}
+      error={add.error}
+      long
+      onSubmit={submit}
+      onClose={onClose}
+      className="max-w-lg"
+    >
+      <p className="text-sm text-ink2">{session === undefined ? t.body : t.sessionBody}</p>
+      {recorded.map((server) => {
+        const fault = left.has(server) ? undefined : faultOf(server);
+        const label = escapeControlCharacters(labelOf(server).slice(0, 200));
+        return (
+          <div key={server} className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm">
+            <span className="flex min-w-32 flex-1 items-center gap-2 [overflow-wrap:anywhere]">
+              {recorded.length > 1 && (
+                <input
+                  type="checkbox"
+                  aria-label={texts.add.include(label)}
+                  checked={!left.has(server)}
+                  onChange={() =>
+                    setLeft((old) => {
+                      const next = new Set(old);
+                      if (!next.delete(server)) next.add(server);
+                      return next;
+                    })
+                  }
+                  className="size-4 shrink-0 accent-accent"
                 />
-                {accountsOf(server).length > 0 && !left.has(server) && (
-                  <div className="w-full pt-2">
-                    <Choice
-                      label={t.accountOf(label)}
-                      value={accounts[server] ?? ''}
-                      options={[
-                        ['', t.oneAccount],
-                        ...accountsOf(server).map((name): [string, string] => [
-                          name,
-                          escapeControlCharacters(name),
-                        ]),
-                      ]}
-                      onChange={(account) => setAccounts({ ...accounts, [server]: account })}
-                    />
-                  </div>
-                )}
-              </div>
-            );
-          })}
-          {session === undefined && (
-            <Choice
-              label={t.period}
-              value={String(period)}
-              options={periods.map((value, at) => [String(value), t.periods[at] ?? ''])}
-              onChange={(value) => setPeriod(Number(value))}
-            />
-          )}
-          {own && (
-            <div className="flex flex-wrap gap-x-3 gap-y-2">
-              <DateTimeField label={texts.calls.from} value={since} onChange={setSince} />
-              <DateTimeField label={texts.calls.to} value={until} onChange={setUntil} />
-              {backwards && (
-                <p role="alert" className="w-full text-xs text-bad">
-                  {t.backwards}
-                </p>
               )}
-            </div>
+              {label}
+            </span>
+            <TextField
+              labelHidden
+              label={t.nameOf(label)}
+              value={nameOf(server)}
+              fault={fault}
+              disabled={left.has(server)}
+              onChange={(name) => setNames({ ...names, [server]: name })}
+              className="w-56 max-w-full"
+            />
+            {accountsOf(server).length > 0 && !left.has(server) && (
+              <div className="w-full pt-2">
+                <Choice
+                  label={t.accountOf(label)}
+                  value={accounts[server] ?? ''}
+                  options={[
+                    ['', t.oneAccount],
+                    ...accountsOf(server).map((name): [string, string] => [
+                      name,
+                      escapeControlCharacters(name),
+                    ]),
+                  ]}
+                  onChange={(account) => setAccounts({ ...accounts, [server]: account })}
+                />
+              </div>
+            )}
+          </div>
+        );
+      })}
+      {session === undefined && (
+        <Choice
+          label={t.period}
+          value={String(period)}
+          options={periods.map((value, at) => [String(value), t.periods[at] ?? ''])}
+          onChange={(value) => setPeriod(Number(value))}
+        />
+      )}
+      {own && (
+        <div className="flex flex-wrap gap-x-3 gap-y-2">
+          <DateTimeField label={texts.calls.from} value={since} onChange={setSince} />
+          <DateTimeField label={texts.calls.to} value={until} onChange={setUntil} />
+          {backwards && (
+            <p role="alert" className="w-full text-xs text-bad">
+              {t.backwards}
+            </p>
           )}
-          <Choice
-            label={t.misses}
-            value={misses}
-            options={Object.entries(t.missesOptions)}
-            onChange={setMisses}
-          />
-          <CheckBox label={t.realtime} checked={realtime} onChange={setRealtime} />
-          {add.error && <Failure error={add.error} />}
         </div>
-        <div className="flex justify-end gap-2 border-t px-5 py-3">
-          <Button onClick={onClose}>{texts.actions.cancel}</Button>
-          <Button type="submit" look="primary" disabled={!ready || add.isPending}>
-            {add.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
-            {t.add}
-          </Button>
-        </div>
-      </form>
-    </Modal>
+      )}
+      <Choice
+        label={t.misses}
+        value={misses}
+        options={Object.entries(t.missesOptions)}
+        onChange={setMisses}
+      />
+      <CheckBox label={t.realtime} checked={realtime} onChange={setRealtime} />
+    </FormDialog>
   );
 }
 

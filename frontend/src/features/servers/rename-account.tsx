@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { FormDialog } from '@/components/form-dialog';
 import { TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 import { faultOfName, renameAccount, usersOf } from './accounts';
-import { Edit } from './rename-and-tag-server';
 import { entryPath, useSaveBlock } from './review-and-add-server';
 
 const t = texts.servers.accounts;
@@ -37,9 +37,8 @@ export function RenameAccount({
   const fault = faultOfName(name, others);
   const save = useSaveBlock(() => [], t.renamed(escapeControlCharacters(name)));
   return (
-    <Edit
+    <FormDialog
       title={t.renameTitle(escapeControlCharacters(account))}
-      body={blocked ? t.renameFirst : signsIn ? t.renameSignIn : t.renameBody}
       action={t.rename}
       ready={!blocked && data !== undefined && name !== '' && name !== account && !fault}
       pending={save.isPending}
@@ -56,6 +55,9 @@ export function RenameAccount({
       }
       onClose={onClose}
     >
+      <p className="text-sm text-ink2">
+        {blocked ? t.renameFirst : signsIn ? t.renameSignIn : t.renameBody}
+      </p>
       <TextField
         labelHidden
         label={texts.add.name}
@@ -64,6 +66,6 @@ export function RenameAccount({
         fault={fault}
         onChange={setTyped}
       />
-    </Edit>
+    </FormDialog>
   );
 }

@@ -1,10 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { LoaderCircle } from 'lucide-react';
-import { type ReactNode, useState } from 'react';
-import { Button } from '@/components/button';
-import { Failure } from '@/components/failure';
-import { Modal } from '@/components/modal';
+import { useState } from 'react';
+import { FormDialog } from '@/components/form-dialog';
 import { TextField } from '@/components/text-field';
 import { configQuery } from '@/lib/config-file';
 import { escapeControlCharacters } from '@/lib/format';
@@ -38,9 +35,8 @@ export function RenameServer({ server, onClose }: { server: ServerStatus; onClos
     },
   });
   return (
-    <Edit
+    <FormDialog
       title={t.renameTitle(escapeControlCharacters(label.slice(0, 200)))}
-      body={t.renameBody}
       action={t.rename}
       ready={name.trim() !== '' && name.trim() !== label}
       pending={rename.isPending}
@@ -48,8 +44,9 @@ export function RenameServer({ server, onClose }: { server: ServerStatus; onClos
       onSubmit={() => rename.mutate()}
       onClose={onClose}
     >
+      <p className="text-sm text-ink2">{t.renameBody}</p>
       <TextField labelHidden label={texts.add.name} value={name} onChange={setName} />
-    </Edit>
+    </FormDialog>
   );
 }
 
@@ -63,9 +60,8 @@ export function TagServer({ server, onClose }: { server: ServerStatus; onClose: 
   const tags = [...new Set(text.split(',').map((tag) => tag.trim()))].filter(Boolean).slice(0, 20);
   const save = useSaveEntry(label, t.tagged(escapeControlCharacters(label)));
   return (
-    <Edit
+    <FormDialog
       title={t.tagTitle(escapeControlCharacters(label.slice(0, 200)))}
-      body={config && !path ? texts.servers.more.elsewhere : t.tagBody}
       action={texts.settings.save}
       ready={path !== undefined && tags.join(', ') !== before}
       pending={save.isPending}
@@ -77,6 +73,9 @@ export function TagServer({ server, onClose }: { server: ServerStatus; onClose: 
       }
       onClose={onClose}
     >
+      <p className="text-sm text-ink2">
+        {config && !path ? texts.servers.more.elsewhere : t.tagBody}
+      </p>
       <TextField
         labelHidden
         label={t.tags}
@@ -85,53 +84,6 @@ export function TagServer({ server, onClose }: { server: ServerStatus; onClose: 
         placeholder={t.tagExample}
         onChange={setText}
       />
-    </Edit>
-  );
-}
-
-/** A dialog with one field. */
-export function Edit({
-  title,
-  body,
-  action,
-  ready,
-  pending,
-  error,
-  onSubmit,
-  onClose,
-  children,
-}: {
-  title: string;
-  body: string;
-  action: string;
-  ready: boolean;
-  pending: boolean;
-  error: Error | null;
-  onSubmit: () => void;
-  onClose: () => void;
-  children: ReactNode;
-}) {
-  return (
-    <Modal label={title} onClose={onClose} className="max-w-md">
-      <form
-        className="space-y-3 p-5"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (ready && !pending) onSubmit();
-        }}
-      >
-        <h2 className="text-lg font-semibold [overflow-wrap:anywhere]">{title}</h2>
-        <p className="text-sm text-ink2">{body}</p>
-        {children}
-        <Failure error={error} />
-        <div className="flex justify-end gap-2 pt-2">
-          <Button onClick={onClose}>{texts.actions.cancel}</Button>
-          <Button type="submit" look="primary" disabled={!ready || pending}>
-            {pending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
-            {action}
-          </Button>
-        </div>
-      </form>
-    </Modal>
+    </FormDialog>
   );
 }

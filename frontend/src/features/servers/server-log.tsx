@@ -1,13 +1,13 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { CopyButton } from '@/components/copy-button';
+import { Failure } from '@/components/failure';
 import { SearchField } from '@/components/fields';
 import { ScrollArea } from '@/components/scroll-area';
 import { SegmentedControl } from '@/components/segmented-control';
 import { classes } from '@/lib/class-names';
-import { clock, escapeControlCharacters, exactTime, logText } from '@/lib/format';
+import { clock, exactTime, logText } from '@/lib/format';
 import { useNow } from '@/lib/now';
-import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { LogLine, ServerDetail } from '@/types/api';
 import { type LogLevel, logLevels, logQuery } from './api';
@@ -51,9 +51,7 @@ export function LogView({ server }: { server: ServerDetail }) {
           />
         </div>
       </div>
-      {log.isError && (
-        <p className="text-sm text-bad">{escapeControlCharacters(messageOf(log.error))}</p>
-      )}
+      <Failure error={log.error} />
       <ServerLog lines={lines} className="min-h-0 flex-1" />
     </div>
   );

@@ -1,9 +1,8 @@
 import { useMutation } from '@tanstack/react-query';
-import { LoaderCircle } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
-import { Failure } from '@/components/failure';
+import { FormDialog } from '@/components/form-dialog';
 import { Modal } from '@/components/modal';
 import { TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
@@ -58,36 +57,26 @@ export function SetKey({
     onSuccess: onClose,
   });
   return (
-    <Modal label={t.setKey(name)} onClose={onClose} className="max-w-md">
-      <form
-        className="space-y-3 p-5"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (value.trim() && !save.isPending) save.mutate();
-        }}
-      >
-        <h2 className="text-lg font-semibold [overflow-wrap:anywhere]">
-          {t.keyTitle(name, escapeControlCharacters(label.slice(0, 100)))}
-        </h2>
-        <p className="text-sm text-ink2 [overflow-wrap:anywhere]">{t.keyBody(secret, isSecret)}</p>
-        <TextField
-          label={t.value}
-          data-first
-          type="password"
-          autoComplete="new-password"
-          value={value}
-          onChange={setText}
-        />
-        <Failure error={save.error} />
-        <div className="flex justify-end gap-2 pt-2">
-          <Button onClick={onClose}>{texts.actions.cancel}</Button>
-          <Button type="submit" look="primary" disabled={!value.trim() || save.isPending}>
-            {save.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
-            {t.store}
-          </Button>
-        </div>
-      </form>
-    </Modal>
+    <FormDialog
+      label={t.setKey(name)}
+      title={t.keyTitle(name, escapeControlCharacters(label.slice(0, 100)))}
+      action={t.store}
+      ready={value.trim() !== ''}
+      pending={save.isPending}
+      error={save.error}
+      onSubmit={() => save.mutate()}
+      onClose={onClose}
+    >
+      <p className="text-sm text-ink2 [overflow-wrap:anywhere]">{t.keyBody(secret, isSecret)}</p>
+      <TextField
+        label={t.value}
+        data-first
+        type="password"
+        autoComplete="new-password"
+        value={value}
+        onChange={setText}
+      />
+    </FormDialog>
   );
 }
 

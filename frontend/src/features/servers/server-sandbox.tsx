@@ -3,9 +3,9 @@ import { Check, X } from 'lucide-react';
 import { Button } from '@/components/button';
 import { Section } from '@/components/fields';
 import { escapeControlCharacters, exactTime } from '@/lib/format';
-import { messageOf, request } from '@/lib/request';
+import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toast, toastError } from '@/lib/toast';
 import type { SandboxProposal, SandboxStatus } from '@/types/api';
 
 const t = texts.servers.sandbox;
@@ -32,7 +32,7 @@ export function ServerSandbox({ server, observable }: { server: string; observab
       client.invalidateQueries({ queryKey: ['config'] });
       toast('ok', t.saved);
     },
-    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
+    onError: toastError,
   });
   if (!data?.applies) return null;
   const { mode, proposal } = data;

@@ -1,7 +1,6 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
-import { escapeControlCharacters } from '@/lib/format';
-import { messageOf, request, requestList } from '@/lib/request';
-import { toast } from '@/lib/toast';
+import { request, requestList } from '@/lib/request';
+import { toastError } from '@/lib/toast';
 import type { List, ToolSettings, ToolWithSettings } from '@/types/api';
 
 const path = (id: string) => `/api/v1/servers/${encodeURIComponent(id)}/tools`;
@@ -29,6 +28,6 @@ export function useToolSetting(server: string) {
       client.invalidateQueries({ queryKey: ['server', server, 'tools'] });
       client.invalidateQueries({ queryKey: ['tools'] });
     },
-    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
+    onError: toastError,
   });
 }

@@ -10,7 +10,7 @@ import { age, bytes, escapeControlCharacters, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toast, toastError } from '@/lib/toast';
 import type { ConfigBackup, RetentionPreview } from '@/types/api';
 import { useConfigRetentionPreview } from './api';
 import {
@@ -38,7 +38,7 @@ export function ConfigCopies() {
         onClick={() =>
           keep.mutate(undefined, {
             onSuccess: () => toast('ok', t.kept),
-            onError: (failure) => toast('bad', escapeControlCharacters(messageOf(failure))),
+            onError: toastError,
           })
         }
       >

@@ -4,6 +4,7 @@ import { useId, useMemo, useState } from 'react';
 import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { DraftRestored } from '@/components/draft-restored';
+import { Failure } from '@/components/failure';
 import { CodeEditor, type Mark, MergeDiff } from '@/components/lazy-code-editor';
 import { Loading } from '@/components/page';
 import { configQuery, restoreConfig, saveConfig } from '@/lib/config-file';
@@ -37,8 +38,7 @@ const schemaQuery = queryOptions({
 export function ConfigEditor({ problems }: { problems: Problem[] }) {
   const config = useQuery(configQuery);
   if (config.isPending) return <Loading />;
-  if (config.isError)
-    return <p className="text-sm text-bad">{escapeControlCharacters(messageOf(config.error))}</p>;
+  if (config.isError) return <Failure error={config.error} />;
   return <Editor file={config.data} problems={problems} />;
 }
 

@@ -2,11 +2,12 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { FileArchive } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
+import { Failure } from '@/components/failure';
 import { downloadBlob } from '@/lib/download';
 import { escapeControlCharacters } from '@/lib/format';
-import { messageOf, requestList, send } from '@/lib/request';
+import { requestList, send } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toastError } from '@/lib/toast';
 import type { File } from '@/types/api';
 
 const t = texts.diagnostics;
@@ -33,9 +34,7 @@ export function DiagnosticsPanel() {
         </Button>
         {files && <Button onClick={() => void save()}>{t.save}</Button>}
       </div>
-      {found.isError && (
-        <p className="text-sm text-bad">{escapeControlCharacters(messageOf(found.error))}</p>
-      )}
+      <Failure error={found.error} />
       {files && (
         <ul className="overflow-hidden rounded-md border text-sm" aria-label={t.files}>
           {files.map((file) => (
@@ -73,6 +72,6 @@ async function save(): Promise<void> {
     const reply = await send('/api/v1/diagnostics/zip', { headers: {} });
     downloadBlob(await reply.blob(), 'drawbridge-diagnostics.zip');
   } catch (error) {
-    toast('bad', escapeControlCharacters(messageOf(error)));
+    toastError(error);
   }
 }

@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { CircleAlert, CircleCheck, Stethoscope, TriangleAlert } from 'lucide-react';
 import { Button } from '@/components/button';
+import { Failure } from '@/components/failure';
 import { classes } from '@/lib/class-names';
 import { escapeControlCharacters } from '@/lib/format';
 import { ownValue } from '@/lib/own-property';
-import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toastError } from '@/lib/toast';
 import type { Finding } from '@/types/api';
 import { doctorQuery, useRemedy } from './api';
 
@@ -34,9 +34,7 @@ export function DoctorPanel() {
           {found.data ? (bad === 0 ? t.allWell(list.length) : t.found(bad)) : t.body}
         </span>
       </div>
-      {found.isError && (
-        <p className="text-sm text-bad">{escapeControlCharacters(messageOf(found.error))}</p>
-      )}
+      <Failure error={found.error} />
       {list.length > 0 && (
         <ul className="overflow-hidden rounded-md border text-sm">
           {list.map((one) => (
@@ -72,7 +70,7 @@ function Row({ finding }: { finding: Finding }) {
           disabled={remedy.isPending}
           onClick={() =>
             remedy.mutate(finding.id, {
-              onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
+              onError: toastError,
             })
           }
         >

@@ -5,11 +5,10 @@ import { Choice, isRecord, isStrings, NumberField, text } from '@/components/con
 import { Switch } from '@/components/switch';
 import { LinesField, TextField } from '@/components/text-field';
 import { configQuery, restoreConfig, saveConfig } from '@/lib/config-file';
-import { escapeControlCharacters } from '@/lib/format';
 import { readJsonc, removeValue, setValue } from '@/lib/jsonc';
-import { messageOf, RequestError, request } from '@/lib/request';
+import { RequestError, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toast, toastError } from '@/lib/toast';
 
 const t = texts.settings.general;
 
@@ -120,7 +119,7 @@ function useOption() {
         run: () => restoreConfig(client, old.text, saved.etag),
       });
     },
-    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
+    onError: toastError,
   });
 }
 
@@ -130,7 +129,7 @@ function StartAtLogin() {
   const set = useMutation({
     mutationFn: (startAtLogin: boolean) =>
       request('PUT', '/api/v1/desktop', { body: { startAtLogin } }),
-    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
+    onError: toastError,
     onSettled: () => client.invalidateQueries(windowQuery),
   });
   if (!data) return null;

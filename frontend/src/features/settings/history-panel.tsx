@@ -2,10 +2,9 @@ import { useSuspenseQuery } from '@tanstack/react-query';
 import { Pause, Play } from 'lucide-react';
 import { Button } from '@/components/button';
 import { Facts } from '@/components/fields';
-import { bytes, count, escapeControlCharacters, exactTime } from '@/lib/format';
-import { messageOf } from '@/lib/request';
+import { bytes, count, exactTime } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toast, toastError } from '@/lib/toast';
 import { historyStateQuery, useHistoryMaintenance, useRecording } from './api';
 import { Backup } from './history-backup';
 import { Rules } from './recording-rules';
@@ -19,14 +18,13 @@ export function HistoryPanel({ servers }: { servers: string[] }) {
   const recording = useRecording();
   const upkeep = useHistoryMaintenance();
   const paused = state.recording.paused;
-  const failed = (error: unknown) => toast('bad', escapeControlCharacters(messageOf(error)));
   return (
     <div className="space-y-5">
       <div className="flex flex-wrap items-center gap-3">
         <Button
           disabled={recording.isPending}
           onClick={() =>
-            recording.mutate({ ...state.recording, paused: !paused }, { onError: failed })
+            recording.mutate({ ...state.recording, paused: !paused }, { onError: toastError })
           }
         >
           {paused ? (
@@ -62,7 +60,10 @@ export function HistoryPanel({ servers }: { servers: string[] }) {
         <Button
           disabled={upkeep.isPending}
           onClick={() =>
-            upkeep.mutate('vacuum', { onSuccess: () => toast('ok', t.vacuumed), onError: failed })
+            upkeep.mutate('vacuum', {
+              onSuccess: () => toast('ok', t.vacuumed),
+              onError: toastError,
+            })
           }
         >
           {t.vacuum}

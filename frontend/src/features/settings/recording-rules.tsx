@@ -8,10 +8,9 @@ import { ServerPrefix } from '@/components/server-prefix';
 import { TextField } from '@/components/text-field';
 import { readDraft, useDraft } from '@/lib/drafts';
 import { escapeControlCharacters } from '@/lib/format';
-import { messageOf } from '@/lib/request';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toast, toastError } from '@/lib/toast';
 import type { HistoryState, RecordMode, Rule } from '@/types/api';
 import { restoreRule, useRecording } from './api';
 
@@ -39,20 +38,19 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
   const [keep, setKeep] = useState<RecordMode>(kept?.keep ?? 'meta');
   const restored = useDraft<Typed>(place, tool.trim() === '' ? undefined : { server, tool, keep });
   const chosen = server || servers[0] || '';
-  const failed = (error: unknown) => toast('bad', escapeControlCharacters(messageOf(error)));
   const write = (next: Rule[]) =>
-    recording.mutate({ ...state.recording, rules: next }, { onError: failed });
+    recording.mutate({ ...state.recording, rules: next }, { onError: toastError });
   const nameOf = (rule: Rule) =>
     escapeControlCharacters([serverName(rule.server), rule.tool].filter(Boolean).join(' / '));
   const remove = (rule: Rule) =>
     recording.mutate(
       { ...state.recording, rules: rules.filter((one) => one !== rule) },
       {
-        onError: failed,
+        onError: toastError,
         onSuccess: () =>
           toast('ok', texts.care.ruleGone(nameOf(rule)), {
             text: texts.care.undo,
-            run: () => restoreRule(client, rule).catch(failed),
+            run: () => restoreRule(client, rule).catch(toastError),
           }),
       },
     );

@@ -3,17 +3,14 @@ import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { TextField } from '@/components/text-field';
-import { escapeControlCharacters } from '@/lib/format';
-import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toast, toastError } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved-changes';
 import type { HistoryState, RetentionPreview } from '@/types/api';
 import { type Bounds, useConfigValue, useHistoryMaintenance, useRetentionPreview } from './api';
 import { numberOf, RetentionLoss, Span } from './retention-confirmation';
 
 const t = texts.settings.history;
-const failed = (error: unknown) => toast('bad', escapeControlCharacters(messageOf(error)));
 
 /** Whether a limit is lower than another; 0 is unlimited. */
 const narrower = (now: number, old: number) => now > 0 && (old === 0 || now < old);
@@ -44,7 +41,7 @@ export function Retention({ state }: { state: HistoryState }) {
       setSize(undefined);
       toast('ok', texts.settings.saved);
     } catch (error) {
-      failed(error);
+      toastError(error);
     } finally {
       setAsking(undefined);
     }
@@ -54,7 +51,7 @@ export function Retention({ state }: { state: HistoryState }) {
       return void write();
     preview.mutate(wanted, {
       onSuccess: (found) => (found.calls > 0 ? setAsking(found) : void write()),
-      onError: failed,
+      onError: toastError,
     });
   };
   return (
@@ -120,7 +117,7 @@ export function Prune({ state }: { state: HistoryState }) {
             {
               onSuccess: (found) =>
                 found.calls > 0 ? setAsking(found) : toast('ok', texts.care.pruneNone),
-              onError: failed,
+              onError: toastError,
             },
           )
         }
@@ -137,7 +134,7 @@ export function Prune({ state }: { state: HistoryState }) {
           onConfirm={() =>
             upkeep.mutate('prune', {
               onSuccess: ({ deleted }) => toast('ok', texts.calls.deleted(deleted ?? 0)),
-              onError: failed,
+              onError: toastError,
               onSettled: () => setAsking(undefined),
             })
           }

@@ -9,7 +9,7 @@ import { useNow } from '@/lib/now';
 import { messageOf } from '@/lib/request';
 import { useSecret } from '@/lib/secrets';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toast, toastError } from '@/lib/toast';
 import { secretsQuery, useUnlock } from './api';
 
 const t = texts.settings.secrets;
@@ -115,7 +115,7 @@ function NewSecret({ taken }: { taken: string[] }) {
           setName('');
           setValue('');
         },
-        onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
+        onError: toastError,
         onSettled: () => setReplacing(false),
       },
     );

@@ -5,12 +5,12 @@ import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { CopyField } from '@/components/copy-button';
 import { DiffView } from '@/components/diff-view';
+import { Failure } from '@/components/failure';
 import { TextField } from '@/components/text-field';
 import { age, escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
-import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toast, toastError } from '@/lib/toast';
 import type { Client } from '@/types/api';
 import { tokensQuery, useNewToken, useTokenChange } from './api';
 
@@ -80,7 +80,7 @@ function NewToken({
             setName('');
             if (token) onToken(name, token);
           },
-          onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
+          onError: toastError,
         });
       }}
     >
@@ -171,11 +171,7 @@ function TokenRow({
           <p>
             {about.body} {look.isSuccess && (files.length > 0 ? about.files : about.noFile)}
           </p>
-          {look.isError && (
-            <p className="mt-2 text-sm text-bad">
-              {escapeControlCharacters(messageOf(look.error))}
-            </p>
-          )}
+          <Failure error={look.error} className="mt-2" />
           {files.map((one) => (
             <div key={`${one.key}/${one.path}`} className="mt-3">
               <p className="mb-1 font-mono text-xs">{escapeControlCharacters(one.path)}</p>

@@ -1,7 +1,6 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
-import { escapeControlCharacters } from '@/lib/format';
-import { messageOf, request, requestList } from '@/lib/request';
-import { toast } from '@/lib/toast';
+import { request, requestList } from '@/lib/request';
+import { toastError } from '@/lib/toast';
 import type { ToolChange, ToolEvent, ToolTrust } from '@/types/api';
 
 /** The withheld changes of one server with their diffs. */
@@ -50,6 +49,6 @@ export function useToolDecision() {
       client.invalidateQueries({ queryKey: ['approvals'] });
       client.invalidateQueries({ queryKey: ['server'] });
     },
-    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
+    onError: toastError,
   });
 }

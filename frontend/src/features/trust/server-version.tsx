@@ -3,9 +3,9 @@ import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Facts, Section } from '@/components/fields';
 import { escapeControlCharacters } from '@/lib/format';
-import { messageOf, request } from '@/lib/request';
+import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
+import { toast, toastError } from '@/lib/toast';
 import type { ServerVersion, VersionPlan } from '@/types/api';
 import { ToolDiff, Warnings } from './tool-changes';
 import { VersionComparison } from './version-comparison';
@@ -45,7 +45,7 @@ export function ServerVersionSection({ server }: { server: string }) {
       else if (result.applied) toast('ok', t.applied(escapeControlCharacters(result.to)));
       client.invalidateQueries({ queryKey: ['server', server] });
     },
-    onError: (error) => toast('bad', escapeControlCharacters(messageOf(error))),
+    onError: toastError,
   });
   const comparing = change.isPending && change.variables.action === 'compare';
   const { data: version } = useQuery(versionQuery(server, comparing ? 1000 : undefined));
