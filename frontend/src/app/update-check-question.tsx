@@ -1,6 +1,6 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Button } from '@/components/button';
-import { configQuery, saveConfig } from '@/lib/config-file';
+import { configQuery, useConfigEdit } from '@/lib/config-file';
 import { setValue, sourceAt } from '@/lib/jsonc';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
@@ -10,20 +10,13 @@ const t = texts.welcome;
 
 /** Asks whether to check for new versions, until updates.check is set in the configuration. */
 export function UpdateQuestion() {
-  const client = useQueryClient();
   const { data: status } = useQuery(statusQuery);
   const { data: config } = useQuery(configQuery);
-  const answer = useMutation({
-    mutationFn: async (check: boolean) => {
-      const file = await client.fetchQuery(configQuery);
-      const text = setValue(file.text.trim() || '{}', ['updates', 'check'], String(check));
-      if (text === undefined) throw new Error(t.updatesUnreadable);
-      return saveConfig(text, file.etag);
-    },
-    onSuccess: (file, check) => {
-      client.setQueryData(configQuery.queryKey, file);
-      toast('ok', t.updatesSaved(check));
-    },
+  const answer = useConfigEdit({
+    edit: (text, check: boolean) =>
+      setValue(text.trim() || '{}', ['updates', 'check'], String(check)),
+    refused: t.updatesUnreadable,
+    onSuccess: (_, check) => toast('ok', t.updatesSaved(check)),
     onError: toastError,
   });
   if (!status?.knowsReleases || !config || sourceAt(config.text, ['updates', 'check'])) return null;

@@ -12,9 +12,10 @@ export function Confirm({
   action,
   keep = texts.actions.keep,
   danger = true,
-  pending = false,
+  of,
+  pending = of?.isPending ?? false,
   blocked = false,
-  error,
+  error = of?.error,
   onConfirm,
   onClose,
 }: {
@@ -25,6 +26,8 @@ export function Confirm({
   /** The safe answer. */
   keep?: string;
   danger?: boolean;
+  /** The action: shows whether it runs and why it failed, and is reset when the dialog is closed. */
+  of?: { isPending: boolean; error: unknown; reset: () => void };
   pending?: boolean;
   /** Why it cannot be confirmed yet. */
   blocked?: boolean;
@@ -32,14 +35,18 @@ export function Confirm({
   onConfirm: () => void;
   onClose: () => void;
 }) {
+  const close = () => {
+    onClose();
+    if (!of?.isPending) of?.reset(); // a running action still reports its result
+  };
   return (
-    <Modal label={title} onClose={onClose} className="max-w-md">
+    <Modal label={title} onClose={close} className="max-w-md">
       <div className="scroll-area p-5">
         <h2 className="text-lg font-semibold [overflow-wrap:anywhere]">{title}</h2>
         {children && <div className="mt-2 text-ink2 [overflow-wrap:anywhere]">{children}</div>}
         <Failure error={error} className="mt-3" />
         <div className="mt-5 flex justify-end gap-2">
-          <Button data-first onClick={onClose}>
+          <Button data-first onClick={close}>
             {keep}
           </Button>
           <Button

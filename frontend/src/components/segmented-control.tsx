@@ -1,3 +1,4 @@
+import type { LucideIcon } from 'lucide-react';
 import { Tabs as RadixTabs, ToggleGroup } from 'radix-ui';
 import type { ReactNode } from 'react';
 import { classes } from '@/lib/class-names';
@@ -12,6 +13,7 @@ const frame = 'inline-flex flex-wrap rounded-lg border bg-sunken p-0.5';
 const halves = (n: number) => n > 5 && (n > 6 ? 'max-sm:basis-[22%]' : 'max-sm:basis-[30%]');
 const item =
   'grow rounded-md px-1.5 py-1 text-xs whitespace-nowrap text-ink2 hover:text-ink sm:px-2.5';
+const largeItem = 'flex items-center gap-1.5 rounded-md px-3 py-1.5 text-sm text-ink2';
 
 /** A few options side by side, one of which is selected. */
 export function SegmentedControl<Value extends string>({
@@ -19,7 +21,12 @@ export function SegmentedControl<Value extends string>({
   value,
   onChange,
   options,
-}: Choice<Value> & { value: Value; onChange: (value: Value) => void }) {
+}: {
+  label: string;
+  options: { value: Value; text: string; icon?: LucideIcon }[];
+  value: Value;
+  onChange: (value: Value) => void;
+}) {
   return (
     <ToggleGroup.Root
       type="single"
@@ -33,11 +40,12 @@ export function SegmentedControl<Value extends string>({
           key={option.value}
           value={option.value}
           className={classes(
-            item,
-            halves(options.length),
+            option.icon ? largeItem : item,
+            !option.icon && halves(options.length),
             'data-[state=on]:bg-panel data-[state=on]:font-medium data-[state=on]:text-ink data-[state=on]:shadow-card dark:data-[state=on]:bg-line',
           )}
         >
+          {option.icon && <option.icon className="size-4" aria-hidden />}
           {option.text}
         </ToggleGroup.Item>
       ))}

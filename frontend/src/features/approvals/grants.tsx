@@ -67,13 +67,9 @@ export function Grants() {
           title={texts.care.grantsTitle}
           action={t.forget}
           danger={false}
-          pending={forget.isPending}
-          error={forget.error}
+          of={forget}
           onConfirm={() => forget.mutate()}
-          onClose={() => {
-            setAsking(false);
-            forget.reset();
-          }}
+          onClose={() => setAsking(false)}
         >
           <p>{texts.care.grantsBody(list.length)}</p>
           <ul className="mt-2 list-disc pl-5">

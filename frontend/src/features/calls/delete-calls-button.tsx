@@ -28,8 +28,7 @@ export function DeleteCallsButton({
         <Confirm
           title={title}
           action={texts.actions.delete}
-          pending={erase.isPending}
-          error={erase.error}
+          of={erase}
           onClose={() => setAsking(false)}
           onConfirm={() =>
             erase.mutate(what, {

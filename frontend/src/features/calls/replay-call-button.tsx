@@ -61,13 +61,9 @@ export function ReplayButton({
           title={t.replayTitle(escapeControlCharacters(`${server} / ${call.tool}`.slice(0, 200)))}
           action={t.sendAgain}
           danger={false}
-          pending={replay.isPending}
-          error={replay.error}
+          of={replay}
           onConfirm={() => run(true)}
-          onClose={() => {
-            setAsking(false);
-            replay.reset();
-          }}
+          onClose={() => setAsking(false)}
         >
           <p>{t.replayBody}</p>
           {call.arguments && (

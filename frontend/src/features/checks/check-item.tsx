@@ -118,13 +118,9 @@ export function CheckItem({
         <Confirm
           title={t.removeTitle(title)}
           action={t.removeWord}
-          pending={remove.isPending}
-          error={remove.error}
+          of={remove}
           onConfirm={() => remove.mutate(name, { onSuccess: () => toast('ok', t.removed(title)) })}
-          onClose={() => {
-            setAsking(undefined);
-            remove.reset();
-          }}
+          onClose={() => setAsking(undefined)}
         >
           {t.removeBody}
         </Confirm>

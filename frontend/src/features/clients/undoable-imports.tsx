@@ -72,8 +72,7 @@ export function TakenImports() {
         <Confirm
           title={texts.care.takeBackTitle}
           action={t.undo}
-          pending={undo.isPending}
-          error={undo.error}
+          of={undo}
           onConfirm={() =>
             undo.mutate(asking.id, {
               onSuccess: () => {

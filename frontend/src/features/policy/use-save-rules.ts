@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { withRules } from '@/lib/argument-rules';
 import { configQuery, restoreConfig, saveConfig } from '@/lib/config-file';
+import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { ConfigFile } from '@/types/api';
@@ -11,7 +12,7 @@ export function useSaveRules(onSaved: () => void) {
   return useMutation({
     mutationFn: ({ file, rules }: { file: ConfigFile; rules: string }) => {
       const text = withRules(file.text, rules);
-      if (text === undefined) throw new Error(texts.rules.invalid);
+      if (text === undefined) throw new RequestError(texts.rules.invalid, 0, 'validation');
       return saveConfig(text, file.etag);
     },
     onSuccess: (saved, { file }) => {

@@ -22,9 +22,8 @@ export function RemoveProfile({
     <Confirm
       title={t.removeTitle(escapeControlCharacters(profile.name))}
       action={t.remove}
-      pending={remove.isPending}
+      of={remove}
       blocked={bound > 0}
-      error={remove.error}
       onConfirm={() => remove.mutate(profile, { onSuccess: onDone })}
       onClose={onClose}
     >

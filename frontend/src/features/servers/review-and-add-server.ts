@@ -1,8 +1,6 @@
-import { type QueryClient, useMutation, useQueryClient } from '@tanstack/react-query';
-import { configQuery, restoreConfig, saveConfig } from '@/lib/config-file';
+import { useConfigEdit } from '@/lib/config-file';
 import { jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
 import { addMembers, blockAt, editBlock, sourceAt } from '@/lib/jsonc';
-import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { type ToastAction, toast } from '@/lib/toast';
 import type { Draft } from './parse-server-snippet';
@@ -72,34 +70,14 @@ export function useSaveEntry(name: string, saved: string) {
 
 /** Changes the value at a path of the current file, which is all of it for []. */
 export function useSaveBlock(pathOf: (text: string) => string[] | undefined, saved: string) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: async (change: (entry: string) => string | undefined) => {
-      const now = await client.fetchQuery({ ...configQuery, staleTime: 0 });
-      const path = pathOf(now.text);
-      const next = path && editBlock(now.text, path, change);
-      if (next === undefined) throw new RequestError(texts.servers.more.elsewhere, 0, 'validation');
-      const { etag } = await saveEntries(client, next, now.etag);
-      return { was: now.text, etag };
+  return useConfigEdit({
+    edit: (text, change: (entry: string) => string | undefined) => {
+      const path = pathOf(text);
+      return path && editBlock(text, path, change);
     },
-    onSuccess: ({ was, etag }) =>
-      toast('ok', saved, {
-        text: texts.care.undo,
-        run: () => restoreConfig(client, was, etag),
-      }),
+    refused: texts.servers.more.elsewhere,
+    onSuccess: (undo) => toast('ok', saved, undo),
   });
-}
-
-async function saveEntries(client: QueryClient, text: string, etag: string) {
-  try {
-    const saved = await saveConfig(text, etag);
-    client.setQueryData(configQuery.queryKey, saved);
-    return saved;
-  } catch (error) {
-    if (error instanceof RequestError && error.status === 412)
-      throw new RequestError(texts.add.conflict, 412, 'conflict');
-    throw error;
-  }
 }
 
 /** The path of a server's entry in the file. */
@@ -121,16 +99,13 @@ export function withServers(text: string, drafts: Draft[]): string | undefined {
 
 /** Adds the servers to the current file. `undo` restores the previous text. */
 export function useAddServers(onDone: (names: string[], undo: ToastAction) => void) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: async (drafts: Draft[]) => {
-      const config = await client.fetchQuery({ ...configQuery, staleTime: 0 });
-      const text = withServers(config.text, drafts);
-      if (text === undefined) throw new RequestError(texts.add.noPlace, 0, 'validation');
-      const { etag } = await saveEntries(client, text, config.etag);
-      return { names: drafts.map((draft) => draft.name), was: config.text, etag };
-    },
-    onSuccess: ({ names, was, etag }) =>
-      onDone(names, { text: texts.care.undo, run: () => restoreConfig(client, was, etag) }),
+  return useConfigEdit({
+    edit: withServers,
+    refused: texts.add.noPlace,
+    onSuccess: (undo, drafts) =>
+      onDone(
+        drafts.map((draft) => draft.name),
+        undo,
+      ),
   });
 }

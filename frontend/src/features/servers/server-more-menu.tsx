@@ -69,8 +69,7 @@ export function ServerMoreMenu({ server, onGone }: { server: ServerStatus; onGon
         <Confirm
           title={t.removeTitle(escapeControlCharacters(label.slice(0, 200)))}
           action={t.remove}
-          pending={remove.isPending}
-          error={remove.error}
+          of={remove}
           onClose={close}
           onConfirm={() =>
             remove.mutate(undefined, {

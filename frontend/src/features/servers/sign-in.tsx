@@ -190,13 +190,9 @@ export function SignOut({ id, name, issuer }: { id: string; name: string; issuer
         <Confirm
           title={texts.care.signOutTitle(name)}
           action={t.out}
-          pending={out.isPending}
-          error={out.error}
+          of={out}
           onConfirm={() => out.mutate()}
-          onClose={() => {
-            setAsking(false);
-            out.reset();
-          }}
+          onClose={() => setAsking(false)}
         >
           {texts.care.signOutBody(escapeControlCharacters(issuer))}
         </Confirm>

@@ -1,7 +1,7 @@
 import { type QueryClient, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
-import { configQuery, saveConfig } from '@/lib/config-file';
+import { useConfigEdit } from '@/lib/config-file';
 import { setValue } from '@/lib/jsonc';
-import { RequestError, request, requestList } from '@/lib/request';
+import { request, requestList } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type {
   Client,
@@ -94,13 +94,9 @@ export function useBackup() {
 /** Sets one value of the configuration file; the rest is unchanged. */
 export function useConfigValue() {
   const client = useQueryClient();
-  return useMutation({
-    mutationFn: async ({ path, json }: { path: string[]; json: string }) => {
-      const config = await client.fetchQuery({ ...configQuery, staleTime: 0 });
-      const text = setValue(config.text, path, json);
-      if (text === undefined) throw new RequestError(texts.settings.notHere, 0, 'validation');
-      client.setQueryData(configQuery.queryKey, await saveConfig(text, config.etag));
-    },
+  return useConfigEdit({
+    edit: (text, { path, json }: { path: string[]; json: string }) => setValue(text, path, json),
+    refused: texts.settings.notHere,
     onSettled: () => client.invalidateQueries({ queryKey: ['history'] }),
   });
 }

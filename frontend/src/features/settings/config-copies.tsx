@@ -172,8 +172,7 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
           title={t.putBackTitle(when)}
           action={t.putBack}
           danger={goes}
-          pending={restore.isPending}
-          error={restore.error}
+          of={restore}
           onConfirm={() =>
             restore.mutate(
               { name, etag: data.etag },
@@ -185,10 +184,7 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
               },
             )
           }
-          onClose={() => {
-            setAsking(undefined);
-            restore.reset();
-          }}
+          onClose={() => setAsking(undefined)}
         >
           <p>{t.putBackBody}</p>
           {goes && (

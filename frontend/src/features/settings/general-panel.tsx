@@ -4,9 +4,9 @@ import { windowQuery } from '@/components/browse-buttons';
 import { Choice, isRecord, isStrings, NumberField, text } from '@/components/config-fields';
 import { Switch } from '@/components/switch';
 import { LinesField, TextField } from '@/components/text-field';
-import { configQuery, restoreConfig, saveConfig } from '@/lib/config-file';
+import { configQuery, useConfigEdit } from '@/lib/config-file';
 import { readJsonc, removeValue, setValue } from '@/lib/jsonc';
-import { RequestError, request } from '@/lib/request';
+import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
 
@@ -103,22 +103,11 @@ export function GeneralPanel() {
 
 /** Sets or removes one value of the configuration; the message offers to undo it. */
 function useOption() {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: async ({ path, to }: { path: string[]; to: unknown }) => {
-      const old = await client.fetchQuery({ ...configQuery, staleTime: 0 });
-      const next =
-        to === undefined
-          ? removeValue(old.text, path)
-          : setValue(old.text, path, JSON.stringify(to));
-      if (next === undefined) throw new RequestError(texts.settings.notHere, 0, 'validation');
-      const saved = await saveConfig(next, old.etag);
-      client.setQueryData(configQuery.queryKey, saved);
-      toast('ok', texts.settings.saved, {
-        text: texts.care.undo,
-        run: () => restoreConfig(client, old.text, saved.etag),
-      });
-    },
+  return useConfigEdit({
+    edit: (text, { path, to }: { path: string[]; to: unknown }) =>
+      to === undefined ? removeValue(text, path) : setValue(text, path, JSON.stringify(to)),
+    refused: texts.settings.notHere,
+    onSuccess: (undo) => toast('ok', texts.settings.saved, undo),
     onError: toastError,
   });
 }

@@ -86,8 +86,7 @@ export function SecretsPanel() {
         <Confirm
           title={t.deleteTitle(escapeControlCharacters(gone))}
           action={texts.actions.delete}
-          pending={remove.isPending}
-          error={remove.error}
+          of={remove}
           onClose={() => setGone(undefined)}
           onConfirm={() =>
             remove.mutate({ name: gone, value: undefined }, { onSuccess: () => setGone(undefined) })

@@ -9,13 +9,14 @@ import {
   Sun,
   TriangleAlert,
 } from 'lucide-react';
-import { ToggleGroup } from 'radix-ui';
+import type { ComponentProps } from 'react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { windowQuery } from '@/components/browse-buttons';
 import { Button } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Facts } from '@/components/fields';
 import { LoadingPage, PageHeader } from '@/components/page';
+import { SegmentedControl } from '@/components/segmented-control';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { configQuery } from '@/lib/config-file';
 import { type Density, setDensity, useDensity } from '@/lib/density';
@@ -217,40 +218,14 @@ function ThemeChoice() {
   );
 }
 
-function Choice<T extends string>({
-  label,
-  value,
-  options,
-  onChange,
-}: {
-  label: string;
-  value: T;
-  options: { value: T; text: string; icon: typeof Sun }[];
-  onChange: (value: T) => void;
-}) {
+/** A segmented control below its label. */
+function Choice<T extends string>(props: ComponentProps<typeof SegmentedControl<T>>) {
   return (
     <div>
       <p className="mb-1 text-sm font-medium" aria-hidden>
-        {label}
+        {props.label}
       </p>
-      <ToggleGroup.Root
-        type="single"
-        value={value}
-        onValueChange={(chosen) => chosen && onChange(chosen as T)}
-        aria-label={label}
-        className="inline-flex rounded-lg border bg-sunken p-1"
-      >
-        {options.map(({ value, text, icon: Icon }) => (
-          <ToggleGroup.Item
-            key={value}
-            value={value}
-            className="flex items-center gap-1.5 rounded-md px-3 py-1.5 text-sm text-ink2 data-[state=on]:bg-panel data-[state=on]:font-medium data-[state=on]:text-ink data-[state=on]:shadow-card dark:data-[state=on]:bg-line"
-          >
-            <Icon className="size-4" aria-hidden />
-            {text}
-          </ToggleGroup.Item>
-        ))}
-      </ToggleGroup.Root>
+      <SegmentedControl {...props} />
     </div>
   );
 }

@@ -151,9 +151,8 @@ function TokenRow({
           }
           action={asking === 'rotate' ? t.rotate : t.revoke}
           danger={asking === 'revoke'}
-          pending={change.isPending}
+          of={change}
           blocked={look.isPending}
-          error={change.error}
           onClose={() => setAsking(undefined)}
           onConfirm={() =>
             change.mutate(
