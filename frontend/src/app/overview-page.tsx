@@ -14,7 +14,11 @@ import { isOnline } from '@/features/clients/online';
 import { RecentClients } from '@/features/clients/recent-clients';
 import { serversQuery, serverUseQuery } from '@/features/servers/api';
 import { CompactServerList } from '@/features/servers/compact-server-list';
-import { Attention, needsAttention, useServerNumbers } from '@/features/servers/server-grid';
+import {
+  Attention,
+  needsAttention,
+  useServerNumbers,
+} from '@/features/servers/servers-needing-attention';
 import { usageQuery } from '@/features/usage/api';
 import { AtAGlance } from '@/features/usage/at-a-glance';
 import { RangePicker } from '@/features/usage/range-picker';

@@ -13,7 +13,7 @@ import { ImportPanel } from '@/features/clients/import-panel';
 import { TakeOver } from '@/features/clients/take-over-servers';
 import { AddForm } from '@/features/servers/add-server-page';
 import { serversQuery } from '@/features/servers/api';
-import { ServerGrid } from '@/features/servers/server-grid';
+import { CompactServerList } from '@/features/servers/compact-server-list';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Connection } from '@/types/api';
@@ -32,7 +32,7 @@ export function ServersStep() {
   return (
     <div className="space-y-4">
       <TakeOver />
-      {servers.length > 0 && <ServerGrid />}
+      {servers.length > 0 && <CompactServerList />}
       <div className="flex flex-wrap gap-2">
         <Button aria-expanded={adding === true} onClick={() => setAdding((on) => !on)}>
           <Plus className="size-4" aria-hidden />

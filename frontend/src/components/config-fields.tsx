@@ -14,9 +14,6 @@ export const text = (value: unknown) => (typeof value === 'string' ? value : '')
 export const isStrings = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((one) => typeof one === 'string' && !one.includes('\n'));
 
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** A number that may be left out. */
 export function NumberField(props: ComponentProps<typeof TextField>) {
   return <TextField type="number" min={0} step="any" placeholder={t.unset} {...props} />;

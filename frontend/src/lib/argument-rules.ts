@@ -1,5 +1,6 @@
 import { createScanner, parseTree, type SyntaxKind } from 'jsonc-parser';
 import { blockAt, editBlock, readJsonc, setValue } from '@/lib/jsonc';
+import { isRecord } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 
 /** Argument rules as they stand in the configuration: a list with comments, edited as text. */
@@ -8,9 +9,6 @@ const t = texts.rules;
 const path = ['policy', 'rules'];
 
 type Json = Record<string, unknown>;
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const list = (value: unknown): string =>
   (Array.isArray(value) ? value : [value]).map((one) => String(one)).join(t.or);
@@ -100,7 +98,7 @@ export function describeRules(
   rules: string,
 ): { action: string; text: string; because: string }[] | undefined {
   const { value, fault } = readJsonc(rules);
-  if (fault || !Array.isArray(value) || !value.every(isObject)) return undefined;
+  if (fault || !Array.isArray(value) || !value.every(isRecord)) return undefined;
   return value.map((rule) => ({
     action: String(rule.then ?? ''),
     text: [
@@ -118,7 +116,7 @@ export function describeRules(
 
 /** A condition in English. */
 export function describeWhere(where: unknown): string {
-  if (!isObject(where)) return '?';
+  if (!isRecord(where)) return '?';
   return Object.entries(where)
     .map(([name, value]) => {
       if (name === 'not') return t.not(describeWhere(value));
@@ -130,7 +128,7 @@ export function describeWhere(where: unknown): string {
 }
 
 function describeTests(name: string, tests: unknown): string {
-  if (!isObject(tests)) return `${name} ?`;
+  if (!isRecord(tests)) return `${name} ?`;
   return Object.entries(tests)
     .map(([test, value]) => {
       const words = Object.hasOwn(t.tests, test) ? t.tests[test as keyof typeof t.tests] : test;

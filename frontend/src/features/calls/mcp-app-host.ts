@@ -1,3 +1,4 @@
+import { isRecord } from '@/lib/own-property';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 
@@ -133,8 +134,7 @@ export function appHost(session: AppSession): (data: unknown) => void {
 /** Whether a text is a JSON object; a truncated one is not. */
 export function isJsonObject(text: string | undefined): text is string {
   try {
-    const value = JSON.parse(text ?? '');
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isRecord(JSON.parse(text ?? ''));
   } catch {
     return false;
   }

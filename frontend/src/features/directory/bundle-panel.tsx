@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { FileArchive, LoaderCircle } from 'lucide-react';
 import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from 'react';
 import { Button } from '@/components/button';
+import { CommandWords } from '@/components/command-words';
 import { Facts, Section } from '@/components/fields';
 import { DetailFrame } from '@/components/split-view';
 import { classes } from '@/lib/class-names';
@@ -10,8 +11,8 @@ import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { About, Installation } from '@/types/api';
 import { bundleFileError, deleteUpload, sendFile } from './bundle-upload';
-import { CommandWords, Note } from './command-line';
 import { InstallForm } from './install-form';
+import { Note } from './note';
 
 const t = texts.directory;
 const b = t.bundle;
@@ -232,7 +233,7 @@ function Claims({ about }: { about: About }) {
         ]}
       />
       <div className="mt-3 space-y-3">
-        <CommandWords words={about.command} label={t.line} />
+        <CommandWords limited words={about.command} label={t.line} />
         <Note tone="warn">{b.warning}</Note>
       </div>
     </Section>

@@ -10,7 +10,7 @@ import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { Directory } from '@/types/api';
 import { directoryQuery, type Filters, useRefresh } from './api';
-import { Note } from './command-line';
+import { Note } from './note';
 import { ServerCard } from './server-card';
 import { kinds, listFilters } from './server-labels';
 

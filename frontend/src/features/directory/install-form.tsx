@@ -1,6 +1,7 @@
 import { Download, LoaderCircle } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { Button } from '@/components/button';
+import { CommandWords } from '@/components/command-words';
 import { CopyField } from '@/components/copy-button';
 import { Failure } from '@/components/failure';
 import { Section } from '@/components/fields';
@@ -10,7 +11,6 @@ import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Field, Installation } from '@/types/api';
 import { type InstallRequest, useInstall, usePlan } from './api';
-import { CommandWords } from './command-line';
 import { InputField } from './input-field';
 import { enteredValues, initialValues, missingFields } from './install-values';
 
@@ -135,7 +135,7 @@ function WhatWillRun({
   return (
     <div className="space-y-3">
       {plan.command.length > 0 ? (
-        <CommandWords words={plan.command} label={texts.add.program} />
+        <CommandWords limited words={plan.command} label={texts.add.program} />
       ) : (
         address && (
           <CopyField titled text={escapeControlCharacters(address)} label={texts.add.address} />

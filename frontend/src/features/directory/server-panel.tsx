@@ -7,8 +7,8 @@ import { DetailFrame } from '@/components/split-view';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Installable } from '@/types/api';
-import { Note } from './command-line';
 import { InstallForm } from './install-form';
+import { Note } from './note';
 import { accessOf, kindOf, publisher, titleOf } from './server-labels';
 
 const t = texts.directory;

@@ -1,4 +1,5 @@
 import { readJsonc, renameMember, setValue } from '@/lib/jsonc';
+import { isRecord } from '@/lib/own-property';
 import { RequestError } from '@/lib/request';
 import { secretName } from '@/lib/secrets';
 import { texts } from '@/lib/texts';
@@ -13,8 +14,7 @@ export interface Fault {
 }
 
 type Values = Record<string, unknown>;
-const valuesOf = (value: unknown): Values =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Values) : {};
+const valuesOf = (value: unknown): Values => (isRecord(value) ? value : {});
 
 const isRemote = (entry: Values) => 'url' in entry || 'httpUrl' in entry;
 

@@ -10,7 +10,7 @@ const most = 12;
 const limit = (all: number) => (all === most + 1 ? all : most);
 
 /** One line per server: its state, its number of calls and its memory use. */
-export function CompactServerList({ calls }: { calls: Map<string, number> | undefined }) {
+export function CompactServerList({ calls }: { calls?: Map<string, number> | undefined }) {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const { data: use } = useQuery(serverUseQuery);
   const { data: visible } = useQuery(visibleToolsQuery);

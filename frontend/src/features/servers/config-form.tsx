@@ -1,6 +1,7 @@
-import { Choice, isRecord, isStrings, NumberField, Pairs, text } from '@/components/config-fields';
+import { Choice, isStrings, NumberField, Pairs, text } from '@/components/config-fields';
 import { LinesField, TextField } from '@/components/text-field';
 import { removeValue, setValue } from '@/lib/jsonc';
+import { isRecord } from '@/lib/own-property';
 import { secretName } from '@/lib/secrets';
 import { texts } from '@/lib/texts';
 import { AccountFields } from './account-fields';

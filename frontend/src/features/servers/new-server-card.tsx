@@ -2,6 +2,7 @@ import { TriangleAlert } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { BrowseButtons } from '@/components/browse-buttons';
 import { Button } from '@/components/button';
+import { CommandWords } from '@/components/command-words';
 import { Labelled } from '@/components/fields';
 import { CodeEditor } from '@/components/lazy-code-editor';
 import { TextField } from '@/components/text-field';
@@ -111,23 +112,7 @@ function WhatRuns({ entry, onChange }: { entry: string; onChange: (entry: string
           <Code>{container}</Code>
         </Labelled>
       )}
-      {argv.length > 0 && (
-        <Labelled label={t.program}>
-          <ol className="rounded-md border bg-sunken py-1.5 font-mono text-xs leading-[1.7]">
-            {argv.map((word, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: arguments have no other identity
-              <li key={index} className="flex gap-3 px-3">
-                <span aria-hidden className="w-5 shrink-0 text-right text-ink3 select-none">
-                  {index}
-                </span>
-                <span className="min-w-0 flex-1 whitespace-pre-wrap [overflow-wrap:anywhere]">
-                  {escapeControlCharacters(word)}
-                </span>
-              </li>
-            ))}
-          </ol>
-        </Labelled>
-      )}
+      {argv.length > 0 && <CommandWords words={argv} label={t.program} />}
       {cwd !== undefined && (
         <Labelled label={t.folder}>
           <Code>{cwd}</Code>

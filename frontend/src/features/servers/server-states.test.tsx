@@ -15,9 +15,10 @@ import { texts } from '@/lib/texts';
 import readings from '@/testdata/server-states.json';
 import type { ServerStatus } from '@/types/api';
 import { serversQuery, serverUseQuery, visibleToolsQuery } from './api';
+import { CompactServerList } from './compact-server-list';
 import { ServerFacts } from './server-detail';
-import { Attention, ServerGrid, useServerNumbers } from './server-grid';
 import { ServerRow } from './server-row';
+import { Attention, useServerNumbers } from './servers-needing-attention';
 
 const words: Record<string, string> = {
   stopped: 'off',
@@ -89,23 +90,23 @@ test('a row shows the number of visible tools if some are hidden', async () => {
   expect((await screen.findAllByText(/^13 tools/)).length).toBeGreaterThan(0);
 });
 
-function SumAndGrid() {
+function SumAndList() {
   return (
     <>
       <p>sum {useServerNumbers().tools}</p>
-      <ServerGrid />
+      <CompactServerList />
     </>
   );
 }
 
-test('the grid and the total show the number of visible tools', async () => {
+test('the list and the total show the number of visible tools', async () => {
   const server = (id: string, tools: number) =>
     ({ ...readings[0]?.status, id, label: id, tools }) as unknown as ServerStatus;
   const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
   client.setQueryData(serversQuery.queryKey, [server('files', 13), server('time', 2)]);
   client.setQueryData(serverUseQuery.queryKey, []);
   client.setQueryData(visibleToolsQuery.queryKey, { files: 3 });
-  const root = createRootRoute({ component: SumAndGrid });
+  const root = createRootRoute({ component: SumAndList });
   const detail = createRoute({ getParentRoute: () => root, path: '/servers/$id' });
   const router = createRouter({
     routeTree: root.addChildren([detail]),

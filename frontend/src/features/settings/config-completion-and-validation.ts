@@ -1,5 +1,6 @@
 import { getLocation } from 'jsonc-parser';
 import { type JsonPath, lineOf, readJsonc } from '@/lib/jsonc';
+import { isRecord } from '@/lib/own-property';
 
 /** The part of JSON Schema that the configuration's schema uses. */
 export interface Schema {
@@ -190,7 +191,7 @@ export function schemaViolations(root: Schema, text: string, most = 5): SchemaVi
 function isOf(value: unknown, type: string): boolean {
   switch (type) {
     case 'object':
-      return typeof value === 'object' && value !== null && !Array.isArray(value);
+      return isRecord(value);
     case 'array':
       return Array.isArray(value);
     case 'integer':

@@ -1,11 +1,12 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
 import { windowQuery } from '@/components/browse-buttons';
-import { Choice, isRecord, isStrings, NumberField, text } from '@/components/config-fields';
+import { Choice, isStrings, NumberField, text } from '@/components/config-fields';
 import { Switch } from '@/components/switch';
 import { LinesField, TextField } from '@/components/text-field';
 import { configQuery, useConfigEdit } from '@/lib/config-file';
 import { readJsonc, removeValue, setValue } from '@/lib/jsonc';
+import { isRecord } from '@/lib/own-property';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';

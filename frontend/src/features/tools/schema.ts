@@ -1,3 +1,5 @@
+import { isRecord } from '@/lib/own-property';
+
 /** Reads a tool's JSON Schema. Schemas are untrusted: anything can be missing or invalid. */
 
 export interface Parameter {
@@ -10,9 +12,7 @@ export interface Parameter {
 type Json = Record<string, unknown>;
 
 function object(value: unknown): Json | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Json)
-    : undefined;
+  return isRecord(value) ? value : undefined;
 }
 
 function parse(schema: string): Json | undefined {

@@ -2,11 +2,11 @@ import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { StateBadge, stateTone } from '@/components/state-badge';
-import { age, bytes, escapeControlCharacters, sentence } from '@/lib/format';
+import { age, escapeControlCharacters, sentence } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
-import { serversQuery, serverUseQuery, visibleToolsQuery } from './api';
+import { serversQuery, visibleToolsQuery } from './api';
 import { RemedyButton } from './server-remedy';
 import { ServerMenu } from './start-stop-buttons';
 
@@ -26,52 +26,6 @@ export function useServerNumbers() {
     tools: servers.reduce((sum, server) => sum + (visible?.[server.id] ?? server.tools), 0),
     known: servers.length,
   };
-}
-
-const mostCells = 12;
-
-/** The first servers as a grid of small cells. */
-export function ServerGrid() {
-  const { data: servers } = useSuspenseQuery(serversQuery);
-  const { data: use } = useQuery(serverUseQuery);
-  const { data: visible } = useQuery(visibleToolsQuery);
-  const memory = new Map(use?.map((one) => [one.server, one.rssBytes]));
-  return (
-    <ul className="grid gap-2 [grid-template-columns:repeat(auto-fill,minmax(13rem,1fr))]">
-      {servers.slice(0, mostCells).map((server) => (
-        <li
-          key={server.id}
-          className="relative rounded-lg border bg-panel px-3.5 py-2.5 shadow-card hover:border-strong"
-        >
-          <Link
-            to="/servers/$id"
-            params={{ id: server.id }}
-            className="block truncate font-medium outline-offset-[-2px] after:absolute after:inset-0"
-          >
-            {escapeControlCharacters(server.label || server.id)}
-          </Link>
-          <div className="flex items-center justify-between gap-2">
-            <StateBadge state={server.state} className="text-xs" />
-            <span className="text-xs text-ink3">
-              {[
-                memory.has(server.id) && bytes(memory.get(server.id)),
-                server.tools > 0 && texts.servers.tools(server.tools, visible?.[server.id]),
-              ]
-                .filter(Boolean)
-                .join(' · ')}
-            </span>
-          </div>
-        </li>
-      ))}
-      {servers.length > mostCells && (
-        <li className="self-center px-3.5 text-sm">
-          <Link to="/servers" className="text-accent underline-offset-2 hover:underline">
-            {texts.overview.moreServers(servers.length - mostCells)}
-          </Link>
-        </li>
-      )}
-    </ul>
-  );
 }
 
 /** The number of servers that are shown at first; there may be hundreds. */
