@@ -57,7 +57,7 @@ func TestEveryPageActionWorks(t *testing.T) {
 			return link.URL
 		},
 	}
-	browse(t, d, "page-actions.mjs", 23, object{"token": d.token("life"), "cursor": cursor, "control": control(t, d, env, does), "binary": binary, "container": box, "composed": service}, nil)
+	browse(t, d, "page-actions.mjs", 21, object{"token": d.token("life"), "cursor": cursor, "control": control(t, d, env, does), "binary": binary, "container": box, "composed": service}, nil)
 }
 
 // runComposeContainer runs a container as a compose file would create it: with a shell, and a

@@ -55,19 +55,6 @@ await step('delete a call', async () => {
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
   await page.getByText('1 call deleted.').waitFor()
 })
-await step('usage', async () => {
-  await go('/usage?range=1h')
-  await page.getByRole('table').getByText('echo').waitFor()
-  await page.getByRole('img', { name: /Calls and errors/ }).waitFor()
-})
-await step('turn a tool off and on', async () => {
-  await go('/servers/demo?view=tools')
-  const toggle = page.getByRole('switch', { name: 'Show add to clients' })
-  await toggle.click()
-  await page.getByText('Hidden here').waitFor()
-  await toggle.click()
-  await page.getByText('Hidden here').waitFor({ state: 'detached' })
-})
 await step('a call waits for approval', async () => {
   await go('/servers/demo?view=tools')
   await page.getByLabel('Approval for echo').selectOption('ask')
