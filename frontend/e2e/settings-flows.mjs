@@ -187,7 +187,7 @@ flow('rules are tried on the history before they are saved', quiet, async (page,
   await panel.getByRole('button', { name: 'Test against history' }).press('Enter');
   await panel.getByText('would have asked for approval of 12 and denied 3').waitFor();
   await panel.getByText('7 calls may have used a profile').waitFor();
-  await panel.getByText('decided 15 calls').waitFor();
+  await panel.getByText('Showing the newest 2.').waitFor();
   assert.equal(await panel.getByRole('link', { name: 'filesystem / write_file' }).count(), 2);
   await inspect(page, 'all');
   assert.equal(mock.world.config.text, ruled);
