@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -128,17 +127,8 @@ func TestColdStartListsToolsFromCache(t *testing.T) {
 	address := strings.TrimPrefix(d.url, "http://")
 	var ready, listed times
 	for range rounds(t, 3, 5) {
-		d.done = make(chan struct{})
-		d.cmd = exec.Command(binary, "serve", "--data", d.data, "--listen", address)
-		d.cmd.Env, d.cmd.Stdout, d.cmd.Stderr = d.env(), d.log, d.log
 		began := time.Now()
-		if err := d.cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		go func() {
-			d.cmd.Wait()
-			close(d.done)
-		}()
+		d.startProcess(address)
 		tick := time.NewTicker(2 * time.Millisecond)
 		defer tick.Stop()
 		for {
