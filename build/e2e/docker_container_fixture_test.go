@@ -26,25 +26,33 @@ func container(t testing.TB) (name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	name = fmt.Sprintf("drawbridge-e2e-%d-%d", os.Getpid(), containers.Add(1))
+	importImage(t, name, map[string][]byte{"drawbridge": program})
+	run(t, exec.Command("docker", "run", "--detach", "--interactive", "--network", "none", "--name", name, name, "/drawbridge", "demo-server"), 0)
+	t.Cleanup(func() { exec.Command("docker", "rm", "-f", name).Run() })
+	return name
+}
+
+// importImage makes an image of programs by their paths. The image is removed at the end.
+func importImage(t testing.TB, name string, programs map[string][]byte, options ...string) {
+	t.Helper()
 	var image bytes.Buffer
 	w := tar.NewWriter(&image)
-	if err := w.WriteHeader(&tar.Header{Name: "drawbridge", Mode: 0o755, Size: int64(len(program))}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write(program); err != nil {
-		t.Fatal(err)
+	for path, program := range programs {
+		if err := w.WriteHeader(&tar.Header{Name: path, Mode: 0o755, Size: int64(len(program))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(program); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	name = fmt.Sprintf("drawbridge-e2e-%d-%d", os.Getpid(), containers.Add(1))
-	load := exec.Command("docker", "import", "-", name)
+	load := exec.Command("docker", append(append([]string{"import"}, options...), "-", name)...)
 	load.Stdin = &image
 	run(t, load, 0)
 	t.Cleanup(func() { exec.Command("docker", "rmi", "-f", name).Run() })
-	run(t, exec.Command("docker", "run", "--detach", "--interactive", "--network", "none", "--name", name, name, "/drawbridge", "demo-server"), 0)
-	t.Cleanup(func() { exec.Command("docker", "rm", "-f", name).Run() })
-	return name
 }
 
 // countContainerProcesses counts the processes in the container; its own first process is always

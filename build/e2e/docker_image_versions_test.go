@@ -3,8 +3,6 @@
 package e2e
 
 import (
-	"archive/tar"
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -40,23 +38,8 @@ func boxedServer(t testing.TB, name, description string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var image bytes.Buffer
-	w := tar.NewWriter(&image)
-	for at, text := range map[string][]byte{"bin/busybox": shell, "server": fmt.Appendf(nil, imageServer, description, description)} {
-		if err := w.WriteHeader(&tar.Header{Name: at, Mode: 0o755, Size: int64(len(text))}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	load := exec.Command("docker", "import", "--change", `ENTRYPOINT ["/server"]`, "-", name)
-	load.Stdin = &image
-	run(t, load, 0)
-	t.Cleanup(func() { exec.Command("docker", "rmi", "-f", name).Run() })
+	server := fmt.Appendf(nil, imageServer, description, description)
+	importImage(t, name, map[string][]byte{"bin/busybox": shell, "server": server}, "--change", `ENTRYPOINT ["/server"]`)
 }
 
 type imageVersion struct{ Configured, Version, Source, Pin, Package string }

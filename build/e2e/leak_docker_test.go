@@ -3,8 +3,6 @@
 package e2e
 
 import (
-	"archive/tar"
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -32,26 +30,12 @@ func serverImage(t testing.TB) (name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var image bytes.Buffer
-	w := tar.NewWriter(&image)
-	if err := w.WriteHeader(&tar.Header{Name: "server", Mode: 0o755, Size: int64(len(src))}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write(src); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
 	name = fmt.Sprintf("drawbridge-leak-%d", os.Getpid())
-	load := exec.Command("docker", "import", "-", name)
-	load.Stdin = &image
-	run(t, load, 0)
+	importImage(t, name, map[string][]byte{"server": src})
 	t.Cleanup(func() {
 		for _, id := range containersOf(t, name) {
 			exec.Command("docker", "rm", "-f", id).Run()
 		}
-		exec.Command("docker", "rmi", "-f", name).Run()
 	})
 	return name
 }
