@@ -365,3 +365,11 @@ func (s *Server) UsesWorkspace() bool {
 // Broken reports whether a server was left out or a file was refused: at least one problem is
 // an error.
 func (c *Config) Broken() bool { return HasErrors(c.Problems) }
+
+// With returns a copy of c with the given servers and problems. The servers must be valid
+// together.
+func (c *Config) With(servers []Server, problems []Problem) *Config {
+	copied := *c
+	copied.Servers, copied.Problems = servers, problems
+	return &copied
+}

@@ -1,6 +1,7 @@
 package packageversion
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -133,12 +134,12 @@ const maxFolders = 500
 func fromCache(spec Spec, where Environment) string {
 	var roots []string
 	if spec.Launcher == NPX {
-		roots = []string{filepath.Join(firstNonEmpty(where.Getenv("npm_config_cache"), filepath.Join(where.Home, ".npm")), "_npx")}
+		roots = []string{filepath.Join(cmp.Or(where.Getenv("npm_config_cache"), filepath.Join(where.Home, ".npm")), "_npx")}
 		if runtime.GOOS == "windows" {
 			roots = append(roots, filepath.Join(where.Getenv("LocalAppData"), "npm-cache", "_npx"))
 		}
 	} else {
-		root := firstNonEmpty(where.Getenv("UV_CACHE_DIR"), filepath.Join(firstNonEmpty(where.Getenv("XDG_CACHE_HOME"), filepath.Join(where.Home, ".cache")), "uv"))
+		root := cmp.Or(where.Getenv("UV_CACHE_DIR"), filepath.Join(cmp.Or(where.Getenv("XDG_CACHE_HOME"), filepath.Join(where.Home, ".cache")), "uv"))
 		roots = []string{filepath.Join(root, "archive-v0"), filepath.Join(root, "environments-v2")}
 	}
 	best, at := "", time.Time{}
@@ -161,13 +162,6 @@ func fromCache(spec Spec, where Environment) string {
 		}
 	}
 	return best
-}
-
-func firstNonEmpty(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // readSmallFile reads a file of at most 4 MiB.

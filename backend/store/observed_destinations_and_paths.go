@@ -92,8 +92,3 @@ func (s *Store) SaveObservations(ctx context.Context, destinations []Destination
 		return nil
 	})
 }
-
-// ForgetObservations deletes what was observed of a server's files.
-func (s *Store) ForgetObservations(ctx context.Context, server string) error {
-	return s.exec(ctx, `DELETE FROM observed_path WHERE server = ?`, server)
-}

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -61,8 +62,8 @@ func (s *Supervisor) Debug(id string) (Debug, error) {
 	l := r.live.Load()
 	p, c := r.mostRecentSnapshot().process, r.config()
 	d := Debug{
-		Status: r.current(l), Configured: configText(c), Session: orText(c.Session, config.SessionShared), Start: orText(c.Start, config.StartAuto),
-		Framing: orText(c.Framing, config.FramingAuto),
+		Status: r.current(l), Configured: configText(c), Session: cmp.Or(c.Session, config.SessionShared), Start: cmp.Or(c.Start, config.StartAuto),
+		Framing: cmp.Or(c.Framing, config.FramingAuto),
 		Path:    p.Path, SearchPath: p.SearchPath, Dir: p.Dir, Environment: orEmpty(p.Environment), Processes: []process.Proc{},
 		BothEras: l.modern.usable(), Stderr: orEmpty(s.o.LastLines(id, debugLines, time.Time{})), Frames: []dial.Frame{}, Timings: l.timings,
 	}
@@ -102,13 +103,6 @@ func configText(c *config.Server) string {
 		return address
 	}
 	return commandText(c)
-}
-
-func orText(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 func orEmpty[T any](list []T) []T {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -99,24 +100,14 @@ func (b *Baseline) changes(server string) []ToolChange {
 	}
 	slices.SortFunc(list, func(x, y ToolChange) int {
 		if x.Server != y.Server {
-			return compareText(x.Server, y.Server)
+			return strings.Compare(x.Server, y.Server)
 		}
 		if c := x.At.Compare(y.At); c != 0 {
 			return c
 		}
-		return compareText(x.Kind+x.Name, y.Kind+y.Name)
+		return strings.Compare(x.Kind+x.Name, y.Kind+y.Name)
 	})
 	return list
-}
-
-func compareText(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // definitions returns the trusted definition and the waiting one, which is nil if there is none.

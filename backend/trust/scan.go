@@ -130,7 +130,7 @@ const (
 func Scan(name string, definition []byte) []Warning {
 	s := scanner{}
 	s.lookalike("name", name)
-	s.walk("", definition)
+	s.walk(definition)
 	return s.warnings
 }
 
@@ -154,7 +154,7 @@ func (s *scanner) add(code, reason, where, quote string) {
 
 // walk scans every string of a definition. Descriptions anywhere in a schema are shown to the
 // model, and so are names, defaults and enums.
-func (s *scanner) walk(_ string, definition []byte) {
+func (s *scanner) walk(definition []byte) {
 	var value any
 	if exactjson.Decode(definition, &value) != nil {
 		s.text("text", string(definition))

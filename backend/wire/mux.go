@@ -122,9 +122,6 @@ func (m *Mux) Err() error {
 	return m.err
 }
 
-// LastHeard returns the time at which the server last sent anything.
-func (m *Mux) LastHeard() time.Time { return time.Unix(0, m.lastReceived.Load()) }
-
 // Close closes the connection: every call fails with err. It does not wait.
 func (m *Mux) Close(err error) { m.fail(err) }
 
