@@ -92,10 +92,12 @@ type Logs interface {
 	Tail(server string, n int) []serverlog.Line // the last n lines; 0 returns all in memory
 }
 
-// Sessions lists the connected clients; *bridge.Bridge implements it.
-type Sessions interface {
+// Bridge reports on the connected clients; *bridge.Bridge implements it.
+type Bridge interface {
 	Sessions() []bridge.Session
 	ClientInfos() []bridge.ClientInfo
+	ClientActivities() []bridge.ClientActivity  // which clients connected, and which tools they were sent
+	ListSize(v *registry.View, mode string) int // the size of a tool list
 }
 
 // Metrics serves /metrics.
@@ -104,7 +106,7 @@ type Metrics interface {
 	Public() bool          // whether /metrics needs no token
 }
 
-// Options are the dependencies of an API. All are required except those marked optional.
+// Options are the dependencies of an API. All are required except Log.
 type Options struct {
 	Version    string
 	URL        string // http://127.0.0.1:PORT
@@ -119,25 +121,23 @@ type Options struct {
 	Recorder     Recorder
 	Logs         Logs
 	ConfigEditor ConfigEditor
-	Bridge       Sessions
+	Bridge       Bridge
 	Tokens       *loopback.Tokens
 	Sessions     *loopback.BrowserSessions
 	Admin        *loopback.AdminToken
 	Bus          *event.Bus
 
-	Desktop          Desktop               // optional: start at login, pause, quit
-	Connector        *clientconf.Connector // optional: the configuration files of clients
-	ConnectedClients ConnectedClients      // optional: which clients connected, and which tools they were sent
-	// Doctor finds problems of servers and clients; optional.
+	Desktop   Desktop               // start at login, pause, quit
+	Connector *clientconf.Connector // the configuration files of clients
+	// Doctor finds problems of servers and clients.
 	Doctor  func(ctx context.Context) (doctor.Options, error)
-	Secrets *secret.Store // optional: the values of ${secret:NAME}
-	// DiagnosticSources returns the sources of a diagnostic bundle; optional.
+	Secrets *secret.Store // the values of ${secret:NAME}
+	// DiagnosticSources returns the sources of a diagnostic bundle.
 	DiagnosticSources func(ctx context.Context) doctor.BundleOptions
 
-	Logins       Logins            // optional: signing in to remote servers
-	Visibility   VisibilityEditor  // optional: writes profiles
-	ListSizes    ListSizes         // optional: sizes of tool lists
-	Directory    *marketplace.List // optional: servers that can be installed
+	Logins       Logins            // signing in to remote servers
+	Visibility   VisibilityEditor  // writes profiles
+	Directory    *marketplace.List // servers that can be installed
 	BundleFolder string            // where bundles are unpacked
 	Copies       config.Backups    // backups of the configuration file; none without a folder
 
@@ -149,26 +149,26 @@ type Options struct {
 	CommandApprovals CommandApprovals // new commands that need approval
 	Debug            func(id string) (supervisor.Debug, error)
 	// Try starts a server for a trial, with the sign-in of the configured server as, and calls use,
-	// if it is not nil, with the connection; optional.
+	// if it is not nil, with the connection.
 	Try func(ctx context.Context, c *config.Server, as string, use func(dial.Conn)) dial.Trial
 
 	Metadata MetadataStore // previous versions of entries
 	Trust    Trust         // trusted tools and changes since
-	Observer Observer      // optional: where servers connect to
-	// SandboxRules returns the rules with which a server was last started; optional.
+	Observer Observer      // where servers connect to
+	// SandboxRules returns the rules with which a server was last started.
 	SandboxRules func(server string) (sandbox.Rules, bool)
-	// SandboxRefusals returns what the sandbox of a server refused since that start; optional.
+	// SandboxRefusals returns what the sandbox of a server refused since that start.
 	SandboxRefusals func(server string) (list []sandbox.Refusal, more int)
 
-	UI            fs.FS                                  // optional: the page, index.html at its root
+	UI            fs.FS                                  // the page, index.html at its root
 	Usage         func(id string) (process.Usage, error) // resource usage of servers
-	Metrics       Metrics                                // optional: /metrics; 404 without it
-	Redact        func(string) string                    // optional: redacts text that was not recorded yet
+	Metrics       Metrics                                // /metrics
+	Redact        func(string) string                    // redacts text that was not recorded yet
 	FrameLog      *history.FrameLog                      // messages of traced clients
-	CheckRunner   *history.CheckRunner                   // optional: stores the results of checks
-	Notices       func() []event.Notice                  // optional: further notices for the user
-	KnowsReleases func() bool                            // optional: see Status.KnowsReleases
-	Log           *slog.Logger                           // optional
+	CheckRunner   *history.CheckRunner                   // stores the results of checks
+	Notices       func() []event.Notice                  // further notices for the user
+	KnowsReleases func() bool                            // see Status.KnowsReleases
+	Log           *slog.Logger                           // none if nil
 }
 
 // API is the http.Handler for everything except MCP. It must be wrapped by loopback.Guard.
@@ -194,9 +194,6 @@ func New(o Options) *API {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &API{Options: o, trials: make(chan struct{}, maxTrials), uploads: marketplace.Uploads{Folder: o.BundleFolder}, routes: newRoutes(loopback.RequireAdmin(loopback.AdminOptions{Admin: o.Admin, Sessions: o.Sessions, Log: o.Log}))}
-	if a.Redact == nil {
-		a.Redact = func(text string) string { return text }
-	}
 	a.register()
 	return a
 }

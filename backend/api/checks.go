@@ -29,11 +29,9 @@ func (a *API) listChecks(ctx context.Context, _ *none) (*answer[List[SavedCheck]
 			return nil, err
 		}
 		saved := SavedCheck{Check: c}
-		if a.CheckRunner != nil {
-			if last := a.CheckRunner.Last(ctx, c.Name); !last.At.IsZero() {
-				last.Seen = nil
-				saved.Last = &last
-			}
+		if last := a.CheckRunner.Last(ctx, c.Name); !last.At.IsZero() {
+			last.Seen = nil
+			saved.Last = &last
 		}
 		list.Items = append(list.Items, saved)
 	}
@@ -127,8 +125,6 @@ func (a *API) runCheck(ctx context.Context, in *checkInput) (*answer[history.Che
 		return nil, err
 	}
 	report := c.Run(ctx, a.Calls, a.clientFor(in.By))
-	if a.CheckRunner != nil {
-		a.CheckRunner.SaveRun(ctx, &c, report, "run manually")
-	}
+	a.CheckRunner.SaveRun(ctx, &c, report, "run manually")
 	return reply(report)
 }

@@ -20,15 +20,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// fakeClientActivity is the client activity of a fake bridge.
-type fakeClientActivity struct {
-	peers     []bridge.ClientInfo
-	presences []bridge.ClientActivity
-}
-
-func (s *fakeClientActivity) ClientInfos() []bridge.ClientInfo          { return s.peers }
-func (s *fakeClientActivity) ClientActivities() []bridge.ClientActivity { return s.presences }
-
 // newConnectableSite returns a site with clients' configuration files in a home directory of its
 // own.
 func newConnectableSite(t *testing.T) (s *site, home, ours string) {
@@ -41,7 +32,7 @@ func newConnectableSite(t *testing.T) (s *site, home, ours string) {
 		Dir:    filepath.Join(t.TempDir(), "clients"), Program: "/opt/drawbridge", Config: ours, Vault: s.api.Secrets,
 	})
 	must(t, err)
-	s.api.Connector, s.api.ConnectedClients = c, &fakeClientActivity{}
+	s.api.Connector = c
 	return s, home, ours
 }
 
@@ -83,23 +74,22 @@ func (s *site) connection(t *testing.T, key string) Connection {
 func TestClientIsConnectedAtFirstHandshakeWithToolCount(t *testing.T) {
 	s, home, _ := newConnectableSite(t)
 	save(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {}}`)
-	came := s.api.ConnectedClients.(*fakeClientActivity)
-	came.presences = []bridge.ClientActivity{{Token: "cursor", Endpoint: "/mcp", First: time.Now().Add(-time.Hour), Last: time.Now().Add(-time.Hour), Tools: 3}}
-	came.peers = []bridge.ClientInfo{{Client: core.Client{Token: "cursor"}, LastSeen: time.Now().Add(-time.Hour)}}
+	s.presences = []bridge.ClientActivity{{Token: "cursor", Endpoint: "/mcp", First: time.Now().Add(-time.Hour), Last: time.Now().Add(-time.Hour), Tools: 3}}
+	s.peers = []bridge.ClientInfo{{Client: core.Client{Token: "cursor"}, LastSeen: time.Now().Add(-time.Hour)}}
 	s.do(t, "/api/v1/connections/cursor/connect", `{}`, 200)
 	if c := s.connection(t, "cursor"); c.Live || c.Tools != 0 || c.Next == "" || !c.Link {
 		t.Fatalf("what was before the connection counts: %+v", c)
 	}
-	came.peers = []bridge.ClientInfo{{Client: core.Client{Token: "zed"}, LastSeen: time.Now().Add(time.Second)}}
+	s.peers = []bridge.ClientInfo{{Client: core.Client{Token: "zed"}, LastSeen: time.Now().Add(time.Second)}}
 	if c := s.connection(t, "cursor"); c.Live {
 		t.Fatalf("another client makes it green: %+v", c)
 	}
 	at := time.Now().Add(time.Second)
-	came.peers = append(came.peers, bridge.ClientInfo{Client: core.Client{Token: "cursor"}, LastSeen: at})
+	s.peers = append(s.peers, bridge.ClientInfo{Client: core.Client{Token: "cursor"}, LastSeen: at})
 	if c := s.connection(t, "cursor"); !c.Live || c.Next != "" || c.Since == nil || !c.Since.Equal(at.UTC()) || c.Tools != 0 {
 		t.Fatalf("after the handshake: %+v", c)
 	}
-	came.presences = []bridge.ClientActivity{{Token: "cursor", Endpoint: "/mcp", First: at, Last: at.Add(time.Second), Tools: 12}}
+	s.presences = []bridge.ClientActivity{{Token: "cursor", Endpoint: "/mcp", First: at, Last: at.Add(time.Second), Tools: 12}}
 	if c := s.connection(t, "cursor"); c.Tools != 12 || !c.LastSeen.Equal(at.Add(time.Second).UTC()) {
 		t.Fatalf("after the list: %+v", c)
 	}

@@ -51,11 +51,7 @@ func (a *API) registerClientImports(doc huma.API) {
 
 // planClientImport plans the import of a shared file.
 func (a *API) planClientImport(in *importInput) (*clientconf.ImportPlan, *ImportPlan, error) {
-	c, err := a.connector()
-	if err != nil {
-		return nil, nil, err
-	}
-	t, err := c.PlanImport(clientconf.Choice{Client: in.Key}, in.Body.Servers)
+	t, err := a.Connector.PlanImport(clientconf.Choice{Client: in.Key}, in.Body.Servers)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,11 +85,7 @@ func (a *API) importServers(ctx context.Context, in *importInput) (*answer[Impor
 }
 
 func (a *API) listImports(context.Context, *none) (*answer[List[CompletedImport]], error) {
-	c, err := a.connector()
-	if err != nil {
-		return nil, err
-	}
-	all, err := c.Imports()
+	all, err := a.Connector.Imports()
 	if err != nil {
 		return nil, err
 	}
@@ -105,11 +97,7 @@ func (a *API) listImports(context.Context, *none) (*answer[List[CompletedImport]
 }
 
 func (a *API) undoImport(ctx context.Context, in *importIDInput) (*answer[Undone], error) {
-	c, err := a.connector()
-	if err != nil {
-		return nil, err
-	}
-	how, err := c.UndoImport(ctx, in.ID)
+	how, err := a.Connector.UndoImport(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -23,10 +23,6 @@ type tokenInput struct {
 }
 
 func (a *API) changeToken(ctx context.Context, in *tokenInput) (*answer[TokenChange], error) {
-	c, err := a.connector()
-	if err != nil {
-		return nil, err
-	}
 	_, ok, err := a.Tokens.Get(in.Name)
 	if in.Action == "create" && err == nil {
 		return a.createToken(in.Name, ok)
@@ -39,9 +35,9 @@ func (a *API) changeToken(ctx context.Context, in *tokenInput) (*answer[TokenCha
 	}
 	out := TokenChange{Name: in.Name, Rewritten: []clientconf.EntryUpdate{}}
 	if in.Body != nil && in.Body.DryRun {
-		would := c.PreviewRemoveTokenEntries(in.Name)
+		would := a.Connector.PreviewRemoveTokenEntries(in.Name)
 		if in.Action == "rotate" {
-			if would, err = c.PreviewUpdate(in.Name); err != nil {
+			if would, err = a.Connector.PreviewUpdate(in.Name); err != nil {
 				return nil, err
 			}
 		}
@@ -52,14 +48,14 @@ func (a *API) changeToken(ctx context.Context, in *tokenInput) (*answer[TokenCha
 		if err := a.Tokens.Revoke(in.Name); err != nil {
 			return nil, err
 		}
-		out.Rewritten = append(out.Rewritten, c.RemoveTokenEntries(ctx, in.Name)...)
+		out.Rewritten = append(out.Rewritten, a.Connector.RemoveTokenEntries(ctx, in.Name)...)
 		return reply(out)
 	}
 	token, err := a.Tokens.Rotate(in.Name)
 	if err != nil {
 		return nil, err
 	}
-	done, err := c.UpdateEntries(ctx, in.Name, "", a.tokenFor)
+	done, err := a.Connector.UpdateEntries(ctx, in.Name, "", a.tokenFor)
 	if err != nil {
 		return nil, err
 	}

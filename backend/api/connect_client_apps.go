@@ -116,20 +116,9 @@ func (a *API) registerConnections(doc huma.API) {
 	a.registerTakeover(doc)
 }
 
-func (a *API) connector() (*clientconf.Connector, error) {
-	if a.Connector == nil {
-		return nil, core.Errorf(core.CodeUnavailable, "client configuration files are not available")
-	}
-	return a.Connector, nil
-}
-
 func (a *API) listConnections(context.Context, *none) (*answer[List[Connection]], error) {
-	c, err := a.connector()
-	if err != nil {
-		return nil, err
-	}
 	out := List[Connection]{Items: []Connection{}}
-	for _, s := range c.List() {
+	for _, s := range a.Connector.List() {
 		one := Connection{
 			Key: s.Key, ID: s.Client.ID, Name: s.Client.Name, Kind: s.Client.Kind, Project: s.Project, Path: s.Path,
 			Detected: s.Detected, State: string(s.State), Connected: s.Connected, Problem: s.Problem, HTTP: s.Choice.HTTP,
@@ -143,11 +132,7 @@ func (a *API) listConnections(context.Context, *none) (*answer[List[Connection]]
 }
 
 func (a *API) listImportable(_ context.Context, in *connectionInput) (*answer[List[ImportableServer]], error) {
-	c, err := a.connector()
-	if err != nil {
-		return nil, err
-	}
-	all, err := c.Servers(clientconf.Choice{Client: in.Key})
+	all, err := a.Connector.Servers(clientconf.Choice{Client: in.Key})
 	if err != nil {
 		return nil, err
 	}
@@ -169,11 +154,7 @@ func importable(all []clientconf.ImportedServer) []ImportableServer {
 }
 
 // plan prepares the requested change.
-func (a *API) plan(in *connectionRequestInput) (*clientconf.Connector, *clientconf.Plan, error) {
-	c, err := a.connector()
-	if err != nil {
-		return nil, nil, err
-	}
+func (a *API) plan(in *connectionRequestInput) (*clientconf.Plan, error) {
 	choice := clientconf.Choice{Client: in.Key, HTTP: in.Body.HTTP, URL: a.URL}
 	if in.Body.Project != "" {
 		choice.Project = filepath.Clean(in.Body.Project)
@@ -181,18 +162,16 @@ func (a *API) plan(in *connectionRequestInput) (*clientconf.Connector, *clientco
 	if in.Body.HTTP {
 		t, err := a.Tokens.Create(in.Key)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		choice.Token = t.Token
 	} else {
 		choice.URL = ""
 	}
 	if in.Body.Move {
-		p, err := c.PlanMove(choice, in.Body.Servers, in.Body.SingleEntry)
-		return c, p, err
+		return a.Connector.PlanMove(choice, in.Body.Servers, in.Body.SingleEntry)
 	}
-	p, err := c.Plan(choice)
-	return c, p, err
+	return a.Connector.Plan(choice)
 }
 
 func planAnswer(p *clientconf.Plan) *answer[ConnectionPlan] {
@@ -203,7 +182,7 @@ func planAnswer(p *clientconf.Plan) *answer[ConnectionPlan] {
 }
 
 func (a *API) planConnection(_ context.Context, in *connectionRequestInput) (*answer[ConnectionPlan], error) {
-	_, p, err := a.plan(in)
+	p, err := a.plan(in)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +190,7 @@ func (a *API) planConnection(_ context.Context, in *connectionRequestInput) (*an
 }
 
 func (a *API) connect(ctx context.Context, in *connectionRequestInput) (*answer[ConnectionPlan], error) {
-	c, p, err := a.plan(in)
+	p, err := a.plan(in)
 	if err != nil {
 		return nil, err
 	}
@@ -222,32 +201,29 @@ func (a *API) connect(ctx context.Context, in *connectionRequestInput) (*answer[
 	if _, err := a.Tokens.Create(in.Key); err != nil {
 		return nil, err
 	}
-	if err := c.Apply(ctx, p); err != nil {
+	if err := a.Connector.Apply(ctx, p); err != nil {
 		return nil, err
 	}
 	return planAnswer(p), nil
 }
 
 func (a *API) changeConnection(ctx context.Context, in *connectionActionInput) (*answer[Undone], error) {
-	c, err := a.connector()
-	if err != nil {
-		return nil, err
-	}
 	out := Undone{Key: in.Key}
 	switch in.Action {
 	case "undo":
 		var how clientconf.UndoOutcome
+		var err error
 		if in.Body != nil && len(in.Body.Servers) > 0 {
-			how, err = c.UndoServers(ctx, in.Key, in.Body.Servers, false)
+			how, err = a.Connector.UndoServers(ctx, in.Key, in.Body.Servers, false)
 		} else {
-			how, err = c.Undo(ctx, in.Key, false)
+			how, err = a.Connector.Undo(ctx, in.Key, false)
 		}
 		if err != nil {
 			return nil, err
 		}
 		out.Result = string(how)
 	case "restore":
-		whole, err := c.Restore(ctx, in.Key, func(client string) (string, error) {
+		whole, err := a.Connector.Restore(ctx, in.Key, func(client string) (string, error) {
 			t, err := a.Tokens.Create(client)
 			return t.Token, err
 		})
@@ -258,7 +234,7 @@ func (a *API) changeConnection(ctx context.Context, in *connectionActionInput) (
 			out.Result = "whole"
 		}
 	case "forget":
-		if err := c.Forget(in.Key); err != nil {
+		if err := a.Connector.Forget(in.Key); err != nil {
 			return nil, err
 		}
 		out.Result = "forgotten"
@@ -279,10 +255,6 @@ type bundleAnswer struct {
 }
 
 func (a *API) manualSetup(_ context.Context, in *manualSetupInput) (*answer[clientconf.ManualSetup], error) {
-	c, err := a.connector()
-	if err != nil {
-		return nil, err
-	}
 	choice := clientconf.Choice{Client: in.Key, HTTP: in.HTTP}
 	if in.HTTP {
 		if _, err := clientconf.ByID(in.Key); err != nil {
@@ -294,7 +266,7 @@ func (a *API) manualSetup(_ context.Context, in *manualSetupInput) (*answer[clie
 		}
 		choice.URL, choice.ByVariable, choice.Token = a.URL, true, t.Token
 	}
-	h, err := c.ManualSetup(choice)
+	h, err := a.Connector.ManualSetup(choice)
 	if err != nil {
 		return nil, err
 	}
@@ -302,14 +274,10 @@ func (a *API) manualSetup(_ context.Context, in *manualSetupInput) (*answer[clie
 }
 
 func (a *API) bundle(_ context.Context, in *connectionInput) (*bundleAnswer, error) {
-	c, err := a.connector()
-	if err != nil {
-		return nil, err
-	}
 	if client, err := clientconf.ByID(in.Key); err != nil || !clientconf.HasBundle(client) {
 		return nil, core.Errorf(core.CodeNotFound, "%q does not support extensions", in.Key)
 	}
-	content, err := c.Bundle(in.Key, a.Version)
+	content, err := a.Connector.Bundle(in.Key, a.Version)
 	if err != nil {
 		return nil, err
 	}

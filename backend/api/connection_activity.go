@@ -4,16 +4,9 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
-
-// ConnectedClients reports which clients connected to the bridge; *bridge.Bridge implements it.
-type ConnectedClients interface {
-	ClientInfos() []bridge.ClientInfo
-	ClientActivities() []bridge.ClientActivity
-}
 
 // addActivity completes a connection by what was observed: whether the client connected, how many
 // tools it was sent, and what the user has to do until then.
@@ -45,18 +38,16 @@ func (a *API) addActivity(c *Connection, s clientconf.Status) {
 			came(session.LastUsed)
 		}
 	}
-	if a.ConnectedClients != nil {
-		for _, p := range a.ConnectedClients.ClientInfos() {
-			if p.Token == s.Client.ID {
-				came(p.LastSeen)
-			}
+	for _, p := range a.Bridge.ClientInfos() {
+		if p.Token == s.Client.ID {
+			came(p.LastSeen)
 		}
-		for _, p := range a.ConnectedClients.ClientActivities() {
-			if p.Token == s.Client.ID && !p.Last.Before(s.At) {
-				came(p.First)
-				came(p.Last)
-				c.Tools += p.Tools
-			}
+	}
+	for _, p := range a.Bridge.ClientActivities() {
+		if p.Token == s.Client.ID && !p.Last.Before(s.At) {
+			came(p.First)
+			came(p.Last)
+			c.Tools += p.Tools
 		}
 	}
 	if !c.Live && s.State == clientconf.Connected {

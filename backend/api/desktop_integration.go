@@ -143,10 +143,6 @@ func (a *API) picked(_ context.Context, in *pickedInput) (*none, error) {
 
 func (a *API) desktop(context.Context, *none) (*answer[DesktopState], error) {
 	s := DesktopState{Window: a.windows.isOpen()}
-	if a.Desktop == nil {
-		s.TrayProblem = "this daemon runs without a desktop"
-		return reply(s)
-	}
 	on, err := a.Desktop.StartsAtLogin()
 	if err != nil {
 		s.LoginProblem = err.Error()
@@ -157,9 +153,6 @@ func (a *API) desktop(context.Context, *none) (*answer[DesktopState], error) {
 }
 
 func (a *API) changeDesktop(ctx context.Context, in *desktopInput) (*answer[DesktopState], error) {
-	if a.Desktop == nil {
-		return nil, core.Errorf(core.CodeUnavailable, "this daemon runs without a desktop")
-	}
 	if on := in.Body.StartAtLogin; on != nil {
 		if err := a.Desktop.SetStartAtLogin(*on); err != nil {
 			return nil, &core.Error{Code: core.CodeInternal, Message: "cannot change the start-at-login setting", Hint: "Drawbridge can also be started manually.", Cause: err}
@@ -174,9 +167,6 @@ func (a *API) changeDesktop(ctx context.Context, in *desktopInput) (*answer[Desk
 }
 
 func (a *API) quit(context.Context, *none) (*none, error) {
-	if a.Desktop == nil {
-		return nil, core.Errorf(core.CodeUnavailable, "this daemon can only be stopped by the program that started it")
-	}
 	a.CloseWindows()
 	a.Desktop.Quit()
 	return &none{}, nil

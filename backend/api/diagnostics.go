@@ -5,7 +5,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -38,9 +37,6 @@ func (a *API) diagnosticsZip(ctx context.Context, _ *none) (*bundleAnswer, error
 }
 
 func (a *API) bundleFiles(ctx context.Context) ([]doctor.File, error) {
-	if a.DiagnosticSources == nil {
-		return nil, core.Errorf(core.CodeUnavailable, "diagnostics are not available")
-	}
 	o := a.DiagnosticSources(ctx)
 	o.Version, o.Now, o.Redact = a.Version, time.Now(), a.Redact
 	o.Documents = map[string]any{"servers": a.Servers.Statuses(), "config-problems": a.ConfigEditor.Problems(), "sessions": len(a.Bridge.Sessions())}
@@ -55,8 +51,6 @@ func (a *API) bundleFiles(ctx context.Context) ([]doctor.File, error) {
 	for _, t := range tokens {
 		o.Secrets = append(o.Secrets, t.Token)
 	}
-	if a.Secrets != nil {
-		o.Secrets = append(o.Secrets, a.Secrets.KnownSecrets()...)
-	}
+	o.Secrets = append(o.Secrets, a.Secrets.KnownSecrets()...)
 	return doctor.Bundle(o), nil
 }

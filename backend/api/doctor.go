@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
@@ -23,18 +22,11 @@ func (a *API) registerDoctor(doc huma.API) {
 // doctorOptions returns the input of the doctor: the options of the program and the state that the
 // API has.
 func (a *API) doctorOptions(ctx context.Context) (doctor.Options, error) {
-	if a.Doctor == nil {
-		return doctor.Options{}, core.Errorf(core.CodeUnavailable, "diagnostics are not available")
-	}
-	c, err := a.connector()
-	if err != nil {
-		return doctor.Options{}, err
-	}
 	o, err := a.Doctor(ctx)
 	if err != nil {
 		return o, err
 	}
-	o.Daemon, o.Servers, o.Clients = a.URL, a.Servers.Statuses(), c.List()
+	o.Daemon, o.Servers, o.Clients = a.URL, a.Servers.Statuses(), a.Connector.List()
 	o.Ping = func(ctx context.Context, client string) error {
 		t, ok, err := a.Tokens.Get(client)
 		if err != nil || !ok {
@@ -51,34 +43,32 @@ func (a *API) doctorOptions(ctx context.Context) (doctor.Options, error) {
 			o.ToolLists = append(o.ToolLists, doctor.ToolListState{Client: s.Key, Name: s.Client.Name, Shown: one.Tools, Offered: one.Offered, Reload: s.Client.Reload})
 		}
 	}
-	if a.Secrets != nil {
-		st := a.Secrets.Status(ctx)
-		o.KeyringLocked, o.VaultProblem, o.Unlock = st.Locked, st.Notice, a.Secrets.Unlock
-		if !st.Locked {
-			o.MissingSecrets = config.ReferencedSecrets(a.ConfigEditor.Current())
-			all, err := a.Secrets.List(ctx)
-			if err != nil {
-				return o, err
-			}
-			for _, e := range all {
-				delete(o.MissingSecrets, e.Name)
-			}
+	st := a.Secrets.Status(ctx)
+	o.KeyringLocked, o.VaultProblem, o.Unlock = st.Locked, st.Notice, a.Secrets.Unlock
+	if !st.Locked {
+		o.MissingSecrets = config.ReferencedSecrets(a.ConfigEditor.Current())
+		all, err := a.Secrets.List(ctx)
+		if err != nil {
+			return o, err
+		}
+		for _, e := range all {
+			delete(o.MissingSecrets, e.Name)
 		}
 	}
 	o.Restart = a.Servers.Restart
 	o.Restore = func(ctx context.Context, key string) error {
-		_, err := c.Restore(ctx, key, a.tokenFor)
+		_, err := a.Connector.Restore(ctx, key, a.tokenFor)
 		return err
 	}
 	o.Rotate = func(ctx context.Context, client string) error {
 		if _, err := a.Tokens.Rotate(client); err != nil {
 			return err
 		}
-		_, err := c.UpdateEntries(ctx, client, "", a.tokenFor)
+		_, err := a.Connector.UpdateEntries(ctx, client, "", a.tokenFor)
 		return err
 	}
 	o.UpdateURL = func(ctx context.Context, client string) error {
-		_, err := c.UpdateEntries(ctx, client, a.URL, a.tokenFor)
+		_, err := a.Connector.UpdateEntries(ctx, client, a.URL, a.tokenFor)
 		return err
 	}
 	return o, nil

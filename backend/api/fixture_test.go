@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -19,13 +20,21 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
+	"github.com/drawbridge-mcp/drawbridge/backend/oauth"
+	"github.com/drawbridge-mcp/drawbridge/backend/observe"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
@@ -50,6 +59,7 @@ type fakes struct {
 	sessions  []bridge.Session
 	running   *core.Call
 	peers     []bridge.ClientInfo
+	presences []bridge.ClientActivity
 	bothEras  string
 	call      func(context.Context, *core.Call) (core.Reply, error)
 	recorder  *store.Recorder
@@ -176,6 +186,16 @@ func (f *fakes) Sessions() []bridge.Session       { return f.sessions }
 func (f *fakes) HasBothEras(id string) bool       { return id == f.bothEras }
 func (f *fakes) ClientInfos() []bridge.ClientInfo { return f.peers }
 
+func (f *fakes) ClientActivities() []bridge.ClientActivity { return f.presences }
+
+// ListSize measures a tool list by its entries.
+func (f *fakes) ListSize(v *registry.View, _ string) (n int) {
+	for _, item := range v.Items(core.Tools) {
+		n += len(item.Raw)
+	}
+	return n
+}
+
 func (f *fakes) Call(ctx context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 	c.ID, c.At = time.Now().UnixMicro(), time.Now().UTC()
 	r, err := f.call(ctx, c)
@@ -200,6 +220,24 @@ func (f *fakes) RunningCall(id int64) (core.Call, bool) {
 	}
 	return *f.running, true
 }
+
+// inactive is the metrics, sign-ins, profiles and observed connections of a site that has none.
+type inactive struct{}
+
+func (inactive) Handler() http.Handler { return nil }
+func (inactive) Public() bool          { return false }
+
+func (inactive) Begin(context.Context, string) (oauth.Pending, error) { return oauth.Pending{}, nil }
+func (inactive) Cancel(string) error                                  { return nil }
+func (inactive) Status(context.Context, string) oauth.Status          { return oauth.Status{} }
+func (inactive) Logout(context.Context, string) error                 { return nil }
+func (inactive) Open(string) error                                    { return nil }
+func (inactive) ForgetAll(context.Context) error                      { return nil }
+func (inactive) Rename(context.Context, string, string) error         { return nil }
+
+func (inactive) SetProfile(context.Context, string, json.RawMessage, string) error { return nil }
+func (inactive) SetClient(context.Context, string, json.RawMessage) error          { return nil }
+func (inactive) HideTools(context.Context, map[string][]string, bool) error        { return nil }
 
 // site is an API that listens on a real port, behind the real guard.
 type site struct {
@@ -235,12 +273,28 @@ func newSite(t *testing.T) *site {
 	s.url = "http://" + ln.Addr().String()
 	logs := serverlog.Open("")
 	s.inbox = approvals.New(approvals.Options{Bus: s.bus})
+	vault := secret.For(t.TempDir(), func(string) string { return "off" })
+	connector, err := clientconf.New(clientconf.Options{
+		System: clientconf.System{GOOS: "linux", Home: dir, Getenv: func(string) string { return "" }},
+		Dir:    filepath.Join(dir, "clients"), Program: "/opt/drawbridge", Config: filepath.Join(dir, "config.jsonc"), Vault: vault,
+	})
+	must(t, err)
 	s.api = New(Options{
 		Version: "1.2.3", URL: s.url, StartedAt: time.Now().UTC(), ConfigPath: "/home/me/config.jsonc",
 		Servers: s.fakes, Views: s.views, Calls: s.fakes, History: s.store, HistoryStore: s.store, Recorder: s.recorder, Logs: logs,
 		ConfigEditor: s.fakes, Bridge: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
 		Approvals: s.inbox, CommandApprovals: s.fakes, Metadata: s.store, FrameLog: &history.FrameLog{},
 		Rules: policy.New(policy.Options{Views: s.views}), Trust: trust.New(trust.Options{Store: s.store}),
+		Connector: connector, Secrets: vault, Directory: marketplace.NewList(filepath.Join(dir, "directory.json")), BundleFolder: filepath.Join(dir, "bundles"),
+		Desktop: &fakeDesktop{}, Logins: inactive{}, Visibility: inactive{}, Metrics: inactive{}, Copies: config.BackupsOf(dir),
+		Observer:    observe.New(observe.Options{Store: s.store, Bus: s.bus, Log: slog.New(slog.DiscardHandler)}),
+		CheckRunner: &history.CheckRunner{Store: s.store, ServerHash: func(string) (string, bool) { return "", false }, Log: slog.New(slog.DiscardHandler)},
+		Redact:      func(text string) string { return text },
+		Notices:     func() []event.Notice { return nil }, KnowsReleases: func() bool { return false },
+		Doctor:            func(context.Context) (doctor.Options, error) { return doctor.Options{}, errors.New("no diagnosis") },
+		DiagnosticSources: func(context.Context) doctor.BundleOptions { return doctor.BundleOptions{} },
+		Try:               func(context.Context, *config.Server, string, func(dial.Conn)) dial.Trial { return dial.Trial{} },
+		SandboxRules:      notStarted, SandboxRefusals: func(string) ([]sandbox.Refusal, int) { return nil, 0 },
 		Usage: func(string) (process.Usage, error) { return process.Usage{}, errors.New("no process") },
 		Live: func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error) {
 			return s.fakes.Call(ctx, &core.Call{Client: core.Client{Name: "replay"}, Server: server, Method: method, Name: name, PublicName: name, Params: params}, nil)
@@ -267,6 +321,12 @@ func newSite(t *testing.T) *site {
 		http.DefaultClient.CloseIdleConnections()
 	})
 	return s
+}
+
+// notStarted returns the rules of a server that was not started.
+func notStarted(string) (sandbox.Rules, bool) {
+	home, _ := os.UserHomeDir()
+	return sandbox.DenyAllRules(home, nil, nil), false
 }
 
 // ask sends a request with the admin token.

@@ -71,11 +71,7 @@ func (a *API) registerTakeover(doc huma.API) {
 }
 
 func (a *API) planTakeover(context.Context, *none) (*answer[TakeoverPlan], error) {
-	c, err := a.connector()
-	if err != nil {
-		return nil, err
-	}
-	return reply(takeoverPlan(c.PlanMoveAll()))
+	return reply(takeoverPlan(a.Connector.PlanMoveAll()))
 }
 
 func takeoverPlan(t *clientconf.Batch) TakeoverPlan {
@@ -96,11 +92,7 @@ func takeoverPlan(t *clientconf.Batch) TakeoverPlan {
 }
 
 func (a *API) takeOver(ctx context.Context, in *takeoverInput) (*answer[List[TakeoverResult]], error) {
-	c, err := a.connector()
-	if err != nil {
-		return nil, err
-	}
-	t := c.PlanMoveAll()
+	t := a.Connector.PlanMoveAll()
 	if takeoverPlan(t).Plan != in.Body.Plan {
 		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "a file has changed since the preview", Hint: "Nothing was written. Review it again."}
 	}
@@ -120,12 +112,8 @@ func (a *API) takeOver(ctx context.Context, in *takeoverInput) (*answer[List[Tak
 }
 
 func (a *API) undoTakeover(ctx context.Context, in *takeoverUndoInput) (*answer[List[TakeoverUndone]], error) {
-	c, err := a.connector()
-	if err != nil {
-		return nil, err
-	}
 	out := List[TakeoverUndone]{Items: []TakeoverUndone{}}
-	failed := c.UndoKeys(ctx, in.Body.Keys, func(u clientconf.UndoResult) {
+	failed := a.Connector.UndoKeys(ctx, in.Body.Keys, func(u clientconf.UndoResult) {
 		out.Items = append(out.Items, TakeoverUndone{Key: u.Key, Result: string(u.Undone), Error: u.Error})
 	})
 	if failed != nil && len(out.Items) == 0 { // otherwise each result has its own error

@@ -49,26 +49,24 @@ type loginInput struct {
 	ID string `path:"id" maxLength:"256" server:"name" doc:"Server id or name; SERVER@ACCOUNT for an account of the server"`
 }
 
-// logins returns Logins if the id of a sign-in is valid.
-func (a *API) logins(id string) (Logins, error) {
+// checkSignInID returns an error unless id is that of a remote server or of one of its accounts.
+func (a *API) checkSignInID(id string) error {
 	server, account := config.SplitSignInID(id)
 	st, ok := a.Servers.Status(server)
 	if ok && account != "" {
 		s, _ := a.ConfigEditor.Current().Server(server)
 		if _, has := s.Accounts[account]; !has {
-			return nil, &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("server %q has no account %q", server, account),
+			return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("server %q has no account %q", server, account),
 				Hint: "Add it to the server's 'accounts' in the configuration."}
 		}
 	}
 	switch {
 	case !ok:
-		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
-	case a.Logins == nil:
-		return nil, core.Errorf(core.CodeUnavailable, "sign-in is not available")
+		return core.Errorf(core.CodeNotFound, "there is no such server")
 	case st.Transport != core.HTTP && st.Transport != core.SSE:
-		return nil, &core.Error{Code: core.CodeValidation, Message: "server \"" + id + "\" is not a remote server and needs no sign-in"}
+		return &core.Error{Code: core.CodeValidation, Message: "server \"" + id + "\" is not a remote server and needs no sign-in"}
 	}
-	return a.Logins, nil
+	return nil
 }
 
 // whySignInIsNotNeeded returns the reason why a server needs no sign-in, or nil.
@@ -80,7 +78,7 @@ func (a *API) whySignInIsNotNeeded(id string) error {
 	}
 	s, ok := own.WithAccount(account)
 	if !ok {
-		return nil // logins has checked it
+		return nil // checkSignInID has checked it
 	}
 	if s.OAuth.Off {
 		return &core.Error{Code: core.CodeConflict, Message: "sign-in to server \"" + id + "\" is disabled in the configuration",
@@ -96,19 +94,17 @@ func (a *API) whySignInIsNotNeeded(id string) error {
 }
 
 func (a *API) getLogin(ctx context.Context, in *loginInput) (*answer[LoginStatus], error) {
-	l, err := a.logins(in.ID)
-	if err != nil {
+	if err := a.checkSignInID(in.ID); err != nil {
 		return nil, err
 	}
-	return reply(LoginStatus(l.Status(ctx, in.ID)))
+	return reply(LoginStatus(a.Logins.Status(ctx, in.ID)))
 }
 
 // signInStartTimeout is the time limit for a stopped server to request a sign-in.
 const signInStartTimeout = 30 * time.Second
 
 func (a *API) beginLogin(ctx context.Context, in *loginInput) (*answer[LoginPending], error) {
-	l, err := a.logins(in.ID)
-	if err != nil {
+	if err := a.checkSignInID(in.ID); err != nil {
 		return nil, err
 	}
 	if err := a.whySignInIsNotNeeded(in.ID); err != nil {
@@ -126,7 +122,7 @@ func (a *API) beginLogin(ctx context.Context, in *loginInput) (*answer[LoginPend
 			return nil, err
 		}
 	}
-	p, err := l.Begin(ctx, in.ID)
+	p, err := a.Logins.Begin(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -157,35 +153,32 @@ func (a *API) startForLogin(ctx context.Context, id string) error {
 }
 
 func (a *API) cancelLogin(_ context.Context, in *loginInput) (*none, error) {
-	l, err := a.logins(in.ID)
+	err := a.checkSignInID(in.ID)
 	if err == nil {
-		err = l.Cancel(in.ID)
+		err = a.Logins.Cancel(in.ID)
 	}
 	return &none{}, err
 }
 
 func (a *API) openLogin(_ context.Context, in *loginInput) (*none, error) {
-	l, err := a.logins(in.ID)
+	err := a.checkSignInID(in.ID)
 	if err == nil {
-		err = l.Open(in.ID)
+		err = a.Logins.Open(in.ID)
 	}
 	return &none{}, err
 }
 
 func (a *API) forgetLogins(ctx context.Context, _ *none) (*none, error) {
-	if a.Logins == nil {
-		return &none{}, nil
-	}
 	return &none{}, a.Logins.ForgetAll(ctx)
 }
 
 func (a *API) logout(ctx context.Context, in *loginInput) (*none, error) {
-	l, err := a.logins(in.ID)
+	err := a.checkSignInID(in.ID)
 	if err == nil {
 		err = a.whySignInIsNotNeeded(in.ID)
 	}
 	if err == nil {
-		err = l.Logout(ctx, in.ID)
+		err = a.Logins.Logout(ctx, in.ID)
 	}
 	return &none{}, err
 }

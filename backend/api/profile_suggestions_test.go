@@ -16,20 +16,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/reload"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
-
-// rawSizes measures a tool list by its entries.
-type rawSizes struct{}
-
-func (rawSizes) ListSize(v *registry.View, _ string) (n int) {
-	for _, item := range v.Items(core.Tools) {
-		n += len(item.Raw)
-	}
-	return n
-}
 
 // suggestionSite is a site with 214 tools of 8 servers, a configuration file and its reloader.
 func suggestionSite(t *testing.T) *site {
@@ -51,7 +40,7 @@ func suggestionSite(t *testing.T) *site {
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 	<-running // later edits are applied
-	s.api.ConfigEditor, s.api.Visibility, s.api.ListSizes = files, files, rawSizes{}
+	s.api.ConfigEditor, s.api.Visibility = files, files
 	for i := range 8 {
 		var catalog core.Catalog
 		for j := range (214 + 7 - i) / 8 {

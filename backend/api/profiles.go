@@ -24,11 +24,6 @@ type VisibilityEditor interface {
 	HideTools(ctx context.Context, tools map[string][]string, hide bool) error
 }
 
-// ListSizes measures tool lists; *bridge.Bridge implements it.
-type ListSizes interface {
-	ListSize(v *registry.View, mode string) int
-}
-
 // Profile is a named view over servers and tools.
 type Profile struct {
 	Name        string         `json:"name" doc:"Empty for the default view of everything at /mcp"`
@@ -138,10 +133,8 @@ func estimateTokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesP
 // costOf returns the size of the tools of a view in each tool mode.
 func (a *API) costOf(p Profile, view *registry.View) Profile {
 	p.Tools = len(view.Items(core.Tools))
-	if a.ListSizes != nil {
-		size := func(mode string) int { return estimateTokens(a.ListSizes.ListSize(view, mode)) }
-		p.Tokens = ToolModeTokens{size(""), size(bridge.ToolsSearch), size(bridge.ToolsDeferred)}
-	}
+	size := func(mode string) int { return estimateTokens(a.Bridge.ListSize(view, mode)) }
+	p.Tokens = ToolModeTokens{size(""), size(bridge.ToolsSearch), size(bridge.ToolsDeferred)}
 	return p
 }
 

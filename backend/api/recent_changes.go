@@ -58,15 +58,13 @@ func (a *API) recentChanges(ctx context.Context, in *recentInput) (*answer[List[
 			break
 		}
 	}
-	if a.Observer != nil {
-		found, err := a.Observer.Destinations(ctx, in.Server)
-		if err != nil {
-			return nil, err
-		}
-		for _, d := range found {
-			if !d.FirstAt.Before(since) {
-				list = append(list, RecentChange{At: d.FirstAt, Server: d.Server, Kind: "destination", Name: destinationName(d), Action: trust.EventNew})
-			}
+	found, err := a.Observer.Destinations(ctx, in.Server)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range found {
+		if !d.FirstAt.Before(since) {
+			list = append(list, RecentChange{At: d.FirstAt, Server: d.Server, Kind: "destination", Name: destinationName(d), Action: trust.EventNew})
 		}
 	}
 	slices.SortStableFunc(list, func(x, y RecentChange) int { return y.At.Compare(x.At) })

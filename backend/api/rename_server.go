@@ -44,7 +44,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[Rename
 		}
 		a.CommandApprovals.SuppressCommandNotice(to) // its command was approved under the old name
 	}
-	if a.Logins != nil && to != old.ID && (old.Transport == core.HTTP || old.Transport == core.SSE) {
+	if to != old.ID && (old.Transport == core.HTTP || old.Transport == core.SSE) {
 		if err := a.Logins.Rename(ctx, old.ID, to); err != nil {
 			a.Log.Warn("Cannot move the sign-in tokens of a renamed server", "server", old.ID, "error", err) // it will request a new one
 		} else {
@@ -61,7 +61,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[Rename
 		}
 		return nil, err
 	}
-	if a.Observer != nil && to != old.ID {
+	if to != old.ID {
 		a.Observer.Renamed(old.ID, to)
 	}
 	if err := a.renameInChecks(ctx, old.ID, to); err != nil {

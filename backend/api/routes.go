@@ -63,11 +63,9 @@ func (t *routes) addUnless(public func() bool, pattern string, h http.HandlerFun
 
 // metrics serves Prometheus while the configuration enables it.
 func (a *API) metrics(w http.ResponseWriter, r *http.Request) {
-	if a.Metrics != nil {
-		if h := a.Metrics.Handler(); h != nil {
-			h.ServeHTTP(w, r)
-			return
-		}
+	if h := a.Metrics.Handler(); h != nil {
+		h.ServeHTTP(w, r)
+		return
 	}
 	writeProblem(w, core.Errorf(core.CodeNotFound, "metrics are not enabled"))
 }
@@ -91,7 +89,7 @@ func (a *API) register() {
 	t.add(Anyone, "GET /app-frame.html", a.serveAppFrame)
 	t.add(Anyone, "/", a.servePage)
 	t.add(User, "/api/", func(w http.ResponseWriter, r *http.Request) { a.operations().ServeHTTP(w, r) })
-	t.addUnless(func() bool { return a.Metrics != nil && a.Metrics.Public() }, "/metrics", a.metrics)
+	t.addUnless(func() bool { return a.Metrics.Public() }, "/metrics", a.metrics)
 	t.add(User, "GET /api/v1/events", a.events)
 	t.add(User, "GET /api/v1/window", a.followWindow)
 	t.add(User, "GET /api/v1/export", a.export)

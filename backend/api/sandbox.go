@@ -102,7 +102,7 @@ func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
 	if st.Enough = enough; len(missing) > 0 {
 		st.Reason = "This system cannot " + joinNor(missing) + "."
 	}
-	if a.SandboxRefusals != nil && c.On {
+	if c.On {
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return st, err
@@ -134,7 +134,7 @@ func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
 
 // sandboxAccess returns what the sandbox allows to a server that was started in one, or nil.
 func (a *API) sandboxAccess(s *config.Server) (*sandbox.Access, error) {
-	if a.SandboxRules == nil || !s.Sandbox.On || !sandbox.Available() {
+	if !s.Sandbox.On || !sandbox.Available() {
 		return nil, nil
 	}
 	rules, ok := a.SandboxRules(s.ID)
@@ -152,9 +152,6 @@ func (a *API) sandboxAccess(s *config.Server) (*sandbox.Access, error) {
 // sandboxRules returns the rules of a server, or, if it was not started, at least what they
 // protect.
 func (a *API) sandboxRules(server, home string) sandbox.Rules {
-	if a.SandboxRules == nil {
-		return sandbox.DenyAllRules(home, nil, nil)
-	}
 	r, _ := a.SandboxRules(server)
 	return r
 }
@@ -193,9 +190,6 @@ func joinNor(list []string) string {
 
 // proposal returns the sandbox that permits what was observed of a server.
 func (a *API) proposal(ctx context.Context, s *config.Server, observed []store.ObservedPath) (*SandboxProposal, error) {
-	if a.SandboxRules == nil {
-		return nil, nil
-	}
 	rules, ok := a.SandboxRules(s.ID)
 	if !ok {
 		return nil, nil // it was not started yet: the default rules depend on its command
@@ -282,9 +276,6 @@ func noneOrDefault(none bool) string {
 // proposeNetwork proposes the ports that a server connected to while it was observed, or no network
 // if it made no connections for a day.
 func (a *API) proposeNetwork(ctx context.Context, server string, p *SandboxProposal) error {
-	if a.Observer == nil {
-		return nil
-	}
 	if ok, _ := a.Observer.Available(server); !ok {
 		return nil
 	}

@@ -110,7 +110,7 @@ func TestRefusedPathIsAllowedInAddition(t *testing.T) {
 			t.Errorf("it may access %+v, not %+v", *st.Access, access)
 		}
 	}
-	s.api.SandboxRules = nil
+	s.api.SandboxRules = notStarted
 	where, _ := json.Marshal(dir)
 	for mode, want := range map[string]string{
 		"read":  `{"read":["/etc",` + string(where) + `],"network":"none","ports":[443],"bestEffort":true}`,

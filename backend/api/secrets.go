@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -47,23 +46,12 @@ func (a *API) registerSecrets(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/secrets/unlock", "Unlock the keyring, which may open a system prompt", a.unlockSecrets)
 }
 
-func (a *API) secrets() (*secret.Store, error) {
-	if a.Secrets == nil {
-		return nil, core.Errorf(core.CodeUnavailable, "secrets are not available")
-	}
-	return a.Secrets, nil
-}
-
 func (a *API) listSecrets(ctx context.Context, _ *none) (*answer[Secrets], error) {
-	s, err := a.secrets()
-	if err != nil {
-		return nil, err
-	}
-	st := s.Status(ctx)
+	st := a.Secrets.Status(ctx)
 	out := Secrets{Items: []Secret{}, Missing: []string{}, Home: string(st.Home), Locked: st.Locked, Notice: st.Notice}
 	used := config.ReferencedSecrets(a.ConfigEditor.Current())
 	if !st.Locked {
-		all, err := s.List(ctx)
+		all, err := a.Secrets.List(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -80,12 +68,8 @@ func (a *API) listSecrets(ctx context.Context, _ *none) (*answer[Secrets], error
 }
 
 func (a *API) putSecret(ctx context.Context, in *secretInput) (*none, error) {
-	s, err := a.secrets()
-	if err != nil {
-		return nil, err
-	}
 	// Pasted text often ends with a line break, which no token contains.
-	if err := s.Set(ctx, in.Name, strings.TrimRight(in.Body.Value, "\r\n")); err != nil {
+	if err := a.Secrets.Set(ctx, in.Name, strings.TrimRight(in.Body.Value, "\r\n")); err != nil {
 		return nil, err
 	}
 	a.restartServers(ctx, config.ReferencedSecrets(a.ConfigEditor.Current())[in.Name])
@@ -105,11 +89,7 @@ func (a *API) restartServers(ctx context.Context, ids []string) {
 }
 
 func (a *API) deleteSecret(ctx context.Context, in *secretNameInput) (*none, error) {
-	s, err := a.secrets()
-	if err != nil {
-		return nil, err
-	}
-	ok, err := s.Remove(ctx, in.Name)
+	ok, err := a.Secrets.Remove(ctx, in.Name)
 	if err == nil && !ok {
 		err = core.Errorf(core.CodeNotFound, "there is no secret named %q", in.Name)
 	}
@@ -117,11 +97,7 @@ func (a *API) deleteSecret(ctx context.Context, in *secretNameInput) (*none, err
 }
 
 func (a *API) unlockSecrets(ctx context.Context, _ *none) (*answer[Secrets], error) {
-	s, err := a.secrets()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.Unlock(ctx); err != nil {
+	if err := a.Secrets.Unlock(ctx); err != nil {
 		return nil, err
 	}
 	return a.listSecrets(ctx, nil)

@@ -84,20 +84,9 @@ func (a *API) registerDirectory(doc huma.API) {
 	a.registerBackups(doc)
 }
 
-func (a *API) directory() (*marketplace.List, error) {
-	if a.Directory == nil {
-		return nil, core.Errorf(core.CodeUnavailable, "the directory is not available")
-	}
-	return a.Directory, nil
-}
-
 func (a *API) listDirectory(_ context.Context, in *directoryInput) (*answer[Directory], error) {
-	d, err := a.directory()
-	if err != nil {
-		return nil, err
-	}
 	const most = 200
-	all, taken := d.All()
+	all, taken := a.Directory.All()
 	out := Directory{Items: []Installable{}, RefreshedAt: taken, Address: a.ConfigEditor.Current().DirectoryURL}
 	if out.Address == "" {
 		out.Address = marketplace.DefaultAddress
@@ -132,11 +121,7 @@ func (a *API) listDirectory(_ context.Context, in *directoryInput) (*answer[Dire
 }
 
 func (a *API) refreshDirectory(ctx context.Context, _ *none) (*answer[Directory], error) {
-	d, err := a.directory()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := d.Refresh(ctx, a.ConfigEditor.Current().DirectoryURL); err != nil {
+	if _, err := a.Directory.Refresh(ctx, a.ConfigEditor.Current().DirectoryURL); err != nil {
 		return nil, err
 	}
 	return a.listDirectory(ctx, &directoryInput{})
@@ -145,11 +130,7 @@ func (a *API) refreshDirectory(ctx context.Context, _ *none) (*answer[Directory]
 // planInstallation returns the plan of an installation, with the bundle if it is one.
 func (a *API) planInstallation(in installBody) (plan *marketplace.Plan, bundle *marketplace.Bundle, err error) {
 	if in.Bundle == "" && in.Upload == "" {
-		d, err := a.directory()
-		if err != nil {
-			return nil, nil, err
-		}
-		e, err := d.Find(in.Name)
+		e, err := a.Directory.Find(in.Name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -340,14 +321,10 @@ func (a *API) keepSecrets(ctx context.Context, values map[string]string) error {
 	if len(values) == 0 {
 		return nil
 	}
-	s, err := a.secrets()
-	if err != nil {
-		return err
-	}
 	for name, value := range values {
-		if old, err := s.Get(ctx, name); err == nil && old != value {
+		if old, err := a.Secrets.Get(ctx, name); err == nil && old != value {
 			return core.Errorf(core.CodeConflict, "a secret named %q already exists: choose another name for the server, or remove that secret", name)
 		}
 	}
-	return s.SetAll(ctx, values)
+	return a.Secrets.SetAll(ctx, values)
 }

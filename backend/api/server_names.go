@@ -46,7 +46,7 @@ func serverFields(t reflect.Type, above []int) (paths [][]int) {
 
 // serverID returns the id of the server with the name or id text; text itself if there is none.
 func (a *API) serverID(text string) (string, error) {
-	if text == "" || a.Servers == nil {
+	if text == "" {
 		return text, nil
 	}
 	if _, ok := a.Servers.Status(text); ok {

@@ -275,9 +275,6 @@ func (a *API) latestVersion(ctx context.Context, s *config.Server, spec packagev
 // planVersion tries another version beside the running server and compares its tools with the
 // trusted ones.
 func (a *API) planVersion(ctx context.Context, s *config.Server, spec packageversion.Spec, wanted string, out *VersionPlan) (err error) {
-	if a.Try == nil {
-		return core.Errorf(core.CodeUnavailable, "this daemon cannot test servers")
-	}
 	if wanted == "" {
 		if wanted, err = a.latestVersion(ctx, s, spec); err != nil {
 			return err

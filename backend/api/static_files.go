@@ -49,7 +49,7 @@ func (a *API) servePage(w http.ResponseWriter, r *http.Request) {
 	kind, known := types[path.Ext(name)]
 	var body []byte
 	err := fs.ErrNotExist
-	if known && a.UI != nil {
+	if known {
 		body, err = fs.ReadFile(a.UI, name)
 	}
 	h := w.Header()

@@ -23,7 +23,7 @@ func (a *API) statusNow() Status {
 		Recorder: RecorderStatus{State: st.State, Queued: st.Queued, Dropped: st.Dropped, Full: a.HistoryStore.Recording().Full},
 		Servers:  nonNil(a.Servers.Statuses()), Notices: []event.Notice{},
 	}
-	s.KnowsReleases = a.KnowsReleases != nil && a.KnowsReleases()
+	s.KnowsReleases = a.KnowsReleases()
 	s.Usage = a.usageOf(s.Servers)
 	s.Visible = a.visibleTools(cfg, s.Servers)
 	if st.Reason != "" {
@@ -36,12 +36,8 @@ func (a *API) statusNow() Status {
 		s.Notices = append(s.Notices, event.Notice{Subject: "bridge", Message: "The bridge accepts calls without a token: any program, run by any user of this machine, can call any tool."})
 	}
 	s.Notices = append(s.Notices, a.CommandApprovals.Notices()...)
-	if a.Observer != nil {
-		s.Notices = append(s.Notices, a.Observer.Notices()...)
-	}
-	if a.Notices != nil {
-		s.Notices = append(s.Notices, a.Notices()...)
-	}
+	s.Notices = append(s.Notices, a.Observer.Notices()...)
+	s.Notices = append(s.Notices, a.Notices()...)
 	return s
 }
 
