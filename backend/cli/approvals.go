@@ -86,20 +86,10 @@ func (p *program) approvals() *cobra.Command {
 }
 
 func (p *program) listApprovals(ctx context.Context) error {
-	var list api.List[pendingItem]
-	if done, err := p.fetch(ctx, http.MethodGet, "approvals", nil, nil, &list); done || err != nil {
-		return err
-	}
-	if len(list.Items) == 0 {
-		_, err := fmt.Fprintln(p.Stdout, "No approvals are pending.")
-		return err
-	}
-	t := table{title: "Pending approvals", head: []string{"ID", "Kind", "Server", "By", "Request"}}
-	for i := range list.Items {
-		w := &list.Items[i]
-		t.add(w.shortID(), string(w.Kind), w.Server, cmp.Or(w.Client.Token, w.Client.Name, "-"), w.question())
-	}
-	return t.print(p.Stdout, p.Terminal())
+	t := table{title: "Pending approvals", empty: "No approvals are pending.", head: []string{"ID", "Kind", "Server", "By", "Request"}}
+	return showList(ctx, p, "approvals", nil, t, func(w pendingItem) []string {
+		return []string{w.shortID(), string(w.Kind), w.Server, cmp.Or(w.Client.Token, w.Client.Name, "-"), w.question()}
+	})
 }
 
 // answer answers the only item whose id starts with id.

@@ -258,30 +258,17 @@ func (p *program) checks() *cobra.Command {
 		&cobra.Command{
 			Use: "list", Short: "List the saved checks", Args: noArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				var list api.List[struct {
-					Name  string
-					Steps []struct{}
-					Last  struct {
-						At     time.Time
-						OK     bool
-						Failed int
-					}
-				}]
-				if done, err := p.fetch(cmd.Context(), http.MethodGet, "checks", nil, nil, &list); done || err != nil {
-					return err
-				}
 				t := table{title: "Checks", head: []string{"Name", "Steps", "Last run", "Result"}, right: []bool{1: true}}
-				for _, c := range list.Items {
+				return showList(cmd.Context(), p, "checks", nil, t, func(c api.SavedCheck) []string {
 					at, result := "-", "-"
-					if !c.Last.At.IsZero() {
+					if c.Last != nil {
 						at, result = c.Last.At.Local().Format("2006-01-02 15:04:05"), "ok"
 						if !c.Last.OK {
 							result = fmt.Sprintf("%d failed", c.Last.Failed)
 						}
 					}
-					t.add(c.Name, fmt.Sprint(len(c.Steps)), at, result)
-				}
-				return t.print(p.Stdout, p.Terminal())
+					return []string{c.Name, fmt.Sprint(len(c.Steps)), at, result}
+				})
 			},
 		},
 	)

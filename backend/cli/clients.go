@@ -89,7 +89,7 @@ func (p *program) listClients(all bool) error {
 		_, err := fmt.Fprintf(p.Stdout, "None of the %s that Drawbridge supports is installed. List them with: drawbridge clients --all\n", plural(left, "client"))
 		return err
 	}
-	if err := t.print(p.Stdout, p.Terminal()); err != nil || left == 0 {
+	if err := p.printTable(&t); err != nil || left == 0 {
 		return err
 	}
 	_, err = fmt.Fprintf(p.Stdout, "Not installed: %s that Drawbridge supports. List them with: drawbridge clients --all\n", plural(left, "more client"))

@@ -92,7 +92,7 @@ func (p *program) clientsImports() *cobra.Command {
 			if p.json {
 				return p.printJSON(docs)
 			}
-			return t.print(p.Stdout, p.Terminal())
+			return p.printTable(&t)
 		},
 	}
 }

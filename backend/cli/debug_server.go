@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -18,11 +17,9 @@ func (p *program) debug() *cobra.Command {
 		Use: "debug SERVER", Short: "Show everything known about a server: its process, its log and its messages", Args: argCount(1, 1),
 		Long: "Show everything known about a server: its command, its stderr output and the last messages.\nRecognized secrets in the messages are redacted; others may remain.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var d supervisor.Debug
-			if done, err := p.fetch(cmd.Context(), http.MethodGet, "servers/"+url.PathEscape(args[0])+"/debug", nil, nil, &d); done || err != nil {
-				return err
-			}
-			return p.printDebug(&d, time.Now())
+			return show(cmd.Context(), p, http.MethodGet, serverPath(args[0], "/debug"), nil, nil, func(d supervisor.Debug) error {
+				return p.printDebug(&d, time.Now())
+			})
 		},
 	}
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -19,20 +18,20 @@ func (p *program) destinations() *cobra.Command {
 
 Connections are sampled every few seconds (Linux), so short ones may be missing. The number of bytes is not known.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var d api.Destinations
-			if done, err := p.fetch(cmd.Context(), http.MethodGet, "servers/"+url.PathEscape(args[0])+"/destinations", nil, nil, &d); done || err != nil {
-				return err
-			}
-			if !d.Available {
-				fmt.Fprintln(p.Stdout, escapeLine("Not available: "+d.Reason))
-			}
-			t := table{title: plural(len(d.Items), "destination"), head: []string{"Host", "Port", "Protocol", "Address", "First seen", "Last seen"}}
-			for _, one := range d.Items {
-				t.add(one.Host, strconv.Itoa(one.Port), one.Protocol, one.Address, localTime(one.FirstAt), localTime(one.LastAt))
-			}
-			return t.print(p.Stdout, p.Terminal())
+			return show(cmd.Context(), p, http.MethodGet, serverPath(args[0], "/destinations"), nil, nil, p.printDestinations)
 		},
 	}
+}
+
+func (p *program) printDestinations(d api.Destinations) error {
+	if !d.Available {
+		fmt.Fprintln(p.Stdout, escapeLine("Not available: "+d.Reason))
+	}
+	t := table{title: "%d destinations", head: []string{"Host", "Port", "Protocol", "Address", "First seen", "Last seen"}}
+	for _, one := range d.Items {
+		t.add(one.Host, strconv.Itoa(one.Port), one.Protocol, one.Address, localTime(one.FirstAt), localTime(one.LastAt))
+	}
+	return p.printTable(&t)
 }
 
 func (p *program) changes() *cobra.Command {
@@ -42,15 +41,10 @@ func (p *program) changes() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			query := serverQuery(args)
 			query.Set("days", strconv.Itoa(days))
-			var list api.List[api.RecentChange]
-			if done, err := p.fetch(cmd.Context(), http.MethodGet, "recent-changes", query, nil, &list); done || err != nil {
-				return err
-			}
-			t := table{title: plural(len(list.Items), "change"), head: []string{"Time", "Server", "Kind", "Name", "Action", "Detail"}}
-			for _, c := range list.Items {
-				t.add(localTime(c.At), c.Server, c.Kind, c.Name, c.Action, truncate(c.Detail, 80))
-			}
-			return t.print(p.Stdout, p.Terminal())
+			t := table{title: "%d changes", head: []string{"Time", "Server", "Kind", "Name", "Action", "Detail"}}
+			return showList(cmd.Context(), p, "recent-changes", query, t, func(c api.RecentChange) []string {
+				return []string{localTime(c.At), c.Server, c.Kind, c.Name, c.Action, truncate(c.Detail, 80)}
+			})
 		},
 	}
 	cmd.Flags().IntVar(&days, "days", days, "show the changes of the last `NUMBER` days, at most 90")

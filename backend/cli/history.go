@@ -112,19 +112,11 @@ func (p *program) history() *cobra.Command {
 }
 
 func (p *program) calls(ctx context.Context, query url.Values) error {
-	var list api.List[callRow]
-	if done, err := p.fetch(ctx, http.MethodGet, "calls", query, nil, &list); done || err != nil {
-		return err
-	}
-	if len(list.Items) == 0 && p.Terminal() {
-		_, err := fmt.Fprintln(p.Stdout, "No calls match.")
-		return err
-	}
 	t := table{title: "Calls, newest first", head: []string{"At", "Client", "Server", "Tool", "Outcome", "Took", "ID"}, right: []bool{5: true}}
-	for _, c := range list.Items {
-		t.add(c.cells()...)
+	if p.Terminal() {
+		t.empty = "No calls match."
 	}
-	return t.print(p.Stdout, p.Terminal())
+	return showList(ctx, p, "calls", query, t, callRow.cells)
 }
 
 // servedBy describes what answered a call.
@@ -140,10 +132,10 @@ func servedBy(by *api.ServedBy) string {
 }
 
 func (p *program) oneCall(ctx context.Context, id string) error {
-	var c callRow
-	if done, err := p.fetch(ctx, http.MethodGet, "calls/"+url.PathEscape(id), nil, nil, &c); done || err != nil {
-		return err
-	}
+	return show(ctx, p, http.MethodGet, "calls/"+url.PathEscape(id), nil, nil, p.printCallDetail)
+}
+
+func (p *program) printCallDetail(c callRow) error {
 	fmt.Fprintln(p.Stdout, escapeLine(strings.Join(c.cells(), "  ")))
 	if c.Reason != "" {
 		fmt.Fprintln(p.Stdout, escapeLine(c.Reason))

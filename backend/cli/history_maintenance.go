@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 )
 
 // addMaintenanceCommands adds the commands that maintain and pause the history.
@@ -28,12 +30,10 @@ func (p *program) addMaintenanceCommands(history *cobra.Command) *cobra.Command 
 				if err != nil {
 					return err
 				}
-				var said struct{ Path string }
-				if done, err := p.fetch(cmd.Context(), http.MethodPost, "history/backup", nil, map[string]string{"path": path}, &said); done || err != nil {
+				return show(cmd.Context(), p, http.MethodPost, "history/backup", nil, map[string]string{"path": path}, func(file api.BackupFile) error {
+					_, err := fmt.Fprintln(p.Stdout, escapeLine(file.Path))
 					return err
-				}
-				_, err = fmt.Fprintln(p.Stdout, escapeLine(said.Path))
-				return err
+				})
 			},
 		},
 		p.historyRestore(),
@@ -65,16 +65,10 @@ func (p *program) historyRestore() *cobra.Command {
 }
 
 func (p *program) historyState(ctx context.Context, path string) error {
-	var said struct {
-		Calls     int64
-		Bytes     int64
-		FreeBytes int64
-	}
-	if done, err := p.fetch(ctx, http.MethodPost, path, nil, nil, &said); done || err != nil {
+	return show(ctx, p, http.MethodPost, path, nil, nil, func(state api.HistoryState) error {
+		_, err := fmt.Fprintf(p.Stdout, "%s in %d bytes, %d of them free\n", plural(int(state.Calls), "call"), state.Bytes, state.FreeBytes)
 		return err
-	}
-	_, err := fmt.Fprintf(p.Stdout, "%s in %d bytes, %d of them free\n", plural(int(said.Calls), "call"), said.Bytes, said.FreeBytes)
-	return err
+	})
 }
 
 func (p *program) historyExport() *cobra.Command {

@@ -101,10 +101,10 @@ func (p *program) requestChange(ctx context.Context, method, path string, body a
 }
 
 func (p *program) listProfiles(ctx context.Context) error {
-	var list api.List[api.Profile]
-	if done, err := p.fetch(ctx, http.MethodGet, "profiles", nil, nil, &list); done || err != nil {
-		return err
-	}
+	return show(ctx, p, http.MethodGet, "profiles", nil, nil, p.printProfiles)
+}
+
+func (p *program) printProfiles(list api.List[api.Profile]) error {
 	for _, one := range list.Items {
 		name := one.Name
 		if name == "" {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -74,11 +73,10 @@ func (p *program) setRecordFull(ctx context.Context, what api.FullRecording, len
 }
 
 func (p *program) printFull(state api.HistoryState) error {
-	if len(state.Recording.Full) == 0 && p.Terminal() {
-		_, err := fmt.Fprintln(p.Stdout, "Nothing is recorded in full.")
-		return err
-	}
 	t := table{title: "Recorded in full", head: []string{"What", "Name", "Until"}}
+	if p.Terminal() {
+		t.empty = "Nothing is recorded in full."
+	}
 	for _, one := range state.Recording.Full {
 		kind := "server"
 		switch {

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -55,10 +54,10 @@ func (p *program) sandbox() *cobra.Command {
 }
 
 func (p *program) showSandbox(cmd *cobra.Command, method, server string, body any) error {
-	var st api.SandboxStatus
-	if done, err := p.fetch(cmd.Context(), method, "servers/"+url.PathEscape(server)+"/sandbox", nil, body, &st); done || err != nil {
-		return err
-	}
+	return show(cmd.Context(), p, method, serverPath(server, "/sandbox"), nil, body, p.printSandbox)
+}
+
+func (p *program) printSandbox(st api.SandboxStatus) error {
 	say := func(format string, args ...any) { fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf(format, args...))) }
 	say("%s: sandbox %s", st.Server, st.Mode)
 	if st.Reason != "" {
@@ -111,7 +110,7 @@ func (p *program) showSandbox(cmd *cobra.Command, method, server string, body an
 		}
 		t.add(one.Name, word, one.Requires)
 	}
-	if err := t.print(p.Stdout, p.Terminal()); err != nil {
+	if err := p.printTable(&t); err != nil {
 		return err
 	}
 	if st.Proposal == nil {

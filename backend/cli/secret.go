@@ -140,7 +140,7 @@ func (p *program) listSecrets(ctx context.Context) error {
 	for _, e := range all {
 		t.add(e.Name, e.ChangedAt.Local().Format(time.DateTime))
 	}
-	if err := t.print(p.Stdout, p.Terminal()); err != nil {
+	if err := p.printTable(&t); err != nil {
 		return err
 	}
 	if notice := s.Status(ctx).Notice; notice != "" {

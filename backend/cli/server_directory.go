@@ -16,21 +16,8 @@ func (p *program) directory() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "directory [WORDS...]", Short: "List servers that can be installed", Args: argCount(0, 20),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var list api.Directory
 			query := url.Values{"search": {strings.Join(args, " ")}}
-			if done, err := p.fetch(cmd.Context(), http.MethodGet, "directory", query, nil, &list); done || err != nil {
-				return err
-			}
-			for _, one := range list.Items {
-				text := one.Name + "  " + one.Description
-				if one.Refused != "" {
-					text = one.Name + "  cannot be installed: " + one.Refused
-				}
-				if _, err := fmt.Fprintln(p.Stdout, escapeLine(text)); err != nil {
-					return err
-				}
-			}
-			return nil
+			return show(cmd.Context(), p, http.MethodGet, "directory", query, nil, p.printDirectory)
 		},
 	}
 	cmd.AddCommand(&cobra.Command{
@@ -40,4 +27,17 @@ func (p *program) directory() *cobra.Command {
 		},
 	})
 	return cmd
+}
+
+func (p *program) printDirectory(list api.Directory) error {
+	for _, one := range list.Items {
+		text := one.Name + "  " + one.Description
+		if one.Refused != "" {
+			text = one.Name + "  cannot be installed: " + one.Refused
+		}
+		if _, err := fmt.Fprintln(p.Stdout, escapeLine(text)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 // begins with a title and its columns are shortened to the width of the terminal.
 type table struct {
 	title string // may contain %d: the number of rows
+	empty string // printed instead of a table without rows; "" prints the table
 	head  []string
 	right []bool // right-aligned columns
 	rows  [][]string
@@ -22,7 +24,13 @@ func (t *table) add(cells ...string) {
 	t.rows = append(t.rows, cells)
 }
 
-func (p *program) printTable(t *table) error { return t.print(p.Stdout, p.Terminal()) }
+func (p *program) printTable(t *table) error {
+	if len(t.rows) == 0 && t.empty != "" {
+		_, err := fmt.Fprintln(p.Stdout, t.empty)
+		return err
+	}
+	return t.print(p.Stdout, p.Terminal())
+}
 
 func (t *table) print(w io.Writer, terminal bool) error {
 	widths := make([]int, len(t.head))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -42,11 +43,9 @@ func (p *program) toolChanges() *cobra.Command {
 	return &cobra.Command{
 		Use: "changes [SERVER]", Short: "Show what is withheld because it changed, with a diff", Args: argCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var list api.List[trust.ToolChange]
-			if done, err := p.fetch(cmd.Context(), http.MethodGet, "tool-changes", serverQuery(args), nil, &list); done || err != nil {
-				return err
-			}
-			return p.printToolChanges(list.Items)
+			return show(cmd.Context(), p, http.MethodGet, "tool-changes", serverQuery(args), nil, func(list api.List[trust.ToolChange]) error {
+				return p.printToolChanges(list.Items)
+			})
 		},
 	}
 }
@@ -84,15 +83,10 @@ func (p *program) toolLog() *cobra.Command {
 	return &cobra.Command{
 		Use: "log [SERVER]", Short: "Show the history of tool definitions, newest first", Args: argCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var list api.List[trust.Event]
-			if done, err := p.fetch(cmd.Context(), http.MethodGet, "tool-changes/log", serverQuery(args), nil, &list); done || err != nil {
-				return err
-			}
-			t := table{title: plural(len(list.Items), "event"), head: []string{"Time", "Server", "Tool", "Action", "Old hash", "New hash", "Detail"}}
-			for _, e := range list.Items {
-				t.add(e.At.Local().Format("2006-01-02 15:04:05"), e.Server, definitionName(e.Kind, e.Name), e.Action, e.OldHash[:min(8, len(e.OldHash))], e.NewHash[:min(8, len(e.NewHash))], truncate(e.Detail, 80))
-			}
-			return t.print(p.Stdout, p.Terminal())
+			t := table{title: "%d events", head: []string{"Time", "Server", "Tool", "Action", "Old hash", "New hash", "Detail"}}
+			return showList(cmd.Context(), p, "tool-changes/log", serverQuery(args), t, func(e trust.Event) []string {
+				return []string{e.At.Local().Format("2006-01-02 15:04:05"), e.Server, definitionName(e.Kind, e.Name), e.Action, e.OldHash[:min(8, len(e.OldHash))], e.NewHash[:min(8, len(e.NewHash))], truncate(e.Detail, 80)}
+			})
 		},
 	}
 }
@@ -101,26 +95,20 @@ func (p *program) toolWarnings() *cobra.Command {
 	return &cobra.Command{
 		Use: "warnings [SERVER]", Short: "Show the tools whose definitions show signs of an attack, and why", Args: argCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var list api.List[api.ToolTrust]
-			if done, err := p.fetch(cmd.Context(), http.MethodGet, "tool-trust", serverQuery(args), nil, &list); done || err != nil {
-				return err
-			}
-			t := table{head: []string{"Server", "Tool", "Warning", "Why", "Where", "Text"}}
-			n := 0
-			for _, tool := range list.Items {
-				name := tool.Tool
-				if name == "" {
-					name = instructionsWord
-				}
-				for _, w := range tool.Warnings {
-					t.add(tool.Server, name, w.Code, w.Reason, w.Where, truncate(w.Quote, 100))
-					n++
-				}
-			}
-			t.title = plural(n, "warning")
-			return t.print(p.Stdout, p.Terminal())
+			return show(cmd.Context(), p, http.MethodGet, "tool-trust", serverQuery(args), nil, p.printToolWarnings)
 		},
 	}
+}
+
+func (p *program) printToolWarnings(list api.List[api.ToolTrust]) error {
+	t := table{title: "%d warnings", head: []string{"Server", "Tool", "Warning", "Why", "Where", "Text"}}
+	for _, tool := range list.Items {
+		name := cmp.Or(tool.Tool, instructionsWord)
+		for _, w := range tool.Warnings {
+			t.add(tool.Server, name, w.Code, w.Reason, w.Where, truncate(w.Quote, 100))
+		}
+	}
+	return p.printTable(&t)
 }
 
 // answerTool returns a command that answers one changed tool, or all of them.

@@ -28,12 +28,8 @@ func (p *program) versions() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "versions", Short: "Show the package versions that servers run; pin, update and roll back", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var list api.List[api.ServerVersion]
-			if done, err := p.fetch(cmd.Context(), http.MethodGet, "versions", nil, nil, &list); done || err != nil {
-				return err
-			}
-			t := table{title: plural(len(list.Items), "package"), head: []string{"Server", "Launcher", "Package", "Version", "Source", "Pinned", "Previous"}}
-			for _, v := range list.Items {
+			t := table{title: "%d packages", head: []string{"Server", "Launcher", "Package", "Version", "Source", "Pinned", "Previous"}}
+			return showList(cmd.Context(), p, "versions", nil, t, func(v api.ServerVersion) []string {
 				pinned, before := "no", ""
 				if v.Pinned {
 					pinned = "yes"
@@ -41,9 +37,8 @@ func (p *program) versions() *cobra.Command {
 				if len(v.Earlier) > 0 {
 					before = v.Earlier[0].Configured
 				}
-				t.add(v.Server, v.Launcher, v.Package, truncate(v.Version, 24), versionSources[v.Source], pinned, before)
-			}
-			return t.print(p.Stdout, p.Terminal())
+				return []string{v.Server, v.Launcher, v.Package, truncate(v.Version, 24), versionSources[v.Source], pinned, before}
+			})
 		},
 	}
 	cmd.AddCommand(
@@ -59,16 +54,14 @@ func (p *program) versionActionCommand(word, short string) *cobra.Command {
 	return &cobra.Command{
 		Use: word + " SERVER", Short: short, Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var v api.VersionPlan
-			if done, err := p.fetch(cmd.Context(), http.MethodPost, versionPath(args[0]), nil, versionRequest{Action: word}, &v); done || err != nil {
-				return err
-			}
-			if word == "check" {
-				_, err := fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("%s: latest version of %s: %s; running: %s (%s)", v.Server, v.Package, v.Latest, v.Version, versionSources[v.Source])))
-				return err
-			}
-			p.printVersionChange(&v)
-			return nil
+			return show(cmd.Context(), p, http.MethodPost, versionPath(args[0]), nil, versionRequest{Action: word}, func(v api.VersionPlan) error {
+				if word == "check" {
+					_, err := fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("%s: latest version of %s: %s; running: %s (%s)", v.Server, v.Package, v.Latest, v.Version, versionSources[v.Source])))
+					return err
+				}
+				p.printVersionChange(&v)
+				return nil
+			})
 		},
 	}
 }
