@@ -55,7 +55,7 @@ var edges = map[string]string{
 	"backend/reload":         "backend/atomicfile backend/core config backend/event",
 	"backend/history":        "backend/lazyregexp backend/exactjson backend/redact backend/core backend/store backend/wire backend/cassette",
 	"backend/clientconf":     "backend/lazyregexp backend/atomicfile backend/exactjson backend/core backend/redact config",
-	"backend/marketplace":    "backend/lazyregexp backend/core",
+	"backend/marketplace":    "backend/lazyregexp backend/atomicfile backend/core",
 	"backend/packageversion": "backend/lazyregexp backend/core config backend/dockerexec backend/hideconsole", // which argument of docker is the image
 	"backend/metrics":        "backend/core backend/event",
 	"backend/observe":        "backend/event backend/store",

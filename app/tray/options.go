@@ -2,7 +2,6 @@ package tray
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -42,14 +41,14 @@ type RecentCall struct {
 	Took         time.Duration
 }
 
-// Options configures the tray. Statuses and Bus are required; entries with a nil function do
-// nothing. The functions are called on separate goroutines and may block, except where noted. After
-// a function that changes a fact the menu is updated.
+// Options configures the tray. All fields are required. The functions are called on separate
+// goroutines and may block, except where noted. After a function that changes a fact the menu is
+// updated.
 type Options struct {
 	Statuses  func() []core.ServerStatus
 	MenuState func() MenuState // called for each update of the menu: it must not block
 	// Recent returns the newest finished calls, newest first. It is called every recentInterval and
-	// may block until its context ends. nil means that none are shown.
+	// may block until its context ends.
 	Recent  func(context.Context) []RecentCall
 	Bus     *event.Bus
 	Open    func(to string) // show the window at a route; "" means the current one
@@ -66,53 +65,9 @@ type Options struct {
 	StartAtLogin   func(on bool)
 	CopyAddress    func() // copy the bridge's address to the clipboard
 
-	// Shown is called when the icon appears, and with the reason when it cannot be shown. It may be
-	// nil.
+	// Shown is called when the icon appears, and with the reason when it cannot be shown.
 	Shown func(shown bool, why string)
 	Log   *slog.Logger
-}
-
-func (o *Options) check() error {
-	if o.Statuses == nil || o.Bus == nil {
-		return errors.New("cannot show the tray: Statuses and Bus are needed")
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.MenuState == nil {
-		o.MenuState = func() MenuState { return MenuState{} }
-	}
-	if o.Shown == nil {
-		o.Shown = func(bool, string) {}
-	}
-	for _, f := range []*func(){&o.Quit, &o.CopyAddress} {
-		if *f == nil {
-			*f = func() {}
-		}
-	}
-	for _, f := range []*func(string){&o.Open, &o.Start, &o.Stop, &o.Restart} {
-		if *f == nil {
-			*f = func(string) {}
-		}
-	}
-	for _, f := range []*func(bool){&o.Pause, &o.PauseRecording, &o.StartAtLogin} {
-		if *f == nil {
-			*f = func(bool) {}
-		}
-	}
-	if o.Recent == nil {
-		o.Recent = func(context.Context) []RecentCall { return nil }
-	}
-	if o.Answer == nil {
-		o.Answer = func(string, bool) {}
-	}
-	if o.SetProfile == nil {
-		o.SetProfile = func(string, string) {}
-	}
-	if o.PauseFor == nil {
-		o.PauseFor = func(time.Duration) {}
-	}
-	return nil
 }
 
 // waitWithoutIcon reports why there is no icon, and waits until ctx is done.

@@ -22,9 +22,6 @@ var started atomic.Bool // systray uses global state: one tray per process
 // missing panel is never an error. Run may be called once per process, on macOS from the main
 // goroutine.
 func Run(ctx context.Context, o Options) error {
-	if err := o.check(); err != nil {
-		return err
-	}
 	if !started.CompareAndSwap(false, true) {
 		return errors.New("cannot show a second tray in one process")
 	}

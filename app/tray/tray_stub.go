@@ -8,8 +8,5 @@ const noTray = "this build was compiled without cgo, which the tray icon on macO
 
 // Run waits until ctx is done: this build has no tray.
 func Run(ctx context.Context, o Options) error {
-	if err := o.check(); err != nil {
-		return err
-	}
 	return waitWithoutIcon(ctx, o, noTray)
 }

@@ -229,14 +229,6 @@ func (s *BrowserSessions) lookUp(cookie, key digest) (ok, slid bool) {
 	return false, false
 }
 
-// EndAll ends all sessions and invalidates all codes.
-func (s *BrowserSessions) EndAll() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sessions, s.codes = nil, nil
-	s.save()
-}
-
 // save writes the sessions. It must be called with s.mu held. If writing fails, the sessions last
 // until the process exits.
 func (s *BrowserSessions) save() {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 )
 
@@ -44,8 +43,7 @@ func listeningInodes(port uint16) map[string]bool {
 			if len(col) < 10 || col[3] != listen {
 				continue
 			}
-			_, hexPort, _ := strings.Cut(col[1], ":")
-			if n, err := strconv.ParseUint(hexPort, 16, 16); err == nil && uint16(n) == port {
+			if local, ok := parseTCPAddress(col[1]); ok && local.Port() == port {
 				found["socket:["+col[9]+"]"] = true
 			}
 		}

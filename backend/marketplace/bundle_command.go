@@ -90,7 +90,7 @@ func (b *Bundle) entryPoint(c launch) (first string, err error) {
 		}
 		return file, nil
 	case "node", "python":
-		if !containsString(programs[kind], c.Command) {
+		if !slices.Contains(programs[kind], c.Command) {
 			return "", validationErrorf("the bundle runs %q: a bundle of type %s must run %s", truncate(c.Command), kind, programs[kind][0])
 		}
 		if len(c.Args) == 0 {

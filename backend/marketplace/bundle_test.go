@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -236,7 +237,7 @@ func FuzzBundle(f *testing.F) {
 			return
 		}
 		program := plan.Command[0]
-		if !containsString([]string{"node", "python", "python3", "uv"}, program) && !strings.HasPrefix(program, b.Folder("/data/bundles")+"/") {
+		if !slices.Contains([]string{"node", "python", "python3", "uv"}, program) && !strings.HasPrefix(program, b.Folder("/data/bundles")+"/") {
 			t.Fatalf("it would run %q", program)
 		}
 		if strings.Contains(strings.ReplaceAll(string(plan.Entry), "${secret:", ""), "${secret") {

@@ -2,6 +2,7 @@ package marketplace
 
 import (
 	"encoding/json"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -79,12 +80,12 @@ func (b *Bundle) check() error {
 		}
 	}
 	b.Fields = []Field{}
-	for _, key := range sortedKeys(m.UserConfig) {
+	for _, key := range slices.Sorted(maps.Keys(m.UserConfig)) {
 		s := m.UserConfig[key]
 		if !variableNamePattern().MatchString(key) {
 			return validationErrorf("%q is not a valid setting name", truncate(key))
 		}
-		if !containsString([]string{"string", "number", "boolean", "directory", "file"}, s.Type) {
+		if !slices.Contains([]string{"string", "number", "boolean", "directory", "file"}, s.Type) {
 			return validationErrorf("the setting %s has the unknown type %q", key, truncate(s.Type))
 		}
 		for _, t := range []string{s.Title, s.Description} {
@@ -124,13 +125,4 @@ func defaultText(raw json.RawMessage) string {
 		return t
 	}
 	return ""
-}
-
-func sortedKeys[T any](m map[string]T) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

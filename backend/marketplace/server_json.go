@@ -242,7 +242,7 @@ func (p *Package) check() error {
 		return validationErrorf("%q is not a valid name of a package of type %s", p.Identifier, p.RegistryType)
 	case p.Version != "" && (!versionPattern().MatchString(p.Version) || p.Version == "latest"):
 		return validationErrorf("%q is not a fixed package version", p.Version)
-	case p.RegistryBaseURL != "" && !containsString(run.registryURLs, strings.TrimSuffix(p.RegistryBaseURL, "/")):
+	case p.RegistryBaseURL != "" && !slices.Contains(run.registryURLs, strings.TrimSuffix(p.RegistryBaseURL, "/")):
 		return validationErrorf("the package comes from %q: for type %s, only the public registry is supported", p.RegistryBaseURL, p.RegistryType)
 	case p.Transport.Type != "" && p.Transport.Type != "stdio":
 		return validationErrorf("the package serves HTTP (%s), which cannot be installed automatically: add the server manually", truncate(p.Transport.Type))
@@ -372,12 +372,3 @@ func checkLiteral(what, s string) error {
 }
 
 var variableNamePattern = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_.-]{0,99}$`)
-
-func containsString(list []string, s string) bool {
-	for _, one := range list {
-		if one == s {
-			return true
-		}
-	}
-	return false
-}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -174,7 +175,7 @@ func FuzzRecord(f *testing.F) {
 				}
 				continue
 			}
-			if !containsString([]string{"npx", "uvx", "docker", "dnx"}, entry.Command) {
+			if !slices.Contains([]string{"npx", "uvx", "docker", "dnx"}, entry.Command) {
 				t.Fatalf("it would run %q", entry.Command)
 			}
 			for name := range entry.Env {

@@ -7,16 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
@@ -198,15 +197,8 @@ func (l *List) Refresh(ctx context.Context, base string) (int, error) {
 func (l *List) saveSnapshot(out []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
-		return fmt.Errorf("cannot save the list of servers: %w", err)
-	}
-	half := l.path + ".new"
-	if err := os.WriteFile(half, out, 0o600); err != nil {
-		return fmt.Errorf("cannot save the list of servers: %w", err)
-	}
 	l.loaded = false
-	if err := os.Rename(half, l.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := atomicfile.WriteWithoutSync(l.path, out, 0o600); err != nil {
 		return fmt.Errorf("cannot save the list of servers: %w", err)
 	}
 	return nil

@@ -3,6 +3,7 @@ package marketplace
 import (
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
@@ -79,7 +80,7 @@ func checkHeaderName(name string) error {
 	switch {
 	case !headerNamePattern().MatchString(name):
 	case strings.HasPrefix(lower, "mcp-"), strings.HasPrefix(lower, "proxy-"), strings.HasPrefix(lower, "sec-"):
-	case containsString([]string{"host", "content-length", "content-type", "transfer-encoding", "connection", "upgrade", "te", "trailer", "accept", "origin"}, lower):
+	case slices.Contains([]string{"host", "content-length", "content-type", "transfer-encoding", "connection", "upgrade", "te", "trailer", "accept", "origin"}, lower):
 	default:
 		return nil
 	}
