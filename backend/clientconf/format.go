@@ -1,8 +1,10 @@
 package clientconf
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 )
 
 // document is a client's file, parsed only as far as needed to locate entries. Edits leave
@@ -19,6 +21,31 @@ type document interface {
 	replace(path []string, name string, raw []byte) ([]byte, error)
 	// decode returns the decoded file. Numbers keep their digits.
 	decode() (map[string]any, error)
+}
+
+var utf8BOM = []byte{0xEF, 0xBB, 0xBF}
+
+// source is the text of a client's file.
+type source struct {
+	bom     []byte // the byte order mark, or nil
+	src     []byte // the text after it
+	newline string
+}
+
+func newSource(file []byte) source {
+	s := source{src: file, newline: "\n"}
+	if text, ok := bytes.CutPrefix(file, utf8BOM); ok {
+		s.bom, s.src = utf8BOM, text
+	}
+	if bytes.Contains(s.src, []byte("\r\n")) {
+		s.newline = "\r\n"
+	}
+	return s
+}
+
+// splice returns the file with src[start:end] replaced.
+func (s *source) splice(start, end int, with string) []byte {
+	return slices.Concat(s.bom, s.src[:start], []byte(with), s.src[end:])
 }
 
 // parse parses src as leniently as the client does. An empty file is an empty document.
@@ -60,6 +87,16 @@ func decodeFile(src []byte, client Client) (map[string]any, bool) {
 	}
 	m, err := d.decode()
 	return m, err == nil && m != nil
+}
+
+// valueAt returns the value at path in a decoded file, or nil.
+func valueAt(m map[string]any, path []string) any {
+	var v any = m
+	for _, key := range path {
+		object, _ := v.(map[string]any)
+		v = object[key]
+	}
+	return v
 }
 
 // stripEntry removes the entry path/name from m, and the containers on the path that are empty

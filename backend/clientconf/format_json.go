@@ -16,12 +16,10 @@ import (
 // jsonFile splices members into a JSON or JSONC text. The parser only finds byte ranges;
 // every byte outside the inserted or removed span stays unchanged.
 type jsonFile struct {
-	bom     bool
-	src     []byte // without the byte order mark
-	root    node
-	newline string
-	indent  string // one level
-	commas  bool   // a comma after the last element is allowed
+	source
+	root   node
+	indent string // one level
+	commas bool   // a comma after the last element is allowed
 }
 
 // node is an object of the file with its braces: src[start] is '{', src[end-1] is '}'.
@@ -36,13 +34,10 @@ func nodeOf(v hujson.Value) (n node, ok bool) {
 	return node{o, v.StartOffset, v.EndOffset}, ok
 }
 
-var utf8BOM = []byte{0xEF, 0xBB, 0xBF}
-
 // parseJSON parses src with comments and trailing commas only if the client supports them. An
 // empty file counts as {}.
 func parseJSON(src []byte, client Client) (*jsonFile, error) {
-	f := &jsonFile{newline: "\n", indent: "  ", commas: client.TrailingCommas}
-	f.src, f.bom = bytes.CutPrefix(src, utf8BOM)
+	f := &jsonFile{source: newSource(src), indent: "  ", commas: client.TrailingCommas}
 	if len(bytes.TrimSpace(f.src)) == 0 {
 		f.src = []byte("{}")
 	}
@@ -60,9 +55,6 @@ func parseJSON(src []byte, client Client) (*jsonFile, error) {
 		return nil, fmt.Errorf("the file contains no JSON object")
 	}
 	f.root = root
-	if bytes.Contains(f.src, []byte("\r\n")) {
-		f.newline = "\r\n"
-	}
 	f.findIndent(root.Object, 1)
 	return f, nil
 }
@@ -247,17 +239,6 @@ func (f *jsonFile) formatValue(value json.RawMessage, depth int) string {
 		return string(value)
 	}
 	return strings.ReplaceAll(b.String(), "\n", f.newline)
-}
-
-// splice returns the file with src[start:end] replaced.
-func (f *jsonFile) splice(start, end int, with string) []byte {
-	var out []byte
-	if f.bom {
-		out = append(out, utf8BOM...)
-	}
-	out = append(out, f.src[:start]...)
-	out = append(out, with...)
-	return append(out, f.src[end:]...)
 }
 
 // lineRemainder returns the length of the white space and comment at the start of b up to the end

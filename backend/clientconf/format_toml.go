@@ -20,11 +20,9 @@ import (
 // that keep a list. New tables are appended at the end of the file, so nothing else moves.
 // Entries in inline tables or with dotted keys are not supported and return an error.
 type tomlFile struct {
-	bom     bool
-	src     []byte
-	list    bool
-	newline string
-	tables  []tomlTable
+	source
+	list   bool
+	tables []tomlTable
 }
 
 // tomlTable is one [header] with its lines: src[start:end] ends before the next header.
@@ -35,14 +33,10 @@ type tomlTable struct {
 }
 
 func parseTOML(src []byte, client Client) (*tomlFile, error) {
-	f := &tomlFile{newline: "\n", list: client.ContainerKind == "list"}
-	f.src, f.bom = bytes.CutPrefix(src, utf8BOM)
+	f := &tomlFile{source: newSource(src), list: client.ContainerKind == "list"}
 	var all map[string]any
 	if err := toml.Unmarshal(f.src, &all); err != nil {
 		return nil, fmt.Errorf("the file is not valid TOML: %w", err)
-	}
-	if bytes.Contains(f.src, []byte("\r\n")) {
-		f.newline = "\r\n"
 	}
 	var p unstable.Parser
 	p.Reset(f.src)
@@ -299,16 +293,6 @@ func tomlValue(raw json.RawMessage) (string, error) {
 		return "{ " + strings.Join(items, ", ") + " }", nil
 	}
 	return "", fmt.Errorf("cannot write %s as TOML", raw)
-}
-
-func (f *tomlFile) splice(start, end int, with string) []byte {
-	var out []byte
-	if f.bom {
-		out = append(out, utf8BOM...)
-	}
-	out = append(out, f.src[:start]...)
-	out = append(out, with...)
-	return append(out, f.src[end:]...)
 }
 
 // lookupEntry returns the value at path/name in a decoded file: a map key, or the name in a list.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
@@ -21,10 +20,8 @@ import (
 // follows from the indentation. Flow style around our entry, multiple documents and tagged
 // containers are not supported and return an error.
 type yamlFile struct {
-	bom     bool
-	src     []byte
+	source
 	list    bool
-	newline string
 	lines   []int // offset of each line, followed by len(src)
 	root    *ast.MappingNode
 	decoded map[string]any
@@ -42,11 +39,7 @@ func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
 			f, err = nil, fmt.Errorf("cannot parse the file as YAML: %v", p)
 		}
 	}()
-	f = &yamlFile{newline: "\n", list: client.ContainerKind == "list"}
-	f.src, f.bom = bytes.CutPrefix(src, utf8BOM)
-	if bytes.Contains(f.src, []byte("\r\n")) {
-		f.newline = "\r\n"
-	}
+	f = &yamlFile{source: newSource(src), list: client.ContainerKind == "list"}
 	text := bytes.ReplaceAll(f.src, []byte("\r\n"), []byte("\n")) // the parser miscounts columns with CRLF; line numbers do not change
 	tree, err := parser.ParseBytes(text, 0)
 	if err == nil {
@@ -305,14 +298,6 @@ func cloneMap(m map[string]any) (map[string]any, error) {
 		return nil, err
 	}
 	return decodeObject(b)
-}
-
-func (f *yamlFile) splice(start, end int, with string) []byte {
-	out := slices.Concat(f.src[:start], []byte(with), f.src[end:])
-	if f.bom {
-		out = slices.Concat(utf8BOM, out)
-	}
-	return out
 }
 
 // render returns the entry as block lines that begin at column.

@@ -101,13 +101,8 @@ func (c *Connector) readServers(p *Plan) ([]ImportedServer, error) {
 // readContainer returns the servers of one container: a map, or a list of entries with a name. file
 // is the file that contains them; nil for a pasted text.
 func readContainer(p *Plan, file document, m map[string]any, path []string, dir string) (all []ImportedServer) {
-	var container any = m
-	for _, key := range path {
-		object, _ := container.(map[string]any)
-		container = object[key]
-	}
 	entries := map[string]any{}
-	switch container := container.(type) {
+	switch container := valueAt(m, path).(type) {
 	case map[string]any:
 		entries = container
 	case []any:

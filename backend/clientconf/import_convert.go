@@ -44,11 +44,9 @@ type promptedInput struct {
 
 // promptedInputs reads the inputs next to the container at path, by id.
 func promptedInputs(m map[string]any, path []string) map[string]promptedInput {
-	for _, key := range path[:max(0, len(path)-1)] {
-		m, _ = m[key].(map[string]any)
-	}
+	parent, _ := valueAt(m, path[:max(0, len(path)-1)]).(map[string]any)
 	all := map[string]promptedInput{}
-	list, _ := m["inputs"].([]any)
+	list, _ := parent["inputs"].([]any)
 	for _, one := range list {
 		object, _ := one.(map[string]any)
 		id, _ := object["id"].(string)

@@ -2,6 +2,7 @@ package clientconf
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -42,16 +43,9 @@ func (c *Connector) Restore(ctx context.Context, key string, tokenOf func(client
 			return false, err
 		}
 		r.RemovedByUser = false
-		return true, firstError(replaceFile(r.Path, now, existed, version), c.saveRecord(r))
+		return true, cmp.Or(replaceFile(r.Path, now, existed, version), c.saveRecord(r))
 	}
 	return false, c.reconnect(ctx, r, tokenOf)
-}
-
-func firstError(first, second error) error {
-	if first != nil {
-		return first
-	}
-	return second
 }
 
 // reconnect makes the same connection again.
@@ -128,25 +122,20 @@ func isWiped(client Client, r record, now, version []byte) bool {
 
 // isEmptyAt reports whether the container at path is empty or missing.
 func isEmptyAt(m map[string]any, path []string) bool {
-	var v any = m
-	for _, key := range path {
-		object, _ := v.(map[string]any)
-		v = object[key]
-	}
-	switch v := v.(type) {
+	switch v := valueAt(m, path).(type) {
 	case map[string]any:
 		return len(v) == 0
 	case []any:
 		return len(v) == 0
+	default:
+		return v == nil
 	}
-	return v == nil
 }
 
 func deletePath(m map[string]any, path []string) {
-	for _, key := range path[:len(path)-1] {
-		m, _ = m[key].(map[string]any)
-	}
-	delete(m, path[len(path)-1])
+	last := len(path) - 1
+	parent, _ := valueAt(m, path[:last]).(map[string]any)
+	delete(parent, path[last])
 }
 
 func encodeString(m map[string]any) string {

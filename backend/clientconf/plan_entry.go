@@ -66,7 +66,7 @@ func programName(path string) string {
 // snippet returns the text to paste where the file cannot be edited.
 func snippet(c Client, name string, entry json.RawMessage) string {
 	if c.Format == TOML {
-		if text, err := (&tomlFile{newline: "\n", list: c.ContainerKind == "list"}).renderTable(c.KeyPath, name, entry); err == nil {
+		if text, err := (&tomlFile{source: newSource(nil), list: c.ContainerKind == "list"}).renderTable(c.KeyPath, name, entry); err == nil {
 			return text
 		}
 	}

@@ -88,11 +88,7 @@ func (o *configChange) servers() (map[string]json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	var container any = m
-	for _, key := range client.KeyPath {
-		object, _ := container.(map[string]any)
-		container = object[key]
-	}
+	container := valueAt(m, client.KeyPath)
 	object, isObject := container.(map[string]any)
 	if container != nil && !isObject {
 		return nil, core.Errorf(core.CodeRejected, "Drawbridge's configuration stores its servers in an array, which Drawbridge cannot edit: change it to an object with the names as keys")
