@@ -31,7 +31,7 @@ type noteInput struct {
 func (n *Note) stored() store.Note { return store.Note{Title: n.Title, Text: n.Note, Tags: n.Tags} }
 
 func (a *API) putNote(ctx context.Context, in *noteInput) (*answer[CallDetail], error) {
-	id, _ := strconv.ParseInt(in.ID, 10, 64)
+	id := parseID(in.ID)
 	save := func() error { return a.HistoryStore.SaveNote(ctx, id, in.Body.stored()) }
 	if base := in.Body.Base; base != nil {
 		save = func() error { return a.HistoryStore.ChangeNote(ctx, id, base.stored(), in.Body.stored()) }
@@ -52,7 +52,7 @@ type replayInput struct {
 }
 
 func (a *API) replay(ctx context.Context, in *replayInput) (*answer[CallResult], error) {
-	id, _ := strconv.ParseInt(in.ID, 10, 64)
+	id := parseID(in.ID)
 	again := history.ReplayRequest{ID: id, Confirmed: in.Body.Confirm, By: a.clientFor(in.By)}
 	if args := in.Body.Arguments; len(args) > 0 && string(args) != "null" {
 		again.Arguments = args

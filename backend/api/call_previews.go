@@ -29,7 +29,7 @@ type CallPreview struct {
 func (a *API) previews(ctx context.Context, in *previewsInput) (*answer[List[CallPreview]], error) {
 	var ids []int64
 	for id := range strings.SplitSeq(in.IDs, ",") {
-		n, _ := strconv.ParseInt(id, 10, 64) // the pattern permits only digits
+		n := parseID(id)
 		ids = append(ids, n)
 	}
 	found, err := a.History.Previews(ctx, ids, in.Text)

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/hex"
-	"strconv"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
@@ -14,7 +13,7 @@ type callsInput struct {
 }
 
 func (a *API) listCalls(ctx context.Context, in *callsInput) (*answer[List[Call]], error) {
-	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern permits only digits
+	before := parseID(in.Before)
 	q := in.query()
 	q.Before, q.Limit = before, in.Limit
 	calls, next, err := a.History.Calls(ctx, q)
@@ -25,9 +24,7 @@ func (a *API) listCalls(ctx context.Context, in *callsInput) (*answer[List[Call]
 	for i := range calls {
 		list.Items[i] = newCall(&calls[i])
 	}
-	if next != 0 {
-		list.Next = strconv.FormatInt(next, 10)
-	}
+	list.Next = nextPage(next)
 	return reply(list)
 }
 
@@ -36,7 +33,7 @@ type callInput struct {
 }
 
 func (a *API) getCall(ctx context.Context, in *callInput) (*answer[CallDetail], error) {
-	id, _ := strconv.ParseInt(in.ID, 10, 64) // the pattern permits only digits
+	id := parseID(in.ID)
 	record, err := a.History.Call(ctx, id)
 	if err == nil {
 		detail := newCallDetail(record)

@@ -18,16 +18,12 @@ type SavedCheck struct {
 }
 
 func (a *API) listChecks(ctx context.Context, _ *none) (*answer[List[SavedCheck]], error) {
-	documents, err := a.HistoryStore.SavedChecks(ctx)
+	checks, err := a.savedChecks(ctx)
 	if err != nil {
 		return nil, err
 	}
 	list := List[SavedCheck]{Items: []SavedCheck{}}
-	for _, d := range documents {
-		var c history.Check
-		if err := json.Unmarshal(d, &c); err != nil {
-			return nil, err
-		}
+	for _, c := range checks {
 		saved := SavedCheck{Check: c}
 		if last := a.CheckRunner.Last(ctx, c.Name); !last.At.IsZero() {
 			last.Seen = nil
@@ -36,6 +32,28 @@ func (a *API) listChecks(ctx context.Context, _ *none) (*answer[List[SavedCheck]
 		list.Items = append(list.Items, saved)
 	}
 	return reply(list)
+}
+
+func (a *API) savedChecks(ctx context.Context) ([]history.Check, error) {
+	documents, err := a.HistoryStore.SavedChecks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	checks := make([]history.Check, len(documents))
+	for i, d := range documents {
+		if err := json.Unmarshal(d, &checks[i]); err != nil {
+			return nil, err
+		}
+	}
+	return checks, nil
+}
+
+func (a *API) saveCheck(ctx context.Context, c *history.Check) error {
+	document, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return a.HistoryStore.SaveCheck(ctx, c.Name, document)
 }
 
 type checkInput struct {
@@ -56,11 +74,7 @@ func (a *API) putCheck(ctx context.Context, in *putCheckInput) (*answer[history.
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	document, err := json.Marshal(c)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.HistoryStore.SaveCheck(ctx, c.Name, document); err != nil {
+	if err := a.saveCheck(ctx, &c); err != nil {
 		return nil, err
 	}
 	return reply(c)
@@ -98,11 +112,7 @@ func (a *API) saveCheckFromCalls(ctx context.Context, in *checkOfCallsInput) (*a
 	if err != nil {
 		return nil, err
 	}
-	document, err := json.Marshal(c)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.HistoryStore.SaveCheck(ctx, c.Name, document); err != nil {
+	if err := a.saveCheck(ctx, &c); err != nil {
 		return nil, err
 	}
 	return reply(CheckOfCalls{c, skipped})

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -76,7 +75,7 @@ func (a *API) importServers(ctx context.Context, in *importInput) (*answer[Impor
 		return nil, err
 	}
 	if in.Body.Diff != "" && in.Body.Diff != p.Diff {
-		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "the configuration has changed since the preview", Hint: "Nothing was written. Review it again."}
+		return nil, conflictError()
 	}
 	if p.ID, err = t.Apply(ctx); err != nil {
 		return nil, err

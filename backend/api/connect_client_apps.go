@@ -223,10 +223,7 @@ func (a *API) changeConnection(ctx context.Context, in *connectionActionInput) (
 		}
 		out.Result = string(how)
 	case "restore":
-		whole, err := a.Connector.Restore(ctx, in.Key, func(client string) (string, error) {
-			t, err := a.Tokens.Create(client)
-			return t.Token, err
-		})
+		whole, err := a.Connector.Restore(ctx, in.Key, a.tokenFor)
 		if err != nil {
 			return nil, err
 		}

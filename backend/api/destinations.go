@@ -5,7 +5,6 @@ import (
 	"net"
 	"strconv"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
@@ -28,7 +27,7 @@ type Destinations struct {
 
 func (a *API) destinations(ctx context.Context, in *serverInput) (*answer[Destinations], error) {
 	if _, ok := a.Servers.Status(in.ID); !ok {
-		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
+		return nil, errNoSuchServer
 	}
 	d := Destinations{Items: []store.Destination{}}
 	d.Available, d.Reason = a.Observer.Available(in.ID)

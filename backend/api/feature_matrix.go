@@ -45,7 +45,7 @@ func (a *API) listFeatures(_ context.Context, in *featuresInput) (*answer[List[C
 	if in.Server != "" {
 		one, ok := a.Servers.Status(in.Server)
 		if !ok {
-			return nil, core.Errorf(core.CodeNotFound, "there is no such server")
+			return nil, errNoSuchServer
 		}
 		servers = []core.ServerStatus{one}
 	}

@@ -33,13 +33,11 @@ func (a *API) frames(_ context.Context, in *framesInput) (*answer[List[Message]]
 			Fields: []core.FieldError{{Field: "query.session", Error: "specify either a session or a server"}}}
 	}
 	list := List[Message]{Items: []Message{}}
-	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern permits only digits
+	before := parseID(in.Before)
 	page, next := a.FrameLog.Frames(in.Session, in.Server, before, in.Limit)
 	for _, f := range page {
 		list.Items = append(list.Items, Message{strconv.FormatInt(f.ID, 10), f.At, f.From, f.Session, f.Client, f.Server, f.Bytes, f.Text, f.HTTP})
 	}
-	if next != 0 {
-		list.Next = strconv.FormatInt(next, 10)
-	}
+	list.Next = nextPage(next)
 	return reply(list)
 }

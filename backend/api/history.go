@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -140,7 +139,7 @@ type Session struct {
 }
 
 func (a *API) listSessions(ctx context.Context, in *PageInput) (*answer[List[Session]], error) {
-	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern permits only digits
+	before := parseID(in.Before)
 	stories, next, err := a.HistoryStore.Sessions(ctx, before, in.Limit)
 	if err != nil {
 		return nil, err
@@ -149,8 +148,6 @@ func (a *API) listSessions(ctx context.Context, in *PageInput) (*answer[List[Ses
 	for i, s := range stories {
 		list.Items[i] = Session{s.Session, s.Client.Name, s.Client.Version, s.Client.Token, s.Workspace, s.First, s.Last, s.Calls, s.Errors, nonNil(s.Servers)}
 	}
-	if next != 0 {
-		list.Next = strconv.FormatInt(next, 10)
-	}
+	list.Next = nextPage(next)
 	return reply(list)
 }

@@ -96,7 +96,7 @@ func (a *API) ownTool(server, name string) (registry.Target, bool) {
 
 // appCall returns the recorded call with an id, and the URI of its app.
 func (a *API) appCall(ctx context.Context, id string) (*store.Record, string, error) {
-	n, _ := strconv.ParseInt(id, 10, 64) // the pattern permits only digits
+	n := parseID(id)
 	r, err := a.History.Call(ctx, n)
 	if err != nil {
 		return nil, "", err

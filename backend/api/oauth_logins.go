@@ -62,7 +62,7 @@ func (a *API) checkSignInID(id string) error {
 	}
 	switch {
 	case !ok:
-		return core.Errorf(core.CodeNotFound, "there is no such server")
+		return errNoSuchServer
 	case st.Transport != core.HTTP && st.Transport != core.SSE:
 		return &core.Error{Code: core.CodeValidation, Message: "server \"" + id + "\" is not a remote server and needs no sign-in"}
 	}

@@ -2,11 +2,9 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/history"
 )
 
 type renameInput struct {
@@ -27,7 +25,7 @@ type RenamedServer struct {
 func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[RenamedServer], error) {
 	old, ok := a.Servers.Status(in.ID)
 	if !ok {
-		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
+		return nil, errNoSuchServer
 	}
 	to, err := a.ConfigEditor.CheckRename(old.ID, in.Body.Name)
 	if err != nil {
@@ -75,15 +73,11 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[Rename
 }
 
 func (a *API) renameInChecks(ctx context.Context, from, to string) error {
-	documents, err := a.HistoryStore.SavedChecks(ctx)
+	checks, err := a.savedChecks(ctx)
 	if err != nil {
 		return err
 	}
-	for _, document := range documents {
-		var c history.Check
-		if err := json.Unmarshal(document, &c); err != nil {
-			return err
-		}
+	for _, c := range checks {
 		named := false
 		for i := range c.Steps {
 			if c.Steps[i].Server == from {
@@ -93,11 +87,7 @@ func (a *API) renameInChecks(ctx context.Context, from, to string) error {
 		if !named {
 			continue
 		}
-		changed, err := json.Marshal(c)
-		if err != nil {
-			return err
-		}
-		if err := a.HistoryStore.SaveCheck(ctx, c.Name, changed); err != nil {
+		if err := a.saveCheck(ctx, &c); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -91,7 +90,7 @@ func (a *API) recordedOrPendingCall(ctx context.Context, id, approval string) (*
 		}
 		return heldCall(&item), nil
 	}
-	n, _ := strconv.ParseInt(id, 10, 64) // the pattern permits only digits
+	n := parseID(id)
 	r, err := a.History.Call(ctx, n)
 	if err != nil {
 		return nil, err

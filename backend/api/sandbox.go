@@ -74,7 +74,7 @@ func (a *API) getSandbox(ctx context.Context, in *serverInput) (*answer[SandboxS
 func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
 	s, ok := a.ConfigEditor.Current().Server(id)
 	if !ok {
-		return SandboxStatus{}, core.Errorf(core.CodeNotFound, "there is no such server")
+		return SandboxStatus{}, errNoSuchServer
 	}
 	c := s.Sandbox
 	st := SandboxStatus{

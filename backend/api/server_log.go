@@ -18,7 +18,7 @@ type logInput struct {
 // serverLog returns the lines of one server, oldest first, escaped for display.
 func (a *API) serverLog(_ context.Context, in *logInput) (*answer[List[serverlog.Line]], error) {
 	if _, ok := a.Servers.Status(in.ID); !ok {
-		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
+		return nil, errNoSuchServer
 	}
 	wants, ok := serverlog.Filter(in.Level)
 	if !ok {

@@ -8,6 +8,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
+var errNoSuchServer = core.Errorf(core.CodeNotFound, "there is no such server")
+
 // acceptServerNames accepts the name of a server wherever an operation takes its id: the fields of In that
 // are tagged server:"name" contain the id when handler runs. An unknown name is unchanged, because
 // the history contains removed servers.

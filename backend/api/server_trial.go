@@ -100,7 +100,7 @@ func TryOnce(ctx context.Context, c *config.Config, request []byte, try func(ctx
 		case err != nil:
 			return nil, err
 		case id == "":
-			return nil, core.Errorf(core.CodeNotFound, "there is no such server")
+			return nil, errNoSuchServer
 		}
 		in.Server = id
 	}
@@ -126,7 +126,7 @@ func resolveTrialServer(now *config.Config, in *TestRequest, out *TestResult) (s
 	if in.Server != "" {
 		s, ok := now.Server(in.Server)
 		if !ok {
-			return nil, "", core.Errorf(core.CodeNotFound, "there is no such server")
+			return nil, "", errNoSuchServer
 		}
 		return &s, s.ID, nil
 	}

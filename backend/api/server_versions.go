@@ -159,7 +159,7 @@ func (a *API) listVersions(ctx context.Context, _ *none) (*answer[List[ServerVer
 func (a *API) getVersion(ctx context.Context, in *serverInput) (*answer[ServerVersion], error) {
 	s, ok := a.ConfigEditor.Current().Server(in.ID)
 	if !ok {
-		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
+		return nil, errNoSuchServer
 	}
 	v, _, err := a.versionOf(ctx, &s)
 	if err != nil {
@@ -224,7 +224,7 @@ type changeVersionInput struct {
 func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answer[VersionPlan], error) {
 	s, ok := a.ConfigEditor.Current().Server(in.ID)
 	if !ok {
-		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
+		return nil, errNoSuchServer
 	}
 	v, spec, err := a.versionOf(ctx, &s)
 	if err != nil {

@@ -22,7 +22,7 @@ type serverInput struct {
 func (a *API) getServer(_ context.Context, in *serverInput) (*answer[ServerDetail], error) {
 	st, ok := a.Servers.Status(in.ID)
 	if !ok {
-		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
+		return nil, errNoSuchServer
 	}
 	d := ServerDetail{ServerStatus: st, Log: nonNil(a.Logs.Tail(st.ID, logLines))}
 	for i := range d.Log {
@@ -41,7 +41,7 @@ type actionInput struct {
 
 func (a *API) changeServer(ctx context.Context, in *actionInput) (*answer[core.ServerStatus], error) {
 	if _, ok := a.Servers.Status(in.ID); !ok {
-		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
+		return nil, errNoSuchServer
 	}
 	change := map[string]func(context.Context, string) error{
 		"start": a.Servers.Start, "stop": a.Servers.Stop, "restart": a.Servers.Restart,
@@ -61,7 +61,7 @@ func (a *API) changeServer(ctx context.Context, in *actionInput) (*answer[core.S
 // debugServer returns everything known about a server, with its last messages.
 func (a *API) debugServer(_ context.Context, in *serverInput) (*answer[supervisor.Debug], error) {
 	if _, ok := a.Servers.Status(in.ID); !ok {
-		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
+		return nil, errNoSuchServer
 	}
 	d, err := a.Debug(in.ID)
 	if err != nil {
@@ -102,7 +102,7 @@ func (a *API) addServer(ctx context.Context, in *addInput) (*answer[core.ServerS
 // removeServer removes a server from the file that defines it.
 func (a *API) removeServer(ctx context.Context, in *serverInput) (*none, error) {
 	if _, ok := a.Servers.Status(in.ID); !ok {
-		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
+		return nil, errNoSuchServer
 	}
 	return &none{}, a.ConfigEditor.Remove(ctx, in.ID)
 }

@@ -70,7 +70,7 @@ func (a *API) catalogOf(server string) *core.Catalog {
 func (a *API) listToolSettings(_ context.Context, in *serverInput) (*answer[List[ToolWithSettings]], error) {
 	c, ok := a.ConfigEditor.Current().Server(in.ID)
 	if !ok {
-		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
+		return nil, errNoSuchServer
 	}
 	public := map[string]string{}
 	for _, item := range a.Views.All().Items(core.Tools) {

@@ -21,7 +21,7 @@ func (a *API) listTools(_ context.Context, in *toolsInput) (*answer[List[Tool]],
 		list.Items = append(list.Items, tool)
 	}
 	if _, known := a.Servers.Status(in.Server); in.Server != "" && len(list.Items) == 0 && !known {
-		return nil, core.Errorf(core.CodeNotFound, "there is no such server")
+		return nil, errNoSuchServer
 	}
 	return reply(list)
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -90,16 +89,12 @@ type toolLogInput struct {
 }
 
 func (a *API) toolLog(ctx context.Context, in *toolLogInput) (*answer[List[trust.Event]], error) {
-	before, _ := strconv.ParseInt(in.Before, 10, 64) // the pattern permits only digits
+	before := parseID(in.Before)
 	events, next, err := a.Trust.Events(ctx, in.Server, before, in.Limit)
 	if err != nil {
 		return nil, err
 	}
-	list := List[trust.Event]{Items: events}
-	if next != 0 {
-		list.Next = strconv.FormatInt(next, 10)
-	}
-	return reply(list)
+	return reply(List[trust.Event]{Items: events, Next: nextPage(next)})
 }
 
 func (a *API) toolTrust(_ context.Context, in *trustInput) (*answer[List[ToolTrust]], error) {

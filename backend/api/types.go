@@ -319,3 +319,18 @@ type PageInput struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
 	Before string `query:"before" pattern:"^[0-9]{0,18}$" doc:"The value of 'next' in the previous page"`
 }
+
+// parseID parses the id of a call, or of the last item of a page. The patterns of the inputs permit
+// only digits; 0 if there is none.
+func parseID(digits string) int64 {
+	id, _ := strconv.ParseInt(digits, 10, 64)
+	return id
+}
+
+// nextPage returns the value of 'next' in a page, or "" if it is the last one.
+func nextPage(id int64) string {
+	if id == 0 {
+		return ""
+	}
+	return strconv.FormatInt(id, 10)
+}
