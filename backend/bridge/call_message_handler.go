@@ -64,13 +64,8 @@ func (c *callMessageHandler) wantsLevel(params []byte) bool {
 	if least == "" {
 		return false
 	}
-	level := ""
-	_ = wire.Members(params, func(m wire.Member) error {
-		if string(m.Name) == "level" {
-			level, _ = wire.Unquote(wire.Bytes(params, m.Value))
-		}
-		return nil
-	})
+	found, _ := wire.Pick(params, "level")
+	level, _ := wire.Unquote(wire.Bytes(params, found[0]))
 	return severity(level) >= severity(least)
 }
 

@@ -311,16 +311,6 @@ func withoutOutputSchema(raw []byte) []byte {
 	if !bytes.Contains(raw, []byte(`"outputSchema"`)) {
 		return raw
 	}
-	out := []byte{'{'}
-	err := wire.Members(raw, func(m wire.Member) error {
-		if string(m.Name) != "outputSchema" {
-			out = append(append(out, raw[m.Key.Start:m.Value.End]...), ',')
-		}
-		return nil
-	})
-	if err != nil || len(out) == 1 {
-		return raw
-	}
-	out[len(out)-1] = '}'
-	return out
+	without, _ := withoutMembers(raw, "outputSchema")
+	return without
 }

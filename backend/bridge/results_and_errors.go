@@ -166,13 +166,8 @@ func newError(code int, message string) *rpcError {
 // between the eras.
 func upstreamError(object []byte, era core.Era) *rpcError {
 	rpcErr := &rpcError{object: object}
-	var at core.Span
-	_ = wire.Members(object, func(m wire.Member) error {
-		if string(m.Name) == "code" {
-			at = m.Value
-		}
-		return nil
-	})
+	found, _ := wire.Pick(object, "code")
+	at := found[0]
 	code, _ := wire.Int(object, at)
 	rpcErr.code = int(code)
 	if era == core.Modern && rpcErr.code == codeResourceNotFound {

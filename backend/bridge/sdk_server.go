@@ -219,14 +219,12 @@ func (r *initializeResult) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var edit wire.Edit
-	_ = wire.Members(raw, func(m wire.Member) error {
-		if string(m.Name) == "capabilities" {
-			edit = insertMember(m.Value.Start, wire.Bytes(raw, m.Value), append([]byte(`"tasks":`), r.tasks...))
-		}
-		return nil
-	})
-	return wire.Splice(nil, raw, edit), nil
+	found, err := wire.Pick(raw, "capabilities")
+	if err != nil {
+		return nil, err
+	}
+	capabilities := found[0]
+	return wire.Splice(nil, raw, insertMember(capabilities.Start, wire.Bytes(raw, capabilities), append([]byte(`"tasks":`), r.tasks...))), nil
 }
 
 func (b *Bridge) discover(ctx context.Context, method string, req mcp.Request, x *exchange, e *endpointServer, next mcp.MethodHandler) (mcp.Result, error) {

@@ -140,21 +140,11 @@ func completionReference(rq *request) (core.Span, func(*registry.View, string) (
 	if len(ref) == 0 || ref[0] != '{' {
 		return core.Span{}, nil, newError(codeInvalidParams, "the params have no ref")
 	}
-	var kind, name, uri core.Span
-	err := wire.Members(ref, func(m wire.Member) error {
-		switch string(m.Name) {
-		case "type":
-			kind = m.Value
-		case "name":
-			name = m.Value
-		case "uri":
-			uri = m.Value
-		}
-		return nil
-	})
+	found, err := wire.Pick(ref, "type", "name", "uri")
 	if err != nil {
 		return core.Span{}, nil, newError(codeInvalidParams, "cannot parse the ref")
 	}
+	kind, name, uri := found[0], found[1], found[2]
 	at := rq.spans.Ref.Start
 	switch string(wire.Bytes(ref, kind)) {
 	case `"ref/prompt"`:

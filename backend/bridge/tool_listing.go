@@ -107,20 +107,8 @@ func (l *toolListings) store(listing toolListing) {
 // or description. All other bytes stay unchanged.
 func annotateTool(item registry.Item, mode, server string) []byte {
 	raw := item.Raw
-	var title, description, hint, annotations, name core.Span
-	err := wire.Members(raw, func(m wire.Member) error {
-		switch string(m.Name) {
-		case "title":
-			title = m.Value
-		case "description":
-			description = m.Value
-		case "annotations":
-			annotations = m.Value
-		case "name":
-			name = m.Value
-		}
-		return nil
-	})
+	found, err := wire.Pick(raw, "title", "description", "annotations", "name")
+	title, description, annotations, name := found[0], found[1], found[2], found[3]
 	if err != nil || name.Empty() || server == "" || mode != describeTitle && mode != describeDescription {
 		return raw
 	}
@@ -140,13 +128,9 @@ func annotateTool(item registry.Item, mode, server string) []byte {
 	}
 	// Before revision 2025-06-18 the title was in the annotations, and some clients still show that
 	// one.
-	if object := wire.Bytes(raw, annotations); len(object) > 0 && object[0] == '{' {
-		_ = wire.Members(object, func(m wire.Member) error {
-			if string(m.Name) == "title" {
-				hint = core.Span{Start: annotations.Start + m.Value.Start, End: annotations.Start + m.Value.End}
-			}
-			return nil
-		})
+	var hint core.Span
+	if found, _ := wire.Pick(wire.Bytes(raw, annotations), "title"); !found[0].Empty() {
+		hint = core.Span{Start: annotations.Start + found[0].Start, End: annotations.Start + found[0].End}
 	}
 	shown, _ := wire.Unquote(wire.Bytes(raw, title))
 	old, _ := wire.Unquote(wire.Bytes(raw, hint))

@@ -104,16 +104,9 @@ func summarizeTool(item registry.Item) []byte {
 
 // toolParts returns parts of a tool definition.
 func toolParts(raw []byte) (description string, annotations []byte) {
-	_ = wire.Members(raw, func(m wire.Member) error {
-		switch string(m.Name) {
-		case "description":
-			description, _ = wire.Unquote(wire.Bytes(raw, m.Value))
-		case "annotations":
-			annotations = wire.Bytes(raw, m.Value)
-		}
-		return nil
-	})
-	return description, annotations
+	found, _ := wire.Pick(raw, "description", "annotations")
+	description, _ = wire.Unquote(wire.Bytes(raw, found[0]))
+	return description, wire.Bytes(raw, found[1])
 }
 
 func firstSentence(text string) string {
@@ -142,28 +135,16 @@ func unwrapCallTool(rq *request) (*request, *rpcError) {
 	if len(inner) == 0 || inner[0] != '{' {
 		return nil, newError(codeInvalidParams, callTool+" requires the name of a tool and its arguments")
 	}
-	var name, arguments core.Span
-	twice := false
-	err := wire.Members(inner, func(m wire.Member) error {
-		switch string(m.Name) {
-		case "name":
-			twice = twice || !name.Empty()
-			name = m.Value
-		case "arguments":
-			twice = twice || !arguments.Empty()
-			arguments = m.Value
-		}
-		return nil
-	})
-	public, ok := wire.Unquote(wire.Bytes(inner, name))
-	with := wire.Bytes(inner, arguments)
+	found, err := wire.Pick(inner, "name", "arguments")
+	public, ok := wire.Unquote(wire.Bytes(inner, found[0]))
+	with := wire.Bytes(inner, found[1])
 	if text, isText := wire.Unquote(with); isText && strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text)) {
 		with = []byte(strings.TrimSpace(text)) // models sometimes encode the arguments as a string
 	}
 	if len(with) == 0 || string(with) == "null" {
 		with = []byte("{}")
 	}
-	if err != nil || twice || !ok || public == "" || with[0] != '{' {
+	if err != nil || !ok || public == "" || with[0] != '{' {
 		return nil, newError(codeInvalidParams, callTool+" requires the name of a tool and its arguments as an object")
 	}
 	edits := []wire.Edit{{Span: rq.spans.Name, With: wire.AppendString(nil, public)}, {Span: rq.spans.Arguments, With: with}}

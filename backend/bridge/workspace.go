@@ -68,27 +68,19 @@ const maxRoots = 100
 
 // fileRoots returns the paths of the file URIs in a roots/list result.
 func fileRoots(result []byte) (paths []string) {
-	_ = wire.Members(result, func(m wire.Member) error {
-		raw := wire.Bytes(result, m.Value)
-		if string(m.Name) != "roots" || raw[0] != '[' {
+	found, _ := wire.Pick(result, "roots")
+	roots := wire.Bytes(result, found[0])
+	_ = wire.Elements(roots, func(root core.Span) error {
+		object := wire.Bytes(roots, root)
+		if len(paths) >= maxRoots || object[0] != '{' {
 			return nil
 		}
-		_ = wire.Elements(raw, func(root core.Span) error {
-			object := wire.Bytes(raw, root)
-			if len(paths) >= maxRoots || object[0] != '{' {
-				return nil
-			}
-			return wire.Members(object, func(m wire.Member) error {
-				if string(m.Name) == "uri" {
-					text, _ := wire.Unquote(wire.Bytes(object, m.Value))
-					if path := filePath(text); path != "" {
-						paths = append(paths, path)
-					}
-				}
-				return nil
-			})
-		})
-		return nil
+		found, err := wire.Pick(object, "uri")
+		uri, _ := wire.Unquote(wire.Bytes(object, found[0]))
+		if path := filePath(uri); path != "" {
+			paths = append(paths, path)
+		}
+		return err
 	})
 	return paths
 }

@@ -75,13 +75,9 @@ func (s *Shim) handshake(ctx context.Context, m message) (answer []byte, err err
 	if err != nil || env.Result.Empty() {
 		return answer, err // an error response
 	}
-	var version string
-	err = wire.Members(wire.Bytes(answer, env.Result), func(member wire.Member) error {
-		if string(member.Name) == "protocolVersion" {
-			version, _ = wire.Unquote(wire.Bytes(wire.Bytes(answer, env.Result), member.Value))
-		}
-		return nil
-	})
+	result := wire.Bytes(answer, env.Result)
+	found, err := wire.Pick(result, "protocolVersion")
+	version, _ := wire.Unquote(wire.Bytes(result, found[0]))
 	if id := resp.Header.Get("Mcp-Session-Id"); id != "" && err == nil {
 		if ends := s.session.set(id, version, bytes.Clone(m.raw)); ends != nil {
 			s.running.Go(func() { s.listen(ctx, id, ends) })

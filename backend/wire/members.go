@@ -59,6 +59,21 @@ func Members(obj []byte, visit func(Member) error) error {
 	return err
 }
 
+// Pick validates obj as Members does, and returns the values of the members with these names, in the
+// order of names. The span of a missing member is empty.
+func Pick(obj []byte, names ...string) ([]core.Span, error) {
+	values := make([]core.Span, len(names))
+	err := Members(obj, func(m Member) error {
+		for i, name := range names {
+			if string(m.Name) == name {
+				values[i] = m.Value
+			}
+		}
+		return nil
+	})
+	return values, err
+}
+
 // WithoutMember returns a copy of obj without the member name. The other members keep their bytes.
 func WithoutMember(obj []byte, name string) ([]byte, error) {
 	out := []byte{'{'}
