@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -167,16 +166,10 @@ func callDaemon(ctx context.Context, rt loopback.Runtime, data, route string, in
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(in)
+	req, err := loopback.NewAPIRequest(ctx, http.MethodPost, rt.URL, route, admin, in)
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, rt.URL+"/api/v1/"+route, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Authorization", "Bearer "+admin)
-	req.Header.Set("Content-Type", "application/json")
 	resp, err := (&http.Client{Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}}).Do(req)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package window
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,21 +65,9 @@ func (d *daemon) request(ctx context.Context, method, route string, in any) (*ht
 	if err != nil {
 		return nil, err
 	}
-	var body io.Reader
-	if in != nil {
-		b, err := json.Marshal(in)
-		if err != nil {
-			return nil, err
-		}
-		body = bytes.NewReader(b)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, rt.URL+"/api/v1/"+route, body)
+	req, err := loopback.NewAPIRequest(ctx, method, rt.URL, route, admin, in)
 	if err != nil {
 		return nil, err
-	}
-	req.Header.Set("Authorization", "Bearer "+admin)
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
 	}
 	resp, err := d.client.Do(req)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // watchApprovals asks about all pending and new approvals until it is interrupted or its input
@@ -67,16 +68,13 @@ func (p *program) watchApprovals(ctx context.Context) error {
 
 // signalApprovals signals that approvals may be pending: at the start and after each event.
 func signalApprovals(stream io.Reader, changed chan<- struct{}) {
-	lines := bufio.NewReaderSize(stream, 64<<10)
+	events := wire.NewEventReader(stream, maxDocument)
 	for {
-		text, err := lines.ReadString('\n')
+		event, err := events.Next()
 		if err != nil {
 			return
 		}
-		if event, ok := strings.CutPrefix(strings.TrimSpace(text), "event:"); ok {
-			if event = strings.TrimSpace(event); event != "approval" && event != "snapshot" {
-				continue
-			}
+		if event.Name == "approval" || event.Name == "snapshot" {
 			select {
 			case changed <- struct{}{}:
 			default: // already signalled

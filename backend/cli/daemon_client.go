@@ -74,25 +74,12 @@ func (p *program) awaitMigration(ctx context.Context) error {
 // send makes one request; path is below /api/v1 and body nil or encoded as JSON.
 // A status other than 2xx is an error.
 func (d *daemon) send(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
-	var reader io.Reader
-	if body != nil {
-		data, err := json.Marshal(body)
-		if err != nil {
-			return nil, err
-		}
-		reader = bytes.NewReader(data)
-	}
-	address := d.url + "/api/v1/" + path
 	if len(query) > 0 {
-		address += "?" + query.Encode()
+		path += "?" + query.Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, method, address, reader)
+	req, err := loopback.NewAPIRequest(ctx, method, d.url, path, d.token, body)
 	if err != nil {
 		return nil, err
-	}
-	req.Header.Set("Authorization", "Bearer "+d.token)
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
 	}
 	resp, err := d.http.Do(req)
 	if err != nil {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 const (
@@ -103,34 +103,20 @@ func (p *program) printMatching(ctx context.Context, d *daemon, query url.Values
 
 // readCalls forwards finished calls of the stream. It ignores the initial snapshot.
 func readCalls(ctx context.Context, stream io.Reader, calls chan<- endedCall) {
-	lines := bufio.NewReaderSize(stream, 64<<10)
-	event := ""
-	var data []byte
+	events := wire.NewEventReader(stream, maxDocument)
 	for {
-		l, err := lines.ReadBytes('\n')
+		event, err := events.Next()
 		if err != nil {
 			return
 		}
-		field, value, _ := strings.Cut(strings.TrimRight(string(l), "\r\n"), ":")
-		value = strings.TrimPrefix(value, " ")
-		switch field {
-		case "event":
-			event = value
-		case "data":
-			data = append(data, value...)
-		case "":
-			if l[0] == ':' {
-				continue
-			}
-			c := endedCall{raw: data}
-			if event == "call" && json.Unmarshal(data, &c.callRow) == nil && c.Outcome != core.OutcomeRunning {
-				select {
-				case calls <- c:
-				case <-ctx.Done():
-					return
-				}
-			}
-			event, data = "", nil
+		c := endedCall{raw: event.Data}
+		if event.Name != "call" || json.Unmarshal(event.Data, &c.callRow) != nil || c.Outcome == core.OutcomeRunning {
+			continue
+		}
+		select {
+		case calls <- c:
+		case <-ctx.Done():
+			return
 		}
 	}
 }
