@@ -58,13 +58,7 @@ func (a *API) registerHistory(doc huma.API) {
 	op(a, doc, "DELETE", "/api/v1/checks/{name}", "Delete a check", a.deleteCheck)
 	op(a, doc, "POST", "/api/v1/checks/{name}/run", "Run a check", a.runCheck)
 	op(a, doc, "GET", "/api/v1/frames", "Recent JSON-RPC messages of a session or server in debug mode, newest first", a.frames)
-	doc.OpenAPI().AddOperation(&huma.Operation{
-		Method: "GET", Path: "/api/v1/export", OperationID: "get-export", Summary: "Calls as JSONL, CSV (format=csv), an HTTP Archive (format=har) or a cassette of one server (format=cassette), with the filters of GET /api/v1/calls",
-		Responses: map[string]*huma.Response{"200": {Description: "The file", Content: map[string]*huma.MediaType{
-			"application/jsonl": {Schema: &huma.Schema{Type: huma.TypeString}}, "text/csv": {Schema: &huma.Schema{Type: huma.TypeString}},
-			"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}},
-		}}},
-	})
+	a.registerExport(doc)
 }
 
 // CallFilter holds the filters of all operations on calls.

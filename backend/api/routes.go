@@ -92,7 +92,6 @@ func (a *API) register() {
 	t.addUnless(func() bool { return a.Metrics.Public() }, "/metrics", a.metrics)
 	t.add(User, "GET /api/v1/events", a.events)
 	t.add(User, "GET /api/v1/window", a.followWindow)
-	t.add(User, "GET /api/v1/export", a.export)
 }
 
 // operations returns the operations. They are built on the first request for one, and again after
@@ -182,9 +181,15 @@ func (a *API) document() *routes {
 
 // op adds an operation whose handler returns a core.Error.
 func op[In, Out any](a *API, doc huma.API, method, path, summary string, handler func(context.Context, *In) (*Out, error)) {
-	o := huma.Operation{Method: method, Path: path, Summary: summary, OperationID: operationID(method, path), MaxBodyBytes: 4 << 20, BodyReadTimeout: -1}
-	o.Errors = []int{http.StatusUnauthorized, http.StatusBadRequest, http.StatusInternalServerError}
+	o := newOperation(method, path, summary)
 	huma.Register(doc, o, adapt(a.Log, o.OperationID, acceptServerNames(a, handler)))
+}
+
+func newOperation(method, path, summary string) huma.Operation {
+	return huma.Operation{
+		Method: method, Path: path, Summary: summary, OperationID: operationID(method, path), MaxBodyBytes: 4 << 20, BodyReadTimeout: -1,
+		Errors: []int{http.StatusUnauthorized, http.StatusBadRequest, http.StatusInternalServerError},
+	}
 }
 
 // documentEvents adds the stream, which huma does not serve, to the document.
