@@ -262,19 +262,19 @@ func (r *reader) checkChosenAccounts(c *Config, at string, chosen map[string]str
 		s, known := c.ServerNamed(id)
 		if known && s.ID != id {
 			if other, twice := chosen[s.ID]; twice && other != name {
-				report(id, false, "remove one of the two", "'%s' chooses two accounts of server '%s'", at, s.Label)
+				report(id, false, "remove one of the two", "'%s' sets two accounts for server '%s'", at, s.Label)
 			}
 			delete(chosen, id)
 			chosen[s.ID] = name
 		}
 		switch near := nearest(id, withAccounts); {
 		case !known && near != "":
-			report(id, false, fmt.Sprintf("did you mean '%s'?", near), "'%s' chooses an account of server '%s', which is not configured", at, id)
+			report(id, false, fmt.Sprintf("did you mean '%s'?", near), "'%s' sets an account for server '%s', but that server is not configured", at, id)
 		case !known:
-			report(id, true, "", "'%s' chooses an account of server '%s', which is not configured", at, id)
+			report(id, true, "", "'%s' sets an account for server '%s', but that server is not configured", at, id)
 		case !slices.Contains(s.AccountNames(), name):
 			suggestion := fmt.Sprintf("add it to the server's 'accounts', or choose one of: %s", strings.Join(s.AccountNames(), ", "))
-			report(id, false, suggestion, "'%s' chooses account '%s' of server '%s', which has no such account", at, name, s.Label)
+			report(id, false, suggestion, "'%s' sets account '%s' for server '%s', but that server has no such account", at, name, s.Label)
 		}
 	}
 }

@@ -89,9 +89,9 @@ func TestAccountErrorsAreReported(t *testing.T) {
 		`{"mcpServers": {"a": {"command": "x", "accounts": {"w": {"folders": ["rel"]}}}}}`:                                      "absolute paths",
 		`{"mcpServers": {"a": {"command": "x", "accounts": {"w": {"folders": ["/f"]}, "v": {"folders": ["/f/"]}}}}}`:            "have the same folder",
 		`{"mcpServers": {"a": {"command": "x", "accounts": {"w": {"env": {"D": "${workspaceFolder}"}}}, "session": "shared"}}}`: "cannot be shared",
-		`{"mcpServers": {"a": {"command": "x", "accounts": {"w": {}}}}, "profiles": {"p": {"accounts": {"a": "v"}}}}`:           "chooses account 'v' of server 'a', which has no such account",
-		`{"mcpServers": {"a": {"command": "x"}}, "clients": {"c": {"accounts": {"a": "w"}}}}`:                                   "which has no such account",
-		`{"clients": {"c": {"accounts": {"a": "w"}}}}`:                                                                          "which is not configured",
+		`{"mcpServers": {"a": {"command": "x", "accounts": {"w": {}}}}, "profiles": {"p": {"accounts": {"a": "v"}}}}`:           "sets account 'v' for server 'a', but that server has no such account",
+		`{"mcpServers": {"a": {"command": "x"}}, "clients": {"c": {"accounts": {"a": "w"}}}}`:                                   "but that server has no such account",
+		`{"clients": {"c": {"accounts": {"a": "w"}}}}`:                                                                          "but that server is not configured",
 	} {
 		_, problems := Parse("c.json", []byte(src))
 		if len(problems) != 1 || !strings.Contains(problems[0].Message, want) {

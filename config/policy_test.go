@@ -72,7 +72,7 @@ func TestRuleErrorsAreReported(t *testing.T) {
 		`"tools": {"t": {"renamed": "x"}}`:                       "unknown key 'renamed' in server 'a' (did you mean 'rename'?)",
 		`"tools": {"t": {"annotations": {"readOnlyHnt": true}}}`: "unknown key 'readOnlyHnt' in server 'a' (did you mean 'readOnlyHint'?)",
 		`"tools": {"t": {"annotations": {"readOnlyHint": 1}}}`:   "'readOnlyHint' in server 'a' must be true or false, not a number",
-		`"tools": {"t": {"rename": "x y"}}`:                      "'rename' in server 'a' must be letters, digits, '_', '-' and '.', at most 128",
+		`"tools": {"t": {"rename": "x y"}}`:                      "'rename' in server 'a' must be at most 128 characters: letters, digits, '_', '-' and '.'",
 		`"tools": {"t": {"rename": "x"}, "u": {"rename": "x"}}`:  "tools 't' and 'u' would share the name 'x' in server 'a'",
 		`"tools": {"t": {}, "t": {}}`:                            "key 't' appears twice in 'tools' in server 'a'",
 		`"includeTools": "read"`:                                 "'includeTools' in server 'a' must be a list of strings, not a string",

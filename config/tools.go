@@ -254,7 +254,7 @@ func (f *Filter) orNil() *Filter {
 func validateToolName(s string) string {
 	const most = 128
 	if s == "" || len(s) > most || strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") != "" {
-		return fmt.Sprintf("must be letters, digits, '_', '-' and '.', at most %d", most)
+		return fmt.Sprintf("must be at most %d characters: letters, digits, '_', '-' and '.'", most)
 	}
 	return ""
 }

@@ -29,7 +29,7 @@ func newClientConfigGuard(o cli.ServeOptions, bus *event.Bus, tokens *loopback.T
 	}
 	for _, r := range rewritten {
 		if r.Error != "" {
-			log.Error("A client's entry still has an old URL of Drawbridge", "client", r.Key, "path", r.Path, "error", r.Error)
+			log.Error("A client's entry still contains an old Drawbridge URL", "client", r.Key, "path", r.Path, "error", r.Error)
 			continue
 		}
 		log.Info("Updated Drawbridge's URL in a client's entry", "client", r.Key, "path", r.Path)

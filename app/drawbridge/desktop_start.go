@@ -64,7 +64,7 @@ func showOrStart(ctx context.Context, o cli.ServeOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	if !printAddress {
-		fmt.Println("Drawbridge runs at " + rt.URL)
+		fmt.Println("Drawbridge is running at " + rt.URL)
 	}
 	place := map[string]string{"to": to}
 	if held && !printAddress { // a window may already be open

@@ -25,7 +25,7 @@ type DockerView struct {
 
 // DockerEngine is the Engine that was queried.
 type DockerEngine struct {
-	State   string `json:"state" enum:"ok,absent,refused" doc:"absent: Docker does not respond; refused: the user has no permission"`
+	State   string `json:"state" enum:"ok,absent,refused" doc:"absent: Docker is not responding; refused: the user has no permission"`
 	Message string `json:"message"`
 	Hint    string `json:"hint"`
 	Address string `json:"address"`

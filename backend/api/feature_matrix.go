@@ -37,7 +37,7 @@ type featuresInput struct {
 }
 
 func (a *API) registerFeatures(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/features", "Features that work end to end, for each client seen since the start and each server", a.listFeatures)
+	op(a, doc, "GET", "/api/v1/features", "Features that work end to end, for each server and each client seen since Drawbridge started", a.listFeatures)
 }
 
 func (a *API) listFeatures(_ context.Context, in *featuresInput) (*answer[List[ClientFeatures]], error) {

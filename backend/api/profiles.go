@@ -54,7 +54,7 @@ type ClientSettings struct {
 	ToolMode        string `json:"toolMode"`
 	MaxResultTokens int    `json:"maxResultTokens" doc:"results.maxTokens; 0: results are not truncated"`
 
-	Accounts map[string]string `json:"accounts" nullable:"false" doc:"The account of each server for which the client chooses one, by server id"`
+	Accounts map[string]string `json:"accounts" nullable:"false" doc:"The account of each server for which the client sets one, by server id"`
 }
 
 // Profiles lists all profiles, "everything" first, and the settings of clients.
@@ -112,7 +112,7 @@ type clientSettingsInput struct {
 		ToolMode        string `json:"toolMode" enum:",all,search,deferred" doc:"Empty: the profile's tool mode"`
 		MaxResultTokens *int   `json:"maxResultTokens,omitempty" minimum:"0" maximum:"1000000" doc:"results.maxTokens; 0: no limit; if missing, unchanged"`
 
-		Accounts *map[string]string `json:"accounts,omitempty" doc:"The account of each server for which the client chooses one, by server id; if missing, unchanged"`
+		Accounts *map[string]string `json:"accounts,omitempty" doc:"The account of each server for which the client sets one, by server id; if missing, unchanged"`
 	}
 }
 

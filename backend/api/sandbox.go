@@ -298,7 +298,7 @@ func (a *API) proposeNetwork(ctx context.Context, server string, p *SandboxPropo
 	case time.Since(p.Since) >= noConnectionPeriod:
 		p.Network = "none"
 	default:
-		p.Remarks = append(p.Remarks, "No connections have been seen. After a day without any, network none is proposed.")
+		p.Remarks = append(p.Remarks, "No connections have been seen. After a day without connections, \"network\": \"none\" is proposed.")
 	}
 	return nil
 }

@@ -213,7 +213,7 @@ func (a *API) install(ctx context.Context, in *installInput) (*answer[Installati
 	}
 	out := a.installation(plan, bundle)
 	if in.Body.Entry != out.Entry {
-		return nil, &core.Error{Code: core.CodeConflict, Message: "the entry to write differs from the entry that was shown", Hint: "Review the entry again, then install it."}
+		return nil, &core.Error{Code: core.CodeConflict, Message: "the entry has changed since you reviewed it", Hint: "Review the entry again, then install it."}
 	}
 	id := core.Slug(plan.Label)
 	if _, taken := a.ConfigEditor.Current().Server(id); taken {

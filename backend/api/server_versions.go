@@ -231,7 +231,7 @@ func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answe
 		return nil, err
 	}
 	if !v.Known {
-		return nil, &core.Error{Code: core.CodeValidation, Message: "the server's entry runs neither an npx or uvx package nor an image", Hint: "Its version can only be changed where it is installed."}
+		return nil, &core.Error{Code: core.CodeValidation, Message: "the server's entry does not run an npx package, a uvx package or an image", Hint: "Its version can only be changed where it is installed."}
 	}
 	out := VersionPlan{ServerVersion: v, From: spec.Text, Changes: []trust.ToolChange{}}
 	switch in.Body.Action {

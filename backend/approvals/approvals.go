@@ -322,7 +322,7 @@ func (b *Inbox) AnswerFor(id, action, scope string, content json.RawMessage) err
 		answer.Scope, answer.Content = scope, slices.Clone(content)
 	}
 	if w.item.Kind == Call && !w.item.Held.Session && scope == Session {
-		return invalidAnswer("scope", "cannot be session: the call belongs to no session")
+		return invalidAnswer("scope", "cannot be session: the call is not part of a session")
 	}
 	if action == Accept && w.item.Kind == Form {
 		fields := validateForm(w.item.Schema, content)

@@ -59,7 +59,7 @@ func FeatureMatrix(client, server Peer, canAskUser bool) []Feature {
 	offered("completions", offers("completions"), "")
 	logging := ""
 	if server.Era == core.Legacy && !server.OwnConnection {
-		logging = "Log messages reach a client only while its call is the server's only in-flight call."
+		logging = "A client receives log messages only while its call is the only one in flight on the server."
 	}
 	offered("logging", offers("logging"), logging)
 	offered("progress", true, "")
@@ -68,7 +68,7 @@ func FeatureMatrix(client, server Peer, canAskUser bool) []Feature {
 	can := parseClientCapabilities(client.Capabilities)
 	shared := ""
 	if server.Era == core.Legacy && !server.OwnConnection {
-		shared = "While several calls to the server are in flight, a request from it that does not identify its call is not forwarded to any client."
+		shared = "While several calls to the server are in flight, a request from it is forwarded only if it says which call it belongs to."
 	}
 	asked := func(name string, able, question bool) {
 		f := Feature{Name: name, How: NotClient}

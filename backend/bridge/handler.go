@@ -310,7 +310,7 @@ func eraOf(header http.Header, p *wire.Params) core.Era {
 // before revision 2025-06-18 may send batches. The responses are the events of one stream.
 func (b *Bridge) serveBatch(w http.ResponseWriter, x *exchange) {
 	if headerValue(x.request.Header, versionHeader) >= firstWithoutBatches {
-		refuse(w, http.StatusBadRequest, codeInvalidRequest, "batches are not supported since revision "+firstWithoutBatches)
+		refuse(w, http.StatusBadRequest, codeInvalidRequest, "batches are no longer supported as of revision "+firstWithoutBatches)
 		return
 	}
 	elements, err := parseBatch(x.body)

@@ -37,7 +37,7 @@ const maxResultArguments = 1024
 
 // readResultTool is the definition of readResult.
 var readResultTool = toolDefinition(readResult, "Read the rest of a result",
-	"Returns the next part of a tool result that was truncated because it is long. The end of a truncated result says which arguments to use.",
+	"Returns the next part of a tool result that was truncated because of its length. The end of a truncated result says which arguments to use.",
 	`{"type":"object","properties":{"result":{"type":"string","description":"Id of the result"},"offset":{"type":"integer","minimum":0,"description":"Byte offset in the text at which to continue"}},"required":["result","offset"]}`, true)
 
 // limitsResult reports whether the result of a tool is truncated for the client. An MCP App needs
@@ -255,7 +255,7 @@ func (b *Bridge) readStoredResult(ctx context.Context, rq *request) core.Reply {
 	name := strings.Trim(string(in.Result), `"`)
 	id, err := strconv.ParseInt(name, 10, 64)
 	if err != nil {
-		return errorTextResult("the result must be the id at the end of a truncated result")
+		return errorTextResult("'result' must be the id given at the end of a truncated result")
 	}
 	missing := errorTextResult("there is no result " + name + " for this client, or it is no longer in the history: call the tool again")
 	call, result, err := b.StoredResult(ctx, id)

@@ -70,7 +70,7 @@ func (o *Server) Catalog() *core.Catalog {
 	info, _ := json.Marshal(map[string]string{"name": ID, "title": "Drawbridge", "version": o.o.Version})
 	c := &core.Catalog{
 		Capabilities: json.RawMessage(`{"tools":{}}`), Info: info,
-		Instructions: "Use these tools when a tool of another server is missing or fails: they report which servers run and why a call failed.",
+		Instructions: "Use these tools when a tool of another server is missing or fails: they report which servers are running and why a call failed.",
 		ListedAt:     o.o.Now().UTC(),
 	}
 	for _, t := range tools {

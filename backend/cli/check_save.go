@@ -39,7 +39,7 @@ func (p *program) checkSave() *cobra.Command {
 					text += fmt.Sprintf("; %s left out: redacted, truncated or invalid arguments, or no response", plural(c.Skipped, "call"))
 				}
 				if len(c.NotObjects) > 0 {
-					text += "\nThe arguments are not a JSON object in: " + strings.Join(c.NotObjects, ", ")
+					text += "\nCalls whose arguments are not a JSON object: " + strings.Join(c.NotObjects, ", ")
 				}
 				_, err := fmt.Fprintln(p.Stdout, text)
 				return err

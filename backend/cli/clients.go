@@ -92,7 +92,7 @@ func (p *program) listClients(all bool) error {
 	if err := p.printTable(&t); err != nil || left == 0 {
 		return err
 	}
-	_, err = fmt.Fprintf(p.Stdout, "Not installed: %s that Drawbridge supports. List them with: drawbridge clients --all\n", plural(left, "more client"))
+	_, err = fmt.Fprintf(p.Stdout, "Not installed: %s supported by Drawbridge. List them with: drawbridge clients --all\n", plural(left, "more client"))
 	return err
 }
 

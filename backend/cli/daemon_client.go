@@ -86,7 +86,7 @@ func (d *daemon) send(ctx context.Context, method, path string, query url.Values
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge does not respond", Hint: "If it is starting, try again in a moment.", Cause: err}
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge is not responding", Hint: "If it is starting, try again in a moment.", Cause: err}
 	}
 	if resp.StatusCode/100 == 2 {
 		return resp, nil

@@ -75,7 +75,7 @@ func (p *program) install() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&name, "name", "", "the `NAME` of the new server")
 	f.IntVar(&option, "option", 0, "the index (`NUMBER`) of the package or URL to use, starting at 0")
-	f.StringArrayVar(&values, "set", nil, "set a setting of the package, as `KEY=VALUE`; may be repeated")
+	f.StringArrayVar(&values, "set", nil, "configure the package with `KEY=VALUE`; may be repeated")
 	f.BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }

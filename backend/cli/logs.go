@@ -29,7 +29,7 @@ func (p *program) logs() *cobra.Command {
 		Use: "logs [SERVER]", Short: "Show the stderr output and the lifecycle events of servers", Args: argCount(0, 1),
 		Long: `Show the stderr output and the lifecycle events of servers.
 
---level debug, info, warn and error show lines of this level and above; stderr output
+--level debug, info, warn or error shows lines of that level and above; stderr output
 has the level info. --level stderr shows only stderr output, --level lifecycle only
 lifecycle events.`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -89,7 +89,7 @@ func (p *program) replayExport() *cobra.Command {
 	var calls recordedCallFilter
 	cmd := &cobra.Command{
 		Use: "export SERVER FILE", Short: "Write the recorded calls of a server to a new cassette", Args: argCount(2, 2),
-		Long: "Write the recorded calls of tools, prompts and resources of a server, and the latest version of its lists, to a new cassette for \"drawbridge replay\". FILE can be - for standard output.\n\n" +
+		Long: "Write a server's recorded calls to its tools, prompts and resources, and the latest version of its lists, to a new cassette for \"drawbridge replay\". FILE can be - for standard output.\n\n" +
 			"Secrets that the history redacts are not written to the file. A call whose result was redacted or truncated is kept without its result and returns an error when it is served.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.exportCassette(cmd.Context(), args[0], calls, args[1])

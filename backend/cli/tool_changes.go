@@ -41,7 +41,7 @@ func serverQuery(args []string) url.Values {
 
 func (p *program) toolChanges() *cobra.Command {
 	return &cobra.Command{
-		Use: "changes [SERVER]", Short: "Show what is withheld because it changed, with a diff", Args: argCount(0, 1),
+		Use: "changes [SERVER]", Short: "Show the changed definitions that are withheld from clients, with a diff", Args: argCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return show(cmd.Context(), p, http.MethodGet, "tool-changes", serverQuery(args), nil, func(list api.List[trust.ToolChange]) error {
 				return p.printToolChanges(list.Items)

@@ -28,8 +28,8 @@ func (p *program) versionUpdate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "update SERVER [VERSION]", Short: "Compare another version of a server with the current one, and switch to it after confirmation or with --yes", Args: argCount(1, 2),
 		Long: "Start another version alongside the running server, and show how its tools differ from the trusted ones. Without VERSION, the newest version in the registry is used.\n\n" +
-			"Then compare the instructions, capabilities, prompts and resources of both versions, send the same calls to both, and show how the results differ. The calls are the newest recorded calls, with distinct arguments, of read-only tools, prompts and resources, and the saved checks. " +
-			"Values that differ between two runs of the current version, such as times, are not compared. Calls to which the current version does not respond with the same outcome each time are not compared either. " +
+			"Then compare the instructions, capabilities, prompts and resources of both versions, send the same calls to both, and show how the results differ. The calls come from the saved checks and from the newest recorded calls to read-only tools, prompts and resources; calls with the same arguments are sent only once. " +
+			"Values that differ between two runs of the current version, such as times, are not compared. A call is also not compared if the current version gives it a different outcome from one run to the next. " +
 			"Tools that are not marked read-only are not called, unless they are named with --also. The calls are not recorded.\n\n" +
 			"In a terminal, the command asks whether to update. Otherwise nothing is changed without --yes. With --yes, calls are sent only if --compare is set, " +
 			"and the version is saved only if the only differences are in tool definitions, no call failed, and the results of at least half of the calls that were sent could be compared; " +

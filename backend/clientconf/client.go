@@ -144,10 +144,10 @@ func (c Client) ApplyHint() string {
 	}
 	rest, ok := strings.CutPrefix(text, noAction)
 	if !ok {
-		return "To apply the change: " + text + "."
+		return "To apply the change, " + text + "."
 	}
 	if why, ok := strings.CutPrefix(rest, "; "); ok {
 		rest = ": " + why
 	}
-	return "No action is needed to apply the change" + rest + "."
+	return "No action is needed" + rest + "."
 }

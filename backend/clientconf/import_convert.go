@@ -110,7 +110,7 @@ func (b *entryConverter) convert(value any) (*configEntry, error) {
 	}
 	if b.needsCommand {
 		e.Disabled = true
-		b.addNote("One of its values comes from a command, which is never run: provide the value as a variable, then enable the server.")
+		b.addNote("One of its values comes from a command, and Drawbridge never runs such commands. Provide the value as a variable, then enable the server.")
 	}
 	return e, nil
 }

@@ -83,7 +83,7 @@ func (c *Connector) extractSecrets(all []ImportedServer) error {
 		before := len(h.values)
 		h.Args(e.Args)
 		if len(h.values) > before {
-			i.Notes = append(i.Notes, "A secret among its arguments can be read by other programs while it runs, as before")
+			i.Notes = append(i.Notes, "While it runs, other programs can still read the secret in its arguments")
 		}
 		e.URL = h.URL(e.URL)
 		if len(h.values) == 0 {

@@ -77,11 +77,11 @@ func connectServed(ctx context.Context, host string, pipe upstream.Pipe, o upstr
 		case <-timer.C:
 		case <-pipe.Done():
 			timer.Stop()
-			return nil, errors.New("the program exited before it served its url")
+			return nil, errors.New("the program exited before it started listening on its url")
 		case <-ctx.Done():
 			timer.Stop()
 			return nil, &core.Error{Code: core.CodeTimeout, Retriable: true, Cause: context.Cause(ctx),
-				Message: "the program is running, but did not serve its url in time: " + last.Error(),
+				Message: "the program is running, but did not start listening on its url in time: " + last.Error(),
 				Hint:    "Check that command and url use the same port, or increase startupTimeoutMs.", Remedy: core.EditConfig("url")}
 		}
 	}

@@ -95,16 +95,16 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 func refusalText(one sandbox.Refusal) string {
 	key := "sandbox.write"
 	if one.Unreadable {
-		key = "sandbox.read, or to sandbox.write,"
+		key = "sandbox.read or sandbox.write"
 	}
 	if one.Remark != "" {
-		return fmt.Sprintf("The sandbox denied access to %s, which %s. Only if you trust the server with it, add exactly the path that it needs to %s of this server.", one.Path, one.Remark, key)
+		return fmt.Sprintf("The sandbox denied access to %s, which %s. Only if you trust the server with this path, add exactly the path that it needs to this server's %s.", one.Path, one.Remark, key)
 	}
 	what := "it"
 	if one.Allow != one.Path {
 		what = one.Allow // entries must exist
 	}
-	return fmt.Sprintf("The sandbox denied access to %s. To allow it, add %s to %s of this server.", one.Path, what, key)
+	return fmt.Sprintf("The sandbox denied access to %s. To allow it, add %s to this server's %s.", one.Path, what, key)
 }
 
 func (d *Dialer) private() []string {

@@ -116,7 +116,7 @@ func TestRefusalSaysWhatToAddToTheConfigurationUnlessItIsProtected(t *testing.T)
 	}
 	rules := sandbox.Rules{Private: []string{filepath.Join(home, ".ssh")}}
 	for path, want := range map[string]string{
-		".ssh/id": "which is private", "notes": "To allow it, add it to sandbox.read,", "notes/none/new": "To allow it, add " + notes + " to sandbox.read,",
+		".ssh/id": "which is private", "notes": "To allow it, add it to this server's sandbox.read or", "notes/none/new": "To allow it, add " + notes + " to this server's sandbox.read or",
 	} {
 		one := sandbox.Refusal{Path: filepath.Join(home, path), Unreadable: true}
 		if text := refusalText(one.WithAllow(rules, home)); !strings.Contains(text, want) || strings.Contains(text, "To allow it") != strings.HasPrefix(want, "To allow it") {

@@ -13,7 +13,7 @@ import (
 
 // Errors of this package wrap one of these if the user can do something about the cause.
 var (
-	ErrNoDocker = errors.New("the Docker Engine does not respond")
+	ErrNoDocker = errors.New("the Docker Engine is not responding")
 	ErrNoImage  = errors.New("no such image")
 	// ErrRefused means that the Engine rejects the configuration of the container.
 	ErrRefused     = errors.New("the Docker Engine refused to create the container")

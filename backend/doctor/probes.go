@@ -36,7 +36,7 @@ func CheckDocker(ctx context.Context) error {
 	}
 	out, err := hideconsole.HideWindow(exec.CommandContext(ctx, name, "version", "--format", "{{.Server.Version}}")).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("Docker does not respond: %w: %s", err, strings.Join(strings.Fields(string(out)), " "))
+		return fmt.Errorf("Docker is not responding: %w: %s", err, strings.Join(strings.Fields(string(out)), " "))
 	}
 	return nil
 }

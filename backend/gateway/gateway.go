@@ -173,7 +173,7 @@ func (g *Gateway) attempt(ctx context.Context, call *core.Call, sink core.Server
 		return core.Reply{}, stageSending, f.explainTimeout(err)
 	}
 	if !isValidReply(call.Method, reply) {
-		return core.Reply{}, stageSending, core.Errorf(core.CodeUnavailable, "the response of server %q to %s is not an object", call.Server, describeCall(call))
+		return core.Reply{}, stageSending, core.Errorf(core.CodeUnavailable, "the response from server %q to %s is not an object", call.Server, describeCall(call))
 	}
 	return reply, stageSending, nil
 }

@@ -67,7 +67,7 @@ func ReadRecording(ctx context.Context, from RecordingSource, q store.Query) (*c
 		}
 	}
 	if len(r.Calls) == 0 {
-		return nil, &core.Error{Code: core.CodeNotFound, Message: "no recorded call can be served",
+		return nil, &core.Error{Code: core.CodeNotFound, Message: "none of the recorded calls can be replayed",
 			Hint: "\"drawbridge history\" shows what is recorded."}
 	}
 	return &r.Recording, nil

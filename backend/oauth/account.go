@@ -214,7 +214,7 @@ func (a *account) requireLogin(token string, c challenge) error {
 func NeedsLogin(id, reason string) error {
 	return &core.Error{Code: core.CodeUnauthorized, Cause: core.ErrNeedsLogin,
 		Message: fmt.Sprintf("server %q: %s", id, reason),
-		Hint:    "Sign in in the web UI, or with: drawbridge login " + id + ".",
+		Hint:    "Use the web UI to sign in, or run: drawbridge login " + id + ".",
 		Remedy:  core.SignIn(id)}
 }
 

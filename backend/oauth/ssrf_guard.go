@@ -301,7 +301,7 @@ func (g *guard) fetchJSON(ctx context.Context, address string) (body []byte, ok 
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode >= 500:
-		return nil, false, fmt.Errorf("it responds with HTTP status %d", resp.StatusCode)
+		return nil, false, fmt.Errorf("it responded with HTTP status %d", resp.StatusCode)
 	case resp.StatusCode != http.StatusOK, !strings.HasSuffix(media, "json"):
 		return nil, false, nil
 	}

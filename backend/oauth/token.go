@@ -39,7 +39,7 @@ func (e *tokenError) Error() string {
 type temporaryError struct{ status int }
 
 func (e *temporaryError) Error() string {
-	return fmt.Sprintf("its token endpoint responds with HTTP status %d", e.status)
+	return fmt.Sprintf("its token endpoint responded with HTTP status %d", e.status)
 }
 
 // Unreachable reports true, so that a server that needs a new token is retried like a server that
@@ -111,7 +111,7 @@ func parseTokenError(status int, body []byte) error {
 		Said string `json:"error_description"`
 	}
 	if json.Unmarshal(body, &answer) != nil || answer.Code == "" {
-		return &tokenError{description: fmt.Sprintf("its token endpoint responds with HTTP status %d", status)}
+		return &tokenError{description: fmt.Sprintf("its token endpoint responded with HTTP status %d", status)}
 	}
 	return &tokenError{code: sanitize(answer.Code, 60), description: sanitize(answer.Said, 200)}
 }
@@ -127,7 +127,7 @@ func parseGrant(body []byte) (*grant, error) {
 		Said    string          `json:"error_description"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return nil, &tokenError{description: "the response of its token endpoint is not valid JSON"}
+		return nil, &tokenError{description: "the response from its token endpoint is not valid JSON"}
 	}
 	switch {
 	case answer.Error != "": // some servers send errors with status 200

@@ -60,7 +60,7 @@ func describeSharedNames(servers []*registeredServer, list map[string][]string) 
 			case n == 1:
 				list[h.ID] = append(list[h.ID], fmt.Sprintf("%.100q is prefixed with the server's name: another server has a tool or prompt with that name", shared[h][0]))
 			case n > 1:
-				list[h.ID] = append(list[h.ID], fmt.Sprintf("%d %s, such as %.100q, are prefixed with the server's name: other servers have the same names", n, kind, shared[h][0]))
+				list[h.ID] = append(list[h.ID], fmt.Sprintf("%d %s, such as %.100q, are prefixed with the server's name: other servers have %s with the same names", n, kind, shared[h][0], kind))
 			}
 		}
 	}

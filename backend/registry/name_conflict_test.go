@@ -51,8 +51,8 @@ func TestQualifiedNamesAreReported(t *testing.T) {
 	r.Set("b", "b", tools("read", "write"))
 	r.Set("c", "c", tools("read", "only-c"))
 	for server, want := range map[string]string{
-		"a": `[2 tools, such as "read", are prefixed with the server's name: other servers have the same names]`,
-		"b": `[2 tools, such as "read", are prefixed with the server's name: other servers have the same names]`,
+		"a": `[2 tools, such as "read", are prefixed with the server's name: other servers have tools with the same names]`,
+		"b": `[2 tools, such as "read", are prefixed with the server's name: other servers have tools with the same names]`,
 		"c": `["read" is prefixed with the server's name: another server has a tool or prompt with that name]`,
 	} {
 		if got := fmt.Sprint(r.All().Conflicts(server)); got != want {

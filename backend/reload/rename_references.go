@@ -68,17 +68,17 @@ func (n rename) warnings(c *config.Config, file string) (list []string) {
 		}
 		before, after := patternStates(rule.Tool, n.from+"__"), patternStates(rule.Tool, n.to+"__")
 		if !slices.Equal(before, after) || !slices.Equal(patternStates(rule.Tool, n.fromLabel+"__"), patternStates(rule.Tool, n.toLabel+"__")) {
-			list = append(list, fmt.Sprintf("%s was not changed: its pattern '%s' may match different tools of '%s' than it matched of '%s'", rule.Key, rule.Tool, n.to, n.from))
+			list = append(list, fmt.Sprintf("%s was not changed: its pattern '%s' may not match the same tools under the new name '%s' as under '%s'", rule.Key, rule.Tool, n.to, n.from))
 		}
 	}
 	for _, p := range c.Profiles {
 		if _, named := p.Servers[n.from]; named && p.Source.File != file && config.IsYAML(p.Source.File) {
-			list = append(list, fmt.Sprintf("profile '%s' still refers to '%s': its file is YAML: %s", p.Name, n.from, p.Source.File))
+			list = append(list, fmt.Sprintf("profile '%s' still refers to '%s', because its file %s is YAML and cannot be edited automatically", p.Name, n.from, p.Source.File))
 		}
 	}
 	for _, s := range c.Servers {
 		if s.Replay.Server == n.from && s.Source.File != file && config.IsYAML(s.Source.File) {
-			list = append(list, fmt.Sprintf("server '%s' still replays '%s': its file is YAML: %s", s.ID, n.from, s.Source.File))
+			list = append(list, fmt.Sprintf("server '%s' still replays '%s', because its file %s is YAML and cannot be edited automatically", s.ID, n.from, s.Source.File))
 		}
 	}
 	return list

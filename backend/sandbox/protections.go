@@ -28,8 +28,8 @@ func protections(version int, filters bool) []Protection {
 // ContainerProtections returns what a sandbox confines of a container.
 func ContainerProtections() []Protection {
 	return []Protection{
-		{"Writing to container files outside its mounts", true, "Docker"},
-		{"Files of this machine outside its mounts", true, "Docker"},
+		{"Writing to files in the container, outside its mounts", true, "Docker"},
+		{"Files on this machine, outside the container's mounts", true, "Docker"},
 		{"Network connections, all or none", true, "Docker"},
 		{"Gaining privileges through setuid", true, "Docker"},
 		{"Connections to individual ports or hosts", false, "not possible for containers"},

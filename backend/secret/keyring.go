@@ -89,7 +89,7 @@ func (s *Store) decodeKeyringResult(text string, err error) ([]byte, error) {
 		return nil, s.missingKeyError("their key is missing from the keyring")
 	}
 	if err != nil {
-		return nil, lockedError("the keyring does not respond", unlockHint, err)
+		return nil, lockedError("the keyring is not responding", unlockHint, err)
 	}
 	key, err := decodeKey(text)
 	if err != nil {

@@ -290,7 +290,7 @@ func (s *Store) lockState(ctx context.Context) error {
 	case s.stateLock <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return &core.Error{Code: core.CodeUnavailable, Message: "the keyring does not respond", Retriable: true, Cause: ErrLocked}
+		return &core.Error{Code: core.CodeUnavailable, Message: "the keyring is not responding", Retriable: true, Cause: ErrLocked}
 	}
 }
 

@@ -124,7 +124,7 @@ func (r *runner) disabledError() error {
 
 func (r *runner) manualStartError() error {
 	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is not running, and is set to start manually", r.id),
-		Hint: "Ask the user to start it: drawbridge start " + r.id + ", or in the window or the tray menu."}
+		Hint: "Ask the user to start it in the window or the tray menu, or with: drawbridge start " + r.id + "."}
 }
 
 // describe names the server, or the account of it that this instance serves.
@@ -199,7 +199,7 @@ func (r *runner) servePrimary(call *core.Call) (Upstream, error) {
 	}
 	if needsOwnEra(call) && l.primary.Era() != call.Era {
 		return nil, &core.Error{Code: core.CodeUnavailable, Retriable: true, Hint: "Try again in a minute.",
-			Message: fmt.Sprintf("%s has no connection with the %s protocol, which the task requires", r.describe(), call.Era)}
+			Message: fmt.Sprintf("%s has no connection that uses the %s protocol, which the task requires", r.describe(), call.Era)}
 	}
 	return useConnection(call, l.primary)
 }

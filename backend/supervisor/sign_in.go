@@ -91,5 +91,5 @@ func (r *runner) justSignedIn(l *snapshot) bool {
 // loginRequiredError returns the error of a call to a server that waits for the user to sign in.
 func (r *runner) loginRequiredError() error {
 	return &core.Error{Code: core.CodeUnauthorized, Message: r.describe() + " requires the user to sign in", Cause: core.ErrNeedsLogin,
-		Hint: "Sign in in the web UI, or with: drawbridge login " + r.config().SignInID() + ".", Remedy: core.SignIn(r.config().SignInID())}
+		Hint: "Use the web UI to sign in, or run: drawbridge login " + r.config().SignInID() + ".", Remedy: core.SignIn(r.config().SignInID())}
 }

@@ -63,7 +63,7 @@ func (m *Mux) handleOversized(f *frame) {
 		m.reportJunk(f.data, "larger than "+strconv.Itoa(limit)+" bytes")
 		return
 	}
-	err := core.Errorf(core.CodeUnavailable, "the result of server %q is larger than the limit of %d bytes: it is %d bytes long", m.o.Server, limit, f.size)
+	err := core.Errorf(core.CodeUnavailable, "the result from server %q is %d bytes long; the limit is %d bytes", m.o.Server, f.size, limit)
 	m.completeCall(id, inboundMessage{kind: inboundReply, err: err})
 }
 

@@ -280,7 +280,7 @@ func (r *Remote) read(ctx context.Context, resp *http.Response, pc *pendingCall,
 		return core.Reply{}, r.invalidMessageError("the response was truncated", err)
 	}
 	if len(data) > r.o.MaxMessage {
-		return core.Reply{}, core.Errorf(core.CodeUnavailable, "the result of server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
+		return core.Reply{}, core.Errorf(core.CodeUnavailable, "the result from server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
 	}
 	if mediaType(resp) != "application/json" {
 		r.o.trace(false, "", data) // a body that is not a message may explain the reason

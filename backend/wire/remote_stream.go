@@ -34,7 +34,7 @@ func (r *Remote) readEvents(ctx context.Context, body io.Reader, pc *pendingCall
 		ev, err := events.Next()
 		switch {
 		case errors.Is(err, errEventTooLarge):
-			return core.Reply{}, true, core.Errorf(core.CodeUnavailable, "the result of server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
+			return core.Reply{}, true, core.Errorf(core.CodeUnavailable, "the result from server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
 		case err != nil:
 			return core.Reply{}, false, err
 		}

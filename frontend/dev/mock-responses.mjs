@@ -216,7 +216,7 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
               ...(k === 5
                 ? {
                     note: say(
-                      "Log messages reach a client only while its call is the server's only in-flight call.",
+                      'A client receives log messages only while its call is the only one in flight on the server.',
                     ),
                   }
                 : {}),

@@ -94,7 +94,7 @@ function troubled() {
       state: 'needs-login',
       login: 'needed',
       reason: 'it requires you to sign in',
-      hint: 'Sign in in the web UI, or with: drawbridge login slack.',
+      hint: 'Use the web UI to sign in, or run: drawbridge login slack.',
       remedy: { kind: 'sign-in', name: 'slack', command: 'drawbridge login slack' },
       since: ago(12 * minute),
     }),
@@ -363,7 +363,7 @@ function makeConnections(scene) {
     problem: state === 'unreadable' ? 'line 12, column 3: a comma is missing' : '',
     http: false,
     supportsHttp: i !== 1,
-    reload: 'To apply the change: restart it.',
+    reload: 'To apply the change, restart the client.',
     maxTools: i === 2 ? 40 : 0,
     tested: true,
     live: state === 'connected' && i === 0,
@@ -642,7 +642,7 @@ export function makeScene(scene) {
           name,
           servers: failed ? 0 : 2,
           error: failed ? 'the file is read-only' : '',
-          reload: failed ? '' : this.say('To apply the change: restart it.'),
+          reload: failed ? '' : this.say('To apply the change, restart the client.'),
         };
       });
     },

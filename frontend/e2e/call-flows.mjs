@@ -306,7 +306,7 @@ flow(
     await page.goto(`${mock.url}/#/calls`);
     await page.getByRole('searchbox').fill('bridge');
     await page
-      .getByText(/The search finds calls up to .*; 1,204 newer calls are not indexed yet/)
+      .getByText(/Search covers calls up to .*; 1,204 newer calls are not indexed yet/)
       .waitFor();
     assert.equal(await page.getByText(/^\d+ new calls?$/).count(), 0); // none arrived since
   },

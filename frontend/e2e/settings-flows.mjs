@@ -185,7 +185,7 @@ flow('rules are tried on the history before they are saved', quiet, async (page,
   await panel.getByText('filesystem__write_file when path is not in ${workspaceFolder}').waitFor();
   await panel.getByRole('button', { name: 'Move rule 2 up' }).press('Enter');
   await panel.getByRole('button', { name: 'Test against history' }).press('Enter');
-  await panel.getByText('would have asked for approval of 12 and denied 3').waitFor();
+  await panel.getByText('12 would have needed approval and 3 would have been denied').waitFor();
   await panel.getByText('7 calls may have used a profile').waitFor();
   await panel.getByText('Showing the newest 2.').waitFor();
   assert.equal(await panel.getByRole('link', { name: 'filesystem / write_file' }).count(), 2);
@@ -213,7 +213,7 @@ flow('a rule is made from a call', quiet, async (page, mock) => {
   await page.getByRole('button', { name: 'Create rule' }).press('Enter');
   const dialog = page.getByRole('dialog', { name: 'Create a rule from this call' });
   await dialog.getByText('path is in /home/ada/projects').waitFor();
-  await dialog.getByText('would have asked for approval of 12 and denied 3').waitFor();
+  await dialog.getByText('12 would have needed approval and 3 would have been denied').waitFor();
   await dialog.getByLabel('mode matches the pattern overwrite').uncheck();
   await dialog.getByLabel('Action').selectOption('deny');
   await inspect(page, 'all');

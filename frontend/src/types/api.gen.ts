@@ -753,7 +753,7 @@ export interface Feature {
 }
 export interface ClientSettings {
   /**
-   * The account of each server for which the client chooses one, by server id
+   * The account of each server for which the client sets one, by server id
    */
   accounts: {
     [k: string]: string;
@@ -768,7 +768,7 @@ export interface ClientSettings {
 }
 export interface ClientSettingsInputBody {
   /**
-   * The account of each server for which the client chooses one, by server id; if missing, unchanged
+   * The account of each server for which the client sets one, by server id; if missing, unchanged
    */
   accounts?: {
     [k: string]: string;
@@ -1383,7 +1383,7 @@ export interface DockerEngine {
   hint: string;
   message: string;
   /**
-   * absent: Docker does not respond; refused: the user has no permission
+   * absent: Docker is not responding; refused: the user has no permission
    */
   state: 'ok' | 'absent' | 'refused';
   version: string;

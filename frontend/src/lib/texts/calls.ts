@@ -39,7 +39,7 @@ export const callsTexts = {
       to: (at: string) => `To ${at}`,
     },
     indexedUpTo: (at: string, pending: string) =>
-      `The search finds calls up to ${at}; ${pending === '1' ? '1 newer call is' : `${pending} newer calls are`} not indexed yet.`,
+      `Search covers calls up to ${at}; ${pending === '1' ? '1 newer call is' : `${pending} newer calls are`} not indexed yet.`,
     hold: 'Pause',
     holdHint: 'Stop adding new calls to the list',
     follow: 'Resume',
@@ -83,7 +83,7 @@ export const callsTexts = {
       hint: (uri: string) =>
         `The server displays this result in an app (${uri}). The app runs in a sandbox without network access and can call only its own server’s tools. Approval rules apply to its calls.`,
       incomplete:
-        'The app of this call cannot be shown, because the call was not recorded in full.',
+        'The app for this call cannot be shown because the call was not recorded in full.',
       calls: 'Called by the app:',
       noTool: 'params.name must be the name of a tool',
       argumentsTooLarge: 'the arguments are too large',

@@ -71,7 +71,7 @@ export const clientsTexts = {
     accountOfClient: (server: string, token: string) => `${server} account for ${token}`,
     accountUnset: 'Not set',
     before: (tokens: string) =>
-      `All tools of all servers use ~${tokens} tokens of each model’s context.`,
+      `The tools of all servers together use ~${tokens} tokens of each model’s context.`,
     after: (tokens: string, saved: string) => `This profile uses ~${tokens} tokens${saved}.`,
     saves: (tokens: string) => ` and saves ~${tokens}`,
     savesNone: ' and saves nothing',

@@ -161,10 +161,10 @@ export const overviewTexts = {
       p50Ns: undefined,
       p95Ns: undefined,
       p99Ns: undefined,
-      resultTokens: 'Estimated as bytes of the results divided by four.',
-      repeatedBytes: 'Share of the results that repeats structuredContent as text.',
+      resultTokens: 'Estimated as the size of the results in bytes, divided by four.',
+      repeatedBytes: 'Share of result bytes that repeat structuredContent as text.',
       blankBytes:
-        'Share of the results that is whitespace: indentation in JSON and repeated spaces in text.',
+        'Share of result bytes taken up by whitespace: indentation in JSON and repeated spaces in text.',
       lastUsed: undefined,
     },
     context: 'Context cost',

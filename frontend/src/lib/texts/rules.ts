@@ -43,7 +43,7 @@ export const rulesTexts = {
     try: 'Test against history',
     trying: 'Testing…',
     result: (asked: number, denied: number, calls: number) =>
-      `Of ${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} in 30 days, the rules would have asked for approval of ${asked} and denied ${denied}.`,
+      `Of ${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} in 30 days, ${asked} would have needed approval and ${denied} would have been denied.`,
     unclear: (calls: number) =>
       `${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} could not be evaluated, because the arguments are redacted, truncated or not recorded.`,
     profileUnknown: (calls: number) =>

@@ -13,7 +13,7 @@ export const serversTexts = {
     search: 'Search servers',
     emptyTitle: 'No servers yet',
     emptyBody:
-      'Drawbridge runs your MCP servers once and shares them with all your AI applications. Import the servers they already use, browse servers to install, or paste a snippet from a README.',
+      'Drawbridge runs one copy of each MCP server and shares it with all your AI applications. Import the servers they already use, browse servers to install, or paste a snippet from a README.',
     emptyFile: 'Or edit the configuration file',
     emptyFileBody: 'Servers in this file appear here within a second.',
     emptyWhere: 'Configuration file',
@@ -189,9 +189,9 @@ export const serversTexts = {
       inUse: (name: string) =>
         `${name} cannot be removed while a profile or client uses it. Choose another account there first.`,
       renameTitle: (name: string) => `Rename account ${name}`,
-      renameBody: 'Profiles and clients that use it are updated to the new name.',
+      renameBody: 'Profiles and clients that use it will be updated to use the new name.',
       renameSignIn:
-        'Profiles and clients that use it are updated to the new name. The renamed account needs a new sign-in.',
+        'Profiles and clients that use it will be updated to use the new name. You must sign in to the renamed account again.',
       renameFirst: 'Save or discard your changes first.',
       renamed: (name: string) => `Account renamed to ${name}.`,
       renameElsewhere: {
@@ -553,7 +553,11 @@ export const serversTexts = {
     back: (to: string) => `Roll back to ${versionOf(to)}`,
     plan: 'Changes in this update',
     changes: (n: number) =>
-      n === 0 ? 'No tools change.' : n === 1 ? '1 tool changes.' : `${n} tools change.`,
+      n === 0
+        ? 'No tools will change.'
+        : n === 1
+          ? '1 tool will change.'
+          : `${n} tools will change.`,
     differs: (name: string) => `Changes to ${name}`,
     apply: 'Update and accept changes',
     applied: (to: string) => `Saved: ${to}.`,
