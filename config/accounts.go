@@ -22,7 +22,7 @@ type Account struct {
 	Headers map[string]string
 	OAuth   OAuth // that of the server if the account has none of its own
 	// Folders are absolute paths: calls of clients that work in or below one of them use the
-	// account, unless their client or profile chooses another one.
+	// account, unless their client or profile sets another one.
 	Folders []string
 
 	ownOAuth bool

@@ -169,7 +169,7 @@ const (
 )
 
 // Handling of a result that does not match the outputSchema of its tool. Calls never wait for
-// the validation, and the client always receives the result of the server.
+// the validation, and the client always receives the result from the server.
 const (
 	ValidateOff   = "off"
 	ValidateWarn  = "warn"
@@ -268,8 +268,8 @@ type Updates struct {
 	Check     bool
 	URL       string // of the signed document; "" means the one of this build
 	PublicKey string // of minisign; "" means the one of this build
-	// RestartIdle is how long no call may have run before the restart with a version that was
-	// installed; 0 means that there is none.
+	// RestartIdle is how long no call may have run before Drawbridge restarts with a version that
+	// was installed; 0 means that it does not restart.
 	RestartIdle time.Duration
 }
 

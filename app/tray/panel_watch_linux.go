@@ -123,10 +123,10 @@ func watchPanel(ctx context.Context, o Options) {
 			}
 			o.Shown(false, "the connection to the session bus was lost")
 			if managedBySystemd() {
-				o.Log.Warn("The connection to the session bus was lost, and the tray icon with it")
+				o.Log.Warn("The connection to the session bus was lost, so the tray icon is no longer shown")
 				return
 			}
-			o.Log.Warn("The connection to the session bus was lost: the session has ended")
+			o.Log.Warn("The connection to the session bus was lost, because the session has ended")
 			o.Quit()
 			return
 		}

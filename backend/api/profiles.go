@@ -65,7 +65,7 @@ type Profiles struct {
 	Accounts []AccountUse     `json:"accounts" nullable:"false" doc:"The accounts of all servers that have several, default first"`
 }
 
-// AccountUse is an account of a server with the profiles and clients that choose it.
+// AccountUse is an account of a server with the profiles and clients that are set to use it.
 type AccountUse struct {
 	Server   string   `json:"server" doc:"Id of the server"`
 	Account  string   `json:"account"`

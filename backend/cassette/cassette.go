@@ -118,8 +118,8 @@ type Recording struct {
 	End   End
 }
 
-// Open opens a regular file. Others are refused: a named pipe would block, and a device never end.
-// A file that is too large is refused before it is read.
+// Open opens a regular file. Other files are refused, because opening a named pipe could block, and
+// reading a device might never end. A file that is too large is refused before it is read.
 func Open(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	switch {

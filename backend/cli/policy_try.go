@@ -25,7 +25,7 @@ func (p *program) policyTry() *cobra.Command {
 		Use: "try [FILE]", Short: "Show what argument rules would have done with the recorded calls", Args: argCount(0, 1),
 		Long: "Show which recorded calls would have needed approval under the rules in policy.rules, and which would have been denied. No calls are made and nothing is saved.\n" +
 			"FILE is a configuration file or a list of rules, - for standard input; without it, the rules in force are tested. Files and symbolic links are evaluated as they are now.\n" +
-			"The history does not record the profile of a call: in this test, a rule with profiles applies only to clients that are assigned to one of those profiles, directly or by their folder.",
+			"The history does not record the profile of a call. In this test, a rule with profiles therefore applies only to clients that are assigned to one of those profiles, directly or by their folder.",
 		Example: "  drawbridge policy try\n  drawbridge policy try rules.jsonc --days 7",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]any{"days": days}
@@ -77,13 +77,13 @@ func (p *program) printRuleTrial(t api.RuleTrial) error {
 			return err
 		}
 	}
-	text := fmt.Sprintf("Of %s since %s, %d would have needed approval, %d would have been denied and %d allowed.\n",
+	text := fmt.Sprintf("Of %s since %s, %d would have needed approval, %d would have been denied and %d would have been allowed.\n",
 		plural(t.Calls, "call"), t.From.Local().Format("2006-01-02"), t.Asked, t.Denied, t.Allowed)
 	if n := t.Redacted + t.Cut + t.NotRecorded; n > 0 {
 		text += fmt.Sprintf("%s could not be evaluated: the arguments were redacted in %d of them, truncated in %d, and not recorded in %d.\n", plural(n, "call"), t.Redacted, t.Cut, t.NotRecorded)
 	}
 	if n := t.ProfileUnknown; n > 0 {
-		text += fmt.Sprintf("%s may have had a profile, which the history does not record: the rules for profiles were not applied to them.\n", plural(n, "call"))
+		text += fmt.Sprintf("%s may have used a profile. The history does not record profiles, so rules for profiles were not applied to them.\n", plural(n, "call"))
 	}
 	if !t.Complete {
 		text += "Older calls in this period were not tested. For a complete result, use a smaller value for --days.\n"

@@ -69,7 +69,7 @@ func (p *program) profiles() *cobra.Command {
 	var maxTokens int
 	use := &cobra.Command{
 		Use: "use CLIENT [PROFILE]", Short: "Assign a client to a profile, or set how its tools are listed; with only CLIENT, reset both", Args: argCount(1, 2),
-		Long: "Assign a client, by the name of its token, to a profile: it can then use only this profile, whichever endpoint it uses. Without PROFILE, the assignment is removed.",
+		Long: "Assign a client, by the name of its token, to a profile. The client can then use only this profile, whichever endpoint it uses. Without PROFILE, the assignment is removed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				if profile != "" && profile != args[1] {

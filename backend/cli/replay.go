@@ -104,7 +104,7 @@ func (p *program) replayImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import HAR FILE", Short: "Write the calls of an exported HTTP Archive to a new cassette", Args: argCount(2, 2),
 		Long: "Write the calls of one server to a new cassette for \"drawbridge replay\", from an HTTP Archive exported by \"drawbridge history export --har\" or the web UI.\n\n" +
-			"An archive contains no definitions: in the cassette, each called tool accepts any arguments. A call whose result was redacted or truncated returns an error when it is served.",
+			"An archive contains no definitions, so each called tool accepts any arguments in the cassette. A call whose result was redacted or truncated returns an error when it is served.",
 		Example: "  drawbridge replay import calls.har calls.jsonl --server files",
 		RunE: func(_ *cobra.Command, args []string) error {
 			f, err := cassette.Open(args[0])

@@ -30,7 +30,7 @@ func (d *Dialer) dialLocalHTTP(ctx context.Context, c *config.Server, env enviro
 	if onLoopback(host) && acceptsConnections(ctx, host) {
 		return nil, &core.Error{Code: core.CodeUnavailable, Retriable: true,
 			Message: fmt.Sprintf("another program is already listening on %s", host),
-			Hint:    "Stop it, or use another port in the server's command and url.", Remedy: core.Remedy{Kind: core.RemedyFreePort, Name: host}}
+			Hint:    "Stop that program, or use another port in the server's command and url.", Remedy: core.Remedy{Kind: core.RemedyFreePort, Name: host}}
 	}
 	spec, err := d.processSpec(c, env, s)
 	if err != nil {

@@ -78,7 +78,7 @@ func findRunning(ctx context.Context, cli *client.Client, at Engine, p Selector)
 	id := found.Container.ID
 	switch state := found.Container.State; {
 	case state == nil:
-		return containerRun{}, fmt.Errorf("%w: the Engine reports no state for the container %s", ErrNotRunning, p)
+		return containerRun{}, fmt.Errorf("%w: the Engine reported no state for the container %s", ErrNotRunning, p)
 	case state.Running && !state.Paused && !state.Restarting:
 		return containerRun{id, state.StartedAt}, nil
 	case p.Start && (state.Status == container.StateExited || state.Status == container.StateCreated):

@@ -142,7 +142,7 @@ func (o Options) daemon() []Finding {
 	found := []Finding{{Check: "daemon", Level: Warning, Message: "Drawbridge is not running", Fix: "Start it with: drawbridge. Clients that use the shim start it when they need it."}}
 	if listen := o.Config.Bridge.Listen; o.Listening(listen) {
 		found = append(found, Finding{Check: "port", Subject: listen, Level: Problem, Message: "another program is listening on " + listen,
-			Fix: "Stop it, or set another port: bridge.listen in the configuration."})
+			Fix: "Stop that program, or set another port in bridge.listen in the configuration."})
 	}
 	return found
 }
@@ -153,7 +153,7 @@ func (o Options) configuration() (all []Finding) {
 		if p.Warning {
 			level = Warning
 		}
-		all = append(all, Finding{Check: "config", Subject: fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column), Level: level, Message: p.Message, Fix: cmp.Or(p.Suggestion, "Correct it: the file is read again when it is saved.")})
+		all = append(all, Finding{Check: "config", Subject: fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column), Level: level, Message: p.Message, Fix: cmp.Or(p.Suggestion, "Correct the file; it is read again when you save it.")})
 	}
 	if len(all) == 0 {
 		all = []Finding{{Check: "config", Level: OK, Message: "the configuration is valid: " + pluralize(len(o.Config.Servers), "server")}}

@@ -25,7 +25,7 @@ func (o Options) secrets() (all []Finding) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.MissingSecrets)) {
 		all = append(all, Finding{Check: "secret", Subject: name, Level: Problem,
-			Message: "it is not stored; needed by " + strings.Join(o.MissingSecrets[name], ", "), Fix: "Store it with: drawbridge secret set " + name})
+			Message: "the secret is not stored, but is needed by " + strings.Join(o.MissingSecrets[name], ", "), Fix: "Store it with: drawbridge secret set " + name})
 	}
 	return all
 }
@@ -60,9 +60,9 @@ func (o Options) toolLists() (all []Finding) {
 		if l.Shown == l.Offered {
 			continue
 		}
-		fix := "Restart it, so that it reloads the tools."
+		fix := "Restart the client, so that it reloads the tools."
 		if l.Reload != "" && !strings.HasPrefix(l.Reload, "nothing") { // it needs no action after a change of its file
-			fix = "To make it reload the tools: " + strings.TrimSuffix(l.Reload, ".") + "."
+			fix = "To make the client reload the tools, " + strings.TrimSuffix(l.Reload, ".") + "."
 		}
 		all = append(all, Finding{Check: "list", Subject: l.Client, Level: Warning,
 			Message: fmt.Sprintf("%s received %d tools, but %d are available now", l.Name, l.Shown, l.Offered), Fix: fix})

@@ -53,7 +53,7 @@ func Advice(reason string, lines []string, command string) (hint string, remedy 
 	case dockerImage().MatchString(reason):
 		return "Check the name of the image in args; a private one needs docker login.", core.EditConfig("args")
 	case portInUse().MatchString(reason):
-		return "Another program is using the address: stop it, or give this server another port.", core.Remedy{Kind: core.RemedyFreePort}
+		return "Another program is using the address. Stop that program, or give this server another port.", core.Remedy{Kind: core.RemedyFreePort}
 	case outOfMemory().MatchString(reason):
 		return "It exceeded its memory limit: for Node.js, set NODE_OPTIONS=--max-old-space-size=4096 in its env.", core.EditConfig("env")
 	}

@@ -281,7 +281,7 @@ func (r *VersionComparison) compare(ctx context.Context, c *ComparedCall) {
 	}
 	unmet, _ := c.expect.unmet(now.outcome, now.text, int64(now.took))
 	if met, _ := c.expect.unmet(before.outcome, before.text, int64(slowest)); len(met) > 0 {
-		c.Reason = "the current version does not meet the expectations of the check"
+		c.Reason = "the current version did not meet the expectations of the check"
 	} else if len(unmet) > 0 {
 		c.Result, c.Reason = Different, strings.Join(unmet, "; ")
 	}

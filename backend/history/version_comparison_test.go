@@ -169,7 +169,7 @@ func TestComparisonChecksExpectationsOfChecks(t *testing.T) {
 	}{
 		{Expect{Contains: []string{"old"}}, "alike "},
 		{Expect{Contains: []string{"old 1"}}, "alike "},
-		{Expect{Contains: []string{"other"}}, "alike the current version does not meet the expectations of the check"},
+		{Expect{Contains: []string{"other"}}, "alike the current version did not meet the expectations of the check"},
 		{Expect{MaxNs: int64(50 * time.Millisecond)}, "different it took longer than expected"},
 	} {
 		report, _ := compareVersions(t, old, candidate, 60*time.Millisecond, ComparedCall{Tool: "a", Check: "c", expect: &c.expect})

@@ -236,7 +236,7 @@ func (a *account) requireStepUp(c challenge) error {
 		a.mu.Unlock()
 		notify()
 		return newError(core.CodeUnauthorized, "Ask the operator of the server which permission is missing.", nil,
-			"server %q rejects the request although you granted the permissions that it requires (%s)", a.id, sanitize(key, 200))
+			"server %q rejected the request although you granted the permissions that it requires (%s)", a.id, sanitize(key, 200))
 	}
 	a.missingScopes = c.scopes
 	reason := "it requires another permission: " + sanitize(key, 200)

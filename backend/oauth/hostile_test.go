@@ -128,7 +128,7 @@ func TestHostileAuthorizationServers(t *testing.T) {
 				}
 				return r.URL.Path == "/token"
 			}
-		}, "page:redirects a request that contains secrets"},
+		}, "page:redirected a request that contains secrets"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newFakeServer(t)

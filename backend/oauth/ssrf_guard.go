@@ -161,10 +161,10 @@ func newGuard(server *url.URL) *guard {
 				return &blockedError{"too many redirects"}
 			}
 			if via[0].Method != http.MethodGet {
-				return &blockedError{"it redirects a request that contains secrets"}
+				return &blockedError{"it redirected a request that contains secrets"}
 			}
 			if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https" {
-				return &blockedError{"it redirects from https to " + sanitize(req.URL.Scheme, 20)}
+				return &blockedError{"it redirected from https to " + sanitize(req.URL.Scheme, 20)}
 			}
 			return g.checkURL(req.URL)
 		},

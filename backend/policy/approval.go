@@ -99,7 +99,7 @@ func (p *Policy) askUser(ctx context.Context, call *core.Call, plan *Plan, sink 
 	case answer.Action != approvals.Accept:
 		call.Approval = core.Denied
 		e := core.Errorf(core.CodeRejected, "the user denied the call to tool %q of server %q", call.Name, call.Server)
-		e.Hint = "Do not try it again unless they ask for it."
+		e.Hint = "Do not try it again unless the user asks for it."
 		return e
 	}
 	switch answer.Scope {

@@ -239,7 +239,7 @@ func checkArgumentRules(call *core.Call, d argumentDecision) error {
 	if d.then() != config.RuleDeny {
 		return nil
 	}
-	e := core.Errorf(core.CodeRejected, "a rule denies the call to tool %q of server %q: %s", call.Name, call.Server, d.why())
+	e := core.Errorf(core.CodeRejected, "a rule denied the call to tool %q of server %q: %s", call.Name, call.Server, d.why())
 	e.Setting = d.rule.Key
 	e.Hint = "Use other arguments that the rule permits, or tell the user about " + d.rule.Key + "."
 	return e

@@ -227,7 +227,7 @@ func explainCache(t *tool, hints registry.Hints) Verdict {
 	case t.cacheTTL == 0:
 		return Verdict{"cache", Off, "Results are not cached.", ""}
 	case hints.ReadOnly != registry.Yes:
-		return Verdict{"cache", Pass, "Results are not cached: the server does not mark the tool read-only.", "cacheTtlMs"}
+		return Verdict{"cache", Pass, "Results are not cached, because the server does not mark the tool read-only.", "cacheTtlMs"}
 	}
 	return Verdict{"cache", Pass, fmt.Sprintf("Results are cached for %s per client and arguments.", t.cacheTTL), "cacheTtlMs"}
 }
@@ -267,7 +267,7 @@ func explainRetry(s *server, t *tool, hints registry.Hints) Verdict {
 	}
 	which := "if it cannot have reached the server"
 	if plan := (&Plan{server: s, tool: t, hints: hints}); plan.repeatable(&core.Call{Method: "tools/call"}) {
-		which = "if the connection was lost: the server is trusted, and the tool is marked read-only or idempotent"
+		which = "if the connection was lost, because the server is trusted and the tool is marked read-only or idempotent"
 	}
 	return Verdict{"retry", Pass, fmt.Sprintf("The call is retried up to %d times, %s.", t.retry.Attempts, which), "retry"}
 }

@@ -25,7 +25,7 @@ func describeConflicts(naming Naming, servers []*registeredServer) map[string][]
 	for i, h := range servers {
 		for _, o := range same[affixes[i]] {
 			if h != o {
-				list[h.ID] = append(list[h.ID], fmt.Sprintf("the names of its tools end in a hash: server %q has the same namespace", o.ID))
+				list[h.ID] = append(list[h.ID], fmt.Sprintf("the names of its tools end in a hash, because server %q has the same namespace", o.ID))
 			}
 		}
 	}
@@ -58,9 +58,9 @@ func describeSharedNames(servers []*registeredServer, list map[string][]string) 
 		for _, h := range servers {
 			switch n := len(shared[h]); {
 			case n == 1:
-				list[h.ID] = append(list[h.ID], fmt.Sprintf("%.100q is prefixed with the server's name: another server has a tool or prompt with that name", shared[h][0]))
+				list[h.ID] = append(list[h.ID], fmt.Sprintf("%.100q is prefixed with the server's name, because another server has a tool or prompt with that name", shared[h][0]))
 			case n > 1:
-				list[h.ID] = append(list[h.ID], fmt.Sprintf("%d %s, such as %.100q, are prefixed with the server's name: other servers have %s with the same names", n, kind, shared[h][0], kind))
+				list[h.ID] = append(list[h.ID], fmt.Sprintf("%d %s, such as %.100q, are prefixed with the server's name, because other servers have %s with the same names", n, kind, shared[h][0], kind))
 			}
 		}
 	}

@@ -22,10 +22,10 @@ func TestConflictIsReportedForLosingServer(t *testing.T) {
 	r.Set("b", "b", resources("mem://x", "mem://z"))
 	r.Set("d", "d", resources("mem://y", "mem://x", "mem://z"))
 	for server, want := range map[string]string{
-		"a": `[the names of its tools end in a hash: server "c" has the same namespace]`,
-		"b": `[resource "mem://x" is listed as "mem://b__x" at the endpoint of all servers: without the server's id, the URI could refer to another server]`,
-		"c": `[the names of its tools end in a hash: server "a" has the same namespace]`,
-		"d": `[3 resources are listed with the server's id in their URI, such as "mem://d__x" at the endpoint of all servers: without it, the URIs could refer to another server]`,
+		"a": `[the names of its tools end in a hash, because server "c" has the same namespace]`,
+		"b": `[resource "mem://x" is listed as "mem://b__x" at the endpoint of all servers, because without the server's id, the URI could refer to another server]`,
+		"c": `[the names of its tools end in a hash, because server "a" has the same namespace]`,
+		"d": `[3 resources are listed with the server's id in their URI, such as "mem://d__x" at the endpoint of all servers, because without it, the URIs could refer to another server]`,
 	} {
 		if got := fmt.Sprint(r.All().Conflicts(server)); got != want {
 			t.Errorf("%s: %s", server, got)
@@ -51,9 +51,9 @@ func TestQualifiedNamesAreReported(t *testing.T) {
 	r.Set("b", "b", tools("read", "write"))
 	r.Set("c", "c", tools("read", "only-c"))
 	for server, want := range map[string]string{
-		"a": `[2 tools, such as "read", are prefixed with the server's name: other servers have tools with the same names]`,
-		"b": `[2 tools, such as "read", are prefixed with the server's name: other servers have tools with the same names]`,
-		"c": `["read" is prefixed with the server's name: another server has a tool or prompt with that name]`,
+		"a": `[2 tools, such as "read", are prefixed with the server's name, because other servers have tools with the same names]`,
+		"b": `[2 tools, such as "read", are prefixed with the server's name, because other servers have tools with the same names]`,
+		"c": `["read" is prefixed with the server's name, because another server has a tool or prompt with that name]`,
 	} {
 		if got := fmt.Sprint(r.All().Conflicts(server)); got != want {
 			t.Errorf("%s: %s", server, got)

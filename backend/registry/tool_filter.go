@@ -38,7 +38,7 @@ func applyFilter(f *config.Filter, tools []entry) (shown []entry, warnings []str
 		e = e.withSettings(f.Tools[e.name])
 		if name := f.PublicName(e.name); name != e.name {
 			if taken[name] > 1 {
-				warnings = append(warnings, fmt.Sprintf("tool '%s' was not renamed: another tool is already named '%s'", e.name, name))
+				warnings = append(warnings, fmt.Sprintf("tool '%s' was not renamed, because another tool is already named '%s'", e.name, name))
 			} else {
 				e.visibleName = name
 			}

@@ -134,7 +134,7 @@ func TestConflictsAndUnmatchedPatternsAreReported(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	said := strings.Join(r.All().Conflicts("fs"), "\n")
-	if said != "includeTools 'raed*' matches no tool; did you mean 'read*'?\ntool 'read' was not renamed: another tool is already named 'list'" {
+	if said != "includeTools 'raed*' matches no tool; did you mean 'read*'?\ntool 'read' was not renamed, because another tool is already named 'list'" {
 		t.Error(said)
 	}
 }

@@ -22,8 +22,8 @@ type Rules struct {
 	// Private are the paths that only an entry in sandbox.read or sandbox.write for the path
 	// itself, or for one below it, allows.
 	Private []string
-	// StartsPrograms are the paths from which programs are started later, which only sandbox.write
-	// lets the program write.
+	// StartsPrograms are the paths from which programs are started later. The program may write to
+	// them only if sandbox.write names them.
 	StartsPrograms []string
 	// Ignored says which paths of the program are left out or too wide, and why.
 	Ignored []string

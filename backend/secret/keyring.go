@@ -86,7 +86,7 @@ const unlockHint = "Unlock it, or use: drawbridge secret unlock."
 // decodeKeyringResult decodes the result of Keyring.Get.
 func (s *Store) decodeKeyringResult(text string, err error) ([]byte, error) {
 	if errors.Is(err, ErrNoKey) {
-		return nil, s.missingKeyError("their key is missing from the keyring")
+		return nil, s.missingKeyError("their encryption key is missing from the keyring")
 	}
 	if err != nil {
 		return nil, lockedError("the keyring is not responding", unlockHint, err)

@@ -310,7 +310,7 @@ func TestNameConflictIsWarningOfLosingServer(t *testing.T) {
 		sub := g.bus.Subscribe(64)
 		defer sub.Close()
 		g.apply(server("a"), server("b"))
-		want := `[resource "mem://x" is listed as "mem://b__x" at the endpoint of all servers: without the server's id, the URI could refer to another server]`
+		want := `[resource "mem://x" is listed as "mem://b__x" at the endpoint of all servers, because without the server's id, the URI could refer to another server]`
 		if st := g.want("b", core.StateRunning); fmt.Sprint(st.Warnings) != want {
 			t.Errorf("b: %q", st.Warnings)
 		}

@@ -139,7 +139,7 @@ func (c *Conn) readList(ctx context.Context, l listing) ([]core.Item, []string, 
 			return nil, nil, &rpcError{Message: err.Error()}
 		}
 		if r.full {
-			warnings = append(warnings, fmt.Sprintf("only the first %d %s are used: the list is larger than %d entries or %d bytes", len(r.items), l.noun, maxItems, maxListBytes))
+			warnings = append(warnings, fmt.Sprintf("only the first %d %s are used, because the list is larger than %d entries or %d bytes", len(r.items), l.noun, maxItems, maxListBytes))
 			break
 		}
 		if cursor == nil {

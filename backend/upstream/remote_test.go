@@ -204,11 +204,11 @@ func TestHostileRemoteServersAreContained(t *testing.T) {
 		"redirect to a host": {func(w http.ResponseWriter, _ string) {
 			w.Header().Set("Location", "http://evil.test/x?y=z")
 			w.WriteHeader(307)
-		}, "redirects to another origin, http://evil.test, which is not allowed"},
+		}, "redirected to another origin, http://evil.test, which is not allowed"},
 		"redirect to a port": {func(w http.ResponseWriter, _ string) {
 			w.Header().Set("Location", "http://127.0.0.1:1/")
 			w.WriteHeader(308)
-		}, "redirects to another origin"},
+		}, "redirected to another origin"},
 		"redirect without end": {func(w http.ResponseWriter, _ string) { w.Header().Set("Location", "/mcp"); w.WriteHeader(307) }, "too many redirects"},
 		"headers without bound": {func(w http.ResponseWriter, _ string) {
 			w.Header().Set("X", strings.Repeat("x", 1<<20))

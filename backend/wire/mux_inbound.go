@@ -246,7 +246,7 @@ func (m *Mux) deliver(pc *pendingCall, in inboundMessage) bool {
 		return true
 	}
 	if m.stats.dropped.Add(1) == 1 {
-		m.o.Log.Warn("Server sends notifications faster than the client reads them; excess notifications are dropped", "server", m.o.Server)
+		m.o.Log.Warn("Server is sending notifications faster than the client reads them; excess notifications are dropped", "server", m.o.Server)
 	}
 	return false
 }

@@ -33,13 +33,13 @@ type RemoteOptions struct {
 	OnNotification func(method string, params json.RawMessage)
 	OnRequest      func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error)
 	OnJunk         func(line []byte, reason string)
-	// OnSessionReplaced is called after a lost session was replaced: settings of the old session,
-	// such as subscriptions, are gone. It must not block.
+	// OnSessionReplaced is called after a lost session was replaced. The settings of the old
+	// session, such as subscriptions, are lost. OnSessionReplaced must not block.
 	OnSessionReplaced func()
-	// OnMessage sees every message as it travels, of a stream one at a time. http is the
-	// request line or the status, and the headers, without what may be secret in them; an
-	// answer's come on their own, before its messages. The text is valid until it returns.
-	// It must not block. May be nil.
+	// OnMessage is called for every message that is sent or received; the messages of a stream are
+	// passed one at a time. http is the request line or the status, and the headers, without values
+	// that may be secret. The status and headers of a response are passed alone, before its
+	// messages. text is valid until OnMessage returns. OnMessage must not block. May be nil.
 	OnMessage func(sent bool, http string, text []byte)
 	Log       *slog.Logger
 }

@@ -21,7 +21,7 @@ var errTooManyRedirects = errors.New("too many redirects")
 // redirectError refuses a redirect that would send our headers to another origin.
 type redirectError struct{ origin string }
 
-func (e *redirectError) Error() string { return "the server redirects to another origin: " + e.origin }
+func (e *redirectError) Error() string { return "the server redirected to another origin: " + e.origin }
 
 // StatusError is the cause of an error that results from an HTTP status.
 type StatusError struct {
@@ -38,7 +38,7 @@ func (r *Remote) unreachableError(err error) error { return unreachableError(r.o
 func unreachableError(server string, err error) error {
 	if elsewhere, ok := errors.AsType[*redirectError](err); ok {
 		return &core.Error{Code: core.CodeUnavailable, Cause: elsewhere,
-			Message: fmt.Sprintf("server %q redirects to another origin, %.200s, which is not allowed", server, elsewhere.origin),
+			Message: fmt.Sprintf("server %q redirected to another origin, %.200s, which is not allowed", server, elsewhere.origin),
 			Hint:    "If it has moved, change its url. Its headers are never sent to another origin.", Remedy: core.EditConfig("url")}
 	}
 	if errors.Is(err, errTooManyRedirects) {

@@ -193,7 +193,7 @@ func TestRefusedSessionIsClearError(t *testing.T) {
 	r := d.open(t)
 	d.forget()
 	_, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
-	if own, ok := errors.AsType[*core.Error](err); !ok || !own.Unsent || !own.Retriable || !strings.Contains(own.Message, "rejects the session that it has just created") {
+	if own, ok := errors.AsType[*core.Error](err); !ok || !own.Unsent || !own.Retriable || !strings.Contains(own.Message, "rejected the session that it had just created") {
 		t.Fatalf("%v", err)
 	}
 	if r.Err() != nil {

@@ -146,7 +146,7 @@ func (r *Remote) renew(ctx context.Context, lost string) error {
 		ProtocolVersion string `json:"protocolVersion"`
 	}
 	if json.Unmarshal(reply.Result, &result) != nil || result.ProtocolVersion != version {
-		return fmt.Errorf("%w, and now uses another protocol version", errSessionLost)
+		return fmt.Errorf("%w, and it now uses another protocol version", errSessionLost)
 	}
 	resp, err := r.post(ctx, "", nil, AppendNotification(nil, "notifications/initialized", nil), nil)
 	if err != nil {
@@ -155,7 +155,7 @@ func (r *Remote) renew(ctx context.Context, lost string) error {
 	_, _ = io.CopyN(io.Discard, resp.Body, 512)
 	resp.Body.Close()
 	if resp.StatusCode >= 300 {
-		return fmt.Errorf("%w, and rejects a new one: %w", errSessionLost, r.statusError(resp))
+		return fmt.Errorf("%w, and it rejected a new one: %w", errSessionLost, r.statusError(resp))
 	}
 	if r.o.OnSessionReplaced != nil {
 		r.o.OnSessionReplaced()
@@ -178,7 +178,7 @@ func isNewSessionRefused(resp *http.Response) bool {
 // unusableSessionError is the error of a request that was refused in two sessions.
 func (r *Remote) unusableSessionError() error {
 	return &core.Error{Code: core.CodeUnavailable, Retriable: true, Unsent: true, Cause: errSessionLost,
-		Message: fmt.Sprintf("server %q rejects the session that it has just created", r.o.Server),
+		Message: fmt.Sprintf("server %q rejected the session that it had just created", r.o.Server),
 		Hint:    "Try again. If the error persists, several server instances probably share this url without sharing their sessions."}
 }
 

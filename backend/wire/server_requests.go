@@ -72,7 +72,7 @@ func (s *serverMessages) allowMessage() bool {
 	}
 	s.stats.dropped.Add(1)
 	if !s.flooding.Swap(true) {
-		s.log.Warn("Server floods the connection; excess messages are dropped", "server", s.server)
+		s.log.Warn("Server is flooding the connection; excess messages are dropped", "server", s.server)
 	}
 	return false
 }

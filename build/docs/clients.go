@@ -50,7 +50,7 @@ func clients() ([]byte, error) {
 			rows = append(rows, configFileRow{"a project", "`" + c.ProjectFile + "`"})
 		}
 		if len(rows) == 0 {
-			b.WriteString("\nIt has no configuration file that Drawbridge can edit; the command prints the steps.\n")
+			b.WriteString("\nThe client has no configuration file that Drawbridge can edit; the command prints the steps.\n")
 		} else {
 			fmt.Fprintf(&b, "\n| system | file (%s, under `%s`) |\n|---|---|\n", formats[string(c.Format)], strings.Join(c.KeyPath, "."))
 		}
@@ -59,13 +59,13 @@ func clients() ([]byte, error) {
 		}
 		var notes []string
 		if c.Rewrites {
-			notes = append(notes, "It overwrites its file with its in-memory state: quit it before connecting.")
+			notes = append(notes, "The client overwrites its file with its in-memory state, so quit it before connecting.")
 		}
 		if c.MaxTools > 0 {
-			notes = append(notes, fmt.Sprintf("It passes at most %d tools to its model.", c.MaxTools))
+			notes = append(notes, fmt.Sprintf("The client passes at most %d tools to its model.", c.MaxTools))
 		}
 		if c.Synced {
-			notes = append(notes, "Its file is synchronized to your other machines, so no token is written to it.")
+			notes = append(notes, "The file is synchronized to your other machines, so no token is written to it.")
 		}
 		if len(notes) > 0 {
 			fmt.Fprintf(&b, "\n%s\n", strings.Join(notes, " "))

@@ -29,7 +29,7 @@ export interface ToolAnswer {
   /** The error message; "" without an error. */
   error: string;
   callId: string;
-  /** The response of the server as JSON text; "" without a response. */
+  /** The response from the server as JSON text; "" without a response. */
   raw: string;
 }
 
