@@ -45,7 +45,7 @@ func TestFailureNamesReasonActionAndRemedy(t *testing.T) {
 		"usage":    {"exited with status 125: docker: Cannot connect to the Docker daemon at unix:///x.", "Start Docker", core.RemedyStartDocker, ""},
 		"signal":   {"ended by signal: segmentation fault", "", core.RemedySeeLog, ""},
 		"silent":   {"exited with status 0", "", core.RemedySeeLog, ""},
-		"port":     {"exited with status 1: Error: listen EADDRINUSE", "stop it", core.RemedyFreePort, ""},
+		"port":     {"exited with status 1: Error: listen EADDRINUSE", "Stop that program", core.RemedyFreePort, ""},
 		"uvx":      {`executable not found: "uvx"`, "https://docs.astral.sh/uv", core.RemedyInstallProgram, "uv"},
 		"unknown":  {`executable not found: "acme-mcp-nosuch"`, "set command to its full path", core.RemedyEditConfig, "command"},
 		"variable": {"variable ${ACME_NOSUCH_TOKEN} is not set", "Set the variable", core.RemedySetVariable, "ACME_NOSUCH_TOKEN"},

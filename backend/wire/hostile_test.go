@@ -47,7 +47,7 @@ func TestOversizedResultFailsOnlyItsCall(t *testing.T) {
 	m := start(t, "giant", func(o *wire.MuxOptions) { o.MaxMessage = 1 << 20 })
 	for _, arguments := range []string{`{"size":5000000}`, `{"size":5000000,"last":1}`} {
 		_, err := call(t, m, `{"arguments":`+arguments+`}`, nil)
-		if err == nil || !strings.Contains(err.Error(), "larger than the limit") {
+		if err == nil || !strings.Contains(err.Error(), "the limit is 1048576 bytes") {
 			t.Fatalf("%s: got %v", arguments, err)
 		}
 		if reply := mustCall(t, m, `{"arguments":{"size":900000}}`, nil); len(reply.Result) < 900000 {
