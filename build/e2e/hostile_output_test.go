@@ -152,7 +152,7 @@ func TestHostileOutputAffectsOnlyItsCall(t *testing.T) {
 		was := d.hostile("giant")
 		measured(t, 40*mb, func() {
 			answer, _ := call(t, "giant", `{"size":52428800}`)
-			has(t, answer, "larger than the limit")
+			has(t, answer, "bytes long; the limit is")
 		})
 		answer, _ := call(t, "giant", `{"size":1000}`)
 		has(t, answer, "gggg")
