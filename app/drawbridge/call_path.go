@@ -17,6 +17,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/netchange"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/backend/updates"
@@ -172,4 +173,32 @@ const relayedCapabilities = `{"sampling":{"tools":{},"context":{}},"elicitation"
 func clientInfo() json.RawMessage {
 	info, _ := json.Marshal(map[string]string{"name": "drawbridge", "title": "Drawbridge", "version": version})
 	return info
+}
+
+// configPhases are what a new configuration is applied to. A phase begins when the one before it
+// is complete; within a phase the order has no meaning.
+type configPhases []configPhase
+
+type configPhase struct {
+	name  string
+	apply []func(*config.Config)
+}
+
+func (p configPhases) apply(c *config.Config) {
+	for _, phase := range p {
+		began := time.Now()
+		for _, apply := range phase.apply {
+			apply(c)
+		}
+		slog.Debug("Configuration applied", "phase", phase.name, "took", time.Since(began))
+	}
+}
+
+// newTrust creates the registry and the trust baseline that hides its unapproved tools from
+// clients.
+func newTrust(history *store.Store, bus *event.Bus, log *slog.Logger) (*registry.Registry, *trust.Baseline) {
+	baseline := trust.New(trust.Options{Store: history, Log: log})
+	views := registry.New(registry.Options{Withhold: baseline.Judge})
+	baseline.Observe(views.ReapplyWithhold, func(server string) { bus.Publish(event.Catalog, server) })
+	return views, baseline
 }

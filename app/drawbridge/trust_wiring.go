@@ -1,25 +1,12 @@
 package main
 
 import (
-	"log/slog"
 	"maps"
 	"slices"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
-	"github.com/drawbridge-mcp/drawbridge/backend/registry"
-	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
-
-// newTrust creates the registry and the trust baseline that hides its unapproved tools from
-// clients.
-func newTrust(history *store.Store, bus *event.Bus, log *slog.Logger) (*registry.Registry, *trust.Baseline) {
-	baseline := trust.New(trust.Options{Store: history, Log: log})
-	views := registry.New(registry.Options{Withhold: baseline.Judge})
-	baseline.Observe(views.ReapplyWithhold, func(server string) { bus.Publish(event.Catalog, server) })
-	return views, baseline
-}
 
 // trustRules returns the rules of the configuration about changed tools.
 func trustRules(c *config.Config) []trust.ServerSettings {

@@ -16,16 +16,6 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Gateway runs and records calls. It is implemented by *gateway.Gateway.
-type Gateway interface {
-	Call(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error)
-	// Ask forwards a request from a server to sink and records it. cause is the call during which
-	// the server sent it.
-	Ask(ctx context.Context, cause *core.Call, method string, params json.RawMessage, sink core.ServerMessageHandler) (core.Reply, error)
-	// RecordNotification records a notification about a task, whose params are those of the call.
-	RecordNotification(call *core.Call)
-}
-
 // Lister waits for catalogs. It is implemented by *supervisor.Supervisor.
 type Lister interface {
 	// WaitListed blocks until no server (or only the server id, unless it is "") is starting

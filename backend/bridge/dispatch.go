@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
@@ -254,10 +253,70 @@ func (b *Bridge) list(ctx context.Context, rq *request, kind core.Kind) (splitRe
 	return splitResult{head: result}, nil
 }
 
-// listResult returns the result of a list request.
-func (b *Bridge) listResult(ep endpoint, view *registry.View, kind core.Kind) []byte {
-	if kind == core.Tools && ep.server == "" {
-		return b.aggregateTools(ep, view)
+// holdResult reserves budget for a result, or returns an error result instead of it. Lists are
+// shared by all clients and need no budget.
+func (b *Bridge) holdResult(rq *request, result splitResult) (splitResult, *rpcError, func()) {
+	n := int64(len(result.head) + len(result.tail))
+	if _, list := listMethods[rq.method]; list {
+		n = 0
 	}
-	return view.ListResult(kind)
+	release, ok := b.resultBudget.acquire(rq.client.Token, n)
+	if ok {
+		return result, nil, release
+	}
+	err := core.Errorf(core.CodeUnavailable, "the result (%d bytes) was dropped: too many large results are still unread", n)
+	err.Hint = "Read the pending results, and request less data at a time. The call was made and is in the history."
+	left, rpcErr := b.buildResult(rq, "", "", core.Reply{}, err)
+	return left, rpcErr, func() {}
+}
+
+// resolveWorkspace sets the working folder of a call: the first file URI among the roots of the
+// client, or the folder in which its shim was started. The client is asked only if the call
+// depends on the folder; a legacy session is asked once, and again after it reports that its roots
+// changed.
+func (b *Bridge) resolveWorkspace(ctx context.Context, rq *request, call *core.Call, sink core.ServerMessageHandler) {
+	call.Workspace = rq.workspace
+	if call.Server == "" || b.WantsWorkspace == nil || !b.WantsWorkspace(call) || !parseClientCapabilities(rq.capabilities).roots {
+		return
+	}
+	ask := askRoots(sink)
+	var roots []string
+	if rq.session != nil {
+		roots, _ = rq.session.roots.resolve(ctx, ask)
+	} else {
+		limited, cancel := context.WithTimeout(ctx, rootsTimeout)
+		defer cancel()
+		roots, _ = ask(limited)
+	}
+	if len(roots) > 0 {
+		call.Workspace, call.OtherRoots = roots[0], roots[1:]
+	}
+}
+
+// Gateway runs and records calls. It is implemented by *gateway.Gateway.
+type Gateway interface {
+	Call(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error)
+	// Ask forwards a request from a server to sink and records it. cause is the call during which
+	// the server sent it.
+	Ask(ctx context.Context, cause *core.Call, method string, params json.RawMessage, sink core.ServerMessageHandler) (core.Reply, error)
+	// RecordNotification records a notification about a task, whose params are those of the call.
+	RecordNotification(call *core.Call)
+}
+
+// inputMethods lists the methods whose result may be input_required (MCP 2026-07-28).
+var inputMethods = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
+
+// runCall runs a call for rq. In the modern era the result may be input_required.
+func (b *Bridge) runCall(ctx context.Context, rq *request, call *core.Call, sink *callMessageHandler) (core.Reply, error) {
+	sink.server = call.Server
+	if rq.era == core.Modern && inputMethods[rq.method] && !emptyObject(rq.capabilities) {
+		if can := parseClientCapabilities(rq.capabilities); can != (clientCapabilities{}) {
+			return b.runSuspendable(ctx, rq, call, sink, can)
+		}
+	}
+	b.resolveWorkspace(ctx, rq, call, sink)
+	if rq.era == core.Legacy && wire.MentionsTask(call.Params) {
+		sink.taskCall = call
+	}
+	return b.Gateway.Call(ctx, call, sink)
 }

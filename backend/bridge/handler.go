@@ -3,6 +3,7 @@ package bridge
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -365,4 +366,30 @@ func parseBatch(body []byte) ([]*message, error) {
 		elements[i] = m
 	}
 	return elements, nil
+}
+
+// readBody reads at most MaxBody bytes. The caller must call release when the request ends.
+func (b *Bridge) readBody(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
+	release = func() {}
+	switch {
+	case r.ContentLength > b.MaxBody:
+		return nil, release, &http.MaxBytesError{Limit: b.MaxBody}
+	case r.ContentLength >= 0:
+		if release, err = b.bodyBudget.acquire(w, r, r.ContentLength); err != nil {
+			return nil, release, err
+		}
+		body = make([]byte, r.ContentLength)
+		_, err = io.ReadFull(r.Body, body)
+		return body, release, err
+	}
+	from := http.MaxBytesReader(w, r.Body, b.MaxBody)
+	body, err = io.ReadAll(io.LimitReader(from, smallBodySize))
+	if err != nil || len(body) < smallBodySize {
+		return body, release, err
+	}
+	if release, err = b.bodyBudget.acquire(w, r, b.MaxBody); err != nil {
+		return nil, release, err
+	}
+	rest, err := io.ReadAll(from)
+	return append(body, rest...), release, err
 }

@@ -3,12 +3,9 @@ package bridge
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"golang.org/x/sync/semaphore"
 )
@@ -47,23 +44,6 @@ func (b *resultBudget) add(client string, n int64) {
 	if b.heldBy[client] += n; b.heldBy[client] == 0 {
 		delete(b.heldBy, client)
 	}
-}
-
-// holdResult reserves budget for a result, or returns an error result instead of it. Lists are
-// shared by all clients and need no budget.
-func (b *Bridge) holdResult(rq *request, result splitResult) (splitResult, *rpcError, func()) {
-	n := int64(len(result.head) + len(result.tail))
-	if _, list := listMethods[rq.method]; list {
-		n = 0
-	}
-	release, ok := b.resultBudget.acquire(rq.client.Token, n)
-	if ok {
-		return result, nil, release
-	}
-	err := core.Errorf(core.CodeUnavailable, "the result (%d bytes) was dropped: too many large results are still unread", n)
-	err.Hint = "Read the pending results, and request less data at a time. The call was made and is in the history."
-	left, rpcErr := b.buildResult(rq, "", "", core.Reply{}, err)
-	return left, rpcErr, func() {}
 }
 
 // streamLimiter limits the number of streams that each client holds open at the same time.
@@ -159,30 +139,4 @@ func (b *bodyBudget) acquire(w http.ResponseWriter, r *http.Request, n int64) (r
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyReadTimeout))
 	}
 	return func() { b.semaphore.Release(n) }, nil
-}
-
-// readBody reads at most MaxBody bytes. The caller must call release when the request ends.
-func (b *Bridge) readBody(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
-	release = func() {}
-	switch {
-	case r.ContentLength > b.MaxBody:
-		return nil, release, &http.MaxBytesError{Limit: b.MaxBody}
-	case r.ContentLength >= 0:
-		if release, err = b.bodyBudget.acquire(w, r, r.ContentLength); err != nil {
-			return nil, release, err
-		}
-		body = make([]byte, r.ContentLength)
-		_, err = io.ReadFull(r.Body, body)
-		return body, release, err
-	}
-	from := http.MaxBytesReader(w, r.Body, b.MaxBody)
-	body, err = io.ReadAll(io.LimitReader(from, smallBodySize))
-	if err != nil || len(body) < smallBodySize {
-		return body, release, err
-	}
-	if release, err = b.bodyBudget.acquire(w, r, b.MaxBody); err != nil {
-		return nil, release, err
-	}
-	rest, err := io.ReadAll(from)
-	return append(body, rest...), release, err
 }

@@ -49,24 +49,9 @@ type question struct {
 	answer chan core.Reply // has a buffer of one
 }
 
-// inputMethods lists the methods whose result may be input_required (MCP 2026-07-28).
-var inputMethods = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
-
-// runCall runs a call for rq. In the modern era the result may be input_required.
-func (b *Bridge) runCall(ctx context.Context, rq *request, call *core.Call, sink *callMessageHandler) (core.Reply, error) {
-	sink.server = call.Server
-	if rq.era != core.Modern || !inputMethods[rq.method] || emptyObject(rq.capabilities) {
-		b.resolveWorkspace(ctx, rq, call, sink)
-		if rq.era == core.Legacy && wire.MentionsTask(call.Params) {
-			sink.taskCall = call
-		}
-		return b.Gateway.Call(ctx, call, sink)
-	}
-	can := parseClientCapabilities(rq.capabilities)
-	if can == (clientCapabilities{}) {
-		b.resolveWorkspace(ctx, rq, call, sink)
-		return b.Gateway.Call(ctx, call, sink)
-	}
+// runSuspendable runs a call whose server may ask the client. The call goes on when its HTTP request
+// ends with a question, so it has a context of its own.
+func (b *Bridge) runSuspendable(ctx context.Context, rq *request, call *core.Call, sink *callMessageHandler, can clientCapabilities) (core.Reply, error) {
 	callCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	sc := &suspendedCall{
 		bridge: b, server: call.Server, rq: rq, capabilities: can, cancel: cancel, sink: sink,

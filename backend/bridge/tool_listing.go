@@ -141,3 +141,11 @@ func annotateTool(item registry.Item, mode, server string) []byte {
 	slices.SortFunc(edits, func(a, b wire.Edit) int { return a.Span.Start - b.Span.Start })
 	return wire.Splice(nil, raw, edits...)
 }
+
+// listResult returns the result of a list request.
+func (b *Bridge) listResult(ep endpoint, view *registry.View, kind core.Kind) []byte {
+	if kind == core.Tools && ep.server == "" {
+		return b.aggregateTools(ep, view)
+	}
+	return view.ListResult(kind)
+}

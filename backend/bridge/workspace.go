@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"context"
 	"encoding/base64"
 	"net/url"
 	"path/filepath"
@@ -38,29 +37,6 @@ func cleanFolder(path string) string {
 		return ""
 	}
 	return filepath.Clean(path)
-}
-
-// resolveWorkspace sets the working folder of a call: the first file URI among the roots of the
-// client, or the folder in which its shim was started. The client is asked only if the call
-// depends on the folder; a legacy session is asked once, and again after it reports that its roots
-// changed.
-func (b *Bridge) resolveWorkspace(ctx context.Context, rq *request, call *core.Call, sink core.ServerMessageHandler) {
-	call.Workspace = rq.workspace
-	if call.Server == "" || b.WantsWorkspace == nil || !b.WantsWorkspace(call) || !parseClientCapabilities(rq.capabilities).roots {
-		return
-	}
-	ask := askRoots(sink)
-	var roots []string
-	if rq.session != nil {
-		roots, _ = rq.session.roots.resolve(ctx, ask)
-	} else {
-		limited, cancel := context.WithTimeout(ctx, rootsTimeout)
-		defer cancel()
-		roots, _ = ask(limited)
-	}
-	if len(roots) > 0 {
-		call.Workspace, call.OtherRoots = roots[0], roots[1:]
-	}
 }
 
 // maxRoots limits the roots of a client that are considered.

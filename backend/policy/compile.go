@@ -4,63 +4,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
-
-// ruleset is a configuration compiled for the call path. It is immutable, except for the state of
-// its breakers and limits.
-type ruleset struct {
-	servers   map[string]*server
-	arguments []argumentRule
-	clients   map[string]string // approval settings by client token; nil if there are none
-	fallback  *server           // rules for servers that are not configured, such as built-in ones
-}
-
-// server holds the rules for the calls of one server.
-type server struct {
-	id, label    string
-	namespace    string
-	paths        pathSettings
-	trust        bool
-	shared       bool // all clients share one process
-	honorTTL     bool
-	filter       *config.Filter
-	rules        config.Rules
-	toolDefaults tool   // rules for tools without settings
-	nonToolRules tool   // rules for requests other than tools/call
-	launchID     string // identifies the program or URL; a different one counts as another server
-	tools        map[string]*tool
-	breaker      *breaker            // of the default account
-	breakers     map[string]*breaker // of the other accounts, by name
-	slots        *slots
-}
-
-// tool holds the rules for the calls of one tool.
-type tool struct {
-	timeout, ceiling       time.Duration
-	timeoutKey, ceilingKey string
-	unrestricted           bool // only timeouts, retries and the breaker apply
-	approval               string
-	approvalKey            string
-	allowedClients         []string
-	retry                  config.Retry
-	buckets                *buckets
-	clientLimits           map[string]*buckets // limits of clients, by token
-	cacheTTL               time.Duration
-	validate               bool
-}
-
-// breakerOf returns the breaker of an account: each has a connection of its own, so that a broken
-// one must not affect the calls of the others.
-func (s *server) breakerOf(account string) *breaker {
-	if b, ok := s.breakers[account]; ok {
-		return b
-	}
-	return s.breaker
-}
 
 // allBreakers returns the breakers of all accounts, the default one first.
 func (s *server) allBreakers() []*breaker {
@@ -69,23 +15,6 @@ func (s *server) allBreakers() []*breaker {
 		all = append(all, s.breakers[name])
 	}
 	return all
-}
-
-func (r *ruleset) server(id string) *server {
-	if s := r.servers[id]; s != nil {
-		return s
-	}
-	return r.fallback
-}
-
-func (s *server) tool(call *core.Call) *tool {
-	if call.Method != "tools/call" {
-		return &s.nonToolRules
-	}
-	if t := s.tools[call.Name]; t != nil {
-		return t
-	}
-	return &s.toolDefaults
 }
 
 // Apply replaces the rules by those of c. Limits and breakers keep their state if their settings
@@ -237,9 +166,4 @@ func (t *tool) limitClient(token string, limit config.RateLimit, setting string,
 		t.clientLimits = make(map[string]*buckets)
 	}
 	t.clientLimits[token] = newBuckets(limit, token, setting, was[token])
-}
-
-// setUnrestricted sets t.unrestricted, once all other fields are set.
-func (t *tool) setUnrestricted(s *server) {
-	t.unrestricted = t.approval == config.ApprovalNever && t.buckets == nil && t.clientLimits == nil && t.cacheTTL == 0 && !t.validate && s.slots == nil
 }

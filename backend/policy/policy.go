@@ -156,3 +156,146 @@ func (p *Policy) End(plan Plan, reply core.Reply, err error, sent bool) {
 		p.cache.store(&plan, reply)
 	}
 }
+
+// ruleset is a configuration compiled for the call path. It is immutable, except for the state of
+// its breakers and limits.
+type ruleset struct {
+	servers   map[string]*server
+	arguments []argumentRule
+	clients   map[string]string // approval settings by client token; nil if there are none
+	fallback  *server           // rules for servers that are not configured, such as built-in ones
+}
+
+// server holds the rules for the calls of one server.
+type server struct {
+	id, label    string
+	namespace    string
+	paths        pathSettings
+	trust        bool
+	shared       bool // all clients share one process
+	honorTTL     bool
+	filter       *config.Filter
+	rules        config.Rules
+	toolDefaults tool   // rules for tools without settings
+	nonToolRules tool   // rules for requests other than tools/call
+	launchID     string // identifies the program or URL; a different one counts as another server
+	tools        map[string]*tool
+	breaker      *breaker            // of the default account
+	breakers     map[string]*breaker // of the other accounts, by name
+	slots        *slots
+}
+
+// tool holds the rules for the calls of one tool.
+type tool struct {
+	timeout, ceiling       time.Duration
+	timeoutKey, ceilingKey string
+	unrestricted           bool // only timeouts, retries and the breaker apply
+	approval               string
+	approvalKey            string
+	allowedClients         []string
+	retry                  config.Retry
+	buckets                *buckets
+	clientLimits           map[string]*buckets // limits of clients, by token
+	cacheTTL               time.Duration
+	validate               bool
+}
+
+// breakerOf returns the breaker of an account: each has a connection of its own, so that a broken
+// one must not affect the calls of the others.
+func (s *server) breakerOf(account string) *breaker {
+	if b, ok := s.breakers[account]; ok {
+		return b
+	}
+	return s.breaker
+}
+
+func (r *ruleset) server(id string) *server {
+	if s := r.servers[id]; s != nil {
+		return s
+	}
+	return r.fallback
+}
+
+func (s *server) tool(call *core.Call) *tool {
+	if call.Method != "tools/call" {
+		return &s.nonToolRules
+	}
+	if t := s.tools[call.Name]; t != nil {
+		return t
+	}
+	return &s.toolDefaults
+}
+
+// setUnrestricted sets t.unrestricted, once all other fields are set.
+func (t *tool) setUnrestricted(s *server) {
+	t.unrestricted = t.approval == config.ApprovalNever && t.buckets == nil && t.clientLimits == nil && t.cacheTTL == 0 && !t.validate && s.slots == nil
+}
+
+// Limits of the params of a call. A call that exceeds them is refused before it reaches the server.
+const (
+	MaxArguments = 4 << 20 // bytes
+	MaxDepth     = 500     // nested objects and arrays
+	MaxName      = 1024    // bytes of a tool's or prompt's name
+	MaxURI       = 8 << 10 // bytes of a resource's URI
+)
+
+// checkSize refuses arguments, or params without arguments, that are too large.
+func checkSize(call *core.Call) error {
+	n := len(call.Params)
+	if !call.Arguments.Empty() {
+		n = call.Arguments.End - call.Arguments.Start
+	}
+	if n <= MaxArguments {
+		return nil
+	}
+	e := core.Errorf(core.CodeValidation, "the arguments are larger than %d MiB", MaxArguments>>20)
+	e.Fields = []core.FieldError{{Field: "arguments", Error: "too large"}}
+	e.Hint = "Pass a path or a URI instead of the data itself."
+	return e
+}
+
+// checkDepth refuses params that are nested so deeply that they may crash a server.
+func checkDepth(call *core.Call) error {
+	if len(call.Params) <= 2*MaxDepth || maxNesting(call.Params) <= MaxDepth {
+		return nil
+	}
+	e := core.Errorf(core.CodeValidation, "the arguments are nested deeper than %d levels", MaxDepth)
+	e.Fields = []core.FieldError{{Field: "arguments", Error: "nested too deeply"}}
+	return e
+}
+
+// maxNesting returns the maximum nesting of objects and arrays in the JSON text raw.
+func maxNesting(raw []byte) (most int) {
+	level := 0
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '{', '[':
+			if level++; level > most {
+				most = level
+			}
+		case '}', ']':
+			level--
+		case '"':
+			for i++; i < len(raw) && raw[i] != '"'; i++ {
+				if raw[i] == '\\' {
+					i++
+				}
+			}
+		}
+	}
+	return most
+}
+
+// checkNames refuses a name or URI that is too long.
+func checkNames(call *core.Call) error {
+	most, field := MaxName, "name"
+	if call.Method == "resources/read" || call.Method == "completion/complete" {
+		most, field = MaxURI, "uri"
+	}
+	if len(call.Name) <= most {
+		return nil
+	}
+	e := core.Errorf(core.CodeValidation, "the %s is longer than %d bytes", field, most)
+	e.Fields = []core.FieldError{{Field: field, Error: "too long"}}
+	return e
+}

@@ -1,7 +1,11 @@
 package registry
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -189,4 +193,114 @@ func (n *namer) hasServerPrefix(name string) bool {
 		}
 	}
 	return false
+}
+
+// replaceCatalog replaces the catalog of h. It returns the kinds in touched and those whose lists
+// have changed.
+func (h *registeredServer) replaceCatalog(c *core.Catalog, withhold Withhold, touched []core.Kind) []core.Kind {
+	own := h.view
+	h.rawCatalog, h.catalog = c, c
+	h.prepareEntries(withhold)
+	h.buildView()
+	for _, kind := range changedKinds(own, h.view) {
+		touched = appendKind(touched, kind)
+	}
+	return touched
+}
+
+// prepareEntries computes the entries of h's catalog. For a new catalog, withhold is called; a nil
+// withhold keeps the previous decision.
+func (h *registeredServer) prepareEntries(withhold Withhold) {
+	lists := [Kinds][]core.Item{h.catalog.Tools, h.catalog.Prompts, h.catalog.Resources, h.catalog.Templates}
+	for i, items := range lists {
+		h.entries[i] = prepareItems(items)
+	}
+	if withhold != nil {
+		offered := &core.Catalog{Instructions: h.rawCatalog.Instructions}
+		for i, to := range []*[]core.Item{&offered.Tools, &offered.Prompts, &offered.Resources, &offered.Templates} {
+			for _, e := range h.entries[i] {
+				*to = append(*to, core.Item{Name: e.name, Raw: e.raw})
+			}
+		}
+		var mute bool
+		if h.withheld, mute = withhold(h.ID, offered); mute {
+			quiet := *h.rawCatalog
+			quiet.Instructions = ""
+			h.catalog = &quiet
+		}
+	}
+	for i, kind := range allKinds {
+		for n := range h.entries[i] {
+			h.entries[i][n].withheld = h.withheld[kind][h.entries[i][n].name]
+		}
+	}
+	tools := IndexOf(core.Tools)
+	h.entries[tools], h.warnings = applyFilter(h.Filter, h.entries[tools])
+	h.collectURIs(h.entries)
+}
+
+// collectURIs sets the URIs and templates of h to those of entries.
+func (h *registeredServer) collectURIs(entries [Kinds][]entry) {
+	h.templates, h.uris = nil, nil
+	for _, e := range entries[IndexOf(core.Templates)] {
+		h.templates = append(h.templates, parseTemplate(h.ID, e.name))
+	}
+	for _, e := range entries[IndexOf(core.Resources)] {
+		h.uris = append(h.uris, e.name)
+	}
+	for _, e := range entries[IndexOf(core.Tools)] {
+		for _, s := range toolReferences(e.raw) {
+			h.uris = append(h.uris, unquote(e.raw[s.Start:s.End]))
+		}
+	}
+	slices.Sort(h.uris)
+	h.uris = slices.Compact(h.uris)
+}
+
+// prepareItems compacts the items of one kind and locates their names. It skips items with invalid
+// JSON, without a name, or with a duplicate name, because they could not be called.
+func prepareItems(items []core.Item) []entry {
+	list := make([]entry, 0, len(items))
+	seen := make(map[string]bool, len(items))
+	for _, item := range items {
+		if item.Name == "" || seen[item.Name] {
+			continue
+		}
+		var b bytes.Buffer
+		if json.Compact(&b, item.Raw) != nil {
+			continue
+		}
+		names, err := memberValues(b.Bytes(), "name")
+		if err != nil {
+			continue
+		}
+		seen[item.Name] = true
+		list = append(list, entry{name: item.Name, visibleName: item.Name, raw: b.Bytes(), nameSpans: names})
+	}
+	return list
+}
+
+// finalize computes the lists and the hash after all items have been added.
+func (v *View) finalize() {
+	sum := sha256.New()
+	for i, kind := range allKinds {
+		size := len(kind) + 8
+		for _, item := range v.items[i] {
+			size += len(item.Raw) + 1
+		}
+		b := make([]byte, 0, size)
+		b = append(b, `{"`...)
+		b = append(b, kind...)
+		b = append(b, `":[`...)
+		for n, item := range v.items[i] {
+			if n > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, item.Raw...)
+		}
+		v.lists[i] = append(b, `]}`...)
+		sum.Write(v.lists[i])
+		sum.Write([]byte{0})
+	}
+	v.hash = hex.EncodeToString(sum.Sum(nil)[:16])
 }

@@ -34,29 +34,6 @@ type entry struct {
 	withheld string
 }
 
-// prepareItems compacts the items of one kind and locates their names. It skips items with invalid
-// JSON, without a name, or with a duplicate name, because they could not be called.
-func prepareItems(items []core.Item) []entry {
-	list := make([]entry, 0, len(items))
-	seen := make(map[string]bool, len(items))
-	for _, item := range items {
-		if item.Name == "" || seen[item.Name] {
-			continue
-		}
-		var b bytes.Buffer
-		if json.Compact(&b, item.Raw) != nil {
-			continue
-		}
-		names, err := memberValues(b.Bytes(), "name")
-		if err != nil {
-			continue
-		}
-		seen[item.Name] = true
-		list = append(list, entry{name: item.Name, visibleName: item.Name, raw: b.Bytes(), nameSpans: names})
-	}
-	return list
-}
-
 // withName returns e's raw JSON with its name replaced by name; all other bytes are unchanged.
 func (e entry) withName(name string) json.RawMessage {
 	if name == e.name {

@@ -297,68 +297,6 @@ func (r *Registry) rebuild() {
 	r.views.Store(v)
 }
 
-// replaceCatalog replaces the catalog of h. It returns the kinds in touched and those whose lists
-// have changed.
-func (h *registeredServer) replaceCatalog(c *core.Catalog, withhold Withhold, touched []core.Kind) []core.Kind {
-	own := h.view
-	h.rawCatalog, h.catalog = c, c
-	h.prepareEntries(withhold)
-	h.buildView()
-	for _, kind := range changedKinds(own, h.view) {
-		touched = appendKind(touched, kind)
-	}
-	return touched
-}
-
-// prepareEntries computes the entries of h's catalog. For a new catalog, withhold is called; a nil
-// withhold keeps the previous decision.
-func (h *registeredServer) prepareEntries(withhold Withhold) {
-	lists := [Kinds][]core.Item{h.catalog.Tools, h.catalog.Prompts, h.catalog.Resources, h.catalog.Templates}
-	for i, items := range lists {
-		h.entries[i] = prepareItems(items)
-	}
-	if withhold != nil {
-		offered := &core.Catalog{Instructions: h.rawCatalog.Instructions}
-		for i, to := range []*[]core.Item{&offered.Tools, &offered.Prompts, &offered.Resources, &offered.Templates} {
-			for _, e := range h.entries[i] {
-				*to = append(*to, core.Item{Name: e.name, Raw: e.raw})
-			}
-		}
-		var mute bool
-		if h.withheld, mute = withhold(h.ID, offered); mute {
-			quiet := *h.rawCatalog
-			quiet.Instructions = ""
-			h.catalog = &quiet
-		}
-	}
-	for i, kind := range allKinds {
-		for n := range h.entries[i] {
-			h.entries[i][n].withheld = h.withheld[kind][h.entries[i][n].name]
-		}
-	}
-	tools := IndexOf(core.Tools)
-	h.entries[tools], h.warnings = applyFilter(h.Filter, h.entries[tools])
-	h.collectURIs(h.entries)
-}
-
-// collectURIs sets the URIs and templates of h to those of entries.
-func (h *registeredServer) collectURIs(entries [Kinds][]entry) {
-	h.templates, h.uris = nil, nil
-	for _, e := range entries[IndexOf(core.Templates)] {
-		h.templates = append(h.templates, parseTemplate(h.ID, e.name))
-	}
-	for _, e := range entries[IndexOf(core.Resources)] {
-		h.uris = append(h.uris, e.name)
-	}
-	for _, e := range entries[IndexOf(core.Tools)] {
-		for _, s := range toolReferences(e.raw) {
-			h.uris = append(h.uris, unquote(e.raw[s.Start:s.End]))
-		}
-	}
-	slices.Sort(h.uris)
-	h.uris = slices.Compact(h.uris)
-}
-
 func findServer(servers []*registeredServer, id string) *registeredServer {
 	if i := slices.IndexFunc(servers, func(h *registeredServer) bool { return h.ID == id }); i >= 0 {
 		return servers[i]

@@ -1,8 +1,6 @@
 package registry
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strings"
 	"sync"
@@ -234,28 +232,3 @@ func (v *View) Conflicts(server string) []string { return v.conflicts[server] }
 
 // Hash returns a hash of everything that the View lists.
 func (v *View) Hash() string { return v.hash }
-
-// finalize computes the lists and the hash after all items have been added.
-func (v *View) finalize() {
-	sum := sha256.New()
-	for i, kind := range allKinds {
-		size := len(kind) + 8
-		for _, item := range v.items[i] {
-			size += len(item.Raw) + 1
-		}
-		b := make([]byte, 0, size)
-		b = append(b, `{"`...)
-		b = append(b, kind...)
-		b = append(b, `":[`...)
-		for n, item := range v.items[i] {
-			if n > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, item.Raw...)
-		}
-		v.lists[i] = append(b, `]}`...)
-		sum.Write(v.lists[i])
-		sum.Write([]byte{0})
-	}
-	v.hash = hex.EncodeToString(sum.Sum(nil)[:16])
-}

@@ -41,18 +41,6 @@ func (r *Recorder) SetFullSession(session string) {
 	updateRules(&r.rules, func(n *rules) { n.fullSession = session })
 }
 
-// fieldLimit returns the maximum number of recorded bytes of each payload of a call.
-func (r *rules) fieldLimit(call *core.Call, server string, now func() time.Time) int {
-	if r.fullSession == "" && len(r.Full) == 0 {
-		return r.maxField
-	}
-	if r.fullSession != "" && r.fullSession == call.Session ||
-		slices.ContainsFunc(r.Full, func(f FullRecording) bool { return f.matches(call, server) && now().Before(f.Until) }) {
-		return max(r.maxField, MaxFullField)
-	}
-	return r.maxField
-}
-
 func checkFull(list []FullRecording, now time.Time) error {
 	if len(list) > maxFullRecordings {
 		return invalid("full", fmt.Sprintf("must be at most %d", maxFullRecordings))

@@ -3,11 +3,15 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 )
 
 // Limits of the recorder.
@@ -273,4 +277,93 @@ func (r *Recorder) Flush(ctx context.Context) {
 		r.mu.Lock()
 	}
 	r.mu.Unlock()
+}
+
+// rules is the immutable configuration of Record. It is replaced as a whole.
+type rules struct {
+	RecordingSettings
+	off         bool // recording is turned off in the configuration
+	maxField    int
+	fullSession string // session of the configuration that is recorded in full, or ""
+	secrets     redact.Redactor
+	ceiling     map[string]RecordLevel // maximum level by server, from the configuration
+	toolCeiling map[Tool]RecordLevel   // maximum level by tool, from the configuration; has precedence over ceiling
+	renamed     map[string]string      // current name of each renamed server, by its former name
+}
+
+func (r *rules) levelFor(server, tool string) RecordLevel {
+	if r.off || r.Paused {
+		return KeepNothing
+	}
+	keep, most := KeepFull, r.ceiling[server]
+	if len(r.toolCeiling) > 0 && tool != "" {
+		if own, ok := r.toolCeiling[Tool{server, tool}]; ok {
+			most = own
+		}
+	}
+	if most == KeepNothing {
+		return KeepNothing
+	}
+	for i := range r.Rules {
+		if one := &r.Rules[i]; one.Server == server {
+			if one.Tool == tool && tool != "" {
+				keep = one.Keep
+				break
+			}
+			if one.Tool == "" {
+				keep = one.Keep
+			}
+		}
+	}
+	if keep == KeepFull && most == KeepMeta {
+		return KeepMeta
+	}
+	return keep
+}
+
+// fieldLimit returns the maximum number of recorded bytes of each payload of a call.
+func (r *rules) fieldLimit(call *core.Call, server string, now func() time.Time) int {
+	if r.fullSession == "" && len(r.Full) == 0 {
+		return r.maxField
+	}
+	if r.fullSession != "" && r.fullSession == call.Session ||
+		slices.ContainsFunc(r.Full, func(f FullRecording) bool { return f.matches(call, server) && now().Before(f.Until) }) {
+		return max(r.maxField, MaxFullField)
+	}
+	return r.maxField
+}
+
+// lookAhead is the number of bytes beyond the limit that are searched for secrets, so that a
+// secret that crosses the limit is recognized.
+const lookAhead = 1024
+
+// appendField appends a payload without its secrets, truncated to most bytes. The Cut is nil if the
+// payload was not truncated.
+func (r *rules) appendField(dst, src []byte, most int) ([]byte, *Cut) {
+	if len(src) <= most {
+		return r.secrets.AppendJSON(dst, src), nil
+	}
+	start := len(dst)
+	dst = r.secrets.AppendJSON(dst, src[:min(len(src), most+lookAhead)])
+	end := min(len(dst), start+most)
+	for end > start && end < len(dst) && !utf8.RuneStart(dst[end]) {
+		end--
+	}
+	hash := sha256.Sum256(src)
+	return dst[:end], &Cut{Size: len(src), Hash: hash[:]}
+}
+
+// truncateChars returns the first most characters of s.
+func truncateChars(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	n := 0
+	for at := range s {
+		if n == most {
+			return s[:at]
+		}
+		n++
+	}
+	return s
 }

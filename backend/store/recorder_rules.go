@@ -40,48 +40,6 @@ type Rule struct {
 // maxRecordingRules is the maximum length of Recording.Rules.
 const maxRecordingRules = 1000
 
-// rules is the immutable configuration of Record. It is replaced as a whole.
-type rules struct {
-	RecordingSettings
-	off         bool // recording is turned off in the configuration
-	maxField    int
-	fullSession string // session of the configuration that is recorded in full, or ""
-	secrets     redact.Redactor
-	ceiling     map[string]RecordLevel // maximum level by server, from the configuration
-	toolCeiling map[Tool]RecordLevel   // maximum level by tool, from the configuration; has precedence over ceiling
-	renamed     map[string]string      // current name of each renamed server, by its former name
-}
-
-func (r *rules) levelFor(server, tool string) RecordLevel {
-	if r.off || r.Paused {
-		return KeepNothing
-	}
-	keep, most := KeepFull, r.ceiling[server]
-	if len(r.toolCeiling) > 0 && tool != "" {
-		if own, ok := r.toolCeiling[Tool{server, tool}]; ok {
-			most = own
-		}
-	}
-	if most == KeepNothing {
-		return KeepNothing
-	}
-	for i := range r.Rules {
-		if one := &r.Rules[i]; one.Server == server {
-			if one.Tool == tool && tool != "" {
-				keep = one.Keep
-				break
-			}
-			if one.Tool == "" {
-				keep = one.Keep
-			}
-		}
-	}
-	if keep == KeepFull && most == KeepMeta {
-		return KeepMeta
-	}
-	return keep
-}
-
 func updateRules(at *atomic.Pointer[rules], f func(*rules)) {
 	for {
 		old := at.Load()

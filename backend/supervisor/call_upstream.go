@@ -3,6 +3,7 @@ package supervisor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -248,4 +249,25 @@ func (s *Supervisor) unlistedChange(server string) <-chan struct{} {
 		}
 	}
 	return nil
+}
+
+// findRunner returns a runner that serves call, and a snapshot of it with a usable connection.
+func (s *Supervisor) findRunner(ctx context.Context, own *runner, call *core.Call) (*runner, *snapshot, error) {
+	for {
+		r := own
+		if c := own.config(); !isShared(c) || call.Account != "" {
+			var err error
+			if r, err = s.instanceFor(own, call); err != nil {
+				return nil, nil, err
+			}
+		}
+		l := r.live.Load()
+		if l.primary.usable() {
+			return r, l, nil
+		}
+		l, err := r.awaitConnection(ctx)
+		if !errors.Is(err, errInstanceEnded) {
+			return r, l, err
+		}
+	}
 }

@@ -1,14 +1,11 @@
 package supervisor
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
-	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // refreshTimeout is the timeout of one refresh of the lists.
@@ -87,32 +84,4 @@ func (r *runner) listsChanged(kind core.Kind) {
 	r.s.o.Registry.Update(r.id, catalog, kind)
 	r.publish()
 	r.helpers.Go(func() { r.saveCatalog(c, catalog) })
-}
-
-// fullCatalog returns the catalog of the first connection, with what the second one has declared, or did when
-// the same version of the server last had one.
-func (r *runner) fullCatalog() *core.Catalog {
-	c := *r.primary.Catalog()
-	if r.primary.Era() != core.Legacy {
-		return &c
-	}
-	c.ModernCapabilities = r.secondEra.capabilities
-	if v, ok := r.s.o.Registry.Server(r.id); ok && c.ModernCapabilities == nil && r.parent == nil {
-		if was := v.Offers()[0].Catalog; was != nil && bytes.Equal(was.Info, c.Info) {
-			c.ModernCapabilities = was.ModernCapabilities
-		}
-	}
-	return &c
-}
-
-// saveCatalog saves the catalog for the next run.
-func (r *runner) saveCatalog(c *config.Server, catalog *core.Catalog) {
-	if r.s.o.Catalogs == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
-	defer cancel()
-	if err := r.s.o.Catalogs.SaveCatalog(ctx, r.id, dial.LaunchKey(c), catalog); err != nil {
-		r.s.o.Log.Warn("Cannot save catalog", "server", r.id, "error", err)
-	}
 }

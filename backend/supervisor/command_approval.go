@@ -92,30 +92,6 @@ func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
 // runsProgram reports whether c runs a program, on this machine or in a container.
 func runsProgram(c *config.Server) bool { return c.Command != "" || c.Type == core.Docker }
 
-// checkApproval reports whether c has to wait for approval (needsApproval), whether its command has
-// not been approved before (isNew), and whether the caller must save it as approved. Without
-// approveNewCommands nothing has to wait, and what is saved needs no approval if the setting is
-// turned on later. checkApproval must be called with s.mu held.
-func (s *Supervisor) checkApproval(cfg *config.Config, c *config.Server, saved savedState) (needsApproval, isNew, save bool) {
-	if !runsProgram(c) {
-		return false, false, false
-	}
-	approved, known := saved.approved[c.ID]
-	looser := len(c.Sandbox.AllowsBeyond(&approved)) > 0
-	if cfg.Global.ApproveNewCommands && (!known || looser) {
-		if known {
-			s.approved[c.ID] = approval{commandKey(c), approved} // for the comparison that the user sees
-			s.lastCommands[c.ID] = commandText(c)
-		}
-		return true, !known, false
-	}
-	s.approved[c.ID] = approval{commandKey(c), c.Sandbox}
-	if known {
-		s.lastCommands[c.ID] = commandText(c)
-	}
-	return false, !known, !known || looser || len(approved.AllowsBeyond(&c.Sandbox)) > 0
-}
-
 // unapprovedError returns the error of a server whose command waits for approval.
 func (r *runner) unapprovedError() error {
 	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is waiting for approval of its new command or sandbox", r.id),

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -260,27 +259,6 @@ func (s *Supervisor) endInstances(key string) {
 			if one.owner.key == owned || one.owner.key == owned+"\x00"+one.owner.workspace {
 				one.retire()
 			}
-		}
-	}
-}
-
-// findRunner returns a runner that serves call, and a snapshot of it with a usable connection.
-func (s *Supervisor) findRunner(ctx context.Context, own *runner, call *core.Call) (*runner, *snapshot, error) {
-	for {
-		r := own
-		if c := own.config(); !isShared(c) || call.Account != "" {
-			var err error
-			if r, err = s.instanceFor(own, call); err != nil {
-				return nil, nil, err
-			}
-		}
-		l := r.live.Load()
-		if l.primary.usable() {
-			return r, l, nil
-		}
-		l, err := r.awaitConnection(ctx)
-		if !errors.Is(err, errInstanceEnded) {
-			return r, l, err
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -148,3 +149,37 @@ func (r *runner) startSucceeded() {
 		r.s.o.Journal(r.id, slog.LevelWarn, w)
 	}
 }
+
+// fullCatalog returns the catalog of the first connection, with what the second one has declared, or did when
+// the same version of the server last had one.
+func (r *runner) fullCatalog() *core.Catalog {
+	c := *r.primary.Catalog()
+	if r.primary.Era() != core.Legacy {
+		return &c
+	}
+	c.ModernCapabilities = r.secondEra.capabilities
+	if v, ok := r.s.o.Registry.Server(r.id); ok && c.ModernCapabilities == nil && r.parent == nil {
+		if was := v.Offers()[0].Catalog; was != nil && bytes.Equal(was.Info, c.Info) {
+			c.ModernCapabilities = was.ModernCapabilities
+		}
+	}
+	return &c
+}
+
+// saveCatalog saves the catalog for the next run.
+func (r *runner) saveCatalog(c *config.Server, catalog *core.Catalog) {
+	if r.s.o.Catalogs == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	if err := r.s.o.Catalogs.SaveCatalog(ctx, r.id, dial.LaunchKey(c), catalog); err != nil {
+		r.s.o.Log.Warn("Cannot save catalog", "server", r.id, "error", err)
+	}
+}
+
+// Connect starts or reaches a server, performs the handshake and reads its lists. ctx bounds all
+// of that. If Connect fails, everything that it started has been stopped; Session.Process
+// describes what was tried. A *core.Error with core.CodeValidation means that a retry cannot
+// succeed, an error that wraps ErrAbsent that an external dependency is missing.
+type Connect func(ctx context.Context, r dial.Request) (dial.Session, error)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -35,12 +34,6 @@ const (
 	restartLoginEnvAge     = time.Second      // a restart reads the environment of the login shell again if it is older than this
 	modernWaitLimit        = 3 * time.Second  // how long a modern call waits for a connection in its own era
 )
-
-// Connect starts or reaches a server, performs the handshake and reads its lists. ctx bounds all
-// of that. If Connect fails, everything that it started has been stopped; Session.Process
-// describes what was tried. A *core.Error with core.CodeValidation means that a retry cannot
-// succeed, an error that wraps ErrAbsent that an external dependency is missing.
-type Connect func(ctx context.Context, r dial.Request) (dial.Session, error)
 
 // Catalogs stores the catalogs of servers, so that their tools are known before they run. key
 // changes with the settings that start the server.
