@@ -67,8 +67,7 @@ func TestKilledServerFailsCallAndServesNext(t *testing.T) {
 			t.Fatal(err)
 		}
 		for n := range calls {
-			var answer string
-			answer = eventually.Receive(t, limit(5*time.Second), "a call goes on though its server is dead", answered)
+			answer := eventually.Receive(t, limit(5*time.Second), "a call goes on though its server is dead", answered)
 			if !strings.Contains(answer, `fragile`) || !strings.Contains(answer, `"isError":true`) && !strings.Contains(answer, `"error"`) {
 				t.Fatalf("the lost call: %s", answer)
 			}
