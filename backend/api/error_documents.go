@@ -120,7 +120,7 @@ func adapt[In, Out any](log *slog.Logger, id string, handler func(context.Contex
 			return nil, ready
 		}
 		if core.CodeOf(err) == core.CodeInternal {
-			log.Error("Panic while handling a request", "operation", id, "error", err)
+			log.Error("Internal error while handling a request", "operation", id, "error", err)
 		}
 		return nil, problemOf(err)
 	}

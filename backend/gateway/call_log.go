@@ -10,10 +10,11 @@ import (
 // logFailure logs the details that the client does not get.
 func (g *Gateway) logFailure(call *core.Call, err error) {
 	attrs := []any{"call", call.ID, "server", call.Server, "method", call.Method, "error", err}
+	what := "Internal error during a call"
 	if stack := stackOf(err); stack != "" {
-		attrs = append(attrs, "stack", stack)
+		what, attrs = "Panic during a call", append(attrs, "stack", stack)
 	}
-	g.log.Error("Panic during a call", attrs...)
+	g.log.Error(what, attrs...)
 }
 
 // logCall logs each call at debug level: what was called, the outcome and the duration, never

@@ -92,14 +92,19 @@ func (r *Replacer) parts(value string) string {
 	if strings.HasPrefix(strings.TrimSpace(value), "{") {
 		return r.json(value)
 	}
-	return replaceTokens(value, false, func(token string) string { return r.Whole("value", token) })
+	return r.tokens(value)
 }
 
-// json replaces the secrets in JSON text. It preserves the formatting where possible.
+func (r *Replacer) tokens(text string) string {
+	return replaceTokens(text, false, func(token string) string { return r.Whole("value", token) })
+}
+
+// json replaces the secrets in JSON text. It preserves the formatting where possible. In text that
+// is not valid JSON, it replaces secrets that are recognized by their form.
 func (r *Replacer) json(text string) string {
 	var value any
 	if exactjson.Decode([]byte(text), &value) != nil {
-		return text
+		return r.tokens(text)
 	}
 	out, before := text, r.replaced
 	plain := r.decoded("", value, func(old, now string) { out = strings.ReplaceAll(out, encode(old), encode(now)) })

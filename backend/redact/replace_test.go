@@ -54,3 +54,13 @@ func TestSecretsOfEntriesAreReplacedInEveryEncoding(t *testing.T) {
 		}
 	}
 }
+
+// Text that looks like JSON but is not valid is not passed on unread.
+func TestSecretsInInvalidJSONAreReplacedByTheirForm(t *testing.T) {
+	const token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+	for _, entry := range []string{`{"a":"` + token + `"}}`, `{"a":"` + token + `"} x`, `{"a":"` + token} {
+		if out, replaced := replaceSecrets(entry); strings.Contains(out, token) || replaced != 1 {
+			t.Errorf("%s is %s with %d replaced", entry, out, replaced)
+		}
+	}
+}

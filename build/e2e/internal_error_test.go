@@ -65,7 +65,7 @@ func TestPanicIsInternalErrorForClientAndRecord(t *testing.T) {
 		}
 		return fmt.Sprintf("no call is recorded as internal: %+v", list.Items)
 	})
-	if log := d.log.String(); !strings.Contains(log, "Panic during a call") || !strings.Contains(log, "no such table: verdict") {
+	if log := d.log.String(); !strings.Contains(log, "Internal error during a call") || !strings.Contains(log, "no such table: verdict") {
 		t.Error("the log does not say what went wrong")
 	}
 	again := drive(t, "legacy", d.url+"/mcp", token, "e2e-internal", search)
