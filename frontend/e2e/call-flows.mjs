@@ -178,7 +178,7 @@ flow(
     const bars = page.getByRole('list', { name: 'Waterfall' }).getByRole('listitem');
     await bars.first().waitFor();
     await becomes(() => bars.count(), mock.world.calls.filter((c) => c.session === session).length);
-    await bars.getByText('Allowed once (6.00 s)').waitFor({ state: 'attached' });
+    await bars.getByText('Allowed once after 6.00 s').waitFor({ state: 'attached' });
     await bars.getByText('Server to client').waitFor({ state: 'attached' });
     await inspect(page, 'all');
     await page.reload(); // the choice is kept

@@ -26,7 +26,7 @@ export function Confirm({
   /** The safe answer. */
   keep?: string;
   danger?: boolean;
-  /** The action: shows whether it runs and why it failed, and is reset when the dialog is closed. */
+  /** The action: while it runs, the dialog stays open; it is reset when the dialog is closed. */
   of?: { isPending: boolean; error: unknown; reset: () => void };
   pending?: boolean;
   /** Why it cannot be confirmed yet. */
@@ -36,8 +36,9 @@ export function Confirm({
   onClose: () => void;
 }) {
   const close = () => {
+    if (of?.isPending) return; // its result is shown here
     onClose();
-    if (!of?.isPending) of?.reset(); // a running action still reports its result
+    of?.reset();
   };
   return (
     <Modal label={title} onClose={close} className="max-w-md">
@@ -46,7 +47,7 @@ export function Confirm({
         {children && <div className="mt-2 text-ink2 [overflow-wrap:anywhere]">{children}</div>}
         <Failure error={error} className="mt-3" />
         <div className="mt-5 flex justify-end gap-2">
-          <Button data-first onClick={close}>
+          <Button data-first disabled={of?.isPending ?? false} onClick={close}>
             {keep}
           </Button>
           <Button

@@ -26,10 +26,6 @@ export function TakenImports() {
   const now = useNow();
   const [all, setAll] = useState(false);
   const [asking, setAsking] = useState<CompletedImport | undefined>(undefined);
-  const close = () => {
-    setAsking(undefined);
-    undo.reset();
-  };
   if (!data || data.length === 0) return null;
   return (
     <section aria-label={t.title} className="mt-4 w-full max-w-3xl">
@@ -76,12 +72,12 @@ export function TakenImports() {
           onConfirm={() =>
             undo.mutate(asking.id, {
               onSuccess: () => {
-                close();
+                setAsking(undefined);
                 toast('ok', t.undone);
               },
             })
           }
-          onClose={close}
+          onClose={() => setAsking(undefined)}
         >
           {texts.care.takeBackBody(
             (asking.servers ?? [])

@@ -1,6 +1,7 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { StateBadge } from '@/components/state-badge';
+import { classes } from '@/lib/class-names';
 import { bytes, count, escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { serversQuery, serverUseQuery, visibleToolsQuery } from './api';
@@ -9,7 +10,7 @@ const most = 12;
 /** A line "1 more" would take the place of the server that it hides. */
 const limit = (all: number) => (all === most + 1 ? all : most);
 
-/** One line per server: its state, its number of calls and its memory use. */
+/** One line per server: its state, its number of calls if they are given, its tools and its memory use. */
 export function CompactServerList({ calls }: { calls?: Map<string, number> | undefined }) {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const { data: use } = useQuery(serverUseQuery);
@@ -20,7 +21,12 @@ export function CompactServerList({ calls }: { calls?: Map<string, number> | und
       {servers.slice(0, limit(servers.length)).map((server) => (
         <li
           key={server.id}
-          className="relative grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 border-t px-4 py-1.5 text-sm first:border-t-0 hover:bg-hover @lg:grid-cols-[minmax(0,1fr)_8.5rem_5rem_6rem_4.5rem]"
+          className={classes(
+            'relative grid items-center gap-x-4 border-t px-4 py-1.5 text-sm first:border-t-0 hover:bg-hover',
+            calls
+              ? 'grid-cols-[minmax(0,1fr)_auto] @lg:grid-cols-[minmax(0,1fr)_8.5rem_5rem_6rem_4.5rem]'
+              : 'grid-cols-[minmax(0,1fr)_auto_auto] @lg:grid-cols-[minmax(0,1fr)_8.5rem_6rem_4.5rem]',
+          )}
         >
           <Link
             to="/servers/$id"
@@ -30,10 +36,13 @@ export function CompactServerList({ calls }: { calls?: Map<string, number> | und
             {escapeControlCharacters((server.label || server.id).slice(0, 200))}
           </Link>
           <StateBadge state={server.state} />
+          {calls && (
+            <TextCell
+              text={calls.get(server.id) && texts.clients.calls(count(calls.get(server.id) ?? 0))}
+            />
+          )}
           <TextCell
-            text={calls?.get(server.id) && texts.clients.calls(count(calls.get(server.id) ?? 0))}
-          />
-          <TextCell
+            narrow={!calls}
             text={server.tools > 0 && texts.servers.tools(server.tools, visible?.[server.id])}
           />
           <TextCell text={memory.has(server.id) && bytes(memory.get(server.id))} />
@@ -50,8 +59,16 @@ export function CompactServerList({ calls }: { calls?: Map<string, number> | und
   );
 }
 
-function TextCell({ text }: { text: string | false | 0 | undefined }) {
+/** A text at the right. Where there is little space, it is shown only with narrow. */
+function TextCell({ text, narrow }: { text: string | false | 0 | undefined; narrow?: boolean }) {
   return (
-    <span className="hidden text-right whitespace-nowrap text-ink3 @lg:block">{text || ''}</span>
+    <span
+      className={classes(
+        'text-right whitespace-nowrap text-ink3',
+        narrow ? '' : 'hidden @lg:block',
+      )}
+    >
+      {text || ''}
+    </span>
   );
 }

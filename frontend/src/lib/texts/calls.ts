@@ -1,3 +1,5 @@
+const loaded = (n: string) => (n === '1' ? '1 call loaded' : `${n} calls loaded`);
+
 /** The calls, sessions and checks. */
 export const callsTexts = {
   calls: {
@@ -124,11 +126,11 @@ export const callsTexts = {
     widthHint: 'Drag to resize, double-click to reset',
     newestFirst: 'Newest first',
     sortedBy: {
-      oldest: (n: string) => `Oldest first, ${n} calls loaded.`,
-      longest: (n: string) => `Longest first, ${n} calls loaded.`,
-      shortest: (n: string) => `Shortest first, ${n} calls loaded.`,
-      largest: (n: string) => `Largest results first, ${n} calls loaded.`,
-      smallest: (n: string) => `Smallest results first, ${n} calls loaded.`,
+      oldest: (n: string) => `Oldest first, ${loaded(n)}.`,
+      longest: (n: string) => `Longest first, ${loaded(n)}.`,
+      shortest: (n: string) => `Shortest first, ${loaded(n)}.`,
+      largest: (n: string) => `Largest results first, ${loaded(n)}.`,
+      smallest: (n: string) => `Smallest results first, ${loaded(n)}.`,
     },
     sortedPart: 'The history contains more calls; the newest are loaded first.',
     loadMore: 'Load more',
@@ -261,7 +263,7 @@ export const callsTexts = {
       asked: 'Waited for approval',
       queued: 'Queued',
       waited: (time: string) => `Queued for ${time}`,
-      approval: (answer: string, time: string) => `${answer} (${time})`,
+      approval: (answer: string, time: string) => `${answer} after ${time}`,
     },
     approvals: {
       once: 'Allowed once',

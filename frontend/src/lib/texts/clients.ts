@@ -135,7 +135,7 @@ export const clientsTexts = {
       title: 'Suggested profiles',
       body: 'Based on the tools that clients called while working in a folder.',
       use: (n: number, all: number, days: number) =>
-        `${count(n)} of ${tools(all)} were called here in ${days} days.`,
+        `${count(n)} of ${tools(all)} ${n === 1 ? 'was' : 'were'} called here in ${days} days.`,
       saves: (tokens: string) => `A profile of these tools saves ~${tokens} tokens per session.`,
       make: 'Create profile',
       dismiss: (folder: string) => `Dismiss the suggestion for ${folder}`,

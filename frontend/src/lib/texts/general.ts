@@ -66,7 +66,7 @@ export const generalTexts = {
     overDone: 'Saved; the other changes were overwritten.',
     lessTitle: 'Delete older calls?',
     less: (n: string, all: string) =>
-      `${n} of ${all} calls exceed these limits and will be permanently deleted within a minute. To keep them, back up the history first.`,
+      `${n} of ${all} calls ${n === '1' ? 'exceeds' : 'exceed'} these limits and will be permanently deleted within a minute. To keep them, back up the history first.`,
     lessUnknown: (why: string) =>
       `The new limits may permanently delete older calls. Cannot count them: ${why}`,
     about: (n: string) => `About ${n}`,

@@ -13,7 +13,7 @@ export const serversTexts = {
     search: 'Search servers',
     emptyTitle: 'No servers yet',
     emptyBody:
-      'Drawbridge runs one copy of each MCP server and shares it with all your AI applications. Import the servers they already use, browse servers to install, or paste a snippet from a README.',
+      'Drawbridge runs your MCP servers and shares them with all your AI applications. Import the servers they already use, browse servers to install, or paste a snippet from a README.',
     emptyFile: 'Or edit the configuration file',
     emptyFileBody: 'Servers in this file appear here within a second.',
     emptyWhere: 'Configuration file',
