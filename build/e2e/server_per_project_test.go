@@ -101,7 +101,7 @@ func TestServerRunsInClientProject(t *testing.T) {
 	}
 	for id, dir := range map[int]string{21: "root", 22: "here it is"} { // a rule about paths needs them
 		answer := rooted.ask(id, "tools/call", fmt.Sprintf(`"name":"ruled__echo","arguments":{"path":"%s/a"}`, folder(dir))).line
-		if strings.Contains(answer, "a rule denies") != (dir != "root") {
+		if strings.Contains(answer, "a rule denied") != (dir != "root") {
 			t.Errorf("a path in %s: %s", dir, answer)
 		}
 	}

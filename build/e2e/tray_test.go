@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"image"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/app/tray"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -56,6 +58,16 @@ func trayProgram() {
 		Quit:      func() { fmt.Println("quit"); cancel() },
 		Start:     chosen("start"), Stop: chosen("stop"), Restart: chosen("restart"),
 		Pause: func(on bool) { paused.Store(on); fmt.Println("pause", on) },
+
+		Recent:         func(context.Context) []tray.RecentCall { return nil },
+		Answer:         func(string, bool) {},
+		SetProfile:     func(string, string) {},
+		PauseFor:       func(time.Duration) {},
+		PauseRecording: func(bool) {},
+		StartAtLogin:   func(bool) {},
+		CopyAddress:    func() {},
+		Shown:          func(bool, string) {},
+		Log:            slog.New(slog.DiscardHandler),
 	})
 	fmt.Println("ended", err)
 }
