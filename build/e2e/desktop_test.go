@@ -206,8 +206,10 @@ func TestNotificationsReportPendingApprovals(t *testing.T) {
 		s.bus.BusObject().Call("org.freedesktop.DBus.NameHasOwner", 0, "org.freedesktop.Notifications").Store(&owned)
 		return owned
 	})
+	asked := with(demo(), object{"approval": "ask"})
 	config := object{"mcpServers": object{
 		"demo":   demo(),
+		"asked":  asked, // from the start: a server that is added later is notified, too
 		"broken": object{"command": "sh", "args": []string{"-c", "echo '<b>no</b> key' >&2; exit 3"}, "restart": object{"maxAttempts": 1}},
 	}}
 	d := start(t, config, s.display()...)
@@ -226,7 +228,7 @@ func TestNotificationsReportPendingApprovals(t *testing.T) {
 	}
 	appears()
 	s.picture("notification")
-	d.write("config.jsonc", object{"mcpServers": object{"demo": demo(), "asked": with(demo(), object{"approval": "ask"})}})
+	d.write("config.jsonc", object{"mcpServers": object{"demo": demo(), "asked": asked}})
 	eventually.TrueWithin(t, patience, "the notification outlives its cause", func() bool { return len(s.windows("xfce4-notifyd")) == 0 })
 	d.running("demo", "asked")
 	client := &rawClient{t: t, url: d.url + "/mcp", token: d.token("held"), modern: true}
