@@ -229,7 +229,14 @@ const free = new Set(
 /** The same response with the next string of the corpus in every such field. */
 export function hostile(offset) {
   let n = offset;
-  const next = () => corpus[n++ % corpus.length];
+  return mangled(() => corpus[n++ % corpus.length]);
+}
+
+/** The same response with this string in every such field: one that breaks URLs must not depend on
+ * the order of the requests to meet a link. */
+export const everywhere = (text) => mangled(() => text);
+
+function mangled(next) {
   const walk = (value, key) => {
     if (typeof value === 'string') return free.has(key) && value !== '' ? next() : value;
     if (Array.isArray(value)) return value.map((one) => walk(one, key));

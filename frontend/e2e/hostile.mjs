@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
 import { inspect, settled, watched } from './harness.mjs';
-import { corpus, hostile } from './hostile-strings.mjs';
+import { corpus, everywhere, hostile } from './hostile-strings.mjs';
 import { findInjections, watchForInjection } from './injection.mjs';
 import { addresses, filled } from './pages.mjs';
 import { timeoutMs } from './waiting.mjs';
@@ -21,15 +21,24 @@ async function watchedPage(context, origin) {
 
 export function hostility(browser, tally) {
   return [
-    ...rounds.map((offset) => () => walk(browser, tally, offset)),
+    ...rounds.map(
+      (offset) => () =>
+        walk(browser, tally, `200 strings in every field, from ${offset}`, hostile(offset)),
+    ),
+    () =>
+      walk(
+        browser,
+        tally,
+        'half of a surrogate pair in every field',
+        everywhere('\ud800 lone high'),
+      ),
     () => tally.check('hostile: 2,000 tools, and words of 1 MB', () => large(browser)),
   ];
 }
 
-async function walk(browser, tally, offset) {
-  const name = `hostile: 200 strings in every field, from ${offset}`;
-  await tally.check(name, async () => {
-    const mock = await startMock({ scene: 'trouble', rate: 0, mangle: hostile(offset) });
+async function walk(browser, tally, name, mangle) {
+  await tally.check(`hostile: ${name}`, async () => {
+    const mock = await startMock({ scene: 'trouble', rate: 0, mangle });
     const context = await browser.newContext({ viewport: sizes.desktop, reducedMotion: 'reduce' });
     context.setDefaultTimeout(timeoutMs);
     const page = await watchedPage(context, mock.url);

@@ -4,7 +4,7 @@ import { Layers, Plus } from 'lucide-react';
 import { buttonClasses } from '@/components/button';
 import { Empty, PageHeader } from '@/components/page';
 import { classes } from '@/lib/class-names';
-import { count, escapeControlCharacters } from '@/lib/format';
+import { count, escapeControlCharacters, wellFormed } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 import type { Profile } from '@/types/api';
@@ -86,7 +86,7 @@ function Facts({ profile, selected }: { profile: Profile; selected: boolean }) {
         {profile.name ? (
           <Link
             to="/profiles/$name"
-            params={{ name: profile.name }}
+            params={{ name: wellFormed(profile.name) }}
             search={{}}
             aria-current={selected ? 'true' : undefined}
             className="min-w-0 truncate font-semibold outline-offset-[-2px] after:absolute after:inset-0"

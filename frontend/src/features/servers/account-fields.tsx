@@ -6,7 +6,7 @@ import { Button } from '@/components/button';
 import { isStrings, Pairs } from '@/components/config-fields';
 import { LinesField, TextField } from '@/components/text-field';
 import { configQuery } from '@/lib/config-file';
-import { escapeControlCharacters } from '@/lib/format';
+import { escapeControlCharacters, wellFormed } from '@/lib/format';
 import { removeValue, setValue, sourceAt } from '@/lib/jsonc';
 import { lazyChunk } from '@/lib/lazy-chunk';
 import { isRecord } from '@/lib/own-property';
@@ -218,7 +218,7 @@ function Users({ server, account }: { server: string; account: string }) {
         <Link
           key={one}
           to="/profiles/$name"
-          params={{ name: one }}
+          params={{ name: wellFormed(one) }}
           search={{}}
           className="text-accent underline underline-offset-2"
         >
