@@ -2,9 +2,12 @@ package supervisor
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
@@ -340,4 +343,49 @@ func (s *Supervisor) readCatalog(c *config.Server) (catalog *core.Catalog, outda
 func (s *Supervisor) listed(id string) bool {
 	v, ok := s.o.Registry.Server(id)
 	return ok && v.Offers()[0].Catalog != nil
+}
+
+// commandKey returns a hash that is equal for servers that run the same command.
+func commandKey(c *config.Server) string {
+	b, _ := json.Marshal(struct {
+		Type       core.Transport
+		Command    string
+		Args       []string
+		Env        map[string]string
+		InheritEnv []string
+		Cwd        string
+		Docker     config.Docker
+		Accounts   map[string]map[string]string `json:",omitempty"` // omitted when unset, so that earlier approvals stay valid
+	}{c.Type, c.Command, c.Args, c.Env, c.InheritEnv, c.Cwd, c.Docker, accountEnvs(c)})
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}
+
+// brokenStatuses returns a status for each server that the configuration reports as invalid. A
+// server that old already has for the same reason keeps its timestamps.
+func brokenStatuses(cfg *config.Config, old *fleet) []core.ServerStatus {
+	var list []core.ServerStatus
+	seen := map[string]bool{}
+	for _, c := range cfg.Servers {
+		seen[strings.ToLower(c.ID)] = true
+	}
+	for _, p := range cfg.Problems {
+		id := core.Slug(p.Server)
+		if id == "" {
+			id = p.Server
+		}
+		if p.Warning || id == "" || seen[strings.ToLower(id)] {
+			continue
+		}
+		seen[strings.ToLower(id)] = true
+		now := time.Now().UTC()
+		st := core.ServerStatus{ID: id, Label: p.Server, State: core.StateCrashed, Reason: p.String(), Remedy: core.EditConfig(""), Since: now, Updated: now}
+		for _, o := range old.broken {
+			if o.ID == id && o.Reason == st.Reason {
+				st.Since, st.Updated = o.Since, o.Updated
+			}
+		}
+		list = append(list, st)
+	}
+	return list
 }

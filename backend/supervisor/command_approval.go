@@ -113,22 +113,6 @@ func commandText(c *config.Server) string {
 	return text
 }
 
-// commandKey returns a hash that is equal for servers that run the same command.
-func commandKey(c *config.Server) string {
-	b, _ := json.Marshal(struct {
-		Type       core.Transport
-		Command    string
-		Args       []string
-		Env        map[string]string
-		InheritEnv []string
-		Cwd        string
-		Docker     config.Docker
-		Accounts   map[string]map[string]string `json:",omitempty"` // omitted when unset, so that earlier approvals stay valid
-	}{c.Type, c.Command, c.Args, c.Env, c.InheritEnv, c.Cwd, c.Docker, accountEnvs(c)})
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:16])
-}
-
 // pendingKey returns a hash that identifies what the user approves: the command and its sandbox.
 func pendingKey(c *config.Server) string {
 	sum := sha256.Sum256(append([]byte(commandKey(c)), sandboxJSON(c)...))

@@ -331,32 +331,3 @@ func (s *Supervisor) Status(id string) (core.ServerStatus, bool) {
 func (f *fleet) reportsBroken(b core.ServerStatus) bool {
 	return slices.ContainsFunc(f.broken, func(o core.ServerStatus) bool { return o.ID == b.ID && o.Reason == b.Reason })
 }
-
-// brokenStatuses returns a status for each server that the configuration reports as invalid. A
-// server that old already has for the same reason keeps its timestamps.
-func brokenStatuses(cfg *config.Config, old *fleet) []core.ServerStatus {
-	var list []core.ServerStatus
-	seen := map[string]bool{}
-	for _, c := range cfg.Servers {
-		seen[strings.ToLower(c.ID)] = true
-	}
-	for _, p := range cfg.Problems {
-		id := core.Slug(p.Server)
-		if id == "" {
-			id = p.Server
-		}
-		if p.Warning || id == "" || seen[strings.ToLower(id)] {
-			continue
-		}
-		seen[strings.ToLower(id)] = true
-		now := time.Now().UTC()
-		st := core.ServerStatus{ID: id, Label: p.Server, State: core.StateCrashed, Reason: p.String(), Remedy: core.EditConfig(""), Since: now, Updated: now}
-		for _, o := range old.broken {
-			if o.ID == id && o.Reason == st.Reason {
-				st.Since, st.Updated = o.Since, o.Updated
-			}
-		}
-		list = append(list, st)
-	}
-	return list
-}
