@@ -48,12 +48,13 @@ var edges = map[string]string{
 	"backend/trust":          "backend/exactjson backend/core backend/store",
 	"backend/dial":           "backend/lazyregexp backend/core config backend/sandbox backend/serverlog backend/upstream backend/process backend/dockerexec backend/wire backend/exitreason backend/cassette", // it alone starts and reaches servers; lazyregexp reads what npm says
 	"backend/supervisor":     "backend/core config backend/event backend/upstream backend/registry backend/process backend/dial backend/wire backend/exitreason",                                              // process: usage and the age of the login environment; exitreason: why a process ended
-	"backend/approvals":      "backend/exactjson backend/core backend/event",
-	"backend/policy":         "backend/core config backend/registry backend/approvals backend/wire",
+	"backend/schema":         "backend/core backend/wire",
+	"backend/approvals":      "backend/core backend/event backend/schema backend/wire", // wire: answers to forms are decoded as arguments are
+	"backend/policy":         "backend/core config backend/registry backend/schema backend/approvals backend/wire",
 	"backend/gateway":        "backend/core backend/event backend/policy backend/wire",
 	"backend/bridge":         "backend/exactjson backend/core backend/wire backend/registry backend/approvals",
 	"backend/reload":         "backend/atomicfile backend/core config backend/event",
-	"backend/history":        "backend/lazyregexp backend/exactjson backend/redact backend/core backend/store backend/wire backend/cassette",
+	"backend/history":        "backend/lazyregexp backend/exactjson backend/redact backend/core backend/store backend/wire backend/cassette backend/schema",
 	"backend/clientconf":     "backend/lazyregexp backend/atomicfile backend/exactjson backend/core backend/redact config",
 	"backend/marketplace":    "backend/lazyregexp backend/atomicfile backend/core",
 	"backend/packageversion": "backend/lazyregexp backend/core config backend/dockerexec backend/hideconsole", // which argument of docker is the image
@@ -112,7 +113,7 @@ var owners = map[string]string{
 	"golang.org/x/mod":                       "backend/updates", // the order of semantic versions
 	"github.com/google/licensecheck":         "build/docs",
 	"github.com/spf13/pflag":                 "backend/cli build/docs",
-	"github.com/google/jsonschema-go":        "backend/policy backend/history",
+	"github.com/google/jsonschema-go":        "backend/schema",
 	"golang.org/x/text":                      "backend/policy",
 	"github.com/kljensen/snowball":           "backend/registry",
 	"golang.org/x/time":                      "backend/loopback backend/policy backend/wire",

@@ -206,3 +206,24 @@ func TestInboxIsWatchedWhileAViewerShowsItems(t *testing.T) {
 		t.Error("not watched by a viewer that shows items again")
 	}
 }
+
+func TestAnswerMustMatchEachKeywordOfTheForm(t *testing.T) {
+	for _, c := range []struct{ property, value, want string }{
+		{`{"type":"string","minLength":2}`, `"a"`, "contains 1 characters; the minimum is 2"},
+		{`{"type":"integer","maximum":9}`, `10`, "must be at most 9"},
+		{`{"type":"integer"}`, `1.5`, "must be integer, not number"},
+		{`{"type":"array","items":{"enum":["x","y"]}}`, `["x","z"]`, `must be one of ["x","y"]`},
+		{`{"type":"string","oneOf":[{"const":"x","title":"X"}]}`, `"y"`, "matches none of the allowed schemas"},
+		{`{"type":"string","format":"email"}`, `"not an address"`, ""}, // an annotation
+		{`{"type":"string","pattern":"(?=a)"}`, `"b"`, ""},             // an unsupported schema is left to the server
+	} {
+		form := `{"type":"object","properties":{"n":` + c.property + `}}`
+		var got string
+		for _, one := range validateForm(form, []byte(`{"n":`+c.value+`}`)) {
+			got += one.Error
+		}
+		if got != c.want {
+			t.Errorf("%s with %s: %q, want %q", c.property, c.value, got, c.want)
+		}
+	}
+}

@@ -5,13 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/schema"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
-
-	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // Limits of result validation.
@@ -44,7 +44,7 @@ type ResultValidator struct {
 	queue    chan queuedResult
 	skipped  atomic.Uint64
 
-	schemaCache map[string]*jsonschema.Resolved // by schema text; accessed only by Run
+	schemaCache map[string]*schema.Schema // by schema text; accessed only by Run
 }
 
 type queuedResult struct {
@@ -60,7 +60,7 @@ func NewResultValidator(next Recorder, verdicts SchemaMismatchStore, log *slog.L
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	j := &ResultValidator{next: next, verdicts: verdicts, log: log, queue: make(chan queuedResult, maxQueuedResults), schemaCache: make(map[string]*jsonschema.Resolved)}
+	j := &ResultValidator{next: next, verdicts: verdicts, log: log, queue: make(chan queuedResult, maxQueuedResults), schemaCache: make(map[string]*schema.Schema)}
 	j.SetLevels(nil)
 	j.SetSchemas(nil)
 	return j
@@ -136,21 +136,16 @@ func (j *ResultValidator) Run(ctx context.Context) error {
 const maxCachedSchemas = 2000
 
 // validate returns why a result is not valid, or "" if it is valid or the schema is not supported.
-func (j *ResultValidator) validate(schema string, result []byte) (wrong string) {
-	defer func() {
-		if recover() != nil { // an untrusted schema triggered a bug of the library
-			j.schemaCache[schema], wrong = nil, ""
-		}
-	}()
-	resolved, known := j.schemaCache[schema]
+func (j *ResultValidator) validate(text string, result []byte) string {
+	output, known := j.schemaCache[text]
 	if !known {
 		if len(j.schemaCache) == maxCachedSchemas {
 			clear(j.schemaCache)
 		}
-		resolved = resolveSchema(schema)
-		j.schemaCache[schema] = resolved
+		output = schema.Compile([]byte(text))
+		j.schemaCache[text] = output
 	}
-	if resolved == nil {
+	if output == nil {
 		return ""
 	}
 	var r struct {
@@ -166,26 +161,13 @@ func (j *ResultValidator) validate(schema string, result []byte) (wrong string) 
 	if err != nil {
 		return ""
 	}
-	if err := resolved.Validate(content); err != nil {
-		return "structuredContent does not match the outputSchema: " + err.Error()
+	wrong := output.Check(content)
+	if len(wrong) == 0 {
+		return ""
 	}
-	return ""
-}
-
-// resolveSchema parses a schema. It returns nil if the schema is invalid, or not safe to validate
-// against.
-func resolveSchema(text string) *jsonschema.Resolved {
-	tree, err := wire.Decode([]byte(text))
-	if err != nil || !wire.IsBoundedSchema(tree) || wire.HasInexactNumber(tree) {
-		return nil
+	parts := make([]string, len(wrong))
+	for i, one := range wrong {
+		parts[i] = strings.TrimSpace(one.Field + " " + one.Error)
 	}
-	var s jsonschema.Schema
-	if json.Unmarshal([]byte(text), &s) != nil {
-		return nil
-	}
-	resolved, err := s.Resolve(nil) // without a loader, nothing is fetched
-	if err != nil {
-		return nil
-	}
-	return resolved
+	return "structuredContent does not match the outputSchema: " + strings.Join(parts, "; ")
 }

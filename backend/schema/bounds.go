@@ -1,4 +1,4 @@
-package wire
+package schema
 
 import (
 	"strconv"
@@ -9,9 +9,9 @@ import (
 // Validation against a larger or recursive schema could take too long; schemas are untrusted.
 const maxSchemaNodes = 10_000
 
-// IsBoundedSchema reports whether a decoded JSON Schema has at most 10,000 nodes after all
+// isBounded reports whether a decoded JSON Schema has at most 10,000 nodes after all
 // references are expanded. It is false for references to other documents.
-func IsBoundedSchema(schema any) bool {
+func isBounded(schema any) bool {
 	left := maxSchemaNodes
 	return countNodes(schema, schema, &left)
 }
@@ -35,7 +35,7 @@ func countNodes(doc, node any, left *int) bool {
 			case "$defs", "definitions":
 				continue // counted where they are referenced
 			case "$ref":
-				to, ok := ResolveRef(doc, v)
+				to, ok := resolveRef(doc, v)
 				if !ok || !countNodes(doc, to, left) {
 					return false
 				}
@@ -49,9 +49,9 @@ func countNodes(doc, node any, left *int) bool {
 	return true
 }
 
-// ResolveRef follows a $ref with a JSON Pointer (RFC 6901) within doc. It does not support other
+// resolveRef follows a $ref with a JSON Pointer (RFC 6901) within doc. It does not support other
 // references.
-func ResolveRef(doc, ref any) (any, bool) {
+func resolveRef(doc, ref any) (any, bool) {
 	text, ok := ref.(string)
 	if !ok || !strings.HasPrefix(text, "#/") {
 		return nil, false

@@ -1,4 +1,4 @@
-package policy
+package schema
 
 import (
 	"encoding/json"
@@ -16,7 +16,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // validationErrors finds the fields of a value that do not match a schema and describes them
@@ -25,9 +24,14 @@ import (
 // that it never reports a valid field.
 type validationErrors struct {
 	doc           any  // root of the schema, for references
-	legacyDialect bool // see inputSchema
+	legacyDialect bool // see Schema
 	errors        []core.FieldError
 }
+
+const (
+	maxFields = 20  // invalid fields that are returned
+	maxName   = 200 // bytes of a field's name in an error
+)
 
 func (m *validationErrors) add(at []string, format string, about ...any) {
 	f := core.FieldError{Field: path(at), Error: fmt.Sprintf(format, about...)}
@@ -38,12 +42,11 @@ func (m *validationErrors) add(at []string, format string, about ...any) {
 
 // path formats the path of a field. The names come from the caller, so long ones are shortened.
 func path(parts []string) string {
-	if len(parts) == 0 {
-		return "arguments"
-	}
 	short := make([]string, len(parts))
 	for i, part := range parts {
-		short[i] = shorten(part)
+		if short[i] = part; len(part) > maxName {
+			short[i] = strings.ToValidUTF8(part[:maxName], "") + "…"
+		}
 	}
 	return strings.Join(short, ".")
 }
@@ -60,7 +63,7 @@ func (m *validationErrors) validate(schema, value any, at []string) {
 		return
 	}
 	if ref, is := s["$ref"]; is {
-		if to, ok := wire.ResolveRef(m.doc, ref); ok {
+		if to, ok := resolveRef(m.doc, ref); ok {
 			m.validate(to, value, at)
 		}
 		if m.legacyDialect {

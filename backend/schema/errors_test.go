@@ -1,6 +1,7 @@
-package policy
+package schema
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ func TestEachInvalidArgumentIsExplainedForModels(t *testing.T) {
 
 func wordsOf(t *testing.T, schema, value string) string {
 	t.Helper()
-	s := compileSchema([]byte(`{"inputSchema":` + schema + `}`))
+	s := Compile([]byte(schema))
 	if s == nil {
 		return ""
 	}
@@ -61,8 +62,8 @@ func wordsOf(t *testing.T, schema, value string) string {
 		t.Fatal(err)
 	}
 	var words []string
-	for _, f := range s.check(v) {
-		words = append(words, f.Field+" "+f.Error)
+	for _, f := range s.Check(v) {
+		words = append(words, cmp.Or(f.Field, "arguments")+" "+f.Error)
 	}
 	return strings.Join(words, "|")
 }
@@ -96,12 +97,12 @@ func FuzzValidArgumentsAreAccepted(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, schema, value string) {
-		s := compileSchema([]byte(`{"inputSchema":` + schema + `}`))
+		s := Compile([]byte(schema))
 		v, err := wire.Decode([]byte(value))
 		if s == nil || err != nil || strings.Contains(schema, "format") {
 			return
 		}
-		defer func() { _ = recover() }() // the library panics on this schema: check accepts the value
+		defer func() { _ = recover() }() // the library panics on this schema: Check accepts the value
 		if s.validator.Validate(v) != nil {
 			return
 		}
@@ -112,34 +113,35 @@ func FuzzValidArgumentsAreAccepted(f *testing.F) {
 	})
 }
 
-// The library decodes constants as float64. Values that it would compare incorrectly are not
-// refused.
-func TestLargeSchemaConstantRefusesNothing(t *testing.T) {
-	raw := []byte(`{"inputSchema":{"properties":{"n":{"const":9007199254740993}}}}`)
-	if compileSchema(raw) != nil {
-		t.Error("a constant that is rounded decides about arguments")
-	}
-}
-
-// The library decodes limits as float64.
-func TestUncomparableNumberRefusesNoCall(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ schema, arguments string }{
-		{`{"properties":{"price":{"type":"number","multipleOf":0.1}}}`, `{"price":0.3}`},
-		{`{"properties":{"price":{"type":"number","multipleOf":0.01}}}`, `{"price":19.99}`},
-		{`{"properties":{"n":{"maximum":9007199254740993}}}`, `{"n":9007199254740993}`},
-		{`{"properties":{"n":{"minimum":-9007199254740993}}}`, `{"n":-9007199254740993}`},
+// The library decodes numbers as float64. What it would compare wrongly refuses nothing.
+func TestLargeIntegersAreComparedExactly(t *testing.T) {
+	for _, c := range []struct {
+		schema, content string
+		fits            bool
+	}{
+		{`{"properties":{"n":{"const":9007199254740993}}}`, `{"n":9007199254740993}`, true},
+		{`{"properties":{"n":{"const":9007199254740992}}}`, `{"n":9007199254740993}`, false},
+		{`{"properties":{"n":{"enum":[9007199254740992]}}}`, `{"n":9007199254740993}`, false},
+		{`{"properties":{"n":{"type":"integer"}}}`, `{"n":9007199254740993}`, true},
+		{`{"properties":{"n":{"type":"integer"}}}`, `{"n":1.0}`, true},
+		{`{"properties":{"n":{"type":"integer","maximum":3}}}`, `{"n":4}`, false},
+		{`{"properties":{"n":{"type":"number","multipleOf":0.5}}}`, `{"n":1.5}`, true},
+		{`{"properties":{"n":{"type":"number","multipleOf":0.5}}}`, `{"n":1.3}`, false},
+		{`{"properties":{"n":{"type":"number","multipleOf":0.1}}}`, `{"n":0.3}`, true},
+		{`{"properties":{"n":{"type":"number","multipleOf":0.01}}}`, `{"n":19.99}`, true},
+		{`{"properties":{"n":{"maximum":9007199254740993}}}`, `{"n":9007199254740993}`, true},
+		{`{"properties":{"n":{"exclusiveMaximum":9007199254740993}}}`, `{"n":9007199254740992}`, true},
+		{`{"properties":{"n":{"minimum":-9007199254740993}}}`, `{"n":-9007199254740993}`, true},
+		{`{"properties":{"n":{"maximum":9007199254740992}}}`, `{"n":9007199254740993}`, false},
+		{`{"properties":{"n":{"maximum":9223372036854775807}}}`, `{"n":"x"}`, true},
+		{`{"properties":{"n":{"maximum":9223372036854775807,"type":"integer"}}}`, `{"n":"x"}`, false},
 	} {
-		schema := compileSchema([]byte(`{"inputSchema":` + c.schema + `}`))
-		if schema == nil {
-			continue // not validated by us
-		}
-		value, err := wire.Decode([]byte(c.arguments))
+		value, err := wire.Decode([]byte(c.content))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if wrong := schema.check(value); len(wrong) > 0 {
-			t.Errorf("%s with %s: %v", c.arguments, c.schema, wrong)
+		if wrong := Compile([]byte(c.schema)).Check(value); (len(wrong) == 0) != c.fits {
+			t.Errorf("%s with %s: %v", c.content, c.schema, wrong)
 		}
 	}
 }

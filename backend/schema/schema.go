@@ -1,0 +1,91 @@
+package schema
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+)
+
+// Schema is a compiled JSON Schema. It is immutable and safe for concurrent use.
+type Schema struct {
+	validator     *jsonschema.Resolved // decides whether a value is valid
+	doc           any                  // decoded schema, for validationErrors
+	legacyDialect bool                 // draft 7 or older: format is enforced, and keywords beside $ref are ignored
+}
+
+const (
+	draft7 = "http://json-schema.org/draft-07/schema#"
+	latest = "https://json-schema.org/draft/2020-12/schema"
+)
+
+// dialects maps the supported dialects to the two that the library implements. Draft 6 is a subset
+// of draft 7. The incompatible parts of draft 4 and 2019-09 are either unsupported or rejected
+// before.
+var dialects = map[string]string{
+	"": latest, "json-schema.org/schema": latest, "json-schema.org/draft/2020-12/schema": latest, "json-schema.org/draft/2019-09/schema": latest,
+	"json-schema.org/draft-07/schema": draft7, "json-schema.org/draft-06/schema": draft7, "json-schema.org/draft-04/schema": draft7,
+}
+
+// dialect returns the implemented dialect for the $schema of a schema.
+func dialect(name string) (implemented string, ok bool) {
+	name = strings.TrimSuffix(name, "#")
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "http://"), "https://")
+	implemented, ok = dialects[name]
+	return implemented, ok
+}
+
+// Compile compiles a schema. It returns nil if raw is invalid or not supported: a schema that is
+// too large when its references are expanded, that refers to other documents, or that compares
+// with a number that float64 cannot represent.
+func Compile(raw []byte) (schema *Schema) {
+	defer func() {
+		if recover() != nil {
+			schema = nil // untrusted schema on which the library panics
+		}
+	}()
+	doc, err := wire.Decode(raw)
+	if err != nil || !isBounded(doc) || hasInexactNumber(doc) {
+		return nil
+	}
+	var s jsonschema.Schema
+	if json.Unmarshal(raw, &s) != nil {
+		return nil
+	}
+	var known bool
+	if s.Schema, known = dialect(s.Schema); !known {
+		return nil
+	}
+	validator, err := s.Resolve(nil) // without a loader, remote references are not fetched
+	if err != nil {
+		return nil
+	}
+	return &Schema{validator: validator, doc: doc, legacyDialect: s.Schema == draft7}
+}
+
+// Check returns the invalid fields of a value from wire.Decode, at most 20. The Field of the whole
+// value is "". The errors are written for models and do not quote the value. Check returns nil if
+// value is valid, if s is nil, or if the library panics on an untrusted schema.
+func (s *Schema) Check(value any) (wrong []core.FieldError) {
+	if s == nil {
+		return nil
+	}
+	defer func() {
+		if recover() != nil {
+			wrong = nil
+		}
+	}()
+	fits := s.validator.Validate(value) == nil
+	if fits && !s.legacyDialect {
+		return nil
+	}
+	m := validationErrors{doc: s.doc, legacyDialect: s.legacyDialect}
+	m.validate(s.doc, value, nil)
+	if !fits && len(m.errors) == 0 {
+		m.add(nil, "does not match the schema")
+	}
+	return m.errors
+}
