@@ -4,7 +4,14 @@ import (
 	"context"
 	"os"
 	"runtime/debug"
+	"runtime/metrics"
 	"time"
+)
+
+// Soft limits of the memory that Go uses.
+const (
+	startMemoryLimit = 48 << 20  // during the start
+	memoryLimit      = 180 << 20 // afterwards, see memoryLimitFor
 )
 
 // growHeapAtStart lets the heap grow to 16 MB before the first garbage collection, because little
@@ -15,18 +22,32 @@ func growHeapAtStart() {
 		return
 	}
 	before := debug.SetGCPercent(400)
-	limit := int64(-1) // does not change the limit
-	if os.Getenv("GOMEMLIMIT") == "" {
-		limit = debug.SetMemoryLimit(startMemoryLimit)
-	}
+	setMemoryLimit(startMemoryLimit)
 	time.AfterFunc(time.Second, func() {
 		debug.SetGCPercent(before)
-		debug.SetMemoryLimit(limit)
+		setMemoryLimit(memoryLimit)
 	})
 }
 
-// startMemoryLimit is the memory limit during the start.
-const startMemoryLimit = 48 << 20
+// setMemoryLimit sets the soft memory limit, unless the user sets it.
+func setMemoryLimit(limit int64) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(limit)
+	}
+}
+
+// memoryLimitFor returns the memory limit for a number of live bytes. Without a limit, the heap
+// grows to twice the live bytes before they are collected: with large payloads in flight, to
+// 390 MB instead of 230 MB. Live bytes near the limit raise it, because a heap that fits barely
+// would be collected all the time.
+func memoryLimitFor(live uint64) int64 { return max(memoryLimit, int64(live+live/4)) }
+
+// liveBytes returns the bytes that the last garbage collection found in use.
+func liveBytes() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
 
 // When memory is released: after the start, but not before the saved checks were read (3 s after the
 // servers started; this query alone reads 8 MB of the program file), and after each period without a
@@ -37,8 +58,8 @@ const (
 	trimAfterCalls = 30 * time.Second
 )
 
-// releaseMemoryWhenIdle releases unused memory when no calls are made, which is most of the day.
-// last returns the id of the newest call.
+// releaseMemoryWhenIdle releases unused memory when no calls are made, which is most of the day, and
+// adapts the memory limit. last returns the id of the newest call.
 func releaseMemoryWhenIdle(ctx context.Context, last func() int64, trim func()) error {
 	tick := time.NewTimer(trimAfterStart)
 	defer tick.Stop()
@@ -49,6 +70,7 @@ func releaseMemoryWhenIdle(ctx context.Context, last func() int64, trim func()) 
 			return nil
 		case <-tick.C:
 		}
+		setMemoryLimit(memoryLimitFor(liveBytes()))
 		now := last()
 		if now == seen { // otherwise wait for a full period without calls
 			trim()

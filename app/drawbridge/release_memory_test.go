@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -35,4 +36,16 @@ func TestMemoryIsReleasedOnlyWhenIdle(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestMemoryLimitLeavesRoomAboveLiveBytes(t *testing.T) {
+	for live, want := range map[uint64]int64{0: 180 << 20, 100 << 20: 180 << 20, 400 << 20: 500 << 20} {
+		if got := memoryLimitFor(live); got != want {
+			t.Errorf("%d live: %d, want %d", live, got, want)
+		}
+	}
+	runtime.GC()
+	if liveBytes() == 0 {
+		t.Error("no live bytes after a garbage collection")
+	}
 }
