@@ -9,7 +9,7 @@ import (
 // when the server requires it.
 type OAuth struct {
 	Off bool `json:",omitempty"` // a 401 of the server is an error, not a request to sign in
-	// ClientID and ClientSecret are of a client that the user registered at the
+	// ClientID and ClientSecret are of a client that the user registered with the
 	// authorization server. The secret is as written: ${secret:NAME} is expanded at use.
 	ClientID     string `json:",omitempty"`
 	ClientSecret string `json:",omitempty"`

@@ -24,7 +24,7 @@ func (p *program) policyTry() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "try [FILE]", Short: "Show what argument rules would have done with the recorded calls", Args: argCount(0, 1),
 		Long: "Show which recorded calls would have needed approval under the rules in policy.rules, and which would have been denied. No calls are made and nothing is saved.\n" +
-			"FILE is a configuration file or a list of rules, - for standard input; without it, the rules in force are tested. Files and symbolic links are evaluated as they are now.\n" +
+			"FILE is a configuration file or a list of rules, or - for standard input; without FILE, the rules in force are tested. Files and symbolic links are evaluated as they are now.\n" +
 			"The history does not record the profile of a call. In this test, a rule with profiles therefore applies only to clients that are assigned to one of those profiles, directly or by their folder.",
 		Example: "  drawbridge policy try\n  drawbridge policy try rules.jsonc --days 7",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -41,8 +41,8 @@ func (p *program) replay() *cobra.Command {
 		Long: "Serve recorded calls of a server, as an MCP server on stdin and stdout: from a cassette, which needs no daemon, configuration or network, " +
 			"or from the history of a running instance of Drawbridge.\n\n" +
 			"A call receives the response recorded for the same tool and arguments; repeated calls receive the recorded responses in order, and then the last one again. " +
-			"A call that is not recorded receives an error (--strict, the default), the result of the recorded call with the most similar arguments, " +
-			"marked in its _meta (--nearest), or is sent to the live server by a running instance of Drawbridge (--passthrough).",
+			"A call that is not recorded receives an error (--strict, the default) or the result of the recorded call with the most similar arguments, " +
+			"marked in its _meta (--nearest), or a running instance of Drawbridge sends it to the live server (--passthrough).",
 		Example: "  drawbridge replay calls.jsonl\n  drawbridge replay files --from 2h --nearest",
 		Args:    argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -89,7 +89,7 @@ func (p *program) replayExport() *cobra.Command {
 	var calls recordedCallFilter
 	cmd := &cobra.Command{
 		Use: "export SERVER FILE", Short: "Write the recorded calls of a server to a new cassette", Args: argCount(2, 2),
-		Long: "Write a server's recorded calls to its tools, prompts and resources, and the latest version of its lists, to a new cassette for \"drawbridge replay\". FILE can be - for standard output.\n\n" +
+		Long: "Write a new cassette for \"drawbridge replay\" with the recorded calls to a server's tools, prompts and resources, and the latest version of its lists. FILE can be - for standard output.\n\n" +
 			"Secrets that the history redacts are not written to the file. A call whose result was redacted or truncated is kept without its result and returns an error when it is served.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.exportCassette(cmd.Context(), args[0], calls, args[1])
@@ -103,8 +103,8 @@ func (p *program) replayImport() *cobra.Command {
 	var server, account string
 	cmd := &cobra.Command{
 		Use: "import HAR FILE", Short: "Write the calls of an exported HTTP Archive to a new cassette", Args: argCount(2, 2),
-		Long: "Write the calls of one server to a new cassette for \"drawbridge replay\", from an HTTP Archive exported by \"drawbridge history export --har\" or the web UI.\n\n" +
-			"An archive contains no definitions, so each called tool accepts any arguments in the cassette. A call whose result was redacted or truncated returns an error when it is served.",
+		Long: "Write a new cassette for \"drawbridge replay\" with the calls of one server, from an HTTP Archive exported by \"drawbridge history export --har\" or the web UI.\n\n" +
+			"An archive contains no definitions, so in the cassette, each called tool accepts any arguments. A call whose result was redacted or truncated returns an error when it is served.",
 		Example: "  drawbridge replay import calls.har calls.jsonl --server files",
 		RunE: func(_ *cobra.Command, args []string) error {
 			f, err := cassette.Open(args[0])

@@ -123,7 +123,7 @@ func (p *program) answerTool(action string) *cobra.Command {
 	if action == "accept" {
 		cmd.Use = "accept SERVER TOOL [--always] | SERVER --all"
 		cmd.Long = cmd.Short + ", as listed by: drawbridge tools changes. To accept a change to the server's instructions, use " + instructionsWord + " as TOOL; for a prompt, resource or template, its kind and name, as in: \"prompt summarize\"."
-		cmd.Flags().BoolVar(&always, "always", false, "also accept all later changes, for descriptions that contain a date or a counter")
+		cmd.Flags().BoolVar(&always, "always", false, "also accept all later changes; useful for descriptions that contain a date or a counter")
 		cmd.Flags().BoolVar(&all, "all", false, "all withheld tools of the server")
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -31,9 +31,9 @@ func (p *program) versionUpdate() *cobra.Command {
 			"Then compare the instructions, capabilities, prompts and resources of both versions, send the same calls to both, and show how the results differ. The calls come from the saved checks and from the newest recorded calls to read-only tools, prompts and resources; calls with the same arguments are sent only once. " +
 			"Values that differ between two runs of the current version, such as times, are not compared. A call is also not compared if the current version gives it a different outcome from one run to the next. " +
 			"Tools that are not marked read-only are not called, unless they are named with --also. The calls are not recorded.\n\n" +
-			"In a terminal, the command asks whether to update. Otherwise nothing is changed without --yes. With --yes, calls are sent only if --compare is set, " +
-			"and the version is saved only if the only differences are in tool definitions, no call failed, and the results of at least half of the calls that were sent could be compared; " +
-			"otherwise the exit code is 1.",
+			"In a terminal, the command asks whether to update. Otherwise, nothing is changed without --yes. With --yes, no calls are sent and the version is saved, unless --compare is also set. " +
+			"With --yes --compare, calls are sent, and the version is saved only if nothing but tool definitions differs, no call failed, " +
+			"and the results of at least half of the calls that were sent could be compared; otherwise the exit code is 1.",
 		Example: "  drawbridge versions update files\n  drawbridge versions update files 2.1.0 --also run_query\n  drawbridge versions update files --yes --compare",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.server = args[0]

@@ -146,6 +146,9 @@ func (c Client) ApplyHint() string {
 	if !ok {
 		return "To apply the change, " + text + "."
 	}
+	if rest == "" {
+		return "No further action is needed."
+	}
 	if why, ok := strings.CutPrefix(rest, "; "); ok {
 		rest = ": " + why
 	}

@@ -40,18 +40,19 @@ func clients() ([]byte, error) {
 		fmt.Fprintf(&b, "| [%s](#%s) | `%s` | %s | %s | %s |\n", escapeCell(c.Name), anchor(c.ID), c.ID, escapeCell(c.Kind), ways, grades[c.Confidence])
 	}
 	for _, c := range clientconf.Known() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s: `drawbridge clients connect %s`", c.ID, escapeCell(c.Name), c.ID)
-		if c.Reload != "" {
-			b.WriteString(". " + escapeCell(strings.TrimSuffix(c.ApplyHint(), ".")))
-		}
-		b.WriteString(".\n")
 		rows := configFileRows(c)
 		if c.ProjectFile != "" {
 			rows = append(rows, configFileRow{"a project", "`" + c.ProjectFile + "`"})
 		}
+		fmt.Fprintf(&b, "\n## %s\n\n%s: `drawbridge clients connect %s`.", c.ID, escapeCell(c.Name), c.ID)
 		if len(rows) == 0 {
-			b.WriteString("\nThe client has no configuration file that Drawbridge can edit; the command prints the steps.\n")
-		} else {
+			b.WriteString("\n\nThe client has no configuration file that Drawbridge can edit; the command prints the steps.")
+		}
+		if c.Reload != "" {
+			b.WriteString(" " + escapeCell(c.ApplyHint()))
+		}
+		b.WriteString("\n")
+		if len(rows) > 0 {
 			fmt.Fprintf(&b, "\n| system | file (%s, under `%s`) |\n|---|---|\n", formats[string(c.Format)], strings.Join(c.KeyPath, "."))
 		}
 		for _, row := range rows {
