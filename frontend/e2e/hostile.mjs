@@ -23,13 +23,18 @@ export function hostility(browser, tally) {
   return [
     ...rounds.map(
       (offset) => () =>
-        walk(browser, tally, `200 strings in every field, from ${offset}`, hostile(offset)),
+        walk(
+          browser,
+          tally,
+          `hostile: 200 strings in every field, from ${offset}`,
+          hostile(offset),
+        ),
     ),
     () =>
       walk(
         browser,
         tally,
-        'half of a surrogate pair in every field',
+        'hostile: half of a surrogate pair in every field',
         everywhere('\ud800 lone high'),
       ),
     () => tally.check('hostile: 2,000 tools, and words of 1 MB', () => large(browser)),
@@ -37,7 +42,7 @@ export function hostility(browser, tally) {
 }
 
 async function walk(browser, tally, name, mangle) {
-  await tally.check(`hostile: ${name}`, async () => {
+  await tally.check(name, async () => {
     const mock = await startMock({ scene: 'trouble', rate: 0, mangle });
     const context = await browser.newContext({ viewport: sizes.desktop, reducedMotion: 'reduce' });
     context.setDefaultTimeout(timeoutMs);
