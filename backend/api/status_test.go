@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
@@ -64,4 +67,28 @@ func TestStatusReportsMemoryAndCPU(t *testing.T) {
 	if len(list.Items) != 1 || list.Items[0] != want || len(st.Usage) != 1 || st.Usage[0] != want {
 		t.Errorf("%+v, %+v", list, st.Usage)
 	}
+}
+
+// One after the other, each server makes a list of all processes.
+func TestUsageOfAllServersIsMeasuredAtTheSameTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var waiting atomic.Int64
+		release := make(chan struct{})
+		a := &API{Options: Options{Usage: func(string) (process.Usage, error) {
+			if waiting.Add(1) == 200 {
+				close(release)
+			}
+			<-release
+			return process.Usage{RSS: 1}, nil
+		}}}
+		servers := make([]core.ServerStatus, 200)
+		for i := range servers {
+			servers[i] = core.ServerStatus{ID: strconv.Itoa(i), PID: i + 1}
+		}
+		for i, u := range a.usageOf(servers) {
+			if u.Server != servers[i].ID {
+				t.Fatalf("place %d has %s", i, u.Server)
+			}
+		}
+	})
 }

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"cmp"
+	"sync"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
@@ -39,8 +40,10 @@ func (l *collector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
 	running, breakers := l.o.Running(), l.o.Breakers()
+	var measured sync.WaitGroup // all at the same time, see api.usageOf
+	defer measured.Wait()
 	for _, s := range l.o.Statuses() {
-		l.collectServer(gauge, s)
+		measured.Go(func() { l.collectServer(gauge, s) })
 		gauge(breakerDesc, breakerStates[breakers[s.ID]], s.ID)
 		running[s.ID] += 0 // a server without calls has the value 0 instead of no series
 	}
