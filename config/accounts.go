@@ -130,7 +130,7 @@ func (r *reader) missingNames(e *entry, key, account, part string, own, set map[
 	}
 	if len(missing) > 0 {
 		r.report(e.keys[key], join(key, part), true, `set it for the account, or set it to "" to leave it empty`,
-			"account '%s'%s does not set %s, and does not inherit it from the server", account, r.inServer(), strings.Join(missing, ", "))
+			"account '%s'%s does not set %s, which accounts do not inherit from the server", account, r.inServer(), strings.Join(missing, ", "))
 	}
 }
 

@@ -42,7 +42,7 @@ func (r *reader) checkRuleServers(c *Config) {
 		}
 		name, _, ok := strings.Cut(rule.Tool, "__")
 		if ok && len(rule.Servers) == 0 && !strings.ContainsAny(name, "*?") && !slices.Contains(known, name) {
-			warn("tool", name, "if that is part of the server's own name for the tool, add 'servers'")
+			warn("tool", name, fmt.Sprintf("if '%s__' is part of the tool's own name, name the tool's server in 'servers'", name))
 		}
 	}
 }

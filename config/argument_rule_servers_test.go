@@ -16,7 +16,7 @@ func TestRuleAboutUnknownServerIsAWarning(t *testing.T) {
 		`"tool": "gone_x"`:                         "",
 		`"tool": "gone__x", "servers": "files"`:    "",
 		`"servers": ["files", "My Web", "My-Web"]`: "",
-		`"tool": "gone__x"`:                        "policy.rules[0] refers to server 'gone', which is not configured (if that is",
+		`"tool": "gone__x"`:                        "policy.rules[0] refers to server 'gone', which is not configured (if 'gone__' is",
 		`"tool": "file__x"`:                        "policy.rules[0] refers to server 'file', which is not configured (did you mean 'files'?)",
 		`"servers": ["files", "gone"], "where": {"/a": {"min": 1}}`: "policy.rules[0] refers to server 'gone', which is not configured",
 	} {

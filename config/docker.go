@@ -107,7 +107,7 @@ func (r *reader) docker(e *entry, m member) {
 	}
 	for _, key := range []string{"mounts", "network", "memory", "cpus", "init", "pull"} {
 		if section != nil && section.get(key) != nil {
-			r.report(at(key), "docker."+key, true, "remove it, or create the container from an 'image'", "'%s' has no effect for an existing container, in docker server '%s'", key, e.Label)
+			r.report(at(key), "docker."+key, true, "remove it, or create the container from an 'image'", "'%s' has no effect in docker server '%s', because it uses an existing container", key, e.Label)
 		}
 	}
 	d.Mounts, d.Network, d.Memory, d.CPUs, d.NoInit, d.Pull = nil, "", "", "", false, ""

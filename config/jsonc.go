@@ -30,7 +30,7 @@ func jsonTree(file string, src []byte) (*node, *Problem) {
 
 func jsonProblem(where *lines, src []byte, err error) *Problem {
 	if onlySpace(src) {
-		return refuse(where.at(0), "file is empty", `an empty configuration is {"mcpServers": {}}`)
+		return refuse(where.at(0), "file is empty", `for a configuration without servers, write {"mcpServers": {}}`)
 	}
 	at := where.at(len(src))
 	message := err.Error()

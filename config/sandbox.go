@@ -136,38 +136,38 @@ func (s *Sandbox) NoUnixSockets() bool {
 	return s.UnixSockets == networkNone || s.UnixSockets == "" && s.NoNetwork
 }
 
-// AllowsBeyond returns what s allows in addition to old, as ends of the sentence "it ...".
+// AllowsBeyond returns what s allows in addition to old, as ends of the sentence "the server may ...".
 func (s *Sandbox) AllowsBeyond(old *Sandbox) (list []string) {
 	switch {
 	case !old.On:
 		return nil
 	case !s.On:
-		return []string{"runs without a sandbox"}
+		return []string{"run without a sandbox"}
 	}
 	for _, path := range s.Read {
 		if !slices.Contains(old.Read, path) && !slices.Contains(old.Write, path) {
-			list = append(list, "reads "+path)
+			list = append(list, "read "+path)
 		}
 	}
 	for _, path := range s.Write {
 		if !slices.Contains(old.Write, path) {
-			list = append(list, "writes to "+path)
+			list = append(list, "write to "+path)
 		}
 	}
 	if old.NoNetwork && !s.NoNetwork {
-		list = append(list, "connects to any host and port")
+		list = append(list, "connect to any host and port")
 	} else if old.NoNetwork {
 		for _, port := range s.Ports {
 			if !slices.Contains(old.Ports, port) {
-				list = append(list, "connects to port "+strconv.Itoa(port))
+				list = append(list, "connect to port "+strconv.Itoa(port))
 			}
 		}
 	}
 	if old.NoUnixSockets() && !s.NoUnixSockets() {
-		list = append(list, "connects to Unix sockets")
+		list = append(list, "connect to Unix sockets")
 	}
 	if s.BestEffort && !old.BestEffort {
-		list = append(list, "starts even if the sandbox is incomplete")
+		list = append(list, "start even if the sandbox is incomplete")
 	}
 	return list
 }

@@ -67,13 +67,13 @@ func TestSandboxIsReadFromWordOrObject(t *testing.T) {
 func TestSandboxThatAllowsMoreIsLooser(t *testing.T) {
 	old := Sandbox{On: true, Read: []string{"~/r"}, Write: []string{"~/w"}, NoNetwork: true, Ports: []int{443, 80}}
 	for want, change := range map[string]func(*Sandbox){
-		"runs without a sandbox":                   func(s *Sandbox) { s.On = false },
-		"reads ~/x":                                func(s *Sandbox) { s.Read = append(s.Read, "~/x") },
-		"writes to ~/r":                            func(s *Sandbox) { s.Write = append(s.Write, "~/r") },
-		"connects to port 22":                      func(s *Sandbox) { s.Ports = append(s.Ports, 22) },
-		"connects to Unix sockets":                 func(s *Sandbox) { s.UnixSockets = networkAny },
-		"starts even if the sandbox is incomplete": func(s *Sandbox) { s.BestEffort = true },
-		"connects to any host and port, connects to Unix sockets": func(s *Sandbox) { s.NoNetwork = false },
+		"run without a sandbox":                   func(s *Sandbox) { s.On = false },
+		"read ~/x":                                func(s *Sandbox) { s.Read = append(s.Read, "~/x") },
+		"write to ~/r":                            func(s *Sandbox) { s.Write = append(s.Write, "~/r") },
+		"connect to port 22":                      func(s *Sandbox) { s.Ports = append(s.Ports, 22) },
+		"connect to Unix sockets":                 func(s *Sandbox) { s.UnixSockets = networkAny },
+		"start even if the sandbox is incomplete": func(s *Sandbox) { s.BestEffort = true },
+		"connect to any host and port, connect to Unix sockets": func(s *Sandbox) { s.NoNetwork = false },
 	} {
 		more := old
 		more.Read, more.Write, more.Ports = slices.Clone(old.Read), slices.Clone(old.Write), slices.Clone(old.Ports)

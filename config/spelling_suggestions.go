@@ -35,7 +35,7 @@ var keyPlaces = sync.OnceValue(func() map[string][]string {
 	}
 	places := map[string][]string{}
 	for name, section := range root.Properties {
-		places[name] = append(places[name], "the top level")
+		places[name] = append(places[name], "the top-level object")
 		for key := range section.Properties {
 			places[key] = append(places[key], "'"+name+"'")
 		}

@@ -42,7 +42,7 @@ func yamlTree(file string, src []byte) (root *node, problem *Problem) {
 		}
 	}
 	if body == nil {
-		return nil, refuse(where.at(0), "file is empty", "an empty configuration is: mcpServers: {}")
+		return nil, refuse(where.at(0), "file is empty", `for a configuration without servers, write "mcpServers: {}"`)
 	}
 	y := yamlReader{file: file, anchors: make(map[string]*node)}
 	root = y.node(body, 0)

@@ -212,8 +212,8 @@ func (d *daemon) serve(server *http.Server, listener net.Listener) {
 			d.life.run("socket", time.Second, func(ctx context.Context) error { return serveSocket(ctx, server, socket) })
 		}
 	}
-	d.life.run("sweep", 5*time.Second, d.cleanup.run) // after http, so that it does not delay the first responses
-	d.life.run("bridge", time.Second, d.front.Run)    // stops before http, so that open streams get their last response
+	d.life.run("cleanup", 5*time.Second, d.cleanup.run) // after http, so that it does not delay the first responses
+	d.life.run("bridge", time.Second, d.front.Run)      // stops before http, so that open streams get their last response
 	drainCalls(d.life, d.calls)
 }
 

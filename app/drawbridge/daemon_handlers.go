@@ -86,7 +86,7 @@ func (d *daemon) startDesktop(ctx context.Context) {
 			Bus: d.bus, Enabled: func() bool { return d.files.Current().Desktop.Notifications },
 		}).Run)
 	}
-	d.life.run("breadth", time.Second, newAdaptiveGOMAXPROCS().run)
+	d.life.run("adaptive GOMAXPROCS", time.Second, newAdaptiveGOMAXPROCS().run)
 	d.life.run("memory", time.Second, func(ctx context.Context) error {
 		return releaseMemoryWhenIdle(ctx, d.calls.LastID, func() {
 			if err := d.history.ReleaseMemory(ctx); err != nil {

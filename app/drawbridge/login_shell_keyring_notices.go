@@ -13,7 +13,7 @@ import (
 func loginNotice(failed error) event.Notice {
 	n := event.Notice{Subject: "login-shell"}
 	if failed != nil {
-		n.Message = "Servers get the PATH that Drawbridge was started with: " + failed.Error() + ". " +
+		n.Message = "Servers get the PATH that Drawbridge was started with, because the environment of the login shell could not be read: " + failed.Error() + ". " +
 			"Check what the shell's startup files are waiting for, or increase loginShellTimeoutMs in globalSettings. The startup files are read again when a server is restarted."
 	}
 	return n

@@ -86,7 +86,7 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 	}
 	writeStartFailure(o.Folders, err)
 	if held, ok := errors.AsType[*loopback.HeldError](err); ok {
-		return &core.Error{Code: core.CodeConflict, Message: held.Error(), Hint: "Show it with: drawbridge open."}
+		return &core.Error{Code: core.CodeConflict, Message: held.Error(), Hint: "To show that instance, run: drawbridge open."}
 	}
 	return err
 }

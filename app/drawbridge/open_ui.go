@@ -23,7 +23,7 @@ const windowLimit = 5 * time.Second
 // the window gets it in its environment, the browser in a private file.
 func openUI(url, data string, browser bool, out io.Writer) error {
 	if !hasScreen() {
-		_, err := fmt.Fprintln(out, "Open this in a browser on this machine (the link works once, for two minutes):\n"+url)
+		_, err := fmt.Fprintln(out, "Open this in a browser on this machine (the link works only once and expires after two minutes):\n"+url)
 		return err
 	}
 	_, ours := windowProgram()
@@ -39,11 +39,11 @@ func openUI(url, data string, browser bool, out io.Writer) error {
 	case err == nil && !ours:
 		return nil
 	case err == nil:
-		_, err = fmt.Fprintln(out, "If no browser opens, use this URL (it works once, for two minutes):\n"+url)
+		_, err = fmt.Fprintln(out, "If no browser opens, use this URL (it works only once and expires after two minutes):\n"+url)
 	case errors.Is(err, errNoOpener):
-		_, err = fmt.Fprintln(out, "Open this in a browser (the link works once, for two minutes):\n"+url)
+		_, err = fmt.Fprintln(out, "Open this in a browser (the link works only once and expires after two minutes):\n"+url)
 	default:
-		_, werr := fmt.Fprintf(out, "Cannot open the browser (%v). Open this link in a browser (it works once, for two minutes):\n%s\n", err, url)
+		_, werr := fmt.Fprintf(out, "Cannot open the browser (%v). Open this link in a browser (it works only once and expires after two minutes):\n%s\n", err, url)
 		err = werr
 	}
 	return err

@@ -10,6 +10,6 @@ import (
 // Main reports that this build has no window: it was built without the tags that include Wails, so
 // that everything compiles on a machine without GTK.
 func Main() {
-	fmt.Fprintln(os.Stderr, "drawbridge-window: built without the window; use make build, or open the URL that drawbridge open --print shows")
+	fmt.Fprintln(os.Stderr, "drawbridge-window: this build has no window; build it with \"make build\", or open the URL that \"drawbridge open --print\" shows")
 	os.Exit(exitNoWindow)
 }

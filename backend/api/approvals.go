@@ -75,7 +75,7 @@ type NewCommand struct {
 	Previous    string   `json:"previous" doc:"Previous command line; empty if unknown"`
 	Environment []string `json:"environment" nullable:"false" doc:"Names of the environment variables"`
 	Cwd         string   `json:"cwd"`
-	Sandbox     []string `json:"sandbox" nullable:"false" doc:"What it may do that its approved sandbox denies, such as: writes to ~/notes"`
+	Sandbox     []string `json:"sandbox" nullable:"false" doc:"What it could do that its approved sandbox denies, such as: write to ~/notes"`
 }
 
 // maxShown is the number of bytes of arguments in lists and events.
@@ -135,7 +135,7 @@ func commandItem(c supervisor.PendingCommand, since time.Time) approvals.Item {
 		text += "\nFolder: " + c.Cwd
 	}
 	if len(c.Sandbox) > 0 {
-		text += "\nWeaker sandbox than approved: " + strings.Join(c.Sandbox, ", ")
+		text += "\nLooser sandbox than approved: the server could " + strings.Join(c.Sandbox, ", ")
 	}
 	return approvals.Item{ID: "command:" + c.Server + ":" + c.Key, Kind: command, Server: c.Server, Message: text, At: since.UTC()}
 }

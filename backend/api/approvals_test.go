@@ -119,12 +119,12 @@ func TestCommandWaitsForApproval(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.statuses = []core.ServerStatus{held}
-		s.commands = []supervisor.PendingCommand{{Server: "files", Key: key, Command: "npx files /tmp", Previous: "npx files", Environment: []string{"A", "B"}, Cwd: "/srv", Sandbox: []string{"runs without a sandbox"}}}
+		s.commands = []supervisor.PendingCommand{{Server: "files", Key: key, Command: "npx files /tmp", Previous: "npx files", Environment: []string{"A", "B"}, Cwd: "/srv", Sandbox: []string{"run without a sandbox"}}}
 	}
 	set("k1")
 	s.bus.Publish(event.Server, held)
 	q := nextPending(t, events)
-	if q.ID != "command:files:k1" || q.Kind != "command" || q.Message != "npx files /tmp\nEnvironment: A, B\nFolder: /srv\nWeaker sandbox than approved: runs without a sandbox" || !q.At.Equal(since) || !q.Expires.IsZero() ||
+	if q.ID != "command:files:k1" || q.Kind != "command" || q.Message != "npx files /tmp\nEnvironment: A, B\nFolder: /srv\nLooser sandbox than approved: the server could run without a sandbox" || !q.At.Equal(since) || !q.Expires.IsZero() ||
 		q.Command == nil || q.Command.CommandLine != "npx files /tmp" || q.Command.Previous != "npx files" || q.Command.Cwd != "/srv" || len(q.Command.Environment) != 2 || len(q.Command.Sandbox) != 1 {
 		t.Errorf("told %+v", q)
 	}

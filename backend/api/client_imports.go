@@ -45,7 +45,7 @@ func (a *API) registerClientImports(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/imports/{id}/undo", "Undo an import", a.undoImport)
 	op(a, doc, "GET", "/api/v1/connections/{key}/snippet", "Instructions to connect a client manually", a.manualSetup)
 	op(a, doc, "GET", "/api/v1/connections/{key}/bundle", "Extension that connects a client without changing its configuration file", a.bundle)
-	op(a, doc, "POST", "/api/v1/tokens/{name}/{action}", "Create, rotate or revoke a client's token; its entries with a URL are updated", a.changeToken)
+	op(a, doc, "POST", "/api/v1/tokens/{name}/{action}", "Create, rotate or revoke a client's token; the client's entries that use a URL are updated", a.changeToken)
 }
 
 // planClientImport plans the import of a shared file.

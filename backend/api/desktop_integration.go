@@ -83,7 +83,7 @@ func (a *API) registerDesktop(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/window/pick", "Open a file or folder dialog in the window", a.pick)
 	op(a, doc, "POST", "/api/v1/window/picked", "Report the result of a dialog; used by the window", a.picked)
 	op(a, doc, "GET", "/api/v1/desktop", "Desktop settings: start at login, pause, tray and window", a.desktop)
-	op(a, doc, "PUT", "/api/v1/desktop", "Change start at login, or pause all servers", a.changeDesktop)
+	op(a, doc, "PUT", "/api/v1/desktop", "Turn start at login on or off, or pause all servers", a.changeDesktop)
 	op(a, doc, "POST", "/api/v1/quit", "Stop the daemon and all servers", a.quit)
 }
 

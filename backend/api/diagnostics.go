@@ -11,7 +11,7 @@ import (
 )
 
 func (a *API) registerDiagnostics(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/diagnostics", "Diagnostics for a bug report: its files as text; secrets are redacted", a.diagnostics)
+	op(a, doc, "GET", "/api/v1/diagnostics", "Diagnostics for a bug report, with the text of each file; secrets are redacted", a.diagnostics)
 	op(a, doc, "GET", "/api/v1/diagnostics/zip", "Diagnostics as a zip file", a.diagnosticsZip)
 }
 

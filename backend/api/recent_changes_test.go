@@ -42,7 +42,7 @@ func TestRecentChangesListVersionsToolsAndDestinations(t *testing.T) {
 	for _, c := range changes.Items {
 		got = append(got, strings.TrimSpace(strings.Join([]string{c.Kind, c.Action, c.Name, c.Detail}, " ")))
 	}
-	want := []string{"version changed  now runs fs 2.0", "tool new write", "server new  first seen, with 1 tools", "destination new host0.example.com:443"}
+	want := []string{"version changed  now runs fs 2.0", "tool new write", "server new  first seen, with 1 tool", "destination new host0.example.com:443"}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got %q", got)
 	}

@@ -217,7 +217,7 @@ func (a *API) install(ctx context.Context, in *installInput) (*answer[Installati
 	}
 	id := core.Slug(plan.Label)
 	if _, taken := a.ConfigEditor.Current().Server(id); taken {
-		return nil, core.Errorf(core.CodeConflict, "a server %q already exists: choose another name", id)
+		return nil, core.Errorf(core.CodeConflict, "a server named %q already exists: choose another name", id)
 	}
 	if bundle != nil {
 		if err := bundle.Unpack(a.BundleFolder); err != nil {

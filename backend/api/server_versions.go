@@ -231,7 +231,7 @@ func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answe
 		return nil, err
 	}
 	if !v.Known {
-		return nil, &core.Error{Code: core.CodeValidation, Message: "the server's entry does not run an npx package, a uvx package or an image", Hint: "Its version can only be changed where it is installed."}
+		return nil, &core.Error{Code: core.CodeValidation, Message: "the server's entry does not run an npx package, a uvx package or an image", Hint: "Drawbridge cannot change its version: update it the way it was installed."}
 	}
 	out := VersionPlan{ServerVersion: v, From: spec.Text, Changes: []trust.ToolChange{}}
 	switch in.Body.Action {
@@ -245,12 +245,12 @@ func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answe
 		err = a.applyVersion(ctx, &s, in.Body.Key, &out)
 	case "pin":
 		if v.Pin == "" {
-			return nil, &core.Error{Code: core.CodeConflict, Message: "there is nothing to pin: the entry already contains a version, or the running version is not known", Hint: "Start the server, or specify a version with update."}
+			return nil, &core.Error{Code: core.CodeConflict, Message: "there is nothing to pin: the entry already contains a version, or the running version is not known", Hint: "Start the server, or specify a version with: drawbridge versions update " + s.ID + " VERSION"}
 		}
 		err = a.writeVersion(ctx, &s, spec, v.Pin, &out)
 	case "rollback":
 		if len(v.Earlier) == 0 {
-			return nil, &core.Error{Code: core.CodeConflict, Message: "there is no earlier version to roll back to", Hint: "Specify a version with update."}
+			return nil, &core.Error{Code: core.CodeConflict, Message: "there is no earlier version to roll back to", Hint: "Specify a version with: drawbridge versions update " + s.ID + " VERSION"}
 		}
 		err = a.writeVersion(ctx, &s, spec, v.Earlier[0].Configured, &out)
 	}

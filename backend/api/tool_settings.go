@@ -14,7 +14,7 @@ import (
 // ToolWithSettings is one tool of a server, visible to clients or not.
 type ToolWithSettings struct {
 	Tool        string       `json:"tool" doc:"The server's own name"`
-	PublicName  string       `json:"publicName" doc:"Public name at the endpoint of all servers; empty if hidden"`
+	PublicName  string       `json:"publicName" doc:"Public name at the endpoint that combines all servers; empty if hidden"`
 	Title       string       `json:"title"`
 	Description string       `json:"description" doc:"Description of the server"`
 	Shown       bool         `json:"shown"`

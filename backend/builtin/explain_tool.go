@@ -18,7 +18,7 @@ var stateExplanations = map[core.State]string{
 	core.StateDegraded:      "It responds, but some of its lists are unavailable.",
 	core.StateWaiting:       "It is waiting for a dependency (Docker, its container, or the network and the remote server) and starts automatically once that is available.",
 	core.StateBackoff:       "It failed and will be restarted shortly.",
-	core.StateCrashed:       "It failed too often and is no longer restarted. The next call tries to start it; see its log.",
+	core.StateCrashed:       "It failed too often and is no longer restarted automatically. The next call tries to start it again; see its log.",
 	core.StateNeedsLogin:    "The user must sign in to it, in Drawbridge's window.",
 	core.StateNeedsApproval: "Its command is new or has changed, and needs approval in Drawbridge's window.",
 	core.StateDisabled:      "It is disabled in the configuration.",

@@ -292,7 +292,7 @@ func (p *Player) call(r *request, what *Call, name string, arguments, token []by
 	}
 	switch {
 	case said == nil:
-		return failure(-32602, fmt.Sprintf("the recording contains no call to %.200q with these arguments: record one, or replay with --nearest or --passthrough (misses in the configuration)", name))
+		return failure(-32602, fmt.Sprintf("the recording contains no call to %.200q with these arguments: record one, replay with --nearest or --passthrough, or set 'misses' in the configuration", name))
 	case said.Unavailable != "":
 		return failure(-32603, "cannot serve the response: "+said.Unavailable)
 	case said.Error != "":

@@ -130,7 +130,7 @@ func (p *program) prepare(c *clientconf.Connector, a addition, f addFlags) (*cli
 	case a.url == "" && len(f.headers) > 0:
 		return nil, usageError{errors.New("--header requires a URL, not a command")}
 	case len(f.secrets) > 1 && !p.Attended():
-		return nil, usageError{errors.New("standard input can contain only one secret: set the others with drawbridge secret set")}
+		return nil, usageError{errors.New("standard input can contain only one secret: set the others with \"drawbridge secret set\"")}
 	}
 	if s.Cwd != "" {
 		if s.Cwd, err = filepath.Abs(s.Cwd); err != nil {

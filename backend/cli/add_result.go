@@ -47,7 +47,7 @@ func (d *daemon) awaitResult(ctx context.Context, s core.ServerStatus) (string, 
 	for {
 		now, err := get[core.ServerStatus](ctx, d, serverPath(s.ID, ""), nil)
 		if err != nil && core.CodeOf(err) != core.CodeNotFound {
-			return escapeLine(displayName(s) + ": its state is not known yet; see drawbridge status"), nil
+			return escapeLine(displayName(s) + ": its state is not known yet; see \"drawbridge status\""), nil
 		}
 		switch now.State {
 		case core.StateRunning, core.StateDegraded:
@@ -64,7 +64,7 @@ func (d *daemon) awaitResult(ctx context.Context, s core.ServerStatus) (string, 
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return escapeLine(displayName(s) + ": it is still starting; see drawbridge status"), nil
+			return escapeLine(displayName(s) + ": it is still starting; see \"drawbridge status\""), nil
 		}
 	}
 }
@@ -98,7 +98,7 @@ func (d *daemon) describeTools(ctx context.Context, s core.ServerStatus) (string
 }
 
 func describeWorking(s core.ServerStatus, tools []string) string {
-	text := displayName(s) + ": works, " + plural(len(tools), "tool")
+	text := displayName(s) + ": works, " + core.Plural(len(tools), "tool")
 	if len(tools) > 0 {
 		text += ": " + truncate(strings.Join(tools, ", "), 400)
 	}

@@ -73,7 +73,7 @@ func (p *program) approvals() *cobra.Command {
 	}
 	allow.Flags().BoolVar(&minutes, "minutes", false, "also allow further calls to this tool by this client, for ten minutes")
 	allow.Flags().BoolVar(&session, "session", false, "also allow further calls to this tool in this session of the client")
-	allow.Flags().StringVar(&where, "where", "", "allow further calls only if their arguments match this `CONDITION`, as in a rule, such as '{\"/path\": {\"under\": \"/home/me/notes\"}}'")
+	allow.Flags().StringVar(&where, "where", "", "allow further calls only if their arguments match this `CONDITION`, in the syntax of argument rules, for example '{\"/path\": {\"under\": \"/home/me/notes\"}}'")
 	allow.Flags().BoolVar(&always, "always", false, "always allow this tool; changes the configuration")
 	deny := &cobra.Command{
 		Use: "deny ID", Short: "Deny a call or decline a form; a command stays pending and does not run", Args: argCount(1, 1),

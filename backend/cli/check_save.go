@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
 )
@@ -34,9 +35,9 @@ func (p *program) checkSave() *cobra.Command {
 				order[key] = query.Get(key)
 			}
 			return show(cmd.Context(), p, http.MethodPost, "checks/"+url.PathEscape(args[0]), nil, order, func(c api.CheckOfCalls) error {
-				text := plural(len(c.Steps), "step") + " saved"
+				text := core.Plural(len(c.Steps), "step") + " saved"
 				if c.Skipped > 0 {
-					text += fmt.Sprintf("; %s left out: redacted, truncated or invalid arguments, or no response", plural(c.Skipped, "call"))
+					text += fmt.Sprintf("; %s left out: redacted, truncated or invalid arguments, or no response", core.Plural(c.Skipped, "call"))
 				}
 				if len(c.NotObjects) > 0 {
 					text += "\nCalls whose arguments are not a JSON object: " + strings.Join(c.NotObjects, ", ")

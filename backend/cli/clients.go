@@ -86,13 +86,13 @@ func (p *program) listClients(all bool) error {
 		return p.printJSON(map[string]any{"items": docs, "next": ""})
 	}
 	if len(t.rows) == 0 {
-		_, err := fmt.Fprintf(p.Stdout, "None of the %s that Drawbridge supports is installed. List them with: drawbridge clients --all\n", plural(left, "client"))
+		_, err := fmt.Fprintf(p.Stdout, "None of the %s that Drawbridge supports is installed. List them with: drawbridge clients --all\n", core.Plural(left, "client"))
 		return err
 	}
 	if err := p.printTable(&t); err != nil || left == 0 {
 		return err
 	}
-	_, err = fmt.Fprintf(p.Stdout, "Not installed: %s supported by Drawbridge. List them with: drawbridge clients --all\n", plural(left, "more client"))
+	_, err = fmt.Fprintf(p.Stdout, "Not installed: %s supported by Drawbridge. List them with: drawbridge clients --all\n", core.Plural(left, "more client"))
 	return err
 }
 

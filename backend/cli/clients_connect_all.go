@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
 )
@@ -134,9 +135,9 @@ func describeCount(t *clientconf.Batch) string {
 
 func describeCounts(servers, clients int) string {
 	if servers > 0 {
-		return plural(servers, "server") + " from " + plural(clients, "client")
+		return core.Plural(servers, "server") + " from " + core.Plural(clients, "client")
 	}
-	return plural(clients, "client")
+	return core.Plural(clients, "client")
 }
 
 // undoAll undoes everything that connect, move and import did, after one confirmation.
@@ -157,7 +158,7 @@ func (p *program) undoAll(ctx context.Context, yes, force bool) error {
 		return p.printSentence(map[string]any{"items": []any{}, "next": ""}, "There is nothing to undo.")
 	}
 	if !yes {
-		if err := p.confirm(fmt.Sprintf("Undo %s (%s) and %s?", plural(len(keys), "connection"), strings.Join(keys, ", "), plural(len(imports), "import"))); err != nil {
+		if err := p.confirm(fmt.Sprintf("Undo %s (%s) and %s?", core.Plural(len(keys), "connection"), strings.Join(keys, ", "), core.Plural(len(imports), "import"))); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
 )
@@ -35,7 +36,7 @@ func (p *program) clientsImport() *cobra.Command {
 				return err
 			}
 		}
-		sentence := fmt.Sprintf("Copied %s to %s.", plural(len(t.Servers), "server"), escapeLine(t.Path))
+		sentence := fmt.Sprintf("Copied %s to %s.", core.Plural(len(t.Servers), "server"), escapeLine(t.Path))
 		if id != "" {
 			sentence += " Undo with: drawbridge clients undo --import " + id
 		}

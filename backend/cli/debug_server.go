@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 )
 
@@ -71,12 +72,12 @@ func (p *program) printDebug(d *supervisor.Debug, now time.Time) error {
 	}
 	era := string(s.Era)
 	if d.BothEras {
-		era += ", and modern"
+		era += " and modern"
 	}
 	say("Era", era)
 	say("Protocol", s.Version)
 	say("Instructions", d.Instructions)
-	say("Offers", fmt.Sprintf("%s, %s, %s", plural(s.Tools, "tool"), plural(s.Prompts, "prompt"), plural(s.Resources+s.Templates, "resource")))
+	say("Offers", fmt.Sprintf("%s, %s, %s", core.Plural(s.Tools, "tool"), core.Plural(s.Prompts, "prompt"), core.Plural(s.Resources+s.Templates, "resource")))
 	say("Restarts", strconv.Itoa(s.Restarts))
 	say("In flight", strconv.Itoa(s.InFlight))
 	t := &d.Timings

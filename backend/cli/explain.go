@@ -55,25 +55,25 @@ func (p *program) explainCall() *cobra.Command {
 }
 
 func (p *program) printExplanation(e policy.Explanation) error {
-	word := "A call would pass"
+	result := "would pass"
 	t := table{head: []string{"CHECK", "RESULT", "WHY", "SETTING"}}
 	for _, c := range e.Checks {
 		t.add(c.Name, c.Result, c.Detail, c.Key)
 		switch {
 		case c.Result == policy.Ask && e.Passes:
-			word = "A call would wait for the user"
+			result = "would wait for the user"
 		case c.Result == policy.Wait && c.Name == "server" && e.Passes:
-			word = "A call would wait for the server"
+			result = "would wait for the server"
 		}
 	}
 	if !e.Passes {
-		word = "A call would be rejected"
+		result = "would be rejected"
 	}
-	who := " by a client"
+	client := "a client"
 	if e.Client != "" {
-		who = " by " + e.Client
+		client = e.Client
 	}
-	if _, err := fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("%s: %s of %s%s", word, e.Tool, e.Server, who))); err != nil {
+	if _, err := fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("A call by %s to %s of %s %s", client, e.Tool, e.Server, result))); err != nil {
 		return err
 	}
 	return p.printTable(&t)

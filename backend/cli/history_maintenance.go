@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // addMaintenanceCommands adds the commands that maintain and pause the history.
@@ -66,7 +67,7 @@ func (p *program) historyRestore() *cobra.Command {
 
 func (p *program) historyState(ctx context.Context, path string) error {
 	return show(ctx, p, http.MethodPost, path, nil, nil, func(state api.HistoryState) error {
-		_, err := fmt.Fprintf(p.Stdout, "%s in %d bytes, %d of them free\n", plural(int(state.Calls), "call"), state.Bytes, state.FreeBytes)
+		_, err := fmt.Fprintf(p.Stdout, "%s in %d bytes, %d of them free\n", core.Plural(int(state.Calls), "call"), state.Bytes, state.FreeBytes)
 		return err
 	})
 }

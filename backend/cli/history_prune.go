@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
 )
@@ -31,7 +32,7 @@ func (p *program) historyPrune() *cobra.Command {
 				}
 			}
 			return show(cmd.Context(), p, http.MethodPost, "history/prune", nil, bounds, func(done api.Deleted) error {
-				_, err := fmt.Fprintf(p.Stdout, "%s deleted\n", plural(int(done.Deleted), "call"))
+				_, err := fmt.Fprintf(p.Stdout, "%s deleted\n", core.Plural(int(done.Deleted), "call"))
 				return err
 			})
 		},

@@ -93,9 +93,9 @@ func (d *daemon) describeRunning(ctx context.Context) string {
 		}
 		calls += server.InFlight
 	}
-	text := "Drawbridge at " + escapeLine(s.URL) + ", with " + plural(running, "running server")
+	text := "Drawbridge at " + escapeLine(s.URL) + ", with " + core.Plural(running, "running server")
 	if calls > 0 {
-		text += " and " + plural(calls, "call") + " in flight"
+		text += " and " + core.Plural(calls, "call") + " in flight"
 	}
 	return text
 }

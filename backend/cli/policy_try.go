@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
 )
@@ -78,12 +79,12 @@ func (p *program) printRuleTrial(t api.RuleTrial) error {
 		}
 	}
 	text := fmt.Sprintf("Of %s since %s, %d would have needed approval, %d would have been denied and %d would have been allowed.\n",
-		plural(t.Calls, "call"), t.From.Local().Format("2006-01-02"), t.Asked, t.Denied, t.Allowed)
+		core.Plural(t.Calls, "call"), t.From.Local().Format("2006-01-02"), t.Asked, t.Denied, t.Allowed)
 	if n := t.Redacted + t.Cut + t.NotRecorded; n > 0 {
-		text += fmt.Sprintf("%s could not be evaluated: the arguments were redacted in %d of them, truncated in %d, and not recorded in %d.\n", plural(n, "call"), t.Redacted, t.Cut, t.NotRecorded)
+		text += fmt.Sprintf("%s could not be evaluated (arguments redacted: %d, truncated: %d, not recorded: %d).\n", core.Plural(n, "call"), t.Redacted, t.Cut, t.NotRecorded)
 	}
 	if n := t.ProfileUnknown; n > 0 {
-		text += fmt.Sprintf("%s may have used a profile. The history does not record profiles, so rules for profiles were not applied to them.\n", plural(n, "call"))
+		text += fmt.Sprintf("%s may have used a profile. The history does not record profiles, so rules for profiles were not applied.\n", core.Plural(n, "call"))
 	}
 	if !t.Complete {
 		text += "Older calls in this period were not tested. For a complete result, use a smaller value for --days.\n"

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
 )
@@ -114,7 +115,7 @@ func (p *program) printProfiles(list api.List[api.Profile]) error {
 		if one.EveryServer {
 			servers = "all servers"
 		}
-		text := fmt.Sprintf("%s  %s  %d tools of %s, about %d tokens (search %d, deferred %d), listed: %s", name, one.Address, one.Tools, servers,
+		text := fmt.Sprintf("%s  %s  %s of %s, about %d tokens (search %d, deferred %d), listed: %s", name, one.Address, core.Plural(one.Tools, "tool"), servers,
 			one.Tokens.All, one.Tokens.Search, one.Tokens.Deferred, one.ToolMode)
 		if len(one.Clients) > 0 {
 			text += ", clients: " + strings.Join(one.Clients, ", ")

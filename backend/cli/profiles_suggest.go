@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // suggestProfiles returns the command that suggests profiles for folders.
@@ -66,7 +67,7 @@ func (p *program) printSuggestions(ctx context.Context, query url.Values, folder
 	}
 	if len(list.Items) == 0 {
 		if folder != "" {
-			return fmt.Errorf("no tool was called in %s within %d days", escapeLine(folder), days)
+			return fmt.Errorf("no tool was called in %s in the last %s", escapeLine(folder), core.Plural(days, "day"))
 		}
 		_, err := fmt.Fprintln(p.Stdout, "There is nothing to suggest yet: a folder must have been used for a few days. To see the tools of one folder, use --folder.")
 		return err
@@ -97,7 +98,7 @@ func (p *program) printSuggestions(ctx context.Context, query url.Values, folder
 	if err := p.printTable(&t); err != nil {
 		return err
 	}
-	text := fmt.Sprintf("In %s, %d of %d tools were called in %d days. A profile of these tools takes about %d tokens, which saves %d per session.", folder, len(one.Tools), one.AllTools, days, one.Tokens, one.Saved)
+	text := fmt.Sprintf("In %s, %d of %d tools were called in the last %s. A profile with only these tools would take about %d tokens and save %d per session.", folder, len(one.Tools), one.AllTools, core.Plural(days, "day"), one.Tokens, one.Saved)
 	if one.Profile != "" {
 		text += " The folder already has the profile " + one.Profile + "."
 	} else {

@@ -64,7 +64,7 @@ func TestSuggestedProfileIsSaved(t *testing.T) {
 	if one := <-asked; one != "" {
 		t.Error(one)
 	}
-	if got := f.run(false, "profiles", "suggest", "--folder", "shop"); got.code != 0 || !strings.Contains(got.out, "1 of 214 tools were called in 30 days") || !strings.Contains(got.out, "read") {
+	if got := f.run(false, "profiles", "suggest", "--folder", "shop"); got.code != 0 || !strings.Contains(got.out, "1 of 214 tools were called in the last 30 days") || !strings.Contains(got.out, "read") {
 		t.Errorf("%+v", got)
 	}
 	if one := <-asked; !filepath.IsAbs(one) || filepath.Base(one) != "shop" {

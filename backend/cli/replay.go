@@ -223,15 +223,15 @@ func (p *program) printExported(to io.Writer, rec *cassette.Recording, path stri
 	if p.json && to == p.Stdout {
 		return p.printJSON(map[string]any{"file": path, "tools": len(rec.Tools), "calls": rec.End.Calls, "unavailable": rec.End.Unavailable, "omitted": rec.End.Skipped, "redacted": rec.Redacted()})
 	}
-	text := fmt.Sprintf("%s and %s written to %s\n", plural(rec.End.Calls, "call"), plural(len(rec.Tools), "tool"), path)
+	text := fmt.Sprintf("%s and %s written to %s\n", core.Plural(rec.End.Calls, "call"), core.Plural(len(rec.Tools), "tool"), path)
 	if n := rec.End.Unavailable; n > 0 {
-		text += fmt.Sprintf("%d of them without their result, because it was redacted or truncated\n", n)
+		text += fmt.Sprintf("%s written without a result: redacted or truncated\n", core.Plural(n, "call"))
 	}
 	if n := rec.End.Skipped; n > 0 {
-		text += fmt.Sprintf("%s skipped: no response, or arguments that were redacted or truncated\n", plural(n, "call"))
+		text += fmt.Sprintf("%s skipped: no response, or arguments that were redacted or truncated\n", core.Plural(n, "call"))
 	}
 	if n := rec.Redacted(); n > 0 {
-		text += fmt.Sprintf("Secrets were redacted in %s of tools, prompts, resources and the server\n", plural(n, "definition"))
+		text += fmt.Sprintf("Secrets were redacted in %s of tools, prompts, resources and the server\n", core.Plural(n, "definition"))
 	}
 	_, err := io.WriteString(to, text)
 	return err

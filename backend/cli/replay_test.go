@@ -29,7 +29,7 @@ func TestExportedCassetteIsServed(t *testing.T) {
 	})
 	path := filepath.Join(t.TempDir(), "calls.jsonl")
 	got := f.run(true, "replay", "export", "files", path)
-	if got.code != 0 || got.out != "3 calls and 1 tool written to "+path+"\n1 of them without their result, because it was redacted or truncated\n1 call skipped: no response, or arguments that were redacted or truncated\nSecrets were redacted in 1 definition of tools, prompts, resources and the server\n" {
+	if got.code != 0 || got.out != "3 calls and 1 tool written to "+path+"\n1 call written without a result: redacted or truncated\n1 call skipped: no response, or arguments that were redacted or truncated\nSecrets were redacted in 1 definition of tools, prompts, resources and the server\n" {
 		t.Fatalf("%d %q %q", got.code, got.out, got.errOut)
 	}
 	if query.Get("server") != "files" || query.Get("format") != "cassette" || query.Get("session") != "" {

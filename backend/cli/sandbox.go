@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
 )
@@ -81,18 +82,18 @@ func (p *program) printSandbox(st api.SandboxStatus) error {
 		}
 	}
 	if st.Access != nil {
-		say("Since its last start:")
+		say("In force since the server was last started:")
 		for _, path := range st.Access.Write {
 			say("  may write %s", path)
 		}
 		for _, path := range st.Access.Unreadable {
-			say("  may not read %s", path)
+			say("  cannot read %s", path)
 		}
 	}
 	for _, one := range st.Refused {
 		switch {
 		case one.Remark != "":
-			say("  denied access to %s, which this command cannot allow, because it %s: edit the configuration if the server needs it", one.Path, one.Remark)
+			say("  denied access to %s, which %s, so this command cannot allow access: if the server needs the path, edit the configuration", one.Path, one.Remark)
 		case one.Unreadable:
 			say("  denied access to %s; allow it: drawbridge sandbox allow %s %s", one.Path, st.Server, one.Allow)
 		default:
@@ -116,7 +117,7 @@ func (p *program) printSandbox(st api.SandboxStatus) error {
 	if st.Proposal == nil {
 		return nil
 	}
-	say("Proposed from activity observed since %s (%s):", localTime(st.Proposal.Since), plural(len(st.Observed), "file"))
+	say("Proposal based on activity observed since %s (%s):", localTime(st.Proposal.Since), core.Plural(len(st.Observed), "file"))
 	printPaths(say, st.Proposal.Read, st.Proposal.Write, st.Proposal.Network, st.Proposal.Ports)
 	say("  \"sandbox\": %s", st.Proposal.Entry)
 	for _, remark := range st.Proposal.Remarks {
@@ -130,10 +131,10 @@ func (p *program) printSandbox(st api.SandboxStatus) error {
 
 func printPaths(say func(string, ...any), read, write []string, network string, ports []int) {
 	for _, path := range read {
-		say("  also reads %s", path)
+		say("  may also read %s", path)
 	}
 	for _, path := range write {
-		say("  also writes %s", path)
+		say("  may also write %s", path)
 	}
 	switch {
 	case network == "any":

@@ -68,7 +68,7 @@ func (p *program) dismissNotices(ctx context.Context) error {
 			return err
 		}
 	}
-	return p.printSentence(map[string]any{"acknowledged": done}, fmt.Sprintf("Acknowledged %s; %d not acknowledged, because they describe the current state.", plural(len(done), "notice"), len(s.Notices)-len(done)))
+	return p.printSentence(map[string]any{"acknowledged": done}, fmt.Sprintf("Acknowledged %s; %d not acknowledged, because they describe the current state.", core.Plural(len(done), "notice"), len(s.Notices)-len(done)))
 }
 
 // fetchVersions returns the known versions of servers. They are optional in the table.

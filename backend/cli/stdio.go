@@ -127,7 +127,7 @@ func (f *daemonFinder) find(ctx context.Context, start bool) (shim.Address, erro
 				return shim.Address{}, &core.Error{Code: core.CodeUnavailable, Message: starting, Hint: "Try again in a moment.", Cause: ctx.Err()}
 			}
 			return shim.Address{}, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge did not start in time",
-				Hint: "Run drawbridge serve in a terminal to see why.", Cause: ctx.Err()}
+				Hint: "Run \"drawbridge serve\" in a terminal to see why.", Cause: ctx.Err()}
 		case <-time.After(25 * time.Millisecond):
 		}
 	}

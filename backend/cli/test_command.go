@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
@@ -112,8 +113,8 @@ func (p *program) printTrial(t *api.TestResult, schemas bool) error {
 		return err
 	}
 	fmt.Fprintf(&b, "works: %s\n", escapeLine(t.Command))
-	fmt.Fprintf(&b, "%s, %s, %s; %s, revision %s, in %s\n", plural(len(t.Tools), "tool"), plural(len(t.Prompts), "prompt"),
-		plural(len(t.Resources)+len(t.Templates), "resource"), t.Era, escapeLine(t.Version), time.Duration(t.TookNs).Round(time.Millisecond))
+	fmt.Fprintf(&b, "%s, %s, %s; %s, revision %s, in %s\n", core.Plural(len(t.Tools), "tool"), core.Plural(len(t.Prompts), "prompt"),
+		core.Plural(len(t.Resources)+len(t.Templates), "resource"), t.Era, escapeLine(t.Version), time.Duration(t.TookNs).Round(time.Millisecond))
 	for _, w := range t.Warnings {
 		fmt.Fprintf(&b, "warning: %s\n", escapeLine(w))
 	}

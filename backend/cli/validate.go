@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
@@ -63,7 +64,7 @@ func (p *program) printProblems(sources config.Sources) error {
 		case errors.Is(err, fs.ErrNotExist) && sources.JSON == "" && len(c.Files) == 0:
 			fmt.Fprintf(p.Stdout, "%s does not exist: there are no servers.\n", sources.Main())
 		default:
-			fmt.Fprintf(p.Stdout, "%s is valid: %s.\n", sources.Main(), plural(count, "server"))
+			fmt.Fprintf(p.Stdout, "%s is valid: %s.\n", sources.Main(), core.Plural(count, "server"))
 		}
 	}
 	if bad {
@@ -79,11 +80,4 @@ func (p *program) lookupVariable(name string) (string, bool) {
 		return v, true
 	}
 	return os.LookupEnv(name)
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %s", n, noun+"s")
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,7 @@ func (p *program) versionUpdate() *cobra.Command {
 		Use: "update SERVER [VERSION]", Short: "Compare another version of a server with the current one, and switch to it after confirmation or with --yes", Args: argCount(1, 2),
 		Long: "Start another version alongside the running server, and show how its tools differ from the trusted ones. Without VERSION, the newest version in the registry is used.\n\n" +
 			"Then compare the instructions, capabilities, prompts and resources of both versions, send the same calls to both, and show how the results differ. The calls come from the saved checks and from the newest recorded calls to read-only tools, prompts and resources; calls with the same arguments are sent only once. " +
-			"Values that differ between two runs of the current version, such as times, are not compared. A call is also not compared if the current version gives it a different outcome from one run to the next. " +
+			"Values that differ between two runs of the current version, such as times, are not compared. Calls whose outcome varies between runs of the current version are not compared either. " +
 			"Tools that are not marked read-only are not called, unless they are named with --also. The calls are not recorded.\n\n" +
 			"In a terminal, the command asks whether to update. Otherwise, nothing is changed without --yes. With --yes, no calls are sent and the version is saved, unless --compare is also set. " +
 			"With --yes --compare, calls are sent, and the version is saved only if nothing but tool definitions differs, no call failed, " +
@@ -162,7 +163,7 @@ func (p *program) showComparison(ctx context.Context, d *daemon, server string) 
 			}
 			v, err := get[api.ServerVersion](ctx, d, versionPath(server), nil)
 			if r := v.Comparing; err == nil && r != nil && r.Total > 0 {
-				if text := fmt.Sprintf("Comparing: %d of %s", r.Finished, plural(r.Total, "call")); text != shown {
+				if text := fmt.Sprintf("Comparing: %d of %s", r.Finished, core.Plural(r.Total, "call")); text != shown {
 					fmt.Fprint(p.Stderr, "\r"+text)
 					shown = text
 				}
@@ -181,7 +182,7 @@ func (p *program) printComparison(r *history.ComparisonReport) error {
 		_, err := fmt.Fprintln(p.Stdout, "There is nothing to compare.")
 		return err
 	}
-	t := table{title: plural(len(r.Calls), "comparison"), head: []string{"Result", "Request", "Arguments", "Current", "New", "Check"}, right: []bool{3: true, 4: true}}
+	t := table{title: core.Plural(len(r.Calls), "comparison"), head: []string{"Result", "Request", "Arguments", "Current", "New", "Check"}, right: []bool{3: true, 4: true}}
 	took := func(ns int64) string {
 		if ns == 0 {
 			return ""
@@ -217,7 +218,7 @@ func (p *program) printComparison(r *history.ComparisonReport) error {
 			}
 		}
 		if len(c.Unstable) > 0 {
-			fmt.Fprintln(p.Stdout, "    not compared, because it differs between runs of the current version: "+escapeLine(strings.Join(c.Unstable, ", ")))
+			fmt.Fprintln(p.Stdout, "    not compared (differs between runs of the current version): "+escapeLine(strings.Join(c.Unstable, ", ")))
 		}
 	}
 	_, err := fmt.Fprintf(p.Stdout, "%d same, %d different, %d failed, %d slower, %d skipped\n", r.Alike, r.Different, r.Failed, r.Slower, r.Skipped)

@@ -124,7 +124,11 @@ func (b *entryConverter) convertProgram(e *configEntry, m map[string]any, words 
 	e.InheritEnv = stringList(m["env_vars"])
 	if keys := stringList(m["env_keys"]); len(keys) > 0 {
 		e.InheritEnv = append(e.InheritEnv, keys...)
-		b.addNote("%s keeps %s in its keyring: set them in the environment", b.client.Name, strings.Join(keys, ", "))
+		same := "the same variable"
+		if len(keys) > 1 {
+			same += "s"
+		}
+		b.addNote("%s keeps %s in its keyring: set %s in Drawbridge's environment", b.client.Name, strings.Join(keys, ", "), same)
 	}
 	e.Cwd = b.convertText(firstString(m, "cwd", "workingDirectory"))
 	switch {

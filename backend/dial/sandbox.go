@@ -28,7 +28,7 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 	}
 	if name := strings.TrimSuffix(filepath.Base(spec.Path), ".exe"); c.Sandbox.On && (name == "docker" || name == "podman") {
 		return nil, &core.Error{Code: core.CodeValidation, Message: "a sandbox cannot confine a container, only the command " + name + " that starts it",
-			Hint: "Remove sandbox, and restrict the container with args (--read-only, --network, --volume).", Remedy: core.EditConfig("sandbox")}
+			Hint: "Remove 'sandbox' from the server's entry, and restrict the container with args (--read-only, --network, --volume).", Remedy: core.EditConfig("sandbox")}
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -54,7 +54,7 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 	if !enough && !c.Sandbox.BestEffort {
 		computeRules()
 		return nil, &core.Error{Code: core.CodeValidation, Message: "cannot enforce the sandbox of the server: this system cannot " + strings.Join(missing, ", nor "),
-			Hint: "Set sandbox.bestEffort to start it with the restrictions that this system supports, or sandbox to \"off\".", Remedy: core.EditConfig("sandbox")}
+			Hint: "To start it with the restrictions that this system supports, set sandbox.bestEffort to true. To start it without a sandbox, set sandbox to \"off\".", Remedy: core.EditConfig("sandbox")}
 	}
 	if len(missing) > 0 {
 		s.addWarning("its sandbox is incomplete: this system cannot " + strings.Join(missing, ", nor "))
@@ -98,7 +98,7 @@ func refusalText(one sandbox.Refusal) string {
 		key = "sandbox.read or sandbox.write"
 	}
 	if one.Remark != "" {
-		return fmt.Sprintf("The sandbox denied access to %s, which %s. Only if you trust the server with this path, add exactly the path that it needs to this server's %s.", one.Path, one.Remark, key)
+		return fmt.Sprintf("The sandbox denied access to %s, which %s. If you trust the server with this path, list the exact path that it needs in the server's %s; otherwise, leave access denied.", one.Path, one.Remark, key)
 	}
 	what := "it"
 	if one.Allow != one.Path {

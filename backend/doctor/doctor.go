@@ -120,7 +120,7 @@ func Fix(ctx context.Context, o Options, id string) error {
 	all := Examine(ctx, o)
 	at := slices.IndexFunc(all, func(f Finding) bool { return f.ID == id })
 	if at < 0 {
-		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no finding named %q", id), Hint: "It may have been resolved: run drawbridge doctor again."}
+		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no finding named %q", id), Hint: "It may have been resolved: run \"drawbridge doctor\" again."}
 	}
 	if all[at].apply == nil {
 		return &core.Error{Code: core.CodeRejected, Message: fmt.Sprintf("cannot fix the finding %q automatically", id), Hint: all[at].Fix}
@@ -156,7 +156,7 @@ func (o Options) configuration() (all []Finding) {
 		all = append(all, Finding{Check: "config", Subject: fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column), Level: level, Message: p.Message, Fix: cmp.Or(p.Suggestion, "Correct the file; it is read again when you save it.")})
 	}
 	if len(all) == 0 {
-		all = []Finding{{Check: "config", Level: OK, Message: "the configuration is valid: " + pluralize(len(o.Config.Servers), "server")}}
+		all = []Finding{{Check: "config", Level: OK, Message: "the configuration is valid: " + core.Plural(len(o.Config.Servers), "server")}}
 	}
 	return all
 }
@@ -260,11 +260,4 @@ func (o Options) checkConnection(ctx context.Context, s clientconf.Status, f Fin
 		setAction(&f, "Rotate token", o.Rotate, s.Client.ID)
 	}
 	return f
-}
-
-func pluralize(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

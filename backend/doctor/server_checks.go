@@ -65,7 +65,7 @@ func (o Options) toolLists() (all []Finding) {
 			fix = "To make the client reload the tools, " + strings.TrimSuffix(l.Reload, ".") + "."
 		}
 		all = append(all, Finding{Check: "list", Subject: l.Client, Level: Warning,
-			Message: fmt.Sprintf("%s received %d tools, but %d are available now", l.Name, l.Shown, l.Offered), Fix: fix})
+			Message: fmt.Sprintf("%s received %s, but Drawbridge now offers %d", l.Name, core.Plural(l.Shown, "tool"), l.Offered), Fix: fix})
 	}
 	return all
 }

@@ -147,7 +147,7 @@ func (e *Expect) unmet(outcome core.Outcome, answer []byte, tookNs int64) (failu
 	}
 	if e.Result != "" {
 		if changes, _ = Compare([]byte(e.Result), answer); len(changes) > 0 {
-			failures = append(failures, fmt.Sprintf("the result differs in %d places", len(changes)))
+			failures = append(failures, "the result differs in "+core.Plural(len(changes), "place"))
 		}
 	}
 	if e.MaxNs > 0 && tookNs > e.MaxNs {

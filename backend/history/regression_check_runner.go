@@ -133,7 +133,7 @@ func (w *CheckRunner) runChanged(ctx context.Context) {
 		w.SaveRun(ctx, &c, report, "the version or tools of "+why+" changed")
 		sentence := ""
 		if !report.OK {
-			sentence = "The check " + strconv.Quote(c.Name) + " has failed since the version or tools of " + strconv.Quote(why) + " changed."
+			sentence = "The check " + strconv.Quote(c.Name) + " failed after the version or tools of " + strconv.Quote(why) + " changed."
 		}
 		w.Notify(c.Name, sentence)
 	}

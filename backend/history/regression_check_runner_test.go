@@ -100,7 +100,7 @@ func TestChecksRunAfterServerChange(t *testing.T) {
 		if last := w.Last(ctx, "reads"); last.OK || last.Failed != 1 || last.Trigger != "the version or tools of My Files changed" {
 			t.Errorf("the last run is %+v", last)
 		}
-		if len(said) != 4 || said[0] != "reads: " || said[2] != `reads: The check "reads" has failed since the version or tools of "My Files" changed.` {
+		if len(said) != 4 || said[0] != "reads: " || said[2] != `reads: The check "reads" failed after the version or tools of "My Files" changed.` {
 			t.Errorf("said %q", said)
 		}
 		cancel()

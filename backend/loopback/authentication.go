@@ -80,7 +80,7 @@ type AdminOptions struct {
 // ClientHeader to ByToken or ByBrowser. It must be wrapped by Guard.
 func RequireAdmin(o AdminOptions) func(http.Handler) http.Handler {
 	return authenticate(o.Log, "this endpoint requires the admin token or a browser session",
-		"Open Drawbridge from the tray, or run drawbridge open.",
+		"Open Drawbridge from the tray, or run \"drawbridge open\".",
 		func(w http.ResponseWriter, r *http.Request) (string, bool) {
 			if token, shown := BearerOf(r); shown && o.Admin.Valid(token) {
 				return ByToken, true

@@ -106,7 +106,7 @@ func OpenBrowserSessions(o SessionOptions) *BrowserSessions {
 		err = json.Unmarshal(data, &s.sessions)
 	}
 	if err != nil {
-		s.log.Warn("Cannot read browser sessions; open pages again from the tray", "error", err)
+		s.log.Warn("Cannot read browser sessions; reopen Drawbridge pages from the tray", "error", err)
 		s.sessions = nil
 	}
 	return s
@@ -160,7 +160,7 @@ func (s *BrowserSessions) exchange(secret string) (cookie *http.Cookie, key stri
 		}
 		return nil, "", &core.Error{
 			Code: core.CodeUnauthorized, Message: "this code was already used or has expired",
-			Hint: "Open Drawbridge again from the tray, or run drawbridge open.",
+			Hint: "Open Drawbridge again from the tray, or run \"drawbridge open\".",
 		}
 	}
 	value := newSecret()

@@ -89,7 +89,7 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	hosts := g.currentHosts()
 	if !hosts.allows(r.Host) {
 		writeProblem(w, http.StatusForbidden, core.CodeUnauthorized, "this host name is not allowed",
-			"Use the URL that drawbridge open prints, or add the name to bridge.allowedHosts.")
+			"Use the URL printed by \"drawbridge open\", or add the name to bridge.allowedHosts.")
 		return
 	}
 	for _, origin := range r.Header["Origin"] {

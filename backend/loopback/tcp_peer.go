@@ -30,8 +30,8 @@ func RefuseOtherUser(r *http.Request) error {
 		return nil
 	}
 	return &core.Error{
-		Code: core.CodeRejected, Message: "Drawbridge was opened by another user of this machine",
-		Hint: "Open it in a browser that runs as the same user as Drawbridge, without a proxy that runs as another user.",
+		Code: core.CodeRejected, Message: "this request came from another user of this machine",
+		Hint: "Open Drawbridge in a browser that runs as the same user as Drawbridge, without a proxy that runs as another user.",
 	}
 }
 

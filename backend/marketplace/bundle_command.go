@@ -103,7 +103,7 @@ func (b *Bundle) entryPoint(c launch) (first string, err error) {
 		return file, nil
 	case "uv":
 		if c.Command != "uv" || len(c.Args) < 2 || c.Args[0] != "run" {
-			return "", validationErrorf("the bundle runs %q: a bundle of type uv must run uv run", truncate(c.Command+" "+strings.Join(c.Args, " ")))
+			return "", validationErrorf("the bundle runs %q: a bundle of type uv must use the command \"uv run\"", truncate(c.Command+" "+strings.Join(c.Args, " ")))
 		}
 		for _, a := range c.Args[1:] {
 			if _, ok := b.bundleFile(a); ok {

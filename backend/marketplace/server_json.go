@@ -235,11 +235,11 @@ func (p *Package) check() error {
 	case p.RegistryType == "mcpb":
 		return validationErrorf("%q is a bundle: download it and install the file", truncate(p.Identifier))
 	case !ok:
-		return validationErrorf("packages of type %q cannot be installed, only npm, pypi, oci and nuget", p.RegistryType)
+		return validationErrorf("packages of type %q cannot be installed; only npm, pypi, oci and nuget are supported", p.RegistryType)
 	case p.RuntimeHint != "" && p.RuntimeHint != run.program:
 		return validationErrorf("the package requires %q: packages of type %s can only be run with %s", p.RuntimeHint, p.RegistryType, run.program)
 	case !run.identifier().MatchString(p.Identifier):
-		return validationErrorf("%q is not a valid name of a package of type %s", p.Identifier, p.RegistryType)
+		return validationErrorf("%q is not a valid name for a package of type %s", p.Identifier, p.RegistryType)
 	case p.Version != "" && (!versionPattern().MatchString(p.Version) || p.Version == "latest"):
 		return validationErrorf("%q is not a fixed package version", p.Version)
 	case p.RegistryBaseURL != "" && !slices.Contains(run.registryURLs, strings.TrimSuffix(p.RegistryBaseURL, "/")):

@@ -59,16 +59,16 @@ func pack1(kind, identifier, more string) string {
 func TestHostileRecordsAreRefused(t *testing.T) {
 	npm := func(more string) string { return pack1("npm", "good", ","+more) }
 	for name, c := range map[string]struct{ src, want string }{
-		"a name that is an option":     {pack1("npm", "--eval=evil()", ""), "not a valid name of a package"},
-		"a short option":               {pack1("npm", "-p", ""), "not a valid name of a package"},
-		"a path":                       {pack1("npm", "../evil", ""), "not a valid name of a package"},
-		"an address as package":        {pack1("npm", "https://evil.example/x.tgz", ""), "not a valid name of a package"},
-		"a repository as package":      {pack1("npm", "github:evil/x", ""), "not a valid name of a package"},
-		"an alias":                     {pack1("npm", "good@npm:evil", ""), "not a valid name of a package"},
-		"metacharacters":               {pack1("npm", "good; curl evil", ""), "not a valid name of a package"},
-		"a second line":                {pack1("npm", "good\n--eval", ""), "not a valid name of a package"},
-		"an option of uvx":             {pack1("pypi", "--from=git+https://evil", ""), "not a valid name of a package"},
-		"an option of docker":          {pack1("oci", "--privileged", ""), "not a valid name of a package"},
+		"a name that is an option":     {pack1("npm", "--eval=evil()", ""), "not a valid name for a package"},
+		"a short option":               {pack1("npm", "-p", ""), "not a valid name for a package"},
+		"a path":                       {pack1("npm", "../evil", ""), "not a valid name for a package"},
+		"an address as package":        {pack1("npm", "https://evil.example/x.tgz", ""), "not a valid name for a package"},
+		"a repository as package":      {pack1("npm", "github:evil/x", ""), "not a valid name for a package"},
+		"an alias":                     {pack1("npm", "good@npm:evil", ""), "not a valid name for a package"},
+		"metacharacters":               {pack1("npm", "good; curl evil", ""), "not a valid name for a package"},
+		"a second line":                {pack1("npm", "good\n--eval", ""), "not a valid name for a package"},
+		"an option of uvx":             {pack1("pypi", "--from=git+https://evil", ""), "not a valid name for a package"},
+		"an option of docker":          {pack1("oci", "--privileged", ""), "not a valid name for a package"},
 		"a version that is an option":  {npm(`"version":"--eval"`), "not a fixed package version"},
 		"a version that is a range":    {npm(`"version":"^1.0.0"`), "not a fixed package version"},
 		"latest":                       {npm(`"version":"latest"`), "not a fixed package version"},
@@ -107,7 +107,7 @@ func TestHostileRecordsAreRefused(t *testing.T) {
 		"PATH":                         {npm(`"environmentVariables":[{"name":"PATH"}]`), "changes how programs start"},
 		"HTTPS_PROXY":                  {npm(`"environmentVariables":[{"name":"HTTPS_PROXY"}]`), "changes how programs start"},
 		"BASH_ENV":                     {npm(`"environmentVariables":[{"name":"BASH_ENV"}]`), "changes how programs start"},
-		"a variable with =":            {npm(`"environmentVariables":[{"name":"A=B;LD_PRELOAD"}]`), "not a valid name of an environment variable"},
+		"a variable with =":            {npm(`"environmentVariables":[{"name":"A=B;LD_PRELOAD"}]`), "not a valid name for an environment variable"},
 		"uvx --from":                   {pack1("pypi", "x", `,"runtimeArguments":[{"type":"named","name":"--from","value":"evil"}]`), "is not allowed"},
 		"docker --privileged":          {pack1("oci", "x/y:1", `,"runtimeArguments":[{"type":"named","name":"--privileged"}]`), "is not allowed"},
 		"docker of the whole disk":     {pack1("oci", "x/y:1", `,"runtimeArguments":[{"type":"named","name":"-v","value":"/:/host"}]`), "is not allowed"},
@@ -249,7 +249,7 @@ func TestFailedRefreshKeepsOldList(t *testing.T) {
 	if _, err := l.Find("io.x/s2"); err != nil {
 		t.Error(err)
 	}
-	if e, err := l.Find("io.x/y"); err == nil || !strings.Contains(err.Error(), "not a valid name of a package") || len(e.Record.Packages) > 0 {
+	if e, err := l.Find("io.x/y"); err == nil || !strings.Contains(err.Error(), "not a valid name for a package") || len(e.Record.Packages) > 0 {
 		t.Errorf("%+v %v", e, err)
 	}
 	for what, f := range map[string]http.HandlerFunc{

@@ -98,9 +98,9 @@ func (u *Uploads) Append(id string, offset int64, part []byte) (got int64, err e
 	case one == nil:
 		return 0, unknownUploadError()
 	case offset != one.got:
-		return one.got, core.Errorf(core.CodeConflict, "the next part starts at offset %d", one.got)
+		return one.got, core.Errorf(core.CodeConflict, "the next part must start at offset %d", one.got)
 	case len(part) == 0 || len(part) > MaxPart || one.got+int64(len(part)) > one.size:
-		return one.got, validationErrorf("the part is empty, larger than %d MiB, or exceeds the announced size", MaxPart>>20)
+		return one.got, validationErrorf("the part is empty, is larger than %d MiB, or exceeds the announced size", MaxPart>>20)
 	}
 	file, err := os.OpenFile(u.path(id), os.O_WRONLY, 0o600)
 	if err != nil {

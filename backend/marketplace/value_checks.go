@@ -27,7 +27,7 @@ var reservedVariables = []string{
 // else.
 func checkVariableName(name string) error {
 	if !envNamePattern().MatchString(name) {
-		return validationErrorf("%q is not a valid name of an environment variable", name)
+		return validationErrorf("%q is not a valid name for an environment variable", name)
 	}
 	upper := strings.ToUpper(name)
 	for _, r := range reservedVariables {

@@ -42,7 +42,7 @@ func run(mode string, in io.Reader, out, stderr io.Writer, exit func(int), stopp
 			names = append(names, name)
 		}
 		sort.Strings(names)
-		fmt.Fprintf(stderr, "no mode %q; one of %s\n", mode, strings.Join(names, ", "))
+		fmt.Fprintf(stderr, "unknown mode %q; choose one of %s\n", mode, strings.Join(names, ", "))
 		return 2
 	}
 	s := newServer(in, out, stderr)

@@ -97,7 +97,7 @@ var modes = map[string]mode{
 		s.first = func(*server) { signal.Ignore(syscall.SIGTERM, os.Interrupt) }
 		s.atEOF = s.hang
 	}},
-	"flood": {about: "arguments.n (100,000) progress, log or unknown notifications, or requests, by arguments.kind 0 to 3, then the result", set: onCall(flood)},
+	"flood": {about: "arguments.n messages (default 100,000), then the result; arguments.kind: 0 progress, 1 log or 2 unknown notifications (default), 3 requests", set: onCall(flood)},
 	"progress": {about: "arguments.n (20) progress notifications back to back, then the result", set: onCall(func(s *server, id, params []byte) {
 		for i, t := 0, token(params); i < number(params, "n", 20); i++ {
 			s.notify("notifications/progress", fmt.Sprintf(`{"progress":%d,"progressToken":%s,"vendor":1.0}`, i+1, t))

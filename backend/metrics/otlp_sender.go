@@ -186,7 +186,7 @@ func (s *Sender) send(ctx context.Context, path string, m proto.Message) error {
 	}
 	switch {
 	case err == nil && s.failing:
-		s.o.Log.Info("Sending of telemetry has resumed", "endpoint", s.o.Endpoint)
+		s.o.Log.Info("Telemetry is being sent again", "endpoint", s.o.Endpoint)
 	case err != nil && !s.failing && ctx.Err() == nil:
 		s.o.Log.Warn("Cannot send telemetry", "endpoint", s.o.Endpoint, "error", err)
 	}

@@ -27,7 +27,7 @@ func (l *login) callbackHandler(ctx context.Context, a *account, done chan<- err
 		}
 		code, ours, err := l.acceptCallback(r.URL.Query())
 		if !ours {
-			writePage(w, http.StatusBadRequest, "This is not the expected response.", "The sign-in continues on the page where it was started.")
+			writePage(w, http.StatusBadRequest, "Drawbridge did not expect this response.", "Go back to the page where you started to sign in.")
 			if err != nil {
 				done <- err
 			}
@@ -37,7 +37,7 @@ func (l *login) callbackHandler(ctx context.Context, a *account, done chan<- err
 			err = a.redeemCode(ctx, l, code)
 		}
 		if err != nil {
-			writePage(w, http.StatusOK, "Drawbridge could not sign in.", capitalize(sanitize(err.Error(), 500))+".")
+			writePage(w, http.StatusOK, "Drawbridge could not sign in to "+a.id+".", capitalize(sanitize(err.Error(), 500))+".")
 		} else {
 			writePage(w, http.StatusOK, "Drawbridge is signed in to "+a.id+".", "You can close this page.")
 		}

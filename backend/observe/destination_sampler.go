@@ -186,7 +186,7 @@ func (s *DestinationSampler) record(ctx context.Context, found []connection) {
 			if text := d.text(); !learning {
 				fresh[c.server] = append(fresh[c.server], text)
 			}
-			s.opts.Journal(c.server, slog.LevelInfo, "connects to "+d.text()+" for the first time")
+			s.opts.Journal(c.server, slog.LevelInfo, "connected to "+d.text()+" for the first time")
 		default:
 			d.LastAt, d.Address = now, c.remote.Addr().String()
 			if now.Sub(d.saved) >= saveInterval {
@@ -237,9 +237,9 @@ func (s *DestinationSampler) notify(server string, list []string) {
 	if more := len(list) - maxNoticeTargets; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	n := event.Notice{Subject: NoticeSubjectPrefix + server, Message: fmt.Sprintf("Server %q connects to new destinations: %s", s.opts.Label(server), text)}
+	n := event.Notice{Subject: NoticeSubjectPrefix + server, Message: fmt.Sprintf("Server %q has connected to new destinations: %s", s.opts.Label(server), text)}
 	if len(list) == 1 {
-		n.Message = fmt.Sprintf("Server %q connects to a new destination: %s", s.opts.Label(server), text)
+		n.Message = fmt.Sprintf("Server %q has connected to a new destination: %s", s.opts.Label(server), text)
 	}
 	s.mu.Lock()
 	s.notices = append(slices.DeleteFunc(s.notices, func(o event.Notice) bool { return o.Subject == n.Subject }), n)

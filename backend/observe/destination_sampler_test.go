@@ -76,14 +76,14 @@ func TestNewDestinationIsAnEventOnce(t *testing.T) {
 	if len(sub.Events()) != 1 {
 		t.Fatalf("%d events", len(sub.Events()))
 	}
-	want := `Server "A" connects to new destinations: [2001:db8::1]:22, localhost:5432`
+	want := `Server "A" has connected to new destinations: [2001:db8::1]:22, localhost:5432`
 	if n := (<-sub.Events()).Data.(event.Notice); n.Message != want || n.Subject != "egress:a" {
 		t.Errorf("the event is %+v", n)
 	}
 	if list := b.Notices(); len(list) != 1 || !b.Dismiss("egress:a") || b.Dismiss("egress:a") || len(b.Notices()) != 0 {
 		t.Errorf("notices %+v", list)
 	}
-	if len(b.log) != 3 || b.log[0] != "a connects to api.example.com:443 for the first time" {
+	if len(b.log) != 3 || b.log[0] != "a connected to api.example.com:443 for the first time" {
 		t.Errorf("log %q", b.log)
 	}
 }

@@ -192,7 +192,7 @@ func Latest(ctx context.Context, s *config.Server, spec Spec) (string, error) {
 		name, _, _ := strings.Cut(spec.Package, "[")
 		cmd = hideconsole.HideWindow(exec.CommandContext(ctx, "uvx", "--refresh", "pip", "index", "versions", name))
 	default:
-		return "", fmt.Errorf("cannot query the newest version for the launcher %s", spec.Launcher)
+		return "", fmt.Errorf("cannot look up the newest version for servers that are started with %s", spec.Launcher)
 	}
 	cmd.Env = append(os.Environ(), registryEnv(s)...)
 	cmd.WaitDelay = time.Second

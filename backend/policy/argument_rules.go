@@ -241,7 +241,7 @@ func checkArgumentRules(call *core.Call, d argumentDecision) error {
 	}
 	e := core.Errorf(core.CodeRejected, "a rule denied the call to tool %q of server %q: %s", call.Name, call.Server, d.why())
 	e.Setting = d.rule.Key
-	e.Hint = "Use other arguments that the rule permits, or tell the user about " + d.rule.Key + "."
+	e.Hint = "Use arguments that the rule permits, or tell the user about " + d.rule.Key + "."
 	return e
 }
 

@@ -217,12 +217,20 @@ func (b *breaker) openError(now time.Time) error {
 	if b.account != "" {
 		name = fmt.Sprintf("account %q of server %q", b.account, b.server)
 	}
-	e := core.Errorf(core.CodeBreakerOpen, "%s failed %d times in a row; its circuit breaker is open", name, b.Failures)
+	e := core.Errorf(core.CodeBreakerOpen, "%s %s; its circuit breaker is open", name, b.describeFailures())
 	e.Hint, e.Retriable = "A test call is in progress: try again in a moment.", true
 	if b.state == BreakerOpen {
 		e.Hint = fmt.Sprintf("Try again in %s.", roundUp(b.since.Add(b.Open).Sub(now)))
 	}
 	return e
+}
+
+// describeFailures returns what opened the breaker, as the predicate of a sentence.
+func (b *breaker) describeFailures() string {
+	if b.Failures == 1 {
+		return "failed"
+	}
+	return fmt.Sprintf("failed %d times in a row", b.Failures)
 }
 
 // status returns the status in a state. The caller must hold b.mu.
@@ -235,10 +243,10 @@ func (b *breaker) status(state BreakerState) BreakerStatus {
 	switch state {
 	case BreakerOpen:
 		s.Failures, s.RetryAt = b.Failures, b.since.Add(b.Open).UTC()
-		s.Reason = fmt.Sprintf("%s failed %d times in a row; no calls are sent to it for %s", subject, b.Failures, b.Open)
+		s.Reason = fmt.Sprintf("%s %s; no calls are sent to it for %s", subject, b.describeFailures(), b.Open)
 	case BreakerHalfOpen:
 		s.Failures = b.Failures
-		s.Reason = fmt.Sprintf("%s failed %d times in a row; the next call is let through as a test", subject, b.Failures)
+		s.Reason = fmt.Sprintf("%s %s; the next call is let through as a test", subject, b.describeFailures())
 	}
 	return s
 }

@@ -131,11 +131,11 @@ func TestLimitsApplyPerClientAndPerTool(t *testing.T) {
 			want        int
 			says        string
 		}{
-			{"plain", "cursor", 2, `1 calls per second for client "cursor", in bursts of up to 2 (policy.clients.cursor.rateLimit)`},
+			{"plain", "cursor", 2, `1 call per second for client "cursor", in bursts of up to 2 (policy.clients.cursor.rateLimit)`},
 			{"put", "cursor", 1, `0.5 calls per second for client "cursor", in bursts of up to 1 (tools.put.clients.cursor.rateLimit)`},
 			{"put", "batch", 50, `100 calls per second for client "batch", in bursts of up to 50 (policy.clients.batch.rateLimit)`},
-			{"plain", "other", 5, `1 calls per second for each client, in bursts of up to 5 (rateLimit)`},
-			{"put", "other", 4, `1 calls per second for each client, in bursts of up to 4 (tools.put.rateLimit)`},
+			{"plain", "other", 5, `1 call per second for each client, in bursts of up to 5 (rateLimit)`},
+			{"put", "other", 4, `1 call per second for each client, in bursts of up to 4 (tools.put.rateLimit)`},
 			{"put", "", 4, `for each client, in bursts of up to 4`},
 		} {
 			if n, says := allowed(c.tool, c.token); n != c.want || !strings.Contains(says, c.says) {

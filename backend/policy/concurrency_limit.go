@@ -41,7 +41,7 @@ func (s *slots) acquire(ctx context.Context, call *core.Call, plan *Plan) error 
 	}
 	if s.waiting.Add(1) > s.queue {
 		s.waiting.Add(-1)
-		return s.refuse("the queue of server %q is full: %d calls are in flight", cap(s.sem))
+		return s.refuse("the queue of server %q is full (%s in flight)", core.Plural(cap(s.sem), "call"))
 	}
 	defer s.waiting.Add(-1)
 	began := time.Now()

@@ -167,6 +167,8 @@ func (r *ruleset) explainArgumentRules(s *server, call *core.Call, d argumentDec
 	switch {
 	case len(list) == 0:
 		return Verdict{"rules", Off, "No rule applies to this tool.", ""}
+	case call.Params != nil && len(list) == 1:
+		return Verdict{"rules", Pass, "The only rule for this tool does not match the arguments.", ""}
 	case call.Params != nil:
 		return Verdict{"rules", Pass, fmt.Sprintf("None of the %d rules for this tool matches the arguments.", len(list)), ""}
 	}
@@ -229,7 +231,7 @@ func explainCache(t *tool, hints registry.Hints) Verdict {
 	case hints.ReadOnly != registry.Yes:
 		return Verdict{"cache", Pass, "Results are not cached, because the server does not mark the tool read-only.", "cacheTtlMs"}
 	}
-	return Verdict{"cache", Pass, fmt.Sprintf("Results are cached for %s per client and arguments.", t.cacheTTL), "cacheTtlMs"}
+	return Verdict{"cache", Pass, fmt.Sprintf("Results are cached for %s, separately for each client and each set of arguments.", t.cacheTTL), "cacheTtlMs"}
 }
 
 func explainBreaker(b *breaker) Verdict {
@@ -243,7 +245,11 @@ func explainBreaker(b *breaker) Verdict {
 	if s, not := b.currentStatus(); not {
 		return Verdict{"breaker", Pass, capitalize(s.Reason) + ".", "breaker"}
 	}
-	return Verdict{"breaker", Pass, fmt.Sprintf("After %d failures in a row, calls are rejected for %s.", b.Failures, b.Open), ""}
+	after := "After a failure"
+	if b.Failures != 1 {
+		after = fmt.Sprintf("After %d failures in a row", b.Failures)
+	}
+	return Verdict{"breaker", Pass, fmt.Sprintf("%s, calls are rejected for %s.", after, b.Open), ""}
 }
 
 func explainConcurrency(s *slots) Verdict {
@@ -251,7 +257,7 @@ func explainConcurrency(s *slots) Verdict {
 		return Verdict{"concurrency", Off, "The number of concurrent calls is not limited.", ""}
 	}
 	running, waiting := len(s.sem), s.waiting.Load()
-	detail := fmt.Sprintf("%d of %d slots in use, %d of %d calls queued.", running, cap(s.sem), waiting, s.queue)
+	detail := fmt.Sprintf("%d of %d slots and %d of %d places in the queue are in use.", running, cap(s.sem), waiting, s.queue)
 	switch {
 	case running < cap(s.sem):
 		return Verdict{"concurrency", Pass, detail, "concurrency"}
@@ -267,9 +273,13 @@ func explainRetry(s *server, t *tool, hints registry.Hints) Verdict {
 	}
 	which := "if it cannot have reached the server"
 	if plan := (&Plan{server: s, tool: t, hints: hints}); plan.repeatable(&core.Call{Method: "tools/call"}) {
-		which = "if the connection was lost, because the server is trusted and the tool is marked read-only or idempotent"
+		which = "if the connection is lost; this is allowed because the server is trusted and the tool is marked read-only or idempotent"
 	}
-	return Verdict{"retry", Pass, fmt.Sprintf("The call is retried up to %d times, %s.", t.retry.Attempts, which), "retry"}
+	times := "once"
+	if t.retry.Attempts != 1 {
+		times = fmt.Sprintf("up to %d times", t.retry.Attempts)
+	}
+	return Verdict{"retry", Pass, "The call is retried " + times + " " + which + ".", "retry"}
 }
 
 func capitalize(s string) string {

@@ -123,7 +123,11 @@ func (b *buckets) String() string {
 	case b.client != "":
 		by = fmt.Sprintf("client %q", b.client)
 	}
-	return fmt.Sprintf("%g calls per second for %s, in bursts of up to %d", float64(b.limit), by, b.burst)
+	noun := "calls"
+	if b.limit == 1 {
+		noun = "call"
+	}
+	return fmt.Sprintf("%g %s per second for %s, in bursts of up to %d", float64(b.limit), noun, by, b.burst)
 }
 
 // roundUp rounds a duration up to a readable one.

@@ -237,7 +237,7 @@ func checkArgs(path string, args []string) error {
 	}
 	for _, arg := range args {
 		if i := strings.IndexAny(arg, "%!^&|<>\"\r\n"); i >= 0 {
-			return fmt.Errorf("cannot start %s: an argument contains %q, which the command interpreter would interpret", path, arg[i])
+			return fmt.Errorf("cannot start %s: an argument contains %q, which has a special meaning for the command interpreter", path, arg[i])
 		}
 	}
 	return nil

@@ -23,9 +23,9 @@ func TestConflictIsReportedForLosingServer(t *testing.T) {
 	r.Set("d", "d", resources("mem://y", "mem://x", "mem://z"))
 	for server, want := range map[string]string{
 		"a": `[the names of its tools end in a hash, because server "c" has the same namespace]`,
-		"b": `[resource "mem://x" is listed as "mem://b__x" at the endpoint of all servers, because without the server's id, the URI could refer to another server]`,
+		"b": `[resource "mem://x" is listed as "mem://b__x" at the endpoint that combines all servers, because without the server's id, the URI could refer to another server]`,
 		"c": `[the names of its tools end in a hash, because server "a" has the same namespace]`,
-		"d": `[3 resources are listed with the server's id in their URI, such as "mem://d__x" at the endpoint of all servers, because without it, the URIs could refer to another server]`,
+		"d": `[the URIs of 3 resources are listed with the server's id, for example "mem://d__x" at the endpoint that combines all servers, because without the id they could refer to another server]`,
 	} {
 		if got := fmt.Sprint(r.All().Conflicts(server)); got != want {
 			t.Errorf("%s: %s", server, got)

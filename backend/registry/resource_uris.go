@@ -270,11 +270,11 @@ func hostOffset(uri string) (at int, web bool) {
 var webSchemes = []string{"http", "https", "ws", "wss", "ftp"}
 
 func describeMarkedURIs(server string, uris []string) string {
-	example := fmt.Sprintf("%.100q at the endpoint of all servers", markURI(server, uris[0]))
+	example := fmt.Sprintf("%.100q at the endpoint that combines all servers", markURI(server, uris[0]))
 	if len(uris) == 1 {
 		return fmt.Sprintf("resource %.100q is listed as %s, because without the server's id, the URI could refer to another server", uris[0], example)
 	}
-	return fmt.Sprintf("%d resources are listed with the server's id in their URI, such as %s, because without it, the URIs could refer to another server", len(uris), example)
+	return fmt.Sprintf("the URIs of %d resources are listed with the server's id, for example %s, because without the id they could refer to another server", len(uris), example)
 }
 
 // markReferences returns raw, a tool, with the public URIs of the resources that its _meta refers

@@ -33,7 +33,7 @@ func (r *Reloader) Add(ctx context.Context, label string, raw json.RawMessage) e
 		return err
 	}
 	if _, taken := r.Current().Server(core.Slug(label)); taken {
-		return core.Errorf(core.CodeConflict, "a server %q already exists", core.Slug(label))
+		return core.Errorf(core.CodeConflict, "a server named %q already exists", core.Slug(label))
 	}
 	return r.Edit(ctx, r.o.Sources.Main(), func(d *Document) error { return d.Add(label, raw) })
 }

@@ -74,7 +74,7 @@ func (d *Document) SetDisabled(label string, disabled bool) error {
 // Add appends a server; raw is its JSON object.
 func (d *Document) Add(label string, raw json.RawMessage) error {
 	if server, _ := d.findServer(label); server != nil {
-		return core.Errorf(core.CodeConflict, "a server %q already exists", label)
+		return core.Errorf(core.CodeConflict, "a server named %q already exists", label)
 	}
 	object, depth := d.newServerContainer()
 	if object == nil {

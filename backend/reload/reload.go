@@ -153,7 +153,7 @@ func (r *Reloader) load() (*config.Config, []config.Problem) {
 		return nil, problemsOf(err)
 	}
 	if main := r.o.Sources.Main(); r.mainExisted && !exists(main) && c.Locked == "" {
-		return nil, []config.Problem{{File: main, Message: "file was removed", Suggestion: `an empty configuration is {"mcpServers": {}}`}}
+		return nil, []config.Problem{{File: main, Message: "file was removed", Suggestion: `restore it, or create one without servers: {"mcpServers": {}}`}}
 	}
 	return c, c.Problems
 }

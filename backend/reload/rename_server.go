@@ -24,7 +24,7 @@ func (r *Reloader) CheckRename(id, label string) (string, error) {
 		return "", &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "name", Error: "must contain a letter or a digit"}}}
 	}
 	if other, taken := r.Current().Server(to); taken && other.ID != s.ID {
-		return "", core.Errorf(core.CodeConflict, "a server %q already exists", other.ID)
+		return "", core.Errorf(core.CodeConflict, "a server named %q already exists", other.ID)
 	}
 	if err := r.checkOtherFiles(&s, rename{from: s.ID, to: to, fromLabel: s.Label, toLabel: label}); err != nil {
 		return "", err
@@ -86,7 +86,7 @@ func (r *Reloader) checkOtherFiles(s *config.Server, change rename) error {
 		return nil
 	}
 	return &core.Error{Code: core.CodeConflict, Message: what + " in another file: " + file,
-		Hint: "Rename the server in both files in a text editor while Drawbridge is paused."}
+		Hint: "Pause all servers, then rename the server in both files in a text editor."}
 }
 
 // serverWithNamespace returns another server than id that has one of the namespaces, or "".
@@ -119,7 +119,7 @@ func (r *Reloader) fileChoosingAccount(s *config.Server) string {
 // Rename renames the server called label; everything else keeps its bytes.
 func (d *Document) Rename(label, to string) error {
 	if o, _ := d.findServer(to); o != nil && to != label {
-		return core.Errorf(core.CodeConflict, "a server %q already exists", to)
+		return core.Errorf(core.CodeConflict, "a server named %q already exists", to)
 	}
 	s := d.server(label)
 	if s == nil {

@@ -28,7 +28,7 @@ func unsupported(version int, r Rules) (missing []string, enough bool) {
 		missing, enough = append(missing, "block the truncation of files (requires Linux 6.2)"), false
 	}
 	if version < networkVersion && r.NoNetwork && len(r.Ports) > 0 { // without ports, the seccomp filter refuses all sockets
-		missing, enough = append(missing, "limit TCP connections to ports (requires Linux 6.7)"), false
+		missing, enough = append(missing, "restrict TCP connections to certain ports (requires Linux 6.7)"), false
 	}
 	switch {
 	case filtersSockets():

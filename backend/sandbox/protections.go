@@ -17,7 +17,7 @@ func protections(version int, filters bool) []Protection {
 		{"TCP connections to individual ports", version >= networkVersion, "Linux 6.7"},
 		{"Network connections, all or none", version >= 1 && filters, "Linux 5.13 with Landlock, on amd64 or arm64"},
 		{"Device ioctls", version >= deviceVersion, "Linux 6.10"},
-		{"Signals and abstract sockets of other processes", version >= scopeVersion, "Linux 6.12"},
+		{"Signals to other processes, and connections to their abstract sockets", version >= scopeVersion, "Linux 6.12"},
 		{"Gaining privileges through setuid", version >= 1, "Linux 5.13 with Landlock"},
 		{"Connections to individual hosts", false, "not possible: the kernel filters by port only"},
 		{"Unix sockets, all or none", version >= 1 && filters, "Linux 5.13 with Landlock, on amd64 or arm64"},

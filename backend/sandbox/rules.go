@@ -150,7 +150,7 @@ func RulesFor(p Program) Rules {
 	folders = slices.DeleteFunc(folders, func(folder string) bool {
 		whole := contains(links.resolved(folder), home)
 		if whole {
-			r.Ignored = append(r.Ignored, "its sandbox does not let it write to "+folder+" in args, which contains the home directory: add the folders that it needs to sandbox.write")
+			r.Ignored = append(r.Ignored, "its sandbox does not let it write to "+folder+" in args, which contains the home directory: in sandbox.write, list the folders that the server needs")
 		}
 		return whole
 	})

@@ -269,7 +269,7 @@ func TestOlderKernelsAreNamedHonestly(t *testing.T) {
 		{2, Rules{}, false, "truncation of files"},
 		{3, Rules{}, true, "signals"},
 		{3, Rules{NoNetwork: true}, true, "signals"}, // the filter refuses all sockets
-		{3, Rules{NoNetwork: true, Ports: []int{443}}, false, "TCP connections to ports"},
+		{3, Rules{NoNetwork: true, Ports: []int{443}}, false, "TCP connections to certain ports"},
 		{4, Rules{NoNetwork: true}, true, "signals"},
 		{6, Rules{NoNetwork: true}, true, ""},
 	} {

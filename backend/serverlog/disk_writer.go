@@ -145,7 +145,7 @@ func (d *diskWriter) writeLine(open map[string]*logFile, j job) {
 	delete(d.missed, j.server)
 	d.missedMu.Unlock()
 	if missed > 0 {
-		f.writeLine(Line{At: j.line.At, Level: Warn, Text: fmt.Sprintf("%d lines missing from this file: the disk was too slow", missed)})
+		f.writeLine(Line{At: j.line.At, Level: Warn, Text: fmt.Sprintf("lines missing from this file because the disk was too slow: %d", missed)})
 	}
 	f.writeLine(j.line)
 }

@@ -77,7 +77,7 @@ func (g *serverLog) admit(now time.Time) bool {
 
 func (g *serverLog) reportDropped(now time.Time) {
 	if g.dropped > 0 {
-		g.add(Line{At: now.UTC(), Level: Warn, Text: fmt.Sprintf("%d lines dropped: the server writes too fast", g.dropped)})
+		g.add(Line{At: now.UTC(), Level: Warn, Text: fmt.Sprintf("lines dropped because the server writes too fast: %d", g.dropped)})
 		g.dropped = 0
 	}
 }

@@ -104,7 +104,7 @@ func TestFloodIsCappedAndCounted(t *testing.T) {
 	}
 	c.move(time.Second)
 	_, _ = w.Write([]byte("after\n"))
-	same(t, l.Tail("a", 2), "warn 300 lines dropped: the server writes too fast", "stderr after")
+	same(t, l.Tail("a", 2), "warn lines dropped because the server writes too fast: 300", "stderr after")
 	if got := len(l.Tail("a", 0)); got != burst+3 {
 		t.Errorf("%d lines", got)
 	}
@@ -117,7 +117,7 @@ func TestDroppedLinesAreReportedWhenServerEnds(t *testing.T) {
 		_, _ = w.Write([]byte("noise\n"))
 	}
 	_ = w.Close()
-	same(t, l.Tail("a", 1), "warn 5 lines dropped: the server writes too fast")
+	same(t, l.Tail("a", 1), "warn lines dropped because the server writes too fast: 5")
 }
 
 func TestMemoryKeepsTheLastMegabyte(t *testing.T) {

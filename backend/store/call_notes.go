@@ -46,7 +46,7 @@ func (n *Note) check() error {
 	slices.Sort(n.Tags)
 	n.Tags = slices.Compact(n.Tags)
 	if len(n.Tags) > MaxTags {
-		return invalid("tags", fmt.Sprintf("must be at most %d", MaxTags))
+		return invalid("tags", fmt.Sprintf("must contain at most %d tags", MaxTags))
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (r *Recorder) SetFullSession(session string) {
 
 func checkFull(list []FullRecording, now time.Time) error {
 	if len(list) > maxFullRecordings {
-		return invalid("full", fmt.Sprintf("must be at most %d", maxFullRecordings))
+		return invalid("full", fmt.Sprintf("must contain at most %d entries", maxFullRecordings))
 	}
 	for i, f := range list {
 		set := 0
@@ -53,7 +53,7 @@ func checkFull(list []FullRecording, now time.Time) error {
 			}
 		}
 		if set != 1 {
-			return invalid(fmt.Sprintf("full[%d]", i), "must have one of session, client and server")
+			return invalid(fmt.Sprintf("full[%d]", i), "must have exactly one of session, client or server")
 		}
 		if f.Until.After(now.Add(maxFullDuration)) {
 			return invalid(fmt.Sprintf("full[%d].until", i), "must be at most 24 hours from now")

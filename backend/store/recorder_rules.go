@@ -106,7 +106,7 @@ func (s *Store) Recording() RecordingSettings {
 // cannot be written, they apply until the program ends.
 func (s *Store) SaveRecording(ctx context.Context, want RecordingSettings) error {
 	if len(want.Rules) > maxRecordingRules {
-		return invalid("rules", fmt.Sprintf("must be at most %d", maxRecordingRules))
+		return invalid("rules", fmt.Sprintf("must contain at most %d rules", maxRecordingRules))
 	}
 	for i, r := range want.Rules {
 		switch {

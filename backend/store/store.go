@@ -181,7 +181,7 @@ func unusable(ctx context.Context, err error) bool {
 func (s *Store) replace(cause error) bool {
 	why, sentence := "damaged", "the history file was damaged"
 	if errors.Is(cause, errForeign) {
-		why, sentence = "foreign", "the file at the path of the history was not a Drawbridge history"
+		why, sentence = "foreign", "the history file was not a Drawbridge history"
 	}
 	aside, err := setAside(s.opts.Path, why, s.opts.Now())
 	if err != nil {

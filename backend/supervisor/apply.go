@@ -126,7 +126,7 @@ func (s *Supervisor) runnerFor(c *config.Server, needsApproval bool) (r *runner,
 		s.o.Journal(c.ID, slog.LevelWarn, "its command changed: "+commandText(old)+" is now "+commandText(c))
 	}
 	if more := c.Sandbox.AllowsBeyond(&old.Sandbox); len(more) > 0 {
-		s.o.Journal(c.ID, slog.LevelWarn, "its sandbox was loosened: it "+strings.Join(more, ", "))
+		s.o.Journal(c.ID, slog.LevelWarn, "its sandbox was loosened: the server may now "+strings.Join(more, ", "))
 	}
 	reevaluate := revived || neededApproval != needsApproval || old.Disabled != c.Disabled || old.Start != c.Start // the change may affect whether the server runs
 	processed := make(chan struct{})

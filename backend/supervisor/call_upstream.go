@@ -142,7 +142,7 @@ func (r *runner) unavailableError(l *snapshot) error {
 	if l.status.State == core.StateNeedsLogin {
 		return r.loginRequiredError()
 	}
-	message := fmt.Sprintf("%s is %s", r.describe(), l.status.State)
+	message := fmt.Sprintf("%s is not available (%s)", r.describe(), l.status.State)
 	if l.status.Reason != "" {
 		message += ": " + l.status.Reason
 	}

@@ -121,7 +121,7 @@ func TestLoosenedSandboxWaitsForApproval(t *testing.T) {
 			c.Sandbox.Write = []string{"~/b"}
 		}
 		g.apply(server("a", more))
-		if got := pending(g); len(got) != 1 || got[0] != "writes to ~/b" {
+		if got := pending(g); len(got) != 1 || got[0] != "write to ~/b" {
 			t.Errorf("shown: %q", got)
 		}
 		seen := g.PendingCommands()[0].Key

@@ -286,7 +286,7 @@ func (r *runner) addInstances(st *core.ServerStatus) {
 	switch {
 	case st.State != core.StateRunning && st.State != core.StateStopped: // the state of its own runner has precedence
 	case bad != "":
-		st.State, st.Reason = core.StateDegraded, fmt.Sprintf("one of %d instances: %s", len(st.Instances), bad)
+		st.State, st.Reason = core.StateDegraded, "one of its instances: "+bad
 	case up > 0:
 		st.State, st.Reason = core.StateRunning, "" // st.Instances has the details
 	}

@@ -248,7 +248,7 @@ func TestCrashedInstanceDoesNotAffectOthers(t *testing.T) {
 		if _, err := g.For(context.Background(), in("/bad")); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "no such folder") {
 			t.Fatalf("got %v", err)
 		}
-		if st := g.want("a", core.StateDegraded); st.Reason != "one of 2 instances: no such folder" {
+		if st := g.want("a", core.StateDegraded); st.Reason != "one of its instances: no such folder" {
 			t.Fatalf("got %q", st.Reason)
 		}
 		g.served(in("/good"))
@@ -310,7 +310,7 @@ func TestNameConflictIsWarningOfLosingServer(t *testing.T) {
 		sub := g.bus.Subscribe(64)
 		defer sub.Close()
 		g.apply(server("a"), server("b"))
-		want := `[resource "mem://x" is listed as "mem://b__x" at the endpoint of all servers, because without the server's id, the URI could refer to another server]`
+		want := `[resource "mem://x" is listed as "mem://b__x" at the endpoint that combines all servers, because without the server's id, the URI could refer to another server]`
 		if st := g.want("b", core.StateRunning); fmt.Sprint(st.Warnings) != want {
 			t.Errorf("b: %q", st.Warnings)
 		}

@@ -210,7 +210,7 @@ func TestCallRetriesWaitingServerImmediately(t *testing.T) {
 		advance(10*time.Minute + 7*time.Second)
 		before := len(g.started("web"))
 		_, err := g.For(context.Background(), call("web"))
-		if message, _ := core.Describe(err); core.CodeOf(err) != core.CodeUnavailable || !strings.HasPrefix(message, `server "web" is waiting: `) {
+		if message, _ := core.Describe(err); core.CodeOf(err) != core.CodeUnavailable || !strings.HasPrefix(message, `server "web" is not available (waiting): `) {
 			t.Errorf("%v", err)
 		}
 		var calls sync.WaitGroup

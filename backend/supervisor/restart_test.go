@@ -105,7 +105,7 @@ func TestWrongCommandIsNotRetriedUntilConfigChanges(t *testing.T) {
 		// The single start that a call triggers does not change that, and the error says what to
 		// do.
 		_, err := g.For(context.Background(), &core.Call{Server: "a"})
-		if message, hint := core.Describe(err); message != `server "a" is crashed: executable not found` || hint != "Correct the command." {
+		if message, hint := core.Describe(err); message != `server "a" is not available (crashed): executable not found` || hint != "Correct the command." {
 			t.Errorf("a call is told %q, %q", message, hint)
 		}
 		g.apply(server("a"))

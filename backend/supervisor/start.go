@@ -144,7 +144,7 @@ func (r *runner) startSucceeded() {
 	r.step(evConnected)
 	r.resetTimers()
 	r.s.o.Log.Info("MCP server connected", "server", r.id, "tools", len(catalog.Tools), "era", l.Era(), "version", l.Version())
-	r.s.o.Journal(r.id, slog.LevelInfo, fmt.Sprintf("connected, %d tools", len(catalog.Tools)))
+	r.s.o.Journal(r.id, slog.LevelInfo, "connected, "+core.Plural(len(catalog.Tools), "tool"))
 	for _, w := range catalog.Warnings {
 		r.s.o.Journal(r.id, slog.LevelWarn, w)
 	}

@@ -249,7 +249,7 @@ func (r *runner) failureSuffix() string {
 	if r.state.failures == 0 || r.reason == "" {
 		return ""
 	}
-	return fmt.Sprintf("attempt %d of %d after: %s", r.state.failures+1, r.state.limit, r.reason)
+	return fmt.Sprintf("attempt %d of %d; last failure: %s", r.state.failures+1, r.state.limit, r.reason)
 }
 
 // current returns the snapshot's status with the fields that change without being published.

@@ -3,7 +3,6 @@ package trust
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -197,7 +196,7 @@ func (b *Baseline) Judge(server string, offered *core.Catalog) (withheld map[cor
 		mute = b.judgeDefinition(s, itemKey{Instructions, ""}, text, text, !s.known) != ""
 	}
 	if !s.known && len(offered.Tools) > 0 {
-		b.appendEvent(s, store.TrustEvent{At: b.opts.Now(), Server: s.id, Kind: Server, Action: EventNew, Detail: fmt.Sprintf("first seen, with %d tools", len(offered.Tools))})
+		b.appendEvent(s, store.TrustEvent{At: b.opts.Now(), Server: s.id, Kind: Server, Action: EventNew, Detail: "first seen, with " + core.Plural(len(offered.Tools), "tool")})
 	}
 	s.known = s.known || len(offered.Tools)+len(offered.Prompts)+len(offered.Resources)+len(offered.Templates)+len(offered.Instructions) > 0
 	b.recordVersion(s, offered.Info)

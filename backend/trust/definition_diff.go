@@ -1,6 +1,6 @@
 package trust
 
-import "fmt"
+import "github.com/drawbridge-mcp/drawbridge/backend/core"
 
 // DiffLine is one line of a comparison.
 type DiffLine struct {
@@ -108,7 +108,7 @@ func collapseEqual(all []DiffLine) []DiffLine {
 		for n < len(all) && !keep[n] {
 			n++
 		}
-		out = append(out, DiffLine{LineGap, fmt.Sprintf("%d unchanged lines", n-i)})
+		out = append(out, DiffLine{LineGap, core.Plural(n-i, "unchanged line")})
 		i = n
 	}
 	return out

@@ -58,11 +58,11 @@ func parseHeaderParams(raw []byte) (list []headerParam, reason string) {
 				var header string
 				switch kind := string(p.Type); {
 				case kind != `"string"` && kind != `"integer"` && kind != `"boolean"`:
-					return fmt.Sprintf("x-mcp-header at %.100q, which is not a string, integer or boolean", strings.Join(at, "."))
+					return fmt.Sprintf("an x-mcp-header at %.100q, which is not a string, integer or boolean", strings.Join(at, "."))
 				case json.Unmarshal(p.Header, &header) != nil || !isToken(header):
-					return fmt.Sprintf("x-mcp-header at %.100q is not a valid header name", strings.Join(at, "."))
+					return fmt.Sprintf("an x-mcp-header at %.100q that is not a valid header name", strings.Join(at, "."))
 				case seen[strings.ToLower(header)]:
-					return fmt.Sprintf("x-mcp-header %.100q is used twice", header)
+					return fmt.Sprintf("the x-mcp-header %.100q twice", header)
 				case len(list) == maxHeaderParams:
 					return fmt.Sprintf("more than %d x-mcp-header annotations", maxHeaderParams)
 				}

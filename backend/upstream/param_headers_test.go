@@ -11,7 +11,7 @@ func TestInvalidHeaderNameExcludesTool(t *testing.T) {
 		`{"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"Region"},"b":{"type":"object","properties":{"c":{"type":"integer","x-mcp-header":"N"}}}}}}`: "",
 		`{"inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"Region"}}}}`:                                                                                "not a string, integer or boolean",
 		`{"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"a b"}}}}`:                                                                                   "not a valid header name",
-		`{"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}}`:                                            "used twice",
+		`{"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}}`:                                            "the x-mcp-header \"a\" twice",
 		`{"inputSchema":"x-mcp-header"}`: "",
 	} {
 		if _, reason := parseHeaderParams([]byte(raw)); (reason == "") != (want == "") || !strings.Contains(reason, want) {

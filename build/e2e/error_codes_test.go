@@ -159,7 +159,7 @@ func TestEachErrorCodeReachesClientAndRecord(t *testing.T) {
 	if code != 200 || !strings.Contains(health, `"status":"degraded"`) || !strings.Contains(health, `"server":"silent","state":"breaker"`) {
 		t.Errorf("%d %s", code, health)
 	}
-	if out := d.cli(0, "explain", "silent", "echo", "--client", "policy"); !strings.Contains(out, "A call would be rejected") || !strings.Contains(out, "ircuit breaker is open") {
+	if out := d.cli(0, "explain", "silent", "echo", "--client", "policy"); !strings.Contains(out, " would be rejected") || !strings.Contains(out, "ircuit breaker is open") {
 		t.Error(out)
 	}
 	if n := strings.Count(d.log.String(), "MCP server is unavailable"); n < 1 || n > 3 {

@@ -95,8 +95,8 @@ func TestOlderKernelsAreReportedAndServersRunOrAreRefused(t *testing.T) {
 		3: {
 			"on":      "running: signals and connections through abstract sockets to other processes (requires Linux 6.12)",
 			"network": "running: signals and connections through abstract sockets to other processes (requires Linux 6.12)",
-			"ports":   "crashed: limit TCP connections to ports (requires Linux 6.7)",
-			"best":    "running: limit TCP connections to ports (requires Linux 6.7)",
+			"ports":   "crashed: restrict TCP connections to certain ports (requires Linux 6.7)",
+			"best":    "running: restrict TCP connections to certain ports (requires Linux 6.7)",
 		},
 	} {
 		t.Run(fmt.Sprintf("version %d", version), func(t *testing.T) {

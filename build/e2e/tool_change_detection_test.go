@@ -127,7 +127,7 @@ func requireToolWithheld(t *testing.T, d *daemon) {
 	if _, text := d.do("POST", "/api/v1/call", strings.NewReader(`{"server":"rug","tool":"add"}`)); !strings.Contains(text, `"success":false`) || !strings.Contains(text, "withheld") {
 		t.Errorf("a call of the API got %s", text)
 	}
-	if out := d.cli(0, "explain", "rug", "add"); !strings.Contains(out, "A call would be rejected") || !strings.Contains(out, "drawbridge tools accept rug add") {
+	if out := d.cli(0, "explain", "rug", "add"); !strings.Contains(out, " would be rejected") || !strings.Contains(out, "drawbridge tools accept rug add") {
 		t.Errorf("explain says %q", out)
 	}
 	var waiting struct {

@@ -207,7 +207,7 @@ export interface NewCommand {
    */
   previous: string;
   /**
-   * What it may do that its approved sandbox denies, such as: writes to ~/notes
+   * What it could do that its approved sandbox denies, such as: write to ~/notes
    */
   sandbox: string[];
 }
@@ -2042,7 +2042,7 @@ export interface ToolWithSettings {
   idempotent: boolean | null;
   openWorld: boolean | null;
   /**
-   * Public name at the endpoint of all servers; empty if hidden
+   * Public name at the endpoint that combines all servers; empty if hidden
    */
   publicName: string;
   /**
