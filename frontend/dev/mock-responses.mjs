@@ -581,7 +581,7 @@ export function moreApprovals(scene, evil) {
         previous: say('uvx mcp-search@1.4 --index /home/ada'),
         environment: ['SEARCH_KEY'],
         cwd: say('/home/ada'),
-        sandbox: [say('writes to ~/notes')],
+        sandbox: [say('write to ~/notes')],
       },
       at: ago(300_000),
       expires: '0001-01-01T00:00:00Z',

@@ -225,7 +225,7 @@ flow(
     await boxes.first().fill('not a name');
     await becomes(() => dialog.getByRole('button', { name: 'Add' }).isDisabled(), true);
     await boxes.first().fill('demo-2');
-    await dialog.getByLabel('Requests that are not recorded').selectOption('nearest');
+    await dialog.getByLabel('Requests without a recorded result').selectOption('nearest');
     await inspect(page, 'all');
     await dialog.getByRole('button', { name: 'Add' }).click();
     await dialog.waitFor({ state: 'detached' });

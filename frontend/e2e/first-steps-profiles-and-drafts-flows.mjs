@@ -151,7 +151,7 @@ flow('a suggested profile is made, dismissed, and both are undone', quiet, async
   await page.goto(`${mock.url}/#/profiles`);
   const list = page.getByRole('region', { name: 'Suggested profiles' });
   const shop = list.getByRole('listitem').filter({ hasText: '/home/ada/projects/shop' });
-  await shop.getByText(/4 of [\d,]+ tools were called here in 30 days/).waitFor();
+  await shop.getByText(/4 of [\d,]+ tools were called here in the last 30 days/).waitFor();
   await shop.getByRole('button', { name: 'Create profile' }).click();
   await list.getByText('now use the profile shop').waitFor();
   await page.getByRole('link', { name: 'shop', exact: true }).waitFor();

@@ -132,7 +132,7 @@ const sandboxOf = (page) =>
 flow('a sandbox is locked to what was observed', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/servers/filesystem?view=about`);
   const section = sandboxOf(page);
-  await section.getByText('Proposed from 4 files').waitFor();
+  await section.getByText('Proposal based on 4 files').waitFor();
   await section.getByRole('button', { name: 'Use these rules' }).press('Enter');
   await section.getByText('On.', { exact: true }).waitFor();
   await section.getByText('Write ~/projects/data').waitFor();

@@ -281,7 +281,7 @@ export const callsTexts = {
     count: (n: number) => (n === 1 ? '1 check' : `${n} checks`),
     emptyTitle: 'No saved checks',
     emptyBody:
-      'A check repeats calls and compares the results with what you expect. Open a call or a session and choose “Save as check”. Run it here, or automatically when the version or the tools of a server change.',
+      'A check repeats calls and compares the results with what you expect. Open a call or a session and choose “Save as check”. Run it here, or let it run automatically when a server’s version or tools change.',
     openCalls: 'Open Calls',
     openSessions: 'Open Sessions',
     never: 'Not run yet',
@@ -360,7 +360,7 @@ export const callsTexts = {
     client: 'Client',
     anyClient: 'Any client',
     passes: 'Allowed.',
-    asks: 'Allowed after your approval.',
+    asks: 'Allowed only if you approve.',
     refused: 'Rejected.',
     limits: (timeout: string, attempts: number) =>
       `Timeout ${timeout}${attempts > 1 ? `, up to ${attempts} attempts` : ''}.`,

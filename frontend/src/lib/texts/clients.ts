@@ -45,7 +45,7 @@ export const clientsTexts = {
     gone: 'This profile does not exist',
     goneBody: 'It may have been removed from the configuration.',
     name: 'Name',
-    nameHint: 'Letters, digits, “-” and “_”: it becomes part of the URL.',
+    nameHint: 'Use only letters, digits, “-” and “_”, because the name becomes part of the URL.',
     nameBad: 'Use at most 32 letters, digits, “-” and “_”.',
     nameTaken: 'A profile with this name already exists.',
     description: 'Description',
@@ -135,8 +135,9 @@ export const clientsTexts = {
       title: 'Suggested profiles',
       body: 'Based on the tools that clients called while working in a folder.',
       use: (n: number, all: number, days: number) =>
-        `${count(n)} of ${tools(all)} ${n === 1 ? 'was' : 'were'} called here in ${days} days.`,
-      saves: (tokens: string) => `A profile of these tools saves ~${tokens} tokens per session.`,
+        `${count(n)} of ${tools(all)} ${n === 1 ? 'was' : 'were'} called here in the last ${days === 1 ? 'day' : `${days} days`}.`,
+      saves: (tokens: string) =>
+        `A profile with only these tools would save ~${tokens} tokens per session.`,
       make: 'Create profile',
       dismiss: (folder: string) => `Dismiss the suggestion for ${folder}`,
       made: (name: string, folder: string) =>

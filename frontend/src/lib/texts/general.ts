@@ -90,7 +90,7 @@ export const generalTexts = {
     grantsBody: (n: number) =>
       n === 1
         ? 'You will be asked again on the next call:'
-        : `You will be asked again on the next calls to these ${n} tools:`,
+        : `You will be asked again the next time each of these ${n} tools is called:`,
     ruleGone: (name: string) => `Rule for ${name} removed.`,
   },
   connection: {

@@ -106,7 +106,7 @@ export const overviewTexts = {
     changedClient: (client: string) =>
       `The configuration of ${client}, which now points to Drawbridge.`,
     changedUndo:
-      'To undo this for one client, use Disconnect above or on the Clients page. It removes the entry, or restores the original file if it has not changed since. To disconnect all clients, run:',
+      'To undo this for one client, use Disconnect above or on the Clients page. It restores the original file if the current one has not changed since you connected; otherwise, it only undoes Drawbridge’s own changes. To disconnect all clients, run:',
     undoCommand: 'Command that disconnects all clients',
   },
   features: {

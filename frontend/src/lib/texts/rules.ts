@@ -43,7 +43,7 @@ export const rulesTexts = {
     try: 'Test against history',
     trying: 'Testing…',
     result: (asked: number, denied: number, calls: number) =>
-      `Of ${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} in 30 days, ${asked} would have needed approval and ${denied} would have been denied.`,
+      `Of ${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} in the last 30 days, ${asked} would have needed approval and ${denied} would have been denied.`,
     unclear: (calls: number) =>
       `${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} could not be evaluated, because the arguments are redacted, truncated or not recorded.`,
     profileUnknown: (calls: number) =>
@@ -59,7 +59,7 @@ export const rulesTexts = {
     action: 'Action',
     conditions: 'Only when',
     noConditions:
-      'No conditions can be suggested from these arguments. The rule applies to all calls to this tool.',
+      'No conditions can be suggested for these arguments. The rule applies to all calls to this tool.',
     because: 'Reason (optional)',
   },
 } as const;

@@ -100,7 +100,7 @@ export const serversTexts = {
       observed: (n: number) => (n === 1 ? '1 observed file' : `${n} observed files`),
       written: 'written',
       proposal: (n: number, since: string) =>
-        `Proposed from ${n === 1 ? '1 file' : `${n} files`} observed since ${since}`,
+        `Proposal based on ${n === 1 ? '1 file' : `${n} files`} observed since ${since}`,
       reads: (path: string) => `Read ${path}`,
       writes: (path: string) => `Write ${path}`,
       anyNetwork: 'Any network connections',
@@ -265,7 +265,7 @@ export const serversTexts = {
       period: 'Recorded calls',
       periods: ['All', 'Last hour', 'Last 24 hours', 'Last 7 days', 'Custom…'],
       backwards: 'The end must be after the start.',
-      misses: 'Requests that are not recorded',
+      misses: 'Requests without a recorded result',
       missesOptions: {
         strict: 'Fail',
         nearest: 'Return the most similar result',

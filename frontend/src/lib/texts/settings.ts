@@ -105,7 +105,7 @@ export const settingsTexts = {
     },
     secrets: {
       title: 'Secrets',
-      body: 'Use a secret in a server’s configuration as ${secret:NAME}. Values are encrypted and never shown.',
+      body: 'To use a secret in a server’s configuration, write ${secret:NAME}. Values are encrypted and never shown.',
       unlock: 'Unlock',
       missing: 'required, not set',
       usedBy: (servers: string) => `used by ${servers}`,

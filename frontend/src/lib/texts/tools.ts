@@ -7,7 +7,7 @@ export const toolsTexts = {
     emptyBody: 'Tools appear here when a server is running.',
     noMatch: 'No tool matches this search.',
     gone: 'This tool is not available',
-    goneBody: 'Its server may be stopped, or it no longer lists the tool.',
+    goneBody: 'Its server may have stopped, or may no longer list the tool.',
     publicName: 'Name shown to clients',
     noDescription: 'No description.',
     parameters: 'Parameters',
