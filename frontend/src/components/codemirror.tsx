@@ -374,11 +374,17 @@ export function Editor(props: EditorProps) {
   );
 }
 
+/** A key, a string or a word. */
+const token = /^(?:"(?:[^"\\]|\\.)*"|[^\s,:{}[\]"]+)/;
+
+/** Marks the token at a position, or the rest of the line. */
 function diagnostic({ doc }: EditorState, { line, column, severity, message }: Mark): Diagnostic {
   const at = doc.line(Math.max(1, Math.min(line, doc.lines)));
   const indent = /^\s*/.exec(at.text)?.[0].length ?? 0;
   const from = Math.min(at.from + (column ? column - 1 : indent), at.to);
-  return { from, to: at.to, severity, message: escapeControlCharacters(message) };
+  const length = column ? token.exec(at.text.slice(from - at.from))?.[0].length : undefined;
+  const to = length ? from + length : at.to;
+  return { from, to, severity, message: escapeControlCharacters(message) };
 }
 
 function source(context: Parameters<CompletionSource>[0], { complete, value }: EditorProps) {

@@ -114,14 +114,15 @@ export function renameMember(text: string, path: string[], name: string): string
   );
 }
 
-/** The line, from 1, of the member at a path or of its nearest parent. */
-export function lineOf(text: string, path: JsonPath): number {
+/** The position of the member at a path or of its nearest parent; an element is at its value. */
+export function positionOf(text: string, path: JsonPath): JsonFault {
   const tree = parseTree(withoutMark(text), [], options);
   for (let n = path.length; tree && n >= 0; n--) {
     const node = findNodeAtLocation(tree, path.slice(0, n));
-    if (node) return positionAt(text, (node.parent ?? node).offset).line;
+    if (node?.parent?.type === 'property') return positionAt(text, node.parent.offset);
+    if (node) return positionAt(text, node.offset);
   }
-  return 1;
+  return { line: 1, column: 1 };
 }
 
 /** Removes comments and trailing commas. The text of every value is unchanged. */

@@ -49,10 +49,16 @@ it('violations of the schema are reported with their lines', () => {
       '{\n  "history": {\n    "keepDay": 3,\n    "maxBytes": "much",\n    "keepDays": -1\n  },\n  "globalSettings": { "approveNewCommands": "maybe" }\n}',
     ),
   ).toEqual([
-    { line: 3, path: 'history.keepDay', kind: 'unknown', wanted: 'keepDays' },
-    { line: 4, path: 'history.maxBytes', kind: 'type', wanted: 'integer' },
-    { line: 5, path: 'history.keepDays', kind: 'range', wanted: '≥ 0' },
-    { line: 7, path: 'globalSettings.approveNewCommands', kind: 'choice', wanted: 'off, ask' },
+    { line: 3, column: 5, path: 'history.keepDay', kind: 'unknown', wanted: 'keepDays' },
+    { line: 4, column: 5, path: 'history.maxBytes', kind: 'type', wanted: 'integer' },
+    { line: 5, column: 5, path: 'history.keepDays', kind: 'range', wanted: '≥ 0' },
+    {
+      line: 7,
+      column: 23,
+      path: 'globalSettings.approveNewCommands',
+      kind: 'choice',
+      wanted: 'off, ask',
+    },
   ]);
   expect(schemaViolations(schema, '{ "__proto__": 1, "mcpServers": {')).toEqual([]);
 });

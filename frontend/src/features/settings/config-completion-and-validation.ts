@@ -1,5 +1,5 @@
 import { getLocation } from 'jsonc-parser';
-import { type JsonPath, lineOf, readJsonc } from '@/lib/jsonc';
+import { type JsonPath, positionOf, readJsonc } from '@/lib/jsonc';
 import { isRecord } from '@/lib/own-property';
 
 /** The part of JSON Schema that the configuration's schema uses. */
@@ -141,8 +141,9 @@ const types = (schema: Schema): string[] =>
   schema.type === undefined ? [] : Array.isArray(schema.type) ? schema.type : [schema.type];
 
 export interface SchemaViolation {
-  /** Starts at 1. */
+  /** Both start at 1. */
   line: number;
+  column: number;
   path: string;
   kind: 'unknown' | 'type' | 'choice' | 'range';
   wanted: string;
@@ -154,7 +155,7 @@ export function schemaViolations(root: Schema, text: string, most = 5): SchemaVi
   if (fault) return []; // reported elsewhere with its line
   const found: SchemaViolation[] = [];
   const add = (path: JsonPath, kind: SchemaViolation['kind'], wanted: string) => {
-    found.push({ line: lineOf(text, path), path: path.join('.'), kind, wanted });
+    found.push({ ...positionOf(text, path), path: path.join('.'), kind, wanted });
   };
   const walk = (value: unknown, schema: Schema | undefined, path: JsonPath) => {
     const at = branch(root, followed(root, schema), value);

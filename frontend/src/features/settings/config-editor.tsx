@@ -118,6 +118,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
     })),
     ...wrong.map((one) => ({
       line: one.line,
+      column: one.column,
       severity: one.kind === 'unknown' ? ('warning' as const) : ('error' as const),
       message: texts.editor.wrong[one.kind](one.path, one.wanted),
     })),
