@@ -61,6 +61,7 @@ type ConnectionRequest struct {
 
 // ConnectionPlan describes the changes of connecting.
 type ConnectionPlan struct {
+	ID       string   `json:"id"` // of the client
 	Key      string   `json:"key"`
 	Path     string   `json:"path"`
 	Action   string   `json:"action"` // create, add, update or equal
@@ -119,16 +120,25 @@ func (a *API) registerConnections(doc huma.API) {
 func (a *API) listConnections(context.Context, *none) (*answer[List[Connection]], error) {
 	out := List[Connection]{Items: []Connection{}}
 	for _, s := range a.Connector.List() {
-		one := Connection{
-			Key: s.Key, ID: s.Client.ID, Name: s.Client.Name, Kind: s.Client.Kind, Project: s.Project, Path: s.Path,
-			Detected: s.Detected, State: string(s.State), Connected: s.Connected, Problem: s.Problem, HTTP: s.Choice.HTTP,
-			SupportsHTTP: s.Client.HTTP != nil, Reload: s.Client.ApplyHint(), MaxTools: s.Client.MaxTools, Tested: s.Client.Confidence == "M",
-			Link: clientconf.HasLink(s.Client), Bundle: clientconf.HasBundle(s.Client), Moved: []Moved{}, Warnings: []string{},
-		}
+		one := NewConnection(s)
 		a.addActivity(&one, s)
 		out.Items = append(out.Items, one)
 	}
 	return &answer[List[Connection]]{Body: out}, nil
+}
+
+// NewConnection returns the document of a client, without its activity, which only the daemon knows.
+func NewConnection(s clientconf.Status) Connection {
+	c := Connection{
+		Key: s.Key, ID: s.Client.ID, Name: s.Client.Name, Kind: s.Client.Kind, Project: s.Project, Path: s.Path,
+		Detected: s.Detected, State: string(s.State), Connected: s.Connected, Problem: s.Problem, HTTP: s.Choice.HTTP,
+		SupportsHTTP: s.Client.HTTP != nil, Reload: s.Client.ApplyHint(), MaxTools: s.Client.MaxTools, Tested: s.Client.Confidence == "M",
+		Link: clientconf.HasLink(s.Client), Bundle: clientconf.HasBundle(s.Client), Moved: []Moved{}, Warnings: []string{},
+	}
+	for _, one := range s.Choice.Servers {
+		c.Moved = append(c.Moved, Moved{one.Name, one.Scope, one.Server})
+	}
+	return c
 }
 
 func (a *API) listImportable(_ context.Context, in *connectionInput) (*answer[List[ImportableServer]], error) {
@@ -174,11 +184,12 @@ func (a *API) plan(in *connectionRequestInput) (*clientconf.Plan, error) {
 	return a.Connector.Plan(choice)
 }
 
-func planAnswer(p *clientconf.Plan) *answer[ConnectionPlan] {
-	return &answer[ConnectionPlan]{Body: ConnectionPlan{
-		Key: p.Key(), Path: p.Path, Action: string(p.Action), Diff: p.Diff,
+// NewConnectionPlan returns the document of a plan.
+func NewConnectionPlan(p *clientconf.Plan) ConnectionPlan {
+	return ConnectionPlan{
+		ID: p.Client.ID, Key: p.Key(), Path: p.Path, Action: string(p.Action), Diff: p.Diff,
 		Warnings: append([]string{}, p.Warnings...), Reload: p.Client.ApplyHint(),
-	}}
+	}
 }
 
 func (a *API) planConnection(_ context.Context, in *connectionRequestInput) (*answer[ConnectionPlan], error) {
@@ -186,7 +197,7 @@ func (a *API) planConnection(_ context.Context, in *connectionRequestInput) (*an
 	if err != nil {
 		return nil, err
 	}
-	return planAnswer(p), nil
+	return reply(NewConnectionPlan(p))
 }
 
 func (a *API) connect(ctx context.Context, in *connectionRequestInput) (*answer[ConnectionPlan], error) {
@@ -204,7 +215,7 @@ func (a *API) connect(ctx context.Context, in *connectionRequestInput) (*answer[
 	if err := a.Connector.Apply(ctx, p); err != nil {
 		return nil, err
 	}
-	return planAnswer(p), nil
+	return reply(NewConnectionPlan(p))
 }
 
 func (a *API) changeConnection(ctx context.Context, in *connectionActionInput) (*answer[Undone], error) {

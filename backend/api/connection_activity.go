@@ -11,9 +11,6 @@ import (
 // addActivity completes a connection by what was observed: whether the client connected, how many
 // tools it was sent, and what the user has to do until then.
 func (a *API) addActivity(c *Connection, s clientconf.Status) {
-	for _, one := range s.Choice.Servers {
-		c.Moved = append(c.Moved, Moved{one.Name, one.Scope, one.Server})
-	}
 	if !s.Connected {
 		return
 	}

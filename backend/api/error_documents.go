@@ -43,11 +43,15 @@ var statuses = map[core.Code]int{
 	core.CodeConflict: http.StatusConflict, core.CodeInternal: http.StatusInternalServerError,
 }
 
+// NewErrorDocument returns a document with the code and its status.
+func NewErrorDocument(code core.Code) *ErrorDocument {
+	status := statusOf(code)
+	return &ErrorDocument{Title: http.StatusText(status), Status: status, Code: code}
+}
+
 // problemOf is what of err may be shown.
 func problemOf(err error) *ErrorDocument {
-	code := core.CodeOf(err)
-	status := statusOf(code)
-	p := &ErrorDocument{Title: http.StatusText(status), Status: status, Code: code}
+	p := NewErrorDocument(core.CodeOf(err))
 	p.Detail, p.Hint = core.Describe(err)
 	if ours, ok := errors.AsType[*core.Error](err); ok {
 		p.Errors, p.Retriable = ours.Fields, ours.Retriable

@@ -69,13 +69,14 @@ func (a *API) putRecording(ctx context.Context, in *recordingInput) (*answer[His
 	return a.historyState(ctx, nil)
 }
 
-type pruneInput struct {
-	Body struct {
-		KeepDays int64 `json:"keepDays,omitempty" minimum:"0" maximum:"36500"`
-		MaxBytes int64 `json:"maxBytes,omitempty" minimum:"0"`
-		MaxCalls int64 `json:"maxCalls,omitempty" minimum:"0"`
-	}
+// PruneInputBody holds the limits of a prune; without any, those of the configuration apply.
+type PruneInputBody struct {
+	KeepDays int64 `json:"keepDays,omitempty" minimum:"0" maximum:"36500"`
+	MaxBytes int64 `json:"maxBytes,omitempty" minimum:"0"`
+	MaxCalls int64 `json:"maxCalls,omitempty" minimum:"0"`
 }
+
+type pruneInput struct{ Body PruneInputBody }
 
 func (a *API) prune(ctx context.Context, in *pruneInput) (*answer[Deleted], error) {
 	k := store.RetentionLimits{Age: time.Duration(in.Body.KeepDays) * 24 * time.Hour, Bytes: in.Body.MaxBytes, Rows: in.Body.MaxCalls}
@@ -90,13 +91,14 @@ func (a *API) prune(ctx context.Context, in *pruneInput) (*answer[Deleted], erro
 	return reply(Deleted{n})
 }
 
-type retentionPreviewInput struct {
-	Body struct {
-		KeepDays int64 `json:"keepDays" minimum:"0" maximum:"36500" doc:"0: unlimited"`
-		MaxBytes int64 `json:"maxBytes" minimum:"0" doc:"0: unlimited"`
-		MaxCalls int64 `json:"maxCalls,omitempty" minimum:"0" doc:"0: unlimited"`
-	}
+// RetentionPreviewInputBody holds the limits of a preview.
+type RetentionPreviewInputBody struct {
+	KeepDays int64 `json:"keepDays" minimum:"0" maximum:"36500" doc:"0: unlimited"`
+	MaxBytes int64 `json:"maxBytes" minimum:"0" doc:"0: unlimited"`
+	MaxCalls int64 `json:"maxCalls,omitempty" minimum:"0" doc:"0: unlimited"`
 }
+
+type retentionPreviewInput struct{ Body RetentionPreviewInputBody }
 
 // RetentionPreview is a preview of what limits would delete.
 type RetentionPreview struct {

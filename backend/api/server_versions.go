@@ -209,16 +209,19 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, p
 	return v, spec, nil
 }
 
+// ChangeVersionInputBody says what to do with the version of a server.
+type ChangeVersionInputBody struct {
+	Action  string `json:"action" enum:"check,plan,compare,apply,pin,rollback" doc:"check queries the registry; plan tries a version alongside the running server; compare sends the newest recorded calls of read-only tools and the saved checks to the planned version and to the current one, and compares the results; apply writes the plan with that key; pin writes the running version; rollback restores the previous value"`
+	Version string `json:"version,omitempty" maxLength:"128" doc:"plan: version to try; default: the newest in the registry"`
+	Key     string `json:"key,omitempty" maxLength:"64" doc:"compare, apply: key of the plan"`
+
+	Also []string `json:"also,omitempty" maxItems:"100" maxLength:"512" doc:"compare: tools that are called although they are not marked read-only"`
+}
+
 type changeVersionInput struct {
 	ID   string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
 	By   string `header:"X-Drawbridge-Client" hidden:"true"` // set by loopback.RequireAdmin
-	Body struct {
-		Action  string `json:"action" enum:"check,plan,compare,apply,pin,rollback" doc:"check queries the registry; plan tries a version alongside the running server; compare sends the newest recorded calls of read-only tools and the saved checks to the planned version and to the current one, and compares the results; apply writes the plan with that key; pin writes the running version; rollback restores the previous value"`
-		Version string `json:"version,omitempty" maxLength:"128" doc:"plan: version to try; default: the newest in the registry"`
-		Key     string `json:"key,omitempty" maxLength:"64" doc:"compare, apply: key of the plan"`
-
-		Also []string `json:"also,omitempty" maxItems:"100" maxLength:"512" doc:"compare: tools that are called although they are not marked read-only"`
-	}
+	Body ChangeVersionInputBody
 }
 
 func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answer[VersionPlan], error) {

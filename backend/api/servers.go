@@ -78,12 +78,13 @@ func (a *API) debugServer(_ context.Context, in *serverInput) (*answer[superviso
 	return reply(d)
 }
 
-type addInput struct {
-	Body struct {
-		Name  string `json:"name" minLength:"1" maxLength:"64" doc:"Name in the configuration"`
-		Entry JSON   `json:"entry" doc:"The server's JSON object, as in the configuration file"`
-	}
+// AddInputBody is a new server.
+type AddInputBody struct {
+	Name  string `json:"name" minLength:"1" maxLength:"64" doc:"Name in the configuration"`
+	Entry JSON   `json:"entry" doc:"The server's JSON object, as in the configuration file"`
 }
+
+type addInput struct{ Body AddInputBody }
 
 // addServer writes a new server into the main configuration file.
 func (a *API) addServer(ctx context.Context, in *addInput) (*answer[core.ServerStatus], error) {

@@ -60,15 +60,16 @@ func (a *API) toolChanges(ctx context.Context, in *trustInput) (*answer[List[tru
 	return reply(List[trust.ToolChange]{Items: list})
 }
 
-type answerToolInput struct {
-	Body struct {
-		Server string `json:"server" minLength:"1" maxLength:"256" server:"name" doc:"Server id or name"`
-		Kind   string `json:"kind,omitempty" enum:"tool,instructions,prompt,resource,template" doc:"Default: tool"`
-		Tool   string `json:"tool,omitempty" maxLength:"1024" doc:"The server's own name for the tool or prompt, or a URI"`
-		Action string `json:"action" enum:"accept,always,block,ask" doc:"always also accepts all later changes; ask undoes always and block"`
-		Hash   string `json:"hash,omitempty" maxLength:"64" doc:"newHash of the reviewed change; if it has changed since, the response is a conflict"`
-	}
+// AnswerToolInputBody answers one changed definition.
+type AnswerToolInputBody struct {
+	Server string `json:"server" minLength:"1" maxLength:"256" server:"name" doc:"Server id or name"`
+	Kind   string `json:"kind,omitempty" enum:"tool,instructions,prompt,resource,template" doc:"Default: tool"`
+	Tool   string `json:"tool,omitempty" maxLength:"1024" doc:"The server's own name for the tool or prompt, or a URI"`
+	Action string `json:"action" enum:"accept,always,block,ask" doc:"always also accepts all later changes; ask undoes always and block"`
+	Hash   string `json:"hash,omitempty" maxLength:"64" doc:"newHash of the reviewed change; if it has changed since, the response is a conflict"`
 }
+
+type answerToolInput struct{ Body AnswerToolInputBody }
 
 func (a *API) answerTool(ctx context.Context, in *answerToolInput) (*none, error) {
 	b := in.Body

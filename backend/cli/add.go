@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
@@ -22,12 +23,6 @@ type addFlags struct {
 	env, headers, secrets []string
 	cwd                   string
 	disabled, noTest      bool
-}
-
-// newServer is the body of POST servers.
-type newServer struct {
-	Name  string          `json:"name"`
-	Entry json.RawMessage `json:"entry"`
 }
 
 func (p *program) add() *cobra.Command {
@@ -183,7 +178,7 @@ func (p *program) addRunning(ctx context.Context, servers *clientconf.PastedServ
 		if s.Exists {
 			continue
 		}
-		raw, err := d.requestRaw(ctx, http.MethodPost, "servers", nil, newServer{s.Label, s.Entry})
+		raw, err := d.requestRaw(ctx, http.MethodPost, "servers", nil, api.AddInputBody{Name: s.Label, Entry: api.JSON(s.Entry)})
 		if err != nil {
 			return errors.Join(err, p.deleteSecrets(ctx, s.SecretNames))
 		}

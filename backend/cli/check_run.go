@@ -61,7 +61,7 @@ func (p *program) runChecks(ctx context.Context, names []string, junit string) (
 	}
 	single := len(names) == 1
 	if len(names) == 0 {
-		list, err := get[api.List[struct{ Name string }]](ctx, d, "checks", nil)
+		list, err := get[api.List[api.SavedCheck]](ctx, d, "checks", nil)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
@@ -258,27 +259,19 @@ func (p *program) encode(w io.Writer, v any) error {
 	return err
 }
 
-// problem is an RFC 9457 document with an error code.
-type problem struct {
-	Title  string            `json:"title,omitempty"`
-	Status int               `json:"status,omitempty"`
-	Code   core.Code         `json:"code"`
-	Detail string            `json:"detail"`
-	Hint   string            `json:"hint,omitempty"`
-	Errors []core.FieldError `json:"errors,omitempty"`
-}
-
 // printError prints the error and its hint to Stderr.
 func (p *program) printError(err error) {
 	if _, said := errors.AsType[silentError](err); err == nil || said {
 		return
 	}
-	out := problem{Code: core.CodeOf(err), Detail: err.Error()}
+	code := core.CodeOf(err)
 	if _, usage := errors.AsType[usageError](err); usage {
-		out.Code = core.CodeValidation
+		code = core.CodeValidation
 	}
+	out := api.NewErrorDocument(code)
+	out.Detail = err.Error()
 	if e, ok := errors.AsType[*core.Error](err); ok {
-		out.Detail, out.Hint, out.Errors = e.Error(), e.Hint, e.Fields
+		out.Detail, out.Hint, out.Errors, out.Retriable = e.Error(), e.Hint, e.Fields, e.Retriable
 	}
 	if p.json {
 		_ = p.encode(p.Stderr, out)

@@ -286,8 +286,8 @@ func TestProblemsAreExplained(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	got := f.run(true, "restart", "x", "--json")
-	var p problem
-	if err := json.Unmarshal([]byte(got.errOut), &p); err != nil || p.Code != core.CodeNotFound || p.Hint != "List them." || got.out != "" {
+	var p api.ErrorDocument
+	if err := json.Unmarshal([]byte(got.errOut), &p); err != nil || p.Code != core.CodeNotFound || p.Hint != "List them." || p.Status != 404 || p.Title != "Not Found" || got.out != "" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
@@ -15,7 +18,7 @@ import (
 func (p *program) clients() *cobra.Command {
 	cmd := &cobra.Command{Use: "clients", Short: "Connect and disconnect the AI clients on this machine", Args: noArgs}
 	var all bool
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listClients(all || p.json) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listClients(cmd.Context(), all || p.json) }
 	cmd.Flags().BoolVar(&all, "all", false, "include clients that are not installed")
 	cmd.AddCommand(p.clientsList(), p.clientsConnect(), p.clientsDisconnect(), p.clientsUndo(), p.clientsDiff(), p.clientsImport(), p.clientsMove(),
 		p.clientsRestore(), p.clientsForget(), p.clientsImports(), p.clientsBundle(), p.clientsFeatures())
@@ -31,37 +34,22 @@ func (p *program) connector() (*clientconf.Connector, error) {
 	return clientconf.NewDefault(folders.Data, folders.CustomData, p.sources(folders).Main(), secret.For(folders.Data, p.Getenv), p.Getenv)
 }
 
-// clientDocument is one client of clients list --json.
-type clientDocument struct {
-	ID        string `json:"id"`
-	Name      string `json:"name"`
-	Path      string `json:"path"`
-	Detected  bool   `json:"detected"`
-	Connected bool   `json:"connected"`
-	Problem   string `json:"problem"`
-	State     string `json:"state"`
-	Key       string `json:"key"`
-	Project   string `json:"project,omitempty"`
-	Reload    string `json:"reload"`
-	MaxTools  int    `json:"maxTools,omitempty"`
-}
-
 func (p *program) clientsList() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the installed clients", Args: noArgs,
-		RunE: func(*cobra.Command, []string) error { return p.listClients(all) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.listClients(cmd.Context(), all) },
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "include clients that are not installed")
 	return cmd
 }
 
-func (p *program) listClients(all bool) error {
+func (p *program) listClients(ctx context.Context, all bool) error {
 	c, err := p.connector()
 	if err != nil {
 		return err
 	}
-	docs := []clientDocument{}
+	docs := api.List[api.Connection]{Items: []api.Connection{}}
 	t := table{title: "Clients", head: []string{"ID", "Client", "State", "File"}}
 	left := 0
 	for _, s := range c.List() {
@@ -69,8 +57,7 @@ func (p *program) listClients(all bool) error {
 			left++
 			continue
 		}
-		docs = append(docs, clientDocument{s.Client.ID, s.Client.Name, s.Path, s.Detected, s.Connected, s.Problem,
-			string(s.State), s.Key, s.Project, s.Client.ApplyHint(), s.Client.MaxTools})
+		docs.Items = append(docs.Items, api.NewConnection(s))
 		state := "not installed"
 		switch {
 		case s.State == clientconf.Connected:
@@ -83,7 +70,8 @@ func (p *program) listClients(all bool) error {
 		t.add(s.Key, s.Client.Name, state, s.Path)
 	}
 	if p.json {
-		return p.printJSON(map[string]any{"items": docs, "next": ""})
+		p.addActivity(ctx, docs.Items)
+		return p.printJSON(docs)
 	}
 	if len(t.rows) == 0 {
 		_, err := fmt.Fprintf(p.Stdout, "None of the %s that Drawbridge supports is installed. List them with: drawbridge clients --all\n", core.Plural(left, "client"))
@@ -94,6 +82,27 @@ func (p *program) listClients(all bool) error {
 	}
 	_, err = fmt.Fprintf(p.Stdout, "Not installed: %s supported by Drawbridge. List them with: drawbridge clients --all\n", core.Plural(left, "more client"))
 	return err
+}
+
+// addActivity adds what only a running daemon knows: the sessions and the tools of each client.
+func (p *program) addActivity(ctx context.Context, list []api.Connection) {
+	if !p.isDaemonRunning() {
+		return
+	}
+	d, err := p.daemon()
+	if err != nil {
+		return
+	}
+	known, err := get[api.List[api.Connection]](ctx, d, "connections", nil)
+	if err != nil {
+		return
+	}
+	for _, one := range known.Items {
+		at := slices.IndexFunc(list, func(c api.Connection) bool { return c.Key == one.Key && c.Path == one.Path })
+		if at >= 0 {
+			list[at] = one
+		}
+	}
 }
 
 // confirm asks for confirmation. Without a terminal it fails.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
@@ -189,12 +190,7 @@ func (p *program) applyPlan(r clientCommandRun, plan *clientconf.Plan, yes bool)
 	if hint := plan.Client.ApplyHint(); hint != "" {
 		sentence += " " + hint
 	}
-	return p.printSentence(planDocument(plan), sentence)
-}
-
-func planDocument(plan *clientconf.Plan) map[string]any {
-	return map[string]any{"id": plan.Client.ID, "key": plan.Key(), "path": plan.Path, "action": plan.Action,
-		"diff": plan.Diff, "warnings": append([]string{}, plan.Warnings...)}
+	return p.printSentence(api.NewConnectionPlan(plan), sentence)
 }
 
 func (p *program) clientsDiff() *cobra.Command {
@@ -205,9 +201,9 @@ func (p *program) clientsDiff() *cobra.Command {
 			return err
 		}
 		if plan.Action == clientconf.Equal {
-			return p.printSentence(planDocument(plan), "Nothing would change.")
+			return p.printSentence(api.NewConnectionPlan(plan), "Nothing would change.")
 		}
-		return p.printSentence(planDocument(plan), strings.TrimSuffix(escapeText(plan.Diff), "\n"))
+		return p.printSentence(api.NewConnectionPlan(plan), strings.TrimSuffix(escapeText(plan.Diff), "\n"))
 	})
 	f.addFormFlags(cmd)
 	return cmd

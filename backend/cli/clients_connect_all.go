@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
@@ -41,8 +42,9 @@ func (p *program) applyToAll(ctx context.Context, t *clientconf.Batch, yes bool,
 	if !p.json {
 		p.printPlans(t)
 	}
+	skipped := append([]clientconf.SkippedClient{}, t.Skipped...) // never null
 	if t.ClientCount() == 0 {
-		return p.printSentence(map[string]any{"items": []any{}, "skipped": skipped(t), "next": ""}, "There is nothing to do.")
+		return p.printSentence(map[string]any{"items": []any{}, "skipped": skipped, "next": ""}, "There is nothing to do.")
 	}
 	if !yes {
 		if err := p.confirm(question()); err != nil {
@@ -56,7 +58,7 @@ func (p *program) applyToAll(ctx context.Context, t *clientconf.Batch, yes bool,
 	var done results
 	failed := t.Apply(ctx, token, func(d clientconf.ClientResult) { done = append(done, d) })
 	if p.json {
-		return errors.Join(p.printJSON(map[string]any{"items": done.documents(t), "skipped": skipped(t), "next": ""}), failed)
+		return errors.Join(p.printJSON(map[string]any{"items": done.documents(t), "skipped": skipped, "next": ""}), failed)
 	}
 	fmt.Fprintln(p.Stdout, done.sentences())
 	return failed
@@ -65,21 +67,35 @@ func (p *program) applyToAll(ctx context.Context, t *clientconf.Batch, yes bool,
 // results holds the result for each client.
 type results []clientconf.ClientResult
 
-func (all results) documents(t *clientconf.Batch) []map[string]any {
-	docs := []map[string]any{}
+// clientOutcome is the part that the documents of all clients have.
+type clientOutcome struct {
+	Client string `json:"client"`
+	Error  string `json:"error,omitempty"`
+}
+
+// clientPlanResult is the document of a connected or moved client.
+type clientPlanResult struct {
+	api.ConnectionPlan
+	clientOutcome
+}
+
+// clientImportResult is the document of a client whose servers were copied.
+type clientImportResult struct {
+	Items []clientconf.ImportedServer `json:"items"`
+	Path  string                      `json:"path"`
+	clientOutcome
+}
+
+func (all results) documents(t *clientconf.Batch) []any {
+	docs := []any{}
 	for n, d := range all {
-		doc := map[string]any{}
+		outcome := clientOutcome{d.Client.ID, d.Reason()}
 		if n < len(t.Plans) {
-			doc = planDocument(t.Plans[n])
-		} else {
-			i := t.Imports[n-len(t.Plans)]
-			doc["items"], doc["path"] = i.Servers, i.Path
+			docs = append(docs, clientPlanResult{api.NewConnectionPlan(t.Plans[n]), outcome})
+			continue
 		}
-		doc["client"] = d.Client.ID
-		if d.Err != nil {
-			doc["error"] = d.Reason()
-		}
-		docs = append(docs, doc)
+		i := t.Imports[n-len(t.Plans)]
+		docs = append(docs, clientImportResult{i.Servers, i.Path, outcome})
 	}
 	return docs
 }
@@ -118,14 +134,6 @@ func (p *program) printPlans(t *clientconf.Batch) {
 	for _, s := range t.Skipped {
 		fmt.Fprintln(p.Stdout, escapeLine("Skipped "+s.Client+": "+s.Reason))
 	}
-}
-
-func skipped(t *clientconf.Batch) []map[string]string {
-	all := []map[string]string{}
-	for _, s := range t.Skipped {
-		all = append(all, map[string]string{"client": s.Client, "reason": s.Reason})
-	}
-	return all
 }
 
 // describeCount describes the number of items of a step.

@@ -1,10 +1,15 @@
 package cli
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 )
 
 func TestMissingClientsAreCounted(t *testing.T) {
@@ -17,6 +22,36 @@ func TestMissingClientsAreCounted(t *testing.T) {
 	}
 	if got = f.run(true, "clients", "--all"); strings.Count(got.out, "not installed") < 50 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// The documents are those of the API, with the members that earlier versions printed.
+func TestClientDocumentsAreThoseOfTheAPI(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("PATH", t.TempDir())
+	f := newFakeDaemon(t)
+	file := filepath.Join(home, ".cursor", "mcp.json")
+	f.answer("GET /api/v1/connections", `{"items":[{"key":"cursor","path":`+strconv.Quote(file)+`,"tools":7,"live":true},{"key":"cursor","path":"elsewhere","tools":9}]}`)
+	var list api.List[map[string]any]
+	got := f.run(false, "clients", "list", "--all", "--json")
+	if err := json.Unmarshal([]byte(got.out), &list); err != nil || got.code != 0 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for _, c := range list.Items {
+		for _, name := range []string{"id", "name", "path", "detected", "connected", "problem", "state", "key", "project", "reload", "maxTools", "live", "moved"} {
+			if _, ok := c[name]; !ok {
+				t.Errorf("%v has no %s", c["key"], name)
+			}
+		}
+		if c["key"] == "cursor" && (c["tools"] != 7.0 || c["live"] != true) {
+			t.Errorf("without its activity: %v", c)
+		}
+	}
+	var plan api.ConnectionPlan
+	got = f.run(false, "clients", "diff", "cursor", "--json")
+	if err := json.Unmarshal([]byte(got.out), &plan); err != nil || plan.ID != "cursor" || plan.Key != "cursor" || plan.Path != file || plan.Action != "create" || plan.Warnings == nil {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

@@ -97,7 +97,7 @@ func (d *daemon) send(ctx context.Context, method, path string, query url.Values
 
 // parseProblem parses a problem document.
 func parseProblem(resp *http.Response) error {
-	var doc problem
+	var doc api.ErrorDocument
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if media != "application/problem+json" || json.Unmarshal(data, &doc) != nil || doc.Detail == "" {
@@ -106,7 +106,7 @@ func parseProblem(resp *http.Response) error {
 	if doc.Code == "" {
 		doc.Code = core.CodeInternal
 	}
-	return &core.Error{Code: doc.Code, Message: doc.Detail, Hint: doc.Hint, Fields: doc.Errors}
+	return &core.Error{Code: doc.Code, Message: doc.Detail, Hint: doc.Hint, Fields: doc.Errors, Retriable: doc.Retriable}
 }
 
 // requestRaw reads one document.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
@@ -32,7 +33,7 @@ func (p *program) doctor() *cobra.Command {
 				}
 			}
 			if p.json {
-				if err := p.printJSON(map[string]any{"items": findings, "next": ""}); err != nil {
+				if err := p.printJSON(api.List[doctor.Finding]{Items: findings}); err != nil {
 					return err
 				}
 			} else {
@@ -97,14 +98,8 @@ func (p *program) askDaemon(ctx context.Context, fix string) ([]doctor.Finding, 
 	if fix != "" {
 		method, path = http.MethodPost, "doctor/"+url.PathEscape(fix)
 	}
-	data, err := d.requestRaw(ctx, method, path, nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	var list struct {
-		Items []doctor.Finding `json:"items"`
-	}
-	return list.Items, decode(data, &list)
+	list, err := request[api.List[doctor.Finding]](ctx, d, method, path, nil, nil)
+	return list.Items, err
 }
 
 // doctorOptions holds what can be checked without a daemon.

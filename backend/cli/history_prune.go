@@ -12,15 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// pruneBounds are the limits of prune; all zero means those of the configuration.
-type pruneBounds struct {
-	Days  int64 `json:"keepDays,omitempty"`
-	Bytes int64 `json:"maxBytes,omitempty"`
-	Calls int64 `json:"maxCalls,omitempty"`
-}
-
 func (p *program) historyPrune() *cobra.Command {
-	var bounds pruneBounds
+	var bounds api.PruneInputBody
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "prune", Short: "Delete the calls that exceed the configured or the given retention limits", Args: noArgs,
@@ -38,26 +31,27 @@ func (p *program) historyPrune() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.Int64Var(&bounds.Days, "days", 0, "keep the calls of the last `NUMBER` days")
-	f.Int64Var(&bounds.Bytes, "bytes", 0, "limit the file to `NUMBER` bytes")
-	f.Int64Var(&bounds.Calls, "calls", 0, "keep the newest `NUMBER` calls")
+	f.Int64Var(&bounds.KeepDays, "days", 0, "keep the calls of the last `NUMBER` days")
+	f.Int64Var(&bounds.MaxBytes, "bytes", 0, "limit the file to `NUMBER` bytes")
+	f.Int64Var(&bounds.MaxCalls, "calls", 0, "keep the newest `NUMBER` calls")
 	f.BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	return cmd
 }
 
 // askPrune shows what would be deleted and asks for confirmation, unless it is nothing.
-func (p *program) askPrune(ctx context.Context, bounds pruneBounds) error {
+func (p *program) askPrune(ctx context.Context, bounds api.PruneInputBody) error {
 	d, err := p.daemon()
 	if err != nil {
 		return err
 	}
-	if bounds == (pruneBounds{}) {
-		if bounds, err = get[pruneBounds](ctx, d, "history", nil); err != nil {
+	if bounds == (api.PruneInputBody{}) {
+		history, err := get[api.HistoryState](ctx, d, "history", nil)
+		if err != nil {
 			return err
 		}
+		bounds.KeepDays, bounds.MaxBytes = history.KeepDays, history.MaxBytes
 	}
-	// The API requires all of them; 0 means no limit.
-	limits := map[string]int64{"keepDays": bounds.Days, "maxBytes": bounds.Bytes, "maxCalls": bounds.Calls}
+	limits := api.RetentionPreviewInputBody(bounds)
 	gone, err := request[api.RetentionPreview](ctx, d, http.MethodPost, "history/retention-preview", nil, limits)
 	if err != nil {
 		return err

@@ -21,12 +21,12 @@ func TestPruneAsksOnTerminal(t *testing.T) {
 		bounds   string // limits of the preview request; "": none sent
 		pruned   string // limits of the delete request; "": none sent
 	}{
-		{"no", true, "n\n", []string{"--days", "7"}, 3, 1, `{"keepDays":7,"maxBytes":0,"maxCalls":0}`, ""},
+		{"no", true, "n\n", []string{"--days", "7"}, 3, 1, `{"keepDays":7,"maxBytes":0}`, ""},
 		{"an empty line", true, "\n", []string{"--calls", "7"}, 3, 1, `{"keepDays":0,"maxBytes":0,"maxCalls":7}`, ""},
-		{"the end of what is typed", true, "", nil, 3, 1, `{"keepDays":30,"maxBytes":1000,"maxCalls":0}`, ""},
-		{"yes", true, "y\n", []string{"--days", "7"}, 3, 0, `{"keepDays":7,"maxBytes":0,"maxCalls":0}`, `{"keepDays":7}`},
-		{"yes to the configuration's bounds", true, "yes\n", nil, 3, 0, `{"keepDays":30,"maxBytes":1000,"maxCalls":0}`, `{}`},
-		{"nothing would go", true, "", []string{"--bytes", "5"}, 0, 0, `{"keepDays":0,"maxBytes":5,"maxCalls":0}`, `{"maxBytes":5}`},
+		{"the end of what is typed", true, "", nil, 3, 1, `{"keepDays":30,"maxBytes":1000}`, ""},
+		{"yes", true, "y\n", []string{"--days", "7"}, 3, 0, `{"keepDays":7,"maxBytes":0}`, `{"keepDays":7}`},
+		{"yes to the configuration's bounds", true, "yes\n", nil, 3, 0, `{"keepDays":30,"maxBytes":1000}`, `{}`},
+		{"nothing would go", true, "", []string{"--bytes", "5"}, 0, 0, `{"keepDays":0,"maxBytes":5}`, `{"maxBytes":5}`},
 		{"--yes", true, "", []string{"--yes"}, 3, 0, "", `{}`},
 		{"--json", true, "", []string{"--json"}, 3, 0, "", `{}`},
 		{"a script", false, "", []string{"--days", "7"}, 3, 0, "", `{"keepDays":7}`},

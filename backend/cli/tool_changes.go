@@ -135,15 +135,6 @@ func (p *program) answerTool(action string) *cobra.Command {
 	return cmd
 }
 
-// toolAnswer is the request body of POST tool-changes.
-type toolAnswer struct {
-	Server string `json:"server"`
-	Kind   string `json:"kind"`
-	Tool   string `json:"tool,omitempty"`
-	Action string `json:"action"`
-	Hash   string `json:"hash,omitempty"`
-}
-
 func (p *program) answerCommand(ctx context.Context, args []string, action string, always bool) error {
 	d, err := p.daemon()
 	if err != nil {
@@ -156,14 +147,14 @@ func (p *program) answerCommand(ctx context.Context, args []string, action strin
 	if always {
 		action = "always"
 	}
-	var words []toolAnswer
+	var words []api.AnswerToolInputBody
 	for i := range list.Items {
 		if c := &list.Items[i]; len(args) == 1 && c.State == "waiting" || len(args) == 2 && definitionName(c.Kind, c.Name) == args[1] {
-			words = append(words, toolAnswer{c.Server, c.Kind, c.Name, action, c.NewHash})
+			words = append(words, api.AnswerToolInputBody{Server: c.Server, Kind: c.Kind, Tool: c.Name, Action: action, Hash: c.NewHash})
 		}
 	}
 	if len(words) == 0 && len(args) == 2 {
-		w := toolAnswer{Server: args[0], Kind: "tool", Tool: args[1], Action: action}
+		w := api.AnswerToolInputBody{Server: args[0], Kind: "tool", Tool: args[1], Action: action}
 		if kind, name, ok := strings.Cut(args[1], " "); args[1] == instructionsWord {
 			w.Kind, w.Tool = "instructions", ""
 		} else if ok && slices.Contains([]string{"prompt", "resource", "template"}, kind) {
@@ -180,9 +171,7 @@ func (p *program) answerCommand(ctx context.Context, args []string, action strin
 		}
 	}
 	if p.json {
-		return p.printJSON(struct {
-			Items []toolAnswer `json:"items"`
-		}{append([]toolAnswer{}, words...)})
+		return p.printJSON(api.List[api.AnswerToolInputBody]{Items: append([]api.AnswerToolInputBody{}, words...)})
 	}
 	for _, w := range words {
 		said := map[string]string{"accept": "accepted", "always": "accepted, including all later changes", "block": "blocked", "ask": "its next change needs approval"}[w.Action]

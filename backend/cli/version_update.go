@@ -62,13 +62,13 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 		return err
 	}
 	var v api.VersionPlan
-	change := func(order versionRequest) (data []byte, err error) {
+	change := func(order api.ChangeVersionInputBody) (data []byte, err error) {
 		if data, err = d.requestRaw(ctx, http.MethodPost, versionPath(o.server), nil, order); err == nil {
 			err = decode(data, &v)
 		}
 		return data, err
 	}
-	data, err := change(versionRequest{Action: "plan", Version: o.version})
+	data, err := change(api.ChangeVersionInputBody{Action: "plan", Version: o.version})
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 	}
 	if o.compare {
 		stop := p.showComparison(ctx, d, o.server)
-		data, err = change(versionRequest{Action: "compare", Key: v.Key, Also: o.also})
+		data, err = change(api.ChangeVersionInputBody{Action: "compare", Key: v.Key, Also: o.also})
 		if stop(); err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 		_, err := fmt.Fprintln(p.Stdout, "Nothing was changed. Save the version with --yes.")
 		return err
 	}
-	if data, err = change(versionRequest{Action: "apply", Key: v.Key}); err != nil {
+	if data, err = change(api.ChangeVersionInputBody{Action: "apply", Key: v.Key}); err != nil {
 		return err
 	}
 	switch {

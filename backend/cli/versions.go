@@ -10,14 +10,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-type versionRequest struct {
-	Action  string `json:"action"`
-	Version string `json:"version,omitempty"`
-	Key     string `json:"key,omitempty"`
-
-	Also []string `json:"also,omitempty"`
-}
-
 // versionSources describes the sources of versions.
 var versionSources = map[string]string{
 	"configuration": "configuration", "process": "running process", "cache": "newest in the cache", "server": "reported by the server",
@@ -54,7 +46,7 @@ func (p *program) versionActionCommand(word, short string) *cobra.Command {
 	return &cobra.Command{
 		Use: word + " SERVER", Short: short, Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return show(cmd.Context(), p, http.MethodPost, versionPath(args[0]), nil, versionRequest{Action: word}, func(v api.VersionPlan) error {
+			return show(cmd.Context(), p, http.MethodPost, versionPath(args[0]), nil, api.ChangeVersionInputBody{Action: word}, func(v api.VersionPlan) error {
 				if word == "check" {
 					_, err := fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("%s: latest version of %s: %s; running: %s (%s)", v.Server, v.Package, v.Latest, v.Version, versionSources[v.Source])))
 					return err

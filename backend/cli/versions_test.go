@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 )
 
 const someImage = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -81,7 +83,7 @@ func TestVersionsAreComparedOnRequest(t *testing.T) {
 			f := newFakeDaemon(t)
 			var actions []string
 			f.mux.HandleFunc("POST /api/v1/servers/files/version", func(w http.ResponseWriter, r *http.Request) {
-				var order versionRequest
+				var order api.ChangeVersionInputBody
 				if err := json.NewDecoder(r.Body).Decode(&order); err != nil {
 					t.Error(err)
 				}

@@ -21,7 +21,10 @@ type Batch struct {
 }
 
 // SkippedClient is a client that a batch leaves out.
-type SkippedClient struct{ Client, Reason string }
+type SkippedClient struct {
+	Client string `json:"client"`
+	Reason string `json:"reason"`
+}
 
 // ServerCount returns the number of servers that the batch moves or imports.
 func (t *Batch) ServerCount() (n int) {

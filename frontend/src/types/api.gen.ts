@@ -997,6 +997,7 @@ export interface ConnectionActionInputBody {
 export interface ConnectionPlan {
   action: string;
   diff: string;
+  id: string;
   key: string;
   path: string;
   reload: string;
