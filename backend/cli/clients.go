@@ -49,39 +49,40 @@ func (p *program) listClients(ctx context.Context, all bool) error {
 	if err != nil {
 		return err
 	}
-	docs := api.List[api.Connection]{Items: []api.Connection{}}
-	t := table{title: "Clients", head: []string{"ID", "Client", "State", "File"}}
+	list := []api.Connection{}
 	left := 0
 	for _, s := range c.List() {
-		if !all && !s.Detected && !s.Connected {
+		if all || s.Detected || s.Connected {
+			list = append(list, api.NewConnection(s))
+		} else {
 			left++
-			continue
 		}
-		docs.Items = append(docs.Items, api.NewConnection(s))
-		state := "not installed"
-		switch {
-		case s.State == clientconf.Connected:
-			state = "connected"
-		case s.Problem != "":
-			state = truncate(s.Problem, 50)
-		case s.Detected:
-			state = "not connected"
-		}
-		t.add(s.Key, s.Client.Name, state, s.Path)
 	}
 	if p.json {
-		p.addActivity(ctx, docs.Items)
-		return p.printJSON(docs)
+		p.addActivity(ctx, list)
 	}
-	if len(t.rows) == 0 {
-		_, err := fmt.Fprintf(p.Stdout, "None of the %s that Drawbridge supports is installed. List them with: drawbridge clients --all\n", core.Plural(left, "client"))
-		return err
+	t := table{
+		title: "Clients", head: []string{"ID", "Client", "State", "File"},
+		empty: "None of the " + core.Plural(left, "client") + " that Drawbridge supports is installed. List them with: drawbridge clients --all",
 	}
-	if err := p.printTable(&t); err != nil || left == 0 {
+	err = printList(p, list, t, func(c api.Connection) []string { return []string{c.Key, c.Name, describeConnection(c), c.Path} })
+	if err != nil || p.json || left == 0 || len(list) == 0 {
 		return err
 	}
 	_, err = fmt.Fprintf(p.Stdout, "Not installed: %s supported by Drawbridge. List them with: drawbridge clients --all\n", core.Plural(left, "more client"))
 	return err
+}
+
+func describeConnection(c api.Connection) string {
+	switch {
+	case c.State == string(clientconf.Connected):
+		return "connected"
+	case c.Problem != "":
+		return truncate(c.Problem, 50)
+	case c.Detected:
+		return "not connected"
+	}
+	return "not installed"
 }
 
 // addActivity adds what only a running daemon knows: the sessions and the tools of each client.

@@ -84,16 +84,12 @@ func (p *program) clientsImports() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			docs := api.List[api.CompletedImport]{Items: []api.CompletedImport{}}
-			t := table{title: "Imports", head: []string{"ID", "Client", "Servers"}}
+			list := []api.CompletedImport{}
 			for _, i := range all {
-				docs.Items = append(docs.Items, api.CompletedImport{ID: i.ID, Client: i.Client, At: i.At, Servers: i.Servers})
-				t.add(i.ID, i.Client, strings.Join(i.Servers, ", "))
+				list = append(list, api.CompletedImport{ID: i.ID, Client: i.Client, At: i.At, Servers: i.Servers})
 			}
-			if p.json {
-				return p.printJSON(docs)
-			}
-			return p.printTable(&t)
+			t := table{title: "Imports", head: []string{"ID", "Client", "Servers"}}
+			return printList(p, list, t, func(i api.CompletedImport) []string { return []string{i.ID, i.Client, strings.Join(i.Servers, ", ")} })
 		},
 	}
 }

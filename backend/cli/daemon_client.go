@@ -177,10 +177,7 @@ func show[T any](ctx context.Context, p *program, method, path string, query url
 // %d contains the number of items.
 func showList[T any](ctx context.Context, p *program, path string, query url.Values, t table, row func(T) []string) error {
 	return show(ctx, p, http.MethodGet, path, query, nil, func(list api.List[T]) error {
-		for _, one := range list.Items {
-			t.add(row(one)...)
-		}
-		return p.printTable(&t)
+		return printRows(p, list, list.Items, t, row)
 	})
 }
 

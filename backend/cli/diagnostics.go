@@ -29,19 +29,14 @@ func (p *program) diagnostics() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if p.json {
-				return p.printJSON(api.List[doctor.File]{Items: files})
+			t := table{title: "Contents", head: []string{"File", "Bytes"}, right: []bool{false, true}}
+			err = printList(p, files, t, func(f doctor.File) []string { return []string{f.Name, fmt.Sprint(f.Bytes)} })
+			if err != nil || p.json {
+				return err
 			}
 			now := time.Now()
 			if output == "" {
 				output = doctor.BundleName(now)
-			}
-			t := table{title: "Contents", head: []string{"File", "Bytes"}, right: []bool{false, true}}
-			for _, f := range files {
-				t.add(f.Name, fmt.Sprint(f.Bytes))
-			}
-			if err := p.printTable(&t); err != nil {
-				return err
 			}
 			if !yes {
 				if err := p.confirm("Write " + output + "?"); err != nil {

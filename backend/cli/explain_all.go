@@ -109,30 +109,31 @@ func (d *daemon) findRefused(ctx context.Context, list []readiness, client strin
 
 func (p *program) printReadiness(list []readiness) error {
 	missing := 0
-	t := table{title: "Readiness", head: []string{"Server", "Ready", "Tools", "Rejected", "Why"}, right: []bool{false, false, true, true, false}}
 	for _, r := range list {
-		ready := "yes"
-		switch {
-		case r.State == core.StateDisabled:
-			ready = "off"
-		case !r.Ready:
-			ready = "no"
+		if !r.Ready && r.State != core.StateDisabled {
 			missing++
 		}
-		why := r.Reason
-		if why == "" && !r.Ready {
-			why = stateWord(r.State)
-		}
-		t.add(nameAndID(core.ServerStatus{ID: r.Server, Label: r.Label}), ready, strconv.Itoa(r.Tools), strconv.Itoa(len(r.Refused)), why)
 	}
-	var err error
-	if p.json {
-		err = p.printJSON(map[string]any{"ready": missing == 0, "items": list, "next": ""})
-	} else {
-		err = p.printTable(&t)
-	}
+	document := map[string]any{"ready": missing == 0, "items": list, "next": ""}
+	t := table{title: "Readiness", head: []string{"Server", "Ready", "Tools", "Rejected", "Why"}, right: []bool{false, false, true, true, false}}
+	err := printRows(p, document, list, t, readinessRow)
 	if err == nil && missing > 0 {
 		err = silentError{fmt.Errorf("%d servers are not ready", missing)}
 	}
 	return err
+}
+
+func readinessRow(r readiness) []string {
+	ready := "yes"
+	switch {
+	case r.State == core.StateDisabled:
+		ready = "off"
+	case !r.Ready:
+		ready = "no"
+	}
+	why := r.Reason
+	if why == "" && !r.Ready {
+		why = stateWord(r.State)
+	}
+	return []string{nameAndID(core.ServerStatus{ID: r.Server, Label: r.Label}), ready, strconv.Itoa(r.Tools), strconv.Itoa(len(r.Refused)), why}
 }

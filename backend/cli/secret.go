@@ -133,20 +133,16 @@ func (p *program) listSecrets(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.json {
-		return p.printJSON(map[string]any{"items": all, "next": "", "status": s.Status(ctx)})
-	}
+	status := s.Status(ctx)
+	document := map[string]any{"items": all, "next": "", "status": status}
 	t := table{title: "Secrets", head: []string{"Name", "Changed"}}
-	for _, e := range all {
-		t.add(e.Name, e.ChangedAt.Local().Format(time.DateTime))
+	err = printRows(p, document, all, t, func(e secret.Entry) []string {
+		return []string{e.Name, e.ChangedAt.Local().Format(time.DateTime)}
+	})
+	if err == nil && !p.json && status.Notice != "" {
+		fmt.Fprintln(p.Stdout, status.Notice)
 	}
-	if err := p.printTable(&t); err != nil {
-		return err
-	}
-	if notice := s.Status(ctx).Notice; notice != "" {
-		fmt.Fprintln(p.Stdout, notice)
-	}
-	return nil
+	return err
 }
 
 func (p *program) secretRemove() *cobra.Command {

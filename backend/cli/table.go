@@ -5,6 +5,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 )
 
 // table prints rows under a header, in columns separated by two or more spaces. On a terminal it
@@ -30,6 +32,22 @@ func (p *program) printTable(t *table) error {
 		return err
 	}
 	return t.print(p.Stdout, p.Terminal())
+}
+
+// printList prints a list of the API with --json, otherwise a table with one row for each item.
+func printList[T any](p *program, items []T, t table, row func(T) []string) error {
+	return printRows(p, api.List[T]{Items: items}, items, t, row)
+}
+
+// printRows is printList with another document for --json.
+func printRows[T any](p *program, document any, items []T, t table, row func(T) []string) error {
+	if p.json {
+		return p.printJSON(document)
+	}
+	for _, one := range items {
+		t.add(row(one)...)
+	}
+	return p.printTable(&t)
 }
 
 func (t *table) print(w io.Writer, terminal bool) error {
