@@ -115,7 +115,7 @@ func TestImportMovesSecretsAndIsUndone(t *testing.T) {
 	if strings.Contains(planned+done+load(t, ours), "canary") {
 		t.Fatalf("a secret is shown:\n%s\n%s\n%s", planned, done, load(t, ours))
 	}
-	var list List[CompletedImport]
+	var list List[clientconf.CompletedImport]
 	if s.get(t, "/api/v1/imports", &list); len(list.Items) != 1 || list.Items[0].ID != p.ID || list.Items[0].Client != "cursor" {
 		t.Fatalf("%+v", list)
 	}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 
@@ -16,14 +15,6 @@ type ImportPlan struct {
 	Diff    string             `json:"diff"`
 	Servers []ImportableServer `json:"servers" nullable:"false"`
 	Secrets []string           `json:"secrets" nullable:"false" doc:"Names of the secrets that are moved to the secret store"`
-}
-
-// CompletedImport is an import that can be undone.
-type CompletedImport struct {
-	ID      string    `json:"id"`
-	Client  string    `json:"client"`
-	At      time.Time `json:"at"`
-	Servers []string  `json:"servers" nullable:"false"`
 }
 
 type importInput struct {
@@ -83,14 +74,14 @@ func (a *API) importServers(ctx context.Context, in *importInput) (*answer[Impor
 	return reply(*p)
 }
 
-func (a *API) listImports(context.Context, *none) (*answer[List[CompletedImport]], error) {
+func (a *API) listImports(context.Context, *none) (*answer[List[clientconf.CompletedImport]], error) {
 	all, err := a.Connector.Imports()
 	if err != nil {
 		return nil, err
 	}
-	out := List[CompletedImport]{Items: []CompletedImport{}}
+	out := List[clientconf.CompletedImport]{Items: []clientconf.CompletedImport{}}
 	for _, t := range all {
-		out.Items = append(out.Items, CompletedImport{t.ID, t.Client, t.At, append([]string{}, t.Servers...)})
+		out.Items = append(out.Items, t.CompletedImport)
 	}
 	return reply(out)
 }

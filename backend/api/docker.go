@@ -18,9 +18,9 @@ import (
 
 // DockerView is what a picker of containers shows.
 type DockerView struct {
-	Engine     DockerEngine    `json:"engine"`
-	Contexts   []DockerContext `json:"contexts" nullable:"false"`
-	Containers []Container     `json:"containers" nullable:"false"`
+	Engine     DockerEngine               `json:"engine"`
+	Contexts   []dockerexec.DockerContext `json:"contexts" nullable:"false"`
+	Containers []Container                `json:"containers" nullable:"false"`
 }
 
 // DockerEngine is the Engine that was queried.
@@ -31,13 +31,6 @@ type DockerEngine struct {
 	Address string `json:"address"`
 	Context string `json:"context"`
 	Version string `json:"version"`
-}
-
-// DockerContext is a named Engine of the docker command.
-type DockerContext struct {
-	Name    string `json:"name"`
-	Address string `json:"address"`
-	Current bool   `json:"current"`
 }
 
 // Container is one container of an Engine.
@@ -57,29 +50,16 @@ type Container struct {
 // ContainerDetail is what there is inside a container.
 type ContainerDetail struct {
 	Container
-	User        string             `json:"user"`
-	Workdir     string             `json:"workdir"`
-	Entrypoint  []string           `json:"entrypoint" nullable:"false"`
-	Command     []string           `json:"command" nullable:"false"`
-	Environment []string           `json:"environment" nullable:"false" doc:"Names of the environment variables"`
-	Shell       bool               `json:"shell" doc:"Whether it has a shell; without one, a server in it cannot be stopped reliably"`
-	Init        bool               `json:"init"`
-	Programs    []ContainerProgram `json:"programs" nullable:"false" doc:"Interpreters and package runners, and programs with mcp in their name"`
-	Processes   []ContainerProcess `json:"processes" nullable:"false"`
-	Suggestions []Suggestion       `json:"suggestions" nullable:"false"`
-}
-
-// ContainerProgram is a program in a container.
-type ContainerProgram struct {
-	Name string `json:"name"`
-	Path string `json:"path"`
-}
-
-// ContainerProcess is a process in a container.
-type ContainerProcess struct {
-	PID     string `json:"pid"`
-	User    string `json:"user"`
-	Command string `json:"command"`
+	User        string                        `json:"user"`
+	Workdir     string                        `json:"workdir"`
+	Entrypoint  []string                      `json:"entrypoint" nullable:"false"`
+	Command     []string                      `json:"command" nullable:"false"`
+	Environment []string                      `json:"environment" nullable:"false" doc:"Names of the environment variables"`
+	Shell       bool                          `json:"shell" doc:"Whether it has a shell; without one, a server in it cannot be stopped reliably"`
+	Init        bool                          `json:"init"`
+	Programs    []dockerexec.ContainerProgram `json:"programs" nullable:"false" doc:"Interpreters and package runners, and programs with mcp in their name"`
+	Processes   []dockerexec.ContainerProcess `json:"processes" nullable:"false"`
+	Suggestions []Suggestion                  `json:"suggestions" nullable:"false"`
 }
 
 // Suggestion is a server that could be added, to be looked at and tested by the user.
@@ -106,10 +86,7 @@ func (a *API) registerDocker(doc huma.API) {
 }
 
 func (a *API) listContainers(ctx context.Context, in *dockerInput) (*answer[DockerView], error) {
-	view := DockerView{Contexts: []DockerContext{}, Containers: []Container{}}
-	for _, c := range dockerexec.Contexts() {
-		view.Contexts = append(view.Contexts, DockerContext(c))
-	}
+	view := DockerView{Contexts: dockerexec.Contexts(), Containers: []Container{}}
 	list, at, version, err := dockerexec.List(ctx, dockerexec.Engine{Host: in.Host, Context: in.Context}, in.All)
 	view.Engine = DockerEngine{State: "ok", Address: at.Host, Context: at.Context, Version: version}
 	if view.Engine.Context == "" && in.Host == "" {
@@ -161,13 +138,7 @@ func (a *API) getContainer(ctx context.Context, in *containerInput) (*answer[Con
 	out := ContainerDetail{
 		Container: a.container(found.ContainerSummary), User: found.User, Workdir: found.Workdir, Entrypoint: nonNil(found.Entrypoint), Command: nonNil(found.Command),
 		Environment: nonNil(found.Environment), Shell: found.Shell, Init: found.Init,
-		Programs: []ContainerProgram{}, Processes: []ContainerProcess{}, Suggestions: suggestServers(found, in),
-	}
-	for _, p := range found.Programs {
-		out.Programs = append(out.Programs, ContainerProgram(p))
-	}
-	for _, p := range found.Processes {
-		out.Processes = append(out.Processes, ContainerProcess(p))
+		Programs: nonNil(found.Programs), Processes: nonNil(found.Processes), Suggestions: suggestServers(found, in),
 	}
 	return reply(out)
 }

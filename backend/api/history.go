@@ -86,36 +86,12 @@ func (f *CallFilter) query() store.Query {
 	}
 }
 
-// Facets holds the values by which calls can be filtered.
-type Facets struct {
-	Total    int64   `json:"total"`
-	Servers  []Facet `json:"servers" nullable:"false"`
-	Tools    []Facet `json:"tools" nullable:"false"`
-	Clients  []Facet `json:"clients" nullable:"false"`
-	Outcomes []Facet `json:"outcomes" nullable:"false"`
-	Newest   int     `json:"newest,omitempty" doc:"If set, only this many of the newest calls were counted; otherwise counts are per full hour, or per full minute within the last 48 h"`
-}
-
-// Facet is one value.
-type Facet struct {
-	Value  string `json:"value"`
-	Server string `json:"server,omitempty" doc:"Server of a tool"`
-	Calls  int64  `json:"calls"`
-}
-
-func (a *API) facets(ctx context.Context, in *CallFilter) (*answer[Facets], error) {
+func (a *API) facets(ctx context.Context, in *CallFilter) (*answer[store.Facets], error) {
 	f, err := a.HistoryStore.Facets(ctx, in.query())
 	if err != nil {
 		return nil, err
 	}
-	list := func(from []store.Facet) []Facet {
-		out := make([]Facet, len(from))
-		for i, one := range from {
-			out[i] = Facet(one)
-		}
-		return out
-	}
-	return reply(Facets{f.Total, list(f.Servers), list(f.Tools), list(f.Clients), list(f.Outcomes), f.NewestCounted})
+	return reply(*f)
 }
 
 // Session is the timeline of one session of a client.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 // fill records calls of two servers, half of them failed.
@@ -51,7 +52,7 @@ func TestHistoryIsServed(t *testing.T) {
 	if len(calls.Items) != 0 {
 		t.Errorf("from: %+v", calls)
 	}
-	var f Facets
+	var f store.Facets
 	s.get(t, "/api/v1/facets?server=git", &f)
 	if f.Total != 5 || len(f.Servers) != 2 {
 		t.Errorf("facets: %+v", f)

@@ -26,16 +26,7 @@ type UsageReport struct {
 	Series   []UsageStats `json:"series" nullable:"false" doc:"In chronological order; intervals without calls are omitted"`
 	SeriesNs int64        `json:"seriesNs" doc:"Interval of the series"`
 
-	Versions []VersionStart `json:"versions" nullable:"false" doc:"Versions that responded to their first call in the range, oldest first: those of the server, or without one, those that replaced another version; at most the newest 50"`
-}
-
-// VersionStart is when a version of a server answered its first call.
-type VersionStart struct {
-	At      time.Time `json:"at"`
-	Server  string    `json:"server"`
-	Name    string    `json:"name" doc:"Name that the server reports"`
-	Version string    `json:"version" doc:"Version that the server reports"`
-	Package string    `json:"package" doc:"Package with its version, or image, if known"`
+	Versions []store.VersionStart `json:"versions" nullable:"false" doc:"Versions that responded to their first call in the range, oldest first: those of the server, or without one, those that replaced another version; at most the newest 50"`
 }
 
 // UsageStats holds the statistics of one name. Durations have an error of at most 4.5 %.
@@ -71,11 +62,7 @@ func (a *API) usage(ctx context.Context, in *usageInput) (*answer[UsageReport], 
 		}
 		return out
 	}
-	versions := make([]VersionStart, len(u.Versions))
-	for i, v := range u.Versions {
-		versions[i] = VersionStart(v)
-	}
-	return reply(UsageReport{u.From, u.To, newUsageStats(&u.Total), list(u.ByServer), list(u.ByTool), list(u.ByClient), list(u.Series), int64(u.SeriesFor), versions})
+	return reply(UsageReport{u.From, u.To, newUsageStats(&u.Total), list(u.ByServer), list(u.ByTool), list(u.ByClient), list(u.Series), int64(u.SeriesFor), nonNil(u.Versions)})
 }
 
 func newUsageStats(u *store.Use) UsageStats {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
@@ -84,12 +83,14 @@ func (p *program) clientsImports() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list := []api.CompletedImport{}
+			list := []clientconf.CompletedImport{}
 			for _, i := range all {
-				list = append(list, api.CompletedImport{ID: i.ID, Client: i.Client, At: i.At, Servers: i.Servers})
+				list = append(list, i.CompletedImport)
 			}
 			t := table{title: "Imports", head: []string{"ID", "Client", "Servers"}}
-			return printList(p, list, t, func(i api.CompletedImport) []string { return []string{i.ID, i.Client, strings.Join(i.Servers, ", ")} })
+			return printList(p, list, t, func(i clientconf.CompletedImport) []string {
+				return []string{i.ID, i.Client, strings.Join(i.Servers, ", ")}
+			})
 		},
 	}
 }

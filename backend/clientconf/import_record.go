@@ -14,13 +14,18 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// ImportRecord is an applied import that can be undone.
+// CompletedImport is an import that can be undone.
+type CompletedImport struct {
+	ID      string    `json:"id"`
+	Client  string    `json:"client"`
+	At      time.Time `json:"at"`
+	Servers []string  `json:"servers" nullable:"false"` // labels in our configuration
+}
+
+// ImportRecord is the file of an applied import.
 type ImportRecord struct {
-	ID      string       `json:"id"`
-	Client  string       `json:"client"`
-	At      time.Time    `json:"at"`
-	Servers []string     `json:"servers"` // labels in our configuration
-	Own     configRecord `json:"own"`
+	CompletedImport
+	Own configRecord `json:"own"`
 }
 
 func (c *Connector) importsDir() string { return filepath.Join(c.dir, "imports") }
@@ -66,7 +71,8 @@ func (t *ImportPlan) Apply(ctx context.Context) (id string, err error) {
 		}
 	}
 	at := t.c.now().UTC()
-	done := ImportRecord{ID: t.client + "-" + at.Format("20060102T150405.000000000"), Client: t.client, At: at, Own: o.configRecord}
+	id = t.client + "-" + at.Format("20060102T150405.000000000")
+	done := ImportRecord{CompletedImport{ID: id, Client: t.client, At: at}, o.configRecord}
 	for label := range o.Servers {
 		done.Servers = append(done.Servers, label)
 	}

@@ -69,15 +69,22 @@ type ContainerDetails struct {
 	Environment []string // names
 	Shell       bool     // there is a /bin/sh; without it a process may be impossible to stop
 	Init        bool     // process 1 is an init
-	Programs    []Program
-	Processes   []Process
+	Programs    []ContainerProgram
+	Processes   []ContainerProcess
 }
 
-// Program is a program in a container that runs servers or may be one.
-type Program struct{ Name, Path string }
+// ContainerProgram is a program in a container that runs servers or may be one.
+type ContainerProgram struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+}
 
-// Process is a process in a container.
-type Process struct{ PID, User, Command string }
+// ContainerProcess is a process in a container.
+type ContainerProcess struct {
+	PID     string `json:"pid"`
+	User    string `json:"user"`
+	Command string `json:"command"`
+}
 
 // Limits of Look.
 const (
@@ -138,7 +145,7 @@ func (in *ContainerDetails) addRunningDetails(ctx context.Context, cli *client.C
 		for _, name := range interpreters {
 			for _, dir := range []string{"/usr/local/bin", "/usr/bin", "/bin"} {
 				if pathExists(ctx, cli, id, path.Join(dir, name)) {
-					in.Programs = append(in.Programs, Program{name, path.Join(dir, name)})
+					in.Programs = append(in.Programs, ContainerProgram{name, path.Join(dir, name)})
 					break
 				}
 			}
@@ -150,7 +157,7 @@ func (in *ContainerDetails) addRunningDetails(ctx context.Context, cli *client.C
 	}
 	for _, p := range top.Processes[:min(len(top.Processes), maxProcesses)] {
 		if len(p) == 3 {
-			in.Processes = append(in.Processes, Process{PID: p[0], User: p[1], Command: p[2][:min(len(p[2]), maxCommand)]})
+			in.Processes = append(in.Processes, ContainerProcess{PID: p[0], User: p[1], Command: p[2][:min(len(p[2]), maxCommand)]})
 		}
 	}
 }
@@ -169,14 +176,14 @@ for d in $PATH; do
 done`
 
 // findPrograms runs findProgramsScript in the container.
-func findPrograms(ctx context.Context, cli *client.Client, id string) (list []Program) {
+func findPrograms(ctx context.Context, cli *client.Client, id string) (list []ContainerProgram) {
 	out, err := output(ctx, cli, id, "", append([]string{"/bin/sh", "-c", findProgramsScript, "sh"}, interpreters...))
 	if err != nil {
 		return nil
 	}
 	for line := range strings.Lines(out) {
 		at := strings.TrimSpace(line)
-		one := Program{path.Base(at), at}
+		one := ContainerProgram{path.Base(at), at}
 		if strings.HasPrefix(at, "/") && len(at) < 4096 && len(list) < maxPrograms && !slices.Contains(list, one) {
 			list = append(list, one)
 		}

@@ -138,7 +138,7 @@ func TestDockerContextsAreListedAndUsed(t *testing.T) {
 		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	list := Contexts()
-	if len(list) != 2 || list[0].Name != "default" || list[0].Current || list[1] != (Context{"work", "unix:///run/work.sock", true}) {
+	if len(list) != 2 || list[0].Name != "default" || list[0].Current || list[1] != (DockerContext{"work", "unix:///run/work.sock", true}) {
 		t.Errorf("%+v", list)
 	}
 	for _, e := range []Engine{{}, {Context: "work"}} {

@@ -135,20 +135,20 @@ func localEndpoint() endpoint {
 	return endpoint{}
 }
 
-// Context is a context of the docker command.
-type Context struct {
-	Name    string
-	Address string
-	Current bool
+// DockerContext is a context of the docker command.
+type DockerContext struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	Current bool   `json:"current"`
 }
 
 // maxContexts is the maximum number of contexts, besides the default one, that Contexts returns.
 const maxContexts = 100
 
 // Contexts returns the contexts of the docker command, the default one first.
-func Contexts() []Context {
+func Contexts() []DockerContext {
 	current, folder := currentContext(), dockerFolder()
-	list := []Context{{Name: "default", Address: localEndpoint().host, Current: current == "default"}}
+	list := []DockerContext{{Name: "default", Address: localEndpoint().host, Current: current == "default"}}
 	entries, _ := os.ReadDir(filepath.Join(folder, "contexts", "meta"))
 	for _, entry := range entries[:min(len(entries), maxContexts)] {
 		var meta struct {
@@ -157,10 +157,10 @@ func Contexts() []Context {
 		}
 		text, err := os.ReadFile(filepath.Join(folder, "contexts", "meta", entry.Name(), "meta.json"))
 		if err == nil && json.Unmarshal(text, &meta) == nil && meta.Name != "" && contextID(meta.Name) == entry.Name() {
-			list = append(list, Context{Name: meta.Name, Address: meta.Endpoints["docker"].Host, Current: meta.Name == current})
+			list = append(list, DockerContext{Name: meta.Name, Address: meta.Endpoints["docker"].Host, Current: meta.Name == current})
 		}
 	}
-	slices.SortFunc(list[1:], func(a, b Context) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(list[1:], func(a, b DockerContext) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 

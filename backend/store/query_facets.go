@@ -16,21 +16,20 @@ import (
 // of calls. The counts of one kind of value ignore the query's filter on that kind and apply all
 // others.
 type Facets struct {
-	Total    int64
-	Servers  []Facet
-	Tools    []Facet
-	Clients  []Facet
-	Outcomes []Facet
-	// NewestCounted is not 0 if only the newest NewestCounted calls were counted. Otherwise, the
-	// counts are computed from rollups and cover full hours, or full minutes within the last 48 h.
-	NewestCounted int
+	Total    int64   `json:"total"`
+	Servers  []Facet `json:"servers" nullable:"false"`
+	Tools    []Facet `json:"tools" nullable:"false"`
+	Clients  []Facet `json:"clients" nullable:"false"`
+	Outcomes []Facet `json:"outcomes" nullable:"false"`
+	// Without NewestCounted, the counts are computed from rollups.
+	NewestCounted int `json:"newest,omitempty" doc:"If set, only this many of the newest calls were counted; otherwise counts are per full hour, or per full minute within the last 48 h"`
 }
 
 // Facet is one value and its number of calls.
 type Facet struct {
-	Value  string
-	Server string // server that provides the tool; only for tools
-	Calls  int64
+	Value  string `json:"value"`
+	Server string `json:"server,omitempty" doc:"Server of a tool"`
+	Calls  int64  `json:"calls"`
 }
 
 // maxFacets is the maximum number of values of one kind that are returned; values with more calls
@@ -83,7 +82,7 @@ func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
 		s.indexPending(ctx)
 	}
 	t := &tally{q: q, servers: map[string]int64{}, tools: map[target]int64{}, clients: map[string]int64{}, outcomes: map[core.Outcome]int64{}}
-	out := &Facets{}
+	out := &Facets{Servers: []Facet{}, Tools: []Facet{}, Clients: []Facet{}, Outcomes: []Facet{}}
 	err := s.query(ctx, func(ctx context.Context, h *handle) (err error) {
 		if t.names, err = loadNames(ctx, h.read); err != nil {
 			return err

@@ -47,8 +47,11 @@ func (w *writer) versionID(key versionKey, at time.Time) (any, error) {
 
 // VersionStart is when a version of a server answered its first call.
 type VersionStart struct {
-	At                             time.Time
-	Server, Name, Version, Package string
+	At      time.Time `json:"at"`
+	Server  string    `json:"server"`
+	Name    string    `json:"name" doc:"Name that the server reports"`
+	Version string    `json:"version" doc:"Version that the server reports"`
+	Package string    `json:"package" doc:"Package with its version, or image, if known"`
 }
 
 // versionStarts returns the newest versions that answered their first call in a time range, oldest
