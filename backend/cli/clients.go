@@ -106,8 +106,11 @@ func (p *program) addActivity(ctx context.Context, list []api.Connection) {
 	}
 }
 
-// confirm asks for confirmation. Without a terminal it fails.
-func (p *program) confirm(question string) error {
+// confirm asks for confirmation unless yes is set. Without a terminal it fails.
+func (p *program) confirm(yes bool, question string) error {
+	if yes {
+		return nil
+	}
 	if p.json || !p.Terminal() {
 		return usageError{errors.New("nothing was written: use --yes to skip the confirmation")}
 	}

@@ -140,7 +140,7 @@ func (p *program) clientsConnect() *cobra.Command {
 			return err
 		}
 		t := c.PlanConnectAll()
-		return p.applyToAll(ctx, t, f.yes, func() string { return "Connect " + describeCount(t) + "?" })
+		return p.applyToAll(ctx, t, f.yes, "Connect "+describeCount(t)+"?")
 	})
 	return cmd
 }
@@ -173,10 +173,8 @@ func (p *program) applyPlan(r clientCommandRun, plan *clientconf.Plan, yes bool)
 				fmt.Fprintln(p.Stdout, "Note:", escapeLine(w))
 			}
 		}
-		if !yes {
-			if err := p.confirm("Write this?"); err != nil {
-				return err
-			}
+		if err := p.confirm(yes, "Write this?"); err != nil {
+			return err
 		}
 		// The token is created first, because the client may start the shim immediately.
 		if _, err := p.tokenOf(plan.Client.ID); err != nil {

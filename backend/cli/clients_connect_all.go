@@ -38,7 +38,7 @@ func (p *program) addAllFlag(cmd *cobra.Command, about string, run func(ctx cont
 }
 
 // applyToAll shows one plan for all clients, asks once, and applies it.
-func (p *program) applyToAll(ctx context.Context, t *clientconf.Batch, yes bool, question func() string) error {
+func (p *program) applyToAll(ctx context.Context, t *clientconf.Batch, yes bool, question string) error {
 	if !p.json {
 		p.printPlans(t)
 	}
@@ -46,10 +46,8 @@ func (p *program) applyToAll(ctx context.Context, t *clientconf.Batch, yes bool,
 	if t.ClientCount() == 0 {
 		return p.printSentence(map[string]any{"items": []any{}, "skipped": skipped, "next": ""}, "There is nothing to do.")
 	}
-	if !yes {
-		if err := p.confirm(question()); err != nil {
-			return err
-		}
+	if err := p.confirm(yes, question); err != nil {
+		return err
 	}
 	token := func(client string) error { // the client may start the shim immediately
 		_, err := p.tokenOf(client)
@@ -165,10 +163,8 @@ func (p *program) undoAll(ctx context.Context, yes, force bool) error {
 	if len(keys)+len(imports) == 0 {
 		return p.printSentence(map[string]any{"items": []any{}, "next": ""}, "There is nothing to undo.")
 	}
-	if !yes {
-		if err := p.confirm(fmt.Sprintf("Undo %s (%s) and %s?", core.Plural(len(keys), "connection"), strings.Join(keys, ", "), core.Plural(len(imports), "import"))); err != nil {
-			return err
-		}
+	if err := p.confirm(yes, fmt.Sprintf("Undo %s (%s) and %s?", core.Plural(len(keys), "connection"), strings.Join(keys, ", "), core.Plural(len(imports), "import"))); err != nil {
+		return err
 	}
 	return p.undoEach(ctx, c, true, force)
 }

@@ -26,10 +26,8 @@ func (p *program) clientsImport() *cobra.Command {
 		}
 		id := ""
 		if t.Diff != "" {
-			if !f.yes {
-				if err := p.confirm("Write this?"); err != nil {
-					return err
-				}
+			if err := p.confirm(f.yes, "Write this?"); err != nil {
+				return err
 			}
 			if id, err = t.Apply(r.ctx); err != nil {
 				return err
@@ -50,7 +48,7 @@ func (p *program) clientsImport() *cobra.Command {
 			return err
 		}
 		t := c.PlanImportAll()
-		return p.applyToAll(ctx, t, f.yes, func() string { return "Copy " + describeCount(t) + "?" })
+		return p.applyToAll(ctx, t, f.yes, "Copy "+describeCount(t)+"?")
 	})
 	return cmd
 }
@@ -117,7 +115,7 @@ func (p *program) clientsMove() *cobra.Command {
 			return err
 		}
 		t := c.PlanMoveAll()
-		return p.applyToAll(ctx, t, f.yes, func() string { return "Move " + describeCount(t) + " to Drawbridge?" })
+		return p.applyToAll(ctx, t, f.yes, "Move "+describeCount(t)+" to Drawbridge?")
 	})
 	return cmd
 }

@@ -38,10 +38,8 @@ func (p *program) diagnostics() *cobra.Command {
 			if output == "" {
 				output = doctor.BundleName(now)
 			}
-			if !yes {
-				if err := p.confirm("Write " + output + "?"); err != nil {
-					return err
-				}
+			if err := p.confirm(yes, "Write "+output+"?"); err != nil {
+				return err
 			}
 			if err := writeBundle(output, files, now); err != nil {
 				return err

@@ -64,7 +64,7 @@ func (p *program) install() *cobra.Command {
 				if len(plan.Secrets) > 0 {
 					fmt.Fprintf(p.Stdout, "Secrets that would be stored: %s\n", escapeLine(strings.Join(plan.Secrets, ", ")))
 				}
-				if err := p.confirm("Install it?"); err != nil {
+				if err := p.confirm(yes, "Install it?"); err != nil {
 					return err
 				}
 			}

@@ -22,10 +22,8 @@ func (p *program) uninstall() *cobra.Command {
 		Use: "uninstall", Short: "Disconnect all clients and restore moved entries", Args: noArgs,
 		Long: "Disconnect all clients, restore moved entries, delete the sign-in tokens, and turn off Start at login. With --delete-data, the configuration, secrets, history, logs and the browser data of the window are deleted too.\nRemove the program itself with the package manager that installed it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !yes {
-				if err := p.confirm("Disconnect all clients?"); err != nil {
-					return err
-				}
+			if err := p.confirm(yes, "Disconnect all clients?"); err != nil {
+				return err
 			}
 			if err := p.disconnectAll(cmd.Context(), force); err != nil {
 				return err
