@@ -378,18 +378,6 @@ func TestTokensWorkWithoutDaemon(t *testing.T) {
 	}
 }
 
-func TestYAMLOutputMatchesJSON(t *testing.T) {
-	for in, want := range map[string]string{
-		`{"b":1.50,"a":[{"x":null},[]],"t":"true","num":"12","e":"","s":"a: b","k y":"ok"}`: "b: 1.50\na:\n  -\n    x: null\n  - []\nt: \"true\"\nnum: \"12\"\ne: \"\"\ns: \"a: b\"\nk y: ok\n",
-		`[]`: "[]\n", `"x"`: "x\n", `3`: "3\n",
-	} {
-		got, err := toYAML([]byte(in))
-		if err != nil || got != want {
-			t.Errorf("%s:\n%s%v\nwant\n%s", in, got, err, want)
-		}
-	}
-}
-
 func TestFinderStartsNothingWhenDisabled(t *testing.T) {
 	f := newFakeDaemon(t)
 	folders, _ := newProgram(Options{Getenv: func(string) string { return f.data }}).folders()

@@ -12,6 +12,10 @@ import (
 )
 
 // toYAML converts a JSON document to readable YAML: keys keep their order, numbers their spelling.
+//
+// yaml.JSONToYAML of goccy/go-yaml is not used, because it changes values (2.50 becomes 2.5, integers
+// beyond 64 bits become strings, line breaks \r\n become \n) and writes control characters as they
+// are, while a script or a reader of a history needs what the server sent.
 func toYAML(data []byte) (string, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
