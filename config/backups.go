@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
@@ -108,13 +109,20 @@ func (c Backups) Read(name string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// ReplaceFile replaces a configuration file under the lock between our processes. It keeps a
-// symbolic link and the permissions of an existing file.
-func ReplaceFile(ctx context.Context, file string, text []byte) error {
+// ReplaceFile replaces the content of a configuration file under the lock between our processes, on
+// the condition that it is still before. existed reports whether the file existed when it was read.
+// If another program changed the file since, nothing is written and the error has
+// core.CodeConflict. A symbolic link and the permissions of an existing file are preserved, and
+// a read-only file is refused.
+func ReplaceFile(ctx context.Context, file string, before []byte, existed bool, text []byte) error {
 	unlock, err := atomicfile.Lock(ctx, file)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return atomicfile.Replace(file, text, 0o600)
+	err = atomicfile.ReplaceUnchanged(file, before, existed, text)
+	if errors.Is(err, atomicfile.ErrChanged) {
+		return &core.Error{Code: core.CodeConflict, Message: "cannot write " + file, Hint: "Nothing was written. Try again.", Cause: err}
+	}
+	return err
 }

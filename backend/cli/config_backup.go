@@ -25,7 +25,11 @@ func (p *program) backup() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			path, err := createConfigBackup(main, copies, time.Now())
+			src, err := os.ReadFile(main)
+			if err != nil {
+				return err
+			}
+			path, err := createConfigBackup(main, src, copies)
 			if err != nil {
 				return err
 			}
@@ -54,16 +58,23 @@ func (p *program) backupRestore() *cobra.Command {
 			if next == nil {
 				return fmt.Errorf("the backup is not a valid configuration: %w", config.Problems(problems))
 			}
+			before, err := os.ReadFile(main)
+			existed := err == nil
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("cannot read the configuration: %w", err)
+			}
 			if !yes && !p.json && p.Attended() {
-				if err := p.confirmRetention(cmd.Context(), main, next.History, src); err != nil {
+				if err := p.confirmRetention(cmd.Context(), historySettings(main, before, existed), next.History, src); err != nil {
 					return err
 				}
 			}
-			if _, err := createConfigBackup(main, copies, time.Now()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
+			if existed {
+				if _, err := createConfigBackup(main, before, copies); err != nil {
+					return err
+				}
 			}
-			if err := config.ReplaceFile(cmd.Context(), main, src); err != nil {
-				return fmt.Errorf("cannot write the configuration: %w", err)
+			if err := config.ReplaceFile(cmd.Context(), main, before, existed, src); err != nil {
+				return fmt.Errorf("cannot restore the backup: %w", err)
 			}
 			return p.printSentence(map[string]string{"file": from}, "The configuration was restored from "+from+".")
 		},
@@ -74,10 +85,9 @@ func (p *program) backupRestore() *cobra.Command {
 
 // confirmRetention asks for confirmation if the configuration src would delete calls. A running
 // daemon knows how many; without one, it asks whenever src reduces retention.
-func (p *program) confirmRetention(ctx context.Context, main string, next config.History, src []byte) error {
-	was, err := historySettings(main)
-	if err != nil || !next.KeepsLess(was) {
-		return err
+func (p *program) confirmRetention(ctx context.Context, was, next config.History, src []byte) error {
+	if !next.KeepsLess(was) {
+		return nil
 	}
 	const otherwise = "nothing was changed"
 	if d, err := p.daemon(); err == nil {
@@ -92,21 +102,17 @@ func (p *program) confirmRetention(ctx context.Context, main string, next config
 	return p.confirmOrFail("This backup has lower history limits: Drawbridge will permanently delete older calls.\nRestore it?", otherwise)
 }
 
-// historySettings returns the history settings of the configuration file. An unreadable file is
-// treated as one that keeps everything.
-func historySettings(main string) (config.History, error) {
-	src, err := os.ReadFile(main)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return config.History{}, fmt.Errorf("cannot read the configuration: %w", err)
+// historySettings returns the history settings of the configuration file with the content src. An
+// invalid file is treated as one that keeps everything.
+func historySettings(file string, src []byte, existed bool) config.History {
+	if !existed {
+		src = []byte("{}") // the defaults
 	}
-	if err != nil {
-		src = []byte("{}") // the defaults without a file
-	}
-	now, _ := config.Parse(main, src)
+	now, _ := config.Parse(file, src)
 	if now == nil {
-		return config.History{}, nil
+		return config.History{}
 	}
-	return now.History, nil
+	return now.History
 }
 
 func (p *program) backupPlaces() (main string, copies config.Backups, err error) {
@@ -139,12 +145,8 @@ func findCopy(copies config.Backups, args []string) (from string, src []byte, er
 	return filepath.Join(copies.Dir, all[0].Name), src, err
 }
 
-// createConfigBackup makes a backup of the configuration file.
-func createConfigBackup(file string, copies config.Backups, now time.Time) (path string, err error) {
-	src, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
-	}
-	name, err := copies.Create(file, src, now)
+// createConfigBackup makes a backup of the configuration file, whose content is src.
+func createConfigBackup(file string, src []byte, copies config.Backups) (path string, err error) {
+	name, err := copies.Create(file, src, time.Now())
 	return filepath.Join(copies.Dir, name), err
 }

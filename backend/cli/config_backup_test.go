@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -80,5 +82,35 @@ func TestRestoringSmallerRetentionAsksFirst(t *testing.T) {
 				t.Errorf("exit %d, the file is %q, with %d copies: %s", got.code, now, len(copies), got.errOut)
 			}
 		})
+	}
+}
+
+// TestRestoreKeepsEditMadeSinceItsBackup edits the file when the command has made its backup and
+// waits for the lock of the file.
+func TestRestoreKeepsEditMadeSinceItsBackup(t *testing.T) {
+	const before, edited, restored = `{"history":{"keepDays":30}}`, `{"history":{"keepDays":31}}`, `{"history":{"keepDays":60}}`
+	data := t.TempDir()
+	file, from := filepath.Join(data, "config.jsonc"), filepath.Join(t.TempDir(), "kept.jsonc")
+	must(t, os.WriteFile(file, []byte(before), 0o600))
+	must(t, os.WriteFile(from, []byte(restored), 0o600))
+	unlock, err := atomicfile.Lock(t.Context(), file)
+	must(t, err)
+	defer unlock()
+	ended := make(chan result)
+	go func() { ended <- runMain(t.Context(), data, answering("", false), "backup", "restore", from) }()
+	copies := config.BackupsOf(data)
+	eventually.True(t, "backup", func() bool { all, _ := copies.List(); return len(all) == 1 })
+	must(t, os.WriteFile(file, []byte(edited), 0o600))
+	unlock()
+	got := <-ended
+	now, _ := os.ReadFile(file)
+	if got.code != 1 || string(now) != edited || !strings.Contains(got.errOut, "another program changed the file") {
+		t.Errorf("exit %d, the file is %q: %s", got.code, now, got.errOut)
+	}
+	if got := runMain(t.Context(), data, answering("", false), "backup", "restore", from); got.code != 0 {
+		t.Errorf("the second time: %s", got.errOut)
+	}
+	if now, _ := os.ReadFile(file); string(now) != restored {
+		t.Errorf("the file is %q", now)
 	}
 }
