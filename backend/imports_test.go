@@ -35,7 +35,7 @@ var edges = map[string]string{
 	"backend/process":        "backend/closeonce",
 	"backend/sandbox":        "backend/sandbox/reexec",
 	"backend/dockerexec":     "backend/closeonce backend/hideconsole",
-	"backend/wire":           "backend/exactjson backend/core backend/redact",              // redact: the mark in traced headers; spans, replies and sinks are hub's, so that the call path converts nothing
+	"backend/wire":           "backend/exactjson backend/core backend/redact",              // redact: which traced headers are secret; spans, replies and sinks are hub's, so that the call path converts nothing
 	"backend/cassette":       "backend/exactjson backend/core backend/redact backend/wire", // redact: its mark in an HTTP Archive; wire: marks a result without changing its other bytes
 	"backend/loopback":       "backend/lazyregexp backend/atomicfile backend/core",
 	"backend/secret":         "backend/lazyregexp backend/atomicfile backend/core",

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
@@ -56,11 +55,7 @@ func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result 
 	if err != nil {
 		return nil, err
 	}
-	for _, value := range vault.KnownSecrets() { // the output must not show secrets
-		if len(value) >= 4 {
-			t.Command = strings.ReplaceAll(t.Command, value, "•••")
-		}
-	}
-	t.Command = redact.Text(t.Command)
+	known := redact.Redactor{Values: redact.NewValues(vault.KnownSecrets())}
+	t.Command = known.Text(t.Command) // the output must not show secrets
 	return json.Marshal(t)
 }

@@ -34,6 +34,12 @@ func mayNameSecret(name string) bool {
 	return sharedName().MatchString(name) || namesConfigSecret(name)
 }
 
+// MayNameSecretHeader reports whether the value of a header may be a secret. In a configuration file,
+// "session" is a setting; in a header, it is usually the key to a session.
+func MayNameSecretHeader(name string) bool {
+	return mayNameSecret(name) || strings.Contains(strings.ToLower(name), "session")
+}
+
 // secretParts denote secrets anywhere in a name without separators. secretEnds denote them at the
 // end of a name, after a separator.
 var (

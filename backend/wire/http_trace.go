@@ -64,7 +64,7 @@ func (o *RemoteOptions) formatHead(first string, h http.Header) string {
 	b.WriteString(first)
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		value := strings.Join(h[name], ", ")
-		if configured := o.Header.Values(name); len(configured) > 0 || isSecretHeader(name) {
+		if configured := o.Header.Values(name); len(configured) > 0 || redact.MayNameSecretHeader(name) {
 			value = redact.Mark
 		}
 		if b.Len() > maxTracedHead {
@@ -74,16 +74,6 @@ func (o *RemoteOptions) formatHead(first string, h http.Header) string {
 		fmt.Fprintf(&b, "\n%.100s: %.*s", name, maxTracedHeadValue, strings.Map(replaceUnprintable, value))
 	}
 	return b.String()
-}
-
-func isSecretHeader(header string) bool {
-	header = strings.ToLower(header)
-	for _, word := range []string{"auth", "cookie", "token", "secret", "key", "session", "credential", "password", "signature"} {
-		if strings.Contains(header, word) {
-			return true
-		}
-	}
-	return false
 }
 
 func replaceUnprintable(r rune) rune {

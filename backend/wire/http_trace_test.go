@@ -21,6 +21,7 @@ func TestRemoteHTTPTraceIsRedacted(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		if strings.Contains(string(body), "tools/call") {
 			w.Header().Set("Set-Cookie", "sid=hush")
+			w.Header().Set("X-Session", "hush")
 			w.Header().Set("X-Request-Id", "r-1")
 			w.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = io.WriteString(w, "upstream is being deployed")
