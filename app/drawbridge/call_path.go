@@ -39,7 +39,6 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 	// so.
 	d.rules = policy.New(policy.Options{Views: d.own, Approvals: d.inbox, Reachable: d.inbox.Watched})
 	d.records = newHistoryWiring(d.history, d.views, d.bus, d.log, d.vault, d.logins.keeper)
-	d.logs.Redact(recorder.Redact)
 	folders := d.options.Folders
 	d.dialer = &dial.Dialer{
 		Secret:   d.records.secrets.secretReader(d.vault),

@@ -166,9 +166,6 @@ func (d *daemon) openStorage(ctx context.Context) (err error) {
 	d.life.onStop("processes", 3*time.Second, d.spawner.Close)
 	d.cleanup = &startupCleanup{spawner: d.spawner, containers: execLedger(folders), bus: d.bus, log: d.log, done: make(chan struct{})}
 
-	d.logs = serverlog.Open(filepath.Join(folders.Logs, "servers"))
-	d.life.onStop("server logs", time.Second, func(context.Context) error { return d.logs.Close() })
-
 	d.history, err = store.Open(ctx, store.Options{
 		Path: historyFile(folders), Log: d.log, Now: timeSource, Migrating: d.migrating,
 		Notify: func(sentence string) {
@@ -180,6 +177,9 @@ func (d *daemon) openStorage(ctx context.Context) (err error) {
 	}
 	d.life.onStop("history", 2*time.Second, func(context.Context) error { return d.history.Close() })
 	d.life.run("recorder", 4*time.Second, d.history.Recorder().Run) // writes the remaining records for at most 3 s
+
+	d.logs = serverlog.Open(filepath.Join(folders.Logs, "servers"), d.history.Recorder().Redact)
+	d.life.onStop("server logs", time.Second, func(context.Context) error { return d.logs.Close() })
 
 	d.vault = secret.For(folders.Data, os.Getenv)
 	d.logins = newLogins(folders.Data, d.vault, d.log)

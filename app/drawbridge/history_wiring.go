@@ -29,12 +29,10 @@ type historyWiring struct {
 }
 
 func newHistoryWiring(kept *store.Store, views *registry.Registry, bus *event.Bus, log *slog.Logger, secrets ...SecretHolder) *historyWiring {
-	feed := newRecorderRedaction(kept.Recorder(), log, secrets...)
-	feed.onEnvironmentRead = func(failed error) { bus.Publish(event.UserNotice, loginNotice(failed)) }
 	return &historyWiring{
 		validator: history.NewResultValidator(kept.Recorder(), kept, log),
 		frameLog:  &history.FrameLog{Redact: kept.Recorder().Redact},
-		secrets:   feed,
+		secrets:   newRecorderRedaction(kept.Recorder(), bus, log, secrets...),
 		views:     views,
 	}
 }

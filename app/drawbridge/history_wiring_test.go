@@ -15,7 +15,7 @@ import (
 // recordsFor returns records without a history.
 func recordsFor(views *registry.Registry) *historyWiring {
 	return &historyWiring{
-		validator: history.NewResultValidator(nil, nil, nil), secrets: newRecorderRedaction(nil, slog.New(slog.DiscardHandler)), views: views,
+		validator: history.NewResultValidator(nil, nil, nil), secrets: newRecorderRedaction(nil, nil, slog.New(slog.DiscardHandler)), views: views,
 	}
 }
 

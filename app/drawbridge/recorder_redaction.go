@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
@@ -22,12 +23,10 @@ type SecretHolder interface{ KnownSecrets() []string }
 // configuration, with their variables expanded, and those of other holders.
 type recorderRedaction struct {
 	recorder *store.Recorder
+	bus      *event.Bus
 	log      *slog.Logger
 	others   []SecretHolder
 	changed  chan *config.Config // the newest configuration that run has not applied yet
-	// onEnvironmentRead, if set, is called after each read of the login shell's environment with
-	// its error or nil.
-	onEnvironmentRead func(error)
 
 	mu     sync.Mutex // guards the fields below and the order of updates to the recorder
 	now    *config.Config
@@ -35,8 +34,8 @@ type recorderRedaction struct {
 	missed int // secrets that exceeded the recorder's capacity, as last logged
 }
 
-func newRecorderRedaction(recorder *store.Recorder, log *slog.Logger, others ...SecretHolder) *recorderRedaction {
-	return &recorderRedaction{recorder: recorder, log: log, others: others, changed: make(chan *config.Config, 1)}
+func newRecorderRedaction(recorder *store.Recorder, bus *event.Bus, log *slog.Logger, others ...SecretHolder) *recorderRedaction {
+	return &recorderRedaction{recorder: recorder, bus: bus, log: log, others: others, changed: make(chan *config.Config, 1)}
 }
 
 // apply applies a new configuration. Variables of our own environment take effect immediately;
@@ -64,8 +63,8 @@ func (k *recorderRedaction) run(ctx context.Context) error {
 			}
 		}
 		login, err := process.LoginEnv(ctx)
-		if k.onEnvironmentRead != nil && ctx.Err() == nil {
-			k.onEnvironmentRead(err)
+		if ctx.Err() == nil {
+			k.bus.Publish(event.UserNotice, loginNotice(err))
 		}
 		if err != nil || ctx.Err() != nil {
 			continue

@@ -24,7 +24,7 @@ func TestStoredSecretIsRedactedImmediately(t *testing.T) {
 	none := map[string]string{"DRAWBRIDGE_KEYRING": "off"}
 	dir := t.TempDir()
 	vault := secret.For(dir, func(name string) string { return none[name] })
-	k := newRecorderRedaction(kept.Recorder(), slog.New(slog.DiscardHandler), vault)
+	k := newRecorderRedaction(kept.Recorder(), nil, slog.New(slog.DiscardHandler), vault)
 	get := k.secretReader(vault)
 	k.apply(&config.Config{})
 	text := "before qwx-first-value and qwx-other-value after"
@@ -70,7 +70,7 @@ func TestUnredactableSecretsAreLogged(t *testing.T) {
 	}
 	defer func() { _ = kept.Close() }()
 	var said bytes.Buffer
-	k := newRecorderRedaction(kept.Recorder(), slog.New(slog.NewTextHandler(&said, nil)))
+	k := newRecorderRedaction(kept.Recorder(), nil, slog.New(slog.NewTextHandler(&said, nil)))
 	c := &config.Config{Servers: []config.Server{{ID: "a", Env: map[string]string{}}}}
 	k.apply(c)
 	if said.Len() > 0 {

@@ -41,7 +41,7 @@ func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result 
 	spawner := process.NewSpawner(process.Options{Log: log}) // no ledger, because the daemon owns it
 	vault := secret.For(o.Folders.Data, os.Getenv)
 	logins := newLogins(o.Folders.Data, vault, log)
-	logs := serverlog.Open("")
+	logs := serverlog.Open("", nil)
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 6*time.Second)
 		defer cancel()

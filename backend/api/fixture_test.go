@@ -271,7 +271,7 @@ func newSite(t *testing.T) *site {
 	must(t, err)
 	port := uint16(ln.Addr().(*net.TCPAddr).Port)
 	s.url = "http://" + ln.Addr().String()
-	logs := serverlog.Open("")
+	logs := serverlog.Open("", nil)
 	s.inbox = approvals.New(approvals.Options{Bus: s.bus})
 	vault := secret.For(t.TempDir(), func(string) string { return "off" })
 	connector, err := clientconf.New(clientconf.Options{

@@ -40,7 +40,7 @@ func (p *program) logsOfFiles(servers []string, level string, follow bool) error
 	lines, err := programLog(path)
 	if len(servers) == 1 {
 		name = p.configuredID(servers[0])
-		logs := serverlog.Open(filepath.Join(folders.Logs, "servers"))
+		logs := serverlog.Open(filepath.Join(folders.Logs, "servers"), nil) // redacted when they were written
 		defer logs.Close()
 		path = logs.Path(name)
 		lines, err = nil, nil

@@ -21,7 +21,7 @@ func TestLogsAreReadWithoutDaemon(t *testing.T) {
 		must(t, os.MkdirAll(filepath.Dir(filepath.Join(data, path)), 0o700))
 		must(t, os.WriteFile(filepath.Join(data, path), []byte(text), 0o600))
 	}
-	server := serverlog.Open(filepath.Join(data, "logs", "servers"))
+	server := serverlog.Open(filepath.Join(data, "logs", "servers"), nil)
 	server.Append("my-server", serverlog.Stderr, "no key was given")
 	must(t, server.Close())
 	run := func(args ...string) (int, string, string) {

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 
 func newDialer(t *testing.T) *Dialer {
 	t.Helper()
-	log, logs := slog.New(slog.DiscardHandler), serverlog.Open("")
+	log, logs := slog.New(slog.DiscardHandler), serverlog.Open("", nil)
 	d := &Dialer{Spawner: process.NewSpawner(process.Options{Log: log}), Logs: logs, Log: log}
 	t.Cleanup(func() {
 		if err := d.Spawner.Close(context.Background()); err != nil {

@@ -126,7 +126,7 @@ func TestRefusalSaysWhatToAddToTheConfigurationUnlessItIsProtected(t *testing.T)
 }
 
 func TestSandboxWrapsProgramAndRejectsContainers(t *testing.T) {
-	logs := serverlog.Open("")
+	logs := serverlog.Open("", nil)
 	private := filepath.Join(t.TempDir(), "private")
 	d := &Dialer{Logs: logs, Log: slog.New(slog.DiscardHandler), PrivatePaths: func() []string { return []string{private} }}
 	c := &config.Server{ID: "a", Sandbox: config.Sandbox{On: true, BestEffort: true}}

@@ -47,7 +47,7 @@ const (
 func (d *Dialer) Try(ctx context.Context, c *config.Server, as string, use func(Conn)) Trial {
 	once := *c
 	once.ID = TrialID(c.ID)
-	logs := serverlog.Open("") // in memory only
+	logs := serverlog.Open("", nil) // in memory only
 	defer logs.Close()
 	own := &Dialer{
 		Spawner: d.Spawner, Ready: d.Ready, Logs: logs, Log: slog.New(slog.DiscardHandler), Secret: d.Secret,

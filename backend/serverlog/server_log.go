@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -13,7 +12,7 @@ type serverLog struct {
 	server string
 	disk   *diskWriter
 	now    func() time.Time
-	redact *atomic.Pointer[func(string) string] // shared with Logs; nil: lines are not redacted
+	redact func(string) string // may be nil
 
 	mu     sync.Mutex // guards the fields below
 	lines  []Line     // lines[head:] are the stored lines, oldest first
@@ -26,8 +25,8 @@ type serverLog struct {
 	dropped   int // lines dropped by the rate limit since the last accepted line
 }
 
-func newLog(server string, d *diskWriter, now func() time.Time) *serverLog {
-	return &serverLog{server: server, disk: d, now: now, allowance: burst, refilled: now()}
+func newLog(server string, d *diskWriter, redact func(string) string, now func() time.Time) *serverLog {
+	return &serverLog{server: server, disk: d, now: now, redact: redact, allowance: burst, refilled: now()}
 }
 
 // add redacts a line and stores it. It must be called with mu held.
@@ -36,9 +35,7 @@ func (g *serverLog) add(line Line) {
 		return
 	}
 	if g.redact != nil {
-		if f := g.redact.Load(); f != nil {
-			line.Text = (*f)(line.Text)
-		}
+		line.Text = g.redact(line.Text)
 	}
 	g.store(line)
 	g.disk.write(g.server, line)

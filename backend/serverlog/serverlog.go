@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -25,10 +24,9 @@ const (
 
 // Logs contains the logs of all servers. Its methods are safe for concurrent use.
 type Logs struct {
-	dir string
-	now func() time.Time
-
-	redact atomic.Pointer[func(string) string]
+	dir    string
+	now    func() time.Time
+	redact func(string) string
 
 	mu     sync.Mutex // guards logs and closed
 	logs   map[string]*serverLog
@@ -38,11 +36,11 @@ type Logs struct {
 
 // Open returns the logs stored in dir, which has two files for each server: SERVER.log and the
 // older SERVER.1.log. dir is created when the first line is written. If dir is "", lines are kept
-// in memory only. The caller must call Close.
-func Open(dir string) *Logs { return openWithClock(dir, time.Now) }
+// in memory only. redact, if not nil, removes secrets from all added lines. The caller must call Close.
+func Open(dir string, redact func(string) string) *Logs { return openWithClock(dir, redact, time.Now) }
 
-func openWithClock(dir string, now func() time.Time) *Logs {
-	return &Logs{dir: dir, now: now, logs: make(map[string]*serverLog), disk: newDiskWriter(dir)}
+func openWithClock(dir string, redact func(string) string, now func() time.Time) *Logs {
+	return &Logs{dir: dir, now: now, redact: redact, logs: make(map[string]*serverLog), disk: newDiskWriter(dir)}
 }
 
 // Close writes the queued lines to disk. Lines that are added later do not reach the disk.
@@ -70,16 +68,12 @@ func (l *Logs) get(server string) *serverLog {
 	defer l.mu.Unlock()
 	g := l.logs[server]
 	if g == nil {
-		g = newLog(server, l.disk, l.now)
-		g.redact = &l.redact
+		g = newLog(server, l.disk, l.redact, l.now)
 		g.load(l.dir)
 		l.logs[server] = g
 	}
 	return g
 }
-
-// Redact sets the function that removes secrets from all later lines.
-func (l *Logs) Redact(f func(string) string) { l.redact.Store(&f) }
 
 // Writer returns a writer for the stderr output of one process of a server. It splits the output
 // into lines and buffers an incomplete line until its end, or until Close. It never blocks and

@@ -37,7 +37,7 @@ func (c *clock) move(d time.Duration) {
 func opened(t *testing.T, dir string) (*Logs, *clock) {
 	t.Helper()
 	c := &clock{at: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}
-	l := openWithClock(dir, c.now)
+	l := openWithClock(dir, nil, c.now)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -301,7 +301,7 @@ func FuzzCleanRemovesControlSequences(f *testing.F) {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	l := Open("")
+	l := Open("", nil)
 	defer l.Close()
 	w := l.Writer("a")
 	chunk := []byte(strings.Repeat(strings.Repeat("x", 99)+"\n", 160))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -99,7 +100,9 @@ func TestCallDuringCrashOfAccountNamesAccount(t *testing.T) {
 // The line reaches clients and the page, so it is short and secrets in it are masked.
 func TestSecretInLastStderrLineIsRedacted(t *testing.T) {
 	g := newReal(t)
-	g.dialer.Logs.Redact(func(line string) string { return strings.ReplaceAll(line, "hunter2hunter2", "[redacted]") })
+	logs := serverlog.Open("", func(line string) string { return strings.ReplaceAll(line, "hunter2hunter2", "[redacted]") })
+	t.Cleanup(func() { must(t, logs.Close()) })
+	g.dialer.Logs = logs
 	g.apply(exitingServer("a", `echo "Error: key hunter2hunter2 is not valid $(printf %05000d 0)" >&2; exit 1`, 1))
 	st := g.wait("a", core.StateCrashed)
 	if !strings.HasPrefix(st.Reason, "exited with status 1: Error: key [redacted] is not valid") || len(st.Reason) > 1000 {

@@ -41,7 +41,7 @@ func (g *real) Record(call *core.Call, _ core.Reply) { g.recorded <- *call }
 func newReal(t *testing.T) *real {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	logs := serverlog.Open("")
+	logs := serverlog.Open("", nil)
 	spawner := process.NewSpawner(process.Options{Log: log})
 	g := &real{t: t, registry: registry.New(registry.Options{}), cfg: config.Default(), recorded: make(chan core.Call, 100)}
 	d := &dial.Dialer{Spawner: spawner, Logs: logs, Log: log}

@@ -66,7 +66,7 @@ func TestRepeatedRestartsUseConstantResources(t *testing.T) {
 	})
 	ledger := filepath.Join(t.TempDir(), "processes.json")
 	log := slog.New(slog.DiscardHandler)
-	logs := serverlog.Open("")
+	logs := serverlog.Open("", nil)
 	spawner := proc.NewSpawner(proc.Options{Log: log, Ledger: ledger})
 	dialer := &dial.Dialer{Spawner: spawner, Logs: logs, Log: log}
 	servers := supervisor.New(supervisor.Options{Log: log, Bus: new(events.Bus), Registry: registry.New(registry.Options{}), Connect: dialer.Connect})
