@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/store/fulltext"
 )
@@ -85,9 +86,9 @@ func argumentLine(raw []byte) string {
 // truncateLine joins the lines of text and truncates it.
 func truncateLine(text []byte) string {
 	const end = "…"
-	text = bytes.Join(bytes.Fields(bytes.ToValidUTF8(text, nil)), []byte(" "))
-	if len(text) <= store.PreviewBytes {
-		return string(text)
+	line := string(bytes.Join(bytes.Fields(bytes.ToValidUTF8(text, nil)), []byte(" ")))
+	if len(line) <= store.PreviewBytes {
+		return line
 	}
-	return string(bytes.ToValidUTF8(text[:store.PreviewBytes-len(end)], nil)) + end
+	return core.CutBytes(line, store.PreviewBytes-len(end)) + end
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
@@ -111,7 +110,7 @@ func parseToolResult(r core.Reply, err error) CallResult {
 		_ = json.Unmarshal(r.Error, &e)
 		text := e.Message
 		if text == "" {
-			text = truncateResponse(r.Error)
+			text = core.Shorten(strings.ToValidUTF8(string(r.Error), "\ufffd"), 2000)
 		}
 		if e.Code != "" {
 			text += " (code=" + e.Code.String() + ")"
@@ -184,14 +183,4 @@ func nameOrUnknown(s string) string {
 		return "unknown type"
 	}
 	return s
-}
-
-// truncateResponse returns the beginning of a raw response, at most 2,000 characters.
-func truncateResponse(raw []byte) string {
-	const most = 2000
-	text := strings.ToValidUTF8(string(raw), "\ufffd")
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most]) + "…"
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
@@ -123,12 +122,7 @@ func (a *API) policyRefusal(rq policy.ExplainRequest) string {
 // shortenReport removes secrets from a report and shortens its values for display.
 func (a *API) shortenReport(server string, report *history.ComparisonReport) {
 	trial := dial.TrialID(server)
-	clean := func(text string) string {
-		if text = a.Redact(text); utf8.RuneCountInString(text) > maxChangeText {
-			text = string([]rune(text)[:maxChangeText]) + "…"
-		}
-		return text
-	}
+	clean := func(text string) string { return core.Shorten(a.Redact(text), maxChangeText) }
 	for i := range report.Calls {
 		c := &report.Calls[i]
 		c.Arguments, c.Reason = clean(c.Arguments), clean(strings.ReplaceAll(c.Reason, trial, server))

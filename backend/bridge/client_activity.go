@@ -3,7 +3,6 @@ package bridge
 import (
 	"bytes"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -163,10 +162,4 @@ func parseClientInfo(token string, info []byte) core.Client {
 }
 
 // shorten limits a string from a client to 128 bytes.
-func shorten(s string) string {
-	const most = 128
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "")
-}
+func shorten(s string) string { return core.CutBytes(s, 128) }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -114,14 +113,7 @@ func firstSentence(text string) string {
 	if i := strings.Index(text, ". "); i > 0 {
 		text = text[:i+1]
 	}
-	if len(text) > maxSummaryBytes {
-		cut := maxSummaryBytes
-		for !utf8.RuneStart(text[cut]) {
-			cut--
-		}
-		text = text[:cut] + "…"
-	}
-	return text
+	return core.ShortenBytes(text, maxSummaryBytes)
 }
 
 // unwrapCallTool rewrites a call of call_tool to a call of the tool that it names, and leaves all

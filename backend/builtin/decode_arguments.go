@@ -38,11 +38,7 @@ func decodeArguments(arguments []byte, into any) error {
 		return argumentError(wrong.Field, "must be "+typeName(wrong.Type)+", not "+describeNumber(wrong, got))
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		name = strings.Trim(name, `"`)
-		if len(name) > 100 {
-			name = strings.ToValidUTF8(name[:100], "") + "…"
-		}
-		return argumentError(name, "is not a known property")
+		return argumentError(core.ShortenBytes(strings.Trim(name, `"`), 100), "is not a known property")
 	}
 	return argumentError("arguments", "cannot be parsed")
 }

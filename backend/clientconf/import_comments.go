@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // The comments that a note lists, and the length of each.
@@ -25,10 +27,7 @@ func commentNote(raw []byte, format Format) string {
 	}
 	var quoted []string
 	for _, line := range strings.Split(MaskSecrets([]byte(strings.Join(lines, "\n"))), "\n") {
-		if short := []rune(line); len(short) > maxNotedComment {
-			line = string(short[:maxNotedComment]) + "…"
-		}
-		quoted = append(quoted, "“"+line+"”")
+		quoted = append(quoted, "“"+core.Shorten(line, maxNotedComment)+"”")
 	}
 	return "Its comments are not copied: " + strings.Join(quoted, ", ") + more
 }

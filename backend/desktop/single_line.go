@@ -3,6 +3,8 @@ package desktop
 import (
 	"strings"
 	"unicode"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // SingleLine formats untrusted text for a menu or a notification: one line, without control or
@@ -19,11 +21,7 @@ func SingleLine(text string, most int) string {
 		}
 		return r
 	}, text)
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > most {
-		return strings.TrimSpace(string(runes[:most-1])) + "…"
-	}
-	return text
+	return core.OneLine(text, most)
 }
 
 // LeftToRight prefixes text that contains right-to-left letters with a left-to-right mark.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
@@ -64,14 +65,14 @@ func DecisiveLine(lines []string) string {
 	lines = lines[max(0, len(lines)-MaxLines):]
 	said, code := npmFailure(lines)
 	if strings.ContainsFunc(code, unicode.IsLetter) {
-		return shorten(said) // npm failed before it started the program
+		return core.OneLine(said, maxText) // npm failed before it started the program
 	}
 	r := reader{lines: lines}
 	best := r.best()
 	if said != "" && best.score < scoreUncaught {
-		return shorten(said)
+		return core.OneLine(said, maxText)
 	}
-	return shorten(best.text)
+	return core.OneLine(best.text, maxText)
 }
 
 // reader iterates over the lines of one failure.
@@ -298,14 +299,6 @@ func logLevel(level string) string {
 		return "error"
 	}
 	return "quiet"
-}
-
-func shorten(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > maxText {
-		return strings.TrimSpace(string(runes[:maxText-1])) + "…"
-	}
-	return text
 }
 
 // variableNames returns the environment variables that text names, in order of appearance.

@@ -27,7 +27,7 @@ func classify(call *core.Call, reply core.Reply, err error, at callStage) {
 		call.BytesOut = len(reply.Error)
 		var e struct{ Message string }
 		if json.Unmarshal(reply.Error, &e) == nil {
-			call.Reason = shorten(e.Message)
+			call.Reason = core.Shorten(e.Message, maxReason)
 		}
 	default:
 		call.Outcome = core.OutcomeOK
@@ -58,7 +58,7 @@ func classifyToolResult(call *core.Call, result []byte) {
 	}
 	call.Outcome = core.OutcomeToolError
 	f := FailureOf(result)
-	call.Reason = shorten(strings.TrimSuffix(f.Text, f.suffix)) + f.suffix
+	call.Reason = core.Shorten(strings.TrimSuffix(f.Text, f.suffix), maxReason) + f.suffix
 }
 
 // Notifications about tasks that are recorded as requests about them.
@@ -77,9 +77,9 @@ func classifyTask(call *core.Call, state []byte) {
 	case "failed":
 		var failure struct{ Message string }
 		_ = json.Unmarshal(wire.Bytes(state, task.Error), &failure)
-		call.Outcome, call.Reason = core.OutcomeProtocolError, shorten(cmp.Or(failure.Message, task.Message))
+		call.Outcome, call.Reason = core.OutcomeProtocolError, core.Shorten(cmp.Or(failure.Message, task.Message), maxReason)
 	case "cancelled":
-		call.Outcome, call.Reason = core.OutcomeCancelled, shorten(task.Message)
+		call.Outcome, call.Reason = core.OutcomeCancelled, core.Shorten(task.Message, maxReason)
 	}
 }
 
@@ -189,22 +189,6 @@ func isError(result []byte) (failed bool) {
 	return failed
 }
 
-// shorten truncates a string to maxReason characters. A string that was truncated before is
-// unchanged.
-func shorten(s string) string {
-	if len(s) <= maxReason {
-		return s
-	}
-	n := 0
-	for at := range s {
-		if n == maxReason && s[at:] != "…" {
-			return s[:at] + "…"
-		}
-		n++
-	}
-	return s
-}
-
 // ToolFailure describes the error result of a tool.
 type ToolFailure struct {
 	Text      string          // the message, followed by the suffix
@@ -307,4 +291,6 @@ func parseFlag(word string) *bool {
 	return &yes
 }
 
-func excerpt(raw []byte) string { return shorten(strings.ToValidUTF8(string(raw), "\ufffd")) }
+func excerpt(raw []byte) string {
+	return core.Shorten(strings.ToValidUTF8(string(raw), "\ufffd"), maxReason)
+}

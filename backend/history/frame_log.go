@@ -5,7 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Limits of a FrameLog.
@@ -96,11 +97,7 @@ func (t *FrameLog) Add(f Frame, text []byte) {
 		}
 	}
 	if len(f.Text) > MaxFrame {
-		cut := MaxFrame
-		for cut > 0 && !utf8.RuneStart(f.Text[cut]) {
-			cut--
-		}
-		f.Text = strings.Clone(f.Text[:cut])
+		f.Text = strings.Clone(core.CutBytes(f.Text, MaxFrame))
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -105,13 +105,7 @@ func validationErrorf(format string, args ...any) error {
 	return core.Errorf(core.CodeValidation, "%s", truncate(fmt.Sprintf(format, args...)))
 }
 
-func truncate(s string) string {
-	const most = 400
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
-}
+func truncate(s string) string { return core.ShortenBytes(s, 400) }
 
 var serverNamePattern = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9.-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 

@@ -343,10 +343,7 @@ func sanitize(text string, most int) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, ""))
-	if r := []rune(text); len(r) > most {
-		text = string(r[:most]) + "…"
-	}
-	return text
+	return core.Shorten(text, most)
 }
 
 // serverTransport returns the transport for requests to the server itself. It reports the zone of

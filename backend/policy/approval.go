@@ -207,13 +207,7 @@ func clientName(c core.Client) string {
 	return "An unnamed client"
 }
 
-func shorten(s string) string {
-	const most = 200
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+func shorten(s string) string { return core.ShortenBytes(s, 200) }
 
 // SendKeepAlives sends a progress notification every KeepAlive until stop is called, so that the
 // client does not time out while its call waits. It does nothing if the call has no progress token.

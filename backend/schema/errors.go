@@ -44,9 +44,7 @@ func (m *validationErrors) add(at []string, format string, about ...any) {
 func path(parts []string) string {
 	short := make([]string, len(parts))
 	for i, part := range parts {
-		if short[i] = part; len(part) > maxName {
-			short[i] = strings.ToValidUTF8(part[:maxName], "") + "…"
-		}
+		short[i] = core.ShortenBytes(part, maxName)
 	}
 	return strings.Join(short, ".")
 }

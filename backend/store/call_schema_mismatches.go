@@ -20,7 +20,7 @@ func (s *Store) SaveVerdict(ctx context.Context, id int64, v core.SchemaMismatch
 	flush, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
 	s.recorder.Flush(flush)
-	problem := truncateBytes(s.recorder.Redact(v.Problem), maxProblem)
+	problem := core.CutBytes(s.recorder.Redact(v.Problem), maxProblem)
 	return s.exec(ctx, `INSERT INTO verdict (call_id, level, problem) SELECT id, ?, ? FROM call WHERE id = ?
 		ON CONFLICT (call_id) DO UPDATE SET level = excluded.level, problem = excluded.problem`, verdictLevels[v.Level], problem, id)
 }

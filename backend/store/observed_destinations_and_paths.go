@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Destination is a host and port that the processes of a server connect to.
@@ -67,7 +69,7 @@ func (s *Store) SaveObservations(ctx context.Context, destinations []Destination
 			servers[d.Server] = true
 			if _, err := tx.ExecContext(ctx, `INSERT INTO destination (server, protocol, host, port, address, first_at, last_at) VALUES (?,?,?,?,?,?,?)
 				ON CONFLICT DO UPDATE SET address = excluded.address, last_at = excluded.last_at`,
-				d.Server, d.Protocol, truncateBytes(d.Host, maxName), d.Port, d.Address, d.FirstAt.UnixMicro(), d.LastAt.UnixMicro()); err != nil {
+				d.Server, d.Protocol, core.CutBytes(d.Host, maxName), d.Port, d.Address, d.FirstAt.UnixMicro(), d.LastAt.UnixMicro()); err != nil {
 				return err
 			}
 		}

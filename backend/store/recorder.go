@@ -112,8 +112,8 @@ func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 		redacted.ID = rules.secrets.Known(t.ID) // it leads to the task after a restart, also if it looks like a token
 		e.call.Task = &redacted
 	}
-	e.call.Reason = truncateChars(rules.secrets.Text(truncateChars(call.Reason, MaxError+lookAhead)), MaxError)
-	e.call.Stack = truncateChars(rules.secrets.Text(truncateChars(call.Stack, MaxStack+lookAhead)), MaxStack)
+	e.call.Reason = core.CutChars(rules.secrets.Text(core.CutChars(call.Reason, MaxError+lookAhead)), MaxError)
+	e.call.Stack = core.CutChars(rules.secrets.Text(core.CutChars(call.Stack, MaxStack+lookAhead)), MaxStack)
 
 	response := reply.Result
 	if len(reply.Error) > 0 {
@@ -351,19 +351,4 @@ func (r *rules) appendField(dst, src []byte, most int) ([]byte, *Cut) {
 	}
 	hash := sha256.Sum256(src)
 	return dst[:end], &Cut{Size: len(src), Hash: hash[:]}
-}
-
-// truncateChars returns the first most characters of s.
-func truncateChars(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	n := 0
-	for at := range s {
-		if n == most {
-			return s[:at]
-		}
-		n++
-	}
-	return s
 }

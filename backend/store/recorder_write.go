@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"time"
-	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store/payload"
@@ -124,10 +123,10 @@ func (w *writer) resolve(batch []entry) (int, error) {
 		if r.server, err = w.dimensionID(dimension{table: "server", a: c.Server}); err != nil {
 			return 0, err
 		}
-		if r.target, err = w.dimensionID(dimension{table: "target", server: r.server, a: c.Method, b: truncateBytes(c.Name, maxName)}); err != nil {
+		if r.target, err = w.dimensionID(dimension{table: "target", server: r.server, a: c.Method, b: core.CutBytes(c.Name, maxName)}); err != nil {
 			return 0, err
 		}
-		if r.client, err = w.dimensionID(dimension{table: "client", a: c.Client.Token, b: truncateBytes(c.Client.Name, maxName), c: truncateBytes(c.Client.Version, maxName)}); err != nil {
+		if r.client, err = w.dimensionID(dimension{table: "client", a: c.Client.Token, b: core.CutBytes(c.Client.Name, maxName), c: core.CutBytes(c.Client.Version, maxName)}); err != nil {
 			return 0, err
 		}
 		if c.Session != "" {
@@ -136,12 +135,12 @@ func (w *writer) resolve(batch []entry) (int, error) {
 			}
 		}
 		if c.Workspace != "" {
-			if r.workspace, err = w.dimensionID(dimension{table: "workspace", a: truncateBytes(c.Workspace, maxName)}); err != nil {
+			if r.workspace, err = w.dimensionID(dimension{table: "workspace", a: core.CutBytes(c.Workspace, maxName)}); err != nil {
 				return 0, err
 			}
 		}
 		if c.Account != "" {
-			if r.account, err = w.dimensionID(dimension{table: "account", a: truncateBytes(c.Account, maxName)}); err != nil {
+			if r.account, err = w.dimensionID(dimension{table: "account", a: core.CutBytes(c.Account, maxName)}); err != nil {
 				return 0, err
 			}
 		}
@@ -196,12 +195,12 @@ func (w *writer) bufferCall(e *entry, r *callRefs) (fresh bool, err error) {
 	packedArgs, argsEnc := w.in.compressor.Compress(e.payload[:e.arguments])
 	packedReply, replyEnc := w.in.compressor.Compress(e.reply())
 	if c.TraceID == "" && c.Shim == "" && c.Reason == "" && !e.isError && argsEnc == payload.Plain && replyEnc == payload.Plain && e.argsCut == nil && e.replyCut == nil {
-		w.in.shortBody.add(c.ID, truncateBytes(c.PublicName, maxName), c.Instance, packedArgs, packedReply)
+		w.in.shortBody.add(c.ID, core.CutBytes(c.PublicName, maxName), c.Instance, packedArgs, packedReply)
 		return true, nil
 	}
 	argsSize, argsHash := e.argsCut.columns()
 	replySize, replyHash := e.replyCut.columns()
-	w.in.body.add(c.ID, truncateBytes(c.PublicName, maxName), c.Instance, c.TraceID, c.Shim, c.Reason, e.isError,
+	w.in.body.add(c.ID, core.CutBytes(c.PublicName, maxName), c.Instance, c.TraceID, c.Shim, c.Reason, e.isError,
 		argsEnc, replyEnc, argsSize, argsHash, replySize, replyHash, packedArgs, packedReply)
 	return true, nil
 }
@@ -262,14 +261,4 @@ func (w *writer) dimensionID(d dimension) (int64, error) {
 		w.dimensions[d] = id
 	}
 	return id, err
-}
-
-func truncateBytes(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most]
 }

@@ -30,7 +30,7 @@ func (w *writer) versionID(key versionKey, at time.Time) (any, error) {
 	if key.Definition == [16]byte{} {
 		definition = []byte{}
 	}
-	args := []any{key.server, truncateBytes(key.Name, maxName), truncateBytes(key.ServedBy.Version, maxName), truncateBytes(key.Package, maxName), definition, at.UnixMicro()}
+	args := []any{key.server, core.CutBytes(key.Name, maxName), core.CutBytes(key.ServedBy.Version, maxName), core.CutBytes(key.Package, maxName), definition, at.UnixMicro()}
 	var id int64
 	err := w.tx.QueryRowContext(w.ctx, `SELECT id FROM version WHERE server_id = ? AND name = ? AND version = ? AND package = ? AND definition = ?`, args[:5]...).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {

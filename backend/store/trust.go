@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store/payload"
 )
 
@@ -104,7 +105,7 @@ func (s *Store) SaveTrust(ctx context.Context, server string, list []Trusted, go
 			if previous == nil {
 				previous = []byte{}
 			}
-			if _, err := save.ExecContext(ctx, server, t.Kind, truncateBytes(t.Name, maxName), t.FirstAt.UnixMicro(), t.AddedLater, t.Hash, previous, t.Always, t.Blocked,
+			if _, err := save.ExecContext(ctx, server, t.Kind, core.CutBytes(t.Name, maxName), t.FirstAt.UnixMicro(), t.AddedLater, t.Hash, previous, t.Always, t.Blocked,
 				enc, definition, at, hash, pendingEnc, pending); err != nil {
 				return err
 			}
@@ -119,7 +120,7 @@ func (s *Store) insertTrustEvents(ctx context.Context, tx *transaction, events [
 	var last int64
 	for _, e := range events {
 		result, err := tx.ExecContext(ctx, `INSERT INTO trust_event (at, server, kind, name, action, detail, old_hash, new_hash) VALUES (?,?,?,?,?,?,?,?)`,
-			e.At.UnixMicro(), e.Server, e.Kind, truncateBytes(e.Name, maxName), e.Action, truncateBytes(e.Detail, maxTrustDetail), e.OldHash, e.NewHash)
+			e.At.UnixMicro(), e.Server, e.Kind, core.CutBytes(e.Name, maxName), e.Action, core.CutBytes(e.Detail, maxTrustDetail), e.OldHash, e.NewHash)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
@@ -213,20 +214,13 @@ func appendValue(path string, value any, lines []string) []string {
 func appendText(path, text string, lines []string) []string {
 	parts := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	if len(parts) == 1 && path != "" {
-		return append(lines, path+": "+truncate(Visible(text)))
+		return append(lines, path+": "+core.Shorten(Visible(text), maxLine))
 	}
 	if path != "" {
 		lines = append(lines, path+":")
 	}
 	for _, part := range parts {
-		lines = append(lines, "    "+truncate(Visible(part)))
+		lines = append(lines, "    "+core.Shorten(Visible(part), maxLine))
 	}
 	return lines
-}
-
-func truncate(line string) string {
-	if runes := []rune(line); len(runes) > maxLine {
-		return string(runes[:maxLine]) + "…"
-	}
-	return line
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"unicode"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
@@ -290,10 +291,7 @@ func excerpt(text string, from, to int) string {
 	if end < len(text) {
 		out += "…"
 	}
-	if runes := []rune(out); len(runes) > maxQuote {
-		out = string(runes[:maxQuote]) + "…"
-	}
-	return Visible(strings.Join(strings.Fields(out), " "))
+	return Visible(strings.Join(strings.Fields(core.Shorten(out, maxQuote)), " "))
 }
 
 // toolNamePattern matches words in a sentence that can be the name of a tool.

@@ -1,0 +1,55 @@
+package core
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// CutBytes returns the first n bytes of s, without a part of a character at the end.
+func CutBytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// CutChars returns the first n characters of s.
+func CutChars(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for at := range s {
+		if n == 0 {
+			return s[:at]
+		}
+		n--
+	}
+	return s
+}
+
+// Shorten returns the first n characters of s, followed by "…" if there are more. A text
+// that was shortened before is unchanged.
+func Shorten(s string, n int) string { return withEllipsis(CutChars(s, n), s) }
+
+// ShortenBytes returns the first n bytes of s as CutBytes does, followed by "…" if there are more.
+func ShortenBytes(s string, n int) string { return withEllipsis(CutBytes(s, n), s) }
+
+func withEllipsis(beginning, s string) string {
+	if beginning == s {
+		return s
+	}
+	return beginning + "…"
+}
+
+// OneLine joins the words of s with single spaces and shortens the result to n characters,
+// including "…".
+func OneLine(s string, n int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if CutChars(s, n) == s {
+		return s
+	}
+	return strings.TrimSpace(CutChars(s, n-1)) + "…"
+}
