@@ -10,7 +10,7 @@
 // a bounded queue. While the disk cannot be written, the Recorder retries, counts the calls that
 // it drops, and resumes when the disk works again.
 //
-// The names of the files begin with their topic:
+// The names of most files begin with their topic:
 //
 //	store      the Store: open, close, transactions
 //	db         the database file: schema and migrations, errors, backup, restore, maintenance
@@ -20,6 +20,9 @@
 //	search     the full-text index
 //	stats      rollups and usage statistics
 //	retention  deletion by age, size and number, and erasure
+//
+// Every other file contains one kind of data, such as notes, saved checks, tasks or catalogs, or one
+// feature that several topics share, such as renaming a server or the size of results.
 //
 // The parts that need no database are packages: payload (compression), fulltext (the text that is
 // indexed, and queries) and histogram. The others share the open file, the write lock and the
