@@ -31,10 +31,10 @@ type importIDInput struct {
 
 func (a *API) registerClientImports(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/connections/{key}/import/plan", "Preview the import of a client's servers; nothing is written", a.planImport)
-	op(a, doc, "POST", "/api/v1/connections/{key}/import", "Import servers of a client into the configuration", a.importServers)
+	op(a, doc, "POST", "/api/v1/connections/{key}/import", "Import a client's servers into the configuration", a.importServers)
 	op(a, doc, "GET", "/api/v1/imports", "Imports that can be undone, newest first", a.listImports)
 	op(a, doc, "POST", "/api/v1/imports/{id}/undo", "Undo an import", a.undoImport)
-	op(a, doc, "GET", "/api/v1/connections/{key}/snippet", "Instructions to connect a client manually", a.manualSetup)
+	op(a, doc, "GET", "/api/v1/connections/{key}/snippet", "Instructions for connecting a client manually", a.manualSetup)
 	op(a, doc, "GET", "/api/v1/connections/{key}/bundle", "Extension that connects a client without changing its configuration file", a.bundle)
 	op(a, doc, "POST", "/api/v1/tokens/{name}/{action}", "Create, rotate or revoke a client's token; the client's entries that use a URL are updated", a.changeToken)
 }

@@ -109,7 +109,7 @@ type connectionActionInput struct {
 
 func (a *API) registerConnections(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/connections", "Client applications on this machine", a.listConnections)
-	op(a, doc, "GET", "/api/v1/connections/{key}/servers", "Servers of a client that can be imported", a.listImportable)
+	op(a, doc, "GET", "/api/v1/connections/{key}/servers", "A client's servers that can be imported", a.listImportable)
 	op(a, doc, "POST", "/api/v1/connections/{key}/plan", "Preview what connecting a client would change; nothing is written", a.planConnection)
 	op(a, doc, "POST", "/api/v1/connections/{key}/connect", "Connect a client, or move its servers", a.connect)
 	op(a, doc, "POST", "/api/v1/connections/{key}/{action}", "Undo a connection, restore a lost entry, or stop tracking a client", a.changeConnection)

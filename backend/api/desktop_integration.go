@@ -78,7 +78,7 @@ type pickInput struct{ Body PickRequest }
 type pickedInput struct{ Body PickAnswer }
 
 func (a *API) registerDesktop(doc huma.API) {
-	op(a, doc, "POST", "/api/v1/open-code", "Create a URL of the web UI with a one-time code", a.openCode)
+	op(a, doc, "POST", "/api/v1/open-code", "Create a URL for the web UI, with a one-time code", a.openCode)
 	op(a, doc, "POST", "/api/v1/window", "Bring the window to the front and show a page in it", a.focusWindow)
 	op(a, doc, "POST", "/api/v1/window/pick", "Open a file or folder dialog in the window", a.pick)
 	op(a, doc, "POST", "/api/v1/window/picked", "Report the result of a dialog; used by the window", a.picked)

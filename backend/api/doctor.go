@@ -16,7 +16,7 @@ type findingInput struct {
 
 func (a *API) registerDoctor(doc huma.API) {
 	op(a, doc, "GET", "/api/v1/doctor", "Problems with servers and clients, with their fixes", a.examine)
-	op(a, doc, "POST", "/api/v1/doctor/{id}", "Apply the fix of a finding and run the diagnosis again", a.fix)
+	op(a, doc, "POST", "/api/v1/doctor/{id}", "Apply the fix for a finding and run the diagnosis again", a.fix)
 }
 
 // doctorOptions returns the input of the doctor: the options of the program and the state that the

@@ -39,17 +39,17 @@ type HistoryStore interface {
 }
 
 func (a *API) registerHistory(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/previews", "Previews of the arguments of calls, with search matches in their payloads", a.previews)
+	op(a, doc, "GET", "/api/v1/previews", "Previews of call arguments, with search matches in the payloads", a.previews)
 	op(a, doc, "GET", "/api/v1/facets", "Number of calls by server, tool, client and outcome", a.facets)
 	op(a, doc, "GET", "/api/v1/sessions", "Sessions, newest first", a.listSessions)
-	op(a, doc, "GET", "/api/v1/usage", "Statistics of calls by server, tool and client, and over time", a.usage)
+	op(a, doc, "GET", "/api/v1/usage", "Call statistics by server, tool and client, and over time", a.usage)
 	op(a, doc, "PUT", "/api/v1/calls/{id}/note", "Set the title, note and tags of a call", a.putNote)
 	op(a, doc, "POST", "/api/v1/calls/{id}/replay", "Repeat a tool call, optionally with other arguments", a.replay)
 	op(a, doc, "POST", "/api/v1/calls/delete", "Delete individual calls, or all calls of a client or session", a.deleteCalls)
 	op(a, doc, "GET", "/api/v1/history", "State and size of the history", a.historyState)
-	op(a, doc, "PUT", "/api/v1/history/recording", "Pause recording, or change the recording rules of servers and tools", a.putRecording)
-	op(a, doc, "POST", "/api/v1/history/prune", "Delete the oldest calls beyond given limits", a.prune)
-	op(a, doc, "POST", "/api/v1/history/retention-preview", "Number of calls that given limits would delete", a.previewPrune)
+	op(a, doc, "PUT", "/api/v1/history/recording", "Pause recording, or change the recording rules for servers and tools", a.putRecording)
+	op(a, doc, "POST", "/api/v1/history/prune", "Delete the oldest calls that exceed the given limits", a.prune)
+	op(a, doc, "POST", "/api/v1/history/retention-preview", "Number of calls that the given limits would delete", a.previewPrune)
 	op(a, doc, "POST", "/api/v1/history/vacuum", "Compact the database", a.vacuum)
 	op(a, doc, "POST", "/api/v1/history/backup", "Back up the history to a new file", a.backup)
 	op(a, doc, "GET", "/api/v1/checks", "Saved checks", a.listChecks)

@@ -35,7 +35,7 @@ func (a *API) registerPolicy(doc huma.API) {
 	op(a, doc, "POST", "/api/v1/policy/suggest", "Suggest conditions for an argument rule that matches calls similar to a given call", a.suggestRule)
 	op(a, doc, "GET", "/api/v1/explain", "Explain whether the policy would allow a call", a.explain)
 	op(a, doc, "GET", "/api/v1/servers/{id}/tools", "All tools of a server, including hidden ones, with their settings", a.listToolSettings)
-	op(a, doc, "POST", "/api/v1/servers/{id}/tools", "Change settings of tools in the configuration, in one edit", a.setTools)
+	op(a, doc, "POST", "/api/v1/servers/{id}/tools", "Change tool settings in the configuration, in a single edit", a.setTools)
 	op(a, doc, "GET", "/api/v1/approvals/grants", "Temporary approvals", a.listGrants)
 	op(a, doc, "DELETE", "/api/v1/approvals/grants", "Revoke temporary approvals", a.forgetGrants)
 	op(a, doc, "GET", "/api/v1/approvals/{id}", "A pending approval with its complete arguments", a.getApproval)

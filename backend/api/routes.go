@@ -142,7 +142,7 @@ func (a *API) document() *routes {
 	op(a, doc, "POST", "/api/v1/servers", "Add a server to the main configuration file", a.addServer)
 	op(a, doc, "DELETE", "/api/v1/servers/{id}", "Remove a server from the configuration", a.removeServer)
 	op(a, doc, "POST", "/api/v1/servers/{id}/rename", "Rename a server; its history is kept", a.renameServer)
-	op(a, doc, "GET", "/api/v1/servers/{id}/debug", "Debug information of a server with its latest messages; recognized secrets are redacted", a.debugServer)
+	op(a, doc, "GET", "/api/v1/servers/{id}/debug", "Debug information for a server, with its latest messages; recognized secrets are redacted", a.debugServer)
 	op(a, doc, "GET", "/api/v1/servers/{id}/log", "Log of a server: its stderr output and lifecycle events", a.serverLog)
 	op(a, doc, "GET", "/api/v1/server-usage", "Resource usage of the servers", a.serverUsage)
 	op(a, doc, "DELETE", "/api/v1/notices/{subject}", "Dismiss a notice", a.dismissNotice)

@@ -211,7 +211,7 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, p
 
 // ChangeVersionInputBody says what to do with the version of a server.
 type ChangeVersionInputBody struct {
-	Action  string `json:"action" enum:"check,plan,compare,apply,pin,rollback" doc:"check queries the registry; plan tries a version alongside the running server; compare sends the newest recorded calls of read-only tools and the saved checks to the planned version and to the current one, and compares the results; apply writes the plan with that key; pin writes the running version; rollback restores the previous value"`
+	Action  string `json:"action" enum:"check,plan,compare,apply,pin,rollback" doc:"check queries the registry; plan tries a version alongside the running server; compare sends the newest recorded calls to read-only tools and the saved checks to the planned version and to the current one, and compares the results; apply writes the plan with that key; pin writes the running version; rollback restores the previous value"`
 	Version string `json:"version,omitempty" maxLength:"128" doc:"plan: version to try; default: the newest in the registry"`
 	Key     string `json:"key,omitempty" maxLength:"64" doc:"compare, apply: key of the plan"`
 

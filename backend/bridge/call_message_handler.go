@@ -105,7 +105,7 @@ func (c *callMessageHandler) Ask(ctx context.Context, method string, params json
 		ask = append(append(ask, `,"params":`...), params...)
 	}
 	if err := c.response.sendEvent(append(ask, '}')); err != nil {
-		return cannotAskReply("the client of this call is no longer listening"), nil
+		return cannotAskReply("the client that made this call is no longer listening"), nil
 	}
 	limit := time.NewTimer(c.bridge.AskTimeout)
 	defer limit.Stop()
@@ -122,7 +122,7 @@ func (c *callMessageHandler) Ask(ctx context.Context, method string, params json
 		c.cancelClientRequest(id, "timed out")
 		return core.Reply{Error: wire.ErrorObject(codeRefused, "the client did not respond in time", nil)}, nil
 	case <-s.ctx.Done():
-		return cannotAskReply("the client of this call is no longer listening"), nil
+		return cannotAskReply("the client that made this call is no longer listening"), nil
 	case <-ctx.Done():
 		c.cancelClientRequest(id, "the call ended")
 		return core.Reply{}, context.Cause(ctx)

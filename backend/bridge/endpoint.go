@@ -143,13 +143,13 @@ func (b *Bridge) authorizeEndpoint(ep endpoint, origin requestOrigin) (_ endpoin
 	case visibility.Unknown != "":
 		return ep, visibility.Unknown
 	case client.Profile != "" && !b.Registry.HasProfile(client.Profile):
-		return ep, `the profile "` + client.Profile + `" of this client no longer exists: choose another one on the Clients page of the web UI, or under 'clients' in the configuration`
+		return ep, `this client's profile "` + client.Profile + `" no longer exists: choose another one on the Clients page of the web UI, or under 'clients' in the configuration`
 	case client.Profile != "" && ep.profile != "" && ep.profile != client.Profile:
 		return ep, `this client may only use the profile "` + client.Profile + `"`
 	case client.Profile != "":
 		ep.scope = client.Profile
 		if _, in := b.Registry.ProfileServer(ep.scope, ep.server); ep.server != "" && !in {
-			return ep, `the profile "` + client.Profile + `" of this client does not include this server`
+			return ep, `this client's profile "` + client.Profile + `" does not include this server`
 		}
 	case ep.profile != "":
 		ep.scope = ep.profile

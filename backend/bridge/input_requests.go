@@ -129,7 +129,7 @@ type Approvals interface {
 // askUser answers a server's request in place of a client that cannot. Only elicitation can be
 // shown to the user; rq is nil if the request belongs to no single call.
 func (b *Bridge) askUser(ctx context.Context, server string, rq *request, method string, params json.RawMessage, missing string) (core.Reply, error) {
-	refusal := cannotAskReply("the client of this call does not support " + missing)
+	refusal := cannotAskReply("the client that made this call does not support " + missing)
 	if b.Approvals == nil || method != "elicitation/create" {
 		return refusal, nil
 	}

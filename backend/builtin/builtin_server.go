@@ -55,7 +55,7 @@ type tool struct {
 var tools = []tool{
 	{"status", "Status of the servers", "Lists every MCP server that Drawbridge manages: its state, the reason for it, and the number of tools and prompts.",
 		``, (*Server).status},
-	{"analytics_get", "Call statistics", "Returns statistics of your calls by server and tool over the last few hours: number, failures, and durations.",
+	{"analytics_get", "Call statistics", "Returns statistics on your calls by server and tool over the last few hours: count, failures and durations.",
 		`"hours":{"type":"integer","minimum":1,"maximum":720,"default":24},"server":{"type":"string","description":"only this server"}`, (*Server).analytics},
 	{"history_search", "Search the call history", "Searches your earlier calls, newest first. The text is matched against names, arguments and results.",
 		`"text":{"type":"string","maxLength":1000},"server":{"type":"string"},"tool":{"type":"string"},` +

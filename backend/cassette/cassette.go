@@ -1,4 +1,4 @@
-// Package cassette reads and writes recorded calls of one MCP server, and serves them over stdio,
+// Package cassette reads and writes recorded calls to one MCP server, and serves them over stdio,
 // without the server, a daemon or a network.
 //
 // A cassette is JSON Lines: a Header in the first line, a Call in each further one, and the number

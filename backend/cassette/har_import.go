@@ -89,7 +89,7 @@ func ReadHAR(r io.Reader, server, account string) (*Recording, error) {
 	known := slices.Sorted(maps.Keys(servers))
 	switch list := listed(servers); {
 	case len(known) == 0:
-		return nil, errors.New("the file contains no calls of tools, prompts or resources")
+		return nil, errors.New("the file contains no calls to tools, prompts or resources")
 	case server == "" && len(known) > 1:
 		return nil, fmt.Errorf("the file contains calls to several servers: choose one of %.500s with --server", list)
 	case server != "" && !servers[server]:

@@ -9,7 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
-// index finds the recorded calls of a request. It is not safe for concurrent use.
+// index finds the recorded calls to a request. It is not safe for concurrent use.
 type index struct {
 	// exact has the calls by target and canonical arguments; the first is served next. Calls
 	// without a response are only in it if all calls of the key have none.

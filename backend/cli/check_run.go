@@ -69,7 +69,7 @@ func (p *program) runChecks(ctx context.Context, names []string, junit string) (
 			names = append(names, c.Name)
 		}
 		if len(names) == 0 {
-			return errors.New("there are no saved checks; to save one, choose \"Save as check\" on the page of a call or session")
+			return errors.New("there are no saved checks; to save one, open a call or session and choose \"Save as check\"")
 		}
 	}
 	var file *os.File

@@ -50,7 +50,7 @@ func (p *program) clientsUndo() *cobra.Command {
 	var f connectFlags
 	var imported string
 	var all bool
-	cmd := p.clientCommand(&f, "undo CLIENT [SERVER...]", "Undo connect, move or import", 1000, func(r clientCommandRun) error {
+	cmd := p.clientCommand(&f, "undo CLIENT [SERVER...]", "Undo a connection, move or import", 1000, func(r clientCommandRun) error {
 		if len(r.rest) == 0 {
 			return p.undo(r, f.force)
 		}
@@ -60,7 +60,7 @@ func (p *program) clientsUndo() *cobra.Command {
 		}
 		return p.printSentence(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how, "servers": r.rest}, "Restored: the client starts its own servers again.")
 	})
-	cmd.Long = "Undo connect, move or import. With SERVER, only the moves of these servers are undone.\nIf a client is not connected, its newest import is undone."
+	cmd.Long = "Undo a connection, move or import. With SERVER, only the moves of these servers are undone.\nIf a client is not connected, its newest import is undone."
 	client := cmd.RunE
 	cmd.Args = argCount(0, 1000)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -73,7 +73,7 @@ func (p *program) printExplanation(e policy.Explanation) error {
 	if e.Client != "" {
 		client = e.Client
 	}
-	if _, err := fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("A call by %s to %s of %s %s", client, e.Tool, e.Server, result))); err != nil {
+	if _, err := fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("A call by %s to %s on %s %s", client, e.Tool, e.Server, result))); err != nil {
 		return err
 	}
 	return p.printTable(&t)

@@ -37,8 +37,8 @@ func (p *program) replay() *cobra.Command {
 	var calls recordedCallFilter
 	var strict, nearest, passthrough, realtime bool
 	cmd := &cobra.Command{
-		Use: "replay FILE|SERVER", Short: "Serve recorded calls of a server, as an MCP server on stdin and stdout",
-		Long: "Serve recorded calls of a server, as an MCP server on stdin and stdout: from a cassette, which needs no daemon, configuration or network, " +
+		Use: "replay FILE|SERVER", Short: "Serve a server's recorded calls as an MCP server on stdin and stdout",
+		Long: "Serve a server's recorded calls as an MCP server on stdin and stdout: from a cassette, which needs no daemon, configuration or network, " +
 			"or from the history of a running instance of Drawbridge.\n\n" +
 			"A call receives the response recorded for the same tool and arguments; repeated calls receive the recorded responses in order, and then the last one again. " +
 			"A call that is not recorded receives an error (--strict, the default) or the result of the recorded call with the most similar arguments, " +
@@ -88,7 +88,7 @@ func (p *program) replay() *cobra.Command {
 func (p *program) replayExport() *cobra.Command {
 	var calls recordedCallFilter
 	cmd := &cobra.Command{
-		Use: "export SERVER FILE", Short: "Write the recorded calls of a server to a new cassette", Args: argCount(2, 2),
+		Use: "export SERVER FILE", Short: "Write a server's recorded calls to a new cassette", Args: argCount(2, 2),
 		Long: "Write a new cassette for \"drawbridge replay\" with the recorded calls to a server's tools, prompts and resources, and the latest version of its lists. FILE can be - for standard output.\n\n" +
 			"Secrets that the history redacts are not written to the file. A call whose result was redacted or truncated is kept without its result and returns an error when it is served.",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -149,7 +149,7 @@ func (p *program) recording(ctx context.Context, source string, calls recordedCa
 	return rec, true, nil
 }
 
-// recording returns the recorded calls of a server.
+// recording returns the recorded calls to a server.
 func (d *daemon) recording(ctx context.Context, server string, calls recordedCallFilter) (*cassette.Recording, error) {
 	filter := callFilter{server: server, session: calls.session, account: calls.account, tag: calls.tag, from: calls.from, to: calls.to}
 	query, err := filter.query()

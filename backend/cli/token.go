@@ -13,8 +13,8 @@ import (
 func (p *program) token() *cobra.Command {
 	var rotate, revoke bool
 	cmd := &cobra.Command{
-		Use: "token NAME", Short: "Print the bearer token of a client; create it if there is none", Args: argCount(1, 1),
-		Long: "Print the bearer token of a client; create it if there is none. The command works whether or not Drawbridge is running.",
+		Use: "token NAME", Short: "Print the bearer token of a client; create one if there is none", Args: argCount(1, 1),
+		Long: "Print the bearer token of a client; create one if there is none. The command works whether or not Drawbridge is running.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rotate && revoke {
 				return usageError{errors.New("--rotate and --revoke cannot be combined")}

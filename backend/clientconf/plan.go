@@ -82,7 +82,7 @@ func (c *Connector) openPlan(choice Choice) (*Plan, error) {
 	case !filepath.IsAbs(choice.Project):
 		return nil, core.Errorf(core.CodeValidation, "the project folder must be an absolute path")
 	case client.ProjectFile == "":
-		return nil, core.Errorf(core.CodeValidation, "%s does not support a configuration file per project", client.Name)
+		return nil, core.Errorf(core.CodeValidation, "%s does not support per-project configuration files", client.Name)
 	case !exists(choice.Project):
 		return nil, core.Errorf(core.CodeNotFound, "the folder %s does not exist", choice.Project)
 	default:

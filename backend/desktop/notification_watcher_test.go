@@ -374,13 +374,13 @@ func TestProblemsDuringLostEventsAreShown(t *testing.T) {
 
 func TestHeldCallIsAnsweredByButtonsOfNotification(t *testing.T) {
 	held := func(id, arguments string) approvals.Item {
-		return approvals.Item{ID: id, Kind: approvals.Call, Server: "files", Message: "Cursor wants to call write of files", Held: &approvals.Held{Tool: "write", Arguments: arguments}}
+		return approvals.Item{ID: id, Kind: approvals.Call, Server: "files", Message: "Cursor wants to call write on files", Held: &approvals.Held{Tool: "write", Arguments: arguments}}
 	}
 	withWatcher(t, func(d *fixture) {
 		first := held("1", `{"path":"/a"}`)
 		d.publish(event.Approval, first)
 		n := d.visible["waiting"]
-		if n.Text != `Cursor wants to call write of files {"path":"/a"}` || len(n.Buttons) != 2 || n.Buttons[0].Label != "Approve once" || n.Buttons[1].Label != "Deny" {
+		if n.Text != `Cursor wants to call write on files {"path":"/a"}` || len(n.Buttons) != 2 || n.Buttons[0].Label != "Approve once" || n.Buttons[1].Label != "Deny" {
 			t.Fatalf("shown: %+v", n)
 		}
 		// The press arrives after another call has replaced the notification.

@@ -67,7 +67,7 @@ type Dialer struct {
 	// nil.
 	TrialSignIn SignIn
 
-	// Recording returns the recorded calls of a server, for replay servers. Without it, only
+	// Recording returns the recorded calls to a server, for replay servers. Without it, only
 	// cassettes can be served.
 	Recording func(ctx context.Context, from config.Replay) (*cassette.Recording, error)
 

@@ -37,7 +37,7 @@ func (d *Dialer) dialReplay(ctx context.Context, c *config.Server, env environme
 func (d *Dialer) recording(ctx context.Context, c *config.Server, env environment) (rec *cassette.Recording, shown string, err error) {
 	from := c.Replay
 	if from.File == "" {
-		shown = "recorded calls of " + from.Server
+		shown = "recorded calls to " + from.Server
 		if d.Recording == nil {
 			return nil, shown, core.Errorf(core.CodeValidation, "only a running instance of Drawbridge can serve the history")
 		}

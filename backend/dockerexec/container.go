@@ -142,7 +142,7 @@ func (b *Container) start(ctx context.Context) error {
 			return fmt.Errorf("%w: %q in image %q", ErrNoBinary, b.spec.Program, b.spec.Ref)
 		}
 		if errdefs.IsNotFound(err) || errdefs.IsConflict(err) {
-			return fmt.Errorf("cannot start a container of image %q: %w", b.spec.Ref, err)
+			return fmt.Errorf("cannot start a container from image %q: %w", b.spec.Ref, err)
 		}
 		return translateError(b.engine, b.spec.Ref, err)
 	}

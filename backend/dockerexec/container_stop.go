@@ -30,7 +30,7 @@ func (b *Container) stop() error {
 	defer cancel()
 	_, err := removeMarked(ctx, b.cli, b.engine, b.mark)
 	if err != nil {
-		err = fmt.Errorf("cannot remove the container of image %q: %w", b.spec.Ref, err)
+		err = fmt.Errorf("cannot remove the container created from image %q: %w", b.spec.Ref, err)
 	} else {
 		removeEntry(b.spec.Ledger, b.mark)
 	}

@@ -17,7 +17,7 @@ var (
 	ErrNoImage  = errors.New("no such image")
 	// ErrRefused means that the Engine rejects the configuration of the container.
 	ErrRefused     = errors.New("the Docker Engine refused to create the container")
-	ErrPermission  = errors.New("this user has no permission to use the Docker Engine")
+	ErrPermission  = errors.New("this user does not have permission to use the Docker Engine")
 	ErrNoContainer = errors.New("no such container")
 	ErrNotRunning  = errors.New("the container is not running")
 	ErrNoBinary    = errors.New("no such program in the container")

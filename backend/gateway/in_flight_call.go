@@ -208,7 +208,7 @@ func (f *inFlightCall) explainTimeout(err error) error {
 	return &core.Error{
 		Code:      core.CodeTimeout,
 		Message:   fmt.Sprintf("server %q did not respond to %s within %s (%s)", f.call.Server, describeCall(f.call), limit, key),
-		Hint:      fmt.Sprintf("Increase %s of server %q if the tool needs more time.", key, f.call.Server),
+		Hint:      fmt.Sprintf("Increase %s for server %q if the tool needs more time.", key, f.call.Server),
 		Retriable: true,
 		Cause:     err,
 	}

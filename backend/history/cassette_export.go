@@ -34,7 +34,7 @@ func ReadRecording(ctx context.Context, from RecordingSource, q store.Query) (*c
 		return nil, err
 	}
 	if catalog == nil {
-		return nil, &core.Error{Code: core.CodeNotFound, Message: "no tools of this server are known",
+		return nil, &core.Error{Code: core.CodeNotFound, Message: "no tools are known for this server",
 			Hint: "Start it with \"drawbridge start\", or list the servers with \"drawbridge status\"."}
 	}
 	r := &cassette.Recorder{}

@@ -93,8 +93,8 @@ func TestExportedArchiveIsImportedAsACassette(t *testing.T) {
 		"truncated":        {file[:len(file)/2], "", "", "not valid JSON at byte"},
 		"wrong type":       {`{"log":{"entries":5}}`, "", "", "not an HTTP Archive"},
 		"of a browser":     {`{"log":{"creator":{"name":"WebInspector"},"entries":[]}}`, "", "", "not an HTTP Archive written by Drawbridge"},
-		"empty":            {`{"log":{"creator":{"name":"Drawbridge"},"entries":[]}}`, "", "", "no calls of tools"},
-		"other address":    {`{"log":{"creator":{"name":"Drawbridge"},"entries":[{"request":{"url":"file:///etc/passwd"}},{"request":{"url":"mcp://x/%zz"}},{"request":{"url":"mcp:///tools/call/x"}}]}}`, "", "", "no calls of tools"},
+		"empty":            {`{"log":{"creator":{"name":"Drawbridge"},"entries":[]}}`, "", "", "no calls to tools"},
+		"other address":    {`{"log":{"creator":{"name":"Drawbridge"},"entries":[{"request":{"url":"file:///etc/passwd"}},{"request":{"url":"mcp://x/%zz"}},{"request":{"url":"mcp:///tools/call/x"}}]}}`, "", "", "no calls to tools"},
 		"deep":             {`{"log":` + strings.Repeat("[", 100_000), "", "", "not valid JSON"},
 	} {
 		if _, err := cassette.ReadHAR(strings.NewReader(c.text), c.server, c.account); err == nil || !strings.Contains(err.Error(), c.want) {

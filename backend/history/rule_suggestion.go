@@ -39,7 +39,7 @@ const (
 // argumentValues are the values at one JSON pointer: those of the call, and those of similar calls.
 type argumentValues struct{ own, others []any }
 
-// SuggestRule derives conditions from a call and from the recorded calls of the same tool since from. bases
+// SuggestRule derives conditions from a call and from the recorded calls to the same tool since from. bases
 // are the folders against which the server may resolve relative paths.
 func SuggestRule(ctx context.Context, calls Calls, like *core.Call, from time.Time, bases []string) (*RuleSuggestion, error) {
 	out := &RuleSuggestion{Server: like.Server, Tool: like.Name, Where: []string{}}

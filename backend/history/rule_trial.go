@@ -18,7 +18,7 @@ type CallRules interface {
 	Decide(call *core.Call) (then, key, why string)
 }
 
-// RuleTrial is what rules would have done with the recorded calls of tools.
+// RuleTrial is what rules would have done with the recorded calls to tools.
 type RuleTrial struct {
 	From     time.Time `json:"from" doc:"Calls since this time were tested"`
 	Complete bool      `json:"complete" doc:"false: older calls after 'from' were not tested, because there are too many"`

@@ -101,7 +101,7 @@ const unstableOutcome = "unstable: the current version returned different result
 // Limits of a comparison.
 const (
 	maxComparedCalls    = 100  // recorded calls
-	maxPerTarget        = 20   // recorded calls of one tool or prompt, and of all resources
+	maxPerTarget        = 20   // recorded calls to one tool or prompt, and of all resources
 	maxExamined         = 5000 // recorded calls that are searched
 	maxPayloads         = 1000 // recorded calls that are read
 	comparedCallTimeout = 30 * time.Second

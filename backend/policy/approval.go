@@ -73,7 +73,7 @@ func (p *Policy) askUser(ctx context.Context, call *core.Call, plan *Plan, sink 
 	waiting, stopWaiting := p.grants.await(ctx, plan.server, call, plan.byArguments)
 	answer, err := p.Approvals.Ask(waiting, approvals.Item{
 		Kind: approvals.Call, Server: call.Server, Client: call.Client, Tool: displayName(call),
-		Message: fmt.Sprintf("%s wants to call %s of %s%s", clientName(call.Client), shorten(call.Name), plan.server.label, accountSuffix(call)),
+		Message: fmt.Sprintf("%s wants to call %s on %s%s", clientName(call.Client), shorten(call.Name), plan.server.label, accountSuffix(call)),
 		Held: &approvals.Held{
 			CallID: call.ID, Tool: call.Name, Why: why, Workspace: call.Workspace, Session: sessionOf(call) != "", Rule: plan.byArguments.askingRule(), Effect: effectOf(plan.hints),
 			Arguments: strings.ToValidUTF8(string(argumentsOf(call)), "\ufffd"),
@@ -148,9 +148,9 @@ func approvalSetting(rules *ruleset, s *server, t *tool, token string, hints reg
 // approvalReason explains to the user which setting requires the approval, without its
 // configuration key.
 func approvalReason(rules *ruleset, s *server, t *tool, call *core.Call) string {
-	word, before := t.approval, "a tool of "+shorten(s.label)+" runs"
+	word, before := t.approval, "a tool on "+shorten(s.label)+" runs"
 	if t.approvalKey != serverApproval {
-		before = shorten(call.Name) + " of " + shorten(s.label) + " runs"
+		before = shorten(call.Name) + " on " + shorten(s.label) + " runs"
 	}
 	if client := rules.clients[call.Client.Token]; strictness[client] > strictness[word] {
 		word, before = client, clientName(call.Client)+" calls a tool"

@@ -27,7 +27,7 @@ func (r *Reloader) AddArgumentRule(ctx context.Context, before string, rule json
 	}
 	return r.Edit(ctx, file, func(d *Document) error {
 		if now, problems := config.ParseArgumentRules("config.jsonc", d.Bytes()); at >= 0 && (len(problems) > 0 || at >= len(now) || ruleText(&now[at]) != id) {
-			return core.Errorf(core.CodeConflict, "the rules were changed in the file in the meantime")
+			return core.Errorf(core.CodeConflict, "the rules in the file have since been changed")
 		}
 		return d.InsertRule(at, rule)
 	})

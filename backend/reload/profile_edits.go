@@ -54,9 +54,9 @@ func (d *Document) checkTag(name, was string) error {
 	case was == NewProfile && there:
 		return &core.Error{Code: core.CodeConflict, Message: "there is already a profile " + strconv.Quote(name), Hint: "Choose another name."}
 	case was != NewProfile && !there:
-		return &core.Error{Code: core.CodeConflict, Message: "the profile was removed from the file in the meantime", Hint: "Save it under a new name, or discard the edit."}
+		return &core.Error{Code: core.CodeConflict, Message: "the profile has since been removed from the file", Hint: "Save it under a new name, or discard the edit."}
 	case was != NewProfile && now.Tag() != was:
-		return &core.Error{Code: core.CodeConflict, Message: "the profile was changed in the file in the meantime", Hint: "Reload it and repeat the edit."}
+		return &core.Error{Code: core.CodeConflict, Message: "the profile has since been changed in the file", Hint: "Reload it and repeat the edit."}
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func (s *Store) fetchKey(ctx context.Context, h *header) ([]byte, error) {
 	}
 	switch state := s.keyring.State(ctx); {
 	case state == Absent:
-		return nil, lockedError("the keyring that stores the encryption key of the secrets is not running", "Log in to your desktop, or start the keyring. Waiting servers then continue automatically.", nil)
+		return nil, lockedError("the keyring that stores the encryption key for the secrets is not running", "Log in to your desktop, or start the keyring. Waiting servers then continue automatically.", nil)
 	case state == Locked:
 		return nil, lockedError("the keyring is locked", unlockHint, nil)
 	}
@@ -162,7 +162,7 @@ func (s *Store) storeKey(ctx context.Context, id string, key []byte) error {
 	if err == nil {
 		err = errors.New("it returned a different key")
 	}
-	return lockedError("the keyring did not store the encryption key of the secrets", "Unlock it, and try again.", err)
+	return lockedError("the keyring did not store the encryption key for the secrets", "Unlock it, and try again.", err)
 }
 
 func keyringAccount(id string) string { return "secrets " + id }

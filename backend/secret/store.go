@@ -274,7 +274,7 @@ func (s *Store) Status(ctx context.Context) Status {
 	}
 	st.Count = len(secretNames(s.values))
 	if head.Key == InFile {
-		st.Notice = fmt.Sprintf("This system has no keyring: the encryption key of your secrets is in %s, which only your user account can read.", s.keyPath())
+		st.Notice = fmt.Sprintf("This system has no keyring: the encryption key for your secrets is in %s, which only your user account can read.", s.keyPath())
 	}
 	return st
 }

@@ -206,7 +206,7 @@ func (s *Store) storeKeyFile(key []byte) ([]byte, error) {
 		return old, err
 	}
 	if err := atomicfile.Write(s.keyPath(), append(base64.StdEncoding.AppendEncode(nil, key), '\n'), 0o600); err != nil {
-		return nil, fmt.Errorf("cannot store the encryption key of the secrets: %w", err)
+		return nil, fmt.Errorf("cannot store the encryption key for the secrets: %w", err)
 	}
 	return key, nil
 }

@@ -221,13 +221,13 @@ func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 	case r.idleStopped && c.Session == config.SessionPerCall:
 		return core.StateStopped, "each call starts its own process"
 	case r.idleStopped:
-		return core.StateStopped, fmt.Sprintf("idle for %s; starts with the next call", formatDuration(r.idleTimeout()))
+		return core.StateStopped, fmt.Sprintf("idle for %s; starts on the next call", formatDuration(r.idleTimeout()))
 	case c.Start == config.StartManual:
 		return core.StateStopped, "starts manually"
 	case c.Start == config.StartOnDemand:
-		return core.StateStopped, "starts with the first call"
+		return core.StateStopped, "starts on the first call"
 	case !r.wanted && !r.closing:
-		return core.StateStopped, "stopped by the user; starts with the next call"
+		return core.StateStopped, "stopped by the user; starts on the next call"
 	}
 	return core.StateStopped, ""
 }

@@ -205,7 +205,7 @@ func (s *scanner) key(path, key string) {
 
 func (s *scanner) lookalike(path, word string) {
 	if mixesAlphabets(word) {
-		s.add(Lookalike, "Its name mixes look-alike letters of two alphabets.", Visible(path), Visible(word))
+		s.add(Lookalike, "Its name mixes look-alike letters from two alphabets.", Visible(path), Visible(word))
 	}
 }
 
@@ -224,7 +224,7 @@ func (s *scanner) text(path, text string) {
 		}
 		for _, word := range strings.Fields(text) {
 			if mixesAlphabets(strings.Trim(word, ".,;:!?()\"'`")) {
-				s.add(Lookalike, "A word mixes look-alike letters of two alphabets.", Visible(path), Visible(word))
+				s.add(Lookalike, "A word mixes look-alike letters from two alphabets.", Visible(path), Visible(word))
 				break
 			}
 		}
@@ -338,7 +338,7 @@ func mentionedTools(definition []byte) []string {
 }
 
 func shadowingWarning(tool, server string) Warning {
-	return Warning{Shadowing, fmt.Sprintf("It mentions %q, a tool of your server %q. A description should not refer to tools of other servers.", tool, server), "description", Visible(tool)}
+	return Warning{Shadowing, fmt.Sprintf("It mentions %q, a tool on your server %q. A description should not refer to tools on other servers.", tool, server), "description", Visible(tool)}
 }
 
 func sameNameWarning(server string) Warning {

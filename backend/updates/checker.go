@@ -117,7 +117,7 @@ func (c *Checker) Run(ctx context.Context) error {
 func (c *Checker) publish(source Source, newest Release) {
 	n := event.Notice{Subject: Subject}
 	if !source.off() && newest.newerThan(c.Version) {
-		n.Message = fmt.Sprintf("Drawbridge %s is available; this is %s. Install it in the same way as the current version.",
+		n.Message = fmt.Sprintf("Drawbridge %s is available; this is %s. Install it the same way you installed the current version.",
 			strings.TrimPrefix(newest.Version, "v"), strings.TrimPrefix(c.Version, "v"))
 		if newest.Notes != "" {
 			n.Message += " Release notes: " + newest.Notes

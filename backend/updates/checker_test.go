@@ -117,7 +117,7 @@ func TestNoticeOfNewerVersionOnceADay(t *testing.T) {
 		}
 		f.checker.Apply(f.source)
 		wait(startDelay + time.Second)
-		want := "Drawbridge 1.3.0 is available; this is 1.2.0. Install it in the same way as the current version. Release notes: https://example.com/1.3"
+		want := "Drawbridge 1.3.0 is available; this is 1.2.0. Install it the same way you installed the current version. Release notes: https://example.com/1.3"
 		if n := f.checker.Notice(); n.Message != want || f.gets.Load() != 1 {
 			t.Fatalf("%d readings: %q", f.gets.Load(), n.Message)
 		}

@@ -558,7 +558,7 @@ export function moreApprovals(scene, evil) {
       original: say('write_file'),
       client: { token: 'cursor', name: say('cursor'), version: '2.1.3' },
       message: say('cursor wants to call write_file on filesystem'),
-      rule: say('Your configuration requires approval before write_file of filesystem runs.'),
+      rule: say('Your configuration requires approval before write_file on filesystem runs.'),
       effect: 'destructive',
       session: true,
       arguments: hostile

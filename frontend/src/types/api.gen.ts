@@ -578,7 +578,7 @@ export interface ChangeSandboxInputBody {
 }
 export interface ChangeVersionInputBody {
   /**
-   * check queries the registry; plan tries a version alongside the running server; compare sends the newest recorded calls of read-only tools and the saved checks to the planned version and to the current one, and compares the results; apply writes the plan with that key; pin writes the running version; rollback restores the previous value
+   * check queries the registry; plan tries a version alongside the running server; compare sends the newest recorded calls to read-only tools and the saved checks to the planned version and to the current one, and compares the results; apply writes the plan with that key; pin writes the running version; rollback restores the previous value
    */
   action: 'check' | 'plan' | 'compare' | 'apply' | 'pin' | 'rollback';
   /**

@@ -38,7 +38,7 @@ export function SessionTimeline({
   session: string;
   /** Creates a check from the selected calls. */
   saveCheck: (ids: string[], close: () => void) => ReactNode;
-  /** The button that starts a replay server for the recorded calls of these servers. */
+  /** The button that starts a replay server for the recorded calls to these servers. */
   serve: (servers: string[]) => ReactNode;
   onClose: () => void;
 }) {

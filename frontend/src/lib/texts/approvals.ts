@@ -42,7 +42,7 @@ export const approvalsTexts = {
     command: {
       changed: (server: string) => `${server} has a new command`,
       isNew: (server: string) => `${server} wants to run a command`,
-      loosened: (server: string) => `The sandbox of ${server} was loosened`,
+      loosened: (server: string) => `The sandbox for ${server} was loosened`,
       body: 'The server will not start until you approve this command. To reject it, disable or remove the server instead. The command, one argument per line:',
       before: 'Before',
       now: 'Now',

@@ -10,7 +10,7 @@ export const clientsTexts = {
     title: 'Clients',
     all: 'All clients',
     emptyTitle: 'No client has made a call yet',
-    emptyBody: 'Connect an AI application to give it the tools of all your servers.',
+    emptyBody: 'Connect an AI application to give it access to the tools on all your servers.',
     anonymous: 'Unnamed',
     sessions: (n: string) => (n === '1' ? '1 open session' : `${n} open sessions`),
     calls: (n: string) => (n === '1' ? '1 call' : `${n} calls`),
@@ -71,7 +71,7 @@ export const clientsTexts = {
     accountOfClient: (server: string, token: string) => `${server} account for ${token}`,
     accountUnset: 'Not set',
     before: (tokens: string) =>
-      `The tools of all servers together use ~${tokens} tokens of each model’s context.`,
+      `Together, the tools from all servers use ~${tokens} tokens of each model’s context.`,
     after: (tokens: string, saved: string) => `This profile uses ~${tokens} tokens${saved}.`,
     saves: (tokens: string) => ` and saves ~${tokens}`,
     savesNone: ' and saves nothing',

@@ -76,7 +76,7 @@ export const overviewTexts = {
     /** The first step where no client was found. */
     nothingFound: {
       title: 'Add your first server',
-      body: 'No client was found to import servers from. Add a server here, or choose one under Browse servers.',
+      body: 'No clients with servers to import were found. Add a server here, or choose one under Browse servers.',
     },
     /** The second step where no client was found. */
     noneFound: {
