@@ -47,12 +47,12 @@ const (
 func (d *Dialer) Try(ctx context.Context, c *config.Server, as string, use func(Conn)) Trial {
 	once := *c
 	once.ID = TrialID(c.ID)
-	logs := serverlog.Open("", nil) // in memory only
+	logs := serverlog.Open("", d.Redact) // in memory only
 	defer logs.Close()
 	own := &Dialer{
 		Spawner: d.Spawner, Ready: d.Ready, Logs: logs, Log: slog.New(slog.DiscardHandler), Secret: d.Secret,
 		ClientInfo: d.ClientInfo, Capabilities: json.RawMessage(`{}`), DockerLedger: d.DockerLedger, DefaultWorkspace: d.DefaultWorkspace,
-		SignIn: d.TrialSignIn, PrivatePaths: d.PrivatePaths, trial: true,
+		SignIn: d.TrialSignIn, PrivatePaths: d.PrivatePaths, Redact: d.Redact, trial: true,
 	}
 	if as != "" { // the lists must be comparable: servers omit tools for which the client has no capability
 		own.Capabilities = d.Capabilities

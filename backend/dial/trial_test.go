@@ -83,3 +83,17 @@ func logText(t Trial) (text string) {
 	}
 	return text
 }
+
+func TestTrialShowsNoSecret(t *testing.T) {
+	t.Parallel()
+	d := newDialer(t)
+	d.Redact = func(text string) string { return strings.ReplaceAll(text, "hunter22", "[redacted]") }
+	c := server("tried", func(s *config.Server) {
+		s.Command, s.Args = "/bin/sh", []string{"-c", "echo token hunter22 >&2; exit 3", "--token", "hunter22"}
+	})
+	got := d.Try(t.Context(), &c, "", nil)
+	shown := got.Command + got.Reason + logText(got)
+	if strings.Contains(shown, "hunter22") || strings.Count(shown, "[redacted]") < 2 {
+		t.Error(shown)
+	}
+}
