@@ -89,6 +89,28 @@ flow('an entry is changed as a form and as text', trouble, async (page, mock) =>
   await becomes(async () => mock.world.config.text, before);
 });
 
+flow('the text of an entry is completed and checked by the schema', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/servers/filesystem?view=config`);
+  const panel = page.getByRole('tabpanel', { name: 'Configuration' });
+  await panel.getByRole('radio', { name: 'Text' }).press('Enter');
+  const box = panel.getByRole('textbox', { name: 'Entry in the configuration file' });
+  await box.fill('{\n  "comand": "npx"\n}');
+  await panel.getByText('Line 2: Unknown key “comand”; it is ignored. Did you mean').waitFor();
+  await panel.locator('.cm-lintRange-warning', { hasText: /^"comand"$/ }).waitFor();
+  await inspect(page, 'all');
+  await box.fill('');
+  await page.keyboard.type('{ "comm');
+  await page
+    .getByRole('listbox', { name: 'Suggestions' })
+    .getByRole('option', { name: /^command/ })
+    .waitFor();
+  await page.keyboard.press('Escape');
+  await box.fill('{ "command": }');
+  await panel.getByText('Not valid JSON: line 1, column 14.').waitFor();
+  await panel.locator('.cm-lintRange-error').waitFor();
+  await panel.getByRole('button', { name: 'Discard' }).click();
+});
+
 flow('an entry that was changed elsewhere is not overwritten', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/servers/filesystem?view=config`);
   const panel = page.getByRole('tabpanel', { name: 'Configuration' });

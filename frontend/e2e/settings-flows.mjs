@@ -199,8 +199,10 @@ flow('rules are tried on the history before they are saved', quiet, async (page,
   await becomes(() => Promise.resolve(mock.world.config.text), ruled);
   await panel.getByRole('button', { name: 'Edit as text' }).click();
   const box = panel.getByLabel('Rules', { exact: true });
-  await box.fill('[');
-  await panel.getByText('The text is not a list of rules.').waitFor();
+  await box.fill('[{ "tool": "a__b", "then": "maybe" }]');
+  await panel.getByText('Line 1: “0.then” must be one of: allow, ask, deny').waitFor();
+  await box.fill('[ 1'); // a single bracket would be put around the selected text
+  await panel.getByText('Not valid JSON: line 1, column 4.').waitFor();
   await inspect(page, 'all');
   await panel.getByRole('button', { name: 'Discard' }).click();
   await panel.getByRole('button', { name: 'Save rules' }).waitFor({ state: 'detached' });

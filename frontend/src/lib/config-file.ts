@@ -1,4 +1,5 @@
 import { type QueryClient, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import type { Schema } from '@/lib/config-completion-and-validation';
 import { isConflict, RequestError, request, requestText } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { type ToastAction, toast, toastError } from '@/lib/toast';
@@ -9,6 +10,13 @@ export const configQuery = queryOptions({
   queryKey: ['config'],
   queryFn: ({ signal }) => request<ConfigFile>('GET', '/api/v1/config', { signal }),
   staleTime: 5000, // a config event invalidates it immediately
+});
+
+/** The schema is a part of the page, in a chunk that only editors load. */
+export const configSchemaQuery = queryOptions({
+  queryKey: ['config', 'schema'],
+  queryFn: async () => (await import('../../../config/schema.json')).default as unknown as Schema,
+  staleTime: Number.POSITIVE_INFINITY,
 });
 
 /** Writes the file unless it changed since it was read. The daemon refuses an invalid text. */

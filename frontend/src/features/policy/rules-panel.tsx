@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query';
 import { ArrowDown, ArrowUp, X } from 'lucide-react';
 import { useState } from 'react';
 import { Button, IconButton } from '@/components/button';
+import { ConfigPartEditor } from '@/components/config-part-editor';
 import { Failure } from '@/components/failure';
-import { CodeEditor } from '@/components/lazy-code-editor';
 import { addRule, describeRules, moveRule, rulesOf } from '@/lib/argument-rules';
 import { classes } from '@/lib/class-names';
 import { configQuery } from '@/lib/config-file';
@@ -16,6 +16,7 @@ import { TrialResult, useTrial } from './rule-trial';
 import { useSaveRules } from './use-save-rules';
 
 const t = texts.rules;
+const rulesPath = ['policy', 'rules'];
 const tones = {
   allow: 'bg-ok-soft text-ok',
   ask: 'bg-warn-soft text-warn',
@@ -51,7 +52,8 @@ function Rules({ file: now }: { file: ConfigFile }) {
     <div className="space-y-3">
       <p className="text-sm text-ink2">{t.hint}</p>
       {asText ? (
-        <CodeEditor
+        <ConfigPartEditor
+          base={rulesPath}
           label={t.editor}
           value={text}
           onChange={change}
@@ -120,7 +122,6 @@ function Rules({ file: now }: { file: ConfigFile }) {
           })}
         </ol>
       )}
-      {asText && !rules && <p className="text-sm text-bad">{t.invalid}</p>}
       <Failure error={save.error ?? trial.error} />
       <div className="flex flex-wrap gap-2">
         {dirty && (

@@ -3,8 +3,8 @@ import { useMemo, useState } from 'react';
 import { BrowseButtons } from '@/components/browse-buttons';
 import { Button } from '@/components/button';
 import { CommandWords } from '@/components/command-words';
+import { ConfigPartEditor } from '@/components/config-part-editor';
 import { Labelled } from '@/components/fields';
-import { CodeEditor } from '@/components/lazy-code-editor';
 import { TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { isJson, jsonMembers } from '@/lib/json-text';
@@ -14,6 +14,7 @@ import { replacePlaceholder, review } from './review-and-add-server';
 import { TestNewServer } from './test-new-server';
 
 const t = texts.add;
+const entryPath = ['mcpServers', 'SERVER'];
 
 export interface Choice extends Draft {
   include: boolean;
@@ -76,21 +77,18 @@ export function NewServerCard({
 
 function EntryEditor({ entry, onChange }: { entry: string; onChange: (entry: string) => void }) {
   const [draft, setDraft] = useState(entry);
-  const broken = !isJson(draft) || jsonMembers(draft) === undefined;
   return (
-    <div>
-      <CodeEditor
-        label={t.entry}
-        value={draft}
-        language="json"
-        onChange={(text) => {
-          setDraft(text);
-          if (isJson(text) && jsonMembers(text)) onChange(text);
-        }}
-        className="max-h-80 min-h-24"
-      />
-      {broken && <p className="mt-1 text-xs text-bad">{texts.tools.notObject}</p>}
-    </div>
+    <ConfigPartEditor
+      base={entryPath}
+      label={t.entry}
+      value={draft}
+      language="json"
+      onChange={(text) => {
+        setDraft(text);
+        if (isJson(text) && jsonMembers(text)) onChange(text);
+      }}
+      className="max-h-80 min-h-24"
+    />
   );
 }
 

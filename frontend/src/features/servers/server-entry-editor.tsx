@@ -3,9 +3,10 @@ import { Link } from '@tanstack/react-router';
 import { LoaderCircle } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
+import { ConfigPartEditor } from '@/components/config-part-editor';
 import { CopyButton } from '@/components/copy-button';
 import { Failure } from '@/components/failure';
-import { CodeEditor, CodeView } from '@/components/lazy-code-editor';
+import { CodeView } from '@/components/lazy-code-editor';
 import { Loading } from '@/components/page';
 import { SegmentedControl } from '@/components/segmented-control';
 import { configQuery } from '@/lib/config-file';
@@ -22,6 +23,7 @@ import { ConfigForm } from './config-form';
 import { entryOf, useSaveEntry } from './review-and-add-server';
 
 const t = texts.servers.config;
+const entryPath = ['mcpServers', 'SERVER'];
 
 /** An unsaved change of an entry, and the text that it is based on. */
 export interface EntryEdit {
@@ -130,7 +132,8 @@ export function ServerEntryEditor({
           </div>
         ) : (
           asText && (
-            <CodeEditor
+            <ConfigPartEditor
+              base={entryPath}
               label={t.entry}
               value={entry}
               language="jsonc"
@@ -144,7 +147,9 @@ export function ServerEntryEditor({
       {changed && (
         <div className="sticky bottom-0 z-10 space-y-2 border-t bg-panel px-4 py-3 md:px-5">
           <Failure error={save.error} />
-          {fault && <p className="text-sm text-bad">{t.fault(fault.line, fault.column)}</p>}
+          {fault && !asText && (
+            <p className="text-sm text-bad">{texts.editor.syntax(fault.line, fault.column)}</p>
+          )}
           <div className="flex flex-wrap items-center gap-2">
             <Button look="primary" disabled={!sound || save.isPending} onClick={store}>
               {save.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}

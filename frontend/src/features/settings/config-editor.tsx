@@ -1,13 +1,15 @@
-import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { CircleAlert, CircleCheck, LoaderCircle, TriangleAlert } from 'lucide-react';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { LoaderCircle } from 'lucide-react';
 import { useId, useMemo, useState } from 'react';
 import { Button } from '@/components/button';
+import { Line, syntaxMark, Violations, violationMark } from '@/components/config-part-editor';
 import { Confirm } from '@/components/confirm';
 import { DraftRestored } from '@/components/draft-restored';
 import { Failure } from '@/components/failure';
 import { CodeEditor, type Mark, MergeDiff } from '@/components/lazy-code-editor';
 import { Loading } from '@/components/page';
-import { configQuery, restoreConfig, saveConfig } from '@/lib/config-file';
+import { completionsAt, schemaViolations } from '@/lib/config-completion-and-validation';
+import { configQuery, configSchemaQuery, restoreConfig, saveConfig } from '@/lib/config-file';
 import { readDraft, useDraft } from '@/lib/drafts';
 import { escapeControlCharacters } from '@/lib/format';
 import { readJsonc } from '@/lib/jsonc';
@@ -16,23 +18,9 @@ import { texts } from '@/lib/texts';
 import { toast, useLocalToast } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved-changes';
 import type { ConfigFile, Problem } from '@/types/api';
-import {
-  caretAt,
-  completionsAt,
-  type Schema,
-  schemaViolations,
-} from './config-completion-and-validation';
 import { useRetentionConfirmation } from './retention-confirmation';
 
 const t = texts.settings;
-
-/** The schema is a part of the page, in a chunk that only the editor loads. */
-const schemaQuery = queryOptions({
-  queryKey: ['config', 'schema'],
-  queryFn: async () =>
-    (await import('../../../../config/schema.json')).default as unknown as Schema,
-  staleTime: Number.POSITIVE_INFINITY,
-});
 
 /** Loads the file into the editor; the daemon validates it when it is saved. */
 export function ConfigEditor({ problems }: { problems: Problem[] }) {
@@ -101,7 +89,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
     if (edited && !conflict && !busy && !fault)
       less.ask({ text }, () => save.mutate({ etag: base.etag }));
   };
-  const schema = useQuery(schemaQuery).data;
+  const schema = useQuery(configSchemaQuery).data;
   const wrong = useMemo(
     () =>
       schema && (edited || problems.length === 0) && !yaml && !fault
@@ -116,15 +104,9 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
       severity: 'error' as const,
       message: one.message,
     })),
-    ...wrong.map((one) => ({
-      line: one.line,
-      column: one.column,
-      severity: one.kind === 'unknown' ? ('warning' as const) : ('error' as const),
-      message: texts.editor.wrong[one.kind](one.path, one.wanted),
-    })),
+    ...wrong.map(violationMark),
   ];
-  if (fault)
-    marks.push({ ...fault, severity: 'error', message: t.syntax(fault.line, fault.column) });
+  if (fault) marks.push(syntaxMark(fault));
   return (
     <div className="space-y-2">
       {restored && <DraftRestored onDiscard={() => dropTyped(file)} />}
@@ -139,16 +121,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
         marks={marks}
         language={yaml ? 'yaml' : 'jsonc'}
         className="h-[32rem] max-h-[70vh]"
-        complete={
-          schema && !yaml
-            ? (typed, at) => {
-                const caret = caretAt(typed, at);
-                if (!caret) return [];
-                const { from, to } = caret;
-                return completionsAt(schema, typed, at).map((one) => ({ ...one, from, to }));
-              }
-            : undefined
-        }
+        complete={schema && !yaml ? (typed, at) => completionsAt(schema, typed, at) : undefined}
         describedBy={`${id}-state`}
       />
       <div id={`${id}-state`} aria-live="polite" className="min-h-5 text-sm">
@@ -168,21 +141,11 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
             </Button>
           </div>
         ) : fault ? (
-          <Line look="bad">{t.syntax(fault.line, fault.column)}</Line>
+          <Line look="bad">{texts.editor.syntax(fault.line, fault.column)}</Line>
         ) : save.isError ? (
           <Line look="bad">{escapeControlCharacters(messageOf(save.error))}</Line>
         ) : wrong.length > 0 ? (
-          <ul className="space-y-1">
-            {wrong.map((one) => (
-              <li key={`${one.path} ${one.kind}`}>
-                <Line look={one.kind === 'unknown' ? 'warn' : 'bad'}>
-                  {escapeControlCharacters(
-                    `${texts.editor.line(one.line)}: ${texts.editor.wrong[one.kind](one.path, one.wanted)}`,
-                  )}
-                </Line>
-              </li>
-            ))}
-          </ul>
+          <Violations list={wrong} />
         ) : (
           !yaml &&
           (edited ? (
@@ -239,22 +202,6 @@ function Over({ theirs, mine }: { theirs: string; mine: string }) {
       <p>{texts.care.overBody}</p>
       <MergeDiff before={theirs} after={mine} label={texts.care.overTitle} />
     </div>
-  );
-}
-
-const looks = {
-  ok: { icon: CircleCheck, ink: 'text-ok' },
-  warn: { icon: TriangleAlert, ink: 'text-warn' },
-  bad: { icon: CircleAlert, ink: 'text-bad' },
-};
-
-function Line({ look, children }: { look: keyof typeof looks; children: string }) {
-  const { icon: Icon, ink } = looks[look];
-  return (
-    <p className={`flex gap-2 [overflow-wrap:anywhere] ${ink}`}>
-      <Icon className="mt-0.5 size-4 shrink-0" aria-hidden />
-      {children}
-    </p>
   );
 }
 

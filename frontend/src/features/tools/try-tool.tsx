@@ -31,7 +31,7 @@ type Run =
 /** The error in the typed arguments, or undefined if they can be sent. */
 export function argumentsFault(text: string): string | undefined {
   const fault = jsonFault(text);
-  if (fault) return t.fault(fault.line, fault.column);
+  if (fault) return texts.editor.syntax(fault.line, fault.column);
   return jsonMembers(text) === undefined ? t.notObject : undefined;
 }
 

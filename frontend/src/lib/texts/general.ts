@@ -265,11 +265,13 @@ export const generalTexts = {
     /** Keys are the phrases that CodeMirror uses. */
     phrases: { Completions: 'Suggestions', '$ unchanged lines': '$ unchanged lines' },
     line: (line: number) => `Line ${line}`,
+    syntax: (line: number, column: number) => `Not valid JSON: line ${line}, column ${column}.`,
     hint: 'Press Ctrl+Space for suggestions.',
     wrong: {
       unknown: (path: string, near: string) =>
         `Unknown key “${path}”; it is ignored.${near ? ` Did you mean “${near}”?` : ''}`,
-      type: (path: string, wanted: string) => `“${path}” must be of type ${wanted}.`,
+      type: (path: string, wanted: string) =>
+        `${path ? `“${path}”` : 'The value'} must be of type ${wanted}.`,
       choice: (path: string, wanted: string) => `“${path}” must be one of: ${wanted}.`,
       range: (path: string, wanted: string) => `“${path}” must be ${wanted}.`,
     },

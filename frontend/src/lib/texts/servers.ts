@@ -162,7 +162,6 @@ export const serversTexts = {
       requestTimeoutMs: 'Call timeout (seconds)',
       more: 'All other options can be edited as text.',
       unsound: 'The text is not valid JSON. Fix it first.',
-      fault: (line: number, column: number) => `Not valid JSON: line ${line}, column ${column}.`,
       saved: (label: string) => `Configuration of ${label} saved.`,
       discard: 'Discard changes',
       effect: 'Saving restarts the server if necessary.',

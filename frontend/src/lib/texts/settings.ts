@@ -23,7 +23,6 @@ export const settingsTexts = {
     saving: 'Saving…',
     saved: 'Saved and applied.',
     revert: 'Discard changes',
-    syntax: (line: number, column: number) => `Not valid JSON: line ${line}, column ${column}.`,
     readable: 'No syntax errors.',
     changedMeanwhile: 'The file was changed elsewhere.',
     loadNew: 'Discard my changes',

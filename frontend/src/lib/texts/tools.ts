@@ -24,7 +24,6 @@ export const toolsTexts = {
     editJson: 'Edit arguments as JSON',
     cancel: 'Cancel',
     cancelled: 'Cancelled.',
-    fault: (line: number, column: number) => `Not valid JSON: line ${line}, column ${column}.`,
     notObject: 'The arguments must be a JSON object: { … }',
     how: 'Input mode',
     form: 'Form',

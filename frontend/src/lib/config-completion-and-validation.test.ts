@@ -1,20 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import {
-  caretAt,
-  completionsAt,
-  type Schema,
-  schemaViolations,
-} from './config-completion-and-validation';
+import { completionsAt, type Schema, schemaViolations } from './config-completion-and-validation';
+import type { JsonPath } from './jsonc';
 
 const schema: Schema = JSON.parse(
-  readFileSync(join(import.meta.dirname, '../../../../config/schema.json'), 'utf8'),
+  readFileSync(join(import.meta.dirname, '../../../config/schema.json'), 'utf8'),
 );
 
 /** The text without the caret, and the position of the caret. */
 const at = (text: string): [string, number] => [text.replace('|', ''), text.indexOf('|')];
-const words = (text: string) => completionsAt(schema, ...at(text)).map((one) => one.text);
+const words = (text: string, base?: JsonPath) =>
+  completionsAt(schema, ...at(text), base).map((one) => one.text);
 
 it('keys are completed where they are valid, matching prefixes first', () => {
   expect(words('{ | }')).toContain('mcpServers');
@@ -36,8 +33,7 @@ it('values are completed if the schema contains them', () => {
 it('a completion replaces the typed text', () => {
   const [text, caret] = at('{ "history": { "keepD|" } }');
   const [first] = completionsAt(schema, text, caret);
-  const { from, to } = caretAt(text, caret) ?? { from: 0, to: 0 };
-  expect(text.slice(0, from) + first?.insert + text.slice(to)).toBe(
+  expect(text.slice(0, first?.from) + first?.insert + text.slice(first?.to)).toBe(
     '{ "history": { "keepDays":  } }',
   );
 });
@@ -63,7 +59,21 @@ it('violations of the schema are reported with their lines', () => {
   expect(schemaViolations(schema, '{ "__proto__": 1, "mcpServers": {')).toEqual([]);
 });
 
+it('a part of the configuration is completed and checked as if it were in the file', () => {
+  const entry = ['mcpServers', 'a'];
+  expect(words('{ "comm|" }', entry)[0]).toBe('command');
+  expect(words('{ "sandbox": { | } }', entry)).toContain('mode');
+  expect(words('[{ "th|" }]', ['policy', 'rules'])[0]).toBe('then');
+  expect(words('| ', entry)).toEqual([]);
+  expect(schemaViolations(schema, '{\n  "comand": "npx"\n}', entry)).toEqual([
+    { line: 2, column: 3, path: 'comand', kind: 'unknown', wanted: 'command' },
+  ]);
+  expect(schemaViolations(schema, '[{ "then": "maybe" }]', ['policy', 'rules'])).toMatchObject([
+    { line: 1, column: 4, path: '0.then', kind: 'choice' },
+  ]);
+});
+
 it('the default configuration is valid', () => {
-  const text = readFileSync(join(import.meta.dirname, '../../../../config/default.jsonc'), 'utf8');
+  const text = readFileSync(join(import.meta.dirname, '../../../config/default.jsonc'), 'utf8');
   expect(schemaViolations(schema, text)).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { getLocation } from 'jsonc-parser';
-import { type JsonPath, positionOf, readJsonc } from '@/lib/jsonc';
-import { isRecord } from '@/lib/own-property';
+import { type JsonPath, positionOf, readJsonc } from './jsonc';
+import { isRecord } from './own-property';
 
 /** The part of JSON Schema that the configuration's schema uses. */
 export interface Schema {
@@ -100,13 +100,25 @@ export interface ConfigCompletion {
   text: string;
   note: string;
   insert: string;
+  /** The range that it replaces. */
+  from: number;
+  to: number;
 }
 
-/** The completions at the caret; those that start with the typed text come first. */
-export function completionsAt(root: Schema, text: string, at: number): ConfigCompletion[] {
+/**
+ * The completions at the caret; those that start with the typed text come first. The text is the
+ * value at the path base of the configuration.
+ */
+export function completionsAt(
+  root: Schema,
+  text: string,
+  at: number,
+  base: JsonPath = [],
+): ConfigCompletion[] {
   const caret = caretAt(text, at);
-  const schema = caret && schemaAt(root, caret.path);
+  const schema = caret && schemaAt(root, [...base, ...caret.path]);
   if (!caret || !schema) return [];
+  const { from, to } = caret;
   const word = caret.typed.toLowerCase();
   const fits = ({ text }: ConfigCompletion) => text.toLowerCase().includes(word);
   const order = (a: ConfigCompletion, b: ConfigCompletion) =>
@@ -118,6 +130,8 @@ export function completionsAt(root: Schema, text: string, at: number): ConfigCom
         text: name,
         note: followed(root, member)?.description ?? kindOf(root, member),
         insert: `${JSON.stringify(name)}${colon}`,
+        from,
+        to,
       }))
       .filter(fits)
       .sort(order);
@@ -128,6 +142,8 @@ export function completionsAt(root: Schema, text: string, at: number): ConfigCom
       text: String(value),
       note: value === schema.default ? 'default' : '',
       insert: JSON.stringify(value),
+      from,
+      to,
     }))
     .filter(fits)
     .sort(order);
@@ -140,6 +156,8 @@ function kindOf(root: Schema, schema: Schema): string {
 const types = (schema: Schema): string[] =>
   schema.type === undefined ? [] : Array.isArray(schema.type) ? schema.type : [schema.type];
 
+const mostViolations = 5;
+
 export interface SchemaViolation {
   /** Both start at 1. */
   line: number;
@@ -149,8 +167,15 @@ export interface SchemaViolation {
   wanted: string;
 }
 
-/** The first few violations of the schema. The validation by the daemon is authoritative. */
-export function schemaViolations(root: Schema, text: string, most = 5): SchemaViolation[] {
+/**
+ * The first few violations of the schema by the value at the path base of the configuration. The
+ * validation by the daemon is authoritative.
+ */
+export function schemaViolations(
+  root: Schema,
+  text: string,
+  base: JsonPath = [],
+): SchemaViolation[] {
   const { value, fault } = readJsonc(text);
   if (fault) return []; // reported elsewhere with its line
   const found: SchemaViolation[] = [];
@@ -159,7 +184,7 @@ export function schemaViolations(root: Schema, text: string, most = 5): SchemaVi
   };
   const walk = (value: unknown, schema: Schema | undefined, path: JsonPath) => {
     const at = branch(root, followed(root, schema), value);
-    if (!at || found.length >= most) return;
+    if (!at || found.length >= mostViolations) return;
     const allowed = types(at);
     if (allowed.length > 0 && !allowed.some((type) => isOf(value, type))) {
       add(path, 'type', allowed.join(', '));
@@ -185,8 +210,8 @@ export function schemaViolations(root: Schema, text: string, most = 5): SchemaVi
       }
     }
   };
-  walk(value, root, []);
-  return found.slice(0, most);
+  walk(value, schemaAt(root, base), []);
+  return found.slice(0, mostViolations);
 }
 
 function isOf(value: unknown, type: string): boolean {
