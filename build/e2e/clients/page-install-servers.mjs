@@ -146,7 +146,7 @@ await step('update a server after showing its tools, revert and pin it', async (
   await is('@9.9.9')
   await detail.getByRole('button', { name: 'Test the latest version' }).click()
   await detail.getByText('No tools will change.').waitFor()
-  await detail.getByText(/^\+ .*server-filesystem@9\.9\.10/).waitFor()
+  await detail.locator('.cm-changedLine', { hasText: 'server-filesystem@9.9.10' }).waitFor()
   await accessible('/servers/files, an update')
   await is('@9.9.9')
   await detail.getByRole('button', { name: 'Update and accept changes' }).click()

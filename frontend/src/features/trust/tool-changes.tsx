@@ -1,11 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { ShieldAlert } from 'lucide-react';
 import { Button } from '@/components/button';
-import { ScrollArea } from '@/components/scroll-area';
-import { classes } from '@/lib/class-names';
+import { MergeDiff } from '@/components/lazy-code-editor';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { ToolChange, ToolWarning } from '@/types/api';
+import type { DiffLine, ToolChange, ToolWarning } from '@/types/api';
 import { changesQuery, useToolDecision } from './api';
 
 const t = texts.trust;
@@ -80,37 +79,27 @@ function Change({ change }: { change: ToolChange }) {
   );
 }
 
-/** A diff with removed and added lines, marked by a sign as well as by colour. */
-export function ToolDiff({
-  lines,
-  label,
-}: {
-  lines: { op: string; text: string }[];
-  label: string;
-}) {
+/** The changed lines of a definition. */
+export function ToolDiff({ lines, label }: { lines: DiffLine[]; label: string }) {
   if (lines.length === 0) return null;
   return (
-    <ScrollArea
-      aria-label={label}
-      className="mt-2 max-h-72 rounded-md border bg-sunken py-2 font-mono text-xs leading-[1.6]"
-    >
-      {lines.slice(0, 2000).map((line, index) => (
-        <div
-          // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity
-          key={index}
-          className={classes(
-            'min-h-[1.6em] pr-3 pl-[calc(0.75rem+2ch)] -indent-[2ch] whitespace-pre-wrap [overflow-wrap:anywhere]',
-            line.op === 'new' && 'bg-ok-soft text-ok',
-            line.op === 'old' && 'bg-bad-soft text-bad',
-            line.op === 'gap' && 'text-ink3',
-          )}
-        >
-          {{ new: '+ ', old: '- ', gap: '… ' }[line.op] ?? '  '}
-          {escapeControlCharacters(line.text.slice(0, 2000))}
-        </div>
-      ))}
-    </ScrollArea>
+    <div className="mt-2">
+      <MergeDiff {...versionsOf(lines)} label={label} />
+    </div>
   );
+}
+
+/** The two texts that lines of a diff describe; both state how many equal lines are omitted. */
+export function versionsOf(lines: DiffLine[]): { before: string; after: string } {
+  const shown = lines.slice(0, 2000);
+  const textWithout = (other: DiffLine['op']) =>
+    shown
+      .filter(({ op }) => op !== other)
+      .map(({ op, text }) =>
+        escapeControlCharacters((op === 'gap' ? `… ${text}` : text).slice(0, 2000)),
+      )
+      .join('\n');
+  return { before: textWithout('new'), after: textWithout('old') };
 }
 
 /** Whether a warning indicates an attack; a name that two servers use for a tool does not. */
