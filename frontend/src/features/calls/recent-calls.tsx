@@ -43,7 +43,11 @@ const fills: Record<Outcome, string> = {
   rejected: 'fill-warn',
 };
 
-/** The newest calls as a bar chart that shows load, slow calls and failures. */
+/**
+ * The newest calls as a bar chart that shows load, slow calls and failures. It is not drawn by uPlot:
+ * its bars are calls, not slots of time, each has the colour of its outcome, there are no axes, and
+ * it is shown at once, without the chunk of the charts.
+ */
 export function CallStrip() {
   const calls = useLiveCalls();
   const shown = calls.slice(0, stripLength).reverse();
