@@ -7,7 +7,8 @@
 //	diagnostic bundles            [MaskConfig], [Mask], then [Text]: "[masked]"
 //
 // A secret is recognized in three ways: by the name before it ([NamesSecret]), by its format, such
-// as "ghp_…", and by its value, if it is known.
+// as "ghp_…", and by its value, if it is known. The web UI hides secrets in what the user types by
+// lists of its own; tests keep them in step (testdata/secret-shapes.json).
 //
 // Text that a server or a client wrote is searched cautiously, because the history has to stay
 // readable. In a configuration file, shorter tokens and more names count. What is handed to other

@@ -2,9 +2,9 @@ package redact
 
 // Shape is the format of a token, for tests of other packages' outputs.
 type Shape struct {
-	Prefix string
-	Length int // after the prefix, at least
-	Dots   bool
+	Prefix string `json:"prefix"`
+	Length int    `json:"length"` // after the prefix, at least
+	Dots   bool   `json:"dots"`
 }
 
 // Shapes returns all formats of tokens except that of private keys.
