@@ -117,7 +117,12 @@ flow(
     await page.waitForURL(/#\/calls\?.*range=7d/);
     await page.goto(`${mock.url}/#/?range=7d`);
     const latency = page.getByRole('region', { name: 'Latency' });
-    const chart = latency.locator('[tabindex="0"]');
+    await latency.getByText('Show as table').click();
+    const table = latency.getByRole('table', { name: 'Latency' });
+    await table.getByRole('columnheader', { name: 'p95' }).waitFor();
+    await table.getByRole('cell', { name: / ms$/ }).first().waitFor();
+    await inspect(page, 'all');
+    const chart = latency.getByRole('img');
     await chart.press('ArrowLeft');
     await chart.press('Enter');
     await page.waitForURL(/#\/calls\?.*from=/);

@@ -1,4 +1,5 @@
 import { type ComponentProps, lazy, Suspense } from 'react';
+import { ChartTableSpace } from '@/components/chart-table';
 import { lazyChunk } from '@/lib/lazy-chunk';
 import { measureFontScale } from '@/lib/measure-font-scale';
 
@@ -37,6 +38,7 @@ export function ChartSpace({ height }: { height: number }) {
     <div aria-hidden data-loading>
       <div className="mb-1 min-h-5" />
       <svg width="1" height={height} className="block" />
+      <ChartTableSpace />
     </div>
   );
 }

@@ -1,6 +1,7 @@
 import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { ChartTable, ChartTableSpace } from '@/components/chart-table';
 import { classes } from '@/lib/class-names';
 import { measureFontScale } from '@/lib/measure-font-scale';
 import { texts } from '@/lib/texts';
@@ -141,6 +142,7 @@ export function TimeChart(props: TimeChartProps) {
           </p>
         )}
       </div>
+      {empty ? <ChartTableSpace /> : <ChartTable {...props} slotName={slotName} />}
     </figure>
   );
 }

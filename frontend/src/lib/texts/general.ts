@@ -203,6 +203,10 @@ export const generalTexts = {
   },
   chart: {
     hint: 'Use the left and right arrow keys to read the values.',
+    table: 'Show as table',
+    tableOf: (chart: string) => `Table: ${chart}`,
+    time: 'Time',
+    events: 'Events',
   },
   form: {
     optional: 'optional',
