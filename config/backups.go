@@ -122,7 +122,7 @@ func ReplaceFile(ctx context.Context, file string, before []byte, existed bool, 
 	defer unlock()
 	err = atomicfile.ReplaceUnchanged(file, before, existed, text)
 	if errors.Is(err, atomicfile.ErrChanged) {
-		return &core.Error{Code: core.CodeConflict, Message: "cannot write " + file, Hint: "Nothing was written. Try again.", Cause: err}
+		return &core.Error{Code: core.CodeConflict, Message: "cannot write " + file, Hint: "The configuration was not changed. Try again.", Cause: err}
 	}
 	return err
 }

@@ -29,24 +29,33 @@ func growHeapAtStart() {
 	})
 }
 
-// setMemoryLimit sets the soft memory limit, unless the user sets it.
+// setMemoryLimit sets the soft memory limit, unless the user sets it or when to collect garbage.
 func setMemoryLimit(limit int64) {
-	if os.Getenv("GOMEMLIMIT") == "" {
+	if os.Getenv("GOMEMLIMIT") == "" && os.Getenv("GOGC") == "" {
 		debug.SetMemoryLimit(limit)
 	}
 }
 
-// memoryLimitFor returns the memory limit for a number of live bytes. Without a limit, the heap
+// memoryLimitFor returns the memory limit for a number of live bytes, and of bytes that are not part
+// of the heap but count, such as stacks. Without a limit, the heap
 // grows to twice the live bytes before they are collected: with large payloads in flight, to
 // 390 MB instead of 230 MB. Live bytes near the limit raise it, because a heap that fits barely
 // would be collected all the time.
-func memoryLimitFor(live uint64) int64 { return max(memoryLimit, int64(live+live/4)) }
+func memoryLimitFor(live, other uint64) int64 { return max(memoryLimit, int64(live+live/4+other)) }
 
-// liveBytes returns the bytes that the last garbage collection found in use.
-func liveBytes() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
+// usedBytes returns the bytes that the last garbage collection found in use, and the bytes outside
+// of the heap.
+func usedBytes() (live, other uint64) {
+	list := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/total:bytes"}}
+	for _, part := range []string{"objects", "unused", "free", "released"} {
+		list = append(list, metrics.Sample{Name: "/memory/classes/heap/" + part + ":bytes"})
+	}
+	metrics.Read(list)
+	other = list[1].Value.Uint64()
+	for _, part := range list[2:] {
+		other -= part.Value.Uint64()
+	}
+	return list[0].Value.Uint64(), other
 }
 
 // When memory is released: after the start, but not before the saved checks were read (3 s after the
@@ -70,7 +79,7 @@ func releaseMemoryWhenIdle(ctx context.Context, last func() int64, trim func()) 
 			return nil
 		case <-tick.C:
 		}
-		setMemoryLimit(memoryLimitFor(liveBytes()))
+		setMemoryLimit(memoryLimitFor(usedBytes()))
 		now := last()
 		if now == seen { // otherwise wait for a full period without calls
 			trim()

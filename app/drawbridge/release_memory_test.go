@@ -39,13 +39,13 @@ func TestMemoryIsReleasedOnlyWhenIdle(t *testing.T) {
 }
 
 func TestMemoryLimitLeavesRoomAboveLiveBytes(t *testing.T) {
-	for live, want := range map[uint64]int64{0: 180 << 20, 100 << 20: 180 << 20, 400 << 20: 500 << 20} {
-		if got := memoryLimitFor(live); got != want {
-			t.Errorf("%d live: %d, want %d", live, got, want)
+	for used, want := range map[[2]uint64]int64{{0, 0}: 180, {100, 20}: 180, {140, 45}: 220, {400, 10}: 510} {
+		if got := memoryLimitFor(used[0]<<20, used[1]<<20); got != want<<20 {
+			t.Errorf("%d MiB live and others: %d, want %d MiB", used, got, want)
 		}
 	}
 	runtime.GC()
-	if liveBytes() == 0 {
-		t.Error("no live bytes after a garbage collection")
+	if live, other := usedBytes(); live == 0 || other == 0 || other > 1<<30 {
+		t.Errorf("%d live bytes and %d others after a garbage collection", live, other)
 	}
 }

@@ -41,7 +41,12 @@ func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result 
 	spawner := process.NewSpawner(process.Options{Log: log}) // no ledger, because the daemon owns it
 	vault := secret.For(o.Folders.Data, os.Getenv)
 	logins := newLogins(o.Folders.Data, vault, log)
-	logs := serverlog.Open("", nil)
+	// The output must not show secrets. Some of them become known when the server is started.
+	hideSecrets := func(text string) string {
+		known := redact.Redactor{Values: redact.NewValues(vault.KnownSecrets())}
+		return known.Text(text)
+	}
+	logs := serverlog.Open("", hideSecrets)
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 6*time.Second)
 		defer cancel()
@@ -49,13 +54,12 @@ func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result 
 	}()
 	dialer := &dial.Dialer{
 		Secret: vault.Get, SignIn: logins, TrialSignIn: trialLogins{logins}, Spawner: spawner, Logs: logs, Log: log, DefaultWorkspace: workDir,
-		ClientInfo: clientInfo(), PrivatePaths: func() []string { return privatePaths(o.Folders, o.Sources) },
+		ClientInfo: clientInfo(), PrivatePaths: func() []string { return privatePaths(o.Folders, o.Sources) }, Redact: hideSecrets,
 	}
 	t, err := api.TryOnce(ctx, c, request, dialer.Try)
 	if err != nil {
 		return nil, err
 	}
-	known := redact.Redactor{Values: redact.NewValues(vault.KnownSecrets())}
-	t.Command = known.Text(t.Command) // the output must not show secrets
+	t.Command, t.Error, t.Hint = hideSecrets(t.Command), hideSecrets(t.Error), hideSecrets(t.Hint)
 	return json.Marshal(t)
 }

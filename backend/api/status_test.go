@@ -85,7 +85,11 @@ func TestUsageOfAllServersIsMeasuredAtTheSameTime(t *testing.T) {
 		for i := range servers {
 			servers[i] = core.ServerStatus{ID: strconv.Itoa(i), PID: i + 1}
 		}
-		for i, u := range a.usageOf(servers) {
+		list := a.usageOf(servers)
+		if len(list) != 200 {
+			t.Fatal(len(list))
+		}
+		for i, u := range list {
 			if u.Server != servers[i].ID {
 				t.Fatalf("place %d has %s", i, u.Server)
 			}

@@ -310,13 +310,20 @@ func (b *Inbox) AnswerFor(id, action, scope string, content json.RawMessage) err
 	if action != Accept && action != Decline && action != Cancel {
 		return invalidAnswer("action", "must be accept, decline or cancel")
 	}
+	if action == Accept {
+		// Not under the lock: the server wrote the schema, and it may take long to compile.
+		if form, ok := b.formSchema(id); ok {
+			if fields := validateForm(form, content); len(fields) > 0 {
+				return &core.Error{Code: core.CodeValidation, Message: "the answer does not match the form", Fields: fields}
+			}
+		}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	at := slices.IndexFunc(b.pending, func(w *pendingItem) bool { return w.item.ID == id })
-	if at < 0 {
+	w := b.find(id)
+	if w == nil {
 		return core.Errorf(core.CodeNotFound, "this approval is no longer pending")
 	}
-	w := b.pending[at]
 	answer := Answer{Action: action}
 	if w.item.Kind == Call {
 		answer.Scope, answer.Content = scope, slices.Clone(content)
@@ -325,15 +332,32 @@ func (b *Inbox) AnswerFor(id, action, scope string, content json.RawMessage) err
 		return invalidAnswer("scope", "cannot be session: the call is not part of a session")
 	}
 	if action == Accept && w.item.Kind == Form {
-		fields := validateForm(w.item.Schema, content)
-		if len(fields) > 0 {
-			return &core.Error{Code: core.CodeValidation, Message: "the answer does not match the form", Fields: fields}
-		}
 		answer.Content = slices.Clone(content)
 	}
 	b.remove(w, action)
 	w.answer <- answer
 	return nil
+}
+
+// find returns a pending item, or nil. b.mu must be locked.
+func (b *Inbox) find(id string) *pendingItem {
+	for _, w := range b.pending {
+		if w.item.ID == id {
+			return w
+		}
+	}
+	return nil
+}
+
+// formSchema returns the schema of a pending form. ok is false for other items.
+func (b *Inbox) formSchema(id string) (schema string, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w := b.find(id)
+	if w == nil || w.item.Kind != Form {
+		return "", false
+	}
+	return w.item.Schema, true
 }
 
 func invalidAnswer(field, message string) error {

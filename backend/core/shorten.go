@@ -13,7 +13,7 @@ func CutBytes(s string, n int) string {
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
-	return s[:n]
+	return s[:max(n, 0)]
 }
 
 // CutChars returns the first n characters of s.
@@ -22,7 +22,7 @@ func CutChars(s string, n int) string {
 		return s
 	}
 	for at := range s {
-		if n == 0 {
+		if n <= 0 {
 			return s[:at]
 		}
 		n--

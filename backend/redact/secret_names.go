@@ -37,7 +37,8 @@ func mayNameSecret(name string) bool {
 // MayNameSecretHeader reports whether the value of a header may be a secret. In a configuration file,
 // "session" is a setting; in a header, it is usually the key to a session.
 func MayNameSecretHeader(name string) bool {
-	return mayNameSecret(name) || strings.Contains(strings.ToLower(name), "session")
+	lower := strings.ToLower(name)
+	return mayNameSecret(name) || strings.Contains(lower, "session") || strings.HasSuffix(lower, "key")
 }
 
 // secretParts denote secrets anywhere in a name without separators. secretEnds denote them at the

@@ -13,17 +13,17 @@ const maxSchemaNodes = 10_000
 // references are expanded. It is false for references to other documents.
 func isBounded(schema any) bool {
 	left := maxSchemaNodes
-	return countNodes(schema, schema, &left)
+	return countNodes(schema, schema, 0, &left)
 }
 
-func countNodes(doc, node any, left *int) bool {
+func countNodes(doc, node any, depth int, left *int) bool {
 	if *left--; *left < 0 {
 		return false
 	}
 	switch n := node.(type) {
 	case []any:
 		for _, v := range n {
-			if !countNodes(doc, v, left) {
+			if !countNodes(doc, v, depth+1, left) {
 				return false
 			}
 		}
@@ -32,16 +32,18 @@ func countNodes(doc, node any, left *int) bool {
 			switch key {
 			case "$dynamicRef", "$recursiveRef":
 				return false
-			case "$defs", "definitions":
-				continue // counted where they are referenced
+			case "$id": // changes what the references below mean
+				if _, is := v.(string); is && depth > 0 {
+					return false
+				}
 			case "$ref":
 				to, ok := resolveRef(doc, v)
-				if !ok || !countNodes(doc, to, left) {
+				if !ok || !countNodes(doc, to, depth+1, left) {
 					return false
 				}
 				continue
 			}
-			if !countNodes(doc, v, left) {
+			if !countNodes(doc, v, depth+1, left) {
 				return false
 			}
 		}
@@ -50,10 +52,10 @@ func countNodes(doc, node any, left *int) bool {
 }
 
 // resolveRef follows a $ref with a JSON Pointer (RFC 6901) within doc. It does not support other
-// references.
+// references, nor the percent-encoding, which the library decodes.
 func resolveRef(doc, ref any) (any, bool) {
 	text, ok := ref.(string)
-	if !ok || !strings.HasPrefix(text, "#/") {
+	if !ok || !strings.HasPrefix(text, "#/") || strings.Contains(text, "%") {
 		return nil, false
 	}
 	for part := range strings.SplitSeq(text[2:], "/") {

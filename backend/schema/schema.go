@@ -51,8 +51,8 @@ func Compile(raw []byte) (schema *Schema) {
 	if err != nil || !isBounded(doc) || hasInexactNumber(doc) {
 		return nil
 	}
-	var s jsonschema.Schema
-	if json.Unmarshal(raw, &s) != nil {
+	s, ok := parse(raw)
+	if !ok {
 		return nil
 	}
 	var known bool
@@ -64,6 +64,25 @@ func Compile(raw []byte) (schema *Schema) {
 		return nil
 	}
 	return &Schema{validator: validator, doc: doc, legacyDialect: s.Schema == draft7}
+}
+
+// parse returns the schema as the library understands it, if that is bounded. The library accepts
+// keywords in any case and merges duplicate keys, so it may see references that the decoded text
+// does not contain. An endless reference ends the process.
+func parse(raw []byte) (s jsonschema.Schema, ok bool) {
+	if json.Unmarshal(raw, &s) != nil {
+		return s, false
+	}
+	understood, err := json.Marshal(&s)
+	if err != nil {
+		return s, false
+	}
+	doc, err := wire.Decode(understood)
+	if err != nil || !isBounded(doc) {
+		return s, false
+	}
+	s = jsonschema.Schema{}
+	return s, json.Unmarshal(understood, &s) == nil
 }
 
 // Check returns the invalid fields of a value from wire.Decode, at most 20. The Field of the whole

@@ -7,7 +7,7 @@ import { texts } from '@/lib/texts';
 const loadDialog = lazyChunk(() => import('@/features/servers/add-replay-server'));
 const Dialog = lazy(async () => ({ default: (await loadDialog()).AddReplayServer }));
 
-/** Starts a replay server for the recorded calls to a session. */
+/** Starts a replay server for the recorded calls of a session. */
 export function ServeSession({ session, servers }: { session: string; servers: string[] }) {
   const [open, setOpen] = useState(false);
   return (

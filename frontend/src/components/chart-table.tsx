@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { memo, useState } from 'react';
 import { ScrollArea } from '@/components/scroll-area';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
@@ -14,8 +14,8 @@ export function ChartTableSpace() {
   return <div className="mt-1 h-6" aria-hidden />;
 }
 
-/** The values of a chart as a table; slots without a value and without an event are left out. */
-export function ChartTable({
+/** The values of a chart as a table, which is not drawn again when the cursor of the chart moves; slots without a value and without an event are left out. */
+export const ChartTable = memo(function ChartTable({
   label,
   at,
   series,
@@ -82,6 +82,7 @@ export function ChartTable({
                   {events.length > 0 && (
                     <td className="min-w-32 px-1.5 py-1 sm:px-3 [overflow-wrap:anywhere]">
                       {escapeControlCharacters(row.events.slice(0, 20).join(', '))}
+                      {row.events.length > 20 && ` +${row.events.length - 20}`}
                     </td>
                   )}
                 </tr>
@@ -92,7 +93,7 @@ export function ChartTable({
       )}
     </details>
   );
-}
+});
 
 /** The newest slots that have a value or an event, in the order of time. */
 export function rowsOf({

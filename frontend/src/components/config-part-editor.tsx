@@ -8,7 +8,7 @@ import {
   schemaViolations,
 } from '@/lib/config-completion-and-validation';
 import { configSchemaQuery } from '@/lib/config-file';
-import { escapeControlCharacters } from '@/lib/format';
+import { cut, escapeControlCharacters } from '@/lib/format';
 import { type JsonFault, type JsonPath, jsonFault, readJsonc } from '@/lib/jsonc';
 import { texts } from '@/lib/texts';
 
@@ -69,7 +69,7 @@ export const violationMark = ({ line, column, kind, path, wanted }: SchemaViolat
   line,
   column,
   severity: kind === 'unknown' ? 'warning' : 'error',
-  message: t.wrong[kind](path, wanted),
+  message: t.wrong[kind](cut(path, 200), wanted),
 });
 
 /** Violations of the schema, with their lines. */

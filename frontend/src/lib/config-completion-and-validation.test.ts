@@ -77,3 +77,10 @@ it('the default configuration is valid', () => {
   const text = readFileSync(join(import.meta.dirname, '../../../config/default.jsonc'), 'utf8');
   expect(schemaViolations(schema, text)).toEqual([]);
 });
+
+it('conditions on arguments are known by their pattern', () => {
+  const rule =
+    '[{ "tool": "files__read", "where": { "/path": { "under": "/tmp" } }, "then": "allow" }]';
+  expect(schemaViolations(schema, rule, ['policy', 'rules'])).toEqual([]);
+  expect(words('[{ "where": { "/path": { "un|" } } }]', ['policy', 'rules'])[0]).toBe('under');
+});

@@ -16,6 +16,7 @@ export interface Schema {
   maximum?: number;
   pattern?: string;
   properties?: Record<string, Schema>;
+  patternProperties?: Record<string, Schema>;
   additionalProperties?: boolean | Schema;
   items?: Schema;
   oneOf?: Schema[];
@@ -66,11 +67,18 @@ export function schemaAt(root: Schema, path: JsonPath): Schema | undefined {
     const member =
       typeof step === 'number'
         ? at.items
-        : (at.properties?.[step] ??
+        : (memberOf(at, step) ??
           (typeof at.additionalProperties === 'object' ? at.additionalProperties : undefined));
     at = followed(root, member);
   }
   return branch(root, at, {});
+}
+
+/** The schema of a named or matching member. */
+function memberOf(schema: Schema, name: string): Schema | undefined {
+  if (schema.properties && Object.hasOwn(schema.properties, name)) return schema.properties[name];
+  const patterns = Object.entries(schema.patternProperties ?? {});
+  return patterns.find(([pattern]) => new RegExp(pattern).test(name))?.[1];
 }
 
 /** The alternative of oneOf or anyOf that matches the type of a value. */
@@ -201,8 +209,7 @@ export function schemaViolations(
       });
     else if (typeof value === 'object' && value !== null) {
       for (const [name, member] of Object.entries(value)) {
-        const known =
-          at.properties && Object.hasOwn(at.properties, name) ? at.properties[name] : undefined;
+        const known = memberOf(at, name);
         const other = at.additionalProperties;
         if (known) walk(member, known, [...path, name]);
         else if (other === false) add([...path, name], 'unknown', nearest(name, at));

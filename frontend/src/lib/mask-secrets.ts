@@ -25,20 +25,34 @@ export function isSensitive(name: string, value: string): boolean {
  * in URLs, and values that look like tokens. A reference such as ${NAME} is not masked.
  */
 export function maskSecrets(entry: string): string {
-  return entry
-    .replace(
-      /("(?:[^"\\]|\\.)*")(\s*:\s*)"((?:[^"\\]|\\.)*)"/g,
-      (whole, name: string, colon: string, value: string) =>
-        sensitive.test(name.slice(1, -1)) && value !== '' && !/^(\w+ )?\$\{[^}]+\}$/.test(value)
-          ? `${name}${colon}"${dots}"`
-          : whole,
-    )
-    .replace(
-      /("--?([\w-]+)(?:=|"\s*,\s*"))((?:[^"\\]|\\.)*)"/g,
-      (whole, option: string, name: string, value: string) =>
-        sensitive.test(name) && !/^(\$\{|--)/.test(value) ? `${option}${dots}"` : whole,
-    )
+  const members = entry.replace(
+    /("(?:[^"\\]|\\.)*")(\s*:\s*)"((?:[^"\\]|\\.)*)"/g,
+    (whole, name: string, colon: string, value: string) =>
+      sensitive.test(name.slice(1, -1)) && value !== '' && !/^(\w+ )?\$\{[^}]+\}$/.test(value)
+        ? `${name}${colon}"${dots}"`
+        : whole,
+  );
+  return maskOptions(members)
     .replace(/(:\/\/[^/?#"\s:@]*:)(?!\$\{)[^/?#"\s@]+@/g, `$1${dots}@`)
     .replace(/((?:Bearer|Basic) +)(?!\$\{)[^"\s\\]+/gi, `$1${dots}`)
     .replace(known, dots);
+}
+
+/** Masks the values of options, `--name=value` or the string after `--name`. */
+function maskOptions(entry: string): string {
+  const option = /"--?([\w-]+)(=|"\s*,\s*")/g;
+  const rest = /(?:[^"\\]|\\.)*/y;
+  let masked = '';
+  let from = 0;
+  for (let found = option.exec(entry); found; found = option.exec(entry)) {
+    const start = option.lastIndex;
+    rest.lastIndex = start;
+    const value = rest.exec(entry)?.[0] ?? '';
+    if (sensitive.test(found[1] ?? '') && !/^(\$\{|--)/.test(value)) {
+      masked += entry.slice(from, start) + dots;
+      from = start + value.length;
+      option.lastIndex = from;
+    } else if (found[2] !== '=') option.lastIndex = start - 1; // the string may be an option itself
+  }
+  return masked + entry.slice(from);
 }

@@ -18,7 +18,7 @@ const hour = 3_600_000;
 /** The age of the calls to serve if no session is selected; 0 is unlimited, -1 a range of two times. */
 const periods = [0, hour, 24 * hour, 7 * 24 * hour, -1];
 
-/** Adds servers that replay the recorded calls to a session or of a server. */
+/** Adds servers that replay the recorded calls of a session or of a server. */
 export function AddReplayServer({
   recorded,
   session,

@@ -91,16 +91,27 @@ export function ToolDiff({ lines, label }: { lines: DiffLine[]; label: string })
 
 /** The two texts that lines of a diff describe; both state how many equal lines are omitted. */
 export function versionsOf(lines: DiffLine[]): { before: string; after: string } {
-  const shown = lines.slice(0, 2000);
+  // Each side is limited on its own: the new lines may follow after all old ones.
   const textWithout = (other: DiffLine['op']) =>
-    shown
+    lines
       .filter(({ op }) => op !== other)
+      .slice(0, 5000)
       .map(({ op, text }) =>
-        escapeControlCharacters((op === 'gap' ? `… ${text}` : text).slice(0, 2000)),
+        escapeControlCharacters(op === 'gap' ? `@@ ${text} @@` : text.slice(0, 20_000)),
       )
       .join('\n');
-  return { before: textWithout('new'), after: textWithout('old') };
+  const before = textWithout('new');
+  const after = textWithout('old');
+  // Lines that differ in invisible characters only must not look unchanged.
+  if (before === after && lines.some(({ op }) => op === 'new'))
+    return { before, after: lines.map(({ op, text }) => `${op}: ${spelledOut(text)}`).join('\n') };
+  return { before, after };
 }
+
+const spelledOut = (text: string) =>
+  text.replace(/[\p{C}\p{Z}]/gu, (char) =>
+    char === ' ' ? char : `\\u{${char.codePointAt(0)?.toString(16)}}`,
+  );
 
 /** Whether a warning indicates an attack; a name that two servers use for a tool does not. */
 export const isAttackWarning = (warning: ToolWarning) => warning.code !== 'same-name';
