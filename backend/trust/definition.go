@@ -210,17 +210,25 @@ func appendValue(path string, value any, lines []string) []string {
 	}
 }
 
-// appendText appends a string value and its path, on several lines if it contains line breaks.
+// appendText appends a string value and its path, on several lines if it contains line breaks or is
+// long. No character is left out: the user approves what these lines show.
 func appendText(path, text string, lines []string) []string {
-	parts := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	var parts []string
+	for part := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
+		part = Visible(part)
+		for piece := core.CutChars(part, maxLine); piece != part; piece = core.CutChars(part, maxLine) {
+			parts, part = append(parts, piece), part[len(piece):]
+		}
+		parts = append(parts, part)
+	}
 	if len(parts) == 1 && path != "" {
-		return append(lines, path+": "+core.Shorten(Visible(text), maxLine))
+		return append(lines, path+": "+parts[0])
 	}
 	if path != "" {
 		lines = append(lines, path+":")
 	}
 	for _, part := range parts {
-		lines = append(lines, "    "+core.Shorten(Visible(part), maxLine))
+		lines = append(lines, "    "+part)
 	}
 	return lines
 }

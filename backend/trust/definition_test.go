@@ -1,0 +1,18 @@
+package trust
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestChangeAtTheEndOfALongDescriptionIsShown(t *testing.T) {
+	definition := func(end string) []byte {
+		return []byte(`{"name":"a","description":"` + strings.Repeat("é", 2500) + end + `"}`)
+	}
+	for _, line := range Diff(Text(definition("safe")), Text(definition("evil"))) {
+		if line.Op == "new" && strings.HasSuffix(line.Text, "evil") {
+			return
+		}
+	}
+	t.Errorf("%+v", Diff(Text(definition("safe")), Text(definition("evil"))))
+}
