@@ -115,6 +115,7 @@ go_() {
 	packages 'a C compiler, for the race detector' gcc libc6-dev
 	command -v gcc >/dev/null || command -v cc >/dev/null || report_missing 'a C compiler, for the race detector' 'Install gcc or clang.'
 	packages 'a keyring, for the tests of secrets' dbus gnome-keyring
+	packages 'ip, for the test of network changes' iproute2
 	go mod download
 }
 
