@@ -130,7 +130,7 @@ window() {
 e2e() {
 	need_node
 	# Browser, screen, session bus, and a panel that shows tray icons.
-	packages 'the dependencies of the end-to-end tests' chromium chromium-headless-shell webkit2gtk-driver xvfb xauth xdotool x11-utils imagemagick dbus dbus-x11 openbox xfce4-panel xfce4-notifyd desktop-file-utils appstream lintian dpkg-dev libglib2.0-bin procps
+	packages 'the dependencies of the end-to-end tests' chromium chromium-headless-shell webkit2gtk-driver xvfb xauth xdotool x11-utils imagemagick dbus dbus-x11 openbox xfce4-panel xfce4-notifyd desktop-file-utils appstream lintian dpkg-dev libglib2.0-bin procps curl
 	npm_tree build/e2e --ignore-scripts
 }
 
