@@ -3,8 +3,10 @@ package upstream
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -48,9 +50,9 @@ func parseHeaderParams(raw []byte) (list []headerParam, reason string) {
 	seen := map[string]bool{}
 	var walk func(properties map[string]json.RawMessage, path []string) string
 	walk = func(properties map[string]json.RawMessage, path []string) string {
-		for name, raw := range properties {
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
 			var p headerSchema
-			if json.Unmarshal(raw, &p) != nil {
+			if json.Unmarshal(properties[name], &p) != nil {
 				continue
 			}
 			at := append(path[:len(path):len(path)], name)
