@@ -27,12 +27,14 @@ flow(
     let daemon = mock;
     await page.goto(`${mock.url}/`);
     await live(page);
-    // By then the code of all pages is loaded.
-    await page.waitForFunction(() =>
-      ['usage', 'checks', 'clients', 'settings', 'sessions'].every((name) =>
-        performance.getEntriesByType('resource').some((r) => r.name.includes(`/${name}-route`)),
-      ),
-    );
+    // Everything that the page loads in advance is there: Chromium 150 remembers a failed request.
+    await page.waitForFunction(() => {
+      const loaded = performance.getEntriesByType('resource').map((resource) => resource.name);
+      return [
+        ...['usage-route', 'checks-route', 'clients-route', 'settings-route', 'sessions-route'],
+        ...['codemirror', 'time-chart', 'command-palette'],
+      ].every((part) => loaded.some((url) => url.includes(`/${part}-`) && url.endsWith('.js')));
+    });
     const paths = ['/servers/filesystem?view=debug', '/usage', '/checks', '/clients', '/settings'];
     for (const path of paths) {
       await daemon.close();
