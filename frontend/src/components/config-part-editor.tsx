@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { CircleAlert, CircleCheck, TriangleAlert } from 'lucide-react';
 import { type ComponentProps, useId, useMemo } from 'react';
+import { EditorMessages } from '@/components/editor-messages';
 import { CodeEditor, type Mark } from '@/components/lazy-code-editor';
 import {
   completionsAt,
@@ -48,13 +49,13 @@ export function ConfigPartEditor({
         complete={schema && ((text, at) => completionsAt(schema, text, at, base))}
         describedBy={`${id}-errors`}
       />
-      <div id={`${id}-errors`} aria-live="polite" className="text-xs">
+      <EditorMessages id={`${id}-errors`} value={value} className="text-xs">
         {fault ? (
           <Line look="bad">{t.syntax(fault.line, fault.column)}</Line>
         ) : (
           <Violations list={wrong} />
         )}
-      </div>
+      </EditorMessages>
     </div>
   );
 }

@@ -5,6 +5,7 @@ import { Button } from '@/components/button';
 import { Line, syntaxMark, Violations, violationMark } from '@/components/config-part-editor';
 import { Confirm } from '@/components/confirm';
 import { DraftRestored } from '@/components/draft-restored';
+import { EditorMessages } from '@/components/editor-messages';
 import { Failure } from '@/components/failure';
 import { CodeEditor, type Mark, MergeDiff } from '@/components/lazy-code-editor';
 import { Loading } from '@/components/page';
@@ -124,7 +125,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
         complete={schema && !yaml ? (typed, at) => completionsAt(schema, typed, at) : undefined}
         describedBy={`${id}-state`}
       />
-      <div id={`${id}-state`} aria-live="polite" className="min-h-5 text-sm">
+      <EditorMessages id={`${id}-state`} value={text} className="min-h-5 text-sm">
         {conflict ? (
           <div className="flex flex-wrap items-center gap-2 text-warn">
             {t.changedMeanwhile}
@@ -154,7 +155,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
             problems.length === 0 && schema && <Line look="ok">{t.noProblems}</Line>
           ))
         )}
-      </div>
+      </EditorMessages>
       <div className="flex gap-2">
         <Button
           look="primary"

@@ -3,6 +3,7 @@ import { CircleAlert, CircleCheck, LoaderCircle, Play } from 'lucide-react';
 import { useId, useMemo, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { DraftRestored } from '@/components/draft-restored';
+import { EditorMessages } from '@/components/editor-messages';
 import { JsonView } from '@/components/json-view';
 import { CodeEditor } from '@/components/lazy-code-editor';
 import { ResultText } from '@/components/result-text';
@@ -122,10 +123,14 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
                 }}
                 className="max-h-80 min-h-24"
               />
-              <p id={`${id}-fault`} className="mt-1 min-h-5 text-xs text-bad" aria-live="polite">
+              <EditorMessages
+                id={`${id}-fault`}
+                value={args}
+                className="mt-1 min-h-5 text-xs text-bad"
+              >
                 {fault}
                 {fault && view === 'form' && ` ${t.formNeedsJson}`}
-              </p>
+              </EditorMessages>
             </>
           )}
         </TabPanel>
