@@ -1,5 +1,6 @@
 import { type QueryClient, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import type { Schema } from '@/lib/config-completion-and-validation';
+import { lazyChunk } from '@/lib/lazy-chunk';
 import { isConflict, RequestError, request, requestText } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { type ToastAction, toast, toastError } from '@/lib/toast';
@@ -12,10 +13,12 @@ export const configQuery = queryOptions({
   staleTime: 5000, // a config event invalidates it immediately
 });
 
+const loadSchema = lazyChunk(() => import('../../../config/schema.json'));
+
 /** The schema is a part of the page, in a chunk that only editors load. */
 export const configSchemaQuery = queryOptions({
   queryKey: ['config', 'schema'],
-  queryFn: async () => (await import('../../../config/schema.json')).default as unknown as Schema,
+  queryFn: async () => (await loadSchema()).default as unknown as Schema,
   staleTime: Number.POSITIVE_INFINITY,
 });
 
