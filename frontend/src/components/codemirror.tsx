@@ -225,6 +225,9 @@ export function CodeView({
   return <div ref={useView(state)} className={box} />;
 }
 
+// An empty text has one empty line, which would be shown as removed.
+const allNew = EditorView.theme({ '.cm-deletedChunk': { display: 'none' } });
+
 /** The differences between two texts, in one column. */
 export function MergeDiff({
   before,
@@ -242,6 +245,7 @@ export function MergeDiff({
         extensions: [
           shared,
           readOnly(label),
+          before === '' ? allNew : [],
           unifiedMergeView({
             original: before,
             mergeControls: false,
