@@ -90,7 +90,7 @@ func (v *view) build() {
 		h := &v.held[i]
 		h.line = v.add(systray.AddMenuItem("", ""), shownState{hidden: true})
 		h.arguments = v.add(h.line.AddSubMenuItem("", ""), shownState{hidden: true, greyed: true})
-		h.approve = v.add(h.line.AddSubMenuItem("Approve once", ""), shownState{title: "Approve once"})
+		h.approve = v.add(h.line.AddSubMenuItem("Allow once", ""), shownState{title: "Allow once"})
 		h.deny = h.line.AddSubMenuItem("Deny", "")
 		h.show = h.line.AddSubMenuItem("Show in Drawbridge", "")
 	}
@@ -243,7 +243,7 @@ func (v *view) updateCalls(m Menu) {
 		c, used := held[ids[i]]
 		if used {
 			v.set(h.arguments, shownState{title: c.Arguments, hidden: c.Arguments == "", greyed: true})
-			v.set(h.approve, shownState{title: "Approve once", greyed: !c.Complete})
+			v.set(h.approve, shownState{title: "Allow once", greyed: !c.Complete})
 		}
 		v.set(h.line, shownState{title: c.Text, hidden: !used})
 	}

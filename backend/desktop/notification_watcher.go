@@ -139,7 +139,7 @@ func (w *Watcher) callButtons(n *Notification, item approvals.Item) {
 	full := n.Text + " " + item.Held.Arguments
 	if SingleLine(full, maxText) == full {
 		n.Text = full
-		n.Buttons = append(n.Buttons, Button{"Approve once", approveKey + item.ID})
+		n.Buttons = append(n.Buttons, Button{"Allow once", approveKey + item.ID})
 	}
 	n.Buttons = append(n.Buttons, Button{"Deny", denyKey + item.ID})
 }

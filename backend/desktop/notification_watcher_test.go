@@ -380,7 +380,7 @@ func TestHeldCallIsAnsweredByButtonsOfNotification(t *testing.T) {
 		first := held("1", `{"path":"/a"}`)
 		d.publish(event.Approval, first)
 		n := d.visible["waiting"]
-		if n.Text != `Cursor wants to call write on files {"path":"/a"}` || len(n.Buttons) != 2 || n.Buttons[0].Label != "Approve once" || n.Buttons[1].Label != "Deny" {
+		if n.Text != `Cursor wants to call write on files {"path":"/a"}` || len(n.Buttons) != 2 || n.Buttons[0].Label != "Allow once" || n.Buttons[1].Label != "Deny" {
 			t.Fatalf("shown: %+v", n)
 		}
 		// The press arrives after another call has replaced the notification.

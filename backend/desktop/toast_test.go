@@ -27,7 +27,7 @@ func TestToastEscapesTexts(t *testing.T) {
 
 // A click opens the page of its notification, a button reports its key.
 func TestToastReportsButtons(t *testing.T) {
-	text, err := toastXML(Notification{PagePath: "/approvals?a=b&c", Buttons: []Button{{"Approve once", "approve:q 1&key=deny:q1"}}})
+	text, err := toastXML(Notification{PagePath: "/approvals?a=b&c", Buttons: []Button{{"Allow once", "approve:q 1&key=deny:q1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

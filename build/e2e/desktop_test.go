@@ -252,7 +252,7 @@ func TestNotificationsReportPendingApprovals(t *testing.T) {
 			return ""
 		default:
 		}
-		// The buttons are equally wide and at the bottom right: Show, Approve once, Deny.
+		// The buttons are equally wide and at the bottom right: Show, Allow once, Deny.
 		var x, y, width, height int
 		geometry, _ := s.command("xdotool", "getwindowgeometry", "--shell", window).Output()
 		fmt.Sscanf(string(geometry), "WINDOW="+window+"\nX=%d\nY=%d\nWIDTH=%d\nHEIGHT=%d", &x, &y, &width, &height)

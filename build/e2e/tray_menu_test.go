@@ -119,7 +119,7 @@ func TestTrayMenuActions(t *testing.T) {
 	if list := listed(); !strings.Contains(list, `"files__echo"`) {
 		t.Errorf("without a profile, the client sees %s", tail(list))
 	}
-	for _, answer := range []string{"Approve once", "Deny"} {
+	for _, answer := range []string{"Allow once", "Deny"} {
 		arguments := `{"text":"held: ` + answer + `"}`
 		done := make(chan string, 1)
 		go func() {
@@ -145,7 +145,7 @@ func TestTrayMenuActions(t *testing.T) {
 		choose(answer)
 		select {
 		case out := <-done:
-			if approved := !strings.Contains(out, `"isError":true`); approved != (answer == "Approve once") {
+			if approved := !strings.Contains(out, `"isError":true`); approved != (answer == "Allow once") {
 				t.Errorf("%s: the call ended with %s", answer, out)
 			}
 		case <-time.After(patience):
