@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -27,6 +31,34 @@ func newMetrics() *Metrics {
 		Store:       func() (writes, queries Timing) { return Timing{1, time.Second}, Timing{} },
 		Recorder:    func() (int, uint64) { return 4, 5 },
 		Usage:       func(string) (uint64, float64, bool) { return 1 << 20, 12.5, true },
+	})
+}
+
+func TestScrapeMeasuresAllServersAtTheSameTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const servers = 200
+		o := newMetrics().o
+		o.Statuses = func() []core.ServerStatus {
+			list := make([]core.ServerStatus, servers)
+			for i := range list {
+				list[i].ID = strconv.Itoa(i)
+			}
+			return list
+		}
+		var waiting atomic.Int64
+		all := make(chan struct{})
+		o.Usage = func(string) (uint64, float64, bool) {
+			if waiting.Add(1) == servers {
+				close(all)
+			}
+			<-all // forever, unless each is measured at the same time
+			return 1, 1, true
+		}
+		w := httptest.NewRecorder()
+		New(o).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		if n := strings.Count(w.Body.String(), "\ndrawbridge_server_resident_memory_bytes{"); n != servers {
+			t.Fatalf("%d of %d servers were measured", n, servers)
+		}
 	})
 }
 
