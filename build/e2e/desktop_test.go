@@ -256,7 +256,7 @@ func TestNotificationsReportPendingApprovals(t *testing.T) {
 		var x, y, width, height int
 		geometry, _ := s.command("xdotool", "getwindowgeometry", "--shell", window).Output()
 		fmt.Sscanf(string(geometry), "WINDOW="+window+"\nX=%d\nY=%d\nWIDTH=%d\nHEIGHT=%d", &x, &y, &width, &height)
-		s.command("xdotool", "mousemove", strconv.Itoa(x+width-180), strconv.Itoa(y+height-31), "click", "1").Run()
+		s.command("xdotool", "mousemove", strconv.Itoa(x+width-153), strconv.Itoa(y+height-31), "click", "1").Run()
 		return "the button does not end the call, in the window " + string(geometry)
 	})
 }
