@@ -1,10 +1,7 @@
 import { type ErrorComponentProps, Link, useRouter, useRouterState } from '@tanstack/react-router';
 import { MapPinOff } from 'lucide-react';
-import { useEffect } from 'react';
 import { buttonClasses } from '@/components/button';
 import { Empty, Failed, LoadingPage, PageHeader } from '@/components/page';
-import { useConnection } from '@/lib/connection';
-import { ChunkLoadError, reloadOnce } from '@/lib/lazy-chunk';
 import { texts } from '@/lib/texts';
 import { pageAt } from './navigation-pages';
 
@@ -16,10 +13,6 @@ export function Pending() {
 /** A page that failed, for example because its script could not be loaded. Other pages still work. */
 export function Broken({ error, reset }: ErrorComponentProps) {
   const router = useRouter();
-  const { phase } = useConnection();
-  useEffect(() => {
-    if (error instanceof ChunkLoadError && phase === 'live') reloadOnce();
-  }, [error, phase]);
   return (
     <>
       <PageHeader title={useTitleHere()} />

@@ -2,14 +2,15 @@ import { QueryErrorResetBoundary } from '@tanstack/react-query';
 import { CatchBoundary, Link } from '@tanstack/react-router';
 import type { LucideIcon } from 'lucide-react';
 import { TriangleAlert } from 'lucide-react';
-import { createContext, type ReactNode, Suspense, useContext } from 'react';
+import { createContext, type ReactNode, Suspense, useContext, useEffect } from 'react';
 import { Button } from '@/components/button';
 import { classes } from '@/lib/class-names';
 import { useConnection } from '@/lib/connection';
 import { escapeControlCharacters, sentence } from '@/lib/format';
-import { ChunkLoadError } from '@/lib/lazy-chunk';
+import { ChunkLoadError, reloadOnce } from '@/lib/lazy-chunk';
 import { messageOf, RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
+import { anyUnsaved } from '@/lib/unsaved-changes';
 
 /**
  * A page's title line, as wide as the page's content. Controls to the right of the title move below
@@ -147,6 +148,11 @@ export function Failed({
   onRetry?: () => void;
   heading?: 'h1' | 'h2';
 }) {
+  const { phase } = useConnection();
+  // React keeps the failure of a lazy part, so only a reload helps.
+  useEffect(() => {
+    if (error instanceof ChunkLoadError && phase === 'live' && !anyUnsaved()) reloadOnce();
+  }, [error, phase]);
   return (
     <Empty icon={TriangleAlert} title={texts.errors.pageTitle} tone="bad" heading={heading}>
       <p className="[overflow-wrap:anywhere]">{sentence(messageOf(error))}</p>

@@ -2,8 +2,8 @@ const tries = 4;
 const firstPauseMs = 250;
 
 /**
- * A part of the page's script that could not be loaded. Some browsers remember that for as long as
- * the page is open: then only a reload helps.
+ * A part of the page's script that could not be loaded. React keeps that for as long as the page is
+ * open, and so do some browsers: then only a reload helps.
  */
 export class ChunkLoadError extends Error {
   constructor(cause: unknown) {

@@ -16,6 +16,7 @@ export interface ToastAction {
 export function toast(tone: 'ok' | 'bad', text: string, action?: ToastAction): string {
   sonner[tone === 'ok' ? 'success' : 'error'](text, {
     id: text,
+    // The browser checks lengthen these (e2e/waiting.mjs).
     duration: action ? 12_000 : tone === 'bad' ? 9000 : 4000,
     action: action && { label: action.text, onClick: () => void action.run() },
   });
