@@ -187,7 +187,8 @@ export function dialogs(lend, tally) {
             size === ['desktop', 'phone'][index % 2],
       )
       .map((size) => () => {
-        return tally.check(`dialog ${state.name} ${size}`, () => show(lend, state, size));
+        const run = () => show(lend, state, size);
+        return tally.check(`dialog ${state.name} ${size}`, run, { repeatable: true });
       }),
   );
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { makeScene } from '../dev/mock-scenes.mjs';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
-import { becomes, closeDialog, focused, settled } from './waiting.mjs';
+import { becomes, closeDialog, focused, live, settled } from './waiting.mjs';
 
 const empty = { scene: 'empty', rate: 0 };
 const quiet = { scene: 'full', rate: 0 };
@@ -61,6 +61,7 @@ flow(
     const tick = (text) => page.getByRole('heading', { name: `done: ${text}` });
     await page.goto(`${mock.url}/#/`);
     await page.getByRole('heading', { name: 'Get started' }).waitFor();
+    await live(page); // an event that is sent earlier is lost
     for (const step of ['Add your servers', 'Connect your clients', 'Make your first call'])
       await page.getByRole('heading', { name: step, exact: true }).waitFor();
     await inspect(page, 'all');

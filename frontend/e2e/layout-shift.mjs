@@ -5,7 +5,7 @@ import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
 import { settled, watched } from './harness.mjs';
 import { addresses, filled, pathOf } from './pages.mjs';
-import { timeoutMs } from './waiting.mjs';
+import { live, timeoutMs } from './waiting.mjs';
 
 /** Most pages have no shift; browsers call 0.1 good. */
 const most = 0.05;
@@ -73,6 +73,7 @@ async function shifts(page, url, at, path) {
   await page.goto('about:blank'); // otherwise only the hash would change
   await page.goto(`${url}/${at}`);
   await settled(page, path);
+  await live(page); // the events may be the last to arrive
   // The last response has arrived and is painted.
   await page.waitForTimeout(350);
   await settled(page, path);

@@ -22,6 +22,7 @@ import './first-steps-profiles-and-drafts-flows.mjs';
 const started = Date.now();
 const result = tally(process.argv[2]);
 const browser = await launch();
+console.log(`Chromium ${browser.version()}`);
 const lend = pagePool(browser);
 for (let rounds = Number(process.env.E2E_ROUNDS ?? 1); rounds > 0; rounds--) {
   await lanes(

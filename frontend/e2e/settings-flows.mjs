@@ -61,7 +61,7 @@ flow('leaving an edited file is confirmed', quiet, async (page, mock) => {
     page.waitForEvent('dialog'),
   ]);
   assert.equal(told.type(), 'beforeunload');
-  page.troubles.length = 0;
+  assert.deepEqual(page.troubles.splice(0), ['dialog: ']);
   await still();
   const servers = page.getByRole('link', { name: 'Servers', exact: true });
   await servers.click();

@@ -41,7 +41,7 @@ export function becomes(ask, wanted) {
 
 /** Waits until the page receives the events of the daemon. */
 export function live(page) {
-  return page.getByText('Live').locator('visible=true').first().waitFor();
+  return page.getByText('Live', { exact: true }).locator('visible=true').first().waitFor();
 }
 
 /** Presses the shortcut of a page until the page is open: letters that follow too slowly are ignored. */
