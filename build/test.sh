@@ -99,7 +99,7 @@ e2e() {
 	make --no-print-directory daemon
 	e2eTests >"$work/e2e.json" || true
 	again=$(go run ./build/testcount repeat "$work/e2e.json")
-	[ -z "$again" ] || e2eTests -run "$again" >>"$work/e2e.json" || true
+	[ -z "$again" ] || e2eTests -run "$again" -parallel 1 >>"$work/e2e.json" || true
 	testcount go <"$work/e2e.json"
 }
 

@@ -288,5 +288,5 @@ func TestEachCallReachesItsOwnAccount(t *testing.T) {
 	}
 	check("ann", "home", "web", ask("home"))
 	check("ann", "default", "web", ask("default"))
-	browse(t, d, "page-accounts.mjs", 5, object{"token": ann}, nil)
+	browse(t, d, "page-accounts.mjs", object{"token": ann}, nil)
 }

@@ -5,7 +5,6 @@ package e2e
 import (
 	"archive/tar"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -121,15 +120,7 @@ func TestTwentyServersInOneContainer(t *testing.T) {
 
 	// The daemon is killed: the watchdog ends all of them.
 	began = time.Now()
-	var runtime struct{ PID int }
-	src, err := os.ReadFile(filepath.Join(d.data, "runtime.json"))
-	if err == nil {
-		err = json.Unmarshal(src, &runtime)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	syscall.Kill(runtime.PID, syscall.SIGKILL)
+	syscall.Kill(d.process(t), syscall.SIGKILL)
 	empty := func() string {
 		if n := countContainerProcesses(t, name); n != 1 {
 			return fmt.Sprintf("%d processes are left in the container", n)

@@ -104,12 +104,8 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 
 	// All processes that render a page: WebKit also retains one for an earlier page.
 	drawers := func() (pids []int) {
-		for _, p := range descendants(1) {
-			if comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.pid)); strings.TrimSpace(string(comm)) == "WebKitWebProces" {
-				if env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid)); strings.Contains(string(env), d.data) {
-					pids = append(pids, p.pid)
-				}
-			}
+		for _, p := range rendererProcesses(d.data) {
+			pids = append(pids, p.pid)
 		}
 		return pids
 	}

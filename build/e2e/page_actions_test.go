@@ -3,9 +3,7 @@
 package e2e
 
 import (
-	"archive/tar"
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -57,7 +55,7 @@ func TestEveryPageActionWorks(t *testing.T) {
 			return link.URL
 		},
 	}
-	browse(t, d, "page-actions.mjs", 21, object{"token": d.token("life"), "cursor": cursor, "control": control(t, d, env, does), "binary": binary, "container": box, "composed": service}, nil)
+	browse(t, d, "page-actions.mjs", object{"token": d.token("life"), "cursor": cursor, "control": control(t, d, env, does), "binary": binary, "container": box, "composed": service}, nil)
 }
 
 // runComposeContainer runs a container as a compose file would create it: with a shell, and a
@@ -68,30 +66,14 @@ func runComposeContainer(t testing.TB) (name string) {
 	if err != nil {
 		t.Skip("no static busybox to make an image of: install busybox-static")
 	}
-	var image bytes.Buffer
-	w := tar.NewWriter(&image)
-	add := func(name string, body []byte) {
-		err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(body))})
-		if _, werr := w.Write(body); err != nil || werr != nil {
-			t.Fatal(err, werr)
-		}
-	}
+	programs := map[string][]byte{"usr/local/bin/notes-mcp": []byte("#!/bin/sh\nexec /drawbridge demo-server\n")}
 	for name, path := range map[string]string{"bin/sh": shell, "drawbridge": binary} {
-		body, err := os.ReadFile(path)
-		if err != nil {
+		if programs[name], err = os.ReadFile(path); err != nil {
 			t.Fatal(err)
 		}
-		add(name, body)
-	}
-	add("usr/local/bin/notes-mcp", []byte("#!/bin/sh\nexec /drawbridge demo-server\n"))
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
 	}
 	name = fmt.Sprintf("drawbridge-composed-%d", os.Getpid())
-	load := exec.Command("docker", "import", "-", name)
-	load.Stdin = &image
-	run(t, load, 0)
-	t.Cleanup(func() { exec.Command("docker", "rmi", "-f", name).Run() })
+	importImage(t, name, programs)
 	run(t, exec.Command("docker", "run", "--detach", "--network", "none", "--name", name, "--env", "PATH=/usr/local/bin:/bin",
 		"--label", "com.docker.compose.project="+name, "--label", "com.docker.compose.service=notes", name, "/bin/sh", "-c", "while :; do sleep 100; done"), 0)
 	t.Cleanup(func() { exec.Command("docker", "rm", "-f", name).Run() })

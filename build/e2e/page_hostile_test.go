@@ -31,7 +31,7 @@ func TestHostileServerTextIsInertOnPage(t *testing.T) {
 	d := start(t, object{"mcpServers": servers})
 	d.running("evil", "large", "more")
 	var found struct{ Looks int }
-	browse(t, d, "page-hostile.mjs", 8, object{"token": d.token("life")}, &found)
+	browse(t, d, "page-hostile.mjs", object{"token": d.token("life")}, &found)
 	t.Logf("%d places were looked at", found.Looks)
 	if found.Looks < 60 && os.Getenv("STEPS") == "" {
 		t.Error("that is too few")

@@ -88,7 +88,7 @@ func TestServersAreInstalledOnPage(t *testing.T) {
 	is := func(away bool) func(url.Values) string {
 		return func(url.Values) string { down.Store(away); return "" }
 	}
-	browse(t, d, "page-install-servers.mjs", 5, object{
+	browse(t, d, "page-install-servers.mjs", object{
 		"token":   d.token("life"),
 		"control": control(t, d, nil, map[string]func(url.Values) string{"/down": is(true), "/up": is(false)}),
 		"folder":  files, "good": good, "evil": evil, "bundles": filepath.Join(d.data, "bundles"),

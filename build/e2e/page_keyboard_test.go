@@ -26,7 +26,7 @@ func TestFirstRunAndReplayByKeyboard(t *testing.T) {
 		Stops      int
 		Presses    int
 	}
-	browse(t, d, "page-keyboard.mjs", 7, object{"cursor": cursor}, &found)
+	browse(t, d, "page-keyboard.mjs", object{"cursor": cursor}, &found)
 	if found.Stops < 20 {
 		t.Errorf("only %d stops of the focus", found.Stops)
 	}

@@ -18,7 +18,7 @@ func TestTenMegabyteResultIsShownImmediately(t *testing.T) {
 		ShownMs, MoreMs, TriedMs, StillMs, TriedStillMs float64
 		Document, First, All                            int
 	}
-	browse(t, d, "page-large-result.mjs", 0, nil, &found)
+	browse(t, d, "page-large-result.mjs", nil, &found)
 	t.Logf("shown after %.0f ms, more of it after %.0f ms, standing still for %.0f ms at most; tried: read after %.0f ms, standing still for %.0f ms",
 		found.ShownMs, found.MoreMs, found.StillMs, found.TriedMs, found.TriedStillMs)
 	within := float64(limit(200 * time.Millisecond).Milliseconds())

@@ -20,7 +20,7 @@ func TestPageShowsServersAndCallsLive(t *testing.T) {
 		Address          string
 		StartSeenAfterMs int64
 	}
-	browse(t, d, "page-live-calls.mjs", 0, object{"link": link}, &found)
+	browse(t, d, "page-live-calls.mjs", object{"link": link}, &found)
 	if strings.Contains(found.Address, "code=") {
 		t.Errorf("the code stays in the address: %s", found.Address)
 	}

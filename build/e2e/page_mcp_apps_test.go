@@ -8,7 +8,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // The app of a recorded result, written with the official library, receives the call and calls a
@@ -25,29 +28,46 @@ func TestAppOfAResultRunsInASandboxAndCallsItsServer(t *testing.T) {
 		w.Header().Set("Access-Control-Allow-Origin", "*")
 	}))
 	t.Cleanup(probe.Close)
-	free, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	udp, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	udp := free.LocalAddr().(*net.UDPAddr)
-	_ = free.Close()
+	var packets atomic.Int32
+	counted := make(chan struct{})
+	go func() {
+		defer close(counted)
+		for {
+			if _, _, err := udp.ReadFrom(make([]byte, 100)); err != nil {
+				return
+			}
+			packets.Add(1)
+		}
+	}()
 	d := start(t, object{"mcpServers": object{"other": demo()}})
 	d.write("config.jsonc", object{"mcpServers": object{"other": demo(), "apps": object{
 		"command": node, "args": []string{abs("clients/mcp-apps-server.mjs")},
-		"env":   object{"PROBE": probe.URL, "PROBE_UDP": udp.String(), "DAEMON": d.url},
+		"env":   object{"PROBE": probe.URL, "PROBE_UDP": udp.LocalAddr().String(), "DAEMON": d.url},
 		"tools": object{"denied": object{"approval": "deny"}},
 	}}})
 	d.running("apps", "other")
-	var found struct {
-		Hostile []string
-		Packets int
-	}
-	browse(t, d, "page-mcp-apps.mjs", 7, object{"udp": udp.Port}, &found)
+	var found struct{ Hostile []string }
+	browse(t, d, "page-mcp-apps.mjs", nil, &found)
 	if len(found.Hostile) > 0 {
 		t.Errorf("a hostile app could do this: %q", found.Hostile)
 	}
-	if found.Packets > 0 {
-		t.Errorf("%d packets left the frame", found.Packets)
+	own, err := net.Dial("udp4", udp.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	if _, err := own.Write([]byte("counted")); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "a packet is counted", func() bool { return packets.Load() > 0 })
+	udp.Close()
+	<-counted
+	if n := packets.Load() - 1; n > 0 {
+		t.Errorf("%d packets left the frame", n)
 	}
 	mu.Lock()
 	defer mu.Unlock()

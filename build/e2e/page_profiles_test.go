@@ -19,5 +19,5 @@ func TestProfilesAreCreatedAndAssignedOnPage(t *testing.T) {
 	put(t, filepath.Join(d.data, "config.jsonc"), "{\n  // kept\n  \"mcpServers\": "+string(entries)+"\n}\n")
 	d.launch()
 	d.running("demo", "files")
-	browse(t, d, "page-profiles.mjs", 6, object{"token": d.token("life")}, nil)
+	browse(t, d, "page-profiles.mjs", object{"token": d.token("life")}, nil)
 }

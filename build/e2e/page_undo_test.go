@@ -31,5 +31,5 @@ func TestDestructiveActionsAreConfirmedOrUndoable(t *testing.T) {
 		d.running("demo")
 		return d.url
 	}}
-	browse(t, d, "page-undo.mjs", 13, object{"opened": opened, "token": d.token("life"), "control": control(t, d, nil, does), "cursor": cursor, "guarded": remote.URL, "later": later, "binary": binary}, nil)
+	browse(t, d, "page-undo.mjs", object{"opened": opened, "token": d.token("life"), "control": control(t, d, nil, does), "cursor": cursor, "guarded": remote.URL, "later": later, "binary": binary}, nil)
 }

@@ -76,22 +76,11 @@ func afterLine(text, start string) string {
 	return text
 }
 
-// freeAddress returns a loopback address that is not in use.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().String()
-}
-
 // A program that serves its url is started and stopped with its server, and restarted after a
 // crash.
 func TestServerStartedForItsURL(t *testing.T) {
 	t.Parallel()
-	address := freeAddress(t)
+	address := ownPort(t)
 	entry := object{"command": binary, "args": []string{"demo-server", "--http", address}, "url": "http://" + address + "/mcp"}
 	d := start(t, object{"mcpServers": object{"web": entry}})
 	d.running("web")
@@ -129,7 +118,7 @@ func TestOfficialConformanceSuiteThroughARemoteServer(t *testing.T) {
 	program := everythingServer(t)
 	for revision, option := range map[string]string{"2025-11-25": "-stateless=false", "2026-07-28": "-stateless=true"} {
 		t.Run(revision, func(t *testing.T) {
-			address := freeAddress(t)
+			address := ownPort(t)
 			server := exec.Command(program, "-http", address, option)
 			if err := server.Start(); err != nil {
 				t.Fatal(err)

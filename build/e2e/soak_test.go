@@ -74,7 +74,7 @@ func TestLoadedDaemonAnswersAndRecordsEveryCallOnce(t *testing.T) {
 	mark := func(id string) string { return fmt.Sprintf("soak-%d-%s", os.Getpid(), id) }
 	box := image + "-soak"
 	runIdleContainer(t, dockerCommand, image, box)
-	remote := &remoteServer{t: t, address: freeAddress(t)}
+	remote := &remoteServer{t: t, address: ownPort(t)}
 	if err := remote.begin(); err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func TestRugPullShadowingAndPoisoningAreDetected(t *testing.T) {
 
 	d.cli(0, "call", "other", "pull")
 	var page struct{ Warned bool }
-	if browse(t, d, "page-accept-changed-tools.mjs", 2, nil, &page); !page.Warned {
+	if browse(t, d, "page-accept-changed-tools.mjs", nil, &page); !page.Warned {
 		t.Error("the page does not warn")
 	}
 	for _, era := range []string{"legacy", "modern"} {

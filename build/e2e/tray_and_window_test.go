@@ -5,7 +5,6 @@ package e2e
 import (
 	"fmt"
 	"image"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,17 +16,9 @@ import (
 // The test checks what the user sees: an icon, its menu, and the window that it opens.
 func TestProgramWithDisplay(t *testing.T) {
 	t.Parallel()
-	if _, err := os.Stat(window); err != nil {
-		t.Skipf("the window was not built: %v", err)
-	}
+	needWindow(t)
 	s := desktop(t)
-	var display []string
-	for _, v := range s.env {
-		if !strings.HasPrefix(v, "HOME=") && !strings.HasPrefix(v, "PATH=") {
-			display = append(display, v)
-		}
-	}
-	d := start(t, object{"mcpServers": object{"demo": demo(), "broken": object{"command": "no-such-program-anywhere"}}}, display...)
+	d := start(t, object{"mcpServers": object{"demo": demo(), "broken": object{"command": "no-such-program-anywhere"}}}, s.display()...)
 	d.running("demo")
 
 	// The icon belongs to the daemon, which may be a child of the process that we started.

@@ -33,17 +33,13 @@ func startWebkit(t testing.TB) *webkit {
 		}
 	}
 	s := desktop(t)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := free.Addr().(*net.TCPAddr).Port
-	free.Close()
-	driver := s.command("WebKitWebDriver", fmt.Sprintf("--port=%d", port))
+	address := ownPort(t)
+	_, port, _ := net.SplitHostPort(address)
+	driver := s.command("WebKitWebDriver", "--port="+port)
 	// Its sandbox cannot start without user namespaces, such as in a container.
 	driver.Env = append(driver.Env, "WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS=1", "LIBGL_ALWAYS_SOFTWARE=1")
 	s.background(driver)
-	w := &webkit{t: t, address: fmt.Sprintf("http://127.0.0.1:%d", port)}
+	w := &webkit{t: t, address: "http://" + address}
 	eventually.Complete(t, patience, func() string {
 		reply, err := http.Get(w.address + "/status")
 		if err != nil {
@@ -156,7 +152,10 @@ func TestPageWorksInWebKitGTK(t *testing.T) {
 	w := startWebkit(t)
 	w.do("POST", "/url", object{"url": strings.TrimSpace(d.cli(0, "open", "--print"))}, nil)
 	w.shows("1 of 1 running")
-	w.shows("Live") // the event stream is open
+	eventually.True(t, "the event stream is open", func() (open bool) {
+		w.run(`return [...document.querySelectorAll('[role=status]')].some((one) => one.innerText.trim() === 'Live')`, &open)
+		return open
+	})
 	w.run(`window.faults = []
 		addEventListener('error', (e) => faults.push(e.message))
 		addEventListener('unhandledrejection', (e) => faults.push(String(e.reason)))

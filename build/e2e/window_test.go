@@ -23,9 +23,7 @@ const testPage = `<!doctype html><title>x</title><body style="background:#00a050
 
 func TestWindowShowsPageOnce(t *testing.T) {
 	t.Parallel()
-	if _, err := os.Stat(window); err != nil {
-		t.Skipf("the window was not built: %v", err)
-	}
+	needWindow(t)
 	s := desktop(t)
 	seen := make(chan string, 4)
 	mux := http.NewServeMux()
@@ -129,9 +127,7 @@ func TestWindowRetriesFailedLoad(t *testing.T) {
 
 func TestWindowReportsMissingDaemon(t *testing.T) {
 	t.Parallel()
-	if _, err := os.Stat(window); err != nil {
-		t.Skipf("the window was not built: %v", err)
-	}
+	needWindow(t)
 	s := desktop(t)
 	cmd := s.command(window)
 	cmd.Env = append(cmd.Env, "DRAWBRIDGE_WINDOW_URL=http://127.0.0.1:1/", "DRAWBRIDGE_DATA="+filepath.Join(s.home, "none"))

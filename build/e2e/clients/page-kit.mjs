@@ -85,8 +85,7 @@ export const tab = (name, inside = page) => inside.getByRole('tab', { name, exac
 /** Waits until the text of a field satisfies `wanted`. */
 export const reads = (field, wanted) => until('the field has the expected text', async () => wanted(await textOf(field)))
 /** The whole text of a code editor, which renders only the visible lines; or the value of a field. */
-export const textOf = (field) =>
-  field.evaluate((e) => ('value' in e ? e.value : e.cmTile.root.view.state.doc.toString()))
+export const { textOf } = waiting
 /** The content of the file that `press` downloads. */
 export async function saved(press) {
   const [download] = await Promise.all([page.waitForEvent('download'), press()])

@@ -1,5 +1,4 @@
 // Shows MCP Apps of a real daemon's servers: one works, one attacks, and some cannot be shown.
-import { createSocket } from 'node:dgram'
 import { allowed, api, button, call, finish, found, go, live, input, page, part, recorded, step, until } from './page-kit.mjs'
 
 await page.goto(input.link)
@@ -61,13 +60,9 @@ await step('what cannot be shown is explained', async () => {
   }
 })
 
-const udp = createSocket('udp4')
-found.packets = 0
-udp.on('message', () => found.packets++)
-await new Promise((done) => udp.bind(input.udp, '127.0.0.1', done))
 await step('a hostile app reaches nothing', async () => {
   await show('hostile')
-  await frame().getByText(/^done /).waitFor({ timeout: 60_000 })
+  await frame().getByText(/^done /).waitFor()
   found.hostile = JSON.parse((await frame().locator('#log').textContent()).slice(5))
   await pause(1000) // for packets in flight
   const height = await page.locator('iframe').evaluate((e) => e.offsetHeight)
@@ -92,7 +87,6 @@ await step('the page can still be used', async () => {
   await button('Close app').click()
   await until('the app is gone', async () => (await page.locator('iframe').count()) === 0)
 })
-udp.close()
 // The browser reports each refused attempt.
 const refusals = /Content Security Policy|sandbox|Unsafe attempt|Refused to|Blocked |Permissions policy/i
 page.troubles = page.troubles.filter((one) => !refusals.test(one))
