@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -297,8 +298,7 @@ func TestDesktopWithoutServices(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.background(bus)
-		buf := make([]byte, 512)
-		n, err := printed.Read(buf)
+		address, err := bufio.NewReader(printed).ReadString('\n')
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,7 +308,7 @@ func TestDesktopWithoutServices(t *testing.T) {
 				env = append(env, v)
 			}
 		}
-		env = append(env, "DBUS_SESSION_BUS_ADDRESS="+strings.TrimSpace(string(buf[:n])))
+		env = append(env, "DBUS_SESSION_BUS_ADDRESS="+strings.TrimSpace(address))
 		d := start(t, object{}, env...)
 		run(t, command(t, append(d.env(), env...), binary, "--data", d.data), 0)
 		s.waitWindows(1)

@@ -1,5 +1,5 @@
 // Signs in to the page of a real daemon, and checks that calls appear while they run.
-import { browser, call as ask, finish, found, go, input, page } from './page-kit.mjs'
+import { browser, call as ask, finish, found, go, input, live, page } from './page-kit.mjs'
 
 await page.goto(input.link)
 const navigation = page.locator('nav:visible').first()
@@ -9,6 +9,7 @@ const call = (tool, args) => ask('demo', tool, args)
 
 // The start and the end of a call are shown without a reload.
 await go('/calls')
+await live()
 const began = Date.now()
 const slow = call('slow', {})
 const row = page.locator('[data-call]').filter({ hasText: 'slow' })
