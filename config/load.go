@@ -221,6 +221,16 @@ func (c *Config) SourceTexts() []byte {
 	return append(data, '\n')
 }
 
+// TextOf returns the content of a file that c was read from.
+func (c *Config) TextOf(file string) ([]byte, bool) {
+	for _, t := range c.texts {
+		if t.Path == file {
+			return []byte(t.Text), true
+		}
+	}
+	return nil, false
+}
+
 // FromSourceTexts reads the result of SourceTexts.
 func FromSourceTexts(data []byte) (*Config, error) {
 	var saved struct{ Files []text }

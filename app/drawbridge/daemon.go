@@ -237,7 +237,7 @@ func (d *daemon) writeRuntime() error {
 
 // loadConfig reads the configuration. With --strict an error in it is an error of the program.
 func loadConfig(o cli.ServeOptions, bus *event.Bus, log *slog.Logger) (*reload.Reloader, error) {
-	files := reload.New(reload.Options{Sources: o.Sources, LastGood: o.Folders.LastGoodConfigFile(), Bus: bus, Log: log})
+	files := reload.New(reload.Options{Sources: o.Sources, LastGood: o.Folders.LastGoodConfigFile(), Backups: config.BackupsOf(o.Folders.Data), Bus: bus, Log: log})
 	err := files.Load()
 	if o.Strict {
 		if err == nil && files.Current().Broken() {

@@ -72,8 +72,8 @@ func (r *Reloader) checkUnlocked() error {
 	return nil
 }
 
-// Edit changes a file and applies the result before it returns. A file that does not exist starts
-// as config.Starter. Nothing is written if change fails or the result is invalid.
+// Edit changes a file and applies the result before it returns. A file that does not exist is
+// created: see textOf. Nothing is written if change fails or the result is invalid.
 func (r *Reloader) Edit(ctx context.Context, file string, change func(*Document) error) error {
 	if err := checkEditable(file); err != nil {
 		return err
@@ -107,7 +107,7 @@ func checkEditable(file string) error {
 const maxEditTries = 5
 
 func (r *Reloader) editOnce(file string, change func(*Document) error) error {
-	src, existed, err := readOrStarter(file)
+	src, existed, err := r.textOf(file)
 	if err != nil {
 		return &core.Error{Code: core.CodeUnavailable, Message: "cannot read " + file, Cause: err}
 	}
@@ -121,19 +121,24 @@ func (r *Reloader) editOnce(file string, change func(*Document) error) error {
 	return r.write(file, src, existed, d.Bytes())
 }
 
-// readOrStarter returns the content of file, or config.Starter if it does not exist.
-func readOrStarter(file string) (src []byte, existed bool, err error) {
+// textOf returns the content of file. If it does not exist, that is its last valid content, because
+// its servers still run: an edit must not remove them. A file that never existed starts as
+// config.Starter.
+func (r *Reloader) textOf(file string) (src []byte, existed bool, err error) {
 	src, err = config.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return config.Starter(), false, nil
+	if !errors.Is(err, fs.ErrNotExist) {
+		return src, true, err
 	}
-	return src, true, err
+	if text, known := r.Current().TextOf(file); known {
+		return text, false, nil
+	}
+	return config.Starter(), false, nil
 }
 
 // Text returns the path and the text of the main file, and its etag.
 func (r *Reloader) Text() (path string, text []byte, etag string, err error) {
 	path = r.o.Sources.Main()
-	text, _, err = readOrStarter(path)
+	text, _, err = r.textOf(path)
 	return path, text, ETag(text), err
 }
 
@@ -154,7 +159,7 @@ func (r *Reloader) Replace(ctx context.Context, text []byte, etag string) error 
 		return writeError(path, err)
 	}
 	defer unlock()
-	old, existed, err := readOrStarter(path)
+	old, existed, err := r.textOf(path)
 	if err != nil {
 		return &core.Error{Code: core.CodeUnavailable, Message: "cannot read " + path, Cause: err}
 	}

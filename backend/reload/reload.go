@@ -1,6 +1,7 @@
 package reload
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -19,8 +21,10 @@ type Options struct {
 	Sources config.Sources
 	// LastGood is the path of a copy of the last valid configuration; "" keeps none.
 	LastGood string
-	Bus      *event.Bus
-	Log      *slog.Logger
+	// Backups receives the last valid content of a main file that is missing at startup.
+	Backups config.Backups
+	Bus     *event.Bus
+	Log     *slog.Logger
 	// Debounce is how long files must be unchanged before they are read, and how long to wait
 	// before a file that does not parse is read again and reported. Zero means 200 ms.
 	Debounce time.Duration
@@ -73,7 +77,9 @@ func (r *Reloader) Load() error {
 		if good := r.readLastGood(); c.FilesIgnored && good != nil {
 			c = keepSettings(good, c)
 		}
-		r.mainExisted = exists(r.o.Sources.Main())
+		if r.mainExisted = exists(r.o.Sources.Main()); !r.mainExisted && c.Locked == "" {
+			c = r.withMissingFile(c)
+		}
 		r.current.Store(c)
 		r.saveLastGood(c)
 		r.logProblems(c.Problems)
@@ -92,6 +98,46 @@ func (r *Reloader) Load() error {
 	}
 	r.mainExisted = true // if the file appears, it is a change; if it stays missing, it is not
 	r.current.Store(fallback.With(fallback.Servers, problems))
+	return err
+}
+
+// withMissingFile returns c, whose main file does not exist, with a warning if the file defined
+// servers when it was last valid. They do not run, because their user may have deleted the file to
+// start anew. Its content becomes a backup: the next edit creates another file.
+func (r *Reloader) withMissingFile(c *config.Config) *config.Config {
+	main := r.o.Sources.Main()
+	good := r.readLastGood()
+	if good == nil {
+		return c
+	}
+	text, known := good.TextOf(main)
+	lost := 0
+	for _, s := range good.Servers {
+		if s.Source.File == main {
+			lost++
+		}
+	}
+	if !known || lost == 0 {
+		return c
+	}
+	warning := config.Problem{File: main, Warning: true, Message: "file is missing, so " + core.Plural(lost, "server") + " did not start"}
+	if err := r.backUp(main, text); err != nil {
+		warning.Suggestion = "its last valid content is in " + r.o.LastGood
+		r.o.Log.Warn("Cannot back up the last valid configuration", "error", err)
+	} else {
+		warning.Suggestion = "restore its last valid content: drawbridge backup restore"
+	}
+	return c.With(c.Servers, append(c.Problems, warning))
+}
+
+// backUp makes text the newest backup of file, if it is not.
+func (r *Reloader) backUp(file string, text []byte) error {
+	if all, err := r.o.Backups.List(); err == nil && len(all) > 0 {
+		if newest, err := r.o.Backups.Read(all[0].Name); err == nil && bytes.Equal(newest, text) {
+			return nil
+		}
+	}
+	_, err := r.o.Backups.Create(file, text, time.Now())
 	return err
 }
 
@@ -153,7 +199,7 @@ func (r *Reloader) load() (*config.Config, []config.Problem) {
 		return nil, problemsOf(err)
 	}
 	if main := r.o.Sources.Main(); r.mainExisted && !exists(main) && c.Locked == "" {
-		return nil, []config.Problem{{File: main, Message: "file was removed", Suggestion: `restore it, or create one without servers: {"mcpServers": {}}`}}
+		return nil, []config.Problem{{File: main, Message: "file was removed", Suggestion: `restore it, as any change in Drawbridge does, or create one without servers: {"mcpServers": {}}`}}
 	}
 	return c, c.Problems
 }

@@ -1,0 +1,79 @@
+package reload
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// The servers of a deleted file still run, so an edit must not remove them.
+func TestEditRestoresDeletedFile(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string]func(x *running) error{
+		"add": func(x *running) error { return x.Add(t.Context(), "n", []byte(`{"command": "n"}`)) },
+		"replace": func(x *running) error {
+			_, text, etag, err := x.Text()
+			must(t, err)
+			return x.Replace(t.Context(), []byte(strings.Replace(string(text), `"b": {`, `"n": {"command": "n"}, "b": {`, 1)), etag)
+		},
+	} {
+		x := run(t, "// mine\n"+two)
+		must(t, os.Remove(x.file))
+		x.expectRefused(name, "file was removed", "a=a b=b")
+		if err := edit(x); err != nil {
+			t.Fatal(name, err)
+		}
+		for _, id := range []string{"a", "b", "n"} {
+			if _, runs := x.Current().Server(id); !runs {
+				t.Errorf("%s: %s is gone, running %q", name, id, ids(x.Current()))
+			}
+		}
+		if src, _ := os.ReadFile(x.file); !strings.HasPrefix(string(src), "// mine\n") {
+			t.Errorf("%s: the file is\n%s", name, src)
+		}
+		if p := x.Problems(); len(p) != 0 {
+			t.Errorf("%s: %v", name, p)
+		}
+	}
+}
+
+// A file that is missing at startup may have been deleted on purpose, so nothing of it runs; but
+// nothing of it is lost either.
+func TestFileMissingAtStartupIsReportedAndKept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config.jsonc")
+	write(t, file, "// mine\n"+two)
+	backups := config.BackupsOf(dir)
+	load := func() *Reloader {
+		r := New(Options{Sources: config.Sources{DefaultFile: file}, LastGood: filepath.Join(dir, "good.json"), Backups: backups})
+		must(t, r.Load())
+		return r
+	}
+	if p := load().Problems(); len(p) != 0 {
+		t.Fatal(p)
+	}
+	must(t, os.Remove(file))
+	for range 2 { // the second start makes no further backup
+		r := load()
+		if p := r.Problems(); ids(r.Current()) != "" || len(p) != 1 || !p[0].Warning || !strings.Contains(p[0].String(), "file is missing, so 2 servers did not start") {
+			t.Fatalf("%q, %v", ids(r.Current()), p)
+		}
+	}
+	r := load()
+	must(t, r.Add(t.Context(), "n", []byte(`{"command": "n"}`)))
+	if p := r.Problems(); len(p) != 0 || ids(r.Current()) != "n=n" {
+		t.Errorf("%q, %v", ids(r.Current()), p)
+	}
+	all, err := backups.List()
+	must(t, err)
+	if len(all) != 1 {
+		t.Fatal(all)
+	}
+	if text, err := backups.Read(all[0].Name); err != nil || string(text) != "// mine\n"+two {
+		t.Errorf("%q, %v", text, err)
+	}
+}
