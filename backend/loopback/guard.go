@@ -167,7 +167,7 @@ func (g *guard) checkBody(w http.ResponseWriter, r *http.Request) bool {
 	if r.ContentLength < 0 { // otherwise net/http enforces Content-Length
 		body = http.MaxBytesReader(w, body, g.MaxBody)
 	}
-	r.Body = &timedBody{ReadCloser: body, rc: rc}
+	r.Body = &timedBody{Reader: body, rc: rc}
 	return true
 }
 
@@ -189,18 +189,23 @@ func isJSON(values []string) bool {
 // timedBody clears the read deadline once the body has been read, because the response may be a
 // stream, and net/http cancels a request whose connection cannot be read.
 type timedBody struct {
-	io.ReadCloser
+	io.Reader
 	rc *http.ResponseController
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
+	n, err := b.Reader.Read(p)
 	if err == io.EOF && b.rc != nil {
 		_ = b.rc.SetReadDeadline(time.Time{})
 		b.rc = nil
 	}
 	return n, err
 }
+
+// Close does nothing: net/http closes the body after the request. It recognizes a body that was
+// closed before its end only by its own type; of this one, it would read the rest as the next
+// request on the connection.
+func (b *timedBody) Close() error { return nil }
 
 func stripPrivate(h http.Header) {
 	for name, values := range h {

@@ -3,6 +3,7 @@ package loopback
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -326,4 +327,36 @@ func TestAllowedHostsFollowConfig(t *testing.T) {
 	allowed = nil
 	want("once all are removed", "other.test:9000", "", http.StatusForbidden)
 	want("once all are removed", "127.0.0.1:7575", "", http.StatusOK)
+}
+
+// A handler may close a body that it refuses. The rest of it must not be answered as requests.
+func TestRestOfRefusedBodyIsNoRequest(t *testing.T) {
+	t.Parallel()
+	ln, err := Listen("127.0.0.1:0")
+	must(t, err)
+	guard := Guard(GuardOptions{Port: uint16(ln.Addr().(*net.TCPAddr).Port)})
+	srv := NewServer(guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.CopyN(io.Discard, r.Body, 4)
+		_ = r.Body.Close()
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+	})))
+	done := make(chan struct{})
+	go func() { defer close(done); _ = srv.Serve(ln) }()
+	defer func() { _ = srv.Close(); <-done }()
+	hidden := "GET /hidden HTTP/1.1\r\nHost: " + ln.Addr().String() + "\r\n\r\n"
+	for _, size := range []int{1000, 1 << 20} { // net/http skips the rest of a short body, and closes the connection for a long one
+		c, err := net.Dial("tcp", ln.Addr().String())
+		must(t, err)
+		body := strings.Repeat(hidden, size/len(hidden))
+		go func() {
+			_, _ = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\nxxxx%s", ln.Addr(), 4+len(body), body)
+			_ = c.(*net.TCPConn).CloseWrite()
+		}()
+		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		answer, _ := io.ReadAll(c) // a reset connection is fine
+		if n := bytes.Count(answer, []byte("HTTP/1.1 ")); n != 1 {
+			t.Errorf("one request with a body of %d bytes got %d responses", len(body), n)
+		}
+		_ = c.Close()
+	}
 }
