@@ -99,6 +99,19 @@ var sdkLegacyMethods = map[string]bool{
 	"resources/subscribe": true, "resources/unsubscribe": true,
 }
 
+// sdkNotifications are the notifications of a client that go-sdk handles.
+var sdkNotifications = map[string]bool{
+	"notifications/initialized": true, "notifications/cancelled": true,
+	"notifications/progress": true, "notifications/roots/list_changed": true,
+}
+
+// isUnknownNotification reports whether the message is a notification that nobody handles. It is
+// ignored (https://www.jsonrpc.org/specification#notification); go-sdk refuses the HTTP request,
+// which a client would take for a broken connection.
+func (x *exchange) isUnknownNotification() bool {
+	return strings.HasPrefix(x.env.Method, "notifications/") && !sdkNotifications[x.env.Method]
+}
+
 var (
 	messagePrefix = []byte(`{"jsonrpc":"2.0","id":`)
 	resultKey     = []byte(`,"result":`)

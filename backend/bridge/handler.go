@@ -91,7 +91,7 @@ func (b *Bridge) servePost(w http.ResponseWriter, r *http.Request, ep endpoint, 
 
 func (b *Bridge) serveModernPost(w http.ResponseWriter, x *exchange) {
 	delete(x.request.Header, sessionHeader) // has no meaning in this era
-	if x.env.Kind == wire.Notification && b.forwardNotification(x) {
+	if x.env.Kind == wire.Notification && (b.forwardNotification(x) || x.isUnknownNotification()) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
@@ -136,7 +136,7 @@ func (b *Bridge) serveLegacyPost(w http.ResponseWriter, x *exchange) {
 				return
 			}
 		case wire.Notification:
-			if b.receiveNotification(x, x.message) || b.forwardNotification(x) {
+			if b.receiveNotification(x, x.message) || b.forwardNotification(x) || x.isUnknownNotification() {
 				w.WriteHeader(http.StatusAccepted)
 				return
 			}
