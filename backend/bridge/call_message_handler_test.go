@@ -21,7 +21,7 @@ func TestServerRequestIsRoutedToClientOfItsCall(t *testing.T) {
 			return core.Reply{Result: json.RawMessage(`{"error":` + string(reply.Error) + `}`)}, nil
 		}
 		return core.Reply{Result: json.RawMessage(`{"got":` + string(reply.Result) + `}`)}, nil
-	}, func(o *Options) { o.AskTimeout = 5 * time.Second })
+	})
 	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`
 
 	h := s.openSession("/mcp", `{"elicitation":{}}`)

@@ -49,14 +49,6 @@ func earlyChange(s *server) {
 	}
 }
 
-func addTool(s *server, id, _ []byte) {
-	s.tools += "," + tools("added"+strconv.Itoa(strings.Count(s.tools, "added")))
-	for range 100 {
-		s.notify("notifications/tools/list_changed", "{}")
-	}
-	s.result(id, done)
-}
-
 func modernChange(s *server) {
 	s.legacy, s.modern = false, true
 	listening := ""

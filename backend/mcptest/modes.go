@@ -55,7 +55,6 @@ var modes = map[string]mode{
 		s.tools = tools("a", "b", "c", "d") + `,{"name":7,"inputSchema":{}},` + tools("e", "f", "g", "h")
 	}},
 	"early-change": {about: "list_changed before and right after initialize; one more tool each time", set: earlyChange},
-	"change":       {about: "tools/call adds a tool and sends list_changed", set: onCall(addTool)},
 
 	"modern-change": {about: "modern era only; tools/call adds a tool and notifies the subscribers; a resource subscription receives one update", set: modernChange},
 

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // pipeServer is a server over in-process pipes, which work in a synctest bubble. result returns the
@@ -127,6 +129,35 @@ func TestChangedListHasThirtySecondTimeout(t *testing.T) {
 		synctest.Wait()
 		if c.Catalog().Tools[0].Name != "t3" {
 			t.Errorf("the next change is not read: %s", c.Catalog().Tools[0].Name)
+		}
+	})
+}
+
+// Many changes in quick succession are read once.
+func TestListChangeBurstIsReadOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var lists, changes atomic.Int32
+		s := newPipeServer(func(method string, _ json.RawMessage) string {
+			switch method {
+			case "initialize":
+				return `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}`
+			case "tools/list":
+				return fmt.Sprintf(`{"tools":[{"name":"t%d","inputSchema":{"type":"object"}}]}`, lists.Add(1))
+			}
+			return "{}"
+		})
+		c := connect(t, Options{
+			Dial: func(context.Context) (Pipe, error) { return s, nil }, OnListChanged: func(core.Kind) { changes.Add(1) },
+		})
+		for range 100 {
+			s.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+			time.Sleep(debounce / 200)
+		}
+		time.Sleep(3 * debounce)
+		synctest.Wait()
+		if lists.Load() != 2 || changes.Load() != 1 || c.Catalog().Tools[0].Name != "t2" {
+			t.Errorf("read %d times, reported %d times, %s", lists.Load(), changes.Load(), c.Catalog().Tools[0].Name)
 		}
 	})
 }

@@ -49,11 +49,11 @@ func TestRemoteServerWorksInBothEras(t *testing.T) {
 		if err := c.Ping(context.Background()); err != nil {
 			t.Error(err)
 		}
-		sink := &countSink{want: `"progressToken":"mine"`}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithCancelCause(context.Background())
+		sink := &countSink{want: `"progressToken":"mine"`, then: func() { cancel(core.Errorf(core.CodeTimeout, "enough")) }}
 		_, err := c.Send(ctx, &core.Call{Era: core.Legacy, Method: "tools/call", Params: json.RawMessage(
 			`{"name":"slow","arguments":{},"_meta":{"progressToken":"mine"}}`), ProgressToken: core.Span{Start: 55, End: 61}}, sink)
-		cancel()
+		cancel(nil)
 		if core.CodeOf(err) != core.CodeTimeout || sink.n == 0 {
 			t.Errorf("%s: %v after %d notifications", c.Era(), err, sink.n)
 		}

@@ -1,9 +1,8 @@
 package upstream
 
 import (
-	"context"
+	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -38,12 +37,18 @@ func TestPlainHTTPIsLimitedToLoopback(t *testing.T) {
 			t.Errorf("%s, allowed: %v", address, err)
 		}
 	}
-	reached := false
-	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
-	defer proxy.Close()
-	t.Setenv("http_proxy", proxy.URL)
-	_, err := Connect(context.Background(), Options{Server: "s", Remote: &Remote{URL: "http://example.invalid/mcp", Header: http.Header{"Authorization": {"secret"}}}})
-	if core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), "plain http") || reached {
-		t.Errorf("%v, reached %v", err, reached)
+	sent := 0
+	client := &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		sent++
+		return nil, errors.New("offline")
+	})}
+	_, err := Connect(t.Context(), Options{Server: "s", Remote: &Remote{URL: "http://example.invalid/mcp", HTTP: client}})
+	if core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), "plain http") || sent != 0 {
+		t.Errorf("%v, %d requests were sent", err, sent)
 	}
 }
+
+// roundTrip is a function that sends HTTP requests.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

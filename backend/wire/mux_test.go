@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -290,16 +292,38 @@ func unsent(err error) bool {
 	return ok && e.Unsent
 }
 
+// The reader waits for the sink of a call for 250 ms in total.
 func TestBurstWaitsForBrieflySlowSink(t *testing.T) {
 	t.Parallel()
-	m := start(t, "flood", nil)
-	gate := make(chan struct{})
-	time.AfterFunc(30*time.Millisecond, func() { close(gate) })
-	sink := &recorder{gate: gate}
-	mustCall(t, m, `{"arguments":{"kind":0,"n":20000},"_meta":{"progressToken":1}}`, sink)
-	if got := len(sink.all()); got != 20000 {
-		t.Errorf("%d of 20,000, %d dropped", got, m.Stats().Dropped)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		in, says := io.Pipe()
+		hears, out := io.Pipe()
+		m := wire.NewMux(wire.MuxOptions{Server: "test", In: in, Out: out})
+		var all sync.WaitGroup
+		all.Go(func() { _ = m.Run() })
+		all.Go(func() {
+			request, _ := bufio.NewReader(hears).ReadString('\n')
+			_, token, _ := strings.Cut(request, `"progressToken":`)
+			token, _, _ = strings.Cut(token, "}")
+			burst := bufio.NewWriter(says)
+			for i := range 20000 {
+				fmt.Fprintf(burst, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`+"\n", token, i)
+			}
+			fmt.Fprintln(burst, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+			_ = burst.Flush()
+		})
+		gate := make(chan struct{})
+		time.AfterFunc(249*time.Millisecond, func() { close(gate) })
+		sink := &recorder{gate: gate}
+		mustCall(t, m, `{"_meta":{"progressToken":1}}`, sink)
+		if got := len(sink.all()); got != 20000 {
+			t.Errorf("%d of 20,000, %d dropped", got, m.Stats().Dropped)
+		}
+		m.Close(errors.New("test over"))
+		says.Close()
+		hears.Close()
+		all.Wait()
+	})
 }
 
 func TestLogMessagesReachOnlyInFlightCall(t *testing.T) {
