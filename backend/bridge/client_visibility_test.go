@@ -222,10 +222,17 @@ func TestBoundTokenIsRefusedAtOtherEndpoints(t *testing.T) {
 }
 
 // If the configuration cannot be read, the restrictions are unknown, so no client sees anything,
-// not even in an open session.
+// not even in an open session. Sessions do not cache what their client sees: an edit applies to the
+// next request.
 func TestUnknownVisibilityHidesEverything(t *testing.T) {
 	s := newProfileFixture(t)
 	session := s.openSession("/mcp", `{}`, ClientHeader, "bound")
+	list := func() string {
+		return onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, session...))
+	}
+	if got := list(); !strings.Contains(got, "in__do") {
+		t.Fatal(got)
+	}
 	s.bridge.SetVisibility(Visibility{Unknown: "fix line 3 of config.jsonc"})
 	for _, path := range []string{"/mcp", "/p/p/mcp", "/s/in/mcp"} {
 		for _, o := range []struct{ method, name, params string }{
@@ -243,24 +250,12 @@ func TestUnknownVisibilityHidesEverything(t *testing.T) {
 		t.Error(answer)
 	}
 	s.setProfiles(config.Profile{Name: "p"})
-	if got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, session...)); !strings.Contains(got, "in__do") {
-		t.Errorf("mended: %s", got)
-	}
-}
-
-// Sessions do not cache what their client sees: an edit applies to the next request.
-func TestProfileEditAppliesToOpenSessions(t *testing.T) {
-	s := newProfileFixture(t)
-	session := s.openSession("/mcp", `{}`, ClientHeader, "bound")
-	list := func() string {
-		return onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, session...))
-	}
 	if got := list(); !strings.Contains(got, "in__do") {
-		t.Fatal(got)
+		t.Errorf("mended: %s", got)
 	}
 	s.setProfiles(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{}})
 	if got := list(); strings.Contains(got, "in__do") {
-		t.Error(got)
+		t.Errorf("an empty profile: %s", got)
 	}
 }
 

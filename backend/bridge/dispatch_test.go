@@ -89,24 +89,21 @@ func TestListsAreCachedBytesInBothEras(t *testing.T) {
 	}
 }
 
-func TestListWaitsForStartingServers(t *testing.T) {
-	s := newFixture(t, nil)
-	s.lister.do = func() {
-		s.registry.Set("late", "late", &core.Catalog{Tools: []core.Item{{Name: "t", Raw: json.RawMessage(`{"name":"t"}`)}}})
+func TestRequestsWaitForStartingServers(t *testing.T) {
+	starting := func() *fixture {
+		s := newFixture(t, nil)
+		s.lister.do = func() {
+			s.registry.Set("late", "late", &core.Catalog{Tools: []core.Item{{Name: "t", Raw: json.RawMessage(`{"name":"t"}`)}}})
+		}
+		return s
 	}
-	if got := onlyMessage(t, s.modern("/mcp", "tools/list", "", "")); !strings.Contains(got, `"late__t"`) {
+	if got := onlyMessage(t, starting().modern("/mcp", "tools/list", "", "")); !strings.Contains(got, `"late__t"`) {
 		t.Errorf("list: %s", got)
 	}
-}
-
-func TestCallOfUnknownToolWaitsForStartingServers(t *testing.T) {
-	s := newFixture(t, nil)
-	s.lister.do = func() {
-		s.registry.Set("late", "late", &core.Catalog{Tools: []core.Item{{Name: "t", Raw: json.RawMessage(`{"name":"t"}`)}}})
-	}
+	s := starting()
 	onlyMessage(t, s.modern("/mcp", "tools/call", "late__t", `"name":"late__t"`))
 	if call := s.gateway.last(); call.Server != "late" || call.Name != "t" {
-		t.Errorf("call: %+v", call)
+		t.Errorf("call of a tool that is not known yet: %+v", call)
 	}
 }
 
@@ -262,7 +259,7 @@ func TestCompletionIsRoutedByItsReference(t *testing.T) {
 	}
 }
 
-func TestStalledReaderBlocksNoOtherClient(t *testing.T) {
+func TestCallDoesNotWaitForStalledReader(t *testing.T) {
 	line := json.RawMessage(`{"progressToken":1,"progress":1,"message":"` + strings.Repeat("x", 1<<20) + `"}`)
 	ended := make(chan struct{})
 	s := newFixture(t, func(_ context.Context, _ *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {

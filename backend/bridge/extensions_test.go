@@ -43,8 +43,7 @@ func TestExtensionsAreOfferedWhereBothSidesHaveThem(t *testing.T) {
 	} {
 		for _, declared := range []string{clientExtensions, `{}`} {
 			legacy := onlyMessage(t, s.post(path, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":`+declared+`,"clientInfo":{"name":"probe","version":"9"}}}`))
-			modern := onlyMessage(t, s.post(path, strings.Replace(modernBody("server/discover", ""), `"io.modelcontextprotocol/clientCapabilities":{}`, `"io.modelcontextprotocol/clientCapabilities":`+declared, 1),
-				versionHeader, core.ModernVersion, methodHeader, "server/discover"))
+			modern := onlyMessage(t, s.modernAs(declared, path, "server/discover", "", ""))
 			if !strings.Contains(modern, `"cacheScope":"private"`) { // the answer depends on the client
 				t.Errorf("%s: server/discover may be shared: %s", path, modern)
 			}
@@ -65,8 +64,7 @@ func TestExtensionsAreOfferedWhereBothSidesHaveThem(t *testing.T) {
 // that only a modern client could fetch.
 func TestTasksExtensionIsDeclaredForModernClientsOnly(t *testing.T) {
 	s := newExtensionsFixture(t)
-	onlyMessage(t, s.post("/mcp", strings.Replace(modernBody("tools/call", `"name":"two__sort","arguments":{"n":1.0}`), `"io.modelcontextprotocol/clientCapabilities":{}`, `"io.modelcontextprotocol/clientCapabilities":`+clientExtensions, 1),
-		versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "two__sort"))
+	onlyMessage(t, s.modernAs(clientExtensions, "/mcp", "tools/call", "two__sort", `"name":"two__sort","arguments":{"n":1.0}`))
 	checkEqual(t, "modern", string(s.gateway.last().Capabilities), clientExtensions)
 	onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"two__sort"}}`, s.openSession("/mcp", clientExtensions)...))
 	checkEqual(t, "legacy", string(s.gateway.last().Capabilities), `{"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html"]},"vendor/x":{}}}`)
@@ -105,8 +103,7 @@ func TestExtensionMethodPassesAtTheAddressOfItsServer(t *testing.T) {
 	}
 	call := func(path, method, declared string) (legacy, modern string) {
 		legacy = onlyMessage(t, s.post(path, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`, s.openSession(path, declared)...))
-		body := strings.Replace(modernBody(method, params[1:len(params)-1]), `"io.modelcontextprotocol/clientCapabilities":{}`, `"io.modelcontextprotocol/clientCapabilities":`+declared, 1)
-		return legacy, onlyMessage(t, s.post(path, body, versionHeader, core.ModernVersion, methodHeader, method))
+		return legacy, onlyMessage(t, s.modernAs(declared, path, method, "", params[1:len(params)-1]))
 	}
 	legacy, modern := call("/s/two/mcp", "vendor/x.sort", clientExtensions)
 	checkEqual(t, "legacy", legacy, `{"jsonrpc":"2.0","id":1,"result":`+result+`}`)
@@ -147,8 +144,7 @@ func TestExtensionNotificationsPassAtTheAddressOfTheirServer(t *testing.T) {
 	open("undeclared", "/s/two/mcp", `{"extensions":{"io.modelcontextprotocol/ui":{}}}`)
 	open("aggregate", "/mcp", clientExtensions)
 	open("one", "/s/one/mcp", clientExtensions)
-	listen := strings.Replace(modernBody("subscriptions/listen", `"notifications":{"toolsListChanged":true}`), `clientCapabilities":{}`, `clientCapabilities":`+clientExtensions, 1)
-	streams["modern"] = s.post("/s/two/mcp", listen, versionHeader, core.ModernVersion, methodHeader, "subscriptions/listen", ClientHeader, "modern")
+	streams["modern"] = s.modernAs(clientExtensions, "/s/two/mcp", "subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`, ClientHeader, "modern")
 	next := map[string]func() (string, bool){}
 	for name, stream := range streams {
 		message, stop := iter.Pull(events(stream.Body))
@@ -202,8 +198,7 @@ func TestExtensionNotificationsOfClientsPass(t *testing.T) {
 			t.Errorf("%s: %+v", method, got)
 		}
 	}
-	body := strings.Replace(modernBody("vendor/x.moved", params[1:len(params)-1]), `clientCapabilities":{}`, `clientCapabilities":`+clientExtensions, 1)
-	body = strings.Replace(body, `"id":"m-1",`, "", 1)
+	body := strings.Replace(modernBodyAs(clientExtensions, "vendor/x.moved", params[1:len(params)-1]), `"id":"m-1",`, "", 1)
 	if resp := s.post("/s/two/mcp", body, versionHeader, core.ModernVersion, methodHeader, "vendor/x.moved"); resp.StatusCode != http.StatusAccepted {
 		t.Error(resp.Status)
 	}
@@ -237,7 +232,7 @@ func TestOnlyClientsWithAppsSeeThemInTools(t *testing.T) {
 	s.registry.Set("one", "", &core.Catalog{Tools: tools, Capabilities: json.RawMessage(`{"tools":{},"extensions":{"io.modelcontextprotocol/ui":{}}}`)})
 	list := func(path, declared string) map[string]string {
 		legacy := onlyMessage(t, s.post(path, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, s.openSession(path, declared)...))
-		modern := onlyMessage(t, s.post(path, strings.Replace(modernBody("tools/list", ""), `clientCapabilities":{}`, `clientCapabilities":`+declared, 1), versionHeader, core.ModernVersion, methodHeader, "tools/list"))
+		modern := onlyMessage(t, s.modernAs(declared, path, "tools/list", "", ""))
 		return map[string]string{"legacy": strings.ReplaceAll(legacy, "one__", ""), "modern": strings.ReplaceAll(modern, "one__", "")}
 	}
 	without := strings.Replace(show, `"ui":{"resourceUri":"ui:\/\/app"},"ui/resourceUri":"ui://app",`, ``, 1)

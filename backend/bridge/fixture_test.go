@@ -11,18 +11,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) {
-	mcptest.MainIfAsked()
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fakeGateway is a Gateway that answers with a function and records the calls.
 type fakeGateway struct {
@@ -66,20 +63,31 @@ func (c *fakeGateway) last() *core.Call {
 	return c.seen[len(c.seen)-1]
 }
 
-// fakeLister is a Lister that counts the calls of WaitListed.
-type fakeLister struct {
-	mu  sync.Mutex
-	ids []string
-	do  func()
+// requests returns the requests that it has received, one a line.
+func (c *fakeGateway) requests() (lines string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, call := range c.seen {
+		lines += strings.TrimSuffix(call.Method+" "+call.Name+" "+call.Account, " ") + "\n"
+	}
+	return lines
 }
 
-func (w *fakeLister) WaitListed(_ context.Context, id string) {
-	w.mu.Lock()
-	w.ids = append(w.ids, id)
-	do := w.do
-	w.mu.Unlock()
-	if do != nil {
-		do()
+// answerLocally answers the calls that Drawbridge answers itself, and names the tool and the server
+// of all others.
+func answerLocally(ctx context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
+	if c.Local != nil {
+		return c.Local(ctx), nil
+	}
+	return core.Reply{Result: textReply("%s of %s", c.Name, c.Server)}, nil
+}
+
+// fakeLister is a Lister that calls do instead of waiting.
+type fakeLister struct{ do func() }
+
+func (w *fakeLister) WaitListed(context.Context, string) {
+	if w.do != nil {
+		w.do()
 	}
 }
 
@@ -178,16 +186,25 @@ func (s *fixture) post(path, body string, headers ...string) *http.Response {
 // modern sends a modern request with the required headers.
 func (s *fixture) modern(path, method, name, params string, headers ...string) *http.Response {
 	s.Helper()
+	return s.modernAs(`{}`, path, method, name, params, headers...)
+}
+
+// modernAs is modern for a client with capabilities.
+func (s *fixture) modernAs(capabilities, path, method, name, params string, headers ...string) *http.Response {
+	s.Helper()
 	h := []string{versionHeader, core.ModernVersion, methodHeader, method}
 	if name != "" {
 		h = append(h, nameHeader, name)
 	}
-	return s.post(path, modernBody(method, params), append(h, headers...)...)
+	return s.post(path, modernBodyAs(capabilities, method, params), append(h, headers...)...)
 }
 
 // modernBody returns a request with the id "m-1" and the required _meta.
-func modernBody(method, params string) string {
-	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"probe","version":"9"}}`
+func modernBody(method, params string) string { return modernBodyAs(`{}`, method, params) }
+
+// modernBodyAs is modernBody for a client with capabilities.
+func modernBodyAs(capabilities, method, params string) string {
+	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + capabilities + `,"io.modelcontextprotocol/clientInfo":{"name":"probe","version":"9"}}`
 	if params != "" {
 		meta = params + "," + meta
 	}
@@ -211,6 +228,14 @@ func (s *fixture) openSession(path, capabilities string, headers ...string) []st
 	return h
 }
 
+// sdkSessions returns the number of sessions at /mcp that go-sdk knows.
+func (s *fixture) sdkSessions() (n int) {
+	for range s.bridge.endpointServer(endpoint{path: "/mcp"}).sdk.Sessions() {
+		n++
+	}
+	return n
+}
+
 // messages returns the JSON-RPC messages of a response, which is a JSON document or a stream.
 func messages(t testing.TB, resp *http.Response) []string {
 	t.Helper()
@@ -228,7 +253,7 @@ func messages(t testing.TB, resp *http.Response) []string {
 	return list
 }
 
-// events returns the data of server-sent events, and fails the test on a malformed frame.
+// events returns the data of server-sent events.
 func events(r io.Reader) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		lines := bufio.NewReader(r)
@@ -262,6 +287,34 @@ func checkEqual(t testing.TB, what, got, want string) {
 
 func textReply(format string, args ...any) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, fmt.Sprintf(format, args...)))
+}
+
+// postInBackground posts a request to /mcp, and returns a function that waits for the only message
+// of the response.
+func (s *fixture) postInBackground(body string, headers ...string) func() string {
+	s.Helper()
+	req := s.newRequest(s.Context(), http.MethodPost, "/mcp", body, headers...)
+	responses, failed := make(chan *http.Response, 1), make(chan error, 1)
+	go func() {
+		if resp, err := http.DefaultClient.Do(req); err != nil {
+			failed <- err
+		} else {
+			responses <- resp
+		}
+	}()
+	return func() string {
+		s.Helper()
+		select {
+		case resp := <-responses:
+			defer func() { _ = resp.Body.Close() }()
+			return onlyMessage(s, resp)
+		case err := <-failed:
+			s.Fatal(err)
+		case <-time.After(time.Minute):
+			s.Fatal("no response")
+		}
+		panic("unreachable")
+	}
 }
 
 // postAndDisconnect posts a call and disconnects when ctx is done.

@@ -82,9 +82,7 @@ func TestUnusualSpellingRevealsNoHiddenTool(t *testing.T) {
 // describe_tools describes only what the client sees.
 func TestInstructionsListOnlyServersOfTheProfile(t *testing.T) {
 	s := newProfileFixture(t)
-	s.gateway.answer = func(ctx context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
-		return c.Local(ctx), nil
-	}
+	s.gateway.answer = answerLocally
 	s.setProfiles(config.Profile{Name: "p", ToolMode: config.ToolsDeferred, Servers: map[string]config.ProfileServer{"in": {Tools: config.Filter{Exclude: []string{"hide"}}}}})
 	s.expectUnknown("the list", onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "bound")))
 	for _, name := range []string{"out__do", "in__hide", "late__any"} {
@@ -165,7 +163,6 @@ func TestSuspendedCallEndsWhenClientLosesVisibility(t *testing.T) {
 // newSuspendableCall returns a function that calls a tool as a modern client with all capabilities.
 func (s *fixture) newSuspendableCall(name, token string) func(params string) string {
 	return func(params string) string {
-		body := strings.Replace(modernBody("tools/call", params+`"name":"`+name+`","arguments":{}`), `clientCapabilities":{}`, `clientCapabilities":`+allClientCapabilities, 1)
-		return strings.Join(messages(s, s.post("/mcp", body, versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, name, ClientHeader, token)), "")
+		return strings.Join(messages(s, s.modernAs(allClientCapabilities, "/mcp", "tools/call", name, params+`"name":"`+name+`","arguments":{}`, ClientHeader, token)), "")
 	}
 }

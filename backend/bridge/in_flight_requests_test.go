@@ -23,16 +23,16 @@ func TestShutdownEndsCallsOfBothEras(t *testing.T) {
 		return core.Reply{}, context.Cause(ctx)
 	})
 	h := s.openSession("/mcp", `{}`)
-	got := make(chan string, 2)
-	go func() { got <- onlyMessage(t, s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)) }()
-	go func() {
-		got <- onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...))
-	}()
-	<-started
-	<-started
+	replies := []func() string{
+		s.postInBackground(modernBody("tools/call", `"name":"math__add"`), versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add"),
+		s.postInBackground(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...),
+	}
+	for range replies {
+		eventually.Receive(t, time.Minute, "a call does not begin", started)
+	}
 	s.bridge.close()
-	for range 2 {
-		if m, err := <-got, <-ended; !strings.Contains(m, `"code":"cancelled"`) || !errors.Is(err, errStopped) {
+	for _, reply := range replies {
+		if m, err := reply(), <-ended; !strings.Contains(m, `"code":"cancelled"`) || !errors.Is(err, errStopped) {
 			t.Errorf("%v: %s", err, m)
 		}
 	}
@@ -46,11 +46,14 @@ func TestShutdownEndsCallsOfBothEras(t *testing.T) {
 // Each of many calls gets comments when it is silent, and no call stays in the list.
 func TestEachSilentCallGetsKeepaliveComments(t *testing.T) {
 	answer := make(chan struct{})
-	s := newFixture(t, func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) {
-		<-answer
+	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
+		select {
+		case <-answer:
+		case <-ctx.Done():
+		}
 		return core.Reply{Result: json.RawMessage(`{"content":[]}`)}, nil
 	}, func(o *Options) { o.KeepAlive = 20 * time.Millisecond })
-	heard := make(chan bool)
+	heard := make(chan bool, 8)
 	for range 8 {
 		go func() {
 			resp := s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)
@@ -67,7 +70,7 @@ func TestEachSilentCallGetsKeepaliveComments(t *testing.T) {
 		}()
 	}
 	for range 8 {
-		if !<-heard {
+		if !eventually.Receive(t, time.Minute, "a call has no response", heard) {
 			t.Error("a silent call had no comments")
 		}
 	}

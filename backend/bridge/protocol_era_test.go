@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -59,6 +60,20 @@ func FuzzEraSwitch(f *testing.F) {
 			t.Fatalf("%q %s: %s", version, body, got)
 		}
 	})
+}
+
+// hasModernMeta looks for the protocol version in _meta with encoding/json.
+func hasModernMeta(params []byte) bool {
+	var p map[string]json.RawMessage
+	if json.Unmarshal(params, &p) != nil {
+		return false
+	}
+	var meta map[string]json.RawMessage
+	if json.Unmarshal(p["_meta"], &meta) != nil {
+		return false
+	}
+	_, ok := meta["io.modelcontextprotocol/protocolVersion"]
+	return ok
 }
 
 func TestBase64HeaderNamesAreDecodedBeforeComparison(t *testing.T) {

@@ -18,14 +18,6 @@ func TestServerIsSubscribedOnceForAllClients(t *testing.T) {
 	s := newFixture(t, func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) {
 		return core.Reply{Result: json.RawMessage(`{}`)}, nil
 	})
-	count := func() (methods string) {
-		s.gateway.mu.Lock()
-		defer s.gateway.mu.Unlock()
-		for _, c := range s.gateway.seen {
-			methods += strings.TrimPrefix(c.Method, "resources/") + " "
-		}
-		return methods
-	}
 	heard := make(chan string, 10)
 	o := &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { heard <- r.Params.URI }}
 	a, b := s.connectSDK("/mcp", core.Legacy, o), s.connectSDK("/s/files/mcp", core.Legacy, o)
@@ -34,8 +26,10 @@ func TestServerIsSubscribedOnceForAllClients(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	checkEqual(t, "after two", count(), "subscribe ")
-	for n := 0; n < 2; {
+	const subscribed = "resources/subscribe file:///t/1\n"
+	checkEqual(t, "after two", s.gateway.requests(), subscribed)
+	n := 0
+	eventually.True(t, "both are notified", func() bool { // the stream of a client may not be open yet
 		s.bridge.ResourceUpdated("files", "", json.RawMessage(`{"uri":"file:///t/1"}`))
 		select {
 		case uri := <-heard:
@@ -43,13 +37,14 @@ func TestServerIsSubscribedOnceForAllClients(t *testing.T) {
 			n++
 		case <-time.After(20 * time.Millisecond):
 		}
-	}
+		return n >= 2
+	})
 	if err := a.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "file:///t/1"}); err != nil {
 		t.Fatal(err)
 	}
-	checkEqual(t, "after one left", count(), "subscribe ")
+	checkEqual(t, "after one left", s.gateway.requests(), subscribed)
 	_ = b.Close() // disconnects without unsubscribing
-	eventually.True(t, "unsubscribed", func() bool { return count() == "subscribe unsubscribe " })
+	eventually.True(t, "unsubscribed", func() bool { return s.gateway.requests() == subscribed+"resources/unsubscribe file:///t/1\n" })
 }
 
 // Each account of a server, and each session that has a process of its own, has its own
@@ -71,30 +66,24 @@ func TestUpdateReachesOnlySubscribersOfItsProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sent := func() (list string) {
-		s.gateway.mu.Lock()
-		defer s.gateway.mu.Unlock()
-		for _, c := range s.gateway.seen {
-			list += strings.TrimPrefix(c.Method, "resources/") + " " + c.Account + ", "
-		}
-		return list
-	}
-	checkEqual(t, "each account", sent(), "subscribe work, subscribe home, ")
+	checkEqual(t, "each account", s.gateway.requests(), "resources/subscribe file:///t/1 work\nresources/subscribe file:///t/1 home\n")
 	for _, token := range []string{"home", "work"} {
 		if len(heard["work"]) > 0 {
 			t.Error("work hears of the updates of home")
 		}
-		for uri := ""; uri == ""; { // the stream of a client may not be open yet
+		eventually.True(t, token+" is notified", func() bool { // the stream of a client may not be open yet
 			s.bridge.ResourceUpdated("files", "account of "+token, json.RawMessage(`{"uri":"file:///t/1"}`))
 			s.bridge.ResourceUpdated("files", "", json.RawMessage(`{"uri":"file:///t/1"}`)) // reaches nobody
 			select {
-			case uri = <-heard[token]:
+			case <-heard[token]:
+				return true
 			case <-time.After(20 * time.Millisecond):
+				return false
 			}
-		}
+		})
 	}
 	_ = home.Close()
-	eventually.True(t, "unsubscribed", func() bool { return strings.HasSuffix(sent(), "unsubscribe home, ") })
+	eventually.True(t, "unsubscribed", func() bool { return strings.HasSuffix(s.gateway.requests(), "unsubscribe file:///t/1 home\n") })
 }
 
 // subscriptions/listen acknowledges the resources that can be subscribed to, and goes on without
@@ -119,13 +108,7 @@ func TestUnknownResourcesAreLeftOutOfTheAcknowledgement(t *testing.T) {
 		stream.Body.Close()
 	}
 	eventually.True(t, "unsubscribed", func() bool { return s.gateway.last().Method == "resources/unsubscribe" })
-	s.gateway.mu.Lock()
-	defer s.gateway.mu.Unlock()
-	got := ""
-	for _, c := range s.gateway.seen {
-		got += c.Method + " " + c.Name + "\n"
-	}
-	checkEqual(t, "requests", got, "resources/subscribe file:///t/1\nresources/subscribe file:///t/refused\nresources/unsubscribe file:///t/1\n")
+	checkEqual(t, "requests", s.gateway.requests(), "resources/subscribe file:///t/1\nresources/subscribe file:///t/refused\nresources/unsubscribe file:///t/1\n")
 }
 
 // A server may report a sub-resource of the one that a client subscribed to. The client gets one

@@ -151,8 +151,7 @@ func TestSamplingRequestsHavePublicURIs(t *testing.T) {
 		want := strings.ReplaceAll(messages, "URI", public)
 		prefix := map[string]string{"/mcp": "office__"}[path]
 		for _, method := range [][2]string{{"tools/call", prefix + "show"}, {"prompts/get", prefix + "ask"}} {
-			body := strings.Replace(modernBody(method[0], `"name":"`+method[1]+`"`), `clientCapabilities":{}`, `clientCapabilities":{"sampling":{}}`, 1)
-			if got := onlyMessage(t, s.post(path, body, versionHeader, core.ModernVersion, methodHeader, method[0], nameHeader, method[1])); !strings.Contains(got, `"params":`+want) {
+			if got := onlyMessage(t, s.modernAs(`{"sampling":{}}`, path, method[0], method[1], `"name":"`+method[1]+`"`)); !strings.Contains(got, `"params":`+want) {
 				t.Errorf("%s, modern, %s: %s", path, method[0], got)
 			}
 		}

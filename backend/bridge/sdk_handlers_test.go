@@ -200,15 +200,8 @@ func TestPanicInGeneralPathBecomesError(t *testing.T) {
 func TestListenerIsClosedOnShutdown(t *testing.T) {
 	s := newFixture(t, nil)
 	resp := s.modern("/mcp", "subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`)
-	go func() {
-		eventually.True(t, "listening", func() bool {
-			for range s.bridge.endpointServer(endpoint{path: "/mcp"}).sdk.Sessions() {
-				return true
-			}
-			return false
-		})
-		s.bridge.close()
-	}()
+	eventually.True(t, "listening", func() bool { return s.sdkSessions() > 0 })
+	s.bridge.close()
 	list := messages(t, resp)
 	if len(list) != 2 || !strings.Contains(list[0], "subscriptions/acknowledged") || !strings.Contains(list[1], `"result"`) {
 		t.Errorf("%q", list)

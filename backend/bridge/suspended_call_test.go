@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
@@ -36,9 +35,7 @@ func askingServer(ctx context.Context, call *core.Call, sink core.ServerMessageH
 // callWithInput sends a call of math__add as a modern client with all capabilities.
 func (s *fixture) callWithInput(path, params string, headers ...string) []string {
 	s.Helper()
-	body := strings.Replace(modernBody("tools/call", `"name":"math__add",`+params), `clientCapabilities":{}`, `clientCapabilities":`+allClientCapabilities, 1)
-	h := append([]string{versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add"}, headers...)
-	return messages(s, s.post(path, body, h...))
+	return messages(s, s.modernAs(allClientCapabilities, path, "tools/call", "math__add", `"name":"math__add",`+params, headers...))
 }
 
 var stateOf = regexp.MustCompile(`"requestState":"([^"]*)"`)
@@ -118,8 +115,7 @@ func TestUnansweredInputsAreRequestedAgainWithNewState(t *testing.T) {
 func TestRetriedRequestReceivesProgressUnderItsOwnToken(t *testing.T) {
 	s := newFixture(t, askingServer)
 	token := func(params, token string) []string {
-		body := strings.Replace(modernBody("tools/call", `"name":"math__add",`+params), `clientCapabilities":{}`, `clientCapabilities":`+allClientCapabilities+`,"progressToken":`+token, 1)
-		return messages(s, s.post("/mcp", body, versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add"))
+		return messages(s, s.modernAs(allClientCapabilities+`,"progressToken":`+token, "/mcp", "tools/call", "math__add", `"name":"math__add",`+params))
 	}
 	first := token(`"arguments":{}`, `"one"`)
 	if len(first) != 2 || !strings.Contains(first[0], `"progressToken":"one"`) {
@@ -150,23 +146,6 @@ func TestSuspendedCallsPerClientAreBounded(t *testing.T) {
 	if got := s.callWithInput("/mcp", `"arguments":{}`, ClientHeader, "other"); !strings.Contains(got[0], "input_required") {
 		t.Error(got)
 	}
-}
-
-func TestDisconnectedModernClientCancelsItsCall(t *testing.T) {
-	ended := make(chan error, 1)
-	s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
-		<-ctx.Done()
-		ended <- context.Cause(ctx)
-		return core.Reply{}, context.Cause(ctx)
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	body := strings.Replace(modernBody("tools/call", `"name":"math__add"`), `clientCapabilities":{}`, `clientCapabilities":`+allClientCapabilities, 1)
-	go func() {
-		eventually.True(t, "the call is in flight", func() bool { return s.gateway.last() != nil })
-		cancel()
-	}()
-	s.postAndDisconnect(ctx, body, versionHeader, core.ModernVersion, methodHeader, "tools/call", nameHeader, "math__add")
-	eventually.Receive(t, time.Minute, "the call goes on", ended)
 }
 
 func FuzzRequestState(f *testing.F) {

@@ -66,8 +66,7 @@ func waitForStreams(t testing.TB, b *Bridge, n int) {
 func (f *taskFixture) listen(path, client string, ids ...string) <-chan string {
 	f.Helper()
 	list, _ := json.Marshal(ids)
-	body := strings.Replace(modernBody("subscriptions/listen", `"notifications":{"taskIds":`+string(list)+`}`), `clientCapabilities":{}`, `clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}`, 1)
-	stream := f.post(path, body, versionHeader, core.ModernVersion, methodHeader, "subscriptions/listen", ClientHeader, client)
+	stream := f.modernAs(`{"extensions":{"io.modelcontextprotocol/tasks":{}}}`, path, "subscriptions/listen", "", `"notifications":{"taskIds":`+string(list)+`}`, ClientHeader, client)
 	messages := make(chan string, 100)
 	go func() {
 		for m := range events(stream.Body) {

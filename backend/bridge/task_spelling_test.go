@@ -8,7 +8,8 @@ import (
 )
 
 // A reply that a client would read as a task is one for Drawbridge, however it is spelled. If clients could
-// read it differently, or did not ask for it, they get an error instead.
+// read it differently, or did not ask for it, they get an error that says why instead. The history has the reply
+// of the server.
 func TestTaskIsRecognizedHoweverItIsSpelled(t *testing.T) {
 	f := newTaskFixture(t)
 	reply := ""
@@ -28,13 +29,15 @@ func TestTaskIsRecognizedHoweverItIsSpelled(t *testing.T) {
 			return onlyMessage(t, f.post("/mcp", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"one__slow_compute"}}`, session...))
 		},
 	}
-	const invalid, unasked, undeclared = "sent an invalid task", "did not ask for one", "does not declare the extension"
+	const invalid, unasked, undeclared, tooLong = "sent an invalid task", "did not ask for one", "does not declare the extension", "longer than 1024 bytes"
+	long := strings.Repeat("x", core.MaxTaskID+1)
 	for _, c := range []struct{ call, reply, want string }{
 		{"modern", `{"resultType":"task","task\u0049d":"a","status":"working"}`, `"task\u0049d":"one__a"`},
 		{"modern", `{"result\u0054ype":"t\u0061sk","taskId":"a","status":"working"}`, `"taskId":"one__a"`},
 		{"undeclared", `{"resultType":"t\u0061sk","task\u0049d":"a","status":"working"}`, undeclared},
 		{"undeclared", `{"resultType":"task","taskId":"","status":"working"}`, invalid},
 		{"unasked", `{"resultType":"t\u0061sk","task\u0049d":"a","status":"working"}`, undeclared},
+		{"legacy", `{"resultType":"task","taskId":"a","status":"working"}`, undeclared},
 		{"modern", `{"resultType":"task","taskId":"","status":"working"}`, invalid},
 		{"modern", `{"resultType":"task","taskId":5,"status":"working"}`, invalid},
 		{"modern", `{"resultType":"task","status":"working"}`, invalid},
@@ -44,6 +47,8 @@ func TestTaskIsRecognizedHoweverItIsSpelled(t *testing.T) {
 		{"legacy", `{"task":{"taskId":"a","task\u0049d":"b","status":"working"}}`, invalid},
 		{"legacy", `{"task":{"taskId":"a"},"task":{"taskId":"b","status":"working"}}`, invalid},
 		{"legacy", `{"task":null}`, invalid},
+		{"modern", `{"resultType":"task","taskId":"` + long + `","status":"working"}`, tooLong},
+		{"legacy", `{"task":{"taskId":"` + long + `","status":"working"}}`, tooLong},
 		{"unasked", `{"task":{"taskId":"a","status":"working"}}`, unasked},
 		{"unasked", `{"content":[],"task":{"taskId":"a","status":"working"}}`, unasked},
 		{"unasked", `{"content":[],"task":{"name":"\u0041 of the server"}}`, `"task":{"name":"\u0041 of the server"}`},
@@ -51,13 +56,14 @@ func TestTaskIsRecognizedHoweverItIsSpelled(t *testing.T) {
 	} {
 		reply = c.reply
 		got := calls[c.call]()
-		refused := c.want == invalid || c.want == unasked || c.want == undeclared
+		refused := c.want == invalid || c.want == unasked || c.want == undeclared || c.want == tooLong
 		if !strings.Contains(got, c.want) || refused && strings.Contains(got, "status") {
 			t.Errorf("%s %s:\n got %s\nwant %s", c.call, reply, got, c.want)
 		}
 		f.mu.Lock()
-		if last := f.recorded[len(f.recorded)-1]; refused != (last.Outcome == core.OutcomeProtocolError) {
-			t.Errorf("%s %s: recorded as %s %q", c.call, reply, last.Outcome, last.Reason)
+		last := len(f.recorded) - 1
+		if call := f.recorded[last]; f.replies[last] != reply || refused != (call.Outcome == core.OutcomeProtocolError) {
+			t.Errorf("%s %s: recorded as %s %q, %s", c.call, reply, call.Outcome, call.Reason, f.replies[last])
 		}
 		f.mu.Unlock()
 	}

@@ -126,8 +126,7 @@ func (f *taskFixture) history() string {
 // withTasks sends a modern request of a client that declares the tasks extension.
 func (f *taskFixture) withTasks(path, method, name, params string, headers ...string) string {
 	f.Helper()
-	body := strings.Replace(modernBody(method, params), `clientCapabilities":{}`, `clientCapabilities":{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}`, 1)
-	return onlyMessage(f, f.post(path, body, append([]string{versionHeader, core.ModernVersion, methodHeader, method, nameHeader, name}, headers...)...))
+	return onlyMessage(f, f.modernAs(`{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}`, path, method, name, params, headers...))
 }
 
 func (f *taskFixture) get(path, id string, headers ...string) string {

@@ -82,46 +82,6 @@ func TestTasksAreOfferedOnlyWhereBothSidesHaveThem(t *testing.T) {
 	}
 }
 
-// A client never gets a task that it cannot use: it gets an error that says why. The history has
-// the reply of the server.
-func TestTaskThatTheClientCannotUseIsAnError(t *testing.T) {
-	f := newTaskFixture(t)
-	reply := ""
-	f.answer = func() core.Reply { return core.Reply{Result: []byte(reply)} }
-	session := f.openSession("/s/one/mcp", `{}`)
-	modern := func() string {
-		return onlyMessage(t, f.modern("/s/one/mcp", "tools/call", "slow_compute", `"name":"slow_compute"`))
-	}
-	declared := func() string { return f.withTasks("/s/one/mcp", "tools/call", "slow_compute", `"name":"slow_compute"`) }
-	legacy := func() string {
-		return onlyMessage(t, f.post("/s/one/mcp", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"slow_compute","task":{}}}`, session...))
-	}
-	created, long := `{"resultType":"task","taskId":"a","status":"working"}`, strings.Repeat("x", core.MaxTaskID+1)
-	for _, c := range []struct {
-		call           func() string
-		reply, refusal string
-		outcome        core.Outcome
-	}{
-		{modern, created, "does not declare the extension", core.OutcomeProtocolError},
-		{legacy, created, "does not declare the extension", core.OutcomeProtocolError},
-		{declared, created, "", core.OutcomeOK},
-		{declared, `{"resultType":"task","taskId":"` + long + `","status":"working"}`, "longer than 1024 bytes", core.OutcomeProtocolError},
-		{legacy, `{"task":{"taskId":"` + long + `","status":"working"}}`, "longer than 1024 bytes", core.OutcomeProtocolError},
-		{legacy, `{"task":{"taskId":"a","status":"working"}}`, "", core.OutcomeOK},
-	} {
-		reply = c.reply
-		got := c.call()
-		if c.refusal == "" && taskIDIn(t, got) != "a" || c.refusal != "" && (strings.Contains(got, "taskId") || !strings.Contains(got, c.refusal)) {
-			t.Errorf("%s: %s", reply, got)
-		}
-		f.mu.Lock()
-		if last := len(f.recorded) - 1; f.replies[last] != reply || f.recorded[last].Outcome != c.outcome {
-			t.Errorf("recorded %s %s %q", f.replies[last], f.recorded[last].Outcome, f.recorded[last].Reason)
-		}
-		f.mu.Unlock()
-	}
-}
-
 // The server keeps the task while its connection is replaced.
 func TestTaskSurvivesARestartOfTheConnection(t *testing.T) {
 	f := newTaskFixture(t)

@@ -105,12 +105,7 @@ func TestToolSearchFindsAndCallsTools(t *testing.T) {
 }
 
 func TestDeferredListingShowsNamesOnly(t *testing.T) {
-	s := newFixture(t, func(_ context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
-		if c.Local != nil {
-			return c.Local(t.Context()), nil
-		}
-		return core.Reply{Result: textReply("%s of %s", c.Name, c.Server)}, nil
-	})
+	s := newFixture(t, answerLocally)
 	s.setToolModes()
 	s.registry.Set("math", "math", &core.Catalog{Tools: []core.Item{{Name: "add", Raw: json.RawMessage(
 		`{"name":"add","description":"Adds two\n numbers. ` + strings.Repeat("More about it. ", 50) + `","inputSchema":{"type":"object","properties":{"a":{"type":"number"}}},"annotations":{"readOnlyHint":true}}`)}}})
@@ -142,12 +137,7 @@ func TestDeferredListingShowsNamesOnly(t *testing.T) {
 // The search finds only tools of the profile, and call_tool calls no others.
 func TestToolSearchStaysWithinProfile(t *testing.T) {
 	s := newProfileFixture(t)
-	s.gateway.answer = func(_ context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
-		if c.Local != nil {
-			return c.Local(t.Context()), nil
-		}
-		return core.Reply{Result: textReply("%s of %s", c.Name, c.Server)}, nil
-	}
+	s.gateway.answer = answerLocally
 	s.setProfiles(config.Profile{Name: "p", ToolMode: config.ToolsSearch, Servers: map[string]config.ProfileServer{"in": {Tools: config.Filter{Exclude: []string{"hide"}}}}}, config.Profile{Name: "q"})
 	s.expectUnknown("the list", onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "bound")))
 	for _, query := range []string{`{"query":"OUTSIDE do hide ask"}`, `{"query":"out__do"}`, `{"query":"","server":"out"}`, `{"query":"hide","limit":20}`} {
