@@ -55,6 +55,16 @@ func TestProgressResetsTheTimeoutUpToTheCeiling(t *testing.T) {
 // answeringSink is a sink that answers requests of the server after a delay.
 type answeringSink struct{ after time.Duration }
 
+func (answeringSink) Notify(string, json.RawMessage) {}
+func (a answeringSink) Ask(ctx context.Context, _ string, _ json.RawMessage) (core.Reply, error) {
+	select {
+	case <-time.After(a.after):
+		return core.Reply{Result: json.RawMessage(`{"action":"accept"}`)}, nil
+	case <-ctx.Done():
+		return core.Reply{}, ctx.Err()
+	}
+}
+
 func TestTimeoutPausesDuringClientInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()

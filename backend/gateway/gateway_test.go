@@ -13,6 +13,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 )
 
@@ -174,16 +175,6 @@ func TestObserversSeeCallFromItsStart(t *testing.T) {
 	}
 }
 
-func (answeringSink) Notify(string, json.RawMessage) {}
-func (a answeringSink) Ask(ctx context.Context, _ string, _ json.RawMessage) (core.Reply, error) {
-	select {
-	case <-time.After(a.after):
-		return core.Reply{Result: json.RawMessage(`{"action":"accept"}`)}, nil
-	case <-ctx.Done():
-		return core.Reply{}, ctx.Err()
-	}
-}
-
 func TestServerRequestWithoutClientGetsError(t *testing.T) {
 	f := newFixture()
 	f.send = func(ctx context.Context, _ *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
@@ -238,13 +229,6 @@ func FuzzIsErrorAgreesWithTheDecoder(f *testing.F) {
 	})
 }
 
-type discardSink struct{}
-
-func (discardSink) Notify(string, json.RawMessage) {}
-func (discardSink) Ask(context.Context, string, json.RawMessage) (core.Reply, error) {
-	return core.Reply{}, nil
-}
-
 // discardRecorder is a Recorder that does nothing.
 type discardRecorder struct{ *fixture }
 
@@ -255,7 +239,7 @@ func TestCallAllocationsAreBounded(t *testing.T) {
 	g := New(Options{Upstreams: f, Policy: f, Recorder: discardRecorder{f}, Bus: &f.bus})
 	call, ctx := toolCall(), context.Background()
 	const most = 7 // context, timer, their closures, and the inFlightCall
-	if n := testing.AllocsPerRun(200, func() { _, _ = g.Call(ctx, call, discardSink{}) }); n > most {
+	if n := testing.AllocsPerRun(200, func() { _, _ = g.Call(ctx, call, answeringSink{}) }); n > most {
 		t.Fatalf("%v allocations, at most %d", n, most)
 	}
 }
@@ -268,7 +252,7 @@ func BenchmarkCall(b *testing.B) {
 	call := toolCall()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := g.Call(ctx, call, discardSink{}); err != nil {
+		if _, err := g.Call(ctx, call, answeringSink{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -380,11 +364,11 @@ func TestDrainWaitsForInFlightCalls(t *testing.T) {
 	f.Drain(expired) // returns when ctx is done
 	drained := make(chan struct{})
 	go func() { defer close(drained); f.Drain(t.Context()) }()
-	for waits := false; !waits; time.Sleep(time.Millisecond) {
+	eventually.True(t, "Drain waits", func() bool {
 		f.running.mu.Lock()
-		waits = f.running.changed != nil
-		f.running.mu.Unlock()
-	}
+		defer f.running.mu.Unlock()
+		return f.running.changed != nil
+	})
 	select {
 	case <-drained:
 		t.Fatal("drained while a call was in flight")

@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -12,19 +10,7 @@ import (
 // folder. A deny rule applies if one of these readings is in its folder, an allow rule only if all
 // are.
 func TestEveryReadingOfAURLCounts(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the paths are those of Unix")
-	}
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range []string{"proj/ok", "proj/secret"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	replace := strings.NewReplacer("ROOT", root)
+	replace := pathFixture(t, []string{"proj/ok", "proj/secret"}, nil)
 	const inProject = `, "cwd": "ROOT/proj"`
 	for _, c := range []argumentCases{
 		{server: inProject, where: `{"/path": {"under": "ROOT/proj/secret"}}`, denied: `
@@ -97,7 +83,7 @@ func TestEveryReadingOfAURLCounts(t *testing.T) {
 			{"path":"file://ROOT/proj/a"}
 		`},
 	} {
-		c.run(t, replace, root+"/proj")
+		c.run(t, replace, replace.Replace("ROOT/proj"))
 	}
 }
 

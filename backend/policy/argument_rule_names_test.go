@@ -7,6 +7,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
+// argumentRules returns the rules of a configuration, and what it warns of.
+func argumentRules(t *testing.T, text string) (*ArgumentRules, []config.Problem) {
+	t.Helper()
+	now, problems := config.Parse("c.json", []byte(text))
+	if now == nil {
+		t.Fatal(problems)
+	}
+	return NewArgumentRules(now.Policy.Arguments, now), problems
+}
+
 func TestRuleMatchesOwnNamesWithTwoUnderscores(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ rule, server, tool, then string }{
@@ -22,12 +32,8 @@ func TestRuleMatchesOwnNamesWithTwoUnderscores(t *testing.T) {
 		{`"tool": "t__db__drop", "then": "allow"`, "t", "db__drop", "allow"},
 		{`"tool": "db__drop", "servers": "db", "then": "deny"`, "t", "db__drop", ""},
 	} {
-		now, problems := config.Parse("c.json", []byte(`{"mcpServers": {"t": {"command": "t", "tools": {"old": {"rename": "new__name"}}}, "db": {"command": "d"}},
-			"policy": {"rules": [{`+c.rule+`}]}}`))
-		if now == nil {
-			t.Fatal(problems)
-		}
-		rules := NewArgumentRules(now.Policy.Arguments, now)
+		rules, _ := argumentRules(t, `{"mcpServers": {"t": {"command": "t", "tools": {"old": {"rename": "new__name"}}}, "db": {"command": "d"}},
+			"policy": {"rules": [{`+c.rule+`}]}}`)
 		then, _, _ := rules.Decide(&core.Call{Method: "tools/call", Server: c.server, Name: c.tool})
 		if then != c.then {
 			t.Errorf("%s, %s of %s: %q, not %q", c.rule, c.tool, c.server, then, c.then)
@@ -45,13 +51,24 @@ func TestRuleNamesServerByItsNameOrID(t *testing.T) {
 		{`"tool": "a.b__p*", "then": "ask"`, "a-b", "ask"},
 		{`"tool": "a.b__pay", "then": "ask"`, "My-Files", ""},
 	} {
-		now, problems := config.Parse("c.json", []byte(`{"mcpServers": {"My Files": {"command": "t"}, "a.b": {"command": "d"}}, "policy": {"rules": [{`+c.rule+`}]}}`))
-		if now == nil || len(problems) > 0 {
-			t.Fatal(problems)
+		rules, problems := argumentRules(t, `{"mcpServers": {"My Files": {"command": "t"}, "a.b": {"command": "d"}}, "policy": {"rules": [{`+c.rule+`}]}}`)
+		then, _, _ := rules.Decide(&core.Call{Method: "tools/call", Server: c.server, Name: "pay"})
+		if then != c.then || len(problems) > 0 {
+			t.Errorf("%s of %s: %q, not %q; %v", c.rule, c.server, then, c.then, problems)
 		}
-		then, _, _ := NewArgumentRules(now.Policy.Arguments, now).Decide(&core.Call{Method: "tools/call", Server: c.server, Name: "pay"})
-		if then != c.then {
-			t.Errorf("%s of %s: %q, not %q", c.rule, c.server, then, c.then)
+	}
+}
+
+func TestTrialTellsWhichCallsDependOnTheirProfile(t *testing.T) {
+	t.Parallel()
+	rules, _ := argumentRules(t, `{"mcpServers": {"t": {"command": "t"}}, "profiles": {"p": {}, "q": {}}, "clients": {"bound": {"profile": "q"}},
+		"policy": {"rules": [{"tool": "t__drop", "profiles": "p", "then": "deny"}, {"then": "ask"}]}}`)
+	for _, c := range []struct {
+		client, tool string
+		want         bool
+	}{{"free", "drop", true}, {"bound", "drop", false}, {"free", "read", false}} {
+		if got := rules.DependsOnProfile(&core.Call{Method: "tools/call", Server: "t", Name: c.tool, Client: core.Client{Token: c.client}}); got != c.want {
+			t.Errorf("%+v: %v", c, got)
 		}
 	}
 }

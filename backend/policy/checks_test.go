@@ -147,10 +147,10 @@ func TestLimitsApplyPerClientAndPerTool(t *testing.T) {
 			t.Error(hint)
 		}
 		if e, _ := s.Explain(ExplainRequest{Server: "files", Tool: "put", Client: "cursor"}); e.Passes || e.Checks[6].Key != "mcpServers.files.tools.put.clients.cursor.rateLimit" {
-			t.Errorf("%+v", e.Checks[5])
+			t.Errorf("%+v", e.Checks[6])
 		}
 		if e, _ := s.Explain(ExplainRequest{Server: "files", Tool: "plain", Client: "cursor"}); e.Passes || e.Checks[6].Key != "policy.clients.cursor.rateLimit" {
-			t.Errorf("%+v", e.Checks[5])
+			t.Errorf("%+v", e.Checks[6])
 		}
 		s.apply(server, root)
 		if n, _ := allowed("put", "cursor"); n != 0 {

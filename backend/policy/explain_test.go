@@ -71,7 +71,7 @@ func TestHiddenToolIsNotCallable(t *testing.T) {
 	}
 }
 
-func TestOpenBreakerIsReportedToUser(t *testing.T) {
+func TestDisabledServerIsReportedToUserOnly(t *testing.T) {
 	s := withRules(t, ``, ``, Options{})
 	s.views.Configure("", nil) // as if the server was disabled
 	made := call("read", "")

@@ -3,24 +3,14 @@ package registry
 import (
 	"fmt"
 	"testing"
-
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
-
-func resources(uris ...string) *core.Catalog {
-	c := &core.Catalog{}
-	for _, uri := range uris {
-		c.Resources = append(c.Resources, core.Item{Name: uri, Raw: []byte(fmt.Sprintf(`{"uri":%q}`, uri))})
-	}
-	return c
-}
 
 func TestConflictIsReportedForLosingServer(t *testing.T) {
 	r := New(Options{})
 	r.Configure(Prefixed, []Server{{ID: "a"}, {ID: "b"}, {ID: "c", Namespace: "A"}, {ID: "d"}})
-	r.Set("a", "a", resources("mem://x", "mem://y"))
-	r.Set("b", "b", resources("mem://x", "mem://z"))
-	r.Set("d", "d", resources("mem://y", "mem://x", "mem://z"))
+	r.Set("a", "a", catalogOf("mem://x", "mem://y"))
+	r.Set("b", "b", catalogOf("mem://x", "mem://z"))
+	r.Set("d", "d", catalogOf("mem://y", "mem://x", "mem://z"))
 	for server, want := range map[string]string{
 		"a": `[the names of its tools end in a hash, because server "c" has the same namespace]`,
 		"b": `[resource "mem://x" is listed as "mem://b__x" at the endpoint that combines all servers, because without the server's id, the URI could refer to another server]`,
@@ -38,13 +28,6 @@ func TestConflictIsReportedForLosingServer(t *testing.T) {
 }
 
 func TestQualifiedNamesAreReported(t *testing.T) {
-	tools := func(names ...string) *core.Catalog {
-		c := &core.Catalog{}
-		for _, name := range names {
-			c.Tools = append(c.Tools, core.Item{Name: name, Raw: []byte(fmt.Sprintf(`{"name":%q}`, name))})
-		}
-		return c
-	}
 	r := New(Options{})
 	r.Configure(Bare, []Server{{ID: "a"}, {ID: "b"}, {ID: "c"}})
 	r.Set("a", "a", tools("read", "write", "only-a"))

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 func item(name, raw string) core.Item { return core.Item{Name: name, Raw: json.RawMessage(raw)} }
@@ -149,7 +151,7 @@ func TestListenersRunWithoutLock(t *testing.T) {
 		heard = append(heard, c.Server)
 		done := make(chan struct{})
 		go func() { defer close(done); r.Update("a", tools("x", "y")) }()
-		<-done
+		eventually.Receive(t, time.Minute, "the registry is locked", done)
 	})
 	r.Configure("", []Server{{ID: "a"}})
 	r.Set("a", "", tools("x"))

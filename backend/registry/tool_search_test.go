@@ -165,6 +165,11 @@ func TestThesaurusIsConsistent(t *testing.T) {
 		if len(stemPhrases(said)) == 0 || oneWay && len(stemPhrases(meant)) == 0 || !oneWay && len(stemPhrases(said)) < 2 {
 			t.Errorf("line %d leads nowhere: %s", n, line)
 		}
+		for _, p := range stemPhrases(said) {
+			if strings.Count(p, " ") > 5 {
+				t.Errorf("line %d lacks a comma in %q", n, p)
+			}
+		}
 		for _, p := range stemPhrases(meant) {
 			if strings.Contains(p, " ") {
 				t.Errorf("line %d means %q: tools are known by single words", n, p)
@@ -174,18 +179,9 @@ func TestThesaurusIsConsistent(t *testing.T) {
 			t.Errorf("line %d: %s", n, line)
 		}
 	}
-	m := thesaurus()
-	for _, key := range []string{"delet", "get rid of", "k8s"} {
-		if len(m.near[key]) == 0 {
-			t.Errorf("%q leads nowhere", key)
-		}
-	}
-	if len(m.hints) == 0 || m.maxPhraseWords < 3 || m.maxPhraseWords > 6 {
-		t.Errorf("%d hints, phrases of up to %d words", len(m.hints), m.maxPhraseWords)
-	}
 }
 
-// For any query, the search terminates quickly and returns no more results than requested.
+// For any query, the search returns no more results than requested.
 func FuzzFind(f *testing.F) {
 	v := catalog500(f).All()
 	for _, q := range []string{"send a message", "", "文件", "\xff\xfe", strings.Repeat("a", 5000), "get rid of of of"} {

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -17,13 +16,12 @@ func TestWithheldToolIsHiddenAndKeepsItsName(t *testing.T) {
 		}
 		return nil, false
 	}})
-	item := func(name string) core.Item {
-		return core.Item{Name: name, Raw: json.RawMessage(`{"name":"` + name + `"}`)}
-	}
 	var heard []Change
 	r.OnChange(func(c Change) { heard = append(heard, c) })
-	r.Set("a", "A", &core.Catalog{Tools: []core.Item{item("read"), item("search")}, Instructions: "Hello."})
-	r.Set("b", "B", &core.Catalog{Tools: []core.Item{item("search")}})
+	c := tools("read", "search")
+	c.Instructions = "Hello."
+	r.Set("a", "A", c)
+	r.Set("b", "B", tools("search"))
 	before := string(r.All().ListResult(core.Tools))
 	if !strings.Contains(before, "a__search") || !strings.Contains(before, "b__search") {
 		t.Fatal(before)
