@@ -29,8 +29,8 @@ func TestCallsNameTheVersionAndDefinitionThatAnswered(t *testing.T) {
 	if first.Name == "" || first.Version == "" || first.Package != "pkg@1.2.3" || first.Definition != [16]byte(sum[:16]) {
 		t.Errorf("%+v", first)
 	}
-	if again := ask("tools/call", tool.Name); again != first || hashed != 1 {
-		t.Errorf("%p and %p, hashed %d times", again, first, hashed)
+	if again := ask("tools/call", tool.Name); *again != *first || hashed != 1 {
+		t.Errorf("%+v, hashed %d times", again, hashed)
 	}
 	if unknown := ask("tools/call", "no-such-tool"); unknown.Definition != [16]byte{} || unknown.Version != first.Version {
 		t.Errorf("%+v", unknown)

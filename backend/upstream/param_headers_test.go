@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestInvalidHeaderNameExcludesTool(t *testing.T) {
+func TestHeaderArgumentsOfToolAreValidatedAndRead(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{
 		`{"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"Region"},"b":{"type":"object","properties":{"c":{"type":"integer","x-mcp-header":"N"}}}}}}`: "",

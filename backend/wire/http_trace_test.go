@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -34,25 +33,18 @@ func TestRemoteHTTPTraceIsRedacted(t *testing.T) {
 	t.Cleanup(server.Close)
 	var mu sync.Mutex
 	var seen []string
-	r, err := NewRemote(RemoteOptions{Server: "s", URL: server.URL + "/mcp?key=hush", Header: http.Header{"X-Tenant": {"hush"}},
+	r := openRemote(t, RemoteOptions{URL: server.URL + "/mcp?key=hush", Header: http.Header{"X-Tenant": {"hush"}},
 		OnMessage: func(sent bool, http string, text []byte) {
 			mu.Lock()
 			defer mu.Unlock()
 			seen = append(seen, map[bool]string{true: "> ", false: "< "}[sent]+http+"\n"+string(text))
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil); err != nil {
-		t.Fatal(err)
-	}
-	r.SetEra(core.Legacy, "2025-11-25")
 	if _, err := r.Call(t.Context(), "tools/call", []byte(`{}`), core.Span{}, nil); err == nil {
 		t.Error("no error")
 	}
 	<-down
 	r.fail(io.EOF) // no DELETE at the end
-	_ = r.Close(context.Background())
+	_ = r.Close(t.Context())
 	mu.Lock()
 	defer mu.Unlock()
 	all := strings.Join(seen, "\n")
@@ -70,15 +62,13 @@ func TestRemoteHTTPTraceIsRedacted(t *testing.T) {
 }
 
 // A message of a stream is traced once.
-func TestStreamedReplyIsDeliveredOnce(t *testing.T) {
+func TestStreamedReplyIsTracedOnce(t *testing.T) {
 	d := &sessionLosingServer{refuse: refusal(404, "", ""), call: refusal(200, "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"once\":1}}\n\n")}
-	r := d.open(t)
 	shown := 0
-	r.o.OnMessage = func(_ bool, _ string, text []byte) { shown += strings.Count(string(text), "once") }
+	r := d.open(t, RemoteOptions{OnMessage: func(_ bool, _ string, text []byte) { shown += strings.Count(string(text), "once") }})
 	if _, err := r.Call(t.Context(), "tools/call", []byte(`{}`), core.Span{}, nil); err != nil || shown != 1 {
 		t.Errorf("shown %d times, %v", shown, err)
 	}
-	r.o.OnMessage = nil
 }
 
 // If there is no response, the trace contains the reason, without the address.

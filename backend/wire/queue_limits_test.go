@@ -121,10 +121,9 @@ func TestServerRequestsAreLimitedToSixteen(t *testing.T) {
 			lines <- s.Text()
 		}
 	})
-	heard := func() (line string) {
+	heard := func() string {
 		t.Helper()
-		line = eventually.Receive(t, 20*time.Second, "the server hears nothing more", lines)
-		return line
+		return eventually.Receive(t, 20*time.Second, "the server hears nothing more", lines)
 	}
 	heard() // the call
 	ask := func(id int) {

@@ -80,15 +80,24 @@ func (d *sessionLosingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) 
 	}
 }
 
-func (d *sessionLosingServer) open(t *testing.T) *Remote {
+// open returns a connection to the server; o is without its address.
+func (d *sessionLosingServer) open(t *testing.T, o RemoteOptions) *Remote {
 	t.Helper()
 	server := httptest.NewServer(d)
 	t.Cleanup(server.Close)
-	r, err := NewRemote(RemoteOptions{Server: "s", URL: server.URL})
+	o.URL = server.URL
+	return openRemote(t, o)
+}
+
+// openRemote returns a legacy connection that is initialized, and closes it after the test.
+func openRemote(t *testing.T, o RemoteOptions) *Remote {
+	t.Helper()
+	o.Server = "s"
+	r, err := NewRemote(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = r.Close(t.Context()) })
+	t.Cleanup(func() { _ = r.Close(context.Background()) })
 	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +131,7 @@ func TestLostSessionIsDetectedInEveryForm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &sessionLosingServer{refuse: refuse}
-			r := d.open(t)
+			r := d.open(t, RemoteOptions{})
 			d.forget()
 			for range 2 {
 				reply, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
@@ -148,7 +157,7 @@ func TestPossiblyExecutedCallIsNotRepeatedInNewSession(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &sessionLosingServer{refuse: refuse}
-			r := d.open(t)
+			r := d.open(t, RemoteOptions{})
 			d.forget()
 			_, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
 			own, ok := errors.AsType[*core.Error](err)
@@ -176,7 +185,7 @@ func TestErrorAboutOtherSessionIsForwarded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const text = `{"code":-32602,"message":"browser session not found"}`
 			d := &sessionLosingServer{refuse: refusal(404, "", ""), call: refusal(status, jsonKind, `{"jsonrpc":"2.0","id":ID,"error":`+text+`}`)}
-			reply, err := d.open(t).Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
+			reply, err := d.open(t, RemoteOptions{}).Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
 			if err != nil || string(reply.Error) != text {
 				t.Errorf("%s, %v", reply.Error, err)
 			}
@@ -190,7 +199,7 @@ func TestErrorAboutOtherSessionIsForwarded(t *testing.T) {
 // Servers behind one URL that do not share their sessions fail single calls, not the connection.
 func TestRefusedSessionIsClearError(t *testing.T) {
 	d := &sessionLosingServer{refuse: refusal(404, "", ""), refusesNewSessions: true}
-	r := d.open(t)
+	r := d.open(t, RemoteOptions{})
 	d.forget()
 	_, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
 	if own, ok := errors.AsType[*core.Error](err); !ok || !own.Unsent || !own.Retriable || !strings.Contains(own.Message, "rejected the session that it had just created") {
@@ -213,33 +222,19 @@ func TestMissingNotificationStreamIsNotLostSession(t *testing.T) {
 			d.ServeHTTP(w, r)
 		}))
 		t.Cleanup(server.Close)
-		r, err := NewRemote(RemoteOptions{Server: "s", URL: server.URL})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil); err != nil {
-			t.Fatal(err)
-		}
-		r.SetEra(core.Legacy, "2025-11-25")
+		r := openRemote(t, RemoteOptions{URL: server.URL})
 		if r.readNotifications(&resumption{}) {
 			t.Errorf("%d: it is asked for again", status)
 		}
 		if opened, _ := d.counts(); opened != 1 {
 			t.Errorf("%d: %d sessions", status, opened)
 		}
-		_ = r.Close(t.Context())
 	}
 }
 
 // The reason of the cancellation names the timeout, so that a server author does not blame the
 // client.
 func TestTimeoutIsForwardedAsCancellation(t *testing.T) {
-	if got := cancelReason(core.Errorf(core.CodeTimeout, "late")); got != "the request took too long" {
-		t.Errorf("a timeout is %q", got)
-	}
-	if got := cancelReason(core.Errorf(core.CodeCancelled, "no longer wanted")); got != "the client cancelled the request" {
-		t.Errorf("a cancellation is %q", got)
-	}
 	d := &sessionLosingServer{refuse: refusal(404, "", "")}
 	cancelled := make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -255,15 +250,7 @@ func TestTimeoutIsForwardedAsCancellation(t *testing.T) {
 		d.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	r, err := NewRemote(RemoteOptions{Server: "s", URL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = r.Close(t.Context()) })
-	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil); err != nil {
-		t.Fatal(err)
-	}
-	r.SetEra(core.Legacy, "2025-11-25")
+	r := openRemote(t, RemoteOptions{URL: server.URL})
 	life, end := context.WithCancelCause(t.Context())
 	go func() { end(core.Errorf(core.CodeTimeout, "late")) }()
 	if _, err := r.Call(life, "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil); core.CodeOf(err) != core.CodeTimeout {

@@ -39,18 +39,8 @@ func newForgetfulServer(t *testing.T) (url string) {
 
 func openForgetfulServer(t *testing.T) *Remote {
 	t.Helper()
-	r, err := NewRemote(RemoteOptions{Server: "forgetful", URL: newForgetfulServer(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		r.fail(errors.New("the test is over")) // no DELETE: the server does not listen
-		_ = r.Close(context.Background())
-	})
-	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil); err != nil {
-		t.Fatal(err)
-	}
-	r.SetEra(core.Legacy, "2025-11-25")
+	r := openRemote(t, RemoteOptions{URL: newForgetfulServer(t)})
+	t.Cleanup(func() { r.fail(errors.New("the test is over")) }) // no DELETE: the server does not listen
 	return r
 }
 
@@ -153,15 +143,7 @@ func TestResumedStreamIsClosedBeforeNext(t *testing.T) {
 	}))
 	defer server.Close()
 	transport := new(countingTransport)
-	r, err := NewRemote(RemoteOptions{Server: "short", URL: server.URL, HTTP: &http.Client{Transport: transport}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { r.fail(errors.New("the test is over")); _ = r.Close(context.Background()) }()
-	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil); err != nil {
-		t.Fatal(err)
-	}
-	r.SetEra(core.Legacy, "2025-11-25")
+	r := openRemote(t, RemoteOptions{URL: server.URL, HTTP: &http.Client{Transport: transport}})
 	if _, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil); err != nil {
 		t.Fatal(err)
 	}
