@@ -99,7 +99,7 @@ func TestRateLimitHasBucketPerCallerAndTool(t *testing.T) {
 		}
 		s.apply(`, "rateLimit": {"perSecond": 2, "burst": 3}`, ``)
 		if n := allowed(1, plain); n != 0 {
-			t.Error("a new configuration with the same limit fills the buckets")
+			t.Error("a new configuration with the same limit of the server fills the buckets")
 		}
 		again := plain()
 		again.Continues = true
@@ -154,7 +154,7 @@ func TestLimitsApplyPerClientAndPerTool(t *testing.T) {
 		}
 		s.apply(server, root)
 		if n, _ := allowed("put", "cursor"); n != 0 {
-			t.Error("a new configuration with the same limits fills the buckets")
+			t.Error("a new configuration with the same limits of clients fills the buckets")
 		}
 		s.apply(server, "")
 		if n, _ := allowed("plain", "cursor"); n != 5 {
