@@ -215,7 +215,8 @@ function Processes({ server, now }: { server: Detail; now: number }) {
 }
 
 export function ServerFacts({ server, now }: { server: Detail; now: number }) {
-  const heard = age(server.updated, now);
+  // A server that has never responded has the time of its last change instead.
+  const heard = server.updated !== server.since && age(server.updated, now);
   const up = server.tools + server.prompts + server.resources > 0;
   const { data: visible } = useQuery(visibleToolsQuery);
   const tools = texts.servers.tools(server.tools, visible?.[server.id]);
