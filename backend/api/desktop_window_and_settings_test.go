@@ -66,6 +66,7 @@ func TestFilePickerReturnsChosenFile(t *testing.T) {
 	commands := s.follow(t)
 	result := make(chan string, 1)
 	go func() {
+		defer close(result) // also if ask fails
 		_, body, _ := s.ask(t, "POST", "/api/v1/window/pick", `{"kind":"folder"}`)
 		result <- body
 	}()

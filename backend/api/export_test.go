@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,10 +29,12 @@ func TestExportHasTheFiltersOfTheList(t *testing.T) {
 		Server: "git", Method: "tools/call", Name: "commit", Outcome: core.OutcomeToolError, Took: time.Second}, core.Reply{Result: []byte(`{"x":"rare"}`)})
 	s.recorder.Flush(t.Context())
 	s.want(t, "PUT", "/api/v1/calls/"+ids[4]+"/note", `{"title":"","note":"","tags":["kept"]}`, 200)
-	middle := time.Now().Add(-time.Hour + 5*time.Second).UTC().Format(time.RFC3339)
+	sixth, err := strconv.ParseInt(ids[5], 10, 64)
+	must(t, err)
+	middle := time.UnixMicro(sixth).UTC().Format(time.RFC3339)
 	for filter, least := range map[string]int{
 		"": 11, "server=git": 6, "client=Zed": 1, "client=t2": 1, "tool=commit": 1, "session=s2": 1, "workspace=/home/me/a b": 1, "tag=kept": 1,
-		"outcome=timeout": 5, "q=rare": 1, "q=word*": 10, "minTookNs=2000000": 1, "maxTookNs=2000000": 10, "from=" + middle: 2, "to=" + middle: 2,
+		"outcome=timeout": 5, "q=rare": 1, "q=word*": 10, "minTookNs=2000000": 1, "maxTookNs=2000000": 10, "from=" + middle: 6, "to=" + middle: 5,
 		"server=git&outcome=tool_error&q=rare": 1,
 	} {
 		v, err := url.ParseQuery(filter)

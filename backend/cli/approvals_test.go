@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 )
@@ -13,13 +14,13 @@ import (
 func TestApprovalsAreAnsweredAsTheyArrive(t *testing.T) {
 	f := newFakeDaemon(t)
 	var answered atomic.Int32
-	said := make(chan string, 2)
+	said, first := make(chan string, 2), make(chan struct{})
+	firstSaid := sync.OnceFunc(func() { close(first) })
 	f.mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "event: snapshot\ndata: {}\n\n")
 		w.(http.Flusher).Flush()
 		select {
-		case one := <-said:
-			said <- one
+		case <-first:
 		case <-r.Context().Done():
 		}
 		io.WriteString(w, "event: approval\ndata: {}\n\n")
@@ -37,6 +38,7 @@ func TestApprovalsAreAnsweredAsTheyArrive(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		answered.Add(1)
 		said <- r.PathValue("id") + string(body)
+		firstSaid()
 		w.WriteHeader(http.StatusNoContent)
 	})
 	got := f.typed("y\nn\n", "approvals", "--wait")

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
@@ -44,6 +43,20 @@ func TestNoticesAreAcknowledged(t *testing.T) {
 	}
 }
 
+// onText calls do at each write that contains text.
+type onText struct {
+	io.Writer
+	text string
+	do   func()
+}
+
+func (w onText) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), w.text) {
+		w.do()
+	}
+	return w.Writer.Write(p)
+}
+
 // While the history is migrated, the daemon does not answer yet, and commands say what it does.
 func TestStatusSaysWhatAStartingDaemonDoes(t *testing.T) {
 	f := newFakeDaemon(t)
@@ -54,8 +67,9 @@ func TestStatusSaysWhatAStartingDaemonDoes(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	f.answer("GET /api/v1/doctor", `{"items":[{"id":"x","level":"ok","check":"config","subject":"x","message":"fine"}]}`)
-	time.AfterFunc(100*time.Millisecond, func() { _ = loopback.WriteRuntime(f.data, answering) })
-	if got := f.run(true, "doctor"); got.code != 0 || !strings.Contains(got.errOut, "step 2 of 6\n") || !strings.Contains(got.out, "fine") {
+	migrated := func() { must(t, loopback.WriteRuntime(f.data, answering)) }
+	got := runMain(t.Context(), f.data, func(o *Options) { o.Stderr = onText{o.Stderr, "step 2 of 6", migrated} }, "doctor")
+	if got.code != 0 || !strings.Contains(got.errOut, "step 2 of 6\n") || !strings.Contains(got.out, "fine") {
 		t.Errorf("doctor does not wait: %+v", got)
 	}
 	must(t, loopback.RemoveRuntime(f.data))

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -30,10 +31,20 @@ func TestLoginEnvIsParsedFromChattyShell(t *testing.T) {
 	}
 }
 
+// shellScript writes a shell that runs text. A process that another test starts during the write
+// would inherit the open file, and a file that is open for writing cannot be executed.
+func shellScript(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "sh")
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	must(t, os.WriteFile(path, []byte(text), 0o700))
+	return path
+}
+
 func TestHangingLoginShellIsAbandoned(t *testing.T) {
 	t.Parallel()
-	shell := filepath.Join(t.TempDir(), "sh")
-	must(t, os.WriteFile(shell, []byte("#!/bin/sh\nsleep 60\n"), 0o700))
+	shell := shellScript(t, "#!/bin/sh\nsleep 60\n")
 	begun := time.Now()
 	_, err := readShellEnv(shell, 200*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "did not respond") {
@@ -49,9 +60,7 @@ func TestHangingLoginShellIsAbandoned(t *testing.T) {
 func TestKilledLoginShellLeavesNoLock(t *testing.T) {
 	t.Parallel()
 	lock, came := filepath.Join(t.TempDir(), "lock"), filepath.Join(t.TempDir(), "came")
-	shell := filepath.Join(t.TempDir(), "sh")
-	script := "#!/bin/bash\ntrap 'rm -f " + lock + "' EXIT\ntouch " + lock + " " + came + "\nsleep 300\n"
-	must(t, os.WriteFile(shell, []byte(script), 0o700))
+	shell := shellScript(t, "#!/bin/bash\ntrap 'rm -f "+lock+"' EXIT\ntouch "+lock+" "+came+"\nsleep 300\n")
 	// On a busy machine the shell may be ended before it has created its lock.
 	for limit := 250 * time.Millisecond; ; limit *= 3 {
 		if _, err := readShellEnv(shell, limit); err == nil {

@@ -44,7 +44,7 @@ func TestTwoProcessesOnOneDatabaseLoseNothing(t *testing.T) {
 func TestLongReaderDoesNotGrowWALWithoutBound(t *testing.T) {
 	t.Parallel()
 	o := Options{Path: filepath.Join(t.TempDir(), "history.db"), Now: time.Now}
-	b := openTimed(t, o, storeTimeouts{flush: waitLimit, read: 300 * time.Millisecond})
+	b := openTimed(t, o, storeTimeouts{flush: waitLimit, read: 2 * time.Second})
 	record(t, b, 0, 500)
 	flushed(t, b)
 	held := make(chan error, 1)
@@ -62,7 +62,11 @@ func TestLongReaderDoesNotGrowWALWithoutBound(t *testing.T) {
 			return rows.Err()
 		})
 	}()
-	<-began
+	select {
+	case <-began:
+	case err := <-held:
+		t.Fatalf("the query has not begun: %v", err)
+	}
 	big := core.Reply{Result: []byte(`"` + strings.Repeat("é1", 500) + `"`)}
 	for n := range 3000 {
 		b.Recorder().Record(aCall(1000+n), big)

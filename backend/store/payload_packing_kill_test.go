@@ -58,7 +58,9 @@ func TestKillDuringPackingLosesNoPayload(t *testing.T) {
 	b.stop()
 	start, err := os.ReadFile(whole)
 	must(t, err)
-	r := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
 	path, midway := "", 0
 	for round := range max(5, rounds(t)/4) {
 		if path == "" {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -78,6 +79,8 @@ func TestReasonIsShortAndLogNamesPATHOnce(t *testing.T) {
 // script writes a program called name, which is recognized as a launcher.
 func script(t *testing.T, name, text string) string {
 	path := filepath.Join(t.TempDir(), name)
+	syscall.ForkLock.RLock() // a process started during the write would inherit the open file, which then cannot be executed
+	defer syscall.ForkLock.RUnlock()
 	must(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755))
 	return path
 }
@@ -125,9 +128,13 @@ func TestServerRunsInClientWorkingDirectory(t *testing.T) {
 	if _, err := g.For(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if lines := g.dialer.LastLines("a", 5, time.Time{}); len(lines) != 2 || lines[0] != g.dialer.DefaultWorkspace || lines[1] != work {
-		t.Errorf("started in %q", lines)
-	}
+	eventually.Complete(t, eventually.Limit, func() string {
+		lines := g.dialer.LastLines("a", 5, time.Time{})
+		if slices.Equal(lines, []string{g.dialer.DefaultWorkspace, work}) {
+			return ""
+		}
+		return fmt.Sprintf("started in %q", lines)
+	})
 	c.Workspace = filepath.Join(work, "gone")
 	if _, err := g.For(t.Context(), c); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "is not a folder on this machine") {
 		t.Errorf("got %v", err)
