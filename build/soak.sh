@@ -19,7 +19,7 @@ e2e() { # TESTS [TIMEOUT]
 # 500 kills each of the daemon, of its watchdog and of both, and 300 of a process that writes a
 # client's configuration file.
 kills() {
-	DRAWBRIDGE_KILL_ROUNDS=300 CGO_ENABLED=0 go test -count 1 -v -run TestKilledMoveLeavesOldOrNewFileAndIsUndoable ./backend/clientconf | filter_results
+	DRAWBRIDGE_KILL_ROUNDS=300 CGO_ENABLED=0 go test -count 1 -v -run TestKilledWriterLeavesOldOrNewFileAndIsUndoable ./backend/clientconf | filter_results
 	DRAWBRIDGE_KILL_ROUNDS=300 CGO_ENABLED=0 go test -count 1 -v -run TestTwoWritersLoseNothingWhenOneIsKilled ./backend/reload | filter_results
 	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e TestNoProcessOutlivesKilledDaemonOrWatchdog
 }

@@ -155,18 +155,21 @@ func requireKept(t *testing.T, client Client, src, out []byte) {
 }
 
 func TestReadOnlyFileIsRefusedByMove(t *testing.T) {
-	c, _, path := newClaudeConnector(t)
+	c, vault, home, config := newImporter(t)
+	path, ours := filepath.Join(home, ".claude.json"), "{\n  // mine\n  \"mcpServers\": {}\n}\n"
+	write(t, path, literals)
+	write(t, config, ours)
 	must(t, os.Chmod(path, 0o440))
-	p, err := c.Plan(Choice{Client: "claude-code"})
+	p, err := c.PlanMove(Choice{Client: "claude-code"}, nil, false)
 	must(t, err)
 	if err := c.Apply(context.Background(), p); core.CodeOf(err) != core.CodeRejected {
 		t.Fatalf("got %v", err)
 	}
-	if content(t, path) != claudeFile {
-		t.Fatal("the file changed")
+	if content(t, path) != literals || content(t, config) != ours || len(vault.values) != 0 {
+		t.Fatalf("changed: secrets %v\n%s\n%s", vault.values, content(t, path), content(t, config))
 	}
 	if s, ok := c.Status("claude-code"); ok {
-		t.Fatalf("a record is left: %+v", s)
+		t.Fatalf("a record is left: %s", s.State)
 	}
 }
 

@@ -62,7 +62,7 @@ func writeForever(home, dir string) {
 	}
 }
 
-func TestKilledMoveLeavesOldOrNewFileAndIsUndoable(t *testing.T) {
+func TestKilledWriterLeavesOldOrNewFileAndIsUndoable(t *testing.T) {
 	t.Parallel()
 	const enough = 30 // enough kills hit the middle of a write
 	rounds, atMost := enough, 5*time.Second

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -139,7 +138,7 @@ func TestVersionsOfDeletedCallsAreDeleted(t *testing.T) {
 	}
 }
 
-func TestCallsOfEarlierSchemasHaveNoVersionAndAreNotRewritten(t *testing.T) {
+func TestCallsOfEarlierSchemasHaveNoVersion(t *testing.T) {
 	t.Parallel()
 	path := oldHistory(t, 8)
 	before := otherProgram(t, path, "immediate")
@@ -148,11 +147,9 @@ func TestCallsOfEarlierSchemasHaveNoVersionAndAreNotRewritten(t *testing.T) {
 		t.Fatal(sql, err)
 	}
 	_ = before.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	b := open(t, path)
 	defer b.stop()
-	got, err := b.Call(ctx, aCall(7).ID)
+	got, err := b.Call(t.Context(), aCall(7).ID)
 	if err != nil || got.ServedBy != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -160,7 +157,7 @@ func TestCallsOfEarlierSchemasHaveNoVersionAndAreNotRewritten(t *testing.T) {
 	c.ServedBy = &core.ServedBy{Version: "2"}
 	b.Recorder().Record(c, aReply)
 	flushed(t, b)
-	if got, err = b.Call(ctx, c.ID); err != nil || got.ServedBy == nil || *got.ServedBy != *c.ServedBy {
+	if got, err = b.Call(t.Context(), c.ID); err != nil || got.ServedBy == nil || *got.ServedBy != *c.ServedBy {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
