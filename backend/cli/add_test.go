@@ -94,7 +94,7 @@ func TestAddAcceptsVariablesHeadersAndSecrets(t *testing.T) {
 	if got := f.typed(`{"servers":{"in":{"command":"npx"}}}`, "add", "-", "--no-test"); got.code != 0 || !strings.Contains(got.out, "in: added") {
 		t.Errorf("%+v", got)
 	}
-	for _, args := range [][]string{{"x", "--env", "A", "--", "y"}, {"x", "--header", "A: b", "--", "y"}, {"x", "http://a/mcp", "--env", "A=b"}, {`{"a":{"command":"b"}}`, "--cwd", "/"}, {"x", "--nope", "--", "y"}} {
+	for _, args := range [][]string{{"x"}, {"x", "http://a/mcp", "more"}, {"x", "--env", "A", "--", "y"}, {"x", "--header", "A: b", "--", "y"}, {"x", "http://a/mcp", "--env", "A=b"}, {`{"a":{"command":"b"}}`, "--cwd", "/"}, {"x", "--nope", "--", "y"}} {
 		if got := f.run(false, append([]string{"add"}, args...)...); got.code != 2 {
 			t.Errorf("%v: %+v", args, got)
 		}

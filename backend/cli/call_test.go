@@ -17,10 +17,11 @@ func TestCallReportsResultNotMatchingSchema(t *testing.T) {
 	t.Parallel()
 	f := newFakeDaemon(t)
 	f.answer("GET /api/v1/calls/7", `{"id":"7","server":"demo","tool":"add","outcome":"ok","servedBy":{"name":"fs","version":"1.2","package":"fs@1.2","definition":"abcd"},"invalid":"sum must be\nnumber","invalidAs":"error","result":"{}"}`)
-	if got := f.run(true, "history", "7"); !strings.Contains(got.out, "\nanswered by fs 1.2 (fs@1.2), definition abcd\n") {
+	got := f.run(true, "history", "7")
+	if !strings.Contains(got.out, "\nanswered by fs 1.2 (fs@1.2), definition abcd\n") {
 		t.Errorf("%+v", got)
 	}
-	if got := f.run(true, "history", "7"); got.code != 0 || !strings.Contains(got.out, "\ninvalid: the result does not match the tool's outputSchema: sum must be number\n") {
+	if got.code != 0 || !strings.Contains(got.out, "\ninvalid: the result does not match the tool's outputSchema: sum must be number\n") {
 		t.Errorf("%+v", got)
 	}
 }

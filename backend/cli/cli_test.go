@@ -342,20 +342,6 @@ func TestLogsFilterByLevelAndFollowFromLastLine(t *testing.T) {
 	}
 }
 
-func TestHistoryFollowPrintsFinishedCalls(t *testing.T) {
-	f := newFakeDaemon(t)
-	f.mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, r *http.Request) {
-		io.WriteString(w, "event: snapshot\ndata: {\"calls\":[]}\n\n: heartbeat\n\n"+
-			"event: call\ndata: {\"id\":\"1\",\"server\":\"demo\",\"outcome\":\"\"}\n\n"+
-			"event: call\ndata: {\"id\":\"1\",\"server\":\"demo\",\"outcome\":\"ok\"}\n\n"+
-			"event: call\ndata: {\"id\":\"2\",\"server\":\"other\",\"outcome\":\"ok\"}\n\n")
-	})
-	got := f.run(false, "history", "--follow", "--json", "--server", "demo")
-	if got.out != `{"id":"1","server":"demo","outcome":"ok"}`+"\n" || got.code != 1 {
-		t.Errorf("%+v", got)
-	}
-}
-
 func TestTokensWorkWithoutDaemon(t *testing.T) {
 	f := &fakeDaemon{t: t, data: t.TempDir()}
 	first := f.run(false, "token", "cursor")

@@ -9,13 +9,17 @@ import (
 )
 
 // TestHistoryFollowAppliesEveryFilter uses a stream of four calls, two of which match the text
-// search.
+// search. A call that has not finished is not printed.
 func TestHistoryFollowAppliesEveryFilter(t *testing.T) {
 	f := newFakeDaemon(t)
+	row := func(id int, outcome string) string {
+		return fmt.Sprintf(`{"id":"%d","at":"2026-01-02T03:04:0%d.000001Z","server":"demo","client":"Cursor","token":"cursor","outcome":"%s","tookNs":%d}`, id, id, outcome, []int{5, 50, 500, 5000}[id])
+	}
 	var asked []string
 	f.mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, _ *http.Request) {
-		for id, took := range []int{5, 50, 500, 5000} {
-			fmt.Fprintf(w, "event: call\ndata: {\"id\":\"%d\",\"at\":\"2026-01-02T03:04:0%d.000001Z\",\"server\":\"demo\",\"client\":\"Cursor\",\"token\":\"cursor\",\"outcome\":\"ok\",\"tookNs\":%d}\n\n", id, id, took)
+		_, _ = io.WriteString(w, "event: snapshot\ndata: {\"calls\":[]}\n\n: heartbeat\n\nevent: call\ndata: "+row(0, "")+"\n\n")
+		for id := range 4 {
+			_, _ = io.WriteString(w, "event: call\ndata: "+row(id, "ok")+"\n\n")
 		}
 	})
 	f.mux.HandleFunc("GET /api/v1/calls", func(w http.ResponseWriter, r *http.Request) {
@@ -29,28 +33,26 @@ func TestHistoryFollowAppliesEveryFilter(t *testing.T) {
 	})
 	for _, c := range []struct {
 		args []string
-		want string
+		want []int
 	}{
-		{nil, "0 1 2 3"},
-		{[]string{"--search", "invoice"}, "1 3"},
-		{[]string{"--search", "invoice", "--max-took", "1us"}, "1"},
-		{[]string{"--min-took", "50ns", "--max-took", "500ns"}, "1 2"},
-		{[]string{"--from", "2026-01-02T03:04:02Z"}, "2 3"},
-		{[]string{"--to", "2026-01-02T03:04:01Z"}, "0"},
-		{[]string{"--client", "cursor"}, "0 1 2 3"},
-		{[]string{"--client", "Cursor", "--server", "demo"}, "0 1 2 3"},
-		{[]string{"--client", "Zed"}, ""},
-		{[]string{"--tool", "x"}, ""},
+		{nil, []int{0, 1, 2, 3}},
+		{[]string{"--search", "invoice"}, []int{1, 3}},
+		{[]string{"--search", "invoice", "--max-took", "1us"}, []int{1}},
+		{[]string{"--min-took", "50ns", "--max-took", "500ns"}, []int{1, 2}},
+		{[]string{"--from", "2026-01-02T03:04:02Z"}, []int{2, 3}},
+		{[]string{"--to", "2026-01-02T03:04:01Z"}, []int{0}},
+		{[]string{"--client", "cursor"}, []int{0, 1, 2, 3}},
+		{[]string{"--client", "Cursor", "--server", "demo"}, []int{0, 1, 2, 3}},
+		{[]string{"--client", "Zed"}, nil},
+		{[]string{"--server", "other"}, nil},
+		{[]string{"--tool", "x"}, nil},
 	} {
-		got := f.run(false, append([]string{"history", "--follow", "--json"}, c.args...)...)
-		var ids []string
-		for _, l := range strings.Split(strings.TrimSpace(got.out), "\n") {
-			if _, rest, ok := strings.Cut(l, `{"id":"`); ok {
-				ids = append(ids, rest[:1])
-			}
+		want := ""
+		for _, id := range c.want {
+			want += row(id, "ok") + "\n"
 		}
-		if strings.Join(ids, " ") != c.want || got.code != 1 {
-			t.Errorf("%q prints %q, want %q: %+v", c.args, ids, c.want, got)
+		if got := f.run(false, append([]string{"history", "--follow", "--json"}, c.args...)...); got.out != want || got.code != 1 {
+			t.Errorf("%q: %+v, want\n%s", c.args, got, want)
 		}
 	}
 	if len(asked) != 4 || asked[0] != "invoice 2026-01-02T03:04:00.000001Z 2026-01-02T03:04:03.000002Z " || !strings.HasSuffix(asked[1], " 3") {

@@ -219,10 +219,8 @@ func TestServersAreMovedAndUndoneOneByOne(t *testing.T) {
 	if vault.values["files.API_KEY"] != "canary-1" {
 		t.Fatalf("secrets %v", vault.values)
 	}
-	for name, want := range map[string]string{"files": two} {
-		if how, err := c.UndoServers(t.Context(), "claude-code", []string{name}, false); err != nil || how != Removed || content(t, path) != want {
-			t.Fatalf("%s is taken back as %s (%v):\n%s\nwant\n%s", name, how, err, content(t, path), want)
-		}
+	if how, err := c.UndoServers(t.Context(), "claude-code", []string{"files"}, false); err != nil || how != Removed || content(t, path) != two {
+		t.Fatalf("taken back as %s (%v):\n%s\nwant\n%s", how, err, content(t, path), two)
 	}
 	if len(vault.values) != 0 || strings.Contains(content(t, config), `"files"`) {
 		t.Fatalf("left: %v\n%s", vault.values, content(t, config))

@@ -140,23 +140,3 @@ func waitForKillMoment(path string, oldSize int64, round int) {
 		time.Sleep(100 * time.Microsecond) // go test records each access to a file
 	}
 }
-
-func TestConcurrentWriterIsNeverOverwritten(t *testing.T) {
-	t.Parallel()
-	c, home := newConnector(t)
-	path := filepath.Join(home, ".cursor", "mcp.json")
-	write(t, path, "{\"mcpServers\": {}}\n")
-	p, err := c.Plan(Choice{Client: "cursor"})
-	must(t, err)
-	theirs := "{\"mcpServers\": {\"theirs\": {\"command\": \"x\"}}}\n"
-	write(t, path, theirs)
-	if err := c.Apply(context.Background(), p); err == nil {
-		t.Fatal("written over somebody else's change")
-	}
-	if content(t, path) != theirs {
-		t.Fatalf("the file is\n%s", content(t, path))
-	}
-	if _, ok := c.Status("cursor"); ok {
-		t.Fatal("a record is left")
-	}
-}

@@ -176,10 +176,3 @@ func TestSessionsOfOneAccountStayApart(t *testing.T) {
 		}
 	})
 }
-
-func TestNewCommandOfAccountNeedsApproval(t *testing.T) {
-	a, b := server("a", accounts(map[string]string{"work": "w"})), server("a", accounts(map[string]string{"work": "x"}))
-	if commandKey(&a) == commandKey(&b) {
-		t.Error("the variables of an account can change the command without approval")
-	}
-}

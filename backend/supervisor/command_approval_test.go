@@ -158,8 +158,9 @@ func TestNonCommandSettingNeedsNoApproval(t *testing.T) {
 
 // What a command is given decides what it does as much as its words: each of these waits.
 func TestApprovalCoversEverythingThatRuns(t *testing.T) {
-	base := server("a")
+	base := server("a", accounts(map[string]string{"work": "w"}))
 	for name, change := range map[string]func(*config.Server){
+		"account":    accounts(map[string]string{"work": "x"}),
 		"command":    func(s *config.Server) { s.Command = "another" },
 		"args":       func(s *config.Server) { s.Args = []string{"x"} },
 		"env":        func(s *config.Server) { s.Env = map[string]string{"LD_PRELOAD": "/tmp/x.so"} },

@@ -73,27 +73,20 @@ func TestFiveAttemptsLaunchFiveProcesses(t *testing.T) {
 }
 
 func TestCallDuringCrashReportsExitReason(t *testing.T) {
-	g := newReal(t)
-	g.apply(mode("a", "exit-call"))
-	g.wait("a", core.StateRunning)
-	_, _, err := g.call("a", firstTool(g, "a"), core.Legacy)
-	if message, _ := core.Describe(err); !strings.HasPrefix(message, `the connection to server "a" was lost: exited with status `) {
-		t.Errorf("got %q", message)
-	}
-}
-
-func TestCallDuringCrashOfAccountNamesAccount(t *testing.T) {
-	g := newReal(t)
-	a := mode("a", "exit-call")
-	a.Accounts = map[string]config.Account{"work": {Env: a.Env}}
-	g.apply(a)
-	g.wait("a", core.StateRunning)
-	c := &core.Call{Server: "a", Account: "work", Method: "tools/call", Name: firstTool(g, "a"), Era: core.Legacy, Params: []byte(`{"name":"` + firstTool(g, "a") + `"}`)}
-	up, err := g.For(t.Context(), c)
-	must(t, err)
-	_, err = up.Send(t.Context(), c, nil)
-	if message, _ := core.Describe(err); !strings.HasPrefix(message, `the connection to account "work" of server "a" was lost: exited with status `) {
-		t.Errorf("got %q", message)
+	for account, name := range map[string]string{"": `server "a"`, "work": `account "work" of server "a"`} {
+		g := newReal(t)
+		a := mode("a", "exit-call")
+		a.Accounts = map[string]config.Account{"work": {Env: a.Env}}
+		g.apply(a)
+		g.wait("a", core.StateRunning)
+		tool := firstTool(g, "a")
+		c := &core.Call{Server: "a", Account: account, Method: "tools/call", Name: tool, Era: core.Legacy, Params: []byte(`{"name":"` + tool + `"}`)}
+		up, err := g.For(t.Context(), c)
+		must(t, err)
+		_, err = up.Send(t.Context(), c, nil)
+		if message, _ := core.Describe(err); !strings.HasPrefix(message, "the connection to "+name+" was lost: exited with status ") {
+			t.Errorf("%s: got %q", name, message)
+		}
 	}
 }
 

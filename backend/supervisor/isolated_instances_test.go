@@ -259,22 +259,6 @@ func TestCrashedInstanceDoesNotAffectOthers(t *testing.T) {
 	})
 }
 
-func TestEndedSessionStopsItsProcess(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
-		g.apply(server("a", session(config.SessionPerSession)))
-		for _, id := range []string{"s1", "s2"} {
-			c := from(call("a"), "ann")
-			c.Session = id
-			g.served(c)
-		}
-		g.EndSession("s1")
-		synctest.Wait()
-		if n := g.processes(); n != 2 {
-			t.Fatalf("%d processes", n)
-		}
-	})
-}
-
 func TestManualServerHasInstancesOnlyWhileRunning(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
 		g.apply(server("a", session(config.SessionPerClient), func(s *config.Server) { s.Start = config.StartManual }))

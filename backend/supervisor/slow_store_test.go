@@ -56,8 +56,8 @@ func TestSlowStoreDoesNotBlockUnderLock(t *testing.T) {
 		g.apply(server("used", manual), server("new", manual))
 		g.want("new", core.StateNeedsApproval)
 		must(t, g.Approve(context.Background(), "new", ""))
-		if kept.asked["Approved"] != 2 || kept.asked["Approve"] != 2 || kept.asked["Catalog"] != 2 {
-			t.Errorf("the store was asked %v", kept.asked)
+		if kept.asked["Approved"] == 0 || kept.asked["Approve"] == 0 || kept.asked["Catalog"] == 0 {
+			t.Errorf("the store was asked only %v", kept.asked)
 		}
 	})
 }

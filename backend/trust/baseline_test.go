@@ -144,12 +144,15 @@ func TestTrustSurvivesRestartOutageAndEmptyList(t *testing.T) {
 }
 
 func TestToolChangesSettingDecides(t *testing.T) {
-	for mode, want := range map[string]struct{ withheld, waiting int }{Ask: {1, 1}, Accept: {0, 0}, Block: {1, 0}} {
+	for mode, want := range map[string]struct {
+		withheld, waiting int
+		reason            string
+	}{Ask: {1, 1, "is waiting for the user"}, Accept: {0, 0, ""}, Block: {1, 0, "changes to this server are blocked"}} {
 		b := newBaseline(t)
 		b.Apply([]ServerSettings{{Server: "files", Mode: mode}})
 		mustJudge(t, b, tool("read", "Reads."))
 		w := mustJudge(t, b, tool("read", "Reads more."))
-		if len(w) != want.withheld || len(b.Waiting()) != want.waiting {
+		if len(w) != want.withheld || len(b.Waiting()) != want.waiting || !strings.Contains(w["read"], want.reason) {
 			t.Errorf("%s: %v is withheld, %v waits", mode, w, b.Waiting())
 		}
 		if got := eventNames(t, b, "files"); !strings.Contains(got, "read") {

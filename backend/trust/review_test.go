@@ -27,17 +27,6 @@ func TestReturningDefinitionIsTrusted(t *testing.T) {
 	}
 }
 
-func TestReasonNamesWhoDecides(t *testing.T) {
-	for mode, want := range map[string]string{Ask: "is waiting for the user", Block: "changes to this server are blocked"} {
-		b := newBaseline(t)
-		b.Apply([]ServerSettings{{Server: "files", Mode: mode}})
-		mustJudge(t, b, tool("read", "Reads."))
-		if w := mustJudge(t, b, tool("read", "Reads more.")); !strings.Contains(w["read"], want) {
-			t.Errorf("%s: %q", mode, w["read"])
-		}
-	}
-}
-
 func TestChangesOfBlockedToolAreNeverAutoAccepted(t *testing.T) {
 	b := newBaseline(t)
 	b.Apply([]ServerSettings{{Server: "files", Mode: Accept}})
