@@ -114,7 +114,7 @@ func roundTrip(t *testing.T, c *Connector, id, path, src string) bool {
 		return false
 	}
 	must(t, c.Apply(context.Background(), p))
-	requireKept(t, p.Client, []byte(src), []byte(content(t, path)))
+	requireKept(t, p.Client, []byte(src), []byte(content(t, path)), " \t\r\n{}")
 	if how := undo(t, c, id); how != Restored || content(t, path) != src {
 		t.Fatalf("undone as %s:\n%.2000q\nwant\n%.2000q", how, content(t, path), src)
 	}
@@ -131,16 +131,16 @@ func roundTrip(t *testing.T, c *Connector, id, path, src string) bool {
 	return true
 }
 
-// requireKept fails unless every byte of the old file, except for white space and braces, is in
-// the new one, in order.
-func requireKept(t *testing.T, client Client, src, out []byte) {
+// requireKept fails unless the client can parse the new file, and every byte of the old file, except
+// for those in ignored, is in the new one, in order.
+func requireKept(t *testing.T, client Client, src, out []byte, ignored string) {
 	t.Helper()
 	if _, err := parse(out, client); err != nil {
 		t.Fatalf("the client cannot read it any more: %v\n%.2000s", err, out)
 	}
 	rest := out
 	for _, b := range src {
-		if strings.IndexByte(" \t\r\n{}", b) >= 0 {
+		if strings.IndexByte(ignored, b) >= 0 {
 			continue
 		}
 		at := bytes.IndexByte(rest, b)
@@ -173,6 +173,34 @@ func TestReadOnlyFileIsRefusedByMove(t *testing.T) {
 	}
 }
 
+// An emptied list must not become a mapping, which the client would refuse, and must be editable
+// again.
+func TestEmptiedYAMLContainerKeepsTypeAndComments(t *testing.T) {
+	for src, want := range map[string]string{
+		"servers: # mine\n  - name: drawbridge\n    command: x\n":          "servers: [] # mine\n",
+		"servers:\n  # mine\n  - name: drawbridge\n    command: x\nb: 2\n": "servers: []\n  # mine\nb: 2\n",
+		"servers:\r\n  # mine\r\n  drawbridge:\r\n    command: x\r\n":      "servers: {}\r\n  # mine\r\n",
+		"servers: # mine\n  drawbridge:\n    command: x":                   "servers: {} # mine\n",
+		"servers:\n  drawbridge:\n    command: x\nb: 2\n":                  "b: 2\n",
+	} {
+		client, value := Client{Format: YAML, KeyPath: []string{"servers"}}, entry
+		if strings.Contains(src, "- name") {
+			client.ContainerKind, value = "list", named
+		}
+		back := removeEntry(t, client, []byte(src))
+		if string(back) != want {
+			t.Errorf("%q without the entry is %q", src, back)
+		}
+		file, err := parse(back, client)
+		must(t, err)
+		again, err := file.set(client.KeyPath, EntryName, value)
+		must(t, err)
+		if !sameExcept(back, again, client, []edit{{path: client.KeyPath, name: EntryName}}) {
+			t.Errorf("%q with the entry again is %q", back, again)
+		}
+	}
+}
+
 func FuzzYAMLEntryKeepsOtherParts(f *testing.F) {
 	files, _ := filepath.Glob("testdata/corpus/*.yaml")
 	for _, file := range files {
@@ -191,14 +219,12 @@ func FuzzYAMLEntryKeepsOtherParts(f *testing.F) {
 		if p.splice() != nil || p.Action != Add {
 			return // refused, or nothing to do
 		}
-		file, err := parse(p.after, client)
-		must(t, err)
-		back, ok, err := file.remove(client.KeyPath, EntryName)
-		if err != nil || !ok {
-			t.Fatalf("cannot remove: %v\n%q", err, p.after)
-		}
+		back := removeEntry(t, client, p.after)
 		if _, err := parse(back, client); err != nil {
 			return // undo makes the same check and refuses
+		}
+		if !sameExcept(src, back, client, []edit{{path: client.KeyPath, name: EntryName}}) {
+			t.Fatalf("removing changed other parts: %q", back)
 		}
 	})
 }

@@ -247,7 +247,7 @@ func (f *yamlFile) set(path []string, name string, value json.RawMessage) ([]byt
 }
 
 // emptyValue matches the line of an empty container.
-var emptyValue = lazyregexp.New(`^([^:#]+:)[ \t]*(?:\{[ \t]*\}|\[[ \t]*\]|null|~)?([ \t]*(?:#.*)?)$`)
+var emptyValue = lazyregexp.New(`^([^:#]+:)(?:[ \t]*(?:\{[ \t]*\}|\[[ \t]*\]|null|~))?([ \t]*(?:#.*)?)$`)
 
 func (f *yamlFile) fillEmpty(c yamlContainer, name string, value json.RawMessage) ([]byte, error) {
 	m := emptyValue().FindStringSubmatch(f.line(c.key))
@@ -286,7 +286,15 @@ func (f *yamlFile) remove(path []string, name string) ([]byte, bool, error) {
 	if c.key+1 == child.first && strings.TrimSpace(f.line(c.key)) == path[0]+":" {
 		return f.splice(f.lines[c.key], end, ""), true, nil // an empty key would mean null
 	}
-	return f.splice(start, end, strings.Repeat(" ", c.column)+"{}"+f.newline), true, nil
+	empty := "{}" // without a value, the key would mean null
+	if f.list {
+		empty = "[]"
+	}
+	if m := emptyValue().FindStringSubmatch(f.line(c.key)); m != nil {
+		comments := string(f.src[f.lines[c.key+1]:start])
+		return f.splice(f.lines[c.key], end, m[1]+" "+empty+m[2]+f.newline+comments), true, nil
+	}
+	return f.splice(start, end, strings.Repeat(" ", c.column)+empty+f.newline), true, nil
 }
 
 func (f *yamlFile) decode() (map[string]any, error) { return cloneMap(f.decoded) }
