@@ -53,10 +53,7 @@ func TestAccountIsChosenByClientThenProfileThenFolder(t *testing.T) {
 }
 
 func TestAccountInheritsNoCredentialsOfServer(t *testing.T) {
-	c, problems := Parse("c.json", []byte(withAccounts))
-	if c == nil {
-		t.Fatal(problems)
-	}
+	c := parse(t, withAccounts)
 	hub, _ := c.Server("hub")
 	work, ok := hub.WithAccount("work")
 	if !ok || len(work.Headers) != 1 || work.Headers["X-Key"] == "" || work.OAuth.ClientID != "shared" || work.SignInID() != "Hub@work" {
