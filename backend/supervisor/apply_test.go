@@ -17,26 +17,28 @@ import (
 // memoryCaches implements Catalogs and Eras with maps.
 type memoryCaches struct {
 	mu       sync.Mutex
-	catalogs map[string]*core.Catalog
+	catalogs map[catalogKey]*core.Catalog
 	eras     map[string]bool
 	asked    int
 }
 
+type catalogKey struct{ server, key string }
+
 func newMemory() *memoryCaches {
-	return &memoryCaches{catalogs: map[string]*core.Catalog{}, eras: map[string]bool{}}
+	return &memoryCaches{catalogs: map[catalogKey]*core.Catalog{}, eras: map[string]bool{}}
 }
 
 func (m *memoryCaches) Catalog(_ context.Context, server, key string) (*core.Catalog, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.catalogs[server+key], nil
+	return m.catalogs[catalogKey{server, key}], nil
 }
 
 func (m *memoryCaches) LastCatalog(_ context.Context, server string) (*core.Catalog, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, c := range m.catalogs {
-		if strings.HasPrefix(key, server) {
+		if key.server == server {
 			return c, nil
 		}
 	}
@@ -46,7 +48,7 @@ func (m *memoryCaches) LastCatalog(_ context.Context, server string) (*core.Cata
 func (m *memoryCaches) SaveCatalog(_ context.Context, server, key string, c *core.Catalog) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.catalogs[server+key] = c
+	m.catalogs[catalogKey{server, key}] = c
 	return nil
 }
 
@@ -170,7 +172,7 @@ func TestRemovedServerIsAnnouncedOnce(t *testing.T) {
 func TestListWaitsOnlyForServersWithoutCatalog(t *testing.T) {
 	m := newMemory()
 	known := server("known")
-	m.catalogs["known"+dial.LaunchKey(&known)] = &core.Catalog{Tools: []core.Item{{Name: "old", Raw: []byte(`{"name":"old"}`)}}}
+	m.catalogs[catalogKey{"known", dial.LaunchKey(&known)}] = &core.Catalog{Tools: []core.Item{{Name: "old", Raw: []byte(`{"name":"old"}`)}}}
 	takes := map[string]time.Duration{"quick": 3 * time.Second, "slow": time.Minute, "known": time.Minute}
 	inBubble(t, func(g *rig, o *Options) {
 		o.Catalogs = m
@@ -217,7 +219,7 @@ func TestListWaitsOnlyForServersWithoutCatalog(t *testing.T) {
 // A server whose settings have changed keeps its URIs while it starts: no other server gets them.
 func TestURIsOfTheLastRunBelongToTheirServerWhileItStarts(t *testing.T) {
 	m := newMemory()
-	m.catalogs["slow"+"another key"] = &core.Catalog{
+	m.catalogs[catalogKey{"slow", "another key"}] = &core.Catalog{
 		Tools:     []core.Item{{Name: "old", Raw: []byte(`{"name":"old"}`)}},
 		Resources: []core.Item{{Name: "board://1", Raw: []byte(`{"uri":"board://1"}`)}},
 	}
