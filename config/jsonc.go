@@ -14,14 +14,33 @@ import (
 
 var hujsonPlace = lazyregexp.New(`^hujson: line (\d+), column (\d+): `)
 
+// ParseJSON parses JSON with comments and trailing commas. Unlike hujson.Parse, it accepts a line
+// comment at the end of src that no line break follows. The bytes of the value are those of src.
+func ParseJSON(src []byte) (hujson.Value, error) {
+	value, err := hujson.Parse(append(src[:len(src):len(src)], '\n'))
+	if err == nil {
+		value.AfterExtra = bytes.TrimSuffix(value.AfterExtra, []byte("\n"))
+	}
+	return value, err
+}
+
+// StandardJSON returns JSON with comments and trailing commas as JSON without them.
+func StandardJSON(src []byte) ([]byte, error) {
+	value, err := ParseJSON(src)
+	if err != nil {
+		return nil, err
+	}
+	value.Standardize()
+	return value.Pack(), nil
+}
+
 // jsonTree reads JSON with comments and trailing commas. src is UTF-8.
 func jsonTree(file string, src []byte) (*node, *Problem) {
 	where := lines{file: file, src: src}
 	if i := tooDeep(src); i >= 0 {
 		return nil, tooDeepProblem(where.at(i))
 	}
-	// The parser requires a line break after a comment at the end of a file.
-	value, err := hujson.Parse(append(src[:len(src):len(src)], '\n'))
+	value, err := ParseJSON(src)
 	if err != nil {
 		return nil, jsonProblem(&where, src, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 
 	"github.com/goccy/go-yaml"
-	"github.com/tailscale/hujson"
 )
 
 // Masked returns a configuration file as JSON that is safe to share: without comments, and masked
@@ -19,7 +18,7 @@ func Masked(file string, src []byte) (text []byte, values, variables []string, e
 	if IsYAML(file) {
 		plain, err = yaml.YAMLToJSON(src)
 	} else {
-		plain, err = hujson.Standardize(bytes.Clone(src))
+		plain, err = StandardJSON(src)
 	}
 	var document any
 	if err == nil {

@@ -59,6 +59,13 @@ func TestMaskedConfigContainsNoSecret(t *testing.T) {
 	}
 }
 
+func TestMaskedReadsLineCommentAtTheEndOfTheFile(t *testing.T) {
+	text, _, _, err := Masked("c.jsonc", []byte(`{"mcpServers": {}} // end`))
+	if err != nil || !strings.Contains(string(text), "mcpServers") {
+		t.Fatalf("%s, %v", text, err)
+	}
+}
+
 func TestMaskedExamplesStayReadable(t *testing.T) {
 	files, err := filepath.Glob("examples/*")
 	if err != nil || len(files) < 5 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/tailscale/hujson"
 )
@@ -46,7 +47,7 @@ func parseJSON(src []byte, client Client) (*jsonFile, error) {
 		err := json.Unmarshal(f.src, &value)
 		return nil, fmt.Errorf("the file is not valid JSON: %w", err)
 	}
-	value, err := hujson.Parse(f.src)
+	value, err := config.ParseJSON(f.src)
 	if err != nil {
 		return nil, fmt.Errorf("the file is not valid JSON: %w", err)
 	}
@@ -128,7 +129,7 @@ func (f *jsonFile) entry(path []string, name string) ([]byte, json.RawMessage, e
 }
 
 func (f *jsonFile) decode() (map[string]any, error) {
-	standard, err := hujson.Standardize(bytes.Clone(f.src))
+	standard, err := config.StandardJSON(f.src)
 	if err != nil {
 		return nil, err
 	}

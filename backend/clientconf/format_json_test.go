@@ -37,6 +37,8 @@ var corpus = []struct {
 	{"block comments", lenient, "{ /* a */ \"mcpServers\" /* b */ : { /* c */ \"a\": 1 /* d */ } /* e */ }", ""},
 	{"trailing comma on one line", lenient, `{"mcpServers": {"a": {},},}`, ""},
 	{"line comment at the end of the container", lenient, "{\"mcpServers\": {\"a\": {}\n// end\n}}", ""},
+	{"line comment at the end of the file", lenient, "{\"mcpServers\": {\"a\": {}}} // end", ""},
+	{"comment and carriage return at the end of the file", lenient, "{\r\n  \"mcpServers\": {\"a\": {}}\r\n}\r\n// end\r", ""},
 	{"unicode keys", strict, "{\"mcpServers\": {\"日本\": {}, \"é\\u0301\": {}}}", ""},
 	{"key with escapes", strict, "{\"mcp\\u0053ervers\": {\"a\": {}}}", ""},
 }

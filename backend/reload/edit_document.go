@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/tailscale/hujson"
 )
@@ -25,7 +26,7 @@ var bom = []byte("\xef\xbb\xbf")
 // NewDocument parses JSON with comments whose root is an object.
 func NewDocument(src []byte) (*Document, error) {
 	rest, hadBOM := bytes.CutPrefix(src, bom)
-	root, err := hujson.Parse(bytes.Clone(rest))
+	root, err := config.ParseJSON(rest)
 	if err != nil {
 		return nil, core.Errorf(core.CodeValidation, "cannot parse the configuration file: %v", err)
 	}

@@ -11,7 +11,7 @@ import (
 func FuzzEditTouchesOneServerOnly(f *testing.F) {
 	for _, src := range []string{commented, one, two, string(config.Starter()), "{}", `{"servers":{"a":{"command":"x"},}}`,
 		"{\r\n\t\"mcp\": {\"servers\": {\"a\": {\"command\": \"x\"} /* c */ , // d\r\n}}}", `{"mcpServers": [{"name": "a", "command": "x"}]}`,
-		"{\"mcpServers\": {\"a\": {\"command\": \"a\" /* x */ },\n// y\n}}"} {
+		"{\"mcpServers\": {\"a\": {\"command\": \"a\" /* x */ },\n// y\n}}", `{"mcpServers": {"a": {"command": "x"}}} // end`} {
 		f.Add([]byte(src))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {

@@ -63,6 +63,19 @@ func TestDisableThenEnableRestoresBytes(t *testing.T) {
 	}
 }
 
+func TestLineCommentAtTheEndOfTheFileIsKept(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{" // end", "\n// end", "\r\n// end\r", "\n// end\n", "", "\n"} {
+		src := `{"mcpServers": {"a": {"command": "a"}}}` + end
+		if got := edit(t, src, func(*Document) error { return nil }); got != src {
+			t.Errorf("%q is read as %q", src, got)
+		}
+		if got := edit(t, src, func(d *Document) error { return d.SetDisabled("a", true) }); !strings.HasSuffix(got, "}}}"+end) {
+			t.Errorf("%q becomes %q", src, got)
+		}
+	}
+}
+
 func TestLineEndingsAreKept(t *testing.T) {
 	t.Parallel()
 	d, err := NewDocument([]byte("{\r\n  \"mcpServers\": {\r\n    \"a\": {\"command\": \"a\"}\r\n  }\r\n}\r\n"))
