@@ -43,7 +43,7 @@ type container struct {
 // build makes one Config of all documents, in order. Settings of a later document
 // replace those of an earlier one; servers accumulate. If servers is given, it is a list or map
 // of servers that replaces those of all documents. The Config is nil if there is an error outside
-// of the servers.
+// of the servers; the servers are read all the same, so that one error hides no others.
 func build(documents []document, servers *document) (*Config, []Problem) {
 	c, r := Default(), &reader{}
 	var policy rules
@@ -59,9 +59,6 @@ func build(documents []document, servers *document) (*Config, []Problem) {
 	}
 	if servers != nil {
 		containers = []container{{servers.file, servers.root}}
-	}
-	if HasErrors(r.problems) {
-		return nil, r.problems
 	}
 	c.Policy.Rules = policy.over(c.Policy.Rules)
 	switch {

@@ -163,6 +163,30 @@ func TestOnlyInvalidServerIsLeftOut(t *testing.T) {
 	}
 }
 
+func TestErrorInSettingsHidesNoOtherError(t *testing.T) {
+	c, problems := Parse("c.jsonc", []byte(`{
+  "bridge": {"listen": "0.0.0.0:1"}, "history": {"keepDays": "x"},
+  "profiles": {"bad name": {}, "kind": 5, "half": {"toolMode": 5}},
+  "clients": {"a": {"profile": "bad name"}, "b": {"profile": "kind"}, "c": {"profile": "half"}, "d": {"profile": "absent"}},
+  "mcpServers": {"one": {}, "two": {"command": 5, "timeout": "x"}, "three": {"command": "x"}}
+}`))
+	var keys []string
+	for _, p := range problems {
+		keys = append(keys, p.Key)
+	}
+	// The clients a, b and c refer to a profile whose own error is reported.
+	want := []string{"bridge.listen", "history.keepDays", "profiles.bad name", "profiles.kind", "profiles.half.toolMode",
+		"mcpServers.one.command", "mcpServers.two.command", "mcpServers.two.timeout", "clients.d.profile"}
+	if diff := cmp.Diff(want, keys); c != nil || diff != "" {
+		t.Errorf("accepted: %v\n%s", c != nil, diff)
+	}
+	for _, src := range []string{`{"profiles": [], "clients": {"a": {"profile": "p"}}}`, `{"profiles": {"p": {}}, "profiles": {}, "clients": {"a": {"profile": "q"}}}`} {
+		if _, problems := Parse("c.jsonc", []byte(src)); len(problems) != 1 || problems[0].Key != "profiles" {
+			t.Errorf("%s: %v", src, problems)
+		}
+	}
+}
+
 func TestUnknownKeyWarningSuggestsNearestKey(t *testing.T) {
 	c := parse(t, `{"mcpserver": {}, "mcpServers": {"a": {"command": "a", "arg": [], "Env": {}, "zzz": 1}}, "files": {"command": "x"}}`)
 	want := map[string]string{

@@ -226,12 +226,19 @@ func (r *reader) checkProfileReferences(c *Config) {
 	for _, name := range slices.Sorted(maps.Keys(c.Clients)) {
 		r.checkChosenAccounts(c, "clients."+name, c.Clients[name].Accounts)
 		want := c.Clients[name].Profile
-		if _, known := c.Profile(want); want == "" || known {
+		if _, known := c.Profile(want); want == "" || known || r.isProfileInvalid(want) {
 			continue
 		}
 		r.problems = append(r.problems, Problem{File: lastOf(c.Files), Key: "clients." + name + ".profile",
 			Message: fmt.Sprintf("client '%s' is assigned to profile '%s', which does not exist", name, want), Suggestion: "add it to 'profiles', or remove it here"})
 	}
+}
+
+// isProfileInvalid reports whether an error was reported that explains why the profile was not read.
+func (r *reader) isProfileInvalid(name string) bool {
+	return slices.ContainsFunc(r.problems, func(p Problem) bool {
+		return !p.Warning && (p.Server == "" && p.Key == "" || p.Key == "profiles" || p.Key == "profiles."+name)
+	})
 }
 
 func lastOf(files []string) string {
