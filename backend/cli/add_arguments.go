@@ -2,11 +2,14 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 
 	"github.com/spf13/cobra"
 )
@@ -38,7 +41,7 @@ func splitAdd(args []string, takesValue func(flag string) bool) (own, command []
 				own = append(own, args[i])
 			}
 			continue
-		case positionals == 0 && isCommand(args[i:]) || positionals == 1 && !isURL(arg) && !isConfigBlock(arg):
+		case positionals == 0 && isCommand(args[i:]) || positionals == 1 && !resemblesURL(arg) && !isConfigBlock(arg):
 			words := []string{arg}
 			if i+1 == len(args) && strings.ContainsAny(arg, " \t") {
 				words = shellWords(arg)
@@ -78,6 +81,9 @@ func takesValue(cmd *cobra.Command, flag string) bool {
 
 // parseAddition determines what to add.
 func parseAddition(positionals, command []string) (a addition, err error) {
+	if len(positionals)+min(1, len(command)) == 2 && resemblesURL(positionals[0]) {
+		return a, errors.New("the name of a server comes first, then its URL")
+	}
 	if len(command) > 0 {
 		if len(positionals) > 1 {
 			return a, errors.New("more than one name was given")
@@ -86,8 +92,13 @@ func parseAddition(positionals, command []string) (a addition, err error) {
 		if len(positionals) == 1 {
 			a.name = positionals[0]
 		}
-		if a.name == "" || command[0] == "" {
+		switch {
+		case a.name == "" || command[0] == "":
 			return a, errors.New("the server needs a name")
+		case isURL(command[0]):
+			return a, errors.New("this is a URL, not a command: omit --")
+		case resemblesURL(command[0]):
+			return a, invalidURLError(command[0])
 		}
 		return a, nil
 	}
@@ -103,6 +114,11 @@ func parseAddition(positionals, command []string) (a addition, err error) {
 		if a.url = what; a.name == "" {
 			a.name = nameFromURL(what)
 		}
+		if a.name == "" {
+			return a, errors.New("the server needs a name before the URL")
+		}
+	case resemblesURL(what):
+		return a, invalidURLError(what)
 	case isConfigBlock(what):
 		a.block = what
 	default:
@@ -111,10 +127,37 @@ func parseAddition(positionals, command []string) (a addition, err error) {
 	return a, nil
 }
 
-// isURL reports whether text is an address.
+// isURL reports whether text is an address. One with variables is validated when it is used.
 func isURL(text string) bool {
+	if httpScheme().MatchString(text) && strings.Contains(text, "${") {
+		return true
+	}
 	u, err := url.Parse(text)
 	return err == nil && (strings.EqualFold(u.Scheme, "http") || strings.EqualFold(u.Scheme, "https")) && u.Host != ""
+}
+
+var (
+	httpScheme = lazyregexp.New(`^(?i:https?)://`)
+	urlPrefix  = lazyregexp.New(`^(?:(?i:https?)(?::|//)|[A-Za-z][A-Za-z0-9+.-]+://)`)
+)
+
+// resemblesURL reports whether text is an address, or was probably meant as one.
+func resemblesURL(text string) bool { return isURL(text) || urlPrefix().MatchString(text) }
+
+// invalidURLError says why text, which resembles a URL, is not the address of a server. It does not
+// repeat text, which may contain a token.
+func invalidURLError(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		if cause, ok := errors.AsType[*url.Error](err); ok {
+			err = cause.Err
+		}
+		return fmt.Errorf("the URL is not valid: %w", err)
+	case !strings.EqualFold(u.Scheme, "http") && !strings.EqualFold(u.Scheme, "https"):
+		return errors.New(`the URL of a server must start with "http://" or "https://"`)
+	}
+	return errors.New("the URL is not valid: it has no host, such as https://example.com/mcp")
 }
 
 // isConfigBlock reports whether text is a block of servers or "-".

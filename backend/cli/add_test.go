@@ -29,6 +29,8 @@ func TestAddRecognizesPastedConfigs(t *testing.T) {
 		{[]string{"npx", "@playwright/mcp@latest"}, addition{name: "playwright", command: []string{"npx", "@playwright/mcp@latest"}}},
 		{[]string{"https://mcp.linear.app/sse"}, addition{name: "linear", url: "https://mcp.linear.app/sse"}},
 		{[]string{"docs", "https://example.com/mcp", "--header", "X: y"}, addition{name: "docs", url: "https://example.com/mcp"}},
+		{[]string{"docs", "https://${HOST}/mcp"}, addition{name: "docs", url: "https://${HOST}/mcp"}},
+		{[]string{"npx", "git+https://github.com/a/b"}, addition{name: "b", command: []string{"npx", "git+https://github.com/a/b"}}},
 		{[]string{"-"}, addition{block: "-"}},
 		{[]string{`{"mcpServers":{}}`}, addition{block: `{"mcpServers":{}}`}},
 		{[]string{"mine", `{"command":"npx"}`}, addition{name: "mine", block: `{"command":"npx"}`}},
@@ -47,6 +49,24 @@ func TestAddRecognizesPastedConfigs(t *testing.T) {
 		b, _ := json.Marshal([]any{c.want.name, c.want.command, c.want.url, c.want.block})
 		if nothing := c.want.name == "" && c.want.block == ""; nothing != (err != nil) || !nothing && !bytes.Equal(a, b) {
 			t.Errorf("%q: %s, %v; want %s", c.args, a, err, b)
+		}
+	}
+}
+
+func TestAddRefusesInvalidURL(t *testing.T) {
+	for want, all := range map[string][][]string{
+		"it has no host": {{"u", "http://"}, {"http://"}, {"u", "http:x"}, {"u", "--", "https:///mcp"}},
+		`must start with "http://" or "https://"`: {{"u", "htp://x"}, {"htp://x"}, {"wss://x.y/z"}, {"u", "--", "htp://x"}, {"u", "http//x"}},
+		"missing ']' in host":                     {{"u", "http://[::1"}},
+		"not a command: omit --":                  {{"u", "--", "https://example.com/mcp"}},
+		"the name of a server comes first":        {{"https://example.com/mcp", "docs"}, {"https://example.com/mcp", "http://a/mcp"}, {"http://", "npx", "x"}},
+		"needs a name before the URL":             {{"https://${HOST}/mcp"}},
+	} {
+		for _, args := range all {
+			f, sent := newAddDaemon(t, `{}`)
+			if got := f.run(false, append([]string{"add", "--no-test"}, args...)...); got.code != 2 || !strings.Contains(got.errOut, want) || len(*sent) > 0 {
+				t.Errorf("%v: %+v, sent %q; want %q", args, got, *sent, want)
+			}
 		}
 	}
 }
