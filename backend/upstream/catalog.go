@@ -38,9 +38,9 @@ func (c *Conn) list(ctx context.Context) error {
 }
 
 // Refresh reads the lists of the given kinds and replaces the catalog atomically. If the server
-// refuses a list with an error, its old items stay and the catalog has a warning. If the connection
-// is lost or ctx is done, Refresh returns an error and the catalog is unchanged. Calls are
-// serialized.
+// refuses a list with an error, or returns a malformed one, the old items stay and the catalog has a
+// warning. If the connection is lost or ctx is done, Refresh returns an error and the catalog is
+// unchanged. Calls are serialized.
 func (c *Conn) Refresh(ctx context.Context, kinds ...core.Kind) error {
 	select {
 	case c.refresh <- struct{}{}:
@@ -60,13 +60,16 @@ func (c *Conn) Refresh(ctx context.Context, kinds ...core.Kind) error {
 		if c.Offers(l.kind) {
 			var err error
 			items, warnings, err = c.readList(ctx, l)
-			if answer, ok := errors.AsType[*rpcError](err); ok {
+			answer, refused := errors.AsType[*rpcError](err)
+			_, malformed := errors.AsType[*malformedResultError](err)
+			switch {
+			case refused || malformed:
 				items = *itemsField(&next, l.kind)
-				warnings = []string{fmt.Sprintf("cannot list %s: %v", l.noun, answer)}
-				if answer.Code == wire.CodeMethodNotFound && l.kind == core.Templates {
+				warnings = []string{fmt.Sprintf("cannot list %s: %v", l.noun, err)}
+				if refused && answer.Code == wire.CodeMethodNotFound && l.kind == core.Templates {
 					warnings = nil // many servers have resources and no templates
 				}
-			} else if err != nil {
+			case err != nil:
 				return err
 			}
 		}
@@ -136,7 +139,7 @@ func (c *Conn) readList(ctx context.Context, l listing) ([]core.Item, []string, 
 			return nil, nil, err
 		}
 		if cursor, err = r.addPage(result); err != nil {
-			return nil, nil, &rpcError{Message: err.Error()}
+			return nil, nil, err
 		}
 		if r.full {
 			warnings = append(warnings, fmt.Sprintf("only the first %d %s are used, because the list is larger than %d entries or %d bytes", len(r.items), l.noun, maxItems, maxListBytes))
@@ -164,8 +167,13 @@ func (c *Conn) readList(ctx context.Context, l listing) ([]core.Item, []string, 
 	return r.items, warnings, nil
 }
 
-// addPage adds the items of one page and returns the raw cursor of the next page, or nil.
+// addPage adds the items of one page and returns the raw cursor of the next page, or nil. Its error is
+// a malformedResultError.
 func (r *listReader) addPage(result []byte) (cursor []byte, err error) {
+	malformed := func(reason string) ([]byte, error) { return nil, &malformedResultError{r.method, reason} }
+	if kind := jsonKind(result); kind != "an object" {
+		return malformed("expected an object, found " + kind)
+	}
 	var list []byte
 	err = wire.Members(result, func(m wire.Member) error {
 		switch string(m.Name) {
@@ -179,17 +187,20 @@ func (r *listReader) addPage(result []byte) (cursor []byte, err error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot parse the list of %s: %w", r.noun, err)
+		return malformed(err.Error())
 	}
 	if list == nil || string(list) == "null" {
 		return cursor, nil
+	}
+	if kind := jsonKind(list); kind != "an array" {
+		return malformed(fmt.Sprintf("expected an array in %q, found %s", r.list, kind))
 	}
 	err = wire.Elements(list, func(element core.Span) error {
 		r.add(wire.Bytes(list, element))
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot parse the list of %s: %w", r.noun, err)
+		return malformed(err.Error())
 	}
 	return cursor, nil
 }

@@ -78,8 +78,8 @@ func (c *Conn) initialize(ctx context.Context) error {
 		ServerInfo      json.RawMessage `json:"serverInfo"`
 		Instructions    json.RawMessage `json:"instructions"`
 	}
-	if err := json.Unmarshal(raw, &result); err != nil {
-		return fmt.Errorf("cannot parse the response to initialize: %w", err)
+	if err := decodeResult("initialize", raw, &result); err != nil {
+		return err
 	}
 	c.setEra(core.Legacy, result.ProtocolVersion)
 	c.storeHandshake(result.Capabilities, result.ServerInfo, result.Instructions)
@@ -120,8 +120,8 @@ func (c *Conn) discover(ctx context.Context) error {
 		Instructions json.RawMessage            `json:"instructions"`
 		Meta         map[string]json.RawMessage `json:"_meta"`
 	}
-	if err := json.Unmarshal(raw, &result); err != nil {
-		return fmt.Errorf("cannot parse the response to server/discover: %w", err)
+	if err := decodeResult("server/discover", raw, &result); err != nil {
+		return err
 	}
 	if len(result.Versions) == 0 {
 		return fmt.Errorf("the server lists no protocol version")

@@ -1,0 +1,77 @@
+package upstream
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// respondWith answers initialize, server/discover and tools/list with the given results.
+func respondWith(results map[string]string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		_ = json.Unmarshal(body, &m)
+		result, known := results[m.Method]
+		switch {
+		case m.ID == nil:
+			w.WriteHeader(http.StatusAccepted)
+		case !known:
+			w.WriteHeader(http.StatusBadRequest)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+		}
+	})
+}
+
+func TestMalformedHandshakeIsDescribedWithoutGoTypes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		era                  core.Era
+		method, result, want string
+	}{
+		{core.Legacy, "initialize", `"hello"`, "expected an object, found a string"},
+		{core.Legacy, "initialize", `[]`, "expected an object, found an array"},
+		{core.Legacy, "initialize", `null`, "expected an object, found null"},
+		{core.Legacy, "initialize", `{"protocolVersion":5,"capabilities":{}}`, `expected a string in "protocolVersion", found a number`},
+		{core.Modern, "server/discover", `true`, "expected an object, found a boolean"},
+		{core.Modern, "server/discover", `{"supportedVersions":{}}`, `expected an array in "supportedVersions", found an object`},
+		{core.Modern, "server/discover", `{"supportedVersions":[5]}`, `expected a string in "supportedVersions", found a number`},
+		{core.Modern, "server/discover", `{"supportedVersions":["2026-07-28"],"_meta":7}`, `expected an object in "_meta", found a number`},
+	} {
+		server := httptest.NewServer(respondWith(map[string]string{c.method: c.result}))
+		_, err := Connect(t.Context(), Options{Server: "test", Era: c.era, Remote: &Remote{URL: server.URL + "/mcp"}})
+		want := `cannot connect to server "test": the server's response to ` + c.method + " is not valid: " + c.want
+		if fmt.Sprint(err) != want {
+			t.Errorf("%s: %v\nwant %s", c.result, err, want)
+		}
+		server.Close()
+	}
+}
+
+func TestMalformedListIsDescribedInWarning(t *testing.T) {
+	t.Parallel()
+	for result, want := range map[string]string{
+		`"hello"`:       "expected an object, found a string",
+		`{"tools":{}}`:  `expected an array in "tools", found an object`,
+		`{"tools":"x"}`: `expected an array in "tools", found a string`,
+	} {
+		c := connectRemote(t, respondWith(map[string]string{
+			"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}`, "tools/list": result,
+		}), core.Legacy, nil)
+		want = "cannot list tools: the server's response to tools/list is not valid: " + want
+		if got := strings.Join(c.Catalog().Warnings, "\n"); got != want {
+			t.Errorf("%s: %s\nwant %s", result, got, want)
+		}
+	}
+}
