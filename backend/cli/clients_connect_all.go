@@ -79,8 +79,9 @@ type clientPlanResult struct {
 
 // clientImportResult is the document of a client whose servers were copied.
 type clientImportResult struct {
-	Items []clientconf.ImportedServer `json:"items"`
-	Path  string                      `json:"path"`
+	Items   []clientconf.ImportedServer `json:"items"`
+	Skipped []clientconf.SkippedServer  `json:"skipped"`
+	Path    string                      `json:"path"`
 	clientOutcome
 }
 
@@ -93,7 +94,7 @@ func (all results) documents(t *clientconf.Batch) []any {
 			continue
 		}
 		i := t.Imports[n-len(t.Plans)]
-		docs = append(docs, clientImportResult{i.Servers, i.Path, outcome})
+		docs = append(docs, clientImportResult{i.Servers, append([]clientconf.SkippedServer{}, i.Skipped...), i.Path, outcome})
 	}
 	return docs
 }
@@ -126,7 +127,7 @@ func (p *program) printPlans(t *clientconf.Batch) {
 		}
 	}
 	for _, i := range t.Imports {
-		p.printImports(i.Servers)
+		p.printImports(i)
 		fmt.Fprintf(p.Stdout, "%s\n", escapeText(i.Diff))
 	}
 	for _, s := range t.Skipped {

@@ -21,7 +21,7 @@ func (p *program) clientsImport() *cobra.Command {
 			return err
 		}
 		if !p.json {
-			p.printImports(t.Servers)
+			p.printImports(t)
 			fmt.Fprintf(p.Stdout, "\n%s\n", escapeText(t.Diff))
 		}
 		id := ""
@@ -34,10 +34,13 @@ func (p *program) clientsImport() *cobra.Command {
 			}
 		}
 		sentence := fmt.Sprintf("Copied %s to %s.", core.Plural(len(t.Servers), "server"), escapeLine(t.Path))
+		if len(t.Skipped) > 0 {
+			sentence += fmt.Sprintf(" Skipped %s.", core.Plural(len(t.Skipped), "server"))
+		}
 		if id != "" {
 			sentence += " Undo with: drawbridge clients undo --import " + id
 		}
-		return p.printSentence(map[string]any{"items": t.Servers, "next": "", "path": t.Path, "id": id}, sentence)
+		return p.printSentence(map[string]any{"items": t.Servers, "skipped": append([]clientconf.SkippedServer{}, t.Skipped...), "next": "", "path": t.Path, "id": id}, sentence)
 	})
 	cmd.Long = "Copy a client's servers to the configuration of Drawbridge. The client keeps its entries; to replace them, use move.\n" +
 		"Variable references are copied as they are, without being expanded. Literal tokens are stored as secrets."
@@ -53,8 +56,8 @@ func (p *program) clientsImport() *cobra.Command {
 	return cmd
 }
 
-func (p *program) printImports(all []clientconf.ImportedServer) {
-	for _, i := range all {
+func (p *program) printImports(t *clientconf.ImportPlan) {
+	for _, i := range t.Servers {
 		how := "becomes " + i.Label
 		if i.Exists {
 			how = "already exists as " + i.Label
@@ -66,6 +69,9 @@ func (p *program) printImports(all []clientconf.ImportedServer) {
 		for _, note := range i.Notes {
 			fmt.Fprintf(p.Stdout, "  note: %s\n", escapeLine(note))
 		}
+	}
+	for _, s := range t.Skipped {
+		fmt.Fprintf(p.Stdout, "%s is skipped: %s\n", escapeLine(s.Name), escapeLine(s.Reason))
 	}
 }
 

@@ -22,7 +22,7 @@ func TestCommandsUseConfigOfRunningDaemon(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Dir(client), 0o700))
 	for path, text := range map[string]string{
 		running: `{"mcpServers":{"ours":{"command":"true"}}}`, unused: `{"mcpServers":{`,
-		client: `{"mcpServers":{"theirs":{"command":"uvx","args":["theirs"]}}}`,
+		client: `{"mcpServers":{"theirs":{"command":"uvx","args":["theirs"]},"weird":{"command":5}}}`,
 	} {
 		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
@@ -47,8 +47,18 @@ func TestCommandsUseConfigOfRunningDaemon(t *testing.T) {
 	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), "ours") {
 		t.Errorf("backup: %+v, it holds %q (%v)", got, text, err)
 	}
-	if got := f.run(false, "clients", "import", "cursor", "--yes"); got.code != 0 {
+	got = f.run(false, "clients", "import", "cursor", "--yes")
+	if got.code != 0 || !strings.Contains(got.out, `weird is skipped: its "command" is not text`) || !strings.Contains(got.out, "Copied 1 server to "+running+". Skipped 1 server. Undo") {
 		t.Errorf("import: %+v", got)
+	}
+	const one = `"skipped":[{"name":"weird","reason":"its \"command\" is not text"}]`
+	if got := f.run(false, "clients", "import", "--yes", "--json", "cursor"); got.code != 0 || !strings.Contains(got.out, one) {
+		t.Errorf("import: %+v, want %s", got, one)
+	}
+	must(t, os.WriteFile(client, []byte(`{"mcpServers":{"weird":{"command":5}}}`), 0o600))
+	const all = `"skipped":[{"client":"Cursor (IDE and cursor-agent)","reason":"cursor has no servers that can be copied or moved: weird: `
+	if got := f.run(false, "clients", "import", "--yes", "--json", "--all"); got.code != 0 || !strings.Contains(got.out, all) {
+		t.Errorf("import: %+v, want %s", got, all)
 	}
 	if text, _ := os.ReadFile(running); !strings.Contains(string(text), "theirs") {
 		t.Errorf("after the import the configuration is %s", text)

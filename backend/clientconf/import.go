@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -39,6 +40,13 @@ type ImportedServer struct {
 	literal      json.RawMessage   // Entry with literal secrets
 	secretValues map[string]string // values by name
 	secretKeys   []string          // variables or headers to treat as secrets regardless of their values
+}
+
+// SkippedServer is an entry of a client that cannot be imported.
+type SkippedServer struct {
+	Name   string `json:"name"`
+	Scope  string `json:"scope,omitempty"`
+	Reason string `json:"reason"`
 }
 
 // Servers returns the servers of a client with the conversion of each. Nothing is evaluated:
@@ -102,14 +110,23 @@ func (c *Connector) readServers(p *Plan) ([]ImportedServer, error) {
 // is the file that contains them; nil for a pasted text.
 func readContainer(p *Plan, file document, m map[string]any, path []string, dir string) (all []ImportedServer) {
 	entries := map[string]any{}
+	skip := func(at int, reason string) {
+		all = append(all, ImportedServer{Client: p.Client.ID, Name: fmt.Sprintf("entry %d", at+1), SkipReason: reason})
+	}
 	switch container := valueAt(m, path).(type) {
 	case map[string]any:
 		entries = container
 	case []any:
-		for _, e := range container {
-			if e, ok := e.(map[string]any); ok {
-				name, _ := e["name"].(string)
-				entries[name] = e
+		for at, e := range container {
+			m, isObject := e.(map[string]any)
+			name, _ := m["name"].(string)
+			switch {
+			case !isObject:
+				skip(at, errNoObject.Error())
+			case name == "":
+				skip(at, "it has no name")
+			default:
+				entries[name] = m
 			}
 		}
 	}
@@ -238,8 +255,11 @@ func (c *Connector) markShared(all []ImportedServer, client string) {
 	}
 }
 
-// errNoServer is the error for an entry with neither a command nor a URL.
-var errNoServer = errors.New("it has neither a command nor a URL")
+var (
+	// errNoServer is the error for an entry with neither a command nor a URL.
+	errNoServer = errors.New("it has neither a command nor a URL")
+	errNoObject = errors.New("it is not an object")
+)
 
 // toMillis multiplies a JSON number by factor. It returns 0 for anything that is not positive.
 func toMillis(v any, factor float64) int64 {

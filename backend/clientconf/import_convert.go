@@ -80,24 +80,35 @@ func (b *entryConverter) addNote(format string, args ...any) {
 	}
 }
 
+// The keys in which clients store the program and the URL of a server.
+var (
+	commandKeys = []string{"command", "cmd"}
+	addressKeys = []string{"httpUrl", "url", "serverUrl", "uri", "baseUrl"}
+)
+
 func (b *entryConverter) convert(value any) (*configEntry, error) {
 	m, ok := value.(map[string]any)
 	if !ok {
-		return nil, errNoServer
+		return nil, errNoObject
 	}
 	if nested, ok := m["transport"].(map[string]any); ok { // newer format of Cline
 		m = maps.Clone(m)
 		maps.Copy(m, nested)
 	}
 	e := &configEntry{}
-	words := append(stringList(firstMember(m, "command", "cmd")), stringList(m["args"])...)
-	address := firstString(m, "httpUrl", "url", "serverUrl", "uri", "baseUrl")
+	words := append(stringList(firstMember(m, commandKeys...)), stringList(m["args"])...)
+	address := firstString(m, addressKeys...)
 	switch {
 	case len(words) > 0 && words[0] != "":
 		b.convertProgram(e, m, words)
 	case address != "":
 		b.convertURL(e, m, address)
 	default:
+		for _, key := range slices.Concat(commandKeys, addressKeys) {
+			if _, isText := m[key].(string); m[key] != nil && !isText {
+				return nil, fmt.Errorf("its %q is not text", key)
+			}
+		}
 		return nil, errNoServer
 	}
 	b.convertTimeouts(e, m)

@@ -117,7 +117,7 @@ func (c *Connector) UndoImport(ctx context.Context, id string) (UndoOutcome, err
 // PlanImport plans to import servers of a client into our configuration without changing the
 // client. names selects servers; none means all.
 func (c *Connector) PlanImport(choice Choice, names []string) (*ImportPlan, error) {
-	all, err := c.selectServers(choice, names)
+	all, skipped, err := c.selectServers(choice, names)
 	if err != nil {
 		return nil, err
 	}
@@ -125,13 +125,14 @@ func (c *Connector) PlanImport(choice Choice, names []string) (*ImportPlan, erro
 	if err != nil {
 		return nil, err
 	}
-	return &ImportPlan{Servers: all, Path: o.Path, Diff: Diff(o.Path, o.before, o.after), config: o, c: c, client: choice.Client}, nil
+	return &ImportPlan{Servers: all, Skipped: skipped, Path: o.Path, Diff: Diff(o.Path, o.before, o.after), config: o, c: c, client: choice.Client}, nil
 }
 
 // ImportPlan is a planned import.
 type ImportPlan struct {
 	Servers []ImportedServer
-	Path    string // path of our configuration
+	Skipped []SkippedServer // entries that cannot be imported
+	Path    string          // path of our configuration
 	Diff    string
 	config  *configChange
 	c       *Connector

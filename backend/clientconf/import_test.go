@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // memoryVault is an in-memory vault.
@@ -151,6 +153,36 @@ func TestConcurrentlyStoredSecretIsNotReplaced(t *testing.T) {
 	}
 	if _, err := os.Stat(config); err == nil {
 		t.Fatal("our configuration was written")
+	}
+}
+
+func TestImportReportsSkippedServersWithReason(t *testing.T) {
+	c, _, home, _ := newImporter(t)
+	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"a": {"command": "a"}, "number": 7, "odd": {"command": 5}, "address": {"url": ["x"]}, "nothing": {}}}`)
+	plan, err := c.PlanImport(Choice{Client: "cursor"}, nil)
+	must(t, err)
+	want := []SkippedServer{{Name: "address", Reason: `its "url" is not text`}, {Name: "nothing", Reason: "it has neither a command nor a URL"},
+		{Name: "number", Reason: "it is not an object"}, {Name: "odd", Reason: `its "command" is not text`}}
+	if diff := cmp.Diff(want, plan.Skipped); diff != "" || len(plan.Servers) != 1 {
+		t.Errorf("%d servers\n%s", len(plan.Servers), diff)
+	}
+	if plan, err = c.PlanImport(Choice{Client: "cursor"}, []string{"a"}); err != nil || len(plan.Skipped) > 0 {
+		t.Errorf("only a was requested: %+v, %v", plan.Skipped, err)
+	}
+	move, err := c.PlanMove(Choice{Client: "cursor"}, nil, false)
+	if must(t, err); !slices.Contains(move.Warnings, `odd is not moved: its "command" is not text.`) {
+		t.Errorf("%q", move.Warnings)
+	}
+	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"odd": {"command": 5}}}`)
+	if _, err = c.PlanImport(Choice{Client: "cursor"}, nil); core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), `odd: its "command" is not text`) {
+		t.Errorf("no server is valid: %v", err)
+	}
+	write(t, filepath.Join(home, ".continue/mcpServers/drawbridge.yaml"), "name: x\nmcpServers:\n  - name: a\n    command: a\n  - command: b\n  - 7\n")
+	plan, err = c.PlanImport(Choice{Client: "continue"}, nil)
+	must(t, err)
+	want = []SkippedServer{{Name: "entry 2", Reason: "it has no name"}, {Name: "entry 3", Reason: "it is not an object"}}
+	if diff := cmp.Diff(want, plan.Skipped); diff != "" || len(plan.Servers) != 1 {
+		t.Errorf("%d servers\n%s", len(plan.Servers), diff)
 	}
 }
 

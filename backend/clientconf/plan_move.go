@@ -10,31 +10,40 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
-// selectServers returns the selected servers of a client.
-func (c *Connector) selectServers(choice Choice, names []string) (all []ImportedServer, err error) {
+// selectServers returns the selected servers of a client, or all of them except for those that are
+// skipped.
+func (c *Connector) selectServers(choice Choice, names []string) (all []ImportedServer, skipped []SkippedServer, err error) {
 	found, err := c.Servers(choice)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	var reasons []string
 	for _, i := range found {
-		wanted := len(names) == 0 || slices.Contains(names, i.Name)
-		if wanted && i.SkipReason == "" {
+		switch {
+		case len(names) > 0 && !slices.Contains(names, i.Name):
+		case i.SkipReason == "":
 			all = append(all, i)
+		default:
+			skipped = append(skipped, SkippedServer{i.Name, i.Scope, i.SkipReason})
+			reasons = append(reasons, i.Name+": "+i.SkipReason)
 		}
 	}
 	for _, name := range names {
 		at := slices.IndexFunc(found, func(i ImportedServer) bool { return i.Name == name })
 		if at < 0 {
-			return nil, core.Errorf(core.CodeNotFound, "%s has no server named %q", choice.Client, name)
+			return nil, nil, core.Errorf(core.CodeNotFound, "%s has no server named %q", choice.Client, name)
 		}
 		if found[at].SkipReason != "" {
-			return nil, core.Errorf(core.CodeValidation, "cannot move %q: %s", name, found[at].SkipReason)
+			return nil, nil, core.Errorf(core.CodeValidation, "cannot copy or move %q: %s", name, found[at].SkipReason)
 		}
 	}
-	if len(all) == 0 {
-		return nil, core.Errorf(core.CodeNotFound, "%s has no servers to move", choice.Client)
+	switch {
+	case len(all) > 0:
+		return all, skipped, nil
+	case len(skipped) > 0:
+		return nil, nil, core.Errorf(core.CodeValidation, "%s has no servers that can be copied or moved: %s", choice.Client, strings.Join(reasons, "; "))
 	}
-	return all, nil
+	return nil, nil, core.Errorf(core.CodeNotFound, "%s has no servers to copy or move", choice.Client)
 }
 
 func (c *Connector) addToConfig(all []ImportedServer) (*configChange, map[string]string, error) {
@@ -55,7 +64,7 @@ func (c *Connector) addToConfig(all []ImportedServer) (*configChange, map[string
 // and permission rules keep working. With combined, one entry replaces all of them, and a warning
 // says that such rules no longer match. Undo reverts both files.
 func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Plan, error) {
-	all, err := c.selectServers(choice, names)
+	all, skipped, err := c.selectServers(choice, names)
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +121,9 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 		for _, note := range i.Notes {
 			p.Warnings = append(p.Warnings, i.Name+": "+note+".")
 		}
+	}
+	for _, s := range skipped {
+		p.Warnings = append(p.Warnings, s.Name+" is not moved: "+s.Reason+".")
 	}
 	p.Entry = p.edits[0].value
 	if err := c.removeStaleEntries(p); err != nil {
