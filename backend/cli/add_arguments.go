@@ -8,8 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"unicode"
 
 	"github.com/spf13/cobra"
 )
@@ -129,20 +128,25 @@ func parseAddition(positionals, command []string) (a addition, err error) {
 
 // isURL reports whether text is an address. One with variables is validated when it is used.
 func isURL(text string) bool {
-	if httpScheme().MatchString(text) && strings.Contains(text, "${") {
+	if hasAnyPrefix(strings.ToLower(text), "http://", "https://") && strings.Contains(text, "${") {
 		return true
 	}
 	u, err := url.Parse(text)
 	return err == nil && (strings.EqualFold(u.Scheme, "http") || strings.EqualFold(u.Scheme, "https")) && u.Host != ""
 }
 
-var (
-	httpScheme = lazyregexp.New(`^(?i:https?)://`)
-	urlPrefix  = lazyregexp.New(`^(?:(?i:https?)(?::|//)|[A-Za-z][A-Za-z0-9+.-]+://)`)
-)
-
 // resemblesURL reports whether text is an address, or was probably meant as one.
-func resemblesURL(text string) bool { return isURL(text) || urlPrefix().MatchString(text) }
+func resemblesURL(text string) bool {
+	scheme, _, found := strings.Cut(text, "://")
+	isScheme := found && len(scheme) > 1 && strings.IndexFunc(scheme, func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("+.-", c)
+	}) < 0
+	return isScheme || hasAnyPrefix(strings.ToLower(text), "http:", "https:", "http//", "https//")
+}
+
+func hasAnyPrefix(text string, all ...string) bool {
+	return slices.ContainsFunc(all, func(prefix string) bool { return strings.HasPrefix(text, prefix) })
+}
 
 // invalidURLError says why text, which resembles a URL, is not the address of a server. It does not
 // repeat text, which may contain a token.
