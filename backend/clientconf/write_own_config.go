@@ -1,6 +1,7 @@
 package clientconf
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,10 +78,22 @@ func openConfigFile(path, dir string) (*configChange, error) {
 	return o, nil
 }
 
+// parseConfig parses our own configuration, with the client that describes it. Its error names the
+// file and the line. As for files of clients, an empty file is an empty document.
+func parseConfig(path string, src []byte) (document, Client, error) {
+	if config.IsYAML(path) || len(bytes.TrimSpace(src)) > 0 {
+		if err := config.CheckEditable(path, src); err != nil {
+			return nil, Client{}, err
+		}
+	}
+	client := configClient(src)
+	file, err := parse(src, client)
+	return file, client, err
+}
+
 // servers returns the servers of the configuration, by label in lower case.
 func (o *configChange) servers() (map[string]json.RawMessage, error) {
-	client := configClient(o.after)
-	file, err := parse(o.after, client)
+	file, client, err := parseConfig(o.Path, o.after)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +104,8 @@ func (o *configChange) servers() (map[string]json.RawMessage, error) {
 	container := valueAt(m, client.KeyPath)
 	object, isObject := container.(map[string]any)
 	if container != nil && !isObject {
-		return nil, core.Errorf(core.CodeRejected, "Drawbridge's configuration stores its servers in an array, which Drawbridge cannot edit: change it to an object with the names as keys")
+		return nil, &core.Error{Code: core.CodeRejected, Message: "cannot edit " + o.Path + ": it stores its servers in an array",
+			Hint: "Change the array to an object with the names as keys, or add the server in a text editor."}
 	}
 	all := map[string]json.RawMessage{}
 	for label, value := range object {
@@ -109,8 +123,7 @@ func (o *configChange) addServers(all []ImportedServer) (ids map[string]string, 
 		if i.Exists {
 			continue
 		}
-		client := configClient(o.after)
-		file, err := parse(o.after, client)
+		file, client, err := parseConfig(o.Path, o.after)
 		if err != nil {
 			return nil, err
 		}
@@ -132,6 +145,9 @@ func (o *configChange) addServers(all []ImportedServer) (ids map[string]string, 
 	}
 	o.PostHash = hashBytes(o.after)
 	parsed, problems := config.Parse(o.Path, o.after)
+	if err := o.earlierProblem(problems); err != nil {
+		return nil, err
+	}
 	for _, p := range problems {
 		if _, mine := o.Servers[p.Server]; !p.Warning && (mine || p.Server == "") {
 			return nil, &core.Error{Code: core.CodeValidation, Message: "Drawbridge's configuration would be invalid: " + p.Message, Hint: p.Suggestion}
@@ -144,6 +160,22 @@ func (o *configChange) addServers(all []ImportedServer) (ids map[string]string, 
 		}
 	}
 	return ids, nil
+}
+
+// earlierProblem returns the error for the first of problems that the file had before the change, if it
+// concerns no single server.
+func (o *configChange) earlierProblem(problems []config.Problem) error {
+	if !o.Existed || len(bytes.TrimSpace(o.before)) == 0 {
+		return nil
+	}
+	_, before := config.Parse(o.Path, o.before)
+	for _, p := range problems {
+		i := slices.IndexFunc(before, func(b config.Problem) bool { return b.Key == p.Key && b.Message == p.Message })
+		if !p.Warning && p.Server == "" && i >= 0 {
+			return config.EditError(before[i])
+		}
+	}
+	return nil
 }
 
 // merge returns the record of this change merged with that of an earlier change for the same
@@ -229,9 +261,9 @@ func (o *configChange) undoFile(ctx context.Context) (UndoOutcome, error) {
 			return Restored, replaceFile(o.Path, now, true, before)
 		}
 	}
-	client, content := configClient(now), now
+	content := now
 	for _, label := range slices.Sorted(maps.Keys(o.Servers)) {
-		file, err := parse(content, client)
+		file, client, err := parseConfig(o.Path, content)
 		if err != nil {
 			return "", err
 		}

@@ -25,13 +25,18 @@ var bom = []byte("\xef\xbb\xbf")
 
 // NewDocument parses JSON with comments whose root is an object.
 func NewDocument(src []byte) (*Document, error) {
+	return parseDocument("the configuration file", src)
+}
+
+// parseDocument parses the text of a file. Its error names the file, the line and the column.
+func parseDocument(file string, src []byte) (*Document, error) {
+	if err := config.CheckEditable(file, src); err != nil {
+		return nil, err
+	}
 	rest, hadBOM := bytes.CutPrefix(src, bom)
 	root, err := config.ParseJSON(rest)
 	if err != nil {
-		return nil, core.Errorf(core.CodeValidation, "cannot parse the configuration file: %v", err)
-	}
-	if _, ok := root.Value.(*hujson.Object); !ok {
-		return nil, core.Errorf(core.CodeValidation, "cannot edit the configuration file: it is not a JSON object")
+		return nil, err
 	}
 	d := &Document{root: root, bom: hadBOM, indent: "  ", eol: "\n"}
 	if bytes.Contains(rest, []byte("\r\n")) {

@@ -76,6 +76,24 @@ func TestLineCommentAtTheEndOfTheFileIsKept(t *testing.T) {
 	}
 }
 
+func TestInvalidDocumentErrorNamesPlaceAndRemedy(t *testing.T) {
+	t.Parallel()
+	for src, want := range map[string]string{
+		"{\n  \"mcpServers\" {}}": "cannot edit c.jsonc:2:16: invalid character '{' after object name (add a colon between key and value)",
+		"":                        "cannot edit c.jsonc:1:1: file is empty (for a configuration without servers, write {\"mcpServers\": {}})",
+		"[]":                      "cannot edit c.jsonc:1:1: a configuration must be an object, not a list",
+		"\xff\xfe":                "cannot edit c.jsonc:1:1: file is not UTF-8 but UTF-16 or binary (save it as UTF-8)",
+	} {
+		_, err := parseDocument("c.jsonc", []byte(src))
+		if message, hint := core.Describe(err); message != want || !strings.Contains(hint, "drawbridge validate") {
+			t.Errorf("%q: %s | %s\nwant %s", src, message, hint, want)
+		}
+	}
+	if _, err := NewDocument([]byte("[]")); err == nil || !strings.HasPrefix(err.Error(), "cannot edit the configuration file:1:1: a conf") {
+		t.Error(err)
+	}
+}
+
 func TestLineEndingsAreKept(t *testing.T) {
 	t.Parallel()
 	d, err := NewDocument([]byte("{\r\n  \"mcpServers\": {\r\n    \"a\": {\"command\": \"a\"}\r\n  }\r\n}\r\n"))

@@ -1,0 +1,33 @@
+package clientconf
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+func TestErrorsOfOwnConfigNameFileLineAndRemedy(t *testing.T) {
+	for _, c := range []struct{ name, src, message, hint string }{
+		{"c.yaml", "mcpServers:\n  a:\n    command: a\n", "cannot edit FILE: it is YAML", "Edit it in a text editor"},
+		{"c.jsonc", "{\n  \"mcpServers\" {}}", "cannot edit FILE:2:16: invalid character '{' after object name (add a colon between key and value)", "drawbridge validate"},
+		{"c.jsonc", `["a"]`, "cannot edit FILE:1:1: a configuration must be an object, not a list", "drawbridge validate"},
+		{"c.jsonc", `{"mcpServers": [{"name": "a", "command": "a"}]}`, "cannot edit FILE: it stores its servers in an array", "names as keys"},
+		{"c.jsonc", "{\n  \"mcpServers\": {},\n  \"bridge\": {\"listen\": 5}\n}", "cannot edit FILE:3:24: 'listen' must be a string, not a number", "drawbridge validate"},
+	} {
+		connector, home, _ := newMover(t)
+		connector.config = strings.TrimSuffix(home, "/") + "/" + c.name
+		write(t, connector.config, c.src)
+		p, err := connector.PrepareServer(NewServer{Name: "b", Command: "b"})
+		if err == nil {
+			err = p.Write(t.Context())
+		}
+		message, hint := core.Describe(err)
+		if want := strings.ReplaceAll(c.message, "FILE", connector.config); message != want || !strings.Contains(hint, c.hint) {
+			t.Errorf("%s\n got %s | %s\nwant %s | %s", c.src, message, hint, want, c.hint)
+		}
+		if content(t, connector.config) != c.src {
+			t.Errorf("%s was changed", c.src)
+		}
+	}
+}
