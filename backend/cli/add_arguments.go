@@ -161,7 +161,7 @@ func invalidURLError(text string) error {
 	case !strings.EqualFold(u.Scheme, "http") && !strings.EqualFold(u.Scheme, "https"):
 		return errors.New(`the URL of a server must start with "http://" or "https://"`)
 	}
-	return errors.New("the URL is not valid: it has no host, such as https://example.com/mcp")
+	return errors.New("the URL is not valid: it has no host (example: https://example.com/mcp)")
 }
 
 // isConfigBlock reports whether text is a block of servers or "-".
