@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
@@ -232,36 +231,24 @@ func (p *Plan) refusal(why error) error {
 	if where == "" {
 		where = "its settings"
 	}
+	manual := p.snippet()
 	return &core.Error{
 		Code: core.CodeRejected, Cause: why,
 		Message: "cannot edit the configuration of " + p.Client.Name,
-		Hint:    "Nothing was changed. Add this to " + where + " manually:\n" + p.snippet(),
+		Hint:    "Nothing was changed. Add this manually to " + where + manual.place + ":\n" + manual.text,
 	}
 }
 
-// snippet returns the entries of the plan as text to paste.
-func (p *Plan) snippet() string {
-	var all []string
+// snippet returns the entries of the plan as text to paste into the file.
+func (p *Plan) snippet() snippet {
+	var all []edit
 	for _, e := range p.edits {
 		if e.value != nil {
-			all = append(all, snippet(p.Client, e.name, e.value))
+			all = append(all, e)
 		}
 	}
 	if len(all) == 0 && p.Entry != nil {
-		all = []string{snippet(p.Client, EntryName, p.Entry)}
+		all = []edit{{p.Client.KeyPath, EntryName, p.Entry}}
 	}
-	return strings.Join(all, "\n")
-}
-
-// Snippet returns the text to paste where no file can be written.
-func (c *Connector) Snippet(choice Choice) (string, error) {
-	client, err := ByID(choice.Client)
-	if err != nil {
-		return "", err
-	}
-	p := &Plan{Client: client}
-	if p.edits, err = c.buildEdits(client, choice, ""); err != nil {
-		return "", err
-	}
-	return p.snippet(), nil
+	return newSnippet(p.Client, p.before, all)
 }

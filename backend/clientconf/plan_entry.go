@@ -1,7 +1,6 @@
 package clientconf
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"net/url"
@@ -61,25 +60,6 @@ func startsShim(entry json.RawMessage) bool {
 func programName(path string) string {
 	path = path[strings.LastIndexAny(path, `/\`)+1:]
 	return strings.TrimSuffix(strings.ToLower(path), ".exe")
-}
-
-// snippet returns the text to paste where the file cannot be edited.
-func snippet(c Client, name string, entry json.RawMessage) string {
-	if c.Format == TOML {
-		if text, err := (&tomlFile{source: newSource(nil), list: c.ContainerKind == "list"}).renderTable(c.KeyPath, name, entry); err == nil {
-			return text
-		}
-	}
-	path := c.KeyPath
-	text := "{" + exactjson.String(name) + ":" + string(entry) + "}"
-	for i := len(path) - 1; i >= 0; i-- {
-		text = "{" + exactjson.String(path[i]) + ":" + text + "}"
-	}
-	var b bytes.Buffer
-	if json.Indent(&b, []byte(text), "", "  ") != nil {
-		return text
-	}
-	return b.String()
 }
 
 // edit sets one entry to value, or removes it if value is nil.

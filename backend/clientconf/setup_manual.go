@@ -74,14 +74,17 @@ func (c *Connector) ManualSetup(choice Choice) (ManualSetup, error) {
 	if err != nil {
 		return ManualSetup{}, err
 	}
-	text, err := c.Snippet(choice)
-	if err != nil {
+	p, err := c.openPlan(choice)
+	if err == nil && p.Path != "" {
+		p.before, _, _ = readFile(p.target) // a file that cannot be read is treated as empty
+	} else {
+		p = &Plan{Client: client}
+	}
+	if p.edits, err = c.buildEdits(client, choice, ""); err != nil {
 		return ManualSetup{}, err
 	}
-	h := ManualSetup{Text: text, Format: client.Format, Steps: []string{}}
-	if p, err := c.openPlan(choice); err == nil {
-		h.Path = p.Path
-	}
+	manual := p.snippet()
+	h := ManualSetup{Text: manual.text, Format: client.Format, Path: p.Path, Steps: []string{}}
 	single := ServerEntry{Name: EntryName}
 	if len(choice.Servers) == 1 {
 		single = choice.Servers[0]
@@ -105,7 +108,7 @@ func (c *Connector) ManualSetup(choice Choice) (ManualSetup, error) {
 	if where == "" {
 		where = "the settings of " + client.Name
 	}
-	h.Steps = append(h.Steps, "Or add the text to "+where+".")
+	h.Steps = append(h.Steps, "Or add the text to "+where+manual.place+".")
 	if hint := client.ApplyHint(); hint != "" {
 		h.Steps = append(h.Steps, hint)
 	}
