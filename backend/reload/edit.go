@@ -100,7 +100,7 @@ func checkEditable(file string) error {
 	if !config.IsYAML(file) {
 		return nil
 	}
-	return &core.Error{Code: core.CodeRejected, Message: "cannot edit " + file + ": it is YAML", Hint: "Edit it in a text editor; it is reloaded when you save it."}
+	return config.CheckEditable(file, nil)
 }
 
 // maxEditTries is the maximum number of attempts to edit a file that an editor keeps saving.
@@ -111,7 +111,7 @@ func (r *Reloader) editOnce(file string, change func(*Document) error) error {
 	if err != nil {
 		return &core.Error{Code: core.CodeUnavailable, Message: "cannot read " + file, Cause: err}
 	}
-	d, err := NewDocument(src)
+	d, err := parseDocument(file, src)
 	if err != nil {
 		return err
 	}
