@@ -16,6 +16,7 @@ func TestBrokenFileDeniesClientAccess(t *testing.T) {
 		`{"clients": {"cursor": {"profile": "gone"}}}`:                        true,
 		`{"profiles": {"p": {"folders": ["/a"]}}`:                             true,
 		`{"\u0063lients": {"cursor": {"profile": "p"}},`:                      true,
+		`{"bridge": {"listen": "[::ffff:127.0.0.1]:1"}}`:                      false,
 		`{"bridge": {"listen": "0.0.0.0:1"}}`:                                 false,
 		`{"clients": {"cursor": {}}, "profiles": {}}`:                         false, // valid
 	} {

@@ -173,7 +173,7 @@ func validateLoopback(listen string) string {
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
 		return "must end in a port from 0 to 65535"
 	}
-	if addr, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !addr.IsLoopback() || addr.Zone() != "") {
+	if addr, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !addr.IsLoopback() || addr.Is4In6() || addr.Zone() != "") {
 		return `must be a loopback address, such as "127.0.0.1:7575"`
 	}
 	return ""

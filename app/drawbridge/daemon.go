@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -123,13 +122,13 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	if err != nil {
 		return err
 	}
-	port := uint16(listener.Addr().(*net.TCPAddr).Port)
-	d.url = "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port)))
+	address := listener.Addr().(*net.TCPAddr).AddrPort()
+	d.url = "http://" + address.String()
 	d.startedAt = time.Now().UTC()
 
 	ctx, quit := context.WithCancelCause(ctx)
 	defer quit(nil)
-	server, guard, err := d.makeHandlers(port, quit)
+	server, guard, err := d.makeHandlers(address, quit)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"time"
@@ -20,10 +21,10 @@ import (
 )
 
 // makeHandlers makes the server of the page, its API and the bridge, and the guard of the clients'
-// configuration files. quit ends the daemon, with errRestart to start an installed new version.
-func (d *daemon) makeHandlers(port uint16, quit context.CancelCauseFunc) (*http.Server, *clientconf.Guard, error) {
+// configuration files. address is where the server will listen, and quit ends the daemon, with errRestart to start an installed new version.
+func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFunc) (*http.Server, *clientconf.Guard, error) {
 	o := d.options
-	sessions := loopback.OpenBrowserSessions(loopback.SessionOptions{DataDir: o.Folders.Data, Port: port, Log: d.log, Now: timeSource,
+	sessions := loopback.OpenBrowserSessions(loopback.SessionOptions{DataDir: o.Folders.Data, Port: address.Port(), Log: d.log, Now: timeSource,
 		CodeEnded: func(code string) { removeExpiredBrowserFiles(o.Folders.Data, code) }})
 	removeExpiredBrowserFiles(o.Folders.Data, "")
 	connector, guard, err := newClientConfigGuard(o, d.bus, d.tokens, d.vault, d.url, d.log)
@@ -56,7 +57,7 @@ func (d *daemon) makeHandlers(port uint16, quit context.CancelCauseFunc) (*http.
 	}
 	mux.Handle("/", d.pages)
 	server := loopback.NewServer(d.counts.requests(loopback.Guard(loopback.GuardOptions{
-		Port: port, AllowedHosts: func() []string { return d.files.Current().Bridge.AllowedHosts }, IsPageShell: api.IsShell,
+		Port: address.Port(), Address: address.Addr(), AllowedHosts: func() []string { return d.files.Current().Bridge.AllowedHosts }, IsPageShell: api.IsShell,
 	})(mux)))
 	server.ConnState = d.counts.countConnection
 	return server, guard, nil

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"html/template"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -131,9 +132,8 @@ func localAddress(address string) string {
 	if err != nil || u.Scheme != "http" || u.User != nil {
 		return ""
 	}
-	switch u.Hostname() {
-	case "127.0.0.1", "::1", "localhost":
-		return u.String()
+	if addr, err := netip.ParseAddr(u.Hostname()); u.Hostname() != "localhost" && (err != nil || !addr.IsLoopback()) {
+		return ""
 	}
-	return ""
+	return u.String()
 }

@@ -93,7 +93,7 @@ func TestStartPageStaysOnLoopback(t *testing.T) {
 			t.Errorf("localAddress(%q) = %q", address, got)
 		}
 	}
-	for _, address := range []string{"http://127.0.0.1:7575/#code=1", "http://localhost:1/", "http://[::1]:7575"} {
+	for _, address := range []string{"http://127.0.0.1:7575/#code=1", "http://localhost:1/", "http://[::1]:7575", "http://127.0.0.2:7575"} {
 		if got := localAddress(address); got != address {
 			t.Errorf("localAddress(%q) = %q", address, got)
 		}

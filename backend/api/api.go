@@ -109,7 +109,7 @@ type Metrics interface {
 // Options are the dependencies of an API. All are required except Log.
 type Options struct {
 	Version    string
-	URL        string // http://127.0.0.1:PORT
+	URL        string // such as http://127.0.0.1:7575
 	StartedAt  time.Time
 	ConfigPath string
 

@@ -3,9 +3,9 @@ package clientconf
 import (
 	"encoding/json"
 	"errors"
+	"net/netip"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -180,11 +180,16 @@ func isOurAddress(entry json.RawMessage) bool {
 	}
 	address := firstString(m, "url", "httpUrl", "serverUrl", "uri", "baseUrl")
 	u, err := url.Parse(address)
-	if err != nil || !slices.Contains([]string{"127.0.0.1", "localhost", "::1"}, u.Hostname()) || !bridgePath().MatchString(u.Path) {
+	if err != nil || !isLoopbackHost(u.Hostname()) || !bridgePath().MatchString(u.Path) {
 		return false
 	}
 	text := string(entry)
 	return strings.Contains(text, "Bearer dbr_") || strings.Contains(text, TokenVar)
+}
+
+func isLoopbackHost(name string) bool {
+	addr, err := netip.ParseAddr(name)
+	return name == "localhost" || err == nil && addr.IsLoopback()
 }
 
 func firstString(m map[string]any, keys ...string) string {

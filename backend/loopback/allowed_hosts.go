@@ -69,10 +69,16 @@ type allowedHosts struct {
 	origins     map[string]bool
 }
 
-func newAllowedHosts(port uint16, allowed []string) *allowedHosts {
+// newAllowedHosts returns the hosts of a server that listens on own, with the entries of
+// bridge.allowedHosts. The address of own may be missing.
+func newAllowedHosts(own netip.AddrPort, allowed []string) *allowedHosts {
+	port := own.Port()
 	h := &allowedHosts{entries: slices.Clone(allowed), hostHeaders: make(map[string]bool), origins: make(map[string]bool)}
 	for _, name := range []string{"127.0.0.1", "localhost", "[::1]"} {
 		h.add(name, port, "http")
+	}
+	if own.Addr().Is4() { // ::1, the only loopback address of IPv6, is in the list above
+		h.add(own.Addr().String(), port, "http")
 	}
 	for _, entry := range allowed {
 		name, p, ok := parseHost(entry)

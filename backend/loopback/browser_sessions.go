@@ -128,7 +128,7 @@ func (s *BrowserSessions) NewCode() string {
 	return secret
 }
 
-// OpenURL returns the address of the page at base (http://127.0.0.1:PORT) with a new code. The
+// OpenURL returns the address of the page at base (such as http://127.0.0.1:7575) with a new code. The
 // code is in the fragment, which browsers do not send to servers.
 func (s *BrowserSessions) OpenURL(base string) string { return base + "/#code=" + s.NewCode() }
 

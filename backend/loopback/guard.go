@@ -5,6 +5,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,6 +34,9 @@ const (
 // GuardOptions configures Guard.
 type GuardOptions struct {
 	Port uint16 // the port that we listen on
+	// Address is the address that we listen on. It is accepted besides 127.0.0.1, localhost and
+	// ::1; the zero value adds nothing.
+	Address netip.Addr
 	// AllowedHosts returns additional names under which we answer: "host" or "host:port". It is
 	// called for each request, so that a configuration change takes effect immediately; nil:
 	// none.
@@ -76,7 +80,7 @@ func (g *guard) currentHosts() *allowedHosts {
 	allowed := g.AllowedHosts()
 	h := g.hosts.Load()
 	if h == nil || !slices.Equal(h.entries, allowed) {
-		h = newAllowedHosts(g.Port, allowed)
+		h = newAllowedHosts(netip.AddrPortFrom(g.Address, g.Port), allowed)
 		g.hosts.Store(h)
 	}
 	return h

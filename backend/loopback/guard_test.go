@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -205,8 +206,28 @@ func TestInvalidAllowedHostsAreIgnored(t *testing.T) {
 		if _, _, ok := parseHost(entry); ok {
 			t.Errorf("%q passes as a host", entry)
 		}
-		if h := newAllowedHosts(testPort, []string{entry}); len(h.hostHeaders) != 3 {
+		if h := newAllowedHosts(netip.AddrPortFrom(netip.Addr{}, testPort), []string{entry}); len(h.hostHeaders) != 3 {
 			t.Errorf("%q opens %v", entry, h.hostHeaders)
+		}
+	}
+}
+
+func TestAddressThatWeListenOnIsAnswered(t *testing.T) {
+	t.Parallel()
+	for own, accepted := range map[string][]string{
+		"127.0.0.2": {"127.0.0.2:7575", "127.0.0.1:7575", "localhost:7575", "[::1]:7575"},
+		"::1":       {"[::1]:7575", "127.0.0.1:7575", "localhost:7575"},
+	} {
+		h := newAllowedHosts(netip.AddrPortFrom(netip.MustParseAddr(own), testPort), nil)
+		for _, host := range accepted {
+			if !h.allows(host) || !h.allowsOrigin("http://"+host) {
+				t.Errorf("on %s: %q is refused", own, host)
+			}
+		}
+		for _, host := range []string{"127.0.0.3:7575", "127.0.0.2:7576", "evil.com:7575"} {
+			if h.allows(host) || h.allowsOrigin("http://"+host) {
+				t.Errorf("on %s: %q is accepted", own, host)
+			}
 		}
 	}
 }
@@ -217,7 +238,7 @@ func FuzzHostCheck(f *testing.F) {
 	for _, s := range []string{"127.0.0.1:7575", "LocalHost:7575", "[::1]:7575", "localhost.:7575", "[::1%25]:7575", "a@b:7575", "x.test:7575", ":7575"} {
 		f.Add(s)
 	}
-	h := newAllowedHosts(testPort, []string{"x.test"})
+	h := newAllowedHosts(netip.AddrPortFrom(netip.Addr{}, testPort), []string{"x.test"})
 	f.Fuzz(func(t *testing.T, s string) {
 		name, port, ok := parseHost(s)
 		if ok && (strings.ContainsAny(name, "@/\\?#% \x00") || strings.ToLower(name) != name || strings.HasSuffix(name, ".")) {

@@ -18,7 +18,7 @@ import (
 // shutdown.
 type Runtime struct {
 	PID       int       `json:"pid"`
-	URL       string    `json:"url"` // http://127.0.0.1:PORT, without a trailing slash
+	URL       string    `json:"url"` // http:// and the address that the daemon listens on, without a trailing slash
 	Version   string    `json:"version"`
 	StartedAt time.Time `json:"startedAt"`
 	Config    string    `json:"config,omitempty"` // absolute path of the configuration file that edits are written to

@@ -117,3 +117,44 @@ func TestSecondDaemonNamesFirst(t *testing.T) {
 		t.Fatalf("exit %d (%v)\n%s", code, err, out)
 	}
 }
+
+// runtime.json, the log and the entries of clients name the address on which the daemon listens,
+// and its web UI is open under that name.
+func TestEveryLoopbackAddressWorks(t *testing.T) {
+	t.Parallel()
+	for _, host := range []string{"[::1]", "127.0.0.2"} {
+		t.Run(host, func(t *testing.T) {
+			t.Parallel()
+			d := newDaemon(t)
+			_, port, _ := strings.Cut(ownPort(t), ":")
+			d.write("config.jsonc", object{"bridge": object{"listen": host + ":" + port}, "mcpServers": object{"demo": demo()}})
+			d.url = "http://" + host + ":" + port
+			want := d.url
+			d.launch()
+			if d.url != want || !strings.Contains(d.log.String(), "url="+want) && !strings.Contains(d.log.String(), `url="`+want) {
+				t.Errorf("the runtime file has %s, the log\n%s", d.url, d.log)
+			}
+			d.running("demo")
+			if out := d.cli(0, "call", "demo", "add", `{"a": 1, "b": 2}`); !strings.HasPrefix(out, "3\n") {
+				t.Errorf("call: %s", out)
+			}
+			if out := d.cli(0, "open", "--print"); !strings.HasPrefix(out, want+"/#code=") {
+				t.Errorf("open: %s", out)
+			}
+			if out := d.cli(0, "clients", "connect", "cursor", "--http", "--snippet"); !strings.Contains(out, want+"/mcp") {
+				t.Errorf("snippet: %s", out)
+			}
+			req := d.request("GET", "/api/v1/status", nil)
+			req.Header.Set("Origin", want)
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != http.StatusOK {
+				t.Errorf("with its own origin: %d", resp.StatusCode)
+			}
+			d.cli(0, "quit")
+		})
+	}
+}
