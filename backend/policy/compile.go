@@ -65,7 +65,7 @@ func (p *Policy) compile(c *config.Server, clients map[string]config.ClientPolic
 		was = &server{} // no state to take over
 	}
 	s := &server{
-		id: c.ID, label: c.Label, namespace: c.Namespace, paths: compilePathSettings(c), trust: c.Trust, shared: c.Session == "" || c.Session == config.SessionShared,
+		id: c.ID, label: c.Label, disabled: c.Disabled, namespace: c.Namespace, paths: compilePathSettings(c), trust: c.Trust, shared: c.Session == "" || c.Session == config.SessionShared,
 		honorTTL: c.HonorTTL, filter: c.Filter, rules: c.Rules,
 		launchID: strings.Join(append([]string{c.Command, c.URL, c.Docker.Container, c.Docker.Label}, c.Args...), "\x00"),
 	}

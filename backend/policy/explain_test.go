@@ -83,3 +83,16 @@ func TestDisabledServerIsReportedToUserOnly(t *testing.T) {
 		t.Errorf("the user is told %v", err)
 	}
 }
+
+func TestDisabledServerIsCalledDisabled(t *testing.T) {
+	for settings, want := range map[string]string{`, "disabled": true`: `server "files" is disabled`, ``: `server "files" has just been added and is not available yet`} {
+		s := withRules(t, settings, ``, Options{})
+		s.views.Configure("", nil)
+		made := call("read", "")
+		made.ByUser = true
+		_, err := s.make(made, "{}", nil)
+		if message, _ := core.Describe(err); message != want {
+			t.Errorf("%q: %q", settings, message)
+		}
+	}
+}

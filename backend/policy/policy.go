@@ -169,6 +169,7 @@ type ruleset struct {
 // server holds the rules for the calls of one server.
 type server struct {
 	id, label    string
+	disabled     bool
 	namespace    string
 	paths        pathSettings
 	trust        bool

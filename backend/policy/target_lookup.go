@@ -41,10 +41,8 @@ func (p *Policy) lookupTarget(call *core.Call, s *server) (registry.Target, erro
 		return registry.Target{}, core.Errorf(core.CodeNotFound, "there is no %s named %q", word, displayName(call))
 	}
 	view, ok := p.Views.Server(call.Server)
-	if !ok && call.ByUser && p.rules.Load().servers[call.Server] != nil {
-		e := core.Errorf(core.CodeUnavailable, "server %q currently has no tools, prompts or resources: it is disabled, or was just added", call.Server)
-		e.Hint = "See: drawbridge status. If it is disabled, run: drawbridge enable " + call.Server + "."
-		return registry.Target{}, e
+	if configured := p.rules.Load().servers[call.Server]; !ok && call.ByUser && configured != nil {
+		return registry.Target{}, unlistedError(configured)
 	}
 	if !ok {
 		return registry.Target{}, core.Errorf(core.CodeNotFound, "there is no server named %q", call.Server)
@@ -68,6 +66,15 @@ func (p *Policy) lookupTarget(call *core.Call, s *server) (registry.Target, erro
 		return target, core.Errorf(core.CodeNotFound, "server %q has no %s %q", call.Server, word, call.Name)
 	}
 	return target, nil
+}
+
+// unlistedError returns the error for a configured server that offers nothing.
+func unlistedError(s *server) error {
+	if s.disabled {
+		return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is disabled", s.id), Hint: "Enable it: drawbridge enable " + s.id + "."}
+	}
+	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q has just been added and is not available yet", s.id),
+		Hint: "Try again in a moment. See: drawbridge status."}
 }
 
 // withheldError returns the error for a tool or prompt whose changed definition has not been
