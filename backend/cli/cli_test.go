@@ -176,7 +176,7 @@ func TestStatusMatchesGoldenOutput(t *testing.T) {
 	states := []core.State{core.StateRunning, core.StateCrashed, core.StateStarting, core.StateStopped, core.StateDegraded, core.StateWaiting,
 		core.StateBackoff, core.StateNeedsLogin, core.StateNeedsApproval, core.StateDisabled}
 	for i, state := range states {
-		s := core.ServerStatus{ID: string(state), Label: string(state), State: state, Tools: i * 7, Updated: now.Add(-time.Duration(1<<(2*i)) * 2 * time.Second)}
+		s := core.ServerStatus{ID: string(state), Label: string(state), State: state, Tools: i * 7, Since: now.Add(-time.Duration(1<<(2*i)) * 2 * time.Second), Updated: now}
 		doc.Servers = append(doc.Servers, s)
 	}
 	doc.Visible = map[string]int{string(core.StateStopped): 2}
@@ -184,7 +184,7 @@ func TestStatusMatchesGoldenOutput(t *testing.T) {
 	doc.Servers[0].Label = "日本 files"
 	doc.Servers[0].Warnings = []string{"8 of 9 tools"}
 	doc.Servers[1].Reason = "exit code 1\x1b[31m: no such file"
-	doc.Servers[9].Updated = time.Time{}
+	doc.Servers[9].Since = time.Time{}
 	doc.Problems = []config.Problem{
 		{File: "c.jsonc", Line: 1, Column: 2, Message: "its reason is shown with the server", Server: "crashed"},
 		{File: "c.jsonc", Line: 3, Column: 4, Message: "unknown key 'x'", Warning: true},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
 
 	"github.com/spf13/cobra"
 )
@@ -107,7 +108,7 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 		t.head, t.right = append(t.head, "Sandbox"), append(t.right, false)
 	}
 	for _, server := range s.Servers {
-		cells := []string{nameAndID(server), stateWord(server.State), toolCount(s, server), formatAge(now, server.Updated)}
+		cells := []string{nameAndID(server), stateWord(server.State), toolCount(s, server), formatAge(now, server.Since)}
 		if len(versions) > 0 {
 			cells = append(cells, truncate(versions[server.ID], 24))
 		}
@@ -146,12 +147,7 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 		}
 		fmt.Fprintln(p.Stdout, escapeLine(problem.String()))
 	}
-	for _, notice := range s.Notices {
-		fmt.Fprintln(p.Stdout, escapeLine(notice.Message))
-	}
-	if len(s.Notices) > 0 && p.Terminal() {
-		fmt.Fprintln(p.Stdout, "Acknowledge notices:       drawbridge status --ack")
-	}
+	p.printNotices(s.Notices)
 	if !s.RequireToken {
 		fmt.Fprintln(p.Stdout, "No token is required: every program on this machine can call every tool.")
 	}
@@ -159,6 +155,33 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 		fmt.Fprintln(p.Stdout, "\nList the tools:            drawbridge tools\nShow a server's output:    drawbridge logs SERVER")
 	}
 	return nil
+}
+
+// maxCommandNotices is the number of notices about new commands that are printed. Many servers may
+// be added at once.
+const maxCommandNotices = 5
+
+// printNotices prints the notices and how to acknowledge them.
+func (p *program) printNotices(notices []event.Notice) {
+	commands := 0
+	for _, notice := range notices {
+		if strings.HasPrefix(notice.Subject, event.UnapprovedCommandSubject) {
+			if commands++; commands > maxCommandNotices {
+				continue
+			}
+		}
+		fmt.Fprintln(p.Stdout, escapeLine(notice.Message))
+	}
+	if more := commands - maxCommandNotices; more > 0 {
+		have := "servers have"
+		if more == 1 {
+			have = "server has"
+		}
+		fmt.Fprintf(p.Stdout, "%d more %s a new command. List all of them: drawbridge status --json\n", more, have)
+	}
+	if commands > 0 || len(notices) > 0 && p.Terminal() {
+		fmt.Fprintln(p.Stdout, "Acknowledge notices:       drawbridge status --ack")
+	}
 }
 
 // toolCount returns the number of tools of a server, and of the visible ones if that is less; "-"
@@ -178,6 +201,21 @@ func stateWord(s core.State) string {
 		return w
 	}
 	return string(s)
+}
+
+// stateWithReason returns the state and its reason in one phrase, which says nothing twice.
+func stateWithReason(s core.ServerStatus) string {
+	word := stateWord(s.State)
+	rest, repeated := strings.CutPrefix(s.Reason, strings.ToLower(word)+" ")
+	switch {
+	case s.Reason == "":
+		return word
+	case repeated: // "stopped by the user"
+		return word + " " + rest
+	case s.State == core.StateStarting && s.Reason == "restarting":
+		return stateWord(core.StateBackoff)
+	}
+	return word + ", " + s.Reason
 }
 
 // nameAndID returns the name of a server, and its id if different: commands accept both.
@@ -209,11 +247,7 @@ func (p *program) actionCommand(action string) *cobra.Command {
 		Use: action + " SERVER", Aliases: aliases[action], Short: shorts[action], Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return show(cmd.Context(), p, http.MethodPost, serverPath(args[0], "/"+action), nil, struct{}{}, func(s core.ServerStatus) error {
-				text := displayName(s) + ": " + stateWord(s.State)
-				if s.Reason != "" {
-					text += ", " + s.Reason
-				}
-				_, err := fmt.Fprintln(p.Stdout, escapeLine(text))
+				_, err := fmt.Fprintln(p.Stdout, escapeLine(displayName(s)+": "+stateWithReason(s)))
 				return err
 			})
 		},

@@ -48,7 +48,7 @@ func TestStatusShowsStateAndReason(t *testing.T) {
 		must(t, json.Unmarshal(doc, &s))
 		var out strings.Builder
 		p := program{Options: Options{Stdout: &out, Terminal: func() bool { return false }}}
-		must(t, p.printStatus(&s, nil, one.Status.Updated.Add(90*time.Second)))
+		must(t, p.printStatus(&s, nil, one.Status.Since.Add(90*time.Second)))
 		if one.Status.Reason != "" && !strings.Contains(out.String(), one.Status.Reason) {
 			t.Errorf("%s: the reason is not shown:\n%s", one.Title, out.String())
 		}

@@ -1,11 +1,16 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
 
@@ -26,7 +31,7 @@ func TestStatusShowsRemedyOfEachServer(t *testing.T) {
 
 func TestNoticesAreAcknowledged(t *testing.T) {
 	f := newFakeDaemon(t)
-	f.answer("GET /api/v1/status", `{"notices":[{"subject":"command:a b","message":"Server \"a b\" is running a new command."},{"subject":"vault","message":"No keyring."}]}`)
+	f.answer("GET /api/v1/status", `{"notices":[{"subject":"command:a b","message":"Server \"a b\" has a new command."},{"subject":"vault","message":"No keyring."}]}`)
 	var gone []string
 	f.mux.HandleFunc("DELETE /api/v1/notices/{subject}", func(w http.ResponseWriter, r *http.Request) {
 		if r.PathValue("subject") == "vault" {
@@ -55,6 +60,51 @@ func (w onText) Write(p []byte) (int, error) {
 		w.do()
 	}
 	return w.Writer.Write(p)
+}
+
+func TestManyNewCommandsAreSummarized(t *testing.T) {
+	var notices []event.Notice
+	for i := range 100 {
+		notices = append(notices, event.Notice{Subject: fmt.Sprintf("command:s%d", i), Message: fmt.Sprintf("Server \"s%d\" has a new command: x", i)})
+	}
+	notices = append(notices, event.Notice{Subject: "vault", Message: "No keyring."})
+	var out strings.Builder
+	p := newProgram(Options{Stdout: &out, Terminal: func() bool { return false }})
+	must(t, p.printStatus(&api.Status{RequireToken: true, Notices: notices}, nil, time.Now()))
+	want := "Server \"s4\" has a new command: x\nNo keyring.\n95 more servers have a new command. List all of them: drawbridge status --json\nAcknowledge notices:       drawbridge status --ack\n"
+	if !strings.HasSuffix(out.String(), want) || strings.Contains(out.String(), "s5") {
+		t.Errorf("got:\n%s", out.String())
+	}
+	out.Reset()
+	must(t, p.printStatus(&api.Status{RequireToken: true, Notices: notices[:6]}, nil, time.Now()))
+	if !strings.Contains(out.String(), "\n1 more server has a new command.") {
+		t.Errorf("got:\n%s", out.String())
+	}
+}
+
+// Calls and heartbeats change when a server was last heard, not its state.
+func TestStatusShowsWhenTheStateChanged(t *testing.T) {
+	var out strings.Builder
+	p := newProgram(Options{Stdout: &out, Terminal: func() bool { return false }})
+	now := time.Now()
+	s := api.Status{RequireToken: true, Servers: []core.ServerStatus{{ID: "a", State: core.StateRunning, Since: now.Add(-3 * time.Hour), Updated: now}}}
+	must(t, p.printStatus(&s, nil, now))
+	if !strings.Contains(out.String(), "3h ago") {
+		t.Errorf("got:\n%s", out.String())
+	}
+}
+
+func TestActionsSayEachStateOnce(t *testing.T) {
+	for want, s := range map[string]core.ServerStatus{
+		"Stopped by the user; starts on the next call": {State: core.StateStopped, Reason: "stopped by the user; starts on the next call"},
+		"Stopped, starts manually":                     {State: core.StateStopped, Reason: "starts manually"},
+		"Restarting…":                                  {State: core.StateStarting, Reason: "restarting"},
+		"Connected":                                    {State: core.StateRunning},
+	} {
+		if got := stateWithReason(s); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
 }
 
 // While the history is migrated, the daemon does not answer yet, and commands say what it does.

@@ -13,7 +13,7 @@ import (
 // noticeSuppression is how long SuppressCommandNotice suppresses the notice of a server.
 const noticeSuppression = time.Minute
 
-// notices holds notices about new commands that were started without approval. A notice remains
+// notices holds notices about new commands that need no approval. A notice remains
 // until the user dismisses it or the server is removed.
 type notices struct {
 	mu              sync.Mutex
@@ -21,7 +21,7 @@ type notices struct {
 	suppressedUntil map[string]time.Time // by server: suppressed until
 }
 
-// Notices returns the notices about new commands that run without approval, oldest first.
+// Notices returns the notices about new commands that need no approval, oldest first.
 func (s *Supervisor) Notices() []events.Notice {
 	s.notices.mu.Lock()
 	defer s.notices.mu.Unlock()
@@ -53,8 +53,8 @@ func (s *Supervisor) SuppressCommandNotice(id string) {
 	s.notices.suppressedUntil[id] = time.Now().Add(noticeSuppression)
 }
 
-// addCommandNotice publishes a notice that c runs a new command. was is the command that it ran
-// before, or "" if unknown.
+// addCommandNotice publishes a notice that c has a new command, whether it runs now, starts later
+// or is disabled. was is the command that it ran before, or "" if unknown.
 func (s *Supervisor) addCommandNotice(c *config.Server, was string) {
 	s.notices.mu.Lock()
 	defer s.notices.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *Supervisor) addCommandNotice(c *config.Server, was string) {
 	if label == "" {
 		label = c.ID
 	}
-	n := events.Notice{Subject: events.UnapprovedCommandSubject + c.ID, Message: fmt.Sprintf("Server %q is running a new command: %s", label, commandText(c))}
+	n := events.Notice{Subject: events.UnapprovedCommandSubject + c.ID, Message: fmt.Sprintf("Server %q has a new command: %s", label, commandText(c))}
 	if was != "" && was != commandText(c) {
 		n.Message += " (before: " + was + ")"
 	}

@@ -46,7 +46,7 @@ func TestNewCommandIsAppliedWithNotice(t *testing.T) {
 		}
 		g.apply(runs("two"))
 		g.want("a", core.StateRunning)
-		want := events.Notice{Subject: "command:a", Message: `Server "a" is running a new command: two (before: one)`}
+		want := events.Notice{Subject: "command:a", Message: `Server "a" has a new command: two (before: one)`}
 		if list := g.Notices(); len(list) != 1 || list[0] != want {
 			t.Fatalf("got %+v", list)
 		}
