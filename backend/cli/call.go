@@ -16,13 +16,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// callDocument is what --json prints, in this order and nothing else.
+// callDocument is what --json prints, in this order. Error and the fields after Raw are those of the
+// API: Error contains the message and its hint.
 type callDocument struct {
 	Success bool            `json:"success"`
 	Output  string          `json:"output"`
 	Data    json.RawMessage `json:"data"`
 	Error   json.RawMessage `json:"error"`
 	Raw     json.RawMessage `json:"raw"`
+	Code    core.Code       `json:"code,omitempty"` // why the call failed; none if the tool reported an error
+	CallID  string          `json:"callId,omitempty"`
 }
 
 func (p *program) call() *cobra.Command {

@@ -25,3 +25,14 @@ func TestCallReportsResultNotMatchingSchema(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// Scripts tell a timeout from an unknown tool, and find the call in the history.
+func TestCallAsJSONNamesErrorCodeAndCall(t *testing.T) {
+	t.Parallel()
+	f := newFakeDaemon(t)
+	f.answer("POST /api/v1/call", `{"success":false,"output":"","data":null,"error":"server \"files\" did not respond in time","code":"timeout","raw":null,"callId":"7"}`)
+	want := `{"success":false,"output":"","data":null,"error":"server \"files\" did not respond in time","raw":null,"code":"timeout","callId":"7"}` + "\n"
+	if got := f.run(false, "call", "files", "list", "--json"); got.code != 1 || got.out != want {
+		t.Errorf("%+v", got)
+	}
+}
