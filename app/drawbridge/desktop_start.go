@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"slices"
@@ -63,7 +64,15 @@ func showOrStart(ctx context.Context, o cli.ServeOptions) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	if !printAddress {
+	var out io.Writer = os.Stdout
+	switch {
+	case printAddress:
+	case o.JSON:
+		out = os.Stderr // stdout has the document only
+		if err := json.NewEncoder(os.Stdout).Encode(map[string]string{"url": rt.URL, "version": rt.Version}); err != nil {
+			return err
+		}
+	default:
 		fmt.Println("Drawbridge is running at " + rt.URL)
 	}
 	place := map[string]string{"to": to}
@@ -83,7 +92,7 @@ func showOrStart(ctx context.Context, o cli.ServeOptions) error {
 	if printAddress {
 		return json.NewEncoder(os.Stdout).Encode(map[string]string{"url": page.URL, "data": o.Folders.Data})
 	}
-	return openUI(page.URL, o.Folders.Data, false, os.Stdout)
+	return openUI(page.URL, o.Folders.Data, false, out)
 }
 
 // printAddressVariable is set by a window that was started directly, as macOS starts the program of

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"context"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -33,6 +36,20 @@ func TestCallAsJSONNamesErrorCodeAndCall(t *testing.T) {
 	f.answer("POST /api/v1/call", `{"success":false,"output":"","data":null,"error":"server \"files\" did not respond in time","code":"timeout","raw":null,"callId":"7"}`)
 	want := `{"success":false,"output":"","data":null,"error":"server \"files\" did not respond in time","raw":null,"code":"timeout","callId":"7"}` + "\n"
 	if got := f.run(false, "call", "files", "list", "--json"); got.code != 1 || got.out != want {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestInterruptedCommandSaysSo(t *testing.T) {
+	t.Parallel()
+	f := newFakeDaemon(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	f.mux.HandleFunc("POST /api/v1/call", func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // the server notices only then that the client is gone
+		interrupt()
+		<-r.Context().Done()
+	})
+	if got := f.runIn(ctx, false, "call", "files", "list"); got.code != 1 || got.out != "" || got.errOut != "drawbridge: interrupted\n" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -65,6 +65,7 @@ type ServeOptions struct {
 	NoTray  bool
 	Strict  bool // refuse to start with an invalid configuration
 	Debug   bool
+	JSON    bool   // print documents instead of sentences; only with Desktop
 	Link    string // drawbridge://…, to show in the window; only with Desktop
 	// Ask asks a yes-or-no question; nil if the user cannot be asked.
 	Ask func(question string) bool
@@ -99,6 +100,9 @@ func Main(ctx context.Context, args []string, o Options) int {
 		for _, a := range args {
 			p.json = p.json || a == "--json"
 		}
+	}
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil { // by a signal, such as that of Ctrl+C
+		err = core.Errorf(core.CodeCancelled, "interrupted")
 	}
 	p.printError(err)
 	return ExitCode(err)

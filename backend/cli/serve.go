@@ -60,7 +60,7 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 				return usageError{errors.New(message + ". " + hint)}
 			}
 		}
-		o.Debug = o.Debug || p.debugEnabled()
+		o.Debug, o.JSON = o.Debug || p.debugEnabled(), p.json
 		if p.Attended() && !p.json {
 			o.Ask = func(question string) bool { return p.confirmOrFail(question, "") == nil }
 		}
