@@ -135,7 +135,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	d.startCallPath(lost != nil)
 	d.life.run("clients", time.Second, guard.Run)
 	d.serve(server, listener)
-	if err := d.writeRuntime(); err != nil {
+	if err := d.announce(); err != nil {
 		return err
 	}
 	d.startDesktop(ctx)
@@ -214,24 +214,6 @@ func (d *daemon) serve(server *http.Server, listener net.Listener) {
 	d.life.run("cleanup", 5*time.Second, d.cleanup.run) // after http, so that it does not delay the first responses
 	d.life.run("bridge", time.Second, d.front.Run)      // stops before http, so that open streams get their last response
 	drainCalls(d.life, d.calls)
-}
-
-// writeRuntime writes the file that says where the daemon answers.
-func (d *daemon) writeRuntime() error {
-	d.runtime.Lock()
-	defer d.runtime.Unlock()
-	data := d.options.Folders.Data
-	self := loopback.Runtime{PID: os.Getpid(), URL: d.url, Version: version, StartedAt: d.startedAt, Config: absolute(d.options.Sources.Main())}
-	err := loopback.WriteRuntime(data, self)
-	if err != nil && d.history.ReleaseReservedSpace(err) {
-		err = loopback.WriteRuntime(data, self)
-	}
-	if err != nil {
-		return err
-	}
-	d.ready = true
-	d.life.onStop("runtime file", time.Second, func(context.Context) error { return loopback.RemoveRuntime(data) })
-	return nil
 }
 
 // loadConfig reads the configuration. With --strict an error in it is an error of the program.

@@ -154,8 +154,11 @@ func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error
 	}
 }
 
+// stillStartingHint says what to do about a daemon that does not respond yet.
+const stillStartingHint = "Try again in a moment. Its log shows what it is waiting for: drawbridge logs."
+
 func stillStarting(what string) error {
-	return &core.Error{Code: core.CodeUnavailable, Message: what, Hint: "It continues in the background. Try again in a moment."}
+	return &core.Error{Code: core.CodeUnavailable, Message: what, Hint: "It continues in the background. " + stillStartingHint}
 }
 
 // startFailure returns the error that a daemon wrote when it exited during its start.

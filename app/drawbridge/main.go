@@ -86,7 +86,11 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 	}
 	writeStartFailure(o.Folders, err)
 	if held, ok := errors.AsType[*loopback.HeldError](err); ok {
-		return &core.Error{Code: core.CodeConflict, Message: held.Error(), Hint: "To show that instance, run: drawbridge open."}
+		hint := "To show that instance, run: drawbridge open."
+		if held.Runtime.URL == "" {
+			hint = "It is starting or stopping. " + stillStartingHint
+		}
+		return &core.Error{Code: core.CodeConflict, Message: held.Error(), Hint: hint}
 	}
 	return err
 }

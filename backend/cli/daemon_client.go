@@ -42,7 +42,7 @@ func (p *program) daemon() (*daemon, error) {
 	}
 	rt, running, err := loopback.FindDaemon(folders.Data)
 	if starting := loopback.StartingDaemon(folders.Data); err == nil && !running && starting != "" {
-		return nil, &core.Error{Code: core.CodeUnavailable, Message: starting, Hint: "Try again in a moment."}
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: starting, Hint: "Try again in a moment. Its log shows what it is waiting for: drawbridge logs."}
 	}
 	if err != nil || !running {
 		return nil, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge is not running",

@@ -113,7 +113,7 @@ func TestStatusSaysWhatAStartingDaemonDoes(t *testing.T) {
 	answering, err := loopback.ReadRuntime(f.data)
 	must(t, err)
 	must(t, loopback.WriteRuntime(f.data, loopback.Runtime{Starting: "the history is being updated to the format of this version, step 2 of 6"}))
-	if got := f.run(true, "status"); got.code == 0 || !strings.Contains(got.errOut, "Drawbridge is starting: the history is being updated to the format of this version, step 2 of 6\nTry again in a moment.") {
+	if got := f.run(true, "status"); got.code == 0 || !strings.Contains(got.errOut, "Drawbridge is starting: the history is being updated to the format of this version, step 2 of 6\nTry again in a moment. ") {
 		t.Errorf("%+v", got)
 	}
 	f.answer("GET /api/v1/doctor", `{"items":[{"id":"x","level":"ok","check":"config","subject":"x","message":"fine"}]}`)
