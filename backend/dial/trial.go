@@ -121,11 +121,10 @@ func (t *Trial) explain(p Process, lines []string, id, name string) {
 	}
 	if code := core.CodeOf(t.Err); p.Exit != nil && (code == core.CodeUnavailable || code == core.CodeInternal) {
 		if exit, ok := p.Exit(); ok && exit.Explains(upstream.Exited(t.Err)) { // the exit status says more than that the connection broke
-			why := exitreason.DecisiveLine(lines)
-			t.Reason = exit.Text
-			t.Hint, _ = exitreason.Advice(why, lines, p.Path)
-			if why != "" {
-				t.Reason += ": " + why
+			reason, line, isCause := exitreason.Explain(exit.Text, exit.Code < 0, lines)
+			t.Reason, t.Hint = reason, ""
+			if isCause {
+				t.Hint, _ = exitreason.Advice(line, lines, p.Path)
 			}
 		}
 	}

@@ -61,18 +61,38 @@ type candidate struct {
 // DecisiveLine returns the line of a program's stderr (oldest line first) that best explains its exit,
 // without time stamp, stack trace, usage text or decoration, and at most 300 characters long. It
 // returns "" if no line explains anything.
-func DecisiveLine(lines []string) string {
+func DecisiveLine(lines []string) string { return decide(lines).text }
+
+// Explain returns the text of an exit with the decisive line of stderr. A line that is no sign of a
+// failure is not presented as the cause, and neither is one that is no error if a signal ended the
+// program. isCause reports whether the line is presented as the cause; see Advice.
+func Explain(exit string, bySignal bool, lines []string) (reason, line string, isCause bool) {
+	c, least := decide(lines), scorePhrase
+	if bySignal {
+		least = scoreError
+	}
+	switch isCause = c.score >= least; {
+	case c.text == "":
+		return exit, "", false
+	case isCause:
+		return exit + ": " + c.text, c.text, true
+	}
+	return exit + "; last output: " + c.text, c.text, false
+}
+
+// decide returns the decisive line, at most maxText characters long.
+func decide(lines []string) candidate {
 	lines = lines[max(0, len(lines)-MaxLines):]
 	said, code := npmFailure(lines)
 	if strings.ContainsFunc(code, unicode.IsLetter) {
-		return core.OneLine(said, maxText) // npm failed before it started the program
+		return candidate{core.OneLine(said, maxText), scoreError} // npm failed before it started the program
 	}
 	r := reader{lines: lines}
 	best := r.best()
 	if said != "" && best.score < scoreUncaught {
-		return core.OneLine(said, maxText)
+		return candidate{core.OneLine(said, maxText), scoreError}
 	}
-	return core.OneLine(best.text, maxText)
+	return candidate{core.OneLine(best.text, maxText), best.score}
 }
 
 // reader iterates over the lines of one failure.

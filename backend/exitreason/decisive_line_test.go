@@ -125,6 +125,28 @@ func TestMissingProgramSuggestsSystemPackage(t *testing.T) {
 	}
 }
 
+func TestUnrelatedOutputIsNotTheCause(t *testing.T) {
+	traffic, heap := `got {"jsonrpc":"2.0","id":3,"method":"tools/list"}`, "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory"
+	for _, c := range []struct {
+		exit     string
+		bySignal bool
+		line     string
+		want     string
+		isCause  bool
+	}{
+		{"ended by signal: killed", true, traffic, "ended by signal: killed; last output: " + traffic, false},
+		{"ended by signal: killed", true, "the file was not found", "ended by signal: killed; last output: the file was not found", false},
+		{"ended by signal: aborted", true, heap, "ended by signal: aborted: " + heap, true},
+		{"exited with status 7", false, traffic, "exited with status 7; last output: " + traffic, false},
+		{"exited with status 1", false, "API_KEY is required", "exited with status 1: API_KEY is required", true},
+		{"exited with status 1", false, "", "exited with status 1", false},
+	} {
+		if got, _, isCause := Explain(c.exit, c.bySignal, []string{c.line}); got != c.want || isCause != c.isCause {
+			t.Errorf("got %q, %v, want %q", got, isCause, c.want)
+		}
+	}
+}
+
 func FuzzLineAndAction(f *testing.F) {
 	f.Add("Error: [\n  {\n\"message\": \"x\"")
 	f.Add("Traceback (most recent call last):\n  File")

@@ -46,16 +46,16 @@ func (r *runner) recordExit() {
 	}
 	lines := r.s.o.LastLines(r.id, n, r.startedAt)
 	r.stderr = lines[max(0, len(lines)-failureStderrLines):]
-	r.detail = exitreason.DecisiveLine(lines)
 	exit, ended := r.exitStatus()
+	reason, detail, isCause := exitreason.Explain(exit.Text, exit.Code < 0, lines)
+	r.detail = detail
 	if ended {
 		r.exitCode = &exit.Code
 	}
 	if ended && !r.reasonIsSpecific && exit.Explains(r.endedByItself) {
-		r.reason = exit.Text
-		r.hint, r.remedy = exitreason.Advice(r.detail, lines, r.process.Path)
-		if r.detail != "" {
-			r.reason += ": " + r.detail
+		r.reason, r.hint, r.remedy = reason, "", core.Remedy{}
+		if isCause {
+			r.hint, r.remedy = exitreason.Advice(detail, lines, r.process.Path)
 		}
 	}
 	if hint, remedy := r.process.CacheHint(lines); hint != "" {

@@ -27,7 +27,7 @@ func TestExitingServerIsTriedFiveTimesWithBackoff(t *testing.T) {
 			}
 		}
 		st := g.want("bad", core.StateCrashed)
-		if st.Reason != "exited with status 3: last words; gave up after 5 starts" || st.Detail != "last words" || st.ExitCode == nil || *st.ExitCode != 3 {
+		if st.Reason != "exited with status 3; last output: last words; gave up after 5 starts" || st.Detail != "last words" || st.ExitCode == nil || *st.ExitCode != 3 {
 			t.Errorf("got %+v", st)
 		}
 		g.want("good", core.StateRunning)
