@@ -111,6 +111,20 @@ func (r *runner) closeConnections() {
 	r.endSecondEra()
 }
 
+// logStop logs a failure to stop the server. At shutdown, a server that takes too long is killed,
+// which is no failure.
+func (r *runner) logStop(err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, context.Canceled) && r.s.stopCtx.Err() != nil:
+		r.s.o.Log.Warn("MCP server did not stop in time and was killed", "server", r.id)
+		r.s.o.Journal(r.id, slog.LevelWarn, "it did not stop in time and was killed")
+	default:
+		r.s.o.Log.Error("Cannot stop MCP server", "server", r.id, "error", err)
+		r.s.o.Journal(r.id, slog.LevelError, err.Error())
+	}
+}
+
 // closeConnection closes a connection in a helper goroutine. The stop of the server is complete
 // only when that is done.
 func (r *runner) closeConnection(l *connection) {
@@ -119,10 +133,7 @@ func (r *runner) closeConnection(l *connection) {
 		err := l.Close(r.s.stopCtx)
 		r.post(func() {
 			r.pendingOperations--
-			if err != nil {
-				r.s.o.Log.Error("Cannot stop MCP server", "server", r.id, "error", err)
-				r.s.o.Journal(r.id, slog.LevelError, err.Error())
-			}
+			r.logStop(err)
 			if r.state.failed {
 				r.recordExit()
 				if r.exitCode != nil {

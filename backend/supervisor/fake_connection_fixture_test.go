@@ -101,17 +101,24 @@ func (c *fakeConn) Err() error            { return errors.New("the connection br
 // die breaks the connection as a crash does. The process is gone after Close.
 func (c *fakeConn) die() { c.once.Do(func() { close(c.ended) }) }
 
-func (c *fakeConn) Close(context.Context) error {
+// Close takes stopTime. If ctx ends before, the server is killed.
+func (c *fakeConn) Close(ctx context.Context) (err error) {
 	c.die()
 	c.shut.Do(func() {
-		time.Sleep(c.w.stopTime)
+		if c.w.stopTime > 0 {
+			select {
+			case <-time.After(c.w.stopTime):
+			case <-ctx.Done():
+				err = context.Cause(ctx)
+			}
+		}
 		c.w.mu.Lock()
 		c.w.alive[c.key]--
 		c.w.mu.Unlock()
 		close(c.closed)
 	})
 	<-c.closed
-	return nil
+	return err
 }
 
 // fakeWorld starts fake servers and counts their processes.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -91,12 +90,7 @@ func (e perCallUpstream) Send(ctx context.Context, call *core.Call, sink core.Se
 		}
 		return core.Reply{}, e.unavailableError(err)
 	}
-	defer func() {
-		if err := session.Close(s.stopCtx); err != nil {
-			s.o.Log.Error("Cannot stop MCP server", "server", r.id, "error", err)
-			s.o.Journal(r.id, slog.LevelError, err.Error())
-		}
-	}()
+	defer func() { r.logStop(session.Close(s.stopCtx)) }()
 	reply, err := session.Send(ctx, call, sink)
 	if err != nil && errors.Is(context.Cause(ctx), errStopped) {
 		err = e.unavailableError(errStopped)

@@ -1,8 +1,11 @@
 package supervisor
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,6 +57,21 @@ func TestStopReturnsWhenAllProcessesEnded(t *testing.T) {
 			t.Fatalf("got %q", st.Reason)
 		}
 	})
+}
+
+func TestServerKilledAtShutdownIsNoError(t *testing.T) {
+	var log bytes.Buffer
+	inBubble(t, func(g *rig, o *Options) {
+		g.stopTime, o.Log = time.Minute, slog.New(slog.NewTextHandler(&log, nil))
+	}, func(g *rig) {
+		g.apply(server("a"))
+		g.want("a", core.StateRunning)
+		g.end()
+		<-g.ended
+	})
+	if text := log.String(); strings.Contains(text, "level=ERROR") || !strings.Contains(text, `msg="MCP server did not stop in time and was killed" server=a`) {
+		t.Error(text)
+	}
 }
 
 // TestShutdownLetsInFlightCallsFinish checks that a server is stopped when its calls have ended,
