@@ -376,3 +376,14 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+func TestEntryOnAnyLoopbackAddressIsOurs(t *testing.T) {
+	for address, want := range map[string]bool{
+		"http://127.0.0.1:7575/mcp": true, "http://[::1]:7575/mcp": true, "http://127.0.0.2:7575/s/files/mcp": true, "http://localhost:1/mcp": true,
+		"http://192.168.0.2:7575/mcp": false, "http://example.com/mcp": false, "http://127.0.0.1:7575/other": false,
+	} {
+		if got := isOurAddress([]byte(`{"url": "` + address + `", "headers": {"Authorization": "Bearer dbr_x"}}`)); got != want {
+			t.Errorf("%s: %v", address, got)
+		}
+	}
+}
