@@ -3,9 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -53,10 +50,6 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 		o.Folders, o.Sources = folders, config.SourcesFor(file, folders, p.Getenv)
 		if check {
 			return p.printProblems(o.Sources)
-		}
-		if _, err := os.Stat(file); file != "" && o.Sources.JSON == "" && errors.Is(err, fs.ErrNotExist) {
-			return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("the configuration file %q does not exist", file),
-				Hint: `Correct --config, or create the file, without servers: {"mcpServers": {}}`}
 		}
 		if port := strings.TrimSpace(p.Getenv("DRAWBRIDGE_HTTP_PORT")); o.Listen == "" && port != "" {
 			o.Listen = "127.0.0.1:" + port
