@@ -16,16 +16,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// callDocument is what --json prints, in this order. Error and the fields after Raw are those of the
-// API: Error contains the message and its hint.
+// callDocument is the document of "call --json". Its error is the message with its hint.
 type callDocument struct {
 	Success bool            `json:"success"`
 	Output  string          `json:"output"`
 	Data    json.RawMessage `json:"data"`
 	Error   json.RawMessage `json:"error"`
 	Raw     json.RawMessage `json:"raw"`
-	Code    core.Code       `json:"code,omitempty"` // why the call failed; none if the tool reported an error
-	CallID  string          `json:"callId,omitempty"`
 }
 
 func (p *program) call() *cobra.Command {
@@ -61,7 +58,11 @@ func (p *program) call() *cobra.Command {
 			if err := json.Unmarshal(data, &doc); err != nil {
 				return fmt.Errorf("cannot read the response: %w", err)
 			}
-			return p.printCall(doc)
+			var failure struct{ Code core.Code } // why the call failed; none if the tool reported an error
+			if err := json.Unmarshal(data, &failure); err != nil {
+				return fmt.Errorf("cannot read the response: %w", err)
+			}
+			return p.printCall(doc, failure.Code)
 		},
 	}
 	cmd.Flags().StringVar(&account, "account", "", "use this `ACCOUNT` of the server")
@@ -69,13 +70,17 @@ func (p *program) call() *cobra.Command {
 }
 
 // printCall prints the document for --json. Otherwise it prints a result to Stdout and returns the
-// error of a tool as its error.
-func (p *program) printCall(doc callDocument) error {
+// error of a tool as its error. With --json, only an error with a code is printed to Stderr, too.
+func (p *program) printCall(doc callDocument, code core.Code) error {
 	if p.json {
 		if err := p.printJSON(doc); err != nil || doc.Success {
 			return err
 		}
-		return silentError{callError(doc)}
+		err := callError(doc)
+		if code == "" {
+			return silentError{err}
+		}
+		return &core.Error{Code: code, Message: err.Error()}
 	}
 	if !doc.Success {
 		return callError(doc)

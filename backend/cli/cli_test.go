@@ -252,7 +252,7 @@ func TestCallPrintsFiveKeysAndAToolErrorExits1(t *testing.T) {
 			if string(req.Arguments) != `{"a":9007199254740993}` {
 				t.Errorf("arguments %s", req.Arguments)
 			}
-			io.WriteString(w, `{"success":true,"output":"3","data":{"sum":9007199254740993,"list":[],"text":"a\nb"},"error":null,"raw":{"x":1},"callId":"1"}`)
+			io.WriteString(w, `{"success":true,"output":"3","data":{"sum":9007199254740993,"list":[],"text":"a\nb"},"error":null,"raw":{"x":1}}`)
 		case "fail":
 			io.WriteString(w, `{"success":false,"output":"it broke","data":null,"error":"it broke","raw":{"isError":true},"callId":"2"}`)
 		}
@@ -262,7 +262,7 @@ func TestCallPrintsFiveKeysAndAToolErrorExits1(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	got = f.run(false, "call", "demo", "add", `{"a":9007199254740993}`, "--json")
-	if want := `{"success":true,"output":"3","data":{"sum":9007199254740993,"list":[],"text":"a\nb"},"error":null,"raw":{"x":1},"callId":"1"}` + "\n"; got.out != want {
+	if want := `{"success":true,"output":"3","data":{"sum":9007199254740993,"list":[],"text":"a\nb"},"error":null,"raw":{"x":1}}` + "\n"; got.out != want {
 		t.Errorf("%+v", got)
 	}
 	if got = f.run(false, "call", "demo", "fail"); got.code != 1 || got.out != "" || got.errOut != "drawbridge: it broke\n" {
