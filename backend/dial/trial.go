@@ -14,6 +14,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/exitreason"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -72,6 +73,7 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string, use func(
 		if t.Err = err; errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			t.Err = &core.Error{Code: core.CodeTimeout, Cause: err, Message: "did not respond within " + limit.String(),
 				Hint: "Check its log, or increase startupTimeoutMs.", Remedy: core.EditConfig("startupTimeoutMs")}
+			t.explainUnusableOutput(err)
 		}
 	} else {
 		t.Era, t.Version, t.Catalog = session.Era(), session.Version(), session.Catalog()
@@ -91,6 +93,16 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string, use func(
 		}
 	}
 	return t
+}
+
+// explainUnusableOutput adds to the timeout in t.Err what the server sent instead of a response.
+func (t *Trial) explainUnusableOutput(cause error) {
+	timeout, ok := errors.AsType[*core.Error](t.Err)
+	unusable, sent := errors.AsType[*wire.UnusableOutputError](cause)
+	if ok && sent {
+		timeout.Message += ": " + unusable.Problem
+		timeout.Hint, timeout.Remedy = unusable.Hint, core.Remedy{Kind: core.RemedySeeLog}
+	}
 }
 
 // TrialID returns the id that a server has in the messages of a trial.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 func TestSilentServerTimesOut(t *testing.T) {
@@ -26,6 +27,24 @@ func TestSilentServerTimesOut(t *testing.T) {
 			t.Fatalf("%v; %+v", err, call)
 		}
 		if message, hint := core.Describe(err); message != `server "files" did not respond to tool "read" within 30s (requestTimeoutMs)` || hint == "" {
+			t.Fatalf("%s / %s", message, hint)
+		}
+	})
+}
+
+func TestTimeoutNamesWhatTheServerSentInstead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		f.send = func(ctx context.Context, _ *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
+			<-ctx.Done()
+			if core.CodeOf(context.Cause(ctx)) != core.CodeTimeout { // the server gets it as the reason of the cancellation
+				t.Errorf("cancelled with %v", context.Cause(ctx))
+			}
+			return core.Reply{}, &wire.UnusableOutputError{Problem: "it sent nonsense", Hint: "Correct the server.", Cause: context.Cause(ctx)}
+		}
+		_, err := f.Call(context.Background(), toolCall(), nil)
+		if message, hint := core.Describe(err); core.CodeOf(err) != core.CodeTimeout || hint != "Correct the server." ||
+			message != `server "files" did not respond to tool "read" within 30s (requestTimeoutMs): it sent nonsense` {
 			t.Fatalf("%s / %s", message, hint)
 		}
 	})

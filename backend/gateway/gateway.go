@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"runtime/debug"
 	"sync/atomic"
@@ -238,5 +237,6 @@ func (g *Gateway) nextID(now time.Time) int64 {
 	}
 }
 
-// errTimeout is the cancellation cause of a call that exceeded its deadline.
-var errTimeout = errors.New("request timeout")
+// errTimeout is the cancellation cause of a call that exceeded its deadline. Its code tells the
+// server the reason.
+var errTimeout error = core.Errorf(core.CodeTimeout, "request timeout")

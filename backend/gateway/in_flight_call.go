@@ -205,13 +205,18 @@ func (f *inFlightCall) explainTimeout(err error) error {
 		key, limit = f.plan.CeilingKey, f.plan.Ceiling
 	}
 	f.mu.Unlock()
-	return &core.Error{
+	e := &core.Error{
 		Code:      core.CodeTimeout,
 		Message:   fmt.Sprintf("server %q did not respond to %s within %s (%s)", f.call.Server, describeCall(f.call), limit, key),
 		Hint:      fmt.Sprintf("Increase %s for server %q if the tool needs more time.", key, f.call.Server),
 		Retriable: true,
 		Cause:     err,
 	}
+	if unusable, ok := errors.AsType[*wire.UnusableOutputError](err); ok {
+		e.Message += ": " + unusable.Problem
+		e.Hint = unusable.Hint
+	}
+	return e
 }
 
 // describeCall describes the request for error messages.

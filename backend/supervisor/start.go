@@ -11,6 +11,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -64,10 +65,20 @@ func (r *runner) connectInSlot(ctx context.Context, request dial.Request, limit 
 	defer cancel()
 	session, err := r.s.o.Connect(ctx, request)
 	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		err = &core.Error{Code: core.CodeTimeout, Retriable: true, Cause: err,
-			Message: fmt.Sprintf("did not respond within %s (startupTimeoutMs)", limit), Hint: startupTimeoutHint(request.Server), Remedy: core.EditConfig("startupTimeoutMs")}
+		err = startupTimeoutError(request.Server, limit, err)
 	}
 	return session, err
+}
+
+// startupTimeoutError returns the error of a start that reached its time limit.
+func startupTimeoutError(c *config.Server, limit time.Duration, cause error) *core.Error {
+	e := &core.Error{Code: core.CodeTimeout, Retriable: true, Cause: cause,
+		Message: fmt.Sprintf("did not respond within %s (startupTimeoutMs)", limit), Hint: startupTimeoutHint(c), Remedy: core.EditConfig("startupTimeoutMs")}
+	if unusable, ok := errors.AsType[*wire.UnusableOutputError](cause); ok {
+		e.Message += ": " + unusable.Problem
+		e.Hint, e.Remedy, e.Cause = unusable.Hint, core.Remedy{Kind: core.RemedySeeLog}, unusable
+	}
+	return e
 }
 
 // startupTimeoutHint returns the hint for a stdio server that did not answer during its start. A

@@ -16,6 +16,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -96,6 +97,21 @@ func TestSlowStartIsNamedWithItsKey(t *testing.T) {
 		advance(21 * time.Second)
 		if st := g.want("a", core.StateCrashed); st.Reason != "did not respond within 20s (startupTimeoutMs)" {
 			t.Fatalf("got %q", st.Reason)
+		}
+	})
+}
+
+func TestSlowStartNamesWhatTheServerSentInstead(t *testing.T) {
+	nonsense := func(ctx context.Context, _ dial.Request, _ int) (*core.Catalog, error) {
+		<-ctx.Done()
+		return nil, fmt.Errorf("no start: %w", &wire.UnusableOutputError{Problem: "it sent nonsense", Hint: "Correct the server.", Cause: ctx.Err()})
+	}
+	inBubble(t, starting(nonsense), func(g *rig) {
+		g.apply(server("a", func(s *config.Server) { s.StartupTimeout, s.Restart.MaxAttempts = 20*time.Second, 0 }))
+		advance(21 * time.Second)
+		st := g.want("a", core.StateCrashed)
+		if st.Reason != "did not respond within 20s (startupTimeoutMs): it sent nonsense" || st.Hint != "Correct the server." || st.Remedy.Kind != core.RemedySeeLog {
+			t.Fatalf("got %q, %q, %v", st.Reason, st.Hint, st.Remedy)
 		}
 	})
 }

@@ -198,7 +198,7 @@ func TestHostileRemoteServersAreContained(t *testing.T) {
 		"a page":               {plain(200, "text/html", "<html>"), "text/html, which is not an MCP message"},
 		"no content type":      {plain(200, "", ""), "not an MCP message"},
 		"broken JSON":          {plain(200, "application/json", `{"jsonrpc":`), "malformed response"},
-		"an answer to another": {plain(200, "application/json", `{"jsonrpc":"2.0","id":99999,"result":{}}`), "not an MCP message"},
+		"an answer to another": {plain(200, "application/json", `{"jsonrpc":"2.0","id":99999,"result":{}}`), "a response with the id 99999, which no request has"},
 		"a stream without end": {plain(200, "text/event-stream", ": nothing\n\n"), "no reply before its stream ended"},
 		"500":                  {plain(500, "text/plain", "boom"), "HTTP status 500"},
 		"redirect to a host": {func(w http.ResponseWriter, _ string) {

@@ -43,7 +43,8 @@ type MuxOptions struct {
 	// OnRequest answers a request of the server that belongs to no call or to more than one. It
 	// runs in its own goroutine. If it is nil, such requests are refused.
 	OnRequest func(ctx context.Context, method string, params json.RawMessage) (core.Reply, error)
-	// OnJunk receives lines that are not messages, cut to 512 bytes, with the reason.
+	// OnJunk receives lines that are not messages, cut to 512 bytes, and descriptions of responses
+	// to no request, with the reason.
 	OnJunk func(line []byte, reason string)
 	Log    *slog.Logger
 }
@@ -64,9 +65,10 @@ type Mux struct {
 
 	done chan struct{}
 
-	mu      sync.Mutex
-	pending map[int64]*pendingCall
-	err     error // why done is closed
+	mu       sync.Mutex
+	pending  map[int64]*pendingCall
+	unusable unusableOutput
+	err      error // why done is closed
 }
 
 // NewMux checks the options and starts nothing.
@@ -164,8 +166,8 @@ func (m *Mux) connectionError(cause error) error {
 // receives that of the client. If sink is nil, notifications of the call are dropped and requests
 // of the server go to OnRequest.
 //
-// When ctx ends, Call sends a cancellation to the server and immediately returns the cause of ctx;
-// a late reply is dropped. After Call has returned, sink is not used except by an Ask that has not
+// When ctx ends, Call sends a cancellation to the server and immediately returns the cause of ctx,
+// wrapped in an [UnusableOutputError] if that may explain a timeout; a late reply is dropped. After Call has returned, sink is not used except by an Ask that has not
 // returned yet, whose context has ended.
 func (m *Mux) Call(ctx context.Context, method string, params []byte, token core.Span, sink core.ServerMessageHandler) (core.Reply, error) {
 	if ctx.Err() != nil {
@@ -229,7 +231,7 @@ func (m *Mux) waitForReply(ctx context.Context, pc *pendingCall, method string) 
 			if method != "initialize" { // the one request that must not be cancelled
 				m.notifyCancelled(pc.id, context.Cause(ctx))
 			}
-			return core.Reply{}, context.Cause(ctx)
+			return core.Reply{}, m.endedError(ctx, pc.id)
 		}
 		batch = pc.dequeueAll(batch)
 		for i := range batch {

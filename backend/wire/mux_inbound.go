@@ -70,7 +70,7 @@ func (m *Mux) handleOversized(f *frame) {
 // handleLine processes one line, which may contain several messages.
 func (m *Mux) handleLine(data []byte, owned bool) {
 	if first := bytes.TrimLeft(data, " \t\r\n"); len(first) > 0 && first[0] != '{' {
-		m.reportJunk(data, "not a message") // a banner, or JSON that is not an object
+		m.reportUnusable(data, "not a message") // a banner, or JSON that is not an object
 		return
 	}
 	for len(data) > 0 {
@@ -93,7 +93,15 @@ func (m *Mux) handleInvalid(data []byte, cause error) {
 			return
 		}
 	}
-	m.reportJunk(data, cause.Error())
+	m.reportUnusable(data, cause.Error())
+}
+
+// reportUnusable handles a line that cannot be read as a message.
+func (m *Mux) reportUnusable(line []byte, reason string) {
+	if looksLikeMessage(line) {
+		m.recordUnusable("")
+	}
+	m.reportJunk(line, reason)
 }
 
 func (m *Mux) handleMessage(data []byte, env Envelope, owned bool) {
@@ -135,9 +143,8 @@ func copyUnlessOwned(data []byte, span core.Span, owned bool) []byte {
 
 func (m *Mux) handleResponse(data []byte, env Envelope, owned, repaired bool) {
 	id, ok := Int(data, env.ID)
-	if !ok {
-		m.stats.late.Add(1)
-		m.o.Log.Debug("Response with an unknown id", "server", m.o.Server)
+	if !ok || id <= 0 || id > m.nextID.Load() {
+		m.recordUnmatched(data, env.ID)
 		return
 	}
 	in := inboundMessage{kind: inboundReply}

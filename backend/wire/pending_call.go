@@ -53,8 +53,9 @@ type pendingCall struct {
 	clientToken []byte // the progress token of the client, raw; nil without one
 	sentToken   string // our progress token, as sent
 	sink        core.ServerMessageHandler
-	task        string        // whose result the call waits for; "" for other calls
-	wake        chan struct{} // holds one signal when the queue is not empty
+	task        string         // whose result the call waits for; "" for other calls
+	unusable    unusableOutput // on the stream of the call; only [Remote] uses it
+	wake        chan struct{}  // holds one signal when the queue is not empty
 
 	mu       sync.Mutex
 	queue    []inboundMessage

@@ -218,6 +218,9 @@ func (r *Remote) CallWith(ctx context.Context, header http.Header, method string
 			cause := context.Cause(ctx)
 			r.requests.spawn(func() { r.sendCancelled(pc.id, cause) }) // for a modern server, closing the stream is the cancellation
 		}
+		if pc.unusable.during(pc.id) {
+			return core.Reply{}, pc.unusable.explain(context.Cause(both))
+		}
 		return core.Reply{}, context.Cause(both)
 	}
 	return reply, err
@@ -302,7 +305,11 @@ func (r *Remote) parseReply(data []byte, id int64, status int) (core.Reply, bool
 	} else if err != nil {
 		return core.Reply{}, false, r.invalidMessageError("a malformed response", err)
 	}
-	return r.replyFrom(data, env, repaired, id, status)
+	reply, ok, err := r.replyFrom(data, env, repaired, id, status)
+	if got, isInt := Int(data, env.ID); !ok && err == nil && env.Kind == Response && status == http.StatusOK && (!isInt || got != id) {
+		err = r.invalidMessageError(describeResponse(data, env.ID), nil)
+	}
+	return reply, ok, err
 }
 
 // replyFrom extracts the reply to a request from a scanned message.

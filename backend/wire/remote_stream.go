@@ -19,7 +19,7 @@ func (r *Remote) readStream(ctx context.Context, body io.Reader, pc *pendingCall
 	for !done {
 		again, cause := r.resume(ctx, &place)
 		if cause != nil {
-			return core.Reply{}, r.invalidMessageError("no reply before its stream ended", errors.Join(err, cause))
+			return core.Reply{}, r.noReplyError(pc, errors.Join(err, cause))
 		}
 		reply, done, err = r.readEvents(ctx, again, pc, &place)
 		again.Close()
@@ -50,7 +50,7 @@ func (r *Remote) readEvents(ctx context.Context, body io.Reader, pc *pendingCall
 		if env.Kind == Response {
 			id, ok := Int(data, env.ID)
 			if !ok || id != pc.id {
-				r.stats.late.Add(1)
+				r.recordUnmatched(data, env.ID, pc)
 				continue
 			}
 			reply, ok, err := r.replyFrom(data, env, repaired, pc.id, http.StatusOK)
