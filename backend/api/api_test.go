@@ -135,6 +135,7 @@ func TestErrorsNeverRepeatTheInput(t *testing.T) {
 		{"POST", "/api/v1/call", `{"server":"files","tool":"echo","arguments":["` + canary + `"]}`, 400, core.CodeValidation},
 		{"POST", "/api/v1/call", `["` + canary + `"]`, 400, core.CodeValidation},
 		{"POST", "/api/v1/call", "", 400, core.CodeValidation},
+		{"POST", "/api/v1/call", `{"server":"` + canary + strings.Repeat("a", maxRequest) + `"}`, 413, core.CodeValidation},
 		{"POST", "/api/v1/call", `{"server":"a","tool":"b","` + canary + `":1}`, 400, core.CodeValidation},
 		{"PUT", "/api/v1/config", `{"text":"` + canary + `"}`, 428, core.CodeValidation},
 		{"DELETE", "/api/v1/status", "", 404, core.CodeNotFound},

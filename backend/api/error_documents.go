@@ -89,7 +89,7 @@ func init() {
 		case status == http.StatusNotFound:
 			p.Code, p.Detail = core.CodeNotFound, "no such API endpoint"
 		case status == http.StatusRequestEntityTooLarge:
-			p.Detail = "the request is too large"
+			p.Detail = "the request is larger than " + core.FormatLimit(maxRequest)
 		case status == http.StatusBadRequest && len(errs) == 0:
 			p.Detail = "the body is missing or not valid JSON"
 		}

@@ -185,9 +185,12 @@ func op[In, Out any](a *API, doc huma.API, method, path, summary string, handler
 	huma.Register(doc, o, adapt(a.Log, o.OperationID, acceptServerNames(a, handler)))
 }
 
+// maxRequest is the maximum size of the body of a request in bytes.
+const maxRequest = 4 << 20
+
 func newOperation(method, path, summary string) huma.Operation {
 	return huma.Operation{
-		Method: method, Path: path, Summary: summary, OperationID: operationID(method, path), MaxBodyBytes: 4 << 20, BodyReadTimeout: -1,
+		Method: method, Path: path, Summary: summary, OperationID: operationID(method, path), MaxBodyBytes: maxRequest, BodyReadTimeout: -1,
 		Errors: []int{http.StatusUnauthorized, http.StatusBadRequest, http.StatusInternalServerError},
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sync/semaphore"
@@ -82,7 +83,7 @@ func (o *Options) setDefaults() {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	o.MaxBody = orDefault(o.MaxBody, 4<<20)
+	o.MaxBody = orDefault(o.MaxBody, wire.MaxRequest)
 	o.BodyBudget = orDefault(o.BodyBudget, 32<<20)
 	o.ResultBudget = orDefault(o.ResultBudget, 192<<20)
 	o.MaxSessions = orDefault(o.MaxSessions, 64)

@@ -56,8 +56,8 @@ func (b *Bridge) servePost(w http.ResponseWriter, r *http.Request, ep endpoint, 
 		refuse(w, http.StatusServiceUnavailable, codeRefused, err.Error())
 		return
 	}
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		refuse(w, http.StatusRequestEntityTooLarge, codeInvalidRequest, "the request is too large")
+	if e, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		refuse(w, http.StatusRequestEntityTooLarge, codeInvalidRequest, "the request is larger than "+core.FormatLimit(e.Limit))
 		return
 	}
 	if err != nil {

@@ -35,7 +35,7 @@ func TestEndpointAnswersInvalidRequestsCleanly(t *testing.T) {
 		{"duplicate key", "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`, nil, 400, "-32600"},
 		{"folded key", "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"Method":"ping","method":"tools/list"}`, nil, 400, "-32600"},
 		{"duplicate param", "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}`, nil, 400, "-32602"},
-		{"too large", "POST", "/mcp", big, nil, 413, "too large"},
+		{"too large", "POST", "/mcp", big, nil, 413, "the request is larger than 4 MiB"},
 		{"modern GET", "GET", "/mcp", "", []string{versionHeader, core.ModernVersion}, 405, `"jsonrpc"`},
 		{"modern DELETE", "DELETE", "/mcp", "", []string{versionHeader, core.ModernVersion}, 405, `"jsonrpc"`},
 		{"GET without session", "GET", "/mcp", "", nil, 400, ""},

@@ -158,7 +158,7 @@ const tooManySessions = "this client has too many open sessions: end one first"
 // initialize lets the SDK open a session and adds it to the session table.
 func (b *Bridge) initialize(ctx context.Context, method string, req mcp.Request, x *exchange, e *endpointServer, next mcp.MethodHandler) (mcp.Result, error) {
 	if x != nil && x.message != nil && len(x.rawParams()) > maxInitializeParams {
-		return nil, newError(codeInvalidParams, "the initialize request is too large").sdk()
+		return nil, newError(codeInvalidParams, "the params of initialize are larger than "+core.FormatLimit(maxInitializeParams)).sdk()
 	}
 	if e.endpoint.server != "" {
 		b.Lister.WaitListed(ctx, e.endpoint.server)

@@ -31,7 +31,7 @@ func DemoHandler() http.Handler {
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-			http.Error(w, "request too large", http.StatusRequestEntityTooLarge)
+			http.Error(w, "the request is larger than "+core.FormatLimit(maxBody), http.StatusRequestEntityTooLarge)
 			return
 		} else if err != nil {
 			http.Error(w, "cannot read the request", http.StatusBadRequest)

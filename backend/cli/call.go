@@ -12,6 +12,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 
 	"github.com/spf13/cobra"
 )
@@ -36,9 +37,12 @@ func (p *program) call() *cobra.Command {
 			if len(args) == 3 {
 				arguments = json.RawMessage(args[2])
 				if args[2] == "-" {
-					data, err := io.ReadAll(io.LimitReader(p.Stdin, 16<<20))
+					data, err := io.ReadAll(io.LimitReader(p.Stdin, policy.MaxArguments+1))
 					if err != nil {
 						return fmt.Errorf("cannot read the arguments: %w", err)
+					}
+					if len(data) > policy.MaxArguments { // the daemon would refuse the request unread
+						return argumentsTooLarge()
 					}
 					arguments = data
 				}
@@ -67,6 +71,13 @@ func (p *program) call() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&account, "account", "", "use this `ACCOUNT` of the server")
 	return cmd
+}
+
+// argumentsTooLarge is the error of a call whose arguments are larger than a request may be.
+func argumentsTooLarge() error {
+	e := core.Errorf(core.CodeValidation, "the arguments are larger than %s", core.FormatLimit(policy.MaxArguments))
+	e.Hint = "Pass a path or a URI instead of the data itself."
+	return &problemError{Err: e, Status: http.StatusRequestEntityTooLarge}
 }
 
 // printCall prints the document for --json. Otherwise it prints a result to Stdout and returns the

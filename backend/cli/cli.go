@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"runtime"
 	"strings"
@@ -276,6 +277,9 @@ func (p *program) printError(err error) {
 	out.Detail = err.Error()
 	if e, ok := errors.AsType[*core.Error](err); ok {
 		out.Detail, out.Hint, out.Errors, out.Retriable = e.Error(), e.Hint, e.Fields, e.Retriable
+	}
+	if e, ok := errors.AsType[*problemError](err); ok {
+		out.Status, out.Title = e.Status, http.StatusText(e.Status)
 	}
 	if p.json {
 		_ = p.encode(p.Stderr, out)

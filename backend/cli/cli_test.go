@@ -19,6 +19,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/google/go-cmp/cmp"
@@ -289,6 +290,24 @@ func TestProblemsAreExplained(t *testing.T) {
 	var p api.ErrorDocument
 	if err := json.Unmarshal([]byte(got.errOut), &p); err != nil || p.Code != core.CodeNotFound || p.Hint != "List them." || p.Status != 404 || p.Title != "Not Found" || got.out != "" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Several statuses have the code validation, so the code alone does not determine the status.
+func TestProblemKeepsTheStatusOfTheAPI(t *testing.T) {
+	f := newFakeDaemon(t)
+	f.mux.HandleFunc("POST /api/v1/call", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+		io.WriteString(w, `{"title":"Request Entity Too Large","status":413,"code":"validation","detail":"the request is larger than 4 MiB"}`)
+	})
+	arguments := `{"x":"` + strings.Repeat("a", policy.MaxArguments-10) + `"}`
+	for args, detail := range map[string]string{arguments: "the request is larger than 4 MiB", arguments + "   ": "the arguments are larger than 4 MiB"} {
+		got := f.typed(args, "call", "demo", "echo", "-", "--json")
+		var p api.ErrorDocument
+		if err := json.Unmarshal([]byte(got.errOut), &p); err != nil || got.code != 1 || p.Status != 413 || p.Code != core.CodeValidation || p.Title != "Request Entity Too Large" || p.Detail != detail {
+			t.Errorf("%+v", got)
+		}
 	}
 }
 

@@ -106,8 +106,22 @@ func parseProblem(resp *http.Response) error {
 	if doc.Code == "" {
 		doc.Code = core.CodeInternal
 	}
-	return &core.Error{Code: doc.Code, Message: doc.Detail, Hint: doc.Hint, Fields: doc.Errors, Retriable: doc.Retriable}
+	return &problemError{
+		Err:    &core.Error{Code: doc.Code, Message: doc.Detail, Hint: doc.Hint, Fields: doc.Errors, Retriable: doc.Retriable},
+		Status: resp.StatusCode,
+	}
 }
+
+// problemError is the error of a problem document with its HTTP status, because several statuses
+// have the same code.
+type problemError struct {
+	Err    *core.Error
+	Status int
+}
+
+func (e *problemError) Error() string { return e.Err.Error() }
+
+func (e *problemError) Unwrap() error { return e.Err }
 
 // requestRaw reads one document.
 func (d *daemon) requestRaw(ctx context.Context, method, path string, query url.Values, body any) ([]byte, error) {

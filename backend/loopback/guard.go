@@ -1,7 +1,6 @@
 package loopback
 
 import (
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -156,7 +155,7 @@ func (g *guard) checkBody(w http.ResponseWriter, r *http.Request) bool {
 	if r.ContentLength > g.MaxBody {
 		w.Header().Set("Connection", "close")
 		writeProblem(w, http.StatusRequestEntityTooLarge, core.CodeValidation,
-			fmt.Sprintf("the request body is larger than %d bytes", g.MaxBody), "")
+			"the request body is larger than "+core.FormatLimit(g.MaxBody), "")
 		return false
 	}
 	if len(r.Header["Content-Encoding"]) > 0 || !isJSON(r.Header["Content-Type"]) {

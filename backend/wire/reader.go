@@ -23,6 +23,9 @@ const (
 // DefaultMaxMessage is the size of the largest message we take, in bytes.
 const DefaultMaxMessage = 16 << 20
 
+// MaxRequest is the size of the largest message that the bridge takes from a client, in bytes.
+const MaxRequest = 4 << 20
+
 // endlessLineFactor times the largest message is what one line may hold altogether
 // before we stop looking for its end.
 const endlessLineFactor = 16

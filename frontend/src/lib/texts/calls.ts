@@ -88,7 +88,7 @@ export const callsTexts = {
         'The app for this call cannot be shown because the call was not recorded in full.',
       calls: 'Called by the app:',
       noTool: 'params.name must be the name of a tool',
-      argumentsTooLarge: 'the arguments are too large',
+      argumentsTooLarge: 'the arguments are longer than 1,048,576 characters',
       tooManyCalls:
         'the app has made too many calls: wait for running calls to finish, or close the app and show it again',
       notSupported: 'this host does not support the method',
