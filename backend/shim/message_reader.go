@@ -10,25 +10,43 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
+// What is kept of the beginning and of the end of a line that exceeds the maximum message size.
+const (
+	maxHead = 16 << 10
+	maxTail = 256
+)
+
 // readMessages sends every non-empty line of in to messages; the receiver owns its memory. A line
-// that exceeds the maximum message size is skipped, and oversized is called. It returns nil at the
-// end of in.
-func readMessages(ctx context.Context, in io.Reader, messages chan<- []byte, oversized func()) error {
+// that exceeds the maximum message size is skipped, and oversized is called with the id of its
+// request, which is nil if it is not found. It returns nil at the end of in.
+func readMessages(ctx context.Context, in io.Reader, messages chan<- []byte, oversized func(id []byte)) error {
 	r := bufio.NewReaderSize(in, 64<<10)
-	var line []byte
-	skipping := false
+	var line, tail []byte
+	skipping, answered := false, false
 	for {
 		part, err := r.ReadSlice('\n')
 		switch {
 		case skipping:
+			tail = appendTail(tail, part)
 		case len(line)+len(part) > wire.DefaultMaxMessage:
-			line, skipping = nil, true
-			oversized()
+			skipping = true
+			if id := wire.RequestID(line, nil); id != nil {
+				answered = true
+				oversized(id)
+			}
+			tail = appendTail(appendTail(nil, line), part)
+			line = bytes.Clone(line[:min(len(line), maxHead)])
 		default:
 			line = append(line, part...)
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
+		}
+		if skipping {
+			if !answered {
+				oversized(wire.RequestID(line, tail))
+			}
+			line = nil
 		}
 		if msg := bytes.TrimSpace(line); len(msg) > 0 {
 			select {
@@ -37,7 +55,7 @@ func readMessages(ctx context.Context, in io.Reader, messages chan<- []byte, ove
 				return nil
 			}
 		}
-		line, skipping = nil, false
+		line, tail, skipping, answered = nil, nil, false, false
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -45,6 +63,12 @@ func readMessages(ctx context.Context, in io.Reader, messages chan<- []byte, ove
 			return err
 		}
 	}
+}
+
+// appendTail appends part to tail and returns the last maxTail bytes.
+func appendTail(tail, part []byte) []byte {
+	tail = append(tail, part[max(0, len(part)-maxTail):]...)
+	return append(tail[:0], tail[max(0, len(tail)-maxTail):]...)
 }
 
 // readEvents calls each with the data of every server-sent event in r, until each returns false or

@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -162,6 +163,10 @@ func (s *Shim) handleMessage(ctx context.Context, cancel context.CancelCauseFunc
 		return
 	}
 	switch {
+	case m.env.Kind == wire.Request && len(raw) > wire.MaxRequest:
+		s.respondError(m, wire.CodeInvalidRequest, requestTooLarge)
+	case len(raw) > wire.MaxRequest:
+		s.o.Log.Warn("Cannot forward a message: it is too large", "method", m.env.Method, "limit", core.FormatLimit(wire.MaxRequest))
 	case m.env.Kind == wire.Request && m.env.Method == "initialize" && !m.modern:
 		s.forwardInitialize(ctx, m)
 	case m.env.Kind == wire.Request:
@@ -206,9 +211,10 @@ func parseMessage(raw []byte) (m message, errorResponse []byte) {
 	return m, nil
 }
 
-// writeMessage writes one message to the client, on one line.
+// writeMessage writes one message to the client, on one line. Its bytes are kept except for line
+// breaks, which would end the message. JSON has them only between tokens, where they mean nothing.
 func (s *Shim) writeMessage(msg []byte) {
-	line := append(wire.Compact(make([]byte, 0, len(msg)+1), msg), '\n')
+	line := append(appendWithoutLineBreaks(make([]byte, 0, len(msg)+1), msg), '\n')
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
 	if s.o.Out == nil {
@@ -217,6 +223,19 @@ func (s *Shim) writeMessage(msg []byte) {
 	if _, err := s.o.Out.Write(line); err != nil {
 		s.o.Out = nil // the client has disconnected
 	}
+}
+
+// appendWithoutLineBreaks appends msg without line feeds and carriage returns.
+func appendWithoutLineBreaks(dst, msg []byte) []byte {
+	if bytes.IndexByte(msg, '\n') < 0 && bytes.IndexByte(msg, '\r') < 0 {
+		return append(dst, msg...)
+	}
+	for _, c := range msg {
+		if c != '\n' && c != '\r' {
+			dst = append(dst, c)
+		}
+	}
+	return dst
 }
 
 func (s *Shim) clientGone() bool {
@@ -229,9 +248,17 @@ func (s *Shim) respondError(m message, code int, text string) {
 	s.writeMessage(wire.AppendError(nil, wire.Bytes(m.raw, m.env.ID), code, text, nil))
 }
 
-// respondOversized responds to a line that exceeds the maximum message size.
-func (s *Shim) respondOversized() {
-	s.writeMessage(wire.AppendError(nil, nil, wire.CodeInvalidRequest, "the message is larger than 16 MiB", nil))
+// requestTooLarge is the text of the error of a request that the bridge would not accept.
+var requestTooLarge = "the request is larger than " + core.FormatLimit(wire.MaxRequest)
+
+// respondOversized responds to a line that exceeds the maximum message size. id is nil if it is
+// unknown.
+func (s *Shim) respondOversized(id []byte) {
+	text := requestTooLarge
+	if id == nil {
+		text = "the message is larger than " + core.FormatLimit(wire.DefaultMaxMessage)
+	}
+	s.writeMessage(wire.AppendError(nil, id, wire.CodeInvalidRequest, text, nil))
 }
 
 // errorText returns the text of an error for the client.

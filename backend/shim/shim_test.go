@@ -241,8 +241,60 @@ func TestOversizedMessageIsRefusedNextOneWorks(t *testing.T) {
 		fmt.Fprintf(term.in, `{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"%s"}}`+"\n", strings.Repeat("x", 17<<20))
 		fmt.Fprintln(term.in, initializeLine)
 	}()
-	term.expect("larger than 16 MiB")
+	term.expect(`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"the request is larger than 4 MiB"}}`)
 	term.expect(`"protocolVersion"`)
+}
+
+// The client would wait for the response until its own timeout.
+func TestOversizedRequestIsAnsweredUnderItsID(t *testing.T) {
+	term := start(t, newDaemon(t, false).find)
+	for name, c := range map[string]struct {
+		format, want string
+		size         int
+	}{
+		"id first":             {`{"jsonrpc":"2.0","id":"a-1","method":"x","params":{"a":"%s"}}`, `"id":"a-1","error":{"code":-32600,"message":"the request is larger than 4 MiB"`, 17 << 20},
+		"id last":              {`{"method":"x","params":{"a":"%s"},"jsonrpc":"2.0","id": 12 }`, `"id":12,"error":{"code":-32600,"message":"the request is larger than 4 MiB"`, 17 << 20},
+		"id last, a string":    {`{"method":"x","params":{"a":"%s"},"jsonrpc":"2.0","id":"b"}`, `"id":"b","error"`, 17 << 20},
+		"beyond the bridge":    {`{"method":"x","params":{"a":"%s"},"jsonrpc":"2.0","id":13}`, `"id":13,"error":{"code":-32600,"message":"the request is larger than 4 MiB"`, 5 << 20},
+		"an id in params":      {`{"jsonrpc":"2.0","method":"x","params":{"a":"%s","id":14}}`, `"id":null,"error":{"code":-32600,"message":"the message is larger than 16 MiB"`, 17 << 20},
+		"a response":           {`{"jsonrpc":"2.0","id":15,"result":{"a":"%s"}}`, `"id":null,"error"`, 17 << 20},
+		"a response, reversed": {`{"result":{"a":"%s"},"id":16}`, `"id":null,"error"`, 17 << 20},
+		"no JSON":              {`%s,"id":17}`, `"id":null,"error"`, 17 << 20},
+	} {
+		go func() { fmt.Fprintf(term.in, c.format+"\n", strings.Repeat("x", c.size)) }()
+		if line := <-term.lines; !strings.Contains(line, c.want) {
+			t.Errorf("%s: got %.200s, want %s", name, line, c.want)
+		}
+	}
+}
+
+func TestResponsesKeepTheirBytesExceptLineBreaks(t *testing.T) {
+	const exact = `{"jsonrpc": "2.0",	"id":1, "result":{ "x" : [1.0,  2e3], "t":"a b\n", "vendor": {} }  }`
+	var answers atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			return
+		}
+		answer, kind := exact, "application/json"
+		switch answers.Add(1) {
+		case 2:
+			answer = strings.ReplaceAll(exact, ", ", ",\r\n ")
+		case 3:
+			answer, kind = "data: "+exact+"\n\n", "text/event-stream"
+		case 4:
+			answer, kind = "data: "+strings.ReplaceAll(exact, ", ", ",\ndata:  ")+"\n\n", "text/event-stream"
+		}
+		w.Header().Set("Content-Type", kind)
+		_, _ = io.WriteString(w, answer)
+	}))
+	defer server.Close()
+	term := start(t, func(context.Context, bool) (Address, error) { return Address{URL: server.URL, Token: "good"}, nil })
+	for n := range 4 {
+		term.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+		if line := term.expect(`"result"`); line != exact {
+			t.Errorf("response %d: got %s", n+1, line)
+		}
+	}
 }
 
 func TestPendingResponsesAreDeliveredAfterStdinEOF(t *testing.T) {

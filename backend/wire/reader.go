@@ -253,31 +253,8 @@ func headID(head []byte) (id int64, ok, maybeResponse bool) {
 	}
 }
 
-// tailID recognizes an object that ends with its id, as some SDKs write it:
-// ...,"id":12}
+// tailID is tailRawID for an id that is a number.
 func tailID(tail []byte) (int64, bool) {
-	tail = bytes.TrimRight(tail, " \t\r\n")
-	rest, ok := bytes.CutSuffix(tail, []byte("}"))
-	if !ok {
-		return 0, false
-	}
-	rest = bytes.TrimRight(rest, " \t")
-	from := len(rest)
-	for from > 0 && '0' <= rest[from-1] && rest[from-1] <= '9' {
-		from--
-	}
-	n, err := strconv.ParseInt(string(rest[from:]), 10, 64)
-	if err != nil {
-		return 0, false
-	}
-	rest, ok = bytes.CutSuffix(bytes.TrimRight(rest[:from], " \t"), []byte(":"))
-	if !ok {
-		return 0, false
-	}
-	rest, ok = bytes.CutSuffix(bytes.TrimRight(rest, " \t"), []byte(`"id"`))
-	if !ok {
-		return 0, false
-	}
-	rest = bytes.TrimRight(rest, " \t")
-	return n, len(rest) > 0 && rest[len(rest)-1] == ','
+	n, err := strconv.ParseInt(string(tailRawID(tail)), 10, 64)
+	return n, err == nil
 }
