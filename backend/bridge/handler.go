@@ -82,6 +82,9 @@ func (b *Bridge) servePost(w http.ResponseWriter, r *http.Request, ep endpoint, 
 		return
 	}
 	x := &exchange{request: r, endpoint: ep, origin: origin, message: m, era: eraOf(r.Header, &m.params)}
+	if refuseParamsArray(w, x) || refuseUnknownVersion(w, x) {
+		return
+	}
 	if x.era == core.Modern {
 		b.serveModernPost(w, x)
 	} else {
@@ -289,11 +292,6 @@ func (b *Bridge) isValidModern(x *exchange) bool {
 		return false
 	}
 	return x.env.Method != "tools/call" || !b.requiresHeaders(b.endpointServer(x.endpoint), x.origin.token, name) || b.isHiddenByProfile(x, name)
-}
-
-// legacyVersions are the protocol revisions that a legacy client may send in its version header.
-var legacyVersions = map[string]bool{
-	"2024-11-05": true, "2025-03-26": true, "2025-06-18": true, "2025-11-25": true,
 }
 
 // eraOf returns the era of a request. A request is modern if its header names a modern revision or

@@ -208,6 +208,7 @@ func (sw *sdkWriter) Write(p []byte) (int, error) {
 		out = wire.AppendError(nil, sw.id, codeInvalidRequest, strings.TrimSpace(string(p)), nil)
 	} else {
 		sw.beginStreamIfEvents(http.StatusOK)
+		out = sw.withoutSDKTypes(p)
 	}
 	if sw.substituteID != nil {
 		out = bytes.ReplaceAll(out, sw.substituteID, sw.id)
