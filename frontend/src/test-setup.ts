@@ -17,6 +17,8 @@ vi.mock('@/components/lazy-code-editor', () => ({
     createElement('section', { 'aria-label': label }, text),
   MergeDiff: ({ before, after }: { before: string; after: string }) =>
     createElement('pre', {}, before, after),
+  UnifiedDiff: ({ lines, label }: { lines: { text: string }[]; label: string }) =>
+    createElement('section', { 'aria-label': label }, lines.map((line) => line.text).join('\n')),
   CodeEditor: (props: { label: string; value: string; onChange: (value: string) => void }) =>
     createElement('textarea', {
       'aria-label': props.label,

@@ -37,7 +37,8 @@ import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { useWideScreen } from '@/lib/wide-screen';
 
-// CodeMirror, in its own chunk. Only lazy-code-editor.tsx imports it, lazily.
+// CodeMirror, in its own chunk. Only lazy-code-editor.tsx imports it and
+// codemirror-unified-diff.tsx, lazily.
 
 export type Language = 'json' | 'jsonc' | 'yaml' | 'text';
 
@@ -140,7 +141,7 @@ const theme = EditorView.theme({
 /** The content security policy of the page allows style elements only with this nonce. */
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.content ?? '';
 
-const shared: Extension = [
+export const shared: Extension = [
   EditorView.cspNonce.of(nonce),
   theme,
   syntaxHighlighting(highlighter),
@@ -177,13 +178,13 @@ const replaceSelection = EditorView.domEventHandlers({
 });
 
 /** Read-only text: a region that can be scrolled by keyboard. */
-const readOnly = (label: string): Extension => [
+export const readOnly = (label: string): Extension => [
   EditorState.readOnly.of(true),
   EditorView.editable.of(false),
   EditorView.contentAttributes.of({ role: 'region', 'aria-label': label, tabindex: '0' }),
 ];
 
-function useView(state: EditorState) {
+export function useView(state: EditorState) {
   const parent = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     if (!parent.current) return;
@@ -197,7 +198,7 @@ function useView(state: EditorState) {
 
 /** The content is as long as its text, so the focus ring is around the box. */
 const ring = 'has-[:focus-visible]:outline-2 has-[:focus-visible]:outline-accent';
-const box = `max-h-[28rem] overflow-hidden [&>.cm-editor]:max-h-[inherit] ${ring}`;
+export const box = `max-h-[28rem] overflow-hidden [&>.cm-editor]:max-h-[inherit] ${ring}`;
 
 export function CodeView({
   text,

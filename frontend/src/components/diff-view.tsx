@@ -1,40 +1,38 @@
 import { useMemo } from 'react';
-import { MergeDiff } from '@/components/lazy-code-editor';
+import { MergeDiff, UnifiedDiff } from '@/components/lazy-code-editor';
+import { escapeControlCharacters } from '@/lib/format';
+import { parseUnifiedDiff } from '@/lib/unified-diff';
 
-/** A unified diff from the daemon. */
+/** A unified diff from the daemon, line by line. Several files have one diff each, with its path. */
 export function DiffView({ diff, label }: { diff: string; label: string }) {
-  const { before, after } = useMemo(() => sidesOf(diff), [diff]);
-  return <MergeDiff before={before} after={after} label={label} />;
+  const files = useMemo(() => parseUnifiedDiff(diff), [diff]);
+  const [only] = files;
+  if (files.length === 1 && only) return <UnifiedDiff lines={only.lines} label={label} />;
+  return (
+    <ul className="space-y-3">
+      {files.map(({ path, lines }, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a file may occur twice
+        <li key={at}>
+          <p className="mb-1.5 font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
+            {escapeControlCharacters(path)}
+          </p>
+          <UnifiedDiff lines={lines} label={`${label}: ${escapeControlCharacters(path)}`} />
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 /**
- * The parts of both texts that a unified diff contains. The headings of its hunks are in both, and
- * the paths if it contains several files.
+ * The one hunk of a diff that contains everything between the first and the last difference of a
+ * file: only what differs within it is shown as a change.
  */
-export function sidesOf(diff: string): { before: string; after: string } {
-  const before: string[] = [];
-  const after: string[] = [];
-  const lines = diff.replace(/\n$/, '').split('\n');
-  const isHeader = (at: number) =>
-    /^--- /.test(lines[at] ?? '') &&
-    /^\+\+\+ /.test(lines[at + 1] ?? '') &&
-    (at === 0 || /^@@ /.test(lines[at + 2] ?? ''));
-  const several = lines.filter((_, at) => isHeader(at)).length > 1;
-  for (let at = 0; at < lines.length; at++) {
-    const line = lines[at] ?? '';
-    const sign = line.charAt(0);
-    if (isHeader(at)) {
-      at++;
-      if (!several) continue;
-      const path = (lines[at] ?? '').slice(4);
-      before.push(path);
-      after.push(path);
-      continue;
-    }
-    if (sign === '\\') continue;
-    const text = sign === '@' ? line : line.slice(1);
-    if (sign !== '+') before.push(text);
-    if (sign !== '-') after.push(text);
-  }
-  return { before: before.join('\n'), after: after.join('\n') };
+export function HunkDiff({ diff, label }: { diff: string; label: string }) {
+  const lines = useMemo(() => parseUnifiedDiff(diff).flatMap((file) => file.lines), [diff]);
+  const side = (without: 'removed' | 'added') =>
+    lines
+      .filter((line) => line.kind !== without)
+      .map((line) => line.text)
+      .join('\n');
+  return <MergeDiff before={side('added')} after={side('removed')} label={label} />;
 }

@@ -12,6 +12,8 @@ export const loadCode = lazyChunk(async () => {
 });
 const View = lazy(async () => ({ default: (await loadCode()).CodeView }));
 const Merge = lazy(async () => ({ default: (await loadCode()).MergeDiff }));
+const loadUnified = lazyChunk(() => import('./codemirror-unified-diff'));
+const Unified = lazy(async () => ({ default: (await loadUnified()).UnifiedDiff }));
 const Edit = lazy(async () => ({ default: (await loadCode()).Editor }));
 
 // Each has its own Suspense: otherwise the page or dialog around it would be hidden until
@@ -33,6 +35,14 @@ export function MergeDiff(props: ComponentProps<typeof Merge>) {
   return (
     <Suspense fallback={<Space text={props.after} />}>
       <Merge {...props} />
+    </Suspense>
+  );
+}
+
+export function UnifiedDiff(props: ComponentProps<typeof Unified>) {
+  return (
+    <Suspense fallback={<Space text={props.lines.map((line) => line.text).join('\n')} />}>
+      <Unified {...props} />
     </Suspense>
   );
 }

@@ -3,7 +3,7 @@ import { Copy, LoaderCircle } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
-import { DiffView } from '@/components/diff-view';
+import { HunkDiff } from '@/components/diff-view';
 import { Labelled } from '@/components/fields';
 import { ScrollArea } from '@/components/scroll-area';
 import { age, bytes, escapeControlCharacters, exactTime } from '@/lib/format';
@@ -130,7 +130,7 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
         <p className="text-ink2">{t.same}</p>
       ) : (
         <Labelled label={t.copyDiff}>
-          <DiffView diff={data.diff} label={t.copyDiff} />
+          <HunkDiff diff={data.diff} label={t.copyDiff} />
         </Labelled>
       )}
       {broken.length > 0 && (
