@@ -13,6 +13,7 @@ import { pagePool } from './page-pool.mjs';
 import { pages } from './pages.mjs';
 import { slow } from './waiting.mjs';
 import './call-flows.mjs';
+import './add-and-review-flows.mjs';
 import './failure-flows.mjs';
 import './navigation-flows.mjs';
 import './server-flows.mjs';

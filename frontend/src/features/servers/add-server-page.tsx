@@ -9,12 +9,13 @@ import { PageHeader } from '@/components/page';
 import { rememberAddedServers } from '@/lib/added-server-notices';
 import { configQuery } from '@/lib/config-file';
 import { keepDraft, readDraft, useDraft } from '@/lib/drafts';
+import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { toast, useLocalToast } from '@/lib/toast';
 import { serversQuery } from './api';
 import { ContainerPicker } from './container-picker';
 import { type Choice, NewServerCard } from './new-server-card';
-import { readSnippet, toServerName } from './parse-server-snippet';
+import { isUnreadableLink, readSnippet, toServerName } from './parse-server-snippet';
 import { entryOf, useAddServers } from './review-and-add-server';
 
 const t = texts.add;
@@ -124,7 +125,8 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
   const faults = choices.map((choice, i) =>
     choice.include ? nameFault(choice.name, taken, choices.slice(0, i)) : undefined,
   );
-  const ready = wanted.length > 0 && faults.every((fault) => fault === undefined);
+  const invalid = wanted.find((choice) => choice.invalid !== undefined);
+  const ready = wanted.length > 0 && !invalid && faults.every((fault) => fault === undefined);
   return (
     <form
       className="max-w-3xl space-y-5"
@@ -162,7 +164,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
         {text.trim() !== '' && choices.length === 0 && (
           <p className="mt-2 flex gap-2 text-sm text-warn" role="status">
             <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
-            {t.unreadable}
+            {isUnreadableLink(text) ? t.unreadableLink : t.unreadable}
           </p>
         )}
       </div>
@@ -193,6 +195,12 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
             />
           ))}
           <Failure error={add.error} />
+          {invalid && (
+            <p className="flex gap-2 text-sm text-warn [overflow-wrap:anywhere]">
+              <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
+              {escapeControlCharacters(t.invalidEntry(invalid.name))}
+            </p>
+          )}
           <Button type="submit" look="primary" disabled={!ready || add.isPending}>
             {add.isPending ? (
               <LoaderCircle className="size-4 animate-spin" aria-hidden />

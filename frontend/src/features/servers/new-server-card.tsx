@@ -1,4 +1,4 @@
-import { TriangleAlert } from 'lucide-react';
+import { CircleOff, TriangleAlert } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { BrowseButtons } from '@/components/browse-buttons';
 import { Button } from '@/components/button';
@@ -18,6 +18,8 @@ const entryPath = ['mcpServers', 'SERVER'];
 
 export interface Choice extends Draft {
   include: boolean;
+  /** The text of the editor while it is not valid. The entry is then the last valid text. */
+  invalid?: string | undefined;
 }
 
 /** A server before it is added: its name, exactly what would run, and a test. */
@@ -34,7 +36,8 @@ export function NewServerCard({
   onAdd: () => void;
   onChange: (part: Partial<Choice>) => void;
 }) {
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useState(choice.invalid !== undefined);
+  const invalid = choice.invalid !== undefined;
   return (
     <div className="space-y-3 rounded-lg border bg-panel p-4 shadow-card">
       <div className="flex flex-wrap items-end gap-3">
@@ -56,37 +59,50 @@ export function NewServerCard({
           className="min-w-0 flex-1"
           inputClassName="max-w-72 font-medium"
         />
-        <Button small look="quiet" aria-pressed={editing} onClick={() => setEditing((on) => !on)}>
+        <Button
+          small
+          look="quiet"
+          aria-pressed={editing}
+          disabled={editing && invalid}
+          onClick={() => setEditing((on) => !on)}
+        >
           {editing ? t.editDone : t.edit}
         </Button>
       </div>
       {editing ? (
-        <EntryEditor entry={choice.entry} onChange={(entry) => onChange({ entry })} />
+        <EntryEditor
+          text={choice.invalid ?? choice.entry}
+          onChange={(text) =>
+            onChange(
+              isJson(text) && jsonMembers(text)
+                ? { entry: text, invalid: undefined }
+                : { invalid: text },
+            )
+          }
+        />
       ) : (
         <WhatRuns entry={choice.entry} onChange={(entry) => onChange({ entry })} />
       )}
-      <TestNewServer
-        key={choice.entry}
-        name={choice.name}
-        entry={choice.entry}
-        onAdd={fault === undefined ? onAdd : undefined}
-      />
+      {!invalid && (
+        <TestNewServer
+          key={choice.entry}
+          name={choice.name}
+          entry={choice.entry}
+          onAdd={fault === undefined ? onAdd : undefined}
+        />
+      )}
     </div>
   );
 }
 
-function EntryEditor({ entry, onChange }: { entry: string; onChange: (entry: string) => void }) {
-  const [draft, setDraft] = useState(entry);
+function EntryEditor({ text, onChange }: { text: string; onChange: (text: string) => void }) {
   return (
     <ConfigPartEditor
       base={entryPath}
       label={t.entry}
-      value={draft}
+      value={text}
       language="json"
-      onChange={(text) => {
-        setDraft(text);
-        if (isJson(text) && jsonMembers(text)) onChange(text);
-      }}
+      onChange={onChange}
       className="max-h-80 min-h-24"
     />
   );
@@ -94,7 +110,7 @@ function EntryEditor({ entry, onChange }: { entry: string; onChange: (entry: str
 
 /** The command that the user agrees to: one argument per line, not truncated. */
 function WhatRuns({ entry, onChange }: { entry: string; onChange: (entry: string) => void }) {
-  const { argv, url, container, cwd, env, headers, placeholders } = useMemo(
+  const { argv, url, container, cwd, env, headers, placeholders, disabled } = useMemo(
     () => review(entry),
     [entry],
   );
@@ -118,6 +134,12 @@ function WhatRuns({ entry, onChange }: { entry: string; onChange: (entry: string
       )}
       <Pairs title={t.environment} pairs={env} />
       <Pairs title={t.headers} pairs={headers} />
+      {disabled && (
+        <p className="flex gap-2 text-sm text-ink2">
+          <CircleOff className="mt-0.5 size-4 shrink-0" aria-hidden />
+          {t.disabled}
+        </p>
+      )}
       {placeholders.map((text) => (
         <p key={text} className="flex gap-2 text-sm text-warn">
           <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />

@@ -1,7 +1,15 @@
 import { objectText } from '@/lib/json-edit';
 import { formatJson, jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
 import { plainJson } from '@/lib/jsonc';
-import { isCommand, shellWords } from '@/lib/shell-words';
+import {
+  commandLines,
+  isCommand,
+  isInstallation,
+  looksLikeProse,
+  shellWords,
+} from '@/lib/shell-words';
+import { findInstallLink, isApplicationLink } from './install-link';
+import { looksLikeYaml, yamlToJson } from './yaml-snippet';
 
 /** A server from a snippet, to be added to the configuration. */
 export interface Draft {
@@ -11,18 +19,53 @@ export interface Draft {
 }
 
 /**
- * Parses a snippet of a README: a JSON block with or without the text around it, a client's "add"
- * command, a plain command line, or a URL. Nothing is executed and no request is sent. Returns []
- * if the text does not contain a server.
+ * Parses a snippet of a README: a JSON or YAML block, JSON with text around it, a client's "add"
+ * command, an install link, plain command lines, or a URL. Nothing is executed and no request is
+ * sent. Returns [] if the text does not contain a server.
  */
 export function readSnippet(text: string): Draft[] {
   const trimmed = unfenced(text).trim();
   if (trimmed === '') return [];
-  if (/^https?:\/\/\S+$/.test(trimmed)) return [fromUrl(trimmed)];
+  if (/^\S+$/.test(trimmed)) {
+    const linked = fromLink(trimmed);
+    if (linked.length > 0) return linked;
+    if (/^https?:\/\//.test(trimmed)) return [fromUrl(trimmed)];
+  }
   const json = /--add-mcp\b/.test(trimmed) ? jsonWord(trimmed) : trimmed;
   const found = fromJson(json);
   if (found.length > 0) return found;
-  return /^[\s]*["{[]/.test(json) ? [] : fromCommandLine(trimmed);
+  if (/^[\s]*["{[]/.test(json)) return fromLink(trimmed);
+  if (looksLikeYaml(trimmed)) return fromYaml(trimmed);
+  const linked = fromLink(trimmed);
+  return linked.length > 0 ? linked : fromCommandLines(trimmed);
+}
+
+/** Whether no server was found because the text is a link that cannot be read. */
+export function isUnreadableLink(text: string): boolean {
+  return isApplicationLink(text) && readSnippet(text).length === 0;
+}
+
+function fromLink(text: string): Draft[] {
+  const linked = findInstallLink(text);
+  const members = linked && jsonMembers(linked.json);
+  if (!members) return [];
+  // Cursor's links may contain the whole command line as the command.
+  const words = shellWords(jsonString(members.get('command')) ?? '');
+  if (words.length > 1 && !members.has('args') && !/^([A-Za-z]:)?[\\/]/.test(words[0] ?? '')) {
+    const [command, ...args] = words.map((word) => JSON.stringify(word));
+    if (command) members.set('command', command);
+    members.set(...list('args', args));
+  }
+  const drafts = draftsOf(members, 0);
+  const [only] = drafts;
+  return linked.name !== '' && drafts.length === 1 && only
+    ? [{ ...only, name: toServerName(linked.name) }]
+    : drafts;
+}
+
+function fromYaml(text: string): Draft[] {
+  const members = jsonMembers(yamlToJson(text) ?? '');
+  return members ? draftsOf(members, 0) : [];
 }
 
 function unfenced(text: string): string {
@@ -111,12 +154,14 @@ function entryOf(members: Map<string, string>): string {
   for (const [key, value] of members) {
     switch (key) {
       case 'name':
-      case 'disabled':
       case 'alwaysAllow':
       case 'autoApprove':
       case 'gallery':
       case 'version':
       case 'source':
+        break;
+      case 'disabled':
+        if (value === 'true') out.set(key, value);
         break;
       case 'serverUrl':
         out.set('url', value);
@@ -172,14 +217,26 @@ function nameOfEntry(members: Map<string, string>): string {
 
 const adders = new Set(['claude', 'codex', 'gemini', 'qwen', 'cursor-agent', 'amp']);
 
+/**
+ * Several lines are several commands. Those that only install a package are omitted; if any other
+ * line is not a command, the text is not one that can be added.
+ */
+function fromCommandLines(text: string): Draft[] {
+  const lines = commandLines(text);
+  const servers = lines.filter((line) => !isInstallation(shellWords(line)));
+  const drafts = servers.map(fromCommandLine);
+  return drafts.every((one) => one.length > 0) ? drafts.flat() : [];
+}
+
 function fromCommandLine(text: string): Draft[] {
-  const words = shellWords(text.replace(/^\s*[$>#]\s+/, ''));
+  const words = shellWords(text);
   if (adders.has(words[0] ?? '') && words[1] === 'mcp' && words[2] === 'add')
     return fromAdder(words.slice(3));
   const env: [string, string][] = [];
   while (/^[A-Za-z_][A-Za-z0-9_]*=/.test(words[0] ?? '')) env.push(assignment(words.shift() ?? ''));
   if (words[0] === 'env') return fromCommandLine(text.replace(/^\s*env\s+/, ''));
-  return isCommand(words[0]) ? [{ name: nameOfWords(words), entry: commandEntry(words, env) }] : [];
+  if (!isCommand(words[0]) || looksLikeProse(words)) return [];
+  return [{ name: nameOfWords(words), entry: commandEntry(words, env) }];
 }
 
 /** `claude mcp add [options] NAME [options] -- COMMAND…` and its variants. */

@@ -25,6 +25,12 @@ it('a review shows all arguments and finds placeholders', () => {
   expect(seen.placeholders).toEqual(['/path/to/dir', 'YOUR_API_KEY']);
 });
 
+it('a review says that a server is disabled', () => {
+  expect(review('{"command":"x","disabled":true}').disabled).toBe(true);
+  expect(review('{"command":"x","enabled":false}').disabled).toBe(true);
+  expect(review('{"command":"x","enabled":true}').disabled).toBe(false);
+});
+
 it('a placeholder is replaced by the selected path as JSON', () => {
   const entry = '{"args":["--root=/path/to/dir"],"cwd":"/path/to/dir"}';
   expect(JSON.parse(replacePlaceholder(entry, '/path/to/dir', 'C:\\a "b" $&'))).toEqual({

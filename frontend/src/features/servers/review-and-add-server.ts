@@ -15,6 +15,8 @@ export interface Review {
   headers: [name: string, value: string][];
   /** Placeholders that are not replaced yet. */
   placeholders: string[];
+  /** Whether the server does not start when it is added. */
+  disabled: boolean;
 }
 
 export function review(entry: string): Review {
@@ -33,6 +35,7 @@ export function review(entry: string): Review {
     cwd: text('cwd'),
     env: pairs('env'),
     headers: pairs('headers'),
+    disabled: members?.get('disabled') === 'true' || members?.get('enabled') === 'false',
   };
   const values = [...all.argv, all.url ?? '', ...[...all.env, ...all.headers].map(([, v]) => v)];
   return { ...all, placeholders: values.flatMap(placeholder) };

@@ -398,10 +398,13 @@ export const serversTexts = {
       'This form was opened by a link. Add the server only if you trust its source: it can run any program with your permissions.',
     paste: 'Paste a snippet, a command or a URL',
     pasteHint:
-      'A JSON block from a README, a command line, “claude mcp add …”, or a URL. Nothing runs until you add it.',
+      'A JSON or YAML block from a README, a command line, “claude mcp add …”, an install link, or a URL. Nothing runs until you add it.',
     placeholder:
       'npx -y @modelcontextprotocol/server-filesystem /home/me\n\nor  { "mcpServers": { … } }\n\nor  https://example.com/mcp',
-    unreadable: 'No server found in this text. If it is part of a JSON block, include all braces.',
+    unreadable:
+      'No server found in this text. Paste a JSON block with all its braces, a YAML block, a command line or a URL.',
+    unreadableLink:
+      'This link cannot be read. Paste the command, the URL or the JSON block of the server instead.',
     review: (n: number) => (n === 1 ? 'This will run' : `These ${n} servers will run`),
     name: 'Name',
     taken: 'A server with this name already exists.',
@@ -412,6 +415,9 @@ export const serversTexts = {
     folder: 'Working folder',
     environment: 'Environment',
     headers: 'Headers',
+    disabled: 'This server is added as disabled: it does not start until you enable it.',
+    invalidEntry: (name: string) =>
+      `The entry of “${name}” is not a JSON object. Correct it first.`,
     fromEnvironment: 'taken from the environment',
     literal: 'saved as plain text',
     placeholderFound: (text: string) =>

@@ -1,0 +1,120 @@
+// What is reviewed before it is saved: new servers, and changes of configuration files.
+import assert from 'node:assert/strict';
+import { makeScene } from '../dev/mock-scenes.mjs';
+import { flow } from './flow.mjs';
+import { inspect } from './harness.mjs';
+import { becomes } from './waiting.mjs';
+
+const empty = { scene: 'empty', rate: 0 };
+const quiet = { scene: 'full', rate: 0 };
+
+const paste = (page) => page.getByLabel('Paste a snippet, a command or a URL');
+
+flow(
+  'the review of a move shows the diff of each file as the daemon made it',
+  empty,
+  async (page, mock) => {
+    mock.world.connections.push(...makeScene('full').connections);
+    const files = {
+      '/home/ada/.config/drawbridge/config.json': [
+        '@@ -1,4 +1,8 @@',
+        ' {',
+        '   // servers of everyone',
+        '   "mcpServers": {',
+        '+    "files": {',
+        '+      "command": "npx",',
+        '+      "args": ["files-mcp"]',
+        '+    },',
+        '   }',
+      ],
+      '/home/ada/.claude.json': [
+        '@@ -1,6 +1,6 @@',
+        ' {',
+        '   "numStartups": 3,',
+        '   "mcpServers": {',
+        '-    "files": {',
+        '-      "command": "npx",',
+        '+    "files": {',
+        '+      "command": "/usr/bin/drawbridge",',
+        '     },',
+      ],
+    };
+    const diff = Object.entries(files)
+      .map(([path, lines]) => `--- ${path}\n+++ ${path}\n${lines.join('\n')}\n`)
+      .join('');
+    const { takeover } = mock.world;
+    mock.world.takeover = function () {
+      const plan = takeover.call(this);
+      return { ...plan, clients: plan.clients.map((one) => ({ ...one, diff })) };
+    };
+    await page.goto(`${mock.url}/#/welcome`);
+    await page.getByRole('button', { name: /^Move 4 servers/ }).press('Enter');
+    const dialog = page.getByRole('dialog');
+    for (const [path, lines] of Object.entries(files)) {
+      const region = dialog.getByRole('region', { name: `Changes for Cursor: ${path}` });
+      await region.waitFor();
+      assert.deepEqual(
+        await region.locator('.cm-line').evaluateAll((all) =>
+          all.map((line) => {
+            const sign = getComputedStyle(line, ':before').content;
+            const before = { '"+"': '+', '"−"': '-' }[sign] ?? ' ';
+            return line.classList.contains('cm-hunkLine')
+              ? line.textContent
+              : before + line.textContent;
+          }),
+        ),
+        lines,
+      );
+    }
+    await inspect(page, 'all');
+    if (process.env.E2E_PICTURES) await page.screenshot({ path: '/tmp/t18g-diff.png' });
+  },
+);
+
+flow('a server is not added while its text is not valid', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/add`);
+  await paste(page).fill('{"mcpServers":{"tide":{"command":"npx","args":["tide-mcp"]}}}');
+  await page.getByRole('button', { name: 'Edit', exact: true }).press('Enter');
+  const entry = page.getByRole('textbox', { name: 'Entry in the configuration file' });
+  await entry.fill('{ "command": "npx", "args": ["tide-mcp", }');
+  await page.getByText(/^Not valid JSON/).waitFor();
+  const add = page.getByRole('button', { name: 'Add server', exact: true });
+  const done = page.getByRole('button', { name: 'Done', exact: true });
+  assert.equal(await add.isDisabled(), true);
+  assert.equal(await done.isDisabled(), true);
+  await page.getByText('The entry of “tide” is not a JSON object. Correct it first.').waitFor();
+  await inspect(page, 'all');
+  if (process.env.E2E_PICTURES) await page.screenshot({ path: '/tmp/t18g-invalid.png' });
+  // The text survives another page.
+  await page.goto(`${mock.url}/#/servers`);
+  await page.goto(`${mock.url}/#/add`);
+  await entry.getByText('"tide-mcp", }').waitFor();
+  assert.equal(await add.isDisabled(), true);
+  await entry.fill('{ "command": "npx", "args": ["tide-mcp@2"] }');
+  await becomes(() => add.isDisabled(), false);
+  await done.press('Enter');
+  await page.getByText('tide-mcp@2').last().waitFor();
+  await add.press('Enter');
+  await page.waitForURL(/servers\/tide/);
+  assert.match(mock.world.config.text, /tide-mcp@2/);
+});
+
+flow('a disabled server is reviewed and added as disabled', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/add`);
+  await paste(page).fill('{"mcpServers":{"tide":{"command":"npx","disabled":true}}}');
+  await page.getByText('This server is added as disabled').waitFor();
+  await inspect(page, 'all');
+  if (process.env.E2E_PICTURES) await page.screenshot({ path: '/tmp/t18g-disabled.png' });
+  await page.getByRole('button', { name: 'Add server', exact: true }).press('Enter');
+  await page.waitForURL(/servers\/tide/);
+  assert.match(mock.world.config.text, /"tide": \{[^}]*"disabled": true/);
+});
+
+flow('text that is no server is refused with a reason', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/add`);
+  await paste(page).fill('hello world this is not a thing');
+  await page.getByText(/^No server found in this text/).waitFor();
+  await paste(page).fill('zed://unknown/link');
+  await page.getByText(/^This link cannot be read/).waitFor();
+  await inspect(page, 'all');
+});
