@@ -21,7 +21,8 @@ export function SearchField({
   label: string;
   /** A tooltip: the syntax of the text. */
   hint?: string;
-  onEnter?: (text: string) => void;
+  /** Returns the text that remains in the box. */
+  onEnter?: (text: string) => string;
   delayMs?: number;
 }) {
   const [text, setText] = useState(value);
@@ -39,6 +40,7 @@ export function SearchField({
   useEffect(() => {
     if (text === sent.current) return;
     const timer = setTimeout(() => {
+      if (text === sent.current) return; // Enter was faster
       sent.current = text;
       onChange(text);
     }, delayMs);
@@ -74,8 +76,9 @@ export function SearchField({
         title={hint}
         onKeyDown={(event) => {
           if (event.key === 'Enter' && onEnter) {
-            sent.current = text;
-            onEnter(text);
+            const rest = onEnter(text);
+            sent.current = rest;
+            setText(rest);
           }
           if (event.key === 'Escape' && text !== '') {
             event.stopPropagation();

@@ -50,7 +50,9 @@ export function CallsPage({ selected }: { selected: string | undefined }) {
   const finishSearch = useCallback(
     (text: string) => {
       const { found, rest } = readTokens(`${text} `);
-      change({ ...found, q: rest.trim() || undefined });
+      const q = rest.trim();
+      change({ ...found, q: q || undefined });
+      return q;
     },
     [change],
   );
