@@ -214,7 +214,8 @@ func (r *reader) checkProfileReferences(c *Config) {
 				if near := nearest(id, ids); near != "" {
 					suggestion = fmt.Sprintf("did you mean '%s'?", near)
 				}
-				r.problems = append(r.problems, Problem{File: lastOf(c.Files), Key: "profiles." + p.Name + ".servers." + id, Warning: true,
+				at := p.Source
+				r.problems = append(r.problems, Problem{File: at.File, Line: at.Line, Column: at.Column, Key: "profiles." + p.Name + ".servers." + id, Warning: true,
 					Message: fmt.Sprintf("profile '%s' refers to server '%s', which is not configured", p.Name, id), Suggestion: suggestion})
 			}
 		}
@@ -229,7 +230,8 @@ func (r *reader) checkProfileReferences(c *Config) {
 		if _, known := c.Profile(want); want == "" || known || r.isProfileInvalid(want) {
 			continue
 		}
-		r.problems = append(r.problems, Problem{File: lastOf(c.Files), Key: "clients." + name + ".profile",
+		at := c.Clients[name].Source
+		r.problems = append(r.problems, Problem{File: at.File, Line: at.Line, Column: at.Column, Key: "clients." + name + ".profile",
 			Message: fmt.Sprintf("client '%s' is assigned to profile '%s', which does not exist", name, want), Suggestion: "add it to 'profiles', or remove it here"})
 	}
 }

@@ -82,3 +82,26 @@ func TestProfileErrorsAreReported(t *testing.T) {
 		}
 	}
 }
+
+func TestReferencesOfProfilesAndClientsAreReportedAtTheirLines(t *testing.T) {
+	_, problems := Parse("c.json", []byte(`{
+  "mcpServers": {"files": {"command": "f"}},
+  "profiles": {
+    "home": {},
+    "office": {"servers": {"gone": {}}}
+  },
+  "clients": {
+    "cursor": {"profile": "nowhere"}
+  }
+}`))
+	lines := map[string]int{}
+	for _, p := range problems {
+		if p.File != "c.json" || p.Column == 0 {
+			t.Errorf("%+v", p)
+		}
+		lines[p.Key] = p.Line
+	}
+	if len(lines) != 2 || lines["profiles.office.servers.gone"] != 5 || lines["clients.cursor.profile"] != 8 {
+		t.Error(problems)
+	}
+}

@@ -246,3 +246,79 @@ flow('an option of the settings is written to the file, and undone', quiet, asyn
   await until(() => mock.world.config.text.includes('"timeout": 90000'), 'the timeout is written');
   assert.match(mock.world.config.text, /\/\/ Everything Drawbridge runs/);
 });
+
+flow('a refused option stays in its field with the reason', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/settings`);
+  const before = mock.world.config.text;
+  const general = page.getByRole('region', { name: 'General' });
+  const timeout = general.getByLabel('Call timeout (seconds)');
+  for (const bad of ['-5', '0']) {
+    await timeout.fill(bad);
+    await timeout.press('Enter');
+    await general.getByText('Enter a number greater than 0').waitFor();
+    assert.equal(await timeout.inputValue(), bad);
+  }
+  await inspect(page, 'all');
+  await timeout.fill('');
+  await timeout.press('Enter');
+  await becomes(() => general.getByText('Enter a number greater than 0').count(), 0);
+  const refuse = 'bridge.listen has the port 999999, which is above 65535';
+  await page.route('**/api/v1/config', (route) =>
+    route.request().method() === 'PUT'
+      ? route.fulfill({
+          status: 422,
+          contentType: 'application/problem+json',
+          body: JSON.stringify({ status: 422, title: 'invalid', detail: refuse }),
+        })
+      : route.continue(),
+  );
+  const listen = general.getByLabel('Address and port');
+  await listen.fill('127.0.0.1:999999');
+  await listen.press('Enter');
+  await general.getByText(refuse).waitFor();
+  assert.equal(await listen.inputValue(), '127.0.0.1:999999');
+  await listen.fill('127.0.0.1:7576');
+  await becomes(() => general.getByText(refuse).count(), 0);
+  assert.equal(mock.world.config.text, before);
+  page.troubles.length = 0; // the refused request
+});
+
+flow(
+  'the editor of the file shows that it cannot be saved, without scrolling',
+  quiet,
+  async (page, mock) => {
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.goto(`${mock.url}/#/settings`);
+    await page.getByRole('button', { name: 'Edit file' }).click();
+    const editor = page.getByRole('textbox', { name: 'Configuration file' });
+    await editor.click();
+    await page.keyboard.press('Control+Home');
+    await page.keyboard.type('// mine\n');
+    mock.world.writeConfig(`${mock.world.config.text}// theirs\n`);
+    mock.send('config', { applied: true });
+    const notice = page.getByText('The file was changed elsewhere.');
+    await notice.waitFor();
+    await page.evaluate(() => {
+      const box = document.querySelector('.cm-editor');
+      box.closest('.scroll-area').scrollBy(0, box.getBoundingClientRect().top - 300);
+    });
+    await page.keyboard.press('Control+s');
+    for (const part of [notice, page.getByRole('button', { name: 'Save', exact: true }).last()])
+      await becomes(
+        () =>
+          part.evaluate((element) => {
+            const { top, bottom, left } = element.getBoundingClientRect();
+            return (
+              bottom <= innerHeight &&
+              element.contains(document.elementFromPoint(left + 3, (top + bottom) / 2))
+            );
+          }),
+        true,
+      );
+    if (process.env.E2E_PICTURES) await page.screenshot({ path: '/tmp/t18g-conflict.png' });
+    await inspect(page, 'all');
+    assert.equal(await page.getByRole('button', { name: /^Discard/ }).count(), 1);
+    await page.getByRole('button', { name: 'Discard changes', exact: true }).click();
+    await editor.getByText('// theirs').waitFor();
+  },
+);

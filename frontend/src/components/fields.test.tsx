@@ -3,29 +3,30 @@ import { useState } from 'react';
 import { expect, test, vi } from 'vitest';
 import { SearchField } from './fields';
 
+function Page({ reported }: { reported: string[] }) {
+  const [value, setValue] = useState('');
+  return (
+    <SearchField
+      label="Search"
+      value={value}
+      onChange={(text) => {
+        reported.push(text);
+        setValue(text);
+      }}
+      onEnter={(text) => {
+        const rest = text.replace('outcome:error', '').trim();
+        setValue(rest);
+        return rest;
+      }}
+    />
+  );
+}
+
 test('after Enter, a search box keeps what Enter left and does not report the old text', () => {
   vi.useFakeTimers();
   const reported: string[] = [];
-  function Page() {
-    const [value, setValue] = useState('');
-    return (
-      <SearchField
-        label="Search"
-        value={value}
-        onChange={(text) => {
-          reported.push(text);
-          setValue(text);
-        }}
-        onEnter={(text) => {
-          const rest = text.replace('outcome:error', '').trim();
-          setValue(rest);
-          return rest;
-        }}
-      />
-    );
-  }
   try {
-    render(<Page />);
+    render(<Page reported={reported} />);
     const box = screen.getByRole('searchbox');
     for (const [typed, left] of [
       ['outcome:error', ''],

@@ -108,3 +108,8 @@ it('removing a member keeps the comments of the others', () => {
   expect(removeValue(text, ['b'])).toContain('// of a');
   expect(removeValue(text, ['c'])).toBe(text);
 });
+
+it('removing a value that does not exist changes nothing', () => {
+  for (const text of ['{}', '', '{"a": 1}', '// only a comment', '{"globalSettings": {}}'])
+    expect(removeValue(text, ['globalSettings', 'timeout'])).toBe(text);
+});

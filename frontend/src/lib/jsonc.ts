@@ -100,8 +100,9 @@ export function editBlock(
     : before + edited.replaceAll('\n', `\n${indent}`) + text.slice(end);
 }
 
-/** Removes the member at a path; comments around it are preserved. */
+/** Removes the member at a path, if it exists; comments around it are preserved. */
 export function removeValue(text: string, path: string[]): string {
+  if (sourceAt(text, path) === undefined) return text; // the library would throw
   return applyEdits(text, modify(text, path, undefined, { formattingOptions }));
 }
 

@@ -9,6 +9,7 @@ import { EditorMessages } from '@/components/editor-messages';
 import { Failure } from '@/components/failure';
 import { CodeEditor, type Mark, MergeDiff } from '@/components/lazy-code-editor';
 import { Loading } from '@/components/page';
+import { classes } from '@/lib/class-names';
 import { completionsAt, schemaViolations } from '@/lib/config-completion-and-validation';
 import { configQuery, configSchemaQuery, restoreConfig, saveConfig } from '@/lib/config-file';
 import { readDraft, useDraft } from '@/lib/drafts';
@@ -99,12 +100,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
     [schema, edited, problems.length, yaml, fault, text],
   );
   const marks: Mark[] = [
-    ...(edited ? faultsOf(save.error) : problems).map((one) => ({
-      line: one.line,
-      column: one.column,
-      severity: 'error' as const,
-      message: one.message,
-    })),
+    ...(edited ? faultsOf(save.error) : problemMarks(problems, file.path)),
     ...wrong.map(violationMark),
   ];
   if (fault) marks.push(syntaxMark(fault));
@@ -125,54 +121,64 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
         complete={schema && !yaml ? (typed, at) => completionsAt(schema, typed, at) : undefined}
         describedBy={`${id}-state`}
       />
-      <EditorMessages id={`${id}-state`} value={text} className="min-h-5 text-sm">
-        {conflict ? (
-          <div className="flex flex-wrap items-center gap-2 text-warn">
-            {t.changedMeanwhile}
-            <Button small onClick={() => dropTyped(file)}>
-              {t.loadNew}
-            </Button>
-            <Button
-              small
-              look="danger"
-              disabled={fault !== undefined || busy}
-              onClick={() => setAsking(true)}
-            >
-              {t.keepMine}
-            </Button>
-          </div>
-        ) : fault ? (
-          <Line look="bad">{texts.editor.syntax(fault.line, fault.column)}</Line>
-        ) : save.isError ? (
-          <Line look="bad">{escapeControlCharacters(messageOf(save.error))}</Line>
-        ) : wrong.length > 0 ? (
-          <Violations list={wrong} />
-        ) : (
-          !yaml &&
-          (edited ? (
-            <Line look="ok">{t.readable}</Line>
+      {/* In view while the editor is, also if the editor is taller than the window. */}
+      <div
+        className={classes(
+          '-mx-1 -mb-2 space-y-2 bg-panel px-1 py-2',
+          wrong.length <= 3 && '-bottom-8 z-10 [@media(min-height:30rem)]:sticky',
+        )}
+      >
+        <EditorMessages id={`${id}-state`} value={text} className="min-h-5 text-sm">
+          {conflict ? (
+            <div className="flex flex-wrap items-center gap-2 text-warn">
+              {t.changedMeanwhile}
+              <Button small onClick={() => dropTyped(file)}>
+                {t.revert}
+              </Button>
+              <Button
+                small
+                look="danger"
+                disabled={fault !== undefined || busy}
+                onClick={() => setAsking(true)}
+              >
+                {t.keepMine}
+              </Button>
+            </div>
+          ) : fault ? (
+            <Line look="bad">{texts.editor.syntax(fault.line, fault.column)}</Line>
+          ) : save.isError ? (
+            <Line look="bad">{escapeControlCharacters(messageOf(save.error))}</Line>
+          ) : wrong.length > 0 ? (
+            <Violations list={wrong} />
           ) : (
-            problems.length === 0 && schema && <Line look="ok">{t.noProblems}</Line>
-          ))
-        )}
-      </EditorMessages>
-      <div className="flex gap-2">
-        <Button
-          look="primary"
-          disabled={!edited || conflict || busy || fault !== undefined}
-          onClick={start}
-        >
-          {busy && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
-          {save.isPending ? t.saving : t.save}
-        </Button>
-        <Button look="quiet" disabled={!edited} onClick={() => dropTyped(base)}>
-          {t.revert}
-        </Button>
-        {schema && !yaml && (
-          <span className="ml-auto hidden self-center text-xs text-ink3 sm:inline">
-            {texts.editor.hint}
-          </span>
-        )}
+            !yaml &&
+            (edited ? (
+              <Line look="ok">{t.readable}</Line>
+            ) : (
+              problems.length === 0 && schema && <Line look="ok">{t.noProblems}</Line>
+            ))
+          )}
+        </EditorMessages>
+        <div className="flex gap-2">
+          <Button
+            look="primary"
+            disabled={!edited || conflict || busy || fault !== undefined}
+            onClick={start}
+          >
+            {busy && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
+            {save.isPending ? t.saving : t.save}
+          </Button>
+          {!conflict && (
+            <Button look="quiet" disabled={!edited} onClick={() => dropTyped(base)}>
+              {t.revert}
+            </Button>
+          )}
+          {schema && !yaml && (
+            <span className="ml-auto hidden self-center text-xs text-ink3 sm:inline">
+              {texts.editor.hint}
+            </span>
+          )}
+        </div>
       </div>
       {asking && conflict && (
         <Confirm
@@ -206,12 +212,25 @@ function Over({ theirs, mine }: { theirs: string; mine: string }) {
   );
 }
 
+/** The problems of a file that have a position in it. */
+export function problemMarks(problems: Problem[], path: string): Mark[] {
+  return problems
+    .filter((one) => one.line > 0 && (one.file === '' || one.file === path))
+    .map(({ line, column, warning, message }) => ({
+      line,
+      ...(column > 0 && { column }),
+      severity: warning ? 'warning' : 'error',
+      message,
+    }));
+}
+
 /** The positions in the message of a rejection: "file:12:5: message", or "line 12". */
-export function faultsOf(error: unknown): { line: number; column?: number; message: string }[] {
+export function faultsOf(error: unknown): Mark[] {
   if (!(error instanceof RequestError)) return [];
   return [...error.message.matchAll(/:(\d+):(\d+)|line (\d+)/g)].map(([, line, column, only]) => ({
     line: Number(line ?? only),
     ...(column && { column: Number(column) }),
+    severity: 'error',
     message: error.message,
   }));
 }

@@ -7,7 +7,7 @@ import { LinesField, TextField } from '@/components/text-field';
 import { configQuery, useConfigEdit } from '@/lib/config-file';
 import { readJsonc, removeValue, setValue } from '@/lib/jsonc';
 import { isRecord } from '@/lib/own-property';
-import { request } from '@/lib/request';
+import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
 
@@ -21,7 +21,8 @@ export function GeneralPanel() {
   const { value, fault } = readJsonc(config.text);
   const at = (...path: string[]) =>
     path.reduce<unknown>((of, name) => (isRecord(of) ? of[name] : undefined), value);
-  const change = (path: string[], to: unknown) => set.mutate({ path, to });
+  const change = (path: string[], to: unknown, onError?: (error: unknown) => void) =>
+    set.mutate({ path, to }, onError && { onError });
   const off = fault !== undefined || !isRecord(value);
   const limit = at('globalSettings', 'timeout');
   const redact = at('history', 'redact');
@@ -68,10 +69,12 @@ export function GeneralPanel() {
             <Committed
               label={texts.servers.config.requestTimeoutMs}
               value={typeof limit === 'number' ? String(limit / 1000) : ''}
-              onCommit={(to) =>
+              faultOf={(to) => (to === '' || Number(to) >= 0.001 ? undefined : t.notPositive)}
+              onCommit={(to, onError) =>
                 change(
                   ['globalSettings', 'timeout'],
-                  Number(to) > 0 ? Math.round(Number(to) * 1000) : undefined,
+                  to === '' ? undefined : Math.round(Number(to) * 1000),
+                  onError,
                 )
               }
               field={(props) => <NumberField {...props} />}
@@ -80,7 +83,9 @@ export function GeneralPanel() {
               label={t.listen}
               hint={t.listenHint}
               value={text(at('bridge', 'listen'))}
-              onCommit={(to) => change(['bridge', 'listen'], to.trim() || undefined)}
+              onCommit={(to, onError) =>
+                change(['bridge', 'listen'], to.trim() || undefined, onError)
+              }
               field={(props) => <TextField placeholder="127.0.0.1:7575" {...props} />}
             />
           </div>
@@ -89,9 +94,9 @@ export function GeneralPanel() {
               label={t.redact}
               hint={t.redactHint}
               value={(redact ?? []).join('\n')}
-              onCommit={(to) => {
+              onCommit={(to, onError) => {
                 const lines = to.split('\n').filter(Boolean);
-                change(['history', 'redact'], lines.length > 0 ? lines : undefined);
+                change(['history', 'redact'], lines.length > 0 ? lines : undefined, onError);
               }}
               field={(props) => <LinesField {...props} />}
             />
@@ -144,9 +149,13 @@ function Row({ label, children }: { label: string; children: ReactNode }) {
   );
 }
 
-/** A field whose value is saved when it is left, or with Enter in a single line. */
+/**
+ * A field whose value is saved when it is left, or with Enter in a single line. A value that is
+ * refused stays in the field, with the reason below.
+ */
 function Committed({
   value,
+  faultOf,
   onCommit,
   field,
   ...shown
@@ -154,18 +163,31 @@ function Committed({
   label: string;
   hint?: string;
   value: string;
-  onCommit: (to: string) => void;
+  faultOf?: (to: string) => string | undefined;
+  onCommit: (to: string, onError: (error: unknown) => void) => void;
   field: (props: {
     label: string;
     hint?: string;
+    fault: string | undefined;
     value: string;
     onChange: (to: string) => void;
   }) => ReactNode;
 }) {
   const [draft, setDraft] = useState(value);
-  useEffect(() => setDraft(value), [value]);
+  const [fault, setFault] = useState<string | undefined>(undefined);
+  useEffect(() => {
+    setDraft(value);
+    setFault(undefined);
+  }, [value]);
   const commit = () => {
-    if (draft !== value) onCommit(draft);
+    if (draft === value || fault !== undefined) return;
+    const found = faultOf?.(draft);
+    setFault(found);
+    if (found === undefined) onCommit(draft, (error) => setFault(messageOf(error)));
+  };
+  const type = (to: string) => {
+    setDraft(to);
+    setFault(undefined);
   };
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the events are those of the field in it
@@ -175,7 +197,7 @@ function Committed({
         if (event.key === 'Enter' && event.target instanceof HTMLInputElement) commit();
       }}
     >
-      {field({ ...shown, value: draft, onChange: setDraft })}
+      {field({ ...shown, fault, value: draft, onChange: type })}
     </div>
   );
 }
