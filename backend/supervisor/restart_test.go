@@ -37,6 +37,27 @@ func TestExitingServerIsTriedFiveTimesWithBackoff(t *testing.T) {
 	})
 }
 
+func TestReasonOfASentenceContinuesWithoutItsFullStop(t *testing.T) {
+	lines := func(g *rig, o *Options) {
+		starting(failingIf(func(dial.Request) bool { return true }, errBoom))(g, o)
+		o.LastLines = func(string, int, time.Time) []string { return []string{"API key missing. Set API_KEY."} }
+	}
+	inBubble(t, lines, func(g *rig) {
+		g.apply(server("bad"))
+		advance(time.Second / 2)
+		if st := g.want("bad", core.StateBackoff); !strings.Contains(st.Reason, "Set API_KEY; retrying (") {
+			t.Error(st.Reason)
+		}
+		advance(24 * time.Hour)
+		if st := g.want("bad", core.StateCrashed); !strings.HasSuffix(st.Reason, "Set API_KEY; gave up after 5 starts") || st.Remedy.Name != "API_KEY" {
+			t.Errorf("%+v", st)
+		}
+	})
+	if got := clause("loading..."); got != "loading..." {
+		t.Error(got)
+	}
+}
+
 // Jitter prevents servers that failed together from being restarted together.
 func TestBackoffHasTwentyPercentJitter(t *testing.T) {
 	least, most := time.Hour, time.Duration(0)

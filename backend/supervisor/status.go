@@ -116,7 +116,7 @@ func (r *runner) status(old core.ServerStatus) core.ServerStatus {
 		Since: now, Updated: old.Updated, Restarts: r.restarts,
 		Command: r.process.Command, ExitCode: r.exitCode, Detail: r.detail, Stderr: r.stderr,
 	}
-	if st.State, st.Reason = r.stateAndReason(c); strings.Contains(st.Reason, r.reason) { // not a reason from elsewhere
+	if st.State, st.Reason = r.stateAndReason(c); strings.Contains(st.Reason, clause(r.reason)) { // not a reason from elsewhere
 		st.Hint, st.Remedy = r.hint, r.remedy
 	}
 	st.ManualOnly = st.State == core.StateStopped && (r.s.paused.Load() || c.Start == config.StartManual && !r.idleStopped)
@@ -170,6 +170,15 @@ func (r *runner) catalog() *core.Catalog {
 	return nil
 }
 
+// clause returns a reason without the full stop that ends it, which can be that of a server's line of
+// stderr, so that the sentence can continue. An ellipsis stays.
+func clause(reason string) string {
+	if strings.HasSuffix(reason, "..") {
+		return reason
+	}
+	return strings.TrimSuffix(reason, ".")
+}
+
 // stateAndReason returns the public state and its reason.
 func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 	switch r.state.phase {
@@ -199,7 +208,7 @@ func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 		}
 		return core.StateStopped, "stopping the process"
 	case phaseBackoff:
-		return core.StateBackoff, fmt.Sprintf("%s; retrying (attempt %d of %d)", r.reason, r.state.failures+1, r.state.limit)
+		return core.StateBackoff, fmt.Sprintf("%s; retrying (attempt %d of %d)", clause(r.reason), r.state.failures+1, r.state.limit)
 	case phaseWaiting:
 		if r.needsLogin {
 			return core.StateNeedsLogin, r.reason
@@ -207,7 +216,7 @@ func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 		return core.StateWaiting, r.reason
 	case phaseCrashed:
 		if r.state.failures > 1 {
-			return core.StateCrashed, fmt.Sprintf("%s; gave up after %d starts", r.reason, r.state.failures)
+			return core.StateCrashed, fmt.Sprintf("%s; gave up after %d starts", clause(r.reason), r.state.failures)
 		}
 		return core.StateCrashed, r.reason
 	}
