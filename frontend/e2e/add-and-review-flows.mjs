@@ -118,3 +118,86 @@ flow('text that is no server is refused with a reason', quiet, async (page, mock
   await page.getByText(/^This link cannot be read/).waitFor();
   await inspect(page, 'all');
 });
+
+flow(
+  'the link from a tool leads to its settings, and no choice is cut',
+  quiet,
+  async (page, mock) => {
+    await page.setViewportSize({ width: 1280, height: 800 });
+    const tool = mock.world.tools.filter((one) => one.server === 'github').at(-1);
+    await page.goto(`${mock.url}/#/tools?tool=${encodeURIComponent(tool.name)}`);
+    await page.getByRole('link', { name: 'Approval, limits, recording' }).click();
+    const row = page.locator('li[aria-current="true"]', { hasText: tool.tool });
+    await row.waitFor();
+    await becomes(
+      () =>
+        row.evaluate((element) => {
+          const { top, bottom } = element.getBoundingClientRect();
+          return top >= 0 && bottom <= innerHeight;
+        }),
+      true,
+    );
+    const cut = await row.getByRole('combobox').evaluateAll((all) =>
+      all
+        .filter((select) => {
+          const { fontSize, fontFamily, paddingLeft, paddingRight } = getComputedStyle(select);
+          const context = document.createElement('canvas').getContext('2d');
+          context.font = `${fontSize} ${fontFamily}`;
+          const widest = Math.max(
+            ...[...select.options].map((option) => context.measureText(option.text).width),
+          );
+          return (
+            widest > select.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) + 1
+          );
+        })
+        .map((select) => select.ariaLabel),
+    );
+    assert.deepEqual(cut, []);
+    await inspect(page, 'all');
+    if (process.env.E2E_PICTURES) await page.screenshot({ path: '/tmp/t18g-tools.png' });
+  },
+);
+
+flow('the numbers of the overview and of the usage fit their boxes', quiet, async (page, mock) => {
+  for (const [width, path] of [
+    [1280, '/'],
+    [768, '/usage'],
+    [640, '/usage'],
+    [1024, '/usage'],
+  ]) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.goto(`${mock.url}/#${path}`);
+    const list = page.locator('dl.grid.bg-line').first();
+    await list
+      .getByText(path === '/' ? /of \d/ : 'Median')
+      .first()
+      .waitFor();
+    const wrong = await list.locator('dd span:not(:has(span))').evaluateAll((all) =>
+      all
+        .filter((span) => {
+          const lines = new Set();
+          const range = document.createRange();
+          range.selectNodeContents(span);
+          for (const { top } of range.getClientRects()) lines.add(Math.round(top));
+          const box = span.closest('div').getBoundingClientRect();
+          const { right } = range.getBoundingClientRect();
+          return lines.size > 1 || right > box.right - 8;
+        })
+        .map((span) => span.textContent),
+    );
+    assert.deepEqual(wrong, [], `${width} ${path}`);
+    if (process.env.E2E_PICTURES) await page.screenshot({ path: `/tmp/t18g-fit-${width}.png` });
+  }
+});
+
+flow('a server is renamed only to a name that a new server can have', quiet, async (page, mock) => {
+  await page.goto(`${mock.url}/#/servers/filesystem`);
+  const detail = page.getByRole('region', { name: 'filesystem' });
+  await detail.getByRole('button', { name: /^More actions/ }).click();
+  await page.getByRole('menuitem', { name: /^Rename/ }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('has space é');
+  await dialog.getByText('Use only the letters a to z').waitFor();
+  assert.equal(await dialog.getByRole('button', { name: 'Rename' }).isDisabled(), true);
+  await inspect(page, 'all');
+});

@@ -317,6 +317,18 @@ flow(
       );
     if (process.env.E2E_PICTURES) await page.screenshot({ path: '/tmp/t18g-conflict.png' });
     await inspect(page, 'all');
+    // The cursor is never behind the buttons.
+    for (let line = 0; line < 30; line++) await page.keyboard.press('ArrowDown');
+    await becomes(
+      () =>
+        page.locator('.cm-activeLine').evaluate((element) => {
+          const { top, bottom, left } = element.getBoundingClientRect();
+          return (
+            document.elementFromPoint(left + 3, (top + bottom) / 2)?.closest('.cm-line') === element
+          );
+        }),
+      true,
+    );
     assert.equal(await page.getByRole('button', { name: /^Discard/ }).count(), 1);
     await page.getByRole('button', { name: 'Discard changes', exact: true }).click();
     await editor.getByText('// theirs').waitFor();

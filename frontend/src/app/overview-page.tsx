@@ -192,7 +192,7 @@ function Numbers({ report, range }: { report: UsageReport | undefined; range: Ra
   return (
     <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-lg border bg-line shadow-card md:grid-cols-3 xl:grid-cols-6">
       <Figure
-        label={texts.servers.title}
+        label={t.serversRunning}
         value={t.serversUp(servers.up, servers.all)}
         note={t.offered(count(servers.tools))}
         tone={troubled ? 'warn' : servers.up > 0 ? 'ok' : undefined}
@@ -266,7 +266,7 @@ function Figure({
         >
           <span
             className={classes(
-              'block text-xl font-semibold tracking-tight whitespace-nowrap',
+              'block truncate text-xl font-semibold tracking-tight',
               tone && tones[tone],
             )}
           >

@@ -66,8 +66,11 @@ const overview = createRoute({
 const servers = createRoute({
   getParentRoute: () => root,
   path: '/servers',
-  validateSearch: (search: Record<string, unknown>): { q?: string; view?: View } => ({
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { q?: string; view?: View; tool?: string } => ({
     q: text(search.q),
+    tool: text(search.tool),
     view: views.find((view) => view === search.view),
   }),
   component: lazyRouteComponent(lazy.servers, 'ServersRoute'),

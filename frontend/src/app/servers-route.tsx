@@ -16,13 +16,16 @@ export function ServersRoute() {
   const id = useServerID(useParams({ strict: false }).id);
   const navigate = getRouteApi('/servers').useNavigate();
   const { view = 'about' } = getRouteApi('/servers').useSearch();
-  const close = useCallback(() => navigate({ to: '/servers', search: (old) => old }), [navigate]);
+  const close = useCallback(
+    () => navigate({ to: '/servers', search: (old) => ({ ...old, tool: undefined }) }),
+    [navigate],
+  );
   const setView = (next: View) =>
     id &&
     navigate({
       to: '/servers/$id',
       params: { id },
-      search: (old) => ({ ...old, view: next === 'about' ? undefined : next }),
+      search: (old) => ({ ...old, view: next === 'about' ? undefined : next, tool: undefined }),
       replace: true,
     });
   return (

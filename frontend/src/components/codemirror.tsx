@@ -346,6 +346,7 @@ export function Editor(props: EditorProps) {
             tabindex: '0', // for checkers that do not know that editable content is focusable
             ...(describedBy && { 'aria-describedby': describedBy }),
           }),
+          EditorView.scrollMargins.of((shown) => covered(shown, describedBy)),
           EditorView.updateListener.of((update) => {
             if (update.docChanged) latest.current.onChange(update.state.doc.toString());
           }),
@@ -377,6 +378,13 @@ export function Editor(props: EditorProps) {
       className={`overflow-hidden rounded-md border border-strong bg-sunken [&>.cm-editor]:h-full [&>.cm-editor]:max-h-[inherit] ${ring} ${className ?? ''}`}
     />
   );
+}
+
+/** The height at the bottom of the window that messages below the editor cover while they stick there. */
+function covered({ dom }: EditorView, messages: string | undefined) {
+  const top = document.getElementById(messages ?? '')?.getBoundingClientRect().top;
+  if (top === undefined || dom.getBoundingClientRect().bottom <= top) return null;
+  return { bottom: Math.max(0, window.innerHeight - top) + 8 };
 }
 
 /** A key, a string or a word. */

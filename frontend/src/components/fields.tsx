@@ -117,6 +117,7 @@ export function SelectField({
   onChange,
   options,
   narrows = true,
+  uncut = false,
 }: {
   label: string;
   value: string;
@@ -124,9 +125,16 @@ export function SelectField({
   options: { value: string; text: string }[];
   /** Whether the selection hides something, and is therefore highlighted. */
   narrows?: boolean;
+  /** Whether the field is always as wide as its widest option. */
+  uncut?: boolean;
 }) {
   return (
-    <div className="relative max-w-full min-w-0 @2xl:w-fit @max-2xl:flex-1 @max-2xl:basis-32">
+    <div
+      className={classes(
+        'relative max-w-full min-w-0 @2xl:w-fit',
+        uncut ? '@max-2xl:flex-auto' : '@max-2xl:flex-1 @max-2xl:basis-32',
+      )}
+    >
       <select
         aria-label={label}
         value={value}

@@ -162,14 +162,14 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
         <span className="-mr-1.5 font-mono text-bad" aria-hidden>
           −
         </span>
-        <Link
-          to="/calls/$id"
-          params={{ id: other }}
-          className="text-accent underline-offset-2 hover:underline"
-        >
-          {t.other}
-        </Link>
         <span>
+          <Link
+            to="/calls/$id"
+            params={{ id: other }}
+            className="text-accent underline-offset-2 hover:underline"
+          >
+            {t.other}
+          </Link>
           : {texts.outcomes[data.outcome]} · {duration(data.tookNs)}
         </span>
         <span className="ml-auto">

@@ -26,7 +26,8 @@ function tidy(draft: Entry, was: Entry): Entry {
 /** The error in the name of a new profile. */
 function faultOfName(name: string, taken: string[]): string | undefined {
   if (name === '') return undefined;
-  if (!/^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$/.test(name) || name.length > 32) return t.nameBad;
+  if (!/^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$/.test(name)) return t.nameBad;
+  if (name.length > 32) return t.nameLong;
   return taken.includes(name) ? t.nameTaken : undefined;
 }
 

@@ -54,9 +54,10 @@ describe('the accounts of a server', () => {
       ['', undefined],
       ['home-2', undefined],
       ['Default', /own credentials/],
-      ['a@b', /at most 32/],
+      ['a@b', /only the letters a to z/],
       ['a'.repeat(33), /at most 32/],
-      ['-a', /at most 32/],
+      ['Büro 1', /without spaces/],
+      ['-a', /only the letters a to z/],
       ['WORK', /already exists/],
     ] as const)
       expect(faultOfName(name, ['work']) ?? '', name).toMatch(fault ?? /^$/);

@@ -46,7 +46,8 @@ export function faultOfName(name: string, taken: string[]): string | undefined {
   if (name === '') return undefined;
   const lower = name.toLowerCase();
   if (lower === 'default') return t.nameDefault;
-  if (!/^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$/.test(name) || name.length > 32) return t.nameBad;
+  if (!/^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$/.test(name)) return t.nameBad;
+  if (name.length > 32) return t.nameLong;
   return taken.some((one) => one.toLowerCase() === lower) ? t.nameTaken : undefined;
 }
 

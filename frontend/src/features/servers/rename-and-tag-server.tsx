@@ -10,6 +10,7 @@ import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { RenamedServer, ServerStatus } from '@/types/api';
+import { toServerName } from './parse-server-snippet';
 import { entryPath, useSaveEntry } from './review-and-add-server';
 
 const t = texts.servers.edit;
@@ -18,12 +19,13 @@ const t = texts.servers.edit;
 export function RenameServer({ server, onClose }: { server: ServerStatus; onClose: () => void }) {
   const label = server.label || server.id;
   const [name, setName] = useState(label);
+  const typed = name.trim();
   const client = useQueryClient();
   const navigate = useNavigate();
   const rename = useMutation({
     mutationFn: () =>
       request<RenamedServer>('POST', `/api/v1/servers/${encodeURIComponent(server.id)}/rename`, {
-        body: { name: name.trim() },
+        body: { name: typed },
       }),
     onSuccess: (renamed) => {
       for (const key of ['servers', 'config', 'tools', 'calls', 'usage'])
@@ -34,18 +36,22 @@ export function RenameServer({ server, onClose }: { server: ServerStatus; onClos
       navigate({ to: '/servers/$id', params: { id: renamed.id } });
     },
   });
+  const fault =
+    typed !== '' && typed !== label && toServerName(typed) !== typed
+      ? texts.add.badName
+      : undefined;
   return (
     <FormDialog
       title={t.renameTitle(escapeControlCharacters(label.slice(0, 200)))}
       action={t.rename}
-      ready={name.trim() !== '' && name.trim() !== label}
+      ready={typed !== '' && typed !== label && fault === undefined}
       pending={rename.isPending}
       error={rename.error}
       onSubmit={() => rename.mutate()}
       onClose={onClose}
     >
       <p className="text-sm text-ink2">{t.renameBody}</p>
-      <TextField labelHidden label={texts.add.name} value={name} onChange={setName} />
+      <TextField labelHidden label={texts.add.name} value={name} fault={fault} onChange={setName} />
     </FormDialog>
   );
 }

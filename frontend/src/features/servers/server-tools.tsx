@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
-import { useState } from 'react';
+import { Link, useSearch } from '@tanstack/react-router';
+import { useCallback, useState } from 'react';
 import { SearchField } from '@/components/fields';
 import { Failed, Loading } from '@/components/page';
 import { Switch } from '@/components/switch';
@@ -32,7 +32,7 @@ export function OfferTool({ server, tool }: { server: string; tool: string }) {
       <Link
         to="/servers/$id"
         params={{ id: server }}
-        search={{ view: 'tools' }}
+        search={{ view: 'tools', tool }}
         className="ml-auto text-accent underline-offset-2 hover:underline"
       >
         {t.more}
@@ -44,7 +44,11 @@ export function OfferTool({ server, tool }: { server: string; tool: string }) {
 /** All tools of a server with their settings: visibility, approval, timeout and recording. */
 export function ServerTools({ id }: { id: string }) {
   const tools = useQuery(toolSettingsQuery(id));
+  const { tool: linked } = useSearch({ strict: false });
   const [q, setQ] = useState('');
+  const show = useCallback((row: HTMLLIElement | null) => {
+    row?.scrollIntoView({ block: 'center' });
+  }, []);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   if (tools.isPending) return <Loading />;
   if (tools.isError) {
@@ -64,6 +68,11 @@ export function ServerTools({ id }: { id: string }) {
       `${tool.tool} ${tool.title} ${tool.description}`.toLowerCase().includes(word),
     ),
   );
+  // The tool of the link is shown even if the list is too long to show all.
+  const at = found.findIndex((tool) => tool.tool === linked);
+  const listed = found.slice(0, most);
+  const beyond = found[at];
+  if (beyond && at >= most) listed.unshift(beyond);
   const shown = tools.data.filter((tool) => tool.shown).length;
   if (tools.data.length === 0)
     return <p className="px-4 py-4 text-sm text-ink3 md:px-5">{t.none}</p>;
@@ -79,9 +88,10 @@ export function ServerTools({ id }: { id: string }) {
         <BulkToolSettings id={id} found={found} selected={selected} onSelect={setSelected} />
       )}
       <ul className="overflow-hidden rounded-lg border">
-        {found.slice(0, most).map((tool) => (
+        {listed.map((tool) => (
           <ToolRow
             key={tool.tool}
+            row={tool.tool === linked ? show : undefined}
             id={id}
             tool={tool}
             selected={tools.data.length > 1 ? selected.has(tool.tool) : undefined}
@@ -97,8 +107,8 @@ export function ServerTools({ id }: { id: string }) {
           />
         ))}
       </ul>
-      {found.length > most && (
-        <p className="text-xs text-ink3">{texts.problems.more(found.length - most)}</p>
+      {found.length > listed.length && (
+        <p className="text-xs text-ink3">{texts.problems.more(found.length - listed.length)}</p>
       )}
     </div>
   );
@@ -110,11 +120,14 @@ const otherReasons = ['includeTools', 'excludeTools', 'toolChanges'];
 function ToolRow({
   id,
   tool,
+  row,
   selected,
   onSelect,
 }: {
   id: string;
   tool: ToolWithSettings;
+  /** Called with the row of the tool that a link leads to, which is highlighted. */
+  row: ((row: HTMLLIElement | null) => void) | undefined;
   /** Undefined if there is nothing else to select. */
   selected: boolean | undefined;
   onSelect: (on: boolean) => void;
@@ -123,7 +136,11 @@ function ToolRow({
   const name = escapeControlCharacters(tool.tool.slice(0, 200));
   const set = (part: Change) => change.mutate({ tools: [tool.tool], set: part });
   return (
-    <li className="border-t px-3 py-2.5 first:border-t-0">
+    <li
+      ref={row}
+      aria-current={row ? 'true' : undefined}
+      className="border-t px-3 py-2.5 first:border-t-0 aria-[current]:bg-accent-soft"
+    >
       <div className="flex items-start gap-3">
         {selected !== undefined && (
           <input

@@ -74,6 +74,7 @@ function Select({
     <SelectField
       label={label}
       narrows={!action}
+      uncut
       value={action ? none : value}
       options={action ? [{ value: none, text: action }, ...options] : options}
       onChange={(to) => to !== none && onChange(to)}

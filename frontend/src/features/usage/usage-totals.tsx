@@ -15,15 +15,15 @@ export function Figures({ total }: { total: UsageStats }) {
     [t.nearlyAll, duration(total.p99Ns)],
   ];
   return (
-    <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-lg border bg-line shadow-card sm:grid-cols-5">
+    <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-lg border bg-line shadow-card sm:grid-cols-3 lg:grid-cols-5">
       {list.map(([label, value, note], index) => (
         <div
           key={label}
-          className={classes('bg-panel px-4 py-3', index === 0 && 'max-sm:col-span-2')}
+          className={classes('bg-panel px-4 py-3', index === 0 && 'max-lg:col-span-2')}
         >
           <dt className="text-xs text-ink3">{label}</dt>
           <dd className="mt-0.5 text-xl font-semibold tracking-tight">
-            {value}
+            <span className="whitespace-nowrap">{value}</span>
             {note && <span className="ml-1.5 text-xs font-normal text-ink3">{note}</span>}
           </dd>
         </div>
