@@ -69,3 +69,9 @@ test('a hunk without a header has no path', () => {
   ]);
   expect(shown('')).toEqual([]);
 });
+
+test('lines of a file with Windows line ends have no carriage return', () => {
+  expect(shown('--- b\n+++ b\n@@ -1 +1 @@\n-a\r\n+b\r\n')).toEqual([
+    ['b', ['hunk @@ -1 +1 @@', 'removed a', 'added b']],
+  ]);
+});

@@ -21,7 +21,7 @@ export function parseUnifiedDiff(diff: string): FileDiff[] {
   let file: FileDiff | undefined;
   let before = 0; // the lines that the hunk still has of each side
   let after = 0;
-  const lines = diff.replace(/\n$/, '').split('\n');
+  const lines = diff.replace(/\r?\n$/, '').split(/\r?\n/);
   for (let at = 0; at < lines.length; at++) {
     const line = lines[at] ?? '';
     const inHunk = before > 0 || after > 0;
