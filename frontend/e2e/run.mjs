@@ -12,6 +12,7 @@ import { load } from './load-test.mjs';
 import { pagePool } from './page-pool.mjs';
 import { pages } from './pages.mjs';
 import { slow } from './waiting.mjs';
+import './approval-flows.mjs';
 import './call-flows.mjs';
 import './add-and-review-flows.mjs';
 import './failure-flows.mjs';

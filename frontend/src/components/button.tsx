@@ -1,5 +1,6 @@
 import { Tooltip } from 'radix-ui';
 import type { ComponentProps, ReactNode } from 'react';
+import { useJustMoved } from '@/components/guarded-list';
 import { classes } from '@/lib/class-names';
 import { usePortalHome } from '@/lib/dialog-portal';
 
@@ -13,7 +14,7 @@ const looks: Record<Look, string> = {
 };
 
 const shape =
-  'inline-flex shrink-0 items-center justify-center gap-1.5 rounded-md border font-medium whitespace-nowrap transition-colors disabled:opacity-50';
+  'inline-flex shrink-0 items-center justify-center gap-1.5 rounded-md border font-medium whitespace-nowrap transition-colors disabled:opacity-50 aria-disabled:opacity-50';
 
 /** The class names of a button, for links that look like one. */
 export function buttonClasses(look: Look = 'secondary', small = false): string {
@@ -27,8 +28,14 @@ export function Button({
   type = 'button',
   ...rest
 }: ComponentProps<'button'> & { look?: Look; small?: boolean }) {
+  const ignored = useJustMoved() || undefined;
   return (
-    <button type={type} className={classes(buttonClasses(look, small), className)} {...rest} />
+    <button
+      type={type}
+      aria-disabled={ignored}
+      className={classes(buttonClasses(look, small), className)}
+      {...rest}
+    />
   );
 }
 
@@ -41,11 +48,13 @@ export function IconButton({
   type = 'button',
   ...rest
 }: ComponentProps<'button'> & { label: string; look?: Look; small?: boolean }) {
+  const ignored = useJustMoved() || undefined;
   return (
     <Hint text={label}>
       <button
         type={type}
         aria-label={label}
+        aria-disabled={ignored}
         className={classes(shape, looks[look], small ? 'size-7' : 'size-8', className)}
         {...rest}
       />

@@ -1,6 +1,7 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { request, requestList, requestText } from '@/lib/request';
 import type { Approval, Grant, RuleSuggestion } from '@/types/api';
+import { applyAnswer } from './events';
 
 /** The pending approvals, oldest first. The event stream keeps them up to date. */
 export const approvalsQuery = queryOptions({
@@ -60,8 +61,8 @@ export function useAnswerApproval(id: string) {
       requestText('POST', `/api/v1/approvals/${encodeURIComponent(id)}`, {
         bodyText: `{"action":${JSON.stringify(action)}${content ? `,"content":${content}` : ''}${scope ? `,"scope":${JSON.stringify(scope)}` : ''}${where ? `,"where":${JSON.stringify(where)}` : ''}}`,
       }),
-    onSuccess: (_, { scope }) => {
-      client.setQueryData<Approval[]>(['approvals'], (old) => old?.filter((q) => q.id !== id));
+    onSuccess: (_, { action, scope }) => {
+      applyAnswer(client, id, action);
       if (scope === 'minutes' || scope === 'session')
         client.invalidateQueries({ queryKey: ['grants'] });
     },

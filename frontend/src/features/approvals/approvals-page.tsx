@@ -16,6 +16,7 @@ import { texts } from '@/lib/texts';
 import type { Approval } from '@/types/api';
 import { approvalsQuery, useAnswerApproval } from './api';
 import { CallCard } from './call-card';
+import { CardList } from './card-list';
 import { ToolsCard } from './changed-tools-card';
 import { CommandCard } from './command-card';
 import { Grants } from './grants';
@@ -35,37 +36,29 @@ export function ApprovalsPage({
     <>
       <PageHeader title={t.title} note={approvals.length > 0 && t.count(approvals.length)} />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
-        {approvals.length === 0 ? (
-          <>
+        <CardList
+          approvals={approvals}
+          none={
             <Empty icon={MessageCircleQuestion} title={t.emptyTitle}>
               {t.emptyBody}
             </Empty>
-            <Grants />
-          </>
-        ) : (
-          <>
-            <ul className="max-w-2xl space-y-4" aria-live="polite">
-              {approvals.map((approval, index) =>
-                approval.kind === 'call' ? (
-                  <CallCard key={approval.id} approval={approval} />
-                ) : approval.kind === 'command' ? (
-                  <CommandCard key={approval.id} approval={approval} />
-                ) : approval.kind === 'tools' ? (
-                  <ToolsCard
-                    key={approval.id}
-                    approval={approval}
-                    changes={changesOf(approval.server)}
-                  />
-                ) : (
-                  <QuestionCard key={approval.id} number={index + 1} approval={approval} />
-                ),
-              )}
-            </ul>
-            <div className="mt-6">
-              <Grants />
-            </div>
-          </>
-        )}
+          }
+        >
+          {(approval, index) =>
+            approval.kind === 'call' ? (
+              <CallCard approval={approval} />
+            ) : approval.kind === 'command' ? (
+              <CommandCard approval={approval} />
+            ) : approval.kind === 'tools' ? (
+              <ToolsCard approval={approval} changes={changesOf(approval.server)} />
+            ) : (
+              <QuestionCard number={index + 1} approval={approval} />
+            )
+          }
+        </CardList>
+        <div className={approvals.length > 0 ? 'mt-6' : undefined}>
+          <Grants />
+        </div>
       </div>
     </>
   );
@@ -78,7 +71,7 @@ function QuestionCard({ number, approval }: { number: number; approval: Approval
   const answer = useAnswerApproval(approval.id);
   const isForm = approval.kind === 'form';
   return (
-    <li className="rounded-lg border bg-panel p-4 shadow-card md:p-5">
+    <div className="rounded-lg border bg-panel p-4 shadow-card md:p-5">
       <h2 className="font-semibold [overflow-wrap:anywhere]">
         {escapeControlCharacters(t.asks(labelOf(approval.server).slice(0, 200)))}
       </h2>
@@ -133,7 +126,7 @@ function QuestionCard({ number, approval }: { number: number; approval: Approval
           {t.server}
         </Link>
       </div>
-    </li>
+    </div>
   );
 }
 

@@ -45,7 +45,7 @@ export function CallCard({ approval }: { approval: Approval }) {
   // Without the conditions that were asked for, a longer approval would be for all calls.
   const busy = answer.isPending || (limited && !suggested.data);
   return (
-    <li className="rounded-lg border border-warn bg-panel p-4 shadow-card md:p-5">
+    <div className="rounded-lg border border-warn bg-panel p-4 shadow-card md:p-5">
       <div className="flex flex-wrap items-baseline gap-x-3 gap-y-1">
         <h2 className="min-w-0 font-semibold [overflow-wrap:anywhere]">
           {escapeControlCharacters(approval.message.slice(0, 400))}
@@ -131,6 +131,6 @@ export function CallCard({ approval }: { approval: Approval }) {
           </Link>
         )}
       </div>
-    </li>
+    </div>
   );
 }

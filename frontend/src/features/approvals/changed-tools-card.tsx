@@ -11,7 +11,7 @@ const t = texts.trust;
 export function ToolsCard({ approval, changes }: { approval: Approval; changes: ReactNode }) {
   const labelOf = useServerName();
   return (
-    <li className="rounded-lg border border-warn bg-panel p-4 shadow-card md:p-5">
+    <div className="rounded-lg border border-warn bg-panel p-4 shadow-card md:p-5">
       <h2 className="font-semibold [overflow-wrap:anywhere]">
         {t.asks(escapeControlCharacters(labelOf(approval.server).slice(0, 200)))}
       </h2>
@@ -26,6 +26,6 @@ export function ToolsCard({ approval, changes }: { approval: Approval; changes: 
           {texts.approvals.server}
         </Link>
       </p>
-    </li>
+    </div>
   );
 }

@@ -23,7 +23,7 @@ export function CommandCard({ approval }: { approval: Approval }) {
   const before = command && command.previous !== written ? command.previous : '';
   const loosened = !!command?.previous && !before && command.sandbox.length > 0;
   return (
-    <li className="rounded-lg border border-warn bg-panel p-4 shadow-card md:p-5">
+    <div className="rounded-lg border border-warn bg-panel p-4 shadow-card md:p-5">
       <h2 className="font-semibold [overflow-wrap:anywhere]">
         {loosened ? t.loosened(label) : command?.previous ? t.changed(label) : t.isNew(label)}
       </h2>
@@ -69,7 +69,7 @@ export function CommandCard({ approval }: { approval: Approval }) {
           {texts.approvals.server}
         </Link>
       </div>
-    </li>
+    </div>
   );
 }
 

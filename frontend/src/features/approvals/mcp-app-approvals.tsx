@@ -1,19 +1,18 @@
 import { useQuery } from '@tanstack/react-query';
+import { useMemo } from 'react';
 import type { Approval } from '@/types/api';
 import { approvalsQuery } from './api';
 import { CallCard } from './call-card';
+import { CardList } from './card-list';
 
 /** Pending calls of apps, answered beside the app: leaving the page would close it. */
 export function AppApprovals() {
   const { data } = useQuery(approvalsQuery);
-  const waiting = data?.filter(isOfApp) ?? [];
-  if (waiting.length === 0) return null;
+  const waiting = useMemo(() => data?.filter(isOfApp) ?? [], [data]);
   return (
-    <ul className="mt-3 max-w-2xl space-y-4" aria-live="polite">
-      {waiting.map((approval) => (
-        <CallCard key={approval.id} approval={approval} />
-      ))}
-    </ul>
+    <CardList approvals={waiting} className="mt-3">
+      {(approval) => <CallCard approval={approval} />}
+    </CardList>
   );
 }
 

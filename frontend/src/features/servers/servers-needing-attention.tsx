@@ -1,6 +1,7 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
+import { GuardedItem, GuardedList } from '@/components/guarded-list';
 import { StateBadge, stateTone } from '@/components/state-badge';
 import { age, escapeControlCharacters, sentence } from '@/lib/format';
 import { useNow } from '@/lib/now';
@@ -45,10 +46,11 @@ export function Attention({ lead }: { lead?: ReactNode }) {
         {texts.overview.attention}
       </h2>
       {lead}
-      <ul className="overflow-hidden rounded-lg border bg-panel shadow-card empty:hidden">
+      <GuardedList className="overflow-hidden rounded-lg border bg-panel shadow-card empty:hidden">
         {list.slice(0, all ? list.length : few).map((server) => (
-          <li
+          <GuardedItem
             key={server.id}
+            id={server.id}
             className="relative flex flex-wrap items-center gap-x-3 gap-y-1 border-t py-2.5 pr-2 pl-4 first:border-t-0 hover:bg-hover"
           >
             <div className="min-w-0 flex-1 basis-44">
@@ -75,7 +77,7 @@ export function Attention({ lead }: { lead?: ReactNode }) {
               <RemedyButton server={server} />
               <ServerMenu server={server} />
             </div>
-          </li>
+          </GuardedItem>
         ))}
         {list.length > few && (
           <li className="border-t px-4 py-1.5 text-sm">
@@ -89,7 +91,7 @@ export function Attention({ lead }: { lead?: ReactNode }) {
             </button>
           </li>
         )}
-      </ul>
+      </GuardedList>
     </section>
   );
 }

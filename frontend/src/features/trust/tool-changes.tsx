@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { ShieldAlert } from 'lucide-react';
 import { Button } from '@/components/button';
+import { GuardedItem, GuardedList } from '@/components/guarded-list';
 import { MergeDiff } from '@/components/lazy-code-editor';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
@@ -15,11 +16,11 @@ export function ToolChanges({ server }: { server: string }) {
   const { data: changes } = useQuery(changesQuery(server));
   if (!changes || changes.length === 0) return null;
   return (
-    <ul className="space-y-3">
+    <GuardedList className="space-y-3">
       {changes.slice(0, most).map((change) => (
         <Change key={`${change.kind} ${change.name}`} change={change} />
       ))}
-    </ul>
+    </GuardedList>
   );
 }
 
@@ -36,7 +37,7 @@ function Change({ change }: { change: ToolChange }) {
   const wary = (change.warnings ?? []).some(isAttackWarning);
   const name = t.nameOf(change.kind, escapeControlCharacters(change.name.slice(0, 200)));
   return (
-    <li className="rounded-md border bg-panel p-3">
+    <GuardedItem id={`${change.kind} ${change.name}`} className="rounded-md border bg-panel p-3">
       <p className="font-medium [overflow-wrap:anywhere]">{name}</p>
       <p className="text-xs text-ink3">{t.states[change.state]}</p>
       <Warnings list={change.warnings ?? []} />
@@ -75,7 +76,7 @@ function Change({ change }: { change: ToolChange }) {
           </Button>
         )}
       </div>
-    </li>
+    </GuardedItem>
   );
 }
 

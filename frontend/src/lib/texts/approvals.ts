@@ -12,6 +12,14 @@ export const approvalsTexts = {
     asks: (server: string) => `${server} asks`,
     calledBy: (client: string) => `Called by ${client}`,
     over: 'Expired',
+    /** How an approval ended. */
+    ends: {
+      accept: 'Approved',
+      decline: 'Declined',
+      cancel: 'Cancelled',
+      expired: 'Expired',
+      withdrawn: 'No longer pending',
+    },
     left: (time: string) => `Will be declined automatically in ${time}`,
     urlHint: 'The server asks you to open this URL. Check it, then copy it into your browser.',
     address: 'URL',
@@ -37,6 +45,7 @@ export const approvalsTexts = {
       noConditions:
         'No conditions can be suggested for these arguments. Any approval longer than “Allow once” applies to all calls to this tool.',
       deny: 'Deny',
+      ends: { accept: 'Allowed', decline: 'Denied', expired: 'Denied: nobody answered in time' },
       tool: 'About this tool',
     },
     command: {

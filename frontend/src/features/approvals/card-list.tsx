@@ -1,0 +1,139 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { GuardedItem, GuardedList } from '@/components/guarded-list';
+import { classes } from '@/lib/class-names';
+import { texts } from '@/lib/texts';
+import type { Approval } from '@/types/api';
+import { endOf } from './events';
+import { nextPending, type ShownApproval, updateShown } from './shown-approvals';
+
+const t = texts.approvals;
+
+/** How long a card that is no longer pending stays in its place. */
+const staysMs = { pointerAway: 1000, pointerOver: 5000 };
+
+/**
+ * The cards of pending approvals. A card that is no longer pending stays in its place for a while,
+ * so that the next one does not move under the pointer; when it does move, its buttons ignore the
+ * pointer for a moment (see GuardedList).
+ */
+export function CardList({
+  approvals,
+  none = null,
+  className,
+  children,
+}: {
+  approvals: Approval[];
+  /** Shown instead of an empty list. */
+  none?: ReactNode;
+  className?: string;
+  children: (approval: Approval, index: number) => ReactNode;
+}) {
+  const client = useQueryClient();
+  const { shown, clear } = useShown(approvals);
+  const [pointerOver, setPointerOver] = useState(false);
+  const frame = useFocusOnNext(shown);
+  const ended = shown.filter((one) => one.ended).length;
+  useEffect(() => {
+    if (ended === 0) return;
+    const timer = setTimeout(clear, pointerOver ? staysMs.pointerOver : staysMs.pointerAway);
+    return () => clearTimeout(timer);
+  }, [ended, pointerOver, clear]);
+  return (
+    <section ref={frame} tabIndex={-1} aria-label={t.title} className="outline-none">
+      {shown.length === 0 ? (
+        none
+      ) : (
+        <GuardedList
+          className={classes('max-w-2xl space-y-4', className)}
+          aria-live="polite"
+          onPointerEnter={() => setPointerOver(true)}
+          onPointerLeave={() => setPointerOver(false)}
+        >
+          {shown.map(({ approval, ended }, index) => (
+            <GuardedItem
+              key={approval.id}
+              id={approval.id}
+              tabIndex={-1}
+              className="relative rounded-lg"
+            >
+              <div inert={ended} className={ended ? 'opacity-30' : undefined}>
+                {children(approval, index)}
+              </div>
+              {ended && (
+                <p className="absolute inset-0 flex items-center justify-center">
+                  <span className="rounded-md border bg-panel px-3 py-1.5 font-medium shadow-float">
+                    {endText(approval, endOf(client, approval.id))}
+                  </span>
+                </p>
+              )}
+            </GuardedItem>
+          ))}
+        </GuardedList>
+      )}
+    </section>
+  );
+}
+
+function endText({ kind }: Approval, state: string | undefined): string {
+  const ends: Record<string, string> = kind === 'call' ? { ...t.ends, ...t.call.ends } : t.ends;
+  return ends[state ?? ''] ?? t.ends.withdrawn;
+}
+
+/** The cards to show; `clear` removes those that are no longer pending. */
+function useShown(pending: Approval[]): { shown: ShownApproval[]; clear: () => void } {
+  const [{ shown, from }, setState] = useState({ shown: updateShown([], pending), from: pending });
+  const current = from === pending ? shown : updateShown(shown, pending);
+  if (from !== pending) setState({ shown: current, from: pending });
+  const [clear] = useState(
+    () => () => setState(({ shown, from }) => ({ shown: shown.filter((one) => !one.ended), from })),
+  );
+  return { shown: current, clear };
+}
+
+/**
+ * Moves the focus to the next card when the card that has it is no longer pending; without one, to
+ * the returned frame. The card itself gets the focus, not its first button: a second Enter must not
+ * answer it.
+ */
+function useFocusOnNext(shown: ShownApproval[]) {
+  const frame = useRef<HTMLElement>(null);
+  const focused = useRef<string>(undefined);
+  const byKeyboard = useRef(false);
+  useEffect(() => {
+    const itemOf = ({ target }: Event) =>
+      target instanceof Element && frame.current?.contains(target)
+        ? target.closest<HTMLElement>('[data-item]')?.dataset.item
+        : undefined;
+    // A button that is disabled loses the focus without an event, so its card is remembered.
+    const onFocus = (event: Event) => {
+      focused.current = itemOf(event);
+    };
+    const onPointer = (event: Event) => {
+      byKeyboard.current = false;
+      focused.current = itemOf(event);
+    };
+    const onKey = () => {
+      byKeyboard.current = true;
+    };
+    document.addEventListener('focusin', onFocus);
+    document.addEventListener('pointerdown', onPointer, true);
+    document.addEventListener('keydown', onKey, true);
+    return () => {
+      document.removeEventListener('focusin', onFocus);
+      document.removeEventListener('pointerdown', onPointer, true);
+      document.removeEventListener('keydown', onKey, true);
+    };
+  }, []);
+  useLayoutEffect(() => {
+    const id = focused.current;
+    if (id === undefined || shown.some((one) => one.approval.id === id && !one.ended)) return;
+    const next = nextPending(shown, id);
+    const items = frame.current?.querySelectorAll<HTMLElement>('[data-item]') ?? [];
+    const target = [...items].find((item) => item.dataset.item === next) ?? frame.current;
+    focused.current = next;
+    target?.focus({ preventScroll: true });
+    if (byKeyboard.current) target?.scrollIntoView({ block: 'nearest' });
+  }, [shown]);
+  return frame;
+}
