@@ -52,7 +52,7 @@ func (s *Store) Sessions(ctx context.Context, before int64, limit int) (sessions
 		sessions = append(sessions, st)
 		return nil
 	}, `SELECT e.id, e.name, a.calls, a.failed, a.first, a.last, k.token, k.name, k.version, coalesce(w.name, ''),
-			(SELECT json_group_array(DISTINCT coalesce(current_name, name)) FROM server WHERE id IN (SELECT value FROM json_each('[' || a.servers || ']')))
+			(SELECT json_group_array(DISTINCT coalesce(current_name, name)) FROM server WHERE name <> '' AND id IN (SELECT value FROM json_each('[' || a.servers || ']')))
 		FROM (`+withCalls+`) p
 		JOIN session e ON e.id = p.id
 		JOIN (SELECT session_id, count(*) calls, sum(outcome <> 1) failed, min(at) first, max(at) last, max(id) newest, group_concat(DISTINCT server_id) servers FROM call

@@ -47,3 +47,19 @@ func TestEmptySessionsHideNoOthers(t *testing.T) {
 		t.Errorf("the name of an erased session stays in the file, %v", err)
 	}
 }
+
+func TestSessionNamesNoServerForCallsToUnknownTools(t *testing.T) {
+	t.Parallel()
+	b := fresh(t)
+	c := aCall(1)
+	c.Session = "s"
+	b.Recorder().Record(c, aReply)
+	unknown := aCall(2)
+	unknown.Session, unknown.Server = "s", ""
+	b.Recorder().Record(unknown, aReply)
+	flushed(t, b)
+	sessions, _, err := b.Sessions(t.Context(), 0, 0)
+	if err != nil || len(sessions) != 1 || sessions[0].Calls != 2 || fmt.Sprint(sessions[0].Servers) != fmt.Sprint([]string{c.Server}) {
+		t.Errorf("%+v %v", sessions, err)
+	}
+}

@@ -89,6 +89,13 @@ export function startMock({
       case 'GET calls':
         if (path.length === 2) return respond(response, world.call(path[1]));
         return json(response, world.page(url.searchParams));
+      case 'POST calls': {
+        const { ids } = JSON.parse(text);
+        const kept = world.calls.filter(({ id }) => !ids.includes(id));
+        const deleted = world.calls.length - kept.length;
+        world.calls.splice(0, world.calls.length, ...kept);
+        return json(response, { deleted });
+      }
       case 'GET clients':
         return json(response, { items: world.clients, next: '' });
       case 'GET config':

@@ -100,3 +100,39 @@ flow(
     await inspect(page, 'all');
   },
 );
+
+flow(
+  'the page of a call says how long it waited for approval, and what was answered',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    const call = mock.world.calls.find(({ outcome }) => outcome === 'ok');
+    Object.assign(call, { approval: 'minutes', tookNs: 15e9, queuedNs: 14.9e9 });
+    await page.goto(`${mock.url}/#/calls/${call.id}`);
+    const timing = page
+      .locator('section')
+      .filter({ has: page.getByRole('heading', { name: 'Timing' }) })
+      .last();
+    await becomes(() => timing.innerText(), /Waited for approval\s+14\.9 s/);
+    await becomes(() => timing.innerText(), /Approval\s+Allowed for 10 minutes/);
+    assert.doesNotMatch(await timing.innerText(), /Queued/);
+  },
+);
+
+flow(
+  'after a call was deleted, the call below it in the list has the focus',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/calls`);
+    const links = page.locator('[data-call]');
+    await links.nth(2).waitFor();
+    const ids = await links.evaluateAll((all) => all.map((one) => one.dataset.call));
+    await links.nth(1).press('Enter');
+    const panel = page
+      .getByRole('region', { name: /./ })
+      .filter({ has: page.locator('#detail-title') });
+    await panel.getByRole('button', { name: 'Delete' }).press('Enter');
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).press('Enter');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await focused(page.locator(`[data-call="${ids[2]}"]`));
+  },
+);

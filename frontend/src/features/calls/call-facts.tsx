@@ -24,12 +24,25 @@ export function Timing({ call }: { call: Call }) {
       <Facts
         rows={[
           [t.total, duration(call.tookNs)],
-          [t.queued, queued > 0 && duration(queued)],
+          [
+            waitedForUser(call) ? texts.sessions.waterfall.asked : t.queued,
+            queued > 0 && duration(queued),
+          ],
+          [t.approval, call.approval && (texts.sessions.approvals[call.approval] ?? call.approval)],
           [t.working, duration(call.tookNs - queued)],
         ]}
       />
     </>
   );
+}
+
+/**
+ * Whether the user was asked about this very call. An earlier answer may also have approved it, but
+ * nobody answers that fast.
+ */
+function waitedForUser({ approval, queuedNs }: Call): boolean {
+  if (approval === '' || approval === 'nobody') return false;
+  return ['once', 'denied', 'expired'].includes(approval) || queuedNs > 5e8;
 }
 
 /** The other details of a call. */

@@ -2,6 +2,7 @@ import { Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
+import { focusLater } from '@/lib/focus-later';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import { type Erasure, useErase } from './api';
@@ -34,7 +35,9 @@ export function DeleteCallsButton({
             erase.mutate(what, {
               onSuccess: ({ deleted }) => {
                 toast('ok', texts.calls.deleted(deleted));
+                const next = rowAfter(what.ids?.[0]);
                 onGone();
+                focusLater(() => rowOf(next) ?? document.getElementById('main'));
               },
             })
           }
@@ -44,4 +47,15 @@ export function DeleteCallsButton({
       )}
     </>
   );
+}
+
+function rowOf(id: string | undefined): HTMLElement | null {
+  return id === undefined ? null : document.querySelector(`[data-call="${CSS.escape(id)}"]`);
+}
+
+/** The call in the row below that of a call in the list, or above it. */
+function rowAfter(id: string | undefined): string | undefined {
+  const row = rowOf(id)?.closest('[data-row]');
+  const other = row?.nextElementSibling ?? row?.previousElementSibling;
+  return other?.querySelector<HTMLElement>('[data-call]')?.dataset.call;
 }

@@ -192,6 +192,7 @@ export const callsTexts = {
     timing: 'Timing',
     total: 'Total',
     queued: 'Queued',
+    approval: 'Approval',
     working: 'Server',
     facts: 'About',
     time: 'Time',
