@@ -43,6 +43,10 @@ const (
 	Withdrawn = "withdrawn" // the request was cancelled
 )
 
+// ErrPermitted is the cause with which the context of Ask is cancelled if an answer to another item
+// permits the call, too. The item then counts as accepted.
+var ErrPermitted = errors.New("permitted by another answer")
+
 // Item is a request that waits for the user. All fields except ID, Kind and the times come from a
 // server or a client and must be displayed as plain text.
 type Item struct {
@@ -180,12 +184,14 @@ func (b *Inbox) Ask(ctx context.Context, item Item) (Answer, error) {
 	case <-limit.C:
 		state = Expired
 	case <-ctx.Done():
-		state = Withdrawn
+		if state = Withdrawn; errors.Is(context.Cause(ctx), ErrPermitted) {
+			state = Accept
+		}
 	}
 	if !b.end(w, state) { // answered at the same moment
 		return <-w.answer, nil
 	}
-	if state == Withdrawn {
+	if state != Expired {
 		return Answer{}, context.Cause(ctx)
 	}
 	return Answer{Action: Decline, Expired: true}, nil

@@ -63,14 +63,42 @@ func (p *Policy) checkApproval(ctx context.Context, call *core.Call, rules *rule
 	if reason == "" {
 		reason = approvalReason(rules, s, t, call)
 	}
-	return p.askUser(ctx, call, plan, sink, reason)
+	return p.askUser(ctx, call, rules, plan, sink, reason)
+}
+
+// permittedWhileAsking returns how a call is permitted about which the user has not answered yet: by
+// the answer to another call, or because the rules no longer require approval. It returns "" if it
+// is not. asked are the rules that required approval, was and d their server and decision.
+func (p *Policy) permittedWhileAsking(call *core.Call, asked *ruleset, was *server, d argumentDecision) core.Approval {
+	if approved := p.grants.find(was, call, d, time.Now()); approved != "" {
+		return approved
+	}
+	rules := p.rules.Load()
+	s := rules.servers[call.Server]
+	if rules == asked || s == nil || s.launchID != was.launchID {
+		return ""
+	}
+	target, err := p.lookupTarget(call, s)
+	if err != nil {
+		return ""
+	}
+	byArguments := decideByArguments(rules.arguments, s, call)
+	if byArguments.then() == config.RuleDeny {
+		return ""
+	}
+	word, _ := approvalSetting(rules, s, s.tool(call), call.Client.Token, target.Hints)
+	if byArguments.overrideApproval(word) != config.ApprovalNever {
+		return ""
+	}
+	return core.ApprovedAlways
 }
 
 // askUser shows the call to the user and waits for the decision.
-func (p *Policy) askUser(ctx context.Context, call *core.Call, plan *Plan, sink core.ServerMessageHandler, why string) error {
+func (p *Policy) askUser(ctx context.Context, call *core.Call, rules *ruleset, plan *Plan, sink core.ServerMessageHandler, why string) error {
 	began := time.Now()
 	stop := SendKeepAlives(sink, call, 0, "waiting for the user's approval")
-	waiting, stopWaiting := p.grants.await(ctx, plan.server, call, plan.byArguments)
+	s, byArguments := plan.server, plan.byArguments // copies, so that no plan is allocated
+	waiting, stopWaiting := p.grants.await(ctx, func() core.Approval { return p.permittedWhileAsking(call, rules, s, byArguments) })
 	answer, err := p.Approvals.Ask(waiting, approvals.Item{
 		Kind: approvals.Call, Server: call.Server, Client: call.Client, Tool: displayName(call),
 		Message: fmt.Sprintf("%s wants to call %s on %s%s", clientName(call.Client), shorten(call.Name), plan.server.label, accountSuffix(call)),

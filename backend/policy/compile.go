@@ -44,6 +44,7 @@ func (p *Policy) Apply(c *config.Config) {
 	}
 	p.rules.Store(next)
 	p.cache.clear()
+	defer p.grants.wake()
 	if old != nil {
 		p.grants.retainServers(func(server string) bool {
 			was, now := old.servers[server], next.servers[server]

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -20,7 +21,7 @@ const sessionGrantTime = 24 * time.Hour
 type grants struct {
 	mu    sync.Mutex // guards the fields below
 	all   map[grantKey]permission
-	added chan struct{} // closed when a permission is added; nil if nobody waits for that
+	added chan struct{} // closed when a permission is added or the rules change; nil if nobody waits for that
 }
 
 // grantKey identifies what the user permitted. rule is the argument rule that asked, or "": what
@@ -102,17 +103,28 @@ func (g *grants) nextAdded() <-chan struct{} {
 	return g.added
 }
 
-// await returns a context that is cancelled when an answer about another call permits this one,
-// too. stop ends the wait and returns how the call is permitted, or "".
-func (g *grants) await(ctx context.Context, s *server, call *core.Call, d argumentDecision) (waiting context.Context, stop func() core.Approval) {
-	waiting, cancel := context.WithCancel(ctx)
+// wake makes the calls in await check again whether they are permitted.
+func (g *grants) wake() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.added != nil {
+		close(g.added)
+		g.added = nil
+	}
+}
+
+// await returns a context that is cancelled, with approvals.ErrPermitted, when an answer about
+// another call permits this one, too. check returns how it is permitted, or "". stop ends the wait
+// and returns the same.
+func (g *grants) await(ctx context.Context, check func() core.Approval) (waiting context.Context, stop func() core.Approval) {
+	waiting, cancel := context.WithCancelCause(ctx)
 	var permitted core.Approval
 	var watcher sync.WaitGroup
 	watcher.Go(func() {
 		for {
 			added := g.nextAdded()
-			if permitted = g.find(s, call, d, time.Now()); permitted != "" {
-				cancel()
+			if permitted = check(); permitted != "" {
+				cancel(approvals.ErrPermitted)
 				return
 			}
 			select {
@@ -123,7 +135,7 @@ func (g *grants) await(ctx context.Context, s *server, call *core.Call, d argume
 		}
 	})
 	return waiting, func() core.Approval {
-		cancel()
+		cancel(nil)
 		watcher.Wait()
 		return permitted
 	}

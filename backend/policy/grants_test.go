@@ -58,6 +58,66 @@ func TestGrantReleasesPendingCallsThatItCovers(t *testing.T) {
 	})
 }
 
+// Such as after "Always allow", which changes the configuration.
+func TestRulesThatNoLongerAskReleasePendingCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := &event.Bus{}
+		inbox := approvals.New(approvals.Options{Bus: bus})
+		s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: inbox})
+		sub := bus.Subscribe(32, event.Approval)
+		defer sub.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		var calls sync.WaitGroup
+		var mu sync.Mutex
+		var done []string
+		start := func(tool, client string) {
+			c := call(tool, `{}`)
+			c.Client.Token = client
+			calls.Go(func() {
+				plan, err := s.Admit(ctx, c, nil)
+				if err != nil {
+					return
+				}
+				s.End(plan, core.Reply{Result: []byte("{}")}, nil, true)
+				mu.Lock()
+				defer mu.Unlock()
+				done = append(done, tool+" "+client+" "+string(c.Approval))
+			})
+			synctest.Wait()
+		}
+		want := func(pending int, want ...string) {
+			t.Helper()
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			if slices.Sort(done); !slices.Equal(done, want) || len(inbox.List()) != pending {
+				t.Errorf("done are %q, %d pending; want %q", done, len(inbox.List()), want)
+			}
+		}
+		start("put", "cursor")
+		start("put", "other")
+		start("delete", "cursor")
+		start("plain", "cursor")
+		s.apply(`, "approval": "ask", "tools": {"put": {"approval": "deny"}, "plain": {"enabled": false, "approval": "never"}}`, ``)
+		want(4)
+		s.apply(`, "approval": "ask", "tools": {"put": {"allowClients": ["cursor"]}}`, ``)
+		want(3, "put cursor always")
+		s.apply(`, "approval": "never"`, `"policy": {"rules": [{"tool": "files__put", "then": "deny"}, {"tool": "files__delete", "then": "ask"}]}, `)
+		want(2, "plain cursor always", "put cursor always")
+		s.apply(`, "approval": "ask"`, `"policy": {"rules": [{"tool": "files__delete", "servers": ["files"], "then": "allow"}]}, `)
+		want(1, "delete cursor always", "plain cursor always", "put cursor always")
+		for range 4 + 3 {
+			if item := (<-sub.Events()).Data.(approvals.Item); item.State != "" && item.State != approvals.Accept {
+				t.Errorf("%s ended as %s", item.Tool, item.State)
+			}
+		}
+		s.apply(`"command": "y", "approval": "never"`, ``) // another program
+		want(1, "delete cursor always", "plain cursor always", "put cursor always")
+		cancel()
+		calls.Wait()
+	})
+}
+
 func TestGrantHoldsForItsSessionAndArguments(t *testing.T) {
 	for _, c := range []struct {
 		name, where, scope string
