@@ -115,6 +115,7 @@ export function startMock({
         return json(response, { items: world.approvals, next: '' });
       case 'POST approvals':
         world.answers.push({ id: path[1], ...JSON.parse(text) });
+        allowAlways(world.approvals, world.answers.at(-1));
         world.approvals = world.approvals.filter(({ id }) => id !== path[1]);
         response.writeHead(204).end();
         return;
@@ -152,6 +153,15 @@ export function startMock({
     }
     json(response, { status: 404, code: 'not_found', detail: 'no such resource' }, 404);
   });
+
+  /** Writes the permission of "Always allow" into the settings of the tool. */
+  function allowAlways(approvals, { id, scope }) {
+    const call = approvals.find((one) => one.id === id);
+    if (scope !== 'always' || !call) return;
+    const set = { allowClients: [call.client.token] };
+    const text = JSON.stringify({ tools: [call.original], set });
+    world.extras.route('POST', ['servers', call.server, 'tools'], new URLSearchParams(), text);
+  }
 
   const respond = (response, value) =>
     value === undefined

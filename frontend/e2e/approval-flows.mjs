@@ -102,6 +102,35 @@ flow(
 );
 
 flow(
+  'Always allow can be undone, is shown with the tool, and is revoked there',
+  { scene: 'trouble' },
+  async (page, mock) => {
+    pendingCalls(mock, 'write_file', 'move_file');
+    await openApprovals(page, mock);
+    const always = (tool) => cardOf(page, tool).getByRole('button', { name: 'Always allow' });
+    const revoke = (tool) =>
+      page.getByRole('button', { name: `Require approval again when cursor calls ${tool}` });
+    await always('write_file').click();
+    const toast = page.getByText('cursor can now call write_file without approval.');
+    await toast.waitFor();
+    await always('move_file').click();
+    await page.getByText('cursor can now call move_file without approval.').waitFor();
+    await inspect(page, 'colours');
+    const undo = page.getByRole('listitem').filter({ has: toast });
+    await undo.getByRole('button', { name: 'Undo' }).press('Enter');
+    await page.getByText('Saved', { exact: false }).first().waitFor();
+    await page.goto(`${mock.url}/#/servers/filesystem?view=tools`);
+    await revoke('move_file').waitFor();
+    await page.getByText('No approval needed for').waitFor();
+    assert.equal(await revoke('write_file').count(), 0);
+    await inspect(page, 'all');
+    if (process.env.E2E_SHOT) await page.screenshot({ path: process.env.E2E_SHOT });
+    await revoke('move_file').press('Enter');
+    await page.getByText('No approval needed for').waitFor({ state: 'detached' });
+  },
+);
+
+flow(
   'the page of a call says how long it waited for approval, and what was answered',
   { scene: 'full', rate: 0 },
   async (page, mock) => {

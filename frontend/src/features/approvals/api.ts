@@ -1,6 +1,8 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { request, requestList, requestText } from '@/lib/request';
+import { toastError } from '@/lib/toast';
 import type { Approval, Grant, RuleSuggestion } from '@/types/api';
+import { announcePermanent, readPermanent } from './allow-always';
 import { applyAnswer } from './events';
 
 /** The pending approvals, oldest first. The event stream keeps them up to date. */
@@ -44,10 +46,11 @@ export type Action = 'accept' | 'decline' | 'cancel';
  * Answers an approval; content is JSON text and is sent unchanged. Further calls are accepted only
  * if their arguments match `where`.
  */
-export function useAnswerApproval(id: string) {
+export function useAnswerApproval(approval: Approval) {
   const client = useQueryClient();
+  const { id } = approval;
   return useMutation({
-    mutationFn: ({
+    mutationFn: async ({
       action,
       content,
       scope,
@@ -57,12 +60,16 @@ export function useAnswerApproval(id: string) {
       content?: string;
       scope?: Scope;
       where?: Record<string, unknown>;
-    }) =>
-      requestText('POST', `/api/v1/approvals/${encodeURIComponent(id)}`, {
+    }) => {
+      const before = scope === 'always' ? await readPermanent(client, approval) : undefined;
+      await requestText('POST', `/api/v1/approvals/${encodeURIComponent(id)}`, {
         bodyText: `{"action":${JSON.stringify(action)}${content ? `,"content":${content}` : ''}${scope ? `,"scope":${JSON.stringify(scope)}` : ''}${where ? `,"where":${JSON.stringify(where)}` : ''}}`,
-      }),
-    onSuccess: (_, { action, scope }) => {
+      });
+      return before;
+    },
+    onSuccess: (before, { action, scope }) => {
       applyAnswer(client, id, action);
+      if (before) announcePermanent(client, approval, before).catch(toastError);
       if (scope === 'minutes' || scope === 'session')
         client.invalidateQueries({ queryKey: ['grants'] });
     },

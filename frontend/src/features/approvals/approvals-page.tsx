@@ -68,7 +68,7 @@ function QuestionCard({ number, approval }: { number: number; approval: Approval
   const labelOf = useServerName();
   const schema = useMemo(() => readSchema(approval.schema ?? '{}'), [approval.schema]);
   const [content, setContent] = useState(() => initialText({ ...schema, kind: 'object' }));
-  const answer = useAnswerApproval(approval.id);
+  const answer = useAnswerApproval(approval);
   const isForm = approval.kind === 'form';
   return (
     <div className="rounded-lg border bg-panel p-4 shadow-card md:p-5">

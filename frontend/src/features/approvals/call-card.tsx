@@ -28,7 +28,7 @@ export function CallCard({ approval }: { approval: Approval }) {
   const [limited, setLimited] = useState(false);
   const [off, setOff] = useState<number[]>([]);
   const suggested = useQuery({ ...suggestionQuery(approval.id), enabled: limited });
-  const answer = useAnswerApproval(approval.id);
+  const answer = useAnswerApproval(approval);
   const args = all.data?.arguments ?? approval.arguments ?? '';
   const cut = approval.argumentsCut && !all.data;
   const effect = approval.effect ?? 'unknown';

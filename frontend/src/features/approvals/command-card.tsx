@@ -15,7 +15,7 @@ const t = texts.approvals.command;
 /** A command that needs approval: all of its arguments, and the previous command. */
 export function CommandCard({ approval }: { approval: Approval }) {
   const labelOf = useServerName();
-  const answer = useAnswerApproval(approval.id);
+  const answer = useAnswerApproval(approval);
   const label = escapeControlCharacters(labelOf(approval.server).slice(0, 200));
   const command = approval.command;
   const [firstLine = '', ...rest] = approval.message.split('\n');

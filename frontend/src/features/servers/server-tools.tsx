@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useSearch } from '@tanstack/react-router';
-import { useCallback, useState } from 'react';
+import { Link } from '@tanstack/react-router';
+import { X } from 'lucide-react';
+import { useState } from 'react';
 import { SearchField } from '@/components/fields';
 import { Failed, Loading } from '@/components/page';
 import { Switch } from '@/components/switch';
@@ -188,7 +189,54 @@ function ToolRow({
         <div className="flex flex-wrap gap-1.5">
           <SettingSelects name={name} settings={tool.settings} onChange={set} />
         </div>
+        <ApprovalExceptions
+          name={name}
+          settings={tool.settings}
+          disabled={change.isPending}
+          onChange={set}
+        />
       </div>
     </li>
+  );
+}
+
+/** The clients whose calls need no approval, for example after "Always allow"; each can be removed. */
+function ApprovalExceptions({
+  name,
+  settings: { allowClients, approval },
+  disabled,
+  onChange,
+}: {
+  name: string;
+  settings: ToolWithSettings['settings'];
+  disabled: boolean;
+  onChange: (part: Change) => void;
+}) {
+  if (allowClients.length === 0) return null;
+  return (
+    <div className="mt-1.5 flex flex-wrap items-center gap-1.5 text-xs text-ink2">
+      {approval === 'deny' ? t.exceptionsDenied : t.exceptions}
+      <ul className="contents">
+        {allowClients.map((client) => {
+          const shown = escapeControlCharacters(client.slice(0, 100));
+          const rest = allowClients.filter((one) => one !== client);
+          return (
+            <li key={client}>
+              <button
+                type="button"
+                disabled={disabled}
+                aria-label={t.requireApproval(shown, name)}
+                title={t.requireApproval(shown, name)}
+                onClick={() => onChange({ allowClients: rest.length > 0 ? rest : null })}
+                className="flex max-w-full items-center gap-1 rounded-full bg-accent-soft py-0.5 pr-1.5 pl-2.5 text-accent"
+              >
+                <span className="max-w-64 truncate">{shown}</span>
+                <X className="size-3.5 shrink-0" aria-hidden />
+              </button>
+            </li>
+          );
+        })}
+      </ul>
+    </div>
   );
 }

@@ -41,6 +41,13 @@ export const approvalsTexts = {
       minutes: 'Allow for 10 minutes',
       session: 'Allow for this session',
       always: 'Always allow',
+      alwaysForClient: (client: string, tool: string) =>
+        `${client} can now call ${tool} without approval. The Tools tab of the server shows this.`,
+      alwaysForAll: (tool: string) =>
+        `${tool} no longer needs approval. The Tools tab of the server shows this.`,
+      alwaysByRule: (tool: string) =>
+        `An argument rule now allows such calls to ${tool}. It is listed under Settings.`,
+      alwaysSaved: (tool: string) => `Calls to ${tool} are now allowed by the configuration.`,
       limit: 'Limit to similar arguments…',
       noConditions:
         'No conditions can be suggested for these arguments. Any approval longer than “Allow once” applies to all calls to this tool.',

@@ -318,6 +318,10 @@ export const serversTexts = {
         destructive: 'Ask if destructive',
         deny: 'Always deny',
       },
+      exceptions: 'No approval needed for',
+      exceptionsDenied: 'Denied. When it is not, no approval needed for',
+      requireApproval: (client: string, tool: string) =>
+        `Require approval again when ${client} calls ${tool}`,
       timeout: (tool: string) => `Timeout for ${tool}`,
       timeoutUnset: 'Timeout: default',
       timeoutOf: (s: number) => (s < 60 ? `Timeout: ${s} s` : `Timeout: ${s / 60} min`),
