@@ -95,6 +95,7 @@ flow(
     await cardOf(page, 'three').getByRole('button', { name: 'Deny' }).focus();
     end(mock, third, 'withdrawn');
     await page.getByText('No longer pending').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Allow once' }).count(), 0);
     await focused(page.getByRole('region', { name: 'Approvals', exact: true }));
     await page.getByText('No pending approvals').waitFor();
     await inspect(page, 'all');

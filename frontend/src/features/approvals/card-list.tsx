@@ -57,7 +57,11 @@ export function CardList({
               tabIndex={-1}
               className="relative rounded-lg"
             >
-              <div inert={ended} className={ended ? 'opacity-30' : undefined}>
+              <div
+                inert={ended}
+                aria-hidden={ended || undefined}
+                className={ended ? 'opacity-30' : undefined}
+              >
                 {children(approval, index)}
               </div>
               {ended && (
