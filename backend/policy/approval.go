@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -114,6 +115,8 @@ func (p *Policy) askUser(ctx context.Context, call *core.Call, rules *ruleset, p
 	case err != nil && permitted != "" && ctx.Err() == nil:
 		call.Approval = permitted
 		return nil
+	case errors.Is(err, approvals.ErrPermitted): // the client cancelled the call at the same time
+		return context.Cause(ctx)
 	case err != nil:
 		if core.CodeOf(err) == core.CodeRateLimited {
 			call.Approval = core.ApprovalNobody

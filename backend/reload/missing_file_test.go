@@ -23,6 +23,9 @@ func TestEditRestoresDeletedFile(t *testing.T) {
 		x := run(t, "// mine\n"+two)
 		must(t, os.Remove(x.file))
 		x.expectRefused(name, "file was removed", "a=a b=b")
+		if all, err := x.o.Backups.List(); err != nil || len(all) != 1 {
+			t.Errorf("%s: %v, %v", name, all, err)
+		}
 		if err := edit(x); err != nil {
 			t.Fatal(name, err)
 		}
@@ -75,5 +78,34 @@ func TestFileMissingAtStartupIsReportedAndKept(t *testing.T) {
 	}
 	if text, err := backups.Read(all[0].Name); err != nil || string(text) != "// mine\n"+two {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// Settings that restrict clients are lost like servers, and the only copy must not be replaced.
+func TestMissingFileWithoutServersIsReportedAndKept(t *testing.T) {
+	t.Parallel()
+	for name, backups := range map[string]string{"kept": "", "no backup": "\x00"} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "config.jsonc")
+		o := Options{
+			Sources:  config.Sources{DefaultFile: file, ConfDir: filepath.Join(dir, "conf.d")},
+			LastGood: filepath.Join(dir, "good.json"), Backups: config.BackupsOf(filepath.Join(dir, backups)),
+		}
+		write(t, file, `{"history": {"keepDays": 7}}`)
+		write(t, filepath.Join(o.Sources.ConfDir, "a.json"), one)
+		must(t, New(o).Load())
+		good, err := os.ReadFile(o.LastGood)
+		must(t, err)
+		must(t, os.Remove(file))
+		r := New(o)
+		must(t, r.Load())
+		if p := r.Problems(); ids(r.Current()) != "a=a" || len(p) != 1 || !strings.Contains(p[0].String(), "its settings are not in use") {
+			t.Errorf("%s: %q, %v", name, ids(r.Current()), p)
+		}
+		all, err := o.Backups.List()
+		now, _ := os.ReadFile(o.LastGood)
+		if (err == nil && len(all) == 1) == (string(now) == string(good)) {
+			t.Errorf("%s: backups %v (%v), last valid copy\n%s", name, all, err, now)
+		}
 	}
 }

@@ -77,11 +77,14 @@ func (r *Reloader) Load() error {
 		if good := r.readLastGood(); c.FilesIgnored && good != nil {
 			c = keepSettings(good, c)
 		}
+		kept := true
 		if r.mainExisted = exists(r.o.Sources.Main()); !r.mainExisted && c.Locked == "" {
-			c = r.withMissingFile(c)
+			c, kept = r.withMissingFile(c)
 		}
 		r.current.Store(c)
-		r.saveLastGood(c)
+		if kept {
+			r.saveLastGood(c)
+		}
 		r.logProblems(c.Problems)
 		return nil
 	}
@@ -101,44 +104,50 @@ func (r *Reloader) Load() error {
 	return err
 }
 
-// withMissingFile returns c, whose main file does not exist, with a warning if the file defined
-// servers when it was last valid. They do not run, because their user may have deleted the file to
-// start anew. Its content becomes a backup: the next edit creates another file.
-func (r *Reloader) withMissingFile(c *config.Config) *config.Config {
+// withMissingFile returns c, whose main file does not exist, with a warning if the file existed when
+// the configuration was last valid. Nothing of it is in use, because its user may have deleted the
+// file to start anew. Its content becomes a backup: the next edit creates another file. kept is
+// false if that failed, so that the last valid copy is the only one.
+func (r *Reloader) withMissingFile(c *config.Config) (_ *config.Config, kept bool) {
 	main := r.o.Sources.Main()
 	good := r.readLastGood()
 	if good == nil {
-		return c
+		return c, true
 	}
 	text, known := good.TextOf(main)
+	if !known || bytes.Equal(text, config.Starter()) {
+		return c, true
+	}
 	lost := 0
 	for _, s := range good.Servers {
 		if s.Source.File == main {
 			lost++
 		}
 	}
-	if !known || lost == 0 {
-		return c
+	warning := config.Problem{File: main, Warning: true, Message: "file is missing, so its settings are not in use"}
+	if lost > 0 {
+		warning.Message = "file is missing, so " + core.Plural(lost, "server") + " did not start"
 	}
-	warning := config.Problem{File: main, Warning: true, Message: "file is missing, so " + core.Plural(lost, "server") + " did not start"}
-	if err := r.backUp(main, text); err != nil {
-		warning.Suggestion = "its last valid content is in " + r.o.LastGood
-		r.o.Log.Warn("Cannot back up the last valid configuration", "error", err)
-	} else {
+	if kept = r.backUp(main, text); kept {
 		warning.Suggestion = "restore its last valid content: drawbridge backup restore"
+	} else {
+		warning.Suggestion = "its last valid content is in " + r.o.LastGood
 	}
-	return c.With(c.Servers, append(c.Problems, warning))
+	return c.With(c.Servers, append(c.Problems, warning)), kept
 }
 
-// backUp makes text the newest backup of file, if it is not.
-func (r *Reloader) backUp(file string, text []byte) error {
+// backUp makes text the newest backup of file, if it is not, and reports whether it succeeded.
+func (r *Reloader) backUp(file string, text []byte) bool {
 	if all, err := r.o.Backups.List(); err == nil && len(all) > 0 {
 		if newest, err := r.o.Backups.Read(all[0].Name); err == nil && bytes.Equal(newest, text) {
-			return nil
+			return true
 		}
 	}
-	_, err := r.o.Backups.Create(file, text, time.Now())
-	return err
+	if _, err := r.o.Backups.Create(file, text, time.Now()); err != nil {
+		r.o.Log.Warn("Cannot back up the last valid configuration", "error", err)
+		return false
+	}
+	return true
 }
 
 func (r *Reloader) readLastGood() *config.Config {
@@ -190,6 +199,9 @@ func (r *Reloader) Reload(ctx context.Context) {
 	r.commit(c, problems)
 }
 
+// fileRemoved is the problem of a main file that was removed while its configuration is in use.
+const fileRemoved = "file was removed"
+
 // load reads the sources. A main file that has disappeared is an error, because the way to
 // configure no servers is an empty configuration.
 func (r *Reloader) load() (*config.Config, []config.Problem) {
@@ -199,7 +211,7 @@ func (r *Reloader) load() (*config.Config, []config.Problem) {
 		return nil, problemsOf(err)
 	}
 	if main := r.o.Sources.Main(); r.mainExisted && !exists(main) && c.Locked == "" {
-		return nil, []config.Problem{{File: main, Message: "file was removed", Suggestion: `restore it, as any change in Drawbridge does, or create one without servers: {"mcpServers": {}}`}}
+		return nil, []config.Problem{{File: main, Message: fileRemoved, Suggestion: `restore it, or create one without servers: {"mcpServers": {}}`}}
 	}
 	return c, c.Problems
 }
@@ -218,6 +230,9 @@ func (r *Reloader) commit(c *config.Config, problems []config.Problem) {
 	if c == nil {
 		if equalProblems(was.Problems, problems) {
 			return
+		}
+		if text, known := was.TextOf(r.o.Sources.Main()); known && len(problems) == 1 && problems[0].Message == fileRemoved {
+			r.backUp(r.o.Sources.Main(), text) // a program that does not ask us may create another file
 		}
 		r.current.Store(was.With(was.Servers, problems))
 		r.publish(false, nil, problems)

@@ -54,6 +54,7 @@ func runOn(t *testing.T, dir, file string) *running {
 	x.Reloader = New(Options{
 		Sources:  config.Sources{DefaultFile: file, ConfDir: filepath.Join(filepath.Dir(file), "conf.d")},
 		LastGood: filepath.Join(dir, "state", "good.json"),
+		Backups:  config.BackupsOf(dir),
 		Bus:      bus,
 		Debounce: 40 * time.Millisecond,
 	})

@@ -172,32 +172,20 @@ flow('the numbers of the overview and of the usage fit their boxes', quiet, asyn
       .getByText(path === '/' ? /of \d/ : 'Median')
       .first()
       .waitFor();
-    const wrong = await list.locator('dd span:not(:has(span))').evaluateAll((all) =>
-      all
-        .filter((span) => {
-          const lines = new Set();
-          const range = document.createRange();
-          range.selectNodeContents(span);
-          for (const { top } of range.getClientRects()) lines.add(Math.round(top));
-          const box = span.closest('div').getBoundingClientRect();
-          const { right } = range.getBoundingClientRect();
-          return lines.size > 1 || right > box.right - 8;
-        })
-        .map((span) => span.textContent),
-    );
-    assert.deepEqual(wrong, [], `${width} ${path}`);
-    if (process.env.E2E_PICTURES) await page.screenshot({ path: `/tmp/t18g-fit-${width}.png` });
+    const wrong = () =>
+      list.locator('dd span:not(:has(span))').evaluateAll((all) =>
+        all
+          .filter((span) => {
+            const lines = new Set();
+            const range = document.createRange();
+            range.selectNodeContents(span);
+            for (const { top } of range.getClientRects()) lines.add(Math.round(top));
+            const box = span.closest('div').getBoundingClientRect();
+            const { right } = range.getBoundingClientRect();
+            return lines.size > 1 || right > box.right - 8;
+          })
+          .map((span) => span.textContent),
+      );
+    await becomes(wrong, []); // the fonts and the columns may still change
   }
-});
-
-flow('a server is renamed only to a name that a new server can have', quiet, async (page, mock) => {
-  await page.goto(`${mock.url}/#/servers/filesystem`);
-  const detail = page.getByRole('region', { name: 'filesystem' });
-  await detail.getByRole('button', { name: /^More actions/ }).click();
-  await page.getByRole('menuitem', { name: /^Rename/ }).click();
-  const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('Name').fill('has space é');
-  await dialog.getByText('Use only the letters a to z').waitFor();
-  assert.equal(await dialog.getByRole('button', { name: 'Rename' }).isDisabled(), true);
-  await inspect(page, 'all');
 });

@@ -32,7 +32,8 @@ flow(
   trouble,
   async (page, mock) => {
     await page.goto(`${mock.url}/#/servers/fetch?view=log`);
-    await page.getByRole('button', { name: 'Install uv…' }).press('Enter');
+    const state = page.getByRole('region', { name: 'State' });
+    await state.getByRole('button', { name: 'Install uv…' }).press('Enter');
     const dialog = page.getByRole('dialog', { name: 'Install uv…' });
     await dialog.getByText('curl -LsSf https://astral.sh/uv/install.sh | sh').waitFor();
     await dialog.getByRole('link', { name: 'https://docs.astral.sh/uv' }).waitFor();

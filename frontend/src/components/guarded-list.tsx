@@ -1,6 +1,7 @@
 import {
   type ComponentProps,
   createContext,
+  type ReactNode,
   type RefObject,
   useCallback,
   useContext,
@@ -18,6 +19,11 @@ const pressable = 'button, [role="button"], [role="switch"], summary';
 const MovedItems = createContext<ReadonlySet<string>>(new Set());
 const JustMoved = createContext(false);
 
+/** Content that does not move with the item around it. */
+export function AtRest({ children }: { children: ReactNode }) {
+  return <JustMoved value={false}>{children}</JustMoved>;
+}
+
 /** Whether the buttons around have just appeared or moved, so that clicks on them are ignored. */
 export const useJustMoved = () => useContext(JustMoved);
 
@@ -34,6 +40,7 @@ export function GuardedList(props: ComponentProps<'ul'>) {
   // After each render, because items can change places without a change of any size.
   useLayoutEffect(measure);
   const isMoving = (target: EventTarget) => {
+    if (target instanceof Element && target.closest('dialog')) return false; // it did not move
     measure();
     const item = target instanceof Element && target.closest<HTMLElement>('[data-item]');
     return item !== false && item !== null && movedNow(item.dataset.item ?? '');

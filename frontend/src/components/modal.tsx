@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { AtRest } from '@/components/guarded-list';
 import { classes } from '@/lib/class-names';
 import { InDialog } from '@/lib/dialog-portal';
 
@@ -54,7 +55,9 @@ export function Modal({
         className,
       )}
     >
-      <InDialog value={shown}>{children}</InDialog>
+      <AtRest>
+        <InDialog value={shown}>{children}</InDialog>
+      </AtRest>
     </dialog>
   );
 }

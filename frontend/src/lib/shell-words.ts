@@ -50,6 +50,12 @@ export function commandLines(text: string): string[] {
   };
   for (let i = 0; i < text.length; i++) {
     const c = text.charAt(i);
+    if (c === '#' && quote === '' && text.slice(start, i).trim() === '') {
+      // Quotes in a comment have no meaning.
+      const lineEnd = text.indexOf('\n', i);
+      i = (lineEnd < 0 ? text.length : lineEnd) - 1;
+      continue;
+    }
     if (c === '\\' && quote !== "'") i += text.startsWith('\r\n', i + 1) ? 2 : 1;
     else if (quote !== '') quote = c === quote ? '' : quote;
     else if (c === '"' || c === "'") quote = c;

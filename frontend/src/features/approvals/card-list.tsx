@@ -40,7 +40,12 @@ export function CardList({
     return () => clearTimeout(timer);
   }, [ended, pointerOver, clear]);
   return (
-    <section ref={frame} tabIndex={-1} aria-label={t.title} className="outline-none">
+    <section
+      ref={frame}
+      tabIndex={-1}
+      aria-label={shown.length > 0 ? t.title : undefined}
+      className="outline-none"
+    >
       {shown.length === 0 ? (
         none
       ) : (
@@ -95,6 +100,11 @@ function useShown(pending: Approval[]): { shown: ShownApproval[]; clear: () => v
   return { shown: current, clear };
 }
 
+/** The cards, without the items of lists in them. */
+function itemsIn(frame: HTMLElement | null): HTMLElement[] {
+  return [...(frame?.querySelectorAll<HTMLElement>(':scope > ul > [data-item]') ?? [])];
+}
+
 /**
  * Moves the focus to the next card when the card that has it is no longer pending; without one, to
  * the returned frame. The card itself gets the focus, not its first button: a second Enter must not
@@ -106,8 +116,8 @@ function useFocusOnNext(shown: ShownApproval[]) {
   const byKeyboard = useRef(false);
   useEffect(() => {
     const itemOf = ({ target }: Event) =>
-      target instanceof Element && frame.current?.contains(target)
-        ? target.closest<HTMLElement>('[data-item]')?.dataset.item
+      target instanceof Element
+        ? itemsIn(frame.current).find((item) => item.contains(target))?.dataset.item
         : undefined;
     // A button that is disabled loses the focus without an event, so its card is remembered.
     const onFocus = (event: Event) => {
@@ -133,8 +143,12 @@ function useFocusOnNext(shown: ShownApproval[]) {
     const id = focused.current;
     if (id === undefined || shown.some((one) => one.approval.id === id && !one.ended)) return;
     const next = nextPending(shown, id);
-    const items = frame.current?.querySelectorAll<HTMLElement>('[data-item]') ?? [];
-    const target = [...items].find((item) => item.dataset.item === next) ?? frame.current;
+    const target =
+      itemsIn(frame.current).find((item) => item.dataset.item === next) ?? frame.current;
+    // The frame of an app takes the focus without an event.
+    const active = document.activeElement;
+    if (active && active !== document.body && !frame.current?.contains(active)) return;
+    if (active instanceof HTMLIFrameElement) return;
     focused.current = next;
     target?.focus({ preventScroll: true });
     if (byKeyboard.current) target?.scrollIntoView({ block: 'nearest' });

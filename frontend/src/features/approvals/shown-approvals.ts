@@ -6,6 +6,9 @@ export interface ShownApproval {
   ended: boolean;
 }
 
+/** So many cards that are no longer pending stay. */
+const maxEnded = 10;
+
 /**
  * The cards to show after the pending approvals changed. No card changes its place: one that is no
  * longer pending stays, and new ones follow after the others.
@@ -17,7 +20,12 @@ export function updateShown(shown: ShownApproval[], pending: Approval[]): ShownA
     added.delete(approval.id);
     return { approval: now ?? approval, ended: now === undefined };
   });
-  return [...kept, ...[...added.values()].map((approval) => ({ approval, ended: false }))];
+  const ended = kept.filter((one) => one.ended);
+  const dropped = new Set(ended.slice(0, Math.max(0, ended.length - maxEnded)));
+  return [
+    ...kept.filter((one) => !dropped.has(one)),
+    ...[...added.values()].map((approval) => ({ approval, ended: false })),
+  ];
 }
 
 /** The card that follows after one that ended: the next pending one, or else the last one. */

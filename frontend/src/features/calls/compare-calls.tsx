@@ -166,7 +166,7 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
           <Link
             to="/calls/$id"
             params={{ id: other }}
-            className="text-accent underline-offset-2 hover:underline"
+            className="text-accent underline underline-offset-2"
           >
             {t.other}
           </Link>

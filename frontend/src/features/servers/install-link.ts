@@ -8,7 +8,7 @@ const webHosts = new Set(['cursor.com', 'www.cursor.com', 'vscode.dev', 'insider
 
 /** A link of an application, or of a web page that opens such a link. */
 const link =
-  /(?:https:\/\/(?:www\.)?cursor\.com\/|https:\/\/(?:insiders\.)?vscode\.dev\/|[a-z][a-z0-9+.-]+:(?:\/\/|mcp\/))[^\s"'`<>)]+/gi;
+  /(?:https:\/\/(?:www\.)?cursor\.com\/|https:\/\/(?:insiders\.)?vscode\.dev\/|(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{1,30}:(?:\/\/|mcp\/))[^\s"'`<>)]+/gi;
 
 /**
  * Decodes the install links of Cursor (`cursor://anysphere.cursor-deeplink/mcp/install?name=…&config=BASE64`)

@@ -10,7 +10,6 @@ import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { RenamedServer, ServerStatus } from '@/types/api';
-import { toServerName } from './parse-server-snippet';
 import { entryPath, useSaveEntry } from './review-and-add-server';
 
 const t = texts.servers.edit;
@@ -36,22 +35,18 @@ export function RenameServer({ server, onClose }: { server: ServerStatus; onClos
       navigate({ to: '/servers/$id', params: { id: renamed.id } });
     },
   });
-  const fault =
-    typed !== '' && typed !== label && toServerName(typed) !== typed
-      ? texts.add.badName
-      : undefined;
   return (
     <FormDialog
       title={t.renameTitle(escapeControlCharacters(label.slice(0, 200)))}
       action={t.rename}
-      ready={typed !== '' && typed !== label && fault === undefined}
+      ready={typed !== '' && typed !== label}
       pending={rename.isPending}
       error={rename.error}
       onSubmit={() => rename.mutate()}
       onClose={onClose}
     >
       <p className="text-sm text-ink2">{t.renameBody}</p>
-      <TextField labelHidden label={texts.add.name} value={name} fault={fault} onChange={setName} />
+      <TextField labelHidden label={texts.add.name} value={name} onChange={setName} />
     </FormDialog>
   );
 }

@@ -180,7 +180,7 @@ function Committed({
     setFault(undefined);
   }, [value]);
   const commit = () => {
-    if (draft === value || fault !== undefined) return;
+    if (draft === value) return;
     const found = faultOf?.(draft);
     setFault(found);
     if (found === undefined) onCommit(draft, (error) => setFault(messageOf(error)));
