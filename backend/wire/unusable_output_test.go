@@ -20,7 +20,7 @@ import (
 
 // timeOut sends a call to a server that answers it with the text that answer returns, and returns
 // the error of its timeout and what was logged. It must be called in a bubble.
-func timeOut(t *testing.T, answer func(id string) string) (err error, logged []string) {
+func timeOut(t *testing.T, answer func(id string) string) (logged []string, err error) {
 	t.Helper()
 	in, says := io.Pipe()
 	hears, out := io.Pipe()
@@ -49,7 +49,7 @@ func timeOut(t *testing.T, answer func(id string) string) (err error, logged []s
 	hears.Close()
 	says.Close()
 	<-ended
-	return err, logged
+	return logged, err
 }
 
 func TestTimeoutNamesTheOutputThatCouldNotBeUsed(t *testing.T) {
@@ -70,7 +70,7 @@ func TestTimeoutNamesTheOutputThatCouldNotBeUsed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				err, logged := timeOut(t, func(id string) string { return fmt.Sprintf(c.answer, id) + "\n" })
+				logged, err := timeOut(t, func(id string) string { return fmt.Sprintf(c.answer, id) + "\n" })
 				if !errors.Is(err, context.DeadlineExceeded) || core.CodeOf(err) != core.CodeTimeout {
 					t.Fatalf("got %v", err)
 				}
@@ -90,7 +90,7 @@ func TestTimeoutNamesTheOutputThatCouldNotBeUsed(t *testing.T) {
 func TestLateReplyIsNoUnusableOutput(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		err, logged := timeOut(t, func(id string) string {
+		logged, err := timeOut(t, func(id string) string {
 			time.Sleep(2 * time.Second)
 			return `{"jsonrpc":"2.0","id":` + id + `,"result":{}}` + "\n"
 		})
