@@ -164,7 +164,7 @@ await step('new commands of the file are announced until they are confirmed', as
   for (const { subject } of await notices()) await api('DELETE', `/api/v1/notices/${encodeURIComponent(subject)}`)
   const file = await readFile(input.config, 'utf8')
   await writeFile(input.config, file.replace(/"mcpServers": ?\{/, (block) => `${block}"newcomer": {"command": ${JSON.stringify(input.binary)}, "args": ["demo-server"]},`))
-  const told = page.getByText(/^Server "newcomer" is running a new command/)
+  const told = page.getByText(/^Server "newcomer" has a new command/)
   await told.waitFor()
   await button('Dismiss').click()
   await told.waitFor({ state: 'detached' })
