@@ -119,7 +119,7 @@ await step('overwriting another edit of the file shows what is lost, and can be 
   await until('what was typed is back', async () => (await textOf(box)).includes('// typed'))
   await writeFile(input.config, `${before}// theirs again\n`)
   await page.getByText('changed elsewhere').waitFor()
-  await page.getByRole('button', { name: 'Discard my changes' }).click()
+  await page.getByRole('button', { name: 'Discard changes' }).click()
   await reads(box, (text) => text === `${before}// theirs again\n`)
 })
 await step('undo the removal of a recording rule', async () => {
