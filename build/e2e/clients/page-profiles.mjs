@@ -59,7 +59,7 @@ await step('create a profile of single tools; its URL offers only these', async 
   await page.getByText('No profiles yet').waitFor()
   await page.getByRole('link', { name: 'New profile' }).click()
   await page.getByLabel('Name', { exact: true }).fill('not a name')
-  await page.getByText('Use at most 32 letters').waitFor()
+  await page.getByText('Use only the letters a to z').waitFor()
   await page.getByLabel('Name', { exact: true }).fill('writing')
   await page.getByLabel('Description', { exact: true }).fill('For letters')
   await page.getByRole('button', { name: 'All: demo' }).click()

@@ -228,7 +228,7 @@ await step('move the servers of a client; they return to its file when it is dis
   await row.getByRole('button', { name: 'Connect…' }).click()
   await row.getByLabel('Move its servers to Drawbridge').check()
   await row.getByRole('checkbox', { name: /^stays/ }).uncheck()
-  await row.locator('.cm-deletedLine').filter({ hasText: '"mine"' }).waitFor()
+  await row.locator('.cm-removedLine').filter({ hasText: '"mine"' }).waitFor()
   await accessible('/clients, moving')
   if ((await files()).join() !== before.join()) throw new Error('it was written before anybody agreed')
   await row.getByRole('button', { name: 'Apply' }).click()
