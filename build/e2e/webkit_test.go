@@ -151,7 +151,7 @@ func TestPageWorksInWebKitGTK(t *testing.T) {
 	d.running("demo")
 	w := startWebkit(t)
 	w.do("POST", "/url", object{"url": strings.TrimSpace(d.cli(0, "open", "--print"))}, nil)
-	w.shows("1 of 1 running")
+	w.shows("Servers running\n1 of 1")
 	eventually.True(t, "the event stream is open", func() (open bool) {
 		w.run(`return [...document.querySelectorAll('[role=status]')].some((one) => one.innerText.trim() === 'Live')`, &open)
 		return open

@@ -75,7 +75,7 @@ export function GuardedItem({ id, ...rest }: ComponentProps<'li'> & { id: string
   );
 }
 
-/** Follows where the items of a list are on the screen. Scrolling does not count as moving. */
+/** Follows where the items of a list are in what can be scrolled: scrolling does not move them. */
 function useMovedItems(list: RefObject<HTMLUListElement | null>) {
   const [moved, setMoved] = useState<ReadonlySet<string>>(new Set());
   const state = useRef({ places: new Map<string, string>(), until: new Map<string, number>() });
@@ -95,46 +95,41 @@ function useMovedItems(list: RefObject<HTMLUListElement | null>) {
     const next = Math.min(...ids.map((id) => until.get(id) ?? 0));
     if (ids.length > 0) timer.current = window.setTimeout(publish, Math.ceil(next - now) + 1);
   }, []);
-  const measure = useCallback(
-    (byScrolling = false) => {
-      const { places, until } = state.current;
-      const next = placesOf(list.current);
-      let changed = false;
-      for (const [id, place] of next)
-        if (places.get(id) !== place && !byScrolling) {
-          until.set(id, performance.now() + restMs);
-          changed = true;
-        }
-      for (const id of until.keys()) if (!next.has(id)) until.delete(id);
-      state.current.places = next;
-      if (changed) publish();
-    },
-    [list, publish],
-  );
+  const measure = useCallback(() => {
+    const { places, until } = state.current;
+    const next = placesOf(list.current);
+    let changed = false;
+    for (const [id, place] of next)
+      if (places.get(id) !== place) {
+        until.set(id, performance.now() + restMs);
+        changed = true;
+      }
+    for (const id of until.keys()) if (!next.has(id)) until.delete(id);
+    state.current.places = next;
+    if (changed) publish();
+  }, [list, publish]);
   // After each render, because the items may be others. What surrounds the list can move it, too.
   useEffect(() => {
-    const observer = new ResizeObserver(() => measure());
+    const observer = new ResizeObserver(measure);
     for (let box: Element | null = list.current; box; box = box.parentElement)
       observer.observe(box);
     for (const item of list.current?.children ?? []) observer.observe(item);
     return () => observer.disconnect();
   });
-  useEffect(() => {
-    const scrolled = () => measure(true);
-    document.addEventListener('scroll', scrolled, true);
-    return () => {
-      document.removeEventListener('scroll', scrolled, true);
-      clearTimeout(timer.current);
-    };
-  }, [measure]);
-  return { moved, movedNow, measure: useCallback(() => measure(), [measure]) };
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return { moved, movedNow, measure };
 }
 
 function placesOf(list: Element | null): Map<string, string> {
   const places = new Map<string, string>();
+  let [scrolledX, scrolledY] = [0, 0]; // now: the event of a scroll arrives later than a click
+  for (let box = list; box; box = box.parentElement) {
+    scrolledX += box.scrollLeft;
+    scrolledY += box.scrollTop;
+  }
   for (const item of list?.querySelectorAll<HTMLElement>(':scope > [data-item]') ?? []) {
     const { left, top, width, height } = item.getBoundingClientRect();
-    const place = [left, top, width, height].map(Math.round).join(' ');
+    const place = [left + scrolledX, top + scrolledY, width, height].map(Math.round).join(' ');
     places.set(item.dataset.item ?? '', place);
   }
   return places;
