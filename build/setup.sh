@@ -50,6 +50,8 @@ packages() {
 	fi
 	if ! apt install -y --no-install-recommends "${need[@]}"; then
 		report_missing "$what" "apt-get could not install ${need[*]}"
+	elif command -v go >/dev/null; then
+		go clean -testcache # it has the results of tests that were skipped without these packages
 	fi
 }
 
