@@ -67,7 +67,6 @@ flow(
       );
     }
     await inspect(page, 'all');
-    if (process.env.E2E_PICTURES) await page.screenshot({ path: '/tmp/t18g-diff.png' });
   },
 );
 
@@ -84,7 +83,6 @@ flow('a server is not added while its text is not valid', quiet, async (page, mo
   assert.equal(await done.isDisabled(), true);
   await page.getByText('The entry of “tide” is not a JSON object. Correct it first.').waitFor();
   await inspect(page, 'all');
-  if (process.env.E2E_PICTURES) await page.screenshot({ path: '/tmp/t18g-invalid.png' });
   // The text survives another page.
   await page.goto(`${mock.url}/#/servers`);
   await page.goto(`${mock.url}/#/add`);
@@ -104,7 +102,6 @@ flow('a disabled server is reviewed and added as disabled', quiet, async (page, 
   await paste(page).fill('{"mcpServers":{"tide":{"command":"npx","disabled":true}}}');
   await page.getByText('This server is added as disabled').waitFor();
   await inspect(page, 'all');
-  if (process.env.E2E_PICTURES) await page.screenshot({ path: '/tmp/t18g-disabled.png' });
   await page.getByRole('button', { name: 'Add server', exact: true }).press('Enter');
   await page.waitForURL(/servers\/tide/);
   assert.match(mock.world.config.text, /"tide": \{[^}]*"disabled": true/);
@@ -154,7 +151,6 @@ flow(
     );
     assert.deepEqual(cut, []);
     await inspect(page, 'all');
-    if (process.env.E2E_PICTURES) await page.screenshot({ path: '/tmp/t18g-tools.png' });
   },
 );
 

@@ -315,7 +315,6 @@ flow(
           }),
         true,
       );
-    if (process.env.E2E_PICTURES) await page.screenshot({ path: '/tmp/t18g-conflict.png' });
     await inspect(page, 'all');
     // The cursor is never behind the buttons.
     for (let line = 0; line < 30; line++) await page.keyboard.press('ArrowDown');
