@@ -74,13 +74,13 @@ var pathInterpretations = []struct {
 		}
 		return s
 	}},
-	{"the first of a list", listBytes, func(s string) string {
-		if at := endOfFirst().FindStringIndex(s[1:]); at != nil {
-			return s[:1+at[0]]
+	{"a list without its last entry", listBytes, func(s string) string {
+		if at := endOfEntry().FindAllStringIndex(s[1:], -1); at != nil {
+			return s[:1+at[len(at)-1][0]]
 		}
 		return s
 	}},
-	{"the rest of a list", listBytes, func(s string) string {
+	{"a list without its first entry", listBytes, func(s string) string {
 		if at := startOfNext().FindStringIndex(s); at != nil {
 			_, size := utf8.DecodeRuneInString(s[at[0]:])
 			return s[at[0]+size:]
@@ -103,14 +103,14 @@ var pathInterpretations = []struct {
 // A list of paths is separated by these, or by white space before something that begins like a path.
 // Many names contain a comma: what follows it must begin or look like a path.
 const (
-	lineBreaks = `\n\v\f\r\x1c-\x1e\x{85}\x{2028}\x{2029}`
+	lineBreaks     = `\n\v\f\r\x1c-\x1e\x{85}\x{2028}\x{2029}`
 	listSeparators = `,;|` + lineBreaks
 )
 
 var (
 	colon       = strings.Trim(string(filepath.ListSeparator), ";") // on Windows, it follows a drive
-	endOfFirst  = lazyregexp.New(`[` + listSeparators + colon + `]|[ \t]+["']*(?:/|~/|\.\.?/)`)
-	startOfNext = lazyregexp.New(`[` + listSeparators + `][\s"']*(?:[.~]|[^` + listSeparators + `]*[/\\])|[ \t` + colon + `][\s"']*(?:/(?:[^/]|$)|~/|\.\.?/)`)
+	endOfEntry  = lazyregexp.New(`[` + listSeparators + colon + `]|[ \t]+["']*(?:/|~/|\.\.?/)`)
+	startOfNext = lazyregexp.New(`(?s)[` + listSeparators + `](?:[\s"']*[.~]|.*[/\\])|[ \t` + colon + `][\s"']*(?:/(?:[^/]|$)|~/|\.\.?/)`)
 	listBytes   = trimmedBytes + ",;|:"
 )
 
