@@ -44,7 +44,7 @@ func (p *program) applyToAll(ctx context.Context, t *clientconf.Batch, yes bool,
 	}
 	skipped := append([]clientconf.SkippedClient{}, t.Skipped...) // never null
 	if t.ClientCount() == 0 {
-		return p.printSentence(map[string]any{"items": []any{}, "skipped": skipped, "next": ""}, "There is nothing to do.")
+		return errors.Join(p.printSentence(map[string]any{"items": []any{}, "skipped": skipped, "next": ""}, "There is nothing to do."), skippedError(t))
 	}
 	if err := p.confirm(yes, question); err != nil {
 		return err
@@ -54,12 +54,34 @@ func (p *program) applyToAll(ctx context.Context, t *clientconf.Batch, yes bool,
 		return err
 	}
 	var done results
-	failed := t.Apply(ctx, token, func(d clientconf.ClientResult) { done = append(done, d) })
+	failed := errors.Join(t.Apply(ctx, token, func(d clientconf.ClientResult) { done = append(done, d) }), skippedError(t))
 	if p.json {
 		return errors.Join(p.printJSON(map[string]any{"items": done.documents(t), "skipped": skipped, "next": ""}), failed)
 	}
-	fmt.Fprintln(p.Stdout, done.sentences())
+	fmt.Fprintln(p.Stdout, done.sentences(t))
 	return failed
+}
+
+// skippedError returns an error if the batch leaves out a client or a server.
+func skippedError(t *clientconf.Batch) error {
+	var names []string
+	for _, s := range t.Skipped {
+		names = append(names, s.Client)
+	}
+	for _, p := range t.Plans {
+		for _, s := range p.Skipped {
+			names = append(names, s.Name+" ("+p.Client.Name+")")
+		}
+	}
+	for _, i := range t.Imports {
+		for _, s := range i.Skipped {
+			names = append(names, s.Name+" ("+i.Client.Name+")")
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return &core.Error{Code: core.CodeValidation, Message: "skipped " + strings.Join(names, ", "), Hint: "The reasons are above. Everything else was processed."}
 }
 
 // results holds the result for each client.
@@ -100,15 +122,15 @@ func (all results) documents(t *clientconf.Batch) []any {
 }
 
 // sentences describes the result and how each client picks it up.
-func (all results) sentences() string {
+func (all results) sentences(t *clientconf.Batch) string {
 	servers, clients, lines := 0, 0, []string{}
-	for _, d := range all {
+	for n, d := range all {
 		if d.Err != nil {
 			lines = append(lines, escapeLine("  Not changed: "+d.Client.Name+": "+strings.TrimSuffix(d.Reason(), ".")+"."))
 			continue
 		}
 		servers, clients = servers+d.Servers, clients+1
-		if d.Client.Reload != "" && !d.Client.ReloadsAutomatically() {
+		if n < len(t.Plans) && d.Client.Reload != "" && !d.Client.ReloadsAutomatically() { // an import changes no file of a client
 			lines = append(lines, escapeLine("  "+d.Client.Name+": "+d.Client.ApplyHint()))
 		}
 	}

@@ -57,8 +57,15 @@ func TestCommandsUseConfigOfRunningDaemon(t *testing.T) {
 	}
 	must(t, os.WriteFile(client, []byte(`{"mcpServers":{"weird":{"command":5}}}`), 0o600))
 	const all = `"skipped":[{"client":"Cursor (IDE and cursor-agent)","reason":"cursor has no servers that can be copied or moved: weird: `
-	if got := f.run(false, "clients", "import", "--yes", "--json", "--all"); got.code != 0 || !strings.Contains(got.out, all) {
+	if got := f.run(false, "clients", "import", "--yes", "--json", "--all"); got.code != 1 || !strings.Contains(got.out, all) {
 		t.Errorf("import: %+v, want %s", got, all)
+	}
+	gemini := filepath.Join(filepath.Dir(filepath.Dir(client)), ".gemini", "settings.json")
+	must(t, os.MkdirAll(filepath.Dir(gemini), 0o700))
+	must(t, os.WriteFile(gemini, []byte(`{"mcpServers":{"good":{"command":"good"},"ws":{"type":"ws","url":"ws://x"}}}`), 0o600))
+	if got := f.run(false, "clients", "import", "--yes", "--all"); got.code != 1 || !strings.Contains(got.out, "Done: 1 server from 1 client") ||
+		!strings.Contains(got.errOut, "skipped Cursor (IDE and cursor-agent), ws (Gemini CLI)") || strings.Contains(got.out, "restart") {
+		t.Errorf("import beside a skipped server: %+v", got)
 	}
 	if text, _ := os.ReadFile(running); !strings.Contains(string(text), "theirs") {
 		t.Errorf("after the import the configuration is %s", text)

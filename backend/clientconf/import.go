@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // ImportedServer is one server of a client and its conversion into our configuration.
@@ -40,6 +42,7 @@ type ImportedServer struct {
 	literal      json.RawMessage   // Entry with literal secrets
 	secretValues map[string]string // values by name
 	secretKeys   []string          // variables or headers to treat as secrets regardless of their values
+	limited      bool              // disabled, because of a limit that could not be converted
 }
 
 // SkippedServer is an entry of a client that cannot be imported.
@@ -131,18 +134,28 @@ func readContainer(p *Plan, file document, m map[string]any, path []string, dir 
 		}
 	}
 	inputs := promptedInputs(m, path)
+	beside, _ := valueAt(m, path[:max(0, len(path)-1)]).(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
-		raw, err := json.Marshal(entries[name])
-		if err != nil || isOurs(raw) {
+		raw, failed := json.Marshal(entries[name])
+		if failed != nil || isOurs(raw) {
 			continue
 		}
 		i := ImportedServer{Client: p.Client.ID, Name: name, Label: name, keyPath: path, original: raw}
-		b := entryConverter{client: p.Client, dir: dir, inputs: inputs}
-		entry, err := b.convert(entries[name])
-		if err != nil {
-			i.SkipReason = err.Error()
+		b := entryConverter{client: p.Client, dir: dir, home: p.home, inputs: inputs}
+		b.off = knownKeys().isSwitchedOff(p.Client.ID, beside, name)
+		var err error
+		if p.pasted {
+			i.Entry, err = b.convertPasted(entries[name])
 		} else {
-			i.Entry, _ = exactjson.Encode(entry)
+			i.Entry, err = encodeEntry(b.convert(entries[name]))
+		}
+		if err == nil {
+			err = checkEntry(name, i.Entry)
+		}
+		if err != nil {
+			i.Entry, i.SkipReason = nil, err.Error()
+		} else {
+			i.limited = b.disabled
 			if file != nil {
 				source, _, _ := file.entry(path, name) // an entry that cannot be located has no note
 				if note := commentNote(source, p.Client.Format); note != "" {
@@ -154,6 +167,24 @@ func readContainer(p *Plan, file document, m map[string]any, path []string, dir 
 		all = append(all, i)
 	}
 	return all
+}
+
+func encodeEntry(entry *configEntry, err error) (json.RawMessage, error) {
+	if err != nil {
+		return nil, err
+	}
+	return exactjson.Encode(entry)
+}
+
+// checkEntry returns why our configuration would refuse a server; nil if it is valid.
+func checkEntry(name string, entry json.RawMessage) error {
+	_, problems := config.Parse("the import", []byte(`{"mcpServers":{`+exactjson.String(name)+`:`+string(entry)+`}}`))
+	for _, p := range problems {
+		if !p.Warning {
+			return errors.New(strings.TrimSuffix(p.Message+" ("+p.Suggestion+")", " ()"))
+		}
+	}
+	return nil
 }
 
 // assignLabels sets the name of each server in our configuration: the client's name, unless our
@@ -168,8 +199,8 @@ func (c *Connector) assignLabels(all []ImportedServer) error {
 		if have, err = o.servers(); err != nil {
 			return err
 		}
-		for label, entry := range have {
-			have[label] = c.expandSecrets(entry)
+		for key, entry := range have {
+			have[key] = c.expandSecrets(entry)
 		}
 	}
 	for n := range all {
@@ -185,8 +216,8 @@ func (c *Connector) assignLabels(all []ImportedServer) error {
 			candidates = append(candidates, candidates[1]+"-"+strconv.Itoa(k))
 		}
 		for _, label := range candidates {
-			key := strings.ToLower(label)
-			if other, taken := have[key]; taken && !sameServer(other, i.literal) {
+			key := labelKey(label)
+			if other, taken := have[key]; taken && !i.isCoveredBy(other) {
 				continue
 			} else if taken {
 				i.Exists = true
@@ -198,8 +229,29 @@ func (c *Connector) assignLabels(all []ImportedServer) error {
 	return nil
 }
 
-// sameServer reports whether two entries of our configuration run the same server.
-func sameServer(a, b json.RawMessage) bool { return serverKey(a) == serverKey(b) }
+// labelKey returns a key that is equal for names that our configuration cannot have both.
+func labelKey(label string) string {
+	return strings.ReplaceAll(strings.ToLower(core.Slug(label)), "_", "-")
+}
+
+// isCoveredBy reports whether an entry of our configuration runs the same server and limits it at least
+// as much: a server with fewer limits is never used in its place.
+func (i *ImportedServer) isCoveredBy(entry json.RawMessage) bool {
+	if serverKey(entry) != serverKey(i.literal) {
+		return false
+	}
+	mine, errMine := decodeObject(i.literal)
+	theirs, errTheirs := decodeObject(entry)
+	if errMine != nil || errTheirs != nil || i.limited && theirs["disabled"] != true {
+		return false
+	}
+	for _, key := range []string{"includeTools", "excludeTools", "tools", "approval"} {
+		if mine[key] != nil && !reflect.DeepEqual(mine[key], theirs[key]) {
+			return false
+		}
+	}
+	return true
+}
 
 // serverKey returns a key that is equal for entries that run the same server: program or URL,
 // directory and settings, but not timeouts or whether it is disabled.
@@ -209,11 +261,11 @@ func serverKey(entry json.RawMessage) string {
 		return string(entry)
 	}
 	for key := range m {
-		if !slices.Contains([]string{"command", "args", "env", "cwd", "url", "headers", "container", "inheritEnv"}, key) {
+		if !slices.Contains([]string{"command", "args", "env", "cwd", "url", "headers", "oauth", "container", "docker", "inheritEnv"}, key) {
 			delete(m, key)
 		}
 	}
-	for _, key := range []string{"args", "env", "headers", "inheritEnv"} {
+	for _, key := range []string{"args", "env", "headers", "oauth", "inheritEnv"} {
 		switch v := m[key].(type) {
 		case []any:
 			if len(v) == 0 {
@@ -261,19 +313,6 @@ var (
 	errNoObject = errors.New("it is not an object")
 )
 
-// toMillis multiplies a JSON number by factor. It returns 0 for anything that is not positive.
-func toMillis(v any, factor float64) int64 {
-	n, ok := v.(json.Number)
-	if !ok {
-		return 0
-	}
-	f, err := n.Float64()
-	if err != nil || f <= 0 {
-		return 0
-	}
-	return int64(f * factor)
-}
-
 // firstMember returns the first of the members that exists.
 func firstMember(m map[string]any, keys ...string) any {
 	for _, key := range keys {
@@ -282,6 +321,29 @@ func firstMember(m map[string]any, keys ...string) any {
 		}
 	}
 	return nil
+}
+
+// textList returns a text, or a list of texts. Numbers and booleans are texts as well. ok is false for
+// anything else.
+func textList(v any) (all []string, ok bool) {
+	list, isList := v.([]any)
+	if v != nil && !isList {
+		list = []any{v}
+	}
+	for _, item := range list {
+		switch item := item.(type) {
+		case string:
+			all = append(all, item)
+		case json.Number, bool:
+			if !isList {
+				return nil, false
+			}
+			all = append(all, fmt.Sprint(item))
+		default:
+			return nil, false
+		}
+	}
+	return all, true
 }
 
 func stringList(v any) (all []string) {

@@ -1,39 +1,55 @@
 package clientconf
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 // configEntry is a server in the format of our configuration. The fields are in the order in
 // which they are written.
 type configEntry struct {
-	Type             string            `json:"type,omitempty"`
-	Command          string            `json:"command,omitempty"`
-	Args             []string          `json:"args,omitempty"`
-	Env              map[string]string `json:"env,omitempty"`
-	InheritEnv       []string          `json:"inheritEnv,omitempty"`
-	Cwd              string            `json:"cwd,omitempty"`
-	URL              string            `json:"url,omitempty"`
-	Headers          map[string]string `json:"headers,omitempty"`
-	StartupTimeoutMs int64             `json:"startupTimeoutMs,omitempty"`
-	RequestTimeoutMs int64             `json:"requestTimeoutMs,omitempty"`
-	Disabled         bool              `json:"disabled,omitempty"`
+	Type             string               `json:"type,omitempty"`
+	Command          string               `json:"command,omitempty"`
+	Args             []string             `json:"args,omitempty"`
+	Env              map[string]string    `json:"env,omitempty"`
+	InheritEnv       []string             `json:"inheritEnv,omitempty"`
+	Cwd              string               `json:"cwd,omitempty"`
+	URL              string               `json:"url,omitempty"`
+	Headers          map[string]string    `json:"headers,omitempty"`
+	OAuth            map[string]any       `json:"oauth,omitempty"`
+	IncludeTools     []string             `json:"includeTools,omitempty"`
+	ExcludeTools     []string             `json:"excludeTools,omitempty"`
+	Tools            map[string]toolEntry `json:"tools,omitempty"`
+	Approval         string               `json:"approval,omitempty"`
+	StartupTimeoutMs int64                `json:"startupTimeoutMs,omitempty"`
+	RequestTimeoutMs int64                `json:"requestTimeoutMs,omitempty"`
+	Disabled         bool                 `json:"disabled,omitempty"`
+}
+
+// toolEntry holds the settings of one tool in the format of our configuration.
+type toolEntry struct {
+	Approval string `json:"approval,omitempty"`
 }
 
 // entryConverter converts one entry of a client into one of our configuration.
 type entryConverter struct {
 	client       Client
 	dir          string // the project directory, or ""
+	home         string // the home directory, or "" if no file may be read
 	inputs       map[string]promptedInput
 	notes        []string
 	needsCommand bool // it contains a value that only a command could compute
+	off          bool // the client has it switched off, outside of the entry
+	disabled     bool // it has a limit or a protection that cannot be converted
 }
 
 // promptedInput is a value that VS Code prompts for.
@@ -96,34 +112,51 @@ func (b *entryConverter) convert(value any) (*configEntry, error) {
 		maps.Copy(m, nested)
 	}
 	e := &configEntry{}
-	words := append(stringList(firstMember(m, commandKeys...)), stringList(m["args"])...)
-	address := firstString(m, addressKeys...)
-	switch {
-	case len(words) > 0 && words[0] != "":
-		b.convertProgram(e, m, words)
+	words, isText := textList(firstMember(m, commandKeys...))
+	args, argsAreText := textList(m["args"])
+	address := strings.TrimSpace(firstString(m, addressKeys...))
+	kind := strings.ToLower(firstString(m, "type", "transport", "transportType"))
+	switch isProgram := len(words) > 0 && words[0] != ""; {
+	case !isKnownKind(kind):
+		return nil, fmt.Errorf("its type %q is not supported", core.Shorten(kind, 60))
+	case !isText:
+		return nil, fmt.Errorf("its %q is not text", firstKey(m, commandKeys))
+	case isProgram && !argsAreText:
+		return nil, errors.New(`its "args" contains a value that is not text`)
+	case isProgram:
+		b.convertProgram(e, m, append(words, args...))
 	case address != "":
-		b.convertURL(e, m, address)
+		b.convertURL(e, m, address, kind)
 	default:
-		for _, key := range slices.Concat(commandKeys, addressKeys) {
-			if _, isText := m[key].(string); m[key] != nil && !isText {
-				return nil, fmt.Errorf("its %q is not text", key)
-			}
+		if key := firstKey(m, addressKeys); key != "" {
+			return nil, fmt.Errorf("its %q is not text", key)
 		}
 		return nil, errNoServer
 	}
-	b.convertTimeouts(e, m)
-	b.convertEnabled(e, m)
-	for _, key := range []string{"headersHelper", "http_headers_helper", "envFile", "oauth", "sandbox", "auth_provider"} {
-		if v := m[key]; v != nil && v != false {
-			b.addNote("%q is not copied", key)
-			b.needsCommand = b.needsCommand || strings.Contains(strings.ToLower(key), "helper")
-		}
-	}
+	b.convertSwitches(e, m)
 	if b.needsCommand {
-		e.Disabled = true
+		b.disabled = true
 		b.addNote("One of its values comes from a command, and Drawbridge never runs such commands. Provide the value as a variable, then enable the server.")
 	}
+	e.Disabled = e.Disabled || b.disabled || b.off
 	return e, nil
+}
+
+// isKnownKind reports whether kind is a transport that servers of ours can have, in the spelling of any
+// client.
+func isKnownKind(kind string) bool {
+	return slices.Contains([]string{"", "stdio", "local", "remote"}, kind) || strings.Contains(kind, "sse") || strings.HasPrefix(kind, "http") || strings.HasPrefix(kind, "streamable")
+}
+
+// firstKey returns the first of the keys that m has with a value that is not an empty text; "" if
+// none.
+func firstKey(m map[string]any, keys []string) string {
+	for _, key := range keys {
+		if v := m[key]; v != nil && v != "" {
+			return key
+		}
+	}
+	return ""
 }
 
 func (b *entryConverter) convertProgram(e *configEntry, m map[string]any, words []string) {
@@ -131,8 +164,14 @@ func (b *entryConverter) convertProgram(e *configEntry, m map[string]any, words 
 	for _, w := range words[1:] {
 		e.Args = append(e.Args, b.convertText(w))
 	}
-	e.Env = b.convertMap(firstMember(m, "env", "envs", "environment"))
-	e.InheritEnv = stringList(m["env_vars"])
+	for _, key := range []string{"environment", "envs", "env"} {
+		if v := b.convertMap(key, m[key], &e.InheritEnv); len(v) > 0 && e.Env == nil {
+			e.Env = v
+		} else {
+			maps.Copy(e.Env, v)
+		}
+	}
+	e.InheritEnv = append(e.InheritEnv, stringList(m["env_vars"])...)
 	if keys := stringList(m["env_keys"]); len(keys) > 0 {
 		e.InheritEnv = append(e.InheritEnv, keys...)
 		same := "the same variable"
@@ -141,7 +180,7 @@ func (b *entryConverter) convertProgram(e *configEntry, m map[string]any, words 
 		}
 		b.addNote("%s keeps %s in its keyring: set %s in Drawbridge's environment", b.client.Name, strings.Join(keys, ", "), same)
 	}
-	e.Cwd = b.convertText(firstString(m, "cwd", "workingDirectory"))
+	e.Cwd = b.convertText(firstString(m, "cwd", "workingDirectory", "working_directory"))
 	switch {
 	case e.Cwd == "" && b.dir != "":
 		e.Cwd = b.dir
@@ -151,20 +190,13 @@ func (b *entryConverter) convertProgram(e *configEntry, m map[string]any, words 
 	}
 }
 
-func (b *entryConverter) convertURL(e *configEntry, m map[string]any, address string) {
+func (b *entryConverter) convertURL(e *configEntry, m map[string]any, address, kind string) {
 	e.URL, e.Type = b.convertText(address), "http"
-	kind := strings.ToLower(firstString(m, "type", "transport", "transportType"))
 	switch {
 	case strings.Contains(kind, "sse"),
 		b.client.ID == "qwen-code" && m["httpUrl"] == nil,
 		kind == "" && slices.Contains([]string{"cline", "roo-code", "anythingllm"}, b.client.ID):
 		e.Type = "sse"
-	}
-	e.Headers = b.convertMap(firstMember(m, "headers", "http_headers"))
-	for _, key := range []string{"requestOptions", "requestInit", "auth"} {
-		if inner, ok := m[key].(map[string]any); ok && e.Headers == nil {
-			e.Headers = b.convertMap(inner["headers"])
-		}
 	}
 	add := func(header, value string) {
 		if e.Headers == nil {
@@ -172,8 +204,30 @@ func (b *entryConverter) convertURL(e *configEntry, m map[string]any, address st
 		}
 		e.Headers[header] = value
 	}
-	if name := firstString(m, "bearer_token_env_var", "bearerTokenEnvVar", "api_key_env"); name != "" {
+	auth, _ := m["auth"].(map[string]any)
+	for _, key := range []string{"requestOptions", "requestInit"} {
+		if inner, ok := m[key].(map[string]any); ok {
+			for header, value := range b.convertMap(key+".headers", inner["headers"], nil) {
+				add(header, value)
+			}
+		}
+	}
+	for _, v := range []any{auth["headers"], m["http_headers"], m["headers"]} {
+		for header, value := range b.convertMap("headers", v, nil) {
+			add(header, value)
+		}
+	}
+	if name := firstString(m, "bearer_token_env_var", "bearerTokenEnvVar", "bearer_token_env"); name != "" {
 		add("Authorization", "Bearer ${"+name+"}")
+	}
+	if token := firstString(m, "apiKey"); token != "" {
+		add("Authorization", "Bearer "+b.convertText(token))
+	}
+	for _, settings := range []map[string]any{m, auth} {
+		if name := firstString(settings, "api_key_env"); name != "" {
+			format := cmp.Or(firstString(settings, "api_key_format"), "Bearer {token}")
+			add(cmp.Or(firstString(settings, "api_key_header"), "Authorization"), strings.ReplaceAll(format, "{token}", "${"+name+"}"))
+		}
 	}
 	named, _ := m["env_http_headers"].(map[string]any)
 	for header, name := range named {
@@ -186,39 +240,39 @@ func (b *entryConverter) convertURL(e *configEntry, m map[string]any, address st
 	}
 }
 
-func (b *entryConverter) convertTimeouts(e *configEntry, m map[string]any) {
-	unit := 1.0
-	if b.client.TimeoutUnit == "s" {
-		unit = 1000
-	}
-	e.RequestTimeoutMs = max(toMillis(m["timeout"], unit), toMillis(m["tool_timeout_sec"], 1000), toMillis(m["toolTimeoutMs"], 1))
-	e.StartupTimeoutMs = max(toMillis(m["startup_timeout_sec"], 1000), toMillis(m["connectionTimeout"], 1))
-}
-
-func (b *entryConverter) convertEnabled(e *configEntry, m map[string]any) {
-	off := m["disabled"] == true && b.client.ID != "claude-code" // Claude Code ignores the key
-	for _, key := range []string{"enabled", "isActive", "active"} {
-		off = off || m[key] == false
-	}
-	e.Disabled = off
-}
-
-func (b *entryConverter) convertMap(v any) map[string]string {
-	m, ok := v.(map[string]any)
-	if !ok || len(m) == 0 {
-		return nil
+// convertMap converts the variables or headers of key: an object, or a list of NAME=VALUE. A variable
+// without a value is added to inherit.
+func (b *entryConverter) convertMap(key string, v any, inherit *[]string) map[string]string {
+	m, isObject := v.(map[string]any)
+	list, isList := v.([]any)
+	if v != nil && !isObject && !isList {
+		b.addNote("%q is neither an object nor a list and is not copied", key)
 	}
 	out := map[string]string{}
-	for key, value := range m {
+	for name, value := range m {
 		switch value := value.(type) {
 		case string:
-			out[key] = b.convertText(value)
+			out[name] = b.convertText(value)
 		case json.Number, bool:
-			out[key] = fmt.Sprint(value)
-		case nil:
+			out[name] = fmt.Sprint(value)
 		default:
-			b.addNote("%q is not text and is not copied", key)
+			b.addNote("%q is not text and is not copied", name)
 		}
+	}
+	for at, item := range list {
+		text, _ := item.(string)
+		name, value, hasValue := strings.Cut(text, "=")
+		switch {
+		case name == "" || !hasValue && inherit == nil:
+			b.addNote("Item %d of %q is not NAME=VALUE and is not copied", at+1, key)
+		case hasValue:
+			out[name] = b.convertText(value)
+		default:
+			*inherit = append(*inherit, name)
+		}
+	}
+	if len(out) == 0 {
+		return nil
 	}
 	return out
 }

@@ -95,9 +95,12 @@ func (p *PastedServers) Secrets() map[string]string {
 
 // Write stores the secrets and adds the servers to our configuration.
 func (p *PastedServers) Write(ctx context.Context) error {
-	o, _, err := p.c.addToConfig(p.Servers)
+	o, _, skipped, _, err := p.c.addToConfig(p.Servers)
 	if err != nil {
 		return err
+	}
+	if len(skipped) > 0 {
+		return core.Errorf(core.CodeValidation, "cannot add %q: %s", skipped[0].Name, skipped[0].Reason)
 	}
 	return o.apply(ctx)
 }
@@ -188,20 +191,83 @@ func areAllSkipped(all []ImportedServer) bool {
 // to variables are supported, because the program that the text was written for is unknown.
 func readPastedContainer(client Client, m map[string]any, path []string) []ImportedServer {
 	client.VariableForms = []string{"${}", "${env:}", "${input:}", "{env:}"}
-	all := readContainer(&Plan{Client: client}, nil, m, path, "")
+	all := readContainer(&Plan{Client: client, pasted: true}, nil, m, path, "")
 	for n := range all {
-		i := &all[n]
-		i.Client = pastedClient
-		if value, err := decodeObject(i.original); err == nil && hasUnknownKeys(value) && isConfigEntry(i.original) {
-			i.Entry, i.literal, i.Notes, i.SkipReason = i.original, i.original, nil, ""
-		}
+		all[n].Client = pastedClient
 	}
 	return all
 }
 
-// isConfigEntry reports whether the entry is valid in our configuration as it is, with all its
-// keys.
-func isConfigEntry(entry json.RawMessage) bool {
-	_, problems := config.Parse("pasted", []byte(`{"mcpServers":{"pasted":`+string(entry)+`}}`))
-	return len(problems) == 0
+// convertPasted converts a pasted entry. Keys that our configuration has are copied as they are, whatever
+// other keys stand beside them.
+func (b *entryConverter) convertPasted(value any) (json.RawMessage, error) {
+	original, isObject := value.(map[string]any)
+	if !isObject {
+		return nil, errNoObject
+	}
+	own, theirs, err := splitOwnKeys(original)
+	if err != nil {
+		return nil, err
+	}
+	var entry map[string]any
+	converted, err := b.convert(theirs)
+	switch {
+	case err == nil && len(own) == 0:
+		return exactjson.Encode(converted)
+	case err == nil:
+		raw, err := exactjson.Encode(converted)
+		if err != nil {
+			return nil, err
+		}
+		if entry, err = decodeObject(raw); err != nil {
+			return nil, err
+		}
+	case len(own) == 0:
+		return nil, err
+	default: // such as a server in a container
+		converted = &configEntry{}
+		b.convertSwitches(converted, theirs)
+		raw, err := exactjson.Encode(converted)
+		if err != nil {
+			return nil, err
+		}
+		if entry, err = decodeObject(raw); err != nil {
+			return nil, err
+		}
+		for _, key := range configEntryKeys {
+			if v := theirs[key]; v != nil && entry[key] == nil {
+				entry[key] = v
+			}
+		}
+		if b.disabled {
+			entry["disabled"] = true
+		}
+	}
+	maps.Copy(entry, own)
+	return exactjson.Encode(entry)
+}
+
+// splitOwnKeys splits an entry into the keys that our configuration has, with values that are valid
+// there, and those to convert.
+func splitOwnKeys(entry map[string]any) (own, theirs map[string]any, err error) {
+	raw, err := exactjson.Encode(entry)
+	if err != nil {
+		return nil, nil, err
+	}
+	const path = "mcpServers.pasted."
+	_, problems := config.Parse("pasted", []byte(`{"mcpServers":{"pasted":`+string(raw)+`}}`))
+	own, theirs = map[string]any{}, map[string]any{}
+	for key, v := range entry {
+		isFlagged := slices.ContainsFunc(problems, func(p config.Problem) bool {
+			return p.Key == path+key || strings.HasPrefix(p.Key, path+key+".") || strings.HasPrefix(p.Key, path+key+"[")
+		})
+		isOwn := slices.Contains([]string{"includeTools", "excludeTools", "oauth"}, key) ||
+			slices.Contains([]string{"", "tools", "harmless", "restrict"}, knownKeys().meaning("", key))
+		if isOwn && !isFlagged {
+			own[key] = v
+		} else {
+			theirs[key] = v
+		}
+	}
+	return own, theirs, nil
 }

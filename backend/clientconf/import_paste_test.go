@@ -44,6 +44,27 @@ func TestPastedBlocksAreAcceptedInEveryShape(t *testing.T) {
 	}
 }
 
+// Keys that our configuration has survive beside keys that it does not have.
+func TestPastedLimitsAndOwnKeysAreNotLost(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"command":"x","excludeTools":["drop"],"autoApprove":["x"]}`:                      `{"command":"x","excludeTools":["drop"]}`,
+		`{"command":"x","disabledTools":["drop"]}`:                                         `{"command":"x","excludeTools":["drop"]}`,
+		`{"command":"x","disabledTools":["drop"],"approval":"ask","session":"perSession"}`: `{"approval":"ask","command":"x","excludeTools":["drop"],"session":"perSession"}`,
+		`{"serverUrl":"https://x/mcp","approval":"ask","colour":1}`:                        `{"approval":"ask","type":"http","url":"https://x/mcp"}`,
+		`{"container":"pg","command":"tool","colour":1,"disabledTools":["drop"]}`:          `{"command":"tool","container":"pg","excludeTools":["drop"]}`,
+		`{"type":"docker","docker":{"image":"i"},"colour":1}`:                              `{"docker":{"image":"i"},"type":"docker"}`,
+		`{"command":"x","tools":{"a":{"rename":"b"}},"colour":1}`:                          `{"command":"x","tools":{"a":{"rename":"b"}}}`,
+		`{"command":"x","sandbox":"on","colour":1}`:                                        `{"command":"x","sandbox":"on"}`,
+		`{"command":"x","sandbox":{"filesystem":{"denyRead":["/a"]}}}`:                     `{"command":"x","disabled":true}`,
+		`{"command":"x","envFile":"/etc/hostname"}`:                                        `{"command":"x","disabled":true}`,
+	} {
+		all, err := parsePasted(`{"mcpServers":{"a":`+text+`}}`, "")
+		if err != nil || len(all) != 1 || !sameJSON(all[0].Entry, json.RawMessage(want)) || strings.Contains(text, "colour") && !strings.Contains(strings.Join(all[0].Notes, ""), `"colour" is not copied`) {
+			t.Errorf("%s: %v, %+v\nwant %s", text, err, all, want)
+		}
+	}
+}
+
 func TestSecretsOfAddedServersAreStored(t *testing.T) {
 	c, vault, _, path := newImporter(t)
 	p, err := c.PrepareServer(NewServer{

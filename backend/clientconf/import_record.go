@@ -71,8 +71,8 @@ func (t *ImportPlan) Apply(ctx context.Context) (id string, err error) {
 		}
 	}
 	at := t.c.now().UTC()
-	id = t.client + "-" + at.Format("20060102T150405.000000000")
-	done := ImportRecord{CompletedImport{ID: id, Client: t.client, At: at}, o.configRecord}
+	id = t.Client.ID + "-" + at.Format("20060102T150405.000000000")
+	done := ImportRecord{CompletedImport{ID: id, Client: t.Client.ID, At: at}, o.configRecord}
 	for label := range o.Servers {
 		done.Servers = append(done.Servers, label)
 	}
@@ -117,15 +117,20 @@ func (c *Connector) UndoImport(ctx context.Context, id string) (UndoOutcome, err
 // PlanImport plans to import servers of a client into our configuration without changing the
 // client. names selects servers; none means all.
 func (c *Connector) PlanImport(choice Choice, names []string) (*ImportPlan, error) {
+	client, err := ByID(choice.Client)
+	if err != nil {
+		return nil, err
+	}
 	all, skipped, err := c.selectServers(choice, names)
 	if err != nil {
 		return nil, err
 	}
-	o, _, err := c.addToConfig(all)
+	o, all, invalid, _, err := c.addToConfig(all)
 	if err != nil {
 		return nil, err
 	}
-	return &ImportPlan{Servers: all, Skipped: skipped, Path: o.Path, Diff: Diff(o.Path, o.before, o.after), config: o, c: c, client: choice.Client}, nil
+	skipped = append(skipped, invalid...)
+	return &ImportPlan{Servers: all, Skipped: skipped, Path: o.Path, Diff: Diff(o.Path, o.before, o.after), config: o, c: c, Client: client}, nil
 }
 
 // ImportPlan is a planned import.
@@ -136,5 +141,5 @@ type ImportPlan struct {
 	Diff    string
 	config  *configChange
 	c       *Connector
-	client  string
+	Client  Client
 }

@@ -81,7 +81,7 @@ func (c *Connector) planAgain(choice Choice, r record) (*Plan, error) {
 	for _, d := range r.Edits {
 		at := slices.IndexFunc(p.edits, d.hasPathOf)
 		if at >= 0 && d.Value != nil {
-			if p.edits[at].value, err = mergeSwitches(p.edits[at].value, d.Value); err != nil {
+			if p.edits[at].value, err = mergeSwitches(p.Client.ID, p.edits[at].value, d.Value); err != nil {
 				return nil, err
 			}
 		}

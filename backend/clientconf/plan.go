@@ -29,8 +29,11 @@ type Plan struct {
 	Entry  json.RawMessage
 	// Warnings are sentences to show before the user confirms.
 	Warnings []string
+	Skipped  []SkippedServer // servers that PlanMove leaves out
 
 	choice    Choice
+	home      string // the user's home directory
+	pasted    bool   // the servers are from a pasted text
 	target    string // Path with symbolic links resolved
 	before    []byte
 	existed   bool
@@ -72,7 +75,7 @@ func (c *Connector) openPlan(choice Choice) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Client: client, choice: choice}
+	p := &Plan{Client: client, choice: choice, home: c.system.Home}
 	switch {
 	case choice.Project == "":
 		if loc, ok := c.system.locate(client); ok {

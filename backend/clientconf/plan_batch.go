@@ -178,11 +178,7 @@ func (t *Batch) Apply(ctx context.Context, before func(client string) error, rep
 		finish(p.Client, p.MovedCount(), err)
 	}
 	for _, i := range t.Imports {
-		client, err := ByID(i.client)
-		if err == nil {
-			err = t.c.importInBatch(ctx, i, failed != nil)
-		}
-		finish(client, len(i.Servers), err)
+		finish(i.Client, len(i.Servers), t.c.importInBatch(ctx, i, failed != nil))
 	}
 	return failed
 }
@@ -205,7 +201,7 @@ func (c *Connector) applyInBatch(ctx context.Context, p *Plan, replan bool) erro
 
 func (c *Connector) importInBatch(ctx context.Context, i *ImportPlan, replan bool) error {
 	if replan {
-		now, err := c.PlanImport(Choice{Client: i.client}, nil)
+		now, err := c.PlanImport(Choice{Client: i.Client.ID}, nil)
 		if err != nil {
 			return err
 		}

@@ -46,17 +46,21 @@ func (c *Connector) selectServers(choice Choice, names []string) (all []Imported
 	return nil, nil, core.Errorf(core.CodeNotFound, "%s has no servers to copy or move", choice.Client)
 }
 
-func (c *Connector) addToConfig(all []ImportedServer) (*configChange, map[string]string, error) {
+// addToConfig adds servers to our configuration. It returns those that are valid there, the reasons of
+// the others, and the server ids by labelKey.
+func (c *Connector) addToConfig(all []ImportedServer) (o *configChange, added []ImportedServer, skipped []SkippedServer, ids map[string]string, err error) {
 	if c.config == "" {
-		return nil, nil, errors.New("there is no Drawbridge configuration to move servers to")
+		return nil, nil, nil, nil, errors.New("there is no Drawbridge configuration to move servers to")
 	}
-	o, err := c.openConfig()
-	if err != nil {
-		return nil, nil, err
+	if o, err = c.openConfig(); err != nil {
+		return nil, nil, nil, nil, err
 	}
 	o.vault = c.vault
-	ids, err := o.addServers(all)
-	return o, ids, err
+	added, skipped, ids, err = o.addServers(all)
+	if err == nil && len(added) == 0 && len(skipped) > 0 {
+		err = core.Errorf(core.CodeValidation, "cannot copy or move %q: %s", skipped[0].Name, skipped[0].Reason)
+	}
+	return o, added, skipped, ids, err
 }
 
 // PlanMove plans to import servers of a client and to connect the client in the same step. Each
@@ -68,10 +72,11 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 	if err != nil {
 		return nil, err
 	}
-	o, ids, err := c.addToConfig(all)
+	o, all, invalid, ids, err := c.addToConfig(all)
 	if err != nil {
 		return nil, err
 	}
+	skipped = append(skipped, invalid...)
 	previous, err := c.previousMoves(choice)
 	if err != nil {
 		return nil, err
@@ -79,7 +84,7 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 	choice.Servers = nil
 	if !combined {
 		for _, i := range all {
-			id := ids[strings.ToLower(i.Label)]
+			id := ids[labelKey(i.Label)]
 			if id == "" {
 				return nil, core.Errorf(core.CodeValidation, "cannot move the server %q: its entry is not valid in Drawbridge's configuration", i.Label)
 			}
@@ -105,7 +110,7 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 		}
 		e := &p.edits[n]
 		e.path = i.keyPath
-		if e.value, err = mergeSwitches(e.value, i.original); err != nil {
+		if e.value, err = mergeSwitches(choice.Client, e.value, i.original); err != nil {
 			return nil, err
 		}
 	}
@@ -122,6 +127,7 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 			p.Warnings = append(p.Warnings, i.Name+": "+note+".")
 		}
 	}
+	p.Skipped = skipped
 	for _, s := range skipped {
 		p.Warnings = append(p.Warnings, s.Name+" is not moved: "+s.Reason+".")
 	}
@@ -165,7 +171,7 @@ func (e previousMoves) retainIn(p *Plan) (err error) {
 		if at < 0 || d.Value == nil || slices.ContainsFunc(p.originals, d.hasPathOf) {
 			continue
 		}
-		if p.edits[at].value, err = mergeSwitches(p.edits[at].value, d.Value); err != nil {
+		if p.edits[at].value, err = mergeSwitches(p.Client.ID, p.edits[at].value, d.Value); err != nil {
 			return err
 		}
 		p.originals = append(p.originals, edit{path: d.Path, name: d.Name})
@@ -173,17 +179,8 @@ func (e previousMoves) retainIn(p *Plan) (err error) {
 	return nil
 }
 
-// runMembers are the members of an entry that define what is run or called. All others are switches
-// of the client.
-var runMembers = []string{
-	"command", "cmd", "args", "env", "envs", "environment", "cwd", "workingDirectory", "env_vars", "env_keys", "envFile",
-	"url", "httpUrl", "serverUrl", "uri", "baseUrl", "headers", "http_headers", "env_http_headers", "requestOptions", "requestInit",
-	"auth", "oauth", "bearer_token_env_var", "bearerTokenEnvVar", "api_key_env", "headersHelper", "http_headers_helper",
-	"type", "transport", "transportType", "startup_timeout_sec", "connectionTimeout", "sandbox", "sandboxEnabled", "dev",
-}
-
 // mergeSwitches returns our entry with the switches of the original added.
-func mergeSwitches(ours, original json.RawMessage) (json.RawMessage, error) {
+func mergeSwitches(client string, ours, original json.RawMessage) (json.RawMessage, error) {
 	mine, err := orderedMembers(ours)
 	if err != nil {
 		return nil, err
@@ -193,7 +190,7 @@ func mergeSwitches(ours, original json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	for _, m := range theirs {
-		if slices.Contains(runMembers, m.key) || string(m.value) == "null" {
+		if knownKeys().isRunKey(client, m.key) || string(m.value) == "null" {
 			continue
 		}
 		if at := slices.IndexFunc(mine, func(o member) bool { return o.key == m.key }); at >= 0 {

@@ -80,6 +80,9 @@ func (c *Connector) extractSecrets(all []ImportedServer) error {
 		}
 		h.Map(e.Env)
 		h.Map(e.Headers)
+		if value, _ := e.OAuth["clientSecret"].(string); value != "" && !strings.Contains(value, "${") {
+			e.OAuth["clientSecret"] = h.Whole("clientSecret", value)
+		}
 		before := len(h.values)
 		h.Args(e.Args)
 		if len(h.values) > before {
@@ -93,15 +96,16 @@ func (c *Connector) extractSecrets(all []ImportedServer) error {
 		i.secretValues = h.values
 		i.SecretNames = slices.Sorted(maps.Keys(h.values))
 		var err error
-		if i.Entry, err = mergeUnknownKeys(e, i.literal); err != nil {
+		if i.Entry, err = withoutSecrets(e, i.literal); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// mergeUnknownKeys encodes e together with those keys of plain that configEntry does not have.
-func mergeUnknownKeys(e *configEntry, plain json.RawMessage) (json.RawMessage, error) {
+// withoutSecrets returns plain with those values of e that may have contained secrets. Keys that
+// configEntry does not have, or not completely, stay.
+func withoutSecrets(e *configEntry, plain json.RawMessage) (json.RawMessage, error) {
 	raw, err := exactjson.Encode(e)
 	if err != nil {
 		return nil, err
@@ -114,12 +118,16 @@ func mergeUnknownKeys(e *configEntry, plain json.RawMessage) (json.RawMessage, e
 	if err != nil {
 		return nil, err
 	}
-	maps.Copy(others, ours)
+	for _, key := range []string{"args", "env", "url", "headers", "oauth"} {
+		if ours[key] != nil {
+			others[key] = ours[key]
+		}
+	}
 	return exactjson.Encode(others)
 }
 
-// configEntryKeys are the JSON keys of configEntry.
-var configEntryKeys = []string{"type", "command", "args", "env", "inheritEnv", "cwd", "url", "headers", "startupTimeoutMs", "requestTimeoutMs", "disabled"}
+// configEntryKeys are the JSON keys of configEntry whose values it can hold completely.
+var configEntryKeys = []string{"type", "command", "args", "env", "inheritEnv", "cwd", "url", "headers", "oauth", "includeTools", "excludeTools", "approval", "startupTimeoutMs", "requestTimeoutMs", "disabled"}
 
 func hasUnknownKeys(entry map[string]any) bool {
 	for key := range entry {

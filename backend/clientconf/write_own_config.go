@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -91,7 +90,7 @@ func parseConfig(path string, src []byte) (document, Client, error) {
 	return file, client, err
 }
 
-// servers returns the servers of the configuration, by label in lower case.
+// servers returns the servers of the configuration, by the labelKey of their label.
 func (o *configChange) servers() (map[string]json.RawMessage, error) {
 	file, client, err := parseConfig(o.Path, o.after)
 	if err != nil {
@@ -109,31 +108,41 @@ func (o *configChange) servers() (map[string]json.RawMessage, error) {
 	}
 	all := map[string]json.RawMessage{}
 	for label, value := range object {
-		if all[strings.ToLower(label)], err = exactjson.Encode(value); err != nil {
+		if all[labelKey(label)], err = exactjson.Encode(value); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// addServers inserts the servers and validates the result. It returns the server ids by label in
-// lower case.
-func (o *configChange) addServers(all []ImportedServer) (ids map[string]string, err error) {
+// addServers inserts the servers and validates the result. It returns the servers that are valid, the
+// reasons of the others, and the server ids by label.
+func (o *configChange) addServers(all []ImportedServer) (added []ImportedServer, skipped []SkippedServer, ids map[string]string, err error) {
 	for _, i := range all {
 		if i.Exists {
+			added = append(added, i)
 			continue
 		}
 		file, client, err := parseConfig(o.Path, o.after)
 		if err != nil {
-			return nil, err
+			return nil, nil, nil, err
 		}
 		after, err := file.set(client.KeyPath, i.Label, i.Entry)
 		if err != nil {
-			return nil, err
+			return nil, nil, nil, err
 		}
 		if err := verifyEdits(client, o.after, after, []edit{{client.KeyPath, i.Label, i.Entry}}); err != nil {
-			return nil, err
+			return nil, nil, nil, err
 		}
+		_, problems := config.Parse(o.Path, after)
+		if err := o.earlierProblem(problems); err != nil {
+			return nil, nil, nil, err
+		}
+		if at := slices.IndexFunc(problems, func(p config.Problem) bool { return !p.Warning && (p.Server == i.Label || p.Server == "") }); at >= 0 {
+			skipped = append(skipped, SkippedServer{i.Name, i.Scope, "Drawbridge's configuration would be invalid: " + problems[at].Message})
+			continue
+		}
+		added = append(added, i)
 		o.after, o.Servers[i.Label] = after, hashValue(i.Entry)
 		for name, value := range i.secretValues {
 			if o.secretValues == nil {
@@ -146,20 +155,15 @@ func (o *configChange) addServers(all []ImportedServer) (ids map[string]string, 
 	o.PostHash = hashBytes(o.after)
 	parsed, problems := config.Parse(o.Path, o.after)
 	if err := o.earlierProblem(problems); err != nil {
-		return nil, err
-	}
-	for _, p := range problems {
-		if _, mine := o.Servers[p.Server]; !p.Warning && (mine || p.Server == "") {
-			return nil, &core.Error{Code: core.CodeValidation, Message: "Drawbridge's configuration would be invalid: " + p.Message, Hint: p.Suggestion}
-		}
+		return nil, nil, nil, err
 	}
 	ids = map[string]string{}
 	if parsed != nil {
 		for _, s := range parsed.Servers {
-			ids[strings.ToLower(s.Label)] = s.ID
+			ids[labelKey(s.Label)] = s.ID
 		}
 	}
-	return ids, nil
+	return added, skipped, ids, nil
 }
 
 // earlierProblem returns the error for the first of problems that the file had before the change, if it
