@@ -41,6 +41,7 @@ func (a *accountChooser) choose(call *core.Call) error {
 		return nil // the supervisor says what there is instead
 	case call.Account == "":
 		call.Account = now.config.AccountOf(s, call.Client.Token, call.Profile, call.Workspace)
+		call.AccountChosen = true
 	case len(s.Accounts) == 0 && call.Account == config.DefaultAccount: // of a repeated call
 		call.Account = ""
 	}
@@ -49,6 +50,20 @@ func (a *accountChooser) choose(call *core.Call) error {
 	}
 	return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("server %q has no account %q", s.ID, call.Account),
 		Hint: "Add it to the server's 'accounts' in the configuration, or choose another account."}
+}
+
+// recheck refuses a call that has waited if its account was removed, or if another one is chosen now.
+func (a *accountChooser) recheck(call *core.Call) error {
+	again := *call
+	if call.AccountChosen {
+		again.Account = ""
+	}
+	err := a.choose(&again)
+	if err == nil && again.Account != call.Account {
+		err = &core.Error{Code: core.CodeRejected, Message: fmt.Sprintf("the account of server %q for this client has changed while the call waited", call.Server),
+			Hint: "Make the call again.", Retriable: true}
+	}
+	return err
 }
 
 // folderDecides reports whether the account of a call to the server may depend on the folder of the

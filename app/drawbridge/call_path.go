@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"log/slog"
 	"path/filepath"
@@ -37,7 +38,8 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 	d.inbox = approvals.New(approvals.Options{Bus: d.bus})
 	// An approval that nobody can see is not requested: the call is refused with an error that says
 	// so.
-	d.rules = policy.New(policy.Options{Views: d.own, Approvals: d.inbox, Reachable: d.inbox.Watched})
+	d.accounts = new(accountChooser)
+	d.rules = policy.New(policy.Options{Views: d.own, Approvals: d.inbox, Reachable: d.inbox.Watched, Process: d.waitingProcess})
 	d.records = newHistoryWiring(d.history, d.views, d.bus, d.log, d.vault, d.logins.keeper)
 	folders := d.options.Folders
 	d.dialer = &dial.Dialer{
@@ -57,7 +59,6 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 		LastLines: d.dialer.LastLines, DownloadingLauncher: d.dialer.DownloadingLauncher, Usage: d.dialer.Usage,
 		CommandApprovals: commandApprovals{d.history}, Logins: d.logins.keeper.LoginState,
 	})
-	d.accounts = new(accountChooser)
 	d.calls = gateway.New(gateway.Options{
 		Upstreams: newUpstreams(d.own, d.servers, d.history), ChooseAccount: d.accounts.choose, Policy: d.rules,
 		Recorder: d.records.validator, Bus: d.bus, Log: d.log, LastID: lastID, Now: timeSource,
@@ -65,8 +66,8 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 	d.checks = newCheckRunner(d.history, d.servers, d.views, d.calls, d.bus, d.log)
 	d.front = bridge.New(bridge.Options{
 		Registry: d.views, Gateway: d.calls, Lister: d.servers, Approvals: d.inbox, Log: d.log, Version: version, Now: timeSource,
-		StoredResult: storedResult(d.history),
-		Builtin:      d.own.views, BuiltinTools: d.own.inAggregate, DescribeServer: d.own.describes,
+		StoredResult: storedResult(d.history), Credential: d.credentialOf,
+		Builtin: d.own.views, BuiltinTools: d.own.inAggregate, DescribeServer: d.own.describes,
 		WantsWorkspace: func(call *core.Call) bool {
 			return d.servers.WantsWorkspace(call.Server) || d.accounts.folderDecides(call.Server) || d.rules.WantsWorkspace(call)
 		},
@@ -93,6 +94,22 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 	d.counts = newMeter(d.bus, d.servers, d.front, d.history, d.rules, d.dialer, d.calls, func() config.Metrics { return d.files.Current().Metrics })
 	d.newer = updates.New(updates.Options{Version: version, Storage: d.history, Bus: d.bus, Log: d.log})
 	d.sender = newTelemetry(d.bus, d.counts, recorder.Redact, d.log)
+}
+
+// waitingProcess implements policy.Options.Process.
+func (d *daemon) waitingProcess(call *core.Call) (string, error) {
+	if err := d.accounts.recheck(call); err != nil {
+		return "", err
+	}
+	return d.servers.ProcessOf(call)
+}
+
+// credentialOf implements bridge.Options.Credential.
+func (d *daemon) credentialOf(client string) ([sha256.Size]byte, bool) {
+	if client == "" {
+		return [sha256.Size]byte{}, !d.files.Current().Bridge.RequireToken
+	}
+	return d.tokens.Digest(client)
 }
 
 // configPhases returns what a new configuration is applied to.

@@ -27,7 +27,10 @@ type noPolicy struct{}
 func (noPolicy) Admit(context.Context, *core.Call, core.ServerMessageHandler) (policy.Plan, error) {
 	return policy.Plan{Timeout: 30 * time.Second, Ceiling: 10 * time.Minute}, nil
 }
-func (noPolicy) CheckListed(*core.Call) error                                { return nil }
+func (noPolicy) Readmit(*core.Call, policy.Plan, core.ServerMessageHandler) error { return nil }
+func (noPolicy) Watch(ctx context.Context, _ *core.Call, _ policy.Plan, _ core.ServerMessageHandler) (context.Context, func() error) {
+	return ctx, func() error { return nil }
+}
 func (noPolicy) End(policy.Plan, core.Reply, error, bool)                    {}
 func (noPolicy) WaitListed(context.Context, string)                          {}
 func (noPolicy) Record(*core.Call, core.Reply)                               {}

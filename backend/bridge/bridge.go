@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"log/slog"
 	"sync"
@@ -31,6 +32,10 @@ type Options struct {
 	Lister    Lister
 	Approvals Approvals    // nil: the user is not asked for a client without elicitation
 	Log       *slog.Logger // nil: discard
+
+	// Credential identifies the current token of a client, or none for "". ok is false if requests
+	// of the client are not admitted. nil: tokens do not change.
+	Credential func(client string) (id [sha256.Size]byte, ok bool)
 
 	// Builtin holds the built-in server, which is not in the configuration. It always has its own
 	// endpoint; BuiltinTools reports whether its tools are also listed at the aggregate endpoint.

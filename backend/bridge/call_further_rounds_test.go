@@ -60,6 +60,7 @@ func TestFurtherRoundsCopyWhatIdentifiesTheCall(t *testing.T) {
 			f.Set(reflect.MakeFunc(f.Type(), nil))
 		}
 	}
+	call.Admission.Launch = "x"
 	call.Client, call.Meta, call.Params = core.Client{Token: "t"}, core.Span{Start: 1, End: 2}, json.RawMessage(`{}`)
 	b := &Bridge{Options: Options{Now: time.Now}}
 	repeated := reflect.ValueOf(b.repeatCall(call, nil, nil)).Elem()

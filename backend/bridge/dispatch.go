@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -16,6 +17,7 @@ type request struct {
 	era             core.Era
 	session         *session
 	client          core.Client
+	credential      [sha256.Size]byte // of the client; see requestOrigin
 	shim            string
 	workspace       string // the folder in which the shim was started
 	connection      string // remote address of the HTTP connection
@@ -53,7 +55,7 @@ func isBridgeMethod(method string) bool {
 func (b *Bridge) newRequest(x *exchange) *request {
 	raw := x.rawParams()
 	rq := &request{
-		endpoint: x.endpoint, era: x.era, session: x.session, shim: x.origin.shim, workspace: x.origin.workspace, connection: x.request.RemoteAddr,
+		endpoint: x.endpoint, era: x.era, session: x.session, shim: x.origin.shim, workspace: x.origin.workspace, connection: x.request.RemoteAddr, credential: x.origin.credential,
 		method: x.env.Method, params: raw, spans: &x.params, repaired: x.repaired,
 	}
 	rq.traceID, rq.spanID = traceParent(headerValue(x.request.Header, "Traceparent"))

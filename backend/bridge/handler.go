@@ -25,6 +25,9 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	origin := readOrigin(r.Header)
+	if b.Credential != nil {
+		origin.credential, _ = b.Credential(origin.token)
+	}
 	ep, refusal := b.authorizeEndpoint(ep, origin)
 	if refusal != "" {
 		b.refuseEndpoint(w, r, refusal)

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"mime"
 	"net/http"
@@ -102,6 +103,8 @@ type requestOrigin struct {
 	shim  string
 	// workspace is the folder in which the shim was started, or the client works.
 	workspace string
+	// credential identifies the token, which may be replaced later.
+	credential [sha256.Size]byte
 }
 
 // readOrigin reads the private headers of a request and removes all of them.

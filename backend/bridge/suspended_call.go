@@ -298,7 +298,7 @@ func (t *suspendedCalls) add(sc *suspendedCall, limit time.Duration) (state stri
 	return state, true
 }
 
-var errNoLongerVisible = core.Errorf(core.CodeCancelled, "the client no longer has access to what it requested")
+var errNoLongerVisible = core.Errorf(core.CodeRejected, "the client no longer has access to what it requested")
 
 var errInputTimeout = core.Errorf(core.CodeTimeout, "the client did not send its input in time")
 

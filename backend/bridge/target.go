@@ -28,15 +28,7 @@ func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 			return call, nil
 		}
 	}
-	target, ok := find(b.view(rq.endpoint, rq.client.Token), public)
-	if !ok && rq.endpoint.server == "" && rq.method == "tools/call" {
-		if builtin := b.builtinView(rq.endpoint); builtin != nil {
-			target, ok = builtin.Lookup(core.Tools, public)
-		}
-	}
-	if !ok && rq.method == "tools/call" && hasExtension(rq.capabilities, appsExtension) {
-		target, ok = b.view(rq.endpoint, rq.client.Token).AppTool(public)
-	}
+	target, ok := b.lookup(rq, rq.endpoint, find, public)
 	if !ok {
 		// The tool may belong to a server that is starting.
 		b.Lister.WaitListed(ctx, rq.endpoint.server)
@@ -103,6 +95,21 @@ func requestedName(rq *request) (core.Span, func(*registry.View, string) (regist
 	return completionReference(rq)
 }
 
+// lookup returns what a public name leads to at an endpoint.
+func (b *Bridge) lookup(rq *request, ep endpoint, find func(*registry.View, string) (registry.Target, bool), public string) (target registry.Target, ok bool) {
+	view := b.view(ep, rq.client.Token)
+	if target, ok = find(view, public); ok || rq.method != "tools/call" {
+		return target, ok
+	}
+	if builtin := b.builtinView(ep); builtin != nil && ep.server == "" {
+		target, ok = builtin.Lookup(core.Tools, public)
+	}
+	if !ok && hasExtension(rq.capabilities, appsExtension) {
+		target, ok = view.AppTool(public)
+	}
+	return target, ok
+}
+
 // canSee reports whether the client currently sees what its request names.
 func (b *Bridge) canSee(rq *request) bool {
 	span, find, rpcErr := requestedName(rq)
@@ -110,11 +117,57 @@ func (b *Bridge) canSee(rq *request) bool {
 		return false
 	}
 	public, _ := wire.Unquote(wire.Bytes(rq.params, span))
-	_, ok := find(b.view(rq.endpoint, rq.client.Token), public)
-	if builtin := b.builtinView(rq.endpoint); !ok && builtin != nil && rq.endpoint.server == "" && rq.method == "tools/call" {
-		_, ok = builtin.Lookup(core.Tools, public)
-	}
+	_, ok := b.lookup(rq, rq.endpoint, find, public)
 	return ok
+}
+
+// stillAdmitted returns why a request of a client, which has become the call, is not admitted any
+// more: its token, its profile or what the name leads to has changed.
+func (b *Bridge) stillAdmitted(rq *request, call *core.Call) error {
+	if b.Credential != nil {
+		if now, ok := b.Credential(rq.client.Token); !ok || now != rq.credential {
+			return core.Errorf(core.CodeRejected, "the token of the client was changed or revoked while the call waited")
+		}
+	}
+	ep, refusal := b.authorizeEndpoint(rq.endpoint.unscoped(), requestOrigin{token: rq.client.Token, shim: rq.shim, workspace: rq.workspace})
+	if refusal != "" {
+		return core.Errorf(core.CodeRejected, "%s", refusal)
+	}
+	var target registry.Target
+	var ok bool
+	switch {
+	case call.Local != nil:
+		return nil
+	case callMethods[rq.method]:
+		span, find, _ := requestedName(rq) // has succeeded before
+		public, _ := wire.Unquote(wire.Bytes(rq.params, span))
+		target, ok = b.lookup(rq, ep, find, public)
+		ok = ok && target.Server == call.Server && target.Name == call.Name
+	case isTaskMethod(rq.method) && call.Name != "" && rq.method != "tasks/cancel":
+		ep.server = call.Server // a task can be used at other endpoints than the one that created it
+		_, ok = b.view(ep, rq.client.Token).LookupOwnName(core.Tools, call.Name)
+	default:
+		ok = hasServer(b.view(ep, rq.client.Token).Offers(), call.Server)
+	}
+	if !ok {
+		if view, known := b.Registry.Server(call.Server); known {
+			if _, held := view.Withheld(core.Tools, call.Name); held {
+				return nil // policy rejects it with the reason
+			}
+		}
+		return errNoLongerVisible
+	}
+	return nil
+}
+
+// StillAdmitted implements core.ClientAdmission.
+func (c *callMessageHandler) StillAdmitted(call *core.Call) error {
+	return c.bridge.stillAdmitted(c.rq, call)
+}
+
+// StillAdmitted implements core.ClientAdmission.
+func (sc *suspendedCall) StillAdmitted(call *core.Call) error {
+	return sc.bridge.stillAdmitted(sc.rq, call)
 }
 
 func lookupTool(v *registry.View, name string) (registry.Target, bool) {

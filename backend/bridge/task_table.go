@@ -49,6 +49,7 @@ type task struct {
 	tool, public string // the name of the tool, the server's own and the one that the client used
 	workspace    string // of the call
 	account      string // of the call
+	launch       string // of its admission
 	status       string // as the client last saw it
 	hasResult    bool   // the client has seen the result
 	created      time.Time

@@ -86,6 +86,7 @@ func (b *Bridge) newTaskCall(rq *request, server, id string, t task) *core.Call 
 		call.Task = &core.Task{Call: t.call, ID: id, TTL: -1}
 	}
 	call.Server, call.Name, call.PublicName, call.Workspace, call.Account, call.Continues = server, t.tool, t.public, t.workspace, t.account, true
+	call.Admission.Launch = t.launch
 	return call
 }
 
@@ -188,7 +189,7 @@ func (b *Bridge) rememberTask(rq *request, call *core.Call, reply core.Reply) {
 	if t := reply.Task; t != nil && rq.method == "tools/call" {
 		now := b.Now()
 		b.tasks.add(taskKey{call.Server, t.ID}, task{
-			owner: taskOwnerOf(rq), client: call.Client, call: t.Call, session: call.LegacySession(), shim: call.Shim, tool: call.Name, public: call.PublicName, workspace: call.Workspace, account: call.Account,
+			owner: taskOwnerOf(rq), client: call.Client, call: t.Call, session: call.LegacySession(), shim: call.Shim, tool: call.Name, public: call.PublicName, workspace: call.Workspace, account: call.Account, launch: call.Admission.Launch,
 			status: t.Status, created: now,
 		}, t.TTL, now)
 	}
@@ -300,6 +301,9 @@ func (b *Bridge) askTaskClient(ctx context.Context, server string, t task, metho
 	named := append(wire.AppendString([]byte(`{"name":`), t.public), '}')
 	spans, _ := wire.ScanParams(named)
 	sink := &callMessageHandler{bridge: b, server: server, rq: &request{era: core.Legacy, client: t.client, params: named, spans: &spans}}
+	if b.Credential != nil {
+		sink.rq.credential, _ = b.Credential(t.client.Token)
+	}
 	if l, ep := b.taskStream(server, t); l != nil {
 		l.mu.Lock()
 		stream := l.stream

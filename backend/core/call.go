@@ -126,6 +126,12 @@ type Call struct {
 	// The gateway chooses it, unless it is set already: then the call uses this account or fails.
 	Account string
 
+	// AccountChosen means that the gateway has chosen Account. It is not recorded.
+	AccountChosen bool
+
+	// Admission is set by policy, and kept for the further rounds of the call. It is not recorded.
+	Admission Admission
+
 	// Profile is the profile that limits what the client sees; "" for none. It is not recorded.
 	Profile string
 
@@ -230,6 +236,27 @@ type Reply struct {
 	Repaired bool
 	// Task is Call.Task after the call. The gateway sets it.
 	Task *Task
+}
+
+// Admission identifies what a call was admitted to. A call that has waited is sent only if this is
+// still the same. The fields after Launch are set only for a call that needs the user's approval.
+type Admission struct {
+	Launch     string // the command, environment, address and credentials of the server
+	Process    string // that would have served the call; "" if none was running
+	Definition string // hash of the definition of the tool
+	Rule       string // the argument rule that asked, or ""
+}
+
+// ClientAdmission may be implemented by a ServerMessageHandler. StillAdmitted returns why the client
+// of a call may not make it any more, or nil.
+type ClientAdmission interface {
+	StillAdmitted(call *Call) error
+}
+
+// Readmitter may be implemented by a ServerMessageHandler. Readmit returns why a call that has
+// waited inside its upstream may not be sent any more, or nil.
+type Readmitter interface {
+	Readmit() error
 }
 
 // ReplyObserver may be implemented by a ServerMessageHandler. ObserveReply is called with the reply

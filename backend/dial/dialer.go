@@ -181,7 +181,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 	default:
 		return Session{}, core.Errorf(core.CodeValidation, "unsupported server type %q", c.Type)
 	}
-	key := LaunchKey(c)
+	key := c.LaunchKey()
 	o.FirstEra, o.FirstEraIsGuess = d.eras.firstEra(key)
 	o.OneProcess = !d.trial
 	conn, err := upstream.Connect(ctx, o)

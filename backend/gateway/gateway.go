@@ -30,9 +30,11 @@ type Upstreams interface {
 type Policy interface {
 	// Admit may wait for the user or for a free slot. End must be called for every admitted call.
 	Admit(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (policy.Plan, error)
-	// CheckListed repeats the checks that Admit skipped because the server had not been listed
-	// (Plan.Unlisted).
-	CheckListed(call *core.Call) error
+	// Readmit repeats the checks of Admit after a wait. plan is that of Admit, or zero.
+	Readmit(call *core.Call, plan policy.Plan, sink core.ServerMessageHandler) error
+	// Watch returns a context that is cancelled, with the error as its cause, when Readmit would
+	// return one. stop must be called.
+	Watch(ctx context.Context, call *core.Call, plan policy.Plan, sink core.ServerMessageHandler) (_ context.Context, stop func() error)
 	End(plan policy.Plan, reply core.Reply, err error, sent bool)
 }
 
@@ -159,10 +161,8 @@ func (g *Gateway) attempt(ctx context.Context, call *core.Call, sink core.Server
 	if err != nil {
 		return core.Reply{}, stageWaiting, err
 	}
-	if plan.Unlisted {
-		if err := g.policy.CheckListed(call); err != nil {
-			return core.Reply{}, stageAdmitting, err
-		}
+	if err := g.policy.Readmit(call, plan, sink); err != nil { // the call may have waited
+		return core.Reply{}, stageAdmitting, err
 	}
 	g.running.markSent(call.ID)
 	f := g.newInFlightCall(ctx, call, sink, plan)

@@ -44,7 +44,12 @@ type fixture struct {
 func (f *fixture) Admit(context.Context, *core.Call, core.ServerMessageHandler) (policy.Plan, error) {
 	return f.plan, f.admitErr
 }
-func (f *fixture) CheckListed(*core.Call) error             { return f.listedErr }
+func (f *fixture) Readmit(*core.Call, policy.Plan, core.ServerMessageHandler) error {
+	return f.listedErr
+}
+func (f *fixture) Watch(ctx context.Context, _ *core.Call, _ policy.Plan, _ core.ServerMessageHandler) (context.Context, func() error) {
+	return ctx, func() error { return nil }
+}
 func (f *fixture) End(policy.Plan, core.Reply, error, bool) {}
 func (f *fixture) For(_ context.Context, call *core.Call) (Upstream, error) {
 	if f.startDelay > 0 {

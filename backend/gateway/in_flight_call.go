@@ -145,8 +145,17 @@ func (f *inFlightCall) Ask(ctx context.Context, method string, params json.RawMe
 	reached := f.lastProgress
 	f.mu.Unlock()
 	defer policy.SendKeepAlives(f.sink, f.call, reached, "waiting for a response")()
-	return f.g.Ask(ctx, f.call, method, params, f.sink)
+	reply, err := f.g.ask(ctx, f.call, f.plan, method, params, f.sink)
+	if err != nil {
+		if refused := f.Readmit(); refused != nil {
+			f.cancel(refused) // the server must not go on with the call
+		}
+	}
+	return reply, err
 }
+
+// Readmit returns why the call may not be made any more, or nil.
+func (f *inFlightCall) Readmit() error { return f.g.policy.Readmit(f.call, f.plan, f.sink) }
 
 // answerGrace is added to the answer timeout, so that the sink can end the question itself: when
 // the user does not answer in time the question counts as declined, which is not a timeout.
@@ -156,7 +165,13 @@ const answerGrace = 5 * time.Second
 // call that made the server ask; when no single call did, only its Server is set. Ask is for
 // requests that do not arrive while cause is in flight, such as those of a modern server,
 // which asks in its result.
-func (g *Gateway) Ask(ctx context.Context, cause *core.Call, method string, params json.RawMessage, sink core.ServerMessageHandler) (reply core.Reply, err error) {
+func (g *Gateway) Ask(ctx context.Context, cause *core.Call, method string, params json.RawMessage, sink core.ServerMessageHandler) (core.Reply, error) {
+	return g.ask(ctx, cause, policy.Plan{}, method, params, sink)
+}
+
+// ask is Ask for a cause that was admitted with plan. A question of a call that is no longer
+// admitted is withdrawn, and its answer does not reach the server.
+func (g *Gateway) ask(ctx context.Context, cause *core.Call, plan policy.Plan, method string, params json.RawMessage, sink core.ServerMessageHandler) (reply core.Reply, err error) {
 	call := &core.Call{
 		Client: cause.Client, Session: cause.Session, Shim: cause.Shim, Era: cause.Era,
 		FromServer: true, Server: cause.Server, Account: cause.Account, Instance: cause.Instance,
@@ -170,7 +185,15 @@ func (g *Gateway) Ask(ctx context.Context, cause *core.Call, method string, para
 	ctx, cancel := context.WithTimeout(ctx, policy.AnswerTimeout+answerGrace)
 	defer cancel()
 	call.Attempts = 1
-	return sink.Ask(ctx, method, params)
+	watched, stop := g.policy.Watch(ctx, cause, plan, sink)
+	reply, err = sink.Ask(watched, method, params)
+	if refused := stop(); refused != nil {
+		return core.Reply{}, refused
+	}
+	if err == nil {
+		err = g.policy.Readmit(cause, plan, sink)
+	}
+	return reply, err
 }
 
 // stopClock and startClock exclude the time that the client takes to answer from the timeout

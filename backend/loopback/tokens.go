@@ -3,6 +3,7 @@ package loopback
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -124,6 +125,23 @@ func (t *Tokens) Client(token string) (name string, ok bool) {
 		t.readErrorLogged = false
 	}
 	return t.match(token, sum)
+}
+
+// Digest returns the digest of the token of a client, which changes when it is rotated. ok is false if
+// the client has none.
+func (t *Tokens) Digest(name string) (sum [sha256.Size]byte, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := time.Now(); now.Sub(t.checkedAt) >= recheckInterval {
+		t.checkedAt = now
+		_ = t.refresh() // on error the last known tokens remain valid, and Client logs it
+	}
+	for i := range t.tokens {
+		if t.tokens[i].Name == name {
+			return t.digests[i], true
+		}
+	}
+	return sum, false
 }
 
 // match compares token with every known token. It must be called with t.mu held.

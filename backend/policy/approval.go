@@ -29,24 +29,15 @@ const KeepAlive = 10 * time.Second
 
 // checkApproval blocks a call that needs the user's approval until there is a decision. It denies
 // the call if the user does not answer in time or cannot be asked.
-func (p *Policy) checkApproval(ctx context.Context, call *core.Call, rules *ruleset, plan *Plan, sink core.ServerMessageHandler) error {
-	if call.Method != "tools/call" || call.Continues {
+func (p *Policy) checkApproval(ctx context.Context, call *core.Call, plan *Plan, target registry.Target, sink core.ServerMessageHandler) error {
+	if call.Method != "tools/call" {
 		return nil
 	}
-	s, t := plan.server, plan.tool
-	word, why := approvalSetting(rules, s, t, call.Client.Token, plan.hints)
-	word = plan.byArguments.overrideApproval(word)
-	if call.ByUser && word != config.ApprovalDeny { // the user makes this call
-		return nil
+	word, err := approvalOf(call, plan.rules, plan.server, plan.hints, plan.byArguments)
+	if err != nil || word != config.ApprovalAsk || call.Continues {
+		return err
 	}
-	switch word {
-	case config.ApprovalNever:
-		return nil
-	case config.ApprovalDeny:
-		e := core.Errorf(core.CodeRejected, "tool %q of server %q is not allowed", call.Name, call.Server)
-		e.Hint = "The configuration denies it: " + why + "."
-		return e
-	}
+	call.Admission.Definition, call.Admission.Rule = definitionHash(target), plan.byArguments.askingID()
 	if approved := p.grants.find(plan.server, call, plan.byArguments, time.Now()); approved != "" {
 		call.Approval = approved
 		return nil
@@ -60,46 +51,69 @@ func (p *Policy) checkApproval(ctx context.Context, call *core.Call, rules *rule
 		e.Hint = "Ask the user to open Drawbridge, then try again."
 		return e
 	}
+	if p.Process != nil {
+		if call.Admission.Process, err = p.Process(call); err != nil {
+			return err
+		}
+	}
 	reason := plan.byArguments.question()
 	if reason == "" {
-		reason = approvalReason(rules, s, t, call)
+		reason = approvalReason(plan.rules, plan.server, plan.tool, call)
 	}
-	return p.askUser(ctx, call, rules, plan, sink, reason)
+	return p.askUser(ctx, call, *plan, sink, reason)
+}
+
+// approvalOf returns whether a tool call needs approval, never or ask, or the error if it is denied.
+func approvalOf(call *core.Call, rules *ruleset, s *server, hints registry.Hints, d argumentDecision) (word string, err error) {
+	word, why := approvalSetting(rules, s, s.tool(call), call.Client.Token, hints)
+	switch word = d.overrideApproval(word); {
+	case word == config.ApprovalDeny:
+		e := core.Errorf(core.CodeRejected, "tool %q of server %q is not allowed", call.Name, call.Server)
+		e.Hint = "The configuration denies it: " + why + "."
+		return word, e
+	case call.ByUser: // the user makes this call
+		return config.ApprovalNever, nil
+	}
+	return word, nil
 }
 
 // permittedWhileAsking returns how a call is permitted about which the user has not answered yet: by
 // the answer to another call, or because the rules no longer require approval. It returns "" if it
-// is not. asked are the rules that required approval, was and d their server and decision.
-func (p *Policy) permittedWhileAsking(call *core.Call, asked *ruleset, was *server, d argumentDecision) core.Approval {
-	if approved := p.grants.find(was, call, d, time.Now()); approved != "" {
+// is not. plan is that of the call, which is still admitted.
+func (p *Policy) permittedWhileAsking(call *core.Call, plan *Plan) core.Approval {
+	if approved := p.grants.find(plan.server, call, plan.byArguments, time.Now()); approved != "" {
 		return approved
 	}
 	rules := p.rules.Load()
-	s := rules.servers[call.Server]
-	if rules == asked || s == nil || s.launchID != was.launchID {
+	if rules == plan.rules {
 		return ""
 	}
+	s := rules.server(call.Server)
 	target, err := p.lookupTarget(call, s)
 	if err != nil {
 		return ""
 	}
-	byArguments := decideByArguments(rules.arguments, s, call)
-	if byArguments.then() == config.RuleDeny {
-		return ""
-	}
-	word, _ := approvalSetting(rules, s, s.tool(call), call.Client.Token, target.Hints)
-	if byArguments.overrideApproval(word) != config.ApprovalNever {
+	if word, err := approvalOf(call, rules, s, target.Hints, rules.decide(s, call)); err != nil || word != config.ApprovalNever {
 		return ""
 	}
 	return core.ApprovedAlways
 }
 
-// askUser shows the call to the user and waits for the decision.
-func (p *Policy) askUser(ctx context.Context, call *core.Call, rules *ruleset, plan *Plan, sink core.ServerMessageHandler, why string) error {
+// askUser shows the call to the user and waits for the decision. A call that is no longer admitted
+// is withdrawn, and not sent even if it was approved.
+func (p *Policy) askUser(ctx context.Context, call *core.Call, plan Plan, sink core.ServerMessageHandler, why string) error {
 	began := time.Now()
 	stop := SendKeepAlives(sink, call, 0, "waiting for the user's approval")
-	s, byArguments := plan.server, plan.byArguments // copies, so that no plan is allocated
-	waiting, stopWaiting := p.grants.await(ctx, func() core.Approval { return p.permittedWhileAsking(call, rules, s, byArguments) })
+	var permitted core.Approval
+	waiting, stopWaiting := p.grants.await(ctx, func() error {
+		if err := p.readmit(call, &plan, sink, false); err != nil {
+			return err
+		}
+		if permitted = p.permittedWhileAsking(call, &plan); permitted != "" {
+			return approvals.ErrPermitted
+		}
+		return nil
+	})
 	answer, err := p.Approvals.Ask(waiting, approvals.Item{
 		Kind: approvals.Call, Server: call.Server, Client: call.Client, Tool: displayName(call),
 		Message: fmt.Sprintf("%s wants to call %s on %s%s", clientName(call.Client), shorten(call.Name), plan.server.label, accountSuffix(call)),
@@ -108,7 +122,7 @@ func (p *Policy) askUser(ctx context.Context, call *core.Call, rules *ruleset, p
 			Arguments: strings.ToValidUTF8(string(argumentsOf(call)), "\ufffd"),
 		},
 	})
-	permitted := stopWaiting()
+	_ = stopWaiting()
 	stop()
 	call.Queued += time.Since(began)
 	switch {
@@ -132,6 +146,9 @@ func (p *Policy) askUser(ctx context.Context, call *core.Call, rules *ruleset, p
 		e := core.Errorf(core.CodeRejected, "the user denied the call to tool %q of server %q", call.Name, call.Server)
 		e.Hint = "Do not try it again unless the user asks for it."
 		return e
+	}
+	if err := p.readmit(call, &plan, sink, true); err != nil {
+		return err
 	}
 	switch answer.Scope {
 	case approvals.Minutes:

@@ -165,6 +165,10 @@ func (d argumentDecision) why() string {
 	return text
 }
 
+func (r *ruleset) decide(s *server, call *core.Call) argumentDecision {
+	return decideByArguments(r.arguments, s, call)
+}
+
 // decideByArguments returns the first rule that applies to the call. An ask rule that applies only
 // possibly does not end the search for a deny rule, so that an argument that cannot be read never
 // gets past one.
@@ -263,6 +267,14 @@ func (d argumentDecision) question() string {
 		return ""
 	}
 	return "Approval is required by your rule " + d.why() + "."
+}
+
+// askingID identifies the rule that asks by its content, or is "".
+func (d argumentDecision) askingID() string {
+	if d.then() != config.RuleAsk {
+		return ""
+	}
+	return d.rule.id
 }
 
 // askingRule is the configuration key of the rule that asks, or "".

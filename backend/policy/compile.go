@@ -3,7 +3,6 @@ package policy
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -25,7 +24,7 @@ func (p *Policy) Apply(c *config.Config) {
 	defer p.applying.Unlock()
 	old := p.rules.Load()
 	next := &ruleset{servers: make(map[string]*server, len(c.Servers)), fallback: p.compile(&config.Server{Rules: config.DefaultRules()}, nil, nil)}
-	next.fallback.breaker = nil
+	next.fallback.breaker, next.fallback.launchKeys = nil, nil
 	next.arguments = compileArgumentRules(c.Policy.Arguments)
 	for token, client := range c.Policy.Clients {
 		if client.Approval != "" {
@@ -48,7 +47,7 @@ func (p *Policy) Apply(c *config.Config) {
 	if old != nil {
 		p.grants.retainServers(func(server string) bool {
 			was, now := old.servers[server], next.servers[server]
-			return was != nil && now != nil && was.launchID == now.launchID
+			return was != nil && now != nil && maps.Equal(was.launchKeys, now.launchKeys)
 		})
 		for id, was := range old.servers {
 			if next.servers[id] == nil {
@@ -68,7 +67,7 @@ func (p *Policy) compile(c *config.Server, clients map[string]config.ClientPolic
 	s := &server{
 		id: c.ID, label: c.Label, disabled: c.Disabled, namespace: c.Namespace, paths: compilePathSettings(c), trust: c.Trust, shared: c.Session == "" || c.Session == config.SessionShared,
 		honorTTL: c.HonorTTL, filter: c.Filter, rules: c.Rules,
-		launchID: strings.Join(append([]string{c.Command, c.URL, c.Docker.Container, c.Docker.Label}, c.Args...), "\x00"),
+		launchKeys: map[string]string{"": c.LaunchKey()},
 	}
 	if s.label == "" {
 		s.label = s.id
@@ -78,6 +77,8 @@ func (p *Policy) compile(c *config.Server, clients map[string]config.ClientPolic
 		if s.breakers == nil {
 			s.breakers = make(map[string]*breaker, len(c.Accounts))
 		}
+		credentials, _ := c.WithAccount(name)
+		s.launchKeys[name] = credentials.LaunchKey()
 		s.breakers[name] = was.breakers[name].reuse(newBreaker(s.id, name, c.Rules.Breaker, func(b BreakerStatus) { p.onBreaker(b) }))
 	}
 	for name, b := range was.breakers {

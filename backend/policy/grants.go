@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -29,6 +28,7 @@ type grants struct {
 type grantKey struct {
 	client, server, tool, rule string
 	account                    string // of the server; "" if it has none
+	launch, definition         string // as in core.Admission
 	session                    string // "" for all sessions
 	where                      string // JSON text of the condition on the arguments, or ""
 }
@@ -51,11 +51,7 @@ type Grant struct {
 const maxGrants = 1024
 
 func grantFor(call *core.Call, d argumentDecision) grantKey {
-	key := grantKey{client: clientKey(call.Client), server: call.Server, account: call.Account, tool: call.Name}
-	if d.then() == config.RuleAsk {
-		key.rule = d.rule.id
-	}
-	return key
+	return grantKey{client: clientKey(call.Client), server: call.Server, account: call.Account, tool: call.Name, launch: call.Admission.Launch, definition: call.Admission.Definition, rule: d.askingID()}
 }
 
 // sessionOf identifies the session or the shim process of a call, or is "".
@@ -103,7 +99,7 @@ func (g *grants) nextAdded() <-chan struct{} {
 	return g.added
 }
 
-// wake makes the calls in await check again whether they are permitted.
+// wake makes await check again.
 func (g *grants) wake() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -113,31 +109,37 @@ func (g *grants) wake() {
 	}
 }
 
-// await returns a context that is cancelled, with approvals.ErrPermitted, when an answer about
-// another call permits this one, too. check returns how it is permitted, or "". stop ends the wait
-// and returns the same.
-func (g *grants) await(ctx context.Context, check func() core.Approval) (waiting context.Context, stop func() core.Approval) {
+// recheckInterval is how often await checks again what changes without a call of wake, such as the
+// tokens of clients and the processes of servers.
+const recheckInterval = 250 * time.Millisecond
+
+// await returns a context that is cancelled when check returns an error, which is its cause. stop
+// ends the wait and returns that error.
+func (g *grants) await(ctx context.Context, check func() error) (waiting context.Context, stop func() error) {
 	waiting, cancel := context.WithCancelCause(ctx)
-	var permitted core.Approval
+	var ended error
 	var watcher sync.WaitGroup
 	watcher.Go(func() {
+		tick := time.NewTicker(recheckInterval)
+		defer tick.Stop()
 		for {
 			added := g.nextAdded()
-			if permitted = check(); permitted != "" {
-				cancel(approvals.ErrPermitted)
+			if ended = check(); ended != nil {
+				cancel(ended)
 				return
 			}
 			select {
 			case <-added:
+			case <-tick.C:
 			case <-waiting.Done():
 				return
 			}
 		}
 	})
-	return waiting, func() core.Approval {
+	return waiting, func() error {
 		cancel(nil)
 		watcher.Wait()
-		return permitted
+		return ended
 	}
 }
 
@@ -164,8 +166,10 @@ func (g *grants) candidates(want grantKey, session string, now time.Time) map[gr
 	defer g.mu.Unlock()
 	var found map[grantKey]*condition
 	for k, p := range g.all {
-		if k.client != want.client || k.server != want.server || k.account != want.account || k.tool != want.tool || k.rule != want.rule ||
-			k.session != "" && k.session != session || !now.Before(p.until) {
+		if k.session != "" && k.session != session || !now.Before(p.until) {
+			continue
+		}
+		if k.about() != want {
 			continue
 		}
 		if found == nil {
@@ -174,6 +178,12 @@ func (g *grants) candidates(want grantKey, session string, now time.Time) map[gr
 		found[k] = p.where
 	}
 	return found
+}
+
+// about returns the key without the session and the condition.
+func (k grantKey) about() grantKey {
+	k.session, k.where = "", ""
+	return k
 }
 
 func (g *grants) retainServers(still func(server string) bool) {

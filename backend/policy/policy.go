@@ -28,6 +28,10 @@ type Options struct {
 	Approvals Approvals // nil if the user cannot be asked
 	// Reachable reports whether the user would see a question now. Nil means always.
 	Reachable func() bool
+	// Process identifies the process that would serve a call now; "" if none is running. It fails if
+	// no process may serve the call, or if another account of the server would. Nil means that there
+	// are no processes.
+	Process func(*core.Call) (string, error)
 }
 
 // Policy enforces the rules of the configuration. Its methods are safe for concurrent use.
@@ -46,12 +50,14 @@ type Policy struct {
 type Plan struct {
 	Timeout  time.Duration // maximum time without a response or progress
 	Ceiling  time.Duration // maximum total time
-	Unlisted bool          // the server has not been listed yet; call Policy.CheckListed once it has
+	Unlisted bool          // the server has not been listed yet; Policy.Readmit checks the call once it has
 	// TimeoutKey and CeilingKey are the configuration keys of Timeout and Ceiling.
 	TimeoutKey, CeilingKey string
 	// Cached is the cached reply. If it is not nil, the server need not be called.
 	Cached *core.Reply
 
+	rules       *ruleset
+	view        *registry.View // of the server
 	server      *server
 	tool        *tool
 	hints       registry.Hints
@@ -81,7 +87,8 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.ServerMes
 	rules := p.rules.Load()
 	s := rules.server(call.Server)
 	t := s.tool(call)
-	plan = Plan{Timeout: t.timeout, Ceiling: t.ceiling, TimeoutKey: t.timeoutKey, CeilingKey: t.ceilingKey, server: s, tool: t, breaker: s.breakerOf(call.Account)}
+	view, _ := p.Views.Server(call.Server)
+	plan = Plan{rules: rules, view: view, Timeout: t.timeout, Ceiling: t.ceiling, TimeoutKey: t.timeoutKey, CeilingKey: t.ceilingKey, server: s, tool: t, breaker: s.breakerOf(call.Account)}
 
 	if call.Method == "tasks/result" { // returns when the task has ended
 		plan.Timeout, plan.TimeoutKey = plan.Ceiling, plan.CeilingKey
@@ -92,6 +99,9 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.ServerMes
 		return plan, err
 	}
 	plan.Unlisted, plan.hints = target.Raw == nil, target.Hints
+	if err := checkAdmission(call, s, target); err != nil {
+		return plan, err
+	}
 	if err := checkSize(call); err != nil {
 		return plan, err
 	}
@@ -101,8 +111,11 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.ServerMes
 	if err := checkNames(call); err != nil {
 		return plan, err
 	}
-	plan.byArguments = decideByArguments(rules.arguments, s, call)
+	plan.byArguments = rules.decide(s, call)
 	if err := checkArgumentRules(call, plan.byArguments); err != nil {
+		return plan, err
+	}
+	if err := checkTask(call, rules, s, plan.hints); err != nil {
 		return plan, err
 	}
 	if t.unrestricted && rules.clients == nil && plan.byArguments.then() != config.RuleAsk { // only the breaker applies
@@ -115,7 +128,7 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.ServerMes
 	if err := checkRate(call, t); err != nil {
 		return plan, err
 	}
-	if err := p.checkApproval(ctx, call, rules, &plan, sink); err != nil {
+	if err := p.checkApproval(ctx, call, &plan, target, sink); err != nil {
 		return plan, err
 	}
 	if p.findCached(call, &plan) {
@@ -132,16 +145,6 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.ServerMes
 		return plan, err
 	}
 	return plan, nil
-}
-
-// CheckListed repeats the checks that Admit skips if the server has not been listed yet.
-func (p *Policy) CheckListed(call *core.Call) error {
-	s := p.rules.Load().server(call.Server)
-	target, err := p.lookupTarget(call, s)
-	if err != nil {
-		return err
-	}
-	return p.validateArguments(call, s.tool(call), target)
 }
 
 // End records the result of a call that was admitted with plan and releases its slot. reply and err
@@ -177,9 +180,9 @@ type server struct {
 	honorTTL     bool
 	filter       *config.Filter
 	rules        config.Rules
-	toolDefaults tool   // rules for tools without settings
-	nonToolRules tool   // rules for requests other than tools/call
-	launchID     string // identifies the program or URL; a different one counts as another server
+	toolDefaults tool              // rules for tools without settings
+	nonToolRules tool              // rules for requests other than tools/call
+	launchKeys   map[string]string // by account; see config.Server.LaunchKey
 	tools        map[string]*tool
 	breaker      *breaker            // of the default account
 	breakers     map[string]*breaker // of the other accounts, by name

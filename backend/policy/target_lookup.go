@@ -25,6 +25,10 @@ func (p *Policy) lookupTarget(call *core.Call, s *server) (registry.Target, erro
 		kind, word = core.Prompts, "prompt"
 	case "completion/complete":
 		word = "prompt or resource"
+	case "tasks/get", "tasks/result", "tasks/update":
+		if word = "task"; call.Name != "" {
+			kind, word = core.Tools, "tool"
+		}
 	default:
 		word = "resource"
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -117,7 +116,7 @@ func (s *Supervisor) runnerFor(c *config.Server, needsApproval bool) (r *runner,
 		return r, func() {}
 	}
 	r.cfg.Store(c)
-	restart := dial.LaunchKey(old) != dial.LaunchKey(c)
+	restart := old.LaunchKey() != c.LaunchKey()
 	if restart {
 		r.perCall.cancelAll()
 	}
@@ -155,7 +154,7 @@ func (s *Supervisor) reconfigureInstances(r *runner, c *config.Server, end bool)
 	}
 	for _, one := range r.instances() {
 		credentials, ok := c.WithAccount(one.owner.account)
-		if !ok || dial.LaunchKey(one.config()) != dial.LaunchKey(credentials) {
+		if !ok || one.config().LaunchKey() != credentials.LaunchKey() {
 			one.retire()
 			continue
 		}
@@ -324,7 +323,7 @@ func (s *Supervisor) readCatalog(c *config.Server) (catalog *core.Catalog, outda
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
-	catalog, err := s.o.Catalogs.Catalog(ctx, c.ID, dial.LaunchKey(c))
+	catalog, err := s.o.Catalogs.Catalog(ctx, c.ID, c.LaunchKey())
 	if err != nil {
 		s.o.Log.Warn("Cannot read cached catalog", "server", c.ID, "error", err)
 		return nil, false

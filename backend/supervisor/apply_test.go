@@ -172,7 +172,7 @@ func TestRemovedServerIsAnnouncedOnce(t *testing.T) {
 func TestListWaitsOnlyForServersWithoutCatalog(t *testing.T) {
 	m := newMemory()
 	known := server("known")
-	m.catalogs[catalogKey{"known", dial.LaunchKey(&known)}] = &core.Catalog{Tools: []core.Item{{Name: "old", Raw: []byte(`{"name":"old"}`)}}}
+	m.catalogs[catalogKey{"known", known.LaunchKey()}] = &core.Catalog{Tools: []core.Item{{Name: "old", Raw: []byte(`{"name":"old"}`)}}}
 	takes := map[string]time.Duration{"quick": 3 * time.Second, "slow": time.Minute, "known": time.Minute}
 	inBubble(t, func(g *rig, o *Options) {
 		o.Catalogs = m

@@ -94,6 +94,36 @@ func (s *Supervisor) OwnerOf(call *core.Call) string {
 	return ownerOf(r.config(), call).key
 }
 
+// ProcessOf identifies the process or connection that would serve a call now, which is not stopped
+// as idle meanwhile. It returns "" if none is running, but a call may start one.
+func (s *Supervisor) ProcessOf(call *core.Call) (string, error) {
+	own := s.fleet.Load().byID[call.Server]
+	if own == nil {
+		return "", nil // the built-in server; policy refuses a server that was removed
+	}
+	c, r := own.config(), own
+	s.mu.Lock()
+	if key := ownerOf(c, call).key; key != "" {
+		r = s.all[runnerKey(own.id, key)]
+	}
+	s.mu.Unlock()
+	running := r != nil && c.Session != config.SessionPerCall && r.live.Load().primary.usable()
+	switch {
+	case own.needsApproval.Load():
+		return "", own.unapprovedError()
+	case s.paused.Load():
+		return "", s.errPaused()
+	case c.Disabled:
+		return "", own.disabledError()
+	case running:
+		r.lastUsed.Store(time.Now().UnixNano())
+		return r.live.Load().primary.ID(), nil
+	case c.Start == config.StartManual && !own.live.Load().wanted:
+		return "", own.manualStartError()
+	}
+	return "", nil
+}
+
 // Serves reports whether the instance with the owner would serve a call.
 func (s *Supervisor) Serves(owner string, call *core.Call) bool {
 	r := s.fleet.Load().byID[call.Server]

@@ -44,7 +44,7 @@ func (r *runner) openSecondEra() {
 	if r.state.phase != phaseRunning || r.primary.Era() != core.Legacy || b.conn != nil || b.opening || !b.mayOpen() || time.Now().Before(b.retryAfter) {
 		return
 	}
-	c, key := r.config(), eraKey(dial.LaunchKey(r.config()), r.primary.Catalog().Info)
+	c, key := r.config(), eraKey(r.config().LaunchKey(), r.primary.Catalog().Info)
 	ctx, cancel := context.WithCancel(context.Background())
 	b.opening, b.since, b.abort = true, time.Now(), cancel
 	known, limit, closing := b.known, dial.StartupTimeout(c), b.closing

@@ -184,7 +184,7 @@ func (r *runner) saveCatalog(c *config.Server, catalog *core.Catalog) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
-	if err := r.s.o.Catalogs.SaveCatalog(ctx, r.id, dial.LaunchKey(c), catalog); err != nil {
+	if err := r.s.o.Catalogs.SaveCatalog(ctx, r.id, c.LaunchKey(), catalog); err != nil {
 		r.s.o.Log.Warn("Cannot save catalog", "server", r.id, "error", err)
 	}
 }
