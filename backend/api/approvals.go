@@ -56,6 +56,7 @@ type Approval struct {
 	At      time.Time      `json:"at"`
 	Expires time.Time      `json:"expires" doc:"0001-01-01T00:00:00Z for a command, because it does not expire"`
 	State   string         `json:"state" enum:",accept,decline,cancel,expired,withdrawn" doc:"Empty while pending"`
+	Reason  string         `json:"reason,omitempty" doc:"Why the approval was withdrawn"`
 
 	CallID        string `json:"callId,omitempty" doc:"Call id; calls only"`
 	Original      string `json:"original,omitempty" doc:"The server's own name for the tool; calls only"`
@@ -100,7 +101,7 @@ func truncatedApproval(i *approvals.Item) Approval {
 func fullApproval(i *approvals.Item) Approval {
 	p := Approval{
 		ID: i.ID, Kind: i.Kind, Server: i.Server, Client: ApprovalClient(i.Client), Tool: i.Tool,
-		Message: i.Message, URL: i.URL, Schema: i.Schema, At: i.At, Expires: i.Expires, State: i.State,
+		Message: i.Message, URL: i.URL, Schema: i.Schema, At: i.At, Expires: i.Expires, State: i.State, Reason: i.Reason,
 	}
 	if h := i.Held; h != nil {
 		p.CallID, p.Original, p.Rule, p.Effect = strconv.FormatInt(h.CallID, 10), h.Tool, h.Why, h.Effect

@@ -63,6 +63,8 @@ type Item struct {
 	Expires time.Time   `json:"expires"`
 	// State is "" while the item is pending, then accept, decline, cancel, expired or withdrawn.
 	State string `json:"state"`
+	// Reason says why the item was withdrawn; "" for other states.
+	Reason string `json:"reason,omitempty"`
 }
 
 // Held is a call that waits for approval.
@@ -177,7 +179,7 @@ func (b *Inbox) Ask(ctx context.Context, item Item) (Answer, error) {
 	}
 	limit := time.NewTimer(b.opts.AnswerTimeout)
 	defer limit.Stop()
-	var state string
+	var state, reason string
 	select {
 	case answer := <-w.answer:
 		return answer, nil
@@ -186,9 +188,11 @@ func (b *Inbox) Ask(ctx context.Context, item Item) (Answer, error) {
 	case <-ctx.Done():
 		if state = Withdrawn; errors.Is(context.Cause(ctx), ErrPermitted) {
 			state = Accept
+		} else {
+			reason, _ = core.Describe(context.Cause(ctx))
 		}
 	}
-	if !b.end(w, state) { // answered at the same moment
+	if !b.end(w, state, reason) { // answered at the same moment
 		return <-w.answer, nil
 	}
 	if state != Expired {
@@ -243,21 +247,21 @@ func (b *Inbox) add(item Item) (*pendingItem, error) {
 }
 
 // end removes w and reports whether it was still pending.
-func (b *Inbox) end(w *pendingItem, state string) bool {
+func (b *Inbox) end(w *pendingItem, state, reason string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.remove(w, state)
+	return b.remove(w, state, reason)
 }
 
 // remove is end for callers that hold b.mu.
-func (b *Inbox) remove(w *pendingItem, state string) bool {
+func (b *Inbox) remove(w *pendingItem, state, reason string) bool {
 	at := slices.Index(b.pending, w)
 	if at < 0 {
 		return false
 	}
 	b.pending = slices.Delete(b.pending, at, at+1)
 	gone := w.item
-	gone.State = state
+	gone.State, gone.Reason = state, reason
 	b.opts.Bus.Publish(event.Approval, gone)
 	return true
 }
@@ -340,7 +344,7 @@ func (b *Inbox) AnswerFor(id, action, scope string, content json.RawMessage) err
 	if action == Accept && w.item.Kind == Form {
 		answer.Content = slices.Clone(content)
 	}
-	b.remove(w, action)
+	b.remove(w, action, "")
 	w.answer <- answer
 	return nil
 }

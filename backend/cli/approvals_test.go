@@ -54,7 +54,7 @@ func TestOnlyApprovalEventsRefreshPrompt(t *testing.T) {
 	t.Parallel()
 	for event, want := range map[string]int{"snapshot": 1, "approval": 1, "call": 0, "server": 0} {
 		changed := make(chan struct{}, 1)
-		signalApprovals(strings.NewReader("event: "+event+"\ndata: {}\n\n"), changed)
+		signalApprovals(strings.NewReader("event: "+event+"\ndata: {}\n\n"), changed, nil)
 		if len(changed) != want {
 			t.Errorf("%s: %d", event, len(changed))
 		}

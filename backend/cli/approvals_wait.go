@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -33,16 +34,16 @@ func (p *program) watchApprovals(ctx context.Context) error {
 		return err
 	}
 	defer stream.Body.Close()
-	changed, answers := make(chan struct{}, 1), make(chan string)
+	changed, ended, answers := make(chan struct{}, 1), make(chan api.Approval, 64), make(chan string)
 	go func() { // ends with the stream
 		defer close(changed)
-		signalApprovals(stream.Body, changed)
+		signalApprovals(stream.Body, changed, ended)
 	}()
 	go readAnswers(ctx, p.Stdin, answers)
 	fmt.Fprintln(p.Stdout, "Waiting for approvals. Press Ctrl-C to stop.")
 	asked := map[string]bool{}
 	for {
-		if err := p.askPending(ctx, d, asked, answers); err != nil {
+		if err := p.askPending(ctx, d, asked, ended, answers); err != nil {
 			if errors.Is(err, io.EOF) || ctx.Err() != nil {
 				return nil
 			}
@@ -66,13 +67,21 @@ func (p *program) watchApprovals(ctx context.Context) error {
 	}
 }
 
-// signalApprovals signals that approvals may be pending: at the start and after each event.
-func signalApprovals(stream io.Reader, changed chan<- struct{}) {
+// signalApprovals signals that approvals may be pending: at the start and after each event. It sends
+// those that are no longer pending to ended.
+func signalApprovals(stream io.Reader, changed chan<- struct{}, ended chan<- api.Approval) {
 	events := wire.NewEventReader(stream, maxDocument)
 	for {
 		event, err := events.Next()
 		if err != nil {
 			return
+		}
+		var gone api.Approval
+		if event.Name == "approval" && json.Unmarshal(event.Data, &gone) == nil && gone.State != "" {
+			select {
+			case ended <- gone:
+			default: // the answer to it is refused
+			}
 		}
 		if event.Name == "approval" || event.Name == "snapshot" {
 			select {
@@ -97,7 +106,7 @@ func readAnswers(ctx context.Context, in io.Reader, answers chan<- string) {
 }
 
 // askPending asks about each pending approval that was not asked about before.
-func (p *program) askPending(ctx context.Context, d *daemon, asked map[string]bool, answers <-chan string) error {
+func (p *program) askPending(ctx context.Context, d *daemon, asked map[string]bool, ended <-chan api.Approval, answers <-chan string) error {
 	list, err := get[api.List[pendingItem]](ctx, d, "approvals", nil)
 	if err != nil {
 		return err
@@ -118,22 +127,32 @@ func (p *program) askPending(ctx context.Context, d *daemon, asked map[string]bo
 			continue
 		}
 		fmt.Fprint(p.Stdout, "  Allow? [y/N] ")
-		var text string
-		var open bool
-		select {
-		case text, open = <-answers:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		if !open {
-			fmt.Fprintln(p.Stdout)
-			return io.EOF
-		}
-		if err := p.sendAnswer(ctx, d, w, text); err != nil {
+		if err := p.readAnswer(ctx, d, w, ended, answers); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// readAnswer waits for the answer about an approval, or until it is no longer pending.
+func (p *program) readAnswer(ctx context.Context, d *daemon, w *pendingItem, ended <-chan api.Approval, answers <-chan string) error {
+	for {
+		select {
+		case text, open := <-answers:
+			if !open {
+				fmt.Fprintln(p.Stdout)
+				return io.EOF
+			}
+			return p.sendAnswer(ctx, d, w, text)
+		case gone := <-ended:
+			if gone.ID == w.ID {
+				fmt.Fprintln(p.Stdout, "\n  "+escapeLine("No longer pending: "+cmp.Or(gone.Reason, gone.State)))
+				return nil
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // sendAnswer sends an answer. It reports an approval that is no longer pending without an error.

@@ -286,8 +286,13 @@ func (r *watchRun) forgetServer(ctx context.Context, id string) {
 func (r *watchRun) updateApprovalNotification(ctx context.Context, item approvals.Item) {
 	const subject = "waiting"
 	if item.State != "" {
+		_, shown := r.waiting[item.ID]
 		delete(r.waiting, item.ID)
-		if len(r.waiting) == 0 {
+		switch {
+		case len(r.waiting) > 0:
+		case shown && item.Reason != "":
+			r.show(ctx, Notification{Subject: subject, Title: "Approval withdrawn", Text: item.Reason, PagePath: "/approvals"})
+		default:
 			r.withdraw(ctx, subject)
 		}
 		return

@@ -162,6 +162,10 @@ export interface Approval {
    */
   original?: string;
   /**
+   * Why the approval was withdrawn
+   */
+  reason?: string;
+  /**
    * Rule that requires approval; calls only
    */
   rule?: string;

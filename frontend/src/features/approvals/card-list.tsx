@@ -84,9 +84,10 @@ export function CardList({
   );
 }
 
-function endText({ kind }: Approval, state: string | undefined): string {
+function endText({ kind }: Approval, end: ReturnType<typeof endOf>): string {
+  if (end?.reason) return t.withdrawn(end.reason);
   const ends: Record<string, string> = kind === 'call' ? { ...t.ends, ...t.call.ends } : t.ends;
-  return ends[state ?? ''] ?? t.ends.withdrawn;
+  return ends[end?.state ?? ''] ?? t.ends.withdrawn;
 }
 
 /** The cards to show; `clear` removes those that are no longer pending. */

@@ -20,6 +20,7 @@ export const approvalsTexts = {
       expired: 'Expired',
       withdrawn: 'No longer pending',
     },
+    withdrawn: (reason: string) => `Withdrawn: ${reason}`,
     left: (time: string) => `Will be declined automatically in ${time}`,
     urlHint: 'The server asks you to open this URL. Check it, then copy it into your browser.',
     address: 'URL',
