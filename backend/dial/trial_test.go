@@ -43,9 +43,9 @@ func TestTrialShowsServerWithoutStoringIt(t *testing.T) {
 		"did not respond": server("d", func(s *config.Server) {
 			s.Command, s.Args, s.StartupTimeout = "/bin/sleep", []string{"60"}, 500*time.Millisecond
 		}),
-		`did not respond within 500ms: it sent a response with the id "1", which no request has`: server("i", func(s *config.Server) {
+		`did not respond within 500ms: it sent a response with the id "other", which no request has`: server("i", func(s *config.Server) {
 			s.Command, s.StartupTimeout = "/bin/sh", 500*time.Millisecond
-			s.Args = []string{"-c", `read request; echo '{"jsonrpc":"2.0","id":"1","result":{}}'; cat >/dev/null`}
+			s.Args = []string{"-c", `read request; echo '{"jsonrpc":"2.0","id":"other","result":{}}'; cat >/dev/null`}
 		}),
 		"cannot be reached": server("e", func(s *config.Server) { s.Type, s.Command, s.URL = core.HTTP, "", "http://127.0.0.1:1/mcp" }),
 		"no such container": server("f", func(s *config.Server) { s.Type, s.Docker = core.Docker, config.Docker{Container: "drawbridge-none"} }),
