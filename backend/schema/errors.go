@@ -25,22 +25,35 @@ import (
 type validationErrors struct {
 	doc           any  // root of the schema, for references
 	legacyDialect bool // see Schema
-	errors        []core.FieldError
+	errors        []Violation
+	limit         int // maximum length of errors
 }
 
+// Violation is a part of a value that does not match a schema, or that is missing.
+type Violation struct {
+	Path  []string // the names and indexes that lead to it
+	Error string
+}
+
+// Field returns the path as text. The names come from the caller, so long ones are shortened.
+func (v Violation) Field() string { return path(v.Path) }
+
 const (
-	maxFields = 20  // invalid fields that are returned
+	maxFields = 20  // invalid fields that Check returns
 	maxName   = 200 // bytes of a field's name in an error
 )
 
 func (m *validationErrors) add(at []string, format string, about ...any) {
-	f := core.FieldError{Field: path(at), Error: fmt.Sprintf(format, about...)}
-	if len(m.errors) < maxFields && !slices.Contains(m.errors, f) {
+	if len(m.errors) >= m.limit {
+		return
+	}
+	f := Violation{Path: at, Error: fmt.Sprintf(format, about...)}
+	same := func(o Violation) bool { return o.Error == f.Error && slices.Equal(o.Path, f.Path) }
+	if !slices.ContainsFunc(m.errors, same) {
 		m.errors = append(m.errors, f)
 	}
 }
 
-// path formats the path of a field. The names come from the caller, so long ones are shortened.
 func path(parts []string) string {
 	short := make([]string, len(parts))
 	for i, part := range parts {
@@ -52,6 +65,9 @@ func path(parts []string) string {
 // validate validates value, whose path is at, against a subschema. It terminates because the schema
 // is bounded.
 func (m *validationErrors) validate(schema, value any, at []string) {
+	if len(m.errors) >= m.limit {
+		return
+	}
 	if schema == false {
 		m.add(at, "is not allowed")
 		return
@@ -158,7 +174,7 @@ func (m *validationErrors) validateAlternatives(s map[string]any, key string, va
 		return
 	}
 	for _, one := range list {
-		try := validationErrors{doc: m.doc, legacyDialect: m.legacyDialect}
+		try := validationErrors{doc: m.doc, legacyDialect: m.legacyDialect, limit: 1}
 		if try.validate(one, value, at); len(try.errors) == 0 {
 			return
 		}

@@ -89,6 +89,14 @@ func parse(raw []byte) (s jsonschema.Schema, ok bool) {
 // value is "". The errors are written for models and do not quote the value. Check returns nil if
 // value is valid, if s is nil, or if the library panics on an untrusted schema.
 func (s *Schema) Check(value any) (wrong []core.FieldError) {
+	for _, v := range s.Violations(value, maxFields) {
+		wrong = append(wrong, core.FieldError{Field: v.Field(), Error: v.Error})
+	}
+	return wrong
+}
+
+// Violations is like Check and returns at most limit violations with their paths.
+func (s *Schema) Violations(value any, limit int) (wrong []Violation) {
 	if s == nil {
 		return nil
 	}
@@ -101,7 +109,7 @@ func (s *Schema) Check(value any) (wrong []core.FieldError) {
 	if fits && !s.legacyDialect {
 		return nil
 	}
-	m := validationErrors{doc: s.doc, legacyDialect: s.legacyDialect}
+	m := validationErrors{doc: s.doc, legacyDialect: s.legacyDialect, limit: limit}
 	m.validate(s.doc, value, nil)
 	if !fits && len(m.errors) == 0 {
 		m.add(nil, "does not match the schema")
