@@ -44,15 +44,16 @@ var edges = map[string]string{
 	"backend/serverlog":      "",
 	"backend/netchange":      "", // the daemon alone needs it: it tells the supervisor that the network changed
 	"backend/upstream":       "backend/core backend/wire",
-	"backend/registry":       "backend/lazyregexp backend/exactjson backend/core config",
+	"backend/schema":         "backend/core backend/wire",
+	"backend/revision":       "backend/lazyregexp backend/core backend/wire backend/schema",
+	"backend/registry":       "backend/lazyregexp backend/exactjson backend/core config backend/revision", // what clients of each revision can read
 	"backend/trust":          "backend/exactjson backend/core backend/store",
 	"backend/dial":           "backend/lazyregexp backend/core config backend/sandbox backend/serverlog backend/upstream backend/process backend/dockerexec backend/wire backend/exitreason backend/cassette", // it alone starts and reaches servers; lazyregexp reads what npm says
 	"backend/supervisor":     "backend/core config backend/event backend/upstream backend/registry backend/process backend/dial backend/wire backend/exitreason",                                              // process: usage and the age of the login environment; exitreason: why a process ended
-	"backend/schema":         "backend/core backend/wire",
-	"backend/approvals":      "backend/core backend/event backend/schema backend/wire", // wire: answers to forms are decoded as arguments are
-	"backend/policy":         "backend/core config backend/registry backend/schema backend/approvals backend/wire backend/lazyregexp",
+	"backend/approvals":      "backend/core backend/event backend/schema backend/wire",                                                                                                                        // wire: answers to forms are decoded as arguments are
+	"backend/policy":         "backend/core config backend/registry backend/schema backend/approvals backend/wire",
 	"backend/gateway":        "backend/core backend/event backend/policy backend/wire",
-	"backend/bridge":         "backend/exactjson backend/core backend/wire backend/registry backend/approvals",
+	"backend/bridge":         "backend/exactjson backend/core backend/wire backend/registry backend/approvals backend/revision",
 	"backend/reload":         "backend/atomicfile backend/core config backend/event",
 	"backend/history":        "backend/lazyregexp backend/exactjson backend/redact backend/core backend/store backend/wire backend/cassette backend/schema",
 	"backend/clientconf":     "backend/lazyregexp backend/atomicfile backend/exactjson backend/core backend/redact config",

@@ -1,10 +1,8 @@
 package bridge
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
@@ -126,11 +124,7 @@ func (c *callMessageHandler) Ask(ctx context.Context, method string, params json
 	case <-s.ctx.Done():
 		return cannotAskReply("the client that made this call is no longer listening"), nil
 	case <-ctx.Done():
-		why := "the call ended"
-		if cancelled, ok := errors.AsType[*wire.CancelledByServer](context.Cause(ctx)); ok {
-			why = cmp.Or(cancelled.Reason, cancelled.Error())
-		}
-		c.cancelClientRequest(id, why)
+		c.cancelClientRequest(id, "the call ended")
 		return core.Reply{}, context.Cause(ctx)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/revision"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
@@ -233,6 +234,10 @@ func (b *Bridge) buildResult(rq *request, server, public string, reply core.Repl
 	if rq.era == core.Modern {
 		return b.modernizeResult(rq.method, reply.Result), nil
 	}
+	if err == nil && (rq.method == "tools/call" || rq.method == "tasks/result") {
+		tool, _ := b.view(rq.endpoint, rq.client.Token).Lookup(core.Tools, public)
+		reply.Result = revision.WrapOutput(reply.Result, tool.WrapsOutput())
+	}
 	return splitResult{head: reply.Result}, nil
 }
 
@@ -255,7 +260,7 @@ func (b *Bridge) list(ctx context.Context, rq *request, kind core.Kind) (splitRe
 		b.recordModernClient(rq)
 	}
 	view := b.view(rq.endpoint, rq.client.Token)
-	result := b.listResult(rq.endpoint, view, kind)
+	result := b.listResult(rq.endpoint, view.ForEra(rq.era), kind)
 	if kind == core.Tools {
 		b.recordActivity(rq.client, rq.endpoint, view)
 		if !hasExtension(rq.capabilities, appsExtension) {

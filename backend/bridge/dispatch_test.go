@@ -93,7 +93,7 @@ func TestRequestsWaitForStartingServers(t *testing.T) {
 	starting := func() *fixture {
 		s := newFixture(t, nil)
 		s.lister.do = func() {
-			s.registry.Set("late", "late", &core.Catalog{Tools: []core.Item{{Name: "t", Raw: json.RawMessage(`{"name":"t"}`)}}})
+			s.registry.Set("late", "late", &core.Catalog{Tools: []core.Item{{Name: "t", Raw: json.RawMessage(`{"name":"t","inputSchema":{"type":"object"}}`)}}})
 		}
 		return s
 	}

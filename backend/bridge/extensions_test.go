@@ -20,7 +20,7 @@ func newExtensionsFixture(t *testing.T) *fixture {
 	s := newFixture(t, nil)
 	s.registry.Configure("", []registry.Server{{ID: "plain"}, {ID: "one"}, {ID: "two"}})
 	tool := func(name, meta string) core.Item {
-		return core.Item{Name: name, Raw: json.RawMessage(`{"name":"` + name + `","inputSchema":{}` + meta + `}`)}
+		return core.Item{Name: name, Raw: json.RawMessage(`{"name":"` + name + `","inputSchema":{"type":"object"}` + meta + `}`)}
 	}
 	app := tool("show", `,"_meta":{"ui":{"resourceUri":"ui://app"}}`)
 	s.registry.Set("plain", "", &core.Catalog{Tools: []core.Item{tool("sort", ""), tool("only", "")}, Capabilities: json.RawMessage(`{"tools":{}}`)})
@@ -221,10 +221,10 @@ func TestExtensionNotificationsOfClientsPass(t *testing.T) {
 func TestOnlyClientsWithAppsSeeThemInTools(t *testing.T) {
 	s := newFixture(t, nil)
 	s.registry.Configure("", []registry.Server{{ID: "one"}})
-	const plain = `{"name":"plain","ui":{"a":1.0},"inputSchema":{"properties":{"ui":{}}},"_meta":{"v":1.0}}`
+	const plain = `{"name":"plain","ui":{"a":1.0},"inputSchema":{"type":"object","properties":{"ui":{}}},"_meta":{"v":1.0}}`
 	const meta = `{"v":9007199254740993,"ui":{"resourceUri":"ui:\/\/app"},"ui/resourceUri":"ui://app","openai/outputTemplate":"ui://app","e":"\u00e9"}`
-	show, refresh := `{"x":1.0,"_meta":`+meta+`,"name":"show","inputSchema":{}}`, `{"name":"refresh","inputSchema":{},"_meta":{"ui":{"visibility":["app"]}}}`
-	model := `{"name":"model","_meta":{"ui":{"visibility":["model","app"]}},"inputSchema":{}}`
+	show, refresh := `{"x":1.0,"_meta":`+meta+`,"name":"show","inputSchema":{"type":"object"}}`, `{"name":"refresh","inputSchema":{"type":"object"},"_meta":{"ui":{"visibility":["app"]}}}`
+	model := `{"name":"model","_meta":{"ui":{"visibility":["model","app"]}},"inputSchema":{"type":"object"}}`
 	var tools []core.Item
 	for name, raw := range map[string]string{"plain": plain, "show": show, "refresh": refresh, "model": model} {
 		tools = append(tools, core.Item{Name: name, Raw: json.RawMessage(raw)})
@@ -238,7 +238,7 @@ func TestOnlyClientsWithAppsSeeThemInTools(t *testing.T) {
 	without := strings.Replace(show, `"ui":{"resourceUri":"ui:\/\/app"},"ui/resourceUri":"ui://app",`, ``, 1)
 	for _, path := range []string{"/mcp", "/s/one/mcp"} {
 		for era, got := range list(path, `{}`) {
-			if !json.Valid([]byte(got)) || !strings.Contains(got, plain) || !strings.Contains(got, without) || strings.Contains(got, "refresh") || !strings.Contains(got, `{"name":"model","_meta":{},"inputSchema":{}}`) {
+			if !json.Valid([]byte(got)) || !strings.Contains(got, plain) || !strings.Contains(got, without) || strings.Contains(got, "refresh") || !strings.Contains(got, `{"name":"model","_meta":{},"inputSchema":{"type":"object"}}`) {
 				t.Errorf("%s, %s, without apps: %s", path, era, got)
 			}
 		}

@@ -133,7 +133,7 @@ func (s *fixture) serve(o Options) {
 func filesCatalog() *core.Catalog {
 	return &core.Catalog{
 		Tools: []core.Item{
-			{Name: "read", Raw: json.RawMessage(`{"name":"read","inputSchema":{},"vendor":9007199254740993}`)},
+			{Name: "read", Raw: json.RawMessage(`{"name":"read","inputSchema":{"type":"object"},"vendor":9007199254740993}`)},
 			{Name: "marked", Raw: json.RawMessage(`{"name":"marked","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}`)},
 		},
 		Prompts:      []core.Item{{Name: "ask", Raw: json.RawMessage(`{"name":"ask"}`)}},

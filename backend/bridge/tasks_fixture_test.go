@@ -45,7 +45,7 @@ func newTaskFixture(t *testing.T) *taskFixture {
 		f.connect(server, core.Modern)
 		reg.Set(server, server, f.connect(server, core.Legacy).Catalog())
 	}
-	reg.Set("plain", "", &core.Catalog{Tools: []core.Item{{Name: "x", Raw: json.RawMessage(`{"name":"x","inputSchema":{}}`)}}, Capabilities: json.RawMessage(`{"tools":{}}`)})
+	reg.Set("plain", "", &core.Catalog{Tools: []core.Item{{Name: "x", Raw: json.RawMessage(`{"name":"x","inputSchema":{"type":"object"}}`)}}, Capabilities: json.RawMessage(`{"tools":{}}`)})
 	g := gateway.New(gateway.Options{Upstreams: f, Recorder: f, Policy: policy.New(policy.Options{Views: reg}), Bus: new(event.Bus)})
 	f.serve(Options{Registry: reg, Gateway: g, Lister: f.lister})
 	return f

@@ -77,7 +77,7 @@ func TestRecordedCallsAreServedInOrderThenTheLast(t *testing.T) {
 		{`{"id":8,"method":"resources/read","params":{"uri":"file:///a"}}`, `"result":{"contents":[]}`},
 		{`{"id":8,"method":"resources/read","params":{"uri":"file:///b"}}`, `contains no call to \"file:///b\"`},
 		{`{"id":8,"method":"completion/complete"}`, `-32601`},
-		{`{"id":9,`, `"jsonrpc":"2.0","error":{"code":-32700`},
+		{`{"id":9,`, `"id":null,"error":{"code":-32700`},
 	} {
 		out, err := ask(p, m.sent)
 		if err != nil || !strings.Contains(out, m.want) || (m.want == "") != (out == "") {
@@ -315,7 +315,7 @@ func TestInvalidCassettesAreRefusedWithTheirLine(t *testing.T) {
 		"long line":             {header + strings.Repeat("x", maxLine+1), "line 2: longer than 16 MiB"},
 		"byte order mark":       {"\ufeff" + header + call, "line 1: not a valid JSON object: it begins with a byte order mark"},
 		"invalid UTF-8":         {header + "{\"tool\":\"a\xff\",\"result\":\"{}\"}", "line 2: not valid UTF-8"},
-		"two equal tools":       {`{"cassette":1,"server":"x","tools":[{"name":"a","inputSchema":{}},{"name":"a","inputSchema":{}}]}`, `line 1: tools[1] has the same name as another one: "a"`},
+		"two equal tools":       {`{"cassette":1,"server":"x","tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"a","inputSchema":{"type":"object"}}]}`, `line 1: tools[1] has the same name as another one: "a"`},
 		"too many tools":        {`{"cassette":1,"server":"x","tools":[` + strings.Repeat("1,", MaxCalls) + `1]}`, "line 1: tools contains 100001 items; the limit is 100000"},
 		"too many calls":        {header + strings.Repeat(`{"tool":"a","result":"{}"}`+"\n", MaxCalls+1), "line 100002: a cassette can contain at most 100000 calls"},
 	} {

@@ -30,10 +30,13 @@ func (o Options) secrets() (all []Finding) {
 	return all
 }
 
-// servers reports servers that crashed or are degraded. It does not report a server whose program
-// is missing: runtimes does, and a restart would not help.
+// servers reports servers that crashed or are degraded, and the warnings of all servers. It does not
+// report a server whose program is missing: runtimes does, and a restart would not help.
 func (o Options) servers() (all []Finding) {
 	for _, s := range o.Servers {
+		for _, text := range s.Warnings {
+			all = append(all, Finding{Check: "server", Subject: s.ID, Level: Warning, Message: text})
+		}
 		if s.State != core.StateCrashed && s.State != core.StateDegraded || o.programMissing(s.ID) {
 			continue
 		}

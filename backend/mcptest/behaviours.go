@@ -1,8 +1,11 @@
 package mcptest
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -144,4 +147,28 @@ func (s *server) failed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.out.Flush() != nil
+}
+
+// EnvLists is the environment variable with the lists of the mode "lists": an object with the items
+// of "tools", "prompts", "resources" and "resourceTemplates" as arrays, and optionally the "result"
+// of every tool. With "modern": true, the server has only the modern era.
+const EnvLists = "DRAWBRIDGE_MCPTEST_LISTS"
+
+func lists(s *server) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(os.Getenv(EnvLists)), &all); err != nil {
+		fmt.Fprintln(s.stderr, err)
+	}
+	s.legacy, s.modern = all["modern"] == nil, all["modern"] != nil
+	s.capabilities = `{"tools":{},"prompts":{},"resources":{}}`
+	for method, name := range map[string]string{
+		"tools/list": "tools", "prompts/list": "prompts", "resources/list": "resources", "resources/templates/list": "resourceTemplates",
+	} {
+		s.on[method] = func(s *server, id, _ []byte) {
+			s.result(id, `{`+s.era(s.modern)+`"`+name+`":`+cmp.Or(string(all[name]), "[]")+"}")
+		}
+	}
+	if all["result"] != nil {
+		onCall(func(s *server, id, _ []byte) { s.result(id, string(all["result"])) })(s)
+	}
 }

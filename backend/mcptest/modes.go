@@ -54,6 +54,7 @@ var modes = map[string]mode{
 	"malformed-tools": {about: "8 of 9 tools are good", set: func(s *server) {
 		s.tools = tools("a", "b", "c", "d") + `,{"name":7,"inputSchema":{}},` + tools("e", "f", "g", "h")
 	}},
+	"lists":        {about: "returns the lists in the environment variable " + EnvLists, set: lists},
 	"early-change": {about: "list_changed before and right after initialize; one more tool each time", set: earlyChange},
 
 	"modern-change": {about: "modern era only; tools/call adds a tool and notifies the subscribers; a resource subscription receives one update", set: modernChange},

@@ -18,7 +18,7 @@ const (
 	QuirkyResult = `{"zeta":1,"structuredContent":{"n":9007199254740993,"f":1.0,"e":1e3,"esc":"\u00e9\/","dup":1,"dup":2},` +
 		`"content":[{"type":"hologram","beam":[null,{}]},null,{"type":"text","text":"","annotations":{"priority":0}}],"isError":false,"_meta":{"big":18446744073709551616}}`
 	// QuirkyTool is the first tool of the quirky server.
-	QuirkyTool = `{"vendorField":[1,2],"name":"odd","inputSchema":{},"annotations":{"vendorHint":true},"execution":{"x":1.50},"title":"O\u00fdd"}`
+	QuirkyTool = `{"vendorField":[1,2],"name":"odd","inputSchema":{"type":"object"},"annotations":{"vendorHint":true},"execution":{"x":1.50},"title":"O\u00fdd"}`
 	// QuirkyInfo is the serverInfo of the quirky server.
 	QuirkyInfo = `{"version":"1.0","name":"quirky","vendor":{"n":9007199254740993}}`
 )

@@ -22,7 +22,7 @@ func (h *registeredServer) buildView() {
 				v.withhold(kind, e.visibleName, Target{Server: h.ID, Name: e.name}, e.withheld)
 				continue
 			}
-			t := Target{Server: h.ID, Name: e.name, Raw: e.withName(e.visibleName), Hints: e.hints}
+			t := Target{Server: h.ID, Name: e.name, Raw: e.withName(e.visibleName), Hints: e.hints, odd: e.odd}
 			v.items[i] = append(v.items[i], Item{Public: e.visibleName, Target: t})
 			v.names[i][e.visibleName] = t
 			if e.visibleName != e.name {
@@ -101,7 +101,7 @@ func (v *View) addNamed(i int, n *namer, servers []*registeredServer, p *config.
 				v.withhold(allKinds[i], public, Target{Server: h.ID, Name: e.name}, e.withheld)
 				continue
 			}
-			t := Target{Server: h.ID, Name: e.name, Raw: v.uris.markReferences(h.ID, e.withName(public)), Hints: e.hints}
+			t := Target{Server: h.ID, Name: e.name, Raw: v.uris.markReferences(h.ID, e.withName(public)), Hints: e.hints, odd: e.odd}
 			v.items[i] = append(v.items[i], Item{Public: public, Target: t})
 			v.names[i][public] = t
 		}
@@ -123,7 +123,7 @@ func (v *View) addURIs(i int, servers []*registeredServer) {
 			if allKinds[i] == core.Templates {
 				public = v.uris.publicTemplate(h.ID, e.name)
 			}
-			t := Target{Server: h.ID, Name: e.name, Raw: e.raw}
+			t := Target{Server: h.ID, Name: e.name, Raw: e.raw, odd: e.odd}
 			if public != e.name {
 				quoted, _ := json.Marshal(public)
 				spans, _ := memberValues(e.raw, key)
@@ -236,6 +236,7 @@ func (h *registeredServer) prepareEntries(withhold Withhold) {
 	}
 	tools := IndexOf(core.Tools)
 	h.entries[tools], h.warnings = applyFilter(h.Filter, h.entries[tools])
+	h.warnings = append(h.warnings, checkEntries(h.ID, h.entries)...)
 	h.collectURIs(h.entries)
 }
 
@@ -284,23 +285,29 @@ func prepareItems(items []core.Item) []entry {
 func (v *View) finalize() {
 	sum := sha256.New()
 	for i, kind := range allKinds {
-		size := len(kind) + 8
-		for _, item := range v.items[i] {
-			size += len(item.Raw) + 1
-		}
-		b := make([]byte, 0, size)
-		b = append(b, `{"`...)
-		b = append(b, kind...)
-		b = append(b, `":[`...)
-		for n, item := range v.items[i] {
-			if n > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, item.Raw...)
-		}
-		v.lists[i] = append(b, `]}`...)
+		v.lists[i] = listOf(kind, v.items[i])
 		sum.Write(v.lists[i])
 		sum.Write([]byte{0})
 	}
 	v.hash = hex.EncodeToString(sum.Sum(nil)[:16])
+	v.legacy, v.modern = v.forEra(core.Legacy), v.forEra(core.Modern)
+}
+
+// listOf returns the result of the list request of a kind.
+func listOf(kind core.Kind, items []Item) []byte {
+	size := len(kind) + 8
+	for _, item := range items {
+		size += len(item.Raw) + 1
+	}
+	b := make([]byte, 0, size)
+	b = append(b, `{"`...)
+	b = append(b, kind...)
+	b = append(b, `":[`...)
+	for n, item := range items {
+		if n > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, item.Raw...)
+	}
+	return append(b, `]}`...)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/revision"
 )
 
 // Item is an entry of a list as clients see it.
@@ -16,10 +17,17 @@ type Item struct {
 
 // Target is the item that a public name resolves to.
 type Target struct {
-	Server string          // server id
-	Name   string          // the server's own name for the item, or the URI
-	Raw    json.RawMessage // the entry as clients see it; nil until the server has been listed
-	Hints  Hints           // tools only
+	Server string           // server id
+	Name   string           // the server's own name for the item, or the URI
+	Raw    json.RawMessage  // the entry as clients see it; nil until the server has been listed
+	Hints  Hints            // tools only
+	odd    *revision.Oddity // nil if clients of every revision can read Raw
+}
+
+// WrapsOutput reports whether legacy clients get the structured content of the tool wrapped,
+// whatever it is.
+func (t Target) WrapsOutput() bool {
+	return t.odd != nil && t.odd.Converts && revision.WrapsOutput(t.Raw)
 }
 
 // entry is an item of a server's catalog, prepared for lists.
@@ -29,6 +37,7 @@ type entry struct {
 	raw         json.RawMessage // compacted JSON from the server
 	nameSpans   []core.Span     // values of the top-level "name" members in raw
 	hints       Hints
+	odd         *revision.Oddity
 	// withheld is the reason why clients must not see the item, or "". A withheld item still
 	// reserves its name, so that the names of other items do not depend on it.
 	withheld string

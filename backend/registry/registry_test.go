@@ -16,7 +16,7 @@ func item(name, raw string) core.Item { return core.Item{Name: name, Raw: json.R
 
 func toolNamed(name string) core.Item {
 	quoted, _ := json.Marshal(name)
-	return item(name, `{"name":`+string(quoted)+`,"inputSchema":{}}`)
+	return item(name, `{"name":`+string(quoted)+`,"inputSchema":{"type":"object"}}`)
 }
 
 func tools(names ...string) *core.Catalog {

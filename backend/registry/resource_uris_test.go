@@ -18,9 +18,9 @@ func catalogOf(uris ...string) *core.Catalog {
 	for _, uri := range uris {
 		quoted, _ := json.Marshal(uri)
 		if strings.Contains(uri, "{") {
-			c.Templates = append(c.Templates, item(uri, `{"n":1.0,"uriTemplate":`+string(quoted)+`}`))
+			c.Templates = append(c.Templates, item(uri, `{"n":1.0,"name":"r","uriTemplate":`+string(quoted)+`}`))
 		} else {
-			c.Resources = append(c.Resources, item(uri, `{"n":1.0,"uri":`+string(quoted)+`}`))
+			c.Resources = append(c.Resources, item(uri, `{"n":1.0,"name":"r","uri":`+string(quoted)+`}`))
 		}
 	}
 	return c
@@ -78,7 +78,7 @@ func TestCollidingURIsEachReachTheirServer(t *testing.T) {
 			t.Errorf("%s: the server's own view changes URIs: %+v", name, got)
 		}
 		for _, i := range slices.Concat(v.Items(core.Resources), v.Items(core.Templates)) {
-			if want := fmt.Sprintf(`":%q}`, i.Public); !strings.HasPrefix(string(i.Raw), `{"n":1.0,"uri`) || !strings.HasSuffix(string(i.Raw), want) {
+			if want := fmt.Sprintf(`":%q}`, i.Public); !strings.HasPrefix(string(i.Raw), `{"n":1.0,"name":"r","uri`) || !strings.HasSuffix(string(i.Raw), want) {
 				t.Errorf("%s: %s is listed as %s", name, i.Public, i.Raw)
 			}
 			if got, ok := v.Template(i.Public); strings.Contains(i.Name, "{") && (!ok || got.Name != i.Name) {

@@ -27,7 +27,7 @@ func TestHiddenToolIsNeitherListedNorFound(t *testing.T) {
 	r.Set("fs", "", &core.Catalog{
 		Tools: []core.Item{
 			item("read", `{"title":"R","name":"read","description":"Old.","annotations":{"readOnlyHint":true,"idempotentHint":"x"},"n":1.0}`),
-			item("list", `{"name":"list","inputSchema":{}}`),
+			item("list", `{"name":"list","inputSchema":{"type":"object"}}`),
 			toolNamed("delete"),
 		},
 		Prompts: []core.Item{item("delete", `{"name":"delete"}`)},
@@ -40,7 +40,7 @@ func TestHiddenToolIsNeitherListedNorFound(t *testing.T) {
 		t.Errorf("fs: %q", got)
 	}
 	want := `{"tools":[{"title":"R","name":"cat","description":"Shows \"all\" of it.","annotations":{"readOnlyHint":true,"idempotentHint":"x"},"n":1.0},` +
-		`{"name":"list","description":"New.","inputSchema":{}}]}`
+		`{"name":"list","description":"New.","inputSchema":{"type":"object"}}]}`
 	if got := string(one.ListResult(core.Tools)); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}

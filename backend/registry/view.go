@@ -26,6 +26,7 @@ type View struct {
 	hash              string
 	scope             *config.Profile // restricts the view; nil if unrestricted
 	resourcesExcluded bool            // view of one server whose resources the profile excludes
+	legacy, modern    *View           // see ForEra; nil if nothing differs
 
 	indexOnce sync.Once
 	index     *index // search index of the tools, built on first use

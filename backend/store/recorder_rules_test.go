@@ -135,8 +135,8 @@ func TestSecretValueAcrossCutIsRedacted(t *testing.T) {
 func TestDefinitionsAreRedactedAsCalls(t *testing.T) {
 	s := fresh(t)
 	s.Recorder().SetSecrets([]string{"hunter2hunter2"}, nil)
-	got := string(s.RedactJSON([]byte(`{"instructions":"use hunter2hunter2","tools":[{"inputSchema":{"properties":{"token":{"type":"string"}}}}]}`)))
-	if want := `{"instructions":"use [redacted]","tools":[{"inputSchema":{"properties":{"token":{"type":"string"}}}}]}`; got != want {
+	got := string(s.RedactJSON([]byte(`{"instructions":"use hunter2hunter2","tools":[{"inputSchema":{"type":"object","properties":{"token":{"type":"string"}}}}]}`)))
+	if want := `{"instructions":"use [redacted]","tools":[{"inputSchema":{"type":"object","properties":{"token":{"type":"string"}}}}]}`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

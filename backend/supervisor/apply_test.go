@@ -221,7 +221,7 @@ func TestURIsOfTheLastRunBelongToTheirServerWhileItStarts(t *testing.T) {
 	m := newMemory()
 	m.catalogs[catalogKey{"slow", "another key"}] = &core.Catalog{
 		Tools:     []core.Item{{Name: "old", Raw: []byte(`{"name":"old"}`)}},
-		Resources: []core.Item{{Name: "board://1", Raw: []byte(`{"uri":"board://1"}`)}},
+		Resources: []core.Item{{Name: "board://1", Raw: []byte(`{"uri":"board://1","name":"b"}`)}},
 	}
 	inBubble(t, func(g *rig, o *Options) {
 		o.Catalogs = m
@@ -229,7 +229,7 @@ func TestURIsOfTheLastRunBelongToTheirServerWhileItStarts(t *testing.T) {
 			if r.Server.ID == "slow" {
 				return hang(ctx, r, n)
 			}
-			return &core.Catalog{Resources: []core.Item{{Name: "board://1", Raw: []byte(`{"uri":"board://1"}`)}}}, nil
+			return &core.Catalog{Resources: []core.Item{{Name: "board://1", Raw: []byte(`{"uri":"board://1","name":"b"}`)}}}, nil
 		}
 	}, func(g *rig) {
 		g.apply(server("slow"), server("quick"))

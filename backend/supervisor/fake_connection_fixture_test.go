@@ -198,7 +198,7 @@ func (w *fakeWorld) connect(ctx context.Context, r dial.Request) (dial.Session, 
 	w.most = max(w.most, w.busy)
 	w.mu.Unlock()
 
-	catalog := &core.Catalog{Tools: []core.Item{{Name: "read", Raw: []byte(`{"name":"read"}`)}}}
+	catalog := &core.Catalog{Tools: []core.Item{{Name: "read", Raw: []byte(`{"name":"read","inputSchema":{"type":"object"}}`)}}}
 	var err error
 	if w.start != nil {
 		var own *core.Catalog

@@ -289,7 +289,7 @@ func TestCallAfterShutdownIsRefused(t *testing.T) {
 
 func TestNameConflictIsWarningOfLosingServer(t *testing.T) {
 	inBubble(t, starting(func(context.Context, dial.Request, int) (*core.Catalog, error) {
-		return &core.Catalog{Resources: []core.Item{{Name: "mem://x", Raw: []byte(`{"uri":"mem://x"}`)}}}, nil
+		return &core.Catalog{Resources: []core.Item{{Name: "mem://x", Raw: []byte(`{"uri":"mem://x","name":"x"}`)}}}, nil
 	}), func(g *rig) {
 		sub := g.bus.Subscribe(64)
 		defer sub.Close()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -156,7 +157,7 @@ func (r *runner) startSucceeded() {
 	r.resetTimers()
 	r.s.o.Log.Info("MCP server connected", "server", r.id, "tools", len(catalog.Tools), "era", l.Era(), "version", l.Version())
 	r.s.o.Journal(r.id, slog.LevelInfo, "connected, "+core.Plural(len(catalog.Tools), "tool"))
-	for _, w := range catalog.Warnings {
+	for _, w := range slices.Concat(catalog.Warnings, r.conflicts()) {
 		r.s.o.Journal(r.id, slog.LevelWarn, w)
 	}
 }

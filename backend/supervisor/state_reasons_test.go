@@ -34,7 +34,7 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 	}
 	listed := func(context.Context, dial.Request, int) (*core.Catalog, error) {
 		return &core.Catalog{
-			Tools: []core.Item{{Name: "read", Raw: []byte(`{"name":"read"}`)}}, Info: []byte(`{"name":"files","version":"1"}`),
+			Tools: []core.Item{{Name: "read", Raw: []byte(`{"name":"read","inputSchema":{"type":"object"}}`)}}, Info: []byte(`{"name":"files","version":"1"}`),
 			Warnings: []string{"1 of 2 tools: entry 2 has no name"},
 		}, nil
 	}

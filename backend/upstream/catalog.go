@@ -80,14 +80,9 @@ func (c *Conn) Refresh(ctx context.Context, kinds ...core.Kind) error {
 	for _, l := range listings {
 		next.Warnings = append(next.Warnings, c.warnings[l.kind]...)
 	}
-	if c.t.Stats().QuotedIDs > 0 {
-		next.Warnings = append(next.Warnings, quotedIDsWarning)
-	}
 	c.catalog.Store(&next)
 	return nil
 }
-
-const quotedIDsWarning = "the server responds with ids that are strings, although the ids of the requests are numbers; clients that are stricter than Drawbridge cannot use it"
 
 func contains(kinds []core.Kind, kind core.Kind) bool {
 	for _, k := range kinds {
@@ -118,7 +113,6 @@ type listReader struct {
 	headerParams map[string][]headerParam // nil if no arguments are sent as headers
 	seen         map[string]bool
 	bytes        int
-	badCursor    string   // why the next page cannot be read; "" if it can
 	total        int      // listed by the server, including skipped ones
 	skipped      []string // the first reasons why items were skipped
 	full         bool
@@ -150,9 +144,6 @@ func (c *Conn) readList(ctx context.Context, l listing) ([]core.Item, []string, 
 		if r.full {
 			warnings = append(warnings, fmt.Sprintf("only the first %d %s are used, because the list is larger than %d entries or %d bytes", len(r.items), l.noun, maxItems, maxListBytes))
 			break
-		}
-		if r.badCursor != "" {
-			warnings = append(warnings, fmt.Sprintf("the list of %s may be incomplete: %s", l.noun, r.badCursor))
 		}
 		if cursor == nil {
 			break
@@ -189,11 +180,8 @@ func (r *listReader) addPage(result []byte) (cursor []byte, err error) {
 		case r.list:
 			list = wire.Bytes(result, m.Value)
 		case "nextCursor":
-			raw := wire.Bytes(result, m.Value)
-			if kind := jsonKind(raw); kind == "a string" && string(raw) != `""` {
-				cursor = raw
-			} else if kind != "a string" && kind != "null" {
-				r.badCursor = "expected a string in \"nextCursor\", found " + kind
+			if text, ok := wire.Unquote(wire.Bytes(result, m.Value)); ok && text != "" {
+				cursor = wire.Bytes(result, m.Value)
 			}
 		}
 		return nil
@@ -245,16 +233,14 @@ func (r *listReader) add(raw []byte) {
 	r.items = append(r.items, core.Item{Name: name, Raw: raw})
 }
 
-// validate returns the name of an item, or the reason to skip it. An invalid item must be skipped
-// because a client that cannot parse it may reject the whole list.
+// validate returns the name of an item, or the reason to skip it: an item without a name of its own
+// cannot be requested. Whether clients can read the item is decided for each of them (package
+// revision).
 func (r *listReader) validate(raw []byte) (name, reason string) {
-	named, schema := false, r.kind != core.Tools
+	named := false
 	err := wire.Members(raw, func(m wire.Member) error {
-		switch string(m.Name) {
-		case r.id:
+		if string(m.Name) == r.id {
 			name, named = wire.Unquote(wire.Bytes(raw, m.Value))
-		case "inputSchema":
-			schema = schema || raw[m.Value.Start] == '{'
 		}
 		return nil
 	})
@@ -265,8 +251,6 @@ func (r *listReader) validate(raw []byte) (name, reason string) {
 		return "", fmt.Sprintf("entry %d has no %s", r.total, r.id)
 	case len(name) > maxName:
 		return "", fmt.Sprintf("entry %d has a %s of more than %d bytes", r.total, r.id, maxName)
-	case !schema:
-		return "", fmt.Sprintf("%.64q has no inputSchema", name)
 	case r.seen[name]:
 		return "", fmt.Sprintf("%.64q is listed twice", name)
 	}

@@ -13,8 +13,7 @@ import (
 )
 
 // serverMessages handles the messages of a server that are not replies, as far as [Mux] and
-// [Remote] do so in the same way: it finds the calls that they belong to, limits their rate, and
-// answers requests.
+// [Remote] do so in the same way: it limits their rate, and answers requests.
 type serverMessages struct {
 	server         string // id, for the log
 	log            *slog.Logger
@@ -24,9 +23,6 @@ type serverMessages struct {
 
 	respond     func(body []byte) // sends a response; may block
 	respondSoon func(body []byte) // sends a response without blocking the reader; it may be lost
-
-	mu      sync.Mutex
-	pending map[int64]*pendingCall // by id; nil once the connection has ended
 
 	stats    counters
 	limiter  *rate.Limiter
@@ -44,8 +40,7 @@ const (
 
 func (s *serverMessages) init() {
 	s.limiter = rate.NewLimiter(floodRate, floodBurst)
-	s.requests.running = map[string]context.CancelCauseFunc{}
-	s.pending = map[int64]*pendingCall{}
+	s.requests.running = map[string]context.CancelFunc{}
 }
 
 // Stats holds the counters of a connection.
@@ -55,16 +50,15 @@ type Stats struct {
 	Oversized int64
 	Repaired  int64 // messages with invalid Unicode
 	Dropped   int64 // notifications and requests beyond a limit
-	QuotedIDs int64 // replies whose id is a string instead of the number that the request had
 }
 
-type counters struct{ late, junk, oversized, repaired, dropped, quotedIDs atomic.Int64 }
+type counters struct{ late, junk, oversized, repaired, dropped atomic.Int64 }
 
 // Stats returns the counts so far.
 func (s *serverMessages) Stats() Stats {
 	return Stats{
 		Late: s.stats.late.Load(), Junk: s.stats.junk.Load(), Oversized: s.stats.oversized.Load(),
-		Repaired: s.stats.repaired.Load(), Dropped: s.stats.dropped.Load(), QuotedIDs: s.stats.quotedIDs.Load(),
+		Repaired: s.stats.repaired.Load(), Dropped: s.stats.dropped.Load(),
 	}
 }
 
@@ -115,15 +109,15 @@ func (s *serverMessages) admitRequest(in inboundMessage, handled bool) bool {
 
 // answerRequest answers an admitted request of the server in its own goroutine.
 func (s *serverMessages) answerRequest(ctx context.Context, to requestHandler, in inboundMessage) {
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	id := string(in.id)
 	if !s.requests.begin(id, cancel) {
-		cancel(nil)
+		cancel()
 		return
 	}
 	go func() {
 		defer s.requests.wg.Done()
-		defer cancel(nil)
+		defer cancel()
 		reply, err := to(ctx, in.method, in.params)
 		if !s.requests.end(id) { // the server cancelled it or exited
 			return
@@ -142,26 +136,10 @@ func (s *serverMessages) answerRequest(ctx context.Context, to requestHandler, i
 	}()
 }
 
-// CancelledByServer is the cause with which the context of a request ends that the server has
-// cancelled.
-type CancelledByServer struct{ Reason string }
-
-func (e *CancelledByServer) Error() string {
-	if e.Reason == "" {
-		return "the server cancelled the request"
-	}
-	return "the server cancelled the request: " + e.Reason
-}
-
-// maxReason limits the reason of a cancellation, in bytes.
-const maxReason = 1 << 10
-
 // cancelRequest cancels a request that the server has cancelled.
 func (s *serverMessages) cancelRequest(params []byte) {
-	found, err := Pick(params, "requestId", "reason")
-	if err == nil {
-		reason, _ := Unquote(Bytes(params, found[1]))
-		s.requests.cancel(string(Bytes(params, found[0])), &CancelledByServer{core.ShortenBytes(reason, maxReason)})
+	if p, err := ScanParams(params); err == nil {
+		s.requests.cancel(string(Bytes(params, p.RequestID)))
 	}
 }
 
@@ -186,7 +164,7 @@ type serverRequestTable struct {
 	wg sync.WaitGroup // counts the answering goroutines
 
 	mu      sync.Mutex
-	running map[string]context.CancelCauseFunc // by the raw id of the server; an entry is nil while it waits, the map is nil once closed
+	running map[string]context.CancelFunc // by the raw id of the server; an entry is nil while it waits, the map is nil once closed
 	spawned int
 }
 
@@ -204,7 +182,7 @@ func (t *serverRequestTable) reserve(id string) bool {
 
 // begin marks a reserved request as running; the caller starts a goroutine that calls wg.Done. It
 // reports false if the server cancelled the request meanwhile.
-func (t *serverRequestTable) begin(id string, cancel context.CancelCauseFunc) bool {
+func (t *serverRequestTable) begin(id string, cancel context.CancelFunc) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, ok := t.running[id]; !ok {
@@ -242,11 +220,11 @@ func (t *serverRequestTable) end(id string) bool {
 	return ok
 }
 
-func (t *serverRequestTable) cancel(id string, cause error) {
+func (t *serverRequestTable) cancel(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if cancel := t.running[id]; cancel != nil {
-		cancel(cause)
+		cancel()
 	}
 	delete(t.running, id)
 }
@@ -256,7 +234,7 @@ func (t *serverRequestTable) cancelAll() {
 	defer t.mu.Unlock()
 	for _, cancel := range t.running {
 		if cancel != nil {
-			cancel(nil)
+			cancel()
 		}
 	}
 	t.running = nil
