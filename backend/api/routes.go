@@ -140,6 +140,7 @@ func (a *API) document() *routes {
 	op(a, doc, "GET", "/api/v1/servers/{id}", "A server with the end of its log and its resource usage", a.getServer)
 	op(a, doc, "POST", "/api/v1/servers/{id}/{action}", "Start, stop, restart, enable or disable a server; connect, disconnect and reconnect are aliases of the first three", a.changeServer)
 	op(a, doc, "POST", "/api/v1/servers", "Add a server to the main configuration file", a.addServer)
+	op(a, doc, "POST", "/api/v1/convert-server", "Convert the entry of a server from the configuration of another program; nothing is written", a.convertEntry)
 	op(a, doc, "DELETE", "/api/v1/servers/{id}", "Remove a server from the configuration", a.removeServer)
 	op(a, doc, "POST", "/api/v1/servers/{id}/rename", "Rename a server; its history is kept", a.renameServer)
 	op(a, doc, "GET", "/api/v1/servers/{id}/debug", "Debug information for a server, with its latest messages; recognized secrets are redacted", a.debugServer)

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
@@ -98,6 +99,21 @@ func (a *API) addServer(ctx context.Context, in *addInput) (*answer[core.ServerS
 		st = core.ServerStatus{ID: id, Label: in.Body.Name, State: core.StateStopped}
 	}
 	return reply(st)
+}
+
+// ConvertedEntry is a pasted entry in the format of the configuration.
+type ConvertedEntry struct {
+	Entry JSON     `json:"entry"`
+	Notes []string `json:"notes" nullable:"false" doc:"What is not copied, and why the server is disabled"`
+}
+
+// convertEntry converts an entry that another program shows. Nothing is written.
+func (a *API) convertEntry(_ context.Context, in *addInput) (*answer[ConvertedEntry], error) {
+	entry, notes, err := clientconf.ConvertEntry(in.Body.Name, []byte(in.Body.Entry))
+	if err != nil {
+		return nil, err
+	}
+	return reply(ConvertedEntry{JSON(entry), append([]string{}, notes...)})
 }
 
 // removeServer removes a server from the file that defines it.

@@ -338,7 +338,7 @@ func (b *entryConverter) convertReference(ref string, has func(string) bool) str
 		return "${workspaceFolder}"
 	case inner == "userHome":
 		return "${HOME}"
-	case has("${}") && variableExpr().MatchString(inner):
+	case has("${}") && (variableExpr().MatchString(inner) || kind == "secret" && b.client.isPasted()):
 		return ref
 	}
 	return "$" + ref // literal for the client, so literal for us

@@ -15,6 +15,9 @@ import (
 // pastedClient is the client id of servers from pasted text.
 const pastedClient = "pasted"
 
+// isPasted reports whether c stands for a pasted text, which may have been written for us.
+func (c Client) isPasted() bool { return slices.Contains(c.VariableForms, pastedClient) }
+
 // PastedServers are servers that the user supplied, parsed and with their secrets extracted.
 type PastedServers struct {
 	Servers []ImportedServer
@@ -190,12 +193,29 @@ func areAllSkipped(all []ImportedServer) bool {
 // readPastedContainer returns the servers at path, in the format of client. All forms of references
 // to variables are supported, because the program that the text was written for is unknown.
 func readPastedContainer(client Client, m map[string]any, path []string) []ImportedServer {
-	client.VariableForms = []string{"${}", "${env:}", "${input:}", "{env:}"}
+	client.VariableForms = []string{"${}", "${env:}", "${input:}", "{env:}", pastedClient}
 	all := readContainer(&Plan{Client: client, pasted: true}, nil, m, path, "")
 	for n := range all {
 		all[n].Client = pastedClient
 	}
 	return all
+}
+
+// ConvertEntry converts one pasted entry into the format of our configuration. It returns notes for the
+// user, or why the entry cannot be added.
+func ConvertEntry(name string, entry []byte) (converted json.RawMessage, notes []string, err error) {
+	m, err := decodeObject(entry)
+	if err != nil {
+		return nil, nil, &core.Error{Code: core.CodeValidation, Message: "cannot read the server", Cause: err}
+	}
+	i := readPastedContainer(Client{}, map[string]any{"mcpServers": map[string]any{name: m}}, []string{"mcpServers"})
+	if len(i) == 0 {
+		return nil, nil, core.Errorf(core.CodeValidation, "cannot add %q: it connects to Drawbridge itself", name)
+	}
+	if i[0].SkipReason != "" {
+		return nil, nil, core.Errorf(core.CodeValidation, "cannot add %q: %s", name, i[0].SkipReason)
+	}
+	return i[0].Entry, i[0].Notes, nil
 }
 
 // convertPasted converts a pasted entry. Keys that our configuration has are copied as they are, whatever

@@ -54,6 +54,7 @@ func TestPastedLimitsAndOwnKeysAreNotLost(t *testing.T) {
 		`{"container":"pg","command":"tool","colour":1,"disabledTools":["drop"]}`:          `{"command":"tool","container":"pg","excludeTools":["drop"]}`,
 		`{"type":"docker","docker":{"image":"i"},"colour":1}`:                              `{"docker":{"image":"i"},"type":"docker"}`,
 		`{"command":"x","tools":{"a":{"rename":"b"}},"colour":1}`:                          `{"command":"x","tools":{"a":{"rename":"b"}}}`,
+		`{"command":"x","env":{"A":"${secret:a}","B":"$${B}","C":"${C:-d}"}}`:              `{"command":"x","env":{"A":"${secret:a}","B":"$${B}","C":"${C:-d}"}}`,
 		`{"command":"x","sandbox":"on","colour":1}`:                                        `{"command":"x","sandbox":"on"}`,
 		`{"command":"x","sandbox":{"filesystem":{"denyRead":["/a"]}}}`:                     `{"command":"x","disabled":true}`,
 		`{"command":"x","envFile":"/etc/hostname"}`:                                        `{"command":"x","disabled":true}`,

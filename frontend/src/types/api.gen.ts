@@ -1110,6 +1110,18 @@ export interface Suggestion {
   entry: string;
   title: string;
 }
+export interface ConvertedEntry {
+  /**
+   * Any JSON value
+   */
+  entry: {
+    [k: string]: unknown;
+  };
+  /**
+   * What is not copied, and why the server is disabled
+   */
+  notes: string[];
+}
 export interface CostInputBody {
   /**
    * JSON object of a profile that is being edited

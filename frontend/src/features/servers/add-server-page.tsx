@@ -12,7 +12,7 @@ import { keepDraft, readDraft, useDraft } from '@/lib/drafts';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { toast, useLocalToast } from '@/lib/toast';
-import { serversQuery } from './api';
+import { convertDraft, serversQuery } from './api';
 import { ContainerPicker } from './container-picker';
 import { type Choice, NewServerCard } from './new-server-card';
 import { isUnreadableLink, readSnippet, toServerName } from './parse-server-snippet';
@@ -101,6 +101,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
   }, [alone]);
   const { data: config } = useQuery({ ...configQuery, enabled: like !== undefined });
   const begun = useRef(false);
+  const latest = useRef('');
   useEffect(() => {
     if (!linked || begun.current) return;
     begun.current = true;
@@ -117,7 +118,13 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
   const read = (typed: string) => {
     setText(typed);
     add.reset();
-    setChoices(readSnippet(typed).map((draft) => ({ ...draft, include: true })));
+    const drafts = readSnippet(typed);
+    setChoices(drafts.map((draft) => ({ ...draft, include: true, converting: true })));
+    latest.current = typed;
+    Promise.all(drafts.map(convertDraft)).then((converted) => {
+      if (latest.current === typed)
+        setChoices(converted.map((draft) => ({ ...draft, include: true })));
+    });
   };
   const change = (index: number, part: Partial<Choice>) =>
     setChoices((old) => old.map((choice, i) => (i === index ? { ...choice, ...part } : choice)));
@@ -126,7 +133,9 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
     choice.include ? nameFault(choice.name, taken, choices.slice(0, i)) : undefined,
   );
   const invalid = wanted.find((choice) => choice.invalid !== undefined);
-  const ready = wanted.length > 0 && !invalid && faults.every((fault) => fault === undefined);
+  const blocked = wanted.some((choice) => choice.converting || choice.refused !== undefined);
+  const ready =
+    wanted.length > 0 && !invalid && !blocked && faults.every((fault) => fault === undefined);
   return (
     <form
       className="max-w-3xl space-y-5"

@@ -1,5 +1,6 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback } from 'react';
+import { formatJson, jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
 import { messageOf, request, requestList, requestText } from '@/lib/request';
 import { findServer } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
@@ -15,6 +16,7 @@ import type {
   Status,
 } from '@/types/api';
 import { applyCommandResponse, mergeNewerEvents } from './events';
+import type { Draft } from './parse-server-snippet';
 
 export const serversQuery = queryOptions({
   queryKey: ['servers'],
@@ -125,4 +127,28 @@ export function useRemoveServer(id: string) {
   return useMutation({
     mutationFn: () => requestText('DELETE', `/api/v1/servers/${encodeURIComponent(id)}`),
   });
+}
+
+/**
+ * Converts the entry of another program as an import does: what limits the server is kept, and notes
+ * say what is not copied.
+ */
+export async function convertDraft(
+  draft: Draft,
+): Promise<Draft & { notes?: string[]; refused?: string }> {
+  try {
+    // The texts of numbers are kept, because neither side decodes them.
+    const bodyText = `{"name":${JSON.stringify(draft.name)},"entry":${draft.entry}}`;
+    const answer = await requestText('POST', '/api/v1/convert-server', { bodyText });
+    const members = jsonMembers(answer);
+    const entry = members?.get('entry');
+    const notes = (jsonElements(members?.get('notes') ?? '') ?? []).map((one) => jsonString(one));
+    return {
+      ...draft,
+      entry: entry === undefined ? draft.entry : formatJson(entry),
+      notes: notes.filter((note) => note !== undefined),
+    };
+  } catch (error) {
+    return { ...draft, refused: messageOf(error) };
+  }
 }

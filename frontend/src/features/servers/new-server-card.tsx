@@ -20,6 +20,12 @@ export interface Choice extends Draft {
   include: boolean;
   /** The text of the editor while it is not valid. The entry is then the last valid text. */
   invalid?: string | undefined;
+  /** Whether the daemon is converting the entry, which must not be added before. */
+  converting?: boolean | undefined;
+  /** What the conversion does not copy. */
+  notes?: string[] | undefined;
+  /** Why the entry cannot be added. */
+  refused?: string | undefined;
 }
 
 /** A server before it is added: its name, exactly what would run, and a test. */
@@ -75,15 +81,29 @@ export function NewServerCard({
           onChange={(text) =>
             onChange(
               isJson(text) && jsonMembers(text)
-                ? { entry: text, invalid: undefined }
+                ? { entry: text, invalid: undefined, refused: undefined }
                 : { invalid: text },
             )
           }
         />
       ) : (
-        <WhatRuns entry={choice.entry} onChange={(entry) => onChange({ entry })} />
+        <WhatRuns
+          entry={choice.entry}
+          onChange={(entry) => onChange({ entry, refused: undefined })}
+        />
       )}
-      {!invalid && (
+      {choice.refused !== undefined && (
+        <p className="text-sm text-bad [overflow-wrap:anywhere]" role="alert">
+          {escapeControlCharacters(choice.refused)}
+        </p>
+      )}
+      {(choice.notes ?? []).map((note) => (
+        <p key={note} className="flex gap-2 text-sm text-warn [overflow-wrap:anywhere]">
+          <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
+          {escapeControlCharacters(note)}
+        </p>
+      ))}
+      {!invalid && !choice.converting && choice.refused === undefined && (
         <TestNewServer
           key={choice.entry}
           name={choice.name}
