@@ -51,7 +51,7 @@ var edges = map[string]string{
 	"backend/dial":           "backend/lazyregexp backend/core config backend/sandbox backend/serverlog backend/upstream backend/process backend/dockerexec backend/wire backend/exitreason backend/cassette", // it alone starts and reaches servers; lazyregexp reads what npm says
 	"backend/supervisor":     "backend/core config backend/event backend/upstream backend/registry backend/process backend/dial backend/wire backend/exitreason",                                              // process: usage and the age of the login environment; exitreason: why a process ended
 	"backend/approvals":      "backend/core backend/event backend/schema backend/wire",                                                                                                                        // wire: answers to forms are decoded as arguments are
-	"backend/policy":         "backend/core config backend/registry backend/schema backend/approvals backend/wire",
+	"backend/policy":         "backend/core config backend/registry backend/schema backend/approvals backend/wire backend/lazyregexp",
 	"backend/gateway":        "backend/core backend/event backend/policy backend/wire",
 	"backend/bridge":         "backend/exactjson backend/core backend/wire backend/registry backend/approvals backend/revision",
 	"backend/reload":         "backend/atomicfile backend/core config backend/event",

@@ -1,8 +1,10 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -124,7 +126,11 @@ func (c *callMessageHandler) Ask(ctx context.Context, method string, params json
 	case <-s.ctx.Done():
 		return cannotAskReply("the client that made this call is no longer listening"), nil
 	case <-ctx.Done():
-		c.cancelClientRequest(id, "the call ended")
+		why := "the call ended"
+		if cancelled, ok := errors.AsType[*wire.CancelledByServer](context.Cause(ctx)); ok {
+			why = cmp.Or(cancelled.Reason, cancelled.Error())
+		}
+		c.cancelClientRequest(id, why)
 		return core.Reply{}, context.Cause(ctx)
 	}
 }

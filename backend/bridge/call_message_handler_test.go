@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 func TestServerRequestIsRoutedToClientOfItsCall(t *testing.T) {
@@ -105,5 +106,21 @@ func TestBatchedInternalMessagesAreRemoved(t *testing.T) {
 	}
 	if resp := s.post("/mcp", `[{"jsonrpc":"2.0","id":1,"method":"ping","METHOD":"x"}]`, h...); resp.StatusCode != 400 {
 		t.Errorf("folded key in a batch: %s", resp.Status)
+	}
+}
+
+// A question that the server takes back is cancelled at the client with the server's reason.
+func TestCancelledQuestionKeepsServersReason(t *testing.T) {
+	for reason, want := range map[string]string{"no longer needed": "no longer needed", "": "the server cancelled the request"} {
+		s := newFixture(t, func(ctx context.Context, _ *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
+			asking, cancel := context.WithCancelCause(ctx)
+			time.AfterFunc(10*time.Millisecond, func() { cancel(&wire.CancelledByServer{Reason: reason}) })
+			_, _ = sink.Ask(asking, "roots/list", nil)
+			return core.Reply{Result: textReply("done")}, nil
+		})
+		list := messages(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, s.openSession("/mcp", `{"roots":{}}`)...))
+		if len(list) != 3 || !strings.Contains(list[1], `"notifications/cancelled"`) || !strings.Contains(list[1], `"reason":"`+want+`"`) {
+			t.Errorf("%q", list)
+		}
 	}
 }

@@ -60,7 +60,8 @@ func (b *Bridge) servePost(w http.ResponseWriter, r *http.Request, ep endpoint, 
 		return
 	}
 	if e, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		refuse(w, http.StatusRequestEntityTooLarge, codeInvalidRequest, "the request is larger than "+core.FormatLimit(e.Limit))
+		w.Header().Set("Connection", "close")
+		writeError(w, http.StatusRequestEntityTooLarge, oversizedID(body, r.Body), codeInvalidRequest, "the request is larger than "+core.FormatLimit(e.Limit))
 		return
 	}
 	if err != nil {
@@ -367,6 +368,27 @@ func parseBatch(body []byte) ([]*message, error) {
 		elements[i] = m
 	}
 	return elements, nil
+}
+
+// maxDrained is the number of bytes of a request that are skipped to find the id at its end.
+const maxDrained = 32 << 20
+
+// oversizedID returns the id of a request that is too large, of which head has been read, or nil.
+func oversizedID(head []byte, rest io.Reader) []byte {
+	if len(head) == 0 {
+		head, _ = io.ReadAll(io.LimitReader(rest, smallBodySize))
+	}
+	id, tail, part := wire.RequestID(head, nil), []byte(nil), make([]byte, 32<<10)
+	for n := 0; id == nil && n < maxDrained; {
+		read, err := rest.Read(part)
+		tail = wire.AppendTail(tail, part[:read])
+		if n += read; errors.Is(err, io.EOF) {
+			return wire.RequestID(head, tail)
+		} else if err != nil {
+			return nil
+		}
+	}
+	return id
 }
 
 // readBody reads at most MaxBody bytes. The caller must call release when the request ends.

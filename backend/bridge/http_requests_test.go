@@ -36,9 +36,14 @@ func TestEndpointAnswersInvalidRequestsCleanly(t *testing.T) {
 		{"folded key", "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"Method":"ping","method":"tools/list"}`, nil, 400, "-32600"},
 		{"duplicate param", "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}`, nil, 400, "-32602"},
 		{"too large", "POST", "/mcp", big, nil, 413, "the request is larger than 4 MiB"},
+		{"too large, id first", "POST", "/mcp", big, nil, 413, `{"jsonrpc":"2.0","id":1,"error"`},
+		{"too large, id last", "POST", "/mcp", `{"method":"tools/call","params":{"x":"` + strings.Repeat("a", 5<<20) + `"},"jsonrpc":"2.0","id":"last"}`, nil, 413, `{"jsonrpc":"2.0","id":"last","error"`},
+		{"far too large", "POST", "/mcp", `{"method":"tools/call","params":{"x":"` + strings.Repeat("a", maxDrained+1<<20) + `"},"id":1}`, nil, 413, `{"jsonrpc":"2.0","error"`},
+		{"too large, no request", "POST", "/mcp", `{"result":"` + strings.Repeat("a", 5<<20) + `","id":1}`, nil, 413, `{"jsonrpc":"2.0","error"`},
 		{"modern GET", "GET", "/mcp", "", []string{versionHeader, core.ModernVersion}, 405, `"jsonrpc"`},
 		{"modern DELETE", "DELETE", "/mcp", "", []string{versionHeader, core.ModernVersion}, 405, `"jsonrpc"`},
-		{"GET without session", "GET", "/mcp", "", nil, 400, ""},
+		{"GET without session", "GET", "/mcp", "", nil, 400, `{"jsonrpc":"2.0","error"`},
+		{"GET of JSON", "GET", "/mcp", "", []string{"Accept", "application/json"}, 400, `{"jsonrpc":"2.0","error"`},
 		{"DELETE without session", "DELETE", "/mcp", "", nil, 400, ""},
 		{"unknown legacy version", "POST", "/mcp", list, []string{versionHeader, "2020-01-01"}, 400, ""},
 		{"accept json only", "POST", "/mcp", list, []string{"Accept", "application/json"}, 400, ""},
@@ -51,6 +56,9 @@ func TestEndpointAnswersInvalidRequestsCleanly(t *testing.T) {
 		}
 		if resp.StatusCode != c.status || !strings.Contains(string(body), c.contains) {
 			t.Errorf("%s: %s %s", c.name, resp.Status, body)
+		}
+		if strings.Contains(string(body), `"id":null`) || len(body) > 0 && resp.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s: an unknown id must be absent, and an error is JSON: %s %s", c.name, resp.Header.Get("Content-Type"), body)
 		}
 		for name := range resp.Header {
 			if strings.HasPrefix(name, "Access-Control") {

@@ -158,7 +158,7 @@ func (b *Bridge) listen(ctx context.Context, method string, req mcp.Request, x *
 
 // sdkWriter lets go-sdk write through a responseWriter. Comments are sent only after a stream
 // has begun, because until then the SDK may still set a status. If the SDK refuses a
-// request with plain text, the client gets a JSON-RPC error with the id of its request.
+// message with plain text, the client gets a JSON-RPC error, with the id of its request if it has one.
 type sdkWriter struct {
 	*responseWriter
 	exchange      *exchange
@@ -175,7 +175,7 @@ func (sw *sdkWriter) WriteHeader(status int) {
 	defer sw.mu.Unlock()
 	switch {
 	case sw.ended || sw.streaming:
-	case status >= 400 && sw.id != nil && strings.HasPrefix(sw.w.Header().Get("Content-Type"), "text/plain"):
+	case status >= 400 && strings.HasPrefix(sw.w.Header().Get("Content-Type"), "text/plain"):
 		sw.refusedStatus = status
 	default:
 		sw.beginStreamIfEvents(status)

@@ -77,7 +77,7 @@ func TestRecordedCallsAreServedInOrderThenTheLast(t *testing.T) {
 		{`{"id":8,"method":"resources/read","params":{"uri":"file:///a"}}`, `"result":{"contents":[]}`},
 		{`{"id":8,"method":"resources/read","params":{"uri":"file:///b"}}`, `contains no call to \"file:///b\"`},
 		{`{"id":8,"method":"completion/complete"}`, `-32601`},
-		{`{"id":9,`, `"id":null,"error":{"code":-32700`},
+		{`{"id":9,`, `"jsonrpc":"2.0","error":{"code":-32700`},
 	} {
 		out, err := ask(p, m.sent)
 		if err != nil || !strings.Contains(out, m.want) || (m.want == "") != (out == "") {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -26,10 +27,15 @@ func testHost(v reading, patterns []string) truth {
 	return exactly(slices.ContainsFunc(patterns, func(p string) bool { return config.Match(p, host) }))
 }
 
+var secondURL = lazyregexp.New(`[,;|]["']*(?:[A-Za-z][\w+.-]*:)?//`)
+
 // hostOf returns the host of a URL in lower case, "" if it certainly has none, as file:///etc.
 func hostOf(text string) (host string, ok bool) {
 	if strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == '\\' || c == 0x7f }) {
 		return "", false
+	}
+	if secondURL().MatchString(text) {
+		return "", false // some servers read a list
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" {

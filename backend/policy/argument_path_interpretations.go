@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 )
 
 // maxPathForms limits the spellings that are derived from one text.
@@ -37,8 +39,18 @@ var pathInterpretations = []struct {
 	name, bytes string
 	read        func(text string) string
 }{
-	{"trimmed", bytesBetween(0, ' ') + nonASCII, func(s string) string {
-		return strings.TrimFunc(s, func(c rune) bool { return c <= ' ' || unicode.IsSpace(c) })
+	// Languages trim different characters: one at a time leaves what each of them leaves.
+	{"without the first character, if a language trims it", trimmedBytes, func(s string) string {
+		if c, size := utf8.DecodeRuneInString(s); isTrimmed(c) {
+			return s[size:]
+		}
+		return s
+	}},
+	{"without the last character, if a language trims it", trimmedBytes, func(s string) string {
+		if c, size := utf8.DecodeLastRuneInString(s); isTrimmed(c) {
+			return s[:len(s)-size]
+		}
+		return s
 	}},
 	{"without line breaks and tabs, as URL parsers read it", "\t\n\r", strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace},
 	{"with slashes instead of backslashes", `\`, func(s string) string { return strings.ReplaceAll(s, `\`, "/") }},
@@ -49,6 +61,32 @@ var pathInterpretations = []struct {
 		return s
 	}},
 	{"without quotes", "\"'`", func(s string) string { return strings.Trim(s, "\"'`") }},
+	{"the name of a file, as in @file", "@", func(s string) string { return strings.TrimPrefix(s, "@") }},
+	{"the value of an option, as in --file=path", "=", func(s string) string {
+		if name, value, _ := strings.Cut(s, "="); !strings.ContainsAny(name, `/\`) {
+			return value
+		}
+		return s
+	}},
+	{"the value of an option, as in -fpath", "-", func(s string) string {
+		if len(s) > 2 && s[0] == '-' {
+			return s[2:]
+		}
+		return s
+	}},
+	{"a list without its last entry", listBytes, func(s string) string {
+		if at := endOfEntry().FindAllStringIndex(s[1:], -1); at != nil {
+			return s[:1+at[len(at)-1][0]]
+		}
+		return s
+	}},
+	{"a list without its first entry", listBytes, func(s string) string {
+		if at := startOfNext().FindStringIndex(s); at != nil {
+			_, size := utf8.DecodeRuneInString(s[at[0]:])
+			return s[at[0]+size:]
+		}
+		return s
+	}},
 	{`form-decoded ("+" as a space)`, "+", func(s string) string { return strings.ReplaceAll(s, "+", " ") }},
 	{"percent-decoded", "%", unescape},
 	{"without a fragment or a query", "#?", func(s string) string {
@@ -62,6 +100,29 @@ var pathInterpretations = []struct {
 	{"with compatibility characters replaced (NFKC)", nonASCII, norm.NFKC.String},
 }
 
+// A list of paths is separated by these, or by white space before something that begins like a path.
+// Many names contain a comma: what follows it must begin or look like a path.
+const (
+	lineBreaks     = `\n\v\f\r\x1c-\x1e\x{85}\x{2028}\x{2029}`
+	listSeparators = `,;|` + lineBreaks
+)
+
+var (
+	colon       = strings.Trim(string(filepath.ListSeparator), ";") // on Windows, it follows a drive
+	endOfEntry  = lazyregexp.New(`[` + listSeparators + colon + `]|[ \t]+["']*(?:/|~/|\.\.?/)`)
+	startOfNext = lazyregexp.New(`(?s)[` + listSeparators + `](?:[\s"']*[.~]|.*[/\\])|[ \t` + colon + `][\s"']*(?:/(?:[^/]|$)|~/|\.\.?/)`)
+	listBytes   = trimmedBytes + ",;|:"
+)
+
+var trimmedBytes = bytesBetween(0, ' ') + nonASCII
+
+// isTrimmed reports whether a language trims c: those with the property White_Space (Go, Rust, C#),
+// control characters (Java, Python), the byte order mark (JavaScript), and U+180E and U+200B (old
+// versions of JavaScript, Java and C#).
+func isTrimmed(c rune) bool {
+	return c <= ' ' || unicode.IsSpace(c) || c == '\uFEFF' || c == '\u180E' || c == '\u200B'
+}
+
 var nonASCII = bytesBetween(utf8.RuneSelf, 0xff)
 
 func bytesBetween(first, last byte) string {
@@ -73,7 +134,7 @@ func bytesBetween(first, last byte) string {
 }
 
 // interpretationsByByte are those of pathInterpretations that a byte of a text calls for, as bits.
-var interpretationsByByte = func() (readings [256]uint16) {
+var interpretationsByByte = func() (readings [256]uint32) {
 	for i, r := range pathInterpretations {
 		for _, c := range []byte(r.bytes) {
 			readings[c] |= 1 << i
@@ -94,7 +155,7 @@ func textInterpretations(text string) (forms []string, complete bool) {
 	}
 	for i := 0; i < len(forms); i++ {
 		f := forms[i]
-		var wanted uint16
+		var wanted uint32
 		for j := range len(f) {
 			wanted |= interpretationsByByte[f[j]]
 		}

@@ -13,7 +13,6 @@ import (
 // What is kept of the beginning and of the end of a line that exceeds the maximum message size.
 const (
 	maxHead = 16 << 10
-	maxTail = 256
 )
 
 // readMessages sends every non-empty line of in to messages; the receiver owns its memory. A line
@@ -27,14 +26,14 @@ func readMessages(ctx context.Context, in io.Reader, messages chan<- []byte, ove
 		part, err := r.ReadSlice('\n')
 		switch {
 		case skipping:
-			tail = appendTail(tail, part)
+			tail = wire.AppendTail(tail, part)
 		case len(line)+len(part) > wire.DefaultMaxMessage:
 			skipping = true
 			if id := wire.RequestID(line, nil); id != nil {
 				answered = true
 				oversized(id)
 			}
-			tail = appendTail(appendTail(nil, line), part)
+			tail = wire.AppendTail(wire.AppendTail(nil, line), part)
 			line = bytes.Clone(line[:min(len(line), maxHead)])
 		default:
 			line = append(line, part...)
@@ -63,12 +62,6 @@ func readMessages(ctx context.Context, in io.Reader, messages chan<- []byte, ove
 			return err
 		}
 	}
-}
-
-// appendTail appends part to tail and returns the last maxTail bytes.
-func appendTail(tail, part []byte) []byte {
-	tail = append(tail, part[max(0, len(part)-maxTail):]...)
-	return append(tail[:0], tail[max(0, len(tail)-maxTail):]...)
 }
 
 // readEvents calls each with the data of every server-sent event in r, until each returns false or

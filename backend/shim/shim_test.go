@@ -256,10 +256,10 @@ func TestOversizedRequestIsAnsweredUnderItsID(t *testing.T) {
 		"id last":              {`{"method":"x","params":{"a":"%s"},"jsonrpc":"2.0","id": 12 }`, `"id":12,"error":{"code":-32600,"message":"the request is larger than 4 MiB"`, 17 << 20},
 		"id last, a string":    {`{"method":"x","params":{"a":"%s"},"jsonrpc":"2.0","id":"b"}`, `"id":"b","error"`, 17 << 20},
 		"beyond the bridge":    {`{"method":"x","params":{"a":"%s"},"jsonrpc":"2.0","id":13}`, `"id":13,"error":{"code":-32600,"message":"the request is larger than 4 MiB"`, 5 << 20},
-		"an id in params":      {`{"jsonrpc":"2.0","method":"x","params":{"a":"%s","id":14}}`, `"id":null,"error":{"code":-32600,"message":"the message is larger than 16 MiB"`, 17 << 20},
-		"a response":           {`{"jsonrpc":"2.0","id":15,"result":{"a":"%s"}}`, `"id":null,"error"`, 17 << 20},
-		"a response, reversed": {`{"result":{"a":"%s"},"id":16}`, `"id":null,"error"`, 17 << 20},
-		"no JSON":              {`%s,"id":17}`, `"id":null,"error"`, 17 << 20},
+		"an id in params":      {`{"jsonrpc":"2.0","method":"x","params":{"a":"%s","id":14}}`, `"jsonrpc":"2.0","error":{"code":-32600,"message":"the message is larger than 16 MiB"`, 17 << 20},
+		"a response":           {`{"jsonrpc":"2.0","id":15,"result":{"a":"%s"}}`, `"jsonrpc":"2.0","error"`, 17 << 20},
+		"a response, reversed": {`{"result":{"a":"%s"},"id":16}`, `"jsonrpc":"2.0","error"`, 17 << 20},
+		"no JSON":              {`%s,"id":17}`, `"jsonrpc":"2.0","error"`, 17 << 20},
 	} {
 		go func() { fmt.Fprintf(term.in, c.format+"\n", strings.Repeat("x", c.size)) }()
 		if line := <-term.lines; !strings.Contains(line, c.want) {

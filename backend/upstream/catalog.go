@@ -80,9 +80,14 @@ func (c *Conn) Refresh(ctx context.Context, kinds ...core.Kind) error {
 	for _, l := range listings {
 		next.Warnings = append(next.Warnings, c.warnings[l.kind]...)
 	}
+	if c.t.Stats().QuotedIDs > 0 {
+		next.Warnings = append(next.Warnings, quotedIDsWarning)
+	}
 	c.catalog.Store(&next)
 	return nil
 }
+
+const quotedIDsWarning = "the server responds with ids that are strings, although the ids of the requests are numbers; clients that are stricter than Drawbridge cannot use it"
 
 func contains(kinds []core.Kind, kind core.Kind) bool {
 	for _, k := range kinds {
@@ -113,6 +118,7 @@ type listReader struct {
 	headerParams map[string][]headerParam // nil if no arguments are sent as headers
 	seen         map[string]bool
 	bytes        int
+	badCursor    string   // why the next page cannot be read; "" if it can
 	total        int      // listed by the server, including skipped ones
 	skipped      []string // the first reasons why items were skipped
 	full         bool
@@ -144,6 +150,9 @@ func (c *Conn) readList(ctx context.Context, l listing) ([]core.Item, []string, 
 		if r.full {
 			warnings = append(warnings, fmt.Sprintf("only the first %d %s are used, because the list is larger than %d entries or %d bytes", len(r.items), l.noun, maxItems, maxListBytes))
 			break
+		}
+		if r.badCursor != "" {
+			warnings = append(warnings, fmt.Sprintf("the list of %s may be incomplete: %s", l.noun, r.badCursor))
 		}
 		if cursor == nil {
 			break
@@ -180,8 +189,11 @@ func (r *listReader) addPage(result []byte) (cursor []byte, err error) {
 		case r.list:
 			list = wire.Bytes(result, m.Value)
 		case "nextCursor":
-			if text, ok := wire.Unquote(wire.Bytes(result, m.Value)); ok && text != "" {
-				cursor = wire.Bytes(result, m.Value)
+			raw := wire.Bytes(result, m.Value)
+			if kind := jsonKind(raw); kind == "a string" && string(raw) != `""` {
+				cursor = raw
+			} else if kind != "a string" && kind != "null" {
+				r.badCursor = "expected a string in \"nextCursor\", found " + kind
 			}
 		}
 		return nil

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -73,5 +74,38 @@ func TestMalformedListIsDescribedInWarning(t *testing.T) {
 		if got := strings.Join(c.Catalog().Warnings, "\n"); got != want {
 			t.Errorf("%s: %s\nwant %s", result, got, want)
 		}
+	}
+}
+
+// What is listed so far is used, and a person is told that there may be more.
+func TestCursorThatIsNoStringEndsListWithWarning(t *testing.T) {
+	t.Parallel()
+	const tool = `{"name":"a","inputSchema":{"type":"object"}}`
+	for cursor, found := range map[string]string{`5`: "a number", `{}`: "an object", `true`: "a boolean", `null`: "", `""`: ""} {
+		c := connectRemote(t, respondWith(map[string]string{
+			"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}`, "tools/list": `{"tools":[` + tool + `],"nextCursor":` + cursor + `}`,
+		}), core.Legacy, nil)
+		want := ""
+		if found != "" {
+			want = `the list of tools may be incomplete: expected a string in "nextCursor", found ` + found
+		}
+		if got := strings.Join(c.Catalog().Warnings, "\n"); got != want || len(c.Catalog().Tools) != 1 {
+			t.Errorf("%s: %d tools, %q", cursor, len(c.Catalog().Tools), got)
+		}
+	}
+}
+
+func TestServerThatQuotesIDsIsUsedWithWarning(t *testing.T) {
+	t.Parallel()
+	inner := respondWith(map[string]string{"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}`, "tools/list": `{"tools":[]}`})
+	c := connectRemote(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		inner.ServeHTTP(answer, r)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(answer.Code)
+		_, _ = io.WriteString(w, regexp.MustCompile(`"id":(\d+)`).ReplaceAllString(answer.Body.String(), `"id":"$1"`))
+	}), core.Legacy, nil)
+	if got := strings.Join(c.Catalog().Warnings, "\n"); got != quotedIDsWarning {
+		t.Errorf("%q", got)
 	}
 }

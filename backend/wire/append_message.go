@@ -26,20 +26,19 @@ func AppendResult(dst, id, result []byte) []byte {
 	return append(dst, '}')
 }
 
-// AppendError appends a response with an error. id and data are raw; an empty id
-// becomes null, empty data is omitted.
+// AppendError appends a response with an error. id and data are raw; empty ones are omitted.
 func AppendError(dst, id []byte, code int, message string, data []byte) []byte {
 	return AppendErrorObject(dst, id, ErrorObject(code, message, data))
 }
 
-// AppendErrorObject appends a response whose error object is given raw.
+// AppendErrorObject appends a response whose error object is given raw. If the id of the request is
+// unknown (empty or null), the response has no id: MCP does not allow null, unlike JSON-RPC.
 func AppendErrorObject(dst, id, object []byte) []byte {
-	if len(id) == 0 {
-		id = []byte("null")
+	dst = append(dst, `{"jsonrpc":"2.0",`...)
+	if len(id) > 0 && string(id) != "null" {
+		dst = append(append(append(dst, `"id":`...), id...), ',')
 	}
-	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
-	dst = append(dst, id...)
-	dst = append(dst, `,"error":`...)
+	dst = append(dst, `"error":`...)
 	dst = append(dst, object...)
 	return append(dst, '}')
 }

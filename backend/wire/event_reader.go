@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,8 +15,9 @@ var errEventTooLarge = errors.New("an event is larger than the limit")
 
 // EventReader reads server-sent events.
 type EventReader struct {
-	r     *bufio.Reader
-	limit int
+	r       *bufio.Reader
+	limit   int
+	started bool
 }
 
 // Event is a server-sent event.
@@ -42,6 +42,9 @@ func (e *EventReader) Next() (Event, error) {
 		line, err := e.line()
 		if err != nil {
 			return Event{}, err
+		}
+		if !e.started {
+			e.started, line = true, bytes.TrimPrefix(line, byteOrderMark)
 		}
 		if len(line) == 0 {
 			if hasData || ev.Name != "" || ev.ID != "" || ev.Retry > 0 {
@@ -93,11 +96,15 @@ func (e *EventReader) line() ([]byte, error) {
 	return bytes.TrimRight(append(line, part...), "\r\n"), nil
 }
 
-// mediaType returns the media type of a response, in lower case.
+// mediaType returns the media type of a response, in lower case. The official SDKs look for the two
+// types of MCP anywhere in the header, which may be repeated or have malformed parameters.
 func mediaType(resp *http.Response) string {
-	t, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if err != nil {
-		return ""
+	header := strings.ToLower(resp.Header.Get("Content-Type"))
+	for _, known := range []string{"text/event-stream", "application/json"} {
+		if strings.Contains(header, known) {
+			return known
+		}
 	}
-	return strings.ToLower(t)
+	t, _, _ := strings.Cut(header, ";")
+	return strings.TrimSpace(t)
 }

@@ -65,8 +65,7 @@ type Mux struct {
 
 	done chan struct{}
 
-	mu       sync.Mutex
-	pending  map[int64]*pendingCall
+	// Guarded by mu.
 	unusable unusableOutput
 	err      error // why done is closed
 }
@@ -82,7 +81,7 @@ func NewMux(o MuxOptions) *Mux {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	m := &Mux{o: o, done: make(chan struct{}), pending: map[int64]*pendingCall{}}
+	m := &Mux{o: o, done: make(chan struct{})}
 	m.serverMessages = serverMessages{
 		server: o.Server, log: o.Log, onNotification: o.OnNotification, onRequest: o.OnRequest, onJunk: o.OnJunk,
 		respond: m.enqueueResponse, respondSoon: m.enqueueResponse,

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -70,7 +69,13 @@ func (m *Mux) handleOversized(f *frame) {
 // handleLine processes one line, which may contain several messages.
 func (m *Mux) handleLine(data []byte, owned bool) {
 	if first := bytes.TrimLeft(data, " \t\r\n"); len(first) > 0 && first[0] != '{' {
-		m.reportUnusable(data, "not a message") // a banner, or JSON that is not an object
+		elements, ok := batch(first)
+		if !ok {
+			m.reportUnusable(data, "not a message") // a banner, or JSON that is not an object
+		}
+		for _, message := range elements {
+			m.handleLine(message, owned)
+		}
 		return
 	}
 	for len(data) > 0 {
@@ -142,19 +147,16 @@ func copyUnlessOwned(data []byte, span core.Span, owned bool) []byte {
 }
 
 func (m *Mux) handleResponse(data []byte, env Envelope, owned, repaired bool) {
-	id, ok := Int(data, env.ID)
+	id, quoted, ok := replyID(Bytes(data, env.ID))
 	if !ok || id <= 0 || id > m.nextID.Load() {
 		m.recordUnmatched(data, env.ID)
 		return
 	}
+	m.countQuotedID(quoted)
 	in := inboundMessage{kind: inboundReply}
-	in.reply.Repaired = repaired
-	switch {
-	case !env.Error.Empty() && string(Bytes(data, env.Error)) != "null": // wins over a result
-		in.reply.Error = copyUnlessOwned(data, env.Error, owned)
-	case !env.Result.Empty():
-		in.reply.Result = copyUnlessOwned(data, env.Result, owned)
-	default:
+	if result, object := replySpans(data, env); !result.Empty() || !object.Empty() {
+		in.reply = core.Reply{Result: copyUnlessOwned(data, result, owned), Error: copyUnlessOwned(data, object, owned), Repaired: repaired}
+	} else {
 		in.err = core.Errorf(core.CodeUnavailable, "server %q responded with neither result nor error", m.o.Server)
 	}
 	m.completeCall(id, in)
@@ -196,18 +198,9 @@ func (m *Mux) handleNotification(data []byte, env Envelope) {
 
 // handleProgress forwards a progress notification to its call, with the token of the client.
 func (m *Mux) handleProgress(data []byte, env Envelope) {
-	params := Bytes(data, env.Params)
-	p, err := ScanParams(params)
-	if err != nil {
-		m.reportJunk(data, err.Error())
-		return
+	if pc, params := m.callOfProgress(data, env); pc != nil {
+		m.deliver(pc, inboundMessage{kind: inboundNotification, method: env.Method, params: params})
 	}
-	pc := m.callByToken(Bytes(params, p.NotifiedProgressToken))
-	if pc == nil || pc.sink == nil {
-		m.stats.late.Add(1)
-		return
-	}
-	m.deliver(pc, inboundMessage{kind: inboundNotification, method: env.Method, params: pc.restoreToken(params, p.NotifiedProgressToken)})
 }
 
 // handleRequest passes a request of the server to the call that it belongs to.
@@ -220,17 +213,7 @@ func (m *Mux) handleRequest(data []byte, env Envelope) {
 		return
 	}
 	in.params = bytes.Clone(params)
-	var pc *pendingCall
-	if task, related := p.RelatedTaskID(params); related {
-		pc = m.callForTask(task)
-	} else {
-		if !p.ProgressToken.Empty() {
-			pc = m.callByToken(Bytes(params, p.ProgressToken))
-		}
-		if pc == nil {
-			pc = m.onlyPendingCall()
-		}
-	}
+	pc := m.callOfRequest(params, &p)
 	owned := pc != nil && pc.sink != nil
 	switch {
 	case !m.admitRequest(in, owned || m.onRequest != nil):
@@ -256,47 +239,4 @@ func (m *Mux) deliver(pc *pendingCall, in inboundMessage) bool {
 		m.o.Log.Warn("Server is sending notifications faster than the client reads them; excess notifications are dropped", "server", m.o.Server)
 	}
 	return false
-}
-
-// callByToken finds the call whose progress token the server names.
-func (m *Mux) callByToken(raw []byte) *pendingCall {
-	if len(raw) < 2 || len(raw) > 64 || raw[0] != '"' {
-		return nil
-	}
-	key := string(raw[1 : len(raw)-1])
-	_, number, _ := strings.Cut(key, ".")
-	id, err := strconv.ParseInt(number, 10, 64)
-	if err != nil {
-		return nil
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if pc := m.pending[id]; pc != nil && pc.sentToken == key {
-		return pc
-	}
-	return nil
-}
-
-// callOfLogMessage returns the call that a log message belongs to, or nil.
-func (m *Mux) callOfLogMessage(params []byte) *pendingCall {
-	p, err := ScanParams(params)
-	if err != nil { // it may name a task in a way that we cannot read
-		return nil
-	}
-	if task, related := p.RelatedTaskID(params); related {
-		return m.callForTask(task)
-	}
-	return m.onlyPendingCall()
-}
-
-func (m *Mux) callForTask(task string) *pendingCall {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return waitingForTask(m.pending, task)
-}
-
-func (m *Mux) onlyPendingCall() *pendingCall {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return onlyWithSink(m.pending)
 }

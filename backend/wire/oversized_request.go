@@ -16,6 +16,12 @@ func RequestID(head, tail []byte) []byte {
 	return bytes.Clone(id)
 }
 
+// AppendTail appends part to tail and returns as many of the last bytes as RequestID needs.
+func AppendTail(tail, part []byte) []byte {
+	tail = append(tail, part[max(0, len(part)-keepTail):]...)
+	return append(tail[:0], tail[max(0, len(tail)-keepTail):]...)
+}
+
 // requestHead reads the members of an object one by one until one of them is cut.
 func requestHead(head []byte) (id []byte, isRequest, cut bool) {
 	s := scanner{b: head}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"strconv"
@@ -53,9 +54,15 @@ type pendingCall struct {
 	clientToken []byte // the progress token of the client, raw; nil without one
 	sentToken   string // our progress token, as sent
 	sink        core.ServerMessageHandler
-	task        string         // whose result the call waits for; "" for other calls
-	unusable    unusableOutput // on the stream of the call; only [Remote] uses it
-	wake        chan struct{}  // holds one signal when the queue is not empty
+	task        string        // whose result the call waits for; "" for other calls
+	wake        chan struct{} // holds one signal when the queue is not empty
+
+	// Only [Remote] uses these.
+	ctx      context.Context // of the call
+	unusable unusableOutput  // on the stream of the call
+	sinkMu   sync.Mutex      // held while the sink is notified: several streams may carry messages of the call
+	replied  chan core.Reply // holds the reply if it arrived on another stream
+	replyEnd context.CancelCauseFunc
 
 	mu       sync.Mutex
 	queue    []inboundMessage
@@ -63,6 +70,8 @@ type pendingCall struct {
 	space    chan struct{} // closed when the queue was emptied; nil when the reader does not wait
 	timeLeft time.Duration // rest of sinkTimeout
 	ended    bool          // replied or abandoned: nothing more is queued
+	stray    bool          // messages arrived on another stream than that of the call
+	draining bool          // a goroutine passes the queue to the sink
 	dropped  int
 }
 
@@ -199,4 +208,64 @@ func (pc *pendingCall) closeQueue() []inboundMessage {
 		pc.space = nil
 	}
 	return left
+}
+
+// notify passes a notification that arrived on the stream of the call to the sink, after those that
+// arrived earlier on other streams.
+func (pc *pendingCall) notify(method string, params []byte) {
+	pc.drain()
+	pc.sinkMu.Lock()
+	defer pc.sinkMu.Unlock()
+	pc.sink.Notify(method, params)
+}
+
+// enqueueStray queues a notification that arrived on another stream than that of the call, and
+// passes it to the sink from another goroutine, because a slow sink must not delay that stream.
+func (pc *pendingCall) enqueueStray(in inboundMessage, done <-chan struct{}) bool {
+	if !pc.enqueue(in, done) {
+		return false
+	}
+	pc.mu.Lock()
+	defer pc.mu.Unlock()
+	pc.stray = true
+	if !pc.draining {
+		pc.draining = true
+		go pc.drain()
+	}
+	return true
+}
+
+// drain passes the queue to the sink.
+func (pc *pendingCall) drain() {
+	pc.sinkMu.Lock()
+	defer pc.sinkMu.Unlock()
+	for {
+		batch := pc.dequeueAll(nil)
+		for i := range batch {
+			pc.sink.Notify(batch[i].method, batch[i].params)
+		}
+		pc.mu.Lock()
+		empty := len(pc.queue) == 0
+		pc.draining = pc.draining && !empty
+		pc.mu.Unlock()
+		if empty {
+			return
+		}
+	}
+}
+
+// end passes the rest of the queue to the sink, which is not used afterwards.
+func (pc *pendingCall) end() {
+	if pc.hasStray() {
+		pc.drain()
+	}
+	pc.closeQueue()
+	pc.sinkMu.Lock() // wait for a notification that is being passed on
+	defer pc.sinkMu.Unlock()
+}
+
+func (pc *pendingCall) hasStray() bool {
+	pc.mu.Lock()
+	defer pc.mu.Unlock()
+	return pc.stray
 }

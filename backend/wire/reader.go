@@ -79,7 +79,7 @@ func (l *lineReader) next() (frame, error) {
 		}
 		if !l.started {
 			l.started = true
-			if rest, ok := bytes.CutPrefix(f.data, []byte("\xef\xbb\xbf")); ok {
+			if rest, ok := bytes.CutPrefix(f.data, byteOrderMark); ok {
 				f.size -= int64(len(f.data) - len(rest))
 				f.data = rest
 			}
@@ -150,6 +150,8 @@ func (f *frame) keepTail(part []byte) {
 	}
 }
 
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
 // maxHeader bounds the header block of a framed message.
 const maxHeader = 8 << 10
 
@@ -217,7 +219,8 @@ func responseID(head, tail []byte) (id int64, ok bool) {
 	if tail == nil {
 		tail = head
 	}
-	return tailID(tail)
+	id, _, ok = replyID(tailRawID(tail))
+	return id, ok
 }
 
 // headID reads the members of an object one by one until one of them is broken.
@@ -241,20 +244,13 @@ func headID(head []byte) (id int64, ok, maybeResponse bool) {
 			return id, ok, true
 		}
 		if name == `"id"` {
-			if id, err = strconv.ParseInt(string(head[from:i]), 10, 64); err != nil {
+			if id, _, ok = replyID(head[from:i]); !ok {
 				return 0, false, false
 			}
-			ok = true
 		}
 		var done bool
 		if i, done, err = s.memberEnd(i); err != nil || done {
 			return id, ok, true
 		}
 	}
-}
-
-// tailID is tailRawID for an id that is a number.
-func tailID(tail []byte) (int64, bool) {
-	n, err := strconv.ParseInt(string(tailRawID(tail)), 10, 64)
-	return n, err == nil
 }

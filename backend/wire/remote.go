@@ -63,13 +63,16 @@ type Remote struct {
 	// listening is closed when a legacy server has answered the GET for its notifications.
 	listening     chan struct{}
 	listeningOnce sync.Once
+	streamOpen    atomic.Bool // the stream of that GET is open
 
-	mu               sync.Mutex
+	strayGrace       time.Duration
+	hasStrayProgress atomic.Bool // that stream has carried progress
+
+	// Guarded by mu.
 	era              core.Era
 	version          string
 	session          string
 	initializeParams []byte // params of the initialize that opened the session
-	pending          map[int64]*pendingCall
 	err              error
 }
 
@@ -87,7 +90,7 @@ func NewRemote(o RemoteOptions) (*Remote, error) {
 	}
 	r := &Remote{
 		o: o, http: sameOriginOnly(o.HTTP, u), done: make(chan struct{}), ready: make(chan struct{}), listening: make(chan struct{}),
-		renewing: make(chan struct{}, 1), renewTimeout: renewTimeout, era: core.Legacy, pending: map[int64]*pendingCall{},
+		renewing: make(chan struct{}, 1), renewTimeout: renewTimeout, strayGrace: strayGrace, era: core.Legacy,
 	}
 	r.serverMessages = serverMessages{
 		server: o.Server, log: o.Log, onNotification: o.OnNotification, onRequest: o.OnRequest, onJunk: o.OnJunk,
@@ -194,22 +197,32 @@ func (r *Remote) CallWith(ctx context.Context, header http.Header, method string
 	if err := r.Err(); err != nil {
 		return core.Reply{}, context.Cause(r.ctx)
 	}
+	both, stop := context.WithCancelCause(ctx)
+	defer stop(errAnswered)
+	defer context.AfterFunc(r.ctx, func() { stop(context.Cause(r.ctx)) })()
 	pc := newPendingCall(r.nextID.Add(1), method, params, sink)
+	pc.ctx, pc.replyEnd, pc.replied = both, stop, make(chan core.Reply, 1)
 	edit := pc.replaceToken(params, token)
 	r.mu.Lock()
 	r.pending[pc.id] = pc
 	legacy := r.era == core.Legacy
 	r.mu.Unlock()
+	defer pc.end()
 	defer func() {
 		r.mu.Lock()
 		delete(r.pending, pc.id)
 		r.mu.Unlock()
 	}()
 
-	both, stop := context.WithCancelCause(ctx)
-	defer stop(errAnswered)
-	defer context.AfterFunc(r.ctx, func() { stop(context.Cause(r.ctx)) })()
 	reply, err := r.exchange(both, pc, method, params, appendCall(nil, pc.id, method, params, edit), header)
+	select {
+	case reply = <-pc.replied:
+		return reply, nil
+	default:
+	}
+	if err == nil && (pc.hasStray() || pc.sentToken != "" && r.hasStrayProgress.Load()) {
+		r.sleep(both, r.strayGrace)
+	}
 	if err != nil && ctx.Err() == nil && errors.Is(err, core.ErrNeedsLogin) {
 		return core.Reply{}, err // the state that it announces closes the connection, but says less
 	}
@@ -225,6 +238,10 @@ func (r *Remote) CallWith(ctx context.Context, header http.Header, method string
 	}
 	return reply, err
 }
+
+// strayGrace is the time in which messages of a call may arrive after its reply, if the server sends
+// them on the notification stream: two streams have no common order.
+const strayGrace = 20 * time.Millisecond
 
 func (r *Remote) sendCancelled(id int64, cause error) {
 	ctx, cancel := context.WithTimeout(r.ctx, closeTimeout)
@@ -270,12 +287,12 @@ func (r *Remote) exchange(ctx context.Context, pc *pendingCall, method string, p
 // read reads the reply to a request.
 func (r *Remote) read(ctx context.Context, resp *http.Response, pc *pendingCall, method string, params []byte) (core.Reply, error) {
 	defer resp.Body.Close()
-	if method == "initialize" && resp.StatusCode == http.StatusOK {
+	if method == "initialize" && succeeded(resp) {
 		r.mu.Lock()
 		r.session, r.initializeParams = resp.Header.Get("Mcp-Session-Id"), bytes.Clone(params)
 		r.mu.Unlock()
 	}
-	if resp.StatusCode == http.StatusOK && mediaType(resp) == "text/event-stream" {
+	if succeeded(resp) && mediaType(resp) == "text/event-stream" {
 		return r.readStream(ctx, resp.Body, pc)
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, int64(r.o.MaxMessage)+1))
@@ -285,49 +302,95 @@ func (r *Remote) read(ctx context.Context, resp *http.Response, pc *pendingCall,
 	if len(data) > r.o.MaxMessage {
 		return core.Reply{}, core.Errorf(core.CodeUnavailable, "the result from server %q is larger than the limit of %d bytes", r.o.Server, r.o.MaxMessage)
 	}
-	if mediaType(resp) != "application/json" {
+	isMessage := mediaType(resp) == "application/json" || mediaType(resp) == "" && looksLikeMessage(data)
+	if !isMessage {
 		r.o.trace(false, "", data) // a body that is not a message may explain the reason
 	}
+	if succeeded(resp) && len(bytes.TrimSpace(data)) == 0 && r.streamOpen.Load() {
+		<-ctx.Done() // the reply arrives on the notification stream, or never
+		return core.Reply{}, context.Cause(ctx)
+	}
 	denied := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
-	if mediaType(resp) == "application/json" && !denied {
-		if reply, ok, err := r.parseReply(data, pc.id, resp.StatusCode); ok || err != nil {
+	if isMessage && !denied {
+		if reply, ok, err := r.parseReply(data, pc, succeeded(resp)); ok || err != nil {
 			return reply, err
 		}
 	}
 	return core.Reply{}, r.statusError(resp)
 }
 
-// parseReply reads a JSON body. An error may have no id if the server could not read ours.
-func (r *Remote) parseReply(data []byte, id int64, status int) (core.Reply, bool, error) {
-	data, env, repaired, err := r.scanMessage(data)
-	if err != nil && status != http.StatusOK {
-		return core.Reply{}, false, nil // the status is more informative
-	} else if err != nil {
-		return core.Reply{}, false, r.invalidMessageError("a malformed response", err)
+func succeeded(resp *http.Response) bool { return resp.StatusCode/100 == 2 }
+
+// parseReply reads a JSON body, which may be a batch. An error may have no id if the server could
+// not read ours. If the request failed, the caller reports the status when there is no error.
+func (r *Remote) parseReply(data []byte, pc *pendingCall, ok bool) (reply core.Reply, found bool, err error) {
+	malformed := r.eachMessage(data, func(data []byte, env Envelope, repaired bool) {
+		switch id, _, isNumber := replyID(Bytes(data, env.ID)); {
+		case env.Kind != Response:
+			if ok {
+				r.handleInbound(data, env, pc)
+			}
+		case found:
+		default:
+			if reply, found = r.replyFrom(data, env, repaired, pc.id, ok, true); !found && ok && (!isNumber || id != pc.id) {
+				err = r.invalidMessageError(describeResponse(data, env.ID), nil)
+			}
+		}
+	})
+	switch {
+	case found:
+		return reply, true, nil
+	case malformed != nil && ok:
+		return core.Reply{}, false, r.invalidMessageError("a malformed response", malformed)
 	}
-	reply, ok, err := r.replyFrom(data, env, repaired, id, status)
-	if got, isInt := Int(data, env.ID); !ok && err == nil && env.Kind == Response && status == http.StatusOK && (!isInt || got != id) {
-		err = r.invalidMessageError(describeResponse(data, env.ID), nil)
-	}
-	return reply, ok, err
+	return core.Reply{}, false, err
 }
 
-// replyFrom extracts the reply to a request from a scanned message.
-func (r *Remote) replyFrom(data []byte, env Envelope, repaired bool, id int64, status int) (core.Reply, bool, error) {
-	got, ok := Int(data, env.ID)
+// replyFrom extracts the reply to a request from a scanned message. ok is false if its HTTP request
+// failed, anyError is true if an error with an unknown id is the reply as well.
+func (r *Remote) replyFrom(data []byte, env Envelope, repaired bool, id int64, ok, anyError bool) (core.Reply, bool) {
+	got, quoted, isNumber := replyID(Bytes(data, env.ID))
+	result, object := replySpans(data, env)
 	switch {
-	case env.Kind != Response:
-		return core.Reply{}, false, nil
-	case !env.Error.Empty() && (got == id || !ok):
-		return core.Reply{Error: Bytes(data, env.Error), Repaired: repaired}, true, nil
-	case ok && got == id && !env.Result.Empty() && status == http.StatusOK:
-		return core.Reply{Result: Bytes(data, env.Result), Repaired: repaired}, true, nil
+	case env.Kind != Response || isNumber && got != id:
+		return core.Reply{}, false
+	case !object.Empty() && (isNumber || anyError || hasNoID(data, env)), !result.Empty() && isNumber && ok:
+		r.countQuotedID(quoted)
+		return core.Reply{Result: Bytes(data, result), Error: Bytes(data, object), Repaired: repaired}, true
 	}
-	return core.Reply{}, false, nil
+	return core.Reply{}, false
+}
+
+func hasNoID(data []byte, env Envelope) bool {
+	return env.ID.Empty() || string(Bytes(data, env.ID)) == "null"
+}
+
+// eachMessage scans text and calls visit for its message, or for each message of a batch.
+func (r *Remote) eachMessage(text []byte, visit func(data []byte, env Envelope, repaired bool)) error {
+	data, env, repaired, err := r.scanMessage(text)
+	if err != nil || env.Kind != Batch {
+		if err == nil {
+			visit(data, env, repaired)
+		}
+		return err
+	}
+	messages, ok := batch(data)
+	if !ok {
+		return errNotBatch
+	}
+	for _, message := range messages {
+		if env, err := Scan(message); err == nil {
+			visit(message, env, repaired)
+		} else {
+			r.reportJunk(message, err.Error())
+		}
+	}
+	return nil
 }
 
 // scanMessage also reports whether invalid text was repaired.
 func (r *Remote) scanMessage(data []byte) (clean []byte, env Envelope, repaired bool, err error) {
+	data = bytes.TrimPrefix(data, byteOrderMark)
 	r.o.trace(false, "", data)
 	env, err = Scan(data)
 	if err == nil && env.Dirty() {

@@ -83,7 +83,7 @@ func statusError(server string, resp *http.Response) error {
 		if after > 0 {
 			e.Hint = fmt.Sprintf("Try again in %s.", after)
 		}
-	case resp.StatusCode == http.StatusOK:
+	case succeeded(resp):
 		e.Message = fmt.Sprintf("server %q responded with %.60s, which is not an MCP message", server, cmp.Or(mediaType(resp), "something without a content type"))
 		e.Hint, e.Remedy = "Check that the url points to an MCP endpoint.", core.EditConfig("url")
 	}

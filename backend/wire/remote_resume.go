@@ -67,7 +67,7 @@ func (r *Remote) resume(ctx context.Context, place *resumption) (io.ReadCloser, 
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-		case resp.StatusCode == http.StatusOK && mediaType(resp) == "text/event-stream":
+		case succeeded(resp) && mediaType(resp) == "text/event-stream":
 			return resp.Body, nil
 		default:
 			resp.Body.Close()
@@ -154,10 +154,12 @@ func (r *Remote) readNotifications(place *resumption) (again bool) {
 		*place = resumption{}
 		return r.replaceSession(r.ctx, session) == nil
 	}
-	if resp.StatusCode != http.StatusOK || mediaType(resp) != "text/event-stream" {
+	if !succeeded(resp) || mediaType(resp) != "text/event-stream" {
 		r.o.Log.Debug("Server does not offer a notification stream", "server", r.o.Server, "status", strconv.Itoa(resp.StatusCode))
 		return resp.StatusCode >= 500
 	}
+	r.streamOpen.Store(true)
+	defer r.streamOpen.Store(false)
 	events := NewEventReader(resp.Body, r.o.MaxMessage)
 	for {
 		ev, err := events.Next()
@@ -168,15 +170,15 @@ func (r *Remote) readNotifications(place *resumption) (again bool) {
 		if len(ev.Data) == 0 {
 			continue
 		}
-		data, env, _, err := r.scanMessage(ev.Data)
+		err = r.eachMessage(ev.Data, func(data []byte, env Envelope, repaired bool) {
+			if env.Kind != Response {
+				r.handleInbound(data, env, nil)
+			} else if !r.completeStray(data, env, repaired) {
+				r.stats.late.Add(1)
+			}
+		})
 		if err != nil {
 			r.reportJunk(ev.Data, err.Error())
-			continue
 		}
-		if env.Kind == Response {
-			r.stats.late.Add(1)
-			continue
-		}
-		r.handleInbound(r.ctx, data, env, nil)
 	}
 }

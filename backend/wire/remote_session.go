@@ -43,7 +43,7 @@ func (r *Remote) isSessionRefused(ctx context.Context, resp *http.Response, id i
 	env, err := Scan(text)
 	answered := false // the server read the request, and this is its response
 	if err == nil && env.Kind == Response {
-		got, ok := Int(text, env.ID)
+		got, _, ok := replyID(Bytes(text, env.ID))
 		answered = ok && got == id
 	}
 	switch named := mentionsSession(text); {
@@ -77,7 +77,7 @@ func (r *Remote) isSessionUnknown(ctx context.Context, session string) bool {
 	if mediaType(resp) == "text/event-stream" {
 		reply, err = r.readStream(ctx, resp.Body, pc)
 	} else {
-		reply, _, err = r.parseReply(peekBody(resp), pc.id, resp.StatusCode)
+		reply, _, err = r.parseReply(peekBody(resp), pc, succeeded(resp))
 	}
 	return err == nil && mentionsSession(reply.Error)
 }

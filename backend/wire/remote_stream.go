@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/http"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
@@ -42,34 +41,62 @@ func (r *Remote) readEvents(ctx context.Context, body io.Reader, pc *pendingCall
 		if len(ev.Data) == 0 {
 			continue
 		}
-		data, env, repaired, err := r.scanMessage(ev.Data)
+		err = r.eachMessage(ev.Data, func(data []byte, env Envelope, repaired bool) {
+			if env.Kind != Response {
+				r.handleInbound(data, env, pc)
+				return
+			}
+			id, _, ok := replyID(Bytes(data, env.ID))
+			found, isReply := r.replyFrom(data, env, repaired, pc.id, true, false)
+			switch {
+			case done:
+			case isReply:
+				reply, done = found, true
+			case ok && id == pc.id:
+				reply, done = core.Reply{}, true
+			case !r.completeStray(data, env, repaired):
+				r.recordUnmatched(data, env.ID, pc)
+			}
+		})
 		if err != nil {
 			r.reportJunk(ev.Data, err.Error())
-			continue
 		}
-		if env.Kind == Response {
-			id, ok := Int(data, env.ID)
-			if !ok || id != pc.id {
-				r.recordUnmatched(data, env.ID, pc)
-				continue
-			}
-			reply, ok, err := r.replyFrom(data, env, repaired, pc.id, http.StatusOK)
-			if ok || err != nil {
-				return reply, true, err
-			}
+		if done && len(reply.Result) == 0 && len(reply.Error) == 0 {
 			return core.Reply{}, true, core.Errorf(core.CodeUnavailable, "server %q responded with neither result nor error", r.o.Server)
 		}
-		r.handleInbound(ctx, data, env, pc)
+		if done {
+			return reply, true, nil
+		}
 	}
 }
 
+// completeStray completes the call whose reply arrived on another stream than that of the call.
+func (r *Remote) completeStray(data []byte, env Envelope, repaired bool) bool {
+	id, _, _ := replyID(Bytes(data, env.ID))
+	r.mu.Lock()
+	pc := r.pending[id]
+	r.mu.Unlock()
+	if pc == nil {
+		return false
+	}
+	reply, ok := r.replyFrom(data, env, repaired, id, true, false)
+	if ok {
+		select {
+		case pc.replied <- reply:
+			pc.replyEnd(errAnswered)
+		default: // it has one
+		}
+	}
+	return ok
+}
+
 // handleInbound handles a notification or request of the server. pc is the call on whose stream it
-// arrived, or nil.
-func (r *Remote) handleInbound(ctx context.Context, data []byte, env Envelope, pc *pendingCall) {
+// arrived, or nil; it need not be the call that the message belongs to.
+func (r *Remote) handleInbound(data []byte, env Envelope, pc *pendingCall) {
 	params := Bytes(data, env.Params)
 	switch env.Kind {
 	case Request:
-		r.handleRequest(ctx, data, env, pc)
+		r.handleRequest(data, env, pc)
 		return
 	case Notification:
 	default:
@@ -78,50 +105,57 @@ func (r *Remote) handleInbound(ctx context.Context, data []byte, env Envelope, p
 	}
 	switch env.Method {
 	case "notifications/progress":
-		p, err := ScanParams(params)
-		if err != nil {
-			r.reportJunk(data, err.Error())
-			return
+		if pc == nil {
+			r.hasStrayProgress.Store(true)
 		}
-		if pc == nil || string(Bytes(params, p.NotifiedProgressToken)) != `"`+pc.sentToken+`"` || pc.sink == nil {
-			r.stats.late.Add(1)
-			return
+		if to, params := r.callOfProgress(data, env); to != nil {
+			r.deliver(to, pc, env.Method, params)
 		}
-		pc.sink.Notify(env.Method, pc.restoreToken(params, p.NotifiedProgressToken))
 		return
 	case "notifications/cancelled":
 		r.cancelRequest(params)
 		return
 	case "notifications/message":
-		if pc != nil && pc.sink != nil && pc.mayReceive(params) {
-			pc.sink.Notify(env.Method, params)
+		to := pc
+		if pc == nil || !pc.mayReceive(params) {
+			to = r.callOfLogMessage(params)
+		}
+		if to != nil && to.sink != nil {
+			r.deliver(to, pc, env.Method, params)
 		}
 	default:
 		if pc != nil && pc.sink != nil && IsExtensionNotification(env.Method) {
-			pc.sink.Notify(env.Method, params)
+			r.deliver(pc, pc, env.Method, params)
 			return
 		}
 	}
 	r.notify(env.Method, params)
 }
 
+// deliver passes a notification to the sink of the call to. stream is the call on whose stream it
+// arrived, or nil.
+func (r *Remote) deliver(to, stream *pendingCall, method string, params []byte) {
+	if to == stream {
+		to.notify(method, params)
+	} else if !to.enqueueStray(inboundMessage{kind: inboundNotification, method: method, params: bytes.Clone(params)}, r.done) {
+		r.stats.dropped.Add(1)
+	}
+}
+
 // handleRequest answers a request of the server by a separate POST.
-func (r *Remote) handleRequest(ctx context.Context, data []byte, env Envelope, pc *pendingCall) {
+func (r *Remote) handleRequest(data []byte, env Envelope, pc *pendingCall) {
 	in := inboundMessage{method: env.Method, id: bytes.Clone(Bytes(data, env.ID)), params: bytes.Clone(Bytes(data, env.Params))}
 	p, err := ScanParams(in.params)
 	if err != nil {
 		r.refuse(in.id, CodeInvalidParams, "invalid params: "+err.Error())
 		return
 	}
-	if task, related := p.RelatedTaskID(in.params); related && (pc == nil || pc.task != task) {
-		pc = r.callForTask(task)
-		ctx = r.ctx // the request outlives the stream on which it arrived
-	} else if pc == nil {
-		pc = r.onlyPendingCall()
+	if task, related := p.RelatedTaskID(in.params); pc == nil || related && pc.task != task {
+		pc = r.callOfRequest(in.params, &p)
 	}
 	to, parent := r.onRequest, r.ctx
 	if pc != nil && pc.sink != nil {
-		to, parent = pc.sink.Ask, ctx
+		to, parent = pc.sink.Ask, pc.ctx
 	}
 	if r.admitRequest(in, to != nil) {
 		r.answerRequest(parent, to, in)
@@ -143,16 +177,4 @@ func (r *Remote) postResponse(body []byte) {
 	if err := r.send(ctx, "", body); err != nil {
 		r.log.Debug("Cannot respond to a request from the server", "server", r.server, "error", err)
 	}
-}
-
-func (r *Remote) callForTask(task string) *pendingCall {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return waitingForTask(r.pending, task)
-}
-
-func (r *Remote) onlyPendingCall() *pendingCall {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return onlyWithSink(r.pending)
 }

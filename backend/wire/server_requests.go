@@ -13,7 +13,8 @@ import (
 )
 
 // serverMessages handles the messages of a server that are not replies, as far as [Mux] and
-// [Remote] do so in the same way: it limits their rate, and answers requests.
+// [Remote] do so in the same way: it finds the calls that they belong to, limits their rate, and
+// answers requests.
 type serverMessages struct {
 	server         string // id, for the log
 	log            *slog.Logger
@@ -23,6 +24,9 @@ type serverMessages struct {
 
 	respond     func(body []byte) // sends a response; may block
 	respondSoon func(body []byte) // sends a response without blocking the reader; it may be lost
+
+	mu      sync.Mutex
+	pending map[int64]*pendingCall // by id; nil once the connection has ended
 
 	stats    counters
 	limiter  *rate.Limiter
@@ -40,7 +44,8 @@ const (
 
 func (s *serverMessages) init() {
 	s.limiter = rate.NewLimiter(floodRate, floodBurst)
-	s.requests.running = map[string]context.CancelFunc{}
+	s.requests.running = map[string]context.CancelCauseFunc{}
+	s.pending = map[int64]*pendingCall{}
 }
 
 // Stats holds the counters of a connection.
@@ -50,15 +55,16 @@ type Stats struct {
 	Oversized int64
 	Repaired  int64 // messages with invalid Unicode
 	Dropped   int64 // notifications and requests beyond a limit
+	QuotedIDs int64 // replies whose id is a string instead of the number that the request had
 }
 
-type counters struct{ late, junk, oversized, repaired, dropped atomic.Int64 }
+type counters struct{ late, junk, oversized, repaired, dropped, quotedIDs atomic.Int64 }
 
 // Stats returns the counts so far.
 func (s *serverMessages) Stats() Stats {
 	return Stats{
 		Late: s.stats.late.Load(), Junk: s.stats.junk.Load(), Oversized: s.stats.oversized.Load(),
-		Repaired: s.stats.repaired.Load(), Dropped: s.stats.dropped.Load(),
+		Repaired: s.stats.repaired.Load(), Dropped: s.stats.dropped.Load(), QuotedIDs: s.stats.quotedIDs.Load(),
 	}
 }
 
@@ -109,15 +115,15 @@ func (s *serverMessages) admitRequest(in inboundMessage, handled bool) bool {
 
 // answerRequest answers an admitted request of the server in its own goroutine.
 func (s *serverMessages) answerRequest(ctx context.Context, to requestHandler, in inboundMessage) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	id := string(in.id)
 	if !s.requests.begin(id, cancel) {
-		cancel()
+		cancel(nil)
 		return
 	}
 	go func() {
 		defer s.requests.wg.Done()
-		defer cancel()
+		defer cancel(nil)
 		reply, err := to(ctx, in.method, in.params)
 		if !s.requests.end(id) { // the server cancelled it or exited
 			return
@@ -136,10 +142,26 @@ func (s *serverMessages) answerRequest(ctx context.Context, to requestHandler, i
 	}()
 }
 
+// CancelledByServer is the cause with which the context of a request ends that the server has
+// cancelled.
+type CancelledByServer struct{ Reason string }
+
+func (e *CancelledByServer) Error() string {
+	if e.Reason == "" {
+		return "the server cancelled the request"
+	}
+	return "the server cancelled the request: " + e.Reason
+}
+
+// maxReason limits the reason of a cancellation, in bytes.
+const maxReason = 1 << 10
+
 // cancelRequest cancels a request that the server has cancelled.
 func (s *serverMessages) cancelRequest(params []byte) {
-	if p, err := ScanParams(params); err == nil {
-		s.requests.cancel(string(Bytes(params, p.RequestID)))
+	found, err := Pick(params, "requestId", "reason")
+	if err == nil {
+		reason, _ := Unquote(Bytes(params, found[1]))
+		s.requests.cancel(string(Bytes(params, found[0])), &CancelledByServer{core.ShortenBytes(reason, maxReason)})
 	}
 }
 
@@ -164,7 +186,7 @@ type serverRequestTable struct {
 	wg sync.WaitGroup // counts the answering goroutines
 
 	mu      sync.Mutex
-	running map[string]context.CancelFunc // by the raw id of the server; an entry is nil while it waits, the map is nil once closed
+	running map[string]context.CancelCauseFunc // by the raw id of the server; an entry is nil while it waits, the map is nil once closed
 	spawned int
 }
 
@@ -182,7 +204,7 @@ func (t *serverRequestTable) reserve(id string) bool {
 
 // begin marks a reserved request as running; the caller starts a goroutine that calls wg.Done. It
 // reports false if the server cancelled the request meanwhile.
-func (t *serverRequestTable) begin(id string, cancel context.CancelFunc) bool {
+func (t *serverRequestTable) begin(id string, cancel context.CancelCauseFunc) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, ok := t.running[id]; !ok {
@@ -220,11 +242,11 @@ func (t *serverRequestTable) end(id string) bool {
 	return ok
 }
 
-func (t *serverRequestTable) cancel(id string) {
+func (t *serverRequestTable) cancel(id string, cause error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if cancel := t.running[id]; cancel != nil {
-		cancel()
+		cancel(cause)
 	}
 	delete(t.running, id)
 }
@@ -234,7 +256,7 @@ func (t *serverRequestTable) cancelAll() {
 	defer t.mu.Unlock()
 	for _, cancel := range t.running {
 		if cancel != nil {
-			cancel()
+			cancel(nil)
 		}
 	}
 	t.running = nil

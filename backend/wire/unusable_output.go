@@ -111,7 +111,7 @@ func (m *Mux) endedError(ctx context.Context, call int64) error {
 
 // recordUnmatched handles a response on the stream of pc that does not belong to pc.
 func (r *Remote) recordUnmatched(data []byte, id core.Span, pc *pendingCall) {
-	if n, ok := Int(data, id); ok && n > 0 && n <= r.nextID.Load() {
+	if n, _, ok := replyID(Bytes(data, id)); ok && n > 0 && n <= r.nextID.Load() {
 		r.stats.late.Add(1)
 		return
 	}

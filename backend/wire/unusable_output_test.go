@@ -56,14 +56,14 @@ func TestTimeoutNamesTheOutputThatCouldNotBeUsed(t *testing.T) {
 	t.Parallel()
 	const noMessage = "it sent JSON that is not a message"
 	for name, c := range map[string]struct{ answer, want, logged string }{
-		"id as a string": {`{"jsonrpc":"2.0","id":"%s","result":{}}`, `it sent a response with the id "1", which no request has`, `not a reply: a response with the id "1", which no request has`},
+		"id as a string": {`{"jsonrpc":"2.0","id":"call %s","result":{}}`, `it sent a response with the id "call 1", which no request has`, `not a reply: a response with the id "call 1", which no request has`},
 		"id of no call":  {`{"jsonrpc":"2.0","id":7%s,"result":{}}`, `it sent a response with the id 71, which no request has`, ""},
-		"id as a float":  {`{"jsonrpc":"2.0","id":%s.0,"result":{}}`, `it sent a response with the id 1.0, which no request has`, ""},
+		"id as a float":  {`{"jsonrpc":"2.0","id":%s.5,"result":{}}`, `it sent a response with the id 1.5, which no request has`, ""},
 		"id null":        {`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}%.0s`, `it sent a response with the id null, which no request has`, ""},
 		"no id":          {`{"jsonrpc":"2.0","result":{}}%.0s`, `it sent a response without an id`, ""},
 		"long id":        {`{"jsonrpc":"2.0","id":"%s` + strings.Repeat("é", 100) + `","result":{}}`, `it sent a response with the id "1` + strings.Repeat("é", 19) + `…, which no request has`, ""},
 		"several lines":  {"{\n  \"jsonrpc\": \"2.0\",\n  \"id\": %s,\n  \"result\": {}\n}", noMessage, ""},
-		"an array":       {`[{"jsonrpc":"2.0","id":%s,"result":{}}]`, noMessage, "not a message: [{"},
+		"an array":       {`[{"jsonrpc":"2.0","id":%s,"result":{}},1]`, noMessage, "not a message: [{"},
 		"text":           {"[INFO] started with request %s", "", "not a message: [INFO]"},
 		"a log line":     {`{"level":"info","request":%s}`, "", ""},
 		"nothing":        {"%.0s", "", ""},
@@ -105,7 +105,7 @@ func TestRemoteServerThatAnswersWithAnotherIDIsNamed(t *testing.T) {
 	for name, kind := range map[string]string{"document": "application/json", "stream": "text/event-stream"} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", kind)
-			answer := `{"jsonrpc":"2.0","id":"1","result":{}}`
+			answer := `{"jsonrpc":"2.0","id":"x","result":{}}`
 			if name == "stream" {
 				answer = "data: " + answer + "\n\n"
 			}
@@ -117,7 +117,7 @@ func TestRemoteServerThatAnswersWithAnotherIDIsNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = remote.Call(t.Context(), "tools/list", nil, core.Span{}, nil)
-		if message, _ := core.Describe(err); message != `server "test" sent a response with the id "1", which no request has` {
+		if message, _ := core.Describe(err); message != `server "test" sent a response with the id "x", which no request has` {
 			t.Errorf("%s: %v", name, err)
 		}
 		_ = remote.Close(t.Context())
