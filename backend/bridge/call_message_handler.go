@@ -92,10 +92,18 @@ func (c *callMessageHandler) Ask(ctx context.Context, method string, params json
 	if s != nil {
 		can = s.parsedCapabilities
 	}
-	if missing := can.missingFor(method, params); missing != "" || s == nil {
+	missing := can.missingFor(method, params)
+	if missing == "" && s != nil && method == "elicitation/create" && s.version < firstWithFormLists && asksForList(params) {
+		missing = "forms with lists"
+	}
+	if missing != "" || s == nil {
 		return c.bridge.askUser(ctx, c.server, c.rq, method, params, missing)
 	}
 	params = c.publicTask(c.bridge.publicQuestion(c.rq, c.server, params))
+	params = readableContent(method, s.version, params)
+	if method == "elicitation/create" {
+		params = withElicitationID(params)
+	}
 	id, answer := s.registerRequest(c.bridge.nonce)
 	defer s.forgetRequest(id)
 	ask := make([]byte, 0, len(params)+len(method)+96)

@@ -71,3 +71,22 @@ func (c clientCapabilities) missingFor(method string, params []byte) string {
 	}
 	return ""
 }
+
+// firstWithFormLists is the first revision whose forms may ask for several values of a list.
+const firstWithFormLists = "2025-11-25"
+
+// asksForList reports whether a form asks for a list of values.
+func asksForList(params []byte) bool {
+	var p struct {
+		Schema struct {
+			Properties map[string]struct{ Type string }
+		} `json:"requestedSchema"`
+	}
+	_ = json.Unmarshal(params, &p)
+	for _, property := range p.Schema.Properties {
+		if property.Type == "array" {
+			return true
+		}
+	}
+	return false
+}

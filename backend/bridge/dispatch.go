@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -181,6 +182,13 @@ func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callMessageHan
 		}
 		sink.rq = rq
 	}
+	if rq.era == core.Modern && string(wire.Bytes(rq.params, rq.spans.RequestState)) == `"`+urlsState+`"` {
+		again, err := afterURLs(rq)
+		if err != nil {
+			return b.buildResult(rq, "", "", core.Reply{}, err)
+		}
+		rq, sink.rq = again, again
+	}
 	if rq.era == core.Modern && !rq.spans.RequestState.Empty() {
 		if reply, found, err := b.resume(ctx, rq, sink); found {
 			public, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.Name))
@@ -229,7 +237,13 @@ func (b *Bridge) buildResult(rq *request, server, public string, reply core.Repl
 		}
 		reply.Result = result
 	} else if len(reply.Error) > 0 {
-		return splitResult{}, upstreamError(reply.Error, rq.era)
+		result, rpcErr := inputForURLs(rq, reply.Error)
+		if rpcErr != nil || result == nil {
+			return splitResult{}, cmp.Or(rpcErr, upstreamError(reply.Error, rq.era))
+		}
+		reply.Result = result
+	} else {
+		reply.Result = readableContent(rq.method, rq.protocol(), reply.Result)
 	}
 	if rq.era == core.Modern {
 		return b.modernizeResult(rq.method, reply.Result), nil

@@ -1,0 +1,237 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// openRevision opens a session of a client that speaks an older revision.
+func (s *fixture) openRevision(path, revision, capabilities string) []string {
+	s.Helper()
+	resp := s.post(path, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"`+revision+`","capabilities":`+capabilities+`,"clientInfo":{"name":"probe","version":"9"}}}`)
+	if got := strings.Join(messages(s, resp), ""); !strings.Contains(got, `"protocolVersion":"`+revision+`"`) {
+		s.Fatal(got)
+	}
+	h := []string{sessionHeader, resp.Header.Get(sessionHeader), versionHeader, revision}
+	if resp := s.post(path, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, h...); resp.StatusCode != http.StatusAccepted {
+		s.Fatalf("initialized: %s", resp.Status)
+	}
+	return h
+}
+
+var allRevisions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
+
+const (
+	audioBlock = `{"type":"audio","data":"UklGRg==","mimeType":"audio/wav"}`
+	linkBlock  = `{"type":"resource_link","uri":"file:///ünï","name":"u","title":"Report","mimeType":"text/plain","description":"of May","annotations":{"priority":0.0}}`
+	videoBlock = `{ "type" : "vid\u0065o" , "url":"https://example.com/v"}`
+	plainBlock = `{"type":"text","text":"{\"type\":\"video\"}"}`
+	audioText  = `{"type":"text","text":"[audio not supported by this client's protocol revision: audio/wav]"}`
+	linkText   = `{"type":"text","text":"[resource_link not supported by this client's protocol revision: Report, %s, text/plain, of May]","annotations":{"priority":0.0}}`
+	videoText  = `{"type":"text","text":"[video not supported by this client's protocol revision: https://example.com/v]"}`
+)
+
+// A client that checks results against the schema of its revision would refuse the whole result
+// after the tool has run.
+func TestContentNewerThanClientBecomesText(t *testing.T) {
+	result := `{"content":[%s, %s,%s,%s],"structuredContent":{"type":"video","n":9007199254740993},"isError":false}`
+	prompt := `{"messages":[{"role":"user","content":%s},{"role":"assistant","content":%s},{"role":"user","content":%s},{"role":"user","content":%s}]}`
+	s := newFixture(t, func(_ context.Context, call *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
+		form := map[string]string{"tools/call": result, "prompts/get": prompt}[call.Method]
+		return core.Reply{Result: fmt.Appendf(nil, form, plainBlock, audioBlock, linkBlock, videoBlock)}, nil
+	})
+	for _, revision := range allRevisions {
+		for _, path := range []string{"/s/files/mcp", "/mcp"} {
+			audio, link := audioBlock, linkBlock
+			uri, name, ask := "file:///ünï", "read", "ask"
+			if path == "/mcp" {
+				name, ask = "files__read", "files__ask"
+			}
+			if revision < "2025-03-26" {
+				audio = audioText
+			}
+			if revision < "2025-06-18" {
+				link = fmt.Sprintf(linkText, uri)
+			}
+			for method, form := range map[string]string{"tools/call": result, "prompts/get": prompt} {
+				asked := map[string]string{"tools/call": name, "prompts/get": ask}[method]
+				var got string
+				if revision == core.ModernVersion {
+					got = onlyMessage(t, s.modern(path, method, asked, `"name":"`+asked+`"`))
+				} else {
+					got = onlyMessage(t, s.post(path, `{"jsonrpc":"2.0","id":"m-1","method":"`+method+`","params":{"name":"`+asked+`"}}`, s.openRevision(path, revision, `{}`)...))
+				}
+				want := fmt.Sprintf(form, plainBlock, audio, link, videoText)
+				want = strings.TrimSuffix(`{"jsonrpc":"2.0","id":"m-1","result":`+want, "}")
+				if !strings.HasPrefix(got, want) {
+					t.Errorf("%s %s %s\n got %s\nwant %s", revision, path, method, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestResultsOfKnownTypesAreNotChanged(t *testing.T) {
+	for _, raw := range []string{
+		`{"content":[` + plainBlock + `,{"type":"image"},{"type":"resource","resource":{}}]}`,
+		`{"content":[{"no":"type"},{"type":5},null,7]}`, `{"content":{}}`, `{"content":null}`, `{}`, `[]`, `null`, `{"content":[`,
+		`{"type":"video"}`, `{"structuredContent":{"type":"array"}}`, `{"type"`, `{"type":`, `{"type":"`,
+		`{"content":[{"type":"video","type":"text"}]}`,
+	} {
+		for _, revision := range append(allRevisions, "") {
+			if got := readableContent("tools/call", revision, []byte(raw)); string(got) != raw {
+				t.Errorf("%s: %s became %s", revision, raw, got)
+			}
+		}
+	}
+	if got := readableContent("resources/read", "2024-11-05", []byte(`{"content":[{"type":"audio"}]}`)); !strings.Contains(string(got), "audio") {
+		t.Errorf("%s", got)
+	}
+}
+
+// ask posts a call and returns the params of the server's request and the reply.
+func (s *fixture) askedBy(call, answer string, h ...string) (params, reply string) {
+	s.Helper()
+	resp := s.post("/mcp", call, h...)
+	if resp.Header.Get("Content-Type") == "application/json" {
+		return "", onlyMessage(s, resp)
+	}
+	for m := range events(resp.Body) {
+		reply = m
+		var ask struct {
+			ID, Method string
+			Params     json.RawMessage
+		}
+		if json.Unmarshal([]byte(m), &ask); ask.Method != "" {
+			params = string(ask.Params)
+			s.post("/mcp", `{"jsonrpc":"2.0","id":"`+ask.ID+`","result":`+answer+`}`, h...)
+		}
+	}
+	return params, reply
+}
+
+const addCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`
+
+func TestSamplingContentNewerThanClientBecomesText(t *testing.T) {
+	const (
+		use     = `{"type":"tool_use","id":"1","name":"add","input":{}}`
+		useText = `{"type":"text","text":"[tool_use not supported by this client's protocol revision: add]"}`
+		head    = `{"messages":[{"role":"user","content":`
+	)
+	sent := head + audioBlock + `},{"role":"assistant","content":[` + plainBlock + `,` + use + `]}],"maxTokens":1.0}`
+	s := newFixture(t, func(ctx context.Context, _ *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
+		return sink.Ask(ctx, "sampling/createMessage", json.RawMessage(sent))
+	})
+	split := func(audio string) string {
+		return head + audio + `},{"role":"assistant","content":` + plainBlock + `},{"role":"assistant","content":` + useText + `}],"maxTokens":1.0}`
+	}
+	for revision, want := range map[string]string{"2024-11-05": split(audioText), "2025-03-26": split(audioBlock), "2025-06-18": split(audioBlock), "2025-11-25": sent} {
+		got, _ := s.askedBy(addCall, `{}`, s.openRevision("/mcp", revision, `{"sampling":{}}`)...)
+		checkEqual(t, revision, got, want)
+	}
+}
+
+// A form that the revision of the client does not have is shown to the user by Drawbridge instead.
+func TestFormsWithListsAreNotSentToOlderClients(t *testing.T) {
+	s := newFixture(t, func(ctx context.Context, _ *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
+		reply, err := sink.Ask(ctx, "elicitation/create", json.RawMessage(`{"message":"?","requestedSchema":{"type":"object","properties":{"a":{"type":"array","items":{"enum":["x"]}}}}}`))
+		return core.Reply{Result: json.RawMessage(`{"content":[],"said":` + string(reply.Result) + string(reply.Error) + `}`)}, err
+	})
+	for revision, want := range map[string]string{"2025-06-18": "does not support forms with lists", "2025-11-25": `"said":{"action":"accept"}`} {
+		if _, got := s.askedBy(addCall, `{"action":"accept"}`, s.openRevision("/mcp", revision, `{"elicitation":{}}`)...); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", revision, got)
+		}
+	}
+}
+
+// 2025-11-25 requires an elicitationId, which 2026-07-28 does not have.
+func TestURLElicitationOfModernServerGetsAnID(t *testing.T) {
+	s := newFixture(t, func(_ context.Context, call *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
+		if strings.Contains(string(call.Params), `"inputResponses":{"it":{"action":"accept"}}`) {
+			return core.Reply{Result: textReply("visited")}, nil
+		}
+		id := ""
+		if call.Name == "add" {
+			id = `,"elicitationId":"own"`
+		}
+		return core.Reply{Result: json.RawMessage(`{"resultType":"input_required","inputRequests":{"it":{"method":"elicitation/create","params":{"mode":"url","message":"Go","url":"https://example.com"` + id + `}}}}`)}, nil
+	})
+	h := s.openSession("/mcp", `{"elicitation":{"url":{}}}`)
+	seen := map[string]bool{}
+	for range 2 {
+		params, reply := s.askedBy(strings.Replace(addCall, "math__add", "files__read", 1), `{"action":"accept"}`, h...)
+		var p struct{ Mode, Message, URL, ElicitationID string }
+		if err := json.Unmarshal([]byte(params), &p); err != nil || p.Mode != "url" || p.Message != "Go" || p.URL != "https://example.com" || len(p.ElicitationID) < 20 || seen[p.ElicitationID] {
+			t.Errorf("%s", params)
+		}
+		seen[p.ElicitationID] = true
+		if !strings.Contains(reply, "visited") {
+			t.Errorf("%s", reply)
+		}
+	}
+	if params, _ := s.askedBy(addCall, `{"action":"accept"}`, h...); !strings.HasSuffix(params, `"elicitationId":"own"}`) {
+		t.Errorf("%s", params)
+	}
+}
+
+// 2025-11-25 refuses a call with an error; in 2026-07-28, the server asks in its result.
+func TestURLErrorOfLegacyServerAsksModernClient(t *testing.T) {
+	demand := `{"code":-32042,"message":"Sign in first","data":{"elicitations":[{"mode":"url","elicitationId":"e1","url":"https://example.com/a?b=1&c=\"","message":"Sign in"},{"mode":"url","elicitationId":"e2","url":"https://example.com/2"}]}}`
+	done := false
+	s := newFixture(t, func(_ context.Context, call *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
+		if done {
+			return core.Reply{Result: textReply("signed in")}, nil
+		}
+		return core.Reply{Error: json.RawMessage(demand)}, nil
+	})
+	const can, params = `{"elicitation":{"url":{}}}`, `"name":"math__add","arguments":{"a":1.0}`
+	for _, capabilities := range []string{can, `{"elicitation":{"url":{}},"sampling":{}}`} {
+		got := onlyMessage(t, s.modernAs(capabilities, "/mcp", "tools/call", "math__add", params))
+		want := `"result":{"resultType":"input_required","inputRequests":{` +
+			`"url-1":{"method":"elicitation/create","params":{"mode":"url","url":"https://example.com/a?b=1&c=\"","message":"Sign in"}},` +
+			`"url-2":{"method":"elicitation/create","params":{"mode":"url","url":"https://example.com/2","message":"Sign in first"}}},"requestState":"drawbridge:urls"`
+		if !strings.Contains(got, want) {
+			t.Errorf("%s", got)
+		}
+	}
+	retry := func(action string) string {
+		return onlyMessage(t, s.modernAs(can, "/mcp", "tools/call", "math__add", params+`,"inputResponses":{"url-1":{"action":"accept"},"url-2":{"action":"`+action+`"}},"requestState":"drawbridge:urls"`))
+	}
+	if got := retry("accept"); !strings.Contains(got, `"url-2"`) { // the user is not done
+		t.Errorf("%s", got)
+	}
+	done = true
+	calls := len(s.gateway.seen)
+	if got := retry("decline"); !strings.Contains(got, "did not open the address") || len(s.gateway.seen) != calls {
+		t.Errorf("%s", got)
+	}
+	if got := retry("accept"); !strings.Contains(got, "signed in") {
+		t.Errorf("%s", got)
+	}
+	call := s.gateway.last()
+	if got := string(call.Params); !strings.HasPrefix(got, `{"name":"add","arguments":{"a":1.0},"_meta":`) || strings.Contains(got, "inputResponses") || strings.Contains(got, "requestState") ||
+		string(call.Params[call.Arguments.Start:call.Arguments.End]) != `{"a":1.0}` || call.Continues {
+		t.Errorf("the retry is no new call: %s", got)
+	}
+	done = false
+	for _, capabilities := range []string{`{}`, `{"elicitation":{}}`} {
+		resp := s.modernAs(capabilities, "/mcp", "tools/call", "math__add", params)
+		got := onlyMessage(t, resp)
+		if resp.StatusCode != http.StatusBadRequest || !strings.Contains(got, `"code":-32021`) || !strings.Contains(got, "does not support elicitation by URL: Sign in first") || !strings.Contains(got, `"requiredCapabilities":{"elicitation":{"url":{}}}`) {
+			t.Errorf("%s: %s %s", capabilities, resp.Status, got)
+		}
+	}
+	if got := onlyMessage(t, s.post("/mcp", addCall, s.openSession("/mcp", can)...)); !strings.HasSuffix(got, `"error":`+demand+`}`) {
+		t.Errorf("a legacy client gets the error itself: %s", got)
+	}
+	demand = `{"code":-32042,"message":"Sign in first","data":7}`
+	if got := onlyMessage(t, s.modernAs(can, "/mcp", "tools/call", "math__add", params)); !strings.Contains(got, demand) {
+		t.Errorf("%s", got)
+	}
+}
