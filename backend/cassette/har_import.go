@@ -129,11 +129,11 @@ func (e *harEntry) call() (server string, c Call, ok bool) {
 	}
 	said := e.Response.Content.Text
 	switch {
-	case server == "", said == "", strings.Contains(c.Arguments, redact.Mark), strings.Contains(address.Path, redact.Mark):
+	case server == "", said == "", strings.Contains(c.Arguments, redact.Mark), strings.Contains(c.Arguments, redact.CutMark), strings.Contains(address.Path, redact.Mark):
 		return server, c, false
 	case strings.Contains(said, redact.Mark):
 		c.Unavailable = Redacted
-	case !isObject([]byte(said)): // the export does not mark what was truncated
+	case !isObject([]byte(said)), strings.Contains(said, redact.CutMark): // the export does not mark what was truncated
 		c.Unavailable = Truncated
 	case e.Call.Outcome == core.OutcomeOK || e.Call.Outcome == core.OutcomeToolError:
 		c.Result = said

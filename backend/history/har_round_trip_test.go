@@ -36,6 +36,8 @@ func TestExportedArchiveIsImportedAsACassette(t *testing.T) {
 	add("files", "resources/read", "file:///a b?c#d", `{"uri":"file:///a b?c#d"}`, `{"contents":[]}`, "", core.OutcomeOK)
 	add("files", "tools/call", "secret", `{}`, `{"key":"`+redact.Mark+`"}`, "", core.OutcomeOK)
 	add("files", "tools/call", "long", `{}`, `{"text":"abc`, "", core.OutcomeOK)
+	add("files", "tools/call", "picture", `{}`, `{"data":"[9`+redact.CutMark+`00]"}`, "", core.OutcomeOK)
+	add("files", "tools/call", "upload", `{"data":"[9`+redact.CutMark+`00]"}`, `{}`, "", core.OutcomeOK)
 	add("files", "tools/call", "cut", `{"text":"abc`, `{}`, "", core.OutcomeOK)
 	add("files", "tools/call", "slow", `{}`, "", "", core.OutcomeTimeout)
 	add("files", "sampling/createMessage", "", `{}`, `{}`, "", core.OutcomeOK)
@@ -58,18 +60,19 @@ func TestExportedArchiveIsImportedAsACassette(t *testing.T) {
 		{Resource: "file:///a b?c#d", Result: `{"contents":[]}`, TookMs: 3},
 		{Tool: "secret", Arguments: `{}`, Unavailable: cassette.Redacted, TookMs: 3},
 		{Tool: "long", Arguments: `{}`, Unavailable: cassette.Truncated, TookMs: 3},
+		{Tool: "picture", Arguments: `{}`, Unavailable: cassette.Truncated, TookMs: 3},
 	}
 	if d := cmp.Diff(want, rec.Calls); d != "" {
 		t.Error(d)
 	}
-	if rec.End != (cassette.End{Calls: 7, Unavailable: 2, Skipped: 2}) || len(rec.Tools) != 3 || len(rec.Prompts) != 1 || len(rec.Resources) != 1 {
+	if rec.End != (cassette.End{Calls: 8, Unavailable: 3, Skipped: 3}) || len(rec.Tools) != 4 || len(rec.Prompts) != 1 || len(rec.Resources) != 1 {
 		t.Errorf("%+v %s", rec.End, rec.Tools)
 	}
 	var written bytes.Buffer
 	if err := rec.Write(&written); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := cassette.Read(&written); err != nil || len(again.Calls) != 7 {
+	if again, err := cassette.Read(&written); err != nil || len(again.Calls) != 8 {
 		t.Errorf("the cassette cannot be read: %v", err)
 	}
 	for account, want := range map[string][]string{"default": {`{"account":""}`, `{"account":"default"}`}, "work": {`{"account":"work"}`}} {

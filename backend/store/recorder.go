@@ -337,18 +337,23 @@ func (r *rules) fieldLimit(call *core.Call, server string, now func() time.Time)
 // secret that crosses the limit is recognized.
 const lookAhead = 1024
 
-// appendField appends a payload without its secrets, truncated to most bytes. The Cut is nil if the
-// payload was not truncated.
+// appendField appends a payload without its secrets. If it is longer than most bytes, binary data in
+// it is left out first, and then it is truncated. The Cut is nil if the payload is complete.
 func (r *rules) appendField(dst, src []byte, most int) ([]byte, *Cut) {
 	if len(src) <= most {
 		return r.secrets.AppendJSON(dst, src), nil
 	}
+	hash := sha256.Sum256(src)
+	cut := &Cut{Size: len(src), Hash: hash[:]}
+	src = shortenBinary(src)
 	start := len(dst)
 	dst = r.secrets.AppendJSON(dst, src[:min(len(src), most+lookAhead)])
+	if len(src) <= most {
+		return dst, cut
+	}
 	end := min(len(dst), start+most)
 	for end > start && end < len(dst) && !utf8.RuneStart(dst[end]) {
 		end--
 	}
-	hash := sha256.Sum256(src)
-	return dst[:end], &Cut{Size: len(src), Hash: hash[:]}
+	return dst[:end], cut
 }

@@ -67,6 +67,10 @@ it('the parts of a result are distinguished by type', () => {
     { type: 'text', text: 'a' },
     { type: 'image', mimeType: 'image/png', size: 6 },
   ]);
+  const leftOut = `[400000 characters not recorded, sha256 ${'0a'.repeat(32)}]`;
+  expect(
+    contentParts(`{"content":[{"type":"image","mimeType":"image/png","data":"${leftOut}"}]}`),
+  ).toMatchObject([{ type: 'image', data: undefined, size: 300_000 }]);
   expect(ResultText.canShow('{"content":[]}')).toBe(false);
   expect(ResultText.canShow('[]')).toBe(false);
 });

@@ -31,19 +31,28 @@ export function contentParts(result: string): Part[] | undefined {
     const outer = jsonMembers(part);
     const inner = jsonMembers(outer?.get('resource') ?? '');
     const get = (name: string) => jsonString(inner?.get(name)) ?? jsonString(outer?.get(name));
-    const data = get('data') ?? get('blob');
+    const recorded = get('data') ?? get('blob');
+    const left = leftOut.exec(recorded ?? '');
+    const data = left ? undefined : recorded;
     return {
       type: jsonString(outer?.get('type')) ?? '',
       text: get('text'),
       data,
       mimeType: get('mimeType'),
-      size: data === undefined ? Number(outer?.get('size') ?? 0) || 0 : decodedSize(data),
+      size: left
+        ? Math.floor((Number(left[1]) * 3) / 4)
+        : data === undefined
+          ? Number(outer?.get('size') ?? 0) || 0
+          : decodedSize(data),
       uri: get('uri'),
       title: get('title') ?? get('name'),
       description: get('description'),
     };
   });
 }
+
+/** What the history holds instead of long binary data. */
+const leftOut = /^\[(\d+) characters not recorded, sha256 [0-9a-f]{64}\]$/;
 
 function decodedSize(base64: string): number {
   const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0;
