@@ -22,6 +22,8 @@ func serverCallbacks(front *bridge.Bridge, calls *gateway.Gateway, servers *supe
 				front.ResourceUpdated(server, owner, params)
 			case "notifications/tasks/status":
 				front.LegacyTaskStatusChanged(server, owner, params)
+			case "notifications/elicitation/complete":
+				front.ElicitationCompleted(server, params)
 			case "notifications/tasks":
 				front.ModernTaskUpdated(server, owner, params)
 			default:

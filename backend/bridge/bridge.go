@@ -123,6 +123,7 @@ type Bridge struct {
 	clients       *recentTable[clientInfoKey, ClientInfo]
 	activity      *recentTable[activityKey, ClientActivity]
 	suspended     suspendedCalls
+	elicitations  elicitationSessions
 	tasks         taskTable
 	taskListeners taskListeners
 	inFlight      inFlightRequests

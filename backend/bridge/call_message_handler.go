@@ -102,7 +102,7 @@ func (c *callMessageHandler) Ask(ctx context.Context, method string, params json
 	params = c.publicTask(c.bridge.publicQuestion(c.rq, c.server, params))
 	params = readableContent(method, s.version, params)
 	if method == "elicitation/create" {
-		params = withElicitationID(params)
+		params = c.withElicitationID(params)
 	}
 	id, answer := s.registerRequest(c.bridge.nonce)
 	defer s.forgetRequest(id)

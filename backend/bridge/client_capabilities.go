@@ -8,7 +8,7 @@ import (
 
 // clientCapabilities are the parsed capabilities of a client.
 type clientCapabilities struct {
-	sampling, roots, form, url bool
+	sampling, samplingTools, roots, form, url bool
 }
 
 // parseClientCapabilities parses raw client capabilities. Elicitation without modes means form
@@ -25,7 +25,8 @@ func parseClientCapabilities(capabilities []byte) clientCapabilities {
 		}
 		switch string(m.Name) {
 		case "sampling":
-			can.sampling = true
+			found, err := wire.Pick(raw, "tools")
+			can.sampling, can.samplingTools = true, err == nil && !found[0].Empty()
 		case "roots":
 			can.roots = true
 		case "elicitation":
@@ -47,6 +48,9 @@ func (c clientCapabilities) missingFor(method string, params []byte) string {
 	case "sampling/createMessage":
 		if !c.sampling {
 			return "sampling"
+		}
+		if found, err := wire.Pick(params, "tools"); err == nil && !found[0].Empty() && !c.samplingTools {
+			return "sampling with tools"
 		}
 	case "roots/list":
 		if !c.roots {

@@ -238,6 +238,7 @@ func (b *Bridge) buildResult(rq *request, server, public string, reply core.Repl
 		reply.Result = result
 	} else if len(reply.Error) > 0 {
 		result, rpcErr := inputForURLs(rq, reply.Error)
+		b.recordElicitations(rq, server, reply.Error)
 		if rpcErr != nil || result == nil {
 			return splitResult{}, cmp.Or(rpcErr, upstreamError(reply.Error, rq.era))
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // openRevision opens a session of a client that speaks an older revision.
@@ -233,5 +234,65 @@ func TestURLErrorOfLegacyServerAsksModernClient(t *testing.T) {
 	demand = `{"code":-32042,"message":"Sign in first","data":7}`
 	if got := onlyMessage(t, s.modernAs(can, "/mcp", "tools/call", "math__add", params)); !strings.Contains(got, demand) {
 		t.Errorf("%s", got)
+	}
+}
+
+// The session that was asked to open an address is told when the user is done there, and no other.
+func TestCompletedElicitationReachesSessionThatWasAsked(t *testing.T) {
+	s := newFixture(t, func(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
+		if call.Name == "add" {
+			return core.Reply{Error: json.RawMessage(`{"code":-32042,"message":"Sign in","data":{"elicitations":[{"mode":"url","elicitationId":"e1","url":"https://example.com","message":"m"}]}}`)}, nil
+		}
+		_, err := sink.Ask(ctx, "elicitation/create", json.RawMessage(`{"mode":"url","elicitationId":"e2","url":"https://example.com","message":"m"}`))
+		return core.Reply{Result: textReply("done")}, err
+	})
+	open := func() (h []string, next func() string) {
+		h = s.openSession("/mcp", `{"elicitation":{"url":{}}}`)
+		resp := s.request(http.MethodGet, "/mcp", "", append(h, "Accept", "text/event-stream")...)
+		eventually.True(t, "the stream is open", func() bool {
+			l := s.bridge.listeners.ofSession(h[1])
+			if l == nil {
+				return false
+			}
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return l.stream != nil
+		})
+		return h, func() (message string) {
+			for message = range events(resp.Body) {
+				break
+			}
+			return message
+		}
+	}
+	asked, next := open()
+	other, nextOfOther := open()
+	onlyMessage(t, s.post("/mcp", addCall, asked...))
+	s.askedBy(strings.Replace(addCall, "math__add", "files__read", 1), `{"action":"accept"}`, asked...)
+	onlyMessage(t, s.post("/mcp", addCall, other...))
+	for _, done := range []struct{ server, id string }{{"math", "e2"}, {"files", "e1"}, {"math", "unknown"}, {"files", "e2"}, {"math", "e1"}} {
+		s.bridge.ElicitationCompleted(done.server, fmt.Appendf(nil, `{"elicitationId":%q,"x":1.0}`, done.id))
+	}
+	s.bridge.ElicitationCompleted("math", []byte(`7`))
+	checkEqual(t, "asked", next(), `{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"e2","x":1.0}}`)
+	checkEqual(t, "other", nextOfOther(), `{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"e1","x":1.0}}`)
+	for n := range 2 * maxElicitations {
+		s.bridge.elicitations.add("math", fmt.Sprint(n), "s")
+	}
+	if n := len(s.bridge.elicitations.sessions); n != maxElicitations {
+		t.Errorf("%d are kept", n)
+	}
+}
+
+// A client that does not declare tools for sampling would answer as if there were none.
+func TestSamplingWithToolsNeedsItsCapability(t *testing.T) {
+	s := newFixture(t, func(ctx context.Context, _ *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
+		reply, err := sink.Ask(ctx, "sampling/createMessage", json.RawMessage(`{"messages":[],"maxTokens":1,"tools":[]}`))
+		return core.Reply{Result: json.RawMessage(`{"content":[],"said":` + string(reply.Result) + string(reply.Error) + `}`)}, err
+	})
+	for capabilities, want := range map[string]string{`{"sampling":{}}`: "does not support sampling with tools", `{"sampling":{"tools":{}}}`: `"said":{"model":"m"}`} {
+		if _, got := s.askedBy(addCall, `{"model":"m"}`, s.openSession("/mcp", capabilities)...); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", capabilities, got)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"strconv"
+	"sync"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
@@ -20,11 +21,86 @@ const codeNeedsURLs = -32042
 
 var needsURLsMark = []byte("-32042")
 
-// withElicitationID adds the elicitationId that a legacy client requires to a request of a modern
-// server to open an address.
-func withElicitationID(params []byte) []byte {
+// elicitationSessions has the legacy session that each elicitationId of a server was sent to. The zero
+// value is ready to use.
+type elicitationSessions struct {
+	mu       sync.Mutex
+	sessions map[string]string // by server and id
+	order    []string          // the keys, oldest first
+}
+
+// maxElicitations is the number of elicitationIds that are kept.
+const maxElicitations = 256
+
+func (e *elicitationSessions) add(server, id, session string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	key := server + "\x00" + id
+	if _, known := e.sessions[key]; !known {
+		e.order = append(e.order, key)
+	}
+	if e.sessions == nil {
+		e.sessions = map[string]string{}
+	}
+	e.sessions[key] = session
+	if len(e.order) > maxElicitations {
+		delete(e.sessions, e.order[0])
+		e.order = e.order[1:]
+	}
+}
+
+func (e *elicitationSessions) sessionOf(server, id string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.sessions[server+"\x00"+id]
+}
+
+// recordElicitations records the session that gets the elicitationIds of an error.
+func (b *Bridge) recordElicitations(rq *request, server string, object []byte) {
+	if rq.session == nil || !bytes.Contains(object, needsURLsMark) {
+		return
+	}
+	var e struct {
+		Data struct {
+			Elicitations []struct{ ElicitationID string }
+		}
+	}
+	if json.Unmarshal(object, &e) != nil {
+		return
+	}
+	for _, entry := range e.Data.Elicitations[:min(len(e.Data.Elicitations), maxURLs)] {
+		b.elicitations.add(server, entry.ElicitationID, rq.session.id)
+	}
+}
+
+// ElicitationCompleted forwards notifications/elicitation/complete of a server to the legacy session
+// that was asked to open the address. It does not block.
+func (b *Bridge) ElicitationCompleted(server string, params json.RawMessage) {
+	found, err := wire.Pick(params, "elicitationId")
+	if err != nil {
+		return
+	}
+	id, _ := wire.Unquote(wire.Bytes(params, found[0]))
+	l, _ := b.taskStream(server, task{session: b.elicitations.sessionOf(server, id)})
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stream != nil {
+		l.enqueue(b, "elicitation "+server+" "+id, "notifications/elicitation/complete", params)
+	}
+}
+
+// withElicitationID returns a request to open an address with the elicitationId that a legacy client
+// requires, which it adds if the server is modern.
+func (c *callMessageHandler) withElicitationID(params []byte) []byte {
 	found, err := wire.Pick(params, "mode", "elicitationId")
-	if err != nil || string(wire.Bytes(params, found[0])) != `"url"` || !found[1].Empty() {
+	if err != nil || string(wire.Bytes(params, found[0])) != `"url"` {
+		return params
+	}
+	if id, ok := wire.Unquote(wire.Bytes(params, found[1])); ok {
+		c.bridge.elicitations.add(c.server, id, c.rq.session.id)
 		return params
 	}
 	at := core.Span{Start: found[0].End, End: found[0].End}

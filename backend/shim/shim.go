@@ -154,9 +154,20 @@ func (s *Shim) finish(cancel context.CancelCauseFunc) {
 	<-done
 }
 
-// handleMessage handles one message. Requests run concurrently. Messages without a response keep
+// firstWithoutBatches is the first revision in which clients must not send batches.
+const firstWithoutBatches = "2025-06-18"
+
+// handleMessage handles one message, or each message of a batch, which is answered one by one. Requests run concurrently. Messages without a response keep
 // their order, and so does the legacy handshake.
 func (s *Shim) handleMessage(ctx context.Context, cancel context.CancelCauseFunc, raw []byte) {
+	if version := s.session.negotiated(); raw[0] == '[' && version != "" && version < firstWithoutBatches {
+		if elements, ok := wire.BatchMessages(raw); ok {
+			for _, element := range elements {
+				s.handleMessage(ctx, cancel, element)
+			}
+			return
+		}
+	}
 	m, errorResponse := parseMessage(raw)
 	if errorResponse != nil {
 		s.writeMessage(errorResponse)

@@ -152,6 +152,18 @@ func TestLegacyClientCallsThroughShim(t *testing.T) {
 	}
 }
 
+// Clients could send batches until 2025-03-26. The bridge answers each message by itself.
+func TestBatchOfOlderClientIsForwardedMessageByMessage(t *testing.T) {
+	for revision, want := range map[string]string{"2025-03-26": `"id":"b"`, "2025-06-18": "one JSON-RPC message per line"} {
+		term := start(t, newDaemon(t, false).find)
+		term.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` + revision + `","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+		term.expect(`"protocolVersion":"` + revision + `"`)
+		term.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		term.send(`[{"jsonrpc":"2.0","method":"notifications/unknown"}, {"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"greet","arguments":{}}}]`)
+		term.expect(want)
+	}
+}
+
 func TestModernClientCallsThroughShim(t *testing.T) {
 	term := start(t, newDaemon(t, true).find)
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`

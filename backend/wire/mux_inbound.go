@@ -69,7 +69,7 @@ func (m *Mux) handleOversized(f *frame) {
 // handleLine processes one line, which may contain several messages.
 func (m *Mux) handleLine(data []byte, owned bool) {
 	if first := bytes.TrimLeft(data, " \t\r\n"); len(first) > 0 && first[0] != '{' {
-		elements, ok := batch(first)
+		elements, ok := BatchMessages(first)
 		if !ok {
 			m.reportUnusable(data, "not a message") // a banner, or JSON that is not an object
 		}

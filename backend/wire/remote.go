@@ -374,7 +374,7 @@ func (r *Remote) eachMessage(text []byte, visit func(data []byte, env Envelope, 
 		}
 		return err
 	}
-	messages, ok := batch(data)
+	messages, ok := BatchMessages(data)
 	if !ok {
 		return errNotBatch
 	}

@@ -53,9 +53,9 @@ func replySpans(data []byte, env Envelope) (result, object core.Span) {
 // maxBatch limits the messages of one batch.
 const maxBatch = 1000
 
-// batch returns the messages of a JSON-RPC batch, which revisions before 2025-06-18 allow. ok is
+// BatchMessages returns the messages of a JSON-RPC batch, which revisions before 2025-06-18 allow. ok is
 // false if data is anything but an array of objects, or too long.
-func batch(data []byte) (messages [][]byte, ok bool) {
+func BatchMessages(data []byte) (messages [][]byte, ok bool) {
 	err := Elements(data, func(at core.Span) error {
 		if data[at.Start] != '{' || len(messages) == maxBatch {
 			return errNotBatch
