@@ -296,3 +296,41 @@ func TestSamplingWithToolsNeedsItsCapability(t *testing.T) {
 		}
 	}
 }
+
+// Members that newer revisions have added are optional: older clients and servers ignore them.
+func TestMembersOfNewerRevisionsPassUnchanged(t *testing.T) {
+	const (
+		prompt   = `{"name":"ask","title":"Ask","icons":[{"src":"https://example.com/i.png"}],"_meta":{"x":1.0},"arguments":[{"name":"a","title":"A"}]}`
+		resource = `{"uri":"file:///r","name":"r","title":"R","icons":[],"size":9007199254740993,"_meta":{}}`
+		template = `{"uriTemplate":"file:///t/{id}","name":"t","title":"T","annotations":{"lastModified":"2025-01-12T15:00:58Z"}}`
+		tool     = `{"name":"read","title":"Read","icons":[{"src":"data:,","sizes":["48x48"]}],"annotations":{"title":"R","readOnlyHint":true},"execution":{"taskSupport":"optional"},"outputSchema":{"type":"object"},"inputSchema":{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object"},"_meta":{"v":1}}`
+		progress = `{"progressToken":1,"progress":1.0,"message":"half"}`
+		result   = `{"content":[{"type":"text","text":"","annotations":{"lastModified":"x"},"_meta":{}}],"structuredContent":{"n":1.0},"_meta":{"a":1}}`
+	)
+	s := newFixture(t, func(_ context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
+		sink.Notify("notifications/progress", json.RawMessage(progress))
+		return core.Reply{Result: json.RawMessage(result)}, nil
+	})
+	s.registry.Set("files", "files", &core.Catalog{
+		Tools:     []core.Item{{Name: "read", Raw: json.RawMessage(tool)}},
+		Prompts:   []core.Item{{Name: "ask", Raw: json.RawMessage(prompt)}},
+		Resources: []core.Item{{Name: "file:///r", Raw: json.RawMessage(resource)}},
+		Templates: []core.Item{{Name: "file:///t/{id}", Raw: json.RawMessage(template)}},
+	})
+	for _, revision := range allRevisions[:4] {
+		h := s.openRevision("/s/files/mcp", revision, `{}`)
+		if revision < "2025-06-18" {
+			h = h[:2] // the header for the revision came with 2025-06-18
+		}
+		for method, want := range map[string]string{"tools/list": tool, "prompts/list": prompt, "resources/list": resource, "resources/templates/list": template} {
+			if got := onlyMessage(t, s.post("/s/files/mcp", `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`, h...)); !strings.Contains(got, "["+want+"]") {
+				t.Errorf("%s %s: %s", revision, method, got)
+			}
+		}
+		got := strings.Join(messages(t, s.post("/s/files/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","_meta":{"progressToken":1}}}`, h...)), "\n")
+		checkEqual(t, revision, got, `{"jsonrpc":"2.0","method":"notifications/progress","params":`+progress+`}`+"\n"+`{"jsonrpc":"2.0","id":1,"result":`+result+`}`)
+		complete := `{"ref":{"type":"ref/prompt","name":"ask"},"argument":{"name":"a","value":"b"},"context":{"arguments":{"c":"d"}}}`
+		messages(t, s.post("/s/files/mcp", `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":`+complete+`}`, h...))
+		checkEqual(t, "completion", string(s.gateway.last().Params), complete)
+	}
+}
