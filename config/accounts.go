@@ -179,15 +179,6 @@ func (s *Server) SignInID() string {
 	return s.ID + "@" + s.Account
 }
 
-// SignInIDs returns the ids of the sign-ins of the server and of all its accounts.
-func (s *Server) SignInIDs() []string {
-	ids := []string{s.ID}
-	for _, name := range slices.Sorted(maps.Keys(s.Accounts)) {
-		ids = append(ids, s.ID+"@"+name)
-	}
-	return ids
-}
-
 // AccountNames returns the names of all accounts, the default one first.
 func (s *Server) AccountNames() []string {
 	return append([]string{DefaultAccount}, slices.Sorted(maps.Keys(s.Accounts))...)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -48,11 +50,16 @@ func (l *logins) Client(ctx context.Context, c *config.Server, address, clientSe
 
 // apply applies a new configuration and deletes the sign-ins of removed servers.
 func (l *logins) apply(c *config.Config) {
-	var ids []string
+	settings := map[string]string{}
 	for i := range c.Servers {
-		ids = append(ids, c.Servers[i].SignInIDs()...)
+		s := &c.Servers[i]
+		for _, account := range append(slices.Collect(maps.Keys(s.Accounts)), "") {
+			if one, ok := s.WithAccount(account); ok {
+				settings[one.SignInID()] = one.LaunchKey()
+			}
+		}
 	}
-	l.keeper.Apply(ids)
+	l.keeper.Apply(settings)
 	l.config.Store(c)
 }
 

@@ -50,7 +50,8 @@ type Keeper struct {
 
 	mu           sync.Mutex
 	accounts     map[string]*account
-	configured   map[string]bool // server ids; nil before the first Apply
+	configured   map[string]bool   // server ids; nil before the first Apply
+	settings     map[string]string // as Apply got them
 	knownSecrets []string
 }
 

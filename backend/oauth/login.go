@@ -156,9 +156,9 @@ func (a *account) startLogin(ctx context.Context) (*login, error) {
 		_ = listener.Close()
 		return nil, core.Errorf(core.CodeConflict, "another sign-in to server %q was started", s.ID)
 	}
-	a.login = l
 	loginCtx, cancel := context.WithCancelCause(a.keeper.ctx)
 	l.cancel = cancel
+	a.login = l
 	a.mu.Unlock()
 	a.keeper.work.Go(func() { a.awaitCallback(loginCtx, l, listener) })
 	return l, nil
@@ -263,6 +263,15 @@ func (a *account) finishLogin(l *login, err error) {
 		a.keeper.opts.Log.Info("Signed in", "server", a.id, "issuer", l.target.server.Issuer)
 	}
 	a.keeper.changed(a.id)
+}
+
+// abortLogin is cancelLogin without waiting.
+func (a *account) abortLogin(why error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.login != nil {
+		a.login.cancel(why)
+	}
 }
 
 // cancelLogin cancels the sign-in in progress and waits until it has ended. It reports whether

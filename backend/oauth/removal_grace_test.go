@@ -91,7 +91,7 @@ func TestRemovedServerTokensAreDeletedAfterTenMinutes(t *testing.T) {
 				t.Errorf("kept is %v, want %v", names, want)
 			}
 		}
-		k.Apply([]string{"two"})
+		k.Apply(map[string]string{"two": ""})
 		after(removalGrace-time.Second, "server/one", "server/two")
 		m.setLocked(true)
 		after(2*time.Second, "server/one", "server/two")
@@ -101,7 +101,7 @@ func TestRemovedServerTokensAreDeletedAfterTenMinutes(t *testing.T) {
 		after(3*removalGrace, "server/two")
 		k.Apply(nil)
 		after(removalGrace/2, "server/two")
-		k.Apply([]string{"two"}) // the removal is undone
+		k.Apply(map[string]string{"two": ""}) // the removal is undone
 		after(3*removalGrace, "server/two")
 		cancel()
 		if err := <-done; err != nil {

@@ -19,14 +19,26 @@ const (
 	lockedRetryInterval = time.Minute // retry interval while the keyring is locked
 )
 
-// Apply sets the ids of the configured servers. It does not block.
-func (k *Keeper) Apply(ids []string) {
-	configured := make(map[string]bool, len(ids))
-	for _, id := range ids {
+// Apply sets the configured servers: a hash of the settings of each, by its id. A sign-in in progress
+// ends if its server was removed or has other settings: the user has agreed to sign in to another
+// one. Apply does not block.
+func (k *Keeper) Apply(servers map[string]string) {
+	configured := make(map[string]bool, len(servers))
+	for id := range servers {
 		configured[id] = true
 	}
 	k.mu.Lock()
-	k.configured = configured
+	before := k.settings
+	k.configured, k.settings = configured, servers
+	for id, a := range k.accounts {
+		switch {
+		case before == nil:
+		case !configured[id]:
+			a.abortLogin(errors.New("the server was removed"))
+		case before[id] != servers[id]:
+			a.abortLogin(errors.New("the settings of the server have changed: sign in again"))
+		}
+	}
 	k.mu.Unlock()
 	select {
 	case k.configChanged <- struct{}{}:

@@ -33,18 +33,18 @@ func TestTokensOfRemovedServerExpire(t *testing.T) {
 	p, dir := newFakeServer(t), t.TempDir()
 	r := newSignedInKeeper(t, p, dir, "one", "two")
 	ctx, gone, now := t.Context(), map[string]time.Time{}, time.Now()
-	r.Apply([]string{"one", "two"})
+	r.Apply(map[string]string{"one": "", "two": ""})
 	if next := r.deleteRemoved(ctx, gone, now); next != 0 || len(gone) != 0 {
 		t.Fatalf("nothing is gone, and it looks again after %s at %v", next, gone)
 	}
-	r.Apply([]string{"two"})
+	r.Apply(map[string]string{"two": ""})
 	if next := r.deleteRemoved(ctx, gone, now); next != removalGrace {
 		t.Fatalf("it looks again after %s", next)
 	}
-	r.Apply([]string{"one", "two"}) // the removal is undone
+	r.Apply(map[string]string{"one": "", "two": ""}) // the removal is undone
 	r.deleteRemoved(ctx, gone, now.Add(removalGrace))
 	r.mustRespond(Server{ID: "one", URL: p.endpoint()}, "200 hello")
-	r.Apply([]string{"two"})
+	r.Apply(map[string]string{"two": ""})
 	r.deleteRemoved(ctx, gone, now.Add(removalGrace)) // the delay starts again
 	if next := r.deleteRemoved(ctx, gone, now.Add(2*removalGrace-time.Second)); next != time.Second || len(storedNames(t, dir)) != 3 {
 		t.Fatalf("it looks again after %s; kept is %v", next, storedNames(t, dir))
@@ -145,4 +145,31 @@ func TestRemovedServerCancelsSignInAndTokenSource(t *testing.T) {
 		t.Errorf("who held a connection goes on with the tokens: %v", err)
 	}
 	p.awaitRevoked(2)
+}
+
+// The user has agreed to sign in to the server as it was.
+func TestSignInEndsWhenItsServerChanges(t *testing.T) {
+	for name, servers := range map[string]map[string]string{"removed": {}, "changed": {"one": "b"}, "": {"one": "a", "two": "b"}} {
+		p := newFakeServer(t)
+		r := newSignedInKeeper(t, p, t.TempDir(), "one")
+		r.Apply(map[string]string{"one": "a"})
+		must(r.Begin(t.Context(), "one"))
+		a := must(r.account("one"))
+		a.mu.Lock()
+		l := a.login
+		a.mu.Unlock()
+		r.Apply(servers)
+		if name == "" {
+			select {
+			case <-l.done:
+				t.Error("a sign-in to an unchanged server has ended")
+			default:
+			}
+			continue
+		}
+		<-l.done
+		if st := r.Status("one"); st.Pending != nil || !strings.Contains(st.Failed, name) {
+			t.Errorf("%s: %+v", name, st)
+		}
+	}
 }
