@@ -125,7 +125,7 @@ func menuOf(statuses []core.ServerStatus, notices []string, facts MenuState, rec
 	for _, c := range facts.Calls[:min(len(facts.Calls), maxCalls)] {
 		text := c.Server + " › " + c.Tool
 		if c.Client != "" {
-			text += " (" + c.Client + ")"
+			text += " (" + strconv.Quote(c.Client) + ")"
 		}
 		arguments := oneLine(c.Arguments)
 		m.Calls = append(m.Calls, CallLine{ID: c.ID, Text: desktop.LeftToRight("Approve? " + oneLine(text)), Arguments: desktop.LeftToRight(arguments), Complete: arguments == c.Arguments})

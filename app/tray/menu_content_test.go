@@ -218,7 +218,7 @@ func TestMenuShowsHeldAndRecentCalls(t *testing.T) {
 	if len(m.Calls) != maxCalls {
 		t.Fatalf("%d held calls", len(m.Calls))
 	}
-	if want := (CallLine{ID: "q0", Text: "Approve? files › write (Cursor)", Arguments: `{"path":"/a"}`, Complete: true}); m.Calls[0] != want {
+	if want := (CallLine{ID: "q0", Text: "Approve? files › write (\"Cursor\")", Arguments: `{"path":"/a"}`, Complete: true}); m.Calls[0] != want {
 		t.Errorf("%+v", m.Calls[0])
 	}
 	if m.Calls[1].Complete {

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 
 	"github.com/spf13/cobra"
 )
@@ -19,15 +21,43 @@ import (
 // pendingItem is one entry of GET approvals.
 type pendingItem struct{ api.Approval }
 
-// question returns the question for the user on one line.
+// question returns the whole question for the user on one line, escaped: what is approved is never
+// cut. Names are quoted, and blanks inside them and inside arguments are kept.
 func (w *pendingItem) question() string {
+	text := w.Message
 	switch {
 	case w.Command != nil:
-		return "run " + w.Command.CommandLine
+		text = "run " + w.Command.CommandLine
 	case w.Kind == "call":
-		return "call " + w.Tool + " " + truncate(w.Arguments, 200)
+		text = "call " + strconv.Quote(w.Tool) + " " + w.Arguments
 	}
-	return truncate(w.Message, 200)
+	// A control sequence would swallow what follows it.
+	text = strings.ReplaceAll(string(serverlog.CleanJSON([]byte(text))), "\x1b", `\x1b`)
+	return strings.ReplaceAll(escapeText(text), "\n", " ")
+}
+
+// maxListed is the size of the longest question that the list shows.
+const maxListed = 4 << 10
+
+// listed returns the question for the list. One that is longer is cut, and says so; answering it
+// shows it first.
+func (w *pendingItem) listed() string {
+	if text := w.question(); len(text) <= maxListed && !w.ArgumentsCut {
+		return text
+	}
+	return fmt.Sprintf("%s… (cut; see all with: drawbridge approvals show %s)", core.CutBytes(w.question(), maxListed), w.shortID())
+}
+
+// complete loads the arguments that the list of the API has cut.
+func (w *pendingItem) complete(ctx context.Context, d *daemon) error {
+	if !w.ArgumentsCut {
+		return nil
+	}
+	full, err := get[pendingItem](ctx, d, "approvals/"+url.PathEscape(w.ID), nil)
+	if err == nil {
+		*w = full
+	}
+	return err
 }
 
 // shortID returns the id without the hash of the command.
@@ -54,6 +84,7 @@ func (p *program) approvals() *cobra.Command {
 	cmd.Flags().BoolVar(&wait, "wait", false, "ask about each approval as it arrives, until interrupted")
 	var minutes, session, always bool
 	var where string
+	var reviewed bool
 	allow := &cobra.Command{
 		Use: "allow ID", Short: "Approve a command or a call", Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -68,9 +99,10 @@ func (p *program) approvals() *cobra.Command {
 			case always:
 				scope = "always"
 			}
-			return p.answer(cmd.Context(), args[0], "accept", scope, where)
+			return p.answer(cmd.Context(), args[0], "accept", scope, where, reviewed)
 		},
 	}
+	allow.Flags().BoolVar(&reviewed, "reviewed", false, "confirm that you have read all of a request that the list cuts")
 	allow.Flags().BoolVar(&minutes, "minutes", false, "also allow further calls to this tool by this client, for ten minutes")
 	allow.Flags().BoolVar(&session, "session", false, "also allow further calls to this tool in this session of the client")
 	allow.Flags().StringVar(&where, "where", "", "allow further calls only if their arguments match this `CONDITION`, in the syntax of argument rules, for example '{\"/path\": {\"under\": \"/home/me/notes\"}}'")
@@ -78,37 +110,68 @@ func (p *program) approvals() *cobra.Command {
 	deny := &cobra.Command{
 		Use: "deny ID", Short: "Deny a call or decline a form; a command stays pending and does not run", Args: argCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.answer(cmd.Context(), args[0], "decline", "once", "")
+			return p.answer(cmd.Context(), args[0], "decline", "once", "", true)
 		},
 	}
-	cmd.AddCommand(allow, deny)
+	show := &cobra.Command{
+		Use: "show ID", Short: "Show all of a pending approval", Args: argCount(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := p.daemon()
+			if err != nil {
+				return err
+			}
+			w, err := p.findPending(cmd.Context(), d, args[0])
+			if err == nil {
+				err = p.printSentence(w, strconv.Quote(w.Server)+": "+w.question())
+			}
+			return err
+		},
+	}
+	cmd.AddCommand(allow, deny, show)
 	return cmd
 }
 
 func (p *program) listApprovals(ctx context.Context) error {
-	t := table{title: "Pending approvals", empty: "No approvals are pending.", head: []string{"ID", "Kind", "Server", "By", "Request"}}
+	t := table{whole: true, title: "Pending approvals", empty: "No approvals are pending.", head: []string{"ID", "Kind", "Server", "By", "Request"}}
 	return showList(ctx, p, "approvals", nil, t, func(w pendingItem) []string {
-		return []string{w.shortID(), string(w.Kind), w.Server, cmp.Or(w.Client.Token, w.Client.Name, "-"), w.question()}
+		return []string{w.shortID(), string(w.Kind), w.Server, w.client(), w.listed()}
 	})
 }
 
+// client returns the token of the client, or the name that it gives itself in quotes.
+func (w *pendingItem) client() string {
+	if w.Client.Token == "" && w.Client.Name != "" {
+		return strconv.Quote(w.Client.Name)
+	}
+	return cmp.Or(w.Client.Token, "-")
+}
+
+// findPending returns the only item whose id starts with id.
+func (p *program) findPending(ctx context.Context, d *daemon, id string) (*pendingItem, error) {
+	list, err := get[api.List[pendingItem]](ctx, d, "approvals", nil)
+	if err != nil {
+		return nil, err
+	}
+	w, err := findOnly(list.Items, id)
+	if err != nil {
+		return nil, err
+	}
+	return w, w.complete(ctx, d)
+}
+
 // answer answers the only item whose id starts with id.
-func (p *program) answer(ctx context.Context, id, action, scope, where string) error {
+func (p *program) answer(ctx context.Context, id, action, scope, where string, reviewed bool) error {
 	d, err := p.daemon()
 	if err != nil {
 		return err
 	}
-	data, err := d.requestRaw(ctx, http.MethodGet, "approvals", nil, nil)
+	w, err := p.findPending(ctx, d, id)
 	if err != nil {
 		return err
 	}
-	var list api.List[pendingItem]
-	if err := decode(data, &list); err != nil {
-		return err
-	}
-	w, err := findOnly(list.Items, id)
-	if err != nil {
-		return err
+	if !reviewed && len(w.question()) > maxListed {
+		return &core.Error{Code: core.CodeValidation, Message: "the list shows only the beginning of this request",
+			Hint: "Read it with: drawbridge approvals show " + w.shortID() + ". Then add --reviewed."}
 	}
 	if w.Kind == "form" && action == "accept" {
 		return &core.Error{Code: core.CodeValidation, Message: "cannot fill in a form on the command line", Hint: "Run: drawbridge open /approvals"}
@@ -127,7 +190,7 @@ func (p *program) answer(ctx context.Context, id, action, scope, where string) e
 	if w.Command != nil && action != "accept" {
 		word = "Not approved, still pending"
 	}
-	return p.printSentence(map[string]string{"id": w.ID, "action": action, "scope": scope}, escapeLine(word+": "+w.question()))
+	return p.printSentence(map[string]string{"id": w.ID, "action": action, "scope": scope}, word+": "+w.listed())
 }
 
 func findOnly(list []pendingItem, id string) (*pendingItem, error) {

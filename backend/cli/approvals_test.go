@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 )
 
 // TestApprovalsAreAnsweredAsTheyArrive uses one call that is pending at the start, and one that
@@ -42,7 +45,7 @@ func TestApprovalsAreAnsweredAsTheyArrive(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	})
 	got := f.typed("y\nn\n", "approvals", "--wait")
-	if got.code != 0 || !strings.Contains(got.out, "files: call rm {}, requested by cursor\n  Allow? [y/N]   Allowed.") || answered.Load() < 1 {
+	if got.code != 0 || !strings.Contains(got.out, `"files": call "rm" {}, requested by cursor`+"\n  Allow? [y/N]   Allowed.") || answered.Load() < 1 {
 		t.Errorf("%+v", got)
 	}
 	if one := <-said; !strings.HasPrefix(one, "a1") || !strings.Contains(one, `"accept"`) {
@@ -58,5 +61,38 @@ func TestOnlyApprovalEventsRefreshPrompt(t *testing.T) {
 		if len(changed) != want {
 			t.Errorf("%s: %d", event, len(changed))
 		}
+	}
+}
+
+// A person must not approve what the terminal hides.
+func TestApprovalShowsAllOfWhatItApproves(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]string{"long": strings.Repeat("x", 4000), "blanks": strings.Repeat(" ", 300), "operating system command": "\u009d0;", "direction": "\u202e", "escape": "\x1b]0;"} {
+		w := &pendingItem{api.Approval{ID: "a1", Kind: "call", Tool: "exec", Arguments: `{"note":"` + before + `","cmd":"echo  HIDDEN"}`}}
+		if got := w.question(); !strings.Contains(got, `"cmd":"echo  HIDDEN"}`) || strings.ContainsAny(got, "\x1b\u009d\u202e") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	w := &pendingItem{api.Approval{ID: "a1", Kind: "call", Tool: "exec", Arguments: strings.Repeat("x", maxListed)}}
+	if got := w.listed(); !strings.Contains(got, "drawbridge approvals show a1") {
+		t.Errorf("a cut request does not say so: %q", got[maxListed-20:])
+	}
+}
+
+func TestCutApprovalIsNotAnsweredBeforeItWasShown(t *testing.T) {
+	t.Parallel()
+	f := newFakeDaemon(t)
+	long := `{"id":"a1","kind":"call","tool":"rm","server":"files","arguments":"` + strings.Repeat("x", 8<<10) + `END"}`
+	f.mux.HandleFunc("GET /api/v1/approvals", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"items":[%s]}`, long) })
+	answered := 0
+	f.mux.HandleFunc("POST /api/v1/approvals/{id}", func(w http.ResponseWriter, _ *http.Request) { answered++ })
+	if got := f.run(false, "approvals", "allow", "a1"); got.code != 1 || !strings.Contains(got.errOut, "approvals show a1") || answered != 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := f.run(false, "approvals", "show", "a1"); got.code != 0 || !strings.Contains(got.out, "END") {
+		t.Errorf("%+v", got)
+	}
+	if got := f.run(false, "approvals", "allow", "a1", "--reviewed"); got.code != 0 || answered != 1 {
+		t.Errorf("%+v", got)
 	}
 }

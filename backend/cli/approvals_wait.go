@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
@@ -117,11 +118,16 @@ func (p *program) askPending(ctx context.Context, d *daemon, asked map[string]bo
 			continue
 		}
 		asked[w.ID] = true
-		requestedBy := ""
-		if client := cmp.Or(w.Client.Token, w.Client.Name); client != "" {
-			requestedBy = ", requested by " + client
+		if err := w.complete(ctx, d); core.CodeOf(err) == core.CodeNotFound {
+			continue // no longer pending
+		} else if err != nil {
+			return err
 		}
-		fmt.Fprintln(p.Stdout, escapeLine(w.Server+": "+w.question()+requestedBy))
+		requestedBy := ""
+		if client := w.client(); client != "-" {
+			requestedBy = ", requested by " + escapeLine(client)
+		}
+		fmt.Fprintln(p.Stdout, strconv.Quote(w.Server)+": "+w.question()+requestedBy)
 		if w.Kind == "form" {
 			fmt.Fprintln(p.Stdout, "  This is a form. Fill it in with: drawbridge open /approvals")
 			continue

@@ -16,12 +16,15 @@ type table struct {
 	empty string // printed instead of a table without rows; "" prints the table
 	head  []string
 	right []bool // right-aligned columns
+	whole bool   // the last column is never shortened
 	rows  [][]string
 }
 
 func (t *table) add(cells ...string) {
 	for i := range cells {
-		cells[i] = escapeLine(cells[i])
+		if !t.whole || i < len(cells)-1 {
+			cells[i] = escapeLine(cells[i])
+		}
 	}
 	t.rows = append(t.rows, cells)
 }
@@ -88,31 +91,38 @@ func (t *table) pad(column int, cell string, to int) string {
 	return cell + space
 }
 
-// width returns the approximate width of s on a terminal: East Asian and emoji characters take two
-// columns, combining ones none.
+// width returns the approximate width of s on a terminal.
 func width(s string) (n int) {
 	for _, c := range s {
-		switch {
-		case c >= 0x300 && c < 0x370, c == 0x200d, c >= 0xfe00 && c <= 0xfe0f:
-		case c >= 0x1100 && c < 0x1160, c >= 0x2e80 && c < 0xa4d0, c >= 0xac00 && c < 0xd7a4, c >= 0xf900 && c < 0xfb00,
-			c >= 0xfe30 && c < 0xfe70, c >= 0xff00 && c < 0xff61, c >= 0x1f300 && c < 0x1faff, c >= 0x20000 && c < 0x40000:
-			n += 2
-		default:
-			n++
-		}
+		n += runeWidth(c)
 	}
 	return n
+}
+
+// runeWidth returns the approximate width of a character: East Asian and emoji characters take two
+// columns, combining ones none.
+func runeWidth(c rune) int {
+	switch {
+	case c >= 0x300 && c < 0x370, c == 0x200d, c >= 0xfe00 && c <= 0xfe0f:
+		return 0
+	case c >= 0x1100 && c < 0x1160, c >= 0x2e80 && c < 0xa4d0, c >= 0xac00 && c < 0xd7a4, c >= 0xf900 && c < 0xfb00,
+		c >= 0xfe30 && c < 0xfe70, c >= 0xff00 && c < 0xff61, c >= 0x1f300 && c < 0x1faff, c >= 0x20000 && c < 0x40000:
+		return 2
+	}
+	return 1
 }
 
 // truncate cuts s to at most n columns.
 func truncate(s string, n int) string {
 	s = escapeLine(s)
-	if width(s) <= n {
-		return s
+	fits, used := 0, 0 // fits is the length of what leaves one column for the ellipsis
+	for i, c := range s {
+		if used < n {
+			fits = i
+		}
+		if used += runeWidth(c); used > n {
+			return strings.TrimRight(s[:fits], " ") + "…"
+		}
 	}
-	cut := []rune(s)
-	for len(cut) > 0 && width(string(cut)) > n-1 {
-		cut = cut[:len(cut)-1]
-	}
-	return strings.TrimRight(string(cut), " ") + "…"
+	return s
 }

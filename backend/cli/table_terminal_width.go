@@ -31,6 +31,10 @@ func (t *table) shrinkToFit(widths []int, limit int) {
 		excess += w
 	}
 	for i := len(widths) - 1; i >= 0 && limit > 0 && excess > 0; i-- {
+		if t.whole && i == len(widths)-1 {
+			excess -= widths[i] // it wraps
+			continue
+		}
 		cut := min(excess, max(0, widths[i]-minColumnWidth))
 		widths[i] -= cut
 		excess -= cut

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -300,9 +301,9 @@ func (r *watchRun) updateApprovalNotification(ctx context.Context, item approval
 	if len(r.waiting) < maxSubjects {
 		r.waiting[item.ID] = item
 	}
-	n := Notification{Subject: subject, Title: item.Server + " asks", Text: item.Message, PagePath: "/approvals", Urgent: true}
+	n := Notification{Subject: subject, Title: strconv.Quote(item.Server) + " asks", Text: item.Message, PagePath: "/approvals", Urgent: true}
 	if item.Client.Name != "" {
-		n.Title = item.Client.Name + " is waiting: " + n.Title
+		n.Title = strconv.Quote(core.Shorten(item.Client.Name, 30)) + " is waiting: " + n.Title
 	}
 	if len(r.waiting) == 1 {
 		r.callButtons(&n, item)

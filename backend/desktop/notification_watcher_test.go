@@ -216,14 +216,14 @@ func TestManyApprovalsBecomeOneNotification(t *testing.T) {
 			d.publish(event.Approval, approvals.Item{ID: fmt.Sprint(i), Server: "github", Message: fmt.Sprint("delete ", i, "?"), State: state})
 		}
 		ask(1, "")
-		d.expectLog("github asks: delete 1?")
+		d.expectLog("\"github\" asks: delete 1?")
 		for i := 2; i <= 20; i++ {
 			ask(i, "")
 		}
 		d.expectLog()
 		time.Sleep(minInterval)
 		synctest.Wait()
-		d.expectLog("20 approvals pending: github asks: delete 20?")
+		d.expectLog("20 approvals pending: \"github\" asks: delete 20?")
 		for i := range 20 {
 			ask(i+1, "accept")
 		}
@@ -352,7 +352,7 @@ func TestResolvedProblemsDuringLostEventsAreWithdrawn(t *testing.T) {
 		}
 		time.Sleep(2 * minInterval)
 		d.publish(event.Approval, approvals.Item{ID: "2", Server: "files", Message: "and now?"})
-		if n := d.visible["waiting"]; n.Title != "files asks" {
+		if n := d.visible["waiting"]; n.Title != `"files" asks` {
 			t.Errorf("the next approval is shown as %+v", n)
 		}
 	})

@@ -116,7 +116,7 @@ func (p *Policy) askUser(ctx context.Context, call *core.Call, plan Plan, sink c
 	})
 	answer, err := p.Approvals.Ask(waiting, approvals.Item{
 		Kind: approvals.Call, Server: call.Server, Client: call.Client, Tool: displayName(call),
-		Message: fmt.Sprintf("%s wants to call %s on %s%s", clientName(call.Client), shorten(call.Name), plan.server.label, accountSuffix(call)),
+		Message: fmt.Sprintf("%s wants to call %q on %q%s", clientName(call.Client), shorten(call.Name), shorten(plan.server.label), accountSuffix(call)),
 		Held: &approvals.Held{
 			CallID: call.ID, Tool: call.Name, Why: why, Workspace: call.Workspace, Session: sessionOf(call) != "", Rule: plan.byArguments.askingRule(), Effect: effectOf(plan.hints),
 			Arguments: strings.ToValidUTF8(string(argumentsOf(call)), "\ufffd"),
@@ -196,9 +196,9 @@ func approvalSetting(rules *ruleset, s *server, t *tool, token string, hints reg
 // approvalReason explains to the user which setting requires the approval, without its
 // configuration key.
 func approvalReason(rules *ruleset, s *server, t *tool, call *core.Call) string {
-	word, before := t.approval, "a tool on "+shorten(s.label)+" runs"
+	word, before := t.approval, fmt.Sprintf("a tool on %q runs", shorten(s.label))
 	if t.approvalKey != serverApproval {
-		before = shorten(call.Name) + " on " + shorten(s.label) + " runs"
+		before = fmt.Sprintf("%q on %q runs", shorten(call.Name), shorten(s.label))
 	}
 	if client := rules.clients[call.Client.Token]; strictness[client] > strictness[word] {
 		word, before = client, clientName(call.Client)+" calls a tool"
@@ -243,14 +243,17 @@ func clientKey(c core.Client) string {
 	return "\x00" + c.Name
 }
 
+// clientName names a client by its token. What it calls itself is quoted and comes last, so that no
+// client writes the sentence.
 func clientName(c core.Client) string {
+	name := strconv.Quote(shorten(c.Name))
 	switch {
 	case c.Name != "" && c.Token != "" && c.Name != c.Token:
-		return shorten(c.Name) + " (" + shorten(c.Token) + ")"
-	case c.Name != "":
-		return shorten(c.Name)
+		return shorten(c.Token) + " (" + name + ")"
 	case c.Token != "":
 		return shorten(c.Token)
+	case c.Name != "":
+		return "A client without a token (" + name + ")"
 	}
 	return "An unnamed client"
 }

@@ -81,7 +81,7 @@ func TestApprovalOutcomes(t *testing.T) {
 			}
 			q := p.asked[0]
 			if q.Kind != approvals.Call || q.Held.Arguments != `{"path":"/x"}` || q.Held.Tool != "delete" || q.Held.Effect != approvals.EffectDestructive ||
-				q.Held.CallID != 7 || q.Client.Token != "cursor" || !strings.Contains(q.Message, "Cursor (cursor) wants to call delete on files") || q.Held.Why != "Your configuration requires approval before a tool on files runs." {
+				q.Held.CallID != 7 || q.Client.Token != "cursor" || !strings.Contains(q.Message, `cursor ("Cursor") wants to call "delete" on "files"`) || q.Held.Why != `Your configuration requires approval before a tool on "files" runs.` {
 				t.Errorf("%+v %+v", q, q.Held)
 			}
 		})
@@ -91,10 +91,10 @@ func TestApprovalOutcomes(t *testing.T) {
 // The reason is shown to the user, so it is a sentence and contains no configuration key.
 func TestApprovalReasonIsASentence(t *testing.T) {
 	for _, c := range []struct{ server, root, want string }{
-		{`, "approval": "ask"`, ``, "Your configuration requires approval before a tool on files runs."},
-		{`, "approval": "destructive"`, ``, "Your configuration requires approval before a tool on files runs, unless it is marked non-destructive."},
-		{`, "approval": "never", "tools": {"delete": {"approval": "ask"}}`, ``, "Your configuration requires approval before delete on files runs."},
-		{`, "approval": "never"`, `"policy": {"clients": {"cursor": {"approval": "ask"}}}, `, "Your configuration requires approval before Cursor (cursor) calls a tool."},
+		{`, "approval": "ask"`, ``, `Your configuration requires approval before a tool on "files" runs.`},
+		{`, "approval": "destructive"`, ``, `Your configuration requires approval before a tool on "files" runs, unless it is marked non-destructive.`},
+		{`, "approval": "never", "tools": {"delete": {"approval": "ask"}}`, ``, `Your configuration requires approval before "delete" on "files" runs.`},
+		{`, "approval": "never"`, `"policy": {"clients": {"cursor": {"approval": "ask"}}}, `, `Your configuration requires approval before cursor ("Cursor") calls a tool.`},
 	} {
 		p := &fakeUser{answer: approvals.Answer{Action: approvals.Accept}}
 		s := withRules(t, c.server, c.root, Options{Approvals: p})

@@ -10,7 +10,7 @@ export const approvalsTexts = {
     emptyBody:
       'This page lists calls that need approval, new commands, changed tools, and questions that a client cannot display.',
     asks: (server: string) => `${server} asks`,
-    calledBy: (client: string) => `Called by ${client}`,
+    calledBy: (client: string) => `Called by “${client}”`,
     over: 'Expired',
     /** How an approval ended. */
     ends: {

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/trust"
+)
+
+// Clients and servers write these texts. Time that grows faster than the text lets one of them block
+// a command or a menu.
+func TestLongTextsArePrintedInLinearTime(t *testing.T) {
+	helpers := map[string]func(string){
+		"truncate":      func(s string) { truncate(s, 200) },
+		"truncate long": func(s string) { truncate(s, len(s)-1) },
+		"escapeLine":    func(s string) { escapeLine(s) },
+		"width":         func(s string) { width(s) },
+		"question":      func(s string) { (&pendingItem{api.Approval{Kind: "call", Tool: s, Arguments: s}}).question() },
+		"serverlog":     func(s string) { serverlog.CleanJSON([]byte(s)) },
+		"core.OneLine":  func(s string) { core.OneLine(s, 100) },
+		"core.Shorten":  func(s string) { core.Shorten(s, 100) },
+		"trust.Visible": func(s string) { trust.Visible(s) },
+		"notification":  func(s string) { desktop.LeftToRight(desktop.SingleLine(s, 200)) },
+		"wide last cell": func(s string) {
+			tb := table{head: []string{"A", "B"}}
+			tb.add("x", s)
+			_ = tb.print(new(strings.Builder), false)
+		},
+	}
+	for _, part := range []string{"a", "世", "\u0300", " ", "\n", "\x1b", "\x1b]", "\u009d", "\u202e", "\xff", `"`} {
+		for name, run := range helpers {
+			timeFor := func(size int) time.Duration {
+				text := strings.Repeat(part, size/len(part))
+				began := time.Now()
+				run(text)
+				return time.Since(began)
+			}
+			// 1 MB takes milliseconds; what is quadratic takes minutes, and 64 kB of it seconds.
+			if took := timeFor(64 << 10); took > time.Second {
+				t.Errorf("%s of 64 kB of %q takes %s", name, part, took)
+			} else if took = timeFor(1 << 20); took > 3*time.Second {
+				t.Errorf("%s of 1 MB of %q takes %s", name, part, took)
+			}
+		}
+	}
+}
