@@ -207,6 +207,7 @@ func (r *reader) transport(e *entry, m member) {
 		}
 		r.warnUnusedKeys(e, m, "url", "httpUrl", "headers", "container", "docker")
 		e.URL, e.Headers, e.Docker = "", nil, Docker{}
+		r.dockerExec(e, m)
 	case core.Docker:
 		if !hasContainer {
 			missing("container", "set the name of a running container, or docker.image to create one")

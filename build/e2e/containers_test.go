@@ -238,3 +238,40 @@ func TestDockerEngineRestart(t *testing.T) {
 		t.Errorf("containers left behind: %v", left)
 	}
 }
+
+// A server whose command is "docker exec", as the files of clients have it, ignores the end of its
+// input. Nothing of it stays in the container after restarts and kills of the daemon.
+func TestDockerExecCommandLeavesNothingInContainer(t *testing.T) {
+	t.Parallel()
+	rounds := rounds(t, 2, 2)
+	image := shellImage(t, dockerCommand)
+	name := image + "-exec"
+	runIdleContainer(t, dockerCommand, image, name)
+	d := start(t, object{"mcpServers": object{"cli": object{"command": "docker", "args": []string{"exec", "-it", "-e", "A=b", name, "/server", "stubborn"}}}})
+	processes := func(want int) {
+		t.Helper()
+		eventually.Complete(t, limit(10*time.Second), func() string {
+			if n := countContainerProcesses(t, name); n != want {
+				return fmt.Sprintf("%d processes are in the container, want %d", n, want)
+			}
+			return ""
+		})
+	}
+	d.running("cli")
+	for range rounds {
+		d.cli(0, "restart", "cli")
+		d.running("cli")
+		processes(2)
+	}
+	for range rounds {
+		syscall.Kill(d.process(t), syscall.SIGKILL)
+		<-d.done
+		processes(1)
+		os.Remove(filepath.Join(d.data, "runtime.json")) // of the killed daemon
+		d.launch()
+		d.running("cli")
+		processes(2)
+	}
+	d.stop()
+	processes(1)
+}
