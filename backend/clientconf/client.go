@@ -29,6 +29,9 @@ type Client struct {
 	ContainerKind string `json:"container"`
 	// Binaries are the program names to look up on PATH.
 	Binaries []string `json:"binaries"`
+	// DetectFile is set if the folder of the file is no sign that the client is installed, because
+	// another client has its file there as well.
+	DetectFile bool `json:"detectFile"`
 	// Candidates are the possible locations of the file, by GOOS.
 	Candidates map[string][]Candidate `json:"candidates"`
 	// Stdio and HTTP are the templates of an entry. HTTP is nil if the client supports stdio
@@ -83,8 +86,8 @@ const (
 type Candidate struct {
 	Path string `json:"path"`
 	// Role is env (used whenever its variable is set), primary (created if missing), alt or
-	// sandbox (used if it exists), or legacy (of an earlier version: only a sign that the client is
-	// installed).
+	// sandbox (used if it exists), read (the client reads it as well, but it is not written), or legacy
+	// (of an earlier version: only a sign that the client is installed).
 	Role string `json:"role"`
 }
 

@@ -30,7 +30,7 @@ type location struct {
 func (s System) locate(c Client) (loc location, ok bool) {
 	var primary string
 	for _, cand := range c.Candidates[s.GOOS] {
-		if cand.Role == "legacy" || strings.Contains(cand.Path, "{NAME}") {
+		if cand.Role == "legacy" || cand.Role == "read" || strings.Contains(cand.Path, "{NAME}") {
 			continue
 		}
 		for _, path := range s.expand(cand.Path) {
@@ -46,6 +46,29 @@ func (s System) locate(c Client) (loc location, ok bool) {
 		}
 	}
 	return location{path: primary}, primary != ""
+}
+
+// readFiles returns the further files that c reads beside the one at written, if they exist.
+func (s System) readFiles(c Client, written string) (files []string) {
+	for _, cand := range c.Candidates[s.GOOS] {
+		if cand.Role == "legacy" || cand.Role == "env" {
+			continue
+		}
+		for _, path := range s.expand(cand.Path) {
+			if path != written && exists(path) && !slices.Contains(files, path) {
+				files = append(files, path)
+			}
+		}
+	}
+	return files
+}
+
+// withFormatOf returns c for one of its files: some clients also read servers from JSON files.
+func (c Client) withFormatOf(path string) Client {
+	if strings.HasSuffix(path, ".json") && (c.Format == YAML || c.Format == TOML) {
+		c.Format, c.TrailingCommas, c.ContainerKind = JSONC, true, ""
+	}
+	return c
 }
 
 // Files returns the existing files of all clients, in all places where they may be. They contain tokens.
@@ -70,7 +93,7 @@ func (s System) detected(c Client) bool {
 			if exists(path) {
 				return true
 			}
-			if dir := filepath.Dir(path); !slices.Contains([]string{s.Home, s.configDir(), "/", "."}, dir) && exists(dir) {
+			if dir := filepath.Dir(path); !slices.Contains([]string{s.Home, s.configDir(), "/", "."}, dir) && !c.DetectFile && exists(dir) {
 				return true
 			}
 		}

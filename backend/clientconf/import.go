@@ -23,6 +23,8 @@ type ImportedServer struct {
 	Name   string `json:"name"`
 	// Scope is the project whose section of the file contains it; "" for all projects.
 	Scope string `json:"scope,omitempty"`
+	// File is the file that contains it, if that is not the one that Drawbridge writes.
+	File string `json:"file,omitempty"`
 	// Label is its name in our configuration, Entry its content there.
 	Label string          `json:"label"`
 	Entry json.RawMessage `json:"entry"`
@@ -74,11 +76,35 @@ func (c *Connector) Servers(choice Choice) ([]ImportedServer, error) {
 	return all, nil
 }
 
-// readServers returns the servers in the file of p.
+// readServers returns the servers in the file of p, and in the other files that the client reads. A file
+// of these that cannot be read is one skipped entry.
 func (c *Connector) readServers(p *Plan) ([]ImportedServer, error) {
 	if p.Path == "" {
 		return nil, nil
 	}
+	all, err := p.readServers()
+	if err != nil || p.choice.Project != "" {
+		return all, err
+	}
+	for _, path := range c.system.readFiles(p.Client, p.Path) {
+		other := &Plan{Client: p.Client.withFormatOf(path), Path: path, target: path, home: p.home}
+		found, err := other.readServers()
+		if err != nil {
+			found = []ImportedServer{{Client: p.Client.ID, Name: filepath.Base(path), SkipReason: err.Error()}}
+		}
+		for _, i := range found {
+			i.File = path
+			if i.SkipReason == "" {
+				i.Notes = append(i.Notes, "It is in "+path)
+			}
+			all = append(all, i)
+		}
+	}
+	return all, nil
+}
+
+// readServers returns the servers in the file of p.
+func (p *Plan) readServers() ([]ImportedServer, error) {
 	src, existed, err := readFile(p.target)
 	if err != nil || !existed {
 		return nil, err
@@ -141,7 +167,7 @@ func readContainer(p *Plan, file document, m map[string]any, path []string, dir 
 			continue
 		}
 		i := ImportedServer{Client: p.Client.ID, Name: name, Label: name, keyPath: path, original: raw}
-		b := entryConverter{client: p.Client, dir: dir, home: p.home, inputs: inputs}
+		b := entryConverter{client: p.Client, dir: dir, home: p.home, inputs: inputs, name: name, beside: beside}
 		b.off = knownKeys().isSwitchedOff(p.Client.ID, beside, name)
 		var err error
 		if p.pasted {

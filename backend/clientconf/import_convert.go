@@ -48,8 +48,10 @@ type entryConverter struct {
 	inputs       map[string]promptedInput
 	notes        []string
 	needsCommand bool // it contains a value that only a command could compute
-	off          bool // the client has it switched off, outside of the entry
-	disabled     bool // it has a limit or a protection that cannot be converted
+	name         string
+	beside       map[string]any // the object that contains the servers
+	off          bool           // the client has it switched off, outside of the entry
+	disabled     bool           // it has a limit or a protection that cannot be converted
 }
 
 // promptedInput is a value that VS Code prompts for.
@@ -134,6 +136,7 @@ func (b *entryConverter) convert(value any) (*configEntry, error) {
 		return nil, errNoServer
 	}
 	b.convertSwitches(e, m)
+	b.limitToAgent(e, b.name, b.beside)
 	if b.needsCommand {
 		b.disabled = true
 		b.addNote("One of its values comes from a command, and Drawbridge never runs such commands. Provide the value as a variable, then enable the server.")

@@ -273,6 +273,26 @@ func (b *entryConverter) convertTools(e *configEntry, key string, v any) {
 	}
 }
 
+// limitToAgent applies the list of tools of an agent, beside its servers: @NAME for all tools of a server,
+// and @NAME/TOOL for one.
+func (b *entryConverter) limitToAgent(e *configEntry, name string, beside map[string]any) {
+	list, isList := beside["tools"].([]any)
+	if !isList || !slices.Contains([]string{"kiro", "amazon-q", "amazon-q-ide"}, b.client.ID) {
+		return
+	}
+	var names []any
+	for _, item := range list {
+		text, _ := item.(string)
+		if text == "*" || text == "@"+name {
+			return
+		}
+		if tool, ok := strings.CutPrefix(text, "@"+name+"/"); ok {
+			names = append(names, tool)
+		}
+	}
+	b.includeTools(e, "tools", names)
+}
+
 // convertTool converts the settings of one tool: an object, a word for its approval, or whether it is
 // offered.
 func (b *entryConverter) convertTool(e *configEntry, key, name string, v any) {

@@ -72,6 +72,15 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 	if err != nil {
 		return nil, err
 	}
+	all = slices.DeleteFunc(all, func(i ImportedServer) bool {
+		if i.File != "" {
+			skipped = append(skipped, SkippedServer{i.Name, i.Scope, "it is in " + i.File + ", which Drawbridge does not change. To copy it: drawbridge clients import " + choice.Client + " " + i.Name})
+		}
+		return i.File != ""
+	})
+	if len(all) == 0 {
+		return nil, core.Errorf(core.CodeValidation, "cannot move %q: %s", skipped[0].Name, skipped[0].Reason)
+	}
 	o, all, invalid, ids, err := c.addToConfig(all)
 	if err != nil {
 		return nil, err
