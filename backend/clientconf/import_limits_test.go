@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	configuration "github.com/drawbridge-mcp/drawbridge/config"
+
 	"github.com/goccy/go-yaml"
 	"github.com/pelletier/go-toml/v2"
 )
@@ -378,6 +380,9 @@ func importBeside(t *testing.T, client Client, servers map[string]any) error {
 	after, err := os.ReadFile(config)
 	if err != nil {
 		return err
+	}
+	if _, problems := configuration.Parse(config, after); configuration.HasErrors(problems) {
+		return fmt.Errorf("our configuration is invalid: %v", problems)
 	}
 	file, own, err := parseConfig(config, after)
 	if err != nil {
