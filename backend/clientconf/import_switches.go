@@ -25,62 +25,19 @@ const (
 func (b *entryConverter) convertSwitches(e *configEntry, m map[string]any) {
 	keys, notCopied := knownKeys(), 0
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		v := m[key]
-		meaning := keys.meaning(b.client.ID, key)
-		if meaning == "include" && v != nil || meaning == "includeSome" && !isBlank(v) {
-			b.includeTools(e, key, v)
-			continue
-		}
-		if meaning != "" && isBlank(v) {
-			continue
-		}
+		v, meaning := m[key], keys.meaning(b.client.ID, key)
 		remoteOnly := e.Command != "" && slices.Contains([]string{"remote", "auth", "oauth", "resource"}, meaning)
-		if remoteOnly || e.URL != "" && (meaning == "program" || meaning == "envFile") {
+		switch {
+		case meaning == "include" && v != nil, meaning == "includeSome" && !isBlank(v):
+			b.includeTools(e, key, v)
+		case meaning != "" && isBlank(v):
+		case remoteOnly, e.URL != "" && (meaning == "program" || meaning == "envFile"):
 			b.addNote("%q is not copied", key)
-			continue
-		}
-		switch meaning {
-		case "program", "remote":
-			b.checkText(e, key, v)
-		case "auth", "oauth":
-			b.convertSignIn(e, key, v)
-		case "resource":
-			if v != e.URL {
-				b.restrict(key)
-			}
-		case "envFile":
-			b.convertEnvFile(e, key, v)
-		case "startup":
-			e.StartupTimeoutMs = max(e.StartupTimeoutMs, b.convertTimeout(key, v))
-		case "timeout":
-			b.convertTimeouts(e, key, v)
-		case "enabled":
-			e.Disabled = e.Disabled || v != true
-		case "disabled":
-			e.Disabled = e.Disabled || v != false && b.client.ID != "claude-code" // Claude Code ignores the key
-		case "exclude":
-			if names, ok := b.toolNames(key, v, true); ok {
-				e.ExcludeTools = append(e.ExcludeTools, names...)
-			}
-		case "tools":
-			b.convertTools(e, key, v)
-		case "approval":
-			b.setApproval(key, v, func(word string) { e.Approval = word })
-		case "restrict":
-			if strings.Contains(strings.ToLower(key), "helper") {
-				b.needsCommand = true
-				b.addNote("%q is not copied", key)
-			} else if !keys.hasNoEffect(key, v) {
-				b.restrict(key)
-			}
-		case "note", "place":
-			if !keys.hasNoEffect(key, v) {
-				b.addNote("%q is not copied", key)
-			}
-		case "":
-			if notCopied++; limiting().MatchString(key) {
-				b.disabled = true
-			}
+		case meaning != "":
+			b.convertSwitch(e, key, v, meaning)
+		default:
+			notCopied++
+			b.disabled = b.disabled || limiting().MatchString(key)
 			if notCopied <= maxKeyNotes {
 				b.noteUnknown(key)
 			}
@@ -88,6 +45,50 @@ func (b *entryConverter) convertSwitches(e *configEntry, m map[string]any) {
 	}
 	if notCopied > maxKeyNotes {
 		b.addNote("%s are not copied", core.Plural(notCopied-maxKeyNotes, "more key"))
+	}
+}
+
+// convertSwitch converts one key with a known meaning.
+func (b *entryConverter) convertSwitch(e *configEntry, key string, v any, meaning string) {
+	noEffect := knownKeys().hasNoEffect(key, v)
+	switch meaning {
+	case "program", "remote":
+		b.checkText(e, key, v)
+	case "auth", "oauth":
+		b.convertSignIn(e, key, v)
+	case "resource":
+		if v != e.URL {
+			b.restrict(key)
+		}
+	case "envFile":
+		b.convertEnvFile(e, key, v)
+	case "startup":
+		e.StartupTimeoutMs = max(e.StartupTimeoutMs, b.convertTimeout(key, v))
+	case "timeout":
+		b.convertTimeouts(e, key, v)
+	case "enabled":
+		e.Disabled = e.Disabled || v != true
+	case "disabled":
+		e.Disabled = e.Disabled || v != false && b.client.ID != "claude-code" // Claude Code ignores the key
+	case "exclude":
+		if names, ok := b.toolNames(key, v, true); ok {
+			e.ExcludeTools = append(e.ExcludeTools, names...)
+		}
+	case "tools":
+		b.convertTools(e, key, v)
+	case "approval":
+		b.setApproval(key, v, func(word string) { e.Approval = word })
+	case "restrict":
+		if strings.Contains(strings.ToLower(key), "helper") {
+			b.needsCommand = true
+			b.addNote("%q is not copied", key)
+		} else if !noEffect {
+			b.restrict(key)
+		}
+	case "note", "place":
+		if !noEffect {
+			b.addNote("%q is not copied", key)
+		}
 	}
 }
 
