@@ -44,7 +44,7 @@ func TestCredentialsOfAccountsAreRedacted(t *testing.T) {
 	if c == nil {
 		t.Fatal(problems)
 	}
-	found := secretsOf(c, func(string) (string, bool) { return "", false })
+	found, _ := configuredValues(c, func(string) (string, bool) { return "", false })
 	for _, want := range []string{"first-secret-value", "second-secret-value"} {
 		if !slices.ContainsFunc(found, func(s string) bool { return s == want || s == "Bearer "+want }) {
 			t.Errorf("%s is not known as a secret: %v", want, found)

@@ -103,10 +103,11 @@ func (k *recorderRedaction) refresh() {
 
 // updateRecorder must be called with k.mu held.
 func (k *recorderRedaction) updateRecorder(c *config.Config, lookup func(string) (string, bool)) {
-	values := secretsOf(c, lookup)
+	values, others := configuredValues(c, lookup)
 	for _, o := range k.others {
 		values = append(values, o.KnownSecrets()...)
 	}
+	values = append(values, others...) // last, should there be too many
 	var patterns []*regexp.Regexp
 	for _, text := range c.History.Redact {
 		if p, err := regexp.Compile(text); err == nil { // the configuration has been validated
@@ -135,27 +136,28 @@ func (k *recorderRedaction) updateRecorder(c *config.Config, lookup func(string)
 	k.recorder.SetCeiling(ceiling, ofTool)
 }
 
-// secretsOf returns the values in a configuration with names that suggest secrets, or from
-// variables with such names.
-func secretsOf(c *config.Config, lookup func(string) (string, bool)) []string {
+// configuredValues returns the values in a configuration with names that suggest secrets, or from
+// variables with such names, and the other values of environments, headers and variables, except
+// ordinary ones.
+func configuredValues(c *config.Config, lookup func(string) (string, bool)) (secrets, others []string) {
 	f := secretFinder{lookup: lookup}
 	for i := range c.Servers {
 		s := &c.Servers[i]
 		for name, value := range s.Env {
-			f.add(name, value)
+			f.addVariable(name, value)
 		}
 		for _, name := range s.InheritEnv {
-			f.add(name, "${"+name+":-}")
+			f.addVariable(name, "${"+name+":-}")
 		}
 		for name, value := range s.Headers {
-			f.add(name, value)
+			f.addVariable(name, value)
 		}
 		for _, a := range s.Accounts {
 			for name, value := range a.Env {
-				f.add(name, value)
+				f.addVariable(name, value)
 			}
 			for name, value := range a.Headers {
-				f.add(name, value)
+				f.addVariable(name, value)
 			}
 		}
 		before := ""
@@ -167,33 +169,45 @@ func secretsOf(c *config.Config, lookup func(string) (string, bool)) []string {
 				before = "" // NAME=VALUE says nothing about the argument after it
 			}
 		}
-		f.add("", s.URL)
+		for _, value := range []string{s.URL, s.Command, s.Cwd} {
+			f.add("", value)
+		}
 	}
 	for name, value := range c.Metrics.OTLP.Headers {
-		f.add(name, value)
+		f.addVariable(name, value)
 	}
-	return f.found
+	return f.found, f.others
 }
 
 type secretFinder struct {
-	lookup func(string) (string, bool)
-	found  []string
+	lookup        func(string) (string, bool)
+	found, others []string
 }
 
-// add records value if name suggests a secret.
-func (f *secretFinder) add(name, value string) {
+// addVariable records the value of a variable or header.
+func (f *secretFinder) addVariable(name, value string) { f.addOther(name, f.add(name, value)) }
+
+func (f *secretFinder) addOther(name, value string) {
+	if !redact.NamesSecret(name) && !redact.Ordinary(value) {
+		f.others = append(f.others, value)
+	}
+}
+
+// add records value if name suggests a secret, and the variables in it. It returns the expanded value.
+func (f *secretFinder) add(name, value string) (expanded string) {
 	if value == "" {
-		return
+		return ""
 	}
 	expanded, err := config.Expand(value, func(variable string) (string, bool) {
 		v, ok := f.lookup(variable)
 		if ok && (redact.NamesSecret(variable) || strings.HasPrefix(variable, "secret:")) {
 			f.found = append(f.found, v)
 		}
+		f.addOther(variable, v)
 		return v, ok
 	})
 	if err != nil {
-		return // the server does not start either
+		return "" // the server does not start either
 	}
 	f.found = append(f.found, redact.Find(expanded)...)
 	if redact.NamesSecret(name) {
@@ -202,6 +216,7 @@ func (f *secretFinder) add(name, value string) {
 			f.found = append(f.found, rest) // the part after "Bearer "
 		}
 	}
+	return expanded
 }
 
 // secretReader returns a function that reads secrets. The recorder knows each secret before the

@@ -55,7 +55,7 @@ func TestArgumentAfterSecretFlagIsHandled(t *testing.T) {
 	c := &config.Config{Servers: []config.Server{{ID: "a", Args: []string{
 		"MY_TOKEN=qwx-first-value", "/usr/local/bin/server", "--token", "qwx-other-value", "X=${secret:my.token}", "/srv/data",
 	}}}}
-	got := secretsOf(c, func(name string) (string, bool) { return "qwx-third-value", name == "secret:my.token" })
+	got, _ := configuredValues(c, func(name string) (string, bool) { return "qwx-third-value", name == "secret:my.token" })
 	slices.Sort(got)
 	if got = slices.Compact(got); !slices.Equal(got, []string{"qwx-first-value", "qwx-other-value", "qwx-third-value"}) {
 		t.Errorf("taken for secrets: %q", got)
@@ -83,5 +83,21 @@ func TestUnredactableSecretsAreLogged(t *testing.T) {
 	k.refresh()
 	if text := said.String(); strings.Count(text, "level=WARN") != 1 || !strings.Contains(text, "secrets=904") || strings.Contains(text, "qwx") {
 		t.Errorf("said %s", text)
+	}
+}
+
+// The names say nothing; the values are those of environments, headers and of variables anywhere in an entry.
+func TestValuesOfConfiguredVariablesAreRedacted(t *testing.T) {
+	c := &config.Config{Servers: []config.Server{{
+		ID: "a", Command: "/opt/${IN_COMMAND}/server", Args: []string{"--id", "${IN_ARGS}", "literal-Argument-1"}, Cwd: "/srv/${IN_CWD}", URL: "https://h/${IN_URL}",
+		Env: map[string]string{"LICENSE": "ABCD-1234-EFGH-5678", "P": "PlainEnvSecr3t", "MODE": "production", "LEVEL": "true", "N": "123456", "DIR": "/srv/data", "NESTED": "x=${IN_ENV}"}, InheritEnv: []string{"INHERITED"},
+		Headers: map[string]string{"X-Tenant": "Tenant-9x7Qb"}, Accounts: map[string]config.Account{"w": {Env: map[string]string{"WHO": "Account-4Value"}}},
+	}}}
+	variables := map[string]string{"IN_COMMAND": "Command-1Value", "IN_ARGS": "Args-2Value", "IN_CWD": "Cwd-3Value", "IN_URL": "Url-5Value", "IN_ENV": "Env-6Value", "INHERITED": "Inherited-7Value"}
+	_, others := configuredValues(c, func(name string) (string, bool) { v, ok := variables[name]; return v, ok })
+	slices.Sort(others)
+	want := []string{"ABCD-1234-EFGH-5678", "Account-4Value", "Args-2Value", "Command-1Value", "Cwd-3Value", "Env-6Value", "Inherited-7Value", "PlainEnvSecr3t", "Tenant-9x7Qb", "Url-5Value", "x=Env-6Value"}
+	if others = slices.Compact(others); !slices.Equal(others, want) {
+		t.Errorf("redacted: %q, want %q", others, want)
 	}
 }

@@ -42,8 +42,10 @@ func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result 
 	vault := secret.For(o.Folders.Data, os.Getenv)
 	logins := newLogins(o.Folders.Data, vault, log)
 	// The output must not show secrets. Some of them become known when the server is started.
+	secrets, others := configuredValues(c, os.LookupEnv)
+	configured := append(secrets, others...)
 	hideSecrets := func(text string) string {
-		known := redact.Redactor{Values: redact.NewValues(vault.KnownSecrets())}
+		known := redact.Redactor{Values: redact.NewValues(append(vault.KnownSecrets(), configured...))}
 		return known.Text(text)
 	}
 	logs := serverlog.Open("", hideSecrets)

@@ -106,6 +106,14 @@ type Callbacks struct {
 // its lists. If the executable is not found, it reads the environment of the login shell again
 // and retries once, because the executable may just have been installed.
 func (d *Dialer) Connect(ctx context.Context, r Request) (Session, error) {
+	session, err := d.connectAgain(ctx, r)
+	if err != nil && d.Redact != nil {
+		err = &redactedError{err, d.Redact}
+	}
+	return session, err
+}
+
+func (d *Dialer) connectAgain(ctx context.Context, r Request) (Session, error) {
 	session, err := d.connect(ctx, r)
 	if err == nil || r.Server.Command == "" {
 		return session, err
@@ -169,7 +177,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 			return Session{}, err
 		}
 		at.OnMessage = d.recordRemoteFrames(c.ID, started.newRecorder())
-		o.Remote, started.Command = at, shown
+		o.Remote, started.Command = at, d.redact(shown)
 		if at.HTTP, err = d.signIn(ctx, c, at, env); err != nil {
 			return Session{Process: started.describe()}, err
 		}
@@ -243,11 +251,8 @@ func (d *Dialer) processSpec(c *config.Server, env environment, s *startedProces
 		}
 		return process.Spec{}, err
 	}
-	// Arguments as in the configuration: expanded ones may contain a secret.
-	s.Command = strings.Join(append([]string{path}, c.Args...), " ")
-	if d.Redact != nil { // so may unexpanded ones
-		s.Command = d.Redact(s.Command)
-	}
+	// Arguments as in the configuration: expanded ones may contain a secret, and so may others.
+	s.Command = d.redact(strings.Join(append([]string{path}, c.Args...), " "))
 	s.Path, s.Dir = path, dir
 	return process.Spec{Name: c.ID, Path: path, Args: args, Env: envList(vars), Dir: dir}, nil
 }
