@@ -133,13 +133,17 @@ func newProgram(o Options) *program {
 	if o.Stderr == nil {
 		o.Stderr = os.Stderr
 	}
+	o.Version = cmp.Or(o.Version, "dev")
+	stdout := o.Stdout
 	if o.Terminal == nil {
-		o.Terminal = func() bool { return isTerminal(o.Stdout) }
+		o.Terminal = func() bool { return isTerminal(stdout) }
 	}
 	if o.Attended == nil {
 		o.Attended = func() bool { return o.Terminal() && isTerminal(o.Stdin) }
 	}
-	o.Version = cmp.Or(o.Version, "dev")
+	if o.Terminal() {
+		o.Stdout = &terminalWriter{to: stdout}
+	}
 	return &program{Options: o}
 }
 

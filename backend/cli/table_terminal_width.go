@@ -12,6 +12,9 @@ const minColumnWidth = 8
 
 // terminalWidth returns the width of the terminal w; 0 if w is not a terminal.
 func terminalWidth(w io.Writer) int {
+	if t, ok := w.(*terminalWriter); ok {
+		w = t.to
+	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return 0

@@ -37,10 +37,12 @@ func Clean(text string) string {
 	return b.String()
 }
 
-// CleanJSON makes JSON text safe to display. It replaces the same characters as Clean by JSON
-// escapes, so that the text parses to the same value.
+// CleanJSON makes text safe to display. It replaces the same characters as Clean by JSON escapes, so
+// that JSON text parses to the same value, and keeps line feeds.
 func CleanJSON(text []byte) []byte {
-	unsafe := func(r rune) bool { return r >= 0x7f && r < 0xa0 || isHidden(r) }
+	unsafe := func(r rune) bool {
+		return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || isHidden(r)
+	}
 	if !bytes.ContainsFunc(text, unsafe) {
 		return text
 	}
