@@ -152,8 +152,8 @@ func (s Sources) read() ([]text, []Problem) {
 	return texts, problems
 }
 
-// ReadFile reads a configuration file. It refuses everything except regular files: opening a
-// named pipe may block forever, and a device may be endless.
+// ReadFile reads a configuration file. It refuses everything except regular files, because opening a
+// named pipe may block forever, and a device may be endless; and a file that other users could write.
 func ReadFile(path string) ([]byte, error) {
 	refused := func(why string) ([]byte, error) {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New(why)}
@@ -168,6 +168,9 @@ func ReadFile(path string) ([]byte, error) {
 		return refused("it is a pipe or a device")
 	case info.Size() > maxFile:
 		return refused(fmt.Sprintf("it is larger than %d MiB; is this the right file?", maxFile>>20))
+	}
+	if err := checkWriters(path, info); err != nil {
+		return refused(err.Error())
 	}
 	return os.ReadFile(path)
 }

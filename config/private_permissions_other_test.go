@@ -3,6 +3,7 @@
 package config
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,5 +66,46 @@ func TestDataFolderThatCannotBeWrittenIsAnError(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); len(left) != 0 || err != nil {
 		t.Errorf("the check leaves %v (%v)", left, err)
+	}
+}
+
+// TestConfigThatOthersCanWriteIsRefused: whoever can write to it, or replace it, runs commands as this user.
+func TestConfigThatOthersCanWriteIsRefused(t *testing.T) {
+	const text = `{"mcpServers": {}}`
+	chmod := func(path string, mode os.FileMode) func(string) error {
+		return func(dir string) error { return os.Chmod(filepath.Join(dir, path), mode) }
+	}
+	link := func(dir string) error {
+		return errors.Join(os.Rename(dir+"/a/b/c.json", dir+"/real.json"), os.Symlink(dir+"/real.json", dir+"/a/b/c.json"), os.Chmod(dir, 0o777))
+	}
+	for name, c := range map[string]struct {
+		change  func(dir string) error
+		refused string // what the message contains
+	}{
+		"private":                       {chmod("a/b/c.json", 0o600), ""},
+		"readable":                      {chmod("a/b/c.json", 0o644), ""},
+		"group":                         {chmod("a/b/c.json", 0o664), ""},
+		"writable":                      {chmod("a/b/c.json", 0o666), "chmod o-w"},
+		"folder writable":               {chmod("a/b", 0o777), "a/b"},
+		"folder writable and sticky":    {chmod("a/b", 0o777|os.ModeSticky), ""},
+		"folder above writable":         {chmod("a", 0o777), "can write to"},
+		"link to a file others replace": {link, "can write to"},
+		"file of another user":          {func(dir string) error { return os.Chown(dir+"/a/b/c.json", 65534, -1) }, "another user (65534)"},
+		"folder of another user":        {func(dir string) error { return os.Chown(dir+"/a/b", 65534, -1) }, "another user (65534)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if strings.Contains(name, "another user") && os.Getuid() != 0 {
+				t.Skip("only root can make files of several users")
+			}
+			dir := t.TempDir()
+			path := filepath.Join(dir, "a/b/c.json")
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600), c.change(dir)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Sources{File: path}.Load()
+			if c.refused == "" && err != nil || c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)) {
+				t.Errorf("%v, want %q", err, c.refused)
+			}
+		})
 	}
 }

@@ -175,6 +175,9 @@ func (r *Reloader) fileStamp() string {
 	var b []byte
 	for _, path := range paths {
 		b = append(b, path...)
+		if info, err := os.Stat(filepath.Dir(path)); err == nil {
+			b = append(b, info.Mode().String()...) // a folder that others may write to is refused
+		}
 		if info, err := os.Stat(path); err == nil {
 			b = info.ModTime().AppendFormat(b, time.RFC3339Nano)
 			b = append(b, info.Mode().String()...)
