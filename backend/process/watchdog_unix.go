@@ -21,9 +21,13 @@ const watchdogNeeded = true
 // releaseMemoryDelay is the delay after which the watchdog calls ReleaseMemory.
 const releaseMemoryDelay = time.Second
 
+// repeatedSignal is the time after which another signal means that the user does not want to wait for the
+// daemon. Programs that forward signals, such as npx, may send one twice immediately.
+const repeatedSignal = 250 * time.Millisecond
+
 // RunWatchdog runs this program again with args as the daemon, waits until it exits and returns
 // its exit status (128 plus the number of the signal that terminated it). It forwards SIGTERM,
-// SIGINT and SIGHUP. After the daemon has exited for any reason, it ends all its descendants
+// SIGINT and SIGHUP; a second signal kills the daemon. After the daemon has exited for any reason, it ends all its descendants
 // within about a second, except those that Launch started. Then it calls after, which may be nil, to
 // end processes that are not descendants: those in containers. Even an orderly shutdown may leave
 // some, because its time limit can pass while a slow Docker Engine removes them.
@@ -45,8 +49,15 @@ func RunWatchdog(args []string, after func()) (exitCode int) {
 		return 1
 	}
 	go func() {
+		var first time.Time
 		for s := range signals {
-			_ = unix.Kill(daemon, s.(syscall.Signal))
+			signal := s.(syscall.Signal)
+			if first.IsZero() {
+				first = time.Now()
+			} else if time.Since(first) > repeatedSignal {
+				signal = unix.SIGKILL
+			}
+			_ = unix.Kill(daemon, signal)
 		}
 	}()
 	time.AfterFunc(releaseMemoryDelay, ReleaseMemory) // later, because the daemon needs the CPU now
