@@ -213,6 +213,7 @@ func (d *daemon) serve(server *http.Server, listener net.Listener) {
 	}
 	d.life.run("cleanup", 5*time.Second, d.cleanup.run) // after http, so that it does not delay the first responses
 	d.life.run("bridge", time.Second, d.front.Run)      // stops before http, so that open streams get their last response
+	d.life.early = append(d.life.early, d.front.RefuseRequests, d.calls.RefuseCalls)
 	drainCalls(d.life, d.calls)
 }
 

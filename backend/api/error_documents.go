@@ -84,6 +84,11 @@ func init() {
 		p := &ErrorDocument{Title: http.StatusText(status), Status: status, Code: core.CodeValidation, Detail: "the request is not valid"}
 		switch {
 		case status >= 500:
+			for _, err := range errs {
+				if core.CodeOf(err) == core.CodeValidation { // the body ends early, or its chunks are invalid
+					return problemOf(err)
+				}
+			}
 			p.Code, p.Detail = core.CodeInternal, "internal error. See the log for details: drawbridge logs"
 			return p
 		case status == http.StatusNotFound:

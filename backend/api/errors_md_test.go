@@ -4,10 +4,13 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
@@ -83,4 +86,13 @@ func codesOfCore(t *testing.T) map[core.Code]bool {
 		t.Fatalf("found only %d codes", len(codes))
 	}
 	return codes
+}
+
+// A body that cannot be read to its end is an invalid request, not an internal error.
+func TestUnreadableBodyIsAnInvalidRequest(t *testing.T) {
+	for want, err := range map[int]error{400: &core.Error{Code: core.CodeValidation, Message: "cannot read the request body"}, 500: io.ErrUnexpectedEOF} {
+		if got := huma.NewError(500, "cannot read request body", err); got.GetStatus() != want {
+			t.Errorf("%v gives %d, want %d", err, got.GetStatus(), want)
+		}
+	}
 }

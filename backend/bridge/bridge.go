@@ -136,6 +136,7 @@ type Bridge struct {
 	lifetime    context.Context            // cancelled by close; parent of the contexts that outlive their HTTP request
 	endLifetime context.CancelCauseFunc
 	background  sync.WaitGroup // goroutines that close waits for
+	stopping    atomic.Bool    // new requests are refused
 
 	legacyHandler, modernHandler *mcp.StreamableHTTPHandler
 
@@ -216,6 +217,10 @@ func (b *Bridge) closeIdleSessions() {
 		}
 	}
 }
+
+// RefuseRequests refuses new requests from now on. Notifications and responses, which belong to calls in
+// flight, are accepted until Run ends.
+func (b *Bridge) RefuseRequests() { b.stopping.Store(true) }
 
 // listenerDrainTimeout is how long close waits for listeners to receive the end of their
 // subscription.

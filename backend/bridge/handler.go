@@ -85,6 +85,10 @@ func (b *Bridge) servePost(w http.ResponseWriter, r *http.Request, ep endpoint, 
 		writeError(w, http.StatusBadRequest, m.id(), codeHeaderMismatch, "the Mcp-Name header is not valid base64")
 		return
 	}
+	if b.stopping.Load() && (m.env.Kind == wire.Request || m.env.Kind == wire.Batch) {
+		writeError(w, http.StatusServiceUnavailable, m.id(), codeRefused, "Drawbridge is stopping: try again when it runs")
+		return
+	}
 	x := &exchange{request: r, endpoint: ep, origin: origin, message: m, era: eraOf(r.Header, &m.params)}
 	if refuseParamsArray(w, x) || refuseUnknownVersion(w, x) {
 		return

@@ -69,6 +69,7 @@ type Gateway struct {
 	lastID        atomic.Int64
 	outages       outageLog
 	running       runningCalls
+	stopping      atomic.Bool
 }
 
 // New returns a Gateway. It panics if a required option is missing.
@@ -120,6 +121,9 @@ func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.ServerMes
 
 	if unknownAccount != nil {
 		return core.Reply{}, unknownAccount
+	}
+	if g.stopping.Load() {
+		return core.Reply{}, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge is stopping", Hint: "Try again when it runs.", Retriable: true, Unsent: true}
 	}
 	if plan, err = g.policy.Admit(ctx, call, sink); err != nil {
 		return core.Reply{}, err

@@ -50,6 +50,9 @@ func (r *runningCalls) markSent(id int64) {
 	r.calls[id].sent = true
 }
 
+// RefuseCalls refuses all calls that begin from now on.
+func (g *Gateway) RefuseCalls() { g.stopping.Store(true) }
+
 // Drain waits until the calls that were sent to servers before Drain was called have ended, or
 // until ctx is done. It does not wait for calls that wait for the user or for a server. Only one
 // goroutine may call Drain at a time.

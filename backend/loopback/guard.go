@@ -86,8 +86,10 @@ func (g *guard) currentHosts() *allowedHosts {
 }
 
 func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	if len(r.Header["Authorization"]) == 0 && len(r.Header["Cookie"]) == 0 {
-		w.Header().Set("Connection", "close") // unauthenticated requests keep no connection
+	// Unauthenticated requests keep no connection. Neither do chunked ones: they may have a Content-Length,
+	// too, which net/http hides, and a proxy that counts by it sends what follows as another request.
+	if len(r.Header["Authorization"]) == 0 && len(r.Header["Cookie"]) == 0 || len(r.TransferEncoding) > 0 {
+		w.Header().Set("Connection", "close")
 	}
 	hosts := g.currentHosts()
 	if !hosts.allows(r.Host) {
@@ -201,6 +203,9 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	if err == io.EOF && b.rc != nil {
 		_ = b.rc.SetReadDeadline(time.Time{})
 		b.rc = nil
+	}
+	if err != nil && err != io.EOF {
+		err = &core.Error{Code: core.CodeValidation, Message: "cannot read the request body to its end", Cause: err}
 	}
 	return n, err
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 const testPort = 7575
@@ -379,5 +381,47 @@ func TestRestOfRefusedBodyIsNoRequest(t *testing.T) {
 			t.Errorf("one request with a body of %d bytes got %d responses", len(body), n)
 		}
 		_ = c.Close()
+	}
+}
+
+// A proxy that counts by Content-Length would take what follows a chunked body for the request of another
+// client. A body whose chunks are broken is an invalid request.
+func TestNothingAfterChunkedBodyIsARequest(t *testing.T) {
+	t.Parallel()
+	ln, err := Listen("127.0.0.1:0")
+	must(t, err)
+	guard := Guard(GuardOptions{Port: uint16(ln.Addr().(*net.TCPAddr).Port)})
+	var failure error
+	srv := NewServer(guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, failure = io.ReadAll(r.Body)
+	})))
+	done := make(chan struct{})
+	go func() { defer close(done); _ = srv.Serve(ln) }()
+	defer func() { _ = srv.Close(); <-done }()
+	hidden := "GET /hidden HTTP/1.1\r\nHost: " + ln.Addr().String() + "\r\nAuthorization: Bearer x\r\n\r\n"
+	for _, c := range []struct {
+		lengths, body string
+		valid         bool
+	}{
+		{"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", "2\r\n{}\r\n0\r\n\r\n" + hidden, true},
+		{"Transfer-Encoding: chunked\r\nContent-Length: 500\r\n", "2\r\n{}\r\n0\r\n\r\n" + hidden, true},
+		{"Transfer-Encoding: chunked\r\n", "2\r\n{}\r\n0\r\n\r\n" + hidden, true},
+		{"Transfer-Encoding: chunked\r\n", "zz\r\n{}\r\n0\r\n\r\n" + hidden, false},
+		{"Transfer-Encoding: chunked\r\n", "5\r\n{}\r\n0\r\n\r\n" + hidden, false},
+		{"Transfer-Encoding: chunked\r\n", "2\r\n{}", false},
+	} {
+		conn, err := net.Dial("tcp", ln.Addr().String())
+		must(t, err)
+		_, _ = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer x\r\nContent-Type: application/json\r\n%s\r\n%s", ln.Addr(), c.lengths, c.body)
+		_ = conn.(*net.TCPConn).CloseWrite()
+		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		answer, _ := io.ReadAll(conn)
+		_ = conn.Close()
+		if n := bytes.Count(answer, []byte("HTTP/1.1 ")); n != 1 || !bytes.Contains(answer, []byte("Connection: close")) {
+			t.Errorf("%q %q: %d responses: %s", c.lengths, c.body, n, answer)
+		}
+		if invalid := core.CodeOf(failure) == core.CodeValidation; (failure == nil) != c.valid || invalid == c.valid {
+			t.Errorf("%q %q: reading the body gives %v", c.lengths, c.body, failure)
+		}
 	}
 }

@@ -74,3 +74,21 @@ func TestZoneOfNamedServerIsResolvedBeforeItIsReached(t *testing.T) {
 		}
 	}
 }
+
+// Browsers read these as addresses of this machine or its network.
+func TestAddressesInUnusualNotationAreRefused(t *testing.T) {
+	g := newGuard(must(url.Parse("https://mcp.example.com/mcp")))
+	for _, host := range []string{
+		"2130706433", "0x7f.0.0.1", "0x7F000001", "127.1", "127.0.1", "0177.0.0.1", "017700000001", "127.0.0.1.", "127.1.", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]",
+		"[64:ff9b::7f00:1]", "localhost.", "a.localhost", "LOCALHOST", "\uff11\uff12\uff17.0.0.1", "127\u30020\u30020\u30021", "0", "0.0.0.0", "3232235777", "0xa9fea9fe", "2852039166", "169.254.43518",
+	} {
+		if _, err := g.parseURL("the authorization_endpoint", "https://"+host+"/authorize"); err == nil {
+			t.Errorf("%s is accepted", host)
+		}
+	}
+	for _, host := range []string{"auth.example.com", "3com.com", "1.1.1.1", "2130706433.example.com", "xn--bcher-kva.example", "auth.example.com.", "3dbox"} {
+		if _, err := g.parseURL("the authorization_endpoint", "https://"+host+"/authorize"); err != nil {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+}

@@ -106,7 +106,18 @@ func zoneOfHost(host string) zone {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return zoneOf(ip)
 	}
+	if unusualAddress(host) {
+		return forbidden
+	}
 	return 0
+}
+
+// unusualAddress reports whether a browser may read a host as an IP address that is not written in the usual
+// way, such as 2130706433, 127.1, 0x7f.0.0.1 or １２７.0.0.1: its last part is a number.
+func unusualAddress(host string) bool {
+	last := strings.TrimSuffix(host, ".")
+	last = last[strings.LastIndexByte(last, '.')+1:]
+	return last != "" && (strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x")) || strings.ContainsFunc(host, func(c rune) bool { return c >= 0x80 || c == '%' })
 }
 
 // blockedError is the error for a request or response that the guard blocks.

@@ -4,7 +4,10 @@ package e2e
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,4 +103,49 @@ func TestSIGTERMLetsInFlightCallsFinish(t *testing.T) {
 	if code := d.cmd.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("SIGTERM: exit %d", code)
 	}
+}
+
+// New calls are refused with 503 while calls in flight are waited for, and a second signal ends the wait,
+// with all processes.
+func TestStoppingDaemonRefusesCallsAndSecondSignalEndsIt(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	d := start(t, object{"mcpServers": object{"hold": object{"command": os.Args[0], "env": object{"DRAWBRIDGE_E2E_ROLE": "hold", "HOLD": folder}}}})
+	d.running("hold")
+	client := &rawClient{t: t, url: d.url + "/mcp", token: d.token("x"), modern: true}
+	message := func(mark string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hold__hold","arguments":{"mark":"` + mark + `"},` + modernMeta + `}}`
+	}
+	held := make(chan struct{})
+	go func() {
+		defer close(held)
+		if resp, err := http.DefaultClient.Do(client.request(context.Background(), "POST", "tools/call", "hold__hold", message("first"))); err == nil {
+			_, _ = io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		}
+	}()
+	eventually.TrueWithin(t, limit(10*time.Second), "the call has not reached the server", func() bool { return exists(filepath.Join(folder, "first")) })
+	d.cmd.Process.Signal(syscall.SIGTERM)
+	eventually.TrueWithin(t, limit(5*time.Second), "it does not stop", func() bool { return !exists(filepath.Join(d.data, "runtime.json")) })
+	resp, err := http.DefaultClient.Do(client.request(context.Background(), "POST", "tools/call", "hold__hold", message("second")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), `"id":1`) || !strings.Contains(string(body), "stopping") || exists(filepath.Join(folder, "second")) {
+		t.Errorf("a new call gets %d: %s", resp.StatusCode, body)
+	}
+	began := time.Now()
+	eventually.TrueWithin(t, limit(2*time.Second), "still there after further signals", func() bool {
+		_ = d.cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-d.done:
+			return true
+		default:
+			return false
+		}
+	})
+	t.Logf("ended %v after the second signal", time.Since(began))
+	<-held
 }
