@@ -1,6 +1,7 @@
 package config
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -54,11 +55,11 @@ func (d Docker) named() (ways []string) {
 // dockerFields are the keys of the section "docker".
 func dockerFields(d *Docker) []field {
 	return []field{
-		str("container", &d.Container, validateNotBlank),
+		str("container", &d.Container, validateNotBlank, nameMatching(`^/?[A-Za-z0-9][A-Za-z0-9_.-]*$`, "letters, digits and _ . -")),
 		str("label", &d.Label, validateNotBlank),
 		str("service", &d.Service, validateNotBlank),
 		str("project", &d.Project, validateNotBlank),
-		str("image", &d.Image, validateNotBlank),
+		str("image", &d.Image, validateNotBlank, nameMatching(`^[A-Za-z0-9][A-Za-z0-9_.-]*([/:@][A-Za-z0-9_][A-Za-z0-9_.-]*)*$`, "letters, digits and _ . - with / : @ between them")),
 		str("host", &d.Host, validateNotBlank),
 		str("context", &d.Context, validateNotBlank),
 		str("user", &d.User),
@@ -70,6 +71,17 @@ func dockerFields(d *Docker) []field {
 		positiveNumber("cpus", &d.CPUs),
 		booleanSetter("init", func(on bool) { d.NoInit = !on }),
 		oneOf("pull", &d.Pull, PullMissing, PullNever),
+	}
+}
+
+// nameMatching validates a name that the Engine would refuse, or read as something else. A name with
+// variables is validated when it is used.
+func nameMatching(pattern, allowed string) func(string) string {
+	return func(s string) string {
+		if strings.Contains(s, "${") || regexp.MustCompile(pattern).MatchString(s) {
+			return ""
+		}
+		return "must consist of " + allowed + ", and begin with a letter or a digit"
 	}
 }
 

@@ -1,6 +1,9 @@
 package config
 
-import "testing"
+import (
+	"encoding/json"
+	"testing"
+)
 
 func TestMountsAreParsed(t *testing.T) {
 	for mount, want := range map[string][3]string{
@@ -43,6 +46,20 @@ func TestSizesFollowDockerCommand(t *testing.T) {
 	} {
 		if got, ok := ParseSize(text); got != want || ok != (want > 0) {
 			t.Errorf("%q: %d, %v", text, got, ok)
+		}
+	}
+}
+
+func TestNamesThatTheEngineRefusesAreInvalid(t *testing.T) {
+	for key, names := range map[string]map[string]bool{
+		"container": {"web": true, "/web_1.x-2": true, "${NAME}": true, "--privileged": false, "a;rm": false, "../x": false, "a b": false, "a/b": false, "é": false, "a\nb": false},
+		"image":     {"node": true, "localhost:5000/a/b:1.2": true, "ghcr.io/a/b@sha256:0123abcd": true, "${IMAGE}": true, "--privileged": false, "a;rm": false, "../x": false, "a b": false, "a//b": false, "a\n": false},
+	} {
+		for name, valid := range names {
+			raw, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"a": map[string]any{"type": "docker", "command": "x", "docker": map[string]string{key: name}}}})
+			if c, problems := Parse("c.json", raw); (c != nil && !HasErrors(problems)) != valid {
+				t.Errorf("%s %q: %v", key, name, problems)
+			}
 		}
 	}
 }

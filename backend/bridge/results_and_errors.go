@@ -163,12 +163,16 @@ func newError(code int, message string) *rpcError {
 }
 
 // upstreamError forwards an error object of a server. Only the code of a missing resource differs
-// between the eras.
+// between the eras. What is no JSON-RPC error, such as a text, is the data of one: a client may otherwise
+// ignore the response and wait for its timeout.
 func upstreamError(object []byte, era core.Era) *rpcError {
 	rpcErr := &rpcError{object: object}
-	found, _ := wire.Pick(object, "code")
-	at := found[0]
-	code, _ := wire.Int(object, at)
+	found, err := wire.Pick(object, "code", "message")
+	at, message := found[0], wire.Bytes(object, found[1])
+	code, ok := wire.Int(object, at)
+	if err != nil || !ok || len(message) == 0 || message[0] != '"' {
+		return &rpcError{code: codeInternal, object: wire.ErrorObject(codeInternal, "the server sent an error that is not a JSON-RPC error; it is in data", object)}
+	}
 	rpcErr.code = int(code)
 	if era == core.Modern && rpcErr.code == codeResourceNotFound {
 		rpcErr.code = codeInvalidParams
