@@ -11,6 +11,9 @@ import (
 	"sync"
 )
 
+// cgroupPrefix begins the name of the control group of a run: drawbridge-INSTANCE-RUN.
+const cgroupPrefix = "drawbridge-"
+
 // ledger is the file of running processes that the start after a crash reads. It is replaced
 // atomically, by rename, whenever a process starts or ends.
 type ledger struct {
@@ -26,6 +29,7 @@ type ledgerEntry struct {
 	Start uint64 `json:"start"` // opaque, in a platform-specific unit
 	Name  string `json:"name"`
 	Mark  string `json:"mark"`
+	Group string `json:"group,omitempty"` // its control group
 }
 
 type ledgerFile struct {

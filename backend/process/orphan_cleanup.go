@@ -1,6 +1,10 @@
 package process
 
-import "slices"
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
 
 // Orphan is a process of an earlier run that EndOrphans ended.
 type Orphan struct {
@@ -21,6 +25,12 @@ func (s *Spawner) EndOrphans() ([]Orphan, error) {
 	}
 	entries, err := s.ledger.readEarlier()
 	ended := endOrphansOf(s.instance, s.run, entries)
+	for _, e := range entries { // the earlier run may have had another group, such as that of its terminal
+		if run := filepath.Dir(e.Group); strings.HasPrefix(filepath.Base(run), cgroupPrefix+s.instance+"-") {
+			endCgroup(run)
+		}
+	}
+	endCgroups(s.instance+"-*", s.instance+"-"+s.run)
 	slices.SortFunc(ended, func(a, b Orphan) int { return a.PID - b.PID })
 	if len(ended) > 0 {
 		s.log.Info("Stopped processes left over from an earlier run", "count", len(ended))

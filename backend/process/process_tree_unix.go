@@ -19,16 +19,29 @@ type tree struct {
 	mark  string
 	pid   int
 	start uint64
+	group string // a control group, "" if there is none
 
 	mu   sync.Mutex     // guards seen
 	seen map[int]uint64 // start by pid
 }
 
 func newTree(mark string) (*tree, error) {
-	return &tree{mark: mark, seen: make(map[int]uint64)}, nil
+	return &tree{mark: mark, group: makeCgroup(mark), seen: make(map[int]uint64)}, nil
 }
 
 func (t *tree) prepare(cmd *exec.Cmd) { cmd.SysProcAttr = spawnAttributes() }
+
+// launch starts cmd in the control group. A kernel or a sandbox that does not allow it starts cmd without.
+func (t *tree) launch(cmd *exec.Cmd) error {
+	done := startInCgroup(t.group, cmd.SysProcAttr)
+	defer done()
+	err := cmd.Start()
+	if err != nil && leaveCgroup(cmd.SysProcAttr) && !errors.Is(err, fs.ErrNotExist) {
+		*cmd = exec.Cmd{Path: cmd.Path, Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, Stdin: cmd.Stdin, Stdout: cmd.Stdout, Stderr: cmd.Stderr, ExtraFiles: cmd.ExtraFiles, SysProcAttr: cmd.SysProcAttr}
+		err = cmd.Start()
+	}
+	return err
+}
 
 func (t *tree) adopt(child *os.Process) error {
 	t.pid = child.Pid
@@ -39,7 +52,13 @@ func (t *tree) adopt(child *os.Process) error {
 }
 
 func (t *tree) startedAt() uint64 { return t.start }
-func (t *tree) release()          {}
+func (t *tree) groupPath() string { return t.group }
+
+func (t *tree) release() {
+	if t.group != "" {
+		endCgroup(t.group)
+	}
+}
 
 // recordMembers records the current members of the tree.
 func (t *tree) recordMembers() { t.members() }
@@ -116,7 +135,13 @@ func isDescendant(ancestor int, p processInfo, byPID map[int]processInfo) bool {
 	return false
 }
 
-func (t *tree) countAlive() int { return len(t.members()) }
+func (t *tree) countAlive() int {
+	n := len(t.members())
+	if n == 0 && isCgroupPopulated(t.group) {
+		n = 1 // no list of processes contains it
+	}
+	return n
+}
 
 // terminate sends SIGTERM to the tree. SIGCONT follows, because a stopped process would not
 // handle the signal.
@@ -130,6 +155,7 @@ func (t *tree) terminate() {
 // kill sends SIGKILL to the current members. Callers repeat it until alive returns 0, because a
 // process may fork between the list and the signal.
 func (t *tree) kill() {
+	killCgroup(t.group)
 	living := t.members()
 	for _, p := range living {
 		if p.pgid == t.pid { // atomically, so that the group cannot fork in between

@@ -152,8 +152,10 @@ func (t *tree) pids() []uintptr {
 	return slices.Clone(list.ids[:min(int(list.listed), len(list.ids))])
 }
 
-func (t *tree) recordMembers()    {}
-func (t *tree) startedAt() uint64 { return 0 }
+func (t *tree) recordMembers()             {}
+func (t *tree) launch(cmd *exec.Cmd) error { return cmd.Start() }
+func (t *tree) groupPath() string          { return "" }
+func (t *tree) startedAt() uint64          { return 0 }
 
 // release closes the job, which ends all processes that are left in it.
 func (t *tree) release() {

@@ -156,7 +156,7 @@ func (s *Spawner) fork(p *Process, cmd *exec.Cmd) error {
 			failed <- errClosed
 			return
 		}
-		if err := cmd.Start(); err != nil {
+		if err := p.tree.launch(cmd); err != nil {
 			failed <- err
 			return
 		}
@@ -247,7 +247,7 @@ func (s *Spawner) addToLedger(p *Process, mark string) {
 	if s.ledger == nil {
 		return
 	}
-	if err := s.ledger.add(ledgerEntry{PID: p.pid, Start: p.tree.startedAt(), Name: p.spec.Name, Mark: mark}); err != nil {
+	if err := s.ledger.add(ledgerEntry{PID: p.pid, Start: p.tree.startedAt(), Name: p.spec.Name, Mark: mark, Group: p.tree.groupPath()}); err != nil {
 		s.log.Warn("Cannot add a running process to the list of started processes", "server", p.spec.Name, "error", err)
 	}
 }
@@ -288,6 +288,7 @@ func (s *Spawner) Close(ctx context.Context) error {
 	s.closeQuit.Do(func() { close(s.quit) })
 	s.goroutines.Wait()
 	s.endRun()
+	endCgroups(s.instance + "-" + s.run)
 	return errors.Join(errs...)
 }
 

@@ -64,6 +64,7 @@ func RunWatchdog(args []string, after func()) (exitCode int) {
 
 	exitCode = waitFor(daemon)
 	endOrphans(daemon)
+	endCgroups("*-" + strconv.Itoa(daemon) + "-*")
 	if after != nil {
 		after()
 	}
