@@ -117,6 +117,18 @@ func (p *program) confirm(yes bool, question string) error {
 	return p.confirmOrFail(question, "nothing was written")
 }
 
+// confirmLinks asks again for each file outside the home folder, to which a link in it leads.
+func (p *program) confirmLinks(yes bool, plans ...*clientconf.Plan) error {
+	for _, plan := range plans {
+		if target := plan.Outside(); target != "" {
+			if err := p.confirm(yes, escapeLine("Write "+target+", outside your home folder?")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // confirmOrFail asks for confirmation; its error says what was not done.
 func (p *program) confirmOrFail(question, otherwise string) error {
 	fmt.Fprint(p.Stdout, question+" [y/N] ")

@@ -176,6 +176,9 @@ func (p *program) applyPlan(r clientCommandRun, plan *clientconf.Plan, yes bool)
 		if err := p.confirm(yes, "Write this?"); err != nil {
 			return err
 		}
+		if err := p.confirmLinks(yes, plan); err != nil {
+			return err
+		}
 		// The token is created first, because the client may start the shim immediately.
 		if _, err := p.tokenOf(plan.Client.ID); err != nil {
 			return err

@@ -49,6 +49,9 @@ func (p *program) applyToAll(ctx context.Context, t *clientconf.Batch, yes bool,
 	if err := p.confirm(yes, question); err != nil {
 		return err
 	}
+	if err := p.confirmLinks(yes, t.Plans...); err != nil {
+		return err
+	}
 	token := func(client string) error { // the client may start the shim immediately
 		_, err := p.tokenOf(client)
 		return err

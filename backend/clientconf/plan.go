@@ -1,6 +1,7 @@
 package clientconf
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Action is the effect of a plan on the client's file.
@@ -102,6 +104,9 @@ func (c *Connector) openPlan(choice Choice) (*Plan, error) {
 }
 
 func (p *Plan) warnings() (all []string) {
+	if target := p.Outside(); target != "" {
+		all = append(all, "The file is a link: this changes "+target+", outside your home folder.")
+	}
 	if p.choice.Project != "" {
 		all = append(all, "The file is part of the project: everyone who checks it out gets this entry, and needs Drawbridge.")
 	}
@@ -115,6 +120,23 @@ func (p *Plan) warnings() (all []string) {
 		all = append(all, "Other users of this machine can read the file, which will contain the client's token: restrict it with chmod 600.")
 	}
 	return all
+}
+
+// Outside returns the file that is changed if Path, which is in the user's home folder, leads out of it
+// through a link, otherwise "".
+func (p *Plan) Outside() string {
+	if target := realPath(p.target); p.Path != "" && config.Within(p.home, p.Path) && !config.Within(realPath(p.home), target) {
+		return target
+	}
+	return ""
+}
+
+// realPath resolves the links in a path that need not exist.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil || filepath.Dir(path) == path {
+		return cmp.Or(real, path)
+	}
+	return filepath.Join(realPath(filepath.Dir(path)), filepath.Base(path))
 }
 
 func (p *Plan) readFile() error {

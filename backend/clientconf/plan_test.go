@@ -226,6 +226,32 @@ func TestSymbolicLinkStaysALink(t *testing.T) {
 	}
 }
 
+// The user sees which file is changed, and is asked for it separately.
+func TestLinkOutOfHomeNamesItsTarget(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need a privilege there")
+	}
+	for name, link := range map[string]func(home, outside string) error{
+		"file":     func(home, outside string) error { return os.Symlink(outside+"/x.json", home+"/.claude.json") },
+		"dangling": func(home, outside string) error { return os.Symlink(outside+"/none.json", home+"/.claude.json") },
+		"inside":   func(home, _ string) error { return os.Symlink(home+"/dotfiles.json", home+"/.claude.json") },
+		"no link":  func(string, string) error { return nil },
+	} {
+		c, home := newConnector(t)
+		outside, err := filepath.EvalSymlinks(t.TempDir())
+		must(t, err)
+		write(t, outside+"/x.json", claudeFile)
+		write(t, home+"/dotfiles.json", claudeFile)
+		must(t, link(home, outside))
+		p, err := c.Plan(Choice{Client: "claude-code"})
+		must(t, err)
+		leaves := name == "file" || name == "dangling"
+		if got := p.Outside(); strings.HasPrefix(got, outside) != leaves || strings.Contains(strings.Join(p.Warnings, " "), outside) != leaves {
+			t.Errorf("%s: it leads to %q; %q", name, got, p.Warnings)
+		}
+	}
+}
+
 func TestReadOnlyFileIsRefused(t *testing.T) {
 	c, _, path := newClaudeConnector(t)
 	os.Chmod(path, 0o400)
