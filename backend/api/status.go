@@ -3,12 +3,15 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -36,9 +39,35 @@ func (a *API) statusNow() Status {
 		s.Notices = append(s.Notices, event.Notice{Subject: "bridge", Message: "The bridge accepts calls without a token: any program, run by any user of this machine, can call any tool."})
 	}
 	s.Notices = append(s.Notices, a.CommandApprovals.Notices()...)
+	s.Notices = append(s.Notices, a.withheldNotices()...)
 	s.Notices = append(s.Notices, a.Observer.Notices()...)
 	s.Notices = append(s.Notices, a.Notices()...)
 	return s
+}
+
+const withheldSubject = "withheld/"
+
+// withheldNotices counts the definitions of each server that no client sees until the user accepts
+// their change.
+func (a *API) withheldNotices() (list []event.Notice) {
+	counts, order := map[string]int{}, []string{}
+	for _, c := range a.Trust.Waiting() {
+		if counts[c.Server]++; counts[c.Server] == 1 {
+			order = append(order, c.Server)
+		}
+	}
+	for _, server := range order {
+		list = append(list, event.Notice{Subject: withheldSubject + server,
+			Message: fmt.Sprintf("%s of server %q changed and %s withheld from clients. Review: drawbridge tools changes %s.", core.Plural(counts[server], "definition"), server, isOrAre(counts[server]), server)})
+	}
+	return list
+}
+
+func isOrAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
 }
 
 // VisibleTools counts the tools that clients see, for the servers with hidden tools, by id.
@@ -47,9 +76,12 @@ func (a *API) VisibleTools() map[string]int {
 }
 
 func (a *API) visibleTools(cfg *config.Config, servers []core.ServerStatus) map[string]int {
-	some := map[string]int{}
+	some, changed := map[string]int{}, map[string]bool{}
+	for _, c := range a.Trust.Waiting() {
+		changed[c.Server] = true
+	}
 	for i := range servers {
-		if c, ok := cfg.Server(servers[i].ID); ok && c.Filter != nil && servers[i].Tools > 0 && !c.Disabled {
+		if c, ok := cfg.Server(servers[i].ID); ok && (c.Filter != nil || changed[c.ID]) && servers[i].Tools > 0 && !c.Disabled {
 			some[c.ID] = 0
 		}
 	}
@@ -90,6 +122,14 @@ func (a *API) healthReasons() []HealthReason {
 	for _, b := range a.Rules.Breakers() {
 		resting[b.Server] = true
 		reasons = append(reasons, HealthReason{Server: b.Server, State: "breaker", Reason: b.Reason})
+	}
+	for _, n := range a.CommandApprovals.Notices() {
+		if n.Subject == supervisor.PausedSubject {
+			reasons = append(reasons, HealthReason{State: n.Subject, Reason: n.Message})
+		}
+	}
+	for _, n := range a.withheldNotices() {
+		reasons = append(reasons, HealthReason{Server: strings.TrimPrefix(n.Subject, withheldSubject), State: "withheld", Reason: n.Message})
 	}
 	for _, s := range a.Servers.Statuses() {
 		switch {

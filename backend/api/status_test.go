@@ -12,6 +12,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -44,7 +45,7 @@ func TestStatusReportsToolsVisibleToClients(t *testing.T) {
 		r.Set(c.ID, "", catalog)
 		statuses = append(statuses, core.ServerStatus{ID: c.ID, Tools: 3})
 	}
-	a := &API{Options: Options{Views: r}}
+	a := &API{Options: Options{Views: r, Trust: new(trust.Baseline)}}
 	if got := fmt.Sprint(a.visibleTools(cfg, statuses)); got != "map[files:1]" {
 		t.Errorf("clients see %s", got)
 	}

@@ -48,6 +48,27 @@ func (p *program) status() *cobra.Command {
 	return cmd
 }
 
+// pauseCommand returns the command that pauses or resumes all servers.
+func (p *program) pauseCommand(on bool) *cobra.Command {
+	cmd := &cobra.Command{Use: "resume", Short: "Resume all servers after a pause", Args: noArgs}
+	done := "All servers are resumed."
+	if on {
+		cmd.Use, cmd.Short = "pause", "Pause all servers: stop them and refuse calls until they are resumed or Drawbridge restarts"
+		done = "All servers are paused. Resume them with: drawbridge resume"
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		d, err := p.daemon()
+		if err == nil {
+			err = d.change(cmd.Context(), http.MethodPut, "desktop", map[string]bool{"paused": on})
+		}
+		if err != nil {
+			return err
+		}
+		return p.printSentence(map[string]bool{"paused": on}, done)
+	}
+	return cmd
+}
+
 // dismissNotices dismisses the notices that the user has seen, except those about the current
 // state.
 func (p *program) dismissNotices(ctx context.Context) error {
@@ -121,6 +142,9 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 			cells = append(cells, server.Sandbox)
 		}
 		t.add(cells...)
+	}
+	if len(s.Servers) == 0 {
+		t.empty = "No server runs: the configuration has none, or mcp.enabled is false. Add one with: drawbridge add"
 	}
 	if err := p.printTable(&t); err != nil {
 		return err

@@ -39,8 +39,12 @@ func (r *runner) ping() {
 		return
 	}
 	r.pingInFlight, r.pingSentAt = true, time.Now()
+	limit := pingTimeout
+	if stale := r.config().Stale; stale > 0 {
+		limit = min(limit, stale)
+	}
 	r.helpers.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), pingTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
 		err := l.Ping(ctx)
 		r.post(func() { r.pingAnswered(l, err) })

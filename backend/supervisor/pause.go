@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
 // Paused reports whether all servers are paused.
@@ -41,6 +42,9 @@ func (s *Supervisor) setPaused(ctx context.Context, on bool, limit time.Duration
 		}
 	}
 	s.mu.Unlock()
+	if changed {
+		s.o.Bus.Publish(events.UserNotice, s.pauseNotice())
+	}
 	// The runners execute posted functions in order.
 	for _, r := range runners {
 		if err := r.ask(ctx, func() error { return nil }); err != nil && !errors.Is(err, errInstanceEnded) {
@@ -98,11 +102,27 @@ func (s *Supervisor) endPauseTimer() {
 	}
 }
 
+// PausedSubject is the subject of the notice that the servers are paused.
+const PausedSubject = "paused"
+
+// pauseNotice returns the notice that the servers are paused. Its message is "" if they are not.
+func (s *Supervisor) pauseNotice() events.Notice {
+	n := events.Notice{Subject: PausedSubject}
+	if s.Paused() {
+		n.Message = "All servers are paused"
+		if until := s.PausedUntil(); !until.IsZero() {
+			n.Message += until.Format(" until 15:04")
+		}
+		n.Message += ": calls are refused. Resume them in the tray menu, in Settings, or with: drawbridge resume."
+	}
+	return n
+}
+
 // errPaused returns the error of calls and commands while the servers are paused.
 func (s *Supervisor) errPaused() *core.Error {
 	e := &core.Error{
 		Code: core.CodeUnavailable, Message: "all servers are paused", Retriable: true,
-		Hint: "Resume them in the tray menu or in the window's settings.",
+		Hint: "Resume them in the tray menu, in the window's settings, or with: drawbridge resume.",
 	}
 	if until := s.PausedUntil(); !until.IsZero() {
 		e.Message += until.Format(" until 15:04")

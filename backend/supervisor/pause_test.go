@@ -155,3 +155,15 @@ func TestNewerPauseReplacesHourOfPause(t *testing.T) {
 		}
 	})
 }
+
+func TestPauseIsANotice(t *testing.T) {
+	inBubble(t, nil, func(g *rig) {
+		for _, on := range []bool{true, false} {
+			must(t, g.Supervisor.SetPaused(context.Background(), on))
+			n := g.Supervisor.Notices()
+			if shown := len(n) == 1 && n[0].Subject == PausedSubject; shown != on {
+				t.Errorf("paused %v: %+v", on, n)
+			}
+		}
+	})
+}

@@ -25,7 +25,11 @@ type notices struct {
 func (s *Supervisor) Notices() []events.Notice {
 	s.notices.mu.Lock()
 	defer s.notices.mu.Unlock()
-	return slices.Clone(s.notices.list)
+	list := slices.Clone(s.notices.list)
+	if n := s.pauseNotice(); n.Message != "" {
+		list = append([]events.Notice{n}, list...)
+	}
+	return list
 }
 
 // Dismiss removes a notice that the user has seen. It reports whether there was one.
