@@ -15,8 +15,8 @@ func (e *UnsetError) Error() string { return "variable ${" + e.Name + "} is not 
 //	${secret:NAME}    looked up under "secret:NAME"
 //	$${               a literal ${
 //
-// A "$" that does not open "${...}" is literal. Neither defaults nor values are expanded again,
-// so that a secret may contain any character.
+// A "$" that does not open "${...}" is literal. A default may contain variables, as in
+// ${DIR:-${HOME}/dir}. Values are not expanded again, so that a secret may contain any character.
 func Expand(s string, lookup func(name string) (value string, ok bool)) (string, error) {
 	if !strings.Contains(s, "${") {
 		return s, nil
@@ -34,7 +34,7 @@ func Expand(s string, lookup func(name string) (value string, ok bool)) (string,
 			s = s[open+2:]
 			continue
 		}
-		end := strings.IndexByte(s[open:], '}')
+		end := closingBrace(s[open:])
 		if end < 0 {
 			b.WriteString(s)
 			return b.String(), nil
@@ -49,6 +49,22 @@ func Expand(s string, lookup func(name string) (value string, ok bool)) (string,
 	}
 }
 
+// closingBrace returns the index of the brace that closes the reference at the beginning of s, or
+// -1. References in its default are skipped.
+func closingBrace(s string) int {
+	for i, depth := 2, 1; i < len(s); i++ {
+		switch {
+		case s[i] == '{' && s[i-1] == '$':
+			depth++
+		case s[i] == '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
 func variable(expr string, lookup func(string) (string, bool)) (string, error) {
 	name, fallback, hasDefault := parts(expr)
 	value, ok := lookup(name)
@@ -56,7 +72,7 @@ func variable(expr string, lookup func(string) (string, bool)) (string, error) {
 	case ok && (value != "" || !hasDefault):
 		return value, nil
 	case hasDefault:
-		return fallback, nil
+		return Expand(fallback, lookup)
 	}
 	return "", &UnsetError{name}
 }

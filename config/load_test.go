@@ -148,12 +148,13 @@ func TestExpand(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain": "plain", "$A": "$A", "${A}": "1", "x${A}y${A}": "x1y1", "${env:A}": "1", "${B:-d}": "d", "${EMPTY:-d}": "d",
 		"${EMPTY}": "", "${secret:k}": "s${A}", "$${A}": "${A}", "${A": "${A", "${B:-}": "", "${env:B:-a:-b}": "a:-b", "a$$b": "a$$b",
+		"${B:-${A}/x}y": "1/xy", "${A:-${B}/x}y": "1y", "${B:-${C:-${A}}}": "1", "${B:-$${A}}": "${A}", "${B:-${A}": "${B:-${A}", "${B:-{d}}": "{d}",
 	} {
 		if got, err := Expand(in, lookup); err != nil || got != want {
 			t.Errorf("Expand(%q) = %q, %v, want %q", in, got, err, want)
 		}
 	}
-	for in, name := range map[string]string{"${B}": "B", "${env:B}": "B", "${A}${secret:x}": "secret:x", "${}": ""} {
+	for in, name := range map[string]string{"${B}": "B", "${env:B}": "B", "${A}${secret:x}": "secret:x", "${}": "", "${B:-${C}}": "C"} {
 		_, err := Expand(in, lookup)
 		if _, ok := errors.AsType[*UnsetError](err); !ok || !strings.Contains(err.Error(), "${"+name+"}") {
 			t.Errorf("Expand(%q): %v", in, err)
