@@ -1,7 +1,10 @@
 package clientconf
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
@@ -16,9 +19,18 @@ func MaskSecrets(text []byte) string {
 }
 
 // Diff returns the difference between before and after as a unified diff with one hunk and
-// secrets masked. Our changes are in one place, so one hunk is always enough.
+// secrets masked. Our changes are in one place, so one hunk is always enough. A JSON file with long
+// lines is compared with a line for each value, and only the changed lines are shown: the others may
+// be private.
 func Diff(path string, before, after []byte) string {
 	a, b := splitLines(before), splitLines(after)
+	diffContext := diffContext
+	if slices.ContainsFunc(a, isLongLine) || slices.ContainsFunc(b, isLongLine) {
+		var x, y bytes.Buffer
+		if indentJSON(&x, before) && indentJSON(&y, after) {
+			a, b, diffContext = splitLines(x.Bytes()), splitLines(y.Bytes()), 0
+		}
+	}
 	head := 0
 	for head < len(a) && head < len(b) && a[head] == b[head] {
 		head++
@@ -44,6 +56,15 @@ func Diff(path string, before, after []byte) string {
 	write("+", b, head, len(b)-tail)
 	write(" ", a, len(a)-tail, min(len(a), len(a)-tail+diffContext))
 	return out.String()
+}
+
+// maxDiffLine is the length in bytes up to which a line is shown as it is.
+const maxDiffLine = 1000
+
+func isLongLine(line string) bool { return len(line) > maxDiffLine }
+
+func indentJSON(to *bytes.Buffer, src []byte) bool {
+	return len(src) == 0 || json.Indent(to, bytes.TrimPrefix(src, []byte("\xef\xbb\xbf")), "", "  ") == nil
 }
 
 func splitLines(b []byte) []string {
