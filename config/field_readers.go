@@ -16,6 +16,8 @@ type reader struct {
 	server   string         // label of the server that is being read, or ""
 	path     string         // of the object that is being read: "mcpServers.files"
 	taken    map[string]int // position of the server with a name, keyed as by namesOf
+	inputs   map[string]input
+	bare     bool // the file has no key for servers
 }
 
 // field is one key of an object and the function that reads its value.
@@ -75,8 +77,14 @@ func (r *reader) unknown(m member, fields []field) {
 	suggestion := ""
 	if near := nearest(m.name, names); near != "" {
 		suggestion = fmt.Sprintf("did you mean '%s'?", near)
-	} else if r.path == "" && (m.value.get("command") != nil || m.value.get("url") != nil) {
-		suggestion = "servers belong in 'mcpServers'"
+	} else if (r.path == "" || r.path == "mcp") && isServer(m.value) {
+		if suggestion = "servers belong in 'mcpServers'"; r.bare {
+			// An error, because nothing else in the file is a server, and edits would not find this one.
+			r.server = m.name
+			r.report(m.at, m.name, false, `write {"mcpServers": {…}} around the servers`, "server '%s' is not in 'mcpServers'", m.name)
+			r.server = ""
+			return
+		}
 	} else if places := placesOf(m.name); len(places) > 0 {
 		suggestion = fmt.Sprintf("'%s' is a key of %s", m.name, strings.Join(places, " and of "))
 	}

@@ -18,7 +18,8 @@ func TestMaskedConfigContainsNoSecret(t *testing.T) {
           "env": {"X": "canary7", "Y": "${HOME}", "Z": "a${T:-canary8}b", "N": 12345678}},
     "b": {"url": "https://h/canary9abcdef0123456789/mcp?key=canary10", "headers": {"Authorization": "Bearer canary11", "X-A": "${secret:x}"}},
     "c": {"command": "sk-proj-canary12abcdefghijk0123456789", "tools": {"t": {"description": "see"}}},
-    "d": {"command": "x", "password": "canary13", "nested": {"clientSecret": ["canary14"], "auth": {"value": "plain words"}}}
+    "d": {"command": "x", "password": "canary13", "nested": {"clientSecret": ["canary14"], "auth": {"value": "plain words"}}},
+    "e": {"command": ["x"], "environment": {"P": "canary23"}, "envs": ["P=canary24"], "http_headers": {"P": "canary25"}, "requestInit": {"headers": {"P": "canary26"}}}
   },
   "history": {"redact": ["canary15-\\d+"]},
   "metrics": {"otlp": {"endpoint": "http://u:canary16@127.0.0.1", "headers": {"k": "canary17"}}},

@@ -55,7 +55,10 @@ func build(documents []document, servers *document) (*Config, []Problem) {
 			r.errorf(d.root.at, "", "a configuration must be an object, not %s", d.root.kind)
 			continue
 		}
-		r.object(d.root, rootFields(c, &policy, &containers))
+		before := len(containers)
+		root := r.otherContainers(d.root, &containers)
+		r.bare = len(containers) == before && root.get("mcpServers") == nil && root.get("servers") == nil && root.get("mcp").get("servers") == nil
+		r.object(root, rootFields(c, &policy, &containers))
 	}
 	if servers != nil {
 		containers = []container{{servers.file, servers.root}}
@@ -145,6 +148,7 @@ func rootFields(c *Config, policy *rules, containers *[]container) []field {
 				millis("intervalMs", time.Second, &c.Metrics.OTLP.Interval),
 			),
 		),
+		inputsField(),
 		anything("$schema"),
 	}
 }

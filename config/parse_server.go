@@ -97,6 +97,7 @@ func (r *reader) serverEntry(m member, global Global, base Rules) Server {
 		r.errorf(m.value.at, "", "server '%s' must be an object, not %s", m.name, m.value.kind)
 		return e.Server
 	}
+	m.value = r.tidied(m)
 	for _, key := range m.value.members {
 		e.keys[key.name] = key.value.at
 	}

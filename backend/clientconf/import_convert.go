@@ -12,6 +12,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // configEntry is a server in the format of our configuration. The fields are in the order in
@@ -77,19 +78,18 @@ func promptedInputs(m map[string]any, path []string) map[string]promptedInput {
 
 // convertInput returns a reference that replaces a value for which the client prompts.
 func (b *entryConverter) convertInput(id string) string {
-	name := strings.Trim(nonAlphanumeric().ReplaceAllString(id, "_"), "_")
-	variable := strings.ToUpper(name)
 	asked := b.inputs[id]
-	switch {
-	case asked.password && name != "":
+	ref := config.InputReference(id, asked.password, asked.defaultValue)
+	variable, _, hasDefault := strings.Cut(strings.Trim(ref, "${}"), ":-")
+	switch name, isSecret := strings.CutPrefix(variable, "secret:"); {
+	case isSecret:
 		b.addNote("%s prompts for %q: store the value with drawbridge secret set %s", b.client.Name, id, name)
-		return "${secret:" + name + "}"
-	case asked.defaultValue != "" && !strings.ContainsAny(asked.defaultValue, "${}"):
+	case hasDefault:
 		b.addNote("%s prompts for %q: its value is %q unless the variable %s is set", b.client.Name, id, asked.defaultValue, variable)
-		return "${" + variable + ":-" + asked.defaultValue + "}"
+	default:
+		b.addNote("%s prompts for %q: set the variable %s instead", b.client.Name, id, variable)
 	}
-	b.addNote("%s prompts for %q: set the variable %s instead", b.client.Name, id, variable)
-	return "${" + variable + "}"
+	return ref
 }
 
 func (b *entryConverter) addNote(format string, args ...any) {
@@ -113,11 +113,20 @@ func (b *entryConverter) convert(value any) (*configEntry, error) {
 		m = maps.Clone(m)
 		maps.Copy(m, nested)
 	}
+	if nested, ok := m["command"].(map[string]any); ok && nested["path"] != nil { // earlier format of Zed
+		m = maps.Clone(m)
+		maps.Copy(m, nested)
+		m["command"] = nested["path"]
+		delete(m, "path")
+	}
 	e := &configEntry{}
 	words, isText := textList(firstMember(m, commandKeys...))
 	args, argsAreText := textList(m["args"])
 	address := strings.TrimSpace(firstString(m, addressKeys...))
 	kind := strings.ToLower(firstString(m, "type", "transport", "transportType"))
+	if len(words) == 1 {
+		words = config.SplitCommand(words[0])
+	}
 	switch isProgram := len(words) > 0 && words[0] != ""; {
 	case !isKnownKind(kind):
 		return nil, fmt.Errorf("its type %q is not supported", core.Shorten(kind, 60))
@@ -145,10 +154,10 @@ func (b *entryConverter) convert(value any) (*configEntry, error) {
 	return e, nil
 }
 
-// isKnownKind reports whether kind is a transport that servers of ours can have, in the spelling of any
-// client.
+// isKnownKind reports whether kind is a transport that servers of other programs can have.
 func isKnownKind(kind string) bool {
-	return slices.Contains([]string{"", "stdio", "local", "remote"}, kind) || strings.Contains(kind, "sse") || strings.HasPrefix(kind, "http") || strings.HasPrefix(kind, "streamable")
+	t, known := config.TransportOf(kind)
+	return kind == "" || known && t != core.Docker && t != core.Replay
 }
 
 // firstKey returns the first of the keys that m has with a value that is not an empty text; "" if
@@ -208,7 +217,7 @@ func (b *entryConverter) convertURL(e *configEntry, m map[string]any, address, k
 		e.Headers[header] = value
 	}
 	auth, _ := m["auth"].(map[string]any)
-	for _, key := range []string{"requestOptions", "requestInit"} {
+	for _, key := range []string{"requestOptions", "requestInit", "eventSourceInit"} {
 		if inner, ok := m[key].(map[string]any); ok {
 			for header, value := range b.convertMap(key+".headers", inner["headers"], nil) {
 				add(header, value)
@@ -284,7 +293,6 @@ var (
 	bracedReference = lazyregexp.New(`\$\{\{?[^{}]*\}?\}|\{(?:env|file):[^{}]*\}`)
 	dollarReference = lazyregexp.New(`\$([A-Za-z_][A-Za-z0-9_]*)`)
 	variableExpr    = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?$`)
-	nonAlphanumeric = lazyregexp.New(`[^A-Za-z0-9]+`)
 )
 
 // convertText converts the references in a string to our syntax. What the client would take

@@ -164,8 +164,8 @@ func decodePasted(text string) (map[string]any, error) {
 func isEntry(v any) bool {
 	m, _ := v.(map[string]any)
 	command := firstMember(m, "command", "cmd")
-	_, nested := command.(map[string]any)
-	return command != nil && !nested || firstString(m, "httpUrl", "url", "serverUrl", "uri", "baseUrl") != ""
+	inner, nested := command.(map[string]any)
+	return command != nil && (!nested || inner["path"] != nil) || firstString(m, "httpUrl", "url", "serverUrl", "uri", "baseUrl") != ""
 }
 
 // findPasted returns the servers of m, from the location where some client keeps them, or
@@ -283,7 +283,9 @@ func splitOwnKeys(entry map[string]any) (own, theirs map[string]any, err error) 
 		})
 		isOwn := slices.Contains([]string{"includeTools", "excludeTools", "oauth"}, key) ||
 			slices.Contains([]string{"", "tools", "harmless", "restrict"}, knownKeys().meaning("", key))
-		if isOwn && !isFlagged {
+		_, isList := v.([]any)
+		isTidied := v == nil || key == "tools" && isList // valid in our configuration, but not in its spelling
+		if isOwn && !isFlagged && !isTidied {
 			own[key] = v
 		} else {
 			theirs[key] = v

@@ -26,6 +26,10 @@ func TestPastedBlocksAreAcceptedInEveryShape(t *testing.T) {
 		"Codex":                 {text: "[mcp_servers.files]\ncommand = \"npx\"\nargs = [\"x\"]\n", label: "files", entry: `{"command":"npx","args":["x"]}`},
 		"Goose":                 {text: "extensions:\n  files:\n    type: stdio\n    cmd: npx\n    args: [x]\n    envs: {A: b}\n", label: "files", entry: `{"command":"npx","args":["x"],"env":{"A":"b"}}`},
 		"our own words":         {text: `{"mcpServers":{"db":{"type":"docker","container":"pg","command":"tool","approval":"ask"}}}`, label: "db", entry: `{"approval":"ask","command":"tool","container":"pg","type":"docker"}`},
+		"a command line":        {text: `{"mcpServers":{"files":{"command":"npx -y x","args":["z"]}}}`, label: "files", entry: `{"command":"npx","args":["-y","x","z"]}`},
+		"Zed, earlier":          {text: `{"context_servers":{"files":{"command":{"path":"npx","args":["x"],"env":null}}}}`, label: "files", entry: `{"command":"npx","args":["x"]}`},
+		"an SDK's headers":      {text: `{"mcpServers":{"docs":{"type":"SSE","url":"https://example.com/sse","eventSourceInit":{"headers":{"A":"b"}}}}}`, label: "docs", entry: `{"type":"sse","url":"https://example.com/sse","headers":{"A":"b"}}`},
+		"Copilot":               {text: `{"mcpServers":{"files":{"type":"local","command":"npx","tools":["*"],"cwd":null,"colour":null}}}`, label: "files", entry: `{"command":"npx"}`},
 		"Windsurf":              {text: `{"mcpServers":{"docs":{"serverUrl":"https://example.com/mcp"}}}`, label: "docs", entry: `{"type":"http","url":"https://example.com/mcp"}`},
 	} {
 		t.Run(shape, func(t *testing.T) {

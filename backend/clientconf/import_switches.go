@@ -124,12 +124,12 @@ func (b *entryConverter) noteUnknown(key string) {
 }
 
 // containerKeys are the keys of programs and URLs whose values are lists or objects.
-var containerKeys = []string{"command", "cmd", "args", "env", "envs", "environment", "env_vars", "env_keys", "headers", "http_headers", "env_http_headers", "requestOptions", "requestInit"}
+var containerKeys = []string{"command", "cmd", "args", "env", "envs", "environment", "env_vars", "env_keys", "headers", "http_headers", "env_http_headers", "requestOptions", "requestInit", "eventSourceInit"}
 
 // checkText adds a note about a value that convertProgram or convertURL had to ignore.
 func (b *entryConverter) checkText(e *configEntry, key string, v any) {
 	switch inner, isObject := v.(map[string]any); {
-	case isObject && strings.HasPrefix(key, "request"):
+	case isObject && slices.Contains([]string{"requestOptions", "requestInit", "eventSourceInit"}, key):
 		for name, value := range inner {
 			if name != "headers" && !isBlank(value) {
 				b.addNote("%q is not copied", key+"."+name)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
@@ -29,6 +30,10 @@ func MaskConfig(document any) (safe any, values, variables []string) {
 	return safe, m.values, m.variables
 }
 
+// secretTables are the keys of objects whose values may all be secrets, also in the spelling of other
+// programs.
+var secretTables = []string{"env", "environment", "envs", "headers", "http_headers"}
+
 type masker struct{ values, variables []string }
 
 func (m *masker) value(key string, v any) any {
@@ -36,7 +41,7 @@ func (m *masker) value(key string, v any) any {
 	case map[string]any:
 		for k, inner := range v {
 			switch {
-			case key == "env" || key == "headers":
+			case slices.Contains(secretTables, key):
 				v[k] = m.all(inner)
 			default:
 				v[k] = m.value(k, inner)
@@ -52,7 +57,7 @@ func (m *masker) value(key string, v any) any {
 				}
 			}
 			return v
-		case "redact": // the pattern of a secret may reveal it
+		case "redact", "env", "environment", "envs": // the pattern of a secret may reveal it; a list of NAME=VALUE
 			for i := range v {
 				v[i] = m.all(v[i])
 			}

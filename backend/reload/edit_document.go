@@ -134,10 +134,10 @@ func (d *Document) serversNodes() (boxes []serversNode) {
 	root := d.root.Value.(*hujson.Object)
 	for i := range root.Members {
 		m := &root.Members[i]
-		switch m.Name.Value.(hujson.Literal).String() {
-		case "mcpServers", "servers":
+		switch name := m.Name.Value.(hujson.Literal).String(); {
+		case name == "mcpServers", name == "servers", slices.Contains(config.OtherServersKeys, name):
 			boxes = append(boxes, serversNode{&m.Value, 1})
-		case "mcp":
+		case name == "mcp":
 			if mcp, ok := m.Value.Value.(*hujson.Object); ok {
 				if j := memberIndex(mcp, "servers"); j >= 0 {
 					boxes = append(boxes, serversNode{&mcp.Members[j].Value, 2})

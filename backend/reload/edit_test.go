@@ -249,3 +249,13 @@ func TestEditsFollowLinksAndKeepMode(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+func TestServersUnderTheKeyOfAnotherProgramAreEdited(t *testing.T) {
+	d, err := NewDocument([]byte(`{"context_servers": {"a": {"command": "x"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.SetDisabled("a", true); err != nil || !strings.Contains(string(d.Bytes()), `"disabled":true`) && !strings.Contains(string(d.Bytes()), `"disabled": true`) {
+		t.Errorf("%v: %s", err, d.Bytes())
+	}
+}

@@ -1,0 +1,332 @@
+package config
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+)
+
+// READMEs show servers in the format of many programs. A server in our file may have any of their
+// spellings: it is read as if it were written in ours, with one notice that says how.
+
+// spellings maps keys of other programs to ours. Keys whose meaning depends on the program, such as
+// limits and sign-in, are missing: "drawbridge clients import" converts those.
+var spellings = map[string]string{
+	"serverUrl": "url", "uri": "url", "baseUrl": "url", "cmd": "command", "environment": "env", "envs": "env",
+	"workingDirectory": "cwd", "working_directory": "cwd", "http_headers": "headers", "transportType": "type", "env_vars": "inheritEnv",
+	"disabledTools": "excludeTools", "disabled_tools": "excludeTools", "excludedTools": "excludeTools", "excluded_tools": "excludeTools",
+	"isActive": "enabled", "active": "enabled", "enabledTools": "includeTools", "enabled_tools": "includeTools", "allowedTools": "includeTools", "allowed_tools": "includeTools",
+}
+
+// OtherServersKeys are the keys at the top of a file that contain the servers in other programs.
+var OtherServersKeys = []string{"context_servers", "mcp_servers", "amp.mcpServers"}
+
+// TransportOf returns the transport that a program calls kind. Case and separators do not matter.
+func TransportOf(kind string) (core.Transport, bool) {
+	if t, ok := transports[kind]; ok {
+		return t, true
+	}
+	switch word := fold(kind); {
+	case word == "stdio", word == "local":
+		return core.Stdio, true
+	case strings.Contains(word, "sse"):
+		return core.SSE, true
+	case strings.HasPrefix(word, "http"), strings.HasPrefix(word, "streamable"), word == "remote":
+		return core.HTTP, true
+	case word == "docker":
+		return core.Docker, true
+	}
+	return "", false
+}
+
+// launchers are usual programs, which need not be in the PATH of this process.
+var launchers = []string{"npx", "npm", "node", "bun", "bunx", "deno", "pnpm", "yarn", "uv", "uvx", "pipx", "python", "python3", "docker", "podman", "java", "go", "dotnet", "cmd", "sh", "bash"}
+
+// SplitCommand splits a command that contains its arguments, such as "npx -y pkg". It returns only
+// the command if that is a program, if its first word is none, or if it uses the syntax of a shell.
+func SplitCommand(command string) []string {
+	words := strings.Fields(command)
+	if len(words) < 2 || strings.ContainsAny(command, "\"'`|&;<>$") || isProgram(command) || !isProgram(words[0]) && !slices.Contains(launchers, programName(words[0])) {
+		return []string{command}
+	}
+	return words
+}
+
+// isProgram reports whether name is a file with an absolute path or a program in the PATH.
+func isProgram(name string) bool {
+	if !filepath.IsAbs(name) && strings.ContainsAny(name, `/\`) {
+		return false
+	}
+	_, err := exec.LookPath(name)
+	return err == nil
+}
+
+// InputReference returns the reference that replaces a value for which VS Code prompts under id:
+// a secret for a password, otherwise a variable with the given default, which may be "".
+func InputReference(id string, password bool, standard string) string {
+	name := strings.Trim(nonAlphanumeric().ReplaceAllString(id, "_"), "_")
+	switch {
+	case password && name != "":
+		return "${secret:" + name + "}"
+	case standard != "" && !strings.ContainsAny(standard, "${}"):
+		return "${" + strings.ToUpper(name) + ":-" + standard + "}"
+	}
+	return "${" + strings.ToUpper(name) + "}"
+}
+
+var (
+	nonAlphanumeric = lazyregexp.New(`[^A-Za-z0-9]+`)
+	inputReference  = lazyregexp.New(`\$?\$\{input:[^{}]+\}`)
+)
+
+// input is a value for which VS Code prompts.
+type input struct {
+	password bool
+	standard string
+}
+
+// inputsField reads the inputs of VS Code, which lie beside the servers.
+func inputsField() field {
+	return field{"inputs", func(r *reader, name string, _ Position, n *node) {
+		if n.kind != kindList {
+			r.reportWrongKind(n, name, "a list")
+			return
+		}
+		if r.inputs == nil {
+			r.inputs = map[string]input{}
+		}
+		for _, item := range n.items {
+			var one input
+			if password := item.get("password"); password != nil {
+				one.password = password.text == "true"
+			}
+			if standard := item.get("default"); standard != nil && standard.kind == kindString {
+				one.standard = standard.text
+			}
+			if id := item.get("id"); id != nil {
+				r.inputs[id.text] = one
+			}
+		}
+	}}
+}
+
+// otherContainers moves the servers that lie under the key of another program to containers.
+func (r *reader) otherContainers(root *node, containers *[]container) *node {
+	rest := *root
+	rest.members = nil
+	for _, m := range root.members {
+		if m.value.kind == kindObject && slices.Contains(OtherServersKeys, m.name) {
+			r.report(m.at, m.name, true, "to tidy it, write 'mcpServers'", "'%s' is the key of another program", m.name)
+			*containers = append(*containers, container{m.name, m.value})
+			continue
+		}
+		rest.members = append(rest.members, m)
+	}
+	return &rest
+}
+
+// isServer reports whether n looks like the entry of a server.
+func isServer(n *node) bool {
+	return n.get("command") != nil || n.get("url") != nil || n.get("serverUrl") != nil || n.get("httpUrl") != nil
+}
+
+// foreignKey is a member whose key has another name in our format.
+type foreignKey struct {
+	member
+	ours string
+	text string // the change
+}
+
+// tidier rewrites one server in our spelling.
+type tidier struct {
+	inputs  map[string]input
+	out     *node
+	foreign []foreignKey
+	changes []string
+	first   member // the first change
+}
+
+// tidied returns a server in our spelling and reports all other spellings in one notice.
+func (r *reader) tidied(m member) *node {
+	t := tidier{inputs: r.inputs, out: &node{kind: kindObject, at: m.value.at}}
+	for _, key := range m.value.members {
+		t.add(key)
+	}
+	for _, key := range t.foreign {
+		t.rename(key)
+	}
+	for i := range t.out.members {
+		t.spellValue(i)
+	}
+	t.out.members = slices.DeleteFunc(t.out.members, func(m member) bool { return m.value == nil })
+	for i, key := range t.out.members {
+		t.out.members[i].value = t.convertInputs(key, key.value)
+	}
+	if len(t.changes) == 0 {
+		return m.value
+	}
+	r.report(t.first.at, t.first.name, true, "to tidy it, "+strings.Join(t.changes, "; "), "server '%s' is written as for another program", m.name)
+	return t.out
+}
+
+func (t *tidier) change(m member, format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(t.changes, text) {
+		t.changes = append(t.changes, text)
+	}
+	if t.first.value == nil {
+		t.first = m
+	}
+}
+
+func (t *tidier) add(m member) {
+	switch ours := spellings[m.name]; {
+	case m.value.kind == kindNull:
+		t.change(m, "leave out '%s'", m.name)
+	case m.name == "transport" && m.value.kind == kindObject, m.name == "command" && m.value.get("path") != nil:
+		t.change(m, "write the keys of '%s' beside it", m.name)
+		for _, inner := range m.value.members {
+			if inner.name == "path" {
+				inner.name = "command"
+			}
+			t.add(inner)
+		}
+	case slices.Contains([]string{"requestInit", "eventSourceInit", "requestOptions"}, m.name) && len(m.value.members) == 1 && m.value.get("headers") != nil:
+		t.foreign = append(t.foreign, foreignKey{member{m.name, m.at, m.value.get("headers")}, "headers", fmt.Sprintf("write 'headers' for '%s.headers'", m.name)})
+	case ours == "includeTools" && !isList(m.value): // a list that we cannot express remains unknown
+		t.out.members = append(t.out.members, m)
+	case ours != "":
+		t.foreign = append(t.foreign, foreignKey{m, ours, fmt.Sprintf("write '%s' for '%s'", ours, m.name)})
+	default:
+		t.out.members = append(t.out.members, m)
+	}
+}
+
+// rename adds a key under our name. What the entry has under that name wins; objects and lists are
+// joined.
+func (t *tidier) rename(key foreignKey) {
+	i := slices.IndexFunc(t.out.members, func(m member) bool { return m.name == key.ours })
+	if i < 0 {
+		t.change(key.member, "%s", key.text)
+		t.out.members = append(t.out.members, member{key.ours, key.at, key.value})
+		return
+	}
+	joined := *t.out.members[i].value
+	switch {
+	case joined.kind != key.value.kind, joined.kind != kindObject && key.ours != "excludeTools" && key.ours != "inheritEnv":
+		t.out.members = append(t.out.members, key.member) // unknown
+		return
+	case joined.kind == kindList:
+		joined.items = slices.Concat(joined.items, key.value.items)
+	default:
+		joined.members = slices.Clone(joined.members)
+		for _, m := range key.value.members {
+			if !slices.ContainsFunc(joined.members, func(own member) bool { return strings.EqualFold(own.name, m.name) }) {
+				joined.members = append(joined.members, m)
+			}
+		}
+	}
+	t.change(key.member, "%s", key.text)
+	t.out.members[i].value = &joined
+}
+
+// isList reports whether n is a list of names, at least one, that are no patterns.
+func isList(n *node) bool {
+	return len(n.items) > 0 && !slices.ContainsFunc(n.items, func(item *node) bool { return item.kind != kindString || strings.ContainsAny(item.text, "*?[") })
+}
+
+// spellValue converts the value of the member at i, if another program writes it differently. The
+// value of one to remove becomes nil.
+func (t *tidier) spellValue(i int) {
+	m := t.out.members[i]
+	text := func(s string) *node { return &node{kind: kindString, text: s, at: m.value.at} }
+	switch {
+	case m.name == "type" || m.name == "transport":
+		if kind, ok := TransportOf(m.value.text); ok && m.value.kind == kindString && transports[m.value.text] == "" {
+			t.change(m, "write \"%s\" as '%s'", kind, m.name)
+			t.out.members[i].value = text(string(kind))
+		}
+	case m.name == "command" && m.value.kind == kindList && isText(m.value.items):
+		t.change(m, "write only the program as 'command', and the rest in 'args'")
+		t.out.members[i].value = m.value.items[0]
+		t.prependArgs(m.at, m.value.items[1:])
+	case m.name == "command" && m.value.kind == kindString:
+		var words []*node
+		for _, word := range SplitCommand(m.value.text) {
+			words = append(words, text(word))
+		}
+		if len(words) > 1 {
+			t.change(m, "write only the program as 'command', and the rest in 'args'")
+			t.out.members[i].value = words[0]
+			t.prependArgs(m.at, words[1:])
+		}
+	case m.name == "tools" && len(m.value.items) == 1 && m.value.items[0].text == "*":
+		t.change(m, "leave out 'tools'")
+		t.out.members[i].value = nil
+	case m.name == "tools" && m.value.kind == kindList && isList(m.value) && t.out.get("includeTools") == nil:
+		t.change(m, "write 'includeTools' for 'tools'")
+		t.out.members[i].name = "includeTools"
+	case m.name == "env" && m.value.kind == kindList && isText(m.value.items):
+		t.change(m, "write 'env' as an object")
+		env := &node{kind: kindObject, at: m.value.at}
+		for _, item := range m.value.items {
+			name, value, _ := strings.Cut(item.text, "=")
+			if !strings.Contains(item.text, "=") {
+				value = "${" + name + ":-}"
+			}
+			env.members = append(env.members, member{name, item.at, &node{kind: kindString, text: value, at: item.at}})
+		}
+		t.out.members[i].value = env
+	}
+}
+
+func isText(items []*node) bool {
+	return len(items) > 0 && !slices.ContainsFunc(items, func(item *node) bool { return item.kind != kindString || item.text == "" })
+}
+
+// prependArgs puts words before the arguments.
+func (t *tidier) prependArgs(at Position, words []*node) {
+	for i, m := range t.out.members {
+		if m.name == "args" {
+			args := *m.value
+			if args.items = slices.Concat(words, args.items); args.kind == kindList {
+				t.out.members[i].value = &args
+			}
+			return
+		}
+	}
+	t.out.members = append(t.out.members, member{"args", at, &node{kind: kindList, items: words, at: at}})
+}
+
+// convertInputs replaces the references to inputs of VS Code in the texts of n: in n itself, or in its
+// items or members.
+func (t *tidier) convertInputs(key member, n *node) *node {
+	text := func(n *node) *node {
+		if n.kind != kindString || !strings.Contains(n.text, "${input:") {
+			return n
+		}
+		converted := *n
+		converted.text = inputReference().ReplaceAllStringFunc(n.text, func(ref string) string {
+			if strings.HasPrefix(ref, "$$") {
+				return ref
+			}
+			id := strings.TrimSuffix(strings.TrimPrefix(ref, "${input:"), "}")
+			t.change(key, "write a variable or secret for each ${input:…} in '%s'", key.name)
+			return InputReference(id, t.inputs[id].password, t.inputs[id].standard)
+		})
+		return &converted
+	}
+	all := *text(n)
+	all.items, all.members = slices.Clone(n.items), slices.Clone(n.members)
+	for i, item := range n.items {
+		all.items[i] = text(item)
+	}
+	for i, m := range n.members {
+		all.members[i].value = text(m.value)
+	}
+	return &all
+}

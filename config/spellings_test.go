@@ -1,0 +1,144 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A line is what runs: the type, the program or address, and what belongs to it.
+func describe(s Server) string {
+	parts := []string{string(s.Type), s.Command, strings.Join(s.Args, " "), s.URL}
+	for _, key := range sortedKeys(s.Env) {
+		parts = append(parts, key+"="+s.Env[key])
+	}
+	for _, key := range sortedKeys(s.Headers) {
+		parts = append(parts, key+": "+s.Headers[key])
+	}
+	return strings.Join(parts, "|")
+}
+
+// The blocks have the forms that READMEs of servers show for one program each.
+func TestPastedBlockOfAnyProgramRuns(t *testing.T) {
+	const local, remote = "stdio|npx|-y pkg|", "http|||https://h.example/mcp"
+	for name, c := range map[string]struct {
+		file, block, want string
+		notices           int
+	}{
+		"Claude Desktop":       {block: `{"mcpServers":{"x":{"command":"npx","args":["-y","pkg"],"env":{"K":"v"}}}}`, want: local + "|K=v"},
+		"Claude Code":          {block: `{"mcpServers":{"x":{"type":"stdio","command":"npx","args":["-y","pkg"],"env":{}}}}`, want: local},
+		"Cursor":               {block: `{"mcpServers":{"x":{"url":"https://h.example/mcp","headers":{"Authorization":"Bearer ${env:T}"}}}}`, want: remote + "|Authorization: Bearer ${env:T}"},
+		"Cursor, one line":     {block: `{"mcpServers":{"x":{"command":"npx -y pkg"}}}`, want: local, notices: 1},
+		"VS Code":              {block: `{"inputs":[{"type":"promptString","id":"api key","description":"Key","password":true}],"servers":{"x":{"type":"stdio","command":"npx","args":["-y","pkg"],"env":{"K":"${input:api key}"}}}}`, want: local + "|K=${secret:api_key}", notices: 1},
+		"VS Code, settings":    {block: `{"mcp":{"inputs":[],"servers":{"x":{"command":"npx","args":["-y","pkg"]}}}}`, want: local, notices: 1},
+		"Zed":                  {block: `{"context_servers":{"x":{"command":"npx","args":["-y","pkg"],"env":{}}}}`, want: local, notices: 1},
+		"Zed, earlier":         {block: `{"context_servers":{"x":{"command":{"path":"npx","args":["-y","pkg"],"env":null},"settings":{}}}}`, want: local, notices: 3},
+		"opencode's entry":     {block: `{"mcpServers":{"x":{"type":"local","command":["npx","-y","pkg"],"environment":{"K":"v"},"enabled":true}}}`, want: local + "|K=v", notices: 1},
+		"Windsurf":             {block: `{"mcpServers":{"x":{"serverUrl":"https://h.example/mcp","headers":{"A":"b"}}}}`, want: remote + "|A: b", notices: 1},
+		"Copilot":              {block: `{"mcpServers":{"x":{"type":"local","command":"npx","args":["-y","pkg"],"tools":["*"]}}}`, want: local, notices: 1},
+		"Copilot, upper case":  {block: `{"mcpServers":{"x":{"type":"HTTP","url":"https://h.example/mcp","tools":["*"]}}}`, want: remote, notices: 1},
+		"Gemini CLI":           {block: `{"mcpServers":{"x":{"httpUrl":"https://h.example/mcp","timeout":5000,"trust":false}}}`, want: remote},
+		"Cline":                {block: `{"mcpServers":{"x":{"command":"npx","args":["-y","pkg"],"disabled":false,"autoApprove":[]}}}`, want: local, notices: 1},
+		"Cline, http":          {block: `{"mcpServers":{"x":{"transport":{"type":"streamableHttp","url":"https://h.example/mcp"}}}}`, want: remote, notices: 1},
+		"LibreChat":            {file: "c.yaml", block: "mcpServers:\n  x:\n    type: streamable-http\n    url: https://h.example/mcp\n    timeout: 60000\n", want: remote},
+		"Goose's entry":        {file: "c.yaml", block: "mcpServers:\n  x:\n    cmd: npx\n    args: [-y, pkg]\n    envs: {K: v}\n    type: stdio\n", want: local + "|K=v", notices: 1},
+		"Continue":             {file: "c.yaml", block: "mcpServers:\n  - name: x\n    command: npx\n    args: [\"-y\", pkg]\n", want: local},
+		"uvx":                  {block: `{"mcpServers":{"x":{"command":"uvx","args":["--from","git+https://g.example/x","srv"]}}}`, want: "stdio|uvx|--from git+https://g.example/x srv|"},
+		"docker run":           {block: `{"mcpServers":{"x":{"command":"docker","args":["run","-i","--rm","-e","K","img"],"env":{"K":"v"}}}}`, want: "stdio|docker|run -i --rm -e K img||K=v"},
+		"bunx":                 {block: `{"mcpServers":{"x":{"command":["bunx","pkg"],"env":["K=v"],"cwd":null}}}`, want: "stdio|bunx|pkg||K=v", notices: 1},
+		"mcp-remote":           {block: `{"mcpServers":{"x":{"command":"npx","args":["mcp-remote","https://h.example/sse"]}}}`, want: "stdio|npx|mcp-remote https://h.example/sse|"},
+		"headers of an SDK":    {block: `{"mcpServers":{"x":{"type":"sse","url":"https://h.example/sse","requestInit":{"headers":{"A":"b"}},"eventSourceInit":{"headers":{"a":"c","D":"e"}}}}}`, want: "sse|||https://h.example/sse|A: b|D: e", notices: 1},
+		"http-stream":          {block: `{"mcpServers":{"x":{"type":"http-stream","url":"https://h.example/mcp"}}}`, want: remote, notices: 1},
+		"isActive of LobeChat": {block: `{"mcpServers":{"x":{"isActive":true,"type":"Streamable HTTP","baseUrl":"https://h.example/mcp"}}}`, want: remote, notices: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.file == "" {
+				c.file = "c.jsonc"
+			}
+			got, problems := Parse(c.file, []byte(c.block))
+			if got == nil || len(got.Servers) != 1 || got.Servers[0].Disabled {
+				t.Fatalf("does not run: %v", problems)
+			}
+			if diff := cmp.Diff(c.want, describe(got.Servers[0])); diff != "" {
+				t.Error(diff)
+			}
+			if len(problems) != c.notices || HasErrors(problems) {
+				t.Errorf("%d notices, want %d: %v", len(problems), c.notices, problems)
+			}
+			for _, p := range problems {
+				if p.Line < 1 {
+					t.Errorf("no place: %v", p)
+				}
+			}
+		})
+	}
+}
+
+func TestOneNoticeSaysHowAServerIsWrittenHere(t *testing.T) {
+	_, problems := Parse("c.jsonc", []byte("{\"mcpServers\":{\n\"x\":{\"type\":\"HTTP\",\n\"serverUrl\":\"http://127.0.0.1:9/mcp\",\"requestInit\":{\"headers\":{\"A\":\"secret-b\"}}}}}"))
+	const want = "c.jsonc:3:1: warning: server 'x' is written as for another program (to tidy it, write 'url' for 'serverUrl'; write 'headers' for 'requestInit.headers'; write \"http\" as 'type')"
+	if len(problems) != 1 || problems[0].String() != want || problems[0].Server != "x" {
+		t.Errorf("%v", problems)
+	}
+}
+
+// A spelling of another program never adds what ours leaves out, or loses what it limits.
+func TestOtherSpellingsKeepLimitsAndOwnKeys(t *testing.T) {
+	c := parse(t, `{"mcpServers":{
+		"both": {"command":"a","excludeTools":["x"],"disabledTools":["y"]},
+		"some": {"command":"a","tools":["read"]},
+		"own": {"url":"http://127.0.0.1:1/own","serverUrl":"http://127.0.0.1:1/other","headers":{"A":"own"},"http_headers":{"a":"other"}},
+		"off": {"command":"a","isActive":false},
+		"args": {"command":["a","b"],"args":["c"]},
+		"words": {"command":"my program --x"},
+		"shell": {"command":"npx -y pkg | tee log"},
+		"null": {"command":"a","args":null,"env":null,"headers":null,"timeout":null},
+		"none": {"command":"a","tools":[]},
+		"ws": {"type":"ws","url":"http://127.0.0.1:1"},
+		"literal": {"command":"a","args":["$${input:x}"]},
+	}}`)
+	get := func(id string) Server { s, _ := c.Server(id); return s }
+	if f := get("both").Filter; f.HiddenBy("x") == "" || f.HiddenBy("y") == "" {
+		t.Errorf("an excluded tool is offered: %+v", f)
+	}
+	if f := get("some").Filter; f.HiddenBy("read") != "" || f.HiddenBy("write") == "" {
+		t.Errorf("a tool that is not in the list is offered: %+v", f)
+	}
+	for id, want := range map[string]string{
+		"own": "http|||http://127.0.0.1:1/own|A: own", "args": "stdio|a|b c|", "words": "stdio|my program --x||", "shell": "stdio|npx -y pkg | tee log||", "null": "stdio|a||", "literal": "stdio|a|$${input:x}|",
+	} {
+		if got := describe(get(id)); got != want {
+			t.Errorf("%s is %s, want %s", id, got, want)
+		}
+	}
+	if !get("off").Disabled {
+		t.Error("a server that is not active runs")
+	}
+	if len(c.Servers) != 9 {
+		t.Errorf("%d servers: %v", len(c.Servers), c.Problems)
+	}
+}
+
+func TestServersOutsideOfMCPServersAreAnError(t *testing.T) {
+	for _, src := range []string{`{"x":{"command":"a"}}`, `{"x":{"serverUrl":"http://127.0.0.1:1/mcp"}}`, `{"mcp":{"x":{"type":"local","command":["a"]}}}`} {
+		c, problems := Parse("c.jsonc", []byte(src))
+		if c == nil || len(c.Servers) != 0 || len(problems) != 1 || problems[0].Warning || problems[0].Server != "x" || !strings.Contains(problems[0].Suggestion, "mcpServers") {
+			t.Errorf("%s: %v", src, problems)
+		}
+	}
+	// One that lies beside the servers may be off on purpose.
+	if c := parse(t, `{"mcpServers":{"a":{"command":"a"}},"x":{"command":"a"}}`); len(c.Servers) != 1 || HasErrors(c.Problems) {
+		t.Errorf("%v", c.Problems)
+	}
+}
+
+func TestTransportsAreKnownInAnySpelling(t *testing.T) {
+	for kind, want := range map[string]core.Transport{"HTTP": core.HTTP, "Streamable HTTP": core.HTTP, "http_stream": core.HTTP, "SSE": core.SSE, "http+sse": core.SSE, "STDIO": core.Stdio, "ws": "", "": ""} {
+		if got, ok := TransportOf(kind); got != want || ok != (want != "") {
+			t.Errorf("%q is %q", kind, got)
+		}
+	}
+}
