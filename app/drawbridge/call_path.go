@@ -54,7 +54,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 	}
 	d.servers = supervisor.New(supervisor.Options{
 		Log: d.log, Bus: d.bus, Registry: d.views, Connect: d.dialer.Connect,
-		Impaired: func(server string) string { b, _ := d.rules.Breaker(server); return b.Reason },
+		Impaired: func(server string) string { b, _ := d.rules.Breaker(server); return b.Reason }, Connected: d.rules.Connected,
 		Catalogs: d.history, Eras: d.history, Journal: d.dialer.Journal,
 		LastLines: d.dialer.LastLines, DownloadingLauncher: d.dialer.DownloadingLauncher, Usage: d.dialer.Usage,
 		CommandApprovals: commandApprovals{d.history}, Logins: d.logins.keeper.LoginState,

@@ -197,6 +197,18 @@ func (b *breaker) reset() {
 	b.healthy.Store(true)
 }
 
+// allowProbe lets the next call test the server, as after the end of the open time.
+func (b *breaker) allowProbe() {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state != BreakerClosed {
+		b.setState(BreakerHalfOpen, time.Now())
+	}
+}
+
 // checkOpen returns the error of an open breaker without admitting a call. It avoids work for a
 // call that admit will refuse.
 func (b *breaker) checkOpen() error {

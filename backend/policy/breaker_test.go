@@ -210,6 +210,33 @@ func TestUserResetsBreakerAndChangedServerKeepsIt(t *testing.T) {
 	}
 }
 
+// A new process gets one call at once. Only its success closes the breaker: each call may hang.
+func TestNewProcessIsTestedWithoutWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := withRules(t, ``, ``, Options{})
+		s.Connected("files", "")
+		s.Connected("unknown", "x")
+		for _, c := range []struct {
+			err  error
+			want BreakerState
+		}{{late, BreakerOpen}, {nil, BreakerClosed}} {
+			for range 5 {
+				_, _ = s.make(call("plain", ""), "", late)
+			}
+			if _, err := s.make(call("plain", ""), "{}", nil); core.CodeOf(err) != core.CodeBreakerOpen {
+				t.Fatal(err)
+			}
+			s.Connected("files", "")
+			if _, err := s.make(call("plain", ""), "{}", c.err); core.CodeOf(err) == core.CodeBreakerOpen {
+				t.Error("the new process gets no call:", err)
+			}
+			if b, open := s.Breaker("files"); open != (c.want == BreakerOpen) {
+				t.Errorf("after the test call with %v: %+v", c.err, b)
+			}
+		}
+	})
+}
+
 // Each account has a connection of its own: a broken one must not stop the calls of the others.
 func TestEachAccountHasItsOwnBreaker(t *testing.T) {
 	cfg := func(accounts string) *config.Config {

@@ -153,6 +153,7 @@ func (r *runner) startSucceeded() {
 		}
 	}
 	r.lastUsed.Store(max(r.lastUsed.Load(), r.startedAt.UnixNano()))
+	r.s.o.Connected(r.id, r.owner.account)
 	r.step(evConnected)
 	r.resetTimers()
 	r.s.o.Log.Info("MCP server connected", "server", r.id, "tools", len(catalog.Tools), "era", l.Era(), "version", l.Version())

@@ -59,9 +59,12 @@ type Options struct {
 	// owner calls Supervisor.PublishStatus when the result changes. It must not block. nil means
 	// never.
 	Impaired func(server string) (reason string)
-	Connect  Connect
-	Catalogs Catalogs // nil: catalogs are not saved
-	Eras     Eras     // nil: each run probes again
+	// Connected is called when an account of a server, "" for the default one, has a new process or
+	// connection, before calls reach it. It must not block. May be nil.
+	Connected func(server, account string)
+	Connect   Connect
+	Catalogs  Catalogs // nil: catalogs are not saved
+	Eras      Eras     // nil: each run probes again
 	// Journal writes to a server's own log. May be nil.
 	Journal func(server string, level slog.Level, text string)
 	// LastLines returns the last n lines that a server wrote to stderr since a time. May be nil.
@@ -129,6 +132,9 @@ func New(o Options) *Supervisor {
 	}
 	if o.Journal == nil {
 		o.Journal = func(string, slog.Level, string) {}
+	}
+	if o.Connected == nil {
+		o.Connected = func(string, string) {}
 	}
 	if o.LastLines == nil {
 		o.LastLines = func(string, int, time.Time) []string { return nil }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -229,6 +230,33 @@ func TestSilentServerDegradesAndIsRestarted(t *testing.T) {
 		g.want("a", core.StateRunning)
 		if n := len(g.started("a")); n != 2 {
 			t.Fatalf("%d starts, want a second one", n)
+		}
+	})
+}
+
+// Each new process is reported, whoever started it: its circuit breaker must not wait for it.
+func TestEachNewProcessIsReported(t *testing.T) {
+	var mu sync.Mutex
+	connected := map[string]int{}
+	inBubble(t, func(_ *rig, o *Options) {
+		o.Connected = func(server, account string) {
+			mu.Lock()
+			defer mu.Unlock()
+			connected[server+"/"+account]++
+		}
+	}, func(g *rig) {
+		g.apply(server("a"))
+		g.want("a", core.StateRunning)
+		g.conn("a").silence()
+		advance(2 * time.Minute) // restarted by the heartbeat
+		g.want("a", core.StateRunning)
+		g.conn("a").die()
+		advance(time.Minute) // restarted after a crash
+		g.want("a", core.StateRunning)
+		mu.Lock()
+		defer mu.Unlock()
+		if connected["a/"] != 3 || len(connected) != 1 {
+			t.Errorf("reported %v", connected)
 		}
 	})
 }
