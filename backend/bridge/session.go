@@ -88,13 +88,23 @@ func (s *session) endCall(id string) {
 	delete(s.calls, id)
 }
 
-// cancelCall cancels the call with the raw id. It returns false if there is no such call.
-func (s *session) cancelCall(rawID []byte) bool {
+// maxCancelReason is the number of characters of a client's reason that the server receives.
+const maxCancelReason = 1000
+
+// cancelCall cancels the call with the raw id, for the raw reason of the client if it gave one. It
+// returns false if there is no such call.
+func (s *session) cancelCall(rawID, rawReason []byte) bool {
 	s.mu.Lock()
 	cancel, ok := s.calls[idKey(rawID)]
 	s.mu.Unlock()
 	if ok {
-		cancel(errClientCancelled)
+		cause := *errClientCancelled
+		if reason, given := wire.Unquote(rawReason); given && reason != "" {
+			reason = core.Shorten(reason, maxCancelReason)
+			cause.Message += ": " + reason
+			cause.Cause = wire.ReasonOfClient(reason)
+		}
+		cancel(&cause)
 	}
 	return ok
 }
@@ -109,7 +119,7 @@ func (s *session) receiveNotification(m *message) (handled bool) {
 	case "notifications/roots/list_changed":
 		s.roots.invalidate()
 	case "notifications/cancelled":
-		return s.cancelCall(wire.Bytes(m.rawParams(), m.params.RequestID))
+		return s.cancelCall(wire.Bytes(m.rawParams(), m.params.RequestID), wire.Bytes(m.rawParams(), m.params.Reason))
 	}
 	return false
 }

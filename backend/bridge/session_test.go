@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
@@ -142,6 +144,37 @@ func TestCancelledNotificationCancelsCallWithThatID(t *testing.T) {
 		t.Error(err)
 	}
 	reply()
+}
+
+// The server and the history receive the reason that the client gives, bounded.
+func TestReasonForCancellingReachesServer(t *testing.T) {
+	for raw, want := range map[string]string{
+		`"pressed \"stop\""`:                  `pressed "stop"`,
+		`"` + strings.Repeat("ä", 5000) + `"`: strings.Repeat("ä", maxCancelReason) + "…",
+		`""`:                                  "",
+		`{"not":"a string"}`:                  "",
+		`null`:                                "",
+	} {
+		started, ended := make(chan context.Context, 1), make(chan error, 1)
+		s := newFixture(t, func(ctx context.Context, _ *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
+			started <- ctx
+			<-ctx.Done()
+			ended <- context.Cause(ctx)
+			return core.Reply{}, context.Cause(ctx)
+		})
+		h := s.openSession("/mcp", `{}`)
+		reply := s.postInBackground(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...)
+		eventually.Receive(t, time.Minute, "the call does not begin", started)
+		s.post("/mcp", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":`+raw+`}}`, h...)
+		cause := <-ended
+		if reason, _ := errors.AsType[wire.ReasonOfClient](cause); string(reason) != want || core.CodeOf(cause) != core.CodeCancelled {
+			t.Errorf("%.40s becomes %.40q, cause %.80v", raw, reason, cause)
+		}
+		if message, _ := core.Describe(cause); !strings.HasSuffix(message, want) {
+			t.Errorf("the history contains %.80q", message)
+		}
+		reply()
+	}
 }
 
 func TestInFlightRequestIDIsNotReusable(t *testing.T) {

@@ -258,16 +258,25 @@ var errAnswered = errors.New("the call has finished")
 
 func (m *Mux) notifyCancelled(id int64, cause error) {
 	reason := cancelReason(cause)
-	m.out.tryEnqueue(128, func(dst []byte) []byte {
+	m.out.tryEnqueue(128+len(reason), func(dst []byte) []byte {
 		dst = append(dst, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`...)
 		dst = strconv.AppendInt(dst, id, 10)
-		dst = append(dst, `,"reason":"`...)
-		return append(append(dst, reason...), `"}}`...)
+		dst = append(dst, `,"reason":`...)
+		return append(AppendString(dst, reason), `}}`...)
 	})
 }
 
+// ReasonOfClient is the reason that a client gave for cancelling a request, as part of the cause of
+// a context. The server receives it.
+type ReasonOfClient string
+
+func (r ReasonOfClient) Error() string { return string(r) }
+
 // cancelReason is the reason in a cancellation for the server.
 func cancelReason(cause error) string {
+	if reason, ok := errors.AsType[ReasonOfClient](cause); ok {
+		return string(reason)
+	}
 	if core.CodeOf(cause) == core.CodeTimeout {
 		return "the request took too long"
 	}

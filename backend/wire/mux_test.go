@@ -171,6 +171,19 @@ func TestSlowSinkDoesNotStallOtherCalls(t *testing.T) {
 
 func TestCancellationReturnsImmediatelyAndNotifiesServer(t *testing.T) {
 	t.Parallel()
+	for name, c := range map[string]struct {
+		cause error
+		want  string
+	}{
+		"without a reason":   {context.Canceled, `"the client cancelled the request"`},
+		"with a reason":      {&core.Error{Code: core.CodeCancelled, Message: "cancelled", Cause: wire.ReasonOfClient("a \"b\"\n")}, `"a \"b\"\u000a"`},
+		"because of a limit": {core.Errorf(core.CodeTimeout, "slow"), `"the request took too long"`},
+	} {
+		t.Run(name, func(t *testing.T) { testCancellation(t, c.cause, c.want) })
+	}
+}
+
+func testCancellation(t *testing.T, cause error, reason string) {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	m := wire.NewMux(wire.MuxOptions{Server: "test", In: outR, Out: inW})
@@ -187,7 +200,7 @@ func TestCancellationReturnsImmediatelyAndNotifiesServer(t *testing.T) {
 			lines <- string(buf[:n])
 		}
 	}()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	failed := make(chan error, 1)
 	go func() {
 		_, err := m.Call(ctx, "tools/call", []byte("{\n}"), core.Span{}, nil)
@@ -196,11 +209,11 @@ func TestCancellationReturnsImmediatelyAndNotifiesServer(t *testing.T) {
 	if got := <-lines; got != `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`+"\n" {
 		t.Errorf("sent %q", got)
 	}
-	cancel()
-	if err := <-failed; !errors.Is(err, context.Canceled) {
+	cancel(cause)
+	if err := <-failed; !errors.Is(err, cause) {
 		t.Error(err)
 	}
-	if got := <-lines; !strings.Contains(got, `"notifications/cancelled","params":{"requestId":1,"reason":"the client cancelled the request"}`) {
+	if got := <-lines; !strings.Contains(got, `"notifications/cancelled","params":{"requestId":1,"reason":`+reason+`}`) {
 		t.Errorf("sent %q", got)
 	}
 	m.Close(io.EOF)

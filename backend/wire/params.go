@@ -30,6 +30,7 @@ type Params struct {
 	Ref                   core.Span // completion/complete: the whole ref object
 	Level                 core.Span // logging/setLevel
 	RequestID             core.Span // notifications/cancelled: requestId
+	Reason                core.Span // notifications/cancelled: reason
 	NotifiedProgressToken core.Span // notifications/progress: progressToken at the top
 	TaskID                core.Span // tasks/...
 
@@ -119,6 +120,8 @@ func (p *Params) field(name []byte) *core.Span {
 		return &p.Level
 	case "requestId":
 		return &p.RequestID
+	case "reason":
+		return &p.Reason
 	case "progressToken":
 		return &p.NotifiedProgressToken
 	case "taskId":

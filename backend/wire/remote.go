@@ -246,7 +246,7 @@ const strayGrace = 20 * time.Millisecond
 func (r *Remote) sendCancelled(id int64, cause error) {
 	ctx, cancel := context.WithTimeout(r.ctx, closeTimeout)
 	defer cancel()
-	_ = r.Notify(ctx, "notifications/cancelled", fmt.Appendf(nil, `{"requestId":%d,"reason":%q}`, id, cancelReason(cause)))
+	_ = r.Notify(ctx, "notifications/cancelled", append(AppendString(fmt.Appendf(nil, `{"requestId":%d,"reason":`, id), cancelReason(cause)), '}'))
 }
 
 // exchange posts one request and reads until its reply. A request that the server refuses because
