@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -55,9 +54,10 @@ type Metrics struct {
 
 	tools toolLabels
 
-	mu            sync.Mutex     // guards the fields below
-	restartsInRow map[string]int // consecutive restarts of each server, according to its last status
-	openTasks     map[int64]bool // calls whose tasks have not ended, by id; at most maxOpenTasks
+	mu            sync.Mutex      // guards the fields below
+	restartsInRow map[string]int  // consecutive restarts of each server, according to its last status
+	servers       map[string]bool // servers that have their own label value
+	openTasks     map[int64]bool  // calls whose tasks have not ended, by id; at most maxOpenTasks
 }
 
 const maxOpenTasks = 4096
@@ -67,6 +67,7 @@ func New(o Options) *Metrics {
 	m := &Metrics{
 		o:             o,
 		restartsInRow: make(map[string]int),
+		servers:       make(map[string]bool),
 		openTasks:     make(map[int64]bool),
 		calls:         prometheus.NewCounterVec(prometheus.CounterOpts{Name: "drawbridge_calls_total", Help: "Finished calls, by outcome."}, []string{"server", "outcome"}),
 		took:          prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "drawbridge_call_duration_seconds", Help: "Duration of calls.", Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}}, []string{"server"}),
@@ -95,7 +96,7 @@ func (m *Metrics) Call(c core.Call) {
 	if c.Outcome == core.OutcomeRunning || c.Task != nil && !m.taskEnded(&c) {
 		return
 	}
-	server := cmp.Or(c.Server, "none")
+	server := m.serverLabel(&c)
 	m.calls.WithLabelValues(server, string(c.Outcome)).Inc()
 	m.took.WithLabelValues(server).Observe(c.Took.Seconds())
 	if c.Method == "tools/call" {
@@ -103,6 +104,29 @@ func (m *Metrics) Call(c core.Call) {
 		m.toolCalls.WithLabelValues(server, tool, string(c.Outcome)).Inc()
 		m.toolTook.WithLabelValues(server, tool).Observe(c.Took.Seconds())
 	}
+}
+
+// serverLabel returns the label value for the server that c called: "none" for a name that is
+// neither configured nor has answered, because clients can call names that do not exist.
+func (m *Metrics) serverLabel(c *core.Call) string {
+	m.mu.Lock()
+	known := m.servers[c.Server]
+	m.mu.Unlock()
+	if known {
+		return c.Server
+	}
+	if c.Server == "" || !hasAnswered(c) && !slices.ContainsFunc(m.o.Statuses(), func(s core.ServerStatus) bool { return s.ID == c.Server }) {
+		return "none"
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.servers[c.Server] = true
+	return c.Server
+}
+
+// hasAnswered reports whether the outcome of c is one that only an existing server gives.
+func hasAnswered(c *core.Call) bool {
+	return c.Outcome == core.OutcomeOK || c.Outcome == core.OutcomeToolError
 }
 
 // taskEnded reports whether a call has ended the task of a call that is not counted yet. c becomes
@@ -166,6 +190,7 @@ func (m *Metrics) Forget(server string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.restartsInRow, server)
+	delete(m.servers, server)
 }
 
 // Event updates the counts from an event.

@@ -32,8 +32,7 @@ func (l *toolLabels) label(c *core.Call) string {
 	if tools[c.Name] {
 		return c.Name
 	}
-	answered := c.Outcome == core.OutcomeOK || c.Outcome == core.OutcomeToolError
-	if !answered || l.count >= maxTools || len(tools) >= maxToolsOfServer || len(c.Name) > maxToolName || !utf8.ValidString(c.Name) {
+	if !hasAnswered(c) || l.count >= maxTools || len(tools) >= maxToolsOfServer || len(c.Name) > maxToolName || !utf8.ValidString(c.Name) {
 		return otherTools
 	}
 	if tools == nil {

@@ -56,6 +56,24 @@ func TestEachAnsweringToolIsALabel(t *testing.T) {
 	}
 }
 
+// Clients can call servers that do not exist.
+func TestUnknownServerIsNone(t *testing.T) {
+	t.Parallel()
+	m := newMetrics()
+	for n := range 400 {
+		recordCalls(m, fmt.Sprint("q", n), "t", core.OutcomeRejected, 1)
+	}
+	recordCalls(m, "files", "read", core.OutcomeTimeout, 1) // configured
+	recordCalls(m, "drawbridge", "status", core.OutcomeOK, 1)
+	recordCalls(m, "drawbridge", "status", core.OutcomeTimeout, 1)
+	m.Forget("drawbridge")
+	recordCalls(m, "drawbridge", "status", core.OutcomeTimeout, 1)
+	want := map[string]float64{"none other rejected": 400, "none other timeout": 1, "files other timeout": 1}
+	if got := toolCalls(t, m); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("counted %v, want %v", got, want)
+	}
+}
+
 func TestToolsBeyondLimitAreOther(t *testing.T) {
 	t.Parallel()
 	m := newMetrics()
