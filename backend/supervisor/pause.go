@@ -113,7 +113,7 @@ func (s *Supervisor) pauseNotice() events.Notice {
 		if until := s.PausedUntil(); !until.IsZero() {
 			n.Message += until.Format(" until 15:04")
 		}
-		n.Message += ": calls are refused. Resume them in the tray menu, in Settings, or with: drawbridge resume."
+		n.Message += ": calls are refused. Resume them in the tray menu, in the window, or with: drawbridge resume."
 	}
 	return n
 }
@@ -122,7 +122,7 @@ func (s *Supervisor) pauseNotice() events.Notice {
 func (s *Supervisor) errPaused() *core.Error {
 	e := &core.Error{
 		Code: core.CodeUnavailable, Message: "all servers are paused", Retriable: true,
-		Hint: "Resume them in the tray menu, in the window's settings, or with: drawbridge resume.",
+		Hint: "Resume them in the tray menu, in the window, or with: drawbridge resume.",
 	}
 	if until := s.PausedUntil(); !until.IsZero() {
 		e.Message += until.Format(" until 15:04")

@@ -67,7 +67,6 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
   const hostile = scene === 'hostile';
   const say = (text) => (hostile ? evil : text);
   const withheld = toolChanges(scene, evil);
-  let startAtLogin = false;
   /** What the page set, by server and tool. */
   const toolSets = new Map();
   const settingOf = (t) => withSet(t, toolSets.get(t.name) ?? {});
@@ -283,10 +282,6 @@ export function makeExtras(scene, { servers, tools, clients, evil }) {
           return list(scene === 'empty' ? doctor.slice(0, 1) : doctor);
         case 'GET imports':
           return list(imports);
-        case 'GET desktop':
-        case 'PUT desktop':
-          if (text) startAtLogin = JSON.parse(text).startAtLogin;
-          return { startAtLogin, paused: false, tray: true, window: scene === 'full' };
         case 'POST window':
           return { path: '/home/ada/Documents' };
         case 'POST tokens':

@@ -675,7 +675,7 @@ export function makeScene(scene) {
           dropped: scene === 'trouble' ? 12 : 0,
           full: this.history.recording.full,
         },
-        notices: [],
+        notices: this.paused ? [{ subject: 'paused', message: 'All servers are paused.' }] : [],
         knowsReleases: scene !== 'trouble',
         servers,
       };

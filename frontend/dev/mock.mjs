@@ -134,6 +134,14 @@ export function startMock({
         send('config', { applied: true });
         return json(response, world.config);
       }
+      case 'GET desktop':
+      case 'PUT desktop': {
+        const set = text ? JSON.parse(text) : {};
+        world.paused = set.paused ?? world.paused ?? false;
+        world.startAtLogin = set.startAtLogin ?? world.startAtLogin ?? false;
+        const { startAtLogin, paused } = world;
+        return json(response, { startAtLogin, paused, tray: true, window: scene === 'full' });
+      }
       case 'PUT secrets':
         response.writeHead(204).end();
         return;

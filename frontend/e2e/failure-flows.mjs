@@ -92,6 +92,31 @@ flow(
 );
 
 flow(
+  'while all servers are paused, every page says so and resumes them',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    await page.goto(`${mock.url}/#/`);
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    const issues = page.getByText(/^(No issues|\d+ issues?)$/);
+    const before = await issues.textContent();
+    mock.world.paused = true;
+    for (const path of ['/', '/servers', '/calls', '/settings']) {
+      await page.goto(`${mock.url}/#${path}`);
+      await page.reload();
+      await page.getByRole('alert').filter({ hasText: 'All servers are paused' }).waitFor();
+    }
+    await page.goto(`${mock.url}/#/`);
+    const more = Number.parseInt(before, 10) + 1 || 1;
+    await becomes(() => issues.textContent(), more === 1 ? '1 issue' : `${more} issues`);
+    await inspect(page, 'all');
+    await page.getByRole('button', { name: 'Resume', exact: true }).click();
+    await page.getByText('All servers are paused').waitFor({ state: 'detached' });
+    assert.equal(mock.world.paused, false);
+    await becomes(() => issues.textContent(), before);
+  },
+);
+
+flow(
   'a page whose script could not be loaded is requested again, then offers to reload',
   { scene: 'full', rate: 0 },
   async (page, mock) => {

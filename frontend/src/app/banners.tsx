@@ -10,10 +10,11 @@ import { useConnection } from '@/lib/connection';
 import { clock, escapeControlCharacters, moment } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { useRecordFull } from '@/lib/record-full';
-import { requestText } from '@/lib/request';
+import { request, requestText } from '@/lib/request';
 import { statusQuery } from '@/lib/status-query';
 import { useStored } from '@/lib/stored-preference';
 import { texts } from '@/lib/texts';
+import { toastError } from '@/lib/toast';
 import type { RecorderStatus, Status } from '@/types/api';
 
 /** Banners for every page: a lost connection, configuration errors, lost records. */
@@ -23,6 +24,7 @@ export function Banners() {
     <>
       {phase === 'reconnecting' && <Lost />}
       <Waiting />
+      <Paused />
       <RecordedInFull />
       <StatusBanners />
     </>
@@ -69,6 +71,38 @@ function Lost() {
         <span aria-hidden className="max-sm:hidden">
           {texts.connection.lost(seconds)}
         </span>
+      </Banner>
+    </div>
+  );
+}
+
+/** The subject of the notice that all servers are paused. */
+const pausedSubject = 'paused';
+
+/** A separate banner while all servers are paused: nothing works until they are resumed. */
+function Paused() {
+  const client = useQueryClient();
+  const { data: notice } = useQuery({
+    ...statusQuery,
+    select: ({ notices }) => notices?.find(({ subject }) => subject === pausedSubject),
+  });
+  const resume = useMutation({
+    mutationFn: () => request('PUT', '/api/v1/desktop', { body: { paused: false } }),
+    onError: toastError,
+    onSettled: () => client.invalidateQueries({ queryKey: ['status'] }),
+  });
+  if (!notice) return null;
+  return (
+    <div role="alert">
+      <Banner
+        tone="warn"
+        action={
+          <Button small disabled={resume.isPending} onClick={() => resume.mutate()}>
+            {texts.problems.resume}
+          </Button>
+        }
+      >
+        {texts.problems.paused}
       </Banner>
     </div>
   );
@@ -219,7 +253,10 @@ function StatusBanners() {
 
 /** The number of banners that report a malfunction, not only information. */
 export function countTroubles(status: Status): number {
-  return concerns(status).filter((one) => one.tone === 'bad' || one.key === 'dropped').length;
+  const paused = status.notices?.some(({ subject }) => subject === pausedSubject) ? 1 : 0;
+  return (
+    paused + concerns(status).filter((one) => one.tone === 'bad' || one.key === 'dropped').length
+  );
 }
 
 function concerns(status: Status, read: string[] = []): Concern[] {
@@ -275,6 +312,7 @@ function concerns(status: Status, read: string[] = []): Concern[] {
     });
   }
   for (const notice of status.notices ?? []) {
+    if (notice.subject === pausedSubject) continue; // it has its own banner
     if (isNoticeOfAddedServer(notice.subject, notice.message)) continue;
     const isAdvice = advice.test(notice.message);
     if (isAdvice && read.includes(notice.message)) continue;

@@ -181,6 +181,8 @@ export const generalTexts = {
     short: (n: number) => (n === 1 ? 'Configuration: 1 problem' : `Configuration: ${n} problems`),
     warnings: (n: number) =>
       n === 1 ? 'One warning about the configuration' : `${n} warnings about the configuration`,
+    paused: 'All servers are paused: calls are refused until you resume them.',
+    resume: 'Resume',
     show: 'Show',
     more: (n: number) => `${count(n)} more`,
     less: 'Show less',
