@@ -18,7 +18,7 @@ type serverEntry struct {
 }
 
 func (p *program) remove() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "remove SERVER", Short: "Remove a server from the configuration; its calls stay in the history", Args: argCount(1, 1),
 		RunE: p.onDaemon(func(ctx context.Context, d *daemon, args []string) error {
 			if err := d.change(ctx, http.MethodDelete, serverPath(args[0], ""), nil); err != nil {
@@ -27,6 +27,8 @@ func (p *program) remove() *cobra.Command {
 			return p.printSentence(map[string]string{"removed": args[0]}, escapeLine(args[0]+": removed"))
 		}),
 	}
+	cmd.Flags().BoolP("yes", "y", false, "accepted as in other commands: remove never asks for confirmation")
+	return cmd
 }
 
 func (p *program) rename() *cobra.Command {

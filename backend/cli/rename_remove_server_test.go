@@ -18,7 +18,7 @@ func TestServerIsRemoved(t *testing.T) {
 			t.Errorf("%s: %+v", command, got)
 		}
 	}
-	if got := f.run(false, "remove", "files"); got.code != 0 || got.out != "files: removed\n" || removed != "files" {
+	if got := f.run(false, "remove", "files", "--yes"); got.code != 0 || got.out != "files: removed\n" || removed != "files" {
 		t.Errorf("%+v", got)
 	}
 	if got := f.run(false, "remove", "files", "--json"); !json.Valid([]byte(got.out)) {

@@ -41,7 +41,7 @@ func translateError(at Engine, container string, err error) error {
 	case errdefs.IsConflict(err):
 		return fmt.Errorf("%w: %q", ErrNotRunning, container)
 	case client.IsErrConnectionFailed(err) && !socketExists(host):
-		return fmt.Errorf("%w: %s does not exist; is Docker installed and running?", ErrNoDocker, strings.TrimPrefix(host, "unix://"))
+		return fmt.Errorf("%w: %s does not exist", ErrNoDocker, strings.TrimPrefix(host, "unix://"))
 	case client.IsErrConnectionFailed(err):
 		return fmt.Errorf("%w at %s: %w", ErrNoDocker, host, err)
 	}
