@@ -34,7 +34,7 @@ type CommandApprovals interface {
 	// Notices are about new commands that run without approval.
 	Notices() []event.Notice
 	Dismiss(subject string) bool
-	// SuppressCommandNotice suppresses the notice for a server that the user is adding.
+	// SuppressCommandNotice suppresses the notice for a server that the user is adding or changing.
 	SuppressCommandNotice(server string)
 }
 

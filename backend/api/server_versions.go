@@ -345,6 +345,7 @@ func (a *API) applyVersion(ctx context.Context, s *config.Server, key string, ou
 // writeVersion changes the configuration and stores the previous version.
 func (a *API) writeVersion(ctx context.Context, s *config.Server, spec packageversion.Spec, text string, out *VersionPlan) error {
 	out.To = text
+	a.CommandApprovals.SuppressCommandNotice(s.ID)
 	if err := a.ConfigEditor.SetArgument(ctx, s.ID, spec.Arg, spec.Argument(spec.Text), spec.Argument(text)); err != nil {
 		return err
 	}

@@ -74,7 +74,6 @@ func (s *Supervisor) apply(cfg *config.Config, saved savedState) (waits []func()
 		fl.order = append(fl.order, r)
 	}
 	s.fleet.Store(fl)
-	s.dropStaleNotices(fl)
 	for _, c := range newCommands {
 		// On the very first start, everything is new and needs no notice.
 		if !firstConfig || approvedBefore > 0 {
@@ -82,6 +81,7 @@ func (s *Supervisor) apply(cfg *config.Config, saved savedState) (waits []func()
 		}
 		s.lastCommands[c.ID] = commandText(c)
 	}
+	s.dropStaleNotices(cfg)
 	s.appliedOnce.Do(func() { close(s.applied) })
 	s.publishConflicts() // a new order of servers changes which one wins a name, but no list
 	s.retire(old, fl)

@@ -13,21 +13,30 @@ import (
 // noticeSuppression is how long SuppressCommandNotice suppresses the notice of a server.
 const noticeSuppression = time.Minute
 
-// notices holds notices about new commands that need no approval. A notice remains
-// until the user dismisses it or the server is removed.
+// notices holds notices about new commands that need no approval. A notice remains until the user
+// dismisses it, the server is removed or its command changes.
 type notices struct {
 	mu              sync.Mutex
-	list            []events.Notice
+	list            []commandNotice
 	suppressedUntil map[string]time.Time // by server: suppressed until
+}
+
+type commandNotice struct {
+	events.Notice
+	command string // see commandText
+	before  string // the command that the user knows, or "" if unknown
 }
 
 // Notices returns the notices about new commands that need no approval, oldest first.
 func (s *Supervisor) Notices() []events.Notice {
 	s.notices.mu.Lock()
 	defer s.notices.mu.Unlock()
-	list := slices.Clone(s.notices.list)
+	var list []events.Notice
 	if n := s.pauseNotice(); n.Message != "" {
-		list = append([]events.Notice{n}, list...)
+		list = append(list, n)
+	}
+	for _, n := range s.notices.list {
+		list = append(list, n.Notice)
 	}
 	return list
 }
@@ -47,7 +56,7 @@ func (s *Supervisor) Dismiss(subject string) bool {
 }
 
 // SuppressCommandNotice suppresses the next notice about the command of a server, because the user
-// is adding the server at this moment. It expires after one minute.
+// is adding the server, or changes its version, at this moment. It expires after one minute.
 func (s *Supervisor) SuppressCommandNotice(id string) {
 	s.notices.mu.Lock()
 	defer s.notices.mu.Unlock()
@@ -67,24 +76,30 @@ func (s *Supervisor) addCommandNotice(c *config.Server, was string) {
 	if expected && time.Now().Before(until) {
 		return
 	}
+	if i := slices.IndexFunc(s.notices.list, func(o commandNotice) bool { return o.Subject == events.UnapprovedCommandSubject+c.ID }); i >= 0 {
+		if was = s.notices.list[i].before; was == commandText(c) {
+			return // the change is undone
+		}
+	}
 	label := c.Label
 	if label == "" {
 		label = c.ID
 	}
-	n := events.Notice{Subject: events.UnapprovedCommandSubject + c.ID, Message: fmt.Sprintf("Server %q has a new command: %s", label, commandText(c))}
+	n := commandNotice{events.Notice{Subject: events.UnapprovedCommandSubject + c.ID, Message: fmt.Sprintf("Server %q has a new command: %s", label, commandText(c))}, commandText(c), was}
 	if was != "" && was != commandText(c) {
 		n.Message += " (before: " + was + ")"
 	}
-	s.notices.list = append(slices.DeleteFunc(s.notices.list, func(o events.Notice) bool { return o.Subject == n.Subject }), n)
-	s.o.Bus.Publish(events.UserNotice, n)
+	s.notices.list = append(slices.DeleteFunc(s.notices.list, func(o commandNotice) bool { return o.Subject == n.Subject }), n)
+	s.o.Bus.Publish(events.UserNotice, n.Notice)
 }
 
-// dropStaleNotices removes the notices of servers that are no longer configured.
-func (s *Supervisor) dropStaleNotices(fl *fleet) {
+// dropStaleNotices removes the notices of servers that are no longer configured, or whose command is
+// not the one of the notice, for example because the change was undone.
+func (s *Supervisor) dropStaleNotices(cfg *config.Config) {
 	s.notices.mu.Lock()
 	defer s.notices.mu.Unlock()
-	s.notices.list = slices.DeleteFunc(s.notices.list, func(n events.Notice) bool {
-		if _, there := fl.byID[n.Subject[len(events.UnapprovedCommandSubject):]]; there {
+	s.notices.list = slices.DeleteFunc(s.notices.list, func(n commandNotice) bool {
+		if c, there := cfg.Server(n.Subject[len(events.UnapprovedCommandSubject):]); there && commandText(&c) == n.command {
 			return false
 		}
 		s.o.Bus.Publish(events.UserNotice, events.Notice{Subject: n.Subject})

@@ -64,6 +64,16 @@ func TestNewCommandIsAppliedWithNotice(t *testing.T) {
 			t.Errorf("told %+v", heard)
 		}
 
+		// A change that is undone leaves no notice: the old command runs again.
+		g.apply(runs("three"))
+		if list := g.Notices(); len(list) != 1 || len(told()) != 1 {
+			t.Errorf("got %+v", list)
+		}
+		g.apply(runs("two"))
+		if list, heard := g.Notices(), told(); len(list) != 0 || len(heard) != 1 || heard[0].Message != "" {
+			t.Errorf("the notice of a change that was undone stays: %+v, told %+v", list, heard)
+		}
+
 		// The user who adds a server knows its command.
 		g.SuppressCommandNotice("b")
 		g.apply(runs("two"), server("b"))
