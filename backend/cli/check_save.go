@@ -26,7 +26,7 @@ func (p *program) checkSave() *cobra.Command {
 				return usageError{errors.New("select the calls with --session, --tag, --from or --to")}
 			}
 			filter := callFilter{session: calls.session, tag: calls.tag, from: calls.from, to: calls.to}
-			query, err := filter.query()
+			query, err := p.query(cmd.Context(), filter)
 			if err != nil {
 				return err
 			}

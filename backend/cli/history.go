@@ -79,7 +79,7 @@ func (p *program) history() *cobra.Command {
 			if limit < 1 || limit > maxCalls {
 				return usageError{fmt.Errorf("--limit must be from 1 to %d", maxCalls)}
 			}
-			query, err := filter.query()
+			query, err := p.query(cmd.Context(), filter)
 			if err != nil {
 				return err
 			}

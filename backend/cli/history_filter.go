@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -9,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/pflag"
@@ -30,7 +33,7 @@ func (c *callFilter) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.tool, "tool", "", "only calls to this `TOOL`")
 	f.StringVar(&c.outcome, "outcome", "", "only calls with this `OUTCOME`: ok, tool_error, protocol_error, timeout, cancelled, rejected; or working, input_required, expired for a task that has not ended")
 	f.StringVar(&c.text, "search", "", "only calls that contain these `WORDS`")
-	f.StringVar(&c.session, "session", "", "only calls in this `SESSION`")
+	f.StringVar(&c.session, "session", "", "only calls in this `SESSION`, or last for the newest one")
 	f.StringVar(&c.workspace, "workspace", "", "only calls from clients that worked in this `FOLDER`")
 	f.StringVar(&c.account, "account", "", "only calls that used this `ACCOUNT` of a server")
 	f.StringVar(&c.tag, "tag", "", "only calls with this `TAG`")
@@ -106,6 +109,42 @@ func (c *callFilter) query() (url.Values, error) {
 		}
 	}
 	return query, nil
+}
+
+// lastSession is the value of --session that stands for the newest session.
+const lastSession = "last"
+
+// resolveSession replaces lastSession by the id of the newest recorded session, in which server was
+// called if it is not "".
+func (d *daemon) resolveSession(ctx context.Context, session *string, server string) error {
+	if *session != lastSession {
+		return nil
+	}
+	list, err := get[api.List[api.Session]](ctx, d, "sessions", url.Values{"limit": {"200"}})
+	if err != nil {
+		return err
+	}
+	for _, s := range list.Items {
+		if server == "" || slices.Contains(s.Servers, server) {
+			*session = s.Session
+			return nil
+		}
+	}
+	return errors.New("no session is recorded yet: cannot find the last one. List the calls: drawbridge history")
+}
+
+// query returns the query for the calls that filter selects.
+func (p *program) query(ctx context.Context, filter callFilter) (url.Values, error) {
+	if filter.session == lastSession {
+		d, err := p.daemon()
+		if err == nil {
+			err = d.resolveSession(ctx, &filter.session, filter.server)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return filter.query()
 }
 
 // parseTime parses a point in time in common formats; "" stays "".

@@ -78,7 +78,7 @@ func (p *program) historyExport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export", Short: "Export calls with their payloads to standard output as JSON Lines", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			query, err := filter.query()
+			query, err := p.query(cmd.Context(), filter)
 			if err != nil {
 				return err
 			}

@@ -37,7 +37,7 @@ func (p *program) recordFull() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&what.Session, "session", "", "record the calls of the session with this `ID`, which \"drawbridge history --json\" shows")
+	f.StringVar(&what.Session, "session", "", "record the calls of the session with this `ID`, which \"drawbridge history --json\" shows, or last for the newest one")
 	f.StringVar(&what.Client, "client", "", "record the calls of this `CLIENT`, by its name or the name of its token")
 	f.StringVar(&what.Server, "server", "", "record the calls of this `SERVER`")
 	f.DurationVar(&length, "for", time.Hour, "record in full for this `DURATION`, from 1m to 24h")
@@ -56,6 +56,9 @@ func (p *program) setRecordFull(ctx context.Context, what api.FullRecording, len
 		if what.Server, err = d.knownServer(ctx, what.Server); err != nil {
 			return err
 		}
+	}
+	if err := d.resolveSession(ctx, &what.Session, ""); err != nil {
+		return err
 	}
 	state, err := get[api.HistoryState](ctx, d, "history", nil)
 	if err != nil {

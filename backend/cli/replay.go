@@ -25,7 +25,7 @@ import (
 type recordedCallFilter struct{ session, account, tag, from, to string }
 
 func (c *recordedCallFilter) flags(f *pflag.FlagSet) {
-	f.StringVar(&c.session, "session", "", "only calls of the session with this `ID`, which \"drawbridge history --json\" shows")
+	f.StringVar(&c.session, "session", "", "only calls of the session with this `ID`, which \"drawbridge history --json\" shows, or last for the newest one")
 	f.StringVar(&c.account, "account", "", "only calls that used this `ACCOUNT` of the server; required if the calls used several")
 	f.StringVar(&c.tag, "tag", "", "only calls with this `TAG`")
 	f.StringVar(&c.from, "from", "", "only calls since this `TIME`: 2026-01-31, 2026-01-31T10:00:00Z, or 2h for the last two hours")
@@ -151,6 +151,9 @@ func (p *program) recording(ctx context.Context, source string, calls recordedCa
 
 // recording returns the recorded calls to a server.
 func (d *daemon) recording(ctx context.Context, server string, calls recordedCallFilter) (*cassette.Recording, error) {
+	if err := d.resolveSession(ctx, &calls.session, server); err != nil {
+		return nil, err
+	}
 	filter := callFilter{server: server, session: calls.session, account: calls.account, tag: calls.tag, from: calls.from, to: calls.to}
 	query, err := filter.query()
 	if err != nil {

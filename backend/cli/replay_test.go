@@ -64,7 +64,13 @@ func TestExportedCassetteIsServed(t *testing.T) {
 	if query.Get("session") != "s1" {
 		t.Errorf("asked for %v", query)
 	}
+	// The last session is the newest one in which the server was called.
+	f.answer("GET /api/v1/sessions", `{"items":[{"session":"s9","servers":["git"]},{"session":"s8","servers":["git","files"]},{"session":"s7","servers":["files"]}]}`)
+	if got = f.typed(messages, "replay", "files", "--session", "last"); got.code != 0 || query.Get("session") != "s8" {
+		t.Errorf("asked for %v: %s", query, got.errOut)
+	}
 	for _, c := range []struct{ args, want string }{
+		{"other --session last", "no session is recorded yet"},
 		{path + " --session s1", "is a file"},
 		{path + " --passthrough", "requires the name of a server, not a cassette"},
 		{"files --nearest --passthrough", "none of the others can be"},
