@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -103,17 +104,19 @@ func (a *API) addServer(ctx context.Context, in *addInput) (*answer[core.ServerS
 
 // ConvertedEntry is a pasted entry in the format of the configuration.
 type ConvertedEntry struct {
-	Entry JSON     `json:"entry"`
-	Notes []string `json:"notes" nullable:"false" doc:"What is not copied, and why the server is disabled"`
+	Entry   JSON     `json:"entry,omitempty"`
+	Notes   []string `json:"notes" nullable:"false" doc:"What is not copied, and why the server is disabled"`
+	Refused string   `json:"refused,omitempty" doc:"Why the entry cannot be used; there is no entry then"`
 }
 
 // convertEntry converts an entry that another program shows. Nothing is written.
 func (a *API) convertEntry(_ context.Context, in *addInput) (*answer[ConvertedEntry], error) {
 	entry, notes, err := clientconf.ConvertEntry(in.Body.Name, []byte(in.Body.Entry))
 	if err != nil {
-		return nil, err
+		message, hint := core.Describe(err)
+		return reply(ConvertedEntry{Notes: []string{}, Refused: strings.TrimSpace(message + ". " + hint)})
 	}
-	return reply(ConvertedEntry{JSON(entry), append([]string{}, notes...)})
+	return reply(ConvertedEntry{Entry: JSON(entry), Notes: append([]string{}, notes...)})
 }
 
 // removeServer removes a server from the file that defines it.

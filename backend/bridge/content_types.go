@@ -20,6 +20,9 @@ var contentTypes = map[string]string{
 // firstWithContentLists is the first revision in which the content of a sampling message may be a list.
 const firstWithContentLists = "2025-11-25"
 
+// newestContentType is the newest revision in contentTypes.
+const newestContentType = "2025-11-25"
+
 var typeKey = []byte(`"type"`)
 
 // readableContent returns the result of a method, or the params of a request to the client, in which
@@ -34,7 +37,7 @@ func readableContent(method, revision string, raw []byte) []byte {
 		list = "messages"
 	}
 	lists := method == "sampling/createMessage" && revision < firstWithContentLists
-	if list == "" || revision == "" || !lists && !mentionsUnknownType(revision, raw) {
+	if list == "" || revision == "" || revision >= newestContentType || !lists && !mentionsUnknownType(revision, raw) {
 		return raw
 	}
 	found, err := wire.Pick(raw, list)
@@ -53,16 +56,15 @@ func mentionsUnknownType(revision string, raw []byte) bool {
 			return false
 		}
 		raw = bytes.TrimLeft(raw[at+len(typeKey):], " \t\r\n:")
-		if end := bytes.IndexByte(raw[min(1, len(raw)):], '"'); end < 0 || raw[0] != '"' || !knowsType(revision, raw[1:1+end]) {
+		if end := bytes.IndexByte(raw[min(1, len(raw)):], '"'); end >= 0 && raw[0] == '"' && (!knowsType(revision, raw[1:1+end]) || bytes.IndexByte(raw[:1+end], '\\') >= 0) {
 			return true
 		}
 	}
 }
 
-func knowsType(revision string, name []byte) bool {
-	since, ok := contentTypes[string(name)]
-	return ok && since <= revision
-}
+// knowsType reports whether the revision has a type of content. Types that no revision has are left
+// to the client: they may belong to an extension.
+func knowsType(revision string, name []byte) bool { return contentTypes[string(name)] <= revision }
 
 // contentEdits returns the edits of src that replace content of unknown types in the list at a span:
 // of blocks, or of messages, whose content is a block or, in sampling, a list of blocks. A message

@@ -14,7 +14,7 @@ import (
 )
 
 // unusualResult is a result that any decoding and encoding would change.
-const unusualResult = `{"z":1.0,"content":[{"type":"text","n":9007199254740993,"text":"\u00e9\/","hologram":{"type":"text"}}],"structuredContent":{"b":1e3,"a":null},"a":[]}`
+const unusualResult = `{"z":1.0,"content":[{"type":"hologram","n":9007199254740993,"e":"\u00e9\/"}],"structuredContent":{"b":1e3,"a":null},"a":[]}`
 
 func TestServerBytesReachClientUnchanged(t *testing.T) {
 	s := newFixture(t, func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) {

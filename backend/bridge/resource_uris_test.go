@@ -76,7 +76,7 @@ func TestEachAccountIsReadUnderItsOwnURIs(t *testing.T) {
 		checkEqual(t, server, got, `"result":{"messages":[{"role":"user","content":{"type":"resource","resource":{"text":"","uri":"board://`+mark+`1"}}}]}`)
 		got, _ = ask("tools/call", server+"__show", `"name":"`+server+`__show","arguments":{}`)
 		want := `"result":{"content":[{"uri":"board://` + mark + `1","type":"resource_link","n":1.0},{"type":"text","text":"board://1"},` +
-			`{"type":"resource","resource":{"uri":"board://` + mark + `1"}},{"type":"text","text":"[vendor not supported by this client's protocol revision: board://1]"},{"type":"resource_link","uri":"other://` + mark + `x"},5],` +
+			`{"type":"resource","resource":{"uri":"board://` + mark + `1"}},{"type":"vendor","uri":"board://1"},{"type":"resource_link","uri":"other://` + mark + `x"},5],` +
 			`"structuredContent":{"uri":"board://1"},"_meta":{"ui":{"resourceUri":"ui://` + mark + `app"}}}`
 		if mark == "" {
 			want = strings.Replace(want, `"resource":{"uri":"board://`, `"resource":{"uri":"board:\/\/`, 1) // unchanged, byte for byte

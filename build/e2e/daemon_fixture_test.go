@@ -71,6 +71,12 @@ func start(t testing.TB, config object, env ...string) *daemon {
 func newDaemon(t testing.TB) *daemon {
 	t.Helper()
 	d := &daemon{t: t, data: filepath.Join(t.TempDir(), "data"), home: t.TempDir(), log: new(lockedBuffer)}
+	// Another test may have opened the umask, and a configuration that others can replace is refused.
+	for _, folder := range []string{filepath.Dir(filepath.Dir(d.data)), filepath.Dir(d.data), d.home} {
+		if err := os.Chmod(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.MkdirAll(d.data, 0o700); err != nil {
 		t.Fatal(err)
 	}

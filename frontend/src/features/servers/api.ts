@@ -142,6 +142,8 @@ export async function convertDraft(
     const answer = await requestText('POST', '/api/v1/convert-server', { bodyText });
     const members = jsonMembers(answer);
     const entry = members?.get('entry');
+    const refused = members?.get('refused');
+    if (refused !== undefined) return { ...draft, refused: jsonString(refused) };
     const notes = (jsonElements(members?.get('notes') ?? '') ?? []).map((one) => jsonString(one));
     return {
       ...draft,
