@@ -291,6 +291,7 @@ func (b *entryConverter) convertMap(key string, v any, inherit *[]string) map[st
 
 var (
 	bracedReference = lazyregexp.New(`\$\{\{?[^{}]*\}?\}|\{(?:env|file):[^{}]*\}`)
+	nestedReference = lazyregexp.New(`\$\{(?:config|command|input|workspaceFolder):[^{}]*\$\{`)
 	dollarReference = lazyregexp.New(`\$([A-Za-z_][A-Za-z0-9_]*)`)
 	variableExpr    = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?$`)
 )
@@ -308,6 +309,9 @@ func (b *entryConverter) convertText(s string) string {
 			s = dollarReference().ReplaceAllString(s, "$${$1}")
 		}
 		out.WriteString(s)
+	}
+	if has("${env:}") && nestedReference().MatchString(s) {
+		b.cannotCompute(nestedReference().FindString(s) + "…")
 	}
 	last := 0
 	for _, at := range bracedReference().FindAllStringIndex(s, -1) {
@@ -341,7 +345,7 @@ func (b *entryConverter) convertReference(ref string, has func(string) bool) str
 		return b.convertInput(name)
 	case strings.HasPrefix(inner, "secrets."):
 		return "${" + strings.TrimPrefix(inner, "secrets.") + "}"
-	case strings.HasPrefix(inner, "workspaceFolder"):
+	case inner == "workspaceFolder":
 		if b.dir != "" {
 			return b.dir
 		}
@@ -349,8 +353,43 @@ func (b *entryConverter) convertReference(ref string, has func(string) bool) str
 		return "${workspaceFolder}"
 	case inner == "userHome":
 		return "${HOME}"
+	case has("${env:}"):
+		if value, ok := b.editorVariable(inner); ok {
+			return value
+		}
+	}
+	switch {
+	case has("${env:}") && slices.Contains(editorKinds, kind):
+		b.cannotCompute(ref)
+		return "$" + ref
 	case has("${}") && (variableExpr().MatchString(inner) || kind == "secret" && b.client.isPasted()):
 		return ref
 	}
+	if has("${env:}") && !has("${}") {
+		b.cannotCompute(ref)
+	}
 	return "$" + ref // literal for the client, so literal for us
+}
+
+// editorKinds are the kinds of variables that only an editor can compute. In a file of an editor, any
+// other that we do not know is one as well, and not literal text.
+var editorKinds = []string{"workspaceFolder", "workspaceFolderBasename", "config", "command"}
+
+func (b *entryConverter) cannotCompute(ref string) {
+	b.disabled = true
+	b.addNote("Only %s knows the value of %s: replace it, then enable the server", cmp.Or(b.client.Name, "the editor"), core.Shorten(ref, 60))
+}
+
+// editorVariable returns the value of a variable of VS Code and its relatives, if it is known.
+func (b *entryConverter) editorVariable(inner string) (value string, ok bool) {
+	name, isNamed := strings.CutPrefix(inner, "workspaceFolder:")
+	switch {
+	case inner == "/", inner == "pathSeparator":
+		return string(filepath.Separator), true
+	case b.dir == "":
+		return "", false
+	case inner == "workspaceFolderBasename":
+		return filepath.Base(b.dir), true
+	}
+	return b.dir, isNamed && name == filepath.Base(b.dir)
 }

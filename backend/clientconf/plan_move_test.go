@@ -41,7 +41,7 @@ func convertServer(t *testing.T, id, file, text string) ImportedServer {
 func TestServersOfEveryShapeAreConverted(t *testing.T) {
 	for _, c := range []struct{ name, id, file, text, want string }{
 		{"cursor", "cursor", ".cursor/mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x", "${env:DIR}"], "env": {"K": "$LITERAL ${OTHER}"}}}}`,
-			`{"command":"npx","args":["-y","x","${DIR}"],"env":{"K":"$LITERAL $${OTHER}"}}`},
+			`{"command":"npx","args":["-y","x","${DIR}"],"env":{"K":"$LITERAL $${OTHER}"},"disabled":true}`},
 		{"gemini dollar and timeout", "gemini-cli", ".gemini/settings.json", `{"mcpServers": {"a": {"url": "https://x/mcp", "headers": {"A": "Bearer $TOK"}, "timeout": 30000}}}`,
 			`{"type":"http","url":"https://x/mcp","headers":{"A":"Bearer ${TOK}"},"requestTimeoutMs":30000}`},
 		{"qwen url is sse", "qwen-code", ".qwen/settings.json", `{"mcpServers": {"a": {"url": "https://x/sse", "type": "http"}}}`, `{"type":"sse","url":"https://x/sse"}`},
