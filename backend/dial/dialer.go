@@ -316,6 +316,12 @@ func startError(command string, err error) error {
 		message = fmt.Sprintf("%v: %q", process.ErrNotFound, command) // without the PATH, which only the log contains
 		hint, remedy = exitreason.InstallAdvice(command)
 	}
+	if trimmed := strings.TrimSpace(command); errors.Is(err, process.ErrNotFound) && trimmed != command {
+		message, hint = fmt.Sprintf("%v: %q", process.ErrNotFound, command), "Remove the blanks around the command."
+	} else if errors.Is(err, process.ErrNotFound) && strings.Contains(command, " ") && len(strings.Fields(command)) > 1 {
+		message, hint = fmt.Sprintf("%v: %q", process.ErrNotFound, command), "Set command to the program alone, and put the rest into args."
+		remedy = core.EditConfig("command")
+	}
 	return &core.Error{Code: core.CodeValidation, Cause: err, Message: message, Hint: hint, Remedy: remedy}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
@@ -47,4 +48,16 @@ func (d *Dialer) startTrackingContainer(c *config.Server, spec process.Spec) (p 
 		}
 		return nil
 	}, nil
+}
+
+// InputHint returns the hint for a container that ended at once, because "docker run" does not
+// connect its standard input without -i, or "".
+func (p Process) InputHint(args []string) (string, core.Remedy) {
+	if p.Exit == nil || launcherName(p.Path) != "docker" || !dockerexec.RunsWithoutInput(args) {
+		return "", core.Remedy{}
+	}
+	if exit, ended := p.Exit(); !ended || exit.Code != 0 {
+		return "", core.Remedy{}
+	}
+	return "-i is missing: without it, docker run does not pass messages to the server. Add it to args, after run.", core.EditConfig("args")
 }

@@ -73,6 +73,9 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string, use func(
 		if t.Err = err; errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			t.Err = &core.Error{Code: core.CodeTimeout, Cause: err, Message: "did not respond within " + limit.String(),
 				Hint: "Check its log, or increase startupTimeoutMs.", Remedy: core.EditConfig("startupTimeoutMs")}
+			if hint, remedy := exitreason.HTTPModeAdvice(own.LastLines(once.ID, exitreason.MaxLines, began)); hint != "" && once.Type == core.Stdio {
+				t.Err = &core.Error{Code: core.CodeTimeout, Cause: err, Message: "did not respond within " + limit.String(), Hint: hint, Remedy: remedy}
+			}
 			t.explainUnusableOutput(err)
 		}
 	} else {
@@ -85,7 +88,7 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string, use func(
 		}
 	}
 	t.Log = logs.Tail(once.ID, maxTrialLogLines)
-	t.explain(session.Process, own.LastLines(once.ID, exitreason.MaxLines, began), once.ID, c.ID)
+	t.explain(session.Process, once.Type == core.Stdio, once.Args, own.LastLines(once.ID, exitreason.MaxLines, began), once.ID, c.ID)
 	if errors.Is(t.Err, core.ErrNeedsLogin) {
 		t.Reason, t.Hint = "it requires you to sign in", "Add the server; then sign in on its page, or with: drawbridge login "+c.ID+"."
 		if as != "" {
@@ -123,7 +126,7 @@ func (l borrowedSignIn) Client(ctx context.Context, c *config.Server, address, c
 }
 
 // explain sets Reason and Hint. It replaces the id of the trial with name, which the user chose.
-func (t *Trial) explain(p Process, lines []string, id, name string) {
+func (t *Trial) explain(p Process, isStdio bool, args, lines []string, id, name string) {
 	if t.Err == nil {
 		return
 	}
@@ -141,6 +144,9 @@ func (t *Trial) explain(p Process, lines []string, id, name string) {
 		}
 	}
 	if hint, _ := p.CacheHint(lines); hint != "" {
+		t.Hint = hint
+	}
+	if hint, _ := p.InputHint(args); hint != "" && isStdio {
 		t.Hint = hint
 	}
 	for _, prefix := range []string{fmt.Sprintf("cannot connect to server %q: ", id), ErrDependencyMissing.Error() + ": "} {

@@ -150,3 +150,29 @@ func RunEngine(args []string) (e Engine) {
 	}
 	return e
 }
+
+// RunsWithoutInput reports whether args of docker run a container without -i, so that it has no
+// standard input.
+func RunsWithoutInput(args []string) bool {
+	_, _, options, _, ok := splitRun(args)
+	for n := 0; n < len(options); n += argCount(options[n], runFlags) {
+		name, value, _ := strings.Cut(options[n], "=")
+		isShort := !strings.HasPrefix(name, "--")
+		if name == "--interactive" && value != "false" || isShort && strings.Contains(shortFlags(name), "i") {
+			return false
+		}
+	}
+	return ok
+}
+
+// shortFlags returns the flags at the start of short options that are written together, such as "it"
+// of "-ite".
+func shortFlags(option string) string {
+	letters := strings.TrimPrefix(option, "-")
+	for i, letter := range letters {
+		if !runFlags[string(letter)] {
+			return letters[:i]
+		}
+	}
+	return letters
+}

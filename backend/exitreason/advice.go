@@ -154,6 +154,21 @@ func missingKey(reason string, lines []string) (hint string, remedy core.Remedy)
 	return fmt.Sprintf("Set %s in the server's env, or under Environment on its page in Drawbridge.", name), remedy
 }
 
+var servesHTTP = lazyregexp.New(`(?i)\b(?:listen\w*|running|run on|started|serving|available|ready|uvicorn|server|endpoint|local)\b.{0,80}?(https?)://(localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\])(:\d+)?(/[\w./-]*)?`)
+
+// HTTPModeAdvice returns the advice for a server that does not answer on its standard input, if its
+// last lines name the address at which it serves HTTP instead.
+func HTTPModeAdvice(lines []string) (hint string, remedy core.Remedy) {
+	for n := len(lines) - 1; n >= 0; n-- {
+		if m := servesHTTP().FindStringSubmatch(lines[n]); m != nil {
+			host := strings.NewReplacer("0.0.0.0", "127.0.0.1", "[::]", "127.0.0.1").Replace(m[2])
+			address := m[1] + "://" + host + m[3] + strings.TrimRight(m[4], ".")
+			return fmt.Sprintf("It serves HTTP instead of its standard input: add \"url\": \"%s\" with the path of its MCP endpoint beside its command, or start it in its stdio mode.", address), core.EditConfig("url")
+		}
+	}
+	return "", core.Remedy{}
+}
+
 // StartDockerAdvice returns how to make Docker available after it failed with the error text said.
 func StartDockerAdvice(said string) (hint string, remedy core.Remedy) {
 	return startDockerAdvice(runtime.GOOS, said)

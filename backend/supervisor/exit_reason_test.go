@@ -22,8 +22,16 @@ func exitingServer(id, text string, attempts int) config.Server {
 }
 
 func TestFailureNamesReasonActionAndRemedy(t *testing.T) {
-	g := newReal(t)
+	g, bin := newReal(t), t.TempDir()
+	must(t, os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\nexit 0\n"), 0o755))
 	g.apply(
+		server("noinput", func(s *config.Server) {
+			s.Command, s.Args, s.Restart.MaxAttempts = filepath.Join(bin, "docker"), []string{"run", "--rm", "img"}, 1
+		}),
+		server("http", func(s *config.Server) {
+			s.Command, s.Args = "sh", []string{"-c", `echo "Listening on http://0.0.0.0:3000/mcp"; exec sleep 60`}
+			s.StartupTimeout, s.Restart.MaxAttempts = 700*time.Millisecond, 1
+		}),
 		exitingServer("key", `echo "Error: WEATHER_API_KEY is required" >&2; echo "    at main (x.js:1:1)" >&2; echo "Node.js v20.20.2" >&2; exit 1`, 1),
 		exitingServer("usage", `echo "docker: Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?" >&2; echo "Run 'docker run --help' for more information" >&2; exit 125`, 1),
 		exitingServer("signal", `kill -SEGV $$`, 1),
@@ -44,6 +52,8 @@ func TestFailureNamesReasonActionAndRemedy(t *testing.T) {
 	}{
 		"key":      {"exited with status 1: Error: WEATHER_API_KEY is required", "drawbridge secret set WEATHER_API_KEY", core.RemedySetVariable, "WEATHER_API_KEY"},
 		"usage":    {"exited with status 125: docker: Cannot connect to the Docker daemon at unix:///x.", "Start Docker", core.RemedyStartDocker, ""},
+		"noinput":  {"exited with status 0", "-i is missing", core.RemedyEditConfig, "args"},
+		"http":     {"did not respond within 700ms", `add "url": "http://127.0.0.1:3000/mcp"`, core.RemedyEditConfig, "url"},
 		"signal":   {"ended by signal: segmentation fault", "", core.RemedySeeLog, ""},
 		"silent":   {"exited with status 0", "", core.RemedySeeLog, ""},
 		"port":     {"exited with status 1: Error: listen EADDRINUSE", "Stop that program", core.RemedyFreePort, ""},

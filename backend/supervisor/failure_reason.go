@@ -58,6 +58,9 @@ func (r *runner) recordExit() {
 			r.hint, r.remedy = exitreason.Advice(detail, lines, r.process.Path)
 		}
 	}
+	if hint, remedy := r.process.InputHint(r.config().Args); hint != "" && ended && r.config().Type == core.Stdio {
+		r.hint, r.remedy = hint, remedy
+	}
 	if hint, remedy := r.process.CacheHint(lines); hint != "" {
 		r.hint, r.remedy = hint, remedy
 	}

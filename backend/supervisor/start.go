@@ -12,6 +12,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/exitreason"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -66,15 +67,18 @@ func (r *runner) connectInSlot(ctx context.Context, request dial.Request, limit 
 	defer cancel()
 	session, err := r.s.o.Connect(ctx, request)
 	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		err = startupTimeoutError(request.Server, limit, err)
+		err = startupTimeoutError(request.Server, limit, err, r.s.o.LastLines(r.id, exitreason.MaxLines, r.startedAt))
 	}
 	return session, err
 }
 
 // startupTimeoutError returns the error of a start that reached its time limit.
-func startupTimeoutError(c *config.Server, limit time.Duration, cause error) *core.Error {
+func startupTimeoutError(c *config.Server, limit time.Duration, cause error, lines []string) *core.Error {
 	e := &core.Error{Code: core.CodeTimeout, Retriable: true, Cause: cause,
 		Message: fmt.Sprintf("did not respond within %s (startupTimeoutMs)", limit), Hint: startupTimeoutHint(c), Remedy: core.EditConfig("startupTimeoutMs")}
+	if hint, remedy := exitreason.HTTPModeAdvice(lines); hint != "" && c.Type == core.Stdio {
+		e.Hint, e.Remedy = hint, remedy
+	}
 	if unusable, ok := errors.AsType[*wire.UnusableOutputError](cause); ok {
 		e.Message += ": " + unusable.Problem
 		e.Hint, e.Remedy, e.Cause = unusable.Hint, core.Remedy{Kind: core.RemedySeeLog}, unusable
