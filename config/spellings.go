@@ -23,6 +23,9 @@ var spellings = map[string]string{
 	"isActive": "enabled", "active": "enabled", "enabledTools": "includeTools", "enabled_tools": "includeTools", "allowedTools": "includeTools", "allowed_tools": "includeTools",
 }
 
+// EnabledKeys are the spellings of the key that enables a server.
+var EnabledKeys = []string{"enabled", "isActive", "active"}
+
 // OtherServersKeys are the keys at the top of a file that contain the servers in other programs.
 var OtherServersKeys = []string{"context_servers", "mcp_servers", "amp.mcpServers"}
 

@@ -65,11 +65,15 @@ func (d *Document) SetDisabled(label string, disabled bool) error {
 	if server == nil {
 		return serverNotFoundError(label)
 	}
-	if enabled := memberIndex(server, "enabled"); enabled >= 0 {
-		d.setMember(server, "enabled", hujson.Bool(!disabled), depth)
+	hasSwitch := false
+	for _, key := range config.EnabledKeys {
+		if memberIndex(server, key) >= 0 {
+			d.setMember(server, key, hujson.Bool(!disabled), depth)
+			hasSwitch = true
+		}
 	}
 	switch {
-	case disabled && memberIndex(server, "enabled") < 0:
+	case disabled && !hasSwitch:
 		d.setMember(server, "disabled", hujson.Bool(true), depth)
 	case !disabled:
 		d.removeMember(server, "disabled")

@@ -259,3 +259,18 @@ func TestServersUnderTheKeyOfAnotherProgramAreEdited(t *testing.T) {
 		t.Errorf("%v: %s", err, d.Bytes())
 	}
 }
+
+func TestServerThatIsOffInAnotherSpellingCanBeEnabled(t *testing.T) {
+	for _, key := range config.EnabledKeys {
+		d, err := NewDocument([]byte(`{"mcpServers": {"a": {"command": "x", "` + key + `": false}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.SetDisabled("a", false); err != nil {
+			t.Fatal(err)
+		}
+		if c, problems := config.Parse("c.json", d.Bytes()); c == nil || len(c.Servers) != 1 || c.Servers[0].Disabled {
+			t.Errorf("%s: %v, %s", key, problems, d.Bytes())
+		}
+	}
+}
