@@ -255,7 +255,7 @@ func (b *Bridge) builtinView(ep endpoint) *registry.View {
 func definitionsResult(rq *request, items []registry.Item) core.Reply {
 	var text strings.Builder
 	for i, item := range items {
-		raw := []byte(item.Raw)
+		raw := []byte(item.Definition(rq.era))
 		if !hasExtension(rq.capabilities, appsExtension) {
 			raw, _ = toolWithoutApp(raw)
 		}

@@ -59,7 +59,7 @@ func (v *View) forEra(era core.Era) *View {
 // user should know about them.
 func checkEntries(server string, entries [Kinds][]entry) (warnings []string) {
 	for i, kind := range allKinds {
-		var problems problemList
+		var omitted, problems problemList
 		for n := range entries[i] {
 			e := &entries[i][n]
 			var raw []byte
@@ -80,10 +80,10 @@ func checkEntries(server string, entries [Kinds][]entry) (warnings []string) {
 				problems.add(text, e.name)
 			}
 			if e.odd.Unreadable != "" {
-				problems.add(fmt.Sprintf("%s; no client gets it at /mcp and in profiles, because clients would refuse the whole list (it is passed on as it is at /s/%s/mcp)", e.odd.Unreadable, server), e.name)
+				omitted.add(fmt.Sprintf("%s; no client gets it at /mcp and in profiles, because clients would refuse the whole list (it is passed on as it is at /s/%s/mcp)", e.odd.Unreadable, server), e.name)
 			}
 		}
-		warnings = append(warnings, problems.describe(kind)...)
+		warnings = append(append(warnings, omitted.describe(kind)...), problems.describe(kind)...)
 	}
 	return warnings
 }

@@ -24,6 +24,14 @@ type Target struct {
 	odd    *revision.Oddity // nil if clients of every revision can read Raw
 }
 
+// Definition returns the raw tool as clients of an era can read it.
+func (t Target) Definition(era core.Era) json.RawMessage {
+	if era != core.Legacy || t.odd == nil || !t.odd.Converts {
+		return t.Raw
+	}
+	return revision.ForLegacy(core.Tools, t.Raw)
+}
+
 // WrapsOutput reports whether legacy clients get the structured content of the tool wrapped,
 // whatever it is.
 func (t Target) WrapsOutput() bool {

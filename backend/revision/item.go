@@ -3,6 +3,7 @@ package revision
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
 	"github.com/drawbridge-mcp/drawbridge/backend/schema"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
@@ -25,10 +27,12 @@ type Oddity struct {
 	Unreadable string
 }
 
-// Limits of the repairs of one item, in one round and in all. An item that needs more is unreadable.
+// Limits of the repairs of one item: its size in bytes, its violations of one schema, and how often it
+// is checked. An item that exceeds them is unreadable.
 const (
-	maxRepairs = 300
-	maxRounds  = 4
+	maxRepaired = 64 << 10
+	maxRepairs  = 64
+	maxRounds   = 4
 )
 
 // Check returns an item of a list as clients get it, and its oddities; nil if clients of every
@@ -42,6 +46,9 @@ func Check(kind core.Kind, raw []byte) ([]byte, *Oddity) {
 	if err != nil {
 		return raw, &Oddity{Unreadable: "it cannot be decoded"}
 	}
+	if hasHugeNumber(raw) {
+		return raw, &Oddity{Unreadable: "it has a number that is too large for JavaScript"}
+	}
 	s := schemasOf(kind)
 	output := ""
 	if tool, ok := value.(map[string]any); ok && kind == core.Tools {
@@ -49,6 +56,9 @@ func Check(kind core.Kind, raw []byte) ([]byte, *Oddity) {
 	}
 	if len(s.legacy.Violations(value, 1)) == 0 && len(s.modern.Violations(value, 1)) == 0 && len(s.clients.Violations(value, 1)) == 0 && output == "" {
 		return raw, nil
+	}
+	if len(raw) > maxRepaired {
+		return raw, &Oddity{Unreadable: "it is not valid, and too large to be repaired"}
 	}
 	repaired, repairs, _ := repair(raw, forAll, s.legacy, s.modern, s.clients)
 	converted, unreadable := convert(s, kind, repaired)
@@ -95,7 +105,7 @@ func forAll(v schema.Violation, value []byte) ([]byte, string, bool) {
 	case string(value) == "null" && isArgument(v.Path):
 		return []byte("{}"), "is null; clients get {}", true
 	case string(value) == "null" && !isIndex(last):
-		return nil, "is null; clients get the item without it", true
+		return nil, "is null; clients get the item without this member", true
 	case string(value) == "[]" && strings.HasPrefix(v.Error, "must be object"):
 		return []byte("{}"), "is an empty array; clients get an empty object", true // as PHP encodes one
 	}
@@ -120,6 +130,29 @@ func isArgument(path []string) bool {
 	return len(path) == 3 && path[1] == "properties" && (path[0] == "inputSchema" || path[0] == "outputSchema")
 }
 
+// hugeNumber matches what may be a number beyond the range of float64, which clients read as Infinity
+// and then refuse.
+var hugeNumber = lazyregexp.New(`[0-9][eE]\+?[0-9]{3}|[0-9]{300}`)
+
+func hasHugeNumber(raw []byte) bool {
+	if !hugeNumber().Match(raw) {
+		return false
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return false
+		}
+		if number, ok := token.(json.Number); ok {
+			if _, err := number.Float64(); err != nil {
+				return true
+			}
+		}
+	}
+}
+
 func isIndex(name string) bool {
 	_, err := strconv.Atoi(name)
 	return err == nil
@@ -136,7 +169,11 @@ func repair(raw []byte, with fix, against ...*schema.Schema) (repaired []byte, r
 		left = ""
 		violations := &violationTree{}
 		for _, s := range against {
-			for _, v := range s.Violations(value, maxRepairs) {
+			found := s.Violations(value, maxRepairs)
+			if len(found) == maxRepairs {
+				return raw, repairs, "it needs too many repairs"
+			}
+			for _, v := range found {
 				violations.add(v)
 				left = cmp.Or(left, strings.TrimSpace(fmt.Sprintf("%q %s", v.Field(), v.Error)))
 			}

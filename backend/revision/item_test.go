@@ -73,6 +73,7 @@ func TestItemsThatCannotBeRepairedAreUnreadable(t *testing.T) {
 		{core.Tools, `{"name":"t","inputSchema":{"type":"object"},"_meta":1}`, "_meta"},
 		{core.Tools, `{"name":"t","inputSchema":{"type":"object"},"execution":{"taskSupport":"maybe"}}`, "execution.taskSupport"},
 		{core.Tools, `{"name":"t","inputSchema":{"type":"object"},"outputSchema":true}`, "outputSchema"},
+		{core.Resources, `{"uri":"a:b","name":"r","annotations":{"lastModified":"2025-01-12T15:00:58-24:00"}}`, "annotations.lastModified"},
 		{core.Prompts, `{"name":"p","arguments":{}}`, "arguments"},
 		{core.Prompts, `{"name":"p","arguments":[{"name":null}]}`, "arguments.0.name"},
 		{core.Prompts, `{"name":"p","arguments":[{"name":"a","required":"yes"}]}`, "arguments.0.required"},
@@ -165,6 +166,15 @@ func TestToolsThatModelAPIsRefuseAreReported(t *testing.T) {
 		got := ModelAPIProblems([]byte(`{"name":"t","inputSchema":` + schema + `}`))
 		if want == "" && len(got) > 0 || want != "" && !slices.ContainsFunc(got, func(text string) bool { return strings.Contains(text, want) && strings.Contains(text, "excludeTools") }) {
 			t.Errorf("%s: %q", schema, got)
+		}
+	}
+}
+
+func TestNumbersBeyondJavaScriptAreUnreadable(t *testing.T) {
+	for number, huge := range map[string]bool{"1e999": true, "-1E+400": true, "1" + strings.Repeat("0", 400): true, "1e300": false, "1e-999": false, `"1e999"`: false} {
+		_, odd := Check(core.Tools, []byte(`{"name":"t","inputSchema":{"type":"object","properties":{"a":{"default":`+number+`}}}}`))
+		if (odd != nil && odd.Unreadable != "") != huge {
+			t.Errorf("%s: %+v", number, odd)
 		}
 	}
 }

@@ -21,7 +21,7 @@ const excludeIt = `; if a client reports an error of its model, exclude the tool
 // together with all other tools of the request.
 func ModelAPIProblems(tool []byte) (problems []string) {
 	spans, err := wire.Pick(tool, "inputSchema")
-	if input := wire.Bytes(tool, spans[0]); err == nil && len(input) > 0 && input[0] == '{' {
+	if input := wire.Bytes(tool, spans[0]); err == nil && len(input) > 0 && len(input) <= maxRepaired && input[0] == '{' {
 		var root map[string]json.RawMessage
 		_ = json.Unmarshal(input, &root)
 		for _, key := range []string{"oneOf", "anyOf", "allOf"} {

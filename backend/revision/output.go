@@ -80,8 +80,7 @@ type referenceMover struct {
 }
 
 // move returns a schema whose references within its document lead to where the schema is after
-// wrapping. Everything else stays unchanged, byte for byte. A schema with an $id is a document of
-// its own.
+// wrapping. Everything else stays unchanged, byte for byte.
 func (r referenceMover) move(schema []byte, at position) []byte {
 	if at == dataPosition || !bytes.Contains(schema, []byte("Ref")) && !bytes.Contains(schema, []byte("ref")) {
 		return schema
@@ -96,15 +95,12 @@ func (r referenceMover) move(schema []byte, at position) []byte {
 		_ = wire.Elements(schema, func(e core.Span) error { descend(e, schemaPosition); return nil })
 		return wire.Splice(nil, schema, edits...)
 	}
-	document := false
 	err := wire.Members(schema, func(m wire.Member) error {
 		name := string(m.Name)
 		text, isText := wire.Unquote(wire.Bytes(schema, m.Value))
 		switch {
 		case at == namesPosition:
 			descend(m.Value, schemaPosition)
-		case name == "$id" && isText && !strings.HasPrefix(text, "#"):
-			document = true
 		case (name == "$ref" || name == "$dynamicRef") && isText && (text == "#" || strings.HasPrefix(text, "#/")):
 			edits = append(edits, wire.Edit{Span: m.Value, With: wire.AppendString(nil, wrappedAt+strings.TrimPrefix(text, "#"))})
 		case name == "$recursiveRef" && r.recursive: // its only value is "#"
@@ -114,7 +110,7 @@ func (r referenceMover) move(schema []byte, at position) []byte {
 		}
 		return nil
 	})
-	if err != nil || document {
+	if err != nil {
 		return schema
 	}
 	return wire.Splice(nil, schema, edits...)

@@ -2,6 +2,7 @@ package revision
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,13 +19,13 @@ var keywords = map[string]func(value any) bool{
 	"type":                  isType,
 	"enum":                  func(v any) bool { list, ok := v.([]any); return ok && len(list) > 0 },
 	"required":              areStrings,
-	"properties":            isObject,
-	"patternProperties":     isObject,
-	"$defs":                 isObject,
-	"definitions":           isObject,
-	"dependentSchemas":      isObject,
+	"properties":            areNamedSchemas,
+	"patternProperties":     arePatterns,
+	"$defs":                 areNamedSchemas,
+	"definitions":           areNamedSchemas,
+	"dependentSchemas":      areNamedSchemas,
 	"dependentRequired":     isObject,
-	"dependencies":          isObject,
+	"dependencies":          areDependencies,
 	"allOf":                 areSchemas,
 	"anyOf":                 areSchemas,
 	"oneOf":                 areSchemas,
@@ -43,7 +44,6 @@ var keywords = map[string]func(value any) bool{
 	"pattern":               isPlainPattern,
 	"format":                isText,
 	"$ref":                  isText,
-	"$id":                   isText,
 	"minimum":               isNumber,
 	"maximum":               isNumber,
 	"exclusiveMinimum":      isNumber,
@@ -63,6 +63,26 @@ func isBool(v any) bool   { _, ok := v.(bool); return ok }
 func isText(v any) bool   { _, ok := v.(string); return ok }
 func isObject(v any) bool { _, ok := v.(map[string]any); return ok }
 func isSchema(v any) bool { _, ok := v.(bool); return ok || isObject(v) }
+
+func areAll(v any, valid func(name string, part any) bool) bool {
+	parts, ok := v.(map[string]any)
+	for name, part := range parts {
+		ok = ok && valid(name, part)
+	}
+	return ok
+}
+
+func areNamedSchemas(v any) bool {
+	return areAll(v, func(_ string, part any) bool { return isSchema(part) })
+}
+
+func arePatterns(v any) bool {
+	return areAll(v, func(name string, part any) bool { return isPlainPattern(name) && isSchema(part) })
+}
+
+func areDependencies(v any) bool {
+	return areAll(v, func(_ string, part any) bool { return isSchema(part) || areStrings(part) })
+}
 
 func isNumber(v any) bool {
 	switch v.(type) {
@@ -92,30 +112,28 @@ func isType(v any) bool {
 }
 
 // plainPattern matches a sequence of tokens that regular expressions of Go and of JavaScript with
-// Unicode have in common, and lookaheads. In JavaScript many other escapes and braces are errors.
-var plainPattern = lazyregexp.New(`^(?:` + escape + `|\[\^?-?(?:` + escape + `|[^\\\][-](?:-[^\\\][-])?)*-?\]|(?:[*+?]|\{\d+(?:,\d*)?\})\??|\(\?[:=!]|[()|.^$]|[^\\^$.*+?()[\]{}|])*$`)
+// Unicode have in common. In JavaScript many other escapes and braces are errors.
+var plainPattern = lazyregexp.New(`^(?:` + escape + `|\\[bB]|\[\^?(?:-|` + classItem + `)(?:` + classItem + `)*-?\]|(?:[*+?]|\{\d+(?:,\d*)?\})\??|\(\?:|[()|.^$]|[^\\^$.*+?()[\]{}|])*$`)
 
-const escape = `\\[dDwWsSbBnrtfv/\\^$.*+?()[\]{}|]`
-
-var (
-	simpleLookahead = lazyregexp.New(`\(\?[=!][^()]*\)`)
-	repeatedGroup   = lazyregexp.New(`\)[*+?{]`)
-	repeatedAnchor  = lazyregexp.New(`(?:\^|\$)[*+?{]`) // also an error in JavaScript
-	groupStart      = strings.NewReplacer("(?=", "(", "(?!", "(", "(?:", "(")
+const (
+	escape    = `\\[dDwWsSnrtfv/\\^$.*+?()[\]{}|]`
+	classItem = `(?:` + escape + `|[^\\\][-](?:-[^\\\][-])?)`
 )
+
+// repeatedAssertion matches what JavaScript cannot repeat.
+var repeatedAssertion = lazyregexp.New(`(?:\^|\$|\\[bB])[*+?{]`)
+
+// maxPattern bounds a regular expression in bytes.
+const maxPattern = 1000
 
 // isPlainPattern reports whether a regular expression is certainly valid in JavaScript.
 func isPlainPattern(v any) bool {
 	pattern, ok := v.(string)
-	if !ok || !plainPattern().MatchString(pattern) || strings.Contains(groupStart.Replace(pattern), "(?") {
+	if !ok || len(pattern) > maxPattern || !plainPattern().MatchString(pattern) || repeatedAssertion().MatchString(pattern) ||
+		strings.Contains(strings.ReplaceAll(pattern, "(?:", "("), "(?") {
 		return false
 	}
-	// A lookahead cannot be repeated.
-	rest := simpleLookahead().ReplaceAllString(pattern, "^")
-	if repeatedAnchor().MatchString(rest) || groupStart.Replace(rest) != strings.ReplaceAll(rest, "(?:", "(") && repeatedGroup().MatchString(rest) {
-		return false
-	}
-	_, err := regexp.Compile(groupStart.Replace(pattern))
+	_, err := regexp.Compile(pattern)
 	return err == nil
 }
 
@@ -126,7 +144,28 @@ func outputProblem(schema any) string {
 	if !ok {
 		return ""
 	}
+	if hasIdentifier(root) {
+		return `has an "$id", an anchor or "$async", which several tools may share`
+	}
 	return schemaProblem(root, root, 0)
+}
+
+// identifiers are the keywords that validators look for anywhere, even where there is no schema. They
+// share them among the tools of all servers.
+var identifiers = []string{"$id", "$anchor", "$dynamicAnchor", "$async"}
+
+func hasIdentifier(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, part := range v {
+			if slices.Contains(identifiers, key) || hasIdentifier(part) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, hasIdentifier)
+	}
+	return false
 }
 
 const maxSchemaDepth = 100
@@ -137,69 +176,96 @@ func schemaProblem(root, schema map[string]any, depth int) string {
 	}
 	for key, value := range schema {
 		if valid := keywords[key]; valid != nil && !valid(value) {
-			return fmt.Sprintf("has a %q that is not valid", key)
+			return fmt.Sprintf("has a %q that some clients cannot compile", key)
 		}
-		problem := ""
 		switch {
-		case key == "$ref" && !resolves(root, value.(string)):
-			return `has a "$ref" that leads nowhere`
-		case key == "$id" && depth > 0:
-			return `has an "$id" in a part of it`
-		case key == "nullable" && schema["type"] == nil, key == "id", key != "format" && strings.HasPrefix(key, "format"):
-			return fmt.Sprintf("has a %q that some validators do not support", key)
-		case positions[key] == dataPosition:
-		case positions[key] == namesPosition:
-			parts, _ := value.(map[string]any)
-			for name, part := range parts {
-				if key == "patternProperties" && !isPlainPattern(name) {
-					return "has a pattern that is not valid"
-				}
-				if !isSchema(part) && key != "dependencies" {
-					return fmt.Sprintf("has a %q that is not valid", key)
-				}
-				if inner, ok := part.(map[string]any); ok && problem == "" {
-					problem = schemaProblem(root, inner, depth+1)
-				}
-			}
-		case keywords[key] != nil:
-			list, ok := value.([]any)
-			if !ok {
-				list = []any{value}
-			}
-			for _, part := range list {
-				if inner, ok := part.(map[string]any); ok && problem == "" {
-					problem = schemaProblem(root, inner, depth+1)
-				}
-			}
+		case key == "$ref" && !resolves(root, schema):
+			return `has a "$ref" that leads nowhere or in a circle`
+		case key == "nullable" && (value == false || schema["type"] == nil), key == "id", key != "format" && strings.HasPrefix(key, "format"):
+			return fmt.Sprintf("has a %q that some clients cannot compile", key)
 		}
-		if problem != "" {
-			return problem
+		for _, part := range subschemas(key, value) {
+			inner, ok := part.(map[string]any)
+			if !ok {
+				continue
+			}
+			if problem := schemaProblem(root, inner, depth+1); problem != "" {
+				return problem
+			}
 		}
 	}
 	return ""
 }
 
-// resolves reports whether a reference leads to a part of its document.
-func resolves(root map[string]any, ref string) bool {
-	path, ok := strings.CutPrefix(ref, "#")
-	if !ok || path != "" && path[0] != '/' || strings.Contains(path, "%") {
-		return false
+// subschemas returns the schemas in the value of a keyword.
+func subschemas(key string, value any) []any {
+	switch positions[key] {
+	case dataPosition:
+		return nil
+	case namesPosition:
+		parts, _ := value.(map[string]any)
+		return slices.Collect(maps.Values(parts))
 	}
-	var at any = root
-	for _, name := range strings.Split(path, "/")[1:] {
-		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
-		switch v := at.(type) {
-		case map[string]any:
-			at = v[name]
-		case []any:
-			n, err := strconv.Atoi(name)
-			if err != nil || n < 0 || n >= len(v) {
-				return false
-			}
-			at = v[n]
-		default:
+	if keywords[key] == nil {
+		return nil
+	}
+	if list, ok := value.([]any); ok {
+		return list
+	}
+	return []any{value}
+}
+
+// resolves reports whether the reference of a schema leads to another part of its document.
+func resolves(root, schema map[string]any) bool {
+	for range maxSchemaDepth {
+		ref, is := schema["$ref"].(string)
+		if !is {
+			return true
+		}
+		target, ok := follow(root, ref)
+		if !ok {
 			return false
 		}
+		if schema, ok = target.(map[string]any); !ok {
+			return true
+		}
 	}
-	return isSchema(at)
+	return false
+}
+
+// follow returns the schema that a reference leads to.
+func follow(root map[string]any, ref string) (target any, ok bool) {
+	path, ok := strings.CutPrefix(ref, "#")
+	if !ok || path != "" && path[0] != '/' || strings.Contains(path, "%") {
+		return nil, false
+	}
+	target = root
+	for names := strings.Split(path, "/")[1:]; len(names) > 0; {
+		at, isSchema := target.(map[string]any)
+		key := strings.NewReplacer("~1", "/", "~0", "~").Replace(names[0])
+		if names = names[1:]; !isSchema || len(subschemas(key, at[key])) == 0 {
+			return nil, false
+		}
+		switch v := at[key].(type) {
+		case []any:
+			if len(names) == 0 {
+				return nil, false
+			}
+			n, err := strconv.Atoi(names[0])
+			if err != nil || n < 0 || n >= len(v) || strconv.Itoa(n) != names[0] {
+				return nil, false
+			}
+			target, names = v[n], names[1:]
+		default:
+			target = v
+			if positions[key] == namesPosition {
+				if len(names) == 0 {
+					return nil, false
+				}
+				parts, _ := v.(map[string]any)
+				target, names = parts[strings.NewReplacer("~1", "/", "~0", "~").Replace(names[0])], names[1:]
+			}
+		}
+	}
+	return target, isSchema(target)
 }
