@@ -1114,13 +1114,17 @@ export interface ConvertedEntry {
   /**
    * Any JSON value
    */
-  entry: {
+  entry?: {
     [k: string]: unknown;
   };
   /**
    * What is not copied, and why the server is disabled
    */
   notes: string[];
+  /**
+   * Why the entry cannot be used; there is no entry then
+   */
+  refused?: string;
 }
 export interface CostInputBody {
   /**
