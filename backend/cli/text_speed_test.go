@@ -19,11 +19,11 @@ func TestLongTextsArePrintedInLinearTime(t *testing.T) {
 		"truncate":      func(s string) { truncate(s, 200) },
 		"truncate long": func(s string) { truncate(s, len(s)-1) },
 		"escapeLine":    func(s string) { escapeLine(s) },
-		"width":         func(s string) { width(s) },
+		"width":         func(s string) { _ = width(s) },
 		"question":      func(s string) { (&pendingItem{api.Approval{Kind: "call", Tool: s, Arguments: s}}).question() },
 		"serverlog":     func(s string) { serverlog.CleanJSON([]byte(s)) },
 		"core.OneLine":  func(s string) { core.OneLine(s, 100) },
-		"core.Shorten":  func(s string) { core.Shorten(s, 100) },
+		"core.Shorten":  func(s string) { _ = core.Shorten(s, 100) },
 		"trust.Visible": func(s string) { trust.Visible(s) },
 		"notification":  func(s string) { desktop.LeftToRight(desktop.SingleLine(s, 200)) },
 		"wide last cell": func(s string) {
@@ -40,10 +40,10 @@ func TestLongTextsArePrintedInLinearTime(t *testing.T) {
 				run(text)
 				return time.Since(began)
 			}
-			// 1 MB takes milliseconds; what is quadratic takes minutes, and 64 kB of it seconds.
-			if took := timeFor(64 << 10); took > time.Second {
+			// 1 MB takes milliseconds. What is quadratic takes hours, and 64 kB of it half a minute.
+			if took := timeFor(64 << 10); took > 10*time.Second {
 				t.Errorf("%s of 64 kB of %q takes %s", name, part, took)
-			} else if took = timeFor(1 << 20); took > 3*time.Second {
+			} else if took = timeFor(1 << 20); took > 30*time.Second {
 				t.Errorf("%s of 1 MB of %q takes %s", name, part, took)
 			}
 		}

@@ -133,8 +133,8 @@ func (p *Plan) Outside() string {
 
 // realPath resolves the links in a path that need not exist.
 func realPath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil || filepath.Dir(path) == path {
-		return cmp.Or(real, path)
+	if resolved, err := filepath.EvalSymlinks(path); err == nil || filepath.Dir(path) == path {
+		return cmp.Or(resolved, path)
 	}
 	return filepath.Join(realPath(filepath.Dir(path)), filepath.Base(path))
 }

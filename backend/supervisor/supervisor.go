@@ -148,7 +148,7 @@ func New(o Options) *Supervisor {
 		}
 	}
 	s := &Supervisor{o: o, slots: make(chan struct{}, maxParallelStarts), quit: make(chan struct{}), drainExpired: make(chan struct{}), applied: make(chan struct{}), all: map[string]*runner{}, approved: map[string]approval{}, lastCommands: map[string]string{}}
-	s.stopCtx, s.killAll = context.WithCancel(context.Background())
+	s.stopCtx, s.killAll = context.WithCancel(context.Background()) //nolint:gosec // killAll is called stopLimit after quit
 	s.fleet.Store(&fleet{byID: map[string]*runner{}})
 	s.listWait.Store(int64(config.DefaultListWait))
 	o.Registry.OnChange(func(registry.Change) { s.publishConflicts() })
