@@ -80,7 +80,7 @@ race() {
 	sequential+='|TestMigratedHistoriesKeepEverything|TestEveryOlderSchemaIsMigrated|TestTrustEventsAreBoundedAndPaged'
 	sequential+='|TestPackingHalvesSize|TestRecorderMarksWhatACassetteCannotHold|TestInvalidCassettesAreRefusedWithTheirLine'
 	sequential+='|TestCloseKillsForkingProcesses|TestQueueIsBoundedInBytes|TestReaderSeparatesMessages|TestCacheIsBounded|TestRecordsPerServerAreBounded'
-	sequential+='|TestPercentilesAreWithinFivePercent|TestCleanDefinitionsRaiseWarningsBelowOnePercent)$'
+	sequential+='|TestPercentilesAreWithinFivePercent|TestLongTextsArePrintedInLinearTime|TestCleanDefinitionsRaiseWarningsBelowOnePercent)$'
 	dirs=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./...)
 	for dir in $dirs; do
 		if grep -qE '^\s*go |\.Go\(|\.Parallel\(|\.Skipf?\(|"sync|"testing/synctest' "$dir"/*.go; then packages+=("$dir"); fi

@@ -148,7 +148,8 @@ func TestSamplingTakesAtMostItsShareOfACore(t *testing.T) {
 					samples++
 					return cost
 				})
-				if used > long/share+cost || samples < int(long/(max(interval, cost*share)+cost)) {
+				least := int(long/(max(interval, cost*share)+cost)) - 1 // the last one may be due as the context ends
+				if used > long/share+cost || samples < least {
 					t.Errorf("%d samples of %s take %s of %s, of which 1/%d is the limit", samples, cost, used, long, share)
 				}
 			})
