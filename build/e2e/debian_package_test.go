@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -89,8 +90,9 @@ func TestDebianPackage(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually.Complete(t, limit(10*time.Second), func() string {
-			if _, err := os.Stat(filepath.Join(data, "runtime.json")); err != nil {
-				return err.Error()
+			text, err := os.ReadFile(filepath.Join(data, "runtime.json"))
+			if err != nil || !strings.Contains(string(text), "http://") {
+				return fmt.Sprintf("it does not answer yet: %s %v", text, err) // while it migrates the history, the file has no address
 			}
 			return ""
 		})
