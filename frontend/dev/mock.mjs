@@ -145,6 +145,8 @@ export function startMock({
       case 'PUT secrets':
         response.writeHead(204).end();
         return;
+      case 'POST convert-server':
+        return json(response, `{"notes":[],${text.slice(text.indexOf('"entry":'))}`);
       case 'POST call':
         return json(response, world.run(text));
       case 'GET events':
