@@ -96,7 +96,6 @@ var edges = map[string]string{
 var owners = map[string]string{
 	"modernc.org/sqlite":                     "backend/store",
 	"github.com/klauspost/compress":          "backend/store",
-	"github.com/pressly/goose/v3":            "backend/store",
 	"github.com/moby/moby/client":            "backend/dockerexec",
 	"github.com/moby/moby/api":               "backend/dockerexec",
 	"github.com/containerd/errdefs":          "backend/dockerexec",

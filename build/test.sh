@@ -76,8 +76,7 @@ lint() {
 # show it nothing.
 race() {
 	local plain=-race=false dirs dir packages=() sequential
-	sequential='^(TestHostileArchivesAreRefused|TestKillDuringPackingLosesNoPayload|TestKilledMigrationKeepsOldSchema'
-	sequential+='|TestMigratedHistoriesKeepEverything|TestEveryOlderSchemaIsMigrated|TestTrustEventsAreBoundedAndPaged'
+	sequential='^(TestHostileArchivesAreRefused|TestKillDuringPackingLosesNoPayload|TestTrustEventsAreBoundedAndPaged'
 	sequential+='|TestPackingHalvesSize|TestRecorderMarksWhatACassetteCannotHold|TestInvalidCassettesAreRefusedWithTheirLine'
 	sequential+='|TestCloseKillsForkingProcesses|TestQueueIsBoundedInBytes|TestReaderSeparatesMessages|TestCacheIsBounded|TestRecordsPerServerAreBounded'
 	sequential+='|TestPercentilesAreWithinFivePercent|TestLongTextsArePrintedInLinearTime|TestCleanDefinitionsRaiseWarningsBelowOnePercent)$'

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
@@ -39,8 +38,6 @@ import (
 type daemon struct {
 	options   cli.ServeOptions
 	startedAt time.Time
-	ready     bool       // whether runtime.json says where the daemon answers
-	runtime   sync.Mutex // guards ready and runtime.json
 	log       *slog.Logger
 	life      *lifecycle
 	bus       *event.Bus
@@ -166,7 +163,7 @@ func (d *daemon) openStorage(ctx context.Context) (err error) {
 	d.cleanup = &startupCleanup{spawner: d.spawner, containers: execLedger(folders), bus: d.bus, log: d.log, done: make(chan struct{})}
 
 	d.history, err = store.Open(ctx, store.Options{
-		Path: historyFile(folders), Log: d.log, Now: timeSource, Migrating: d.migrating,
+		Path: historyFile(folders), Log: d.log, Now: timeSource,
 		Notify: func(sentence string) {
 			d.bus.Publish(event.UserNotice, event.Notice{Subject: "history", Message: sentence})
 		},
@@ -184,21 +181,6 @@ func (d *daemon) openStorage(ctx context.Context) (err error) {
 	d.logins = newLogins(folders.Data, d.vault, d.log)
 	d.life.onStop("sign-ins", 3*time.Second, d.logins.Close)
 	return nil
-}
-
-// migrating tells other processes, which cannot reach the daemon yet, what it does. A daemon whose
-// disk was full migrates later, when it answers already.
-func (d *daemon) migrating(step, steps int) {
-	d.runtime.Lock()
-	defer d.runtime.Unlock()
-	if d.ready {
-		return
-	}
-	now := loopback.Runtime{PID: os.Getpid(), Version: version, StartedAt: time.Now().UTC(), Config: absolute(d.options.Sources.Main()),
-		Starting: fmt.Sprintf("the history is being updated to the format of this version, step %d of %d", step, steps)}
-	if err := loopback.WriteRuntime(d.options.Folders.Data, now); err != nil {
-		d.log.Warn("Cannot write the startup progress", "error", err)
-	}
 }
 
 // serve starts the HTTP server at its port and its socket, and then the bridge.

@@ -52,14 +52,8 @@ func showOrStart(ctx context.Context, o cli.ServeOptions) error {
 			return err
 		}
 	}
-	shown := false
-	rt, err := awaitDaemon(ctx, o.Folders, ended, func(step string) {
-		fmt.Fprintln(os.Stderr, step)
-		if !shown && !printAddress && o.Link == "" { // the window shows the steps, and then the page
-			shown = openWindow("", o.Folders.Data) == nil
-		}
-	})
-	if err != nil || shown {
+	rt, err := awaitDaemon(ctx, o.Folders, ended)
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
@@ -110,24 +104,12 @@ func launch(link string) (ended <-chan error, err error) {
 }
 
 // awaitDaemon waits until the daemon of a data folder responds. If the daemon that we started exits
-// before and no other daemon holds the folder, the error is the reason. report gets each step of a
-// migration.
-func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error, report func(string)) (loopback.Runtime, error) {
+// before and no other daemon holds the folder, the error is the reason.
+func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error) (loopback.Runtime, error) {
 	tick, limit := time.NewTicker(20*time.Millisecond), time.NewTimer(startLimit)
 	defer tick.Stop()
 	defer limit.Stop()
 	for {
-		migrated := false
-		err := loopback.AwaitMigration(ctx, folders.Data, func(step string) {
-			migrated = true
-			report(step)
-		})
-		if err != nil {
-			return loopback.Runtime{}, stillStarting(err.Error())
-		}
-		if migrated {
-			limit.Reset(startLimit)
-		}
 		rt, ok, err := loopback.FindDaemon(folders.Data)
 		if ok || err != nil {
 			return rt, err
@@ -144,7 +126,7 @@ func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error
 			return rt, ctx.Err()
 		case <-limit.C:
 			if starting := loopback.StartingDaemon(folders.Data); starting != "" {
-				return rt, stillStarting(starting)
+				return rt, &core.Error{Code: core.CodeUnavailable, Message: starting, Hint: "It continues in the background. " + stillStartingHint}
 			}
 			return rt, &core.Error{
 				Code: core.CodeUnavailable, Message: "Drawbridge did not start",
@@ -156,10 +138,6 @@ func awaitDaemon(ctx context.Context, folders config.Folders, ended <-chan error
 
 // stillStartingHint says what to do about a daemon that does not respond yet.
 const stillStartingHint = "Try again in a moment. Its log shows what it is waiting for: drawbridge logs."
-
-func stillStarting(what string) error {
-	return &core.Error{Code: core.CodeUnavailable, Message: what, Hint: "It continues in the background. " + stillStartingHint}
-}
 
 // startFailure returns the error that a daemon wrote when it exited during its start.
 func startFailure(folders config.Folders, end error) error {

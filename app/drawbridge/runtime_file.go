@@ -37,16 +37,11 @@ func (d *daemon) announce() error {
 
 // writeRuntime writes runtime.json.
 func (d *daemon) writeRuntime() error {
-	d.runtime.Lock()
-	defer d.runtime.Unlock()
 	data := d.options.Folders.Data
 	self := loopback.Runtime{PID: os.Getpid(), URL: d.url, Version: version, StartedAt: d.startedAt, Config: absolute(d.options.Sources.Main())}
 	err := loopback.WriteRuntime(data, self)
 	if err != nil && d.history.ReleaseReservedSpace(err) {
 		err = loopback.WriteRuntime(data, self)
-	}
-	if err == nil {
-		d.ready = true
 	}
 	return err
 }

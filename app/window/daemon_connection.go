@@ -30,9 +30,8 @@ type daemon struct {
 	client *http.Client
 	retry  time.Duration // interval between attempts to connect
 
-	mu        sync.Mutex
-	data      string // "" until it is known; see startDaemon
-	startStep string // what the daemon that startDaemon starts does; "" if it has responded
+	mu   sync.Mutex
+	data string // "" until it is known; see startDaemon
 }
 
 func newDaemon(data string) *daemon {
@@ -78,20 +77,6 @@ func (d *daemon) request(ctx context.Context, method, route string, in any) (*ht
 		return nil, fmt.Errorf("the daemon responded with status %d", resp.StatusCode)
 	}
 	return resp, nil
-}
-
-// starting describes what a daemon that does not respond yet does, or returns "".
-func (d *daemon) starting() string {
-	d.mu.Lock()
-	data, step := d.data, d.startStep
-	d.mu.Unlock()
-	if data == "" {
-		return step
-	}
-	if starting, ok := strings.CutPrefix(loopback.StartingDaemon(data), loopback.StartingPrefix); ok {
-		return starting
-	}
-	return ""
 }
 
 // newPageURL returns the page's address with a new one-time code, or "" if there is no daemon.

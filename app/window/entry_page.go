@@ -22,7 +22,6 @@ var entryPageTemplate = template.Must(template.New("entry page").Parse(entryPage
 type entryPage struct {
 	client         *http.Client
 	requestAddress func(context.Context) string // requests the address from the daemon
-	starting       func() string                // what a daemon that does not respond yet does; optional
 
 	mu         sync.Mutex
 	redirected bool   // the page has been redirected to the address
@@ -46,28 +45,26 @@ func (e *entryPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.failed = false
 	e.mu.Unlock()
 	if failed { // avoids a redirect loop if the address responds but the page fails to load
-		e.write(w, "", "")
+		e.write(w, "")
 		return
 	}
 	if again || !e.daemonResponds() { // the known code has been used, or no daemon responds
 		e.set(localAddress(e.requestAddress(r.Context())))
 	}
-	target, starting := "", ""
+	target := ""
 	if e.daemonResponds() {
 		e.mu.Lock()
 		target = e.address
 		e.redirected = true
 		e.mu.Unlock()
-	} else if e.starting != nil {
-		starting = e.starting()
 	}
-	e.write(w, target, starting)
+	e.write(w, target)
 }
 
-func (e *entryPage) write(w http.ResponseWriter, target, starting string) {
+func (e *entryPage) write(w http.ResponseWriter, target string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = entryPageTemplate.Execute(w, struct{ Target, Starting string }{target, starting}) // fails only when the window is closed
+	_ = entryPageTemplate.Execute(w, struct{ Target string }{target}) // fails only when the window is closed
 }
 
 // fail records that the page failed to load. The next response does not redirect, and the one after

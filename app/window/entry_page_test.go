@@ -6,8 +6,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
 
 func page(t *testing.T, e *entryPage) string {
@@ -46,28 +44,6 @@ func TestStartPageExplainsMissingDaemon(t *testing.T) {
 	got := page(t, e)
 	if strings.Contains(got, "location.replace") || !strings.Contains(got, "Drawbridge is not running") || !strings.Contains(got, "location.reload") {
 		t.Fatalf("got\n%s", got)
-	}
-}
-
-func TestStartPageShowsMigration(t *testing.T) {
-	data := t.TempDir()
-	d := newDaemon(data)
-	e := newEntryPage("", d.newPageURL)
-	e.starting = d.starting
-	if err := loopback.WriteRuntime(data, loopback.Runtime{Starting: "step 1 of 2 <b>"}); err != nil {
-		t.Fatal(err)
-	}
-	const step = `<p class="step">step 1 of 2 &lt;b&gt;.</p>`
-	if got := page(t, e); strings.Contains(got, step) {
-		t.Error("the file of a daemon that was killed is believed")
-	}
-	lock, err := loopback.Lock(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lock.Close()
-	if got := page(t, e); !strings.Contains(got, step) || strings.Contains(got, "not running") || !strings.Contains(got, "location.reload") {
-		t.Errorf("got\n%s", got)
 	}
 }
 

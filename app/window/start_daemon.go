@@ -13,16 +13,14 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
-	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 )
 
 // A window that is started directly, as macOS starts the program of a bundle, gets no address. It
 // then requests one from the daemon's program and passes on the link that it was opened for. See
 // build/package/macos.sh.
 
-// startDaemonTimeout limits startDaemon. The daemon's program limits its waits itself; a migration
-// of the history may take minutes.
-const startDaemonTimeout = time.Hour
+// startDaemonTimeout limits startDaemon. The daemon's program limits its waits itself.
+const startDaemonTimeout = 2 * time.Minute
 
 // printAddressVariable is set for the daemon's program to make it print the address instead of
 // opening a window.
@@ -43,39 +41,20 @@ func (d *daemon) startDaemon(ctx context.Context, program, link string) (address
 	}
 	cmd := hideconsole.HideWindow(exec.CommandContext(ctx, program, args...))
 	cmd.Env = append(os.Environ(), printAddressVariable+"=1")
-	var out bytes.Buffer
-	failed := &startOutput{daemon: d}
-	cmd.Stdout, cmd.Stderr = &out, failed
+	var out, failed bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &failed
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("cannot reach Drawbridge: %w: %s", err, bytes.TrimSpace(failed.text))
+		return "", fmt.Errorf("cannot reach Drawbridge: %w: %s", err, bytes.TrimSpace(failed.Bytes()))
 	}
 	var reply struct{ URL, Data string }
 	if err := json.Unmarshal(out.Bytes(), &reply); err != nil || localAddress(reply.URL) == "" {
 		return "", fmt.Errorf("cannot reach Drawbridge: %s printed no URL", program)
 	}
 	d.mu.Lock()
-	d.data, d.startStep = reply.Data, ""
+	d.data = reply.Data
 	d.mu.Unlock()
 	return localAddress(reply.URL), nil
-}
-
-// startOutput keeps the beginning of what the daemon's program prints to stderr. Its last line is
-// what a starting daemon does.
-type startOutput struct {
-	daemon *daemon
-	text   []byte
-}
-
-func (o *startOutput) Write(b []byte) (int, error) {
-	o.text = append(o.text, b[:min(len(b), 64<<10-len(o.text))]...)
-	lines := bytes.Split(bytes.TrimSpace(b), []byte("\n"))
-	if step, ok := bytes.CutPrefix(lines[len(lines)-1], []byte(loopback.StartingPrefix)); ok {
-		o.daemon.mu.Lock()
-		defer o.daemon.mu.Unlock()
-		o.daemon.startStep = string(step)
-	}
-	return len(b), nil
 }
 
 // bundledDaemon is the path of the daemon's program in a macOS bundle, relative to the folder of

@@ -9,8 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // program creates a fake of the daemon's program. It records how it was called.
@@ -46,24 +44,6 @@ func TestStandaloneWindowAsksForAddress(t *testing.T) {
 	}
 	if got := called(); got != "1|--data|/data of mine|" {
 		t.Errorf("the second time the program was called with %q", got)
-	}
-}
-
-// While the history is migrated, the entry page of a window that was started directly shows the step.
-func TestStandaloneWindowShowsMigration(t *testing.T) {
-	d := newDaemon("")
-	path, _ := program(t, `echo 'Drawbridge is starting: step 1 of 2' >&2; while [ ! -e "$(dirname "$0")/go" ]; do sleep 0.01; done; echo '{"url":"http://127.0.0.1:7575/","data":"/data"}'`)
-	ended := make(chan error, 1)
-	go func() {
-		_, err := d.startDaemon(t.Context(), path, "")
-		ended <- err
-	}()
-	eventually.True(t, "the step is known", func() bool { return d.starting() == "step 1 of 2" })
-	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-ended; err != nil || d.starting() != "" {
-		t.Errorf("%v; still %q", err, d.starting())
 	}
 }
 

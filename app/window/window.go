@@ -34,7 +34,6 @@ func Main() {
 	d := newDaemon(os.Getenv(dataVariable))
 	ready, awaited := readiness()
 	entry := newEntryPage(os.Getenv(urlVariable), d.newPageURL)
-	entry.starting = d.starting
 	os.Unsetenv(urlVariable) // the web processes must not inherit the code
 	past := parseRendererCrashes(os.Getenv(crashesVariable))
 	os.Unsetenv(crashesVariable)

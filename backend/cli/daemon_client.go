@@ -58,19 +58,6 @@ func (p *program) daemon() (*daemon, error) {
 	return &daemon{url: rt.URL, token: token, http: &http.Client{Transport: &http.Transport{DialContext: loopback.Dialer(folders.Data)}}}, nil
 }
 
-// awaitMigration waits for a daemon that migrates the history, and shows each step.
-func (p *program) awaitMigration(ctx context.Context) error {
-	folders, err := p.folders()
-	if err != nil {
-		return err
-	}
-	err = loopback.AwaitMigration(ctx, folders.Data, func(step string) { fmt.Fprintln(p.Stderr, escapeLine(step)) })
-	if err != nil {
-		return &core.Error{Code: core.CodeUnavailable, Message: err.Error(), Hint: "See its log: drawbridge logs."}
-	}
-	return nil
-}
-
 // send makes one request; path is below /api/v1 and body nil or encoded as JSON.
 // A status other than 2xx is an error.
 func (d *daemon) send(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {

@@ -68,9 +68,6 @@ func writeBundle(path string, files []doctor.File, now time.Time) error {
 
 // collect requests the bundle from the running daemon, or builds a smaller one without it.
 func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
-	if err := p.awaitMigration(ctx); err != nil {
-		return nil, err
-	}
 	if p.isDaemonRunning() {
 		d, err := p.daemon()
 		if err != nil {

@@ -65,9 +65,6 @@ func (p *program) printFindings(findings []doctor.Finding) {
 // examine runs the checks, after it applied the fix with the given id unless "". It uses the
 // running daemon, which knows more.
 func (p *program) examine(ctx context.Context, fix string) ([]doctor.Finding, error) {
-	if err := p.awaitMigration(ctx); err != nil {
-		return nil, err
-	}
 	if p.isDaemonRunning() {
 		found, err := p.askDaemon(ctx, fix)
 		if core.CodeOf(err) != core.CodeNotFound || fix != "" {

@@ -1,7 +1,6 @@
 package loopback
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,16 +13,13 @@ import (
 )
 
 // Runtime is the content of DATA/runtime.json, by which other processes find the daemon. The file
-// exists once the daemon answers, or starts something that takes long, and is removed on a clean
-// shutdown.
+// exists once the daemon answers, and is removed on a clean shutdown.
 type Runtime struct {
 	PID       int       `json:"pid"`
 	URL       string    `json:"url"` // http:// and the address that the daemon listens on, without a trailing slash
 	Version   string    `json:"version"`
 	StartedAt time.Time `json:"startedAt"`
 	Config    string    `json:"config,omitempty"` // absolute path of the configuration file that edits are written to
-	// Starting is what a daemon does that does not answer yet, for the user; URL is then empty.
-	Starting string `json:"starting,omitempty"`
 }
 
 func runtimeFile(dataDir string) string { return filepath.Join(dataDir, "runtime.json") }
@@ -74,7 +70,7 @@ func FindDaemon(dataDir string) (rt Runtime, ok bool, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return Runtime{}, false, nil
 	}
-	return rt, err == nil && rt.URL != "", err
+	return rt, err == nil, err
 }
 
 // StartingDaemon describes a daemon that holds dataDir and does not answer yet, because it starts
@@ -83,41 +79,5 @@ func StartingDaemon(dataDir string) string {
 	if held, err := IsDaemonRunning(dataDir); err != nil || !held {
 		return ""
 	}
-	if rt, err := ReadRuntime(dataDir); err == nil && rt.Starting != "" {
-		return StartingPrefix + rt.Starting
-	}
 	return "Drawbridge is starting or stopping"
 }
-
-// migrationStepLimit limits how long AwaitMigration waits for one step.
-const migrationStepLimit = 10 * time.Minute
-
-// AwaitMigration waits while the daemon that holds dataDir migrates its data, and passes each step
-// to report, for the user. The error describes a step that takes too long, or during which ctx
-// ended.
-func AwaitMigration(ctx context.Context, dataDir string, report func(string)) error {
-	shown, limit := "", time.NewTimer(migrationStepLimit)
-	defer limit.Stop()
-	for {
-		held, err := IsDaemonRunning(dataDir)
-		rt, _ := ReadRuntime(dataDir) // a file that is being replaced exists a moment later
-		if err != nil || !held || rt.Starting == "" {
-			return err
-		}
-		if rt.Starting != shown {
-			shown = rt.Starting
-			report(StartingPrefix + rt.Starting)
-			limit.Reset(migrationStepLimit)
-		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-			continue
-		case <-limit.C:
-		case <-ctx.Done():
-		}
-		return errors.New(StartingPrefix + rt.Starting)
-	}
-}
-
-// StartingPrefix precedes Runtime.Starting in a message for the user.
-const StartingPrefix = "Drawbridge is starting: "

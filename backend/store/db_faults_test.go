@@ -1,8 +1,10 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -177,8 +179,8 @@ func TestForeignFileIsNotOverwritten(t *testing.T) {
 			}
 			return err
 		},
-		"a database with its own schema_version": func(path string) error {
-			_, err := otherProgram(t, path, "immediate").Exec(`CREATE TABLE photo (name); CREATE TABLE schema_version (version_id, is_applied)`)
+		"a database with its own version": func(path string) error {
+			_, err := otherProgram(t, path, "immediate").Exec(`CREATE TABLE photo (name); PRAGMA user_version = 1`)
 			return err
 		},
 		"a database with a table call": func(path string) error {
@@ -248,7 +250,7 @@ func TestNewerSchemaIsLeftUntouched(t *testing.T) {
 	b := open(t, path)
 	record(t, b, 0, 10)
 	count(t, b)
-	must(t, b.exec(t.Context(), `INSERT INTO schema_version (version_id, is_applied) VALUES (99, 1)`))
+	must(t, b.exec(t.Context(), `PRAGMA user_version = 99`))
 	b.stop()
 	before, err := os.ReadFile(path)
 	must(t, err)
@@ -268,6 +270,59 @@ func TestNewerSchemaIsLeftUntouched(t *testing.T) {
 	}
 	if len(before) != len(after) {
 		t.Errorf("a newer file had %d bytes and has %d", len(before), len(after))
+	}
+}
+
+func TestHistoryOfUnreleasedBuildIsSetAside(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "history.db")
+	db := otherProgram(t, path, "immediate", "journal_mode(wal)")
+	_, err := db.Exec(fmt.Sprintf(`PRAGMA application_id = %d; CREATE TABLE call (id INTEGER); CREATE TABLE schema_version (version_id, is_applied)`, applicationID))
+	must(t, errors.Join(err, db.Close()))
+	before, err := os.ReadFile(path)
+	must(t, err)
+	b := open(t, path)
+	record(t, b, 0, 10)
+	if n := count(t, b); n != 10 {
+		t.Errorf("%d of 10 calls are recorded: %+v", n, b.Recorder().Stats())
+	}
+	aside, err := filepath.Glob(path + ".unreleased-*Z")
+	if err != nil || len(aside) != 1 {
+		t.Fatalf("renamed: %v, %v", aside, err)
+	}
+	if after, err := os.ReadFile(aside[0]); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("its content has changed: %v", err)
+	}
+	if st := b.Recorder().Stats(); !strings.Contains(st.Reason, "was written by an unreleased build of Drawbridge; it was renamed to "+filepath.Base(aside[0])) {
+		t.Errorf("nobody is told: %+v", st)
+	}
+}
+
+// Files as a process leaves them that is killed while it creates the tables.
+func TestKilledCreationIsRepeated(t *testing.T) {
+	t.Parallel()
+	statements := strings.SplitAfter(schema, ";\n")
+	for n := range statements {
+		path := filepath.Join(t.TempDir(), "history.db")
+		db := otherProgram(t, path, "immediate", "journal_mode(wal)", "cache_size(1)")
+		db.SetMaxOpenConns(1)
+		tx, err := db.BeginTx(t.Context(), nil)
+		must(t, err)
+		_, err = tx.Exec(fmt.Sprintf(`PRAGMA application_id = %d; PRAGMA user_version = 1; %s`, applicationID, strings.Join(statements[:n], "")))
+		must(t, err)
+		killed := filepath.Join(t.TempDir(), "history.db")
+		for _, suffix := range []string{"", "-wal"} {
+			data, err := os.ReadFile(path + suffix)
+			must(t, err)
+			must(t, os.WriteFile(killed+suffix, data, 0o600))
+		}
+		must(t, errors.Join(tx.Rollback(), db.Close()))
+		b := open(t, killed)
+		record(t, b, 0, 1)
+		if got := count(t, b); got != 1 {
+			t.Errorf("after %d statements: %d of 1 calls are recorded: %+v", n, got, b.Recorder().Stats())
+		}
+		b.stop()
 	}
 }
 

@@ -2,11 +2,6 @@ package store
 
 import (
 	"bytes"
-	"errors"
-	"flag"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,11 +9,8 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
-
-// Before adding a migration, write such a file to testdata:
-// go test ./backend/store -run TestFullHistoryFixtureFillsEveryTable -whole testdata/all-tables-vN.db
-var allTablesFile = flag.String("whole", "", "copy a history with something in every table to this file")
 
 const allTablesCalls = 130
 
@@ -83,14 +75,11 @@ func populateAllTables(t *testing.T, b *testStore) {
 }
 
 // requireAllTables fails the test unless everything that populateAllTables wrote exists and is
-// found. schema is the schema with which it was written.
-func requireAllTables(t *testing.T, b *testStore, schema int) {
+// found.
+func requireAllTables(t *testing.T, b *testStore) {
 	t.Helper()
 	ctx := t.Context()
-	server := "docs"
-	if schema < 6 {
-		server = "files" // servers could not be renamed
-	}
+	const server = "docs"
 	calls, _, err := b.Calls(ctx, Query{Limit: 500})
 	if err != nil || len(calls) != allTablesCalls+5 {
 		t.Fatalf("%d calls, %v", len(calls), err)
@@ -109,19 +98,19 @@ func requireAllTables(t *testing.T, b *testStore, schema int) {
 			!bytes.Equal(r.Arguments, want.Params[want.Arguments.Start:want.Arguments.End]) {
 			t.Errorf("call %d came back as %+v", i, r)
 		}
-		if i == 4 && schema >= 7 && r.Stack != "goroutine 7: here" {
+		if i == 4 && r.Stack != "goroutine 7: here" {
 			t.Errorf("its stack is %q", r.Stack)
 		}
 		if i == 5 && (r.Verdict == nil || *r.Verdict != core.SchemaMismatch{Level: "warn", Problem: "n is no number"}) {
 			t.Errorf("its verdict is %+v", r.Verdict)
 		}
-		if i == 6 && schema >= 9 && (r.ServedBy == nil || *r.ServedBy != core.ServedBy{Name: "fs", Version: "1.2", Package: "fs@1.2", Definition: [16]byte{1}}) {
+		if i == 6 && (r.ServedBy == nil || *r.ServedBy != core.ServedBy{Name: "fs", Version: "1.2", Package: "fs@1.2", Definition: [16]byte{1}}) {
 			t.Errorf("it was answered by %+v", r.ServedBy)
 		}
-		if i == 6 && schema >= 14 && (len(r.ProgressLog) != 1 || r.ProgressLog[0].AfterMs != 20 || string(r.ProgressLog[0].Params) != `{"progress":1}`) {
+		if i == 6 && (len(r.ProgressLog) != 1 || r.ProgressLog[0].AfterMs != 20 || string(r.ProgressLog[0].Params) != `{"progress":1}`) {
 			t.Errorf("its progress is %+v", r.ProgressLog)
 		}
-		if i == 7 && schema >= 13 && (r.Task == nil || r.Task.ID != "a task" || r.Task.Call != r.ID) {
+		if i == 7 && (r.Task == nil || r.Task.ID != "a task" || r.Task.Call != r.ID) {
 			t.Errorf("its task is %+v", r.Task)
 		}
 		if i == 7 && (r.Note.Title != "a title" || !slices.Equal(r.Note.Tags, []string{"kept"})) {
@@ -168,13 +157,11 @@ func requireAllTables(t *testing.T, b *testStore, schema int) {
 	if list, _, err := b.TrustEvents(ctx, server, 0, 10); err != nil || len(list) != 1 || list[0].Action != "changed" {
 		t.Errorf("what happened to definitions: %+v, %v", list, err)
 	}
-	if schema >= 10 {
-		if list, err := b.Destinations(ctx, server); err != nil || len(list) != 1 || list[0].Host != "api.example.com" || !list[0].FirstAt.Equal(aCall(0).At) {
-			t.Errorf("its destinations: %+v, %v", list, err)
-		}
-		if list, err := b.ObservedPaths(ctx, server); err != nil || len(list) != 1 || list[0].Path != "/home/me/notes" || !list[0].Written {
-			t.Errorf("its paths: %+v, %v", list, err)
-		}
+	if list, err := b.Destinations(ctx, server); err != nil || len(list) != 1 || list[0].Host != "api.example.com" || !list[0].FirstAt.Equal(aCall(0).At) {
+		t.Errorf("its destinations: %+v, %v", list, err)
+	}
+	if list, err := b.ObservedPaths(ctx, server); err != nil || len(list) != 1 || list[0].Path != "/home/me/notes" || !list[0].Written {
+		t.Errorf("its paths: %+v, %v", list, err)
 	}
 	requireIntegrity(t, b)
 }
@@ -184,7 +171,7 @@ func TestFullHistoryFixtureFillsEveryTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.db")
 	b := openAt(t, path, later)
 	populateAllTables(t, b)
-	requireAllTables(t, b, newestSchema(t))
+	requireAllTables(t, b)
 	err := b.withHandle(func(h *handle) error {
 		rows, err := h.write.Query(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'search%' AND name NOT LIKE 'sqlite%' AND name <> 'pending'`)
 		if err != nil {
@@ -212,33 +199,31 @@ func TestFullHistoryFixtureFillsEveryTable(t *testing.T) {
 	})
 	must(t, err)
 	b.stop()
-	if *allTablesFile == "" {
-		return
-	}
-	db := otherProgram(t, path, "immediate")
-	if _, err := db.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
-	must(t, err)
-	must(t, os.WriteFile(*allTablesFile, data, 0o600))
 }
 
-// Each file was written by the version with that schema and has a row in every table.
-func TestMigratedHistoriesKeepEverything(t *testing.T) {
-	t.Parallel()
-	for schema := 5; schema <= newestSchema(t); schema++ {
-		data, err := os.ReadFile(fmt.Sprintf("testdata/all-tables-v%d.db", schema))
-		if errors.Is(err, fs.ErrNotExist) && schema == newestSchema(t) {
-			continue // created when the next migration is added
+// indexed waits until every call is indexed.
+func indexed(t testing.TB, b *testStore) {
+	t.Helper()
+	flushed(t, b)
+	eventually.True(t, "the index has every call", func() bool {
+		st, err := b.Index(t.Context())
+		return err == nil && st.Pending == 0 && st.UpTo.IsZero()
+	})
+}
+
+// requireIntegrity fails the test unless file and index pass their integrity checks.
+func requireIntegrity(t testing.TB, b *testStore) {
+	t.Helper()
+	err := b.withHandle(func(h *handle) error {
+		var said string
+		// Not on a connection for reading: its snapshot may be older than a merge of the index.
+		if err := h.write.QueryRow(`PRAGMA integrity_check`).Scan(&said); err != nil || said != "ok" {
+			t.Errorf("the file is not sound: %s, %v", said, err)
 		}
-		must(t, err)
-		path := filepath.Join(t.TempDir(), "history.db")
-		must(t, os.WriteFile(path, data, 0o600))
-		for range 2 { // before and after the migration
-			b := openAt(t, path, later)
-			requireAllTables(t, b, schema)
-			b.stop()
-		}
+		_, err := h.write.Exec(`INSERT INTO search (search) VALUES ('integrity-check')`)
+		return err
+	})
+	if err != nil {
+		t.Errorf("the index is not sound: %v", err)
 	}
 }

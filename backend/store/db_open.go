@@ -25,6 +25,9 @@ const (
 // errNewer means that the schema of the file is newer than this program.
 var errNewer = errors.New("the history was written by a newer version of Drawbridge")
 
+// errUnreleased means that a build before the first release wrote the file.
+var errUnreleased = errors.New("the history was written by an unreleased build of Drawbridge")
+
 // errForeign means that the file at the path is not a history of Drawbridge.
 var errForeign = errors.New("it is not a Drawbridge history file")
 
@@ -41,9 +44,9 @@ func (h *handle) close() error {
 	return errors.Join(h.read.Close(), h.writeCalls.Close(), h.write.Close())
 }
 
-// openFile opens or creates the database and migrates it to the newest schema. Its connections
-// wait up to busyTimeout for a lock held by another connection.
-func openFile(ctx context.Context, path string, busyTimeout time.Duration, observer migrationObserver) (*handle, error) {
+// openFile opens or creates the database. Its connections wait up to busyTimeout for a lock held by
+// another connection.
+func openFile(ctx context.Context, path string, busyTimeout time.Duration) (*handle, error) {
 	file, err := createPrivate(path)
 	if err != nil {
 		return nil, err
@@ -63,11 +66,7 @@ func openFile(ctx context.Context, path string, busyTimeout time.Duration, obser
 		return nil, err
 	}
 	write.SetMaxOpenConns(1)
-	err = checkSchema(ctx, write)
-	if err == nil {
-		err = migrate(ctx, write, observer)
-	}
-	if err != nil {
+	if err := prepareSchema(ctx, write); err != nil {
 		_ = write.Close()
 		return nil, err
 	}

@@ -19,8 +19,7 @@ var databaseSuffixes = []string{"", "-wal", "-shm"}
 
 // Restore replaces the history at path by a copy of the file backup, which Backup wrote. No
 // process may have the history open. The previous file is renamed; aside is its new path, or "" if
-// there was none. A backup with an older schema is migrated. If the backup is not a valid history,
-// Restore returns an error and changes nothing.
+// there was none. If the backup is not a valid history, Restore returns an error and changes nothing.
 func Restore(ctx context.Context, backup, path string, now time.Time) (aside string, err error) {
 	if same, err := sameFile(backup, path); err != nil {
 		return "", restoreError(err, "cannot read the backup")
@@ -56,7 +55,7 @@ func restoreError(err error, what string) *core.Error {
 	return &core.Error{Code: core.CodeValidation, Message: "cannot restore the history: " + what, Hint: "Check that the file exists, that you own its folder, and that the disk has enough free space.", Cause: err}
 }
 
-// checkHistory migrates the database at path to the newest schema and checks its integrity.
+// checkHistory checks that the database at path can be used, and its integrity.
 func checkHistory(ctx context.Context, path string) error {
 	refuse := func(why string, cause error) error {
 		return &core.Error{Code: core.CodeValidation, Message: "cannot restore the history: the file " + why, Hint: "Choose a file that 'drawbridge history backup' wrote.", Cause: cause}
@@ -71,9 +70,11 @@ func checkHistory(ctx context.Context, path string) error {
 	if err != nil || id != applicationID {
 		return refuse("is not a Drawbridge history", err)
 	}
-	h, err := openFile(ctx, path, defaultBusyTimeout, migrationObserver{})
+	h, err := openFile(ctx, path, defaultBusyTimeout)
 	if errors.Is(err, errNewer) {
 		return refuse("was written by a newer version of Drawbridge", err)
+	} else if errors.Is(err, errUnreleased) {
+		return refuse("was written by an unreleased build of Drawbridge", err)
 	} else if err != nil {
 		return refuse("cannot be used", err)
 	}

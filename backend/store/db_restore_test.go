@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,8 +79,12 @@ func TestCorruptBackupIsNotRestored(t *testing.T) {
 	}
 	newer := write("newer.db", good)
 	b = open(t, newer)
-	must(t, b.exec(t.Context(), `INSERT INTO schema_version (version_id, is_applied) VALUES (99, 1)`))
+	must(t, b.exec(t.Context(), `PRAGMA user_version = 99`))
 	b.stop()
+	unreleased := write("unreleased.db", good)
+	db := otherProgram(t, unreleased, "immediate")
+	_, err = db.Exec(`PRAGMA user_version = 0`)
+	must(t, errors.Join(err, db.Close()))
 	was, err := os.ReadFile(path)
 	must(t, err)
 	for file, want := range map[string]string{
@@ -88,6 +93,7 @@ func TestCorruptBackupIsNotRestored(t *testing.T) {
 		write("half.db", good[:len(good)/2]):        "",
 		write("torn.db", torn):                      "",
 		newer:                                       "newer",
+		unreleased:                                  "was written by an unreleased build",
 		filepath.Join(dir, "nowhere"):               "cannot read the backup",
 		path:                                        "the history itself",
 		dir:                                         "",

@@ -13,7 +13,7 @@
 // The names of most files begin with their topic:
 //
 //	store      the Store: open, close, transactions
-//	db         the database file: schema and migrations, errors, backup, restore, maintenance
+//	db         the database file: schema, errors, backup, restore, maintenance
 //	recorder   the Recorder: queue, batches, inserts, recording rules
 //	payload    truncation of payloads, and moving older ones into blocks
 //	query      queries for calls, clients, sessions and facets

@@ -20,9 +20,7 @@ func TestLargeHistoryFilters(t *testing.T) {
 		t.Skip("no DRAWBRIDGE_LARGE_FILE")
 	}
 	began := time.Now()
-	s, err := Open(t.Context(), Options{Path: path, Keep: RetentionLimits{Age: -1, Bytes: -1}, Migrating: func(step, steps int) {
-		t.Logf("%v: migration %d of %d", time.Since(began).Round(time.Millisecond), step, steps)
-	}})
+	s, err := Open(t.Context(), Options{Path: path, Keep: RetentionLimits{Age: -1, Bytes: -1}})
 	must(t, err)
 	defer func() { _ = s.Close() }()
 	size, err := s.Size(t.Context())

@@ -65,7 +65,6 @@ func (s *Store) runRetention(ctx context.Context) {
 // enforceRetention deletes the oldest calls beyond the limits, in steps that are short enough not
 // to delay a batch.
 func (s *Store) enforceRetention(ctx context.Context) {
-	s.expireMigrationCopy()
 	k := *s.keep.Load()
 	trusted, err := s.checkClock(ctx, k.Age)
 	if err == nil && !trusted {
@@ -92,7 +91,7 @@ func (s *Store) enforceRetention(ctx context.Context) {
 
 // Prune deletes the calls beyond the limits k immediately, in steps between which calls are
 // recorded. The fields of k that are 0 set no limit. It returns the number of deleted calls, which
-// may be greater than 0 even if err is not nil. A copy from before a migration is deleted whole.
+// may be greater than 0 even if err is not nil.
 func (s *Store) Prune(ctx context.Context, k RetentionLimits) (deleted int64, err error) {
 	// Only calls that exist now: with calls recorded in the meantime, this might never end.
 	if k.upTo, err = s.boundaryID(ctx, 0); err != nil {
@@ -104,7 +103,6 @@ func (s *Store) Prune(ctx context.Context, k RetentionLimits) (deleted int64, er
 		}
 		k.Rows = 0
 	}
-	removeFiles(migrationCopy(s.opts.Path))
 	deleted, err = s.pruneInSteps(ctx, k, func(time.Duration) time.Duration { return 0 })
 	if err == nil {
 		err = s.deleteUnusedNames(ctx)

@@ -23,14 +23,12 @@ const (
 
 // Erase deletes calls and overwrites their data in the file: table rows, index entries and
 // payloads are overwritten with zeros, rollups are reduced, and the write-ahead log is truncated.
-// A copy from before a migration is deleted whole. The requests about the task of a call are deleted with
-// the call, because they contain its result.
+// The requests about the task of a call are deleted with the call, because they contain its result.
 // It returns the number of deleted calls, which may be greater than 0 even if err is not nil.
 func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err error) {
 	if len(sel.IDs) == 0 && sel.Client == "" && sel.Session == "" {
 		return 0, invalid("ids", "specify the calls, a client or a session")
 	}
-	removeFiles(migrationCopy(s.opts.Path))
 	written, cancel := context.WithTimeout(ctx, writeLimit) // calls that are still queued would not be erased
 	defer cancel()
 	s.recorder.Flush(written)

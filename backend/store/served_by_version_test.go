@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -134,30 +133,6 @@ func TestVersionsOfDeletedCallsAreDeleted(t *testing.T) {
 	b.Recorder().Record(c, aReply)
 	flushed(t, b)
 	if got, err := b.Call(t.Context(), c.ID); err != nil || got.ServedBy == nil || got.ServedBy.Version != "3" {
-		t.Errorf("%+v, %v", got, err)
-	}
-}
-
-func TestCallsOfEarlierSchemasHaveNoVersion(t *testing.T) {
-	t.Parallel()
-	path := oldHistory(t, 8)
-	before := otherProgram(t, path, "immediate")
-	var sql string
-	if err := before.QueryRow(`SELECT sql FROM sqlite_schema WHERE name = 'call'`).Scan(&sql); err != nil || strings.Contains(sql, "version_id") {
-		t.Fatal(sql, err)
-	}
-	_ = before.Close()
-	b := open(t, path)
-	defer b.stop()
-	got, err := b.Call(t.Context(), aCall(7).ID)
-	if err != nil || got.ServedBy != nil {
-		t.Errorf("%+v, %v", got, err)
-	}
-	c := aCall(500)
-	c.ServedBy = &core.ServedBy{Version: "2"}
-	b.Recorder().Record(c, aReply)
-	flushed(t, b)
-	if got, err = b.Call(t.Context(), c.ID); err != nil || got.ServedBy == nil || *got.ServedBy != *c.ServedBy {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -25,8 +24,6 @@ type Options struct {
 	// when recording has resumed. It must not block. It may be nil.
 	Notify func(sentence string)
 	Keep   RetentionLimits
-	// Migrating is called before each step of a migration of an older file, from 1. It may be nil.
-	Migrating func(step, steps int)
 
 	busyTimeout time.Duration // how long SQLite waits for a lock; 0: defaultBusyTimeout
 }
@@ -88,7 +85,6 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	o.busyTimeout = cmp.Or(o.busyTimeout, defaultBusyTimeout)
 	s := &Store{opts: o, reservedSpace: reservedSpace{path: o.Path + ".reserved"}, timeouts: defaultTimeouts}
-	_ = os.Rename(o.Path+".ballast", s.reservedSpace.path) // its name in earlier versions
 	s.SetRetentionLimits(o.Keep)
 	s.recorder = newRecorder(s)
 	if f := s.reopen(ctx); f != faultNone {
@@ -135,9 +131,9 @@ func (s *Store) reopen(ctx context.Context) fault {
 // open opens the file, and replaces it by a new one if it is unusable. It must be called with s.mu
 // held.
 func (s *Store) open(ctx context.Context) fault {
-	h, err := openFile(ctx, s.opts.Path, s.opts.busyTimeout, s.migrationObserver())
+	h, err := openFile(ctx, s.opts.Path, s.opts.busyTimeout)
 	if unusable(ctx, err) && s.replace(err) {
-		h, err = openFile(ctx, s.opts.Path, s.opts.busyTimeout, s.migrationObserver())
+		h, err = openFile(ctx, s.opts.Path, s.opts.busyTimeout)
 	}
 	if err == nil {
 		var m *clockSetBackRange
@@ -164,9 +160,9 @@ func (s *Store) broken() bool {
 }
 
 // unusable reports whether the file cannot be opened because of its content: it is damaged, or is
-// not a history.
+// not a history of this or a newer version.
 func unusable(ctx context.Context, err error) bool {
-	if errors.Is(err, errForeign) {
+	if errors.Is(err, errForeign) || errors.Is(err, errUnreleased) {
 		return true
 	}
 	f := faultOf(err)
@@ -182,6 +178,8 @@ func (s *Store) replace(cause error) bool {
 	why, sentence := "damaged", "the history file was damaged"
 	if errors.Is(cause, errForeign) {
 		why, sentence = "foreign", "the history file was not a Drawbridge history"
+	} else if errors.Is(cause, errUnreleased) {
+		why, sentence = "unreleased", "the history file was written by an unreleased build of Drawbridge"
 	}
 	aside, err := setAside(s.opts.Path, why, s.opts.Now())
 	if err != nil {

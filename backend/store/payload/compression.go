@@ -3,9 +3,6 @@
 package payload
 
 import (
-	"bytes"
-	"compress/flate"
-	"io"
 	"slices"
 
 	"github.com/klauspost/compress/s2"
@@ -14,7 +11,6 @@ import (
 // Encodings of a stored payload.
 const (
 	Plain   = 0
-	Deflate = 1 // written by earlier versions
 	S2      = 2
 	InBlock = 3 // the stored payload is a Location in a block
 )
@@ -62,14 +58,11 @@ func (c *Compressor) Reset() {
 
 // Decompress returns the original payload for a stored encoding other than InBlock.
 func Decompress(b []byte, enc int) ([]byte, error) {
-	switch enc {
-	case Plain:
+	if enc == Plain {
 		return b, nil
-	case S2:
-		if n, err := s2.DecodedLen(b); err != nil || n > maxDecompressed {
-			return nil, s2.ErrCorrupt
-		}
-		return s2.Decode(nil, b)
 	}
-	return io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(b)), maxDecompressed))
+	if n, err := s2.DecodedLen(b); err != nil || n > maxDecompressed {
+		return nil, s2.ErrCorrupt
+	}
+	return s2.Decode(nil, b)
 }
