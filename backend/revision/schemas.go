@@ -3,7 +3,7 @@ package revision
 import (
 	"embed"
 	"encoding/json"
-	"strings"
+	"regexp"
 	"sync"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -21,17 +21,24 @@ var definitions = map[core.Kind]string{
 	core.Tools: "Tool", core.Prompts: "Prompt", core.Resources: "Resource", core.Templates: "ResourceTemplate",
 }
 
-// compiled holds the schemas of all kinds.
-var compiled = sync.OnceValue(func() map[core.Kind]schemas {
-	all := map[core.Kind]schemas{}
-	legacy, modern, clients := load("2025-11-25"), load("2026-07-28"), load("clients")
+// documents are the files of schemas.
+var documents = struct{ legacy, modern, clients func() document }{once("2025-11-25"), once("2026-07-28"), once("clients")}
+
+func once(name string) func() document { return sync.OnceValue(func() document { return load(name) }) }
+
+// compiled holds the schemas of each kind. Compiling takes milliseconds, so each is compiled when it
+// is needed.
+var compiled = func() map[core.Kind]func() schemas {
+	all := map[core.Kind]func() schemas{}
 	for kind, name := range definitions {
-		all[kind] = schemas{legacy.compile(name), modern.compile(name), clients.compile(name)}
+		all[kind] = sync.OnceValue(func() schemas {
+			return schemas{documents.legacy().compile(name), documents.modern().compile(name), documents.clients().compile(name)}
+		})
 	}
 	return all
-})
+}()
 
-func schemasOf(kind core.Kind) schemas { return compiled()[kind] }
+func schemasOf(kind core.Kind) schemas { return compiled[kind]() }
 
 // document is one file of schemas.
 type document struct {
@@ -50,6 +57,8 @@ func load(name string) (d document) {
 	return d
 }
 
+var reference = regexp.MustCompile(`"#/\$defs/([^"]+)"`)
+
 // compile compiles one definition with those that it refers to. The whole document would be too
 // large to be bounded.
 func (d document) compile(name string) *schema.Schema {
@@ -60,10 +69,8 @@ func (d document) compile(name string) *schema.Schema {
 			return
 		}
 		used[name] = d.Defs[name]
-		for other := range d.Defs {
-			if strings.Contains(string(d.Defs[name]), `"#/$defs/`+other+`"`) {
-				add(other)
-			}
+		for _, found := range reference.FindAllSubmatch(d.Defs[name], -1) {
+			add(string(found[1]))
 		}
 	}
 	add(name)
