@@ -32,7 +32,8 @@ type Client struct {
 	// DetectFile is set if the folder of the file is no sign that the client is installed, because
 	// another client has its file there as well.
 	DetectFile bool `json:"detectFile"`
-	// Candidates are the possible locations of the file, by GOOS.
+	// Candidates are the possible locations of the file, by GOOS, and the further files of a project
+	// (relative paths) under "project".
 	Candidates map[string][]Candidate `json:"candidates"`
 	// Stdio and HTTP are the templates of an entry. HTTP is nil if the client supports stdio
 	// only.
@@ -86,8 +87,9 @@ const (
 type Candidate struct {
 	Path string `json:"path"`
 	// Role is env (used whenever its variable is set), primary (created if missing), alt or
-	// sandbox (used if it exists), read (the client reads it as well, but it is not written), or legacy
-	// (of an earlier version: only a sign that the client is installed).
+	// sandbox (used if it exists), read (the client reads it as well), alone (read in place of the
+	// others, by a profile or an agent), or legacy (of an earlier version: only a sign that the client
+	// is installed). Only servers that are in a file of read or alone are replaced in it.
 	Role string `json:"role"`
 }
 

@@ -1,56 +1,74 @@
 package clientconf
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 )
 
+const program = `{"command": "x"}`
+
+// filesOfClients are clients that read servers from several files.
+var filesOfClients = []struct {
+	client  string
+	project bool
+	files   map[string]string
+	want    []string // name and entry
+	shims   int      // files that have an entry after a move to a single one
+}{
+	{"continue", false, map[string]string{
+		".continue/config.yaml":           "name: mine\nversion: 1.0.0\nschema: v1\nmcpServers:\n  - name: a\n    command: x\n",
+		".continue/mcpServers/tools.yaml": "name: t\nversion: 1.0.0\nschema: v1\nmcpServers:\n  - name: b\n    command: x\n",
+		".continue/mcpServers/more.json":  `{"mcpServers": {"c": ` + program + `}}`,
+	}, []string{"a", "b", "c"}, 1},
+	{"opencode", false, map[string]string{
+		".config/opencode/opencode.jsonc": `{"mcp": {"a": {"type": "local", "command": ["x"]}}}`,
+		".config/opencode/opencode.json":  `{"mcp": {"b": {"type": "local", "command": ["x"]}}}`,
+	}, []string{"a", "b"}, 1},
+	{"crush", false, map[string]string{
+		".config/crush/crush.json":      `{"options": {}}`,
+		".local/share/crush/crush.json": `{"mcp": {"b": {"type": "stdio", "command": "x"}}}`,
+	}, []string{"b"}, 1},
+	{"vscode", false, map[string]string{
+		".config/Code/User/mcp.json":               `{"servers": {}}`,
+		".config/Code/User/profiles/ab12/mcp.json": `{"servers": {"p": ` + program + `}}`,
+	}, []string{"p"}, 1},
+	{"kiro", false, map[string]string{
+		".kiro/settings/mcp.json": `{"mcpServers": {"a": ` + program + `}}`,
+		".kiro/agents/dev.json":   `{"tools": ["read", "@b", "@c/echo"], "mcpServers": {"b": ` + program + `, "c": ` + program + `, "d": ` + program + `}}`,
+	}, []string{"a", "b", "c include=echo", "d none"}, 2},
+	{"amazon-q", false, map[string]string{
+		".aws/amazonq/mcp.json":            `{"mcpServers": {"a": ` + program + `}}`,
+		".aws/amazonq/cli-agents/dev.json": `{"mcpServers": {"b": ` + program + `}}`,
+	}, []string{"a", "b"}, 2},
+	{"opencode", true, map[string]string{
+		"opencode.json":            `{"mcp": {"a": {"type": "local", "command": ["x"]}}}`,
+		".opencode/opencode.jsonc": `{"mcp": {"b": {"type": "local", "command": ["x"]}}} // mine`,
+	}, []string{"a", "b"}, 1},
+	{"continue", true, map[string]string{".continue/mcpServers/mine.json": `{"mcpServers": {"a": ` + program + `}}`}, []string{"a"}, 0},
+	{"kiro", true, map[string]string{
+		".kiro/agents/dev.json": `{"mcpServers": {"b": ` + program + `}}`,
+	}, []string{"b"}, 1},
+}
+
 // TestServersOfAllFilesOfAClientAreImported covers clients that read servers from several files.
 func TestServersOfAllFilesOfAClientAreImported(t *testing.T) {
-	const program = `{"command": "x"}`
-	for _, c := range []struct {
-		client string
-		files  map[string]string
-		want   []string // name and entry
-	}{
-		{"continue", map[string]string{
-			".continue/config.yaml":           "name: mine\nversion: 1.0.0\nschema: v1\nmcpServers:\n  - name: a\n    command: x\n",
-			".continue/mcpServers/tools.yaml": "name: t\nversion: 1.0.0\nschema: v1\nmcpServers:\n  - name: b\n    command: x\n",
-			".continue/mcpServers/more.json":  `{"mcpServers": {"c": ` + program + `}}`,
-		}, []string{"a", "b", "c"}},
-		{"opencode", map[string]string{
-			".config/opencode/opencode.jsonc": `{"mcp": {"a": {"type": "local", "command": ["x"]}}}`,
-			".config/opencode/opencode.json":  `{"mcp": {"b": {"type": "local", "command": ["x"]}}}`,
-		}, []string{"a", "b"}},
-		{"crush", map[string]string{
-			".config/crush/crush.json":      `{"options": {}}`,
-			".local/share/crush/crush.json": `{"mcp": {"b": {"type": "stdio", "command": "x"}}}`,
-		}, []string{"b"}},
-		{"vscode", map[string]string{
-			".config/Code/User/mcp.json":               `{"servers": {}}`,
-			".config/Code/User/profiles/ab12/mcp.json": `{"servers": {"p": ` + program + `}}`,
-		}, []string{"p"}},
-		{"kiro", map[string]string{
-			".kiro/settings/mcp.json": `{"mcpServers": {"a": ` + program + `}}`,
-			".kiro/agents/dev.json":   `{"tools": ["read", "@b", "@c/echo"], "mcpServers": {"b": ` + program + `, "c": ` + program + `, "d": ` + program + `}}`,
-		}, []string{"a", "b", "c include=echo", "d none"}},
-		{"amazon-q", map[string]string{
-			".aws/amazonq/mcp.json":            `{"mcpServers": {"a": ` + program + `}}`,
-			".aws/amazonq/cli-agents/dev.json": `{"mcpServers": {"b": ` + program + `}}`,
-		}, []string{"a", "b"}},
-	} {
+	for _, c := range filesOfClients {
 		t.Run(c.client, func(t *testing.T) {
 			connector, home, config := newMover(t)
 			for path, text := range c.files {
 				write(t, filepath.Join(home, path), text)
 			}
 			written, ok := connector.system.locate(mustByID(t, c.client))
-			if !ok {
+			choice := Choice{Client: c.client}
+			if c.project {
+				choice.Project = home
+			} else if !ok {
 				t.Fatal("no file")
 			}
-			plan, err := connector.PlanImport(Choice{Client: c.client}, nil)
+			plan, err := connector.PlanImport(choice, nil)
 			must(t, err)
 			var got []string
 			for _, i := range plan.Servers {
@@ -86,24 +104,89 @@ func mustByID(t *testing.T, id string) Client {
 	return client
 }
 
-// A move leaves the entries in files that Drawbridge does not write, and says where they are.
-func TestMoveLeavesServersOfOtherFilesInPlace(t *testing.T) {
-	c, home, _ := newMover(t)
+// Every file loses its servers, has a record of its own, and is restored byte for byte.
+func TestServersOfAllFilesOfAClientAreMovedAndUndone(t *testing.T) {
+	for _, c := range filesOfClients {
+		for _, combined := range []bool{false, true} {
+			t.Run(fmt.Sprint(c.client, combined), func(t *testing.T) {
+				connector, home, config := newMover(t)
+				choice := Choice{Client: c.client}
+				if c.project {
+					choice.Project = home
+				}
+				for path, text := range c.files {
+					write(t, filepath.Join(home, path), text)
+				}
+				write(t, config, "{}\n")
+				p, err := connector.PlanMove(choice, nil, combined)
+				must(t, err)
+				must(t, connector.Apply(t.Context(), p))
+				records, err := connector.records()
+				must(t, err)
+				recorded, shims := 0, 0
+				for path, text := range c.files {
+					path = filepath.Join(home, path)
+					for key, r := range records {
+						if r.Path == path {
+							recorded++
+						}
+						if s, _ := connector.Status(key); s.State != Connected {
+							t.Errorf("%s: %+v", key, s)
+						}
+					}
+					now := content(t, path)
+					if strings.Contains(now, connector.program) {
+						shims++
+					}
+					if strings.Contains(text, "x") && strings.Contains(text, "command") && (now == text || strings.Contains(now, `"x"`)) {
+						t.Errorf("%s is\n%s", path, now)
+					}
+				}
+				if combined && shims != c.shims {
+					t.Errorf("%d files have an entry, want %d", shims, c.shims)
+				}
+				if left, err := connector.Servers(choice); err != nil || len(left) > 0 || !combined && recorded != len(records) || p.MovedCount() != len(c.want) {
+					t.Errorf("left %+v, %d records, %d moved, %v", left, len(records), p.MovedCount(), err)
+				}
+				if at := slices.IndexFunc(connector.List(), func(s Status) bool { return s.Key == p.Key() && s.State == Connected && s.Connected }); at < 0 {
+					t.Error("it is not listed as connected")
+				}
+				undo(t, connector, p.Key())
+				for path, text := range c.files {
+					if now := content(t, filepath.Join(home, path)); now != text {
+						t.Errorf("%s is\n%s", path, now)
+					}
+				}
+				if records, err = connector.records(); err != nil || len(records) > 0 || content(t, config) != "{}\n" {
+					t.Errorf("%d records are left, %v, and\n%s", len(records), err, content(t, config))
+				}
+			})
+		}
+	}
+}
+
+func TestServersOfFurtherFilesAreUndoneSeparately(t *testing.T) {
+	c, home, config := newMover(t)
 	main, other := filepath.Join(home, ".config/opencode/opencode.jsonc"), filepath.Join(home, ".config/opencode/opencode.json")
-	const mine, theirs = "{\n  // mine\n  \"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"x\"]}}\n}\n", `{"mcp": {"b": {"type": "local", "command": ["y"]}}}`
+	const mine, theirs = "{\n  // mine\n  \"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"x\"]}}\n}\n", `{"mcp": {"b": {"type": "local", "command": ["y"]}, "c": {"type": "local", "command": ["z"]}}}`
 	write(t, main, mine)
 	write(t, other, theirs)
 	p, err := c.PlanMove(Choice{Client: "opencode"}, nil, false)
 	must(t, err)
-	if len(p.Skipped) != 1 || p.Skipped[0].Name != "b" || !strings.Contains(p.Skipped[0].Reason, other) {
-		t.Errorf("%+v", p.Skipped)
-	}
 	must(t, c.Apply(t.Context(), p))
-	if content(t, other) != theirs || strings.Contains(content(t, main), `["x"]`) {
-		t.Errorf("%s\n%s", content(t, main), content(t, other))
-	}
-	if how := undo(t, c, "opencode"); how != Restored || content(t, main) != mine {
-		t.Errorf("%s\n%s", how, content(t, main))
+	for n, step := range []struct{ name, path, text, gone string }{{"a", main, mine, `"x"`}, {"b", "", "", `"y"`}, {"c", other, theirs, `"z"`}} {
+		if _, err := c.UndoServers(t.Context(), "opencode", []string{step.name}, false); err != nil {
+			t.Fatal(err)
+		}
+		if step.path != "" && content(t, step.path) != step.text {
+			t.Errorf("%s is\n%s", step.path, content(t, step.path))
+		}
+		if now, _, err := readFile(config); err != nil || strings.Contains(string(now), step.gone) {
+			t.Errorf("%s is left in\n%s %v", step.name, now, err)
+		}
+		if s, connected := c.Status("opencode"); connected != (n < 2) || len(s.Choice.Servers) != 2-n {
+			t.Errorf("after %s: %+v", step.name, s)
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ type location struct {
 func (s System) locate(c Client) (loc location, ok bool) {
 	var primary string
 	for _, cand := range c.Candidates[s.GOOS] {
-		if cand.Role == "legacy" || cand.Role == "read" || strings.Contains(cand.Path, "{NAME}") {
+		if slices.Contains([]string{"legacy", "read", "alone"}, cand.Role) || strings.Contains(cand.Path, "{NAME}") {
 			continue
 		}
 		for _, path := range s.expand(cand.Path) {
@@ -48,16 +48,37 @@ func (s System) locate(c Client) (loc location, ok bool) {
 	return location{path: primary}, primary != ""
 }
 
-// readFiles returns the further files that c reads beside the one at written, if they exist.
-func (s System) readFiles(c Client, written string) (files []string) {
+// furtherFile is a file that a client reads beside the one that is written.
+type furtherFile struct {
+	location
+	alone bool // it is read in place of that one, such as by a profile
+}
+
+// readFiles returns the further files that c reads beside the one at written, if they exist: those of
+// the user, or those of a project.
+func (s System) readFiles(c Client, written, project string) (files []furtherFile) {
+	seen := []string{realPath(written)}
+	add := func(path, role string) {
+		if real := realPath(path); exists(path) && !slices.Contains(seen, real) {
+			seen = append(seen, real)
+			files = append(files, furtherFile{location{path, true}, role == "alone"})
+		}
+	}
+	if project != "" {
+		for _, cand := range c.Candidates["project"] {
+			found, _ := fs.Glob(os.DirFS(project), cand.Path) // only a malformed pattern is an error
+			for _, name := range found {
+				add(filepath.Join(project, filepath.FromSlash(name)), cand.Role)
+			}
+		}
+		return files
+	}
 	for _, cand := range c.Candidates[s.GOOS] {
 		if cand.Role == "legacy" || cand.Role == "env" {
 			continue
 		}
 		for _, path := range s.expand(cand.Path) {
-			if path != written && exists(path) && !slices.Contains(files, path) {
-				files = append(files, path)
-			}
+			add(path, cand.Role)
 		}
 	}
 	return files

@@ -45,6 +45,7 @@ type ImportedServer struct {
 	secretValues map[string]string // values by name
 	secretKeys   []string          // variables or headers to treat as secrets regardless of their values
 	limited      bool              // disabled, because of a limit that could not be converted
+	alone        bool              // File is read in place of the file that Drawbridge writes
 }
 
 // SkippedServer is an entry of a client that cannot be imported.
@@ -83,17 +84,18 @@ func (c *Connector) readServers(p *Plan) ([]ImportedServer, error) {
 		return nil, nil
 	}
 	all, err := p.readServers()
-	if err != nil || p.choice.Project != "" {
-		return all, err
+	if err != nil {
+		return nil, err
 	}
-	for _, path := range c.system.readFiles(p.Client, p.Path) {
-		other := &Plan{Client: p.Client.withFormatOf(path), Path: path, target: path, home: p.home}
+	for _, further := range c.system.readFiles(p.Client, p.Path, p.choice.Project) {
+		path := further.path
+		other := &Plan{Client: p.Client.withFormatOf(path), Path: path, target: path, home: p.home, choice: Choice{Project: p.choice.Project}}
 		found, err := other.readServers()
 		if err != nil {
 			found = []ImportedServer{{Client: p.Client.ID, Name: filepath.Base(path), SkipReason: err.Error()}}
 		}
 		for _, i := range found {
-			i.File = path
+			i.File, i.alone = path, further.alone
 			if i.SkipReason == "" {
 				i.Notes = append(i.Notes, "It is in "+path)
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,14 +18,30 @@ import (
 // byte for byte (whole); else only our entries are inserted. tokenOf returns a client's
 // token, for entries with a URL.
 func (c *Connector) Restore(ctx context.Context, key string, tokenOf func(client string) (string, error)) (whole bool, err error) {
-	r, ok, err := c.loadRecord(key)
+	all, err := c.connection(key)
 	if err != nil {
 		return false, err
 	}
-	if !ok {
+	if len(all) == 0 {
 		return false, core.Errorf(core.CodeNotFound, "%q is not connected", key)
 	}
-	client, err := ByID(r.Choice.Client)
+	whole = true
+	for _, r := range all {
+		if s, _ := c.Status(r.Choice.key()); len(all) > 1 && r.Choice.File != "" && s.State == Connected {
+			continue
+		}
+		one, err := c.restoreFile(ctx, r, tokenOf)
+		if err != nil {
+			return false, err
+		}
+		whole = whole && one
+	}
+	return whole, nil
+}
+
+// restoreFile is Restore for one file.
+func (c *Connector) restoreFile(ctx context.Context, r record, tokenOf func(client string) (string, error)) (whole bool, err error) {
+	client, err := r.client()
 	if err != nil {
 		return false, err
 	}
@@ -77,7 +94,9 @@ func (c *Connector) planAgain(choice Choice, r record) (*Plan, error) {
 	if p.edits, err = c.buildEdits(p.Client, choice, p.target); err != nil {
 		return nil, err
 	}
-	p.Entry = p.edits[0].value
+	p.edits = slices.DeleteFunc(p.edits, func(e edit) bool { // a further file may only lose entries
+		return choice.File != "" && !slices.ContainsFunc(r.Edits, func(d entryChange) bool { return d.Hash != "" && d.hasPathOf(e) })
+	})
 	for _, d := range r.Edits {
 		at := slices.IndexFunc(p.edits, d.hasPathOf)
 		if at >= 0 && d.Value != nil {
@@ -91,6 +110,9 @@ func (c *Connector) planAgain(choice Choice, r record) (*Plan, error) {
 		if at < 0 && d.Hash == "" {
 			p.edits = append(p.edits, edit{path: d.Path, name: d.Name})
 		}
+	}
+	if len(p.edits) > 0 {
+		p.Entry = p.edits[0].value
 	}
 	return p, p.splice()
 }
@@ -146,11 +168,12 @@ func encodeString(m map[string]any) string {
 // Forget accepts that the user removed our entry on purpose: it deletes the record, so that
 // the guard no longer reports it and nothing is restored. Backups are retained.
 func (c *Connector) Forget(key string) error {
-	if _, ok, err := c.loadRecord(key); err != nil || !ok {
-		if err == nil {
-			err = core.Errorf(core.CodeNotFound, "%q is not connected", key)
-		}
-		return err
+	all, err := c.connection(key)
+	if err == nil && len(all) == 0 {
+		err = core.Errorf(core.CodeNotFound, "%q is not connected", key)
 	}
-	return c.deleteRecord(key)
+	for _, r := range all {
+		err = errors.Join(err, c.deleteRecord(r.Choice.key()))
+	}
+	return err
 }

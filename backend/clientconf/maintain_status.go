@@ -1,6 +1,7 @@
 package clientconf
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -46,19 +47,33 @@ func (c *Connector) List() []Status {
 			r, recorded := records[client.ID]
 			c.inspect(&s, r, recorded)
 		}
+		for _, r := range records {
+			if r.Choice.Client == client.ID && r.Choice.Project == "" && r.Choice.File != "" {
+				c.include(&s, r)
+			}
+		}
 		all = append(all, s)
 	}
-	for _, key := range slices.Sorted(maps.Keys(records)) {
-		r := records[key]
-		client, err := ByID(r.Choice.Client)
-		if r.Choice.Project == "" || err != nil {
-			continue
+	for _, key := range slices.Sorted(maps.Keys(connectionTimes(records))) {
+		if s, ok := c.Status(key); ok && s.Project != "" {
+			all = append(all, s)
 		}
-		s := Status{Client: client, Key: key, Project: r.Choice.Project, Path: r.Path, Detected: true}
-		c.inspect(&s, r, true)
-		all = append(all, s)
 	}
 	return all
+}
+
+// include adds the state of a further file to s. A problem in one file is one of the connection.
+func (c *Connector) include(s *Status, r record) {
+	one := Status{Client: s.Client.withFormatOf(r.Path), Path: r.Path}
+	c.inspect(&one, r, true)
+	connected, servers := s.Connected || one.Connected, slices.Concat(s.Choice.Servers, one.Choice.Servers)
+	if s.Path == "" || s.State == NotConnected {
+		s.Path, s.Choice, s.At = cmp.Or(s.Path, one.Path), one.Choice, one.At
+	}
+	if s.State == NotConnected || s.State == Connected && one.State != NotConnected {
+		s.State, s.Problem = one.State, one.Problem
+	}
+	s.Connected, s.Choice.Servers = connected, servers
 }
 
 // inspect sets the fields of s that depend on the client's file.

@@ -132,16 +132,18 @@ func (g *Guard) check(known map[string]State, watcher *fsnotify.Watcher, watched
 
 // Status returns the state of one connection. ok is false if it does not exist.
 func (c *Connector) Status(key string) (s Status, ok bool) {
-	r, ok, err := c.loadRecord(key)
-	if !ok || err != nil {
+	all, err := c.connection(key)
+	if err != nil || len(all) == 0 {
 		return s, false
 	}
-	client, err := ByID(r.Choice.Client)
+	client, err := ByID(all[0].Choice.Client)
 	if err != nil {
 		return s, false
 	}
-	s = Status{Client: client, Key: key, Project: r.Choice.Project, Path: r.Path, Detected: true}
-	c.inspect(&s, r, true)
+	s = Status{Client: client, Key: key, Project: all[0].Choice.Project, State: NotConnected, Detected: true}
+	for _, r := range slices.Backward(all) {
+		c.include(&s, r)
+	}
 	return s, true
 }
 
@@ -151,5 +153,6 @@ func (c *Connector) Connections() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.SortedFunc(maps.Keys(records), func(a, b string) int { return records[a].At.Compare(records[b].At) }), nil
+	times := connectionTimes(records)
+	return slices.SortedFunc(maps.Keys(times), func(a, b string) int { return times[a].Compare(times[b]) }), nil
 }

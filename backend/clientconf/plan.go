@@ -43,6 +43,7 @@ type Plan struct {
 	edits     []edit
 	originals []edit // entries that PlanMove removes or replaces: they may be overwritten
 	config    *configChange
+	further   []*Plan // the same move in further files of the client
 }
 
 // Key returns the key of the connection that the plan creates.
@@ -79,6 +80,8 @@ func (c *Connector) openPlan(choice Choice) (*Plan, error) {
 	}
 	p := &Plan{Client: client, choice: choice, home: c.system.Home}
 	switch {
+	case choice.File != "":
+		p.Path, p.Client = choice.File, client.withFormatOf(choice.File)
 	case choice.Project == "":
 		if loc, ok := c.system.locate(client); ok {
 			p.Path = loc.path
@@ -122,9 +125,14 @@ func (p *Plan) warnings() (all []string) {
 	return all
 }
 
-// Outside returns the file that is changed if Path, which is in the user's home folder, leads out of it
-// through a link, otherwise "".
+// Outside returns the file that is changed if a path in the user's home folder leads out of it through
+// a link, otherwise "".
 func (p *Plan) Outside() string {
+	for _, other := range p.further {
+		if target := other.Outside(); target != "" {
+			return target
+		}
+	}
 	if target := realPath(p.target); p.Path != "" && config.Within(p.home, p.Path) && !config.Within(realPath(p.home), target) {
 		return target
 	}
@@ -152,7 +160,7 @@ func (p *Plan) readFile() error {
 
 // removeStaleEntries removes the entries of an earlier choice that the new one does not contain.
 func (c *Connector) removeStaleEntries(p *Plan) error {
-	old, recorded, err := c.loadRecord(p.Key())
+	old, recorded, err := c.loadRecord(p.choice.key())
 	if err != nil || !recorded || old.Path != p.target {
 		return err
 	}

@@ -45,7 +45,11 @@ func (p *Plan) MovedCount() int {
 	if p.config == nil {
 		return 0
 	}
-	return len(p.originals)
+	n := len(p.originals)
+	for _, other := range p.further {
+		n += len(other.originals)
+	}
+	return n
 }
 
 // PlanMoveAll plans to move the servers of every installed client that
@@ -88,7 +92,9 @@ func (c *Connector) PlanConnectAll() *Batch {
 
 // sharesFile reports whether another plan writes the same file. Some clients share one file.
 func (p *Plan) sharesFile(others []*Plan) bool {
-	return slices.ContainsFunc(others, func(o *Plan) bool { return o.target == p.target })
+	return slices.ContainsFunc(others, func(o *Plan) bool {
+		return o.target == p.target || p.sharesFile(o.further)
+	}) || slices.ContainsFunc(p.further, func(f *Plan) bool { return f.sharesFile(others) })
 }
 
 // planBatch calls plan for each installed client that is not connected.

@@ -1,6 +1,7 @@
 package clientconf
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 )
@@ -16,6 +17,8 @@ type Choice struct {
 	// Project is the absolute path of the directory whose project file is meant; "" for the
 	// user's file.
 	Project string `json:"project,omitempty"`
+	// File is one of the further files that the client reads; "" for the one that is written by default.
+	File string `json:"file,omitempty"`
 	// Servers gives each server an entry of its own, under the name that the client knows. If
 	// empty, one entry provides all servers.
 	Servers []ServerEntry `json:"servers,omitempty"`
@@ -38,11 +41,14 @@ type ServerEntry struct {
 	Scope string `json:"scope,omitempty"`
 }
 
-// Key returns the key of one connection: the client's id, followed by a hash of the project.
-func Key(client, project string) string {
-	if project == "" {
+func (c Choice) key() string { return Key(c.Client, cmp.Or(c.File, c.Project)) }
+
+// Key returns the key of one connection: the client's id, followed by a hash of the project or of the
+// further file.
+func Key(client, path string) string {
+	if path == "" {
 		return client
 	}
-	sum := sha256.Sum256([]byte(project))
+	sum := sha256.Sum256([]byte(path))
 	return client + "@" + hex.EncodeToString(sum[:4])
 }

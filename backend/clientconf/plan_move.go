@@ -66,26 +66,70 @@ func (c *Connector) addToConfig(all []ImportedServer) (o *configChange, added []
 // PlanMove plans to import servers of a client and to connect the client in the same step. Each
 // original is replaced by an entry of ours with the same name, so that tool names, switches
 // and permission rules keep working. With combined, one entry replaces all of them, and a warning
-// says that such rules no longer match. Undo reverts both files.
+// says that such rules no longer match. This happens in every file that the client reads. Undo reverts
+// all files.
 func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Plan, error) {
 	all, skipped, err := c.selectServers(choice, names)
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(i ImportedServer) bool {
-		if i.File != "" {
-			skipped = append(skipped, SkippedServer{i.Name, i.Scope, "it is in " + i.File + ", which Drawbridge does not change. To copy it: drawbridge clients import " + choice.Client + " " + i.Name})
-		}
-		return i.File != ""
-	})
-	if len(all) == 0 {
-		return nil, core.Errorf(core.CodeValidation, "cannot move %q: %s", skipped[0].Name, skipped[0].Reason)
-	}
 	o, all, invalid, ids, err := c.addToConfig(all)
 	if err != nil {
 		return nil, err
 	}
-	skipped = append(skipped, invalid...)
+	var p *Plan
+	for _, file := range movedFiles(all, combined) {
+		choice.File = file
+		one, err := c.planMoveInFile(choice, all, ids, combined)
+		if err != nil {
+			return nil, err
+		}
+		if p == nil {
+			p = one
+			continue
+		}
+		p.further = append(p.further, one)
+		p.Diff += one.Diff
+		for _, w := range one.Warnings {
+			if !slices.Contains(p.Warnings, w) {
+				p.Warnings = append(p.Warnings, w)
+			}
+		}
+	}
+	if combined {
+		p.Warnings = append(p.Warnings, "Tool lists and permission rules of "+p.Client.Name+" that name these servers no longer match.")
+	}
+	for _, i := range all {
+		for _, note := range i.Notes {
+			p.Warnings = append(p.Warnings, i.Name+": "+note+".")
+		}
+	}
+	p.Skipped = append(skipped, invalid...)
+	for _, s := range p.Skipped {
+		p.Warnings = append(p.Warnings, s.Name+" is not moved: "+s.Reason+".")
+	}
+	p.config = o
+	p.Diff = Diff(o.Path, o.before, o.after) + p.Diff
+	return p, nil
+}
+
+// movedFiles returns the files of the servers, as in Choice. The first one gets the entry if combined is
+// set and not all servers are in files that are read in place of it.
+func movedFiles(all []ImportedServer, combined bool) (files []string) {
+	for _, i := range all {
+		if combined && !i.alone && !slices.Contains(files, "") {
+			files = slices.Insert(files, 0, "")
+		}
+		if !slices.Contains(files, i.File) {
+			files = append(files, i.File)
+		}
+	}
+	return files
+}
+
+// planMoveInFile is the part of PlanMove for the servers of all that are in one file of the client.
+func (c *Connector) planMoveInFile(choice Choice, all []ImportedServer, ids map[string]string, combined bool) (*Plan, error) {
+	all = slices.DeleteFunc(slices.Clone(all), func(i ImportedServer) bool { return i.File != choice.File })
 	previous, err := c.previousMoves(choice)
 	if err != nil {
 		return nil, err
@@ -108,8 +152,11 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 	if err := p.readFile(); err != nil {
 		return nil, err
 	}
-	if p.edits, err = c.buildEdits(p.Client, choice, p.target); err != nil {
-		return nil, err
+	if !combined || choice.File == "" || all[0].alone {
+		if p.edits, err = c.buildEdits(p.Client, choice, p.target); err != nil {
+			return nil, err
+		}
+		p.Entry = p.edits[0].value
 	}
 	for n, i := range all {
 		p.originals = append(p.originals, edit{path: i.keyPath, name: i.Name})
@@ -124,37 +171,20 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 		}
 	}
 	if !combined {
+		p.Entry = p.edits[0].value
 		if err := previous.retainIn(p); err != nil {
 			return nil, err
 		}
 	}
-	if combined {
-		p.Warnings = append(p.Warnings, "Tool lists and permission rules of "+p.Client.Name+" that name these servers no longer match.")
-	}
-	for _, i := range all {
-		for _, note := range i.Notes {
-			p.Warnings = append(p.Warnings, i.Name+": "+note+".")
-		}
-	}
-	p.Skipped = skipped
-	for _, s := range skipped {
-		p.Warnings = append(p.Warnings, s.Name+" is not moved: "+s.Reason+".")
-	}
-	p.Entry = p.edits[0].value
 	if err := c.removeStaleEntries(p); err != nil {
 		return nil, err
 	}
-	if err := p.splice(); err != nil {
-		return nil, err
-	}
-	p.config = o
-	p.Diff = Diff(o.Path, o.before, o.after) + p.Diff
-	return p, nil
+	return p, p.splice()
 }
 
-// previousMoves returns the record of earlier moves of the same client.
+// previousMoves returns the record of earlier moves of the same file.
 func (c *Connector) previousMoves(choice Choice) (previousMoves, error) {
-	r, recorded, err := c.loadRecord(Key(choice.Client, choice.Project))
+	r, recorded, err := c.loadRecord(choice.key())
 	if err != nil || !recorded || r.RemovedByUser {
 		return previousMoves{}, err
 	}

@@ -26,41 +26,63 @@ const (
 // else only our own spans are edited. An entry that was modified by hand is not touched (code
 // conflict) unless force is set. What the move added to our own configuration is removed as well.
 func (c *Connector) Undo(ctx context.Context, key string, force bool) (UndoOutcome, error) {
-	r, recorded, err := c.loadRecord(key)
+	all, err := c.connection(key)
 	if err != nil {
 		return "", err
 	}
-	if !recorded {
+	if len(all) == 0 {
 		p, err := c.openPlan(Choice{Client: key})
 		if err != nil || p.Path == "" {
 			return WasAbsent, err
 		}
-		r = record{Choice: p.choice, Path: p.target, Edits: []entryChange{{Path: p.Client.KeyPath, Name: EntryName}}}
+		return c.undoFile(ctx, record{Choice: p.choice, Path: p.target, Edits: []entryChange{{Path: p.Client.KeyPath, Name: EntryName}}}, force)
 	}
+	how := WasAbsent
+	for _, r := range all {
+		one, err := c.undoFile(ctx, r, force)
+		if err == nil {
+			err = errors.Join(c.undoConfig(ctx, r), c.deleteRecord(r.Choice.key()))
+		}
+		if err != nil {
+			return "", err
+		}
+		how = how.with(one)
+	}
+	return how, nil
+}
+
+// with returns the outcome for several files.
+func (how UndoOutcome) with(other UndoOutcome) UndoOutcome {
+	if how == Removed || other == WasAbsent {
+		return how
+	}
+	return other
+}
+
+// undoFile undoes a connection in one file. A record without a date is none of ours: the connection was
+// made by hand.
+func (c *Connector) undoFile(ctx context.Context, r record, force bool) (UndoOutcome, error) {
+	recorded := !r.At.IsZero()
 	p, unlock, err := c.reopen(ctx, r)
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
 	if !p.existed {
-		return WasAbsent, errors.Join(c.undoConfig(ctx, r), c.deleteRecord(key))
+		return WasAbsent, nil
 	}
 	if recorded && r.PostHash == hashBytes(p.before) {
 		if done, err := c.restoreBackup(r, p.before); done || err != nil {
-			return Restored, errors.Join(err, c.undoConfig(ctx, r), c.deleteRecord(key))
+			return Restored, err
 		}
 	}
-	how, err := c.undoEntries(p, r, recorded, force)
-	if err != nil {
-		return "", err
-	}
-	return how, errors.Join(c.undoConfig(ctx, r), c.deleteRecord(key))
+	return c.undoEntries(p, r, recorded, force)
 }
 
 // reopen returns a plan for the current file of a connection, and acquires the client's lock
 // if the file exists. The caller must call unlock.
 func (c *Connector) reopen(ctx context.Context, r record) (p *Plan, unlock func(), err error) {
-	client, err := ByID(r.Choice.Client)
+	client, err := r.client()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -203,10 +225,7 @@ func (c *Connector) UndoAll(ctx context.Context, imports, force bool, report fun
 	if err != nil {
 		return err
 	}
-	var steps []undoStep
-	for key, r := range records {
-		steps = append(steps, undoStep{at: r.At, result: UndoResult{Key: key}})
-	}
+	steps := undoStepsOf(records)
 	if imports {
 		all, err := c.Imports()
 		if err != nil {
@@ -226,13 +245,16 @@ func (c *Connector) UndoKeys(ctx context.Context, keys []string, report func(Und
 	if err != nil {
 		return err
 	}
-	var steps []undoStep
-	for key, r := range records {
-		if slices.Contains(keys, key) {
-			steps = append(steps, undoStep{at: r.At, result: UndoResult{Key: key}})
-		}
-	}
+	steps := slices.DeleteFunc(undoStepsOf(records), func(s undoStep) bool { return !slices.Contains(keys, s.result.Key) })
 	return c.undoSteps(ctx, steps, false, report)
+}
+
+// undoStepsOf returns one step for each connection, however many files it has.
+func undoStepsOf(records map[string]record) (steps []undoStep) {
+	for key, at := range connectionTimes(records) {
+		steps = append(steps, undoStep{at: at, result: UndoResult{Key: key}})
+	}
+	return steps
 }
 
 func (c *Connector) undoSteps(ctx context.Context, steps []undoStep, force bool, report func(UndoResult)) error {

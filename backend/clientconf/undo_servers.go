@@ -2,6 +2,7 @@ package clientconf
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 
@@ -12,21 +13,65 @@ import (
 // was added for them to our configuration. The other servers stay moved. Undoing the last one
 // undoes the whole connection.
 func (c *Connector) UndoServers(ctx context.Context, key string, names []string, force bool) (UndoOutcome, error) {
-	r, ok, err := c.loadRecord(key)
+	all, err := c.connection(key)
 	if err != nil {
 		return "", err
 	}
-	if !ok {
+	if len(all) == 0 {
 		return "", core.Errorf(core.CodeNotFound, "%q is not connected", key)
 	}
-	part, rest := r.splitByServer(names)
+	var gone, left []ServerEntry
+	for _, r := range all {
+		part, rest := r.splitByServer(names)
+		gone, left = append(gone, part.Choice.Servers...), append(left, rest.Choice.Servers...)
+	}
 	for _, name := range names {
-		if !slices.ContainsFunc(part.Choice.Servers, func(s ServerEntry) bool { return s.Name == name }) {
+		if !slices.ContainsFunc(gone, func(s ServerEntry) bool { return s.Name == name }) {
 			return "", core.Errorf(core.CodeNotFound, "%q was not moved from %s", name, key)
 		}
 	}
-	if len(rest.Choice.Servers) == 0 {
+	if len(left) == 0 {
 		return c.Undo(ctx, key, force)
+	}
+	how := WasAbsent
+	var own *configRecord // of files that have no moved servers any more
+	for n, r := range all {
+		part, rest := r.splitByServer(names)
+		if len(part.Choice.Servers) > 0 {
+			one, err := c.undoPart(ctx, r, part, &rest, force)
+			if err != nil {
+				return how, err
+			}
+			how = how.with(one)
+		}
+		all[n] = rest
+	}
+	for n := range all {
+		r := &all[n]
+		if err := c.undoConfigServers(ctx, r, gone); err != nil {
+			return how, err
+		}
+		if len(r.Edits) == 0 && r.Own != nil {
+			own = (&configChange{configRecord: *r.Own}).merge(own)
+		}
+	}
+	for _, r := range all {
+		if len(r.Edits) == 0 {
+			err = errors.Join(err, c.deleteRecord(r.Choice.key()))
+			continue
+		}
+		if own != nil {
+			r.Own, own = (&configChange{configRecord: *own}).merge(r.Own), nil
+		}
+		err = errors.Join(err, c.saveRecord(r))
+	}
+	return how, err
+}
+
+// undoPart undoes a part of a record in its file, and updates the rest of the record.
+func (c *Connector) undoPart(ctx context.Context, r, part record, rest *record, force bool) (UndoOutcome, error) {
+	if len(rest.Choice.Servers) == 0 {
+		return c.undoFile(ctx, r, force)
 	}
 	p, unlock, err := c.reopen(ctx, r)
 	if err != nil {
@@ -40,20 +85,12 @@ func (c *Connector) UndoServers(ctx context.Context, key string, names []string,
 	if err != nil {
 		return "", err
 	}
-	if err := c.undoConfigServers(ctx, &rest, part.Choice.Servers); err != nil {
-		return how, err
-	}
 	after, err := os.ReadFile(r.Path)
-	if err != nil {
-		return how, err
-	}
-	if rest.PostHash == hashBytes(p.before) { // the file had no other changes, so the first backup stays valid
+	if err == nil && rest.PostHash == hashBytes(p.before) { // the file had no other changes, so the first backup stays valid
 		rest.PostHash = hashBytes(after)
-		if rest.WrittenBackup, err = c.saveBackup(key, after); err != nil {
-			return how, err
-		}
+		rest.WrittenBackup, err = c.saveBackup(r.Choice.key(), after)
 	}
-	return how, c.saveRecord(rest)
+	return how, err
 }
 
 // splitByServer splits the record into the named servers and the rest.

@@ -21,7 +21,21 @@ const lockTimeout = 5 * time.Second
 // atomically and verifies the result. A file that changed since the plan was made is left
 // alone (code conflict).
 func (c *Connector) Apply(ctx context.Context, p *Plan) error {
-	old, recorded, err := c.loadRecord(p.Key())
+	if err := c.applyFile(ctx, p); err != nil {
+		return err
+	}
+	for _, other := range p.further {
+		if err := c.applyFile(ctx, other); err != nil {
+			return &core.Error{Code: core.CodeOf(err), Cause: err, Message: "the servers in " + other.Path + " were not moved",
+				Hint: "The others were moved. Try again, or undo it with: drawbridge clients undo " + p.Client.ID + "."}
+		}
+	}
+	return nil
+}
+
+// applyFile is Apply for one file of the client.
+func (c *Connector) applyFile(ctx context.Context, p *Plan) error {
+	old, recorded, err := c.loadRecord(p.choice.key())
 	if err != nil {
 		return err
 	}
@@ -43,7 +57,7 @@ func (c *Connector) Apply(ctx context.Context, p *Plan) error {
 	}
 	if p.config != nil {
 		if err := p.config.apply(ctx); err != nil {
-			c.restoreRecord(old, recorded, p.Key())
+			c.restoreRecord(old, recorded, p.choice.key())
 			return err
 		}
 	}
@@ -53,7 +67,7 @@ func (c *Connector) Apply(ctx context.Context, p *Plan) error {
 				_, undone := p.config.undo(ctx)
 				err = errors.Join(err, undone)
 			}
-			c.restoreRecord(old, recorded, p.Key())
+			c.restoreRecord(old, recorded, p.choice.key())
 			return err
 		}
 	}
@@ -81,7 +95,7 @@ func (c *Connector) newRecord(p *Plan, old record, recorded bool) (r record, err
 		// The file still holds our last write: keep the first backup.
 		r.Existed, r.Backup, r.MadeDirs = old.Existed, old.Backup, old.MadeDirs
 	case p.Action == Add:
-		if r.Backup, err = c.saveBackup(p.Key(), p.before); err != nil {
+		if r.Backup, err = c.saveBackup(p.choice.key(), p.before); err != nil {
 			return r, err
 		}
 	case p.Action == Create:
@@ -90,7 +104,7 @@ func (c *Connector) newRecord(p *Plan, old record, recorded bool) (r record, err
 		}
 	}
 	if p.Action != Equal {
-		if r.WrittenBackup, err = c.saveBackup(p.Key(), p.after); err != nil {
+		if r.WrittenBackup, err = c.saveBackup(p.choice.key(), p.after); err != nil {
 			return r, err
 		}
 	} else {

@@ -1,6 +1,7 @@
 package clientconf
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -98,12 +99,44 @@ func (c *Connector) records() (map[string]record, error) {
 	return all, nil
 }
 
+// connection returns the records of a connection, the newest first: those of all files of a client, or
+// of a project. The key of one further file stands for that file only.
+func (c *Connector) connection(key string) (all []record, err error) {
+	records, err := c.records()
+	for own, r := range records {
+		if own == key || Key(r.Choice.Client, r.Choice.Project) == key {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b record) int {
+		return cmp.Or(b.At.Compare(a.At), strings.Compare(b.Choice.File, a.Choice.File))
+	})
+	return all, err
+}
+
+// connectionTimes returns when the last file of each connection was written, by key.
+func connectionTimes(records map[string]record) map[string]time.Time {
+	times := map[string]time.Time{}
+	for _, r := range records {
+		if key := Key(r.Choice.Client, r.Choice.Project); r.At.After(times[key]) {
+			times[key] = r.At
+		}
+	}
+	return times
+}
+
+// client returns the client of a record, with the format of its file.
+func (r record) client() (Client, error) {
+	client, err := ByID(r.Choice.Client)
+	return client.withFormatOf(r.Path), err
+}
+
 func (c *Connector) saveRecord(r record) error {
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(c.recordPath(Key(r.Choice.Client, r.Choice.Project)), append(b, '\n'), 0o600)
+	return atomicfile.Write(c.recordPath(r.Choice.key()), append(b, '\n'), 0o600)
 }
 
 // saveBackup stores a backup and returns its name. It deletes the oldest beyond maxBackups.

@@ -19,13 +19,21 @@ The last column of the table shows the source of the information about a client'
 program's source, its documentation, third-party sources, or not verified.
 
 In paths, ` + "`~`" + ` is your home folder, and ` + "`*`" + ` is any name. ` + "`XDG_CONFIG_HOME`" + ` and ` + "`XDG_DATA_HOME`" + ` replace ` + "`~/.config`" + ` and
-` + "`~/.local/share`" + ` if they are set. A path that begins with a variable applies if the variable is set. If several files are listed, the first that exists is used.
+` + "`~/.local/share`" + ` if they are set. A path that begins with a variable applies if the variable is set. If several files are listed, the entry is written to the first that exists; servers are imported and moved from all of them.
 
 `
 
 var grades = map[string]string{"M": "tested", "S": "source", "D": "documentation", "T": "third party", "L": "not verified"}
 
 var formats = map[string]string{"json": "JSON", "jsonc": "JSON with comments", "json5": "JSON5", "yaml": "YAML", "toml": "TOML"}
+
+func projectFiles(c clientconf.Client) string {
+	files := []string{"`" + c.ProjectFile + "`"}
+	for _, cand := range c.Candidates["project"] {
+		files = append(files, "`"+cand.Path+"`")
+	}
+	return strings.Join(files, ", ")
+}
 
 // clients generates the list of the supported clients and their configuration files.
 func clients() ([]byte, error) {
@@ -42,7 +50,7 @@ func clients() ([]byte, error) {
 	for _, c := range clientconf.Known() {
 		rows := configFileRows(c)
 		if c.ProjectFile != "" {
-			rows = append(rows, configFileRow{"a project", "`" + c.ProjectFile + "`"})
+			rows = append(rows, configFileRow{"a project", projectFiles(c)})
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n%s: `drawbridge clients connect %s`.", c.ID, escapeCell(c.Name), c.ID)
 		if len(rows) == 0 {
