@@ -34,6 +34,8 @@ type waitingCalls struct {
 	reached  chan struct{}
 	starting bool // the server starts when step is closed
 
+	upstreamWaits bool // until step is closed, before the server gets the call
+
 	mu         sync.Mutex
 	credential string // of the client; "" is none
 	process    string
@@ -90,7 +92,9 @@ func (w *waitingCalls) applyServers(servers, root string) {
 	w.policy.Apply(c)
 	var list []registry.Server
 	for _, s := range c.Servers {
-		list = append(list, registry.Server{ID: s.ID, Filter: s.Filter})
+		if !s.Disabled { // as the supervisor does
+			list = append(list, registry.Server{ID: s.ID, Filter: s.Filter})
+		}
 	}
 	w.registry.Configure(registry.Prefixed, list)
 	v := Visibility{Clients: map[string]ClientVisibility{}, Profiles: map[string]ProfileVisibility{}}
@@ -106,7 +110,7 @@ func (w *waitingCalls) list(tool string) {
 	if err := json.Unmarshal([]byte(tool), &named); err != nil {
 		w.Fatal(err)
 	}
-	w.registry.Set("files", "", &core.Catalog{Tools: []core.Item{{Name: named.Name, Raw: json.RawMessage(tool)}}, Capabilities: json.RawMessage(`{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}`)})
+	w.registry.Set("files", "", &core.Catalog{Tools: []core.Item{{Name: named.Name, Raw: json.RawMessage(tool)}}, Capabilities: json.RawMessage(`{"tools":{},"tasks":{"requests":{"tools":{"call":{}}}},"extensions":{"io.modelcontextprotocol/tasks":{}}}`)})
 }
 
 // For implements gateway.Upstreams.
@@ -122,7 +126,14 @@ func (w *waitingCalls) For(ctx context.Context, _ *core.Call) (gateway.Upstream,
 	return sendFunc(w.toServer), nil
 }
 
-func (w *waitingCalls) toServer(_ context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
+func (w *waitingCalls) toServer(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
+	if w.upstreamWaits {
+		w.reached <- struct{}{}
+		<-w.step
+		if err := core.Readmit(ctx); err != nil {
+			return core.Reply{}, err
+		}
+	}
 	return w.server(w, call, sink)
 }
 
@@ -139,6 +150,16 @@ func execute(w *waitingCalls, _ *core.Call, _ core.ServerMessageHandler) (core.R
 	return doneReply, nil
 }
 
+// askAndExecute asks the user for input before it does anything.
+func askAndExecute(w *waitingCalls, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
+	if reply, err := sink.Ask(w.Context(), "elicitation/create", json.RawMessage(elicitation)); err != nil || len(reply.Result) == 0 {
+		return core.Reply{}, err
+	}
+	return execute(w, call, nil)
+}
+
+var legacyTask = core.Reply{Result: json.RawMessage(`{"task":{"taskId":"t","status":"working","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttl":null}}`)}
+
 const elicitation = `{"message":"Name?","requestedSchema":{"type":"object","properties":{}}}`
 
 // theWaits are the waits of a call: how it begins to wait, and how the wait ends. The call has
@@ -147,6 +168,8 @@ var theWaits = map[string]struct {
 	server string // configuration
 	serve  func(*waitingCalls, *core.Call, core.ServerMessageHandler) (core.Reply, error)
 	start  bool
+	inside bool   // the upstream waits: for a process of the call's own, a new session or a new token
+	legacy string // the request that a legacy client makes later
 	modern string // capabilities of a modern client; "" is a legacy client
 	begin  func(*waitingCalls)
 	end    func(*waitingCalls)
@@ -170,7 +193,8 @@ var theWaits = map[string]struct {
 		},
 		end: func(w *waitingCalls) { close(w.step) },
 	},
-	"for a start": {serve: execute, start: true, begin: func(w *waitingCalls) {}, end: func(w *waitingCalls) { close(w.step) }},
+	"for a start":         {serve: execute, start: true, begin: func(w *waitingCalls) {}, end: func(w *waitingCalls) { close(w.step) }},
+	"inside the upstream": {serve: execute, inside: true, begin: func(w *waitingCalls) {}, end: func(w *waitingCalls) { close(w.step) }},
 	"to retry": {
 		server: `"retry":{"attempts":1,"delaysMs":[400]}`,
 		serve: func(w *waitingCalls, call *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
@@ -181,14 +205,24 @@ var theWaits = map[string]struct {
 			return execute(w, call, nil)
 		},
 	},
-	"for a form": {
+	"for a form": {serve: askAndExecute, end: acceptCard, card: true},
+	"for a form of a task": {
 		serve: func(w *waitingCalls, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
-			if reply, err := sink.Ask(w.Context(), "elicitation/create", json.RawMessage(elicitation)); err != nil || len(reply.Result) == 0 {
-				return core.Reply{}, err
+			if call.Method == "tools/call" {
+				return legacyTask, nil
+			}
+			return askAndExecute(w, call, sink)
+		},
+		legacy: "tasks/result", end: acceptCard, card: true,
+	},
+	"a legacy task": {
+		serve: func(w *waitingCalls, call *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
+			if call.Method == "tools/call" {
+				return legacyTask, nil
 			}
 			return execute(w, call, nil)
 		},
-		end: acceptCard, card: true,
+		legacy: "tasks/result", later: true,
 	},
 	"for a form between rounds": {
 		serve: func(w *waitingCalls, call *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
@@ -199,15 +233,7 @@ var theWaits = map[string]struct {
 		},
 		modern: `{}`, end: acceptCard, card: true,
 	},
-	"suspended": {
-		serve: func(w *waitingCalls, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
-			if reply, err := sink.Ask(w.Context(), "elicitation/create", json.RawMessage(elicitation)); err != nil || len(reply.Result) == 0 {
-				return core.Reply{}, err
-			}
-			return execute(w, call, nil)
-		},
-		modern: allClientCapabilities,
-	},
+	"suspended": {serve: askAndExecute, modern: allClientCapabilities},
 	"a task": {
 		serve: func(w *waitingCalls, call *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 			if call.Method == "tools/call" {
@@ -263,12 +289,15 @@ var theChanges = map[string]struct {
 	"another rule asks": {askedOnly: true, change: func(w *waitingCalls, s string) {
 		w.apply(s, `"policy":{"rules":[{"tool":"files__put","then":"ask"}]},`)
 	}},
-	"the tool is disabled":    {change: func(w *waitingCalls, s string) { w.apply(s+`,"tools":{"put":{"enabled":false}}`, ``) }},
-	"approval is set to deny": {change: func(w *waitingCalls, s string) { w.apply(s+`,"tools":{"put":{"approval":"deny"}}`, ``) }},
-	"the command differs":     {change: func(w *waitingCalls, s string) { w.apply(s+`,"command":"y"`, ``) }},
-	"the environment differs": {change: func(w *waitingCalls, s string) { w.apply(s+`,"env":{"WHO":"NEW"}`, ``) }},
-	"the server is replaced":  {change: func(w *waitingCalls, s string) { w.apply(s+`,"url":"https://example.com/mcp"`, ``) }},
-	"the server is removed":   {change: func(w *waitingCalls, _ string) { w.applyServers(`{}`, ``) }},
+	"includeTools leaves the tool out": {change: func(w *waitingCalls, s string) { w.apply(s+`,"includeTools":["get"]`, ``) }},
+	"excludeTools names the tool":      {change: func(w *waitingCalls, s string) { w.apply(s+`,"excludeTools":["p*"]`, ``) }},
+	"the server is disabled":           {change: func(w *waitingCalls, s string) { w.apply(s+`,"disabled":true`, ``) }},
+	"the tool is disabled":             {change: func(w *waitingCalls, s string) { w.apply(s+`,"tools":{"put":{"enabled":false}}`, ``) }},
+	"approval is set to deny":          {change: func(w *waitingCalls, s string) { w.apply(s+`,"tools":{"put":{"approval":"deny"}}`, ``) }},
+	"the command differs":              {change: func(w *waitingCalls, s string) { w.apply(s+`,"command":"y"`, ``) }},
+	"the environment differs":          {change: func(w *waitingCalls, s string) { w.apply(s+`,"env":{"WHO":"NEW"}`, ``) }},
+	"the server is replaced":           {change: func(w *waitingCalls, s string) { w.apply(s+`,"url":"https://example.com/mcp"`, ``) }},
+	"the server is removed":            {change: func(w *waitingCalls, _ string) { w.applyServers(`{}`, ``) }},
 	"another account is chosen": {otherCalls: true, change: func(w *waitingCalls, s string) {
 		w.set(func() { w.processErr = core.Errorf(core.CodeRejected, "the account has changed") })
 		w.apply(s, `"policy":{"rules":[]},`)
@@ -302,7 +331,7 @@ func TestCallIsAdmittedAgainAfterEachWait(t *testing.T) {
 				w := newWaitingCalls(t)
 				w.apply(on.server, ``)
 				w.list(putTool)
-				w.server, w.starting = on.serve, on.start
+				w.server, w.starting, w.upstreamWaits = on.serve, on.start, on.inside
 				executes := name == "nothing of this concern"
 				w.checkReadmission(wait, executes, func() { c.change(w, on.server) })
 			})
@@ -320,22 +349,35 @@ func (w *waitingCalls) checkReadmission(wait string, executes bool, change func(
 	modern := func(params string) string {
 		return strings.Join(messages(w, w.modernAs(on.modern, "/mcp", "tools/call", "files__put", `"name":"files__put"`+params, ClientHeader, "desk")), "\n")
 	}
-	if on.modern != "" {
+	session := w.openSession("/mcp", `{}`, ClientHeader, "desk")
+	legacy := func(method, params string) string {
+		return strings.Join(messages(w, w.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`, session...)), "\n")
+	}
+	result := func() string { return legacy(on.legacy, `{"taskId":"files__t"}`) }
+	switch {
+	case on.legacy != "":
+		if created := legacy("tools/call", `{"name":"files__put","arguments":{},"task":{}}`); !strings.Contains(created, "files__t") {
+			w.Fatal(created)
+		}
+		call = result
+	case on.modern != "":
 		call = func() string { return modern("") }
 	}
 	answer := make(chan string, 1)
-	w.calls.Go(func() { answer <- call() })
+	if on.legacy == "" || !on.later {
+		w.calls.Go(func() { answer <- call() })
+	}
 	defer w.calls.Wait()
 	switch {
 	case on.card:
 		eventually.True(w, "the card is shown", func() bool { return len(w.inbox.List()) == 1 })
 	case wait == "for a slot":
 		eventually.True(w, "the call waits", func() bool { l := w.policy.Loads(); return len(l) == 1 && l[0].Queued == 1 })
-	case wait == "for a start", wait == "to retry":
+	case wait == "for a start", wait == "to retry", on.inside:
 		<-w.reached
 	}
 	var state, last string
-	if wait == "suspended" || on.later {
+	if wait == "suspended" || on.later && on.legacy == "" {
 		last = <-answer
 		if wait == "suspended" {
 			state = w.requestState(last)
@@ -351,6 +393,8 @@ func (w *waitingCalls) checkReadmission(wait string, executes bool, change func(
 	switch {
 	case wait == "suspended":
 		last = modern(`,"inputResponses":{"input-1":{"action":"accept","content":{}}},"requestState":"` + state + `"`)
+	case on.later && on.legacy != "":
+		last = result()
 	case on.later:
 		last = strings.Join(messages(w, w.modernAs(on.modern, "/mcp", "tasks/update", "files__t", `"taskId":"files__t","inputResponses":{}`, ClientHeader, "desk")), "\n")
 	default:

@@ -253,10 +253,26 @@ type ClientAdmission interface {
 	StillAdmitted(call *Call) error
 }
 
-// Readmitter may be implemented by a ServerMessageHandler. Readmit returns why a call that has
-// waited inside its upstream may not be sent any more, or nil.
+// readmitterKey is the key of the Readmitter of a context.
+type readmitterKey struct{}
+
+// Readmitter is a call that was admitted. Readmit returns why it may not be made any more, or nil.
 type Readmitter interface {
 	Readmit() error
+}
+
+// WithReadmitter returns the context with which call is sent; nil is none.
+func WithReadmitter(ctx context.Context, call Readmitter) context.Context {
+	return context.WithValue(ctx, readmitterKey{}, call)
+}
+
+// Readmit must be called before a call is sent that has waited inside its upstream. It returns why
+// the call may not be sent any more, or nil. ctx is that of the call.
+func Readmit(ctx context.Context) error {
+	if call, ok := ctx.Value(readmitterKey{}).(Readmitter); ok {
+		return call.Readmit()
+	}
+	return nil
 }
 
 // ReplyObserver may be implemented by a ServerMessageHandler. ObserveReply is called with the reply

@@ -243,7 +243,7 @@ func TestCallAllocationsAreBounded(t *testing.T) {
 	f := newFixture()
 	g := New(Options{Upstreams: f, Policy: f, Recorder: discardRecorder{f}, Bus: &f.bus})
 	call, ctx := toolCall(), context.Background()
-	const most = 7 // context, timer, their closures, and the inFlightCall
+	const most = 8 // contexts, timer, their closures, and the inFlightCall
 	if n := testing.AllocsPerRun(200, func() { _, _ = g.Call(ctx, call, answeringSink{}) }); n > most {
 		t.Fatalf("%v allocations, at most %d", n, most)
 	}

@@ -41,7 +41,7 @@ type inFlightCall struct {
 
 func (g *Gateway) newInFlightCall(ctx context.Context, call *core.Call, sink core.ServerMessageHandler, plan policy.Plan) *inFlightCall {
 	f := &inFlightCall{g: g, call: call, sink: sink, plan: plan}
-	f.ctx, f.cancel = context.WithCancelCause(ctx)
+	f.ctx, f.cancel = context.WithCancelCause(core.WithReadmitter(ctx, f))
 	now := time.Now()
 	f.began = now
 	f.due, f.ceiling = now.Add(plan.Timeout), now.Add(plan.Ceiling)

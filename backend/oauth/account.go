@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,6 +117,9 @@ func (a *account) RoundTrip(req *http.Request) (*http.Response, error) {
 			}
 			return resp, nil
 		}
+		if err == nil { // a new token may have taken long
+			err = core.Readmit(req.Context())
+		}
 		if err == nil && req.GetBody != nil {
 			req = req.Clone(req.Context())
 			if req.Body, err = req.GetBody(); err != nil {
@@ -161,9 +165,9 @@ func (a *account) token(ctx context.Context) (string, error) {
 	}
 	fresh, err := a.refresh(ctx, access)
 	if err != nil && access != "" && left > 0 {
-		return access, nil // the token has not expired yet
+		fresh, err = access, nil // the token has not expired yet
 	}
-	return fresh, err
+	return fresh, cmp.Or(err, core.Readmit(ctx))
 }
 
 // replaceRejectedToken handles a 401 response to a request with token. It returns another token to

@@ -243,3 +243,32 @@ func FuzzGrant(f *testing.F) {
 		}
 	})
 }
+
+type admission struct{ err error }
+
+func (a admission) Readmit() error { return a.err }
+
+// A call that waits for a new token, before it is sent or because the server refused the old one, is
+// admitted again before it is sent with it.
+func TestCallIsAdmittedAgainBeforeItIsSentWithNewToken(t *testing.T) {
+	for name, lifetime := range map[string]int{"expired": 1, "refused": 3600} {
+		p := newFakeServer(t)
+		p.lifetime = lifetime
+		s := Server{ID: "web", URL: p.endpoint()}
+		r := newTestKeeper(t, t.TempDir())
+		_, _ = r.post(s, "hello")
+		r.signIn(s)
+		p.set(func() { p.lifetime = 3600; clear(p.valid) })
+		c, err := r.Client(t.Context(), s)
+		must(t, err)
+		changed := core.Errorf(core.CodeRejected, "not any more")
+		req, _ := http.NewRequestWithContext(core.WithReadmitter(t.Context(), admission{changed}), http.MethodPost, s.URL, strings.NewReader("hello"))
+		if resp, err := c.Do(req); !errors.Is(err, changed) {
+			t.Errorf("%s: %v, %v", name, resp, err)
+		}
+		if n := p.requestCount("refresh_token"); n != 1 {
+			t.Errorf("%s: %d refreshes", name, n)
+		}
+		r.mustRespond(s, "200 hello")
+	}
+}

@@ -61,7 +61,7 @@ func (p *Policy) readmit(call *core.Call, plan *Plan, sink core.ServerMessageHan
 		return err
 	}
 	if call.Method != "tools/call" {
-		return nil
+		return checkTask(call, rules, s, target.Hints)
 	}
 	d := rules.decide(s, call)
 	if err := checkArgumentRules(call, d); err != nil {

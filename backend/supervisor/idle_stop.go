@@ -89,10 +89,8 @@ func (r *runner) resend(ctx context.Context, call *core.Call, sink core.ServerMe
 	if err != nil {
 		return core.Reply{}, err
 	}
-	if gate, ok := sink.(core.Readmitter); ok {
-		if err := gate.Readmit(); err != nil {
-			return core.Reply{}, err
-		}
+	if err := core.Readmit(ctx); err != nil {
+		return core.Reply{}, err
 	}
 	return up.Send(ctx, call, sink)
 }

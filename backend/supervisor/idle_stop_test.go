@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -76,4 +77,26 @@ func TestCallDuringIdleStopIsServed(t *testing.T) {
 			t.Fatalf("served by %q", c.Instance)
 		}
 	})
+}
+
+type admission struct{ err error }
+
+func (a admission) Readmit() error { return a.err }
+
+// A call that waits for a process of its own, or that is sent to the next process because the first
+// one stopped as idle, is admitted again before it is sent.
+func TestCallIsAdmittedAgainBeforeAnotherProcessGetsIt(t *testing.T) {
+	for name, kind := range map[string]func(*config.Server){"idle": idle(time.Minute), "per call": session(config.SessionPerCall)} {
+		inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
+			g.apply(server("a", kind))
+			up, err := g.For(context.Background(), call("a"))
+			must(t, err)
+			advance(2 * time.Minute)
+			for _, want := range []error{core.Errorf(core.CodeRejected, "not any more"), nil} {
+				if _, err := up.Send(core.WithReadmitter(context.Background(), admission{want}), call("a"), nil); !errors.Is(err, want) {
+					t.Errorf("%s: %v, want %v", name, err, want)
+				}
+			}
+		})
+	}
 }

@@ -91,10 +91,8 @@ func (e perCallUpstream) Send(ctx context.Context, call *core.Call, sink core.Se
 		return core.Reply{}, e.unavailableError(err)
 	}
 	defer func() { r.logStop(session.Close(s.stopCtx)) }()
-	if gate, ok := sink.(core.Readmitter); ok {
-		if err := gate.Readmit(); err != nil {
-			return core.Reply{}, err
-		}
+	if err := core.Readmit(ctx); err != nil {
+		return core.Reply{}, err
 	}
 	reply, err := session.Send(ctx, call, sink)
 	if err != nil && errors.Is(context.Cause(ctx), errStopped) {

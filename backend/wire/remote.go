@@ -258,6 +258,9 @@ func (r *Remote) exchange(ctx context.Context, pc *pendingCall, method string, p
 		if err := r.replaceSession(ctx, sessionIDOf(resp)); err != nil {
 			return core.Reply{}, err
 		}
+		if err := core.Readmit(ctx); err != nil {
+			return core.Reply{}, err
+		}
 		resp, err = r.post(ctx, method, params, body, header)
 		if err == nil && isNewSessionRefused(resp) {
 			resp.Body.Close()
@@ -277,6 +280,9 @@ func (r *Remote) exchange(ctx context.Context, pc *pendingCall, method string, p
 	}
 	if !isRepeatable(method) { // the server read it and may have executed it
 		return core.Reply{}, r.lostSessionError()
+	}
+	if err := core.Readmit(ctx); err != nil {
+		return core.Reply{}, err
 	}
 	if resp, err = r.post(ctx, method, params, body, header); err != nil {
 		return core.Reply{}, r.unreachableError(err)

@@ -260,3 +260,28 @@ func TestTimeoutIsForwardedAsCancellation(t *testing.T) {
 		t.Errorf("told %s", got)
 	}
 }
+
+type admission struct{ err error }
+
+func (a admission) Readmit() error { return a.err }
+
+// A call that waits for a new session is admitted again before it is sent in it. Other calls use the
+// new session.
+func TestCallIsAdmittedAgainBeforeItIsSentInNewSession(t *testing.T) {
+	for name, d := range map[string]*sessionLosingServer{
+		"refused":            {refuse: refusal(404, "text/plain", "")},
+		"refused in a reply": {refuse: refusal(200, jsonKind, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Session not found"},"id":ID}`)},
+	} {
+		r := d.open(t, RemoteOptions{})
+		d.forget()
+		changed := core.Errorf(core.CodeRejected, "not any more")
+		for _, want := range []error{changed, nil} {
+			if _, err := r.Call(core.WithReadmitter(t.Context(), admission{want}), "resources/read", []byte(`{"uri":"x"}`), core.Span{}, nil); !errors.Is(err, want) {
+				t.Errorf("%s: %v, want %v", name, err, want)
+			}
+		}
+		if opened, made := d.counts(); opened != 2 || made != 1 {
+			t.Errorf("%s: %d sessions, %d calls", name, opened, made)
+		}
+	}
+}

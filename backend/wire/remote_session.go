@@ -135,6 +135,7 @@ func (r *Remote) renew(ctx context.Context, lost string) error {
 		return errSessionLost
 	}
 	r.o.Log.Info("Server has lost the session; opening a new one", "server", r.o.Server)
+	ctx = core.WithReadmitter(ctx, nil) // the session is for all calls
 	ctx, cancel := context.WithTimeoutCause(ctx, r.renewTimeout, fmt.Errorf("it did not respond within %s", r.renewTimeout))
 	defer cancel()
 	pc := newPendingCall(r.nextID.Add(1), "", nil, nil)
