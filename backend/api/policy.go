@@ -9,6 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -78,11 +79,17 @@ func (a *API) explain(_ context.Context, in *explainInput) (*answer[policy.Expla
 		first = append(first, policy.Verdict{Name: "account", Result: policy.Pass, Detail: fmt.Sprintf("The call uses the account %q.", rq.Account), Key: "mcpServers." + e.Server + ".accounts." + rq.Account})
 	}
 	view := a.Views.All()
-	if profile := now.Clients[in.Client].Profile; in.Client != "" && profile != "" {
+	if rq.Profile != "" {
+		key := "profiles." + rq.Profile + ".folders"
+		if now.Clients[in.Client].Profile != "" {
+			key = "clients." + in.Client + ".profile"
+		}
 		var v policy.Verdict
-		if view, v = a.explainProfile(profile, in.Client, e.Server, e.Tool); v.Name != "" {
+		if view, v = a.explainProfile(rq.Profile, key, e.Server, e.Tool); v.Name != "" {
 			first = append(first, v)
 		}
+	} else if in.Folder == "" {
+		first = append(first, a.explainFolders(now.Profiles, e.Server, e.Tool)...)
 	}
 	e.Checks = append(first, e.Checks...)
 	for _, v := range first {
@@ -96,14 +103,37 @@ func (a *API) explain(_ context.Context, in *explainInput) (*answer[policy.Expla
 	return reply(e)
 }
 
-// explainProfile reports whether the profile of a client contains a tool, and returns what the
-// profile offers. It does not judge a tool that the server is not known to have: the catalog check
+// explainFolders names the profiles without a tool that apply only to the clients in some folders.
+func (a *API) explainFolders(profiles []config.Profile, server, tool string) (list []policy.Verdict) {
+	for _, p := range profiles {
+		if len(p.Folders) == 0 {
+			continue
+		}
+		if _, v := a.explainProfile(p.Name, "profiles."+p.Name+".folders", server, tool); v.Result == policy.Refuse {
+			v.Result, v.Detail = policy.Pass, fmt.Sprintf("But in %s, the profile %q applies, which does not contain the tool.", shortPaths(p.Folders), p.Name)
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// shortPaths lists a few paths in one line.
+func shortPaths(paths []string) string {
+	const most = 3
+	if rest := len(paths) - most; rest > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(paths[:most], ", "), rest)
+	}
+	return strings.Join(paths, ", ")
+}
+
+// explainProfile reports whether the profile that the setting key chooses contains a tool, and
+// returns what the profile offers. It does not judge a tool that the server is not known to have: the catalog check
 // does.
-func (a *API) explainProfile(profile, client, server, tool string) (*registry.View, policy.Verdict) {
-	v := policy.Verdict{Name: "profile", Result: policy.Refuse, Key: "clients." + client + ".profile"}
+func (a *API) explainProfile(profile, key, server, tool string) (*registry.View, policy.Verdict) {
+	v := policy.Verdict{Name: "profile", Result: policy.Refuse, Key: key}
 	view, ok := a.Views.Profile(profile, 0)
 	if !ok {
-		v.Detail = fmt.Sprintf("The client is assigned to the profile %q, which does not exist.", profile)
+		v.Detail = fmt.Sprintf("The profile %q applies, which does not exist.", profile)
 		return &registry.View{}, v
 	}
 	if whole, ok := a.Views.Server(server); ok {
@@ -112,7 +142,7 @@ func (a *API) explainProfile(profile, client, server, tool string) (*registry.Vi
 		}
 	}
 	holds := func(one registry.Item) bool { return one.Server == server && one.Name == tool }
-	if v.Detail = fmt.Sprintf("The client's profile %q does not contain the tool.", profile); slices.ContainsFunc(view.Items(core.Tools), holds) {
+	if v.Detail = fmt.Sprintf("The client's profile %q hides the tool: it does not contain it.", profile); slices.ContainsFunc(view.Items(core.Tools), holds) {
 		v.Result, v.Detail = policy.Pass, fmt.Sprintf("The client's profile %q contains the tool.", profile)
 	}
 	return view, v

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -48,14 +49,21 @@ func TestExplanationAppliesClientProfile(t *testing.T) {
 	r.Set("files", "", &core.Catalog{Tools: []core.Item{tool("read"), tool("write")}})
 	a := &API{Options: Options{Views: r}}
 	for tool, want := range map[string]string{"read": policy.Pass, "write": policy.Refuse} {
-		if _, v := a.explainProfile("p", "cursor", "files", tool); v.Result != want || v.Key != "clients.cursor.profile" {
+		if _, v := a.explainProfile("p", "clients.cursor.profile", "files", tool); v.Result != want || v.Key != "clients.cursor.profile" {
 			t.Errorf("%s: %+v", tool, v)
 		}
 	}
-	if _, v := a.explainProfile("p", "cursor", "files", "later"); v.Name != "" {
+	if _, v := a.explainProfile("p", "clients.cursor.profile", "files", "later"); v.Name != "" {
 		t.Errorf("a tool that nobody has listed: %+v", v)
 	}
-	if view, v := a.explainProfile("gone", "cursor", "files", "read"); v.Result != policy.Refuse || len(view.Items(core.Tools)) != 0 {
+	if view, v := a.explainProfile("gone", "k", "files", "read"); v.Result != policy.Refuse || len(view.Items(core.Tools)) != 0 {
 		t.Errorf("a profile that is not there: %+v", v)
+	}
+	folders := []config.Profile{{Name: "p", Folders: []string{"/a", "/b", "/c", "/d"}}, {Name: "gone"}}
+	if v := a.explainFolders(folders, "files", "write"); len(v) != 1 || v[0].Result != policy.Pass || !strings.Contains(v[0].Detail, "/a, /b, /c and 1 more") {
+		t.Errorf("in its folders: %+v", v)
+	}
+	if v := a.explainFolders(folders, "files", "read"); v != nil {
+		t.Errorf("in its folders: %+v", v)
 	}
 }

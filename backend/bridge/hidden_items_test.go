@@ -50,8 +50,14 @@ func TestHiddenToolIsReportedAsUnknown(t *testing.T) {
 				t.Errorf("%v: %s", unusual, seen.Status)
 			}
 			nowhere := ask("nowhere__do", ClientHeader, "bound")
+			if c := s.gateway.last(); c != nil && c.HiddenBy != "" {
+				t.Errorf("what does not exist is hidden by %q", c.HiddenBy)
+			}
 			for _, name := range []string{"out__hide", "in__hide", "out__do"} {
 				checkEqual(t, name, ask(name, ClientHeader, "bound"), nowhere)
+				if c := s.gateway.last(); unusual == nil && c.HiddenBy != "p" { // for the user
+					t.Errorf("%s is hidden by %q", name, c.HiddenBy)
+				}
 			}
 		}
 	}

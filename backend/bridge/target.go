@@ -37,6 +37,8 @@ func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 			kind := map[string]core.Kind{"tools/call": core.Tools, "prompts/get": core.Prompts}[rq.method]
 			if held, known := view.Withheld(kind, public); known {
 				call.Server, call.Name = held.Server, held.Name // policy rejects it with the reason
+			} else if _, exists := find(b.view(endpoint{server: rq.endpoint.server}, rq.client.Token), public); exists {
+				call.HiddenBy = rq.endpoint.scope
 			}
 			call.BytesIn = len(call.Params)
 			return call, nil

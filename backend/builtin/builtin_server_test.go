@@ -39,6 +39,9 @@ func newHistory(t *testing.T) *store.Store {
 			if n == 2 {
 				call.Outcome, call.Code, call.Reason = core.OutcomeTimeout, core.CodeTimeout, "too slow"
 			}
+			if who.Name == "script" && n == 2 {
+				call.Server, call.Outcome, call.Code, call.Reason = "", core.OutcomeRejected, core.CodeNotFound, `there is no tool named "a__b": the profile "p" hides it from this client`
+			}
 			s.Recorder().Record(call, core.Reply{Result: json.RawMessage(`{}`)})
 		}
 	}
@@ -125,6 +128,23 @@ func TestClientFindsOnlyItsOwnCalls(t *testing.T) {
 	}
 	if text, failed := o.ask(t, core.Client{Token: "bob"}, "explain", `{"call":"`+got.Calls[0].ID+`"}`); !failed || !strings.Contains(text, "no call") {
 		t.Errorf("bob reads a call of ann: %s", text)
+	}
+}
+
+func TestClientIsNotToldThatProfileHidesTool(t *testing.T) {
+	o, script := newTestServer(t), core.Client{Name: "script"}
+	text, _ := o.ask(t, script, "history_search", `{"outcome":"rejected"}`)
+	var got found
+	if _ = json.Unmarshal([]byte(text), &got); len(got.Calls) != 1 || got.Calls[0].Reason != `there is no tool named "a__b"` {
+		t.Fatal(text)
+	}
+	if text, _ = o.ask(t, script, "explain", `{"call":"`+got.Calls[0].ID+`"}`); !strings.Contains(text, "no tool named") || strings.Contains(text, "profile") {
+		t.Error(text)
+	}
+	for _, word := range []string{"hides", "tool"} {
+		if text, _ = o.ask(t, script, "history_search", `{"text":"`+word+`"}`); strings.Contains(text, "a__b") {
+			t.Errorf("%s finds %s", word, text)
+		}
 	}
 }
 

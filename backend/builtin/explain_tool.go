@@ -67,7 +67,7 @@ func (o *Server) explainCall(ctx context.Context, who core.Client, id string) (a
 
 func explainOutcome(r *store.Record) string {
 	c := &r.Call
-	reason := c.Reason
+	reason := c.ReasonForClient()
 	if reason != "" {
 		reason = " " + reason
 	}

@@ -161,6 +161,7 @@ type Call struct {
 	Outcome  Outcome
 	Code     Code
 	Reason   string // one sentence for the user if the call failed
+	HiddenBy string // the profile that hides from the client what the call names; only the user may know
 	Stack    string // stack trace of an internal error; not for the event bus
 	Took     time.Duration
 	Queued   time.Duration // part of Took spent waiting for the user, a server start or a free slot
@@ -251,6 +252,26 @@ type Admission struct {
 // of a call may not make it any more, or nil.
 type ClientAdmission interface {
 	StillAdmitted(call *Call) error
+}
+
+// hiddenMark is in the Reason of a call to what a profile hides. It cannot occur in the quoted name
+// before it.
+const hiddenMark = `": the profile "`
+
+// ReasonForUser returns the reason of an error, and that a profile hides what the call names.
+func (c *Call) ReasonForUser(reason string) string {
+	if head, quoted := strings.CutSuffix(reason, `"`); quoted && c.HiddenBy != "" {
+		return head + hiddenMark + c.HiddenBy + `" hides it from this client`
+	}
+	return reason
+}
+
+// ReasonForClient returns Reason as the client got it.
+func (c *Call) ReasonForClient() string {
+	if head, _, hidden := strings.Cut(c.Reason, hiddenMark); hidden && c.Server == "" && c.Code == CodeNotFound {
+		return head + `"`
+	}
+	return c.Reason
 }
 
 // readmitterKey is the key of the Readmitter of a context.

@@ -21,6 +21,7 @@ func classify(call *core.Call, reply core.Reply, err error, at callStage) {
 	case err != nil:
 		call.Code = core.CodeOf(err)
 		call.Reason, _ = core.Describe(err)
+		call.Reason = call.ReasonForUser(call.Reason)
 		call.Outcome = failureOutcome(call.Code, at)
 	case len(reply.Error) > 0:
 		call.Outcome = core.OutcomeProtocolError

@@ -10,6 +10,18 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
+// Only the user gets to know that what a client calls exists.
+func TestReasonNamesHidingProfileForUserOnly(t *testing.T) {
+	for _, name := range []string{"files__read", `": the profile "`} {
+		err := core.Errorf(core.CodeNotFound, "there is no tool named %q", name)
+		call := &core.Call{HiddenBy: "work"}
+		classify(call, core.Reply{}, err, stageAdmitting)
+		if !strings.HasSuffix(call.Reason, `": the profile "work" hides it from this client`) || call.ReasonForClient() != err.Error() {
+			t.Errorf("%s; for the client %s, want %v", call.Reason, call.ReasonForClient(), err)
+		}
+	}
+}
+
 func TestFailedToolReasonIsExtracted(t *testing.T) {
 	for result, want := range map[string]string{
 		`{"content":[{"type":"text","text":"T"}],"structuredContent":{"message":"M","error":"E","detail":"D"}}`: "M",

@@ -265,6 +265,19 @@ type admission struct{ err error }
 
 func (a admission) Readmit() error { return a.err }
 
+// tokenTransport asks as that of an account does after it got a new token.
+type tokenTransport struct{}
+
+func (tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	body, _ := req.GetBody()
+	if text, _ := io.ReadAll(body); strings.Contains(string(text), "initialize") {
+		if err := core.Readmit(req.Context()); err != nil {
+			return nil, err
+		}
+	}
+	return http.DefaultTransport.RoundTrip(req)
+}
+
 // A call that waits for a new session is admitted again before it is sent in it. Other calls use the
 // new session.
 func TestCallIsAdmittedAgainBeforeItIsSentInNewSession(t *testing.T) {
@@ -272,7 +285,7 @@ func TestCallIsAdmittedAgainBeforeItIsSentInNewSession(t *testing.T) {
 		"refused":            {refuse: refusal(404, "text/plain", "")},
 		"refused in a reply": {refuse: refusal(200, jsonKind, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Session not found"},"id":ID}`)},
 	} {
-		r := d.open(t, RemoteOptions{})
+		r := d.open(t, RemoteOptions{HTTP: &http.Client{Transport: tokenTransport{}}})
 		d.forget()
 		changed := core.Errorf(core.CodeRejected, "not any more")
 		for _, want := range []error{changed, nil} {
