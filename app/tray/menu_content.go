@@ -207,9 +207,9 @@ func lineOf(s core.ServerStatus, visible map[string]int) ServerLine {
 		l.Stop, l.Restart = true, true
 	case core.StateStarting, core.StateWaiting:
 		l.Stop = true
-	case core.StateBackoff:
+	case core.StateRestarting:
 		l.Start, l.Stop = true, true
-	case core.StateStopped, core.StateCrashed, core.StateNeedsLogin:
+	case core.StateStopped, core.StateFailed, core.StateNeedsSignIn:
 		l.Start = true
 	}
 	return l
@@ -225,27 +225,19 @@ func statusText(s core.ServerStatus, visible map[string]int) string {
 			return "running, 1 tool"
 		}
 		return fmt.Sprintf("running, %d tools", s.Tools)
-	case core.StateCrashed:
-		return "failed" // the word of the page and the CLI
-	case core.StateBackoff:
-		return "restarting soon"
-	case core.StateNeedsLogin:
-		return "needs sign-in"
-	case core.StateNeedsApproval:
-		return "needs your approval"
 	}
-	return string(s.State)
+	return strings.ToLower(s.State.Word())
 }
 
 func stateSymbol(s core.State) string {
 	switch s {
 	case core.StateRunning:
 		return "●"
-	case core.StateDegraded, core.StateNeedsLogin, core.StateNeedsApproval:
+	case core.StateDegraded, core.StateNeedsSignIn, core.StateNeedsApproval:
 		return "◐"
-	case core.StateStarting, core.StateWaiting, core.StateBackoff:
+	case core.StateStarting, core.StateWaiting, core.StateRestarting:
 		return "◌"
-	case core.StateCrashed:
+	case core.StateFailed:
 		return "✕"
 	}
 	return "○"
@@ -253,9 +245,9 @@ func stateSymbol(s core.State) string {
 
 func iconOf(s core.State) Icon {
 	switch s {
-	case core.StateCrashed:
+	case core.StateFailed:
 		return IconError
-	case core.StateDegraded, core.StateWaiting, core.StateBackoff, core.StateNeedsLogin, core.StateNeedsApproval:
+	case core.StateDegraded, core.StateWaiting, core.StateRestarting, core.StateNeedsSignIn, core.StateNeedsApproval:
 		return IconAttention
 	case core.StateRunning, core.StateStarting:
 		return IconOK

@@ -1,7 +1,9 @@
 package tray
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -33,9 +35,9 @@ func TestMenuShowsOverallState(t *testing.T) {
 		{"stopped on purpose", []core.State{core.StateStopped, core.StateStopped}, nil, IconPaused, "0 of 2 servers running"},
 		{"degraded counts as running", []core.State{core.StateDegraded}, nil, IconAttention, "1 of 1 server running"},
 		{"waiting", []core.State{core.StateRunning, core.StateWaiting}, nil, IconAttention, "1 of 2 servers running"},
-		{"restarting", []core.State{core.StateBackoff, core.StateRunning}, nil, IconAttention, "1 of 2 servers running"},
-		{"the user is needed", []core.State{core.StateNeedsLogin, core.StateNeedsApproval}, nil, IconAttention, "0 of 2 servers running"},
-		{"the worst one decides", []core.State{core.StateCrashed, core.StateDegraded, core.StateRunning}, nil, IconError, "2 of 3 servers running"},
+		{"restarting", []core.State{core.StateRestarting, core.StateRunning}, nil, IconAttention, "1 of 2 servers running"},
+		{"the user is needed", []core.State{core.StateNeedsSignIn, core.StateNeedsApproval}, nil, IconAttention, "0 of 2 servers running"},
+		{"the worst one decides", []core.State{core.StateFailed, core.StateDegraded, core.StateRunning}, nil, IconError, "2 of 3 servers running"},
 		{"a notice needs attention", []core.State{core.StateRunning}, []string{"recording paused"}, IconAttention, "1 of 1 server running"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -59,7 +61,7 @@ func TestMenuListsEachServer(t *testing.T) {
 	running.Tools = 14
 	one := status("one", core.StateRunning)
 	one.Tools = 1
-	crashed := status("broken", core.StateCrashed)
+	crashed := status("broken", core.StateFailed)
 	crashed.Label, crashed.Reason = "Broken One", "exited with 1:\n\tno such\u202efile"
 	want := []ServerLine{
 		{ID: "files", Text: "● files: running, 14 tools", Stop: true, Restart: true},
@@ -67,20 +69,42 @@ func TestMenuListsEachServer(t *testing.T) {
 		{ID: "broken", Text: "✕ Broken One: failed", Reason: "exited with 1: no suchfile", Start: true},
 		{ID: "slow", Text: "◌ slow: starting", Stop: true},
 		{ID: "docker", Text: "◌ docker: waiting", Stop: true},
-		{ID: "again", Text: "◌ again: restarting soon", Start: true, Stop: true},
+		{ID: "again", Text: "◌ again: restarting", Start: true, Stop: true},
 		{ID: "half", Text: "◐ half: degraded", Stop: true, Restart: true},
 		{ID: "login", Text: "◐ login: needs sign-in", Start: true},
-		{ID: "ask", Text: "◐ ask: needs your approval"},
+		{ID: "ask", Text: "◐ ask: needs approval"},
 		{ID: "off", Text: "○ off: disabled"},
 		{ID: "idle", Text: "○ idle: stopped", Start: true},
 	}
 	got := menuOf([]core.ServerStatus{
-		running, one, crashed, status("slow", core.StateStarting), status("docker", core.StateWaiting), status("again", core.StateBackoff),
-		status("half", core.StateDegraded), status("login", core.StateNeedsLogin), status("ask", core.StateNeedsApproval),
+		running, one, crashed, status("slow", core.StateStarting), status("docker", core.StateWaiting), status("again", core.StateRestarting),
+		status("half", core.StateDegraded), status("login", core.StateNeedsSignIn), status("ask", core.StateNeedsApproval),
 		status("off", core.StateDisabled), status("idle", core.StateStopped),
 	}, nil, MenuState{}, nil)
 	if d := cmp.Diff(want, got.Lines); d != "" {
 		t.Fatal(d)
+	}
+}
+
+// The supervisor's test records each state with its word.
+func TestMenuNamesEachStateAsOtherViews(t *testing.T) {
+	src, err := os.ReadFile("../../frontend/src/testdata/server-states.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var states []struct {
+		Title, Word string
+		Status      core.ServerStatus
+	}
+	if err := json.Unmarshal(src, &states); err != nil || len(states) < 10 {
+		t.Fatal(len(states), err)
+	}
+	for _, one := range states {
+		l := menuOf([]core.ServerStatus{one.Status}, nil, MenuState{}, nil).Lines[0]
+		text, _, _ := strings.Cut(l.Text, ",")
+		if !strings.HasSuffix(text, " files: "+strings.ToLower(one.Word)) || l.Reason != oneLine(one.Status.Reason) {
+			t.Errorf("%s: %+v", one.Title, l)
+		}
 	}
 }
 
@@ -89,7 +113,7 @@ func TestMenuPrefersServersWithProblems(t *testing.T) {
 	for i := range maxLines + 4 {
 		statuses = append(statuses, status(fmt.Sprint("s", i), core.StateRunning))
 	}
-	statuses = append(statuses, status("last", core.StateCrashed))
+	statuses = append(statuses, status("last", core.StateFailed))
 	m := menuOf(statuses, nil, MenuState{}, nil)
 	if len(m.Lines) != maxLines || m.More != "5 more servers" || m.Lines[0].ID != "last" || m.Lines[1].ID != "s0" {
 		t.Fatalf("%d lines, first %q, more %q", len(m.Lines), m.Lines[0].ID, m.More)
@@ -156,7 +180,7 @@ func TestServerTextCannotBreakMenu(t *testing.T) {
 }
 
 func TestRightToLeftNameKeepsLineOrder(t *testing.T) {
-	crashed := status("a", core.StateCrashed)
+	crashed := status("a", core.StateFailed)
 	crashed.Label = "שלום"
 	if l := lineOf(crashed, nil); l.Text != "\u200e✕ שלום: failed" {
 		t.Errorf("%q", l.Text)

@@ -296,10 +296,10 @@ func TestHealthReportsProblems(t *testing.T) {
 	if status != 200 || strings.TrimSpace(body) != `{"status":"ok","version":"1.2.3","reasons":[]}` {
 		t.Fatalf("%d %s", status, body)
 	}
-	s.statuses = append(s.statuses, core.ServerStatus{ID: "git", State: core.StateCrashed, Reason: "it exits"})
+	s.statuses = append(s.statuses, core.ServerStatus{ID: "git", State: core.StateFailed, Reason: "it exits"})
 	s.problems = []config.Problem{{Message: "wrong"}, {Message: "odd", Warning: true}}
 	status, body, _ = s.ask(t, "GET", "/health", "")
-	if status != 200 || strings.TrimSpace(body) != `{"status":"degraded","version":"1.2.3","reasons":[{"server":"git","state":"crashed","reason":"it exits"},{"server":"","state":"config","reason":"the configuration has errors: 1"}]}` {
+	if status != 200 || strings.TrimSpace(body) != `{"status":"degraded","version":"1.2.3","reasons":[{"server":"git","state":"failed","reason":"it exits"},{"server":"","state":"config","reason":"the configuration has errors: 1"}]}` {
 		t.Fatalf("%d %s", status, body)
 	}
 }
@@ -307,14 +307,14 @@ func TestHealthReportsProblems(t *testing.T) {
 func TestHealthWithoutTokenReportsCodesAndCountsOnly(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []core.ServerStatus{
-		{ID: "planted-one", State: core.StateCrashed, Reason: "cannot run /home/planted"},
-		{ID: "planted-two", State: core.StateCrashed, Reason: "planted"},
-		{ID: "planted-three", State: core.StateNeedsLogin, Reason: "https://planted"},
+		{ID: "planted-one", State: core.StateFailed, Reason: "cannot run /home/planted"},
+		{ID: "planted-two", State: core.StateFailed, Reason: "planted"},
+		{ID: "planted-three", State: core.StateNeedsSignIn, Reason: "https://planted"},
 	}
-	const want = `{"status":"degraded","version":"1.2.3","reasons":[{"server":"","state":"crashed","reason":"crashed","count":2},{"server":"","state":"needs-login","reason":"needs-login","count":1}]}`
+	const want = `{"status":"degraded","version":"1.2.3","reasons":[{"server":"","state":"failed","reason":"failed","count":2},{"server":"","state":"needs-sign-in","reason":"needs-sign-in","count":1}]}`
 	for _, headers := range [][]string{nil, {"Authorization", "Bearer dbr_wrong"}, {"X-Drawbridge-Client", "admin"}} {
 		status, body, _ := s.plain(t, "GET", "/healthz", "", headers...)
-		if status != 200 || strings.TrimSpace(body) != strings.Replace(want, "needs-login", string(core.StateNeedsLogin), -1) {
+		if status != 200 || strings.TrimSpace(body) != strings.Replace(want, "needs-sign-in", string(core.StateNeedsSignIn), -1) {
 			t.Errorf("with %v: %d %s", headers, status, body)
 		}
 	}

@@ -113,7 +113,7 @@ func TestEventStreamStartsWithSnapshot(t *testing.T) {
 	if got := strings.Join(ids, " "); got != "2000 1002ok 1001ok 1000ok" || snap.Status.Version != "1.2.3" || len(snap.Status.Servers) != 1 {
 		t.Fatalf("the snapshot is %+v", snap)
 	}
-	s.bus.Publish(event.Server, core.ServerStatus{ID: "files", State: core.StateBackoff})
+	s.bus.Publish(event.Server, core.ServerStatus{ID: "files", State: core.StateRestarting})
 	s.bus.Publish(event.Removed, "git")
 	s.bus.Publish(event.Call, core.Call{ID: 2000, Outcome: core.OutcomeTimeout, Reason: "a\nb"})
 	for _, want := range []string{`server {"id":"files"`, `removed "git"`, `call {"id":"2000"`} {

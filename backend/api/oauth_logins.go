@@ -117,7 +117,7 @@ func (a *API) beginLogin(ctx context.Context, in *loginInput) (*answer[LoginPend
 		if err != nil && wake.Err() == nil {
 			return nil, err
 		}
-	} else if st, _ := a.Servers.Status(in.ID); st.State == core.StateStopped || st.State == core.StateStarting || st.State == core.StateCrashed {
+	} else if st, _ := a.Servers.Status(in.ID); st.State == core.StateStopped || st.State == core.StateStarting || st.State == core.StateFailed {
 		if err := a.startForLogin(ctx, in.ID); err != nil {
 			return nil, err
 		}

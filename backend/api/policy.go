@@ -161,11 +161,13 @@ func explainServer(st core.ServerStatus) policy.Verdict {
 		if st.ManualOnly {
 			v.Result, v.Detail = policy.Refuse, "It is stopped, and a call does not start it; use drawbridge start "+st.ID
 		}
-	case core.StateCrashed:
-		v.Detail = "It has crashed; the next call tries to restart it"
+	case core.StatePaused:
+		v.Result, v.Detail = policy.Refuse, "All servers are paused; use drawbridge resume"
+	case core.StateFailed:
+		v.Detail = "It has failed; the next call tries to restart it"
 	case core.StateDisabled:
 		v.Result, v.Detail, v.Key = policy.Refuse, "It is disabled", "mcpServers."+st.Label+".enabled"
-	case core.StateNeedsLogin:
+	case core.StateNeedsSignIn:
 		v.Result, v.Detail = policy.Refuse, "You must sign in to it first"
 	case core.StateNeedsApproval:
 		v.Result, v.Detail = policy.Refuse, "It does not start until you approve its command"

@@ -21,9 +21,9 @@ func TestExplanationCoversServerState(t *testing.T) {
 		{core.StateStopped, "", policy.Wait, "It is stopped; the next call starts it."},
 		{core.StateStarting, "", policy.Wait, "It is not ready; a call waits for it."},
 		{core.StateWaiting, "Docker does not answer", policy.Wait, "It is not ready; a call waits for it (Docker does not answer)."},
-		{core.StateCrashed, "exit status 1", policy.Wait, "It has crashed; the next call tries to restart it (exit status 1)."},
+		{core.StateFailed, "exit status 1", policy.Wait, "It has failed; the next call tries to restart it (exit status 1)."},
 		{core.StateDisabled, "", policy.Refuse, "It is disabled."},
-		{core.StateNeedsLogin, "", policy.Refuse, "You must sign in to it first."},
+		{core.StateNeedsSignIn, "", policy.Refuse, "You must sign in to it first."},
 		{core.StateNeedsApproval, "", policy.Refuse, "It does not start until you approve its command."},
 	} {
 		got := explainServer(core.ServerStatus{ID: "files", Label: "Files", State: c.state, Reason: c.reason})

@@ -80,7 +80,7 @@ func (a *API) putSecret(ctx context.Context, in *secretInput) (*none, error) {
 // server.
 func (a *API) restartServers(ctx context.Context, ids []string) {
 	for _, id := range ids {
-		if st, ok := a.Servers.Status(id); ok && st.State != core.StateDisabled && st.State != core.StateStopped {
+		if st, ok := a.Servers.Status(id); ok && st.State != core.StateDisabled && st.State != core.StateStopped && st.State != core.StatePaused {
 			if err := a.Servers.Restart(ctx, id); err != nil {
 				a.Log.Warn("Cannot restart a server after its secret changed", "server", id, "error", err)
 			}

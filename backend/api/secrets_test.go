@@ -42,7 +42,7 @@ func TestSecretValuesAreNeverReturned(t *testing.T) {
 
 func TestStoredSecretRestartsItsServers(t *testing.T) {
 	s := newSite(t)
-	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateCrashed}, {ID: "off", State: core.StateDisabled}}
+	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateFailed}, {ID: "off", State: core.StateDisabled}}
 	s.api.restartServers(t.Context(), []string{"files", "off", "nobody"})
 	if !slices.Contains(s.did, "restart files") || len(s.did) != 1 {
 		t.Fatalf("did %v", s.did)

@@ -133,7 +133,7 @@ func (a *API) healthReasons() []HealthReason {
 	}
 	for _, s := range a.Servers.Statuses() {
 		switch {
-		case s.State == core.StateRunning, s.State == core.StateStarting, s.State == core.StateStopped, s.State == core.StateDisabled:
+		case s.State == core.StateRunning, s.State == core.StateStarting, s.State == core.StateStopped, s.State == core.StateDisabled, s.State == core.StatePaused:
 		case s.State == core.StateDegraded && resting[s.ID]:
 		default:
 			reasons = append(reasons, HealthReason{Server: s.ID, State: string(s.State), Reason: s.Reason})

@@ -90,7 +90,7 @@ func (f *taskFixture) For(_ context.Context, call *core.Call) (gateway.Upstream,
 	if conn := f.conns[call.Server+string(call.Era)]; conn != nil {
 		return conn, nil
 	}
-	return nil, core.Errorf(core.CodeUnavailable, "server %q is not available (crashed)", call.Server)
+	return nil, core.Errorf(core.CodeUnavailable, "server %q is not available (failed)", call.Server)
 }
 
 // Record implements gateway.Recorder.

@@ -225,7 +225,7 @@ func TestTasksOfOtherServersAreListedWhileOneIsNotAvailable(t *testing.T) {
 		t.Error(last)
 	}
 	own := f.openSession("/s/two/mcp", `{}`, ClientHeader, "desk")
-	if got := send("/s/two/mcp", "tasks/list", `{}`, own); !strings.Contains(got, "is not available (crashed)") {
+	if got := send("/s/two/mcp", "tasks/list", `{}`, own); !strings.Contains(got, "is not available (failed)") {
 		t.Error(got)
 	}
 }

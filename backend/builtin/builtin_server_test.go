@@ -52,7 +52,7 @@ func newTestServer(t *testing.T) *Server {
 	return NewServer(Options{
 		History: newHistory(t), Version: "1",
 		Status: func() []core.ServerStatus {
-			return []core.ServerStatus{{ID: "files", State: core.StateCrashed, Reason: "exit 3", Command: "/secret/path", Detail: "stderr"}}
+			return []core.ServerStatus{{ID: "files", State: core.StateFailed, Reason: "exit 3", Command: "/secret/path", Detail: "stderr"}}
 		},
 		SeesAll: func(token string) bool { return token == "admin" },
 	})

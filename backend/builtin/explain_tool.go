@@ -17,10 +17,11 @@ var stateExplanations = map[core.State]string{
 	core.StateRunning:       "It is running, and its tools are known.",
 	core.StateDegraded:      "It responds, but some of its lists are unavailable.",
 	core.StateWaiting:       "It is waiting for a dependency (Docker, its container, or the network and the remote server) and starts automatically once that is available.",
-	core.StateBackoff:       "It failed and will be restarted shortly.",
-	core.StateCrashed:       "It failed too often and is no longer restarted automatically. The next call tries to start it again; see its log.",
-	core.StateNeedsLogin:    "The user must sign in to it, in Drawbridge's window.",
+	core.StateRestarting:    "It failed and will be restarted shortly.",
+	core.StateFailed:        "It failed too often and is no longer restarted automatically. The next call tries to start it again; see its log.",
+	core.StateNeedsSignIn:   "The user must sign in to it, in Drawbridge's window.",
 	core.StateNeedsApproval: "Its command is new or has changed, and needs approval in Drawbridge's window.",
+	core.StatePaused:        "All servers are paused. No call is sent until the user resumes them.",
 	core.StateDisabled:      "It is disabled in the configuration.",
 }
 

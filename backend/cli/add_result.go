@@ -52,7 +52,7 @@ func (d *daemon) awaitResult(ctx context.Context, s core.ServerStatus) (string, 
 		switch now.State {
 		case core.StateRunning, core.StateDegraded:
 			return d.describeTools(ctx, now)
-		case core.StateCrashed, core.StateBackoff, core.StateNeedsLogin, core.StateNeedsApproval, core.StateDisabled:
+		case core.StateFailed, core.StateRestarting, core.StateNeedsSignIn, core.StateNeedsApproval, core.StateDisabled:
 			return describeFailure(now), nil
 		case core.StateWaiting:
 			return describeFailure(now) + "\n  It connects automatically when the problem is resolved.", nil
@@ -71,7 +71,7 @@ func (d *daemon) awaitResult(ctx context.Context, s core.ServerStatus) (string, 
 
 // describeFailure describes why a server does not work and what to do.
 func describeFailure(s core.ServerStatus) string {
-	lines := []string{displayName(s) + ": " + stateWord(s.State)}
+	lines := []string{displayName(s) + ": " + s.State.Word()}
 	if s.Reason != "" {
 		lines[0] += ", " + s.Reason
 	}
@@ -112,7 +112,7 @@ func (d *daemon) startOnce(ctx context.Context, s core.ServerStatus) (string, er
 		return "", err
 	}
 	if !t.OK {
-		return describeFailure(core.ServerStatus{ID: s.ID, Label: s.Label, State: core.StateCrashed, Reason: t.Error, Hint: t.Hint}), nil
+		return describeFailure(core.ServerStatus{ID: s.ID, Label: s.Label, State: core.StateFailed, Reason: t.Error, Hint: t.Hint}), nil
 	}
 	var names []string
 	for _, tool := range t.Tools {

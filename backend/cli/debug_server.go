@@ -46,7 +46,7 @@ func (p *program) printDebug(d *supervisor.Debug, now time.Time) error {
 		return formatAge(now, t)
 	}
 	s := &d.Status
-	say("Server", displayName(*s)+": "+stateWord(s.State))
+	say("Server", displayName(*s)+": "+s.State.Word())
 	say("Reason", s.Reason)
 	for _, warning := range s.Warnings {
 		say("Warning", warning)

@@ -69,7 +69,7 @@ func (d *daemon) readiness(ctx context.Context) (list []readiness, pending bool,
 			r.Ready = true
 		case core.StateStopped:
 			r.Ready = !s.ManualOnly && s.Tools > 0 // started by the next call
-		case core.StateStarting, core.StateBackoff, core.StateWaiting:
+		case core.StateStarting, core.StateRestarting, core.StateWaiting:
 			pending = true
 		}
 		list = append(list, r)
@@ -133,7 +133,7 @@ func readinessRow(r readiness) []string {
 	}
 	why := r.Reason
 	if why == "" && !r.Ready {
-		why = stateWord(r.State)
+		why = r.State.Word()
 	}
 	return []string{nameAndID(core.ServerStatus{ID: r.Server, Label: r.Label}), ready, strconv.Itoa(r.Tools), strconv.Itoa(len(r.Refused)), why}
 }

@@ -17,20 +17,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// stateWords maps states to their text in the table.
-var stateWords = map[core.State]string{
-	core.StateStopped:       "Stopped",
-	core.StateStarting:      "Starting…",
-	core.StateRunning:       "Connected",
-	core.StateDegraded:      "Degraded",
-	core.StateWaiting:       "Waiting…",
-	core.StateBackoff:       "Restarting…",
-	core.StateCrashed:       "Failed",
-	core.StateNeedsLogin:    "Needs sign-in",
-	core.StateNeedsApproval: "Needs approval",
-	core.StateDisabled:      "Disabled",
-}
-
 func (p *program) status() *cobra.Command {
 	var ack bool
 	cmd := &cobra.Command{
@@ -129,7 +115,7 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 		t.head, t.right = append(t.head, "Sandbox"), append(t.right, false)
 	}
 	for _, server := range s.Servers {
-		cells := []string{nameAndID(server), stateWord(server.State), toolCount(s, server), formatAge(now, server.Since)}
+		cells := []string{nameAndID(server), server.State.Word(), toolCount(s, server), formatAge(now, server.Since)}
 		if len(versions) > 0 {
 			cells = append(cells, truncate(versions[server.ID], 24))
 		}
@@ -220,24 +206,15 @@ func toolCount(s *api.Status, server core.ServerStatus) string {
 	return strconv.Itoa(server.Tools)
 }
 
-func stateWord(s core.State) string {
-	if w := stateWords[s]; w != "" {
-		return w
-	}
-	return string(s)
-}
-
 // stateWithReason returns the state and its reason in one phrase, which says nothing twice.
 func stateWithReason(s core.ServerStatus) string {
-	word := stateWord(s.State)
+	word := s.State.Word()
 	rest, repeated := strings.CutPrefix(s.Reason, strings.ToLower(word)+" ")
 	switch {
 	case s.Reason == "":
 		return word
 	case repeated: // "stopped by the user"
 		return word + " " + rest
-	case s.State == core.StateStarting && s.Reason == "restarting":
-		return stateWord(core.StateBackoff)
 	}
 	return word + ", " + s.Reason
 }

@@ -16,6 +16,7 @@ import (
 // states returns the statuses that the supervisor's test recorded for each state.
 func states(t *testing.T) (list []struct {
 	Title  string
+	Word   string
 	Status core.ServerStatus
 }) {
 	t.Helper()
@@ -33,6 +34,9 @@ func TestStatusShowsStateAndReason(t *testing.T) {
 	f := newFakeDaemon(t)
 	current := ""
 	f.mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, current) })
+	src, err := os.ReadFile("../../docs/servers.md")
+	must(t, err)
+	glossary := string(src)
 	var text strings.Builder
 	for _, one := range states(t) {
 		doc, err := json.Marshal(map[string]any{"url": "http://127.0.0.1:7575", "requireToken": true, "servers": []core.ServerStatus{one.Status}})
@@ -51,6 +55,12 @@ func TestStatusShowsStateAndReason(t *testing.T) {
 		must(t, p.printStatus(&s, nil, one.Status.Since.Add(90*time.Second)))
 		if one.Status.Reason != "" && !strings.Contains(out.String(), one.Status.Reason) {
 			t.Errorf("%s: the reason is not shown:\n%s", one.Title, out.String())
+		}
+		if !strings.Contains(out.String(), "files   "+one.Word+" ") {
+			t.Errorf("%s: the state is not named %q:\n%s", one.Title, one.Word, out.String())
+		}
+		if !strings.Contains(glossary, "\n| *"+one.Word+"* |") {
+			t.Errorf("docs/servers.md has no row for %s", one.Word)
 		}
 		text.WriteString("-- " + one.Title + " --\n" + out.String())
 	}

@@ -18,9 +18,9 @@ import (
 func TestStatusShowsRemedyOfEachServer(t *testing.T) {
 	f := newFakeDaemon(t)
 	f.answer("GET /api/v1/status", `{"servers":[
-		{"id":"silent","label":"silent","state":"crashed","reason":"exited with status 1","remedy":{"kind":"see-log","command":"drawbridge logs silent"}},
-		{"id":"fetch","label":"fetch","state":"crashed","reason":"executable not found","hint":"Install uv: get uv (https://uv).","remedy":{"kind":"install-program","name":"uv","command":"get uv"}},
-		{"id":"py","label":"py","state":"crashed","reason":"no module","hint":"Install the package.","remedy":{"kind":"install-package","command":"pip install x"}}]}`)
+		{"id":"silent","label":"silent","state":"failed","reason":"exited with status 1","remedy":{"kind":"see-log","command":"drawbridge logs silent"}},
+		{"id":"fetch","label":"fetch","state":"failed","reason":"executable not found","hint":"Install uv: get uv (https://uv).","remedy":{"kind":"install-program","name":"uv","command":"get uv"}},
+		{"id":"py","label":"py","state":"failed","reason":"no module","hint":"Install the package.","remedy":{"kind":"install-package","command":"pip install x"}}]}`)
 	got := f.run(true, "status")
 	for _, line := range []string{"\nsilent: Run: drawbridge logs silent\n", "\nfetch: Install uv: get uv (https://uv).\n", "\npy: Install the package. Run: pip install x\n"} {
 		if !strings.Contains(got.out, line) {
@@ -84,8 +84,8 @@ func TestActionsSayEachStateOnce(t *testing.T) {
 	for want, s := range map[string]core.ServerStatus{
 		"Stopped by the user; starts on the next call": {State: core.StateStopped, Reason: "stopped by the user; starts on the next call"},
 		"Stopped, starts manually":                     {State: core.StateStopped, Reason: "starts manually"},
-		"Restarting…":                                  {State: core.StateStarting, Reason: "restarting"},
-		"Connected":                                    {State: core.StateRunning},
+		"Starting again":                               {State: core.StateStarting, Reason: "starting again"},
+		"Running":                                      {State: core.StateRunning},
 	} {
 		if got := stateWithReason(s); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -105,7 +105,7 @@ func TestConnectIsAliasOfStart(t *testing.T) {
 	f := newFakeDaemon(t)
 	for alias, action := range map[string]string{"connect": "start", "disconnect": "stop", "reconnect": "restart"} {
 		f.answer("POST /api/v1/servers/files/"+action, `{"id":"files","state":"running"}`)
-		if got := f.run(false, alias, "files"); got.code != 0 || got.out != "files: Connected\n" {
+		if got := f.run(false, alias, "files"); got.code != 0 || got.out != "files: Running\n" {
 			t.Errorf("%s: %+v", alias, got)
 		}
 	}

@@ -18,21 +18,35 @@ const (
 	Replay Transport = "replay" // recorded calls
 )
 
-// State is the state of a server, in words for the user.
+// State is the state of a server. All views show the same word for it: see Word.
 type State string
 
 const (
 	StateStopped       State = "stopped"
 	StateStarting      State = "starting"
-	StateRunning       State = "running"  // initialized, and its catalog is known
-	StateDegraded      State = "degraded" // running, with a limitation that Reason describes
-	StateWaiting       State = "waiting"  // for Docker, a container, or an unreachable remote server
-	StateBackoff       State = "backoff"  // waits before a restart
-	StateCrashed       State = "crashed"  // restarts have stopped; the user or a call starts it again
-	StateNeedsLogin    State = "needs-login"
+	StateRunning       State = "running"    // initialized, and its catalog is known
+	StateDegraded      State = "degraded"   // running, with a limitation that Reason describes
+	StateWaiting       State = "waiting"    // for Docker, a container, or an unreachable remote server
+	StateRestarting    State = "restarting" // waits before a restart
+	StateFailed        State = "failed"     // restarts have stopped; the user or a call starts it again
+	StateNeedsSignIn   State = "needs-sign-in"
 	StateNeedsApproval State = "needs-approval"
+	StatePaused        State = "paused" // stopped with all other servers until the user resumes them
 	StateDisabled      State = "disabled"
 )
+
+// Word returns the word for the state in the page, the command line, the tray and the documentation,
+// such as "Running" or "Needs sign-in".
+func (s State) Word() string {
+	text := string(s)
+	if rest, ok := strings.CutPrefix(text, "needs-"); ok {
+		text = "needs " + rest
+	}
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
 
 // LoginState is the sign-in state of a remote server.
 type LoginState string
@@ -74,7 +88,7 @@ type ServerStatus struct {
 	Instances  []Instance      `json:"instances,omitempty"` // processes of single clients, sessions or folders
 	Login      LoginState      `json:"login,omitempty"`     // of a remote server
 	Sandbox    string          `json:"sandbox,omitempty"`   // "observe" or "on"; "" is off
-	ManualOnly bool            `json:"-"`                   // stopped, and started only by the user: a call does not start it
+	ManualOnly bool            `json:"-"`                   // stopped, and a call does not start it
 }
 
 // Instance is a process of a server that serves only one client, session or folder.

@@ -214,17 +214,14 @@ func (r *watchRun) updateServer(ctx context.Context, s core.ServerStatus) {
 	if name == "" {
 		name = s.ID
 	}
-	n := Notification{Subject: "server/" + s.ID, Text: s.Reason, PagePath: "/servers/" + s.ID}
+	n := Notification{Subject: "server/" + s.ID, Title: name + " " + strings.ToLower(s.State.Word()), Text: s.Reason, PagePath: "/servers/" + s.ID}
 	if s.Hint != "" {
 		n.Text = strings.TrimRight(s.Reason, ".") + ". " + s.Hint
 	}
 	switch s.State {
-	case core.StateCrashed:
-		n.Title, n.Urgent = name+" is not running", true
-	case core.StateNeedsApproval:
-		n.Title = name + " is waiting for your approval"
-	case core.StateNeedsLogin:
-		n.Title = name + " needs you to sign in"
+	case core.StateFailed:
+		n.Urgent = true
+	case core.StateNeedsApproval, core.StateNeedsSignIn:
 	default:
 		r.withdrawServer(ctx, s.ID)
 		return

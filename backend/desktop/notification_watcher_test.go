@@ -142,11 +142,11 @@ func (d *fixture) expectLog(want ...string) {
 func TestFailedServerIsNotifiedOnceAndWithdrawn(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
 		d.server("files", core.StateRunning, "")
-		d.server("files", core.StateBackoff, "exit 1")
+		d.server("files", core.StateRestarting, "exit 1")
 		d.expectLog()
-		d.server("files", core.StateCrashed, "exit 1\n\x1b[31mno such file")
-		d.server("files", core.StateCrashed, "exit 1")
-		d.expectLog("files is not running: exit 1 [31mno such file")
+		d.server("files", core.StateFailed, "exit 1\n\x1b[31mno such file")
+		d.server("files", core.StateFailed, "exit 1")
+		d.expectLog("files failed: exit 1 [31mno such file")
 		time.Sleep(2 * minInterval) // an unchanged state is not notified again
 		synctest.Wait()
 		d.expectLog()
@@ -155,25 +155,25 @@ func TestFailedServerIsNotifiedOnceAndWithdrawn(t *testing.T) {
 		}
 		d.server("files", core.StateRunning, "")
 		d.expectLog("withdrawn server/files")
-		d.publish(event.Server, core.ServerStatus{ID: "git", State: core.StateCrashed, Reason: "there is no secret named \"k\".", Hint: "Store it with: drawbridge secret set k."})
-		d.expectLog("git is not running: there is no secret named \"k\". Store it with: drawbridge secret set k.")
+		d.publish(event.Server, core.ServerStatus{ID: "git", State: core.StateFailed, Reason: "there is no secret named \"k\".", Hint: "Store it with: drawbridge secret set k."})
+		d.expectLog("git failed: there is no secret named \"k\". Store it with: drawbridge secret set k.")
 	})
 }
 
 func TestNotificationsPerSubjectAreLimitedToOnePerMinute(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
-		d.server("a", core.StateCrashed, "one")
+		d.server("a", core.StateFailed, "one")
 		d.server("a", core.StateRunning, "")
-		d.server("a", core.StateCrashed, "two")
-		d.expectLog("a is not running: one", "withdrawn server/a")
+		d.server("a", core.StateFailed, "two")
+		d.expectLog("a failed: one", "withdrawn server/a")
 		time.Sleep(minInterval - time.Second)
 		synctest.Wait()
 		d.expectLog()
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		d.expectLog("a is not running: two")
+		d.expectLog("a failed: two")
 		d.server("a", core.StateRunning, "")
-		d.server("a", core.StateCrashed, "three")
+		d.server("a", core.StateFailed, "three")
 		d.server("a", core.StateRunning, "") // resolved before the interval ends: not shown
 		d.mu.Lock()
 		d.log = nil
@@ -186,10 +186,10 @@ func TestNotificationsPerSubjectAreLimitedToOnePerMinute(t *testing.T) {
 
 func TestSeveralFailedServersShareOneNotification(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
-		d.server("a", core.StateCrashed, "one")
-		d.server("b", core.StateNeedsLogin, "two")
-		d.server("c", core.StateCrashed, "three")
-		d.expectLog("a is not running: one", "withdrawn server/a", "2 servers need attention: a is not running; b needs you to sign in.")
+		d.server("a", core.StateFailed, "one")
+		d.server("b", core.StateNeedsSignIn, "two")
+		d.server("c", core.StateFailed, "three")
+		d.expectLog("a failed: one", "withdrawn server/a", "2 servers need attention: a failed; b needs sign-in.")
 		d.mu.Lock()
 		if n := d.visible[serversSubject]; n.PagePath != "/" || len(d.visible) != 1 {
 			t.Errorf("%+v", d.visible)
@@ -197,16 +197,16 @@ func TestSeveralFailedServersShareOneNotification(t *testing.T) {
 		d.mu.Unlock()
 		time.Sleep(minInterval)
 		synctest.Wait()
-		d.expectLog("3 servers need attention: a is not running; b needs you to sign in; c is not running.")
+		d.expectLog("3 servers need attention: a failed; b needs sign-in; c failed.")
 		d.server("a", core.StateRunning, "")
 		d.publish(event.Removed, "b")
 		d.expectLog()
 		d.server("c", core.StateRunning, "")
 		d.expectLog("withdrawn servers")
-		d.server("a", core.StateCrashed, "again") // alone: its reason is shown, after the interval of its own notification
+		d.server("a", core.StateFailed, "again") // alone: its reason is shown, after the interval of its own notification
 		time.Sleep(minInterval)
 		synctest.Wait()
-		d.expectLog("a is not running: again")
+		d.expectLog("a failed: again")
 	})
 }
 
@@ -271,9 +271,9 @@ func TestManyNewCommandsBecomeOneNotification(t *testing.T) {
 
 func TestRightToLeftNameKeepsSentenceOrder(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
-		d.publish(event.Server, core.ServerStatus{ID: "a", Label: "שלום", State: core.StateCrashed, Reason: "x"})
-		d.publish(event.Server, core.ServerStatus{ID: "b", Label: "Grüße", State: core.StateCrashed, Reason: "x"})
-		d.expectLog("\u200eשלום is not running: x", "withdrawn server/a", "2 servers need attention: Grüße is not running; שלום is not running.")
+		d.publish(event.Server, core.ServerStatus{ID: "a", Label: "שלום", State: core.StateFailed, Reason: "x"})
+		d.publish(event.Server, core.ServerStatus{ID: "b", Label: "Grüße", State: core.StateFailed, Reason: "x"})
+		d.expectLog("\u200eשלום failed: x", "withdrawn server/a", "2 servers need attention: Grüße failed; שלום failed.")
 	})
 }
 
@@ -294,7 +294,7 @@ func TestDisabledNotificationsStaySilent(t *testing.T) {
 			t.Error("the user with notifications is not reachable")
 		}
 		d.off = true
-		d.server("files", core.StateCrashed, "x")
+		d.server("files", core.StateFailed, "x")
 		d.expectLog()
 		if d.watcher.CanNotify() {
 			t.Error("the user without notifications counts as reachable")
@@ -306,7 +306,7 @@ func TestDisabledNotificationsStaySilent(t *testing.T) {
 func TestNotificationServerMayAppearAndVanish(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
 		d.refuse = errors.New("gone")
-		d.server("z", core.StateCrashed, "0")
+		d.server("z", core.StateFailed, "0")
 		if d.closed != 1 || d.watcher.CanNotify() {
 			t.Fatalf("closed %d times, reachable %v", d.closed, d.watcher.CanNotify())
 		}
@@ -314,8 +314,8 @@ func TestNotificationServerMayAppearAndVanish(t *testing.T) {
 		d.refuse = nil
 		before := d.setConnectError(gone)
 		time.Sleep(minInterval - time.Second)
-		d.server("a", core.StateCrashed, "1")
-		d.server("b", core.StateCrashed, "2")
+		d.server("a", core.StateFailed, "1")
+		d.server("b", core.StateFailed, "2")
 		if tries := d.setConnectError(gone) - before; tries != 0 {
 			t.Fatalf("%d tries within a minute", tries)
 		}
@@ -328,7 +328,7 @@ func TestNotificationServerMayAppearAndVanish(t *testing.T) {
 		d.setConnectError(nil)
 		time.Sleep(minInterval)
 		synctest.Wait()
-		d.expectLog("2 servers need attention: a is not running; z is not running.")
+		d.expectLog("2 servers need attention: a failed; z failed.")
 		if tries := d.setConnectError(nil) - before; tries != 2 || !d.watcher.CanNotify() {
 			t.Fatalf("%d tries, reachable %v", tries, d.watcher.CanNotify())
 		}
@@ -340,7 +340,7 @@ func TestResolvedProblemsDuringLostEventsAreWithdrawn(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
 		d.publish(event.Approval, approvals.Item{ID: "1", Server: "files", Message: "may I?"})
 		d.publish(event.UserNotice, event.Notice{Subject: event.UnapprovedCommandSubject + "git", Message: "a new command"})
-		d.server("web", core.StateCrashed, "exit 1")
+		d.server("web", core.StateFailed, "exit 1")
 		if len(d.visible) != 3 {
 			t.Fatalf("shown: %v", d.visible)
 		}
@@ -361,7 +361,7 @@ func TestResolvedProblemsDuringLostEventsAreWithdrawn(t *testing.T) {
 func TestProblemsDuringLostEventsAreShown(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
 		d.now = NotificationState{
-			Servers:   []core.ServerStatus{{ID: "web", State: core.StateCrashed, Reason: "exit 1"}},
+			Servers:   []core.ServerStatus{{ID: "web", State: core.StateFailed, Reason: "exit 1"}},
 			Approvals: []approvals.Item{{ID: "1", Server: "files", Message: "may I?"}},
 			Commands:  map[string]string{"git": "a new command"},
 		}

@@ -68,7 +68,7 @@ func TestEveryProblemHasFix(t *testing.T) {
 // A specific hint takes precedence over the log.
 func TestServerAdviceIsOfferedAsFix(t *testing.T) {
 	found := Options{Servers: []core.ServerStatus{
-		{ID: "a", State: core.StateCrashed, Reason: "no such file", Hint: "Correct it."}, {ID: "b", State: core.StateCrashed, Reason: "boom"},
+		{ID: "a", State: core.StateFailed, Reason: "no such file", Hint: "Correct it."}, {ID: "b", State: core.StateFailed, Reason: "boom"},
 	}}.servers()
 	if len(found) != 2 || found[0].Fix != "Correct it." || found[1].Fix != "See its log: drawbridge logs b" {
 		t.Errorf("%+v", found)
@@ -79,7 +79,7 @@ func TestServerAdviceIsOfferedAsFix(t *testing.T) {
 func TestServerWithoutProgramIsReportedOnce(t *testing.T) {
 	for _, missing := range []bool{true, false} {
 		all := examine(t, `{"mcpServers": {"a": {"command": "npx"}}}`, func(o *Options) {
-			o.Servers = []core.ServerStatus{{ID: "a", State: core.StateCrashed, Reason: "executable not found: npx"}}
+			o.Servers = []core.ServerStatus{{ID: "a", State: core.StateFailed, Reason: "executable not found: npx"}}
 			if missing {
 				o.LookPath = func(string) (string, error) { return "", errors.New("not found") }
 			}

@@ -37,7 +37,7 @@ func (o Options) servers() (all []Finding) {
 		for _, text := range s.Warnings {
 			all = append(all, Finding{Check: "server", Subject: s.ID, Level: Warning, Message: text})
 		}
-		if s.State != core.StateCrashed && s.State != core.StateDegraded || o.programMissing(s.ID) {
+		if s.State != core.StateFailed && s.State != core.StateDegraded || o.programMissing(s.ID) {
 			continue
 		}
 		f := Finding{Check: "server", Subject: s.ID, Level: Problem, Message: string(s.State) + ": " + s.Reason, Fix: cmp.Or(s.Hint, "See its log: drawbridge logs "+s.ID)}

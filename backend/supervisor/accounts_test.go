@@ -142,7 +142,7 @@ func TestCrashedAccountLeavesOthersRunning(t *testing.T) {
 		g.apply(server("a", accounts(map[string]string{"work": "w", "home": "h"})))
 		home := g.served(as("home"))
 		_, err := g.For(context.Background(), as("work"))
-		if err == nil || !strings.Contains(err.Error(), `account "work" of server "a" is not available (crashed): the token is wrong`) {
+		if err == nil || !strings.Contains(err.Error(), `account "work" of server "a" is not available (failed): the token is wrong`) {
 			t.Fatal(err)
 		}
 		if g.served(as("home")) != home || g.served(as("default")) == home {

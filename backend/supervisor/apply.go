@@ -378,7 +378,7 @@ func brokenStatuses(cfg *config.Config, old *fleet) []core.ServerStatus {
 		}
 		seen[strings.ToLower(id)] = true
 		now := time.Now().UTC()
-		st := core.ServerStatus{ID: id, Label: p.Server, State: core.StateCrashed, Reason: p.String(), Remedy: core.EditConfig(""), Since: now, Updated: now}
+		st := core.ServerStatus{ID: id, Label: p.Server, State: core.StateFailed, Reason: p.String(), Remedy: core.EditConfig(""), Since: now, Updated: now}
 		for _, o := range old.broken {
 			if o.ID == id && o.Reason == st.Reason {
 				st.Since, st.Updated = o.Since, o.Updated

@@ -291,7 +291,7 @@ func TestConfigChangeRestartsCrashedServer(t *testing.T) {
 		short := func(s *config.Server) { s.StartupTimeout, s.Restart.MaxAttempts = 10*time.Second, 1 }
 		g.apply(server("a", short))
 		advance(2 * time.Minute)
-		g.want("a", core.StateCrashed)
+		g.want("a", core.StateFailed)
 		g.apply(server("a"))
 		advance(2 * time.Minute)
 		g.want("a", core.StateRunning)

@@ -139,10 +139,10 @@ func (r *runner) describe() string {
 // unavailableError returns the error of a call for which there is no connection. It does not
 // contain what the server wrote to stderr, because clients see the message.
 func (r *runner) unavailableError(l *snapshot) error {
-	if l.status.State == core.StateNeedsLogin {
+	if l.status.State == core.StateNeedsSignIn {
 		return r.loginRequiredError()
 	}
-	message := fmt.Sprintf("%s is not available (%s)", r.describe(), l.status.State)
+	message := fmt.Sprintf("%s is not available (%s)", r.describe(), strings.ToLower(l.status.State.Word()))
 	if l.status.Reason != "" {
 		message += ": " + l.status.Reason
 	}

@@ -55,7 +55,7 @@ func TestReasonIsShortAndLogNamesPATHOnce(t *testing.T) {
 	t.Setenv("PATH", "/no/such/folder")
 	g := newReal(t)
 	g.apply(server("a", func(s *config.Server) { s.Command = "no-such-program" }))
-	st := g.wait("a", core.StateCrashed)
+	st := g.wait("a", core.StateFailed)
 	if st.Reason != `executable not found: "no-such-program"` {
 		t.Errorf("reason %q", st.Reason)
 	}

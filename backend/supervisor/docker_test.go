@@ -112,7 +112,7 @@ func TestRestartedContainerIsEnteredImmediately(t *testing.T) {
 		begin := time.Now()
 		eventually.True(t, "the server runs again", func() bool {
 			st := statusOf(g, "box")
-			if st.State == core.StateCrashed {
+			if st.State == core.StateFailed {
 				t.Fatalf("%+v", st)
 			}
 			return st.State == core.StateRunning && st.Restarts > starts

@@ -61,7 +61,7 @@ func TestFailureNamesReasonActionAndRemedy(t *testing.T) {
 		"unknown":  {`executable not found: "acme-mcp-nosuch"`, "set command to its full path", core.RemedyEditConfig, "command"},
 		"variable": {"variable ${ACME_NOSUCH_TOKEN} is not set", "Set the variable", core.RemedySetVariable, "ACME_NOSUCH_TOKEN"},
 	} {
-		st := g.wait(id, core.StateCrashed)
+		st := g.wait(id, core.StateFailed)
 		if !strings.HasPrefix(st.Reason, want.reason) || !strings.Contains(st.Hint, want.hint) {
 			t.Errorf("%s: reason %q, hint %q", id, st.Reason, st.Hint)
 		}
@@ -75,7 +75,7 @@ func TestFailureNamesReasonActionAndRemedy(t *testing.T) {
 func TestFiveAttemptsLaunchFiveProcesses(t *testing.T) {
 	g, file := newReal(t), filepath.Join(t.TempDir(), "launches")
 	g.apply(exitingServer("bad", `echo x >> `+file+`; exit 1`, 5))
-	st := g.wait("bad", core.StateCrashed)
+	st := g.wait("bad", core.StateFailed)
 	text, err := os.ReadFile(file)
 	if n := strings.Count(string(text), "x"); err != nil || n != 5 || !strings.HasSuffix(st.Reason, "gave up after 5 starts") {
 		t.Errorf("%d launches, %v: %s", n, err, st.Reason)
@@ -107,7 +107,7 @@ func TestSecretInLastStderrLineIsRedacted(t *testing.T) {
 	t.Cleanup(func() { must(t, logs.Close()) })
 	g.dialer.Logs = logs
 	g.apply(exitingServer("a", `echo "Error: key hunter2hunter2 is not valid $(printf %05000d 0)" >&2; exit 1`, 1))
-	st := g.wait("a", core.StateCrashed)
+	st := g.wait("a", core.StateFailed)
 	if !strings.HasPrefix(st.Reason, "exited with status 1: Error: key [redacted] is not valid") || len(st.Reason) > 1000 {
 		t.Errorf("reason of %d bytes: %.200s", len(st.Reason), st.Reason)
 	}

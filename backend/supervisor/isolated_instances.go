@@ -308,7 +308,7 @@ func (r *runner) addInstances(st *core.ServerStatus) {
 			if u := lastHeard(l); u.After(st.Updated) {
 				st.Updated = u
 			}
-		case core.StateStarting, core.StateStopped, core.StateDisabled:
+		case core.StateStarting, core.StateStopped, core.StatePaused, core.StateDisabled:
 		default:
 			bad = l.status.Reason // without the name of the instance: the reason is public
 		}

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -109,23 +110,23 @@ const PausedSubject = "paused"
 func (s *Supervisor) pauseNotice() events.Notice {
 	n := events.Notice{Subject: PausedSubject}
 	if s.Paused() {
-		n.Message = "All servers are paused"
-		if until := s.PausedUntil(); !until.IsZero() {
-			n.Message += until.Format(" until 15:04")
-		}
-		n.Message += ": calls are refused. Resume them in the tray menu, in the window, or with: drawbridge resume."
+		n.Message = strings.TrimSpace("All servers are paused "+s.pauseEnd()) + ": calls are refused. Resume them in the tray menu, in the window, or with: drawbridge resume."
 	}
 	return n
 }
 
+// pauseEnd returns when the pause ends, such as "until 15:04", or "".
+func (s *Supervisor) pauseEnd() string {
+	if until := s.PausedUntil(); !until.IsZero() {
+		return until.Format("until 15:04")
+	}
+	return ""
+}
+
 // errPaused returns the error of calls and commands while the servers are paused.
 func (s *Supervisor) errPaused() *core.Error {
-	e := &core.Error{
-		Code: core.CodeUnavailable, Message: "all servers are paused", Retriable: true,
+	return &core.Error{
+		Code: core.CodeUnavailable, Message: strings.TrimSpace("all servers are paused " + s.pauseEnd()), Retriable: true,
 		Hint: "Resume them in the tray menu, in the window, or with: drawbridge resume.",
 	}
-	if until := s.PausedUntil(); !until.IsZero() {
-		e.Message += until.Format(" until 15:04")
-	}
-	return e
 }

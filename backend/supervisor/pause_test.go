@@ -21,7 +21,7 @@ func TestPauseHoldsEveryServerUntilResumed(t *testing.T) {
 		g.want("a", core.StateRunning)
 		must(t, g.Supervisor.SetPaused(context.Background(), true))
 		for _, id := range []string{"a", "lazy"} {
-			if st := g.want(id, core.StateStopped); !strings.Contains(st.Reason, "paused") {
+			if st := g.want(id, core.StatePaused); st.Reason != "" {
 				t.Errorf("%s: %q", id, st.Reason)
 			}
 		}
@@ -38,8 +38,8 @@ func TestPauseHoldsEveryServerUntilResumed(t *testing.T) {
 		changed.Args = []string{"other"}
 		g.apply(changed, lazy, off, server("new"))
 		advance(time.Hour)
-		g.want("a", core.StateStopped)
-		g.want("new", core.StateStopped)
+		g.want("a", core.StatePaused)
+		g.want("new", core.StatePaused)
 		if after := len(g.started("a")) + len(g.started("lazy")); after != before || len(g.started("new")) != 0 {
 			t.Fatalf("%d starts in the pause", after-before)
 		}
@@ -133,7 +133,7 @@ func TestPauseForAnHourResumesServers(t *testing.T) {
 			t.Errorf("a call gets %v", err)
 		}
 		advance(time.Hour - time.Second)
-		g.want("a", core.StateStopped)
+		g.want("a", core.StatePaused)
 		advance(2 * time.Second)
 		g.want("a", core.StateRunning)
 		if g.Supervisor.Paused() || !g.Supervisor.PausedUntil().IsZero() {
@@ -149,7 +149,7 @@ func TestNewerPauseReplacesHourOfPause(t *testing.T) {
 		must(t, g.Supervisor.PauseFor(context.Background(), time.Hour))
 		must(t, g.Supervisor.SetPaused(context.Background(), true))
 		advance(2 * time.Hour)
-		g.want("a", core.StateStopped)
+		g.want("a", core.StatePaused)
 		if !g.Supervisor.PausedUntil().IsZero() {
 			t.Error("the unlimited pause has an end")
 		}

@@ -209,15 +209,15 @@ func TestBadServerDoesNotAffectOthers(t *testing.T) {
 		mode("unset", "echo", func(s *config.Server) { s.Env["TOKEN"] = "${DRAWBRIDGE_TEST_UNSET}" }),
 	)
 	g.wait("good", core.StateRunning)
-	if st := g.wait("exits", core.StateCrashed); st.ExitCode == nil || *st.ExitCode != 3 || !strings.HasPrefix(st.Reason, "exited with status 3; gave up after 5") {
+	if st := g.wait("exits", core.StateFailed); st.ExitCode == nil || *st.ExitCode != 3 || !strings.HasPrefix(st.Reason, "exited with status 3; gave up after 5") {
 		t.Errorf("exits: %+v", st)
 	}
 	for id, want := range map[string]string{"missing": "executable not found", "folder": "cannot enter working directory", "unset": "variable ${DRAWBRIDGE_TEST_UNSET} is not set (env.TOKEN)"} {
-		if st := g.wait(id, core.StateCrashed); !strings.Contains(st.Reason, want) {
+		if st := g.wait(id, core.StateFailed); !strings.Contains(st.Reason, want) {
 			t.Errorf("%s: %q does not say %q", id, st.Reason, want)
 		}
 	}
-	if st, ok := g.Status("wrong"); !ok || st.State != core.StateCrashed || st.Reason != "c.jsonc:3:5: missing 'command' in stdio server 'wrong'" {
+	if st, ok := g.Status("wrong"); !ok || st.State != core.StateFailed || st.Reason != "c.jsonc:3:5: missing 'command' in stdio server 'wrong'" {
 		t.Errorf("wrong: %+v", st)
 	}
 	if n := len(g.Statuses()); n != 6 {

@@ -102,7 +102,7 @@ func TestInvalidRemoteResponseFailsServer(t *testing.T) {
 			inBubble(t, untilUp(&up, err), func(g *rig) {
 				g.apply(remoteServerConfig("web"))
 				advance(10 * time.Minute)
-				g.want("web", core.StateCrashed)
+				g.want("web", core.StateFailed)
 				if n := len(g.started("web")); n != config.DefaultMaxAttempts {
 					t.Errorf("%d starts", n)
 				}
@@ -121,7 +121,7 @@ func TestLocalServerIsGivenUpAfterFailedStarts(t *testing.T) {
 			server("entrypoint", func(s *config.Server) { s.Type, s.Command = core.Docker, "" }))
 		advance(10 * time.Minute)
 		for _, id := range []string{"local", "served", "entrypoint"} {
-			g.want(id, core.StateCrashed)
+			g.want(id, core.StateFailed)
 		}
 	})
 }
@@ -184,7 +184,7 @@ func TestNetworkChangeLeavesRunningServerAlone(t *testing.T) {
 	inBubble(t, untilUp(&up, statusError(http.StatusForbidden, 0)), func(g *rig) {
 		g.apply(remoteServerConfig("web"))
 		advance(time.Minute)
-		g.want("web", core.StateCrashed)
+		g.want("web", core.StateFailed)
 		up.Store(true)
 		g.NetworkChanged()
 		advance(0)

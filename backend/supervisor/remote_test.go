@@ -78,7 +78,7 @@ func TestRemoteServersReceiveTheirHeaders(t *testing.T) {
 			t.Errorf("%s: %s, %v", era, reply.Result, err)
 		}
 	}
-	g.wait("nowhere", core.StateCrashed)
+	g.wait("nowhere", core.StateFailed)
 	d, err := g.Debug("web")
 	must(t, err)
 	text := ""

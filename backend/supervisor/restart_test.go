@@ -26,7 +26,7 @@ func TestExitingServerIsTriedFiveTimesWithBackoff(t *testing.T) {
 				t.Errorf("pause %d is %s, want %s ±20%%", i+1, got, want)
 			}
 		}
-		st := g.want("bad", core.StateCrashed)
+		st := g.want("bad", core.StateFailed)
 		if st.Reason != "exited with status 3; last output: last words; gave up after 5 starts" || st.Detail != "last words" || st.ExitCode == nil || *st.ExitCode != 3 {
 			t.Errorf("got %+v", st)
 		}
@@ -45,11 +45,11 @@ func TestReasonOfASentenceContinuesWithoutItsFullStop(t *testing.T) {
 	inBubble(t, lines, func(g *rig) {
 		g.apply(server("bad"))
 		advance(time.Second / 2)
-		if st := g.want("bad", core.StateBackoff); !strings.Contains(st.Reason, "Set API_KEY; retrying (") {
+		if st := g.want("bad", core.StateRestarting); !strings.Contains(st.Reason, "Set API_KEY; retrying (") {
 			t.Error(st.Reason)
 		}
 		advance(24 * time.Hour)
-		if st := g.want("bad", core.StateCrashed); !strings.HasSuffix(st.Reason, "Set API_KEY; gave up after 5 starts") || st.Remedy.Name != "API_KEY" {
+		if st := g.want("bad", core.StateFailed); !strings.HasSuffix(st.Reason, "Set API_KEY; gave up after 5 starts") || st.Remedy.Name != "API_KEY" {
 			t.Errorf("%+v", st)
 		}
 	})
@@ -92,7 +92,7 @@ func TestHalfMinuteUptimeKeepsFailureCount(t *testing.T) {
 			g.conn("a").die()
 		}
 		advance(time.Minute)
-		g.want("a", core.StateCrashed)
+		g.want("a", core.StateFailed)
 	})
 }
 
@@ -117,7 +117,7 @@ func TestWrongCommandIsNotRetriedUntilConfigChanges(t *testing.T) {
 	inBubble(t, starting(failingIf(func(r dial.Request) bool { return r.Server.Command == "wrong" }, notFound)), func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.Command = "wrong" }))
 		advance(time.Hour)
-		if st := g.want("a", core.StateCrashed); st.Reason != "executable not found" || len(g.started("a")) != 1 {
+		if st := g.want("a", core.StateFailed); st.Reason != "executable not found" || len(g.started("a")) != 1 {
 			t.Fatalf("%d starts; %+v", len(g.started("a")), st)
 		}
 		if st, _ := g.Status("a"); st.Hint != "Correct the command." {
@@ -126,7 +126,7 @@ func TestWrongCommandIsNotRetriedUntilConfigChanges(t *testing.T) {
 		// The single start that a call triggers does not change that, and the error says what to
 		// do.
 		_, err := g.For(context.Background(), &core.Call{Server: "a"})
-		if message, hint := core.Describe(err); message != `server "a" is not available (crashed): executable not found` || hint != "Correct the command." {
+		if message, hint := core.Describe(err); message != `server "a" is not available (failed): executable not found` || hint != "Correct the command." {
 			t.Errorf("a call is told %q, %q", message, hint)
 		}
 		g.apply(server("a"))
@@ -139,7 +139,7 @@ func TestCrashedServerIsRestartedOncePerHalfMinute(t *testing.T) {
 		g.apply(server("a"))
 		advance(time.Hour)
 		for range 10 {
-			if _, err := g.For(context.Background(), call("a")); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "crashed") {
+			if _, err := g.For(context.Background(), call("a")); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "failed") {
 				t.Fatalf("got %v", err)
 			}
 		}
@@ -176,7 +176,7 @@ func TestRestartFailsEachInFlightCallOnce(t *testing.T) {
 			t.Fatalf("%d calls in flight", st.InFlight)
 		}
 		must(t, g.Restart(context.Background(), "a"))
-		if st := g.want("a", core.StateStarting); st.Reason != "restarting" {
+		if st := g.want("a", core.StateStarting); st.Reason != "starting again" {
 			t.Fatalf("got %q", st.Reason)
 		}
 		advance(3 * time.Second)

@@ -81,7 +81,7 @@ func (r *runner) loginChanged() {
 // justSignedIn reports whether the user has signed in since l was published. The server is about to
 // start then.
 func (r *runner) justSignedIn(l *snapshot) bool {
-	if l.status.State != core.StateNeedsLogin {
+	if l.status.State != core.StateNeedsSignIn {
 		return false
 	}
 	state, _ := r.login()

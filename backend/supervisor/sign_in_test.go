@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Between the end of a sign-in and the following start, the server's state is still needs-login.
+// Between the end of a sign-in and the following start, the server's state is still needs-sign-in.
 // A call in between, as from a script after `drawbridge login`, waits for the start.
 func TestCallAfterSignInWaitsForStart(t *testing.T) {
 	var state atomic.Value
@@ -38,7 +38,7 @@ func TestCallAfterSignInWaitsForStart(t *testing.T) {
 	}, func(g *rig) {
 		g.apply(server("files", func(s *config.Server) { s.Type, s.URL = core.HTTP, "http://localhost:1/mcp" }))
 		advance(10 * time.Second)
-		g.want("files", core.StateNeedsLogin)
+		g.want("files", core.StateNeedsSignIn)
 		if _, err := g.For(context.Background(), call("files")); core.CodeOf(err) != core.CodeUnauthorized {
 			t.Fatalf("nobody has signed in: %v", err)
 		}

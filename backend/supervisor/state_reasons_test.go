@@ -25,12 +25,13 @@ var update = flag.Bool("update", false, "write the golden file anew")
 func TestEachStateReadsWithItsReason(t *testing.T) {
 	type reading struct {
 		Title  string            `json:"title"`
+		Word   string            `json:"word"`
 		Status core.ServerStatus `json:"status"`
 	}
 	var readings []reading
 	show := func(title string, g *rig) {
 		st, _ := g.Status("files")
-		readings = append(readings, reading{title, st})
+		readings = append(readings, reading{title, st.State.Word(), st})
 	}
 	listed := func(context.Context, dial.Request, int) (*core.Catalog, error) {
 		return &core.Catalog{
@@ -71,14 +72,15 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 			advance(50 * time.Second)
 		}},
 		{title: "waiting", start: always(fmt.Errorf("%w: %w", dial.ErrDependencyMissing, errors.New(`the container is not running: "box"`)))},
-		{title: "backoff", start: always(errBoom), set: func(s *config.Server) { s.Restart.Backoff, s.Restart.Strategy = time.Minute, config.RestartFixed }, act: func(*rig) { advance(time.Second) }},
-		{title: "crashed: gave up", start: always(errBoom), set: func(s *config.Server) { s.Restart.MaxAttempts = 2 }, act: func(*rig) { advance(time.Minute) }},
-		{title: "crashed: wrong command", start: always(core.Errorf(core.CodeValidation, `executable not found: "npx"`))},
-		{title: "needs login", start: always(fmt.Errorf("%w: %w", dial.ErrDependencyMissing, &core.Error{Code: core.CodeUnauthorized, Message: `server "files": it requires you to sign in`, Cause: core.ErrNeedsLogin})),
+		{title: "restarting", start: always(errBoom), set: func(s *config.Server) { s.Restart.Backoff, s.Restart.Strategy = time.Minute, config.RestartFixed }, act: func(*rig) { advance(time.Second) }},
+		{title: "failed: gave up", start: always(errBoom), set: func(s *config.Server) { s.Restart.MaxAttempts = 2 }, act: func(*rig) { advance(time.Minute) }},
+		{title: "failed: wrong command", start: always(core.Errorf(core.CodeValidation, `executable not found: "npx"`))},
+		{title: "needs sign-in", start: always(fmt.Errorf("%w: %w", dial.ErrDependencyMissing, &core.Error{Code: core.CodeUnauthorized, Message: `server "files": it requires you to sign in`, Cause: core.ErrNeedsLogin})),
 			options: logins(core.LoginNeeded, "it requires you to sign in"), set: remoteServer},
 		{title: "degraded: more permissions", options: logins(core.LoginMorePermissions, "it requires another permission: files:write"), set: remoteServer},
 		{title: "running: signed in", options: logins(core.LoginDone, ""), set: remoteServer},
 		{title: "needs approval", options: func(g *rig, _ *Options) { g.requireApproval(true) }},
+		{title: "paused", act: func(g *rig) { _ = g.SetPaused(context.Background(), true) }},
 		{title: "disabled", set: func(s *config.Server) { s.Disabled = true }},
 	} {
 		inBubble(t, func(g *rig, o *Options) {

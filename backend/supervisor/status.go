@@ -101,7 +101,7 @@ func (r *runner) logTransition(old, now core.ServerStatus) {
 		return
 	}
 	level := slog.LevelInfo
-	if now.State == core.StateCrashed {
+	if now.State == core.StateFailed {
 		level = slog.LevelError
 	}
 	r.s.o.Log.Log(context.Background(), level, "MCP server changed state", "server", r.id, "state", now.State, "was", old.State, "reason", now.Reason, "instance", r.owner.name)
@@ -119,7 +119,7 @@ func (r *runner) status(old core.ServerStatus) core.ServerStatus {
 	if st.State, st.Reason = r.stateAndReason(c); strings.Contains(st.Reason, clause(r.reason)) { // not a reason from elsewhere
 		st.Hint, st.Remedy = r.hint, r.remedy
 	}
-	st.ManualOnly = st.State == core.StateStopped && (r.s.paused.Load() || c.Start == config.StartManual && !r.idleStopped)
+	st.ManualOnly = st.State == core.StateStopped && c.Start == config.StartManual && !r.idleStopped
 	if st.State == old.State && !old.Since.IsZero() {
 		st.Since = old.Since
 	}
@@ -147,11 +147,11 @@ func (r *runner) status(old core.ServerStatus) core.ServerStatus {
 // completeRemedy sets the remedies that follow from the state, and that of a failure without one.
 func (r *runner) completeRemedy(st *core.ServerStatus) {
 	switch {
-	case st.State == core.StateNeedsLogin, st.Login == core.LoginNeeded, st.Login == core.LoginMorePermissions:
+	case st.State == core.StateNeedsSignIn, st.Login == core.LoginNeeded, st.Login == core.LoginMorePermissions:
 		st.Remedy = core.SignIn(r.config().SignInID())
 	case st.State == core.StateNeedsApproval:
 		st.Remedy = core.Remedy{Kind: core.RemedyApprove, Command: "drawbridge approvals"}
-	case st.Remedy.Kind == "" && (st.State == core.StateCrashed || st.State == core.StateBackoff):
+	case st.Remedy.Kind == "" && (st.State == core.StateFailed || st.State == core.StateRestarting):
 		st.Remedy.Kind = core.RemedySeeLog
 	}
 	if st.Remedy.Kind == core.RemedySeeLog {
@@ -198,27 +198,29 @@ func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 	case phaseStopping:
 		switch {
 		case r.state.failed:
-			return core.StateBackoff, r.reason
+			return core.StateRestarting, r.reason
 		case r.state.unreachable:
 			return core.StateWaiting, r.reason
 		case r.wanted:
-			return core.StateStarting, "restarting"
+			return core.StateStarting, "starting again"
 		case c.Disabled:
 			return core.StateDisabled, "stopping the process"
+		case r.s.paused.Load():
+			return core.StatePaused, "stopping the process"
 		}
 		return core.StateStopped, "stopping the process"
 	case phaseBackoff:
-		return core.StateBackoff, fmt.Sprintf("%s; retrying (attempt %d of %d)", clause(r.reason), r.state.failures+1, r.state.limit)
+		return core.StateRestarting, fmt.Sprintf("%s; retrying (attempt %d of %d)", clause(r.reason), r.state.failures+1, r.state.limit)
 	case phaseWaiting:
 		if r.needsLogin {
-			return core.StateNeedsLogin, r.reason
+			return core.StateNeedsSignIn, r.reason
 		}
 		return core.StateWaiting, r.reason
 	case phaseCrashed:
 		if r.state.failures > 1 {
-			return core.StateCrashed, fmt.Sprintf("%s; gave up after %d starts", clause(r.reason), r.state.failures)
+			return core.StateFailed, fmt.Sprintf("%s; gave up after %d starts", clause(r.reason), r.state.failures)
 		}
-		return core.StateCrashed, r.reason
+		return core.StateFailed, r.reason
 	}
 	switch {
 	case c.Disabled:
@@ -226,7 +228,7 @@ func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 	case r.needsApproval.Load():
 		return core.StateNeedsApproval, "its new command or sandbox needs your approval"
 	case r.s.paused.Load():
-		return core.StateStopped, r.s.errPaused().Message
+		return core.StatePaused, r.s.pauseEnd()
 	case r.idleStopped && c.Session == config.SessionPerCall:
 		return core.StateStopped, "each call starts its own process"
 	case r.idleStopped:

@@ -96,7 +96,7 @@ func TestSlowStartIsNamedWithItsKey(t *testing.T) {
 	inBubble(t, starting(hang), func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.StartupTimeout, s.Restart.MaxAttempts = 20*time.Second, 0 }))
 		advance(21 * time.Second)
-		if st := g.want("a", core.StateCrashed); st.Reason != "did not respond within 20s (startupTimeoutMs)" {
+		if st := g.want("a", core.StateFailed); st.Reason != "did not respond within 20s (startupTimeoutMs)" {
 			t.Fatalf("got %q", st.Reason)
 		}
 	})
@@ -110,7 +110,7 @@ func TestSlowStartNamesWhatTheServerSentInstead(t *testing.T) {
 	inBubble(t, starting(nonsense), func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.StartupTimeout, s.Restart.MaxAttempts = 20*time.Second, 0 }))
 		advance(21 * time.Second)
-		st := g.want("a", core.StateCrashed)
+		st := g.want("a", core.StateFailed)
 		if st.Reason != "did not respond within 20s (startupTimeoutMs): it sent nonsense" || st.Hint != "Correct the server." || st.Remedy.Kind != core.RemedySeeLog {
 			t.Fatalf("got %q, %q, %v", st.Reason, st.Hint, st.Remedy)
 		}
@@ -125,9 +125,9 @@ func TestFailedStartsAreLoggedAtTheirLevels(t *testing.T) {
 		g.start = always(core.Errorf(core.CodeUnavailable, "executable not found"))
 	}, func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.Restart.MaxAttempts = 0 }))
-		g.want("a", core.StateCrashed)
+		g.want("a", core.StateFailed)
 	})
-	for _, want := range []string{`level=WARN msg="MCP server 'a' connection failed: `, `level=ERROR msg="MCP server changed state" server=a state=crashed`} {
+	for _, want := range []string{`level=WARN msg="MCP server 'a' connection failed: `, `level=ERROR msg="MCP server changed state" server=a state=failed`} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log lacks %s:\n%s", want, log.String())
 		}
@@ -143,7 +143,7 @@ func TestSlowStartSuggestsRemedy(t *testing.T) {
 				s.StartupTimeout, s.Restart.MaxAttempts, s.Framing = 20*time.Second, 0, framing
 			}))
 			advance(21 * time.Second)
-			if st := g.want("a", core.StateCrashed); !strings.Contains(st.Hint, want) || (st.Hint == "") != (want == "") {
+			if st := g.want("a", core.StateFailed); !strings.Contains(st.Hint, want) || (st.Hint == "") != (want == "") {
 				t.Errorf("framing %s: %q", framing, st.Hint)
 			}
 		})

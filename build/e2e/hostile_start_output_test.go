@@ -63,7 +63,7 @@ func TestHostileStartOutputAffectsOnlyItsServer(t *testing.T) {
 	for _, c := range cases {
 		want := "running: "
 		if !c.running {
-			want = "crashed: "
+			want = "failed: "
 		}
 		eventually.Complete(t, limit(20*time.Second), func() string {
 			at := time.Now()

@@ -141,7 +141,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 		return n >= 20
 	})
 
-	github.State, github.Reason = core.StateCrashed, "exited with 1"
+	github.State, github.Reason = core.StateFailed, "exited with 1"
 	show(files, github)
 	after := expect("1 of 2 servers running", "1 approval pending", "Open Drawbridge", "● my__files: running, 14 tools", "✕ github: failed")
 	if before[4].id != after[4].id {

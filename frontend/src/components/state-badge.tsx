@@ -4,6 +4,7 @@ import {
   CircleCheck,
   CircleDashed,
   CirclePause,
+  CircleStop,
   Hourglass,
   KeyRound,
   LoaderCircle,
@@ -20,15 +21,16 @@ import type { State } from '@/types/api';
 type Tone = 'ok' | 'busy' | 'warn' | 'bad' | 'off';
 
 const looks: Record<State, { tone: Tone; icon: LucideIcon; spin?: boolean }> = {
-  stopped: { tone: 'off', icon: CirclePause },
+  stopped: { tone: 'off', icon: CircleStop },
   starting: { tone: 'busy', icon: LoaderCircle, spin: true },
   running: { tone: 'ok', icon: CircleCheck },
   degraded: { tone: 'warn', icon: TriangleAlert },
   waiting: { tone: 'warn', icon: Hourglass },
-  backoff: { tone: 'warn', icon: RotateCw },
-  crashed: { tone: 'bad', icon: CircleAlert },
-  'needs-login': { tone: 'warn', icon: KeyRound },
+  restarting: { tone: 'warn', icon: RotateCw },
+  failed: { tone: 'bad', icon: CircleAlert },
+  'needs-sign-in': { tone: 'warn', icon: KeyRound },
   'needs-approval': { tone: 'warn', icon: ShieldQuestion },
+  paused: { tone: 'off', icon: CirclePause },
   disabled: { tone: 'off', icon: Ban },
 };
 

@@ -14,10 +14,11 @@ export type State =
   | 'running'
   | 'degraded'
   | 'waiting'
-  | 'backoff'
-  | 'crashed'
-  | 'needs-login'
+  | 'restarting'
+  | 'failed'
+  | 'needs-sign-in'
   | 'needs-approval'
+  | 'paused'
   | 'disabled';
 
 /** The state of the sign-in to a remote server. */

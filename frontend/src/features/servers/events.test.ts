@@ -43,7 +43,7 @@ test('the response to a list request does not overwrite newer events', () => {
   const before = known();
   const answer = [
     named('files', 'starting'),
-    named('notes', 'crashed'),
+    named('notes', 'failed'),
     named('new', 'starting'),
     named('later', 'running'),
   ];
@@ -54,7 +54,7 @@ test('the response to a list request does not overwrite newer events', () => {
   applyServer(client, named('newest', 'starting'));
   expect(merged().map(({ id, state }) => `${id} ${state}`)).toEqual([
     'files running',
-    'notes crashed',
+    'notes failed',
     'new running',
     'later running',
     'newest starting',

@@ -19,9 +19,11 @@ export function actionsFor(state: State): ServerAction[] {
   switch (state) {
     case 'disabled':
       return ['enable'];
+    case 'paused':
+      return ['disable'];
     case 'stopped':
       return ['start', 'disable'];
-    case 'crashed':
+    case 'failed':
       return ['restart', 'disable'];
     default:
       return ['restart', 'stop', 'disable'];

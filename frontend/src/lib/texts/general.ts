@@ -114,16 +114,18 @@ export const generalTexts = {
     spent: 'This link has expired or was already used. Each link works once.',
     waiting: 'This page continues as soon as you open the link in this browser.',
   },
+  /** The words of Go's core.State.Word: a test compares them. */
   states: {
     stopped: 'Stopped',
     starting: 'Starting',
     running: 'Running',
     degraded: 'Degraded',
     waiting: 'Waiting',
-    backoff: 'Restarting soon',
-    crashed: 'Failed',
-    'needs-login': 'Needs sign-in',
+    restarting: 'Restarting',
+    failed: 'Failed',
+    'needs-sign-in': 'Needs sign-in',
     'needs-approval': 'Needs approval',
+    paused: 'Paused',
     disabled: 'Disabled',
   } satisfies Record<State, string>,
   /** The MCP version if known, otherwise the range of versions. */
