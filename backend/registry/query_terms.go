@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -115,17 +116,36 @@ func impliedVerbs(said, stems []string) []queryTerm {
 }
 
 // alternatives returns a word and its synonyms. If no tool contains the word itself, its synonyms
-// weigh more; if no tool contains a synonym either, similarly spelled words are used.
+// weigh more; if no tool contains a synonym either, words that begin alike are used.
 func (x *index) alternatives(w string, others []relatedTerm) []relatedTerm {
 	if len(x.terms[w]) > 0 {
 		return append([]relatedTerm{{w, 1}}, others...)
 	}
 	if !slices.ContainsFunc(others, func(n relatedTerm) bool { return len(x.terms[n.term]) > 0 }) {
-		return x.similarTerms(w)
+		return x.inflected(w)
 	}
 	others = slices.Clone(others)
 	for i := range others {
 		others[i].weight *= missingTermFactor
 	}
 	return others
+}
+
+// inflected returns the terms that begin like w, the most similar first: other forms and compounds of
+// the word in languages without stemming.
+func (x *index) inflected(w string) (list []relatedTerm) {
+	for term := range x.terms {
+		n := 0
+		for n < min(len(w), len(term)) && w[n] == term[n] {
+			n++
+		}
+		like := float64(n) / float64(max(len(w), len(term)))
+		if n >= minAlikeBytes && (like >= minAlike || n == min(len(w), len(term))) {
+			list = append(list, relatedTerm{term, inflectedFactor * like})
+		}
+	}
+	slices.SortFunc(list, func(a, b relatedTerm) int {
+		return cmp.Or(cmp.Compare(b.weight, a.weight), strings.Compare(a.term, b.term))
+	})
+	return list[:min(maxInflected, len(list))]
 }

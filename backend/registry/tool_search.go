@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
@@ -36,9 +35,6 @@ type index struct {
 	names    [][]string // stems of each tool's own name
 	servers  []serverWords
 	serverOf []int // index into servers of each tool
-
-	spellingOnce  sync.Once
-	spellingIndex *spellingIndex // built for the first query term that is not in terms
 }
 
 // posting is the weighted frequency of a term in a tool.
@@ -150,6 +146,10 @@ const (
 	bm25B             = 0.6  // b of BM25
 	ownIDFShare       = 0.65 // share of a term's own rarity; the rest is the rarity of all its synonyms together
 	missingTermFactor = 1.25 // factor for the synonyms of a word that no tool contains
+	inflectedFactor   = 0.7  // factor for words that only begin alike
+	minAlikeBytes     = 4
+	minAlike          = 0.6 // minimum share of the longer word that is alike
+	maxInflected      = 3
 	serverBoost       = 2.0
 	coverageBoost     = 1.5
 	nameBoost         = 0.4
