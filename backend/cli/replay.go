@@ -81,7 +81,7 @@ func (p *program) replay() *cobra.Command {
 	f.BoolVar(&passthrough, "passthrough", false, "send requests that are not recorded to the live server")
 	f.BoolVar(&realtime, "realtime", false, "delay each response so that it takes as long as the recorded one, and send the recorded progress notifications")
 	cmd.MarkFlagsMutuallyExclusive("strict", "nearest", "passthrough")
-	cmd.AddCommand(p.replayExport(), p.replayImport())
+	cmd.AddCommand(p.replayExport())
 	return cmd
 }
 
@@ -96,31 +96,6 @@ func (p *program) replayExport() *cobra.Command {
 		},
 	}
 	calls.flags(cmd.Flags())
-	return cmd
-}
-
-func (p *program) replayImport() *cobra.Command {
-	var server, account string
-	cmd := &cobra.Command{
-		Use: "import HAR FILE", Short: "Write the calls of an exported HTTP Archive to a new cassette", Args: argCount(2, 2),
-		Long: "Write a new cassette for \"drawbridge replay\" with the calls of one server, from an HTTP Archive exported by \"drawbridge history export --har\" or the web UI.\n\n" +
-			"An archive contains no definitions, so in the cassette, each called tool accepts any arguments. A call whose result was redacted or truncated returns an error when it is served.",
-		Example: "  drawbridge replay import calls.har calls.jsonl --server files",
-		RunE: func(_ *cobra.Command, args []string) error {
-			f, err := cassette.Open(args[0])
-			if err != nil {
-				return fmt.Errorf("cannot open the HTTP Archive: %w", err)
-			}
-			defer f.Close()
-			rec, err := cassette.ReadHAR(f, server, account)
-			if err != nil {
-				return fmt.Errorf("cannot read the HTTP Archive %s: %w", args[0], err)
-			}
-			return p.writeCassette(rec, args[1])
-		},
-	}
-	cmd.Flags().StringVar(&server, "server", "", "the `SERVER` whose calls are written; required if the archive contains several")
-	cmd.Flags().StringVar(&account, "account", "", "the `ACCOUNT` of the server whose calls are written; required if they used several")
 	return cmd
 }
 

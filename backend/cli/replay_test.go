@@ -143,20 +143,3 @@ func TestPassthroughCallsTheLiveServerAsAClient(t *testing.T) {
 		}
 	}
 }
-
-func TestArchiveIsImportedWithoutADaemon(t *testing.T) {
-	f := newFakeDaemon(t)
-	folder := t.TempDir()
-	har, path := filepath.Join(folder, "calls.har"), filepath.Join(folder, "calls.jsonl")
-	text := `{"log":{"creator":{"name":"Drawbridge"},"entries":[{"startedDateTime":"2026-01-31T10:00:00Z","request":{"url":"mcp://files/tools/call/read","postData":{"text":"{}"}},"response":{"content":{"text":"{\"text\":\"a\"}"}},"_call":{"outcome":"ok"}}]}}`
-	must(t, os.WriteFile(har, []byte(text), 0o600))
-	if got := f.run(true, "replay", "import", har, path); got.code != 0 || got.out != "1 call and 1 tool written to "+path+"\n" {
-		t.Fatalf("%d %q %q", got.code, got.out, got.errOut)
-	}
-	if got := f.typed(`{"id":1,"method":"tools/call","params":{"name":"read"}}`+"\n", "replay", path); got.out != `{"jsonrpc":"2.0","id":1,"result":{"text":"a"}}`+"\n" {
-		t.Errorf("%q %q", got.out, got.errOut)
-	}
-	if got := f.run(true, "replay", "import", path, har+"l"); got.code != 1 || !strings.Contains(got.errOut, "cannot read the HTTP Archive "+path+": not") {
-		t.Errorf("%d %q", got.code, got.errOut)
-	}
-}
