@@ -36,7 +36,7 @@ var edges = map[string]string{
 	"backend/sandbox":        "backend/sandbox/reexec",
 	"backend/dockerexec":     "backend/closeonce backend/hideconsole",
 	"backend/wire":           "backend/exactjson backend/core backend/redact",              // redact: which traced headers are secret; spans, replies and sinks are hub's, so that the call path converts nothing
-	"backend/cassette":       "backend/exactjson backend/core backend/redact backend/wire", // redact: its mark in an HTTP Archive; wire: marks a result without changing its other bytes
+	"backend/cassette":       "backend/exactjson backend/core backend/redact backend/wire", // redact: its mark; wire: marks a result without changing its other bytes
 	"backend/loopback":       "backend/lazyregexp backend/atomicfile backend/core",
 	"backend/secret":         "backend/lazyregexp backend/atomicfile backend/core",
 	"backend/oauth":          "backend/core",
@@ -65,9 +65,9 @@ var edges = map[string]string{
 	"backend/desktop":        "backend/hideconsole backend/atomicfile backend/core backend/event backend/approvals",
 	"backend/doctor":         "backend/lazyregexp backend/core backend/redact config backend/clientconf backend/hideconsole backend/exitreason", // how a missing program is installed, said in one place
 	"backend/builtin":        "backend/core backend/store",
-	"backend/shim":           "backend/core backend/wire",                                                                                                                                                                                                                                                                                      // apart from cli, so that a process per client stays small
-	"backend/cli":            "backend/exactjson backend/core config backend/wire backend/history backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy backend/cassette backend/trust backend/supervisor backend/event", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon; wire: its streams of events
-	"backend/mcptest":        "backend/wire",                                                                                                                                                                                                                                                                                                   // never shipped: only tests import it
+	"backend/shim":           "backend/core backend/wire",                                                                                                                                                                                                                                                                    // apart from cli, so that a process per client stays small
+	"backend/cli":            "backend/core config backend/wire backend/history backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy backend/cassette backend/trust backend/supervisor backend/event", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon; wire: its streams of events
+	"backend/mcptest":        "backend/wire",                                                                                                                                                                                                                                                                                 // never shipped: only tests import it
 
 	"backend/sandbox/reexec": "", // and of the standard library only what is initialized early
 

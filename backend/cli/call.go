@@ -99,8 +99,7 @@ func (p *program) printCall(doc callDocument, code core.Code) error {
 	return p.printResult(doc)
 }
 
-// printResult prints a result once: the text, and structured content as YAML unless both are
-// equivalent.
+// printResult prints a result once: the text, and structured content unless both are equivalent.
 func (p *program) printResult(doc callDocument) error {
 	text := doc.Output
 	if p.Terminal() {
@@ -115,14 +114,11 @@ func (p *program) printResult(doc callDocument) error {
 	if !structured || text != "" && isTextOnly(doc.Data, doc.Output) {
 		return nil
 	}
-	pretty, err := toYAML(doc.Data)
-	if err != nil {
-		pretty = string(doc.Data) + "\n"
-	}
+	pretty := indentJSON(doc.Data)
 	if p.Terminal() {
 		pretty = escapeText(pretty)
 	}
-	_, err = io.WriteString(p.Stdout, pretty)
+	_, err := io.WriteString(p.Stdout, pretty)
 	return err
 }
 
@@ -166,4 +162,14 @@ func isTextOnly(data []byte, text string) bool {
 func sameJSON(text string, data []byte) bool {
 	var a, b bytes.Buffer
 	return json.Compact(&a, []byte(text)) == nil && json.Compact(&b, data) == nil && bytes.Equal(a.Bytes(), b.Bytes())
+}
+
+// indentJSON returns JSON with a line for each member, ending in a line break. What is not JSON is
+// returned as it is.
+func indentJSON(data []byte) string {
+	var out bytes.Buffer
+	if err := json.Indent(&out, bytes.TrimSpace(data), "", "  "); err != nil {
+		return string(data) + "\n"
+	}
+	return out.String() + "\n"
 }

@@ -256,7 +256,7 @@ func TestCallPrintsFiveKeysAndAToolErrorExits1(t *testing.T) {
 		}
 	})
 	got := f.run(false, "call", "demo", "add", `{"a":9007199254740993}`)
-	if want := "3\nsum: 9007199254740993\nlist: []\ntext: |-\n  a\n  b\n"; got.out != want || got.code != 0 {
+	if want := "3\n{\n  \"sum\": 9007199254740993,\n  \"list\": [],\n  \"text\": \"a\\nb\"\n}\n"; got.out != want || got.code != 0 {
 		t.Errorf("%+v", got)
 	}
 	got = f.run(false, "call", "demo", "add", `{"a":9007199254740993}`, "--json")

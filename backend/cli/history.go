@@ -153,11 +153,7 @@ func (p *program) printCallDetail(c callRow) error {
 		if part.text == "" {
 			continue
 		}
-		pretty, err := toYAML([]byte(part.text))
-		if err != nil {
-			pretty = part.text + "\n"
-		}
-		fmt.Fprintf(p.Stdout, "\n%s\n%s", part.title, escapeText(pretty))
+		fmt.Fprintf(p.Stdout, "\n%s\n%s", part.title, escapeText(indentJSON([]byte(part.text))))
 	}
 	if c.Stack != "" {
 		fmt.Fprintf(p.Stdout, "\nStack\n%s\n", escapeText(c.Stack))
