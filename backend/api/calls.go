@@ -36,9 +36,7 @@ func (a *API) getCall(ctx context.Context, in *callInput) (*answer[CallDetail], 
 	id := parseID(in.ID)
 	record, err := a.History.Call(ctx, id)
 	if err == nil {
-		detail := newCallDetail(record)
-		detail.App = a.appOf(record)
-		return reply(*detail)
+		return reply(*newCallDetail(record))
 	}
 	if call, ok := a.Calls.RunningCall(id); ok {
 		return reply(CallDetail{Call: newCall(a.redactCall(&call))})

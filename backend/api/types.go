@@ -139,7 +139,6 @@ type CallDetail struct {
 	ArgumentsCut *Cut   `json:"argumentsCut,omitempty" doc:"Set if the recorded arguments are truncated"`
 	ReplyCut     *Cut   `json:"replyCut,omitempty" doc:"Set if the recorded result or error is truncated"`
 	Note         *Note  `json:"note,omitempty" doc:"Note of the user"`
-	App          string `json:"app,omitempty" doc:"URI of the MCP App that shows the result"`
 
 	ProgressLog []ProgressNotification `json:"progressLog,omitempty" doc:"The first progress notifications of the server, at most 100 and 16 KiB"`
 

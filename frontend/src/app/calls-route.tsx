@@ -2,7 +2,6 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import { DetailBoundary, Split } from '@/components/split-view';
-import { AppApprovals } from '@/features/approvals/mcp-app-approvals';
 import { CallDetail } from '@/features/calls/call-detail';
 import { CallsPage } from '@/features/calls/calls-page';
 import { toolsQuery } from '@/features/tools/api';
@@ -34,7 +33,6 @@ export function CallsRoute() {
                   <MakeRuleButton key={`rule ${call.id}`} id={call.id} />
                 </>
               )}
-              appApprovals={<AppApprovals />}
               onClose={close}
             />
           </DetailBoundary>

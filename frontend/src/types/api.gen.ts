@@ -92,37 +92,6 @@ export interface AnswerToolInputBody {
    */
   tool?: string;
 }
-export interface App {
-  html: string;
-  uri: string;
-}
-export interface AppCallRequest {
-  /**
-   * JSON object, passed on unchanged
-   */
-  arguments?: {
-    [k: string]: unknown;
-  };
-  /**
-   * The server's own name for the tool
-   */
-  tool: string;
-}
-export interface AppCallResult {
-  callId: string;
-  /**
-   * JSON-RPC error, if there is no result
-   */
-  error?: {
-    [k: string]: unknown;
-  };
-  /**
-   * Result of the tool
-   */
-  result?: {
-    [k: string]: unknown;
-  };
-}
 export interface Approval {
   /**
    * JSON text, truncated in lists and events if long; calls only
@@ -355,10 +324,6 @@ export interface CallDetail {
    * Account of the server that the call used; missing if the server has no accounts
    */
   account?: string;
-  /**
-   * URI of the MCP App that shows the result
-   */
-  app?: string;
   /**
    * Decision of the user; empty if no approval was required
    */

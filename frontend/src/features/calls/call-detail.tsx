@@ -15,7 +15,6 @@ import { callQueryOptions, useLiveCalls } from './api';
 import { CallActions } from './call-actions';
 import { CallDuration } from './call-duration';
 import { CallFacts, Timing } from './call-facts';
-import { CallApp } from './call-mcp-app';
 import { CallNote } from './call-note';
 import { Payloads } from './call-payloads';
 import { callName } from './call-row';
@@ -33,7 +32,6 @@ export function CallDetail({
   toolOf,
   remedy,
   saveCheck,
-  appApprovals,
   onClose,
 }: {
   id: string;
@@ -43,8 +41,6 @@ export function CallDetail({
   remedy?: (call: Call) => ReactNode;
   /** A button that creates a check from a call that can be repeated. */
   saveCheck?: (call: Call) => ReactNode;
-  /** The calls of apps that wait for approval. */
-  appApprovals?: ReactNode;
   onClose: () => void;
 }) {
   const labelOf = useServerName();
@@ -122,16 +118,7 @@ export function CallDetail({
       }
       onClose={onClose}
     >
-      {coming ? (
-        <Loading />
-      ) : (
-        <Content
-          call={call}
-          loading={stored.isPending}
-          remedy={remedy}
-          appApprovals={appApprovals}
-        />
-      )}
+      {coming ? <Loading /> : <Content call={call} loading={stored.isPending} remedy={remedy} />}
     </DetailFrame>
   );
 }
@@ -140,12 +127,10 @@ function Content({
   call,
   loading,
   remedy,
-  appApprovals,
 }: {
   call: Detail;
   loading: boolean;
   remedy: ((call: Call) => ReactNode) | undefined;
-  appApprovals: ReactNode;
 }) {
   const labelOf = useServerName();
   return (
@@ -172,7 +157,6 @@ function Content({
       {call.outcome !== '' && remedy?.(call)}
       <Compare call={call} />
       <TaskTimeline call={call} />
-      {call.app && <CallApp key={`app ${call.id}`} call={call} approvals={appApprovals} />}
       <Payloads call={call} loading={loading} />
       <ProgressLog call={call} />
       {call.outcome !== '' && <CallNote key={call.id} call={call} />}

@@ -25,7 +25,7 @@ export const clientsQuery = queryOptions({
   refetchInterval: 5000,
 });
 
-const own = ['drawbridge-ui', 'drawbridge-cli', 'drawbridge-app'];
+const own = ['drawbridge-ui', 'drawbridge-cli'];
 
 /** Removes the page itself, its apps and the command line: they are not clients of the user. */
 function withoutOwn(clients: Client[]): Client[] {

@@ -77,22 +77,6 @@ export const callsTexts = {
       created: 'Initial response',
     },
     servedBy: 'Handled by',
-    app: {
-      title: 'App',
-      show: 'Show app',
-      close: 'Close app',
-      frame: 'Server app',
-      hint: (uri: string) =>
-        `The server displays this result in an app (${uri}). The app runs in a sandbox without network access and can call only its own server’s tools. Approval rules apply to its calls.`,
-      incomplete:
-        'The app for this call cannot be shown because the call was not recorded in full.',
-      calls: 'Called by the app:',
-      noTool: 'params.name must be the name of a tool',
-      argumentsTooLarge: 'the arguments are longer than 1,048,576 characters',
-      tooManyCalls:
-        'the app has made too many calls: wait for running calls to finish, or close the app and show it again',
-      notSupported: 'this host does not support the method',
-    },
     note: {
       title: 'Note',
       none: 'No note yet.',
