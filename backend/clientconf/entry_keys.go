@@ -43,7 +43,9 @@ type entryKeys struct {
 		// Off and On are paths beside the servers of lists with the names of those that are switched
 		// off, or of the only ones that are not.
 		Off []string `json:"off"`
-		On  []string `json:"on"`
+		// Rules are the places of rules about tools outside of the entries.
+		Rules []ruleSource `json:"rules"`
+		On    []string     `json:"on"`
 	} `json:"clients"`
 
 	byKey map[string]string // the meaning of each key

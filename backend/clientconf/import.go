@@ -83,16 +83,26 @@ func (c *Connector) readServers(p *Plan) ([]ImportedServer, error) {
 	if p.Path == "" {
 		return nil, nil
 	}
-	all, err := p.readServers()
-	if err != nil {
+	if err := p.decode(); err != nil {
 		return nil, err
 	}
-	for _, further := range c.system.readFiles(p.Client, p.Path, p.choice.Project) {
+	files := c.system.readFiles(p.Client, p.Path, p.choice.Project)
+	plans := []*Plan{p}
+	failed := make([]error, len(files))
+	for n, further := range files {
 		path := further.path
 		other := &Plan{Client: p.Client.withFormatOf(path), Path: path, target: path, home: p.home, choice: Choice{Project: p.choice.Project}}
-		found, err := other.readServers()
-		if err != nil {
-			found = []ImportedServer{{Client: p.Client.ID, Name: filepath.Base(path), SkipReason: err.Error()}}
+		failed[n] = other.decode()
+		plans = append(plans, other)
+	}
+	p.rules = func(dir string) []toolRules { return c.rulesOutside(p.Client, p.Path, plans, dir) }
+	all := p.readServers()
+	for n, further := range files {
+		path := further.path
+		plans[n+1].rules = p.rules
+		found := plans[n+1].readServers()
+		if failed[n] != nil {
+			found = []ImportedServer{{Client: p.Client.ID, Name: filepath.Base(path), SkipReason: failed[n].Error()}}
 		}
 		for _, i := range found {
 			i.File, i.alone = path, further.alone
@@ -105,26 +115,28 @@ func (c *Connector) readServers(p *Plan) ([]ImportedServer, error) {
 	return all, nil
 }
 
-// readServers returns the servers in the file of p.
-func (p *Plan) readServers() ([]ImportedServer, error) {
+// decode reads the file of p, if it exists.
+func (p *Plan) decode() error {
 	src, existed, err := readFile(p.target)
 	if err != nil || !existed {
-		return nil, err
+		return err
 	}
-	file, err := parse(src, p.Client)
-	if err != nil {
-		return nil, &core.Error{Code: core.CodeValidation, Message: "cannot read the configuration of " + p.Client.Name, Cause: err}
+	if p.file, err = parse(src, p.Client); err != nil {
+		return &core.Error{Code: core.CodeValidation, Message: "cannot read the configuration of " + p.Client.Name, Cause: err}
 	}
-	m, err := file.decode()
+	m, err := p.file.decode()
 	if err == nil {
-		m, err = cloneMap(m) // TOML numbers become JSON numbers
+		p.root, err = cloneMap(m) // TOML numbers become JSON numbers
 	}
-	if err != nil {
-		return nil, err
-	}
+	return err
+}
+
+// readServers returns the servers in the decoded file of p.
+func (p *Plan) readServers() []ImportedServer {
+	file, m := p.file, p.root
 	all := readContainer(p, file, m, p.Client.KeyPath, p.choice.Project)
 	if p.choice.Project != "" || p.Client.ID != "claude-code" {
-		return all, nil
+		return all
 	}
 	projects, _ := m["projects"].(map[string]any)
 	for _, dir := range slices.Sorted(maps.Keys(projects)) {
@@ -134,7 +146,7 @@ func (p *Plan) readServers() ([]ImportedServer, error) {
 		}
 		all = append(all, found...)
 	}
-	return all, nil
+	return all
 }
 
 // readContainer returns the servers of one container: a map, or a list of entries with a name. file
@@ -163,13 +175,17 @@ func readContainer(p *Plan, file document, m map[string]any, path []string, dir 
 	}
 	inputs := promptedInputs(m, path)
 	beside, _ := valueAt(m, path[:max(0, len(path)-1)]).(map[string]any)
+	rules := pastedRules(m, path)
+	if p.rules != nil {
+		rules = p.rules(dir)
+	}
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		raw, failed := json.Marshal(entries[name])
 		if failed != nil || isOurs(raw) {
 			continue
 		}
 		i := ImportedServer{Client: p.Client.ID, Name: name, Label: name, keyPath: path, original: raw}
-		b := entryConverter{client: p.Client, dir: dir, home: p.home, inputs: inputs, name: name, beside: beside}
+		b := entryConverter{client: p.Client, dir: dir, home: p.home, inputs: inputs, name: name, beside: beside, rules: rules}
 		b.off = knownKeys().isSwitchedOff(p.Client.ID, beside, name)
 		var err error
 		if p.pasted {

@@ -52,6 +52,7 @@ type entryConverter struct {
 	name         string
 	beside       map[string]any // the object that contains the servers
 	off          bool           // the client has it switched off, outside of the entry
+	rules        []toolRules    // about its tools, outside of the entry
 	disabled     bool           // it has a limit or a protection that cannot be converted
 }
 

@@ -229,6 +229,12 @@ func (b *entryConverter) convertPasted(value any) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, key := range []string{"includeTools", "excludeTools"} {
+		if v, isOwn := own[key]; isOwn && len(b.rules) > 0 { // both apply
+			theirs[key] = v
+			delete(own, key)
+		}
+	}
 	var entry map[string]any
 	converted, err := b.convert(theirs)
 	switch {

@@ -46,6 +46,7 @@ func (b *entryConverter) convertSwitches(e *configEntry, m map[string]any) {
 	if notCopied > maxKeyNotes {
 		b.addNote("%s are not copied", core.Plural(notCopied-maxKeyNotes, "more key"))
 	}
+	b.limitByRules(e)
 }
 
 // convertSwitch converts one key with a known meaning.

@@ -43,6 +43,9 @@ type Plan struct {
 	edits     []edit
 	originals []edit // entries that PlanMove removes or replaces: they may be overwritten
 	config    *configChange
+	file      document       // before, parsed
+	root      map[string]any // before, decoded
+	rules     func(dir string) []toolRules
 	further   []*Plan // the same move in further files of the client
 }
 

@@ -1,0 +1,321 @@
+package clientconf
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// ruleSource is one place outside of the entries of servers where a client keeps rules about tools: a row
+// of the key tables.
+type ruleSource struct {
+	// Files are candidate paths ({DIR} is the folder of the client's own file), and Project paths in a
+	// project. Without them, the rules are in the files that contain the servers.
+	Files   []string `json:"files"`
+	Project []string `json:"project"`
+	At      []string `json:"at"` // path of keys
+	// Tool is how the rules name a tool, with {server} and {tool}.
+	Tool string `json:"tool"`
+	// Action is what a list of names means: deny or ask. Other rules have their own.
+	Action string `json:"action"`
+	// Order is which of several rules for a tool counts: first or last; if empty, the strictest.
+	Order string `json:"order"`
+	// Except lists tools of the client itself.
+	Except []string `json:"except"`
+}
+
+// toolRules are the rules of one source.
+type toolRules struct {
+	ruleSource
+	rules []toolRule
+}
+
+// toolRule is one rule: allow, ask or deny for all tools that pattern matches. Other actions cannot be
+// converted.
+type toolRule struct{ pattern, action string }
+
+func (s ruleSource) name() string { return strings.Join(s.At, ".") }
+
+// commandRule is the form of rules about the program or the URL of a server.
+const commandRule = "{command}"
+
+// rulesIn returns the rules of a decoded file. Without the file, the order of rules is unknown, so that the
+// strictest count.
+func (s ruleSource) rulesIn(m map[string]any, file document) (toolRules, bool) {
+	if file == nil {
+		s.Order = ""
+	}
+	rules := s.listRules(m, file)
+	return toolRules{s, rules}, len(rules) > 0
+}
+
+func (s ruleSource) listRules(m map[string]any, file document) (all []toolRule) {
+	add := func(pattern string, v any) {
+		if pattern != "" && !slices.Contains(s.Except, pattern) {
+			all = append(all, toolRule{pattern, ruleAction(v)})
+		}
+	}
+	switch v := valueAt(m, s.At).(type) {
+	case string, bool:
+		add("*", v)
+	case []any:
+		for _, item := range v {
+			switch item := item.(type) {
+			case string:
+				add(item, s.Action)
+			case map[string]any:
+				matches, _ := item["matches"].(map[string]any)
+				switch launch := firstString(matches, "command", "url"); {
+				case s.Tool == commandRule && (launch == "" || len(matches) > 1):
+					add("*", "unknown")
+				case s.Tool == commandRule:
+					add(launch, item["action"])
+				case len(matches) > 0: // it depends on arguments
+					add(firstString(item, "tool", "toolName"), "unknown")
+				default:
+					add(firstString(item, "tool", "toolName"), firstMember(item, "action", "permission"))
+				}
+			}
+		}
+	case map[string]any:
+		for _, key := range s.orderedKeys(v, file) {
+			profile, _ := v[key].(map[string]any)
+			servers, _ := profile["context_servers"].(map[string]any)
+			for server, settings := range servers {
+				tools, _ := valueAt(map[string]any{"": settings}, []string{"", "tools"}).(map[string]any)
+				for tool, on := range tools {
+					if on == false {
+						add(strings.NewReplacer("{server}", server, "{tool}", tool).Replace(s.Tool), on)
+					}
+				}
+			}
+			if servers == nil && s.Action == "" {
+				add(key, v[key])
+			}
+		}
+	}
+	return all
+}
+
+// orderedKeys returns the keys of an object in the order of the file, if that matters.
+func (s ruleSource) orderedKeys(m map[string]any, file document) (keys []string) {
+	if s.Order == "" {
+		return slices.Sorted(maps.Keys(m))
+	}
+	last := len(s.At) - 1
+	_, value, _ := file.entry(s.At[:last], s.At[last]) // it was decoded before
+	members, _ := orderedMembers(value)
+	for _, one := range members {
+		keys = append(keys, one.key)
+	}
+	if len(keys) != len(m) {
+		return slices.Sorted(maps.Keys(m))
+	}
+	return keys
+}
+
+// ruleAction returns what a value allows: allow, ask, deny, or "" for anything else.
+func ruleAction(v any) string {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return "allow"
+		}
+		return "deny"
+	case string:
+		switch strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(v)) {
+		case "allow", "alwaysallow":
+			return "allow"
+		case "ask", "askuser", "askbefore", "confirm", "alwaysconfirm":
+			return "ask"
+		case "deny", "reject", "neverallow", "alwaysdeny":
+			return "deny"
+		}
+	case map[string]any:
+		action := ruleAction(firstMember(v, "default", "*", "type"))
+		for key, other := range v {
+			if !slices.Contains([]string{"default", "*", "type", "always_allow"}, key) && !isBlank(other) && action != "deny" {
+				return ""
+			}
+		}
+		return action
+	}
+	return ""
+}
+
+// nameChars matches what clients replace in the names of servers.
+var nameChars = lazyregexp.New(`[^A-Za-z0-9_-]`)
+
+// toolPatterns returns the patterns for tools of a server that a pattern for names of the client stands
+// for.
+func (s ruleSource) toolPatterns(server, pattern string) (patterns []string) {
+	form, suffix, hasTool := strings.Cut(s.Tool, "{tool}")
+	for _, name := range []string{server, nameChars().ReplaceAllString(server, "_"), strings.ToLower(strings.ReplaceAll(server, " ", ""))} {
+		prefix := strings.ReplaceAll(form, "{server}", name)
+		end := strings.ReplaceAll(suffix, "{server}", name)
+		rest, ok := strings.CutSuffix(pattern, end)
+		switch {
+		case !ok && pattern != "*":
+		case !ok, strings.HasPrefix(prefix, "mcp") && pattern == strings.TrimRight(prefix, "_:"):
+			patterns = append(patterns, "*")
+		case !hasTool:
+			if config.Match(pattern, prefix) {
+				patterns = append(patterns, "*")
+			}
+		default:
+			patterns = append(patterns, residuals(rest, prefix)...)
+		}
+	}
+	slices.Sort(patterns)
+	return slices.Compact(patterns)
+}
+
+// residuals returns the patterns for the rest of the names that begin with prefix and match pattern.
+func residuals(pattern, prefix string) []string {
+	states := map[string]bool{pattern: true}
+	for n := range len(prefix) {
+		next := map[string]bool{}
+		for state := range states {
+			for ; strings.HasPrefix(state, "*"); state = state[1:] {
+				next[state] = true
+			}
+			if state != "" && (state[0] == '?' || state[0] == prefix[n]) {
+				next[state[1:]] = true
+			}
+		}
+		states = next
+	}
+	delete(states, "")
+	return slices.Sorted(maps.Keys(states))
+}
+
+// limitByRules applies the rules that the client has about the tools of the server outside of its entry.
+func (b *entryConverter) limitByRules(e *configEntry) {
+	for _, set := range b.rules {
+		if set.Tool == commandRule {
+			launch := strings.Join(append([]string{e.Command}, e.Args...), " ")
+			if at := slices.IndexFunc(set.rules, func(r toolRule) bool { return config.Match(r.pattern, strings.TrimSpace(launch+e.URL)) }); at >= 0 && set.rules[at].action != "allow" {
+				b.restrict(set.name())
+			}
+			continue
+		}
+		var denied, asked, allowed []string
+		rules := slices.Clone(set.rules)
+		if set.Order == "first" {
+			slices.Reverse(rules)
+		}
+		for _, rule := range rules {
+			for _, pattern := range set.toolPatterns(b.name, rule.pattern) {
+				all := strings.Trim(pattern, "*") == ""
+				switch {
+				case set.Order != "" && all:
+					denied, asked, allowed = nil, nil, nil
+				case set.Order != "":
+					same := func(other string) bool { return other == pattern }
+					denied, asked = slices.DeleteFunc(denied, same), slices.DeleteFunc(asked, same)
+				}
+				switch rule.action {
+				case "deny":
+					denied = append(denied, pattern)
+				case "ask":
+					asked = append(asked, pattern)
+				case "allow":
+					allowed = append(allowed, pattern)
+				default:
+					b.restrict(set.name())
+				}
+			}
+		}
+		b.limit(e, set, denied, asked, allowed)
+	}
+}
+
+// limit applies the rules of one source. What is allowed after all tools were denied are the only tools.
+func (b *entryConverter) limit(e *configEntry, set toolRules, denied, asked, allowed []string) {
+	if !strings.Contains(set.Tool, "{tool}") {
+		b.off = b.off || len(denied) > 0
+		return
+	}
+	if len(denied)+len(asked) > 0 {
+		b.addNote("Rules of %s about its tools are copied from %s", b.client.Name, set.name())
+	}
+	if all := slices.Index(denied, "*"); set.Order != "" && all >= 0 && len(allowed) > 0 && !strings.ContainsAny(strings.Join(slices.Concat(allowed, asked), ""), "*?") {
+		var names []any
+		for _, name := range slices.Concat(allowed, asked) {
+			names = append(names, name)
+		}
+		b.includeTools(e, set.name(), names)
+		denied = slices.Delete(denied, all, all+1)
+	}
+	for _, pattern := range denied {
+		if !slices.Contains(e.ExcludeTools, pattern) {
+			e.ExcludeTools = append(e.ExcludeTools, pattern)
+		}
+	}
+	for _, pattern := range asked {
+		if strings.ContainsAny(pattern, "*?") {
+			e.Approval = "ask"
+			continue
+		}
+		if e.Tools == nil {
+			e.Tools = map[string]toolEntry{}
+		}
+		if e.Tools[pattern].Approval != "deny" {
+			e.Tools[pattern] = toolEntry{Approval: "ask"}
+		}
+	}
+}
+
+// rulesOutside returns the rules of a client about tools: those in the files that contain its servers, and
+// those in other files. A file that cannot be read restricts every server.
+func (c *Connector) rulesOutside(client Client, own string, plans []*Plan, dir string) (all []toolRules) {
+	for _, source := range knownKeys().Clients[client.ID].Rules {
+		files := []string{}
+		for _, path := range source.Files {
+			files = append(files, c.system.expand(strings.ReplaceAll(path, "{DIR}", filepath.ToSlash(filepath.Dir(own))))...)
+		}
+		for _, path := range source.Project {
+			if dir != "" {
+				files = append(files, filepath.Join(dir, filepath.FromSlash(path)))
+			}
+		}
+		found := plans
+		if len(source.Files) > 0 {
+			found = nil
+		}
+		for _, path := range files {
+			p := &Plan{Client: Client{Format: JSONC, TrailingCommas: true}, target: path}
+			if config.IsYAML(path) {
+				p.Client.Format = YAML
+			}
+			if err := p.decode(); err != nil {
+				all = append(all, toolRules{ruleSource{At: []string{path}, Tool: "{tool}"}, []toolRule{{"*", ""}}})
+			}
+			found = append(slices.Clip(found), p)
+		}
+		for _, p := range found {
+			if rules, ok := source.rulesIn(p.root, p.file); ok {
+				all = append(all, rules)
+			}
+		}
+	}
+	return all
+}
+
+// pastedRules returns the rules in a text of an unknown client with servers at path.
+func pastedRules(m map[string]any, path []string) (all []toolRules) {
+	for _, client := range Known() {
+		for _, source := range knownKeys().Clients[client.ID].Rules {
+			if slices.Equal(client.KeyPath, path) {
+				if rules, ok := source.rulesIn(m, nil); ok {
+					all = append(all, rules)
+				}
+			}
+		}
+	}
+	return all
+}
