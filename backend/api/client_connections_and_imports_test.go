@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,44 @@ func (s *site) connection(t *testing.T, key string) Connection {
 	}
 	t.Fatalf("no connection %s", key)
 	return Connection{}
+}
+
+// A link out of the home folder is followed only if the user has confirmed the file that it leads to.
+func TestLinkOutOfHomeIsFollowedOnlyWhenConfirmed(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need a privilege there")
+	}
+	s, home, _ := newConnectableSite(t)
+	const before = `{"mcpServers": {"a": {"command": "a"}}}`
+	outside, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	outside = filepath.Join(outside, "mcp.json")
+	save(t, outside, before)
+	must(t, errors.Join(os.Mkdir(filepath.Join(home, ".cursor"), 0o700), os.Symlink(outside, filepath.Join(home, ".cursor/mcp.json"))))
+	var one ConnectionPlan
+	must(t, json.Unmarshal([]byte(s.do(t, "/api/v1/connections/cursor/plan", `{"move":true}`, 200)), &one))
+	var all TakeoverPlan
+	s.get(t, "/api/v1/takeover", &all)
+	if one.Outside != outside || len(all.Clients) != 1 || all.Clients[0].Outside != outside {
+		t.Fatalf("the plans name %q and %+v", one.Outside, all.Clients)
+	}
+	confirmed, _ := json.Marshal([]string{outside})
+	for path, body := range map[string]string{"connections/cursor/connect": `{"move":true`, "takeover": `{"plan":"` + all.Plan + `"`} {
+		for _, other := range []string{``, `,"outside":["/another"]`} {
+			if got := s.do(t, "/api/v1/"+path, body+other+`}`, 409); !strings.Contains(got, outside) {
+				t.Error(got)
+			}
+		}
+	}
+	if got := load(t, outside); got != before {
+		t.Fatalf("changed without confirmation: %s", got)
+	}
+	s.do(t, "/api/v1/takeover", `{"plan":"`+all.Plan+`","outside":`+string(confirmed)+`}`, 200)
+	if got := load(t, outside); got == before {
+		t.Error("the confirmed file is unchanged")
+	}
+	s.do(t, "/api/v1/connections/cursor/undo", ``, 200)
+	s.do(t, "/api/v1/connections/cursor/connect", `{"outside":`+string(confirmed)+`}`, 200)
 }
 
 func TestClientIsConnectedAtFirstHandshakeWithToolCount(t *testing.T) {

@@ -2,7 +2,9 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
@@ -57,6 +59,7 @@ type ConnectionRequest struct {
 	SingleEntry bool     `json:"singleEntry,omitempty"` // with move: one entry for all
 	Servers     []string `json:"servers,omitempty"`     // with move: only these
 	Diff        string   `json:"diff,omitempty"`        // the diff that the user saw; a different one is refused
+	Outside     []string `json:"outside,omitempty" doc:"Files outside the home folder that may be changed, as the plan names them"`
 }
 
 // ConnectionPlan describes the changes of connecting.
@@ -68,6 +71,7 @@ type ConnectionPlan struct {
 	Diff     string   `json:"diff"`   // secrets are masked
 	Warnings []string `json:"warnings"`
 	Reload   string   `json:"reload"`
+	Outside  string   `json:"outside" doc:"The file that would be changed, if the client's file is a link out of the home folder. It must be confirmed"`
 }
 
 // ImportableServer is one server of a client and its converted entry.
@@ -188,8 +192,18 @@ func (a *API) plan(in *connectionRequestInput) (*clientconf.Plan, error) {
 func NewConnectionPlan(p *clientconf.Plan) ConnectionPlan {
 	return ConnectionPlan{
 		ID: p.Client.ID, Key: p.Key(), Path: p.Path, Action: string(p.Action), Diff: p.Diff,
-		Warnings: append([]string{}, p.Warnings...), Reload: p.Client.ApplyHint(),
+		Warnings: append([]string{}, p.Warnings...), Reload: p.Client.ApplyHint(), Outside: p.Outside(),
 	}
+}
+
+// checkOutside refuses plans that change files outside the home folder which are not in confirmed.
+func checkOutside(confirmed []string, plans ...*clientconf.Plan) error {
+	for _, p := range plans {
+		if target := p.Outside(); target != "" && !slices.Contains(confirmed, target) {
+			return &core.Error{Code: core.CodeConflict, Message: fmt.Sprintf("the file of %s is a link to %s, outside your home folder", p.Client.Name, target), Hint: "Nothing was written. Confirm this file, too."}
+		}
+	}
+	return nil
 }
 
 func (a *API) planConnection(_ context.Context, in *connectionRequestInput) (*answer[ConnectionPlan], error) {
@@ -207,6 +221,9 @@ func (a *API) connect(ctx context.Context, in *connectionRequestInput) (*answer[
 	}
 	if in.Body.Diff != "" && in.Body.Diff != p.Diff {
 		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "the file has changed since the preview", Hint: "Nothing was written. Review it again."}
+	}
+	if err := checkOutside(in.Body.Outside, p); err != nil {
+		return nil, err
 	}
 	// The token is created first, because the client may start the shim immediately.
 	if _, err := a.Tokens.Create(in.Key); err != nil {

@@ -27,6 +27,7 @@ type TakeoverClient struct {
 	Servers  int      `json:"servers"`
 	Diff     string   `json:"diff" doc:"Changes to the configuration and to the client's file; secrets are masked"`
 	Warnings []string `json:"warnings" nullable:"false"`
+	Outside  string   `json:"outside" doc:"The file that would be changed, if the client's file is a link out of the home folder. It must be confirmed"`
 }
 
 // TakeoverSkip is a skipped client.
@@ -38,6 +39,8 @@ type TakeoverSkip struct {
 // TakeoverRequest executes a plan that was shown.
 type TakeoverRequest struct {
 	Plan string `json:"plan" minLength:"1" maxLength:"64" doc:"Id of the plan that was shown; any other one is rejected"`
+
+	Outside []string `json:"outside,omitempty" doc:"Files outside the home folder that may be changed, as the plan names them"`
 }
 
 // TakeoverResult is the result for one client.
@@ -80,7 +83,7 @@ func takeoverPlan(t *clientconf.Batch) TakeoverPlan {
 	for _, p := range t.Plans {
 		out.Clients = append(out.Clients, TakeoverClient{
 			Key: p.Key(), Name: p.Client.Name, Path: p.Path, Servers: p.MovedCount(), Diff: p.Diff,
-			Warnings: append([]string{}, p.Warnings...),
+			Warnings: append([]string{}, p.Warnings...), Outside: p.Outside(),
 		})
 		digest.Write([]byte(p.Key() + "\x00" + p.Diff + "\x00"))
 	}
@@ -95,6 +98,9 @@ func (a *API) takeOver(ctx context.Context, in *takeoverInput) (*answer[List[Tak
 	t := a.Connector.PlanMoveAll()
 	if takeoverPlan(t).Plan != in.Body.Plan {
 		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "a file has changed since the preview", Hint: "Nothing was written. Review it again."}
+	}
+	if err := checkOutside(in.Body.Outside, t.Plans...); err != nil {
+		return nil, err
 	}
 	token := func(client string) error { // the client may start the shim immediately
 		_, err := a.Tokens.Create(client)

@@ -610,6 +610,8 @@ export function makeScene(scene) {
       const found = this.connections.find((c) => c.key === key);
       Object.assign(found, { connected, state: connected ? 'connected' : 'notConnected' });
     },
+    /** The target of the link, by the key of a client. */
+    outside: {},
     /** Keys of clients whose file cannot be written. */
     unwritable: new Set(),
     takeover() {
@@ -620,6 +622,7 @@ export function makeScene(scene) {
         path: c.path,
         servers: 2,
         diff: this.say(connectDiff),
+        outside: this.outside[c.key] ?? '',
         warnings: c.key === 'zed' ? [this.say('pg: set the variable PGPASSWORD.')] : [],
       });
       return {
@@ -631,9 +634,10 @@ export function makeScene(scene) {
         plan: here.map((c) => c.key).join('+') || 'none',
       };
     },
-    takeOver(plan) {
+    takeOver({ plan, outside = [] }) {
       const shown = this.takeover();
-      if (shown.plan !== plan) return undefined;
+      const unconfirmed = shown.clients.some((c) => c.outside && !outside.includes(c.outside));
+      if (shown.plan !== plan || unconfirmed) return undefined;
       return shown.clients.map(({ key, name }) => {
         const failed = this.unwritable.has(key);
         if (!failed) this.connect(key, true);

@@ -106,7 +106,7 @@ export function startMock({
         return json(response, world.takeover());
       case 'POST takeover': {
         const asked = JSON.parse(text);
-        const items = path[1] === 'undo' ? world.putBack(asked.keys) : world.takeOver(asked.plan);
+        const items = path[1] === 'undo' ? world.putBack(asked.keys) : world.takeOver(asked);
         if (items) return json(response, { items, next: '' });
         const detail = 'a file has changed since the preview';
         return json(response, { status: 409, code: 'conflict', detail }, 409);

@@ -70,6 +70,46 @@ flow(
   },
 );
 
+flow(
+  'a link out of the home folder is followed only after a second confirmation that names its target',
+  empty,
+  async (page, mock) => {
+    mock.world.connections.push(...makeScene('full').connections);
+    mock.world.outside.cursor = '/mnt/team/mcp.json';
+    const move = page.getByRole('button', { name: 'Move all' });
+    const second = page.getByRole('dialog', { name: /outside your home folder/ });
+    await page.goto(`${mock.url}/#/welcome`);
+    await page.getByRole('button', { name: /^Move 4 servers/ }).press('Enter');
+    await move.press('Enter');
+    await second.getByText('/mnt/team/mcp.json').waitFor();
+    await second.getByRole('button', { name: 'Cancel' }).press('Enter');
+    await move.press('Enter');
+    await second.getByRole('button', { name: 'Apply' }).press('Enter');
+    await page.getByRole('region', { name: 'Results by client' }).waitFor();
+
+    mock.world.connect('cursor', false);
+    const plan = { diff: '+ x', outside: '/mnt/team/mcp.json', reload: '', warnings: [] };
+    const written = [];
+    const answer = (route) => route.fulfill({ json: plan });
+    await page.route('**/connections/cursor/servers', (route) =>
+      route.fulfill({ json: { items: [], next: '' } }),
+    );
+    await page.route('**/connections/cursor/plan', answer);
+    await page.route('**/connections/cursor/connect', (route) => {
+      written.push(route.request().postDataJSON().outside);
+      return answer(route);
+    });
+    await page.goto(`${mock.url}/#/clients`);
+    await page.getByRole('button', { name: 'Connect…' }).first().press('Enter');
+    await page.getByRole('button', { name: 'Apply' }).press('Enter');
+    await second.getByText('/mnt/team/mcp.json').waitFor();
+    assert.deepEqual(written, []);
+    await second.getByRole('button', { name: 'Apply' }).press('Enter');
+    await second.waitFor({ state: 'detached' });
+    await becomes(() => written.flat().join(), '/mnt/team/mcp.json');
+  },
+);
+
 flow('a server is not added while its text is not valid', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/add`);
   await paste(page).fill('{"mcpServers":{"tide":{"command":"npx","args":["tide-mcp"]}}}');

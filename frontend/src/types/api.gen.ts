@@ -968,6 +968,10 @@ export interface ConnectionPlan {
   diff: string;
   id: string;
   key: string;
+  /**
+   * The file that would be changed, if the client's file is a link out of the home folder. It must be confirmed
+   */
+  outside: string;
   path: string;
   reload: string;
   warnings: string[] | null;
@@ -976,6 +980,10 @@ export interface ConnectionRequest {
   diff?: string;
   http?: boolean;
   move?: boolean;
+  /**
+   * Files outside the home folder that may be changed, as the plan names them
+   */
+  outside?: string[] | null;
   project?: string;
   servers?: string[] | null;
   singleEntry?: boolean;
@@ -2737,6 +2745,10 @@ export interface TakeoverClient {
   diff: string;
   key: string;
   name: string;
+  /**
+   * The file that would be changed, if the client's file is a link out of the home folder. It must be confirmed
+   */
+  outside: string;
   path: string;
   servers: number;
   warnings: string[];
@@ -2761,6 +2773,10 @@ export interface TakeoverSkip {
   reason: string;
 }
 export interface TakeoverRequest {
+  /**
+   * Files outside the home folder that may be changed, as the plan names them
+   */
+  outside?: string[] | null;
   /**
    * Id of the plan that was shown; any other one is rejected
    */

@@ -62,16 +62,21 @@ export const planQuery = (connection: Connection, choice: Choice) =>
     gcTime: 0,
   });
 
+/** The files outside the home folder that plans would change; each must be confirmed. */
+export const outsideHome = (...plans: { outside: string }[]) =>
+  plans.flatMap(({ outside }) => outside || []);
+
 /** Writes the displayed diff; the daemon rejects the request if the diff would be different. */
 /** onDone is called even if the form is already unmounted, which happens once it is connected. */
 export function useConnect(connection: Connection, onDone: (done: ConnectionPlan) => void) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: ({ choice, diff }: { choice: Choice; diff: string }) =>
+    mutationFn: ({ choice, plan }: { choice: Choice; plan: ConnectionPlan }) =>
       request<ConnectionPlan>('POST', path(connection.key, 'connect'), {
         body: {
           ...choice,
-          diff,
+          diff: plan.diff,
+          outside: outsideHome(plan),
           ...(connection.project ? { project: connection.project } : {}),
         },
       }),
@@ -182,12 +187,15 @@ export const takenOverQuery = queryOptions({
 export function useTakeOver() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: async (plan: string) => {
+    mutationFn: async ({ plan, clients }: TakeoverPlan) => {
       const { servers } = await client.ensureQueryData(statusQuery);
       rememberImport((servers ?? []).flatMap((one) => [one.id, one.label]));
       return (
-        (await request<List<TakeoverResult>>('POST', '/api/v1/takeover', { body: { plan } }))
-          .items ?? []
+        (
+          await request<List<TakeoverResult>>('POST', '/api/v1/takeover', {
+            body: { plan, outside: outsideHome(...(clients ?? [])) },
+          })
+        ).items ?? []
       );
     },
     onSuccess: (results) => {

@@ -19,8 +19,16 @@ import { escapeControlCharacters, sentence } from '@/lib/format';
 import { ownValue } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
-import type { Connection } from '@/types/api';
-import { type Choice, importableQuery, planQuery, useConnect, useConnectionAction } from './api';
+import type { Connection, ConnectionPlan } from '@/types/api';
+import {
+  type Choice,
+  importableQuery,
+  outsideHome,
+  planQuery,
+  useConnect,
+  useConnectionAction,
+} from './api';
+import { ConfirmOutside } from './confirm-outside';
 import { Importable } from './importable-servers';
 import { ManualSetup } from './manual-setup';
 
@@ -190,8 +198,20 @@ function ChosenConnect({
     toast('ok', escapeControlCharacters(t.connected(connection.name, done.reload)));
     onDone();
   });
+  const [asking, setAsking] = useState<ConnectionPlan | undefined>(undefined);
+  const write = (confirmed: ConnectionPlan) => {
+    setAsking(undefined);
+    connect.mutate({ choice, plan: confirmed });
+  };
   return (
     <div className="mt-3 space-y-3 border-t pt-3">
+      {asking && (
+        <ConfirmOutside
+          files={outsideHome(asking)}
+          onConfirm={() => write(asking)}
+          onClose={() => setAsking(undefined)}
+        />
+      )}
       <div className="flex flex-wrap gap-x-5 gap-y-1 text-sm">
         <CheckBox
           label={t.move}
@@ -230,7 +250,7 @@ function ChosenConnect({
           <Button
             look="primary"
             disabled={connect.isPending || plan.isFetching}
-            onClick={() => connect.mutate({ choice, diff: plan.data.diff })}
+            onClick={() => (plan.data.outside ? setAsking(plan.data) : write(plan.data))}
           >
             {connect.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
             {t.write}

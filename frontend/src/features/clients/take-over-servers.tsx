@@ -9,7 +9,8 @@ import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { TakeoverClient, TakeoverPlan, TakeoverResult } from '@/types/api';
-import { takenOverQuery, takeoverQuery, useTakeOver, useUndoTakeover } from './api';
+import { outsideHome, takenOverQuery, takeoverQuery, useTakeOver, useUndoTakeover } from './api';
+import { ConfirmOutside } from './confirm-outside';
 
 const t = texts.takeOver;
 const short = (text: string, limit = 400) => escapeControlCharacters(text.slice(0, limit));
@@ -39,8 +40,16 @@ export function TakeOver() {
 /** All changes that would be written, and the button that writes them. */
 function ConfirmTakeover({ plan, onClose }: { plan: TakeoverPlan; onClose: () => void }) {
   const run = useTakeOver();
+  const [asking, setAsking] = useState(false);
   const clients = plan.clients ?? [];
   const title = t.action(plan.servers, clients.length);
+  const outside = outsideHome(...clients);
+  const write = () => {
+    setAsking(false);
+    run.mutate(plan, { onSuccess: onClose });
+  };
+  if (asking)
+    return <ConfirmOutside files={outside} onConfirm={write} onClose={() => setAsking(false)} />;
   return (
     <Modal label={title} onClose={onClose} className="max-w-3xl">
       <div className="scroll-area min-h-0 flex-1 p-5">
@@ -66,7 +75,7 @@ function ConfirmTakeover({ plan, onClose }: { plan: TakeoverPlan; onClose: () =>
           <Button
             look="primary"
             disabled={run.isPending || clients.length === 0}
-            onClick={() => run.mutate(plan.plan, { onSuccess: onClose })}
+            onClick={() => (outside.length > 0 ? setAsking(true) : write())}
           >
             {run.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
             {t.run}

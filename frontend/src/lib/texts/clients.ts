@@ -170,6 +170,11 @@ export const clientsTexts = {
     http: 'Use HTTP instead of a command',
     diff: (client: string) => `Changes to the configuration of ${client}`,
     write: 'Apply',
+    outsideTitle: (files: number) =>
+      files === 1
+        ? 'Change a file outside your home folder?'
+        : `Change ${files} files outside your home folder?`,
+    outsideBody: 'The configuration of the client is a link. This changes:',
     connected: (client: string, reload: string) =>
       reload ? `${client} connected. ${reload}` : `${client} connected.`,
     done: {
