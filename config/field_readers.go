@@ -88,6 +88,10 @@ func (r *reader) unknown(m member, fields []field) {
 	} else if places := placesOf(m.name); len(places) > 0 {
 		suggestion = fmt.Sprintf("'%s' is a key of %s", m.name, strings.Join(places, " and of "))
 	}
+	if write := notRead[m.name]; write != "" && slices.Contains(names, "command") && !m.value.isEmpty() {
+		r.report(m.at, m.name, false, write, "'%s'%s is the key of another program, and is not read", m.name, r.inServer())
+		return
+	}
 	r.report(m.at, m.name, true, suggestion, "unknown key '%s'%s", m.name, r.inServer())
 }
 

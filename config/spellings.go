@@ -2,9 +2,11 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -15,16 +17,43 @@ import (
 // spellings: it is read as if it were written in ours, with one notice that says how.
 
 // spellings maps keys of other programs to ours. Keys whose meaning depends on the program, such as
-// limits and sign-in, are missing: "drawbridge clients import" converts those.
+// sign-in, are missing: "drawbridge clients import" converts those.
 var spellings = map[string]string{
 	"serverUrl": "url", "uri": "url", "baseUrl": "url", "cmd": "command", "environment": "env", "envs": "env",
-	"workingDirectory": "cwd", "working_directory": "cwd", "http_headers": "headers", "transportType": "type", "env_vars": "inheritEnv",
+	"workingDirectory": "cwd", "working_directory": "cwd", "http_headers": "headers", "transportType": "type", "env_vars": "inheritEnv", "env_keys": "inheritEnv",
 	"disabledTools": "excludeTools", "disabled_tools": "excludeTools", "excludedTools": "excludeTools", "excluded_tools": "excludeTools",
-	"isActive": "enabled", "active": "enabled", "enabledTools": "includeTools", "enabled_tools": "includeTools", "allowedTools": "includeTools", "allowed_tools": "includeTools",
+	"isActive": "enabled", "active": "enabled", "enabledTools": "includeTools", "enabled_tools": "includeTools", "allowedTools": "includeTools", "allowed_tools": "includeTools", "available_tools": "includeTools",
+	"startup_timeout_ms": "startupTimeoutMs", "connectionTimeout": "startupTimeoutMs", "request_timeout_ms": "requestTimeoutMs", "toolTimeoutMs": "requestTimeoutMs",
 }
+
+// inSeconds maps time limits of other programs in seconds to ours in milliseconds.
+var inSeconds = map[string]string{"startup_timeout_sec": "startupTimeoutMs", "tool_timeout_sec": "requestTimeoutMs"}
+
+// notRead are keys of other programs that limit a server or give it what it needs, and that are not read,
+// with what to write for them. A server with one of them does not run.
+var notRead = map[string]string{
+	"enabledTools": writeTools, "enabled_tools": writeTools, "allowedTools": writeTools, "allowed_tools": writeTools, "available_tools": writeTools,
+	"disabledTools": writeTools, "disabled_tools": writeTools, "excludedTools": writeTools, "excluded_tools": writeTools,
+	"toolPermissions": "write 'approval' for each tool in 'tools'", "default_tools_approval_mode": "write 'approval'", "requiresApproval": "write 'approval'",
+	"sandboxEnabled": "write 'sandbox'", "envFile": "write its variables in 'env'",
+	"headersHelper": writeHeaders, "http_headers_helper": writeHeaders, "bearer_token": writeHeaders, "apiKey": writeHeaders,
+	"bearer_token_env_var": writeHeaders, "bearerTokenEnvVar": writeHeaders, "bearer_token_env": writeHeaders, "env_http_headers": writeHeaders, "api_key_env": writeHeaders,
+}
+
+const (
+	writeTools   = "write the names in 'includeTools' or 'excludeTools'"
+	writeHeaders = "write 'headers', with a variable or secret for the value, such as {\"Authorization\": \"Bearer ${TOKEN}\"}"
+)
 
 // EnabledKeys are the spellings of the key that enables a server.
 var EnabledKeys = []string{"enabled", "isActive", "active"}
+
+// LaunchKeys are the spellings of the keys for the program or the URL of a server.
+var LaunchKeys = []string{"command", "cmd", "url", "serverUrl", "httpUrl", "uri"}
+
+// MixedServersKeys are the keys at the top of a file that contain servers of other programs beside
+// something else.
+var MixedServersKeys = []string{"mcp", "extensions"}
 
 // OtherServersKeys are the keys at the top of a file that contain the servers in other programs.
 var OtherServersKeys = []string{"context_servers", "mcp_servers", "amp.mcpServers"}
@@ -123,19 +152,81 @@ func (r *reader) otherContainers(root *node, containers *[]container) *node {
 	rest := *root
 	rest.members = nil
 	for _, m := range root.members {
-		if m.value.kind == kindObject && slices.Contains(OtherServersKeys, m.name) {
-			r.report(m.at, m.name, true, "to tidy it, write 'mcpServers'", "'%s' is the key of another program", m.name)
-			*containers = append(*containers, container{m.name, m.value})
-			continue
+		servers := m.value
+		switch {
+		case m.value.kind != kindObject:
+			servers = nil
+		case m.name == "mcp": // opencode has servers there, we have settings
+			var settings *node
+			if servers, settings = m.value.split(isServer); len(servers.members) > 0 {
+				m.value = settings
+			}
+		case m.name == "extensions":
+			servers, _ = m.value.split(isServer)
+			servers = gooseServers(servers)
+		case !slices.Contains(OtherServersKeys, m.name):
+			servers = nil
 		}
-		rest.members = append(rest.members, m)
+		if servers != nil && len(servers.members) > 0 {
+			r.report(m.at, m.name, true, "to tidy it, write 'mcpServers'", "'%s' is the key of another program", m.name)
+			*containers = append(*containers, container{m.name, servers})
+		}
+		if m.name == "mcp" || servers == nil {
+			rest.members = append(rest.members, m)
+		}
 	}
 	return &rest
 }
 
+// split returns the members of an object whose values are wanted, and the others.
+func (n *node) split(wanted func(*node) bool) (in, out *node) {
+	in, out = &node{kind: n.kind, at: n.at}, &node{kind: n.kind, at: n.at}
+	for _, m := range n.members {
+		to := out
+		if wanted(m.value) {
+			to = in
+		}
+		to.members = append(to.members, m)
+	}
+	return in, out
+}
+
+// gooseServers returns the extensions of Goose, whose time limit is in seconds, and whose empty list of
+// tools allows all.
+func gooseServers(n *node) *node {
+	out := &node{kind: n.kind, at: n.at}
+	for _, server := range n.members {
+		one := &node{kind: kindObject, at: server.value.at}
+		for _, m := range server.value.members {
+			if millis := m.value.thousandfold(); m.name == "timeout" && millis != nil {
+				m.value = millis
+			}
+			if m.name != "available_tools" || len(m.value.items) > 0 {
+				one.members = append(one.members, m)
+			}
+		}
+		out.members = append(out.members, member{server.name, server.at, one})
+	}
+	return out
+}
+
+// isEmpty reports whether n is null, false or empty.
+func (n *node) isEmpty() bool {
+	return n.kind == kindNull || n.kind != kindNumber && len(n.items)+len(n.members) == 0 && (n.text == "" || n.text == "false")
+}
+
+// thousandfold returns a number of seconds in milliseconds; nil if n is no number.
+func (n *node) thousandfold() *node {
+	seconds, err := strconv.ParseFloat(n.text, 64)
+	if n.kind != kindNumber || err != nil {
+		return nil
+	}
+	return &node{kind: kindNumber, text: strconv.FormatFloat(math.Round(seconds*1000), 'f', -1, 64), at: n.at}
+}
+
 // isServer reports whether n looks like the entry of a server.
 func isServer(n *node) bool {
-	return n.get("command") != nil || n.get("url") != nil || n.get("serverUrl") != nil || n.get("httpUrl") != nil
+	return slices.ContainsFunc(LaunchKeys, func(key string) bool { return n.get(key) != nil })
 }
 
 // foreignKey is a member whose key has another name in our format.
@@ -200,6 +291,13 @@ func (t *tidier) add(m member) {
 		}
 	case slices.Contains([]string{"requestInit", "eventSourceInit", "requestOptions"}, m.name) && len(m.value.members) == 1 && m.value.get("headers") != nil:
 		t.foreign = append(t.foreign, foreignKey{member{m.name, m.at, m.value.get("headers")}, "headers", fmt.Sprintf("write 'headers' for '%s.headers'", m.name)})
+	case ours == "includeTools" && m.value.kind == kindList && len(m.value.items) == 0:
+		none := &node{kind: kindList, at: m.value.at, items: []*node{{kind: kindString, text: "*", at: m.value.at}}}
+		t.foreign = append(t.foreign, foreignKey{member{m.name, m.at, none}, "excludeTools", fmt.Sprintf("write 'excludeTools': [\"*\"] for the empty '%s'", m.name)})
+	case inSeconds[m.name] != "" && m.value.thousandfold() != nil:
+		t.foreign = append(t.foreign, foreignKey{member{m.name, m.at, m.value.thousandfold()}, inSeconds[m.name], fmt.Sprintf("write '%s', in milliseconds, for '%s'", inSeconds[m.name], m.name)})
+	case headersFor(m) != nil:
+		t.foreign = append(t.foreign, foreignKey{member{m.name, m.at, headersFor(m)}, "headers", fmt.Sprintf("write 'headers' with a variable for '%s'", m.name)})
 	case ours == "includeTools" && !isList(m.value): // a list that we cannot express remains unknown
 		t.out.members = append(t.out.members, m)
 	case ours != "":
@@ -207,6 +305,31 @@ func (t *tidier) add(m member) {
 	default:
 		t.out.members = append(t.out.members, m)
 	}
+}
+
+// headersFor returns the headers that a key of another program stands for; nil if it is none, or has
+// another value.
+func headersFor(m member) *node {
+	headers := &node{kind: kindObject, at: m.value.at}
+	add := func(name, format string, value *node) {
+		if value.kind == kindString && value.text != "" {
+			headers.members = append(headers.members, member{name, value.at, &node{kind: kindString, text: fmt.Sprintf(format, value.text), at: value.at}})
+		}
+	}
+	switch m.name {
+	case "bearer_token_env_var", "bearerTokenEnvVar", "bearer_token_env":
+		add("Authorization", "Bearer ${%s}", m.value)
+	case "apiKey":
+		add("Authorization", "Bearer %s", m.value)
+	case "env_http_headers":
+		for _, one := range m.value.members {
+			add(one.name, "${%s}", one.value)
+		}
+	}
+	if len(headers.members) == 0 || m.value.kind == kindObject && len(headers.members) < len(m.value.members) {
+		return nil
+	}
+	return headers
 }
 
 // rename adds a key under our name. What the entry has under that name wins; objects and lists are

@@ -3,6 +3,7 @@ package config
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
@@ -52,6 +53,11 @@ func TestPastedBlockOfAnyProgramRuns(t *testing.T) {
 		"mcp-remote":           {block: `{"mcpServers":{"x":{"command":"npx","args":["mcp-remote","https://h.example/sse"]}}}`, want: "stdio|npx|mcp-remote https://h.example/sse|"},
 		"headers of an SDK":    {block: `{"mcpServers":{"x":{"type":"sse","url":"https://h.example/sse","requestInit":{"headers":{"A":"b"}},"eventSourceInit":{"headers":{"a":"c","D":"e"}}}}}`, want: "sse|||https://h.example/sse|A: b|D: e", notices: 1},
 		"http-stream":          {block: `{"mcpServers":{"x":{"type":"http-stream","url":"https://h.example/mcp"}}}`, want: remote, notices: 1},
+		"opencode":             {block: `{"$schema":"https://opencode.ai/config.json","mcp":{"x":{"type":"local","command":["npx","-y","pkg"],"environment":{"K":"v"},"enabled":true}}}`, want: local + "|K=v", notices: 2},
+		"opencode, remote":     {block: `{"mcp":{"debug":true,"x":{"type":"remote","url":"https://h.example/mcp","headers":{"A":"b"}}}}`, want: remote + "|A: b", notices: 1},
+		"Goose":                {file: "c.yaml", block: "extensions:\n  developer: {type: builtin, enabled: true, name: developer}\n  x:\n    type: stdio\n    cmd: npx\n    args: [-y, pkg]\n    envs: {K: v}\n    enabled: true\n    timeout: 300\n    available_tools: []\n", want: local + "|K=v", notices: 2},
+		"Codex":                {block: `{"mcp_servers":{"x":{"url":"https://h.example/mcp","bearer_token_env_var":"T","env_http_headers":{"X":"XV"},"startup_timeout_sec":20,"tool_timeout_sec":1.5}}}`, want: remote + "|Authorization: Bearer ${T}|X: ${XV}", notices: 2},
+		"Continue, apiKey":     {file: "c.yaml", block: "mcpServers:\n  - name: x\n    url: https://h.example/mcp\n    apiKey: ${T}\n", want: remote + "|Authorization: Bearer ${T}", notices: 1},
 		"isActive of LobeChat": {block: `{"mcpServers":{"x":{"isActive":true,"type":"Streamable HTTP","baseUrl":"https://h.example/mcp"}}}`, want: remote, notices: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +129,7 @@ func TestOtherSpellingsKeepLimitsAndOwnKeys(t *testing.T) {
 }
 
 func TestServersOutsideOfMCPServersAreAnError(t *testing.T) {
-	for _, src := range []string{`{"x":{"command":"a"}}`, `{"x":{"serverUrl":"http://127.0.0.1:1/mcp"}}`, `{"mcp":{"x":{"type":"local","command":["a"]}}}`} {
+	for _, src := range []string{`{"x":{"command":"a"}}`, `{"x":{"serverUrl":"http://127.0.0.1:1/mcp"}}`} {
 		c, problems := Parse("c.jsonc", []byte(src))
 		if c == nil || len(c.Servers) != 0 || len(problems) != 1 || problems[0].Warning || problems[0].Server != "x" || !strings.Contains(problems[0].Suggestion, "mcpServers") {
 			t.Errorf("%s: %v", src, problems)
@@ -140,5 +146,39 @@ func TestTransportsAreKnownInAnySpelling(t *testing.T) {
 		if got, ok := TransportOf(kind); got != want || ok != (want != "") {
 			t.Errorf("%q is %q", kind, got)
 		}
+	}
+}
+
+// A server that another program limits, or whose settings are not read, never runs without them.
+func TestLimitsOfOtherProgramsAreReadOrNamed(t *testing.T) {
+	for entry, want := range map[string]string{
+		`"enabled_tools":[]`: "", `"enabled_tools":["read"]`: "", `"disabled_tools":["write"]`: "", `"available_tools":["read"]`: "",
+		`"enabled_tools":["r*"]`: "includeTools", `"allowedTools":"read"`: "includeTools", `"envFile":".env"`: "'env'", `"sandboxEnabled":true`: "'sandbox'",
+		`"url":"http://127.0.0.1:1","headersHelper":"x"`: "'headers'", `"default_tools_approval_mode":"prompt"`: "'approval'", `"env_http_headers":{"X":1}`: "'headers'",
+	} {
+		c, problems := Parse("c.jsonc", []byte(`{"mcpServers":{"x":{"command":"a",`+entry+`}}}`))
+		switch {
+		case want == "" && (len(c.Servers) != 1 || c.Servers[0].Filter.HiddenBy("write") == ""):
+			t.Errorf("%s: the tool is offered: %v", entry, problems)
+		case want != "" && (c == nil || len(c.Servers) != 0 || !HasErrors(problems) || !strings.Contains(problems[len(problems)-1].Suggestion, want)):
+			t.Errorf("%s: %v", entry, problems)
+		}
+	}
+	for _, entry := range []string{`"envFile":""`, `"sandboxEnabled":false`, `"requiresApproval":[]`} {
+		if c, problems := Parse("c.jsonc", []byte(`{"mcpServers":{"x":{"command":"a",`+entry+`}}}`)); len(c.Servers) != 1 {
+			t.Errorf("%s: %v", entry, problems)
+		}
+	}
+}
+
+func TestTimeLimitsInSecondsAreConverted(t *testing.T) {
+	c := parse(t, `{"extensions":{"goose":{"type":"stdio","cmd":"a","timeout":300}},"mcpServers":{"codex":{"command":"a","startup_timeout_sec":20,"tool_timeout_sec":1.5}}}`)
+	for id, want := range map[string]time.Duration{"goose": 300 * time.Second, "codex": 1500 * time.Millisecond} {
+		if s, _ := c.Server(id); s.RequestTimeout != want {
+			t.Errorf("%s: %v", id, s.RequestTimeout)
+		}
+	}
+	if s, _ := c.Server("codex"); s.StartupTimeout != 20*time.Second {
+		t.Errorf("%v", s.StartupTimeout)
 	}
 }

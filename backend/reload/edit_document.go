@@ -130,7 +130,8 @@ func (d *Document) Set(value any, path ...string) error {
 
 type serversNode struct {
 	value *hujson.Value
-	depth int // of the members of value
+	depth int  // of the members of value
+	mixed bool // something else lies beside the servers
 }
 
 // serversNodes returns the places that may contain servers.
@@ -138,15 +139,15 @@ func (d *Document) serversNodes() (boxes []serversNode) {
 	root := d.root.Value.(*hujson.Object)
 	for i := range root.Members {
 		m := &root.Members[i]
-		switch name := m.Name.Value.(hujson.Literal).String(); {
-		case name == "mcpServers", name == "servers", slices.Contains(config.OtherServersKeys, name):
-			boxes = append(boxes, serversNode{&m.Value, 1})
-		case name == "mcp":
-			if mcp, ok := m.Value.Value.(*hujson.Object); ok {
-				if j := memberIndex(mcp, "servers"); j >= 0 {
-					boxes = append(boxes, serversNode{&mcp.Members[j].Value, 2})
-				}
+		name := m.Name.Value.(hujson.Literal).String()
+		if name == "mcpServers" || name == "servers" || slices.Contains(config.OtherServersKeys, name) {
+			boxes = append(boxes, serversNode{value: &m.Value, depth: 1})
+		}
+		if mcp, ok := m.Value.Value.(*hujson.Object); ok && slices.Contains(config.MixedServersKeys, name) {
+			if j := memberIndex(mcp, "servers"); j >= 0 && name == "mcp" {
+				boxes = append(boxes, serversNode{value: &mcp.Members[j].Value, depth: 2})
 			}
+			boxes = append(boxes, serversNode{&m.Value, 1, true})
 		}
 	}
 	return boxes
@@ -155,7 +156,7 @@ func (d *Document) serversNodes() (boxes []serversNode) {
 // newServerContainer returns the object to which new servers are added and the depth of its
 // members, or nil if the servers are a list.
 func (d *Document) newServerContainer() (*hujson.Object, int) {
-	boxes := d.serversNodes()
+	boxes := slices.DeleteFunc(d.serversNodes(), func(b serversNode) bool { return b.mixed })
 	for _, b := range boxes {
 		if o, ok := b.value.Value.(*hujson.Object); ok {
 			return o, b.depth
@@ -185,6 +186,9 @@ func (d *Document) servers() (all []serverNode) {
 		case *hujson.Object:
 			for i := range box.Members {
 				m := &box.Members[i]
+				if entry, isEntry := m.Value.Value.(*hujson.Object); b.mixed && (!isEntry || !slices.ContainsFunc(config.LaunchKeys, func(key string) bool { return memberIndex(entry, key) >= 0 })) {
+					continue
+				}
 				all = append(all, serverNode{&m.Name, &m.Value, b.depth + 1, func() { d.removeMember(box, memberKey(*m)) }})
 			}
 		case *hujson.Array:

@@ -1,6 +1,7 @@
 package reload
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -251,12 +252,15 @@ func TestEditsFollowLinksAndKeepMode(t *testing.T) {
 }
 
 func TestServersUnderTheKeyOfAnotherProgramAreEdited(t *testing.T) {
-	d, err := NewDocument([]byte(`{"context_servers": {"a": {"command": "x"}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.SetDisabled("a", true); err != nil || !strings.Contains(string(d.Bytes()), `"disabled":true`) && !strings.Contains(string(d.Bytes()), `"disabled": true`) {
-		t.Errorf("%v: %s", err, d.Bytes())
+	for _, src := range []string{`{"context_servers": {"a": {"command": "x"}}}`, `{"extensions": {"a": {"command": "x"}}}`, `{"mcp": {"globalSettings": {}, "a": {"command": "x"}}}`} {
+		d, err := NewDocument([]byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = errors.Join(d.SetDisabled("a", true), d.Add("b", []byte(`{"docker": {"image": "y"}}`)))
+		if c, problems := config.Parse("c.jsonc", d.Bytes()); err != nil || c == nil || len(c.Servers) != 2 || !c.Servers[0].Disabled && !c.Servers[1].Disabled {
+			t.Errorf("%v: %s %v", err, d.Bytes(), problems)
+		}
 	}
 }
 
