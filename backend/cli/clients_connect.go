@@ -188,10 +188,10 @@ func (p *program) applyPlan(r clientCommandRun, plan *clientconf.Plan, yes bool)
 		return err
 	}
 	sentence := plan.Client.Name + " is connected."
-	if hint := plan.Client.ApplyHint(); hint != "" {
+	if hint := plan.Client.ApplyHint(); hint != "" && plan.Action != clientconf.Equal {
 		sentence += " " + hint
 	}
-	return p.printSentence(api.NewConnectionPlan(plan), sentence)
+	return errors.Join(p.printSentence(api.NewConnectionPlan(plan), sentence), skippedError(&clientconf.Batch{Plans: []*clientconf.Plan{plan}}))
 }
 
 func (p *program) clientsDiff() *cobra.Command {

@@ -84,7 +84,7 @@ func skippedError(t *clientconf.Batch) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return &core.Error{Code: core.CodeValidation, Message: "skipped " + strings.Join(names, ", "), Hint: "The reasons are above. Everything else was processed."}
+	return &core.Error{Code: core.CodeValidation, Message: "skipped " + strings.Join(names, ", "), Hint: "The reasons are above. Correct these entries and try again; everything else was processed."}
 }
 
 // results holds the result for each client.

@@ -40,7 +40,8 @@ func (p *program) clientsImport() *cobra.Command {
 		if id != "" {
 			sentence += " Undo with: drawbridge clients undo --import " + id
 		}
-		return p.printSentence(map[string]any{"items": t.Servers, "skipped": append([]clientconf.SkippedServer{}, t.Skipped...), "next": "", "path": t.Path, "id": id}, sentence)
+		document := map[string]any{"items": t.Servers, "skipped": append([]clientconf.SkippedServer{}, t.Skipped...), "next": "", "path": t.Path, "id": id}
+		return errors.Join(p.printSentence(document, sentence), skippedError(&clientconf.Batch{Imports: []*clientconf.ImportPlan{t}}))
 	})
 	cmd.Long = "Copy a client's servers to the configuration of Drawbridge. The client keeps its entries; to replace them, use move.\n" +
 		"Variable references are copied as they are, without being expanded. Literal tokens are stored as secrets."

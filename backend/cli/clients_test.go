@@ -55,6 +55,20 @@ func TestClientDocumentsAreThoseOfTheAPI(t *testing.T) {
 	}
 }
 
+func TestNoRestartIsAskedForAnUnchangedFile(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("PATH", t.TempDir())
+	f := newFakeDaemon(t)
+	for n, asked := range []bool{true, false} {
+		got := f.run(false, "clients", "connect", "windsurf", "--yes")
+		if got.code != 0 || strings.Contains(got.out, "To apply the change") != asked {
+			t.Errorf("attempt %d: %+v", n, got)
+		}
+	}
+}
+
 func TestClientNameIsCaseInsensitive(t *testing.T) {
 	f := newFakeDaemon(t)
 	f.answer("GET /api/v1/clients", `{"items":[{"token":"codex","name":"codex-mcp-client"},{"token":"","name":"Cursor"}]}`)

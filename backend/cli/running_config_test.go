@@ -48,11 +48,11 @@ func TestCommandsUseConfigOfRunningDaemon(t *testing.T) {
 		t.Errorf("backup: %+v, it holds %q (%v)", got, text, err)
 	}
 	got = f.run(false, "clients", "import", "cursor", "--yes")
-	if got.code != 0 || !strings.Contains(got.out, `weird is skipped: its "command" is not text`) || !strings.Contains(got.out, "Copied 1 server to "+running+". Skipped 1 server. Undo") {
+	if got.code != 1 || !strings.Contains(got.errOut, "skipped weird (Cursor (IDE and cursor-agent))") || !strings.Contains(got.errOut, "Correct these entries") || !strings.Contains(got.out, `weird is skipped: its "command" is not text`) || !strings.Contains(got.out, "Copied 1 server to "+running+". Skipped 1 server. Undo") {
 		t.Errorf("import: %+v", got)
 	}
 	const one = `"skipped":[{"name":"weird","reason":"its \"command\" is not text"}]`
-	if got := f.run(false, "clients", "import", "--yes", "--json", "cursor"); got.code != 0 || !strings.Contains(got.out, one) {
+	if got := f.run(false, "clients", "import", "--yes", "--json", "cursor"); got.code != 1 || !strings.Contains(got.out, one) {
 		t.Errorf("import: %+v, want %s", got, one)
 	}
 	must(t, os.WriteFile(client, []byte(`{"mcpServers":{"weird":{"command":5}}}`), 0o600))
