@@ -11,11 +11,6 @@ import (
 // Sandbox configures what the process of a stdio server may reach.
 type Sandbox struct {
 	On bool
-	// Observe records what the server opens, and refuses nothing.
-	Observe bool `json:",omitempty"`
-	// Object is set if the configuration contains an object, which may have settings while neither
-	// On nor Observe is set.
-	Object bool `json:",omitempty"`
 	// Read and Write are additional paths: absolute, or relative to the home directory if they
 	// begin with "~/". What may be written may be read as well.
 	Read  []string `json:",omitempty"`
@@ -31,26 +26,25 @@ type Sandbox struct {
 
 // Values of sandbox and of sandbox.network.
 const (
-	sandboxOff     = "off"
-	sandboxObserve = "observe"
-	sandboxOn      = "on"
-	networkAny     = "any"
-	networkNone    = "none"
+	sandboxOff  = "off"
+	sandboxOn   = "on"
+	networkAny  = "any"
+	networkNone = "none"
 )
 
 // maxSandboxPaths limits the paths of one sandbox.
 const maxSandboxPaths = 200
 
-// sandboxField reads "off", "observe", "on", or an object, which means on unless it has a mode.
+// sandboxField reads "off", "on", or an object, which means on unless it has a mode.
 func sandboxField(to *Sandbox) field {
 	return field{"sandbox", func(r *reader, name string, at Position, n *node) {
 		if n.kind == kindObject {
-			to.On, to.Object = true, true
+			to.On = true
 			section(name, sandboxFields(to)...).read(r, name, at, n)
 			return
 		}
 		if n.kind != kindString {
-			r.reportWrongKind(n, name, `"off", "observe", "on" or an object`)
+			r.reportWrongKind(n, name, `"off", "on" or an object`)
 			return
 		}
 		sandboxMode(name, to).read(r, name, at, n)
@@ -58,9 +52,15 @@ func sandboxField(to *Sandbox) field {
 }
 
 func sandboxMode(name string, to *Sandbox) field {
-	return oneOfThen(name, []string{sandboxOff, sandboxObserve, sandboxOn}, func(word string) {
-		to.On, to.Observe = word == sandboxOn, word == sandboxObserve
-	})
+	mode := oneOfThen(name, []string{sandboxOff, sandboxOn}, func(word string) { to.On = word == sandboxOn })
+	return field{name, func(r *reader, name string, at Position, n *node) {
+		if n.kind == kindString && n.text == "observe" { // accepted for one release
+			to.On = false
+			r.report(n.at, name, true, `write "off" or "on"`, "'observe'%s means off: what servers open is no longer recorded", r.inServer())
+			return
+		}
+		mode.read(r, name, at, n)
+	}}
 }
 
 func sandboxFields(to *Sandbox) []field {
@@ -119,8 +119,8 @@ func portList(name string, to *[]int) field {
 func (r *reader) sandbox(e *entry, m member) {
 	at := r.keyAt(e, m, "sandbox")
 	switch {
-	case !e.Sandbox.On && !e.Sandbox.Observe:
-	case e.Type == core.Docker && e.Docker.Image != "" && e.Sandbox.On:
+	case !e.Sandbox.On:
+	case e.Type == core.Docker && e.Docker.Image != "":
 		if len(e.Sandbox.Ports) > 0 {
 			r.report(at, "sandbox.ports", false, "remove it", "'ports'%s is not supported for a container: network access is either allowed or blocked entirely", r.inServer())
 		}
@@ -172,13 +172,10 @@ func (s *Sandbox) AllowsBeyond(old *Sandbox) (list []string) {
 	return list
 }
 
-// Mode returns the mode as in the configuration: "off", "observe" or "on".
+// Mode returns the mode as in the configuration: "off" or "on".
 func (s *Sandbox) Mode() string {
-	switch {
-	case s.On:
+	if s.On {
 		return sandboxOn
-	case s.Observe:
-		return sandboxObserve
 	}
 	return sandboxOff
 }

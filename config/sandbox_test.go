@@ -16,18 +16,16 @@ func TestSandboxIsReadFromWordOrObject(t *testing.T) {
 	}{
 		{value: `"off"`},
 		{value: `"on"`, want: Sandbox{On: true}},
-		{value: `{}`, want: Sandbox{On: true, Object: true}},
-		{value: `{"mode": "observe", "read": ["/srv"]}`, want: Sandbox{Observe: true, Object: true, Read: []string{"/srv"}}},
-		{value: `{"read": ["/srv"], "mode": "off"}`, want: Sandbox{Object: true, Read: []string{"/srv"}}},
-		{value: `{"mode": "maybe"}`, problem: "must be one of off, observe, on"},
+		{value: `{}`, want: Sandbox{On: true}},
+		{value: `{"read": ["/srv"], "mode": "off"}`, want: Sandbox{Read: []string{"/srv"}}},
+		{value: `{"mode": "maybe"}`, problem: "must be one of off, on"},
 		{
 			value: `{"read": ["/srv"], "write": ["~/data"], "network": "none", "ports": [443], "bestEffort": true, "unixSockets": "any"}`,
-			want:  Sandbox{On: true, Object: true, UnixSockets: "any", Read: []string{"/srv"}, Write: []string{"~/data"}, NoNetwork: true, Ports: []int{443}, BestEffort: true},
+			want:  Sandbox{On: true, UnixSockets: "any", Read: []string{"/srv"}, Write: []string{"~/data"}, NoNetwork: true, Ports: []int{443}, BestEffort: true},
 		},
-		{value: `{"ports": [443]}`, want: Sandbox{On: true, Object: true, Ports: []int{443}}, problem: "has no effect"},
-		{value: `"observe"`, want: Sandbox{Observe: true}},
-		{value: `"onn"`, problem: "must be one of off, observe, on"},
-		{value: `true`, problem: `must be "off", "observe", "on" or an object`},
+		{value: `{"ports": [443]}`, want: Sandbox{On: true, Ports: []int{443}}, problem: "has no effect"},
+		{value: `"onn"`, problem: "must be one of off, on"},
+		{value: `true`, problem: `must be "off", "on" or an object`},
 		{value: `{"read": ["data"]}`, problem: "must contain absolute paths"},
 		{value: `{"ports": ["db:5432"]}`, problem: "must be a number"},
 		{value: `{"ports": [0]}`, problem: "from 1 to 65535"},
@@ -49,7 +47,6 @@ func TestSandboxIsReadFromWordOrObject(t *testing.T) {
 	}
 	for entry, want := range map[string]string{
 		`"docker": {"image": "x"}, "sandbox": "on"`:                                "",
-		`"docker": {"image": "x"}, "sandbox": "observe"`:                           "only to stdio servers and containers with an image",
 		`"docker": {"image": "x"}, "sandbox": {"network": "none", "ports": [443]}`: "either allowed or blocked entirely",
 		`"container": "x", "command": "y", "sandbox": "on"`:                        "only to stdio servers and containers with an image",
 	} {
@@ -61,6 +58,18 @@ func TestSandboxIsReadFromWordOrObject(t *testing.T) {
 	_, problems := Parse("config.jsonc", []byte(`{"mcpServers": {"a": {"url": "http://127.0.0.1:1/mcp", "sandbox": "on"}}}`))
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "only to stdio servers and containers with an image") {
 		t.Errorf("an http server: %v", problems)
+	}
+}
+
+func TestSandboxObserveMeansOffWithOneWarning(t *testing.T) {
+	for _, value := range []string{`"observe"`, `{"mode": "observe", "read": ["/srv"], "network": "none"}`} {
+		c, problems := Parse("config.jsonc", []byte(`{"mcpServers": {"a": {"command": "x", "sandbox": `+value+`}}}`))
+		if len(problems) != 1 || !problems[0].Warning || !strings.Contains(problems[0].Message, "'observe' in server 'a' means off") {
+			t.Errorf("%s: %+v", value, problems)
+		}
+		if c == nil || len(c.Servers) != 1 || c.Servers[0].Sandbox.Mode() != "off" {
+			t.Errorf("%s is read as %+v", value, c)
+		}
 	}
 }
 
@@ -82,11 +91,11 @@ func TestSandboxThatAllowsMoreIsLooser(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	less := Sandbox{On: true, Object: true, Read: []string{"~/w"}, NoNetwork: true, Ports: []int{443}}
+	less := Sandbox{On: true, Read: []string{"~/w"}, NoNetwork: true, Ports: []int{443}}
 	if got := less.AllowsBeyond(&old); len(got) > 0 {
 		t.Errorf("a stricter one: %q", got)
 	}
-	if got := (&Sandbox{}).AllowsBeyond(&Sandbox{Observe: true}); len(got) > 0 {
+	if got := (&Sandbox{}).AllowsBeyond(&Sandbox{}); len(got) > 0 {
 		t.Errorf("without one before: %q", got)
 	}
 }

@@ -146,7 +146,6 @@ func (d *daemon) startCallPath(hasWatchdog bool) {
 	d.life.run("telemetry", 2*time.Second, d.sender.run)
 	d.life.run("updates", time.Second, d.newer.Run)
 	d.life.run("connection observer", 3*time.Second, d.connections.Run)
-	d.life.run("file observer", 3*time.Second, newFileObserver(d.history, d.dialer, d.log, d.files.Current).Run)
 	if hasWatchdog {
 		d.life.run("replacement", time.Second, d.replaced.Run)
 	}

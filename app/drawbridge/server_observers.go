@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"log/slog"
-	"maps"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
@@ -37,28 +36,6 @@ func newConnectionObserver(history *store.Store, dialer *dial.Dialer, servers *s
 		Label: func(server string) string {
 			status, _ := servers.Status(server)
 			return cmp.Or(status.Label, server)
-		},
-	})
-}
-
-// newFileObserver returns what observes which files the servers with sandbox "observe" open.
-func newFileObserver(history *store.Store, dialer *dial.Dialer, log *slog.Logger, current func() *config.Config) *observe.FileSampler {
-	return observe.NewFileSampler(observe.FileSamplerOptions{
-		Store: history, Log: log, Now: timeSource,
-		Trees: func() map[string][]int {
-			observed := map[string]bool{}
-			all := current().Servers
-			for i := range all {
-				if all[i].Sandbox.Observe && !all[i].Disabled {
-					observed[all[i].ID] = true
-				}
-			}
-			if len(observed) == 0 || dialer.Idle() {
-				return nil
-			}
-			trees := dialer.Trees()
-			maps.DeleteFunc(trees, func(server string, _ []int) bool { return !observed[server] })
-			return trees
 		},
 	})
 }

@@ -13,7 +13,6 @@ import (
 
 // HistoryStore maintains the history; *store.Store implements it.
 type HistoryStore interface {
-	ObservedPaths(ctx context.Context, server string) ([]store.ObservedPath, error)
 	history.RecordingSource
 	Facets(ctx context.Context, q store.Query) (*store.Facets, error)
 	Usage(ctx context.Context, q store.UsageQuery) (*store.Usage, error)

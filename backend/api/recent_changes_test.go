@@ -23,7 +23,7 @@ func TestRecentChangesListVersionsToolsAndDestinations(t *testing.T) {
 	for i, age := range []time.Duration{time.Hour, 30 * 24 * time.Hour} {
 		list = append(list, store.Destination{Server: "files", Protocol: "tcp", Host: fmt.Sprintf("host%d.example.com", i), Port: 443, Address: netip.IPv6Unspecified().String(), FirstAt: now.Add(-age), LastAt: now})
 	}
-	must(t, s.store.SaveObservations(t.Context(), list, nil))
+	must(t, s.store.SaveDestinations(t.Context(), list))
 	tool := func(name string) core.Item {
 		return core.Item{Name: name, Raw: json.RawMessage(`{"name":"` + name + `","inputSchema":{"type":"object"}}`)}
 	}

@@ -7,11 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
-	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -20,7 +18,7 @@ import (
 // SandboxStatus is the sandbox of a server and what this system can enforce of it.
 type SandboxStatus struct {
 	Server      string               `json:"server"`
-	Mode        string               `json:"mode" enum:"off,observe,on"`
+	Mode        string               `json:"mode" enum:"off,on"`
 	Applies     bool                 `json:"applies" doc:"Whether a sandbox can confine a server of this type"`
 	Reason      string               `json:"reason" doc:"Why not, or why it is incomplete; empty if neither"`
 	Enough      bool                 `json:"enough" doc:"Whether the system can enforce enough for the server to start with sandbox on"`
@@ -32,46 +30,24 @@ type SandboxStatus struct {
 	UnixSockets string               `json:"unixSockets" enum:"any,none" doc:"Whether it may connect to Unix sockets; by default, as network"`
 	BestEffort  bool                 `json:"bestEffort"`
 	Access      *sandbox.Access      `json:"access,omitempty" doc:"What the rules of its newest start allow; absent if it was not started in a sandbox"`
-	Observed    []store.ObservedPath `json:"observed" nullable:"false" doc:"Files that the server was seen to open while its sandbox was observe"`
 	Refused     []sandbox.Refusal    `json:"refused" nullable:"false" doc:"What the sandbox denied since the server was started, according to the server's stderr output"`
 	RefusedMore int                  `json:"refusedMore" doc:"How many other paths it denied, up to a limit"`
-	Proposal    *SandboxProposal     `json:"proposal,omitempty" doc:"Absent if nothing was observed"`
 }
-
-// SandboxProposal is a sandbox that permits what was observed.
-type SandboxProposal struct {
-	Since   time.Time `json:"since"`
-	Entry   string    `json:"entry" doc:"The value of sandbox in the configuration"`
-	Read    []string  `json:"read" nullable:"false" doc:"Paths that the default rules do not cover"`
-	Write   []string  `json:"write" nullable:"false"`
-	Network string    `json:"network" enum:"any,none"`
-	Ports   []int     `json:"ports" nullable:"false"`
-	Remarks []string  `json:"remarks" nullable:"false" doc:"What the proposal cannot know"`
-
-	tooManyPorts bool
-}
-
-// Limits of a proposal for the network.
-const (
-	noConnectionPeriod = 24 * time.Hour // without connections before no network is proposed
-	maxPorts           = 20
-	observationPeriod  = 7 * 24 * time.Hour // how long to observe
-)
 
 func (a *API) registerSandbox(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/servers/{id}/sandbox", "The sandbox of a server: its mode, the restrictions that this system can enforce, and the settings proposed from observed activity", a.getSandbox)
-	op(a, doc, "POST", "/api/v1/servers/{id}/sandbox", "Change the sandbox of a server in the configuration; lock applies the proposal", a.changeSandbox)
+	op(a, doc, "GET", "/api/v1/servers/{id}/sandbox", "The sandbox of a server: its mode, and the restrictions that this system can enforce", a.getSandbox)
+	op(a, doc, "POST", "/api/v1/servers/{id}/sandbox", "Change the sandbox of a server in the configuration", a.changeSandbox)
 }
 
-func (a *API) getSandbox(ctx context.Context, in *serverInput) (*answer[SandboxStatus], error) {
-	st, err := a.sandboxOf(ctx, in.ID)
+func (a *API) getSandbox(_ context.Context, in *serverInput) (*answer[SandboxStatus], error) {
+	st, err := a.sandboxOf(in.ID)
 	if err != nil {
 		return nil, err
 	}
 	return reply(st)
 }
 
-func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
+func (a *API) sandboxOf(id string) (SandboxStatus, error) {
 	s, ok := a.ConfigEditor.Current().Server(id)
 	if !ok {
 		return SandboxStatus{}, errNoSuchServer
@@ -79,7 +55,7 @@ func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
 	c := s.Sandbox
 	st := SandboxStatus{
 		Server: s.ID, Mode: c.Mode(), Applies: s.Type == core.Stdio || s.Type == core.Docker && s.Docker.Image != "", Protections: sandbox.Protections(),
-		Read: nonNil(c.Read), Write: nonNil(c.Write), Network: "any", Ports: nonNil(c.Ports), BestEffort: c.BestEffort, Observed: []store.ObservedPath{}, Refused: []sandbox.Refusal{},
+		Read: nonNil(c.Read), Write: nonNil(c.Write), Network: "any", Ports: nonNil(c.Ports), BestEffort: c.BestEffort, Refused: []sandbox.Refusal{},
 	}
 	if c.NoNetwork {
 		st.Network = "none"
@@ -119,16 +95,7 @@ func (a *API) sandboxOf(ctx context.Context, id string) (SandboxStatus, error) {
 		}
 	}
 	access, err := a.sandboxAccess(&s)
-	if err != nil {
-		return st, err
-	}
 	st.Access = access
-	observed, err := a.HistoryStore.ObservedPaths(ctx, s.ID)
-	if err != nil || len(observed) == 0 {
-		return st, err
-	}
-	st.Observed = observed
-	st.Proposal, err = a.proposal(ctx, &s, observed)
 	return st, err
 }
 
@@ -188,49 +155,6 @@ func joinNor(list []string) string {
 	return text
 }
 
-// proposal returns the sandbox that permits what was observed of a server.
-func (a *API) proposal(ctx context.Context, s *config.Server, observed []store.ObservedPath) (*SandboxProposal, error) {
-	rules, ok := a.SandboxRules(s.ID)
-	if !ok {
-		return nil, nil // it was not started yet: the default rules depend on its command
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return nil, err
-	}
-	p := &SandboxProposal{Since: observed[0].FirstAt, Network: "any", Ports: []int{}, Remarks: []string{}}
-	var seen []sandbox.Opened
-	for _, one := range observed {
-		seen = append(seen, sandbox.Opened{Path: one.Path, Written: one.Written})
-		if one.FirstAt.Before(p.Since) {
-			p.Since = one.FirstAt
-		}
-	}
-	rest := sandbox.Propose(rules, home, seen)
-	p.Read, p.Write = nonNil(rest.Read), nonNil(rest.Write)
-	for _, path := range rest.Programs {
-		p.Remarks = append(p.Remarks, "It wrote "+path+", which starts programs outside the sandbox: not proposed. If the server needs it, add the exact path to sandbox.write.")
-	}
-	for _, path := range rest.Private {
-		p.Remarks = append(p.Remarks, "It opened "+path+", which is private or contains private files: not proposed. If the server needs it, add the exact path to sandbox.read or sandbox.write.")
-	}
-	if err := a.proposeNetwork(ctx, s.ID, p); err != nil {
-		return nil, err
-	}
-	if s.Sandbox.UnixSockets == "" && p.Network == "none" {
-		p.Remarks = append(p.Remarks, "Setting network to none also blocks Unix sockets, which are not monitored. If the server needs one, such as the socket of the Docker Engine or of a database, set sandbox.unixSockets to any.")
-	} else if !s.Sandbox.NoUnixSockets() {
-		p.Remarks = append(p.Remarks, "Unix sockets remain accessible, and a server can use them to escape the sandbox. If the server needs none, set sandbox.unixSockets to none.")
-	}
-	if age := time.Since(p.Since); age < observationPeriod {
-		p.Remarks = append(p.Remarks, "Observe the server for a week before you lock its sandbox: anything that it has not yet done is missing from the proposal.")
-	}
-	p.Remarks = append(p.Remarks, "Files that are open only briefly may be missing. After locking, the log lists each path to which access was denied.")
-	text, err := json.Marshal(p.mergedInto(s.Sandbox))
-	p.Entry = string(text)
-	return p, err
-}
-
 // sandboxEntry is the object form of sandbox in the configuration.
 type sandboxEntry struct {
 	Mode        string   `json:"mode,omitempty"`
@@ -240,19 +164,6 @@ type sandboxEntry struct {
 	Ports       []int    `json:"ports,omitempty"`
 	UnixSockets string   `json:"unixSockets,omitempty"`
 	BestEffort  bool     `json:"bestEffort,omitempty"`
-}
-
-// mergedInto returns what the configured sandbox and the proposal allow together.
-func (p *SandboxProposal) mergedInto(c config.Sandbox) sandboxEntry {
-	e := sandboxEntry{
-		Read: union(c.Read, p.Read), Write: union(c.Write, p.Write), Network: noneOrDefault(p.Network == "none" || c.NoNetwork && !p.tooManyPorts),
-		UnixSockets: c.UnixSockets, BestEffort: c.BestEffort,
-	}
-	if e.Network != "" {
-		e.Ports = union(c.Ports, p.Ports)
-		slices.Sort(e.Ports)
-	}
-	return e
 }
 
 // union returns the elements of both lists, each once.
@@ -273,47 +184,16 @@ func noneOrDefault(none bool) string {
 	return ""
 }
 
-// proposeNetwork proposes the ports that a server connected to while it was observed, or no network
-// if it made no connections for a day.
-func (a *API) proposeNetwork(ctx context.Context, server string, p *SandboxProposal) error {
-	if ok, _ := a.Observer.Available(server); !ok {
-		return nil
-	}
-	list, err := a.Observer.Destinations(ctx, server)
-	if err != nil {
-		return err
-	}
-	for _, d := range list {
-		if d.Protocol == "tcp" && !d.LastAt.Before(p.Since) && !slices.Contains(p.Ports, d.Port) {
-			p.Ports = append(p.Ports, d.Port)
-		}
-	}
-	slices.Sort(p.Ports)
-	switch {
-	case len(p.Ports) > maxPorts:
-		p.Ports, p.tooManyPorts = []int{}, true
-		p.Remarks = append(p.Remarks, "It connects to too many ports to list.")
-	case len(p.Ports) > 0:
-		p.Network = "none"
-	case time.Since(p.Since) >= noConnectionPeriod:
-		p.Network = "none"
-	default:
-		p.Remarks = append(p.Remarks, "No connections have been seen. After a day without connections, \"network\": \"none\" is proposed.")
-	}
-	return nil
-}
-
 type changeSandboxInput struct {
 	ID   string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
 	Body struct {
-		Mode  string `json:"mode" enum:"off,observe,on,lock,read,write" doc:"lock writes the proposal; read and write also allow a path, and leave the mode as it is"`
-		Path  string `json:"path,omitempty" maxLength:"4096" doc:"read, write: an absolute path, or one that starts with ~/"`
-		Entry string `json:"entry,omitempty" maxLength:"65536" doc:"lock: the proposal that was reviewed; if it has changed since, the response is a conflict"`
+		Mode string `json:"mode" enum:"off,on,read,write" doc:"read and write allow a path, and leave the mode as it is"`
+		Path string `json:"path,omitempty" maxLength:"4096" doc:"read, write: an absolute path, or one that starts with ~/"`
 	}
 }
 
 func (a *API) changeSandbox(ctx context.Context, in *changeSandboxInput) (*answer[SandboxStatus], error) {
-	st, err := a.sandboxOf(ctx, in.ID)
+	st, err := a.sandboxOf(in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -340,19 +220,11 @@ func (a *API) changeSandbox(ctx context.Context, in *changeSandboxInput) (*answe
 			entry.Write = union(entry.Write, []string{in.Body.Path})
 		}
 		value, _ = json.Marshal(entry)
-	case "lock":
-		switch {
-		case st.Proposal == nil:
-			return nil, &core.Error{Code: core.CodeConflict, Message: "there are no observations from which to propose a sandbox", Hint: "Set the sandbox to observe, and use the server for a while."}
-		case in.Body.Entry != "" && in.Body.Entry != st.Proposal.Entry:
-			return nil, &core.Error{Code: core.CodeConflict, Message: "the proposal has changed in the meantime", Hint: "Review it again."}
-		}
-		value = []byte(st.Proposal.Entry)
 	}
 	if err := a.ConfigEditor.SetSandbox(ctx, st.Server, value); err != nil {
 		return nil, err
 	}
-	if st, err = a.sandboxOf(ctx, in.ID); err != nil {
+	if st, err = a.sandboxOf(in.ID); err != nil {
 		return nil, err
 	}
 	return reply(st)

@@ -9,70 +9,20 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/observe"
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
-	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-func TestObservedServerIsLockedToWhatItOpened(t *testing.T) {
+func TestRemoteServerHasNoSandbox(t *testing.T) {
 	s := newSite(t)
-	home, err := os.UserHomeDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": "observe"}, "web": {"url": "http://127.0.0.1:1/mcp"}}}`))
-	s.statuses = []core.ServerStatus{{ID: "files"}, {ID: "web"}}
-	s.api.Observer = observe.New(observe.Options{Store: s.store, Bus: s.bus})
-	s.api.SandboxRules = func(string) (sandbox.Rules, bool) {
-		return sandbox.Rules{Read: []string{"/etc", filepath.Join(home, "public")}, Write: []string{"/tmp"}, Private: []string{filepath.Join(home, ".config/gh")}, StartsPrograms: []string{filepath.Join(home, ".bashrc")}}, true
-	}
-	since := time.Now().Add(-8 * 24 * time.Hour).UTC()
-	var seen []store.ObservedPath
-	for path, written := range map[string]bool{"/etc/hosts": false, "/tmp/x": true, home + "/public/data/a.db": true, home + "/public/data/b.db": true, home + "/.bashrc": true, home + "/.config/gh/hosts.yml": false, home: false, home + "/later": false} {
-		seen = append(seen, store.ObservedPath{Server: "files", Path: path, Written: written, FirstAt: since, LastAt: since})
-	}
-	to := store.Destination{Server: "files", Protocol: "tcp", Host: "api.example.com", Port: 443, Address: "192.0.2.1", FirstAt: since, LastAt: time.Now()}
-	if err := s.store.SaveObservations(t.Context(), []store.Destination{to}, seen); err != nil {
-		t.Fatal(err)
-	}
+	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"web": {"url": "http://127.0.0.1:1/mcp"}}}`))
+	s.statuses = []core.ServerStatus{{ID: "web"}}
 	var st SandboxStatus
-	s.get(t, "/api/v1/servers/files/sandbox", &st)
-	if st.Mode != "observe" || !st.Applies || len(st.Protections) == 0 || len(st.Observed) != len(seen) || st.Proposal == nil {
-		t.Fatalf("%+v", st)
-	}
-	ok, _ := s.api.Observer.Available("files")
-	want := `{"read":["~/later"],"write":["~/public/data"],"network":"none","ports":[443]}`
-	if !ok { // connections are observed on Linux only
-		want = `{"read":["~/later"],"write":["~/public/data"]}`
-	}
-	if got := st.Proposal.Entry; got != want {
-		t.Errorf("proposed %s, want %s", got, want)
-	}
-	if remarks := strings.Join(st.Proposal.Remarks, "\n"); !strings.Contains(remarks, "It opened ~, which") || !strings.Contains(remarks, "It opened ~/.config/gh/hosts.yml, which") || !strings.Contains(remarks, "It wrote ~/.bashrc, which") {
-		t.Errorf("remarks: %s", remarks)
-	}
-	s.want(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "lock", "entry": "{}"}`, 409)
-	s.want(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "lock"}`, 200)
-	if got := s.did[len(s.did)-1]; got != "sandbox files "+want {
-		t.Errorf("written: %s", got)
-	}
-	// What an earlier lock, or the user, allows stays allowed, also if the server is observed again.
-	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"mode": "observe", "read": ["/srv", "~/later"], "write": ["~/notes"], "network": "none", "ports": [5432], "bestEffort": true}}, "web": {"url": "http://127.0.0.1:1/mcp"}}}`))
-	want = `{"read":["/srv","~/later"],"write":["~/notes","~/public/data"],"network":"none","ports":[443,5432],"bestEffort":true}`
-	if !ok {
-		want = strings.Replace(want, "443,", "", 1)
-	}
-	s.want(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "lock"}`, 200)
-	if got := s.did[len(s.did)-1]; got != "sandbox files "+want {
-		t.Errorf("written by the second lock: %s, want %s", got, want)
-	}
 	s.get(t, "/api/v1/servers/web/sandbox", &st)
 	if st.Applies || !strings.Contains(st.Reason, "not servers of type http") {
-		t.Errorf("an http server: %+v", st)
+		t.Errorf("%+v", st)
 	}
 	s.want(t, http.MethodPost, "/api/v1/servers/web/sandbox", `{"mode": "on"}`, 400)
 }
@@ -140,10 +90,10 @@ func TestRefusedPathIsAllowedInAddition(t *testing.T) {
 		t.Errorf("writing is allowed: %+v", st.Refused)
 	}
 	// Allowing a path does not turn the sandbox on.
-	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"mode": "observe", "unixSockets": "any", "read": ["/etc"]}}}}`))
+	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"mode": "off", "unixSockets": "any", "read": ["/etc"]}}}}`))
 	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "read", "path": "~/notes"}`); status != 200 {
 		t.Errorf("%d %s", status, body)
-	} else if got, want := s.did[len(s.did)-1], `sandbox files {"mode":"observe","read":["/etc","~/notes"],"unixSockets":"any"}`; got != want {
+	} else if got, want := s.did[len(s.did)-1], `sandbox files {"mode":"off","read":["/etc","~/notes"],"unixSockets":"any"}`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/spf13/cobra"
 )
@@ -21,9 +20,7 @@ func (p *program) sandbox() *cobra.Command {
 	}
 	for _, one := range [][2]string{
 		{"off", "Turn the sandbox off; its settings are kept"},
-		{"observe", "Record what the server opens, without blocking anything, and propose a sandbox"},
 		{"on", "Turn on the sandbox with the default rules and the settings in the configuration"},
-		{"lock", "Turn on the sandbox with the proposed rules"},
 	} {
 		cmd.AddCommand(&cobra.Command{
 			Use: one[0] + " SERVER", Short: one[1], Args: argCount(1, 1),
@@ -111,22 +108,7 @@ func (p *program) printSandbox(st api.SandboxStatus) error {
 		}
 		t.add(one.Name, word, one.Requires)
 	}
-	if err := p.printTable(&t); err != nil {
-		return err
-	}
-	if st.Proposal == nil {
-		return nil
-	}
-	say("Proposal based on activity observed since %s (%s):", localTime(st.Proposal.Since), core.Plural(len(st.Observed), "file"))
-	printPaths(say, st.Proposal.Read, st.Proposal.Write, st.Proposal.Network, st.Proposal.Ports)
-	say("  \"sandbox\": %s", st.Proposal.Entry)
-	for _, remark := range st.Proposal.Remarks {
-		say("%s", remark)
-	}
-	if st.Mode == "observe" {
-		say("Apply it: drawbridge sandbox lock %s", st.Server)
-	}
-	return nil
+	return p.printTable(&t)
 }
 
 func printPaths(say func(string, ...any), read, write []string, network string, ports []int) {

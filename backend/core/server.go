@@ -87,7 +87,7 @@ type ServerStatus struct {
 	Stderr     []string        `json:"stderr,omitempty"`    // the last lines after a crash, redacted
 	Instances  []Instance      `json:"instances,omitempty"` // processes of single clients, sessions or folders
 	Login      LoginState      `json:"login,omitempty"`     // of a remote server
-	Sandbox    string          `json:"sandbox,omitempty"`   // "observe" or "on"; "" is off
+	Sandbox    string          `json:"sandbox,omitempty"`   // "on"; "" is off
 	ManualOnly bool            `json:"-"`                   // stopped, and a call does not start it
 }
 

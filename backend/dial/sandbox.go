@@ -23,10 +23,10 @@ import (
 // they have been passed to it.
 func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess) (confined func() error, err error) {
 	confined = func() error { return nil }
-	if !c.Sandbox.On && !c.Sandbox.Observe {
+	if !c.Sandbox.On {
 		return confined, nil
 	}
-	if name := strings.TrimSuffix(filepath.Base(spec.Path), ".exe"); c.Sandbox.On && (name == "docker" || name == "podman") {
+	if name := strings.TrimSuffix(filepath.Base(spec.Path), ".exe"); name == "docker" || name == "podman" {
 		return nil, &core.Error{Code: core.CodeValidation, Message: "a sandbox cannot confine a container, only the command " + name + " that starts it",
 			Hint: "Remove 'sandbox' from the server's entry, and restrict the container with args (--read-only, --network, --volume).", Remedy: core.EditConfig("sandbox")}
 	}
@@ -44,11 +44,6 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 		rules := sandbox.RulesFor(program)
 		d.sandboxes.setRules(c.ID, rules)
 		return rules
-	}
-	if c.Sandbox.Observe {
-		computeRules()
-		d.Logs.Append(c.ID, serverlog.Info, "file access is recorded, and nothing is blocked")
-		return confined, nil
 	}
 	missing, enough := sandbox.Unsupported(sandbox.Rules{NoNetwork: program.NoNetwork, Ports: program.Ports, NoUnixSockets: program.NoUnixSockets})
 	if !enough && !c.Sandbox.BestEffort {
@@ -123,8 +118,8 @@ func ownProgram() []string {
 	return []string{path}
 }
 
-// sandboxState holds the rules of the sandbox with which each server was last started, or would
-// have been if it is only observed, and what was refused since. The zero value is ready to use.
+// sandboxState holds the rules of the sandbox with which each server was last started, and
+// what was refused since. The zero value is ready to use.
 type sandboxState struct {
 	mu       sync.Mutex // guards the rest
 	byServer map[string]sandbox.Rules
@@ -195,8 +190,8 @@ func (d *Dialer) SandboxRefusals(server string) (list []sandbox.Refusal, more in
 }
 
 // SandboxRules returns the rules of the sandbox of a server, of its newest start. ok is false if it
-// was not started with sandbox "on" or "observe" since Drawbridge started; the rules then only say
-// what is private and what starts programs.
+// was not started with sandbox "on" since Drawbridge started; the rules then only say what
+// is private and what starts programs.
 func (d *Dialer) SandboxRules(server string) (r sandbox.Rules, ok bool) {
 	d.sandboxes.mu.Lock()
 	r, ok = d.sandboxes.byServer[server]

@@ -40,7 +40,7 @@ const NoticeSubjectPrefix = "egress:"
 // Store stores destinations; *store.Store implements it.
 type Store interface {
 	Destinations(ctx context.Context, server string) ([]store.Destination, error)
-	SaveObservations(ctx context.Context, destinations []store.Destination, paths []store.ObservedPath) error
+	SaveDestinations(ctx context.Context, destinations []store.Destination) error
 }
 
 // Options are the dependencies of a DestinationSampler.
@@ -123,7 +123,7 @@ func (s *DestinationSampler) Run(ctx context.Context) error {
 	if err := s.load(ctx); err != nil {
 		s.opts.Log.Warn("Cannot read the known destinations of servers", "error", err)
 	}
-	sampleUntilDone(ctx, minInterval, costFactor, func() (cost time.Duration) {
+	sampleUntilDone(ctx, func() (cost time.Duration) {
 		if !s.opts.Idle() {
 			cost = measureThreadCPU(func() { s.record(ctx, s.sockets.sample(s.opts.Trees)) })
 		}
@@ -132,10 +132,10 @@ func (s *DestinationSampler) Run(ctx context.Context) error {
 	return nil
 }
 
-// sampleUntilDone calls sample until ctx is done. The next sample follows after factor times the
-// CPU time of the last one, within shortest and maxInterval.
-func sampleUntilDone(ctx context.Context, shortest, factor time.Duration, sample func() (cost time.Duration)) {
-	timer := time.NewTimer(shortest)
+// sampleUntilDone calls sample until ctx is done. The next sample follows after costFactor times the
+// CPU time of the last one, within minInterval and maxInterval.
+func sampleUntilDone(ctx context.Context, sample func() (cost time.Duration)) {
+	timer := time.NewTimer(minInterval)
 	defer timer.Stop()
 	for {
 		select {
@@ -143,7 +143,7 @@ func sampleUntilDone(ctx context.Context, shortest, factor time.Duration, sample
 			return
 		case <-timer.C:
 		}
-		timer.Reset(min(max(shortest, sample()*factor), maxInterval))
+		timer.Reset(min(max(minInterval, sample()*costFactor), maxInterval))
 	}
 }
 
@@ -197,7 +197,7 @@ func (s *DestinationSampler) record(ctx context.Context, found []connection) {
 		s.mu.Unlock()
 	}
 	if len(save) > 0 {
-		if err := s.opts.Store.SaveObservations(ctx, save, nil); err != nil {
+		if err := s.opts.Store.SaveDestinations(ctx, save); err != nil {
 			s.opts.Log.Warn("Cannot save the destinations of servers", "error", err)
 		}
 	}

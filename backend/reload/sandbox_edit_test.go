@@ -14,7 +14,7 @@ func TestSandboxEditKeepsSettingsAndComments(t *testing.T) {
 		must(t, d.SetSandbox("a", json.RawMessage(value)))
 		return string(d.Bytes())
 	}
-	if got, want := set(`{"mcpServers": {"a": {"command": "x", "sandbox": "on"}}}`, `"observe"`), `{"mcpServers": {"a": {"command": "x", "sandbox": "observe"}}}`; got != want {
+	if got, want := set(`{"mcpServers": {"a": {"command": "x", "sandbox": "on"}}}`, `"off"`), `{"mcpServers": {"a": {"command": "x", "sandbox": "off"}}}`; got != want {
 		t.Errorf("a word: %s", got)
 	}
 	const own = `{
@@ -30,7 +30,7 @@ func TestSandboxEditKeepsSettingsAndComments(t *testing.T) {
   }
 }
 `
-	const observed = `{
+	const off = `{
   "mcpServers": {
     "a": {
       "command": "x",
@@ -38,16 +38,16 @@ func TestSandboxEditKeepsSettingsAndComments(t *testing.T) {
         // the notes
         "read": ["~/notes"], // mine
         "network": "none",
-        "mode": "observe"
+        "mode": "off"
       }
     }
   }
 }
 `
-	if got := set(own, `"observe"`); got != observed {
-		t.Errorf("observed it is\n%s", got)
+	if got := set(own, `"off"`); got != off {
+		t.Errorf("off it is\n%s", got)
 	}
-	if got := set(observed, `{"read":["~/notes"],"network":"none"}`); got != own {
-		t.Errorf("locked it is\n%s", got)
+	if got := set(off, `{"read":["~/notes"],"network":"none"}`); got != own {
+		t.Errorf("on it is\n%s", got)
 	}
 }

@@ -378,23 +378,3 @@ func (r Rules) MayRead(path string) bool {
 func (r Rules) MayWrite(path string) bool {
 	return slices.ContainsFunc(r.Write, func(dir string) bool { return contains(dir, path) })
 }
-
-// Access is what rules allow and refuse, for display: at most maxProposed paths of each kind. Paths
-// in the home directory begin with "~/".
-type Access struct {
-	Write      []string `json:"write" nullable:"false" doc:"Files and folders that it may write, other than devices"`
-	Unreadable []string `json:"unreadable" nullable:"false" doc:"Existing files and folders that it may not read"`
-}
-
-// Access returns what the rules mean for the files that exist now.
-func (r Rules) Access(home string) Access {
-	isDevice := func(path string) bool { return contains("/dev", path) }
-	unreadable := slices.DeleteFunc(slices.Clone(r.Private), func(path string) bool {
-		_, err := os.Lstat(path)
-		return err != nil || r.MayRead(path)
-	})
-	list := func(paths []string) []string {
-		return append([]string{}, shortened(outermost(paths), resolved(home))...)
-	}
-	return Access{Write: list(slices.DeleteFunc(slices.Clone(r.Write), isDevice)), Unreadable: list(unreadable)}
-}

@@ -62,8 +62,7 @@ func populateAllTables(t *testing.T, b *testStore) {
 		{Kind: "tool", Name: "write", FirstAt: at, AddedLater: true, Hash: []byte("h2"), Blocked: true, Definition: []byte(`{"name":"write"}`),
 			PendingAt: at.Add(time.Hour), PendingHash: []byte("h3"), PendingDefinition: []byte(`{"name":"write","description":"now it is"}`)},
 	}, nil, []TrustEvent{{At: at.Add(time.Hour), Server: "files", Kind: "tool", Name: "write", Action: "changed", Detail: "description", OldHash: []byte("h2"), NewHash: []byte("h3")}}))
-	check("observations", b.SaveObservations(ctx, []Destination{{Server: "files", Protocol: "tcp", Host: "api.example.com", Port: 443, Address: "192.0.2.1", FirstAt: at, LastAt: at}},
-		[]ObservedPath{{Server: "files", Path: "/home/me/notes", Written: true, FirstAt: at, LastAt: at}}))
+	check("destinations", b.SaveDestinations(ctx, []Destination{{Server: "files", Protocol: "tcp", Host: "api.example.com", Port: 443, Address: "192.0.2.1", FirstAt: at, LastAt: at}}))
 	indexed(t, b)
 	packAll(t, b)
 	for i := range 5 { // not in a block
@@ -159,9 +158,6 @@ func requireAllTables(t *testing.T, b *testStore) {
 	}
 	if list, err := b.Destinations(ctx, server); err != nil || len(list) != 1 || list[0].Host != "api.example.com" || !list[0].FirstAt.Equal(aCall(0).At) {
 		t.Errorf("its destinations: %+v, %v", list, err)
-	}
-	if list, err := b.ObservedPaths(ctx, server); err != nil || len(list) != 1 || list[0].Path != "/home/me/notes" || !list[0].Written {
-		t.Errorf("its paths: %+v, %v", list, err)
 	}
 	requireIntegrity(t, b)
 }

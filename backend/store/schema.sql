@@ -238,12 +238,3 @@ CREATE TABLE destination (
   last_at  INTEGER NOT NULL,
   PRIMARY KEY (server, protocol, host, port)
 ) STRICT, WITHOUT ROWID;
-
-CREATE TABLE observed_path (
-  server   TEXT NOT NULL,
-  path     TEXT NOT NULL,
-  written  INTEGER NOT NULL, -- 1 if it was opened for writing
-  first_at INTEGER NOT NULL,
-  last_at  INTEGER NOT NULL,
-  PRIMARY KEY (server, path)
-) STRICT, WITHOUT ROWID;

@@ -53,7 +53,6 @@ func renameServer(ctx context.Context, tx *transaction, rows []any, from, to str
 		`UPDATE OR REPLACE trust SET server = ?2 WHERE server = ?1`,
 		`UPDATE trust_event SET server = ?2 WHERE server = ?1`,
 		`UPDATE OR REPLACE destination SET server = ?2 WHERE server = ?1`,
-		`UPDATE OR REPLACE observed_path SET server = ?2 WHERE server = ?1`,
 	} {
 		if _, err := tx.ExecContext(ctx, stmt, from, to); err != nil {
 			return err

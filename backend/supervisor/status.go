@@ -125,7 +125,7 @@ func (r *runner) status(old core.ServerStatus) core.ServerStatus {
 	}
 	st.Login, _ = r.login()
 	r.completeRemedy(&st)
-	if c.Sandbox.On || c.Sandbox.Observe {
+	if c.Sandbox.On {
 		st.Sandbox = c.Sandbox.Mode()
 	}
 	catalog := r.catalog()

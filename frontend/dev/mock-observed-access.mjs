@@ -66,15 +66,9 @@ export function recentChanges(say) {
 export function sandboxOf(server, say, changed) {
   const stdio = server.transport === 'stdio';
   const can = (name, enforced, requires) => ({ name, enforced, requires: say(requires) });
-  const proposed = {
-    read: [say('~/.config/app/settings.json')],
-    write: [say('~/projects/data')],
-    network: 'none',
-    ports: [443],
-  };
   return {
     server: server.id,
-    mode: { filesystem: 'observe', memory: 'on' }[server.id] ?? 'off',
+    mode: server.id === 'memory' ? 'on' : 'off',
     applies: stdio,
     reason: stdio ? '' : 'A sandbox confines stdio servers only.',
     enough: stdio,
@@ -121,45 +115,12 @@ export function sandboxOf(server, say, changed) {
             },
           ]
         : [],
-    observed: stdio
-      ? [
-          '/home/ada/projects',
-          '/home/ada/projects/data/notes.db',
-          '/home/ada/.config/app/settings.json',
-          '/home/ada/.config/gh/hosts.yml',
-        ].map((path, i) => ({
-          server: server.id,
-          path: say(path),
-          written: i === 1,
-          firstAt: ago(86_400_000 * 3),
-          lastAt: ago(86_400_000 * 3),
-        }))
-      : [],
-    ...(stdio && {
-      proposal: {
-        ...proposed,
-        since: ago(86_400_000 * 3),
-        entry: JSON.stringify(proposed),
-        remarks: [
-          say(
-            'It opened ~/.config/gh/hosts.yml, which is private or contains private files: not proposed. If the server needs it, add the exact path to sandbox.read or sandbox.write.',
-          ),
-          say(
-            'Observe the server for a week before you lock its sandbox: anything that it has not yet done is missing from the proposal.',
-          ),
-        ],
-      },
-    }),
     ...changed,
   };
 }
 
 /** What a request to change the sandbox changes of its status. */
-export function changedSandbox(status, { mode, entry, path }) {
-  if (mode === 'lock') {
-    const { read, write, network, ports } = JSON.parse(entry);
-    return { mode: 'on', read, write, network, ports, unixSockets: network };
-  }
+export function changedSandbox(status, { mode, path }) {
   if (mode === 'read' || mode === 'write') {
     return {
       [mode]: [...status[mode], path],

@@ -152,17 +152,6 @@ flow('an update is compared before it is saved', quiet, async (page, mock) => {
 const sandboxOf = (page) =>
   page.locator('section').filter({ has: page.getByRole('heading', { name: 'Sandbox' }) });
 
-flow('a sandbox is locked to what was observed', quiet, async (page, mock) => {
-  await page.goto(`${mock.url}/#/servers/filesystem?view=about`);
-  const section = sandboxOf(page);
-  await section.getByText('Proposal based on 4 files').waitFor();
-  await section.getByRole('button', { name: 'Use these rules' }).press('Enter');
-  await section.getByText('On.', { exact: true }).waitFor();
-  await section.getByText('Write ~/projects/data').waitFor();
-  await section.getByText('TCP to port 443; all UDP').waitFor();
-  assert.equal(await section.getByRole('button', { name: 'Use these rules' }).count(), 0);
-});
-
 flow('what a sandbox refused is allowed with one click', quiet, async (page, mock) => {
   await page.goto(`${mock.url}/#/servers/memory?view=about`);
   const section = sandboxOf(page);

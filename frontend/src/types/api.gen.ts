@@ -533,13 +533,9 @@ export interface Change {
 }
 export interface ChangeSandboxInputBody {
   /**
-   * lock: the proposal that was reviewed; if it has changed since, the response is a conflict
+   * read and write allow a path, and leave the mode as it is
    */
-  entry?: string;
-  /**
-   * lock writes the proposal; read and write also allow a path, and leave the mode as it is
-   */
-  mode: 'off' | 'observe' | 'on' | 'lock' | 'read' | 'write';
+  mode: 'off' | 'on' | 'read' | 'write';
   /**
    * read, write: an absolute path, or one that starts with ~/
    */
@@ -2163,16 +2159,6 @@ export interface Notice {
   message: string;
   subject: string;
 }
-export interface ObservedPath {
-  firstAt: string;
-  lastAt: string;
-  path: string;
-  server: string;
-  /**
-   * Whether it was opened for writing
-   */
-  written: boolean;
-}
 export interface OpenAddress {
   url: string;
 }
@@ -2538,24 +2524,6 @@ export interface RuleTrial {
    */
   rules: RuleCount[];
 }
-export interface SandboxProposal {
-  /**
-   * The value of sandbox in the configuration
-   */
-  entry: string;
-  network: 'any' | 'none';
-  ports: number[];
-  /**
-   * Paths that the default rules do not cover
-   */
-  read: string[];
-  /**
-   * What the proposal cannot know
-   */
-  remarks: string[];
-  since: string;
-  write: string[];
-}
 export interface SandboxStatus {
   access?: Access;
   /**
@@ -2567,14 +2535,9 @@ export interface SandboxStatus {
    * Whether the system can enforce enough for the server to start with sandbox on
    */
   enough: boolean;
-  mode: 'off' | 'observe' | 'on';
+  mode: 'off' | 'on';
   network: 'any' | 'none';
-  /**
-   * Files that the server was seen to open while its sandbox was observe
-   */
-  observed: ObservedPath[];
   ports: number[];
-  proposal?: SandboxProposal;
   /**
    * What this system can and cannot confine
    */

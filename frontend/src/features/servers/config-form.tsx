@@ -160,14 +160,13 @@ function SandboxFields({
     if (own) set(['sandbox', name], to === '' ? undefined : to);
     else set(['sandbox'], { ...(mode === 'on' ? {} : { mode }), [name]: to });
   };
-  const { observe: _, ...modes } = t.sandboxes;
   return (
     <fieldset className="space-y-4">
       <div className="grid gap-4 sm:grid-cols-2">
         <Choice
           label={texts.servers.sandbox.title}
           value={mode}
-          options={container ? modes : t.sandboxes}
+          options={t.sandboxes}
           onChange={(to) => (own && to ? setOne('mode', to) : set(['sandbox'], to))}
         />
         {mode !== '' && mode !== 'off' && (

@@ -115,7 +115,7 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
           {view === 'about' && <About server={server} now={now} />}
           {view === 'about' && version}
           {view === 'about' && trust?.(null)}
-          {view === 'about' && <Reach id={id} observable={server.transport === 'stdio'} />}
+          {view === 'about' && <Reach id={id} />}
           {view === 'tools' && (trust?.(<ServerTools id={id} />) ?? <ServerTools id={id} />)}
           {view === 'log' && <LogView server={server} />}
           {view === 'calls' && calls}
@@ -129,7 +129,7 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
 }
 
 /** What the server may reach and what it reached, shown at once so that neither moves the other. */
-function Reach({ id, observable }: { id: string; observable: boolean }) {
+function Reach({ id }: { id: string }) {
   const ready = useAllQueriesAnswered([
     useQuery(destinationsQuery(id)),
     useQuery(sandboxQuery(id)),
@@ -138,7 +138,7 @@ function Reach({ id, observable }: { id: string; observable: boolean }) {
   return (
     <>
       <ServerDestinations server={id} />
-      <ServerSandbox server={id} observable={observable} />
+      <ServerSandbox server={id} />
     </>
   );
 }

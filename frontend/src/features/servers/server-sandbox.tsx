@@ -2,11 +2,11 @@ import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/r
 import { Check, X } from 'lucide-react';
 import { Button } from '@/components/button';
 import { Section } from '@/components/fields';
-import { escapeControlCharacters, exactTime } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
-import type { SandboxProposal, SandboxStatus } from '@/types/api';
+import type { SandboxStatus } from '@/types/api';
 
 const t = texts.servers.sandbox;
 
@@ -20,12 +20,12 @@ export const sandboxQuery = (server: string) =>
     retry: false,
   });
 
-/** The sandbox of a server: its mode, what the system supports, and the observed accesses. */
-export function ServerSandbox({ server, observable }: { server: string; observable: boolean }) {
+/** The sandbox of a server: its mode, what the system supports, and what was denied. */
+export function ServerSandbox({ server }: { server: string }) {
   const { data } = useQuery(sandboxQuery(server));
   const client = useQueryClient();
   const change = useMutation({
-    mutationFn: (body: { mode: string; entry?: string; path?: string }) =>
+    mutationFn: (body: { mode: string; path?: string }) =>
       request<SandboxStatus>('POST', path(server), { body }),
     onSuccess: (status) => {
       client.setQueryData(sandboxQuery(server).queryKey, status);
@@ -35,10 +35,8 @@ export function ServerSandbox({ server, observable }: { server: string; observab
     onError: toastError,
   });
   if (!data?.applies) return null;
-  const { mode, proposal } = data;
+  const { mode } = data;
   const nothing = mode === 'on' && !data.protections[0]?.enforced;
-  const set = (to: string, entry?: string) =>
-    change.mutate(entry ? { mode: to, entry } : { mode: to });
   return (
     <Section title={t.title}>
       <p className="text-sm">
@@ -56,30 +54,22 @@ export function ServerSandbox({ server, observable }: { server: string; observab
         onAllow={(mode, path) => change.mutate({ mode, path })}
       />
       <div className="mt-3 flex flex-wrap gap-2">
-        {mode !== 'observe' && observable && (
-          <Button small disabled={change.isPending} onClick={() => set('observe')}>
-            {t.observe}
-          </Button>
-        )}
         {mode !== 'on' && data.enough && (
-          <Button small disabled={change.isPending} onClick={() => set('on')}>
+          <Button small disabled={change.isPending} onClick={() => change.mutate({ mode: 'on' })}>
             {t.turnOn}
           </Button>
         )}
         {mode !== 'off' && (
-          <Button small look="quiet" disabled={change.isPending} onClick={() => set('off')}>
+          <Button
+            small
+            look="quiet"
+            disabled={change.isPending}
+            onClick={() => change.mutate({ mode: 'off' })}
+          >
             {t.turnOff}
           </Button>
         )}
       </div>
-      {proposal && mode === 'observe' && (
-        <Proposal
-          proposal={proposal}
-          files={data.observed.length}
-          pending={change.isPending}
-          onLock={() => set('lock', proposal.entry)}
-        />
-      )}
       {mode === 'on' && data.access && (
         <details className="mt-3">
           <summary className="cursor-pointer text-sm text-ink2">{t.access}</summary>
@@ -107,21 +97,6 @@ export function ServerSandbox({ server, observable }: { server: string; observab
           })}
         </ul>
       </details>
-      {mode === 'observe' && data.observed.length > 0 && (
-        <details className="mt-2">
-          <summary className="cursor-pointer text-sm text-ink2">
-            {t.observed(data.observed.length)}
-          </summary>
-          <ul className="mt-2 space-y-0.5 font-mono text-xs">
-            {data.observed.slice(0, 500).map((one) => (
-              <li key={one.path} className="[overflow-wrap:anywhere]">
-                {escapeControlCharacters(one.path.slice(0, 500))}
-                {one.written && <span className="font-sans text-ink3"> {t.written}</span>}
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
     </Section>
   );
 }
@@ -188,35 +163,6 @@ function Refused({
   );
 }
 
-function Proposal({
-  proposal,
-  files,
-  pending,
-  onLock,
-}: {
-  proposal: SandboxProposal;
-  files: number;
-  pending: boolean;
-  onLock: () => void;
-}) {
-  return (
-    <div className="mt-3 rounded-md border bg-panel p-3 text-sm">
-      <p className="font-medium">{t.proposal(files, exactTime(proposal.since).slice(0, 16))}</p>
-      <Access {...proposal} />
-      <ul className="mt-2 space-y-1 text-xs text-ink2">
-        {proposal.remarks.map((remark) => (
-          <li key={remark}>{escapeControlCharacters(remark)}</li>
-        ))}
-      </ul>
-      <div className="mt-3">
-        <Button small look="primary" disabled={pending} onClick={onLock}>
-          {t.lock}
-        </Button>
-      </div>
-    </div>
-  );
-}
-
 /** What a sandbox allows in addition to the default rules. */
 function Access({
   read,
@@ -224,13 +170,12 @@ function Access({
   network,
   ports,
   unixSockets,
-}: Pick<SandboxProposal, 'read' | 'write' | 'network' | 'ports'> &
-  Partial<Pick<SandboxStatus, 'unixSockets'>>) {
+}: Pick<SandboxStatus, 'read' | 'write' | 'network' | 'ports' | 'unixSockets'>) {
   const lines = [
     ...read.map((one) => t.reads(escapeControlCharacters(one.slice(0, 500)))),
     ...write.map((one) => t.writes(escapeControlCharacters(one.slice(0, 500)))),
     network === 'any' ? t.anyNetwork : ports.length > 0 ? t.ports(ports.join(', ')) : t.noNetwork,
-    ...(unixSockets ? [unixSockets === 'any' ? t.anyUnixSockets : t.noUnixSockets] : []),
+    unixSockets === 'any' ? t.anyUnixSockets : t.noUnixSockets,
   ];
   return (
     <ul className="mt-2 list-disc space-y-0.5 pl-5 text-sm">
