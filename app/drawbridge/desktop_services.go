@@ -135,7 +135,7 @@ func (d *desktopServices) facts() tray.MenuState {
 		Profiles: profiles, Clients: clients,
 		Waiting: len(items) + len(d.servers.PendingCommands()) + waitingServers(d.baseline), Calls: held,
 		Paused: d.servers.Paused(), PausedUntil: d.servers.PausedUntil(),
-		RecordingPaused: d.history.Recording().Paused, StartAtLogin: on, Visible: d.pages.VisibleTools(),
+		RecordingPaused: d.history.Recording().Paused, StartAtLogin: on, Visible: d.pages.VisibleTools(), Idle: d.pages.Idle().Reason,
 	}
 }
 

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
 // Icon is the overall state that the icon shows. Its value is part of the image's file name.
@@ -156,10 +158,8 @@ func menuOf(statuses []core.ServerStatus, notices []string, facts MenuState, rec
 		if !facts.PausedUntil.IsZero() {
 			m.Summary += facts.PausedUntil.Format(" until 15:04")
 		}
-	case len(statuses) == 0:
-		m.Summary = "No servers yet"
-	case enabled == 0:
-		m.Summary = "All servers are disabled"
+	case facts.Idle != "":
+		m.Summary = facts.Idle
 	case enabled == 1:
 		m.Summary = fmt.Sprintf("%d of 1 server running", running)
 	default:
@@ -179,6 +179,33 @@ func menuOf(statuses []core.ServerStatus, notices []string, facts MenuState, rec
 		m.Lines = append(m.Lines, lineOf(s, facts.Visible))
 	}
 	return m
+}
+
+// withdrawnSubject is the subject of the notice about the last withdrawn approval, and withdrawnShown
+// is how long it is shown: the entry of the approval has disappeared while the user may be reading it.
+const (
+	withdrawnSubject = "withdrawn"
+	withdrawnShown   = time.Minute
+)
+
+// applyEvent applies an event to the notices, by subject. It reports whether an approval was
+// withdrawn for a reason.
+func applyEvent(notices map[string]string, e event.Event) (withdrawn bool) {
+	switch data := e.Data.(type) {
+	case event.Notice:
+		if notices[data.Subject] = data.Message; data.Message == "" {
+			delete(notices, data.Subject)
+		}
+	case approvals.Item:
+		if withdrawn = data.State == approvals.Withdrawn && data.Reason != ""; withdrawn {
+			tool := data.Tool
+			if data.Held != nil {
+				tool = data.Held.Tool
+			}
+			notices[withdrawnSubject] = "Approval of " + strings.TrimSuffix(data.Server+" › "+tool, " › ") + " withdrawn: " + data.Reason
+		}
+	}
+	return withdrawn
 }
 
 // durationText returns a duration in the unit that fits, as the page shows it: "12 ms", "3.4 s",

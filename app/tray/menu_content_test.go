@@ -3,6 +3,7 @@ package tray
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/build/icons"
 )
 
@@ -26,26 +29,27 @@ func TestMenuShowsOverallState(t *testing.T) {
 		notices []string
 		icon    Icon
 		summary string
+		idle    string
 	}{
-		{"nothing configured", nil, nil, IconPaused, "No servers yet"},
-		{"all disabled", []core.State{core.StateDisabled}, nil, IconPaused, "All servers are disabled"},
-		{"one runs", []core.State{core.StateRunning}, nil, IconOK, "1 of 1 server running"},
-		{"one starts", []core.State{core.StateStarting, core.StateRunning}, nil, IconOK, "1 of 2 servers running"},
-		{"disabled ones do not count", []core.State{core.StateRunning, core.StateDisabled}, nil, IconOK, "1 of 1 server running"},
-		{"stopped on purpose", []core.State{core.StateStopped, core.StateStopped}, nil, IconPaused, "0 of 2 servers running"},
-		{"degraded counts as running", []core.State{core.StateDegraded}, nil, IconAttention, "1 of 1 server running"},
-		{"waiting", []core.State{core.StateRunning, core.StateWaiting}, nil, IconAttention, "1 of 2 servers running"},
-		{"restarting", []core.State{core.StateRestarting, core.StateRunning}, nil, IconAttention, "1 of 2 servers running"},
-		{"the user is needed", []core.State{core.StateNeedsSignIn, core.StateNeedsApproval}, nil, IconAttention, "0 of 2 servers running"},
-		{"the worst one decides", []core.State{core.StateFailed, core.StateDegraded, core.StateRunning}, nil, IconError, "2 of 3 servers running"},
-		{"a notice needs attention", []core.State{core.StateRunning}, []string{"recording paused"}, IconAttention, "1 of 1 server running"},
+		{"nothing configured", nil, nil, IconPaused, "No servers are configured", "No servers are configured"},
+		{"all disabled", []core.State{core.StateDisabled}, nil, IconPaused, "The only server is disabled", "The only server is disabled"},
+		{"one runs", []core.State{core.StateRunning}, nil, IconOK, "1 of 1 server running", ""},
+		{"one starts", []core.State{core.StateStarting, core.StateRunning}, nil, IconOK, "1 of 2 servers running", ""},
+		{"disabled ones do not count", []core.State{core.StateRunning, core.StateDisabled}, nil, IconOK, "1 of 1 server running", ""},
+		{"stopped on purpose", []core.State{core.StateStopped, core.StateStopped}, nil, IconPaused, "0 of 2 servers running", ""},
+		{"degraded counts as running", []core.State{core.StateDegraded}, nil, IconAttention, "1 of 1 server running", ""},
+		{"waiting", []core.State{core.StateRunning, core.StateWaiting}, nil, IconAttention, "1 of 2 servers running", ""},
+		{"restarting", []core.State{core.StateRestarting, core.StateRunning}, nil, IconAttention, "1 of 2 servers running", ""},
+		{"the user is needed", []core.State{core.StateNeedsSignIn, core.StateNeedsApproval}, nil, IconAttention, "0 of 2 servers running", ""},
+		{"the worst one decides", []core.State{core.StateFailed, core.StateDegraded, core.StateRunning}, nil, IconError, "2 of 3 servers running", ""},
+		{"a notice needs attention", []core.State{core.StateRunning}, []string{"recording paused"}, IconAttention, "1 of 1 server running", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var statuses []core.ServerStatus
 			for i, s := range c.states {
 				statuses = append(statuses, status(fmt.Sprint("s", i), s))
 			}
-			m := menuOf(statuses, c.notices, MenuState{}, nil)
+			m := menuOf(statuses, c.notices, MenuState{Idle: c.idle}, nil)
 			if m.Icon != c.icon || m.Summary != c.summary {
 				t.Fatalf("icon %q, %q; want %q, %q", m.Icon, m.Summary, c.icon, c.summary)
 			}
@@ -104,6 +108,25 @@ func TestMenuNamesEachStateAsOtherViews(t *testing.T) {
 		text, _, _ := strings.Cut(l.Text, ",")
 		if !strings.HasSuffix(text, " files: "+strings.ToLower(one.Word)) || l.Reason != oneLine(one.Status.Reason) {
 			t.Errorf("%s: %+v", one.Title, l)
+		}
+	}
+}
+
+func TestMenuSaysWhyApprovalWasWithdrawn(t *testing.T) {
+	notices := map[string]string{}
+	item := approvals.Item{Server: "files", Held: &approvals.Held{Tool: "write"}}
+	for _, c := range []struct {
+		state, reason string
+		want          []string
+	}{
+		{"", "", nil},
+		{approvals.Accept, "", nil},
+		{approvals.Withdrawn, "the tool was changed", []string{"⚠ Approval of files › write withdrawn: the tool was changed"}},
+	} {
+		item.State, item.Reason = c.state, c.reason
+		withdrawn := applyEvent(notices, event.Event{Kind: event.Approval, Data: item})
+		if got := menuOf(nil, slices.Sorted(maps.Values(notices)), MenuState{}, nil).Notices; withdrawn != (c.want != nil) || !slices.Equal(got, c.want) {
+			t.Errorf("%q: %v %q", c.state, withdrawn, got)
 		}
 	}
 }

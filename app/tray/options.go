@@ -15,6 +15,7 @@ type MenuState struct {
 	Calls           []HeldCall // calls that wait for approval, oldest first
 	Paused          bool       // all servers are paused
 	PausedUntil     time.Time  // when they are resumed; zero if they are not, or only by the user
+	Idle            string     // why no server can run, such as "All 3 servers are disabled"; "" if one can
 	RecordingPaused bool
 	StartAtLogin    bool
 	Profiles        []string        // names of the profiles

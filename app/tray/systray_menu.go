@@ -269,6 +269,8 @@ func (v *view) follow(ctx context.Context) {
 	defer clicks.Wait()
 
 	notices := map[string]string{}
+	forget := time.NewTimer(withdrawnShown)
+	defer forget.Stop()
 	sub := v.subscribe()
 	defer func() { sub.Close() }()
 	redraw := time.NewTimer(0) // show what changed since build
@@ -296,6 +298,9 @@ func (v *view) follow(ctx context.Context) {
 			v.update(menuOf(v.o.Statuses(), sorted, v.o.MenuState(), recent))
 		case <-v.changed:
 			request()
+		case <-forget.C:
+			delete(notices, withdrawnSubject)
+			request()
 		case <-readRecent.C:
 			if now := v.readRecent(ctx); !slices.Equal(now, recent) {
 				recent = now
@@ -305,12 +310,8 @@ func (v *view) follow(ctx context.Context) {
 			switch {
 			case !open: // we fell behind: the next update reads the full state
 				sub = v.subscribe()
-			case e.Kind == event.UserNotice:
-				if n, ok := e.Data.(event.Notice); ok && n.Message != "" {
-					notices[n.Subject] = n.Message
-				} else if ok {
-					delete(notices, n.Subject)
-				}
+			case applyEvent(notices, e):
+				forget.Reset(withdrawnShown)
 			}
 			request()
 		}

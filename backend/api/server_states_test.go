@@ -4,17 +4,20 @@ import (
 	"encoding/json"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// The statuses that the supervisor's test recorded for each state pass through unchanged.
+// The statuses that the supervisor's test recorded for each state pass through unchanged, and
+// /healthz names those that need attention. A pause is one reason, whatever the number of servers.
 func TestEachStateHasItsReason(t *testing.T) {
 	src, err := os.ReadFile("../../frontend/src/testdata/server-states.json")
 	must(t, err)
 	var states []struct {
 		Title  string
+		Word   string
 		Status json.RawMessage
 	}
 	if err := json.Unmarshal(src, &states); err != nil || len(states) < 10 {
@@ -40,6 +43,19 @@ func TestEachStateHasItsReason(t *testing.T) {
 		s.get(t, "/api/v1/servers/"+st.ID, &detail)
 		if detail["state"] != string(st.State) || detail["reason"] != st.Reason {
 			t.Errorf("%s: alone it is %v", one.Title, detail)
+		}
+		if code := strings.ReplaceAll(strings.ToLower(one.Word), " ", "-"); code != string(st.State) {
+			t.Errorf("the word for %s is %s", st.State, one.Word)
+		}
+		wantHealth := Health{Status: "degraded", Version: "1.2.3", Reasons: []HealthReason{{Server: st.ID, State: string(st.State), Reason: st.Reason}}}
+		switch st.State {
+		case core.StateRunning, core.StateStarting, core.StateStopped, core.StatePaused, core.StateDisabled:
+			wantHealth.Status, wantHealth.Reasons = "ok", []HealthReason{}
+		}
+		var health Health
+		s.get(t, "/healthz", &health)
+		if !reflect.DeepEqual(health, wantHealth) {
+			t.Errorf("%s: the health is %+v, want %+v", one.Title, health, wantHealth)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -28,7 +29,7 @@ func (a *API) statusNow() Status {
 	}
 	s.KnowsReleases = a.KnowsReleases()
 	s.Usage = a.usageOf(s.Servers)
-	s.Visible = a.visibleTools(cfg, s.Servers)
+	s.Visible, s.Withheld, s.Idle = a.visibleTools(cfg, s.Servers), a.withheldCounts(), cfg.Idle()
 	if st.Reason != "" {
 		s.Notices = append(s.Notices, event.Notice{Subject: "history", Message: st.Reason})
 	}
@@ -47,28 +48,27 @@ func (a *API) statusNow() Status {
 
 const withheldSubject = "withheld/"
 
-// withheldNotices counts the definitions of each server that no client sees until the user accepts
+// withheldCounts counts the definitions of each server that no client sees until the user accepts
 // their change.
-func (a *API) withheldNotices() (list []event.Notice) {
-	counts, order := map[string]int{}, []string{}
+func (a *API) withheldCounts() map[string]int {
+	counts := map[string]int{}
 	for _, c := range a.Trust.Waiting() {
-		if counts[c.Server]++; counts[c.Server] == 1 {
-			order = append(order, c.Server)
-		}
+		counts[c.Server]++
 	}
-	for _, server := range order {
+	return counts
+}
+
+func (a *API) withheldNotices() (list []event.Notice) {
+	counts := a.withheldCounts()
+	for _, server := range slices.Sorted(maps.Keys(counts)) {
 		list = append(list, event.Notice{Subject: withheldSubject + server,
-			Message: fmt.Sprintf("%s of server %q changed and %s withheld from clients. Review: drawbridge tools changes %s.", core.Plural(counts[server], "definition"), server, isOrAre(counts[server]), server)})
+			Message: fmt.Sprintf("%s of server %q withheld from clients. Review: drawbridge tools changes %s.", core.Plural(counts[server], "changed definition"), server, server)})
 	}
 	return list
 }
 
-func isOrAre(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
-}
+// Idle returns why no server can run.
+func (a *API) Idle() config.Idle { return a.ConfigEditor.Current().Idle() }
 
 // VisibleTools counts the tools that clients see, for the servers with hidden tools, by id.
 func (a *API) VisibleTools() map[string]int {
@@ -76,12 +76,9 @@ func (a *API) VisibleTools() map[string]int {
 }
 
 func (a *API) visibleTools(cfg *config.Config, servers []core.ServerStatus) map[string]int {
-	some, changed := map[string]int{}, map[string]bool{}
-	for _, c := range a.Trust.Waiting() {
-		changed[c.Server] = true
-	}
+	some, changed := map[string]int{}, a.withheldCounts()
 	for i := range servers {
-		if c, ok := cfg.Server(servers[i].ID); ok && (c.Filter != nil || changed[c.ID]) && servers[i].Tools > 0 && !c.Disabled {
+		if c, ok := cfg.Server(servers[i].ID); ok && (c.Filter != nil || changed[c.ID] > 0) && servers[i].Tools > 0 && !c.Disabled {
 			some[c.ID] = 0
 		}
 	}

@@ -35,7 +35,9 @@ type Status struct {
 	Servers       []core.ServerStatus `json:"servers" nullable:"false"`
 	Usage         []ServerUsage       `json:"usage" nullable:"false" doc:"Resource usage of the servers that run on this machine"`
 	KnowsReleases bool                `json:"knowsReleases" doc:"Whether this build has an update source, so that updates.check can be turned on"`
-	Visible       map[string]int      `json:"visibleTools,omitempty" doc:"Number of tools that clients see, by server id; only servers whose configuration hides some"`
+	Visible       map[string]int      `json:"visibleTools,omitempty" doc:"Number of tools that clients see, by server id; only servers with hidden tools"`
+	Withheld      map[string]int      `json:"withheld,omitempty" doc:"Number of changed definitions that are withheld from clients until you review them, by server id"`
+	Idle          config.Idle         `json:"idle,omitzero" doc:"Why no server can run; absent if one can"`
 }
 
 // ServerUsage is the resource usage of the whole process tree of one server.

@@ -129,11 +129,14 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 		}
 		t.add(cells...)
 	}
-	if len(s.Servers) == 0 {
-		t.empty = "No server runs: the configuration has none, or mcp.enabled is false. Add one with: drawbridge add"
+	if len(s.Servers) == 0 && s.Idle.Reason != "" {
+		t.empty = s.Idle.Reason + ". " + s.Idle.Fix
 	}
 	if err := p.printTable(&t); err != nil {
 		return err
+	}
+	if len(s.Servers) > 0 && s.Idle.Reason != "" {
+		fmt.Fprintln(p.Stdout, s.Idle.Reason+". "+s.Idle.Fix)
 	}
 	said := map[string]bool{}
 	for _, server := range s.Servers {

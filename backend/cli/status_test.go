@@ -12,6 +12,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // TestStatusShowsRemedyOfEachServer: a command that the hint does not contain is shown after it.
@@ -77,6 +78,18 @@ func TestStatusShowsWhenTheStateChanged(t *testing.T) {
 	must(t, p.printStatus(&s, nil, now))
 	if !strings.Contains(out.String(), "3h ago") {
 		t.Errorf("got:\n%s", out.String())
+	}
+}
+
+func TestStatusSaysWhyNoServerCanRun(t *testing.T) {
+	for _, servers := range [][]core.ServerStatus{nil, {{ID: "a", State: core.StateDisabled}}} {
+		var out strings.Builder
+		p := newProgram(Options{Stdout: &out, Terminal: func() bool { return false }})
+		s := api.Status{RequireToken: true, Servers: servers, Idle: config.Idle{Reason: "None can run", Fix: "Do this"}}
+		must(t, p.printStatus(&s, nil, time.Now()))
+		if !strings.HasSuffix(out.String(), "None can run. Do this\n") {
+			t.Errorf("%d servers: got:\n%s", len(servers), out.String())
+		}
 	}
 }
 

@@ -73,6 +73,7 @@ type Options struct {
 	Unlock    func(ctx context.Context) error                // unlocks the keyring
 	Restart   func(ctx context.Context, server string) error // restarts a server
 	Servers   []core.ServerStatus                            // servers of the running daemon
+	Withheld  map[string]int                                 // changed definitions that wait for a review, by server
 }
 
 // ToolListState compares the number of tools that a client has read with the current number.
@@ -157,6 +158,9 @@ func (o Options) configuration() (all []Finding) {
 	}
 	if len(all) == 0 {
 		all = []Finding{{Check: "config", Level: OK, Message: "the configuration is valid: " + core.Plural(len(o.Config.Servers), "server")}}
+	}
+	if idle := o.Config.Idle(); idle.Reason != "" {
+		all = append(all, Finding{Check: "config", Subject: "servers", Level: Warning, Message: idle.Reason, Fix: idle.Fix})
 	}
 	return all
 }

@@ -2,7 +2,9 @@ package doctor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -70,7 +72,40 @@ func TestServerAdviceIsOfferedAsFix(t *testing.T) {
 	found := Options{Servers: []core.ServerStatus{
 		{ID: "a", State: core.StateFailed, Reason: "no such file", Hint: "Correct it."}, {ID: "b", State: core.StateFailed, Reason: "boom"},
 	}}.servers()
-	if len(found) != 2 || found[0].Fix != "Correct it." || found[1].Fix != "See its log: drawbridge logs b" {
+	if len(found) != 2 || found[0].Fix != "Correct it." || found[1].Fix != "Run: drawbridge logs b" {
+		t.Errorf("%+v", found)
+	}
+}
+
+// The supervisor's test records each state with its word.
+func TestDoctorNamesEachStateThatNeedsAttention(t *testing.T) {
+	src, err := os.ReadFile("../../frontend/src/testdata/server-states.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var states []struct {
+		Title, Word string
+		Status      core.ServerStatus
+	}
+	if err := json.Unmarshal(src, &states); err != nil || len(states) < 10 {
+		t.Fatal(len(states), err)
+	}
+	fine := map[core.State]bool{core.StateRunning: true, core.StateStarting: true, core.StateStopped: true, core.StateDisabled: true}
+	for _, one := range states {
+		one.Status.Warnings = nil
+		found := Options{Servers: []core.ServerStatus{one.Status}}.servers()
+		if fine[one.Status.State] {
+			if len(found) != 0 {
+				t.Errorf("%s: %+v", one.Title, found)
+			}
+			continue
+		}
+		if len(found) != 1 || !strings.HasPrefix(found[0].Message, one.Word+": ") || !strings.HasSuffix(found[0].Message, one.Status.Reason) && one.Status.State != core.StatePaused || found[0].Fix == "" {
+			t.Errorf("%s: %+v", one.Title, found)
+		}
+	}
+	found := Options{Servers: []core.ServerStatus{{ID: "a", State: core.StateRunning}}, Withheld: map[string]int{"a": 13}}.servers()
+	if len(found) != 1 || found[0].Message != "13 changed definitions withheld from clients" || found[0].Fix != "Review: drawbridge tools changes a" {
 		t.Errorf("%+v", found)
 	}
 }

@@ -30,18 +30,36 @@ func (o Options) secrets() (all []Finding) {
 	return all
 }
 
-// servers reports servers that crashed or are degraded, and the warnings of all servers. It does not
-// report a server whose program is missing: runtimes does, and a restart would not help.
+// serverLevels has the states that are reported. A server in another one runs, or does not because
+// the user wants it so.
+var serverLevels = map[core.State]Level{
+	core.StateFailed: Problem, core.StateDegraded: Problem,
+	core.StateWaiting: Warning, core.StateRestarting: Warning, core.StateNeedsSignIn: Warning, core.StateNeedsApproval: Warning,
+}
+
+// servers reports a pause, servers that do not work, the warnings of all servers, and withheld
+// definitions. It does not report a server whose program is missing: runtimes does, and a restart
+// would not help.
 func (o Options) servers() (all []Finding) {
+	if slices.ContainsFunc(o.Servers, func(s core.ServerStatus) bool { return s.State == core.StatePaused }) {
+		all = append(all, Finding{Check: "server", Level: Warning, Message: "Paused: all servers are stopped, and calls are refused", Fix: "Resume them with: drawbridge resume"})
+	}
 	for _, s := range o.Servers {
 		for _, text := range s.Warnings {
 			all = append(all, Finding{Check: "server", Subject: s.ID, Level: Warning, Message: text})
 		}
-		if s.State != core.StateFailed && s.State != core.StateDegraded || o.programMissing(s.ID) {
+		if n := o.Withheld[s.ID]; n > 0 {
+			all = append(all, Finding{Check: "server", Subject: s.ID, Level: Warning, Message: core.Plural(n, "changed definition") + " withheld from clients", Fix: "Review: drawbridge tools changes " + s.ID})
+		}
+		level := serverLevels[s.State]
+		if level == "" || o.programMissing(s.ID) {
 			continue
 		}
-		f := Finding{Check: "server", Subject: s.ID, Level: Problem, Message: string(s.State) + ": " + s.Reason, Fix: cmp.Or(s.Hint, "See its log: drawbridge logs "+s.ID)}
-		setAction(&f, "Restart", o.Restart, s.ID)
+		command := cmp.Or(s.Remedy.Command, "drawbridge logs "+s.ID)
+		f := Finding{Check: "server", Subject: s.ID, Level: level, Message: s.State.Word() + ": " + s.Reason, Fix: cmp.Or(s.Hint, "Run: "+command)}
+		if level == Problem {
+			setAction(&f, "Restart", o.Restart, s.ID)
+		}
 		all = append(all, f)
 	}
 	return all

@@ -680,6 +680,8 @@ export function makeScene(scene) {
           full: this.history.recording.full,
         },
         notices: this.paused ? [{ subject: 'paused', message: 'All servers are paused.' }] : [],
+        visibleTools: scene === 'full' ? { filesystem: servers[0].tools - 1 } : {},
+        withheld: scene === 'full' ? { filesystem: 1 } : {},
         knowsReleases: scene !== 'trouble',
         servers,
       };

@@ -32,7 +32,7 @@ export function applyEvents(client: QueryClient, events: ServerSentEvent[]): voi
         calls.push(data as Call);
         break;
       case 'catalog':
-        stale.add('tools');
+        stale.add('tools').add('status'); // definitions may be withheld
         break;
       case 'approval':
         applyApproval(client, data as Approval);

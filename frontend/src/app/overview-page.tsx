@@ -180,6 +180,7 @@ function Numbers({ report, range }: { report: UsageReport | undefined; range: Ra
   const servers = useServerNumbers();
   const { data: list } = useSuspenseQuery(serversQuery);
   const { running } = useRecentNumbers();
+  const { data: status } = useQuery(statusQuery);
   const { data: use } = useQuery(serverUseQuery);
   const { data: seen } = useQuery(clientsQuery);
   const { data: connections } = useQuery(connectionsQuery);
@@ -194,7 +195,7 @@ function Numbers({ report, range }: { report: UsageReport | undefined; range: Ra
       <Figure
         label={t.serversRunning}
         value={t.serversUp(servers.up, servers.all)}
-        note={t.offered(count(servers.tools))}
+        note={status?.idle?.reason ?? t.offered(count(servers.tools))}
         tone={troubled ? 'warn' : servers.up > 0 ? 'ok' : undefined}
         to="/servers"
       />

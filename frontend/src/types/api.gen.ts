@@ -1583,6 +1583,13 @@ export interface Rule {
   server: string;
   tool?: string;
 }
+export interface Idle {
+  fix: string;
+  /**
+   * Such as: All 3 servers are disabled
+   */
+  reason: string;
+}
 export interface ImportInputBody {
   /**
    * Diff that was shown; any other one is rejected
@@ -2668,6 +2675,7 @@ export interface Snapshot {
 }
 export interface Status {
   configPath: string;
+  idle?: Idle;
   /**
    * Whether this build has an update source, so that updates.check can be turned on
    */
@@ -2685,9 +2693,15 @@ export interface Status {
   usage: ServerUsage[];
   version: string;
   /**
-   * Number of tools that clients see, by server id; only servers whose configuration hides some
+   * Number of tools that clients see, by server id; only servers with hidden tools
    */
   visibleTools?: {
+    [k: string]: number;
+  };
+  /**
+   * Number of changed definitions that are withheld from clients until you review them, by server id
+   */
+  withheld?: {
     [k: string]: number;
   };
 }

@@ -19,8 +19,11 @@ const example = `{
 /** The empty state of the list of servers. */
 export function NoServers() {
   const { data: status } = useSuspenseQuery(statusQuery);
+  const { reason = texts.servers.emptyTitle, fix } = status.idle ?? {};
+  if (reason !== texts.servers.emptyTitle)
+    return <Empty icon={Server} title={reason}>{`${fix}.`}</Empty>;
   return (
-    <Empty icon={Server} title={texts.servers.emptyTitle}>
+    <Empty icon={Server} title={reason}>
       <p>{texts.servers.emptyBody}</p>
       <div className="mt-4 flex flex-wrap justify-center gap-2">
         <Link to="/welcome" className={buttonClasses('primary')}>

@@ -11,6 +11,7 @@ import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { age, bytes, escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { RequestError } from '@/lib/request';
+import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import type { ServerDetail as Detail, Instance } from '@/types/api';
 import { serverQuery, serversQuery, visibleToolsQuery } from './api';
@@ -219,14 +220,16 @@ export function ServerFacts({ server, now }: { server: Detail; now: number }) {
   const heard = server.updated !== server.since && age(server.updated, now);
   const up = server.tools + server.prompts + server.resources > 0;
   const { data: visible } = useQuery(visibleToolsQuery);
+  const { data: status } = useQuery(statusQuery);
   const tools = texts.servers.tools(server.tools, visible?.[server.id]);
+  const withheld = status?.withheld?.[server.id] ?? 0;
   return (
     <Facts
       rows={[
         [t.transport, texts.transports[server.transport] ?? server.transport],
         [t.software, software(server.serverInfo)],
         [t.protocol, texts.mcp(server.protocolVersion, server.era)],
-        [t.offers, up && t.offered(tools, server.prompts, server.resources)],
+        [t.offers, up && t.offered(tools, server.prompts, server.resources, withheld)],
         [t.process, server.pid ? t.pid(server.pid) : ''],
         [t.memory, server.usage?.rssBytes ? bytes(server.usage.rssBytes) : ''],
         [t.cpu, server.usage?.rssBytes ? `${server.usage.cpuPercent.toFixed(1)}%` : ''],

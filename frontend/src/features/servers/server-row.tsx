@@ -23,6 +23,7 @@ export function ServerRow({
   filter,
   version,
   visible,
+  withheld = 0,
 }: {
   server: ServerStatus;
   selected: boolean;
@@ -30,6 +31,8 @@ export function ServerRow({
   version?: string | undefined;
   /** The number of tools that clients see, if some are hidden. */
   visible?: number | undefined;
+  /** The number of its changed definitions that wait for a review. */
+  withheld?: number | undefined;
   filter: string | undefined;
 }) {
   const helped = Boolean(server.reason || hasRemedy(server));
@@ -111,6 +114,19 @@ export function ServerRow({
             </p>
             <RemedyButton server={server} />
           </div>
+        )}
+        {withheld > 0 && (
+          <p className="mt-1 text-sm text-ink2">
+            {texts.servers.withheld(withheld)}{' '}
+            <Link
+              to="/servers/$id"
+              params={{ id: server.id }}
+              search={{ q: filter, view: 'tools' }}
+              className="relative z-10 text-accent underline-offset-2 hover:underline"
+            >
+              {texts.servers.review}
+            </Link>
+          </p>
         )}
       </div>
       <div className={classes('relative z-10', helped && 'self-start')}>

@@ -34,7 +34,7 @@ const tones: Record<string, string> = {
   disabled: 'off',
 };
 
-function show(server: ServerStatus, version?: string, visible?: number) {
+function show(server: ServerStatus, version?: string, visible?: number, withheld?: number) {
   const root = createRootRoute({
     component: () => (
       <ul>
@@ -44,6 +44,7 @@ function show(server: ServerStatus, version?: string, visible?: number) {
           filter={undefined}
           version={version}
           visible={visible}
+          withheld={withheld}
         />
       </ul>
     ),
@@ -92,6 +93,15 @@ test('a row shows the number of visible tools if some are hidden', async () => {
   expect((await screen.findAllByText(/^13 tools/)).length).toBeGreaterThan(0);
 });
 
+test('a row says how many changed definitions are withheld, with a link to review them', async () => {
+  show({ ...readings[0]?.status, tools: 13 } as unknown as ServerStatus, undefined, 0, 13);
+  expect(await screen.findByText(/^13 changed definitions withheld from clients/)).toBeVisible();
+  expect(screen.getByRole('link', { name: 'Review' })).toHaveAttribute(
+    'href',
+    expect.stringContaining('view=tools'),
+  );
+});
+
 function SumAndList() {
   return (
     <>
@@ -127,13 +137,16 @@ test('the list and the total show the number of visible tools', async () => {
 test('the page of a server shows the number of visible tools', () => {
   const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
   client.setQueryData(visibleToolsQuery.queryKey, { files: 3 });
+  client.setQueryData(['status'], { withheld: { files: 10 } });
   const server = { ...readings[0]?.status, id: 'files', tools: 13, prompts: 1, resources: 0 };
   render(
     <QueryClientProvider client={client}>
       <ServerFacts server={server as never} now={0} />
     </QueryClientProvider>,
   );
-  expect(screen.getByText('3 of 13 tools, 1 prompt')).toBeVisible();
+  expect(
+    screen.getByText('3 of 13 tools, 1 prompt, 10 changed definitions withheld from clients'),
+  ).toBeVisible();
 });
 
 describe('a row shows the version of the server', () => {

@@ -4,6 +4,7 @@ import { Plus } from 'lucide-react';
 import { buttonClasses } from '@/components/button';
 import { SearchField } from '@/components/fields';
 import { PageHeader } from '@/components/page';
+import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
 import { serversQuery, versionsQuery, visibleToolsQuery } from './api';
@@ -31,6 +32,8 @@ export function ServersPage({ selected }: { selected: string | undefined }) {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const { data: versions } = useQuery(versionsQuery);
   const { data: visible } = useQuery(visibleToolsQuery);
+  const { data: status } = useQuery(statusQuery);
+  const idle = servers.every(({ state }) => state === 'disabled') && status?.idle;
   const { q = '' } = route.useSearch();
   const navigate = route.useNavigate();
   const shown = servers.filter((server) => matchesServer(server, q));
@@ -66,6 +69,7 @@ export function ServersPage({ selected }: { selected: string | undefined }) {
           <p className="py-10 text-center text-ink2">{texts.servers.noMatch}</p>
         ) : (
           <ul className="max-w-page space-y-2">
+            {idle && <li className="pb-1 text-sm text-ink2">{`${idle.reason}.`}</li>}
             {shown.map((server) => (
               <ServerRow
                 key={server.id}
@@ -74,6 +78,7 @@ export function ServersPage({ selected }: { selected: string | undefined }) {
                 filter={q || undefined}
                 version={versions?.get(server.id)}
                 visible={visible?.[server.id]}
+                withheld={status?.withheld?.[server.id]}
               />
             ))}
           </ul>

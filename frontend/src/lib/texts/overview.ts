@@ -115,7 +115,7 @@ export const overviewTexts = {
     table: 'Features by server',
     client: 'Client',
     feature: 'Feature',
-    none: 'No servers yet.',
+    none: 'No servers are configured.',
     how: {
       passes: 'supported',
       'with approval': 'with approval',

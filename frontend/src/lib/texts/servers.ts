@@ -5,13 +5,16 @@ const shortVersion = (v: string) =>
 /** The version of a package or an image, whose name is shown beside it. */
 const versionOf = (to: string) => shortVersion(/(?:@|==)([^@/=]+)$/.exec(to)?.[1] ?? to);
 
+const withheldText = (n: number) =>
+  `${n === 1 ? '1 changed definition' : `${n} changed definitions`} withheld from clients`;
+
 /** The servers: list, form, import, sign-in, versions. */
 export const serversTexts = {
   servers: {
     title: 'Servers',
     count: (n: number) => (n === 1 ? '1 server' : `${n} servers`),
     search: 'Search servers',
-    emptyTitle: 'No servers yet',
+    emptyTitle: 'No servers are configured',
     emptyBody:
       'Drawbridge runs your MCP servers and shares them with all your AI applications. Import the servers they already use, browse servers to install, or paste a snippet from a README.',
     emptyFile: 'Or edit the configuration file',
@@ -20,6 +23,8 @@ export const serversTexts = {
     noMatch: 'No server matches this search.',
     tools: (n: number, visible = n) =>
       `${visible < n ? `${new Intl.NumberFormat('en').format(visible)} of ` : ''}${n === 1 ? '1 tool' : `${new Intl.NumberFormat('en').format(n)} tools`}`,
+    withheld: withheldText,
+    review: 'Review',
     columns: {
       server: 'Server',
       state: 'State',
@@ -41,11 +46,12 @@ export const serversTexts = {
     usage: 'Resource use',
     cpu: 'CPU',
     offers: 'Features',
-    offered: (tools: string, prompts: number, resources: number) =>
+    offered: (tools: string, prompts: number, resources: number, withheld: number) =>
       [
         tools,
         prompts > 0 && `${prompts} ${prompts === 1 ? 'prompt' : 'prompts'}`,
         resources > 0 && `${resources} ${resources === 1 ? 'resource' : 'resources'}`,
+        withheld > 0 && withheldText(withheld),
       ]
         .filter(Boolean)
         .join(', '),
