@@ -65,12 +65,16 @@ func editable(c Client) bool {
 	return c.Format == TOML || c.Format == YAML || c.ContainerKind == ""
 }
 
-// sameExcept reports whether before and after decode to the same value except for the edited
-// entries. It is the last check before a write.
-func sameExcept(before, after []byte, client Client, edits []edit) bool {
-	a, okA := decodeFile(before, client)
-	b, okB := decodeFile(after, client)
-	if !okA || !okB {
+// sameExcept reports whether before and after have the same content except for the edited entries. It
+// is the last check before a write.
+func sameExcept(before, after document, edits []edit) bool {
+	if x, isJSON := before.(*jsonFile); isJSON {
+		y, both := after.(*jsonFile)
+		return both && x.sameExcept(y, edits)
+	}
+	a, errA := before.decode()
+	b, errB := after.decode()
+	if errA != nil || errB != nil || a == nil || b == nil {
 		return false
 	}
 	for _, e := range edits {

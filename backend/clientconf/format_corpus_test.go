@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -125,7 +126,7 @@ func roundTrip(t *testing.T, c *Connector, id, path, src string) bool {
 		t.Fatalf("undone as %s", how)
 	}
 	edits := []edit{{path: p.Client.KeyPath, name: EntryName}}
-	if after := content(t, path); !sameExcept([]byte(src), []byte(after), p.Client, edits) || strings.Contains(after, c.program) {
+	if after := content(t, path); !sameDecoded(t, []byte(src), []byte(after), p.Client, edits) || strings.Contains(after, c.program) {
 		t.Fatalf("disconnect changed other parts:\n%.2000s", after)
 	}
 	return true
@@ -195,7 +196,7 @@ func TestEmptiedYAMLContainerKeepsTypeAndComments(t *testing.T) {
 		must(t, err)
 		again, err := file.set(client.KeyPath, EntryName, value)
 		must(t, err)
-		if !sameExcept(back, again, client, []edit{{path: client.KeyPath, name: EntryName}}) {
+		if !sameDecoded(t, back, again, client, []edit{{path: client.KeyPath, name: EntryName}}) {
 			t.Errorf("%q with the entry again is %q", back, again)
 		}
 	}
@@ -223,8 +224,65 @@ func FuzzYAMLEntryKeepsOtherParts(f *testing.F) {
 		if _, err := parse(back, client); err != nil {
 			return // undo makes the same check and refuses
 		}
-		if !sameExcept(src, back, client, []edit{{path: client.KeyPath, name: EntryName}}) {
+		if !sameDecoded(t, src, back, client, []edit{{path: client.KeyPath, name: EntryName}}) {
 			t.Fatalf("removing changed other parts: %q", back)
 		}
 	})
+}
+
+// sameDecoded reports whether two files decode to the same value except for the edited entries, and fails
+// if sameExcept, which decodes no JSON, says otherwise.
+func sameDecoded(t testing.TB, before, after []byte, client Client, edits []edit) bool {
+	t.Helper()
+	x, errX := parse(before, client)
+	y, errY := parse(after, client)
+	if errX != nil || errY != nil {
+		return false
+	}
+	a, errA := x.decode()
+	b, errB := y.decode()
+	if errA != nil || errB != nil || a == nil || b == nil {
+		return false
+	}
+	for _, e := range edits {
+		stripEntry(a, e.path, e.name)
+		stripEntry(b, e.path, e.name)
+	}
+	same := reflect.DeepEqual(a, b)
+	if sameExcept(x, y, edits) != same {
+		t.Errorf("sameExcept is %v for\n%s\n%s", !same, before, after)
+	}
+	return same
+}
+
+// One byte that differs outside of the entries is found.
+func TestEditThatTouchesAnotherPartIsFound(t *testing.T) {
+	client := mustByID(t, "claude-code")
+	const before = `{"a": [1, {"b": "c"}], "mcpServers": {"x": {"command": "x"}}, "p": {"q": null}}`
+	edits := []edit{{path: client.KeyPath, name: "drawbridge"}}
+	for after, want := range map[string]bool{
+		before: true,
+		strings.Replace(before, `"x": {`, `"drawbridge": {"command": "d"}, "x": {`, 1): true,
+		strings.Replace(before, `"c"`, `"d"`, 1):                                       false,
+		strings.Replace(before, `"command"`, `"cmd"`, 1):                               false,
+		strings.Replace(before, `, "p": {"q": null}`, ``, 1):                           false,
+		strings.Replace(before, `"x": {"command": "x"}`, ``, 1):                        false,
+		strings.Replace(before, `"x": {`, `"y": {}, "x": {`, 1):                        false,
+	} {
+		if got := sameDecoded(t, []byte(before), []byte(after), client, edits); got != want {
+			t.Errorf("%v for %s", got, after)
+		}
+	}
+}
+
+func TestEachVersionOfAFileIsParsedOnce(t *testing.T) {
+	c, home := newConnector(t)
+	write(t, filepath.Join(home, ".claude.json"), `{"mcpServers": {}}`)
+	p := connect(t, c, "claude-code")
+	for _, src := range [][]byte{p.before, p.after} {
+		known := slices.Clone(p.parsed)
+		if file, err := p.parse(src); err != nil || len(known) != 2 || !slices.ContainsFunc(known, func(one parsedFile) bool { return one.file == file }) {
+			t.Errorf("%s was parsed again (%v)", src, err)
+		}
+	}
 }

@@ -42,12 +42,13 @@ func parseJSON(src []byte, client Client) (*jsonFile, error) {
 	if len(bytes.TrimSpace(f.src)) == 0 {
 		f.src = []byte("{}")
 	}
-	if client.Format == JSON && !json.Valid(f.src) {
-		var value any
-		err := json.Unmarshal(f.src, &value)
-		return nil, fmt.Errorf("the file is not valid JSON: %w", err)
-	}
 	value, err := config.ParseJSON(f.src)
+	if client.Format == JSON && (err != nil || !value.IsStandard()) {
+		var decoded any
+		if strict := json.Unmarshal(f.src, &decoded); strict != nil {
+			return nil, fmt.Errorf("the file is not valid JSON: %w", strict)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the file is not valid JSON: %w", err)
 	}
@@ -126,6 +127,47 @@ func (f *jsonFile) entry(path []string, name string) ([]byte, json.RawMessage, e
 	raw := f.src[m.Value.StartOffset:m.Value.EndOffset]
 	value, err := hujson.Standardize(bytes.Clone(raw))
 	return raw, value, err
+}
+
+// sameExcept is the function of this name for two JSON files. Edits leave all other bytes as they are,
+// so that nothing has to be decoded.
+func (f *jsonFile) sameExcept(other *jsonFile, edits []edit) bool {
+	paths := make([][]string, len(edits))
+	for i, e := range edits {
+		paths[i] = append(slices.Clone(e.path), e.name)
+	}
+	a, b := f.rest(f.root.Object, paths, nil), other.rest(other.root.Object, paths, nil)
+	return slices.EqualFunc(a, b, bytes.Equal)
+}
+
+// rest returns the names and values of an object without those at paths, and without objects that are
+// empty afterwards.
+func (f *jsonFile) rest(o *hujson.Object, paths [][]string, all [][]byte) [][]byte {
+	for i := range o.Members {
+		m := &o.Members[i]
+		name := f.src[m.Name.StartOffset:m.Name.EndOffset]
+		var inner [][]string
+		edited := false
+		for _, path := range paths {
+			if m.Name.Value.(hujson.Literal).String() == path[0] {
+				inner, edited = append(inner, path[1:]), edited || len(path) == 1
+			}
+		}
+		child, isObject := m.Value.Value.(*hujson.Object)
+		switch {
+		case edited:
+		case isObject && len(inner) > 0:
+			length := len(all)
+			if all = f.rest(child, inner, append(all, name, []byte("{"))); len(all) == length+2 {
+				all = all[:length]
+			} else {
+				all = append(all, []byte("}"))
+			}
+		case !(len(inner) > 0 && m.Value.Value.Kind() == 'n'):
+			all = append(all, name, f.src[m.Value.StartOffset:m.Value.EndOffset])
+		}
+	}
+	return all
 }
 
 func (f *jsonFile) decode() (map[string]any, error) {

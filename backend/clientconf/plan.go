@@ -46,6 +46,7 @@ type Plan struct {
 	file      document       // before, parsed
 	root      map[string]any // before, decoded
 	rules     func(dir string) []toolRules
+	parsed    []parsedFile
 	further   []*Plan // the same move in further files of the client
 }
 
@@ -189,7 +190,7 @@ func (p *Plan) splice() error {
 	var ours, foreign bool
 	equal := true
 	for _, e := range p.edits {
-		file, err := parse(content, p.Client)
+		file, err := p.parse(content)
 		if err != nil {
 			return p.refusal(err)
 		}
@@ -237,19 +238,43 @@ func (p *Plan) splice() error {
 	if !p.existed {
 		before = []byte(p.Client.InitialContent)
 	}
-	if err := verifyEdits(p.Client, before, p.after, p.edits); err != nil {
+	if err := p.verifyEdits(before, p.after, p.edits); err != nil {
 		return p.refusal(err)
 	}
 	p.Diff = Diff(p.Path, p.before, p.after)
 	return nil
 }
 
-// verifyEdits returns an error unless after parses, contains every edit, and otherwise decodes
-// to the same value as before.
-func verifyEdits(client Client, before, after []byte, edits []edit) error {
+// parse is the function of this name, which parses the same text only once: files may be large.
+func (p *Plan) parse(src []byte) (document, error) {
+	for _, one := range p.parsed {
+		if len(src) > 0 && len(one.src) == len(src) && &one.src[0] == &src[0] {
+			return one.file, nil
+		}
+	}
+	file, err := parse(src, p.Client)
+	if err == nil {
+		p.parsed = append(p.parsed[max(0, len(p.parsed)-1):], parsedFile{src, file})
+	}
+	return file, err
+}
+
+// parsedFile is a text and its document.
+type parsedFile struct {
+	src  []byte
+	file document
+}
+
+// verifyEdits returns an error unless after parses, contains every edit, and otherwise has the same
+// content as before.
+func (p *Plan) verifyEdits(before, after []byte, edits []edit) error {
 	touched := errors.New("it cannot be edited without touching other parts")
-	file, err := parse(after, client)
-	if err != nil || !sameExcept(before, after, client, edits) {
+	original, err := p.parse(before)
+	if err != nil {
+		return touched
+	}
+	file, err := p.parse(after)
+	if err != nil || !sameExcept(original, file, edits) {
 		return touched
 	}
 	for _, e := range edits {

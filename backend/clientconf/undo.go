@@ -149,7 +149,7 @@ func (p *Plan) contentWithout(r record, recorded, force bool) ([]byte, error) {
 	content := p.before
 	var edits []edit
 	for _, d := range slices.Backward(r.Edits) {
-		file, err := parse(content, p.Client)
+		file, err := p.parse(content)
 		if err != nil {
 			return nil, p.undoRefusal(err)
 		}
@@ -182,7 +182,7 @@ func (p *Plan) contentWithout(r record, recorded, force bool) ([]byte, error) {
 	if bytes.Equal(content, p.before) {
 		return content, nil
 	}
-	if err := verifyEdits(p.Client, p.before, content, edits); err != nil {
+	if err := p.verifyEdits(p.before, content, edits); err != nil {
 		return nil, p.undoRefusal(err)
 	}
 	return content, nil

@@ -116,11 +116,11 @@ func (c *Connector) newRecord(p *Plan, old record, recorded bool) (r record, err
 
 // entryChanges returns the record of each entry that the plan writes or removes.
 func (p *Plan) entryChanges(old record) ([]entryChange, error) {
-	before, err := parse(p.before, p.Client)
+	before, err := p.parse(p.before)
 	if err != nil {
 		return nil, err
 	}
-	after, err := parse(p.after, p.Client)
+	after, err := p.parse(p.after)
 	if err != nil {
 		return nil, err
 	}

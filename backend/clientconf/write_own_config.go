@@ -131,7 +131,7 @@ func (o *configChange) addServers(all []ImportedServer) (added []ImportedServer,
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		if err := verifyEdits(client, o.after, after, []edit{{client.KeyPath, i.Label, i.Entry}}); err != nil {
+		if err := (&Plan{Client: client}).verifyEdits(o.after, after, []edit{{client.KeyPath, i.Label, i.Entry}}); err != nil {
 			return nil, nil, nil, err
 		}
 		_, problems := config.Parse(o.Path, after)
