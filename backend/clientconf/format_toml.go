@@ -194,6 +194,7 @@ func (f *tomlFile) decode() (map[string]any, error) {
 	if all == nil {
 		all = map[string]any{}
 	}
+	finite(all)
 	return all, err
 }
 

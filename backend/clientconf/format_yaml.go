@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
@@ -51,6 +52,7 @@ func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
 	if f.decoded == nil {
 		f.decoded = map[string]any{}
 	}
+	finite(f.decoded)
 	f.lines = append(f.lines, 0)
 	for i, c := range f.src {
 		if c == '\n' && i+1 < len(f.src) {
@@ -72,9 +74,6 @@ func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
 	case *ast.NullNode, *ast.CommentGroupNode:
 	default:
 		return nil, errors.New("the file contains no YAML mapping")
-	}
-	if f.root != nil && f.root.IsFlowStyle {
-		return nil, errors.New("the file uses YAML flow style ({…}), which cannot be edited safely")
 	}
 	return f, nil
 }
@@ -109,6 +108,9 @@ func (f *yamlFile) findContainer(path []string) (yamlContainer, error) {
 	}
 	if f.root == nil {
 		return c, nil
+	}
+	if f.root.IsFlowStyle {
+		return c, errors.New("the file uses YAML flow style ({…}), which cannot be edited safely")
 	}
 	var value ast.Node
 	for _, m := range f.root.Values {
@@ -306,6 +308,25 @@ func cloneMap(m map[string]any) (map[string]any, error) {
 		return nil, err
 	}
 	return decodeObject(b)
+}
+
+// finite returns v with infinite numbers, which JSON does not have, as text.
+func finite(v any) any {
+	switch v := v.(type) {
+	case float64:
+		if math.IsInf(v, 0) || math.IsNaN(v) {
+			return fmt.Sprint(v)
+		}
+	case []any:
+		for i := range v {
+			v[i] = finite(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = finite(v[key])
+		}
+	}
+	return v
 }
 
 // render returns the entry as block lines that begin at column.

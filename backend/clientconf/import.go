@@ -45,6 +45,7 @@ type ImportedServer struct {
 	secretValues map[string]string // values by name
 	secretKeys   []string          // variables or headers to treat as secrets regardless of their values
 	limited      bool              // disabled, because of a limit that could not be converted
+	unlocated    bool              // it can be read, but not replaced
 	alone        bool              // File is read in place of the file that Drawbridge writes
 }
 
@@ -201,7 +202,8 @@ func readContainer(p *Plan, file document, m map[string]any, path []string, dir 
 		} else {
 			i.limited = b.disabled
 			if file != nil {
-				source, _, _ := file.entry(path, name) // an entry that cannot be located has no note
+				source, _, err := file.entry(path, name)
+				i.unlocated = err != nil
 				if note := commentNote(source, p.Client.Format); note != "" {
 					b.notes = append(b.notes, note)
 				}

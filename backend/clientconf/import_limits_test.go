@@ -356,6 +356,50 @@ func TestOneBadEntryHarmsOnlyItself(t *testing.T) {
 	}
 }
 
+// Rows that no encoder writes. A file that its client cannot read either is not among them.
+func TestOddTextBesideAServerHarmsOnlyItself(t *testing.T) {
+	const entry, dotted = "  a:\n    cmd: x\n    ", "[mcp_servers.a]\ncommand = \"x\"\n"
+	for _, c := range []struct {
+		client, file, before, after string
+		odd                         []string
+	}{
+		{"codex", ".codex/config.toml", "", "\n[mcp_servers.good]\ncommand = \"good\"\n", []string{
+			"[mcp_servers.a]\ncommand = 1979-05-27T07:32:00Z", dotted + "tool_timeout_sec = inf", dotted + "tool_timeout_sec = nan", dotted + "env = {A = 0xff, B = -inf}", dotted + "args = [1979-05-27, 07:32:00]",
+			"[[mcp_servers.a]]\ncommand = \"x\"", "[mcp_servers]\na = 1979-05-27", "[mcp_servers.a.b.c]\ncommand = \"x\"", "[mcp_servers.\"\"]\ncommand = \"x\"", dotted + "http_headers = [\"a\"]"}},
+		{"goose", ".config/goose/config.yaml", "extensions:\n  good:\n    type: stdio\n    cmd: good\n", "\n", []string{
+			"  a: !!binary aGVsbG8=", "  a: !!set {x, y}", "  a: 2001-12-14", "  a: []", "  a:\n    - cmd: x", "  a:\n    cmd: !custom x", "  a:\n    cmd: |\n      x\n      y", "  ~:\n    cmd: x", "  5:\n    cmd: x", "  .inf:\n    cmd: x",
+			entry + "timeout: .inf", entry + "timeout: .nan", entry + "args: [2001-12-14, ~, .inf]", entry + "envs: {1: 2, true: no, ~: x}", entry + "1: 2", entry + "available_tools: {a: b}"}},
+		{"claude-code", ".claude.json", `{"mcpServers": {"good": {"command": "good"}, "a": `, "}}", []string{
+			`{"command":"x","command":"y"}`, `{"command":"\ud800"}`, `{"command":"x","timeout":1e999}`, `{"command":"docker","args":["exec"]}`, `{"command":"docker","args":["exec","-e","","c","x"]}`, `{"command":"docker","args":["exec","--zz","c","x"]}`,
+			`{"command":"x","tools":{"":{"enabled":false}}}`, `{"command":"x","tools":[[]]}`, `{"command":"x","disabledTools":{"a":true}}`, `{"url":"https://x","bearer_token_env_var":"A B"}`, `{"url":"https://x","env_http_headers":{"A B":"C"}}`, `{"command":"x","env_vars":["A=B",""]}`,
+			`{"command":"${A:-${B}"}`, `{"url":"https://x:99999/mcp"}`, `{"url":"https://x/mcp","oauth":{"issuer":"not a url"}}`, `{"command":["x","\u0000"]}`, `{"transport":{"transport":{}}}`, `{"type":"replay","command":"x"}`}},
+	} {
+		for _, odd := range c.odd {
+			connector, home, _ := newMover(t)
+			write(t, filepath.Join(home, c.file), c.before+odd+c.after)
+			isGood := func(i ImportedServer) bool { return i.Name == "good" }
+			imported, err := connector.PlanImport(Choice{Client: c.client}, nil)
+			if err != nil || !slices.ContainsFunc(imported.Servers, isGood) {
+				t.Errorf("%s: %q: %v", c.client, odd, err)
+			}
+			p, err := connector.PlanMove(Choice{Client: c.client}, nil, false)
+			if err == nil {
+				err = connector.Apply(t.Context(), p)
+			}
+			left, _ := connector.Servers(Choice{Client: c.client})
+			if err != nil || slices.ContainsFunc(left, isGood) {
+				t.Errorf("%s: %q is not moved: %v", c.client, odd, err)
+			}
+		}
+	}
+}
+
+func TestFileInFlowStyleIsImported(t *testing.T) {
+	if i := convertServer(t, "goose", ".config/goose/config.yaml", `{"extensions": {"a": {"type": "stdio", "cmd": "x"}}}`); string(i.Entry) != `{"command":"x"}` {
+		t.Errorf("%s %s", i.Entry, i.SkipReason)
+	}
+}
+
 // importBeside imports and moves servers and returns an error unless the one named good comes.
 func importBeside(t *testing.T, client Client, servers map[string]any) error {
 	c, home, config := newMover(t)

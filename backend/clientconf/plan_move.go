@@ -73,6 +73,14 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 	if err != nil {
 		return nil, err
 	}
+	if placed := slices.DeleteFunc(slices.Clone(all), func(i ImportedServer) bool { return i.unlocated }); len(placed) > 0 { // else the file as a whole is refused
+		for _, i := range all {
+			if i.unlocated {
+				skipped = append(skipped, SkippedServer{i.Name, i.Scope, "its entry cannot be located in the file. To copy it: drawbridge clients import " + choice.Client})
+			}
+		}
+		all = placed
+	}
 	o, all, invalid, ids, err := c.addToConfig(all)
 	if err != nil {
 		return nil, err
