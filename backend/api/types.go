@@ -105,7 +105,7 @@ type Call struct {
 	Workspace     string       `json:"workspace" doc:"Working directory of the client"`
 	Account       string       `json:"account,omitempty" doc:"Account of the server that the call used; missing if the server has no accounts"`
 
-	ServedBy  *ServedBy     `json:"servedBy,omitempty" doc:"What responded; missing if no server did, and for calls of earlier versions of Drawbridge"`
+	ServedBy  *ServedBy     `json:"servedBy,omitempty" doc:"What responded; missing if no server did"`
 	Cached    bool          `json:"cached" doc:"Answered from the cache, without calling the server"`
 	Approval  core.Approval `json:"approval" enum:",once,minutes,session,always,denied,expired,nobody" doc:"Decision of the user; empty if no approval was required"`
 	Invalid   string        `json:"invalid,omitempty" doc:"Violation of the tool's outputSchema; set shortly after the call ends"`

@@ -41,7 +41,7 @@ func (p *program) versionUpdate() *cobra.Command {
 			if len(args) == 2 {
 				o.version = args[1]
 			}
-			if o.yes && !cmd.Flags().Changed("compare") && !cmd.Flags().Changed("rehearse") {
+			if o.yes && !cmd.Flags().Changed("compare") {
 				o.compare = false
 			}
 			return p.updateVersion(cmd.Context(), o)
@@ -50,8 +50,6 @@ func (p *program) versionUpdate() *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&o.yes, "yes", false, "write the version to the configuration, and accept its tools as shown")
 	f.BoolVar(&o.compare, "compare", true, "send recorded calls and checks to both versions, and compare the results")
-	f.BoolVar(&o.compare, "rehearse", true, "the former name of --compare")
-	_ = f.MarkHidden("rehearse") // fails only for an undefined flag
 	f.StringArrayVar(&o.also, "also", nil, "also send calls to this `TOOL`, which may have side effects; may be repeated")
 	return cmd
 }

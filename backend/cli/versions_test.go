@@ -68,15 +68,13 @@ func TestImageVersionsNameTheirSource(t *testing.T) {
 	}
 }
 
-// With --yes, calls are sent only with --compare, or with --rehearse, its former name.
+// With --yes, calls are sent only with --compare.
 func TestVersionsAreComparedOnRequest(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                      "plan compare",
 		"--compare=false":       "plan",
-		"--rehearse=false":      "plan",
 		"--yes":                 "plan apply",
 		"--yes --compare":       "plan compare apply",
-		"--yes --rehearse":      "plan compare apply",
 		"--yes --compare=false": "plan apply",
 	} {
 		t.Run(args, func(t *testing.T) {

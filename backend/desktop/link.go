@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -62,13 +63,8 @@ func ResolveLink(link string) (string, error) {
 	return invalid("its action is not supported")
 }
 
-// linkPages maps the names in links to the pages that a link may open.
-var linkPages = map[string]string{
-	"servers": "servers", "add": "add", "calls": "calls", "tools": "tools", "clients": "clients",
-	"approvals": "approvals", "questions": "approvals", // its previous name
-	"settings": "settings", "usage": "usage", "profiles": "profiles", "directory": "directory",
-	"checks": "checks", "sessions": "sessions", "welcome": "welcome",
-}
+// linkPages are the pages that a link may open.
+var linkPages = []string{"servers", "add", "calls", "tools", "clients", "approvals", "settings", "usage", "profiles", "directory", "checks", "sessions", "welcome"}
 
 func resolvePage(p string, invalid func(string) (string, error)) (string, error) {
 	clean := path.Clean("/" + p)
@@ -76,10 +72,10 @@ func resolvePage(p string, invalid func(string) (string, error)) (string, error)
 	switch {
 	case clean == "/":
 		return clean, nil
-	case linkPages[first] == "", !utf8.ValidString(clean), strings.ContainsFunc(rest, func(r rune) bool { return r < ' ' || strings.ContainsRune(`?#\/`, r) }):
+	case !slices.Contains(linkPages, first), !utf8.ValidString(clean), strings.ContainsFunc(rest, func(r rune) bool { return r < ' ' || strings.ContainsRune(`?#\/`, r) }):
 		return invalid("there is no such page")
 	}
-	return (&url.URL{Path: "/" + linkPages[first] + clean[1+len(first):]}).EscapedPath(), nil
+	return (&url.URL{Path: clean}).EscapedPath(), nil
 }
 
 func resolveAdd(u *url.URL, invalid func(string) (string, error)) (string, error) {

@@ -43,7 +43,7 @@ type Use struct {
 	Mean          time.Duration
 	LastUsed      time.Time
 	// ResultBytes is the size of the results, of which RepeatedBytes repeat structuredContent as text
-	// and BlankBytes are white space. Calls that earlier versions recorded are not included.
+	// and BlankBytes are white space.
 	ResultBytes, RepeatedBytes, BlankBytes int64
 }
 

@@ -4,7 +4,6 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
-  redirect,
 } from '@tanstack/react-router';
 import { loadChart } from '@/components/lazy-chart';
 import { loadCode } from '@/components/lazy-code-editor';
@@ -125,15 +124,6 @@ const approvals = createRoute({
   component: lazyRouteComponent(lazy.approvals, 'ApprovalsRoute'),
 });
 
-// The former URL of the approvals; redirects bookmarks.
-const questions = createRoute({
-  getParentRoute: () => root,
-  path: '/questions',
-  beforeLoad: () => {
-    throw redirect({ to: '/approvals', replace: true });
-  },
-});
-
 const sessions = createRoute({
   getParentRoute: () => root,
   path: '/sessions',
@@ -217,7 +207,6 @@ export function makeRouter() {
       calls.addChildren([call]),
       tools,
       approvals,
-      questions,
       sessions.addChildren([session]),
       usage,
       checks,
