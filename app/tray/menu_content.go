@@ -37,6 +37,7 @@ type Menu struct {
 	Recent          []CallLine   // finished calls, at most maxCalls
 	Clients         []ClientLine // at most maxClients; none if there are no profiles
 	Profiles        []string     // names, at most maxProfiles
+	ProfilesTitle   string       // says if some are left out
 	PauseText       string       // label of the entry that pauses or resumes
 	RecordingText   string
 	Paused          bool
@@ -141,6 +142,9 @@ func menuOf(statuses []core.ServerStatus, notices []string, facts MenuState, rec
 	}
 	if len(facts.Profiles) > 0 {
 		m.Profiles = facts.Profiles[:min(len(facts.Profiles), maxProfiles)]
+		if m.ProfilesTitle = "Profiles"; len(facts.Profiles) > maxProfiles || len(facts.Clients) > maxClients {
+			m.ProfilesTitle += " (the window shows all)"
+		}
 		for _, c := range facts.Clients[:min(len(facts.Clients), maxClients)] {
 			text := c.Client + ": no profile"
 			if c.Profile != "" {

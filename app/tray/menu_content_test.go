@@ -296,7 +296,7 @@ func TestMenuShowsProfileOfEachClient(t *testing.T) {
 		facts.Profiles = append(facts.Profiles, fmt.Sprint("p", i))
 	}
 	m := menuOf(nil, nil, facts, nil)
-	if want := []ClientLine{{"cursor", "cursor: office", "office"}, {"claude", "claude: no profile", ""}}; !slices.Equal(m.Clients, want) || len(m.Profiles) != maxProfiles {
+	if want := []ClientLine{{"cursor", "cursor: office", "office"}, {"claude", "claude: no profile", ""}}; !slices.Equal(m.Clients, want) || len(m.Profiles) != maxProfiles || m.ProfilesTitle != "Profiles (the window shows all)" {
 		t.Errorf("%+v, %d profiles", m.Clients, len(m.Profiles))
 	}
 	for i := range maxClients {

@@ -59,7 +59,7 @@ func (v *view) updateProfiles(m Menu) {
 		}
 		v.set(e.line, shownState{title: c.Text})
 	}
-	v.set(p.top, shownState{title: "Profiles", hidden: len(m.Clients) == 0})
+	v.set(p.top, shownState{title: m.ProfilesTitle, hidden: len(m.Clients) == 0})
 }
 
 // assignProfile returns an action that assigns the client at place i to the profile at place j, or

@@ -112,7 +112,7 @@ func (a *API) sandboxAccess(s *config.Server) (*sandbox.Access, error) {
 	if err != nil {
 		return nil, err
 	}
-	access := rules.Access(home)
+	access := rules.Access(home, slices.Concat(s.Args, []string{s.Cwd}, s.Sandbox.Write))
 	return &access, nil
 }
 

@@ -126,8 +126,11 @@ func (a *API) shortenReport(server string, report *history.ComparisonReport) {
 	for i := range report.Calls {
 		c := &report.Calls[i]
 		c.Arguments, c.Reason = clean(c.Arguments), clean(strings.ReplaceAll(c.Reason, trial, server))
-		c.Changes = c.Changes[:min(len(c.Changes), maxShownChanges)]
-		c.Unstable = c.Unstable[:min(len(c.Unstable), maxShownUnstable)]
+		c.More = max(len(c.Changes)-maxShownChanges, 0)
+		c.Changes = c.Changes[:len(c.Changes)-c.More]
+		if more := len(c.Unstable) - maxShownUnstable; more > 0 {
+			c.Unstable = append(c.Unstable[:maxShownUnstable], fmt.Sprintf("and %d more", more))
+		}
 		for j := range c.Changes {
 			c.Changes[j].Before, c.Changes[j].After = clean(c.Changes[j].Before), clean(c.Changes[j].After)
 		}

@@ -80,12 +80,8 @@ func (p *program) printSandbox(st api.SandboxStatus) error {
 	}
 	if st.Access != nil {
 		say("In force since the server was last started:")
-		for _, path := range st.Access.Write {
-			say("  may write %s", path)
-		}
-		for _, path := range st.Access.Unreadable {
-			say("  cannot read %s", path)
-		}
+		printSome(say, "may write", st.Access.Write)
+		printSome(say, "cannot read", st.Access.Unreadable)
 	}
 	for _, one := range st.Refused {
 		switch {
@@ -109,6 +105,17 @@ func (p *program) printSandbox(st api.SandboxStatus) error {
 		t.add(one.Name, word, one.Requires)
 	}
 	return p.printTable(&t)
+}
+
+// printSome prints at most maxPaths paths, and how many more there are.
+func printSome(say func(string, ...any), word string, paths []string) {
+	const maxPaths = 100
+	for _, path := range paths[:min(len(paths), maxPaths)] {
+		say("  %s %s", word, path)
+	}
+	if more := len(paths) - maxPaths; more > 0 {
+		say("  %s %d more: see --json", word, more)
+	}
 }
 
 func printPaths(say func(string, ...any), read, write []string, network string, ports []int) {

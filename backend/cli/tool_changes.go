@@ -55,6 +55,9 @@ func (p *program) printToolChanges(list []trust.ToolChange) error {
 		_, err := fmt.Fprintln(p.Stdout, "Nothing is withheld.")
 		return err
 	}
+	if len(list) > 1 {
+		fmt.Fprintln(p.Stdout, trust.Summary(list)+"\n")
+	}
 	for i := range list {
 		c := &list[i]
 		word := "changed since it was trusted; needs approval"

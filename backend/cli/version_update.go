@@ -215,6 +215,9 @@ func (p *program) printComparison(r *history.ComparisonReport) error {
 				fmt.Fprintln(p.Stdout, "      + "+escapeLine(change.After))
 			}
 		}
+		if c.More > 0 {
+			fmt.Fprintf(p.Stdout, "    and %d more\n", c.More)
+		}
 		if len(c.Unstable) > 0 {
 			fmt.Fprintln(p.Stdout, "    not compared (differs between runs of the current version): "+escapeLine(strings.Join(c.Unstable, ", ")))
 		}

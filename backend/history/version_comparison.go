@@ -86,7 +86,8 @@ type ComparedCall struct {
 	Result    string   `json:"result" enum:"alike,different,failed,slower,skipped" doc:"failed: succeeds with the current version only; slower: at least twice the time, and 100 ms more"`
 	Reason    string   `json:"reason,omitempty" doc:"Why it failed or was skipped, or which expectations of the check are no longer met"`
 	Changes   []Change `json:"changes,omitempty" doc:"Differences from the result of the current version"`
-	Unstable  []string `json:"unstable,omitempty" doc:"JSON Pointers of values that also differ between runs of the current version; they are not compared"`
+	More      int      `json:"more,omitempty" doc:"Number of further differences, which changes leaves out"`
+	Unstable  []string `json:"unstable,omitempty" doc:"JSON Pointers of values that also differ between runs of the current version; they are not compared. The last entry may say how many are left out"`
 	OldNs     int64    `json:"oldNs,omitempty" doc:"Duration with the current version, in nanoseconds"`
 	NewNs     int64    `json:"newNs,omitempty" doc:"Duration with the candidate, in nanoseconds"`
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -328,5 +329,17 @@ func TestOnlyHarmlessPathsAreOffered(t *testing.T) {
 				t.Errorf("%s, unreadable %v: offered %q, %q", path, unreadable, got.Allow, got.Remark)
 			}
 		}
+	}
+}
+
+// What the server names is never behind the limit of those who show the list.
+func TestAccessListsAllPathsAndThoseOfArgumentsFirst(t *testing.T) {
+	folder := resolved(t.TempDir())
+	r := Rules{Write: []string{folder}}
+	for i := range 120 {
+		r.Write = append(r.Write, fmt.Sprintf("/a/%d", i))
+	}
+	if list := r.Access(t.TempDir(), []string{"-x", folder}).Write; len(list) != len(r.Write) || list[0] != folder {
+		t.Errorf("%d paths, first %s", len(list), list[0])
 	}
 }

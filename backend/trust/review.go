@@ -21,6 +21,7 @@ type ToolChange struct {
 	OldHash  string     `json:"oldHash"`
 	NewHash  string     `json:"newHash"` // empty if blocked and unchanged
 	Diff     []DiffLine `json:"diff" nullable:"false"`
+	Parts    []string   `json:"parts" nullable:"false" enum:"description,schema,title,annotation,other part" doc:"What of a changed definition differs"`
 	Warnings []Warning  `json:"warnings" nullable:"false"` // warnings about the new definition
 }
 
@@ -52,7 +53,7 @@ func (b *Baseline) Changes(ctx context.Context, server string) ([]ToolChange, er
 			return nil, err
 		}
 		if after != nil {
-			c.Diff = Diff(Text(before), Text(after))
+			c.Diff, c.Parts = Diff(Text(before), Text(after)), differingParts(before, after)
 		}
 	}
 	return list, nil
@@ -82,7 +83,7 @@ func (b *Baseline) changes(server string) []ToolChange {
 			if k.kind == Server || !it.present || it.pending == nil && !it.blocked {
 				continue
 			}
-			c := ToolChange{Server: id, Kind: k.kind, Name: k.name, At: it.firstAt, State: Waiting, OldHash: it.hash.String(), Diff: []DiffLine{}, Warnings: []Warning{}}
+			c := ToolChange{Server: id, Kind: k.kind, Name: k.name, At: it.firstAt, State: Waiting, OldHash: it.hash.String(), Diff: []DiffLine{}, Parts: []string{}, Warnings: []Warning{}}
 			if it.blocked {
 				c.State = Blocked
 			}
@@ -285,7 +286,7 @@ func (b *Baseline) Compare(ctx context.Context, server string, tools []core.Item
 		} else {
 			c.State, c.OldHash = Added, ""
 		}
-		c.Diff = Diff(Text(before), Text(definition))
+		c.Diff, c.Parts = Diff(Text(before), Text(definition)), differingParts(before, definition)
 		list = append(list, c)
 	}
 	for _, name := range sortedKeys(known) {
@@ -293,7 +294,7 @@ func (b *Baseline) Compare(ctx context.Context, server string, tools []core.Item
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, ToolChange{Server: server, Kind: Tool, Name: name, At: b.opts.Now(), State: Removed, OldHash: known[name].String(), Diff: Diff(Text(before), nil), Warnings: []Warning{}})
+		list = append(list, ToolChange{Server: server, Kind: Tool, Name: name, At: b.opts.Now(), State: Removed, OldHash: known[name].String(), Diff: Diff(Text(before), nil), Parts: []string{}, Warnings: []Warning{}})
 	}
 	return list, nil
 }

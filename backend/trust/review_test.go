@@ -166,6 +166,9 @@ func TestChangesOfOtherVersionAreShown(t *testing.T) {
 	if len(states) != 3 || states["goes"] != Removed || states["turns"] != Changed || states["comes"] != Added {
 		t.Errorf("%v", states)
 	}
+	if got := Summary(list); got != "1 tool changed: 1 description; 1 added; 1 removed" {
+		t.Error(got)
+	}
 	must(t, b.AcceptInAdvance(t.Context(), "files", next, "seen"))
 	if w := mustJudge(t, b, next...); len(w) != 0 {
 		t.Errorf("what was seen before is withheld: %v", w)
@@ -244,6 +247,19 @@ func TestWarningsOfPendingItemsAreReportedOnce(t *testing.T) {
 	for detail, n := range seen {
 		if n != 1 {
 			t.Errorf("%d times: %s", n, detail)
+		}
+	}
+}
+
+func TestSummaryCountsWhatDiffers(t *testing.T) {
+	parts := differingParts([]byte(`{"name":"a","inputSchema":{},"outputSchema":{"type":"object"},"icons":[]}`), []byte(`{"name":"a","title":"x","inputSchema":{"type":"object"}}`))
+	for want, list := range map[string][]ToolChange{
+		"2 tools changed: 1 schema, 1 title, 1 other part": {{Kind: Tool, State: Waiting, Parts: parts}, {Kind: Tool, State: Changed}},
+		"2 definitions changed: 2 descriptions; 1 blocked": {{Kind: Tool, State: Changed, Parts: []string{"description"}}, {Kind: "prompt", State: Changed, Parts: []string{"description"}}, {Kind: Tool, State: Blocked}},
+		"1 tool added; 1 removed":                          {{Kind: Tool, State: Removed}, {Kind: Tool, State: Added}},
+	} {
+		if got := Summary(list); got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }

@@ -504,6 +504,7 @@ function toolChanges(scene, evil) {
       state: 'waiting',
       oldHash: '0f3a9b1c22d44e5f0f3a9b1c22d44e5f',
       newHash: 'b1946ac92492d2347c6235b4d2611184',
+      parts: ['description'],
       diff: [
         { op: 'old', text: say('description: Searches for files by name.') },
         { op: 'new', text: say('description:') },

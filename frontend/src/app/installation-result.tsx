@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { CircleAlert, CircleCheck, LoaderCircle } from 'lucide-react';
 import { buttonClasses } from '@/components/button';
 import { Section } from '@/components/fields';
+import { More } from '@/components/more';
 import { ScrollArea } from '@/components/scroll-area';
 import { StateBadge } from '@/components/state-badge';
 import { serverQuery, serversQuery } from '@/features/servers/api';
@@ -69,6 +70,7 @@ function Outcome({ server }: { server: ServerStatus }) {
             ))}
           </ul>
         )}
+        <More of={tools.length} shown={100} />
       </>
     );
   if (busy.has(server.state) && !server.reason) return <Waiting text={t.starting} />;

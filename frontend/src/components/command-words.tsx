@@ -1,5 +1,6 @@
 import { Labelled } from '@/components/fields';
-import { escapeControlCharacters } from '@/lib/format';
+import { More } from '@/components/more';
+import { cut, escapeControlCharacters } from '@/lib/format';
 
 /** A complete command line, one argument per line: this is what the user agrees to. */
 export function CommandWords({
@@ -12,7 +13,7 @@ export function CommandWords({
   /** Shows at most 300 arguments of 4,000 characters. */
   limited?: boolean;
 }) {
-  const shown = limited ? words.slice(0, 300).map((word) => word.slice(0, 4000)) : words;
+  const shown = limited ? words.slice(0, 300).map((word) => cut(word, 4000)) : words;
   return (
     <Labelled label={label}>
       <ol
@@ -31,6 +32,7 @@ export function CommandWords({
           </li>
         ))}
       </ol>
+      <More of={words.length} shown={shown.length} />
     </Labelled>
   );
 }

@@ -773,6 +773,10 @@ export interface ComparedCall {
    */
   definitions?: 'server' | 'prompts' | 'resources' | 'resourceTemplates';
   /**
+   * Number of further differences, which changes leaves out
+   */
+  more?: number;
+  /**
    * Duration with the candidate, in nanoseconds
    */
   newNs?: number;
@@ -795,7 +799,7 @@ export interface ComparedCall {
   result: 'alike' | 'different' | 'failed' | 'slower' | 'skipped';
   tool?: string;
   /**
-   * JSON Pointers of values that also differ between runs of the current version; they are not compared
+   * JSON Pointers of values that also differ between runs of the current version; they are not compared. The last entry may say how many are left out
    */
   unstable?: string[] | null;
 }
@@ -1980,6 +1984,10 @@ export interface ToolChange {
   name: string;
   newHash: string;
   oldHash: string;
+  /**
+   * What of a changed definition differs
+   */
+  parts: ('description' | 'schema' | 'title' | 'annotation' | 'other part')[];
   server: string;
   state: 'waiting' | 'blocked' | 'added' | 'changed' | 'removed';
   warnings: Warning[];

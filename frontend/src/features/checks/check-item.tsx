@@ -7,6 +7,7 @@ import { Confirm } from '@/components/confirm';
 import { Failure } from '@/components/failure';
 import { JsonView } from '@/components/json-view';
 import { MergeDiff } from '@/components/lazy-code-editor';
+import { More } from '@/components/more';
 import { mostChanges, textOfSide } from '@/lib/changes-as-text';
 import { age, count, duration, escapeControlCharacters, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
@@ -50,7 +51,7 @@ export function CheckItem({
       onSuccess: ({ ok }) => toast(ok ? 'ok' : 'bad', ok ? t.ran(title) : t.ranBadly(title)),
     });
   };
-  const harmless = steps.every((step) => isReadOnly(step.server, step.tool));
+  const writing = steps.filter((step) => !isReadOnly(step.server, step.tool));
   return (
     <li className="border-t px-4 py-3 first:border-t-0">
       <div className="flex flex-wrap items-start gap-x-3 gap-y-2">
@@ -76,7 +77,7 @@ export function CheckItem({
             small
             disabled={running}
             aria-label={t.runNamed(title)}
-            onClick={() => (harmless ? start() : setAsking('run'))}
+            onClick={() => (writing.length === 0 ? start() : setAsking('run'))}
           >
             {running ? (
               <LoaderCircle className="size-3.5 animate-spin" aria-hidden />
@@ -104,14 +105,12 @@ export function CheckItem({
         >
           <p>{t.askBody}</p>
           <ul className="mt-2 list-disc pl-5 text-sm">
-            {steps
-              .filter((step) => !isReadOnly(step.server, step.tool))
-              .slice(0, 20)
-              .map((step, index) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: steps have no other identity
-                <li key={index}>{nameOf(step)}</li>
-              ))}
+            {writing.slice(0, 20).map((step, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: steps have no other identity
+              <li key={index}>{nameOf(step)}</li>
+            ))}
           </ul>
+          <More of={writing.length} shown={20} />
         </Confirm>
       )}
       {asking === 'remove' && (

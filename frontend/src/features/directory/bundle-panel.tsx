@@ -4,6 +4,7 @@ import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from 
 import { Button } from '@/components/button';
 import { CommandWords } from '@/components/command-words';
 import { Facts, Section } from '@/components/fields';
+import { joined } from '@/components/more';
 import { DetailFrame } from '@/components/split-view';
 import { classes } from '@/lib/class-names';
 import { bytes, escapeControlCharacters } from '@/lib/format';
@@ -227,8 +228,7 @@ function Claims({ about }: { about: About }) {
           [b.hash, <code key="h">{escapeControlCharacters(about.sha256)}…</code>],
           [
             b.variables,
-            about.variables.length > 0 &&
-              escapeControlCharacters(about.variables.slice(0, 50).join(', ')),
+            about.variables.length > 0 && escapeControlCharacters(joined(about.variables, 50)),
           ],
         ]}
       />

@@ -51,6 +51,7 @@ export function ServerPanel({
             {item.installed.slice(0, 20).map((id) => (
               <span key={id}>{link(id)}</span>
             ))}
+            {item.installed.length > 20 && texts.problems.more(item.installed.length - 20)}
           </p>
         </Section>
       )}

@@ -1,4 +1,5 @@
 import { Confirm } from '@/components/confirm';
+import { joined } from '@/components/more';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Profile } from '@/types/api';
@@ -30,7 +31,7 @@ export function RemoveProfile({
       <p>{t.removeBody}</p>
       {bound > 0 && (
         <p className="mt-2 text-warn">
-          {t.removeBound(bound, escapeControlCharacters(profile.clients.slice(0, 20).join(', ')))}
+          {t.removeBound(bound, escapeControlCharacters(joined(profile.clients, 20)))}
         </p>
       )}
     </Confirm>

@@ -2,6 +2,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { Container as Box } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
+import { More } from '@/components/more';
 import { Loading } from '@/components/page';
 import { escapeControlCharacters } from '@/lib/format';
 import { messageOf, request } from '@/lib/request';
@@ -116,6 +117,7 @@ function Inside({
           {one.pid} {escapeControlCharacters(one.command.slice(0, 300))}
         </p>
       ))}
+      <More of={(data.processes ?? []).length} shown={5} />
       {!data.shell && <p className="text-warn">{t.noShell}</p>}
       <div className="flex flex-wrap gap-2">
         {(data.suggestions ?? []).map((one) => (

@@ -2,6 +2,7 @@ import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/r
 import { Check, X } from 'lucide-react';
 import { Button } from '@/components/button';
 import { Section } from '@/components/fields';
+import { More } from '@/components/more';
 import { escapeControlCharacters } from '@/lib/format';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -107,12 +108,13 @@ function PathList({ title, paths }: { title: string; paths: string[] }) {
     <>
       <p className="mt-2 text-sm">{title}</p>
       <ul className="mt-1 space-y-0.5 font-mono text-xs">
-        {paths.map((path) => (
+        {paths.slice(0, 100).map((path) => (
           <li key={path} className="[overflow-wrap:anywhere]">
             {escapeControlCharacters(path.slice(0, 500))}
           </li>
         ))}
       </ul>
+      <More of={paths.length} shown={100} />
     </>
   );
 }

@@ -5,6 +5,7 @@ import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { HunkDiff } from '@/components/diff-view';
 import { Labelled } from '@/components/fields';
+import { More } from '@/components/more';
 import { ScrollArea } from '@/components/scroll-area';
 import { age, bytes, escapeControlCharacters, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
@@ -141,6 +142,7 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
               <li key={problem.message}>{escapeControlCharacters(problem.message)}</li>
             ))}
           </ul>
+          <More of={broken.length} shown={10} />
         </div>
       )}
       <div className="flex flex-wrap gap-2">

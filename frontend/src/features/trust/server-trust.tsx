@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { More } from '@/components/more';
 import { Loading } from '@/components/page';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { escapeControlCharacters, exactTime } from '@/lib/format';
@@ -64,6 +65,7 @@ function Known({ server }: { server: string }) {
               </li>
             ))}
           </ul>
+          <More of={suspicious.length} shown={50} />
         </section>
       )}
       {events.length > 0 && (

@@ -2,11 +2,13 @@ import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/r
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Facts, Section } from '@/components/fields';
+import { More } from '@/components/more';
 import { escapeControlCharacters } from '@/lib/format';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
 import type { ServerVersion, VersionPlan } from '@/types/api';
+import { summaryOf } from './change-summary';
 import { ToolDiff, Warnings } from './tool-changes';
 import { VersionComparison } from './version-comparison';
 
@@ -107,7 +109,7 @@ export function ServerVersionSection({ server }: { server: string }) {
               { op: 'new', text: plan.to },
             ]}
           />
-          <p className="mt-2 text-sm text-ink2">{t.changes(plan.changes?.length ?? 0)}</p>
+          <p className="mt-2 text-sm text-ink2">{summaryOf(plan.changes ?? []) || t.noChanges}</p>
           <ul className="mt-2 space-y-3">
             {(plan.changes ?? []).slice(0, 100).map((one) => (
               <li key={one.name}>
@@ -123,6 +125,7 @@ export function ServerVersionSection({ server }: { server: string }) {
               </li>
             ))}
           </ul>
+          <More of={plan.changes?.length ?? 0} shown={100} />
           {progress && progress.total > 0 && (
             <p role="status" className="mt-2 text-sm text-ink2">
               {texts.comparison.progress(progress.finished, progress.total)}

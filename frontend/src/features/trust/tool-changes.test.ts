@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import type { ToolChange } from '@/types/api';
+import { summaryOf } from './change-summary';
 import { versionsOf } from './tool-changes';
 
 test('the lines of a changed definition become the texts before and after', () => {
@@ -25,4 +27,16 @@ test('no new line is lost behind many old ones, and no invisible change is hidde
   ]);
   expect(after).not.toBe(before);
   expect(after).toContain('\\u{200f}');
+});
+
+test('a summary counts the changed definitions and what of them differs', () => {
+  const tool: Pick<ToolChange, 'kind' | 'parts'> = { kind: 'tool', parts: [] };
+  expect(
+    summaryOf([
+      { ...tool, state: 'waiting', parts: ['description', 'schema'] },
+      { ...tool, state: 'changed', parts: ['schema'] },
+      { ...tool, state: 'added' },
+    ]),
+  ).toBe('2 tools changed: 1 description, 2 schemas; 1 added');
+  expect(summaryOf([{ ...tool, kind: 'prompt', state: 'removed' }])).toBe('1 definition removed');
 });

@@ -3,10 +3,12 @@ import { ShieldAlert } from 'lucide-react';
 import { Button } from '@/components/button';
 import { GuardedItem, GuardedList } from '@/components/guarded-list';
 import { MergeDiff } from '@/components/lazy-code-editor';
+import { More } from '@/components/more';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { DiffLine, ToolChange, ToolWarning } from '@/types/api';
 import { changesQuery, useToolDecision } from './api';
+import { summaryOf } from './change-summary';
 
 const t = texts.trust;
 const most = 50;
@@ -16,11 +18,15 @@ export function ToolChanges({ server }: { server: string }) {
   const { data: changes } = useQuery(changesQuery(server));
   if (!changes || changes.length === 0) return null;
   return (
-    <GuardedList className="space-y-3">
-      {changes.slice(0, most).map((change) => (
-        <Change key={`${change.kind} ${change.name}`} change={change} />
-      ))}
-    </GuardedList>
+    <>
+      {changes.length > 1 && <p className="mb-2 text-sm text-ink2">{summaryOf(changes)}</p>}
+      <GuardedList className="space-y-3">
+        {changes.slice(0, most).map((change) => (
+          <Change key={`${change.kind} ${change.name}`} change={change} />
+        ))}
+      </GuardedList>
+      <More of={changes.length} shown={most} />
+    </>
   );
 }
 

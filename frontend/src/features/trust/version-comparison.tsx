@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { CircleAlert, CircleCheck, CircleDashed, Timer } from 'lucide-react';
 import { Button } from '@/components/button';
 import { MergeDiff } from '@/components/lazy-code-editor';
+import { More } from '@/components/more';
 import { textOfSide } from '@/lib/changes-as-text';
 import { duration, escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
@@ -130,6 +131,7 @@ function Result({
           />
         </div>
       )}
+      <More of={call.more ?? 0} shown={0} />
       {unstable.length > 0 && (
         <p className="mt-1 text-xs text-ink3 [overflow-wrap:anywhere]">
           {t.unstable(

@@ -561,12 +561,7 @@ export const serversTexts = {
     pin: (to: string) => `Pin to ${versionOf(to)}`,
     back: (to: string) => `Roll back to ${versionOf(to)}`,
     plan: 'Changes in this update',
-    changes: (n: number) =>
-      n === 0
-        ? 'No tools will change.'
-        : n === 1
-          ? '1 tool will change.'
-          : `${n} tools will change.`,
+    noChanges: 'No tools will change.',
     differs: (name: string) => `Changes to ${name}`,
     apply: 'Update and accept changes',
     applied: (to: string) => `Saved: ${to}.`,
