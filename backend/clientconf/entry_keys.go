@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 //go:embed entry_keys.json
@@ -89,7 +90,10 @@ func (t entryKeys) meaning(client, key string) string {
 func (t entryKeys) isSwitchedOff(client string, beside map[string]any, name string) bool {
 	off, _ := valueAt(beside, t.Clients[client].Off).([]any)
 	on, isList := valueAt(beside, t.Clients[client].On).([]any)
-	return slices.Contains(off, any(name)) || isList && len(on) > 0 && !slices.Contains(on, any(name))
+	return isList && len(on) > 0 && !slices.Contains(on, any(name)) || slices.ContainsFunc(off, func(v any) bool {
+		pattern, isText := v.(string) // some take patterns
+		return isText && config.Match(pattern, name)
+	})
 }
 
 // isRunKey reports whether the key defines what is run or called. All others are switches of the

@@ -166,6 +166,7 @@ func TestLimitsOfClientsAreImported(t *testing.T) {
 		{"Amp pattern of another form", "amp", `{"command":"x","includeTools":["{a,b}_*"]}`, program + `,"disabled":true}`, `"includeTools"`},
 		{"Kiro", "kiro", `{"command":"x","disabledTools":["d"],"autoApprove":["a"]}`, program + `,"excludeTools":["d"]}`, ""},
 		{"Copilot all", "copilot-cli", `{"command":"x","tools":["*"]}`, program + `}`, ""},
+		{"Copilot, what loads", "copilot-cli", `{"command":"x","deferTools":"auto","isDefaultServer":true}`, program + `}`, ""},
 		{"Copilot none", "copilot-cli", `{"command":"x","tools":[]}`, program + `}`, ""},
 		{"Copilot some", "copilot-cli", `{"command":"x","tools":["a"],"excludeTools":["b"]}`, program + `,"includeTools":["a"],"excludeTools":["b"]}`, ""},
 		{"Goose all", "goose", `{"cmd":"x","available_tools":[]}`, program + `}`, ""},
@@ -218,11 +219,12 @@ func TestServerThatTheClientSwitchedOffIsDisabled(t *testing.T) {
 	for id, c := range map[string]struct{ file, text string }{
 		"gemini-cli":  {".gemini/settings.json", `{"mcp":{"excluded":["off"]},"mcpServers":{"off":{"command":"x"},"on":{"command":"y"}}}`},
 		"qwen-code":   {".qwen/settings.json", `{"mcp":{"allowed":["on"]},"mcpServers":{"off":{"command":"x"},"on":{"command":"y"}}}`},
+		"Qwen Code":   {".qwen/settings.json", `{"mcp":{"excluded":["of*"]},"mcpServers":{"off":{"command":"x"},"on":{"command":"y"}}}`},
 		"claude-code": {".claude.json", `{"projects":{"/p":{"disabledMcpServers":["off"],"mcpServers":{"off":{"command":"x"},"on":{"command":"y"}}}}}`},
 	} {
 		connector, home, _ := newMover(t)
 		write(t, filepath.Join(home, c.file), c.text)
-		all, err := connector.Servers(Choice{Client: id})
+		all, err := connector.Servers(Choice{Client: strings.ReplaceAll(strings.ToLower(id), " ", "-")})
 		must(t, err)
 		for _, i := range all {
 			if strings.Contains(string(i.Entry), `"disabled":true`) != (i.Name == "off") {

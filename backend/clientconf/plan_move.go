@@ -108,6 +108,9 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 		p.Warnings = append(p.Warnings, "Tool lists and permission rules of "+p.Client.Name+" that name these servers no longer match.")
 	}
 	for _, i := range all {
+		if m, _ := decodeObject(i.literal); combined && i.Exists && m["disabled"] == true {
+			p.Warnings = append(p.Warnings, i.Name+" is off in "+p.Client.Name+" but may be on in Drawbridge: to keep its tools from "+p.Client.Name+", limit the client with a profile.")
+		}
 		for _, note := range i.Notes {
 			p.Warnings = append(p.Warnings, i.Name+": "+note+".")
 		}

@@ -177,6 +177,23 @@ func TestCombinedMoveWarnsOfRulesAndIsUndone(t *testing.T) {
 	}
 }
 
+func TestCombinedMoveWarnsOfServersThatTheClientHasOff(t *testing.T) {
+	for _, combined := range []bool{true, false} {
+		c, home, config := newMover(t)
+		write(t, config, `{"mcpServers": {"db": {"command": "x"}}}`)
+		write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"db": {"command": "x", "disabled": true}}}`)
+		p, err := c.PlanMove(Choice{Client: "cursor"}, nil, combined)
+		must(t, err)
+		if all := strings.Join(p.Warnings, "\n"); strings.Contains(all, "db is off in Cursor") != combined {
+			t.Errorf("%v: %s", combined, all)
+		}
+		must(t, c.Apply(t.Context(), p))
+		if file := content(t, filepath.Join(home, ".cursor/mcp.json")); strings.Contains(file, `"disabled": true`) == combined {
+			t.Errorf("%v: %s", combined, file)
+		}
+	}
+}
+
 func TestDuplicatesAcrossClientsAreDetected(t *testing.T) {
 	c, home, config := newMover(t)
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"fs": {"command": "npx", "args": ["f"]}}}`)
