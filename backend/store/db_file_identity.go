@@ -111,7 +111,9 @@ func (s *Store) reopenIfDisplaced() {
 // if the database was moved, the moved file is complete. It must be called with s.mu held.
 func (s *Store) closeDisplaced() {
 	_ = s.h.read.Close()
-	_, _ = s.h.write.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
+	if _, err := s.h.write.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
+		s.opts.Log.Error("Cannot complete the history file that was removed or replaced", "path", s.opts.Path, "error", err)
+	}
 	_ = s.h.close()
 	s.h.files.removeWAL()
 	s.h = nil

@@ -44,7 +44,9 @@ func Restore(ctx context.Context, backup, path string, now time.Time) (aside str
 	}
 	if err = os.Rename(half, path); err != nil {
 		for _, suffix := range databaseSuffixes {
-			_ = os.Rename(aside+suffix, path+suffix) // revert
+			if back := os.Rename(aside+suffix, path+suffix); back != nil && !errors.Is(back, fs.ErrNotExist) {
+				err = errors.Join(err, back) // it names where the previous history is
+			}
 		}
 		return "", restoreError(err, "cannot replace its file")
 	}

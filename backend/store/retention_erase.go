@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 )
@@ -73,9 +74,9 @@ func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err er
 		if err == nil && deleted > 0 {
 			_, err = h.write.ExecContext(restore, `PRAGMA incremental_vacuum(2000)`)
 		}
-		_, _ = h.write.ExecContext(restore, `PRAGMA wal_checkpoint(TRUNCATE)`)
+		_, kept := h.write.ExecContext(restore, `PRAGMA wal_checkpoint(TRUNCATE)`) // else the WAL file still contains the calls
 		_, off := h.write.ExecContext(restore, `PRAGMA secure_delete = fast`)
-		return off
+		return errors.Join(kept, off)
 	})
 	if err == nil {
 		err = clean

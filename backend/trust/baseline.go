@@ -308,7 +308,9 @@ func (b *Baseline) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 			defer cancel()
-			_ = b.Flush(last) // nobody can act on an error at shutdown
+			if err := b.Flush(last); err != nil {
+				b.opts.Log.Warn("Cannot save the trusted tools", "error", err)
+			}
 			return nil
 		case <-b.wakeup:
 		case <-retry.C:

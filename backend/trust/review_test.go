@@ -2,6 +2,7 @@ package trust
 
 import (
 	"context"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -132,6 +133,21 @@ func TestFailedWritesAreRetriedLater(t *testing.T) {
 	must(t, b.Flush(t.Context()))
 	if list, err := s.Trust(t.Context(), "files"); err != nil || len(list) != 2 {
 		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+func TestFailedWriteAtShutdownIsLogged(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "h.db"))
+	defer s.Close()
+	var log strings.Builder
+	b := New(Options{Store: &failingStore{s, true}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	b.Apply([]ServerSettings{{Server: "files", Mode: Ask}})
+	mustJudge(t, b, tool("read", "Reads."))
+	ended, end := context.WithCancel(t.Context())
+	end()
+	must(t, b.Run(ended))
+	if !strings.Contains(log.String(), "Cannot save the trusted tools") {
+		t.Errorf("the log is %q", log.String())
 	}
 }
 
