@@ -117,6 +117,23 @@ flow(
 );
 
 flow(
+  'if all servers are disabled, the overview and the list of servers say so',
+  { scene: 'full', rate: 0 },
+  async (page, mock) => {
+    const { world } = mock;
+    const reason = `All ${world.servers.length} servers are disabled`;
+    for (const server of world.servers) Object.assign(server, { state: 'disabled', reason: '' });
+    const status = world.status.bind(world);
+    world.status = () => ({ ...status(), idle: { reason, fix: 'Enable one' } });
+    for (const path of ['/', '/servers']) {
+      await page.goto(`${mock.url}/#${path}`);
+      await page.reload();
+      await page.getByText(reason).waitFor();
+    }
+  },
+);
+
+flow(
   'a page whose script could not be loaded is requested again, then offers to reload',
   { scene: 'full', rate: 0 },
   async (page, mock) => {

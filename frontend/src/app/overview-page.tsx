@@ -128,6 +128,8 @@ function Health() {
   if (phase === 'reconnecting') return <span className="font-medium text-ink3">{t.lastKnown}</span>;
   const troubles = status ? countTroubles(status) : 0;
   const n = servers.filter(needsAttention).length + approvals + lost.length + troubles;
+  if (n === 0 && status?.idle)
+    return <span className="font-medium text-ink3">{status.idle.reason}</span>;
   const Icon = n === 0 ? CircleCheck : TriangleAlert;
   return (
     <span className={classes('font-medium', n === 0 ? 'text-ok' : 'text-warn')}>
@@ -180,7 +182,6 @@ function Numbers({ report, range }: { report: UsageReport | undefined; range: Ra
   const servers = useServerNumbers();
   const { data: list } = useSuspenseQuery(serversQuery);
   const { running } = useRecentNumbers();
-  const { data: status } = useQuery(statusQuery);
   const { data: use } = useQuery(serverUseQuery);
   const { data: seen } = useQuery(clientsQuery);
   const { data: connections } = useQuery(connectionsQuery);
@@ -195,7 +196,7 @@ function Numbers({ report, range }: { report: UsageReport | undefined; range: Ra
       <Figure
         label={t.serversRunning}
         value={t.serversUp(servers.up, servers.all)}
-        note={status?.idle?.reason ?? t.offered(count(servers.tools))}
+        note={t.offered(count(servers.tools))}
         tone={troubled ? 'warn' : servers.up > 0 ? 'ok' : undefined}
         to="/servers"
       />

@@ -129,7 +129,7 @@ export function ServerRow({
           </p>
         )}
       </div>
-      <div className={classes('relative z-10', helped && 'self-start')}>
+      <div className={classes('relative z-10', (helped || withheld > 0) && 'self-start')}>
         <ServerMenu server={server} />
       </div>
     </li>

@@ -20,7 +20,7 @@ export function actionsFor(state: State): ServerAction[] {
     case 'disabled':
       return ['enable'];
     case 'paused':
-      return ['disable'];
+      return []; // nothing runs before all are resumed
     case 'stopped':
       return ['start', 'disable'];
     case 'failed':
