@@ -57,7 +57,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 		Impaired: func(server string) string { b, _ := d.rules.Breaker(server); return b.Reason }, Connected: d.rules.Connected,
 		Catalogs: d.history, Eras: d.history, Journal: d.dialer.Journal,
 		LastLines: d.dialer.LastLines, DownloadingLauncher: d.dialer.DownloadingLauncher, Usage: d.dialer.Usage,
-		CommandApprovals: commandApprovals{d.history}, Logins: d.logins.keeper.LoginState,
+		Confirmed: confirmedEntries(d.options, d.vault), CommandApprovals: commandApprovals{d.history}, Logins: d.logins.keeper.LoginState,
 	})
 	d.calls = gateway.New(gateway.Options{
 		Upstreams: newUpstreams(d.own, d.servers, d.history), ChooseAccount: d.accounts.choose, Policy: d.rules,

@@ -10,6 +10,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // newClientConfigGuard returns the connector of client configuration files and a guard that watches
@@ -48,4 +49,11 @@ func newClientConfigGuard(o cli.ServeOptions, bus *event.Bus, tokens *loopback.T
 		bus.Publish(event.UserNotice, notice)
 	}}
 	return connector, guard, nil
+}
+
+// confirmedEntries returns whether the user has confirmed the entry of a server in our configuration,
+// because a move or an import wrote it.
+func confirmedEntries(o cli.ServeOptions, vault *secret.Store) func(*config.Server) bool {
+	connector, err := clientconf.NewDefault(o.Folders.Data, o.Folders.CustomData, o.Sources.Main(), vault, os.Getenv)
+	return func(s *config.Server) bool { return err == nil && connector.WroteEntry(s.Source.File, s.Label) }
 }

@@ -156,3 +156,19 @@ func TestWindowPositionIsRestored(t *testing.T) {
 	}
 	saveWindowState("", want)
 }
+
+func TestWindowFitsOnScreen(t *testing.T) {
+	for _, c := range []struct{ width, height, screenWidth, screenHeight, wantWidth, wantHeight int }{
+		{1180, 800, 1920, 1080, 1180, 800},
+		{1180, 800, 1366, 800, 1180, 700},
+		{1180, 800, 1024, 768, 1024, 668},
+		{2500, 1400, 1366, 768, 1366, 668},
+		{1180, 800, 320, 200, minWidth, minHeight},
+		{1180, 800, 0, 0, 1180, 800},
+	} {
+		got, smaller := windowState{Width: c.width, Height: c.height}.fitting(c.screenWidth, c.screenHeight)
+		if got.Width != c.wantWidth || got.Height != c.wantHeight || smaller != (got.Width < c.width || got.Height < c.height) {
+			t.Errorf("%+v: %+v, smaller: %v", c, got, smaller)
+		}
+	}
+}

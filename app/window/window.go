@@ -66,7 +66,7 @@ func Main() {
 		OnStartup: func(c context.Context) {
 			ctx = c
 			watchPage()
-			if known && !at.Maximised {
+			if !at.Maximised && !shrink(c, at) && known {
 				runtime.WindowSetPosition(c, at.X, at.Y)
 			}
 			go openDeepLinks(c, ours, d, entry, links)
@@ -158,6 +158,23 @@ func bringToFront(ctx context.Context) {
 	runtime.WindowShow(ctx)
 }
 
+// shrink makes the window fit on its screen and centres it. It reports whether that was necessary.
+func shrink(ctx context.Context, at windowState) bool {
+	screens, _ := runtime.ScreenGetAll(ctx)
+	for _, screen := range screens {
+		if !screen.IsCurrent {
+			continue
+		}
+		fits, smaller := at.fitting(screen.Size.Width, screen.Size.Height)
+		if smaller {
+			runtime.WindowSetSize(ctx, fits.Width, fits.Height)
+			runtime.WindowCenter(ctx)
+		}
+		return smaller
+	}
+	return false
+}
+
 // openDeepLinks navigates the page to the target of each link until ours is done. It loads the page
 // again for that, because at the start there may be no page yet.
 func openDeepLinks(ctx, ours context.Context, d *daemon, entry *entryPage, links <-chan string) {
@@ -174,8 +191,10 @@ func openDeepLinks(ctx, ours context.Context, d *daemon, entry *entryPage, links
 				continue
 			}
 			if at, known := readWindowState(d.folder()); first && known {
-				runtime.WindowSetSize(ctx, at.Width, at.Height)
-				runtime.WindowSetPosition(ctx, at.X, at.Y)
+				if !shrink(ctx, at) {
+					runtime.WindowSetSize(ctx, at.Width, at.Height)
+					runtime.WindowSetPosition(ctx, at.X, at.Y)
+				}
 				if at.Maximised {
 					runtime.WindowMaximise(ctx)
 				}

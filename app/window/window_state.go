@@ -47,3 +47,17 @@ func saveWindowState(data string, p windowState) {
 		_ = os.WriteFile(windowStateFile(data), b, 0o600)
 	}
 }
+
+// Wails does not tell the work area of a screen: this height is left to panels and the title bar.
+const reservedHeight = 100
+
+// fitting returns a size that fits on a screen of the given size, 0 if unknown, and whether it had to
+// become smaller.
+func (p windowState) fitting(screenWidth, screenHeight int) (_ windowState, smaller bool) {
+	was := p
+	if screenWidth > 0 && screenHeight > 0 {
+		p.Width = max(min(p.Width, screenWidth), minWidth)
+		p.Height = max(min(p.Height, screenHeight-reservedHeight), minHeight)
+	}
+	return p, p != was
+}

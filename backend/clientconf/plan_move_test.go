@@ -123,6 +123,16 @@ func TestMoveKeepsNamesAndUndoesInOneStep(t *testing.T) {
 	must(t, err)
 	must(t, c.Apply(context.Background(), p))
 	got, now := content(t, path), content(t, config)
+	for label, want := range map[string]bool{"github": true, "files-site": true, "old": false, "none": false} {
+		if c.WroteEntry(config, label) != want || c.WroteEntry(path, label) {
+			t.Errorf("%s: written by the move is not %v", label, want)
+		}
+	}
+	write(t, config, strings.Replace(now, `"https://x/mcp"`, `"https://y/mcp"`, 1))
+	if c.WroteEntry(config, "github") {
+		t.Error("an entry that was changed since counts as confirmed")
+	}
+	write(t, config, now)
 	for _, want := range []string{`"alwaysAllow": [`, `"timeout": 5000`, `"files-site"`, `"history": []`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %s in\n%s", want, got)

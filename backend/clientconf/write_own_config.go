@@ -115,6 +115,32 @@ func (o *configChange) servers() (map[string]json.RawMessage, error) {
 	return all, nil
 }
 
+// WroteEntry reports whether a move or an import wrote the entry of a server that a configuration file has
+// now: the user has seen and confirmed it.
+func (c *Connector) WroteEntry(path, label string) bool {
+	o, err := c.openConfig()
+	if real, broken := resolveTarget(path); err != nil || broken != nil || real != o.Path {
+		return false
+	}
+	servers, err := o.servers()
+	entry := servers[labelKey(label)]
+	if err != nil || entry == nil {
+		return false
+	}
+	var written []configRecord
+	records, _ := c.records()
+	for _, r := range records {
+		if r.Own != nil {
+			written = append(written, *r.Own)
+		}
+	}
+	imports, _ := c.Imports()
+	for _, one := range imports {
+		written = append(written, one.Own)
+	}
+	return slices.ContainsFunc(written, func(r configRecord) bool { return r.Path == o.Path && r.Servers[label] == hashValue(entry) })
+}
+
 // addServers inserts the servers and validates the result. It returns the servers that are valid, the
 // reasons of the others, and the server ids by label.
 func (o *configChange) addServers(all []ImportedServer) (added []ImportedServer, skipped []SkippedServer, ids map[string]string, err error) {

@@ -76,6 +76,9 @@ type Options struct {
 	Usage func(server string) (process.Usage, error)
 	// Logins returns the sign-in state of remote servers. May be nil.
 	Logins Logins
+	// Confirmed reports whether the user has confirmed the entry of a server, so that its new command
+	// needs no notice. May be nil.
+	Confirmed func(*config.Server) bool
 	// CommandApprovals stores which commands the user has approved. nil: approvals apply to this
 	// run only.
 	CommandApprovals CommandApprovals

@@ -73,7 +73,7 @@ func (s *Supervisor) addCommandNotice(c *config.Server, was string) {
 	defer s.notices.mu.Unlock()
 	until, expected := s.notices.suppressedUntil[c.ID]
 	delete(s.notices.suppressedUntil, c.ID)
-	if expected && time.Now().Before(until) {
+	if expected && time.Now().Before(until) || s.o.Confirmed != nil && s.o.Confirmed(c) {
 		return
 	}
 	if i := slices.IndexFunc(s.notices.list, func(o commandNotice) bool { return o.Subject == events.UnapprovedCommandSubject+c.ID }); i >= 0 {

@@ -91,3 +91,15 @@ func TestNewCommandIsAppliedWithNotice(t *testing.T) {
 		}
 	})
 }
+
+// The command of a server that the user has just moved, imported or confirmed otherwise is no news.
+func TestConfirmedCommandMakesNoNotice(t *testing.T) {
+	confirmed := func(s *config.Server) bool { return s.ID == "moved" }
+	inBubble(t, func(_ *rig, o *Options) { o.Confirmed = confirmed }, func(g *rig) {
+		g.apply(server("a"))
+		g.apply(server("a"), server("moved"), server("new"))
+		if list := g.Notices(); len(list) != 1 || list[0].Subject != "command:new" {
+			t.Errorf("got %+v", list)
+		}
+	})
+}
