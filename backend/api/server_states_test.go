@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -44,7 +43,7 @@ func TestEachStateHasItsReason(t *testing.T) {
 		if detail["state"] != string(st.State) || detail["reason"] != st.Reason {
 			t.Errorf("%s: alone it is %v", one.Title, detail)
 		}
-		if code := strings.ReplaceAll(strings.ToLower(one.Word), " ", "-"); code != string(st.State) {
+		if one.Word != st.State.Word() {
 			t.Errorf("the word for %s is %s", st.State, one.Word)
 		}
 		wantHealth := Health{Status: "degraded", Version: "1.2.3", Reasons: []HealthReason{{Server: st.ID, State: string(st.State), Reason: st.Reason}}}

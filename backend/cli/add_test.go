@@ -123,10 +123,10 @@ func TestAddAcceptsVariablesHeadersAndSecrets(t *testing.T) {
 
 func TestAddReportsWhetherServerWorks(t *testing.T) {
 	for state, want := range map[string]string{
-		`{"id":"files","label":"files","state":"running"}`:                                            "files: added\nfiles: works, 2 tools: read, write\n",
-		`{"id":"files","label":"files","state":"failed","reason":"no key was given","hint":"Set X."}`: "files: added\nfiles: Failed, no key was given\n  Set X.\n",
-		`{"id":"files","label":"files","state":"needs-sign-in","reason":"sign in"}`:                   "files: added\nfiles: Needs sign-in, sign in\n",
-		`{"id":"files","label":"files","state":"waiting","reason":"cannot be reached"}`:               "files: added\nfiles: Waiting, cannot be reached\n  It connects automatically when the problem is resolved.\n",
+		`{"id":"files","label":"files","state":"running"}`:                                             "files: added\nfiles: works, 2 tools: read, write\n",
+		`{"id":"files","label":"files","state":"crashed","reason":"no key was given","hint":"Set X."}`: "files: added\nfiles: Failed, no key was given\n  Set X.\n",
+		`{"id":"files","label":"files","state":"needs-login","reason":"sign in"}`:                      "files: added\nfiles: Needs sign-in, sign in\n",
+		`{"id":"files","label":"files","state":"waiting","reason":"cannot be reached"}`:                "files: added\nfiles: Waiting, cannot be reached\n  It connects automatically when the problem is resolved.\n",
 	} {
 		f, _ := newAddDaemon(t, state)
 		if got := f.run(false, "add", "files", "--", "npx"); got.code != 0 || got.out != want {

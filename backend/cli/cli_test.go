@@ -187,7 +187,7 @@ func TestStatusMatchesGoldenOutput(t *testing.T) {
 	doc.Servers[1].Reason = "exit code 1\x1b[31m: no such file"
 	doc.Servers[9].Since = time.Time{}
 	doc.Problems = []config.Problem{
-		{File: "c.jsonc", Line: 1, Column: 2, Message: "its reason is shown with the server", Server: "failed"},
+		{File: "c.jsonc", Line: 1, Column: 2, Message: "its reason is shown with the server", Server: "crashed"},
 		{File: "c.jsonc", Line: 3, Column: 4, Message: "unknown key 'x'", Warning: true},
 	}
 	for name, terminal := range map[string]bool{"status-terminal.txt": true, "status-plain.txt": false} {

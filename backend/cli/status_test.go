@@ -19,9 +19,9 @@ import (
 func TestStatusShowsRemedyOfEachServer(t *testing.T) {
 	f := newFakeDaemon(t)
 	f.answer("GET /api/v1/status", `{"servers":[
-		{"id":"silent","label":"silent","state":"failed","reason":"exited with status 1","remedy":{"kind":"see-log","command":"drawbridge logs silent"}},
-		{"id":"fetch","label":"fetch","state":"failed","reason":"executable not found","hint":"Install uv: get uv (https://uv).","remedy":{"kind":"install-program","name":"uv","command":"get uv"}},
-		{"id":"py","label":"py","state":"failed","reason":"no module","hint":"Install the package.","remedy":{"kind":"install-package","command":"pip install x"}}]}`)
+		{"id":"silent","label":"silent","state":"crashed","reason":"exited with status 1","remedy":{"kind":"see-log","command":"drawbridge logs silent"}},
+		{"id":"fetch","label":"fetch","state":"crashed","reason":"executable not found","hint":"Install uv: get uv (https://uv).","remedy":{"kind":"install-program","name":"uv","command":"get uv"}},
+		{"id":"py","label":"py","state":"crashed","reason":"no module","hint":"Install the package.","remedy":{"kind":"install-package","command":"pip install x"}}]}`)
 	got := f.run(true, "status")
 	for _, line := range []string{"\nsilent: Run: drawbridge logs silent\n", "\nfetch: Install uv: get uv (https://uv).\n", "\npy: Install the package. Run: pip install x\n"} {
 		if !strings.Contains(got.out, line) {

@@ -18,18 +18,19 @@ const (
 	Replay Transport = "replay" // recorded calls
 )
 
-// State is the state of a server. All views show the same word for it: see Word.
+// State is the state of a server, as programs read it; its values are stable. All views show the
+// same word for it: see Word.
 type State string
 
 const (
 	StateStopped       State = "stopped"
 	StateStarting      State = "starting"
-	StateRunning       State = "running"    // initialized, and its catalog is known
-	StateDegraded      State = "degraded"   // running, with a limitation that Reason describes
-	StateWaiting       State = "waiting"    // for Docker, a container, or an unreachable remote server
-	StateRestarting    State = "restarting" // waits before a restart
-	StateFailed        State = "failed"     // restarts have stopped; the user or a call starts it again
-	StateNeedsSignIn   State = "needs-sign-in"
+	StateRunning       State = "running"  // initialized, and its catalog is known
+	StateDegraded      State = "degraded" // running, with a limitation that Reason describes
+	StateWaiting       State = "waiting"  // for Docker, a container, or an unreachable remote server
+	StateRestarting    State = "backoff"  // waits before a restart
+	StateFailed        State = "crashed"  // restarts have stopped; the user or a call starts it again
+	StateNeedsSignIn   State = "needs-login"
 	StateNeedsApproval State = "needs-approval"
 	StatePaused        State = "paused" // stopped with all other servers until the user resumes them
 	StateDisabled      State = "disabled"
@@ -38,14 +39,19 @@ const (
 // Word returns the word for the state in the page, the command line, the tray and the documentation,
 // such as "Running" or "Needs sign-in".
 func (s State) Word() string {
-	text := string(s)
-	if rest, ok := strings.CutPrefix(text, "needs-"); ok {
-		text = "needs " + rest
-	}
-	if text == "" {
+	switch s {
+	case "":
 		return ""
+	case StateRestarting:
+		return "Restarting"
+	case StateFailed:
+		return "Failed"
+	case StateNeedsSignIn:
+		return "Needs sign-in"
+	case StateNeedsApproval:
+		return "Needs approval"
 	}
-	return strings.ToUpper(text[:1]) + text[1:]
+	return strings.ToUpper(string(s[:1])) + string(s[1:])
 }
 
 // LoginState is the sign-in state of a remote server.

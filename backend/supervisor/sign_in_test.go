@@ -13,7 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Between the end of a sign-in and the following start, the server's state is still needs-sign-in.
+// Between the end of a sign-in and the following start, the server's state is still needs-login.
 // A call in between, as from a script after `drawbridge login`, waits for the start.
 func TestCallAfterSignInWaitsForStart(t *testing.T) {
 	var state atomic.Value

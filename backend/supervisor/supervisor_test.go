@@ -127,7 +127,7 @@ func TestFailedStartsAreLoggedAtTheirLevels(t *testing.T) {
 		g.apply(server("a", func(s *config.Server) { s.Restart.MaxAttempts = 0 }))
 		g.want("a", core.StateFailed)
 	})
-	for _, want := range []string{`level=WARN msg="MCP server 'a' connection failed: `, `level=ERROR msg="MCP server changed state" server=a state=failed`} {
+	for _, want := range []string{`level=WARN msg="MCP server 'a' connection failed: `, `level=ERROR msg="MCP server changed state" server=a state=crashed`} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log lacks %s:\n%s", want, log.String())
 		}

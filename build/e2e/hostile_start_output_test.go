@@ -63,7 +63,7 @@ func TestHostileStartOutputAffectsOnlyItsServer(t *testing.T) {
 	for _, c := range cases {
 		want := "running: "
 		if !c.running {
-			want = "failed: "
+			want = "crashed: "
 		}
 		eventually.Complete(t, limit(20*time.Second), func() string {
 			at := time.Now()

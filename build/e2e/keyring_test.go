@@ -73,7 +73,7 @@ func TestLockedKeyringBlocksOnlyDependents(t *testing.T) {
 		t.Fatalf("%d %s", code, out)
 	}
 	eventually.Complete(t, limit(15*time.Second), func() string {
-		if is := d.state("web"); is != "needs-sign-in" {
+		if is := d.state("web"); is != "needs-login" {
 			return "web is " + is
 		}
 		return ""

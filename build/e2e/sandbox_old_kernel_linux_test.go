@@ -87,15 +87,15 @@ func TestOlderKernelsAreReportedAndServersRunOrAreRefused(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[int]map[string]string{ // by server: its state, and the end of what is said
 		0: {
-			"on":      "failed: the kernel does not support Landlock",
-			"network": "failed: the kernel does not support Landlock",
-			"ports":   "failed: the kernel does not support Landlock",
+			"on":      "crashed: the kernel does not support Landlock",
+			"network": "crashed: the kernel does not support Landlock",
+			"ports":   "crashed: the kernel does not support Landlock",
 			"best":    "running: the kernel does not support Landlock",
 		},
 		3: {
 			"on":      "running: signals and connections through abstract sockets to other processes (requires Linux 6.12)",
 			"network": "running: signals and connections through abstract sockets to other processes (requires Linux 6.12)",
-			"ports":   "failed: restrict TCP connections to certain ports (requires Linux 6.7)",
+			"ports":   "crashed: restrict TCP connections to certain ports (requires Linux 6.7)",
 			"best":    "running: restrict TCP connections to certain ports (requires Linux 6.7)",
 		},
 	} {

@@ -144,7 +144,7 @@ func TestPublishedServersWorkUnderTheDefaultSandbox(t *testing.T) {
 				eventually.Complete(t, 10*time.Minute, func() string {
 					var one server
 					d.get("/api/v1/servers/"+id, &one)
-					if one.State == "failed" {
+					if one.State == "crashed" {
 						t.Fatalf("%s crashed: %s", id, one.Reason)
 					}
 					if one.State != "running" {

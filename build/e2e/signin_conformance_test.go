@@ -97,7 +97,7 @@ func (p *signInUser) use() error {
 		if err != nil {
 			return err
 		}
-		if state == "needs-sign-in" || login == "more" {
+		if state == "needs-login" || login == "more" {
 			if err := p.click(); err != nil {
 				return err
 			}
@@ -135,9 +135,9 @@ func (p *signInUser) settled() (state, login string, err error) {
 			return "", "", err
 		}
 		switch st.State {
-		case "running", "degraded", "needs-sign-in":
+		case "running", "degraded", "needs-login":
 			return st.State, st.Login, nil
-		case "failed":
+		case "crashed":
 			return "", "", errors.New("the server is given up: " + st.Reason)
 		}
 	}
@@ -168,7 +168,7 @@ func (p *signInUser) click() error {
 		return fmt.Errorf("the sign-in failed: %s (%v)", st.Failed, err)
 	}
 	for begun := time.Now(); time.Since(begun) < limit(15*time.Second); time.Sleep(30 * time.Millisecond) {
-		if state, login, err := p.settled(); err != nil || state != "needs-sign-in" || login != "done" {
+		if state, login, err := p.settled(); err != nil || state != "needs-login" || login != "done" {
 			return err
 		}
 	}

@@ -110,7 +110,7 @@ func TestSignInTokensAppearNowhere(t *testing.T) {
 	server, expire := startServerWithSignIn(t)
 	d := start(t, object{"mcpServers": object{"web": object{"url": server.URL + "/mcp", "debug": true}}}, "DRAWBRIDGE_KEYRING=off")
 	eventually.Complete(t, limit(10*time.Second), func() string {
-		if state := d.state("web"); state != "needs-sign-in" {
+		if state := d.state("web"); state != "needs-login" {
 			return "the server is " + state
 		}
 		return ""
@@ -181,7 +181,7 @@ func TestSignInTokensAppearNowhere(t *testing.T) {
 		t.Error(out)
 	}
 	eventually.Complete(t, limit(10*time.Second), func() string {
-		if state := d.state("web"); state != "needs-sign-in" {
+		if state := d.state("web"); state != "needs-login" {
 			return "after the logout the server is " + state
 		}
 		return ""

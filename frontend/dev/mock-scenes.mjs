@@ -91,7 +91,7 @@ function troubled() {
     server('slack', {
       label: 'Slack',
       transport: 'http',
-      state: 'needs-sign-in',
+      state: 'needs-login',
       login: 'needed',
       reason: 'it requires you to sign in',
       hint: 'Use the web UI to sign in, or run: drawbridge login slack.',
@@ -100,7 +100,7 @@ function troubled() {
     }),
     server('browser', {
       label: 'Browser automation',
-      state: 'failed',
+      state: 'crashed',
       reason: 'It exited 5 times within 60 seconds; the last exit code was 1.',
       remedy: { kind: 'see-log', command: 'drawbridge logs browser' },
       detail:
@@ -117,14 +117,14 @@ function troubled() {
     }),
     server('linear', {
       label: 'Linear',
-      state: 'failed',
+      state: 'crashed',
       reason: 'env.LINEAR_API_KEY: variable ${LINEAR_API_KEY} is not set',
       hint: 'Set the variable, or give it a default: ${NAME:-default}.',
       remedy: { kind: 'set-variable', name: 'LINEAR_API_KEY' },
       since: ago(5 * minute),
     }),
     server('fetch', {
-      state: 'failed',
+      state: 'crashed',
       reason: 'executable not found: "uvx"',
       hint: 'Install uv: curl -LsSf https://astral.sh/uv/install.sh | sh (https://docs.astral.sh/uv).',
       remedy: {
@@ -136,7 +136,7 @@ function troubled() {
       since: ago(5 * minute),
     }),
     server('search', {
-      state: 'restarting',
+      state: 'backoff',
       reason: 'The connection was lost; next try in 4 seconds.',
       remedy: { kind: 'see-log', command: 'drawbridge logs search' },
       restarts: 2,
@@ -697,7 +697,7 @@ export function makeScene(scene) {
           ...found,
           log: Array.from({ length: 24 }, (_, i) => ({
             at: ago((24 - i) * 1700),
-            level: i === 15 ? 'warn' : i === 19 && found.state === 'failed' ? 'error' : 'stderr',
+            level: i === 15 ? 'warn' : i === 19 && found.state === 'crashed' ? 'error' : 'stderr',
             text:
               scene === 'hostile'
                 ? evil

@@ -118,7 +118,7 @@ export function pages(browser, tally) {
 
 /** A path with the names of a scene. */
 export function filled(address, { servers, calls, tools }) {
-  const one = servers.find((server) => server.state === 'failed') ?? servers[0];
+  const one = servers.find((server) => server.state === 'crashed') ?? servers[0];
   const shown = calls.find((call) => call.outcome === 'ok' && call.tool === 'read_text_file');
   const ended = calls.filter((call) => call.outcome === 'ok');
   return address

@@ -211,7 +211,7 @@ await step('rotate a refused token in the doctor, also in the file of its client
 })
 await step('start a server in the doctor whose program was installed later', async () => {
   const state = async () => (await api('GET', '/api/v1/servers/later')).state
-  await until('it has given up', async () => (await state()) === 'failed')
+  await until('it has given up', async () => (await state()) === 'crashed')
   await writeFile(`${input.later}.new`, `#!/bin/sh\nexec '${input.binary}' demo-server\n`, { mode: 0o755 })
   await rename(`${input.later}.new`, input.later)
   await go('/settings')

@@ -15,7 +15,7 @@ import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
 
 const t = texts.directory.started;
-const busy = new Set(['starting', 'restarting', 'waiting']);
+const busy = new Set(['starting', 'backoff', 'waiting']);
 
 /** The result of an installation: the server's tools, or the error and what to do about it. */
 export function InstalledServer({ id }: { id: string }) {
@@ -91,7 +91,7 @@ function Outcome({ server }: { server: ServerStatus }) {
           </span>
         </p>
       )}
-      {server.state === 'needs-sign-in' && <SignIn server={server} />}
+      {server.state === 'needs-login' && <SignIn server={server} />}
       <p className="text-sm text-ink2">{t.whatToDo[server.state] ?? t.whatToDoElse}</p>
       {log.length > 0 && (
         <ScrollArea

@@ -14,9 +14,9 @@ export type State =
   | 'running'
   | 'degraded'
   | 'waiting'
-  | 'restarting'
-  | 'failed'
-  | 'needs-sign-in'
+  | 'backoff'
+  | 'crashed'
+  | 'needs-login'
   | 'needs-approval'
   | 'paused'
   | 'disabled';

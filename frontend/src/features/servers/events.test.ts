@@ -43,7 +43,7 @@ test('the response to a list request does not overwrite newer events', () => {
   const before = known();
   const answer = [
     named('files', 'starting'),
-    named('notes', 'failed'),
+    named('notes', 'crashed'),
     named('new', 'starting'),
     named('later', 'running'),
   ];
@@ -54,7 +54,7 @@ test('the response to a list request does not overwrite newer events', () => {
   applyServer(client, named('newest', 'starting'));
   expect(merged().map(({ id, state }) => `${id} ${state}`)).toEqual([
     'files running',
-    'notes failed',
+    'notes crashed',
     'new running',
     'later running',
     'newest starting',

@@ -82,7 +82,7 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
         meta={
           <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
             <StateBadge state={server.state} />
-            {since && server.state !== 'restarting' && (
+            {since && server.state !== 'backoff' && (
               <span className="text-ink3">{t.stateFor(since)}</span>
             )}
             {(server.tags ?? []).map((tag) => (

@@ -139,5 +139,5 @@ export function ServerRow({
 /** How long a server has been in its state. "Restarting" is not for long. */
 function StateAge({ server }: { server: ServerStatus }) {
   const text = age(server.since, useNow());
-  return <>{text && server.state !== 'restarting' && texts.servers.stateFor(text)}</>;
+  return <>{text && server.state !== 'backoff' && texts.servers.stateFor(text)}</>;
 }

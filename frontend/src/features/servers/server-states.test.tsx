@@ -26,9 +26,9 @@ const tones: Record<string, string> = {
   running: 'ok',
   degraded: 'warn',
   waiting: 'warn',
-  restarting: 'warn',
-  failed: 'bad',
-  'needs-sign-in': 'warn',
+  backoff: 'warn',
+  crashed: 'bad',
+  'needs-login': 'warn',
   'needs-approval': 'warn',
   paused: 'off',
   disabled: 'off',
@@ -183,7 +183,7 @@ test('of many servers that need attention, the failed ones are shown first and t
   const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
   client.setQueryData(serversQuery.queryKey, [
     ...Array.from({ length: 11 }, (_, n) => server(n, 'degraded')),
-    server(11, 'failed'),
+    server(11, 'crashed'),
     server(12, 'running'),
   ]);
   const root = createRootRoute({ component: () => <Attention /> });

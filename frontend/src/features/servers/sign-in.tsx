@@ -21,7 +21,7 @@ export const knowsLogin = (server: ServerStatus) => Boolean(server.login);
 
 /** Whether a server requires a sign-in by the user. */
 export const wantsLogin = (server: ServerStatus) =>
-  server.login === 'needed' || server.login === 'more' || server.state === 'needs-sign-in';
+  server.login === 'needed' || server.login === 'more' || server.state === 'needs-login';
 
 export function useLogin(id: string, enabled: boolean) {
   return useQuery({

@@ -23,7 +23,7 @@ export function actionsFor(state: State): ServerAction[] {
       return []; // nothing runs before all are resumed
     case 'stopped':
       return ['start', 'disable'];
-    case 'failed':
+    case 'crashed':
       return ['restart', 'disable'];
     default:
       return ['restart', 'stop', 'disable'];

@@ -96,13 +96,13 @@ export const directoryTexts = {
       open: 'Open server page',
       log: 'Last output',
       whatToDo: {
-        failed:
+        crashed:
           'Check the last output. Often, a value is wrong or a program is missing. Fix the server’s configuration, then restart it.',
-        restarting: 'It is restarted automatically. If it keeps failing, fix its configuration.',
+        backoff: 'It is restarted automatically. If it keeps failing, fix its configuration.',
         waiting: 'It starts automatically when the missing program or service becomes available.',
         stopped: 'Start the server.',
         paused: 'All servers are paused. Resume them.',
-        'needs-sign-in': 'Sign in; the server then starts automatically.',
+        'needs-login': 'Sign in; the server then starts automatically.',
         'needs-approval': 'Approve its command under Approvals.',
       } as Record<string, string>,
       whatToDoElse: 'See the log on its page.',
