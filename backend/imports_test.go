@@ -75,8 +75,8 @@ var edges = map[string]string{
 	"backend/api":    "*",
 	"app/drawbridge": "* backend/api backend/cli app/tray",
 
-	"app/tray":   "backend/core backend/event backend/desktop build/icons", // desktop: what fits into one line of text
-	"app/window": "build/icons backend/loopback backend/hideconsole",       // where the daemon answers, and its token
+	"app/tray":   "backend/core backend/event backend/approvals backend/desktop build/icons", // approvals: why a call no longer waits; desktop: what fits into one line of text
+	"app/window": "build/icons backend/loopback backend/hideconsole",                         // where the daemon answers, and its token
 	".":          "app/window",
 
 	"frontend":        "",
