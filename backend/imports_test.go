@@ -22,52 +22,46 @@ const module = "github.com/drawbridge-mcp/drawbridge"
 // says why. Test files are free to import what they like.
 var edges = map[string]string{
 	"backend/core":           "",
-	"backend/atomicfile":     "",
-	"backend/lazyregexp":     "",
-	"backend/exitreason":     "backend/lazyregexp backend/core",
-	"backend/exactjson":      "",
-	"backend/closeonce":      "",
-	"backend/eventually":     "",                                                                                    // never shipped: only tests import it
-	"backend/hideconsole":    "",                                                                                    // what starts programs of others hides their windows
-	"backend/redact":         "backend/lazyregexp backend/exactjson",                                                // the only lists of names and formats of secrets
-	"config":                 "backend/lazyregexp backend/atomicfile backend/exactjson backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share
-	"backend/event":          "backend/core",
-	"backend/process":        "backend/closeonce",
+	"backend/osutil":         "", // what starts programs of others hides their windows
+	"backend/exitreason":     "backend/osutil backend/core",
+	"backend/eventually":     "",                                           // never shipped: only tests import it
+	"backend/redact":         "backend/osutil backend/core",                // the only lists of names and formats of secrets
+	"config":                 "backend/osutil backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share
+	"backend/process":        "backend/osutil",
 	"backend/sandbox":        "backend/sandbox/reexec",
-	"backend/dockerexec":     "backend/closeonce backend/hideconsole",
-	"backend/wire":           "backend/exactjson backend/core backend/redact",              // redact: which traced headers are secret; spans, replies and sinks are hub's, so that the call path converts nothing
-	"backend/cassette":       "backend/exactjson backend/core backend/redact backend/wire", // redact: its mark; wire: marks a result without changing its other bytes
-	"backend/loopback":       "backend/lazyregexp backend/atomicfile backend/core",
-	"backend/secret":         "backend/lazyregexp backend/atomicfile backend/core",
+	"backend/dockerexec":     "backend/osutil",
+	"backend/wire":           "backend/core backend/redact",              // redact: which traced headers are secret; spans, replies and sinks are hub's, so that the call path converts nothing
+	"backend/cassette":       "backend/core backend/redact backend/wire", // redact: its mark; wire: marks a result without changing its other bytes
+	"backend/loopback":       "backend/osutil backend/core",
+	"backend/secret":         "backend/osutil backend/core",
 	"backend/oauth":          "backend/core",
-	"backend/store":          "backend/exactjson backend/core backend/redact backend/wire", // what is recorded has no secrets; wire: the members of results, to measure them
+	"backend/store":          "backend/core backend/redact backend/wire", // what is recorded has no secrets; wire: the members of results, to measure them
 	"backend/serverlog":      "",
-	"backend/netchange":      "", // the daemon alone needs it: it tells the supervisor that the network changed
 	"backend/upstream":       "backend/core backend/wire",
 	"backend/schema":         "backend/core backend/wire",
-	"backend/revision":       "backend/lazyregexp backend/core backend/wire backend/schema",
-	"backend/registry":       "backend/lazyregexp backend/exactjson backend/core config backend/revision", // what clients of each revision can read
-	"backend/trust":          "backend/exactjson backend/core backend/store",
-	"backend/dial":           "backend/lazyregexp backend/core config backend/sandbox backend/serverlog backend/upstream backend/process backend/dockerexec backend/wire backend/exitreason backend/cassette", // it alone starts and reaches servers; lazyregexp reads what npm says
-	"backend/supervisor":     "backend/core config backend/event backend/upstream backend/registry backend/process backend/dial backend/wire backend/exitreason",                                              // process: usage and the age of the login environment; exitreason: why a process ended
-	"backend/approvals":      "backend/core backend/event backend/schema backend/wire",                                                                                                                        // wire: answers to forms are decoded as arguments are
-	"backend/policy":         "backend/core config backend/registry backend/schema backend/approvals backend/wire backend/lazyregexp",
-	"backend/gateway":        "backend/core backend/event backend/policy backend/wire",
-	"backend/bridge":         "backend/exactjson backend/core backend/wire backend/registry backend/approvals backend/revision",
-	"backend/reload":         "backend/atomicfile backend/core config backend/event",
-	"backend/history":        "backend/lazyregexp backend/exactjson backend/redact backend/core backend/store backend/wire backend/cassette backend/schema",
-	"backend/clientconf":     "backend/lazyregexp backend/atomicfile backend/exactjson backend/core backend/redact config",
-	"backend/marketplace":    "backend/lazyregexp backend/atomicfile backend/core",
-	"backend/packageversion": "backend/lazyregexp backend/core config backend/dockerexec backend/hideconsole", // which argument of docker is the image
-	"backend/metrics":        "backend/core backend/event",
-	"backend/observe":        "backend/event backend/store",
-	"backend/updates":        "backend/event backend/hideconsole", // the installed version is asked for its number
-	"backend/desktop":        "backend/hideconsole backend/atomicfile backend/core backend/event backend/approvals",
-	"backend/doctor":         "backend/lazyregexp backend/core backend/redact config backend/clientconf backend/hideconsole backend/exitreason", // how a missing program is installed, said in one place
+	"backend/revision":       "backend/osutil backend/core backend/wire backend/schema",
+	"backend/registry":       "backend/osutil backend/core config backend/revision", // what clients of each revision can read
+	"backend/trust":          "backend/core backend/store",
+	"backend/dial":           "backend/osutil backend/core config backend/sandbox backend/serverlog backend/upstream backend/process backend/dockerexec backend/wire backend/exitreason backend/cassette", // it alone starts and reaches servers; it reads what npm says
+	"backend/supervisor":     "backend/core config backend/upstream backend/registry backend/process backend/dial backend/wire backend/exitreason",                                                        // process: usage and the age of the login environment; exitreason: why a process ended
+	"backend/approvals":      "backend/core backend/schema backend/wire",                                                                                                                                  // wire: answers to forms are decoded as arguments are
+	"backend/policy":         "backend/core config backend/registry backend/schema backend/approvals backend/wire backend/osutil",
+	"backend/gateway":        "backend/core backend/policy backend/wire",
+	"backend/bridge":         "backend/core backend/wire backend/registry backend/approvals backend/revision",
+	"backend/reload":         "backend/osutil backend/core config",
+	"backend/history":        "backend/osutil backend/core backend/redact backend/store backend/wire backend/cassette backend/schema",
+	"backend/clientconf":     "backend/osutil backend/core backend/redact config",
+	"backend/marketplace":    "backend/osutil backend/core",
+	"backend/packageversion": "backend/osutil backend/core config backend/dockerexec", // which argument of docker is the image
+	"backend/metrics":        "backend/core",
+	"backend/observe":        "backend/core backend/store",
+	"backend/updates":        "backend/core backend/osutil", // the installed version is asked for its number
+	"backend/desktop":        "backend/osutil backend/core backend/approvals",
+	"backend/doctor":         "backend/osutil backend/core backend/redact config backend/clientconf backend/exitreason", // how a missing program is installed, said in one place
 	"backend/builtin":        "backend/core backend/store",
-	"backend/shim":           "backend/core backend/wire",                                                                                                                                                                                                                                                                    // apart from cli, so that a process per client stays small
-	"backend/cli":            "backend/core config backend/wire backend/history backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy backend/cassette backend/trust backend/supervisor backend/event", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon; wire: its streams of events
-	"backend/mcptest":        "backend/wire",                                                                                                                                                                                                                                                                                 // never shipped: only tests import it
+	"backend/shim":           "backend/core backend/wire",                                                                                                                                                                                                                                                      // apart from cli, so that a process per client stays small
+	"backend/cli":            "backend/core config backend/wire backend/history backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy backend/cassette backend/trust backend/supervisor", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon; wire: its streams of events
+	"backend/mcptest":        "backend/wire",                                                                                                                                                                                                                                                                   // never shipped: only tests import it
 
 	"backend/sandbox/reexec": "", // and of the standard library only what is initialized early
 
@@ -75,8 +69,8 @@ var edges = map[string]string{
 	"backend/api":    "*",
 	"app/drawbridge": "* backend/api backend/cli app/tray",
 
-	"app/tray":   "backend/core backend/event backend/approvals backend/desktop build/icons", // approvals: why a call no longer waits; desktop: what fits into one line of text
-	"app/window": "build/icons backend/loopback backend/hideconsole",                         // where the daemon answers, and its token
+	"app/tray":   "backend/core backend/approvals backend/desktop build/icons", // approvals: why a call no longer waits; desktop: what fits into one line of text
+	"app/window": "build/icons backend/loopback backend/osutil",                // where the daemon answers, and its token
 	".":          "app/window",
 
 	"frontend":        "",
@@ -126,8 +120,8 @@ var owners = map[string]string{
 	"github.com/zalando/go-keyring":          "backend/secret",
 	"gopkg.in/natefinch/lumberjack.v2":       "app/drawbridge",
 	"golang.org/x/term":                      "backend/cli",
-	"golang.org/x/sys":                       "config backend/atomicfile backend/process backend/sandbox backend/observe backend/loopback backend/store backend/desktop backend/shim app/window build/bench", // config: access lists on Windows; atomicfile: the lock of a file there; shim: how stdin waits; app/window: whether whoever started it still waits
-	"golang.org/x/sync":                      "backend/bridge",                                                                                                                                               // semaphore: room for large bodies
+	"golang.org/x/sys":                       "config backend/osutil backend/process backend/sandbox backend/observe backend/loopback backend/store backend/desktop backend/shim app/window build/bench", // config: access lists on Windows; osutil: the lock of a file there; shim: how stdin waits; app/window: whether whoever started it still waits
+	"golang.org/x/sync":                      "backend/bridge",                                                                                                                                           // semaphore: room for large bodies
 }
 
 // imports maps each package of the tree to what its files import outside of tests,

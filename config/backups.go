@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // maxBackups is the number of backups of the configuration that are kept.
@@ -32,7 +31,7 @@ type Backup struct {
 
 const backupTimeLayout = "20060102-150405.000"
 
-var backupName = lazyregexp.New(`^config-[0-9]{8}-[0-9]{6}\.[0-9]{3}(-[0-9]+)?\.(json|jsonc|yaml|yml)$`)
+var backupName = osutil.LazyRegexp(`^config-[0-9]{8}-[0-9]{6}\.[0-9]{3}(-[0-9]+)?\.(json|jsonc|yaml|yml)$`)
 
 // BackupsOf returns the backups of a data folder.
 func BackupsOf(data string) Backups { return Backups{filepath.Join(data, "backups")} }
@@ -56,7 +55,7 @@ func (c Backups) Create(file string, text []byte, now time.Time) (name string, e
 			break
 		}
 	}
-	if err := atomicfile.Write(filepath.Join(c.Dir, name), text, 0o600); err != nil {
+	if err := osutil.WriteFile(filepath.Join(c.Dir, name), text, 0o600); err != nil {
 		return "", fmt.Errorf("cannot back up the configuration: %w", err)
 	}
 	all, err := c.List()
@@ -115,13 +114,13 @@ func (c Backups) Read(name string) ([]byte, error) {
 // core.CodeConflict. A symbolic link and the permissions of an existing file are preserved, and
 // a read-only file is refused.
 func ReplaceFile(ctx context.Context, file string, before []byte, existed bool, text []byte) error {
-	unlock, err := atomicfile.Lock(ctx, file)
+	unlock, err := osutil.LockBeside(ctx, file)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	err = atomicfile.ReplaceUnchanged(file, before, existed, text)
-	if errors.Is(err, atomicfile.ErrChanged) {
+	err = osutil.ReplaceUnchangedFile(file, before, existed, text)
+	if errors.Is(err, osutil.ErrChanged) {
 		return &core.Error{Code: core.CodeConflict, Message: "cannot write " + file, Hint: "The configuration was not changed. Try again.", Cause: err}
 	}
 	return err

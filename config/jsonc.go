@@ -7,12 +7,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 
 	"github.com/tailscale/hujson"
 )
 
-var hujsonPlace = lazyregexp.New(`^hujson: line (\d+), column (\d+): `)
+var hujsonPlace = osutil.LazyRegexp(`^hujson: line (\d+), column (\d+): `)
 
 // ParseJSON parses JSON with comments and trailing commas. Unlike hujson.Parse, it accepts a line
 // comment at the end of src that no line break follows. The bytes of the value are those of src.

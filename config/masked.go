@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 
 	"github.com/goccy/go-yaml"
@@ -22,7 +22,7 @@ func Masked(file string, src []byte) (text []byte, values, variables []string, e
 	}
 	var document any
 	if err == nil {
-		err = exactjson.Decode(plain, &document)
+		err = core.DecodeJSON(plain, &document)
 	}
 	if err != nil {
 		return nil, nil, nil, Problems{{File: file, Message: "it cannot be parsed, so its contents are not shown"}}

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // urlInText matches the authority of URLs. It ends before a path, query or quotation mark.
-var urlInText = lazyregexp.New(`[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#"'<>]+`)
+var urlInText = osutil.LazyRegexp(`[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#"'<>]+`)
 
 // registries are the hosts from which launchers download packages.
 var registries = map[string][]string{

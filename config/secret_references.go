@@ -4,10 +4,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
-var secretRef = lazyregexp.New(`(\$?)\$\{secret:([^}]*?)(?::-[^}]*)?\}`)
+var secretRef = osutil.LazyRegexp(`(\$?)\$\{secret:([^}]*?)(?::-[^}]*)?\}`)
 
 // ReferencedSecrets returns the names of the secrets that servers refer to, each with the ids of those
 // servers in order.

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // READMEs show servers in the format of many programs. A server in our file may have any of their
@@ -112,8 +112,8 @@ func InputReference(id string, password bool, standard string) string {
 }
 
 var (
-	nonAlphanumeric = lazyregexp.New(`[^A-Za-z0-9]+`)
-	inputReference  = lazyregexp.New(`\$?\$\{input:[^{}]+\}`)
+	nonAlphanumeric = osutil.LazyRegexp(`[^A-Za-z0-9]+`)
+	inputReference  = osutil.LazyRegexp(`\$?\$\{input:[^{}]+\}`)
 )
 
 // input is a value for which VS Code prompts.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 )
 
@@ -126,7 +126,7 @@ func browserFileFolder(data string) string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	entry, err := hideconsole.HideWindow(exec.CommandContext(ctx, settings, "get", "default-web-browser")).Output()
+	entry, err := osutil.HideConsole(exec.CommandContext(ctx, settings, "get", "default-web-browser")).Output()
 	home, herr := os.UserHomeDir()
 	if err != nil || herr != nil {
 		return own

@@ -13,9 +13,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
-	"github.com/drawbridge-mcp/drawbridge/backend/netchange"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
@@ -87,7 +86,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 		d.front.ListChanged(c)
 		d.records.changed()
 		d.checks.Changed(c.Server)
-		d.bus.Publish(event.Catalog, c.Server)
+		d.bus.Publish(core.CatalogEvent, c.Server)
 	})
 
 	d.connections = newConnectionObserver(d.history, d.dialer, d.servers, d.bus, d.log, d.files.Current)
@@ -153,7 +152,7 @@ func (d *daemon) startCallPath(hasWatchdog bool) {
 	d.life.run("checks", time.Second, d.checks.Run) // stops before the records, because it makes calls
 	d.life.runSlow("supervisor", 6*time.Second, d.servers.Run)
 	d.life.run("network", time.Second, func(ctx context.Context) error {
-		return netchange.Watch(ctx, d.log, d.servers.NetworkChanged)
+		return osutil.WatchNetwork(ctx, d.log, d.servers.NetworkChanged)
 	})
 	d.life.run("configuration", 2*time.Second, func(ctx context.Context) error {
 		return d.files.Run(ctx, d.configPhases().apply) // finishes a write in progress
@@ -172,13 +171,13 @@ func drainCalls(life *lifecycle, calls *gateway.Gateway) {
 }
 
 // reportBreaker reports that the circuit breaker of a server opened or closed.
-func reportBreaker(b policy.BreakerStatus, bus *event.Bus, log *slog.Logger) {
+func reportBreaker(b policy.BreakerStatus, bus *core.Bus, log *slog.Logger) {
 	level := slog.LevelInfo
 	if b.State == policy.BreakerOpen {
 		level = slog.LevelWarn
 	}
 	log.Log(context.Background(), level, "Breaker changed", "server", b.Server, "state", b.State, "reason", b.Reason)
-	bus.Publish(event.BreakerChanged, b)
+	bus.Publish(core.BreakerEvent, b)
 }
 
 // relayedCapabilities are the capabilities that we declare to servers, which a client of ours may
@@ -211,9 +210,9 @@ func (p configPhases) apply(c *config.Config) {
 
 // newTrust creates the registry and the trust baseline that hides its unapproved tools from
 // clients.
-func newTrust(history *store.Store, bus *event.Bus, log *slog.Logger) (*registry.Registry, *trust.Baseline) {
+func newTrust(history *store.Store, bus *core.Bus, log *slog.Logger) (*registry.Registry, *trust.Baseline) {
 	baseline := trust.New(trust.Options{Store: history, Log: log})
 	views := registry.New(registry.Options{Withhold: baseline.Judge})
-	baseline.Observe(views.ReapplyWithhold, func(server string) { bus.Publish(event.Catalog, server) })
+	baseline.Observe(views.ReapplyWithhold, func(server string) { bus.Publish(core.CatalogEvent, server) })
 	return views, baseline
 }

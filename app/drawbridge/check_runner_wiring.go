@@ -6,7 +6,6 @@ import (
 	"log/slog"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
@@ -14,14 +13,14 @@ import (
 )
 
 // newCheckRunner returns what runs the saved checks of a server after its tools changed.
-func newCheckRunner(kept *store.Store, servers *supervisor.Supervisor, views *registry.Registry, calls history.Caller, bus *event.Bus, log *slog.Logger) *history.CheckRunner {
+func newCheckRunner(kept *store.Store, servers *supervisor.Supervisor, views *registry.Registry, calls history.Caller, bus *core.Bus, log *slog.Logger) *history.CheckRunner {
 	checked := checkedServers{servers, views}
 	return history.NewCheckRunner(history.CheckRunner{
 		Store: kept, Caller: calls, ServerHash: checked.offers, Label: checked.label, Log: log,
 		ReadOnly: func(server, tool string) bool { return views.All().ReadOnly(server, tool) },
 		By:       core.Client{Name: "drawbridge-check", Version: version},
 		Notify: func(check, sentence string) {
-			bus.Publish(event.UserNotice, event.Notice{Subject: "check:" + check, Message: sentence})
+			bus.Publish(core.NoticeEvent, core.Notice{Subject: "check:" + check, Message: sentence})
 		},
 	})
 }

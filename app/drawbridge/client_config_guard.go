@@ -7,7 +7,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -16,7 +16,7 @@ import (
 // newClientConfigGuard returns the connector of client configuration files and a guard that watches
 // them. It first updates entries that contain an old address of ours. The guard reports a lost
 // entry but never restores it.
-func newClientConfigGuard(o cli.ServeOptions, bus *event.Bus, tokens *loopback.Tokens, vault *secret.Store, url string, log *slog.Logger) (*clientconf.Connector, *clientconf.Guard, error) {
+func newClientConfigGuard(o cli.ServeOptions, bus *core.Bus, tokens *loopback.Tokens, vault *secret.Store, url string, log *slog.Logger) (*clientconf.Connector, *clientconf.Guard, error) {
 	connector, err := clientconf.NewDefault(o.Folders.Data, o.Folders.CustomData, o.Sources.Main(), vault, os.Getenv)
 	if err != nil {
 		return nil, nil, err
@@ -36,7 +36,7 @@ func newClientConfigGuard(o cli.ServeOptions, bus *event.Bus, tokens *loopback.T
 		log.Info("Updated Drawbridge's URL in a client's entry", "client", r.Key, "path", r.Path)
 	}
 	guard := &clientconf.Guard{Connector: connector, Log: log, OnChange: func(s clientconf.Status) {
-		notice := event.Notice{Subject: "clients/" + s.Key}
+		notice := core.Notice{Subject: "clients/" + s.Key}
 		switch s.State {
 		case clientconf.Vanished:
 			notice.Message = "The Drawbridge entry is no longer in the configuration of " + s.Client.Name + "."
@@ -46,7 +46,7 @@ func newClientConfigGuard(o cli.ServeOptions, bus *event.Bus, tokens *loopback.T
 			notice.Message = "Cannot read the configuration of " + s.Client.Name + "."
 		}
 		log.Info("The state of a client's entry changed", "client", s.Key, "state", s.State, "path", s.Path)
-		bus.Publish(event.UserNotice, notice)
+		bus.Publish(core.NoticeEvent, notice)
 	}}
 	return connector, guard, nil
 }

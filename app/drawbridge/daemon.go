@@ -15,8 +15,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
@@ -40,7 +40,7 @@ type daemon struct {
 	startedAt time.Time
 	log       *slog.Logger
 	life      *lifecycle
-	bus       *event.Bus
+	bus       *core.Bus
 	admin     *loopback.AdminToken
 	tokens    *loopback.Tokens
 	files     *reload.Reloader
@@ -99,7 +99,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 	defer logFile.Close()
 	slog.SetDefault(log)
-	d := &daemon{options: o, log: log, life: newLifecycle(log), bus: new(event.Bus)}
+	d := &daemon{options: o, log: log, life: newLifecycle(log), bus: new(core.Bus)}
 	defer func() { err = errors.Join(err, d.life.stop()) }()
 
 	if d.admin, err = loopback.OpenAdminToken(o.Folders.Data); err != nil {
@@ -165,7 +165,7 @@ func (d *daemon) openStorage(ctx context.Context) (err error) {
 	d.history, err = store.Open(ctx, store.Options{
 		Path: historyFile(folders), Log: d.log, Now: timeSource,
 		Notify: func(sentence string) {
-			d.bus.Publish(event.UserNotice, event.Notice{Subject: "history", Message: sentence})
+			d.bus.Publish(core.NoticeEvent, core.Notice{Subject: "history", Message: sentence})
 		},
 	})
 	if err != nil {
@@ -200,7 +200,7 @@ func (d *daemon) serve(server *http.Server, listener net.Listener) {
 }
 
 // loadConfig reads the configuration. With --strict an error in it is an error of the program.
-func loadConfig(o cli.ServeOptions, bus *event.Bus, log *slog.Logger) (*reload.Reloader, error) {
+func loadConfig(o cli.ServeOptions, bus *core.Bus, log *slog.Logger) (*reload.Reloader, error) {
 	files := reload.New(reload.Options{Sources: o.Sources, LastGood: o.Folders.LastGoodConfigFile(), Backups: config.BackupsOf(o.Folders.Data), Bus: bus, Log: log})
 	err := files.Load()
 	if o.Strict {

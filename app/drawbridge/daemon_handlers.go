@@ -11,8 +11,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/app/tray"
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
@@ -64,12 +64,12 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 }
 
 // notices returns what needs the attention of the user besides the servers.
-func (d *daemon) notices() []event.Notice {
+func (d *daemon) notices() []core.Notice {
 	all := slices.Concat(d.cleanup.notices(), vaultNotices(d.vault), d.settings.notices())
 	if n := loginNotice(process.LoginFailure()); n.Message != "" {
 		all = append(all, n)
 	}
-	for _, n := range []event.Notice{updateNotice(d.files.Current().Updates, d.newer), d.replaced.Notice()} {
+	for _, n := range []core.Notice{updateNotice(d.files.Current().Updates, d.newer), d.replaced.Notice()} {
 		if n.Message != "" {
 			all = append(all, n)
 		}

@@ -19,8 +19,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
-	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
@@ -85,12 +84,12 @@ func (d *desktopSettings) trayShown(shown bool, why string) {
 
 // notices returns the notices about a missing tray icon, if there is a screen, and about files
 // of ours that other users can read.
-func (d *desktopSettings) notices() (list []event.Notice) {
+func (d *desktopSettings) notices() (list []core.Notice) {
 	for _, dir := range d.exposed {
-		list = append(list, event.Notice{Subject: "folder/" + dir, Message: "Other users of this machine can read " + dir + ", where Drawbridge stores calls and tokens. Use --data to choose a folder that only you can access, or a new one."})
+		list = append(list, core.Notice{Subject: "folder/" + dir, Message: "Other users of this machine can read " + dir + ", where Drawbridge stores calls and tokens. Use --data to choose a folder that only you can access, or a new one."})
 	}
 	if shown, why := d.Tray(); !shown && why != "" && hasScreen() {
-		list = append(list, event.Notice{Subject: "tray", Message: "No tray icon is shown: " + why + ". To reopen this window, start Drawbridge again."})
+		list = append(list, core.Notice{Subject: "tray", Message: "No tray icon is shown: " + why + ". To reopen this window, start Drawbridge again."})
 	}
 	return list
 }
@@ -210,7 +209,7 @@ func copyText(text string) error {
 func copyWith(path string, args []string, text string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	cmd := hideconsole.HideWindow(exec.CommandContext(ctx, path, args...))
+	cmd := osutil.HideConsole(exec.CommandContext(ctx, path, args...))
 	cmd.Stdin = strings.NewReader(text)
 	cmd.WaitDelay = time.Second
 	// No pipes: the process that holds the clipboard stays in the background and would keep them
@@ -250,7 +249,7 @@ func (d *desktopServices) notifications(o *desktop.Watcher) *desktop.Watcher {
 func (d *desktopServices) snapshot() desktop.NotificationState {
 	now := desktop.NotificationState{Servers: d.servers.Statuses(), Approvals: d.approvals.List(), Commands: map[string]string{}}
 	for _, n := range d.servers.Notices() {
-		now.Commands[strings.TrimPrefix(n.Subject, event.UnapprovedCommandSubject)] = n.Message
+		now.Commands[strings.TrimPrefix(n.Subject, core.UnapprovedCommandSubject)] = n.Message
 	}
 	return now
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -28,7 +27,7 @@ type historyWiring struct {
 	schemas map[string]cachedSchemas // by server; used by changed only
 }
 
-func newHistoryWiring(kept *store.Store, views *registry.Registry, bus *event.Bus, log *slog.Logger, secrets ...SecretHolder) *historyWiring {
+func newHistoryWiring(kept *store.Store, views *registry.Registry, bus *core.Bus, log *slog.Logger, secrets ...SecretHolder) *historyWiring {
 	return &historyWiring{
 		validator: history.NewResultValidator(kept.Recorder(), kept, log),
 		frameLog:  &history.FrameLog{Redact: kept.Recorder().Redact},

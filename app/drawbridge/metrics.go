@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/metrics"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
@@ -23,7 +23,7 @@ import (
 // meter serves /metrics while the configuration enables it. It subscribes to the bus when metrics
 // are first enabled, so there is no cost while they are disabled.
 type meter struct {
-	bus     *event.Bus
+	bus     *core.Bus
 	counts  func() *metrics.Metrics // creates them
 	current func() config.Metrics
 	enabled chan struct{}
@@ -32,7 +32,7 @@ type meter struct {
 	connections atomic.Int64
 }
 
-func newMeter(bus *event.Bus, servers *supervisor.Supervisor, front *bridge.Bridge, history *store.Store, rules *policy.Policy, dialer *dial.Dialer, calls *gateway.Gateway, current func() config.Metrics) *meter {
+func newMeter(bus *core.Bus, servers *supervisor.Supervisor, front *bridge.Bridge, history *store.Store, rules *policy.Policy, dialer *dial.Dialer, calls *gateway.Gateway, current func() config.Metrics) *meter {
 	recorder := history.Recorder()
 	m := &meter{bus: bus, current: current, enabled: make(chan struct{})}
 	m.counts = sync.OnceValue(func() *metrics.Metrics {

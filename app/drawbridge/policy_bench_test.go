@@ -14,7 +14,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -58,7 +57,7 @@ func BenchmarkCallWithAndWithoutPolicy(b *testing.B) {
 	rules.Apply(c)
 	var turn [2]func()
 	for i, p := range []gateway.Policy{noPolicy{}, rules} {
-		g := gateway.New(gateway.Options{Upstreams: noPolicy{}, Policy: p, Recorder: noPolicy{}, Bus: new(event.Bus)})
+		g := gateway.New(gateway.Options{Upstreams: noPolicy{}, Policy: p, Recorder: noPolicy{}, Bus: new(core.Bus)})
 		front := bridge.New(bridge.Options{Registry: reg, Lister: noPolicy{}, Gateway: g})
 		header := http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
 		w := httptest.NewRecorder()

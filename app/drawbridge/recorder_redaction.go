@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
@@ -23,7 +23,7 @@ type SecretHolder interface{ KnownSecrets() []string }
 // configuration, with their variables expanded, and those of other holders.
 type recorderRedaction struct {
 	recorder *store.Recorder
-	bus      *event.Bus
+	bus      *core.Bus
 	log      *slog.Logger
 	others   []SecretHolder
 	changed  chan *config.Config // the newest configuration that run has not applied yet
@@ -34,7 +34,7 @@ type recorderRedaction struct {
 	missed int // secrets that exceeded the recorder's capacity, as last logged
 }
 
-func newRecorderRedaction(recorder *store.Recorder, bus *event.Bus, log *slog.Logger, others ...SecretHolder) *recorderRedaction {
+func newRecorderRedaction(recorder *store.Recorder, bus *core.Bus, log *slog.Logger, others ...SecretHolder) *recorderRedaction {
 	return &recorderRedaction{recorder: recorder, bus: bus, log: log, others: others, changed: make(chan *config.Config, 1)}
 }
 
@@ -64,7 +64,7 @@ func (k *recorderRedaction) run(ctx context.Context) error {
 		}
 		login, err := process.LoginEnv(ctx)
 		if ctx.Err() == nil {
-			k.bus.Publish(event.UserNotice, loginNotice(err))
+			k.bus.Publish(core.NoticeEvent, loginNotice(err))
 		}
 		if err != nil || ctx.Err() != nil {
 			continue

@@ -6,7 +6,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/observe"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
@@ -14,7 +13,7 @@ import (
 )
 
 // newConnectionObserver returns what observes where the processes of servers connect to.
-func newConnectionObserver(history *store.Store, dialer *dial.Dialer, servers *supervisor.Supervisor, bus *event.Bus, log *slog.Logger, current func() *config.Config) *observe.DestinationSampler {
+func newConnectionObserver(history *store.Store, dialer *dial.Dialer, servers *supervisor.Supervisor, bus *core.Bus, log *slog.Logger, current func() *config.Config) *observe.DestinationSampler {
 	return observe.New(observe.Options{
 		Store: history, Bus: bus, Log: log, Now: timeSource, Idle: dialer.Idle, Trees: dialer.Trees, Journal: dialer.Journal,
 		Hosts: func(server string) []string {

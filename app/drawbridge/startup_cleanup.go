@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"path/filepath"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -23,7 +23,7 @@ import (
 type startupCleanup struct {
 	spawner    *process.Spawner
 	containers string // folder of the ledger of processes in containers
-	bus        *event.Bus
+	bus        *core.Bus
 	log        *slog.Logger
 	done       chan struct{} // closed when the cleanup is complete
 	result     cleanupResult // valid after over is closed
@@ -45,7 +45,7 @@ func (s *startupCleanup) run(ctx context.Context) error {
 	}
 	close(s.done)
 	for _, notice := range s.result.notices() { // for pages that are already open
-		s.bus.Publish(event.UserNotice, notice)
+		s.bus.Publish(core.NoticeEvent, notice)
 	}
 	<-ctx.Done()
 	return nil
@@ -61,7 +61,7 @@ func (s *startupCleanup) wait(ctx context.Context) error {
 	}
 }
 
-func (s *startupCleanup) notices() []event.Notice {
+func (s *startupCleanup) notices() []core.Notice {
 	select {
 	case <-s.done:
 		return s.result.notices()
@@ -77,7 +77,7 @@ type cleanupResult struct {
 }
 
 // notices returns at most one notice about them. It stays until the next start.
-func (l cleanupResult) notices() []event.Notice {
+func (l cleanupResult) notices() []core.Notice {
 	var what string
 	switch {
 	case l.processes > 0 && l.contained > 0:
@@ -89,7 +89,7 @@ func (l cleanupResult) notices() []event.Notice {
 	default:
 		return nil
 	}
-	return []event.Notice{{Subject: "cleanup", Message: "Stopped " + what + " left over from an earlier run."}}
+	return []core.Notice{{Subject: "cleanup", Message: "Stopped " + what + " left over from an earlier run."}}
 }
 
 func counted(n int) string {

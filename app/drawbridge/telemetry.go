@@ -5,21 +5,21 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/metrics"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // telemetry exports traces and metrics while the configuration has a receiver.
 type telemetry struct {
-	bus     *event.Bus
+	bus     *core.Bus
 	counts  *meter
 	redact  func(string) string
 	log     *slog.Logger
 	changed chan config.OTLP // the newest configuration that run has not applied yet
 }
 
-func newTelemetry(bus *event.Bus, counts *meter, redact func(string) string, log *slog.Logger) *telemetry {
+func newTelemetry(bus *core.Bus, counts *meter, redact func(string) string, log *slog.Logger) *telemetry {
 	return &telemetry{bus: bus, counts: counts, redact: redact, log: log, changed: make(chan config.OTLP, 1)}
 }
 

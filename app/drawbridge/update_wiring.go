@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/reload"
 	"github.com/drawbridge-mcp/drawbridge/backend/updates"
@@ -35,9 +35,9 @@ func knowsReleases(c config.Updates) bool {
 
 // updateNotice returns the notice about a newer version, or about a check that is switched on but
 // cannot work. Its Message is empty if there is neither.
-func updateNotice(c config.Updates, checker *updates.Checker) event.Notice {
+func updateNotice(c config.Updates, checker *updates.Checker) core.Notice {
 	if c.Check && !knowsReleases(c) {
-		return event.Notice{Subject: updates.Subject, Message: "This build has no update source. Set updates.url and updates.publicKey, or set updates.check to false."}
+		return core.Notice{Subject: updates.Subject, Message: "This build has no update source. Set updates.url and updates.publicKey, or set updates.check to false."}
 	}
 	return checker.Notice()
 }
@@ -46,7 +46,7 @@ func updateNotice(c config.Updates, checker *updates.Checker) event.Notice {
 var errRestart = errors.New("restarting with the installed version")
 
 // newReplacementWatcher watches for another version of the program that is installed over this one.
-func newReplacementWatcher(calls *gateway.Gateway, files *reload.Reloader, bus *event.Bus, log *slog.Logger, restart func()) *updates.ReplacementWatcher {
+func newReplacementWatcher(calls *gateway.Gateway, files *reload.Reloader, bus *core.Bus, log *slog.Logger, restart func()) *updates.ReplacementWatcher {
 	self, _ := os.Executable() // "" is reported by Run
 	return updates.NewReplacementWatcher(updates.ReplacementWatcherOptions{
 		Program: self, Version: version, Bus: bus, Log: log, Restart: restart,

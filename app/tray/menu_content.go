@@ -10,7 +10,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
 // Icon is the overall state that the icon shows. Its value is part of the image's file name.
@@ -194,9 +193,9 @@ const (
 
 // applyEvent applies an event to the notices, by subject. It reports whether an approval was
 // withdrawn for a reason.
-func applyEvent(notices map[string]string, e event.Event) (withdrawn bool) {
+func applyEvent(notices map[string]string, e core.Event) (withdrawn bool) {
 	switch data := e.Data.(type) {
-	case event.Notice:
+	case core.Notice:
 		if notices[data.Subject] = data.Message; data.Message == "" {
 			delete(notices, data.Subject)
 		}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/build/icons"
 )
 
@@ -124,7 +123,7 @@ func TestMenuSaysWhyApprovalWasWithdrawn(t *testing.T) {
 		{approvals.Withdrawn, "the tool was changed", []string{"⚠ Approval of files › write withdrawn: the tool was changed"}},
 	} {
 		item.State, item.Reason = c.state, c.reason
-		withdrawn := applyEvent(notices, event.Event{Kind: event.Approval, Data: item})
+		withdrawn := applyEvent(notices, core.Event{Kind: core.ApprovalEvent, Data: item})
 		if got := menuOf(nil, slices.Sorted(maps.Values(notices)), MenuState{}, nil).Notices; withdrawn != (c.want != nil) || !slices.Equal(got, c.want) {
 			t.Errorf("%q: %v %q", c.state, withdrawn, got)
 		}

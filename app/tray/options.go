@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
 // MenuState is the state that the menu shows besides the servers.
@@ -51,7 +50,7 @@ type Options struct {
 	// Recent returns the newest finished calls, newest first. It is called every recentInterval and
 	// may block until its context ends.
 	Recent  func(context.Context) []RecentCall
-	Bus     *event.Bus
+	Bus     *core.Bus
 	Open    func(to string) // show the window at a route; "" means the current one
 	Quit    func()          // stop the program
 	Start   func(id string)

@@ -13,7 +13,7 @@ import (
 
 	"fyne.io/systray"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/build/icons"
 )
 
@@ -325,8 +325,8 @@ func (v *view) readRecent(ctx context.Context) []RecentCall {
 }
 
 // subscribe subscribes to all events except calls, which are frequent and not shown in the menu.
-func (v *view) subscribe() *event.Subscription {
-	return v.o.Bus.Subscribe(256, event.Server, event.Removed, event.Catalog, event.Config, event.UserNotice, event.Approval)
+func (v *view) subscribe() *core.Subscription {
+	return v.o.Bus.Subscribe(256, core.ServerEvent, core.RemovedEvent, core.CatalogEvent, core.ConfigEvent, core.NoticeEvent, core.ApprovalEvent)
 }
 
 // changing returns a function that changes a fact and requests an update of the menu.

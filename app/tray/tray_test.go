@@ -18,7 +18,6 @@ import (
 	"github.com/godbus/dbus/v5"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
@@ -29,7 +28,7 @@ func TestTrayWaitsWithoutSessionBus(t *testing.T) {
 	log := firstWriteLog{first: func() { time.AfterFunc(100*time.Millisecond, cancel) }}
 	err := Run(ctx, Options{
 		Statuses: func() []core.ServerStatus { return nil },
-		Bus:      new(event.Bus),
+		Bus:      new(core.Bus),
 		Shown:    func(bool, string) {},
 		Log:      slog.New(slog.NewTextHandler(&log, nil)),
 	})

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // A window that is started directly, as macOS starts the program of a bundle, gets no address. It
@@ -39,7 +39,7 @@ func (d *daemon) startDaemon(ctx context.Context, program, link string) (address
 	if data := d.folder(); data != "" {
 		args = append(args, "--data", data)
 	}
-	cmd := hideconsole.HideWindow(exec.CommandContext(ctx, program, args...))
+	cmd := osutil.HideConsole(exec.CommandContext(ctx, program, args...))
 	cmd.Env = append(os.Environ(), printAddressVariable+"=1")
 	var out, failed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &failed

@@ -16,7 +16,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
@@ -125,7 +124,7 @@ type Options struct {
 	Tokens       *loopback.Tokens
 	Sessions     *loopback.BrowserSessions
 	Admin        *loopback.AdminToken
-	Bus          *event.Bus
+	Bus          *core.Bus
 
 	Desktop   Desktop               // start at login, pause, quit
 	Connector *clientconf.Connector // the configuration files of clients
@@ -166,7 +165,7 @@ type Options struct {
 	Redact        func(string) string                    // redacts text that was not recorded yet
 	FrameLog      *history.FrameLog                      // messages of traced clients
 	CheckRunner   *history.CheckRunner                   // stores the results of checks
-	Notices       func() []event.Notice                  // further notices for the user
+	Notices       func() []core.Notice                   // further notices for the user
 	KnowsReleases func() bool                            // see Status.KnowsReleases
 	Log           *slog.Logger                           // none if nil
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -32,7 +31,7 @@ type CommandApprovals interface {
 	PendingCommands() []supervisor.PendingCommand
 	Approve(ctx context.Context, server, key string) error
 	// Notices are about new commands that run without approval.
-	Notices() []event.Notice
+	Notices() []core.Notice
 	Dismiss(subject string) bool
 	// SuppressCommandNotice suppresses the notice for a server that the user is adding or changing.
 	SuppressCommandNotice(server string)
@@ -232,47 +231,47 @@ type pendingTracker struct {
 }
 
 // publishChanges publishes the differences since its last run.
-func (w *pendingTracker) publishChanges(bus *event.Bus, list func() []approvals.Item) {
+func (w *pendingTracker) publishChanges(bus *core.Bus, list func() []approvals.Item) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := make(map[string]approvals.Item)
 	for _, item := range list() {
 		now[item.ID] = item
 		if _, old := w.known[item.ID]; !old {
-			bus.Publish(event.Approval, item)
+			bus.Publish(core.ApprovalEvent, item)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.known)) {
 		if _, still := now[id]; !still {
 			gone := w.known[id]
 			gone.State = approvals.Withdrawn
-			bus.Publish(event.Approval, gone)
+			bus.Publish(core.ApprovalEvent, gone)
 		}
 	}
 	w.known = now
 }
 
-func (w *pendingTracker) publishEnd(bus *event.Bus, id, state string) {
+func (w *pendingTracker) publishEnd(bus *core.Bus, id, state string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if item, ok := w.known[id]; ok {
 		delete(w.known, id)
 		item.State = state
-		bus.Publish(event.Approval, item)
+		bus.Publish(core.ApprovalEvent, item)
 	}
 }
 
 // follow runs compare whenever a server changed.
-func (w *pendingTracker) follow(ctx context.Context, bus *event.Bus, list func() []approvals.Item) {
+func (w *pendingTracker) follow(ctx context.Context, bus *core.Bus, list func() []approvals.Item) {
 	for ctx.Err() == nil {
-		sub := bus.Subscribe(1024, event.Server, event.Removed, event.Config, event.Catalog)
+		sub := bus.Subscribe(1024, core.ServerEvent, core.RemovedEvent, core.ConfigEvent, core.CatalogEvent)
 		w.publishChanges(bus, list)
 		w.consumeEvents(ctx, sub, bus, list)
 		sub.Close()
 	}
 }
 
-func (w *pendingTracker) consumeEvents(ctx context.Context, sub *event.Subscription, bus *event.Bus, list func() []approvals.Item) {
+func (w *pendingTracker) consumeEvents(ctx context.Context, sub *core.Subscription, bus *core.Bus, list func() []approvals.Item) {
 	for {
 		select {
 		case <-ctx.Done():

@@ -9,7 +9,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 )
@@ -122,14 +121,14 @@ func TestCommandWaitsForApproval(t *testing.T) {
 		s.commands = []supervisor.PendingCommand{{Server: "files", Key: key, Command: "npx files /tmp", Previous: "npx files", Environment: []string{"A", "B"}, Cwd: "/srv", Sandbox: []string{"run without a sandbox"}}}
 	}
 	set("k1")
-	s.bus.Publish(event.Server, held)
+	s.bus.Publish(core.ServerEvent, held)
 	q := nextPending(t, events)
 	if q.ID != "command:files:k1" || q.Kind != "command" || q.Message != "npx files /tmp\nEnvironment: A, B\nFolder: /srv\nLooser sandbox than approved: the server could run without a sandbox" || !q.At.Equal(since) || !q.Expires.IsZero() ||
 		q.Command == nil || q.Command.CommandLine != "npx files /tmp" || q.Command.Previous != "npx files" || q.Command.Cwd != "/srv" || len(q.Command.Environment) != 2 || len(q.Command.Sandbox) != 1 {
 		t.Errorf("told %+v", q)
 	}
 	set("k2") // the command was changed while it was pending
-	s.bus.Publish(event.Server, held)
+	s.bus.Publish(core.ServerEvent, held)
 	if came, gone := nextPending(t, events), nextPending(t, events); came.ID != "command:files:k2" || gone.ID != q.ID || gone.State != approvals.Withdrawn {
 		t.Errorf("told %+v, %+v", came, gone)
 	}
@@ -221,7 +220,7 @@ func TestApprovalCanBeLimitedToArguments(t *testing.T) {
 
 func TestNewCommandNoticeStaysUntilAcknowledged(t *testing.T) {
 	s := newSite(t)
-	s.notices = []event.Notice{{Subject: "command:files", Message: "Server \"files\" is running a new command: npx files"}}
+	s.notices = []core.Notice{{Subject: "command:files", Message: "Server \"files\" is running a new command: npx files"}}
 	var st Status
 	if s.get(t, "/api/v1/status", &st); len(st.Notices) == 0 || st.Notices[0] != s.notices[0] {
 		t.Fatalf("notices %+v", st.Notices)

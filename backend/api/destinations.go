@@ -5,7 +5,7 @@ import (
 	"net"
 	"strconv"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
@@ -14,7 +14,7 @@ type Observer interface {
 	Available(server string) (ok bool, why string)
 	Destinations(ctx context.Context, server string) ([]store.Destination, error)
 	Renamed(from, to string)
-	Notices() []event.Notice
+	Notices() []core.Notice
 	Dismiss(subject string) bool
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
@@ -83,7 +82,7 @@ type stream struct {
 }
 
 // forward sends an event and those that wait behind it in one write.
-func (s *stream) forward(e event.Event, more <-chan event.Event) error {
+func (s *stream) forward(e core.Event, more <-chan core.Event) error {
 	s.buf.Reset()
 	open := true
 	for n := 0; open; n++ {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
@@ -113,9 +112,9 @@ func TestEventStreamStartsWithSnapshot(t *testing.T) {
 	if got := strings.Join(ids, " "); got != "2000 1002ok 1001ok 1000ok" || snap.Status.Version != "1.2.3" || len(snap.Status.Servers) != 1 {
 		t.Fatalf("the snapshot is %+v", snap)
 	}
-	s.bus.Publish(event.Server, core.ServerStatus{ID: "files", State: core.StateRestarting})
-	s.bus.Publish(event.Removed, "git")
-	s.bus.Publish(event.Call, core.Call{ID: 2000, Outcome: core.OutcomeTimeout, Reason: "a\nb"})
+	s.bus.Publish(core.ServerEvent, core.ServerStatus{ID: "files", State: core.StateRestarting})
+	s.bus.Publish(core.RemovedEvent, "git")
+	s.bus.Publish(core.CallEvent, core.Call{ID: 2000, Outcome: core.OutcomeTimeout, Reason: "a\nb"})
 	for _, want := range []string{`server {"id":"files"`, `removed "git"`, `call {"id":"2000"`} {
 		e := next(t, events)
 		if got := e.kind + " " + e.data; !strings.HasPrefix(got, want) {
@@ -138,7 +137,7 @@ func TestSlowEventReaderIsDisconnected(t *testing.T) {
 	go func() { // a bus that waits for its subscribers would block here
 		defer close(done)
 		for n := range 2 * streamQueueSize {
-			s.bus.Publish(event.UserNotice, event.Notice{Subject: fmt.Sprint(n), Message: long})
+			s.bus.Publish(core.NoticeEvent, core.Notice{Subject: fmt.Sprint(n), Message: long})
 		}
 	}()
 	eventually.Receive(t, 60*time.Second, "publishing waits for a slow reader", done)

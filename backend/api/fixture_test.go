@@ -24,7 +24,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
@@ -52,7 +51,7 @@ type fakes struct {
 	statuses  []core.ServerStatus
 	did       []string
 	commands  []supervisor.PendingCommand
-	notices   []event.Notice
+	notices   []core.Notice
 	problems  []config.Problem
 	addedRule string
 	text      string
@@ -147,7 +146,7 @@ func (f *fakes) Approve(_ context.Context, server, key string) error {
 	return core.Errorf(core.CodeConflict, "the command has changed since")
 }
 
-func (f *fakes) Notices() []event.Notice {
+func (f *fakes) Notices() []core.Notice {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.notices)
@@ -157,7 +156,7 @@ func (f *fakes) Dismiss(subject string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := len(f.notices)
-	f.notices = slices.DeleteFunc(f.notices, func(n event.Notice) bool { return n.Subject == subject })
+	f.notices = slices.DeleteFunc(f.notices, func(n core.Notice) bool { return n.Subject == subject })
 	return len(f.notices) < n
 }
 
@@ -246,7 +245,7 @@ type site struct {
 	url   string
 	admin string
 	store *store.Store
-	bus   *event.Bus
+	bus   *core.Bus
 	views *registry.Registry
 	inbox *approvals.Inbox
 }
@@ -254,7 +253,7 @@ type site struct {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	dir := t.TempDir()
-	s := &site{bus: &event.Bus{}, fakes: &fakes{text: "{}"}, views: registry.New(registry.Options{})}
+	s := &site{bus: &core.Bus{}, fakes: &fakes{text: "{}"}, views: registry.New(registry.Options{})}
 	var err error
 	if s.store, err = store.Open(t.Context(), store.Options{Path: filepath.Join(dir, "history.db")}); err != nil {
 		t.Fatal(err)
@@ -290,7 +289,7 @@ func newSite(t *testing.T) *site {
 		Observer:    observe.New(observe.Options{Store: s.store, Bus: s.bus, Log: slog.New(slog.DiscardHandler)}),
 		CheckRunner: &history.CheckRunner{Store: s.store, ServerHash: func(string) (string, bool) { return "", false }, Log: slog.New(slog.DiscardHandler)},
 		Redact:      func(text string) string { return text },
-		Notices:     func() []event.Notice { return nil }, KnowsReleases: func() bool { return false },
+		Notices:     func() []core.Notice { return nil }, KnowsReleases: func() bool { return false },
 		Doctor:            func(context.Context) (doctor.Options, error) { return doctor.Options{}, errors.New("no diagnosis") },
 		DiagnosticSources: func(context.Context) doctor.BundleOptions { return doctor.BundleOptions{} },
 		Try:               func(context.Context, *config.Server, string, func(dial.Conn)) dial.Trial { return dial.Trial{} },

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
@@ -154,7 +153,7 @@ func (a *API) backup(ctx context.Context, in *backupInput) (*answer[BackupFile],
 }
 
 // clockNotice reports that a jump of the clock made all calls expire.
-func clockNotice(h *store.HeldCalls) event.Notice {
-	return event.Notice{Subject: "clock", Message: fmt.Sprintf("The system clock jumped from %s to %s, so all calls (%d) would have expired. They will be kept until %s, according to the new time. If the clock is wrong, correct it.",
+func clockNotice(h *store.HeldCalls) core.Notice {
+	return core.Notice{Subject: "clock", Message: fmt.Sprintf("The system clock jumped from %s to %s, so all calls (%d) would have expired. They will be kept until %s, according to the new time. If the clock is wrong, correct it.",
 		h.From.Local().Format("2 January 2006"), h.Until.Add(-24*time.Hour).Local().Format("2 January 2006"), h.Calls, h.Until.Local().Format("2 January 2006, 15:04"))}
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -25,19 +24,19 @@ func (a *API) statusNow() Status {
 		Version: a.Version, URL: a.URL, StartedAt: a.StartedAt, ConfigPath: a.ConfigPath,
 		Problems: nonNil(a.ConfigEditor.Problems()), RequireToken: cfg.Bridge.RequireToken,
 		Recorder: RecorderStatus{State: st.State, Queued: st.Queued, Dropped: st.Dropped, Full: a.HistoryStore.Recording().Full},
-		Servers:  nonNil(a.Servers.Statuses()), Notices: []event.Notice{},
+		Servers:  nonNil(a.Servers.Statuses()), Notices: []core.Notice{},
 	}
 	s.KnowsReleases = a.KnowsReleases()
 	s.Usage = a.usageOf(s.Servers)
 	s.Visible, s.Withheld, s.Idle = a.visibleTools(cfg, s.Servers), a.withheldCounts(), cfg.Idle()
 	if st.Reason != "" {
-		s.Notices = append(s.Notices, event.Notice{Subject: "history", Message: st.Reason})
+		s.Notices = append(s.Notices, core.Notice{Subject: "history", Message: st.Reason})
 	}
 	if h := a.HistoryStore.HeldCalls(); h != nil && h.All {
 		s.Notices = append(s.Notices, clockNotice(h))
 	}
 	if !s.RequireToken {
-		s.Notices = append(s.Notices, event.Notice{Subject: "bridge", Message: "The bridge accepts calls without a token: any program, run by any user of this machine, can call any tool."})
+		s.Notices = append(s.Notices, core.Notice{Subject: "bridge", Message: "The bridge accepts calls without a token: any program, run by any user of this machine, can call any tool."})
 	}
 	s.Notices = append(s.Notices, a.CommandApprovals.Notices()...)
 	s.Notices = append(s.Notices, a.withheldNotices()...)
@@ -58,10 +57,10 @@ func (a *API) withheldCounts() map[string]int {
 	return counts
 }
 
-func (a *API) withheldNotices() (list []event.Notice) {
+func (a *API) withheldNotices() (list []core.Notice) {
 	counts := a.withheldCounts()
 	for _, server := range slices.Sorted(maps.Keys(counts)) {
-		list = append(list, event.Notice{Subject: withheldSubject + server,
+		list = append(list, core.Notice{Subject: withheldSubject + server,
 			Message: fmt.Sprintf("%s of server %q withheld from clients. Review: drawbridge tools changes %s.", core.Plural(counts[server], "changed definition"), server, server)})
 	}
 	return list

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
@@ -31,7 +30,7 @@ type Status struct {
 	Problems      []config.Problem    `json:"problems" nullable:"false"`
 	RequireToken  bool                `json:"requireToken"`
 	Recorder      RecorderStatus      `json:"recorder"`
-	Notices       []event.Notice      `json:"notices" nullable:"false"`
+	Notices       []core.Notice       `json:"notices" nullable:"false"`
 	Servers       []core.ServerStatus `json:"servers" nullable:"false"`
 	Usage         []ServerUsage       `json:"usage" nullable:"false" doc:"Resource usage of the servers that run on this machine"`
 	KnowsReleases bool                `json:"knowsReleases" doc:"Whether this build has an update source, so that updates.check can be turned on"`

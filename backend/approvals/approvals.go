@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
 // Kind is the kind of a request to the user.
@@ -98,7 +97,7 @@ type Answer struct {
 
 // Options configure an Inbox. Bus is required.
 type Options struct {
-	Bus                *event.Bus
+	Bus                *core.Bus
 	AnswerTimeout      time.Duration    // deadline of an item; 2 minutes if zero
 	MaxPending         int              // maximum number of pending items; 64 if zero
 	MaxPendingPerOwner int              // maximum number of pending items per client and server; 8 if zero
@@ -242,7 +241,7 @@ func (b *Inbox) add(item Item) (*pendingItem, error) {
 	item.ID, item.State = b.newID(item.At), ""
 	w := &pendingItem{item: item, answer: make(chan Answer, 1)}
 	b.pending = append(b.pending, w)
-	b.opts.Bus.Publish(event.Approval, item)
+	b.opts.Bus.Publish(core.ApprovalEvent, item)
 	return w, nil
 }
 
@@ -262,7 +261,7 @@ func (b *Inbox) remove(w *pendingItem, state, reason string) bool {
 	b.pending = slices.Delete(b.pending, at, at+1)
 	gone := w.item
 	gone.State, gone.Reason = state, reason
-	b.opts.Bus.Publish(event.Approval, gone)
+	b.opts.Bus.Publish(core.ApprovalEvent, gone)
 	return true
 }
 

@@ -14,7 +14,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,7 +38,7 @@ func startAsk(ctx context.Context, b *Inbox, item Item) <-chan askResult {
 
 func TestAnswerReachesRequesterAndEventsAreSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bus := new(event.Bus)
+		bus := new(core.Bus)
 		sub := bus.Subscribe(8)
 		defer sub.Close()
 		b := New(Options{Bus: bus})
@@ -53,7 +52,7 @@ func TestAnswerReachesRequesterAndEventsAreSent(t *testing.T) {
 		if len(list) != 1 || list[0].Message != "How many?" || list[0].Kind != Form || !list[0].Expires.Equal(list[0].At.Add(2*time.Minute)) {
 			t.Fatalf("%+v", list)
 		}
-		if e := <-sub.Events(); e.Kind != event.Approval || e.Data.(Item).State != "" {
+		if e := <-sub.Events(); e.Kind != core.ApprovalEvent || e.Data.(Item).State != "" {
 			t.Errorf("%+v", e)
 		}
 		id := list[0].ID
@@ -90,7 +89,7 @@ func TestAnswerReachesRequesterAndEventsAreSent(t *testing.T) {
 
 func TestSilenceDeclinesAfterTwoMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(Options{Bus: new(event.Bus)})
+		b := New(Options{Bus: new(core.Bus)})
 		start := time.Now()
 		got := <-startAsk(t.Context(), b, Item{Kind: Form})
 		if got.Action != Decline || got.err != nil || time.Since(start) != 2*time.Minute {
@@ -104,7 +103,7 @@ func TestSilenceDeclinesAfterTwoMinutes(t *testing.T) {
 
 func TestItemIsRemovedWithItsRequester(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(Options{Bus: new(event.Bus)})
+		b := New(Options{Bus: new(core.Bus)})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		done := startAsk(ctx, b, Item{Kind: URL})
 		gone := errors.New("gone")
@@ -117,7 +116,7 @@ func TestItemIsRemovedWithItsRequester(t *testing.T) {
 
 func TestPendingApprovalsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(Options{Bus: new(event.Bus), MaxPending: 3, MaxPendingPerOwner: 2})
+		b := New(Options{Bus: new(core.Bus), MaxPending: 3, MaxPendingPerOwner: 2})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for _, server := range []string{"a", "a", "b"} {
@@ -138,7 +137,7 @@ func TestPendingApprovalsAreBounded(t *testing.T) {
 
 func TestClientCannotUseUpTheApprovalsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(Options{Bus: new(event.Bus)})
+		b := New(Options{Bus: new(core.Bus)})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		ask := func(client, server string, size int) {
@@ -192,7 +191,7 @@ func TestOnlyWebURLsAreOpened(t *testing.T) {
 }
 
 func TestInboxIsWatchedWhileAViewerShowsItems(t *testing.T) {
-	b := New(Options{Bus: new(event.Bus)})
+	b := New(Options{Bus: new(core.Bus)})
 	shown := false
 	b.AddViewer(func() bool { return shown })
 	remove := b.AddViewer(func() bool { return true })

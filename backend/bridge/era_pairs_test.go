@@ -15,7 +15,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
@@ -110,7 +109,7 @@ func newEraPairFixture(t *testing.T, server *mcp.Server, era core.Era, options .
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	reg.Set("one", "one", conn.Catalog())
 	g := gateway.New(gateway.Options{
-		Upstreams: singleUpstream{conn}, Recorder: singleUpstream{}, Policy: policy.New(policy.Options{Views: reg}), Bus: new(event.Bus),
+		Upstreams: singleUpstream{conn}, Recorder: singleUpstream{}, Policy: policy.New(policy.Options{Views: reg}), Bus: new(core.Bus),
 	})
 	o := Options{Registry: reg, Gateway: g, Lister: s.lister}
 	for _, f := range options {
@@ -213,7 +212,7 @@ func TestElicitationFallsBackToUserPrompt(t *testing.T) {
 	for _, server := range []core.Era{core.Legacy, core.Modern} {
 		for _, client := range []core.Era{core.Legacy, core.Modern} {
 			t.Run(fmt.Sprintf("%s client, %s server", client, server), func(t *testing.T) {
-				box := approvals.New(approvals.Options{Bus: new(event.Bus)})
+				box := approvals.New(approvals.Options{Bus: new(core.Bus)})
 				s := newEraPairFixture(t, newAskingServer(make(chan string, 10)), server, func(o *Options) { o.Approvals = box })
 				cs := s.connectSDK("/mcp", client, nil)
 				got := make(chan string, 1)
@@ -242,7 +241,7 @@ func TestUnansweredUserPromptIsDeclined(t *testing.T) {
 	for _, server := range []core.Era{core.Legacy, core.Modern} {
 		for _, client := range []core.Era{core.Legacy, core.Modern} {
 			t.Run(fmt.Sprintf("%s client, %s server", client, server), func(t *testing.T) {
-				box := approvals.New(approvals.Options{Bus: new(event.Bus), AnswerTimeout: 20 * time.Millisecond})
+				box := approvals.New(approvals.Options{Bus: new(core.Bus), AnswerTimeout: 20 * time.Millisecond})
 				s := newEraPairFixture(t, newAskingServer(make(chan string, 10)), server, func(o *Options) { o.Approvals = box })
 				res, err := s.connectSDK("/mcp", client, nil).CallTool(t.Context(), &mcp.CallToolParams{Name: "one__form"})
 				if answer := answerOf(t, res, err); !strings.Contains(answer, `"action":"decline"`) {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
@@ -46,7 +45,7 @@ type waitingCalls struct {
 const putTool = `{"name":"put","inputSchema":{"type":"object"},"annotations":{"idempotentHint":true},"execution":{"taskSupport":"optional"}}`
 
 func newWaitingCalls(t *testing.T) *waitingCalls {
-	w := &waitingCalls{inbox: approvals.New(approvals.Options{Bus: new(event.Bus)}), step: make(chan struct{}), reached: make(chan struct{}, 8), credential: "a", process: "files#1"}
+	w := &waitingCalls{inbox: approvals.New(approvals.Options{Bus: new(core.Bus)}), step: make(chan struct{}), reached: make(chan struct{}, 8), credential: "a", process: "files#1"}
 	reg := registry.New(registry.Options{Withhold: func(string, *core.Catalog) (map[core.Kind]map[string]string, bool) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -61,7 +60,7 @@ func newWaitingCalls(t *testing.T) *waitingCalls {
 		defer w.mu.Unlock()
 		return w.process, w.processErr
 	}})
-	g := gateway.New(gateway.Options{Upstreams: w, Recorder: nothingRecorded{}, Policy: w.policy, Bus: new(event.Bus)})
+	g := gateway.New(gateway.Options{Upstreams: w, Recorder: nothingRecorded{}, Policy: w.policy, Bus: new(core.Bus)})
 	w.fixture.serve(Options{Registry: reg, Gateway: g, Lister: w.lister, Approvals: w.inbox, Credential: func(string) ([sha256.Size]byte, bool) {
 		w.mu.Lock()
 		defer w.mu.Unlock()

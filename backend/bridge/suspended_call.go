@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
@@ -328,7 +327,7 @@ func (t *suspendedCalls) claim(state string, rq *request) *suspendedCall {
 // when it is repeated. Equal JSON values give equal digests, however they are written.
 func requestDigest(rq *request) [sha256.Size]byte {
 	var params map[string]any
-	_ = exactjson.Decode(rq.params, &params)
+	_ = core.DecodeJSON(rq.params, &params)
 	for _, key := range []string{"_meta", "inputResponses", "requestState"} {
 		delete(params, key)
 	}

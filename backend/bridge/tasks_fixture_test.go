@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
@@ -46,7 +45,7 @@ func newTaskFixture(t *testing.T) *taskFixture {
 		reg.Set(server, server, f.connect(server, core.Legacy).Catalog())
 	}
 	reg.Set("plain", "", &core.Catalog{Tools: []core.Item{{Name: "x", Raw: json.RawMessage(`{"name":"x","inputSchema":{"type":"object"}}`)}}, Capabilities: json.RawMessage(`{"tools":{}}`)})
-	g := gateway.New(gateway.Options{Upstreams: f, Recorder: f, Policy: policy.New(policy.Options{Views: reg}), Bus: new(event.Bus)})
+	g := gateway.New(gateway.Options{Upstreams: f, Recorder: f, Policy: policy.New(policy.Options{Views: reg}), Bus: new(core.Bus)})
 	f.serve(Options{Registry: reg, Gateway: g, Lister: f.lister})
 	return f
 }

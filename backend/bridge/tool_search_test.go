@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -181,7 +180,7 @@ func TestPolicySeesToolBehindCallTool(t *testing.T) {
 	rules := policy.New(policy.Options{Views: s.registry})
 	rules.Apply(c)
 	records := &recorder{}
-	s.bridge.Gateway = gateway.New(gateway.Options{Upstreams: noServer{}, Policy: rules, Recorder: records, Bus: new(event.Bus)})
+	s.bridge.Gateway = gateway.New(gateway.Options{Upstreams: noServer{}, Policy: rules, Recorder: records, Bus: new(core.Bus)})
 	for _, name := range []string{"math__add", "files__read"} {
 		s.callTool(core.Modern, "search", name, `{}`)
 		s.callTool(core.Modern, "search", "call_tool", `{"name":"`+name+`","arguments":{}}`)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // index finds the recorded calls to a request. It is not safe for concurrent use.
@@ -111,7 +111,7 @@ func canonical(arguments []byte) ([]byte, error) {
 		return nil, errors.New("arguments must be a JSON object")
 	}
 	var v any
-	if err := exactjson.Decode(arguments, &v); err != nil {
+	if err := core.DecodeJSON(arguments, &v); err != nil {
 		return nil, err
 	}
 	return json.Marshal(v)

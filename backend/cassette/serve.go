@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
@@ -377,6 +376,6 @@ func oneLine(message []byte) []byte {
 // encode returns v as JSON, without escapes that raw values in it do not have. v contains only
 // values that can be encoded.
 func encode(v any) []byte {
-	text, _ := exactjson.Encode(v)
+	text, _ := core.EncodeJSON(v)
 	return text
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -173,7 +172,7 @@ func golden(t *testing.T, name, got string) {
 
 func TestStatusMatchesGoldenOutput(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	doc := api.Status{URL: "http://127.0.0.1:7575", Notices: []event.Notice{{Message: "recording paused: disk full"}}}
+	doc := api.Status{URL: "http://127.0.0.1:7575", Notices: []core.Notice{{Message: "recording paused: disk full"}}}
 	states := []core.State{core.StateRunning, core.StateFailed, core.StateStarting, core.StateStopped, core.StateDegraded, core.StateWaiting,
 		core.StateRestarting, core.StateNeedsSignIn, core.StateNeedsApproval, core.StateDisabled, core.StatePaused}
 	for i, state := range states {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -93,7 +93,7 @@ func TestRestoreKeepsEditMadeSinceItsBackup(t *testing.T) {
 	file, from := filepath.Join(data, "config.jsonc"), filepath.Join(t.TempDir(), "kept.jsonc")
 	must(t, os.WriteFile(file, []byte(before), 0o600))
 	must(t, os.WriteFile(from, []byte(restored), 0o600))
-	unlock, err := atomicfile.Lock(t.Context(), file)
+	unlock, err := osutil.LockBeside(t.Context(), file)
 	must(t, err)
 	defer unlock()
 	ended := make(chan result)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 
 	"github.com/spf13/cobra"
 )
@@ -175,10 +174,10 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 const maxCommandNotices = 5
 
 // printNotices prints the notices and how to acknowledge them.
-func (p *program) printNotices(notices []event.Notice) {
+func (p *program) printNotices(notices []core.Notice) {
 	commands := 0
 	for _, notice := range notices {
-		if strings.HasPrefix(notice.Subject, event.UnapprovedCommandSubject) {
+		if strings.HasPrefix(notice.Subject, core.UnapprovedCommandSubject) {
 			if commands++; commands > maxCommandNotices {
 				continue
 			}

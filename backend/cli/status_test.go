@@ -10,7 +10,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -50,11 +49,11 @@ func TestNoticesAreAcknowledged(t *testing.T) {
 }
 
 func TestManyNewCommandsAreSummarized(t *testing.T) {
-	var notices []event.Notice
+	var notices []core.Notice
 	for i := range 100 {
-		notices = append(notices, event.Notice{Subject: fmt.Sprintf("command:s%d", i), Message: fmt.Sprintf("Server \"s%d\" has a new command: x", i)})
+		notices = append(notices, core.Notice{Subject: fmt.Sprintf("command:s%d", i), Message: fmt.Sprintf("Server \"s%d\" has a new command: x", i)})
 	}
-	notices = append(notices, event.Notice{Subject: "vault", Message: "No keyring."})
+	notices = append(notices, core.Notice{Subject: "vault", Message: "No keyring."})
 	var out strings.Builder
 	p := newProgram(Options{Stdout: &out, Terminal: func() bool { return false }})
 	must(t, p.printStatus(&api.Status{RequireToken: true, Notices: notices}, nil, time.Now()))

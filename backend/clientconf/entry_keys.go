@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -112,4 +112,4 @@ func (t entryKeys) hasNoEffect(key string, v any) bool {
 }
 
 // limiting matches the names of unknown keys that may limit what a server can do, or protect it.
-var limiting = lazyregexp.New(`(?i)tool|allow|den(y|ied)|block|approv|confirm|permi|polic|sandbox|read.?only|restrict|limit|scope|auth|sign.?in|secret|token|credential|password|key|cert|env|include|exclude|disabl|enabl|forbid|only|guard|trust`)
+var limiting = osutil.LazyRegexp(`(?i)tool|allow|den(y|ied)|block|approv|confirm|permi|polic|sandbox|read.?only|restrict|limit|scope|auth|sign.?in|secret|token|credential|password|key|cert|env|include|exclude|disabl|enabl|forbid|only|guard|trust`)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/tailscale/hujson"
@@ -180,7 +180,7 @@ func (f *jsonFile) decode() (map[string]any, error) {
 
 func decodeObject(src []byte) (map[string]any, error) {
 	var m map[string]any
-	return m, exactjson.Decode(src, &m)
+	return m, core.DecodeJSON(src, &m)
 }
 
 // set replaces the existing value, or appends a member to the object at path, which it

@@ -9,8 +9,8 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -249,24 +249,24 @@ func orderedMembers(object json.RawMessage) ([]member, error) {
 	return members, nil
 }
 
-var bareKey = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
+var bareKey = osutil.LazyRegexp(`^[A-Za-z0-9_-]+$`)
 
 func tomlKey(key string) string {
 	if bareKey().MatchString(key) {
 		return key
 	}
-	return exactjson.String(key)
+	return core.QuoteJSON(key)
 }
 
 // tomlValue returns a JSON value as TOML. JSON strings are valid TOML basic strings.
 func tomlValue(raw json.RawMessage) (string, error) {
 	var v any
-	if err := exactjson.Decode(raw, &v); err != nil {
+	if err := core.DecodeJSON(raw, &v); err != nil {
 		return "", err
 	}
 	switch v := v.(type) {
 	case string:
-		return exactjson.String(v), nil
+		return core.QuoteJSON(v), nil
 	case bool, json.Number:
 		return fmt.Sprint(v), nil
 	case []any:
@@ -288,7 +288,7 @@ func tomlValue(raw json.RawMessage) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			items = append(items, exactjson.String(key)+" = "+text)
+			items = append(items, core.QuoteJSON(key)+" = "+text)
 		}
 		sort.Strings(items)
 		return "{ " + strings.Join(items, ", ") + " }", nil

@@ -8,8 +8,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -79,8 +79,8 @@ func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
 }
 
 var (
-	documentMark = lazyregexp.New(`(?m)^---(?:\s|$)`)
-	documentEnd  = lazyregexp.New(`(?m)^\.\.\.(?:\s|$)`)
+	documentMark = osutil.LazyRegexp(`(?m)^---(?:\s|$)`)
+	documentEnd  = osutil.LazyRegexp(`(?m)^\.\.\.(?:\s|$)`)
 )
 
 // line returns line n, counted from 0, without its line ending.
@@ -249,7 +249,7 @@ func (f *yamlFile) set(path []string, name string, value json.RawMessage) ([]byt
 }
 
 // emptyValue matches the line of an empty container.
-var emptyValue = lazyregexp.New(`^([^:#]+:)(?:[ \t]*(?:\{[ \t]*\}|\[[ \t]*\]|null|~))?([ \t]*(?:#.*)?)$`)
+var emptyValue = osutil.LazyRegexp(`^([^:#]+:)(?:[ \t]*(?:\{[ \t]*\}|\[[ \t]*\]|null|~))?([ \t]*(?:#.*)?)$`)
 
 func (f *yamlFile) fillEmpty(c yamlContainer, name string, value json.RawMessage) ([]byte, error) {
 	m := emptyValue().FindStringSubmatch(f.line(c.key))
@@ -392,20 +392,20 @@ func writeYAMLMember(b *strings.Builder, lead string, column int, m member) erro
 func yamlScalar(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil && raw[0] == '"' {
-		return exactjson.String(s)
+		return core.QuoteJSON(s)
 	}
 	return string(raw)
 }
 
-var plainKey = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+var plainKey = osutil.LazyRegexp(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
 func yamlKey(key string) string {
 	switch strings.ToLower(key) {
 	case "y", "n", "yes", "no", "on", "off", "true", "false", "null":
-		return exactjson.String(key)
+		return core.QuoteJSON(key)
 	}
 	if plainKey().MatchString(key) {
 		return key
 	}
-	return exactjson.String(key)
+	return core.QuoteJSON(key)
 }

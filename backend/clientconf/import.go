@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -219,12 +218,12 @@ func encodeEntry(entry *configEntry, err error) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return exactjson.Encode(entry)
+	return core.EncodeJSON(entry)
 }
 
 // checkEntry returns why our configuration would refuse a server; nil if it is valid.
 func checkEntry(name string, entry json.RawMessage) error {
-	_, problems := config.Parse("the import", []byte(`{"mcpServers":{`+exactjson.String(name)+`:`+string(entry)+`}}`))
+	_, problems := config.Parse("the import", []byte(`{"mcpServers":{`+core.QuoteJSON(name)+`:`+string(entry)+`}}`))
 	for _, p := range problems {
 		if !p.Warning {
 			return errors.New(strings.TrimSuffix(p.Message+" ("+p.Suggestion+")", " ()"))

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -291,10 +291,10 @@ func (b *entryConverter) convertMap(key string, v any, inherit *[]string) map[st
 }
 
 var (
-	bracedReference = lazyregexp.New(`\$\{\{?[^{}]*\}?\}|\{(?:env|file):[^{}]*\}`)
-	nestedReference = lazyregexp.New(`\$\{(?:config|command|input|workspaceFolder):[^{}]*\$\{`)
-	dollarReference = lazyregexp.New(`\$([A-Za-z_][A-Za-z0-9_]*)`)
-	variableExpr    = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?$`)
+	bracedReference = osutil.LazyRegexp(`\$\{\{?[^{}]*\}?\}|\{(?:env|file):[^{}]*\}`)
+	nestedReference = osutil.LazyRegexp(`\$\{(?:config|command|input|workspaceFolder):[^{}]*\$\{`)
+	dollarReference = osutil.LazyRegexp(`\$([A-Za-z_][A-Za-z0-9_]*)`)
+	variableExpr    = osutil.LazyRegexp(`^[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?$`)
 )
 
 // convertText converts the references in a string to our syntax. What the client would take

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -50,7 +49,7 @@ func (c *Connector) PrepareServer(s NewServer) (*PastedServers, error) {
 		*table = map[string]string{}
 	}
 	maps.Copy(*table, s.Secrets)
-	raw, err := exactjson.Encode(entry)
+	raw, err := core.EncodeJSON(entry)
 	if err != nil {
 		return nil, err
 	}
@@ -239,9 +238,9 @@ func (b *entryConverter) convertPasted(value any) (json.RawMessage, error) {
 	converted, err := b.convert(theirs)
 	switch {
 	case err == nil && len(own) == 0:
-		return exactjson.Encode(converted)
+		return core.EncodeJSON(converted)
 	case err == nil:
-		raw, err := exactjson.Encode(converted)
+		raw, err := core.EncodeJSON(converted)
 		if err != nil {
 			return nil, err
 		}
@@ -253,7 +252,7 @@ func (b *entryConverter) convertPasted(value any) (json.RawMessage, error) {
 	default: // such as a server in a container
 		converted = &configEntry{}
 		b.convertSwitches(converted, theirs)
-		raw, err := exactjson.Encode(converted)
+		raw, err := core.EncodeJSON(converted)
 		if err != nil {
 			return nil, err
 		}
@@ -270,13 +269,13 @@ func (b *entryConverter) convertPasted(value any) (json.RawMessage, error) {
 		}
 	}
 	maps.Copy(entry, own)
-	return exactjson.Encode(entry)
+	return core.EncodeJSON(entry)
 }
 
 // splitOwnKeys splits an entry into the keys that our configuration has, with values that are valid
 // there, and those to convert.
 func splitOwnKeys(entry map[string]any) (own, theirs map[string]any, err error) {
-	raw, err := exactjson.Encode(entry)
+	raw, err := core.EncodeJSON(entry)
 	if err != nil {
 		return nil, nil, err
 	}

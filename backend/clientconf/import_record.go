@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // CompletedImport is an import that can be undone.
@@ -82,7 +82,7 @@ func (t *ImportPlan) Apply(ctx context.Context) (id string, err error) {
 		return "", err
 	}
 	path := filepath.Join(t.c.importsDir(), done.ID+".json")
-	if err := atomicfile.Write(path, append(b, '\n'), 0o600); err != nil {
+	if err := osutil.WriteFile(path, append(b, '\n'), 0o600); err != nil {
 		return "", err
 	}
 	if err := o.apply(ctx); err != nil {

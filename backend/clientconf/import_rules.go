@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -148,7 +148,7 @@ func ruleAction(v any) string {
 }
 
 // nameChars matches what clients replace in the names of servers.
-var nameChars = lazyregexp.New(`[^A-Za-z0-9_-]`)
+var nameChars = osutil.LazyRegexp(`[^A-Za-z0-9_-]`)
 
 // toolPatterns returns the patterns for tools of a server that a pattern for names of the client stands
 // for.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // signInKeys are our names of the members that clients have in their settings for sign-in, written as
@@ -78,7 +78,7 @@ func (b *entryConverter) setSignIn(e *configEntry, name string, v any) (ok bool)
 // maxEnvFile is the maximum size of a file with variables.
 const maxEnvFile = 1 << 18
 
-var variableLine = lazyregexp.New(`^(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(.*)$`)
+var variableLine = osutil.LazyRegexp(`^(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(.*)$`)
 
 // convertEnvFile copies the variables of a file, as literal values. Those of env win. If the file cannot
 // be read here, the server is disabled.

@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
 // Restore reinstates our entries after they were lost. If the file is missing, empty, or
@@ -161,7 +160,7 @@ func deletePath(m map[string]any, path []string) {
 }
 
 func encodeString(m map[string]any) string {
-	b, _ := exactjson.Encode(m)
+	b, _ := core.EncodeJSON(m)
 	return string(b)
 }
 

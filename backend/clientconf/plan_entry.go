@@ -9,25 +9,24 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // EntryName is the name of our entry in client files.
 const EntryName = "drawbridge"
 
-var emptyEnv = lazyregexp.New(`,?\s*"(env|envs|environment)":\s*\{\s*\}`)
+var emptyEnv = osutil.LazyRegexp(`,?\s*"(env|envs|environment)":\s*\{\s*\}`)
 
 // stdioEntry fills the client's stdio template with the shim's program and arguments.
 func stdioEntry(c Client, name, program string, args []string) json.RawMessage {
 	list := make([]string, len(args))
 	for i, arg := range args {
-		list[i] = exactjson.String(arg)
+		list[i] = core.QuoteJSON(arg)
 	}
 	filled := strings.NewReplacer(
-		`"{{CMD}}"`, exactjson.String(program),
+		`"{{CMD}}"`, core.QuoteJSON(program),
 		`"{{ARG}}"`, strings.Join(list, ", "),
-		`"{{NAME}}"`, exactjson.String(name),
+		`"{{NAME}}"`, core.QuoteJSON(name),
 		`"{{ENVKEY}}": "{{ENVVAL}}"`, "",
 	).Replace(string(c.Stdio))
 	return json.RawMessage(emptyEnv().ReplaceAllString(filled, ""))
@@ -137,7 +136,7 @@ func httpEntry(client Client, s ServerEntry, choice Choice, file string) (json.R
 
 // jsonStringContent returns s as the content of a JSON string, without the quotes.
 func jsonStringContent(s string) string {
-	quoted := exactjson.String(s)
+	quoted := core.QuoteJSON(s)
 	return quoted[1 : len(quoted)-1]
 }
 
@@ -169,7 +168,7 @@ func inRepository(file string) bool {
 	}
 }
 
-var bridgePath = lazyregexp.New(`^/(mcp|[sp]/[^/]+/mcp)$`)
+var bridgePath = osutil.LazyRegexp(`^/(mcp|[sp]/[^/]+/mcp)$`)
 
 // isOurAddress reports whether an entry has the URL of a Drawbridge bridge: on this machine,
 // with one of our paths, and with one of our tokens or a reference to TokenVar.

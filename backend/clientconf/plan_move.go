@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
 // selectServers returns the selected servers of a client, or all of them except for those that are
@@ -255,7 +254,7 @@ func mergeSwitches(client string, ours, original json.RawMessage) (json.RawMessa
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(exactjson.String(m.key) + ": " + string(m.value))
+		b.WriteString(core.QuoteJSON(m.key) + ": " + string(m.value))
 	}
 	b.WriteByte('}')
 	return json.RawMessage(b.String()), nil

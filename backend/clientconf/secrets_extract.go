@@ -9,8 +9,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 )
 
@@ -21,7 +20,7 @@ type Vault interface {
 	Remove(ctx context.Context, names ...string) (ok bool, err error)
 }
 
-var invalidNameChars = lazyregexp.New(`[^A-Za-z0-9._-]+`)
+var invalidNameChars = osutil.LazyRegexp(`[^A-Za-z0-9._-]+`)
 
 // secretExtractor replaces the literal secrets of one server by references to a vault.
 type secretExtractor struct {
@@ -106,7 +105,7 @@ func (c *Connector) extractSecrets(all []ImportedServer) error {
 // withoutSecrets returns plain with those values of e that may have contained secrets. Keys that
 // configEntry does not have, or not completely, stay.
 func withoutSecrets(e *configEntry, plain json.RawMessage) (json.RawMessage, error) {
-	raw, err := exactjson.Encode(e)
+	raw, err := core.EncodeJSON(e)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +122,7 @@ func withoutSecrets(e *configEntry, plain json.RawMessage) (json.RawMessage, err
 			others[key] = ours[key]
 		}
 	}
-	return exactjson.Encode(others)
+	return core.EncodeJSON(others)
 }
 
 // configEntryKeys are the JSON keys of configEntry whose values it can hold completely.
@@ -138,7 +137,7 @@ func hasUnknownKeys(entry map[string]any) bool {
 	return false
 }
 
-var secretRef = lazyregexp.New(`\$\{secret:([^}:]+)\}`)
+var secretRef = osutil.LazyRegexp(`\$\{secret:([^}:]+)\}`)
 
 // expandSecrets returns an entry of our configuration with references to secrets expanded, for
 // comparison with the entries of clients. Secrets that cannot be read stay references.

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // ManualSetup is what the user needs to connect a client by hand.
@@ -44,7 +44,7 @@ var installLinks = map[string]func(name string, entry json.RawMessage) string{
 		return "lmstudio://add_mcp?name=" + queryEscape(n) + "&config=" + queryEscape(base64.StdEncoding.EncodeToString(e))
 	},
 	"cherry-studio": func(n string, e json.RawMessage) string {
-		return "cherrystudio://mcp/install?servers=" + queryEscape(base64.StdEncoding.EncodeToString([]byte(`{"mcpServers":{`+exactjson.String(n)+`:`+string(e)+`}}`)))
+		return "cherrystudio://mcp/install?servers=" + queryEscape(base64.StdEncoding.EncodeToString([]byte(`{"mcpServers":{`+core.QuoteJSON(n)+`:`+string(e)+`}}`)))
 	},
 }
 
@@ -55,9 +55,9 @@ func queryEscape(s string) string { return strings.ReplaceAll(url.QueryEscape(s)
 func prependName(name string, entry json.RawMessage) string {
 	text := strings.TrimSpace(string(entry))
 	if text = strings.TrimPrefix(text, "{"); strings.TrimSpace(text) == "}" {
-		return `{"name":` + exactjson.String(name) + "}"
+		return `{"name":` + core.QuoteJSON(name) + "}"
 	}
-	return `{"name":` + exactjson.String(name) + "," + text
+	return `{"name":` + core.QuoteJSON(name) + "," + text
 }
 
 // HasLink reports whether the client can be connected by an install link.
@@ -93,7 +93,7 @@ func (c *Connector) ManualSetup(choice Choice) (ManualSetup, error) {
 		entry := c.shimEntry(client, single)
 		var v any
 		if err := json.Unmarshal(entry, &v); err == nil {
-			if compact, err := exactjson.Encode(v); err == nil {
+			if compact, err := core.EncodeJSON(v); err == nil {
 				entry = compact
 			}
 		}

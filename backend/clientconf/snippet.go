@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -48,14 +48,14 @@ func jsonSnippet(entries []edit) snippet {
 		if byPath[string(path)] == nil {
 			paths = append(paths, string(path))
 		}
-		byPath[string(path)] = append(byPath[string(path)], exactjson.String(e.name)+":"+string(e.value))
+		byPath[string(path)] = append(byPath[string(path)], core.QuoteJSON(e.name)+":"+string(e.value))
 	}
 	for _, path := range paths {
 		var keys []string
 		_ = json.Unmarshal([]byte(path), &keys) // encoded above
 		text := "{" + strings.Join(byPath[path], ",") + "}"
 		for i := len(keys) - 1; i >= 0; i-- {
-			text = "{" + exactjson.String(keys[i]) + ":" + text + "}"
+			text = "{" + core.QuoteJSON(keys[i]) + ":" + text + "}"
 		}
 		var b bytes.Buffer
 		if json.Indent(&b, []byte(text), "", "  ") == nil {
@@ -136,7 +136,7 @@ func yamlSnippet(client Client, content []byte, entries []edit) (snippet, error)
 			return snippet{}, err
 		}
 		if flow[i] = text; client.ContainerKind != "list" {
-			flow[i] = exactjson.String(e.name) + ": " + text
+			flow[i] = core.QuoteJSON(e.name) + ": " + text
 		}
 	}
 	members := strings.Join(flow, ", ")
@@ -148,7 +148,7 @@ func yamlSnippet(client Client, content []byte, entries []edit) (snippet, error)
 		if members = "{" + members + "}"; client.ContainerKind == "list" {
 			members = "[" + strings.Join(flow, ", ") + "]"
 		}
-		return snippet{exactjson.String(key) + ": " + members, between("braces", "the file")}, nil
+		return snippet{core.QuoteJSON(key) + ": " + members, between("braces", "the file")}, nil
 	case *ast.MappingNode:
 		if v.IsFlowStyle {
 			return snippet{members, between("braces", quote(key))}, nil
@@ -238,7 +238,7 @@ func flowJSON(raw json.RawMessage) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			items = append(items, exactjson.String(m.key)+": "+text)
+			items = append(items, core.QuoteJSON(m.key)+": "+text)
 		}
 		return "{" + strings.Join(items, ", ") + "}", nil
 	case '[':

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // lockTimeout is how long a write waits for the client's own lock.
@@ -172,8 +172,8 @@ func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 	if runtime.GOOS == "windows" {
 		return func() {}, nil
 	}
-	unlock, err = atomicfile.LockFile(ctx, path)
-	if errors.Is(err, atomicfile.ErrLocked) {
+	unlock, err = osutil.LockFile(ctx, path)
+	if errors.Is(err, osutil.ErrLocked) {
 		err = clientWritingError(err)
 	}
 	return unlock, err

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 
 	"go.uber.org/goleak"
 )
@@ -88,7 +88,7 @@ func TestKilledWriterLeavesOldOrNewFileAndIsUndoable(t *testing.T) {
 		waitForKillMoment(path, int64(len(before)), round)
 		cmd.Process.Kill()
 		cmd.Wait()
-		if temps, _ := filepath.Glob(filepath.Join(filepath.Dir(path), atomicfile.Prefix+"*")); len(temps) > 0 {
+		if temps, _ := filepath.Glob(filepath.Join(filepath.Dir(path), osutil.TempPrefix+"*")); len(temps) > 0 {
 			torn++ // killed between creating the new file and renaming it
 			for _, temp := range temps {
 				os.Remove(temp)
@@ -122,7 +122,7 @@ func waitForKillMoment(path string, oldSize int64, round int) {
 		return
 	case 1:
 		reached = func() bool {
-			temps, _ := filepath.Glob(filepath.Join(filepath.Dir(path), atomicfile.Prefix+"*"))
+			temps, _ := filepath.Glob(filepath.Join(filepath.Dir(path), osutil.TempPrefix+"*"))
 			return len(temps) > 0
 		}
 	default:

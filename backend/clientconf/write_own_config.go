@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -108,7 +107,7 @@ func (o *configChange) servers() (map[string]json.RawMessage, error) {
 	}
 	all := map[string]json.RawMessage{}
 	for label, value := range object {
-		if all[labelKey(label)], err = exactjson.Encode(value); err != nil {
+		if all[labelKey(label)], err = core.EncodeJSON(value); err != nil {
 			return nil, err
 		}
 	}
@@ -249,7 +248,7 @@ func (o *configChange) write(ctx context.Context) error {
 	if len(o.Servers) == 0 {
 		return nil
 	}
-	unlock, err := atomicfile.Lock(ctx, o.Path)
+	unlock, err := osutil.LockBeside(ctx, o.Path)
 	if err != nil {
 		return err
 	}
@@ -273,7 +272,7 @@ func (o *configChange) undo(ctx context.Context) (UndoOutcome, error) {
 }
 
 func (o *configChange) undoFile(ctx context.Context) (UndoOutcome, error) {
-	unlock, err := atomicfile.Lock(ctx, o.Path)
+	unlock, err := osutil.LockBeside(ctx, o.Path)
 	if err != nil {
 		return "", err
 	}

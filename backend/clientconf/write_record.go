@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // maxBackups is how many backups are retained for each client.
@@ -136,13 +136,13 @@ func (c *Connector) saveRecord(r record) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(c.recordPath(r.Choice.key()), append(b, '\n'), 0o600)
+	return osutil.WriteFile(c.recordPath(r.Choice.key()), append(b, '\n'), 0o600)
 }
 
 // saveBackup stores a backup and returns its name. It deletes the oldest beyond maxBackups.
 func (c *Connector) saveBackup(id string, src []byte) (string, error) {
 	name := id + "-" + c.now().UTC().Format("20060102T150405.000000000") + ".bak"
-	if err := atomicfile.Write(c.backupPath(name), src, 0o600); err != nil {
+	if err := osutil.WriteFile(c.backupPath(name), src, 0o600); err != nil {
 		return "", err
 	}
 	entries, _ := os.ReadDir(filepath.Join(c.dir, "backups"))

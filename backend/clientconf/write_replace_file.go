@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // maxFile is the maximum size of a client file. Claude Code's contains its history and grows.
@@ -40,15 +40,15 @@ func readFile(path string) (src []byte, existed bool, err error) {
 // false if there was no file). If another program wrote the file in the meantime, nothing is
 // written and the error has code conflict.
 func replaceFile(path string, before []byte, existed bool, content []byte) error {
-	return writeError(atomicfile.ReplaceUnchanged(path, before, existed, content))
+	return writeError(osutil.ReplaceUnchangedFile(path, before, existed, content))
 }
 
 // writeError returns err with a hint for the user. The file is unchanged.
 func writeError(err error) error {
 	switch {
-	case errors.Is(err, atomicfile.ErrChanged):
+	case errors.Is(err, osutil.ErrChanged):
 		return changedError()
-	case errors.Is(err, atomicfile.ErrReadOnly):
+	case errors.Is(err, osutil.ErrReadOnly):
 		return &core.Error{Code: core.CodeRejected, Message: "the file is read-only", Hint: "Make it writable, or paste the entry yourself."}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return &core.Error{Code: core.CodeUnavailable, Message: "cannot write the file: the disk is full", Cause: err,

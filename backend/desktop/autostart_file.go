@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // Enabled reports whether the entry exists and starts this program with these arguments.
@@ -43,5 +43,5 @@ func (a Autostart) Set(on bool) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return atomicfile.Write(path, content, 0o644)
+	return osutil.WriteFile(path, content, 0o644)
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
 // minInterval is the minimum interval between two notifications with the same subject. A
@@ -34,7 +33,7 @@ const eventQueueSize = 512
 // Watcher turns events into notifications: a server that crashed or needs the user, a pending
 // approval, a lost client entry, a changed command.
 type Watcher struct {
-	Bus *event.Bus
+	Bus *core.Bus
 	Log *slog.Logger
 	// Connect returns the system's notifier. It is retried at most once a minute while it
 	// fails, because the desktop may start later.
@@ -145,17 +144,17 @@ func (w *Watcher) callButtons(n *Notification, item approvals.Item) {
 	n.Buttons = append(n.Buttons, Button{"Deny", denyKey + item.ID})
 }
 
-func (w *Watcher) subscribe() *event.Subscription {
-	return w.Bus.Subscribe(eventQueueSize, event.Server, event.Removed, event.UserNotice, event.Approval)
+func (w *Watcher) subscribe() *core.Subscription {
+	return w.Bus.Subscribe(eventQueueSize, core.ServerEvent, core.RemovedEvent, core.NoticeEvent, core.ApprovalEvent)
 }
 
 // handleEvent handles one event.
-func (r *watchRun) handleEvent(ctx context.Context, e event.Event) {
+func (r *watchRun) handleEvent(ctx context.Context, e core.Event) {
 	switch data := e.Data.(type) {
 	case core.ServerStatus:
 		r.updateServer(ctx, data)
-	case event.Notice:
-		if id, ok := strings.CutPrefix(data.Subject, event.UnapprovedCommandSubject); ok {
+	case core.Notice:
+		if id, ok := strings.CutPrefix(data.Subject, core.UnapprovedCommandSubject); ok {
 			r.updateCommand(ctx, id, data.Message)
 			return
 		}
@@ -170,7 +169,7 @@ func (r *watchRun) handleEvent(ctx context.Context, e event.Event) {
 	case approvals.Item:
 		r.updateApprovalNotification(ctx, data)
 	case string:
-		if e.Kind == event.Removed {
+		if e.Kind == core.RemovedEvent {
 			r.forgetServer(ctx, data)
 		}
 	}

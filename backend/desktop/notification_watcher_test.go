@@ -14,7 +14,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
 // fakeNotifier is a Notifier that records its calls.
@@ -54,7 +53,7 @@ type fixture struct {
 	*fakeNotifier
 	watcher *Watcher
 	t       *testing.T
-	bus     *event.Bus
+	bus     *core.Bus
 	off     bool
 	opened  []string
 	answers []string
@@ -67,7 +66,7 @@ type fixture struct {
 func (d *fixture) overflowQueue() {
 	d.mu.Lock()
 	for range 2 * eventQueueSize {
-		d.bus.Publish(event.UserNotice, event.Notice{Subject: "nothing", Message: "of interest"})
+		d.bus.Publish(core.NoticeEvent, core.Notice{Subject: "nothing", Message: "of interest"})
 	}
 	d.mu.Unlock()
 	synctest.Wait()
@@ -77,7 +76,7 @@ func (d *fixture) overflowQueue() {
 func withWatcher(t *testing.T, do func(d *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		d := &fixture{fakeNotifier: &fakeNotifier{click: make(chan Click, 1), visible: map[string]Notification{}}, t: t, bus: new(event.Bus)}
+		d := &fixture{fakeNotifier: &fakeNotifier{click: make(chan Click, 1), visible: map[string]Notification{}}, t: t, bus: new(core.Bus)}
 		w := &Watcher{
 			Bus: d.bus, Log: slog.New(slog.DiscardHandler), Enabled: func() bool { return !d.off },
 			Connect:  d.dial,
@@ -120,13 +119,13 @@ func (d *fixture) setConnectError(err error) (tries int) {
 	return tries
 }
 
-func (d *fixture) publish(kind event.Kind, data any) {
+func (d *fixture) publish(kind core.EventKind, data any) {
 	d.bus.Publish(kind, data)
 	synctest.Wait()
 }
 
 func (d *fixture) server(id string, state core.State, reason string) {
-	d.publish(event.Server, core.ServerStatus{ID: id, State: state, Reason: reason})
+	d.publish(core.ServerEvent, core.ServerStatus{ID: id, State: state, Reason: reason})
 }
 
 func (d *fixture) expectLog(want ...string) {
@@ -155,7 +154,7 @@ func TestFailedServerIsNotifiedOnceAndWithdrawn(t *testing.T) {
 		}
 		d.server("files", core.StateRunning, "")
 		d.expectLog("withdrawn server/files")
-		d.publish(event.Server, core.ServerStatus{ID: "git", State: core.StateFailed, Reason: "there is no secret named \"k\".", Hint: "Store it with: drawbridge secret set k."})
+		d.publish(core.ServerEvent, core.ServerStatus{ID: "git", State: core.StateFailed, Reason: "there is no secret named \"k\".", Hint: "Store it with: drawbridge secret set k."})
 		d.expectLog("git failed: there is no secret named \"k\". Store it with: drawbridge secret set k.")
 	})
 }
@@ -199,7 +198,7 @@ func TestSeveralFailedServersShareOneNotification(t *testing.T) {
 		synctest.Wait()
 		d.expectLog("3 servers need attention: a failed; b needs sign-in; c failed.")
 		d.server("a", core.StateRunning, "")
-		d.publish(event.Removed, "b")
+		d.publish(core.RemovedEvent, "b")
 		d.expectLog()
 		d.server("c", core.StateRunning, "")
 		d.expectLog("withdrawn servers")
@@ -213,7 +212,7 @@ func TestSeveralFailedServersShareOneNotification(t *testing.T) {
 func TestManyApprovalsBecomeOneNotification(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
 		ask := func(i int, state string) {
-			d.publish(event.Approval, approvals.Item{ID: fmt.Sprint(i), Server: "github", Message: fmt.Sprint("delete ", i, "?"), State: state})
+			d.publish(core.ApprovalEvent, approvals.Item{ID: fmt.Sprint(i), Server: "github", Message: fmt.Sprint("delete ", i, "?"), State: state})
 		}
 		ask(1, "")
 		d.expectLog("\"github\" asks: delete 1?")
@@ -233,11 +232,11 @@ func TestManyApprovalsBecomeOneNotification(t *testing.T) {
 
 func TestLostEntryAndChangedCommandAreNotified(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
-		d.publish(event.UserNotice, event.Notice{Subject: "clients/cursor", Message: "Our entry is gone."})
-		d.publish(event.UserNotice, event.Notice{Subject: event.UnapprovedCommandSubject + "files", Message: "Server files is running a new command: x"})
-		d.publish(event.UserNotice, event.Notice{Subject: "bridge", Message: "not worth a notification"})
+		d.publish(core.NoticeEvent, core.Notice{Subject: "clients/cursor", Message: "Our entry is gone."})
+		d.publish(core.NoticeEvent, core.Notice{Subject: core.UnapprovedCommandSubject + "files", Message: "Server files is running a new command: x"})
+		d.publish(core.NoticeEvent, core.Notice{Subject: "bridge", Message: "not worth a notification"})
 		d.expectLog("Drawbridge: Our entry is gone.", "Drawbridge: Server files is running a new command: x")
-		d.publish(event.UserNotice, event.Notice{Subject: "clients/cursor"})
+		d.publish(core.NoticeEvent, core.Notice{Subject: "clients/cursor"})
 		d.expectLog("withdrawn clients/cursor")
 	})
 }
@@ -246,7 +245,7 @@ func TestLostEntryAndChangedCommandAreNotified(t *testing.T) {
 func TestManyNewCommandsBecomeOneNotification(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
 		tell := func(id, message string) {
-			d.publish(event.UserNotice, event.Notice{Subject: event.UnapprovedCommandSubject + id, Message: message})
+			d.publish(core.NoticeEvent, core.Notice{Subject: core.UnapprovedCommandSubject + id, Message: message})
 		}
 		tell("a", "a runs x")
 		if to := d.visible["commands"].PagePath; to != "/servers/a" {
@@ -271,8 +270,8 @@ func TestManyNewCommandsBecomeOneNotification(t *testing.T) {
 
 func TestRightToLeftNameKeepsSentenceOrder(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
-		d.publish(event.Server, core.ServerStatus{ID: "a", Label: "שלום", State: core.StateFailed, Reason: "x"})
-		d.publish(event.Server, core.ServerStatus{ID: "b", Label: "Grüße", State: core.StateFailed, Reason: "x"})
+		d.publish(core.ServerEvent, core.ServerStatus{ID: "a", Label: "שלום", State: core.StateFailed, Reason: "x"})
+		d.publish(core.ServerEvent, core.ServerStatus{ID: "b", Label: "Grüße", State: core.StateFailed, Reason: "x"})
 		d.expectLog("\u200eשלום failed: x", "withdrawn server/a", "2 servers need attention: Grüße failed; שלום failed.")
 	})
 }
@@ -338,8 +337,8 @@ func TestNotificationServerMayAppearAndVanish(t *testing.T) {
 // A slow watcher may miss that a problem was resolved.
 func TestResolvedProblemsDuringLostEventsAreWithdrawn(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
-		d.publish(event.Approval, approvals.Item{ID: "1", Server: "files", Message: "may I?"})
-		d.publish(event.UserNotice, event.Notice{Subject: event.UnapprovedCommandSubject + "git", Message: "a new command"})
+		d.publish(core.ApprovalEvent, approvals.Item{ID: "1", Server: "files", Message: "may I?"})
+		d.publish(core.NoticeEvent, core.Notice{Subject: core.UnapprovedCommandSubject + "git", Message: "a new command"})
 		d.server("web", core.StateFailed, "exit 1")
 		if len(d.visible) != 3 {
 			t.Fatalf("shown: %v", d.visible)
@@ -351,7 +350,7 @@ func TestResolvedProblemsDuringLostEventsAreWithdrawn(t *testing.T) {
 			t.Errorf("still shown: %v", d.visible)
 		}
 		time.Sleep(2 * minInterval)
-		d.publish(event.Approval, approvals.Item{ID: "2", Server: "files", Message: "and now?"})
+		d.publish(core.ApprovalEvent, approvals.Item{ID: "2", Server: "files", Message: "and now?"})
 		if n := d.visible["waiting"]; n.Title != `"files" asks` {
 			t.Errorf("the next approval is shown as %+v", n)
 		}
@@ -378,16 +377,16 @@ func TestHeldCallIsAnsweredByButtonsOfNotification(t *testing.T) {
 	}
 	withWatcher(t, func(d *fixture) {
 		first := held("1", `{"path":"/a"}`)
-		d.publish(event.Approval, first)
+		d.publish(core.ApprovalEvent, first)
 		n := d.visible["waiting"]
 		if n.Text != `Cursor wants to call write on files {"path":"/a"}` || len(n.Buttons) != 2 || n.Buttons[0].Label != "Allow once" || n.Buttons[1].Label != "Deny" {
 			t.Fatalf("shown: %+v", n)
 		}
 		// The press arrives after another call has replaced the notification.
 		first.State = approvals.Withdrawn
-		d.publish(event.Approval, first)
+		d.publish(core.ApprovalEvent, first)
 		time.Sleep(minInterval)
-		d.publish(event.Approval, held("2", `{"path":"/b"}`))
+		d.publish(core.ApprovalEvent, held("2", `{"path":"/b"}`))
 		late := Click{Notification: d.visible["waiting"], Key: n.Buttons[0].Key}
 		d.click <- late
 		d.click <- Click{Notification: d.visible["waiting"], Key: d.visible["waiting"].Buttons[1].Key}
@@ -398,14 +397,14 @@ func TestHeldCallIsAnsweredByButtonsOfNotification(t *testing.T) {
 		}
 	})
 	withWatcher(t, func(d *fixture) {
-		d.publish(event.Approval, held("1", strings.Repeat("x", 400)))
+		d.publish(core.ApprovalEvent, held("1", strings.Repeat("x", 400)))
 		if n := d.visible["waiting"]; len(n.Buttons) != 1 || n.Buttons[0].Label != "Deny" {
 			t.Errorf("a call whose arguments are not shown in full has the buttons %+v", n.Buttons)
 		}
 	})
 	withWatcher(t, func(d *fixture) {
-		d.publish(event.Approval, held("1", "{}"))
-		d.publish(event.Approval, held("2", "{}"))
+		d.publish(core.ApprovalEvent, held("1", "{}"))
+		d.publish(core.ApprovalEvent, held("2", "{}"))
 		time.Sleep(minInterval)
 		synctest.Wait()
 		if n := d.visible["waiting"]; len(n.Buttons) != 0 {

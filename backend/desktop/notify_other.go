@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // osascriptNotifier shows notifications as text only. macOS reports clicks and buttons only to
@@ -29,7 +29,7 @@ func NewNotifier(context.Context) (Notifier, error) {
 func (f osascriptNotifier) Show(ctx context.Context, n Notification) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	cmd := hideconsole.HideWindow(exec.CommandContext(ctx, f.program, "-e", "on run argv", "-e", "display notification (item 2 of argv) with title (item 1 of argv)", "-e", "end run", n.Title, n.Text))
+	cmd := osutil.HideConsole(exec.CommandContext(ctx, f.program, "-e", "on run argv", "-e", "display notification (item 2 of argv) with title (item 1 of argv)", "-e", "end run", n.Title, n.Text))
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("cannot show a notification: %w", err)
 	}

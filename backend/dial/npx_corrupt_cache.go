@@ -5,12 +5,12 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 var (
-	missingProgram = lazyregexp.New(`^sh: (?:line )?(?:\d+: )?\S+: (?:command )?not found$`) // the package is present but its program is missing
-	npxCacheFolder = lazyregexp.New(`(?:[A-Za-z]:)?[/\\][^'"\n]*?[/\\]_npx[/\\][0-9a-f]{8,}`)
+	missingProgram = osutil.LazyRegexp(`^sh: (?:line )?(?:\d+: )?\S+: (?:command )?not found$`) // the package is present but its program is missing
+	npxCacheFolder = osutil.LazyRegexp(`(?:[A-Za-z]:)?[/\\][^'"\n]*?[/\\]_npx[/\\][0-9a-f]{8,}`)
 )
 
 // corruptNpxCache returns the folder of the npx cache that contains a corrupt copy of the

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 )
@@ -140,13 +140,13 @@ func stringsOf(text []byte) (list []string) {
 }
 
 var (
-	denial = lazyregexp.New(`EACCES|EPERM|[Pp]ermission denied`)
+	denial = osutil.LazyRegexp(`EACCES|EPERM|[Pp]ermission denied`)
 	// pathLast and secondLast match what precedes a denial: "open /a b", and "rename /a /b", of
 	// whose paths the second one is taken.
-	pathLast   = lazyregexp.New(`(?:^|[\s'"=(])(/.*)$`)
-	secondLast = lazyregexp.New(`\b(?:rename|link|symlink) /.*\s(/.*)$`)
+	pathLast   = osutil.LazyRegexp(`(?:^|[\s'"=(])(/.*)$`)
+	secondLast = osutil.LazyRegexp(`\b(?:rename|link|symlink) /.*\s(/.*)$`)
 	// pathNext matches a path without quotes after a denial.
-	pathNext = lazyregexp.New(`:\s*(/[^'":\s]+)`)
+	pathNext = osutil.LazyRegexp(`:\s*(/[^'":\s]+)`)
 )
 
 // refusedPathsOf returns the paths in the message of a program: before the denial, as cat and Go

@@ -3,7 +3,7 @@ package dockerexec
 import (
 	"io"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/closeonce"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 
 	"github.com/moby/moby/client"
 )
@@ -23,13 +23,13 @@ type containedProcess struct {
 	done     chan struct{}
 	exit     Exit // set before done closes
 
-	ending *closeonce.Closer
+	ending *osutil.Closer
 }
 
 func newContained(cli *client.Client, at Engine, mark string) containedProcess {
 	return containedProcess{
 		cli: cli, engine: at, mark: mark,
-		streamed: make(chan struct{}), done: make(chan struct{}), ending: closeonce.New(),
+		streamed: make(chan struct{}), done: make(chan struct{}), ending: osutil.NewCloser(),
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/closeonce"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/pkg/stdcopy"
@@ -204,7 +204,7 @@ func (e *Exec) stop() error {
 	for deadline := time.Now().Add(killTimeout); time.Now().Before(deadline); {
 		err = e.sendSignal("KILL")
 		e.requestQuery()
-		if closeonce.WaitAtMost(e.done, 200*time.Millisecond) {
+		if osutil.WaitAtMost(e.done, 200*time.Millisecond) {
 			return nil
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // Labels of containers that docker run commands create for us: the server id, and the mark of the
@@ -167,7 +167,7 @@ func (e *runEntry) remove(ctx context.Context) (removed int, err error) {
 // docker runs the user's docker command with the same global options. It uses the command and not
 // the Engine's API, because the command supports contexts, certificates and ssh.
 func (e *runEntry) docker(ctx context.Context, args ...string) (string, error) {
-	cmd := hideconsole.HideWindow(exec.CommandContext(ctx, e.Command, append(slices.Clone(e.Globals), args...)...))
+	cmd := osutil.HideConsole(exec.CommandContext(ctx, e.Command, append(slices.Clone(e.Globals), args...)...))
 	cmd.Env = e.Env
 	cmd.WaitDelay = time.Second
 	var errs bytes.Buffer

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -127,7 +127,7 @@ func Bundle(o BundleOptions) []File {
 
 // harmlessLine matches a line of a document whose value cannot be a secret, whatever its name
 // is.
-var harmlessLine = lazyregexp.New(`^\s*"\w+": (true|false|null|\d{1,5}),?\s*$`)
+var harmlessLine = osutil.LazyRegexp(`^\s*"\w+": (true|false|null|\d{1,5}),?\s*$`)
 
 // redactLines redacts each line separately, so that lines without secrets are preserved.
 func redactLines(text string, clean func(string) string) string {

@@ -11,7 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/exitreason"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -100,7 +100,7 @@ func Examine(ctx context.Context, o Options) []Finding {
 	return all
 }
 
-var notInID = lazyregexp.New(`[^A-Za-z0-9]+`)
+var notInID = osutil.LazyRegexp(`[^A-Za-z0-9]+`)
 
 // assignIDs sets the ID of each finding: check and subject, limited to characters that are valid
 // in a URL path.

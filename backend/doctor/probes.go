@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // Listening reports whether a program listens on address. It waits at most one second.
@@ -34,7 +34,7 @@ func CheckDocker(ctx context.Context) error {
 	if runtime.GOOS == "windows" {
 		name = "docker.exe"
 	}
-	out, err := hideconsole.HideWindow(exec.CommandContext(ctx, name, "version", "--format", "{{.Server.Version}}")).CombinedOutput()
+	out, err := osutil.HideConsole(exec.CommandContext(ctx, name, "version", "--format", "{{.Server.Version}}")).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("Docker is not responding: %w: %s", err, strings.Join(strings.Fields(string(out)), " "))
 	}

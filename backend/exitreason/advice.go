@@ -7,26 +7,26 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 var (
-	missingValue = lazyregexp.New(`(?i)\b(?:required|missing|not set|not provided|provided|unset|not defined|must (?:be|provide|set)|needs?|please|specify|expected|undefined|KeyError|NotPresent|not found|set [A-Z]\w+)\b|\bno .{0,30}(?:key|token|credentials?)\b`)
-	credential   = lazyregexp.New(`(?i)\b(?:api.?key|access.?token|token|secret|password|credentials?)\b`)
-	secretEnding = lazyregexp.New(`(?:KEY|TOKEN|SECRET|PASSWORD|PAT|CREDENTIALS)$`)
-	secretFlag   = lazyregexp.New(`(--[a-z][\w-]*(?:key|token|secret|password))\b`)
-	notFoundHere = lazyregexp.New(`(?:^|/)(?:sh|bash|dash|zsh|env): (?:line )?(?:\d+: )?[‘'"]?([\w@./+-]+)[’'"]?: (?:command not found|not found|No such file)|zsh:\d*: ?command not found: (\S+)|spawn ([\w./+-]+) ENOENT|^'([\w.+-]+)' is not recognized|exec: "([\w.+-]+)": executable file not found in`)
-	portInUse    = lazyregexp.New(`(?i)EADDRINUSE|address already in use|port \d+ is (?:already )?in use|only one usage of each socket`)
-	nodeModule   = lazyregexp.New(`Cannot find (?:module|package) ['"]([^'"]+)['"]`)
-	pyModule     = lazyregexp.New(`No module named ['"]?([\w.]+)`)
-	noFile       = lazyregexp.New(`(?:ENOENT: no such file or directory, \w+ ['"]([^'"]+)['"]|can't open file ['"]([^'"]+)['"]|No such file or directory: ['"]([^'"]+)['"]|Unable to access jarfile (\S+)|cd: (\S+): No such file)`)
-	noAccess     = lazyregexp.New(`(?:EACCES|EPERM): [\w ]+, \w+ ['"]([^'"]+)['"]|Permission denied: ['"]([^'"]+)['"]|(\S+): Permission denied`)
-	badOption    = lazyregexp.New(`(?i)\b(?:unknown|unrecognized|invalid|bad) (?:command.line )?(?:options?|flags?|arguments?|shorthand|command)\b|too many arguments|flag provided but not defined|required argument|arguments are required|unexpected argument\b`)
-	dockerDown   = lazyregexp.New(`Cannot connect to the Docker daemon|docker daemon is not running|error during connect|failed to connect to the docker API`)
-	dockerDenied = lazyregexp.New(`permission denied while trying to connect to the [Dd]ocker`)
-	dockerImage  = lazyregexp.New(`pull access denied for (\S+?),|manifest for (\S+) not found|manifest unknown`)
-	noNetwork    = lazyregexp.New(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ERR_SOCKET_TIMEOUT|no such host|Temporary failure in name resolution|getaddrinfo|fetch failed`)
-	outOfMemory  = lazyregexp.New(`heap out of memory|MemoryError|OutOfMemoryError`)
+	missingValue = osutil.LazyRegexp(`(?i)\b(?:required|missing|not set|not provided|provided|unset|not defined|must (?:be|provide|set)|needs?|please|specify|expected|undefined|KeyError|NotPresent|not found|set [A-Z]\w+)\b|\bno .{0,30}(?:key|token|credentials?)\b`)
+	credential   = osutil.LazyRegexp(`(?i)\b(?:api.?key|access.?token|token|secret|password|credentials?)\b`)
+	secretEnding = osutil.LazyRegexp(`(?:KEY|TOKEN|SECRET|PASSWORD|PAT|CREDENTIALS)$`)
+	secretFlag   = osutil.LazyRegexp(`(--[a-z][\w-]*(?:key|token|secret|password))\b`)
+	notFoundHere = osutil.LazyRegexp(`(?:^|/)(?:sh|bash|dash|zsh|env): (?:line )?(?:\d+: )?[‘'"]?([\w@./+-]+)[’'"]?: (?:command not found|not found|No such file)|zsh:\d*: ?command not found: (\S+)|spawn ([\w./+-]+) ENOENT|^'([\w.+-]+)' is not recognized|exec: "([\w.+-]+)": executable file not found in`)
+	portInUse    = osutil.LazyRegexp(`(?i)EADDRINUSE|address already in use|port \d+ is (?:already )?in use|only one usage of each socket`)
+	nodeModule   = osutil.LazyRegexp(`Cannot find (?:module|package) ['"]([^'"]+)['"]`)
+	pyModule     = osutil.LazyRegexp(`No module named ['"]?([\w.]+)`)
+	noFile       = osutil.LazyRegexp(`(?:ENOENT: no such file or directory, \w+ ['"]([^'"]+)['"]|can't open file ['"]([^'"]+)['"]|No such file or directory: ['"]([^'"]+)['"]|Unable to access jarfile (\S+)|cd: (\S+): No such file)`)
+	noAccess     = osutil.LazyRegexp(`(?:EACCES|EPERM): [\w ]+, \w+ ['"]([^'"]+)['"]|Permission denied: ['"]([^'"]+)['"]|(\S+): Permission denied`)
+	badOption    = osutil.LazyRegexp(`(?i)\b(?:unknown|unrecognized|invalid|bad) (?:command.line )?(?:options?|flags?|arguments?|shorthand|command)\b|too many arguments|flag provided but not defined|required argument|arguments are required|unexpected argument\b`)
+	dockerDown   = osutil.LazyRegexp(`Cannot connect to the Docker daemon|docker daemon is not running|error during connect|failed to connect to the docker API`)
+	dockerDenied = osutil.LazyRegexp(`permission denied while trying to connect to the [Dd]ocker`)
+	dockerImage  = osutil.LazyRegexp(`pull access denied for (\S+?),|manifest for (\S+) not found|manifest unknown`)
+	noNetwork    = osutil.LazyRegexp(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ERR_SOCKET_TIMEOUT|no such host|Temporary failure in name resolution|getaddrinfo|fetch failed`)
+	outOfMemory  = osutil.LazyRegexp(`heap out of memory|MemoryError|OutOfMemoryError`)
 )
 
 // Advice returns what the user can do about reason, the result of DecisiveLine, in full sentences
@@ -154,7 +154,7 @@ func missingKey(reason string, lines []string) (hint string, remedy core.Remedy)
 	return fmt.Sprintf("Set %s in the server's env, or under Environment on its page in Drawbridge.", name), remedy
 }
 
-var servesHTTP = lazyregexp.New(`(?i)\b(?:listen\w*|running|run on|started|serving|available|ready|uvicorn|server|endpoint|local)\b.{0,80}?(https?)://(localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\])(:\d+)?(/[\w./-]*)?`)
+var servesHTTP = osutil.LazyRegexp(`(?i)\b(?:listen\w*|running|run on|started|serving|available|ready|uvicorn|server|endpoint|local)\b.{0,80}?(https?)://(localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\])(:\d+)?(/[\w./-]*)?`)
 
 // HTTPModeAdvice returns the advice for a server that does not answer on its standard input, if its
 // last lines name the address at which it serves HTTP instead.

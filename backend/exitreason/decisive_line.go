@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // MaxLines is the number of last lines of stderr that DecisiveLine examines. A usage text or a stack
@@ -29,27 +29,27 @@ const (
 )
 
 var (
-	logPrefix    = lazyregexp.New(`^\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?\]?(?:\s+[-|])?\s*`)
-	loggerName   = lazyregexp.New(`^(?:[\w.$-]+\s+[-|:]\s+)?\[?\b(?i:(error|fatal|critical|severe|warn|warning|info|debug|trace|notice))\b\]?\s*[-|:]?\s+`)
-	logfmt       = lazyregexp.New(`\blevel=(\w+)\b.*?\bmsg=("(?:[^"\\]|\\.)*"|\S+)`)
-	errorHead    = lazyregexp.New(`^(?:\W*)(?i:error|fatal(?: error)?|panic|failed|failure)\b(?: \[\w+\])?[^:]{0,60}:\s*\S|(?i:: (?:fatal )?error: )|^docker: |^Error response from daemon|^(?:node|python\S*|\S*/python\S*|java|ruby|deno|bun): |^Can't locate |^npm (?:error|ERR!) `)
-	exception    = lazyregexp.New(`^(?:Uncaught |Unhandled exception\. |Exception in thread "[^"]*" |error: Uncaught (?:\(in promise\) )?)?(?:[a-zA-Z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Rejection|Failure|Exit|Group)(?: \[\w+\])?(?:: |:?$)`)
-	goPanic      = lazyregexp.New(`^(?:panic: |fatal error: |FATAL ERROR: |unexpected fault address|runtime: )`)
-	rustPanic    = lazyregexp.New(`^thread '[^']*'(?: \(\d+\))? panicked at (.*)$`)
-	phrases      = lazyregexp.New(`(?i)\b(?:is required|are required|required|must be|must provide|missing|not set|not provided|was provided|no such|not found|not defined|please (?:set|provide|specify)|can(?:not|'t|’t)|could not|couldn't|unable to|failed|invalid|unknown (?:options?|flags?|arguments?|commands?|transport)|no solution found|unrecognized|unexpected|denied|refused|already in use|in use|unauthori[sz]ed|expired|not recognized|not a valid|does not exist|not exist|no .{0,20}(?:key|token|credentials)|killed|out of memory|unsupported|not supported|EACCES|ENOENT|EADDRINUSE|ECONNREFUSED|ENOTFOUND|ERR_\w+)\b`)
-	usageHead    = lazyregexp.New(`(?i)^(?:usage|options|flags|commands|examples?|arguments|positional arguments|environment variables)\b.{0,12}:`)
-	optionLine   = lazyregexp.New(`^\s+-{1,2}[A-Za-z]`)
-	noise        = lazyregexp.New(`^\s*at .+|^\s*File ".*", line \d+|^Node\.js v\d|^\(Use .node |^node:\w|^goroutine \d+|^created by |^\[signal |^exit status \d|^\s*\S+\.go:\d+|^\S+\(.*0x[0-9a-f]+|^note: |^stack backtrace|^npm (?:warn|WARN|notice|info|verb|http|timing|sill)\b|A complete log of this run|^Require stack:|^- /|^\s+(?:code|errno|syscall|path|address|port|host|hostname|requireStack|issues|spawnargs|cause)\b?: |^Unable to find image |^Caused by: |^During handling of the above|^The above exception was|^\[notice\]|^Debugger |^Emitted |^\.{3} \d+ more|^BEGIN failed|^\s*<---|^\s*"\w+": `)
-	helpPointer  = lazyregexp.New(`(?i)--help\b|\bfor more (?:information|help|details)\b|^see '`)
-	warning      = lazyregexp.New(`(?i)^(?:\(node:\d+\) )?(?:\[?\w*warn(?:ing)?\b|\[?deprecat|\S+Warning: )|DeprecationWarning|ExperimentalWarning`)
-	sourceAt     = lazyregexp.New(`^(?:node:|file://|/|[A-Za-z]:\\|<anonymous_script>).*:\d+$`)
-	caret        = lazyregexp.New(`^\s*[~^]+\s*$`)
-	groupMargin  = lazyregexp.New(`^\s*[|+](?:[-+| ]*\| )?[-+ ]*`)
-	levelStamp   = lazyregexp.New(`^\[\w+ \d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]\s*`)
-	plainError   = lazyregexp.New(`^(?:Uncaught )?Error(?: \[\w+\])?: `)
-	stackFrame   = lazyregexp.New(`^\s+at `)
-	rejected     = lazyregexp.New(`rejected with the reason "(.*)"\.?$`)
-	variableName = lazyregexp.New(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`)
+	logPrefix    = osutil.LazyRegexp(`^\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?\]?(?:\s+[-|])?\s*`)
+	loggerName   = osutil.LazyRegexp(`^(?:[\w.$-]+\s+[-|:]\s+)?\[?\b(?i:(error|fatal|critical|severe|warn|warning|info|debug|trace|notice))\b\]?\s*[-|:]?\s+`)
+	logfmt       = osutil.LazyRegexp(`\blevel=(\w+)\b.*?\bmsg=("(?:[^"\\]|\\.)*"|\S+)`)
+	errorHead    = osutil.LazyRegexp(`^(?:\W*)(?i:error|fatal(?: error)?|panic|failed|failure)\b(?: \[\w+\])?[^:]{0,60}:\s*\S|(?i:: (?:fatal )?error: )|^docker: |^Error response from daemon|^(?:node|python\S*|\S*/python\S*|java|ruby|deno|bun): |^Can't locate |^npm (?:error|ERR!) `)
+	exception    = osutil.LazyRegexp(`^(?:Uncaught |Unhandled exception\. |Exception in thread "[^"]*" |error: Uncaught (?:\(in promise\) )?)?(?:[a-zA-Z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Rejection|Failure|Exit|Group)(?: \[\w+\])?(?:: |:?$)`)
+	goPanic      = osutil.LazyRegexp(`^(?:panic: |fatal error: |FATAL ERROR: |unexpected fault address|runtime: )`)
+	rustPanic    = osutil.LazyRegexp(`^thread '[^']*'(?: \(\d+\))? panicked at (.*)$`)
+	phrases      = osutil.LazyRegexp(`(?i)\b(?:is required|are required|required|must be|must provide|missing|not set|not provided|was provided|no such|not found|not defined|please (?:set|provide|specify)|can(?:not|'t|’t)|could not|couldn't|unable to|failed|invalid|unknown (?:options?|flags?|arguments?|commands?|transport)|no solution found|unrecognized|unexpected|denied|refused|already in use|in use|unauthori[sz]ed|expired|not recognized|not a valid|does not exist|not exist|no .{0,20}(?:key|token|credentials)|killed|out of memory|unsupported|not supported|EACCES|ENOENT|EADDRINUSE|ECONNREFUSED|ENOTFOUND|ERR_\w+)\b`)
+	usageHead    = osutil.LazyRegexp(`(?i)^(?:usage|options|flags|commands|examples?|arguments|positional arguments|environment variables)\b.{0,12}:`)
+	optionLine   = osutil.LazyRegexp(`^\s+-{1,2}[A-Za-z]`)
+	noise        = osutil.LazyRegexp(`^\s*at .+|^\s*File ".*", line \d+|^Node\.js v\d|^\(Use .node |^node:\w|^goroutine \d+|^created by |^\[signal |^exit status \d|^\s*\S+\.go:\d+|^\S+\(.*0x[0-9a-f]+|^note: |^stack backtrace|^npm (?:warn|WARN|notice|info|verb|http|timing|sill)\b|A complete log of this run|^Require stack:|^- /|^\s+(?:code|errno|syscall|path|address|port|host|hostname|requireStack|issues|spawnargs|cause)\b?: |^Unable to find image |^Caused by: |^During handling of the above|^The above exception was|^\[notice\]|^Debugger |^Emitted |^\.{3} \d+ more|^BEGIN failed|^\s*<---|^\s*"\w+": `)
+	helpPointer  = osutil.LazyRegexp(`(?i)--help\b|\bfor more (?:information|help|details)\b|^see '`)
+	warning      = osutil.LazyRegexp(`(?i)^(?:\(node:\d+\) )?(?:\[?\w*warn(?:ing)?\b|\[?deprecat|\S+Warning: )|DeprecationWarning|ExperimentalWarning`)
+	sourceAt     = osutil.LazyRegexp(`^(?:node:|file://|/|[A-Za-z]:\\|<anonymous_script>).*:\d+$`)
+	caret        = osutil.LazyRegexp(`^\s*[~^]+\s*$`)
+	groupMargin  = osutil.LazyRegexp(`^\s*[|+](?:[-+| ]*\| )?[-+ ]*`)
+	levelStamp   = osutil.LazyRegexp(`^\[\w+ \d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]\s*`)
+	plainError   = osutil.LazyRegexp(`^(?:Uncaught )?Error(?: \[\w+\])?: `)
+	stackFrame   = osutil.LazyRegexp(`^\s+at `)
+	rejected     = osutil.LazyRegexp(`rejected with the reason "(.*)"\.?$`)
+	variableName = osutil.LazyRegexp(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`)
 )
 
 // candidate is a line that may be the reason.
@@ -208,11 +208,11 @@ func (r *reader) skipSource() bool {
 }
 
 var (
-	jsonMessage = lazyregexp.New(`^\s*"?message"?: ["'](.*?)["'],?$`)
-	jsonPath    = lazyregexp.New(`^\s*["']([^"']+)["'],?$`)
-	pydantic    = lazyregexp.New(`^(?:[\w.]+: )?\d+ validation errors? for `)
-	pydanticTag = lazyregexp.New(` \[type=.*$`)
-	causeLine   = lazyregexp.New(`^\s*\[cause\]: (?:\w*Error(?: \[\w+\])?: )?(.+?)(?: \{)?$`)
+	jsonMessage = osutil.LazyRegexp(`^\s*"?message"?: ["'](.*?)["'],?$`)
+	jsonPath    = osutil.LazyRegexp(`^\s*["']([^"']+)["'],?$`)
+	pydantic    = osutil.LazyRegexp(`^(?:[\w.]+: )?\d+ validation errors? for `)
+	pydanticTag = osutil.LazyRegexp(` \[type=.*$`)
+	causeLine   = osutil.LazyRegexp(`^\s*\[cause\]: (?:\w*Error(?: \[\w+\])?: )?(.+?)(?: \{)?$`)
 )
 
 // withDetails appends to text the details that only the following lines contain.

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 var (
-	npmErrorPrefix = lazyregexp.New(`^npm (?:error|ERR!)(?: |$)`)
-	npmCode        = lazyregexp.New(`^code (E?[A-Z0-9_]+)$`)
+	npmErrorPrefix = osutil.LazyRegexp(`^npm (?:error|ERR!)(?: |$)`)
+	npmCode        = osutil.LazyRegexp(`^code (E?[A-Z0-9_]+)$`)
 	// npmFact matches lines with details that do not help the user.
-	npmFact = lazyregexp.New(`^(?:syscall|errno|path|dest|code|signal|process terminated|gyp|command|cwd|stack|at|\d{3}|A complete log|Log files|    )(?: |$)`)
+	npmFact = osutil.LazyRegexp(`^(?:syscall|errno|path|dest|code|signal|process terminated|gyp|command|cwd|stack|at|\d{3}|A complete log|Log files|    )(?: |$)`)
 )
 
 // NpmFailure returns why npm failed according to the last lines of stderr: its error code and the

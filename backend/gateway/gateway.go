@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 )
 
@@ -48,7 +47,7 @@ type Options struct {
 	Upstreams Upstreams
 	Policy    Policy
 	Recorder  Recorder
-	Bus       *event.Bus
+	Bus       *core.Bus
 	// ChooseAccount sets call.Account, or checks it if it is set. It fails if the server has no
 	// such account. nil means that no server has accounts.
 	ChooseAccount func(call *core.Call) error
@@ -62,7 +61,7 @@ type Gateway struct {
 	upstreams     Upstreams
 	policy        Policy
 	recorder      Recorder
-	bus           *event.Bus
+	bus           *core.Bus
 	chooseAccount func(*core.Call) error
 	log           *slog.Logger
 	now           func() time.Time

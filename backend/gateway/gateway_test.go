@@ -12,7 +12,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 )
@@ -34,7 +33,7 @@ type fixture struct {
 	findErr    error
 	startDelay time.Duration
 	send       sendFunc
-	bus        event.Bus
+	bus        core.Bus
 
 	mu       sync.Mutex
 	recorded []core.Call

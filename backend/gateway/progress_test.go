@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
 // The recorder gets the first notifications with their times, without the client's token.
@@ -45,7 +44,7 @@ func TestProgressIsKeptForTheRecorder(t *testing.T) {
 func TestObserversReceiveProgressOfRunningCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
-		sub := f.bus.Subscribe(10_000, event.Call)
+		sub := f.bus.Subscribe(10_000, core.CallEvent)
 		defer sub.Close()
 		f.send = func(_ context.Context, _ *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 			for range 1000 {

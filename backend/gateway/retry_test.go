@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -35,7 +34,7 @@ func newRetryFixture(t *testing.T, rules string, send func(ctx context.Context, 
 		tries++
 		return send(ctx, tries)
 	}
-	return New(Options{Upstreams: f, Policy: p, Recorder: f, Bus: new(event.Bus)}), f
+	return New(Options{Upstreams: f, Policy: p, Recorder: f, Bus: new(core.Bus)}), f
 }
 
 var (

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 )
 
@@ -19,7 +18,7 @@ func TestEachCallTimesOutAtItsOwnDeadline(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			plans := &plannedFixture{fixture: newFixture(), plans: map[string]policy.Plan{}, asks: map[string]time.Duration{}}
-			g := New(Options{Upstreams: plans, Policy: plans, Recorder: plans, Bus: &event.Bus{}})
+			g := New(Options{Upstreams: plans, Policy: plans, Recorder: plans, Bus: &core.Bus{}})
 			var calls sync.WaitGroup
 			var all []func()
 			for i := range 50 {

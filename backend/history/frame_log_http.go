@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 const sessionHeader = "Mcp-Session-Id"
@@ -85,7 +85,7 @@ func (b *requestBodyRecorder) Read(p []byte) (int, error) {
 func (b *requestBodyRecorder) Close() error { return b.body.Close() }
 
 // clientInfoName matches the name of the client in the clientInfo of initialize or _meta.
-var clientInfoName = lazyregexp.New(`(?i)clientInfo"\s*:\s*\{[^{}]*?"name"\s*:\s*"([^"\\]{1,128})"`)
+var clientInfoName = osutil.LazyRegexp(`(?i)clientInfo"\s*:\s*\{[^{}]*?"name"\s*:\s*"([^"\\]{1,128})"`)
 
 // addRequest records the request, once, before the first part of its response. It must be called
 // with x.mu held.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Change is one difference between two JSON texts.
@@ -62,12 +62,12 @@ func wholeChange(a, b []byte) Change {
 // decode parses JSON. Numbers keep their spelling.
 func decode(text []byte) (any, bool) {
 	var v any
-	err := exactjson.Decode(text, &v)
+	err := core.DecodeJSON(text, &v)
 	return v, err == nil
 }
 
 func encode(v any) string {
-	text, _ := exactjson.Encode(v)
+	text, _ := core.EncodeJSON(v)
 	return string(text)
 }
 

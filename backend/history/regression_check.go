@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 )
 
@@ -60,7 +60,7 @@ type StepReport struct {
 	Changes  []Change     `json:"changes,omitempty" doc:"Differences between the result and the expected one"`
 }
 
-var checkName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+var checkName = osutil.LazyRegexp(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 // Validate returns a *core.Error that names the first invalid field, or nil.
 func (c *Check) Validate() error {

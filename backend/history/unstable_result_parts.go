@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // stableValue describes the results of several equal calls: what they have in common, and which
@@ -263,7 +263,7 @@ type word struct {
 	gap, lines bool
 }
 
-var wordPattern = lazyregexp.New(`[\pL\pN]+(?:[.:_+-][\pL\pN]+)*|(?s:.)`)
+var wordPattern = osutil.LazyRegexp(`[\pL\pN]+(?:[.:_+-][\pL\pN]+)*|(?s:.)`)
 
 func words(text string) []word {
 	var list []word

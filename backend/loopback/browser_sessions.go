@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 
 	"golang.org/x/time/rate"
 )
@@ -236,7 +236,7 @@ func (s *BrowserSessions) save() {
 	s.sessions = slices.DeleteFunc(s.sessions, func(one session) bool { return now.Sub(one.LastUsed) >= SessionLife })
 	data, err := json.Marshal(s.sessions)
 	if err == nil {
-		err = atomicfile.Write(s.path, append(data, '\n'), 0o600)
+		err = osutil.WriteFile(s.path, append(data, '\n'), 0o600)
 	}
 	if err != nil {
 		s.log.Warn("Cannot write browser sessions; they end when the daemon exits", "error", err)

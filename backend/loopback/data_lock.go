@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // HeldError reports that another daemon uses the data folder.
@@ -38,8 +38,8 @@ func Lock(dataDir string) (*DirLock, error) {
 	// IsDaemonRunning takes the lock briefly, so a single failure is not conclusive.
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	unlock, err := atomicfile.LockFile(ctx, filepath.Join(dataDir, "lock"))
-	if errors.Is(err, atomicfile.ErrLocked) {
+	unlock, err := osutil.LockFile(ctx, filepath.Join(dataDir, "lock"))
+	if errors.Is(err, osutil.ErrLocked) {
 		rt, _ := ReadRuntime(dataDir)
 		return nil, &HeldError{Dir: dataDir, Runtime: rt}
 	}
@@ -65,6 +65,6 @@ func IsDaemonRunning(dataDir string) (bool, error) {
 		return false, fmt.Errorf("cannot check the lock of the data folder: %w", err)
 	}
 	defer func() { _ = f.Close() }()
-	free, err := atomicfile.TryLock(f)
+	free, err := osutil.TryLockFile(f)
 	return !free, err
 }

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // Runtime is the content of DATA/runtime.json, by which other processes find the daemon. The file
@@ -29,7 +29,7 @@ func runtimeFile(dataDir string) string { return filepath.Join(dataDir, "runtime
 func WriteRuntime(dataDir string, rt Runtime) error {
 	data, err := json.Marshal(rt)
 	if err == nil {
-		err = atomicfile.WriteWithoutSync(runtimeFile(dataDir), append(data, '\n'), 0o600)
+		err = osutil.WriteFileWithoutSync(runtimeFile(dataDir), append(data, '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write runtime file: %w", err)

@@ -17,9 +17,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // Token is the bearer token of a client of the bridge.
@@ -29,7 +28,7 @@ type Token struct {
 	CreatedAt time.Time `json:"createdAt"`
 }
 
-var tokenName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var tokenName = osutil.LazyRegexp(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // ValidTokenName reports whether a client can have this name.
 func ValidTokenName(name string) bool { return tokenName().MatchString(name) }
@@ -225,7 +224,7 @@ func withFileLock(path string, f func() error) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	unlock, err := atomicfile.LockFile(ctx, path)
+	unlock, err := osutil.LockFile(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -254,7 +253,7 @@ func (t *Tokens) update(name string, edit func(all []Token, i int) []Token) erro
 		}
 		data, err := json.MarshalIndent(tokenFile{tokens}, "", "  ")
 		if err == nil {
-			err = atomicfile.Write(t.file.path, append(data, '\n'), 0o600)
+			err = osutil.WriteFile(t.file.path, append(data, '\n'), 0o600)
 		}
 		if err != nil {
 			return fmt.Errorf("cannot write tokens: %w", err)
@@ -282,7 +281,7 @@ func OpenAdminToken(dataDir string) (*AdminToken, error) {
 		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		return atomicfile.Write(a.file.path, []byte(TokenPrefix+newSecret()+"\n"), 0o600)
+		return osutil.WriteFile(a.file.path, []byte(TokenPrefix+newSecret()+"\n"), 0o600)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot create admin token: %w", err)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // launchCommand returns the command line of a bundle in dir; lookup returns the values of a
@@ -119,7 +119,7 @@ func (b *Bundle) entryPoint(c launch) (first string, err error) {
 	}
 }
 
-var placeholderPattern = lazyregexp.New(`\$\{([^}]*)\}`)
+var placeholderPattern = osutil.LazyRegexp(`\$\{([^}]*)\}`)
 
 // expandPlaceholders replaces the placeholders in s. A text that consists of one placeholder with
 // several values becomes several arguments.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // Field is an input of an installation form.
@@ -91,9 +91,9 @@ func fieldError(key, text string) error {
 }
 
 var (
-	numberPattern      = lazyregexp.New(`^-?[0-9]{1,15}(\.[0-9]{1,15})?$`)
-	addressPartPattern = lazyregexp.New(`^[A-Za-z0-9._~-]+$`)
-	nonAlphanumeric    = lazyregexp.New(`[^A-Za-z0-9]+`)
+	numberPattern      = osutil.LazyRegexp(`^-?[0-9]{1,15}(\.[0-9]{1,15})?$`)
+	addressPartPattern = osutil.LazyRegexp(`^[A-Za-z0-9._~-]+$`)
+	nonAlphanumeric    = osutil.LazyRegexp(`[^A-Za-z0-9]+`)
 )
 
 func secretName(label, what string) string {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // Manifest holds the fields of a bundle's manifest.json that are used.
@@ -58,7 +58,7 @@ func currentPlatform() string {
 	return runtime.GOOS
 }
 
-var bundleNamePattern = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._ -]{0,63}$`)
+var bundleNamePattern = osutil.LazyRegexp(`^[A-Za-z0-9][A-Za-z0-9._ -]{0,63}$`)
 
 func (b *Bundle) check() error {
 	m := &b.Manifest

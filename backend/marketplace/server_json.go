@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // Limits on input.
@@ -107,7 +107,7 @@ func validationErrorf(format string, args ...any) error {
 
 func truncate(s string) string { return core.ShortenBytes(s, 400) }
 
-var serverNamePattern = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9.-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+var serverNamePattern = osutil.LazyRegexp(`^[A-Za-z0-9][A-Za-z0-9.-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 func (r *Record) check() error {
 	if !serverNamePattern().MatchString(r.Name) {
@@ -165,32 +165,32 @@ type runner struct {
 }
 
 var (
-	versionPattern       = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z.+_-]{0,99}$`)
-	pythonVersionPattern = lazyregexp.New(`^3(\.[0-9]{1,2}){0,2}$`)
-	memorySizePattern    = lazyregexp.New(`^[0-9.]{1,8}[bkmgBKMG]?$`) // also matches a number of processors
+	versionPattern       = osutil.LazyRegexp(`^[0-9A-Za-z][0-9A-Za-z.+_-]{0,99}$`)
+	pythonVersionPattern = osutil.LazyRegexp(`^3(\.[0-9]{1,2}){0,2}$`)
+	memorySizePattern    = osutil.LazyRegexp(`^[0-9.]{1,8}[bkmgBKMG]?$`) // also matches a number of processors
 )
 
 var runners = map[string]runner{
 	"npm": {
 		program: "npx", registryURLs: []string{"https://registry.npmjs.org"}, versionSeparator: "@", fixedArguments: []string{"-y"},
-		identifier:   lazyregexp.New(`^(@[a-z0-9][a-z0-9._~-]{0,99}/)?[a-z0-9][a-z0-9._~-]{0,199}$`),
+		identifier:   osutil.LazyRegexp(`^(@[a-z0-9][a-z0-9._~-]{0,99}/)?[a-z0-9][a-z0-9._~-]{0,199}$`),
 		allowsOption: allowFlags("-y", "--yes", "-q", "--quiet"),
 	},
 	"pypi": {
 		program: "uvx", registryURLs: []string{"https://pypi.org", "https://pypi.org/simple"}, versionSeparator: "@",
-		identifier: lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$`),
+		identifier: osutil.LazyRegexp(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$`),
 		allowsOption: func(name, value string, _ bool) bool {
 			return name == "--python" && pythonVersionPattern().MatchString(value) || allowFlags("-q", "--quiet", "--isolated")(name, value, false)
 		},
 	},
 	"oci": {
 		program: "docker", registryURLs: []string{"https://docker.io", "https://ghcr.io", "https://quay.io", "https://mcr.microsoft.com", "https://registry.hub.docker.com"}, versionSeparator: ":",
-		identifier:     lazyregexp.New(`^[a-z0-9]+([._-][a-z0-9]+)*(:[0-9]{2,5})?(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$`),
+		identifier:     osutil.LazyRegexp(`^[a-z0-9]+([._-][a-z0-9]+)*(:[0-9]{2,5})?(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$`),
 		fixedArguments: []string{"run", "-i", "--rm"}, allowsOption: allowDockerOption,
 	},
 	"nuget": {
 		program: "dnx", registryURLs: []string{"https://api.nuget.org", "https://api.nuget.org/v3/index.json"}, versionSeparator: "@", fixedArguments: []string{"--yes"},
-		identifier:   lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`),
+		identifier:   osutil.LazyRegexp(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`),
 		allowsOption: allowFlags("--yes", "-y", "--prerelease"),
 	},
 }
@@ -299,7 +299,7 @@ func checkRuntimeArgument(run runner, a Argument) error {
 	return nil
 }
 
-var argumentNamePattern = lazyregexp.New(`^--?[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
+var argumentNamePattern = osutil.LazyRegexp(`^--?[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
 
 func (a *Argument) check() error {
 	what := "argument " + truncate(a.Name+a.ValueHint)
@@ -365,4 +365,4 @@ func checkLiteral(what, s string) error {
 	return nil
 }
 
-var variableNamePattern = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_.-]{0,99}$`)
+var variableNamePattern = osutil.LazyRegexp(`^[A-Za-z_][A-Za-z0-9_.-]{0,99}$`)

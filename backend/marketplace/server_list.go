@@ -15,8 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // DefaultAddress is the address of the official registry.
@@ -198,7 +198,7 @@ func (l *List) saveSnapshot(out []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.loaded = false
-	if err := atomicfile.WriteWithoutSync(l.path, out, 0o600); err != nil {
+	if err := osutil.WriteFileWithoutSync(l.path, out, 0o600); err != nil {
 		return fmt.Errorf("cannot save the list of servers: %w", err)
 	}
 	return nil

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
-var envNamePattern = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+var envNamePattern = osutil.LazyRegexp(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
 // reservedVariables holds environment variables, in upper case, that change how programs start. A
 // name that ends in an underscore is a prefix.
@@ -39,8 +39,8 @@ func checkVariableName(name string) error {
 }
 
 var (
-	headerNamePattern = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
-	inputVariable     = lazyregexp.New(`\{([A-Za-z_][A-Za-z0-9_.-]{0,99})\}`)
+	headerNamePattern = osutil.LazyRegexp(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
+	inputVariable     = osutil.LazyRegexp(`\{([A-Za-z_][A-Za-z0-9_.-]{0,99})\}`)
 )
 
 func (r *Remote) check() error {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -194,21 +193,21 @@ func (m *Metrics) Forget(server string) {
 }
 
 // Event updates the counts from an event.
-func (m *Metrics) Event(e event.Event) {
+func (m *Metrics) Event(e core.Event) {
 	switch data := e.Data.(type) {
 	case core.Call:
 		m.Call(data)
 	case core.ServerStatus:
 		m.Server(data)
 	case string:
-		if e.Kind == event.Removed {
+		if e.Kind == core.RemovedEvent {
 			m.Forget(data)
 		}
 	}
 }
 
 // Run handles events until the channel is closed or ctx is done. It always returns nil.
-func (m *Metrics) Run(ctx context.Context, events <-chan event.Event) error {
+func (m *Metrics) Run(ctx context.Context, events <-chan core.Event) error {
 	for {
 		select {
 		case <-ctx.Done():

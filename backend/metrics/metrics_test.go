@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/prometheus/common/expfmt"
@@ -65,17 +64,17 @@ func TestScrapeMeasuresAllServersAtTheSameTime(t *testing.T) {
 func TestPrometheusParsesMetrics(t *testing.T) {
 	m := newMetrics()
 	call := func(id int64, server string, outcome core.Outcome) {
-		m.Event(event.Event{Kind: event.Call, Data: core.Call{ID: id, Server: server, Outcome: outcome, Took: 20 * time.Millisecond}})
+		m.Event(core.Event{Kind: core.CallEvent, Data: core.Call{ID: id, Server: server, Outcome: outcome, Took: 20 * time.Millisecond}})
 	}
 	call(1, "files", core.OutcomeRunning)
 	call(1, "files", core.OutcomeOK)
 	call(2, "files", core.OutcomeRunning)
 	call(3, "old", core.OutcomeTimeout)
 	for _, inARow := range []int{0, 1, 2, 2, 0, 1} {
-		m.Event(event.Event{Kind: event.Server, Data: core.ServerStatus{ID: "files", Restarts: inARow}})
+		m.Event(core.Event{Kind: core.ServerEvent, Data: core.ServerStatus{ID: "files", Restarts: inARow}})
 	}
 	m.Request("GET /api/v1/calls", 404, time.Millisecond)
-	m.Event(event.Event{Kind: event.Removed, Data: "old"})
+	m.Event(core.Event{Kind: core.RemovedEvent, Data: "old"})
 
 	w := httptest.NewRecorder()
 	m.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 
 	dto "github.com/prometheus/client_model/go"
 	resource "go.opentelemetry.io/proto/otlp/resource/v1"
@@ -79,7 +78,7 @@ func NewSender(o SenderOptions) *Sender {
 
 // Run exports events until the channel is closed or ctx is done. It then sends what is queued, for
 // at most half a second, and returns nil.
-func (s *Sender) Run(ctx context.Context, events <-chan event.Event) error {
+func (s *Sender) Run(ctx context.Context, events <-chan core.Event) error {
 	ctx, cancel := context.WithCancel(ctx)
 	spans := make(chan *tracepb.Span, maxSpans)
 	sent := make(chan struct{})

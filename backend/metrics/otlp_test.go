@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 
 	common "go.opentelemetry.io/proto/otlp/common/v1"
@@ -118,7 +117,7 @@ func TestReceiverGetsSpansAndMetrics(t *testing.T) {
 		Gather: m.Gather, Interval: 20 * time.Millisecond, Redact: strings.TrimSpace, Log: slog.New(slog.DiscardHandler),
 	})
 	s.spanDelay = 50 * time.Millisecond
-	var bus event.Bus
+	var bus core.Bus
 	sub := bus.Subscribe(100)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -210,14 +209,14 @@ func TestUnreachableReceiverDelaysNoCall(t *testing.T) {
 	defer free()
 	var log syncBuffer
 	s := NewSender(SenderOptions{Endpoint: to.URL, Traces: true, Interval: time.Hour, Redact: strings.TrimSpace, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	events := make(chan event.Event)
+	events := make(chan core.Event)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx, events) }()
 	const n = 2*maxSpans + batchSpans
 	for i := range n {
 		select {
-		case events <- event.Event{Kind: event.Call, Data: core.Call{ID: int64(i), Outcome: core.OutcomeOK}}:
+		case events <- core.Event{Kind: core.CallEvent, Data: core.Call{ID: int64(i), Outcome: core.OutcomeOK}}:
 		case <-time.After(20 * time.Second):
 			t.Fatalf("event %d is not taken", i)
 		}

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
@@ -46,7 +46,7 @@ type Store interface {
 // Options are the dependencies of a DestinationSampler.
 type Options struct {
 	Store Store
-	Bus   *event.Bus
+	Bus   *core.Bus
 	Log   *slog.Logger
 	Now   func() time.Time // time.Now if nil
 	// Idle reports whether no server has processes, and Trees returns the processes of each server.
@@ -75,7 +75,7 @@ type DestinationSampler struct {
 	mu      sync.Mutex // guards the rest
 	known   map[destinationKey]*destination
 	oldest  map[string]time.Time // first destination, by server
-	notices []event.Notice
+	notices []core.Notice
 }
 
 type destinationKey struct {
@@ -237,18 +237,18 @@ func (s *DestinationSampler) notify(server string, list []string) {
 	if more := len(list) - maxNoticeTargets; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	n := event.Notice{Subject: NoticeSubjectPrefix + server, Message: fmt.Sprintf("Server %q has connected to new destinations: %s", s.opts.Label(server), text)}
+	n := core.Notice{Subject: NoticeSubjectPrefix + server, Message: fmt.Sprintf("Server %q has connected to new destinations: %s", s.opts.Label(server), text)}
 	if len(list) == 1 {
 		n.Message = fmt.Sprintf("Server %q has connected to a new destination: %s", s.opts.Label(server), text)
 	}
 	s.mu.Lock()
-	s.notices = append(slices.DeleteFunc(s.notices, func(o event.Notice) bool { return o.Subject == n.Subject }), n)
+	s.notices = append(slices.DeleteFunc(s.notices, func(o core.Notice) bool { return o.Subject == n.Subject }), n)
 	s.mu.Unlock()
-	s.opts.Bus.Publish(event.UserNotice, n)
+	s.opts.Bus.Publish(core.NoticeEvent, n)
 }
 
 // Notices returns the notices about new destinations that the user has not dismissed.
-func (s *DestinationSampler) Notices() []event.Notice {
+func (s *DestinationSampler) Notices() []core.Notice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.notices)
@@ -257,13 +257,13 @@ func (s *DestinationSampler) Notices() []event.Notice {
 // Dismiss removes a notice. It reports whether there was one.
 func (s *DestinationSampler) Dismiss(subject string) bool {
 	s.mu.Lock()
-	i := slices.IndexFunc(s.notices, func(n event.Notice) bool { return n.Subject == subject })
+	i := slices.IndexFunc(s.notices, func(n core.Notice) bool { return n.Subject == subject })
 	if i >= 0 {
 		s.notices = slices.Delete(s.notices, i, i+1)
 	}
 	s.mu.Unlock()
 	if i >= 0 {
-		s.opts.Bus.Publish(event.UserNotice, event.Notice{Subject: subject})
+		s.opts.Bus.Publish(core.NoticeEvent, core.Notice{Subject: subject})
 	}
 	return i >= 0
 }

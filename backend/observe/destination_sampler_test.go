@@ -14,7 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
@@ -37,7 +37,7 @@ func newBench(t *testing.T, names map[string]string) *samplerFixture {
 	}
 	t.Cleanup(func() { b.store.Close() })
 	b.DestinationSampler = New(Options{
-		Store: b.store, Bus: new(event.Bus), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return b.now },
+		Store: b.store, Bus: new(core.Bus), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return b.now },
 		Label: strings.ToUpper, Journal: func(server string, _ slog.Level, text string) { b.log = append(b.log, server+" "+text) },
 		Hosts: func(string) []string {
 			var list []string
@@ -67,7 +67,7 @@ func (b *samplerFixture) sees(t *testing.T, server string, remotes ...string) {
 
 func TestNewDestinationIsAnEventOnce(t *testing.T) {
 	b := newBench(t, map[string]string{"api.example.com": "192.0.2.1"})
-	sub := b.opts.Bus.Subscribe(10, event.UserNotice)
+	sub := b.opts.Bus.Subscribe(10, core.NoticeEvent)
 	defer sub.Close()
 	b.sees(t, "a", "192.0.2.1:443", "192.0.2.1:443") // learned silently
 	b.now = b.now.Add(learningPeriod + time.Minute)
@@ -77,7 +77,7 @@ func TestNewDestinationIsAnEventOnce(t *testing.T) {
 		t.Fatalf("%d events", len(sub.Events()))
 	}
 	want := `Server "A" has connected to new destinations: [2001:db8::1]:22, localhost:5432`
-	if n := (<-sub.Events()).Data.(event.Notice); n.Message != want || n.Subject != "egress:a" {
+	if n := (<-sub.Events()).Data.(core.Notice); n.Message != want || n.Subject != "egress:a" {
 		t.Errorf("the event is %+v", n)
 	}
 	if list := b.Notices(); len(list) != 1 || !b.Dismiss("egress:a") || b.Dismiss("egress:a") || len(b.Notices()) != 0 {

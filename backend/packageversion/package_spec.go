@@ -7,7 +7,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -107,13 +107,13 @@ func findInArgs(args []string, launcher string, named, values map[string]bool) (
 }
 
 var (
-	npmName      = lazyregexp.New(`^(@[a-z0-9~_.-]+/)?[A-Za-z0-9~_-][A-Za-z0-9~_.-]*$`)
-	pyName       = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9,._-]+\])?$`)
-	imageName    = lazyregexp.New(`^[a-z0-9][a-z0-9._:/-]*$`)
-	exactVersion = lazyregexp.New(`^v?\d+(\.\d+)*([-+.]?[A-Za-z0-9.-]+)?$`)
-	imageTag     = lazyregexp.New(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|sha256:[a-f0-9]{64})$`)
-	imageID      = lazyregexp.New(`^sha256:[a-f0-9]{64}$`)
-	versionTag   = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$`)
+	npmName      = osutil.LazyRegexp(`^(@[a-z0-9~_.-]+/)?[A-Za-z0-9~_-][A-Za-z0-9~_.-]*$`)
+	pyName       = osutil.LazyRegexp(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9,._-]+\])?$`)
+	imageName    = osutil.LazyRegexp(`^[a-z0-9][a-z0-9._:/-]*$`)
+	exactVersion = osutil.LazyRegexp(`^v?\d+(\.\d+)*([-+.]?[A-Za-z0-9.-]+)?$`)
+	imageTag     = osutil.LazyRegexp(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|sha256:[a-f0-9]{64})$`)
+	imageID      = osutil.LazyRegexp(`^sha256:[a-f0-9]{64}$`)
+	versionTag   = osutil.LazyRegexp(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$`)
 )
 
 func parsePackage(launcher, text string, arg int, prefix string) (Spec, bool) {

@@ -15,8 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -75,8 +74,8 @@ func fromServerInfo(info json.RawMessage) Resolved {
 }
 
 var (
-	npxFolder = lazyregexp.New(`[^\x00]*[/\\]_npx[/\\][0-9a-f]{8,64}[/\\]`)
-	uvFolder  = lazyregexp.New(`[^\x00]*[/\\](archive-v0|environments-v2)[/\\][^/\\\x00]+[/\\]`)
+	npxFolder = osutil.LazyRegexp(`[^\x00]*[/\\]_npx[/\\][0-9a-f]{8,64}[/\\]`)
+	uvFolder  = osutil.LazyRegexp(`[^\x00]*[/\\](archive-v0|environments-v2)[/\\][^/\\\x00]+[/\\]`)
 )
 
 // fromProcess determines the version from the command line of a process. It is implemented for
@@ -187,10 +186,10 @@ func Latest(ctx context.Context, s *config.Server, spec Spec) (string, error) {
 	var cmd *exec.Cmd
 	switch spec.Launcher {
 	case NPX:
-		cmd = hideconsole.HideWindow(exec.CommandContext(ctx, "npm", "view", spec.Package, "version", "--json"))
+		cmd = osutil.HideConsole(exec.CommandContext(ctx, "npm", "view", spec.Package, "version", "--json"))
 	case UVX:
 		name, _, _ := strings.Cut(spec.Package, "[")
-		cmd = hideconsole.HideWindow(exec.CommandContext(ctx, "uvx", "--refresh", "pip", "index", "versions", name))
+		cmd = osutil.HideConsole(exec.CommandContext(ctx, "uvx", "--refresh", "pip", "index", "versions", name))
 	default:
 		return "", fmt.Errorf("cannot look up the newest version for servers that are started with %s", spec.Launcher)
 	}

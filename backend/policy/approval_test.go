@@ -10,7 +10,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
 func TestApprovalRecipients(t *testing.T) {
@@ -171,7 +170,7 @@ func TestApprovalIsNotRequestedInVain(t *testing.T) {
 // cancels.
 func TestApprovalDeadlineMeansDenial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		box := approvals.New(approvals.Options{Bus: new(event.Bus)})
+		box := approvals.New(approvals.Options{Bus: new(core.Bus)})
 		s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: box})
 		made := call("plain", "")
 		if _, err := s.make(made, "{}", nil); core.CodeOf(err) != core.CodeRejected || made.Queued != 2*time.Minute || made.Approval != core.ApprovalExpired {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -27,7 +27,7 @@ func testHost(v reading, patterns []string) truth {
 	return exactly(slices.ContainsFunc(patterns, func(p string) bool { return config.Match(p, host) }))
 }
 
-var secondURL = lazyregexp.New(`[,;|]["']*(?:[A-Za-z][\w+.-]*:)?//`)
+var secondURL = osutil.LazyRegexp(`[,;|]["']*(?:[A-Za-z][\w+.-]*:)?//`)
 
 // hostOf returns the host of a URL in lower case, "" if it certainly has none, as file:///etc.
 func hostOf(text string) (host string, ok bool) {

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // maxPathForms limits the spellings that are derived from one text.
@@ -109,8 +109,8 @@ const (
 
 var (
 	colon       = strings.Trim(string(filepath.ListSeparator), ";") // on Windows, it follows a drive
-	endOfEntry  = lazyregexp.New(`[` + listSeparators + colon + `]|[ \t]+["']*(?:/|~/|\.\.?/)`)
-	startOfNext = lazyregexp.New(`(?s)[` + listSeparators + `](?:[\s"']*[.~]|.*[/\\])|[ \t` + colon + `][\s"']*(?:/(?:[^/]|$)|~/|\.\.?/)`)
+	endOfEntry  = osutil.LazyRegexp(`[` + listSeparators + colon + `]|[ \t]+["']*(?:/|~/|\.\.?/)`)
+	startOfNext = osutil.LazyRegexp(`(?s)[` + listSeparators + `](?:[\s"']*[.~]|.*[/\\])|[ \t` + colon + `][\s"']*(?:/(?:[^/]|$)|~/|\.\.?/)`)
 	listBytes   = trimmedBytes + ",;|:"
 )
 

@@ -10,13 +10,12 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
 // An approval for the session releases the calls of the session that wait for the same answer.
 func TestGrantReleasesPendingCallsThatItCovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inbox := approvals.New(approvals.Options{Bus: &event.Bus{}})
+		inbox := approvals.New(approvals.Options{Bus: &core.Bus{}})
 		s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: inbox})
 		ctx, cancel := context.WithCancel(t.Context())
 		var calls sync.WaitGroup
@@ -61,10 +60,10 @@ func TestGrantReleasesPendingCallsThatItCovers(t *testing.T) {
 // Such as after "Always allow", which changes the configuration.
 func TestRulesThatNoLongerAskReleasePendingCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bus := &event.Bus{}
+		bus := &core.Bus{}
 		inbox := approvals.New(approvals.Options{Bus: bus})
 		s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: inbox})
-		sub := bus.Subscribe(32, event.Approval)
+		sub := bus.Subscribe(32, core.ApprovalEvent)
 		defer sub.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		var calls sync.WaitGroup

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/closeonce"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // Timeouts of the stop sequence, and of processes that a dead child left behind.
@@ -85,7 +85,7 @@ type Process struct {
 
 	done   chan struct{}
 	exit   Exit // set before done closes
-	ending *closeonce.Closer
+	ending *osutil.Closer
 	// signalledByStop is set before Stop sends the first signal.
 	signalledByStop atomic.Bool
 
@@ -146,7 +146,7 @@ func (p *Process) stop() error {
 	p.ending.Expedite() // also for descendants of the child
 	for deadline := time.Now().Add(killTimeout); time.Now().Before(deadline); {
 		p.tree.kill()
-		if closeonce.WaitAtMost(p.done, pollInterval) {
+		if osutil.WaitAtMost(p.done, pollInterval) {
 			return nil
 		}
 	}

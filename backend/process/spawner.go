@@ -19,7 +19,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/closeonce"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // MarkVariable is the environment variable of the mark that every process started by a Spawner
@@ -109,7 +109,7 @@ func (s *Spawner) Start(spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{spec: spec, done: make(chan struct{}), ending: closeonce.New()}
+	p := &Process{spec: spec, done: make(chan struct{}), ending: osutil.NewCloser()}
 	if p.tree, err = newTree(mark); err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", spec.Path, err)
 	}

@@ -7,17 +7,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // masked replaces a value in what is handed to other people.
 const masked = "[masked]"
 
 var (
-	reference  = lazyregexp.New(`\$\{[^}]*\}`)
-	withValue  = lazyregexp.New(`^\$\{([^}]*?):-[^}]*\}$`)
-	assignment = lazyregexp.New(`^(-{0,2}[A-Za-z][\w.-]*)=(.*)$`)
-	tokenLike  = lazyregexp.New(`[A-Za-z0-9+/_=.~-]{20,}`)
+	reference  = osutil.LazyRegexp(`\$\{[^}]*\}`)
+	withValue  = osutil.LazyRegexp(`^\$\{([^}]*?):-[^}]*\}$`)
+	assignment = osutil.LazyRegexp(`^(-{0,2}[A-Za-z][\w.-]*)=(.*)$`)
+	tokenLike  = osutil.LazyRegexp(`[A-Za-z0-9+/_=.~-]{20,}`)
 )
 
 // MaskConfig masks every value of a decoded configuration that is or may be a secret, so that it

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Limits of the search for known values.
@@ -135,7 +135,7 @@ func encodings(v string) []string {
 	escaped, _ := json.Marshal(v)
 	inJSON := trimQuotes(escaped)
 	all := []string{
-		v, inJSON, trimQuotes([]byte(exactjson.String(v))), strings.ReplaceAll(inJSON, "/", `\/`),
+		v, inJSON, trimQuotes([]byte(core.QuoteJSON(v))), strings.ReplaceAll(inJSON, "/", `\/`),
 		url.QueryEscape(v), url.PathEscape(v),
 	}
 	if whole := len(v) / 3 * 3; whole >= 9 { // the encoding of an incomplete group depends on the bytes after the value

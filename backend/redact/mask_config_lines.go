@@ -3,23 +3,23 @@ package redact
 import (
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 var (
-	quotedString = lazyregexp.New(`"(?:[^"\\]|\\.)*"|'[^']*'`)
+	quotedString = osutil.LazyRegexp(`"(?:[^"\\]|\\.)*"|'[^']*'`)
 	// bareKey matches an unquoted name before a value, in TOML and YAML.
-	bareKey = lazyregexp.New(`([A-Za-z0-9_.-]+)\s*[=:]\s*$`)
+	bareKey = osutil.LazyRegexp(`([A-Za-z0-9_.-]+)\s*[=:]\s*$`)
 	// plainValue matches a line with an unquoted value: key: value, "key": 1, key = 1, - value.
-	plainValue = lazyregexp.New(`^\s*(?:- )?(?:"([^"]+)"\s*:\s*|([A-Za-z0-9_.-]+)(?::\s+|\s*=\s*))?([^\s"'\[\]{}#&*!|>,:=][^"']*)$`)
+	plainValue = osutil.LazyRegexp(`^\s*(?:- )?(?:"([^"]+)"\s*:\s*|([A-Za-z0-9_.-]+)(?::\s+|\s*=\s*))?([^\s"'\[\]{}#&*!|>,:=][^"']*)$`)
 	// flagLine matches a line that ends with a flag, and valueLine one that begins with the value
 	// of a flag: lists are often written with one item per line.
-	flagLine  = lazyregexp.New(`(?:^\s*- |["'])--?([^"'\s=]+)["']?\s*,?\s*$`)
-	valueLine = lazyregexp.New(`^\s*(?:- )?(?:"((?:[^"\\]|\\.)*)"|'([^']*)')\s*(?:[,\]#]|$)|^\s*- ([^\s"'\[\]{}].*)$`)
+	flagLine  = osutil.LazyRegexp(`(?:^\s*- |["'])--?([^"'\s=]+)["']?\s*,?\s*$`)
+	valueLine = osutil.LazyRegexp(`^\s*(?:- )?(?:"((?:[^"\\]|\\.)*)"|'([^']*)')\s*(?:[,\]#]|$)|^\s*- ([^\s"'\[\]{}].*)$`)
 	// credentials matches an authentication scheme with its credentials.
-	credentials = lazyregexp.New(`(?i:bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}`)
+	credentials = osutil.LazyRegexp(`(?i:bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}`)
 	// onlyReference matches a value that consists of nothing but a reference in our syntax.
-	onlyReference = lazyregexp.New(`^(?:[A-Za-z]+ )?\$\{(?:secret:)?[A-Za-z0-9._/@-]+\}$`)
+	onlyReference = osutil.LazyRegexp(`^(?:[A-Za-z]+ )?\$\{(?:secret:)?[A-Za-z0-9._/@-]+\}$`)
 )
 
 // isReference reports whether a value is only a reference, which reveals nothing about a secret.

@@ -6,13 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 var (
-	ordinaryWord   = lazyregexp.New(`^([A-Z]?[a-z]{1,11}|[A-Z]{1,12})$`)
-	ordinaryNames  = lazyregexp.New(`^[a-z]{1,16}([-_.:/@ ][a-z]{1,16})*[-_.:/]?\d{0,5}$`)
-	ordinaryNumber = lazyregexp.New(`^[-+]?(\d[.:-]?){0,7}\d$`)
+	ordinaryWord   = osutil.LazyRegexp(`^([A-Z]?[a-z]{1,11}|[A-Z]{1,12})$`)
+	ordinaryNames  = osutil.LazyRegexp(`^[a-z]{1,16}([-_.:/@ ][a-z]{1,16})*[-_.:/]?\d{0,5}$`)
+	ordinaryNumber = osutil.LazyRegexp(`^[-+]?(\d[.:-]?){0,7}\d$`)
 )
 
 // Ordinary reports whether a value whose name denotes no secret is so common that removing it everywhere

@@ -8,15 +8,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 var (
-	schemePrefix  = lazyregexp.New(`(?is)^((?:bearer|basic|token|apikey)\s+)(\S.*)$`)
-	namedValue    = lazyregexp.New(`(?s)^([A-Za-z][A-Za-z0-9_.-]*)(=|:\s*)(\S.*)$`)
-	option        = lazyregexp.New(`(?s)^--?([A-Za-z][A-Za-z0-9_-]*)(=(.*))?$`)
-	harmlessValue = lazyregexp.New(`(?i)^(true|false|yes|no|none|null|\d{1,4}|/.*|[a-z]:\\.*|~/.*)$`)
+	schemePrefix  = osutil.LazyRegexp(`(?is)^((?:bearer|basic|token|apikey)\s+)(\S.*)$`)
+	namedValue    = osutil.LazyRegexp(`(?s)^([A-Za-z][A-Za-z0-9_.-]*)(=|:\s*)(\S.*)$`)
+	option        = osutil.LazyRegexp(`(?s)^--?([A-Za-z][A-Za-z0-9_-]*)(=(.*))?$`)
+	harmlessValue = osutil.LazyRegexp(`(?i)^(true|false|yes|no|none|null|\d{1,4}|/.*|[a-z]:\\.*|~/.*)$`)
 )
 
 // Replacer replaces the literal secrets in the entry of a server in a configuration file. What is
@@ -103,7 +103,7 @@ func (r *Replacer) tokens(text string) string {
 // is not valid JSON, it replaces secrets that are recognized by their form.
 func (r *Replacer) json(text string) string {
 	var value any
-	if exactjson.Decode([]byte(text), &value) != nil {
+	if core.DecodeJSON([]byte(text), &value) != nil {
 		return r.tokens(text)
 	}
 	out, before := text, r.replaced
@@ -119,7 +119,7 @@ func (r *Replacer) json(text string) string {
 }
 
 func encode(v any) string {
-	text, _ := exactjson.Encode(v)
+	text, _ := core.EncodeJSON(v)
 	return string(text)
 }
 

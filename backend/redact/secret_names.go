@@ -3,7 +3,7 @@ package redact
 import (
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 const (
@@ -21,13 +21,13 @@ func NamesSecret(name string) bool {
 
 // configName matches further names that denote secrets in a configuration file. Elsewhere, "key"
 // is rather the key of a table.
-var configName = lazyregexp.New(`(?i)(^|[-_])key([-_]?\d+)?$|^pat$`)
+var configName = osutil.LazyRegexp(`(?i)(^|[-_])key([-_]?\d+)?$|^pat$`)
 
 // namesConfigSecret reports whether a name denotes a secret in a configuration file.
 func namesConfigSecret(name string) bool { return NamesSecret(name) || configName().MatchString(name) }
 
 // sharedName matches names that may denote secrets.
-var sharedName = lazyregexp.New(`(?i)(token|secret|passw|pwd|api[-_]?key|apikey|auth|credential|cookie|session[-_]?id|private|bearer|dsn|signature)`)
+var sharedName = osutil.LazyRegexp(`(?i)(token|secret|passw|pwd|api[-_]?key|apikey|auth|credential|cookie|session[-_]?id|private|bearer|dsn|signature)`)
 
 // mayNameSecret reports whether a name may denote a secret, for what other people will read.
 func mayNameSecret(name string) bool {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -106,7 +105,7 @@ func (e entry) withMember(key string, value any) entry {
 // withMember returns an object with another value of a member. A new member is inserted at the
 // offset at, which follows another member or the opening brace.
 func withMember(object []byte, key string, value any, at int) []byte {
-	encoded, err := exactjson.Encode(value)
+	encoded, err := core.EncodeJSON(value)
 	spans, invalid := memberValues(object, key)
 	if err != nil || invalid != nil {
 		return object

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // template is a URI template of one server.
@@ -15,7 +15,7 @@ type template struct {
 	literals []string // the text around the expressions; nil if the template is invalid
 }
 
-var templateExpression = lazyregexp.New(`\{[^{}]*\}`)
+var templateExpression = osutil.LazyRegexp(`\{[^{}]*\}`)
 
 // parseTemplate parses a template. An invalid template matches nothing.
 func parseTemplate(server, raw string) template {

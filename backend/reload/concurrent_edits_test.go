@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -47,7 +47,7 @@ func TestEditGivesUpOnConstantlyChangingFile(t *testing.T) {
 }
 
 func addAsAnotherProgram(ctx context.Context, file, label string) error {
-	unlock, err := atomicfile.Lock(ctx, file)
+	unlock, err := osutil.LockBeside(ctx, file)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func addAsAnotherProgram(ctx context.Context, file, label string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Add(label, []byte(`{"command": "i", "disabled": true}`)), atomicfile.ReplaceUnchanged(file, before, true, d.Bytes()))
+	return errors.Join(d.Add(label, []byte(`{"command": "i", "disabled": true}`)), osutil.ReplaceUnchangedFile(file, before, true, d.Bytes()))
 }
 
 // newEditable returns a Reloader whose configuration has one server.

@@ -8,8 +8,8 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -80,7 +80,7 @@ func (r *Reloader) Edit(ctx context.Context, file string, change func(*Document)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	unlock, err := atomicfile.Lock(ctx, file)
+	unlock, err := osutil.LockBeside(ctx, file)
 	if err != nil {
 		return writeError(file, err)
 	}
@@ -89,7 +89,7 @@ func (r *Reloader) Edit(ctx context.Context, file string, change func(*Document)
 		err := r.editOnce(file, change)
 		// An editor, which takes no lock, saved in the meantime: apply the change to the new
 		// text.
-		if !errors.Is(err, atomicfile.ErrChanged) || try == maxEditTries {
+		if !errors.Is(err, osutil.ErrChanged) || try == maxEditTries {
 			return err
 		}
 	}
@@ -154,7 +154,7 @@ func (r *Reloader) Replace(ctx context.Context, text []byte, etag string) error 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	path := r.o.Sources.Main()
-	unlock, err := atomicfile.Lock(ctx, path)
+	unlock, err := osutil.LockBeside(ctx, path)
 	if err != nil {
 		return writeError(path, err)
 	}
@@ -179,7 +179,7 @@ func writeError(file string, cause error) error {
 
 // write validates, writes and applies the new text of a file whose content was old. It must be
 // called with r.mu and the lock of the file held. If the file has changed since, nothing is
-// written and the error wraps atomicfile.ErrChanged.
+// written and the error wraps osutil.ErrChanged.
 func (r *Reloader) write(file string, old []byte, existed bool, text []byte) error {
 	// Only new problems are a reason to reject the text. The file need not be valid alone: it may
 	// refer to definitions in another file.
@@ -189,8 +189,8 @@ func (r *Reloader) write(file string, old []byte, existed bool, text []byte) err
 		return validationError(after)
 	}
 	if string(old) != string(text) || !existed {
-		switch err := atomicfile.ReplaceUnchanged(file, old, existed, text); {
-		case errors.Is(err, atomicfile.ErrChanged):
+		switch err := osutil.ReplaceUnchangedFile(file, old, existed, text); {
+		case errors.Is(err, osutil.ErrChanged):
 			return conflictError(err)
 		case err != nil:
 			return writeError(file, err)

@@ -10,9 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -23,7 +22,7 @@ type Options struct {
 	LastGood string
 	// Backups receives the last valid content of a main file that is missing at startup.
 	Backups config.Backups
-	Bus     *event.Bus
+	Bus     *core.Bus
 	Log     *slog.Logger
 	// Debounce is how long files must be unchanged before they are read, and how long to wait
 	// before a file that does not parse is read again and reported. Zero means 200 ms.
@@ -51,7 +50,7 @@ func New(o Options) *Reloader {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Bus == nil {
-		o.Bus = new(event.Bus)
+		o.Bus = new(core.Bus)
 	}
 	r := &Reloader{o: o}
 	r.current.Store(config.Default())
@@ -223,7 +222,7 @@ func (r *Reloader) commit(c *config.Config, problems []config.Problem) {
 	defer func() {
 		if r.published != r.readStamp {
 			r.published = r.readStamp
-			r.o.Bus.Publish(event.Config, event.ConfigChange{Applied: c != nil})
+			r.o.Bus.Publish(core.ConfigEvent, core.ConfigChange{Applied: c != nil})
 		}
 	}()
 	was := r.Current()
@@ -267,7 +266,7 @@ func (r *Reloader) publish(applied bool, changed []string, problems []config.Pro
 		lines = append(lines, p.String())
 	}
 	r.published = r.readStamp
-	r.o.Bus.Publish(event.Config, event.ConfigChange{Applied: applied, Problems: lines, Changed: changed})
+	r.o.Bus.Publish(core.ConfigEvent, core.ConfigChange{Applied: applied, Problems: lines, Changed: changed})
 }
 
 func (r *Reloader) logProblems(problems []config.Problem) {
@@ -289,7 +288,7 @@ func (r *Reloader) saveLastGood(c *config.Config) {
 	if old, err := os.ReadFile(r.o.LastGood); err == nil && string(old) == string(data) {
 		return
 	}
-	if err := atomicfile.Replace(r.o.LastGood, data, 0o600); err != nil {
+	if err := osutil.ReplaceFile(r.o.LastGood, data, 0o600); err != nil {
 		r.o.Log.Warn("Cannot save the last valid configuration", "error", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -35,7 +35,7 @@ type running struct {
 	dir     string
 	file    string
 	applied chan *config.Config
-	events  *event.Subscription
+	events  *core.Subscription
 }
 
 // run starts a Reloader on dir/c/config.jsonc, whose initial configuration has already been read.
@@ -49,7 +49,7 @@ func run(t *testing.T, src string) *running {
 
 func runOn(t *testing.T, dir, file string) *running {
 	t.Helper()
-	bus := new(event.Bus)
+	bus := new(core.Bus)
 	x := &running{t: t, dir: dir, file: file, applied: make(chan *config.Config, 100), events: bus.Subscribe(1000)}
 	x.Reloader = New(Options{
 		Sources:  config.Sources{DefaultFile: file, ConfDir: filepath.Join(filepath.Dir(file), "conf.d")},
@@ -96,7 +96,7 @@ func (x *running) expectRefused(step, message, still string) {
 	for {
 		select {
 		case e := <-x.events.Events():
-			change := e.Data.(event.ConfigChange)
+			change := e.Data.(core.ConfigChange)
 			if len(change.Problems) == 0 || !strings.Contains(strings.Join(change.Problems, "\n"), message) {
 				continue
 			}
@@ -266,8 +266,8 @@ func TestIrrelevantChangeIsNotApplied(t *testing.T) {
 		t.Helper()
 		select {
 		case e := <-x.events.Events():
-			change := e.Data.(event.ConfigChange)
-			if e.Kind != event.Config || change.Applied != applied || len(change.Changed) > 0 {
+			change := e.Data.(core.ConfigChange)
+			if e.Kind != core.ConfigEvent || change.Applied != applied || len(change.Changed) > 0 {
 				t.Fatalf("%s: heard %+v", step, e)
 			}
 		case <-time.After(soon):
@@ -331,7 +331,7 @@ func TestFileBeingWrittenIsNotReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "config.jsonc")
 		write(t, file, one)
-		bus := new(event.Bus)
+		bus := new(core.Bus)
 		events := bus.Subscribe(10)
 		defer events.Close()
 		r := New(Options{Sources: config.Sources{DefaultFile: file}, Bus: bus})
@@ -345,7 +345,7 @@ func TestFileBeingWrittenIsNotReported(t *testing.T) {
 		if got := ids(r.Current()); got != "a=a b=b" {
 			t.Errorf("running %q with %v", got, r.Problems())
 		}
-		if e := (<-events.Events()).Data.(event.ConfigChange); len(e.Problems) > 0 || !e.Applied {
+		if e := (<-events.Events()).Data.(core.ConfigChange); len(e.Problems) > 0 || !e.Applied {
 			t.Errorf("reported %v", e.Problems)
 		}
 	})

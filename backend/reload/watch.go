@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -135,7 +135,7 @@ func (r *Reloader) watchedPaths() (names, folders map[string]bool) {
 // isRelevant reports whether a change at path is relevant. Temporary files of atomicfile are not:
 // the rename that follows is.
 func isRelevant(path string, names, folders map[string]bool) bool {
-	return names[path] || folders[filepath.Dir(path)] && !strings.HasPrefix(filepath.Base(path), atomicfile.Prefix)
+	return names[path] || folders[filepath.Dir(path)] && !strings.HasPrefix(filepath.Base(path), osutil.TempPrefix)
 }
 
 // addPathAndLinks adds path, its directory, and each link on the way to it.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/fsnotify/fsnotify"
@@ -104,7 +104,7 @@ func TestOwnTemporaryFilesAreIgnored(t *testing.T) {
 	defer w.Close()
 	must(t, w.Add(dir))
 	file := filepath.Join(dir, "team.jsonc")
-	must(t, atomicfile.Write(file, []byte(one), 0o644))
+	must(t, osutil.WriteFile(file, []byte(one), 0o644))
 	marker := filepath.Join(dir, "marker")
 	must(t, os.Mkdir(marker, 0o700))
 	names, folders := map[string]bool{}, map[string]bool{dir: true}

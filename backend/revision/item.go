@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/schema"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
@@ -132,7 +132,7 @@ func isArgument(path []string) bool {
 
 // hugeNumber matches what may be a number beyond the range of float64, which clients read as Infinity
 // and then refuse.
-var hugeNumber = lazyregexp.New(`[0-9][eE]\+?[0-9]{3}|[0-9]{300}`)
+var hugeNumber = osutil.LazyRegexp(`[0-9][eE]\+?[0-9]{3}|[0-9]{300}`)
 
 func hasHugeNumber(raw []byte) bool {
 	if !hugeNumber().Match(raw) {

@@ -5,15 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // argumentName is what the APIs of widespread models accept as the name of an argument.
-var argumentName = lazyregexp.New(`^[a-zA-Z0-9_.-]{1,64}$`)
+var argumentName = osutil.LazyRegexp(`^[a-zA-Z0-9_.-]{1,64}$`)
 
 // lookaround begins a group that regular expressions of models' APIs do not support.
-var lookaround = lazyregexp.New(`\(\?(<?[=!])`)
+var lookaround = osutil.LazyRegexp(`\(\?(<?[=!])`)
 
 const excludeIt = `; if a client reports an error of its model, exclude the tool with "excludeTools"`
 

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // The official SDK for TypeScript, version 1, compiles the output schemas of all tools when it lists
@@ -113,7 +113,7 @@ func isType(v any) bool {
 
 // plainPattern matches a sequence of tokens that regular expressions of Go and of JavaScript with
 // Unicode have in common. In JavaScript many other escapes and braces are errors.
-var plainPattern = lazyregexp.New(`^(?:` + escape + `|\\[bB]|\[\^?(?:-|` + classItem + `)(?:` + classItem + `)*-?\]|(?:[*+?]|\{\d+(?:,\d*)?\})\??|\(\?:|[()|.^$]|[^\\^$.*+?()[\]{}|])*$`)
+var plainPattern = osutil.LazyRegexp(`^(?:` + escape + `|\\[bB]|\[\^?(?:-|` + classItem + `)(?:` + classItem + `)*-?\]|(?:[*+?]|\{\d+(?:,\d*)?\})\??|\(\?:|[()|.^$]|[^\\^$.*+?()[\]{}|])*$`)
 
 const (
 	escape    = `\\[dDwWsSnrtfv/\\^$.*+?()[\]{}|]`
@@ -121,7 +121,7 @@ const (
 )
 
 // repeatedAssertion matches what JavaScript cannot repeat.
-var repeatedAssertion = lazyregexp.New(`(?:\^|\$|\\[bB])[*+?{]`)
+var repeatedAssertion = osutil.LazyRegexp(`(?:\^|\$|\\[bB])[*+?{]`)
 
 // maxPattern bounds a regular expression in bytes.
 const maxPattern = 1000

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/lazyregexp"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // Limits of stored values.
@@ -96,7 +96,7 @@ func New(o Options) *Store {
 		silentCalls: make(chan struct{}, 1), promptCalls: make(chan struct{}, 1), stateLock: make(chan struct{}, 1), seenValues: map[string]bool{}}
 }
 
-var namePattern = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._/@-]{0,199}$`)
+var namePattern = osutil.LazyRegexp(`^[A-Za-z0-9][A-Za-z0-9._/@-]{0,199}$`)
 
 // ValidName reports whether s is a valid name of a secret, as used in ${secret:NAME}.
 func ValidName(s string) bool { return namePattern().MatchString(s) }

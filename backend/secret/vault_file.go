@@ -17,8 +17,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/atomicfile"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // header is the content of secrets.json. Version, Key and ID are authenticated together with
@@ -170,7 +170,7 @@ func (s *Store) update(ctx context.Context, edit func(map[string]storedValue) bo
 		return err
 	}
 	s.remember(values) // before the write: other processes can read the value afterwards
-	if err := atomicfile.Write(s.path(), append(out, '\n'), 0o600); err != nil {
+	if err := osutil.WriteFile(s.path(), append(out, '\n'), 0o600); err != nil {
 		return fmt.Errorf("cannot store a secret: %w", err)
 	}
 	s.values, s.fileInfo = nil, nil // make load read the new file
@@ -205,7 +205,7 @@ func (s *Store) storeKeyFile(key []byte) ([]byte, error) {
 	if old, err := s.readKeyFile(); !errors.Is(err, fs.ErrNotExist) {
 		return old, err
 	}
-	if err := atomicfile.Write(s.keyPath(), append(base64.StdEncoding.AppendEncode(nil, key), '\n'), 0o600); err != nil {
+	if err := osutil.WriteFile(s.keyPath(), append(base64.StdEncoding.AppendEncode(nil, key), '\n'), 0o600); err != nil {
 		return nil, fmt.Errorf("cannot store the encryption key for the secrets: %w", err)
 	}
 	return key, nil
@@ -249,8 +249,8 @@ const lockWait = 10 * time.Second
 func (s *Store) lockFile(ctx context.Context) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
-	unlock, err = atomicfile.LockFile(ctx, filepath.Join(s.dir, "secrets.lock"))
-	if errors.Is(err, atomicfile.ErrLocked) {
+	unlock, err = osutil.LockFile(ctx, filepath.Join(s.dir, "secrets.lock"))
+	if errors.Is(err, osutil.ErrLocked) {
 		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "another Drawbridge command is changing the secrets", Hint: "Try again."}
 	}
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
 // insertAttributes stores the attributes that few calls have: whether the result came from the
@@ -46,7 +45,7 @@ func (w *writer) insertAttributes(batch []entry) error {
 // progressLog returns the notifications as a JSON array without secrets, or nil if one of them is not
 // valid JSON.
 func (r *rules) progressLog(notifications []core.ProgressNotification) []byte {
-	text, err := exactjson.Encode(notifications)
+	text, err := core.EncodeJSON(notifications)
 	if err != nil {
 		return nil
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -87,7 +86,7 @@ func (s *Supervisor) apply(cfg *config.Config, saved savedState) (waits []func()
 	s.retire(old, fl)
 	for _, b := range fl.broken {
 		if !old.reportsBroken(b) {
-			s.o.Bus.Publish(events.Server, b)
+			s.o.Bus.Publish(core.ServerEvent, b)
 		}
 	}
 	return waits, approved
@@ -192,13 +191,13 @@ func (s *Supervisor) retire(before, after *fleet) {
 			r.retireInstances()
 			r.retire()
 			if !after.contains(id) {
-				s.o.Bus.Publish(events.Removed, id)
+				s.o.Bus.Publish(core.RemovedEvent, id)
 			}
 		}
 	}
 	for _, b := range before.broken {
 		if !after.contains(b.ID) {
-			s.o.Bus.Publish(events.Removed, b.ID)
+			s.o.Bus.Publish(core.RemovedEvent, b.ID)
 		}
 	}
 }

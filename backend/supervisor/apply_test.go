@@ -10,7 +10,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
-	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -157,9 +156,9 @@ func TestRemovedServerIsAnnouncedOnce(t *testing.T) {
 		var removed int
 		for len(sub.Events()) > 0 {
 			switch e := <-sub.Events(); {
-			case e.Kind == events.Removed && e.Data == "a":
+			case e.Kind == core.RemovedEvent && e.Data == "a":
 				removed++
-			case e.Kind == events.Server && removed > 0:
+			case e.Kind == core.ServerEvent && removed > 0:
 				t.Errorf("news of a server that is gone: %+v", e.Data)
 			}
 		}

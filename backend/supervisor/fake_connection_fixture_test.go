@@ -12,7 +12,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
-	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -265,7 +264,7 @@ type rig struct {
 	*Supervisor
 	*fakeWorld
 	registry *registry.Registry
-	bus      *events.Bus
+	bus      *core.Bus
 	cfg      *config.Config
 	end      func()        // shuts the Supervisor down
 	ended    chan struct{} // closed when Run has returned
@@ -276,7 +275,7 @@ type rig struct {
 func inBubble(t *testing.T, prepare func(*rig, *Options), f func(*rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &fakeWorld{t: t, alive: map[string]int{}, starts: map[string][]time.Time{}, conns: map[string]*fakeConn{}}
-		g := &rig{fakeWorld: w, registry: registry.New(registry.Options{}), bus: &events.Bus{}, cfg: config.Default()}
+		g := &rig{fakeWorld: w, registry: registry.New(registry.Options{}), bus: &core.Bus{}, cfg: config.Default()}
 		o := Options{Log: slog.New(slog.DiscardHandler), Bus: g.bus, Registry: g.registry, Connect: w.connect,
 			LastLines: func(string, int, time.Time) []string { return []string{"last words"} }}
 		if prepare != nil {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
-	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -273,7 +272,7 @@ func TestManualServerHasInstancesOnlyWhileRunning(t *testing.T) {
 
 func TestCallAfterShutdownIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{Log: slog.New(slog.DiscardHandler), Bus: &events.Bus{}, Registry: registry.New(registry.Options{}),
+		s := New(Options{Log: slog.New(slog.DiscardHandler), Bus: &core.Bus{}, Registry: registry.New(registry.Options{}),
 			Connect: func(context.Context, dial.Request) (dial.Session, error) { return dial.Session{}, errBoom }})
 		cfg := config.Default()
 		cfg.Servers = []config.Server{server("a", session(config.SessionPerClient))}

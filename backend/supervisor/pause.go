@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 )
 
 // Paused reports whether all servers are paused.
@@ -44,7 +43,7 @@ func (s *Supervisor) setPaused(ctx context.Context, on bool, limit time.Duration
 	}
 	s.mu.Unlock()
 	if changed {
-		s.o.Bus.Publish(events.UserNotice, s.pauseNotice())
+		s.o.Bus.Publish(core.NoticeEvent, s.pauseNotice())
 	}
 	// The runners execute posted functions in order.
 	for _, r := range runners {
@@ -107,8 +106,8 @@ func (s *Supervisor) endPauseTimer() {
 const PausedSubject = "paused"
 
 // pauseNotice returns the notice that the servers are paused. Its message is "" if they are not.
-func (s *Supervisor) pauseNotice() events.Notice {
-	n := events.Notice{Subject: PausedSubject}
+func (s *Supervisor) pauseNotice() core.Notice {
+	n := core.Notice{Subject: PausedSubject}
 	if s.Paused() {
 		n.Message = strings.TrimSpace("All servers are paused "+s.pauseEnd()) + ": calls are refused. Resume them in the tray menu, in the window, or with: drawbridge resume."
 	}

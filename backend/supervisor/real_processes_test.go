@@ -15,7 +15,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
-	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
@@ -46,7 +45,7 @@ func newReal(t *testing.T) *real {
 	g := &real{t: t, registry: registry.New(registry.Options{}), cfg: config.Default(), recorded: make(chan core.Call, 100)}
 	d := &dial.Dialer{Spawner: spawner, Logs: logs, Log: log}
 	g.dialer = d
-	bus := &events.Bus{}
+	bus := &core.Bus{}
 	g.Supervisor = New(Options{Log: log, Bus: bus, Registry: g.registry, Connect: d.Connect, LastLines: d.LastLines, Journal: d.Journal})
 	g.Gateway = gateway.New(gateway.Options{Upstreams: g.Supervisor, Policy: policy.New(policy.Options{Views: g.registry}), Recorder: g, Bus: bus})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -10,7 +10,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
-	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -67,7 +66,7 @@ func (r *runner) publish() {
 // publishStatus publishes an event with the current status.
 func (r *runner) publishStatus() {
 	if !r.retired.Load() {
-		r.s.o.Bus.Publish(events.Server, r.current(r.live.Load()))
+		r.s.o.Bus.Publish(core.ServerEvent, r.current(r.live.Load()))
 	}
 }
 

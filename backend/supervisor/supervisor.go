@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -53,7 +52,7 @@ type Eras interface {
 // Options are the dependencies of a Supervisor. Log, Bus, Registry and Connect are required.
 type Options struct {
 	Log      *slog.Logger
-	Bus      *events.Bus
+	Bus      *core.Bus
 	Registry *registry.Registry
 	// Impaired returns why calls to a running server are refused, or "" if they are not. Its
 	// owner calls Supervisor.PublishStatus when the result changes. It must not block. nil means

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	events "github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -22,16 +22,16 @@ type notices struct {
 }
 
 type commandNotice struct {
-	events.Notice
+	core.Notice
 	command string // see commandText
 	before  string // the command that the user knows, or "" if unknown
 }
 
 // Notices returns the notices about new commands that need no approval, oldest first.
-func (s *Supervisor) Notices() []events.Notice {
+func (s *Supervisor) Notices() []core.Notice {
 	s.notices.mu.Lock()
 	defer s.notices.mu.Unlock()
-	var list []events.Notice
+	var list []core.Notice
 	if n := s.pauseNotice(); n.Message != "" {
 		list = append(list, n)
 	}
@@ -48,7 +48,7 @@ func (s *Supervisor) Dismiss(subject string) bool {
 	for i, n := range s.notices.list {
 		if n.Subject == subject {
 			s.notices.list = slices.Delete(s.notices.list, i, i+1)
-			s.o.Bus.Publish(events.UserNotice, events.Notice{Subject: subject})
+			s.o.Bus.Publish(core.NoticeEvent, core.Notice{Subject: subject})
 			return true
 		}
 	}
@@ -76,7 +76,7 @@ func (s *Supervisor) addCommandNotice(c *config.Server, was string) {
 	if expected && time.Now().Before(until) || s.o.Confirmed != nil && s.o.Confirmed(c) {
 		return
 	}
-	if i := slices.IndexFunc(s.notices.list, func(o commandNotice) bool { return o.Subject == events.UnapprovedCommandSubject+c.ID }); i >= 0 {
+	if i := slices.IndexFunc(s.notices.list, func(o commandNotice) bool { return o.Subject == core.UnapprovedCommandSubject+c.ID }); i >= 0 {
 		if was = s.notices.list[i].before; was == commandText(c) {
 			return // the change is undone
 		}
@@ -85,12 +85,12 @@ func (s *Supervisor) addCommandNotice(c *config.Server, was string) {
 	if label == "" {
 		label = c.ID
 	}
-	n := commandNotice{events.Notice{Subject: events.UnapprovedCommandSubject + c.ID, Message: fmt.Sprintf("Server %q has a new command: %s", label, commandText(c))}, commandText(c), was}
+	n := commandNotice{core.Notice{Subject: core.UnapprovedCommandSubject + c.ID, Message: fmt.Sprintf("Server %q has a new command: %s", label, commandText(c))}, commandText(c), was}
 	if was != "" && was != commandText(c) {
 		n.Message += " (before: " + was + ")"
 	}
 	s.notices.list = append(slices.DeleteFunc(s.notices.list, func(o commandNotice) bool { return o.Subject == n.Subject }), n)
-	s.o.Bus.Publish(events.UserNotice, n.Notice)
+	s.o.Bus.Publish(core.NoticeEvent, n.Notice)
 }
 
 // dropStaleNotices removes the notices of servers that are no longer configured, or whose command is
@@ -99,10 +99,10 @@ func (s *Supervisor) dropStaleNotices(cfg *config.Config) {
 	s.notices.mu.Lock()
 	defer s.notices.mu.Unlock()
 	s.notices.list = slices.DeleteFunc(s.notices.list, func(n commandNotice) bool {
-		if c, there := cfg.Server(n.Subject[len(events.UnapprovedCommandSubject):]); there && commandText(&c) == n.command {
+		if c, there := cfg.Server(n.Subject[len(core.UnapprovedCommandSubject):]); there && commandText(&c) == n.command {
 			return false
 		}
-		s.o.Bus.Publish(events.UserNotice, events.Notice{Subject: n.Subject})
+		s.o.Bus.Publish(core.NoticeEvent, core.Notice{Subject: n.Subject})
 		return true
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -24,11 +23,11 @@ func TestNewCommandIsAppliedWithNotice(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		sub := g.o.Bus.Subscribe(1000)
 		defer sub.Close()
-		told := func() (list []events.Notice) {
+		told := func() (list []core.Notice) {
 			for {
 				select {
 				case e := <-sub.Events():
-					if n, ok := e.Data.(events.Notice); ok && e.Kind == events.UserNotice {
+					if n, ok := e.Data.(core.Notice); ok && e.Kind == core.NoticeEvent {
 						list = append(list, n)
 					}
 				default:
@@ -46,7 +45,7 @@ func TestNewCommandIsAppliedWithNotice(t *testing.T) {
 		}
 		g.apply(runs("two"))
 		g.want("a", core.StateRunning)
-		want := events.Notice{Subject: "command:a", Message: `Server "a" has a new command: two (before: one)`}
+		want := core.Notice{Subject: "command:a", Message: `Server "a" has a new command: two (before: one)`}
 		if list := g.Notices(); len(list) != 1 || list[0] != want {
 			t.Fatalf("got %+v", list)
 		}
@@ -60,7 +59,7 @@ func TestNewCommandIsAppliedWithNotice(t *testing.T) {
 		if !g.Dismiss("command:a") || g.Dismiss("command:a") || len(g.Notices()) != 0 {
 			t.Error("a notice that was seen stays")
 		}
-		if heard := told(); len(heard) != 1 || heard[0] != (events.Notice{Subject: "command:a"}) {
+		if heard := told(); len(heard) != 1 || heard[0] != (core.Notice{Subject: "command:a"}) {
 			t.Errorf("told %+v", heard)
 		}
 

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
 // Hash is the first half of the SHA-256 of a canonical definition.
@@ -145,7 +144,7 @@ func Text(definition []byte) []string {
 	}
 	var value any
 	var lines []string
-	if exactjson.Decode(definition, &value) != nil {
+	if core.DecodeJSON(definition, &value) != nil {
 		lines = appendText("", string(definition), lines)
 	} else {
 		lines = appendValue("", value, lines)

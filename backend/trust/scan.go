@@ -9,7 +9,6 @@ import (
 	"unicode"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
 )
 
 // Warning is a possible sign of an attack in a definition.
@@ -157,7 +156,7 @@ func (s *scanner) add(code, reason, where, quote string) {
 // model, and so are names, defaults and enums.
 func (s *scanner) walk(definition []byte) {
 	var value any
-	if exactjson.Decode(definition, &value) != nil {
+	if core.DecodeJSON(definition, &value) != nil {
 		s.text("text", string(definition))
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 const (
@@ -36,7 +36,7 @@ type Storage interface {
 type Options struct {
 	Version string // of this program
 	Storage Storage
-	Bus     *event.Bus
+	Bus     *core.Bus
 	Log     *slog.Logger
 }
 
@@ -44,7 +44,7 @@ type Options struct {
 type Checker struct {
 	Options
 	changed chan Source // the newest configuration that Run has not applied yet
-	notice  atomic.Pointer[event.Notice]
+	notice  atomic.Pointer[core.Notice]
 }
 
 // New returns a Checker that is off.
@@ -62,11 +62,11 @@ func (c *Checker) Apply(s Source) {
 }
 
 // Notice returns the notice about a newer release; its Message is empty if there is none.
-func (c *Checker) Notice() event.Notice {
+func (c *Checker) Notice() core.Notice {
 	if n := c.notice.Load(); n != nil {
 		return *n
 	}
-	return event.Notice{Subject: Subject}
+	return core.Notice{Subject: Subject}
 }
 
 // state is what is kept across restarts.
@@ -115,7 +115,7 @@ func (c *Checker) Run(ctx context.Context) error {
 }
 
 func (c *Checker) publish(source Source, newest Release) {
-	n := event.Notice{Subject: Subject}
+	n := core.Notice{Subject: Subject}
 	if !source.off() && newest.newerThan(c.Version) {
 		n.Message = fmt.Sprintf("Drawbridge %s is available; this is %s. Install it the same way you installed the current version.",
 			strings.TrimPrefix(newest.Version, "v"), strings.TrimPrefix(c.Version, "v"))
@@ -126,7 +126,7 @@ func (c *Checker) publish(source Source, newest Release) {
 	if was := c.notice.Swap(&n); was == nil && n.Message == "" || was != nil && *was == n {
 		return
 	}
-	c.Bus.Publish(event.UserNotice, n)
+	c.Bus.Publish(core.NoticeEvent, n)
 }
 
 // load returns what an earlier run has read from source.

@@ -18,7 +18,7 @@ import (
 	"aead.dev/minisign"
 	"go.uber.org/goleak"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -88,7 +88,7 @@ func withChecker(t *testing.T, do func(f *fixture, run func(version string) (sto
 		client.Transport = f.site
 		defer func() { client.Transport = was }()
 		do(f, func(version string) func() {
-			f.checker = New(Options{Version: version, Storage: f.storage, Bus: new(event.Bus), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+			f.checker = New(Options{Version: version, Storage: f.storage, Bus: new(core.Bus), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() { done <- f.checker.Run(ctx) }()

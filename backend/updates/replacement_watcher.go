@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
-	"github.com/drawbridge-mcp/drawbridge/backend/hideconsole"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 type ReplacementWatcherOptions struct {
 	Program string // the path of this program's file
 	Version string // of this program
-	Bus     *event.Bus
+	Bus     *core.Bus
 	Log     *slog.Logger
 	// IdleTime is how long no call may have run before the restart; 0 means that there is none.
 	IdleTime func() time.Duration
@@ -42,7 +42,7 @@ type ReplacementWatcherOptions struct {
 type ReplacementWatcher struct {
 	ReplacementWatcherOptions
 	file   programFile
-	notice atomic.Pointer[event.Notice]
+	notice atomic.Pointer[core.Notice]
 }
 
 // NewReplacementWatcher returns a ReplacementWatcher for the program that is at o.Program now.
@@ -56,11 +56,11 @@ func NewReplacementWatcher(o ReplacementWatcherOptions) *ReplacementWatcher {
 
 // Notice returns the notice about an installed version that does not run yet; its Message is "" if
 // there is none.
-func (r *ReplacementWatcher) Notice() event.Notice {
+func (r *ReplacementWatcher) Notice() core.Notice {
 	if n := r.notice.Load(); n != nil {
 		return *n
 	}
-	return event.Notice{}
+	return core.Notice{}
 }
 
 // Run watches the program's file until ctx is done. It must be called once.
@@ -128,14 +128,14 @@ func (f *programFile) replacementVersion(ctx context.Context, path string, log *
 
 // show publishes the notice about an installed version, or its end if version is "".
 func (r *ReplacementWatcher) show(version string) {
-	n := event.Notice{Subject: replacementSubject}
+	n := core.Notice{Subject: replacementSubject}
 	if version != "" {
 		n.Message = fmt.Sprintf("Drawbridge %s is installed, but %s is still running. It restarts after %s without calls. To restart it now, quit it and start it again.", version, r.Version, r.IdleTime())
 	}
 	if old := r.notice.Swap(&n); old == nil && version == "" || old != nil && old.Message == n.Message {
 		return
 	}
-	r.Bus.Publish(event.UserNotice, n)
+	r.Bus.Publish(core.NoticeEvent, n)
 }
 
 // sameFile reports whether a file has not been replaced or rewritten between a and b.
@@ -147,7 +147,7 @@ func sameFile(a, b os.FileInfo) bool {
 func programVersion(ctx context.Context, program string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionLimit)
 	defer cancel()
-	cmd := hideconsole.HideWindow(exec.CommandContext(ctx, program, "version", "--json"))
+	cmd := osutil.HideConsole(exec.CommandContext(ctx, program, "version", "--json"))
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
@@ -32,7 +32,7 @@ func newReplaced(t *testing.T, idle time.Duration) *replaced {
 	program := filepath.Join(t.TempDir(), "program")
 	install(t, program, "1.0.0")
 	r.ReplacementWatcher = NewReplacementWatcher(ReplacementWatcherOptions{
-		Program: program, Version: "1.0.0", Bus: new(event.Bus), Log: slog.New(slog.DiscardHandler),
+		Program: program, Version: "1.0.0", Bus: new(core.Bus), Log: slog.New(slog.DiscardHandler),
 		IdleTime: func() time.Duration { return idle },
 		Activity: func() (int64, bool) { return r.calls.Load(), r.busy.Load() },
 		Restart:  func() { close(r.restarted) },

@@ -4,14 +4,14 @@ import (
 	"encoding/json"
 	"math"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/exactjson"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Decode parses one JSON value for validation against a schema. Integers are exact if they fit
 // into 64 bits.
 func Decode(raw []byte) (any, error) {
 	var v any
-	if err := exactjson.Decode(raw, &v); err != nil {
+	if err := core.DecodeJSON(raw, &v); err != nil {
 		return nil, err
 	}
 	return exactNumbers(v), nil

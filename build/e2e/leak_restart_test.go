@@ -16,7 +16,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dial"
-	events "github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	proc "github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -69,7 +68,7 @@ func TestRepeatedRestartsUseConstantResources(t *testing.T) {
 	logs := serverlog.Open("", nil)
 	spawner := proc.NewSpawner(proc.Options{Log: log, Ledger: ledger})
 	dialer := &dial.Dialer{Spawner: spawner, Logs: logs, Log: log}
-	servers := supervisor.New(supervisor.Options{Log: log, Bus: new(events.Bus), Registry: registry.New(registry.Options{}), Connect: dialer.Connect})
+	servers := supervisor.New(supervisor.Options{Log: log, Bus: new(core.Bus), Registry: registry.New(registry.Options{}), Connect: dialer.Connect})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- servers.Run(ctx) }()

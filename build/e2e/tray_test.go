@@ -19,7 +19,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/app/tray"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
@@ -32,7 +31,7 @@ func trayProgram() {
 	statuses.Store(new([]core.ServerStatus))
 	var waiting atomic.Int64
 	var paused atomic.Bool
-	bus := new(event.Bus)
+	bus := new(core.Bus)
 	ctx, cancel := context.WithCancel(context.Background())
 	chosen := func(what string) func(string) {
 		return func(id string) { fmt.Println(what, id) }
@@ -46,7 +45,7 @@ func trayProgram() {
 			}
 			statuses.Store(&list)
 			waiting.Store(int64(len(list)) / 2)
-			bus.Publish(event.Server, core.ServerStatus{})
+			bus.Publish(core.ServerEvent, core.ServerStatus{})
 		}
 		cancel()
 	}()

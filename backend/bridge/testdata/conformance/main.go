@@ -26,7 +26,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/event"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -53,7 +52,7 @@ func main() {
 	b := bridge.New(bridge.Options{
 		Registry: reg, Lister: listed{}, Log: logger, Version: "conformance",
 		Gateway: gateway.New(gateway.Options{
-			Upstreams: up, Policy: policy.New(policy.Options{Views: reg}), Recorder: nobody{}, Bus: new(event.Bus),
+			Upstreams: up, Policy: policy.New(policy.Options{Views: reg}), Recorder: nobody{}, Bus: new(core.Bus),
 		}),
 	})
 	reg.OnChange(b.ListChanged)
