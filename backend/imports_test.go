@@ -22,8 +22,7 @@ const module = "github.com/drawbridge-mcp/drawbridge"
 // says why. Test files are free to import what they like.
 var edges = map[string]string{
 	"backend/core":           "",
-	"backend/osutil":         "", // what starts programs of others hides their windows
-	"backend/exitreason":     "backend/osutil backend/core",
+	"backend/osutil":         "",                                           // what starts programs of others hides their windows
 	"backend/eventually":     "",                                           // never shipped: only tests import it
 	"backend/redact":         "backend/osutil backend/core",                // the only lists of names and formats of secrets
 	"config":                 "backend/osutil backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share
@@ -37,14 +36,13 @@ var edges = map[string]string{
 	"backend/oauth":          "backend/core",
 	"backend/store":          "backend/core backend/redact backend/wire", // what is recorded has no secrets; wire: the members of results, to measure them
 	"backend/serverlog":      "",
-	"backend/upstream":       "backend/core backend/wire",
 	"backend/schema":         "backend/core backend/wire",
 	"backend/revision":       "backend/osutil backend/core backend/wire backend/schema",
 	"backend/registry":       "backend/osutil backend/core config backend/revision", // what clients of each revision can read
 	"backend/trust":          "backend/core backend/store",
-	"backend/dial":           "backend/osutil backend/core config backend/sandbox backend/serverlog backend/upstream backend/process backend/dockerexec backend/wire backend/exitreason backend/cassette", // it alone starts and reaches servers; it reads what npm says
-	"backend/supervisor":     "backend/core config backend/upstream backend/registry backend/process backend/dial backend/wire backend/exitreason",                                                        // process: usage and the age of the login environment; exitreason: why a process ended
-	"backend/approvals":      "backend/core backend/schema backend/wire",                                                                                                                                  // wire: answers to forms are decoded as arguments are
+	"backend/upstream":       "backend/osutil backend/core backend/wire config backend/sandbox backend/serverlog backend/process backend/dockerexec backend/cassette", // it alone starts and reaches servers; it reads what npm says
+	"backend/supervisor":     "backend/core config backend/upstream backend/registry backend/process backend/wire",                                                    // process: usage and the age of the login environment; upstream: why one ended
+	"backend/approvals":      "backend/core backend/schema backend/wire",                                                                                              // wire: answers to forms are decoded as arguments are
 	"backend/policy":         "backend/core config backend/registry backend/schema backend/approvals backend/wire backend/osutil",
 	"backend/gateway":        "backend/core backend/policy backend/wire",
 	"backend/bridge":         "backend/core backend/wire backend/registry backend/approvals backend/revision",
@@ -57,7 +55,7 @@ var edges = map[string]string{
 	"backend/observe":        "backend/core backend/store",
 	"backend/updates":        "backend/core backend/osutil", // the installed version is asked for its number
 	"backend/desktop":        "backend/osutil backend/core backend/approvals",
-	"backend/doctor":         "backend/osutil backend/core backend/redact config backend/clientconf backend/exitreason", // how a missing program is installed, said in one place
+	"backend/doctor":         "backend/osutil backend/core backend/redact config backend/clientconf backend/upstream", // how a missing program is installed, said in one place
 	"backend/builtin":        "backend/core backend/store",
 	"backend/shim":           "backend/core backend/wire",                                                                                                                                                                                                                                                      // apart from cli, so that a process per client stays small
 	"backend/cli":            "backend/core config backend/wire backend/history backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy backend/cassette backend/trust backend/supervisor", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon; wire: its streams of events

@@ -12,7 +12,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
@@ -21,6 +20,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/backend/updates"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -41,7 +41,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 	d.rules = policy.New(policy.Options{Views: d.own, Approvals: d.inbox, Reachable: d.inbox.Watched, Process: d.waitingProcess})
 	d.records = newHistoryWiring(d.history, d.views, d.bus, d.log, d.vault, d.logins.keeper)
 	folders := d.options.Folders
-	d.dialer = &dial.Dialer{
+	d.dialer = &upstream.Dialer{
 		Secret:   d.records.secrets.secretReader(d.vault),
 		Observer: d.records.frameLog, SignIn: d.logins, TrialSignIn: trialLogins{d.logins}, Redact: recorder.Redact,
 		Spawner: d.spawner, Ready: d.cleanup.wait, Logs: d.logs, Log: d.log, DockerLedger: execLedger(folders),

@@ -16,7 +16,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
@@ -31,6 +30,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/backend/updates"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -60,7 +60,7 @@ type daemon struct {
 	inbox    *approvals.Inbox
 	rules    *policy.Policy
 	records  *historyWiring
-	dialer   *dial.Dialer
+	dialer   *upstream.Dialer
 	servers  *supervisor.Supervisor
 	accounts *accountChooser
 	calls    *gateway.Gateway

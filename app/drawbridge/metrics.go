@@ -11,12 +11,12 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/metrics"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -32,7 +32,7 @@ type meter struct {
 	connections atomic.Int64
 }
 
-func newMeter(bus *core.Bus, servers *supervisor.Supervisor, front *bridge.Bridge, history *store.Store, rules *policy.Policy, dialer *dial.Dialer, calls *gateway.Gateway, current func() config.Metrics) *meter {
+func newMeter(bus *core.Bus, servers *supervisor.Supervisor, front *bridge.Bridge, history *store.Store, rules *policy.Policy, dialer *upstream.Dialer, calls *gateway.Gateway, current func() config.Metrics) *meter {
 	recorder := history.Recorder()
 	m := &meter{bus: bus, current: current, enabled: make(chan struct{})}
 	m.counts = sync.OnceValue(func() *metrics.Metrics {

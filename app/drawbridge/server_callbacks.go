@@ -6,16 +6,16 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // serverCallbacks returns what servers reach: the clients, and for replay servers the server that
 // they replay.
-func serverCallbacks(front *bridge.Bridge, calls *gateway.Gateway, servers *supervisor.Supervisor, accounts *accountChooser) dial.Callbacks {
-	return dial.Callbacks{
+func serverCallbacks(front *bridge.Bridge, calls *gateway.Gateway, servers *supervisor.Supervisor, accounts *accountChooser) upstream.Callbacks {
+	return upstream.Callbacks{
 		OnNotification: func(server, owner, method string, params json.RawMessage) {
 			switch method {
 			case "notifications/resources/updated":

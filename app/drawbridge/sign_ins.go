@@ -40,7 +40,7 @@ func (l *logins) Close(ctx context.Context) error {
 	return errors.Join(l.keeper.Close(ctx), l.trialKeeper.Close(ctx))
 }
 
-// Client implements dial.SignIn.
+// Client implements upstream.SignIn.
 func (l *logins) Client(ctx context.Context, c *config.Server, address, clientSecret string) (*http.Client, error) {
 	return l.keeper.Client(ctx, oauth.Server{
 		ID: c.SignInID(), URL: address, ClientID: c.OAuth.ClientID, ClientSecret: clientSecret, ClientDocument: c.OAuth.ClientMetadataURL,

@@ -16,7 +16,7 @@ import (
 // rest of the start, so that list requests are answered in the meantime.
 //
 // It never ends processes of this run. Every start of a server waits for it
-// (dial.Dialer.Ready), because otherwise two processes of a server could run at the same
+// (upstream.Dialer.Ready), because otherwise two processes of a server could run at the same
 // time and the ledgers would contain ours. Other processes of ours, such as the login shell,
 // are not mistaken for old ones: marks contain the run, ledgers contain the start time of each
 // process, and only processes with an old mark or ledger entry and their descendants are ended.

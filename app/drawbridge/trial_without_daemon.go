@@ -11,11 +11,11 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -54,7 +54,7 @@ func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result 
 		defer cancel()
 		err = errors.Join(err, logins.Close(ctx), spawner.Close(ctx), logs.Close())
 	}()
-	dialer := &dial.Dialer{
+	dialer := &upstream.Dialer{
 		Secret: vault.Get, SignIn: logins, TrialSignIn: trialLogins{logins}, Spawner: spawner, Logs: logs, Log: log, DefaultWorkspace: workDir,
 		ClientInfo: clientInfo(), PrivatePaths: func() []string { return privatePaths(o.Folders, o.Sources) }, Redact: hideSecrets,
 	}

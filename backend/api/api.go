@@ -14,7 +14,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
@@ -26,6 +25,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -149,7 +149,7 @@ type Options struct {
 	Debug            func(id string) (supervisor.Debug, error)
 	// Try starts a server for a trial, with the sign-in of the configured server as, and calls use,
 	// if it is not nil, with the connection.
-	Try func(ctx context.Context, c *config.Server, as string, use func(dial.Conn)) dial.Trial
+	Try func(ctx context.Context, c *config.Server, as string, use func(upstream.Connection)) upstream.Trial
 
 	Metadata MetadataStore // previous versions of entries
 	Trust    Trust         // trusted tools and changes since

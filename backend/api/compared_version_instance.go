@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -21,7 +21,7 @@ type comparedInstance struct {
 	server   *config.Server
 	id, text string // the id of the configured server, and the version
 
-	conn     dial.Conn
+	conn     upstream.Connection
 	end      func()
 	again    func() error // starts it again
 	restarts int
@@ -31,9 +31,9 @@ type comparedInstance struct {
 // start starts the server for a trial, which lasts until stop.
 func (i *comparedInstance) start(ctx context.Context) error {
 	i.again = func() error { return i.start(ctx) }
-	started, release, ended := make(chan dial.Conn), make(chan struct{}), make(chan dial.Trial, 1)
+	started, release, ended := make(chan upstream.Connection), make(chan struct{}), make(chan upstream.Trial, 1)
 	go func() {
-		ended <- i.a.Try(ctx, i.server, i.id, func(conn dial.Conn) {
+		ended <- i.a.Try(ctx, i.server, i.id, func(conn upstream.Connection) {
 			started <- conn
 			<-release
 		})

@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // crashingConn is a server that ends with every call of "crash".
 type crashingConn struct {
-	dial.Conn
+	upstream.Connection
 	ended bool
 }
 
@@ -29,11 +29,11 @@ func (c *crashingConn) Send(_ context.Context, call *core.Call, _ core.ServerMes
 func TestCrashedVersionIsRestarted(t *testing.T) {
 	running, starts := 0, 0
 	a := &API{}
-	a.Try = func(_ context.Context, _ *config.Server, _ string, use func(dial.Conn)) dial.Trial {
+	a.Try = func(_ context.Context, _ *config.Server, _ string, use func(upstream.Connection)) upstream.Trial {
 		running, starts = running+1, starts+1
 		use(&crashingConn{})
 		running--
-		return dial.Trial{}
+		return upstream.Trial{}
 	}
 	i := &comparedInstance{a: a, server: &config.Server{}, id: "s", text: "s@2"}
 	if err := i.start(t.Context()); err != nil {

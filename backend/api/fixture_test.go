@@ -22,7 +22,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
@@ -38,6 +37,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"go.uber.org/goleak"
@@ -292,8 +292,10 @@ func newSite(t *testing.T) *site {
 		Notices:     func() []core.Notice { return nil }, KnowsReleases: func() bool { return false },
 		Doctor:            func(context.Context) (doctor.Options, error) { return doctor.Options{}, errors.New("no diagnosis") },
 		DiagnosticSources: func(context.Context) doctor.BundleOptions { return doctor.BundleOptions{} },
-		Try:               func(context.Context, *config.Server, string, func(dial.Conn)) dial.Trial { return dial.Trial{} },
-		SandboxRules:      notStarted, SandboxRefusals: func(string) ([]sandbox.Refusal, int) { return nil, 0 },
+		Try: func(context.Context, *config.Server, string, func(upstream.Connection)) upstream.Trial {
+			return upstream.Trial{}
+		},
+		SandboxRules: notStarted, SandboxRefusals: func(string) ([]sandbox.Refusal, int) { return nil, 0 },
 		Usage: func(string) (process.Usage, error) { return process.Usage{}, errors.New("no process") },
 		Live: func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error) {
 			return s.fakes.Call(ctx, &core.Call{Client: core.Client{Name: "replay"}, Server: server, Method: method, Name: name, PublicName: name, Params: params}, nil)

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -85,7 +85,7 @@ func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult
 
 // TryOnce returns the response of POST /api/v1/test for the configuration c without a daemon. The
 // request is the JSON of a TestRequest.
-func TryOnce(ctx context.Context, c *config.Config, request []byte, try func(ctx context.Context, c *config.Server, as string, use func(dial.Conn)) dial.Trial) (*TestResult, error) {
+func TryOnce(ctx context.Context, c *config.Config, request []byte, try func(ctx context.Context, c *config.Server, as string, use func(upstream.Connection)) upstream.Trial) (*TestResult, error) {
 	var in TestRequest
 	if err := json.Unmarshal(request, &in); err != nil {
 		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Cause: err}
@@ -165,7 +165,7 @@ func resolveTrialServer(now *config.Config, in *TestRequest, out *TestResult) (s
 }
 
 // setTrial copies the result of a trial.
-func (out *TestResult) setTrial(t dial.Trial) {
+func (out *TestResult) setTrial(t upstream.Trial) {
 	out.Stage, out.OK = "done", t.Err == nil
 	if t.Err != nil {
 		out.Stage, out.Error, out.Hint, out.Code = "start", t.Reason, t.Hint, core.CodeOf(t.Err)

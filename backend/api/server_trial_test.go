@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -30,13 +30,13 @@ func (s *site) try(t *testing.T, body string) TestResult {
 func TestServerIsTriedBeforeSaving(t *testing.T) {
 	s := newSite(t)
 	var tried *config.Server
-	s.api.Try = func(_ context.Context, c *config.Server, _ string, _ func(dial.Conn)) dial.Trial {
+	s.api.Try = func(_ context.Context, c *config.Server, _ string, _ func(upstream.Connection)) upstream.Trial {
 		tried = c
 		if c.Command == "bad" {
-			return dial.Trial{Err: core.Errorf(core.CodeUnavailable, "x"), Reason: "exited with status 3", Hint: "Look.", Reached: true,
+			return upstream.Trial{Err: core.Errorf(core.CodeUnavailable, "x"), Reason: "exited with status 3", Hint: "Look.", Reached: true,
 				Catalog: &core.Catalog{}, Log: []serverlog.Line{{Text: "\x1b[31mwhy"}}}
 		}
-		return dial.Trial{Took: time.Second, Command: "npx files", Era: core.Legacy, Version: "2025-11-25", Catalog: &core.Catalog{
+		return upstream.Trial{Took: time.Second, Command: "npx files", Era: core.Legacy, Version: "2025-11-25", Catalog: &core.Catalog{
 			Tools:    []core.Item{{Name: "read", Raw: []byte(`{"name":"read","description":"Reads.","inputSchema":{"type":"object","x":9007199254740993}}`)}},
 			Prompts:  []core.Item{{Name: "p", Raw: []byte(`{"name":"p","title":"P"}`)}},
 			Info:     []byte(`{"name":"files"}`),
@@ -71,11 +71,11 @@ func TestServerIsTriedBeforeSaving(t *testing.T) {
 func TestTrialsEndWithRequestAndAreBounded(t *testing.T) {
 	s := newSite(t)
 	began, ended := make(chan struct{}, maxTrials), make(chan error, maxTrials)
-	s.api.Try = func(ctx context.Context, _ *config.Server, _ string, _ func(dial.Conn)) dial.Trial {
+	s.api.Try = func(ctx context.Context, _ *config.Server, _ string, _ func(upstream.Connection)) upstream.Trial {
 		began <- struct{}{}
 		<-ctx.Done()
 		ended <- ctx.Err()
-		return dial.Trial{Err: ctx.Err(), Catalog: &core.Catalog{}}
+		return upstream.Trial{Err: ctx.Err(), Catalog: &core.Catalog{}}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan struct{}, maxTrials)

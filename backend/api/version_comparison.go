@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/packageversion"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -121,7 +121,7 @@ func (a *API) policyRefusal(rq policy.ExplainRequest) string {
 
 // shortenReport removes secrets from a report and shortens its values for display.
 func (a *API) shortenReport(server string, report *history.ComparisonReport) {
-	trial := dial.TrialID(server)
+	trial := upstream.TrialID(server)
 	clean := func(text string) string { return core.Shorten(a.Redact(text), maxChangeText) }
 	for i := range report.Calls {
 		c := &report.Calls[i]
@@ -144,6 +144,6 @@ var (
 	errTooManyTrials = &core.Error{Code: core.CodeRateLimited, Message: "four servers are already being tested", Hint: "Wait until one of the tests has finished.", Retriable: true}
 )
 
-func unusableVersionError(text string, t *dial.Trial) error {
+func unusableVersionError(text string, t *upstream.Trial) error {
 	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("cannot use %s: %s", text, t.Reason), Hint: "Nothing was changed. " + t.Hint, Cause: t.Err}
 }

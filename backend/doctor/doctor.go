@@ -10,8 +10,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/exitreason"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -189,7 +189,7 @@ func (o Options) runtimes() (all []Finding) {
 	slices.Sort(commands)
 	for _, command := range commands {
 		if path, err := o.LookPath(command); err != nil {
-			fix, _ := exitreason.InstallAdvice(command)
+			fix, _ := upstream.InstallAdvice(command)
 			all = append(all, Finding{Check: "runtime", Subject: command, Level: Problem, Message: command + " was not found; required by " + strings.Join(users[command], ", "),
 				Fix: fix})
 		} else {
@@ -204,7 +204,7 @@ func (o Options) docker(ctx context.Context) []Finding {
 		return nil
 	}
 	if err := o.Docker(ctx); err != nil {
-		fix, _ := exitreason.StartDockerAdvice(err.Error())
+		fix, _ := upstream.StartDockerAdvice(err.Error())
 		return []Finding{{Check: "docker", Level: Problem, Message: err.Error(), Fix: fix}}
 	}
 	return []Finding{{Check: "docker", Level: OK, Message: "Docker responds"}}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -37,7 +37,7 @@ type startedAccounts struct {
 
 func (s *startedAccounts) record(g *rig) {
 	g.several = true
-	g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
+	g.start = func(_ context.Context, r upstream.Request, _ int) (*core.Catalog, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.all = append(s.all, r.Server.Account+"="+r.Server.Env["TOKEN"])
@@ -137,7 +137,7 @@ func TestChangedAccountRestartsOnlyItsOwnProcess(t *testing.T) {
 func TestCrashedAccountLeavesOthersRunning(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.several = true
-		g.start = failingIf(func(r dial.Request) bool { return r.Server.Account == "work" }, core.Errorf(core.CodeValidation, "the token is wrong"))
+		g.start = failingIf(func(r upstream.Request) bool { return r.Server.Account == "work" }, core.Errorf(core.CodeValidation, "the token is wrong"))
 	}, func(g *rig) {
 		g.apply(server("a", accounts(map[string]string{"work": "w", "home": "h"})))
 		home := g.served(as("home"))

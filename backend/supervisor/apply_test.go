@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -115,7 +115,7 @@ func TestReaddedServerNeverRunsTwice(t *testing.T) {
 }
 
 func TestConfigChangeDuringStartRestartsIt(t *testing.T) {
-	inBubble(t, starting(func(ctx context.Context, r dial.Request, n int) (*core.Catalog, error) {
+	inBubble(t, starting(func(ctx context.Context, r upstream.Request, n int) (*core.Catalog, error) {
 		if r.Server.Command == "hangs" {
 			return hang(ctx, r, n)
 		}
@@ -175,7 +175,7 @@ func TestListWaitsOnlyForServersWithoutCatalog(t *testing.T) {
 	takes := map[string]time.Duration{"quick": 3 * time.Second, "slow": time.Minute, "known": time.Minute}
 	inBubble(t, func(g *rig, o *Options) {
 		o.Catalogs = m
-		g.start = func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
+		g.start = func(_ context.Context, r upstream.Request, _ int) (*core.Catalog, error) {
 			time.Sleep(takes[r.Server.ID])
 			if r.Server.ID == "bad" {
 				return nil, core.Errorf(core.CodeValidation, "no")
@@ -224,7 +224,7 @@ func TestURIsOfTheLastRunBelongToTheirServerWhileItStarts(t *testing.T) {
 	}
 	inBubble(t, func(g *rig, o *Options) {
 		o.Catalogs = m
-		g.start = func(ctx context.Context, r dial.Request, n int) (*core.Catalog, error) {
+		g.start = func(ctx context.Context, r upstream.Request, n int) (*core.Catalog, error) {
 			if r.Server.ID == "slow" {
 				return hang(ctx, r, n)
 			}
@@ -268,7 +268,7 @@ func TestOnDemandServerStartsOnceForCatalogThenOnCall(t *testing.T) {
 
 func TestListChangesReachRegistry(t *testing.T) {
 	var changed func(core.Kind)
-	inBubble(t, starting(func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
+	inBubble(t, starting(func(_ context.Context, r upstream.Request, _ int) (*core.Catalog, error) {
 		changed = r.Changed
 		return nil, nil
 	}), func(g *rig) {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -59,7 +59,7 @@ func useConnection(call *core.Call, l *connection) (Upstream, error) {
 // awaitConnection returns a snapshot with a usable connection. It starts the server if a call may
 // start it.
 func (r *runner) awaitConnection(ctx context.Context) (*snapshot, error) {
-	limit := time.NewTimer(dial.StartupTimeout(r.config()))
+	limit := time.NewTimer(upstream.StartupTimeout(r.config()))
 	defer limit.Stop()
 	if err := r.ask(ctx, r.prepareForCall); err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (r *runner) unavailableError(l *snapshot) error {
 func (r *runner) awaitModern(ctx context.Context, call *core.Call, l *snapshot) (Upstream, error) {
 	limit := modernWaitLimit
 	if needsOwnEra(call) {
-		limit = dial.StartupTimeout(r.config())
+		limit = upstream.StartupTimeout(r.config())
 	}
 	var timeout <-chan time.Time
 	for !l.modern.usable() && l.modernPossible && l.primary.usable() && !time.Now().Before(l.modernRetryAfter) {

@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func TestListsAreRefreshedWithoutListChanged(t *testing.T) {
 	silent := `{"tools":{}}`
 	for capabilities, want := range map[string]bool{silent: true, `{"tools":{"listChanged":true}}`: false, `{"tools":{"listChanged":true},"prompts":{}}`: true, `{}`: false} {
-		inBubble(t, starting(func(context.Context, dial.Request, int) (*core.Catalog, error) {
+		inBubble(t, starting(func(context.Context, upstream.Request, int) (*core.Catalog, error) {
 			return &core.Catalog{Capabilities: []byte(capabilities), Tools: []core.Item{{Name: "old", Raw: []byte(`{"name":"old"}`)}}}, nil
 		}), func(g *rig) {
 			g.apply(server("a", func(s *config.Server) { s.CatalogRefresh = 10 * time.Minute }))
@@ -37,7 +37,7 @@ func TestListsAreRefreshedWithoutListChanged(t *testing.T) {
 }
 
 func TestRestartRefreshesLists(t *testing.T) {
-	inBubble(t, starting(func(_ context.Context, _ dial.Request, n int) (*core.Catalog, error) {
+	inBubble(t, starting(func(_ context.Context, _ upstream.Request, n int) (*core.Catalog, error) {
 		name := []string{"old", "new"}[n-1]
 		return &core.Catalog{Tools: []core.Item{{Name: name, Raw: []byte(`{"name":"` + name + `"}`)}}}, nil
 	}), func(g *rig) {

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 // connection is one open connection, through which calls are sent.
 type connection struct {
-	dial.Session
+	upstream.Session
 	owner     *runner
 	inFlight  atomic.Int64
 	closing   atomic.Bool  // being closed because it is idle
@@ -33,7 +33,7 @@ func (l *connection) Send(ctx context.Context, call *core.Call, sink core.Server
 		return l.owner.resend(ctx, call, sink)
 	}
 	defer l.inFlight.Add(-1)
-	reply, err := l.Conn.Send(ctx, call, sink)
+	reply, err := l.Connection.Send(ctx, call, sink)
 	now := time.Now().UnixNano()
 	l.owner.lastUsed.Store(now)
 	if err == nil {
@@ -69,7 +69,7 @@ func (l *connection) explain(ctx context.Context, err error) error {
 	return &detailed
 }
 
-func newConnection(session dial.Session, of *runner) *connection {
+func newConnection(session upstream.Session, of *runner) *connection {
 	return &connection{Session: session, owner: of, ended: make(chan struct{})}
 }
 
@@ -82,7 +82,7 @@ func (l *connection) broken() <-chan struct{} {
 	if l == nil {
 		return nil
 	}
-	return l.Conn.Done()
+	return l.Connection.Done()
 }
 
 // usable reports whether the connection is open. Callers check this because a connection may
@@ -92,7 +92,7 @@ func (l *connection) usable() bool {
 		return false
 	}
 	select {
-	case <-l.Conn.Done():
+	case <-l.Connection.Done():
 		return false
 	default:
 		return true

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -32,7 +32,7 @@ type Debug struct {
 	Instructions string            `json:"instructions,omitempty"`
 	BothEras     bool              `json:"bothEras"` // a second connection, in the modern era, is open
 	Stderr       []string          `json:"stderr"`   // the last 20 lines, cleaned by serverlog.Clean
-	Frames       []dial.Frame      `json:"frames"`   // the last 5 of the newest connection, 10 over HTTP
+	Frames       []upstream.Frame  `json:"frames"`   // the last 5 of the newest connection, 10 over HTTP
 	Timings      Timings           `json:"timings"`
 }
 
@@ -57,7 +57,7 @@ func (s *Supervisor) Debug(id string) (Debug, error) {
 		if !ok {
 			return Debug{}, fl.unknownError(id)
 		}
-		return Debug{Status: st, Environment: []string{}, Processes: []process.Proc{}, Stderr: []string{}, Frames: []dial.Frame{}}, nil
+		return Debug{Status: st, Environment: []string{}, Processes: []process.Proc{}, Stderr: []string{}, Frames: []upstream.Frame{}}, nil
 	}
 	l := r.live.Load()
 	p, c := r.mostRecentSnapshot().process, r.config()
@@ -65,7 +65,7 @@ func (s *Supervisor) Debug(id string) (Debug, error) {
 		Status: r.current(l), Configured: configText(c), Session: cmp.Or(c.Session, config.SessionShared), Start: cmp.Or(c.Start, config.StartAuto),
 		Framing: cmp.Or(c.Framing, config.FramingAuto),
 		Path:    p.Path, SearchPath: p.SearchPath, Dir: p.Dir, Environment: orEmpty(p.Environment), Processes: []process.Proc{},
-		BothEras: l.modern.usable(), Stderr: orEmpty(s.o.LastLines(id, debugLines, time.Time{})), Frames: []dial.Frame{}, Timings: l.timings,
+		BothEras: l.modern.usable(), Stderr: orEmpty(s.o.LastLines(id, debugLines, time.Time{})), Frames: []upstream.Frame{}, Timings: l.timings,
 	}
 	if p.Frames != nil {
 		d.Frames = p.Frames()

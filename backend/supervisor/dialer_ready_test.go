@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 )
 
 // Two processes of one server could run at the same time if servers were started before the
@@ -40,7 +40,7 @@ func TestNothingStartsBeforeDialerIsReady(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	one := mode("b", "legacy")
-	if s, err := g.dialer.Connect(gone, dial.Request{Server: &one, Changed: func(core.Kind) {}}); !errors.Is(err, context.Canceled) || s.Process.Command != "" {
+	if s, err := g.dialer.Connect(gone, upstream.Request{Server: &one, Changed: func(core.Kind) {}}); !errors.Is(err, context.Canceled) || s.Process.Command != "" {
 		t.Errorf("whoever does not wait for it gets %+v, %v", s.Process, err)
 	}
 	close(ready)

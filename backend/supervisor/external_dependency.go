@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 )
 
 // minRestartInterval is the minimum time between the end of one start and the next one that a
@@ -51,10 +51,10 @@ func (r *runner) stopWatchingDependency() {
 	}
 }
 
-// recordMissingDependency remembers what to wait for if err is a dial.MissingDependency.
+// recordMissingDependency remembers what to wait for if err is a upstream.MissingDependency.
 func (r *runner) recordMissingDependency(err error) {
 	r.awaitDependency = nil
-	if a, ok := errors.AsType[*dial.MissingDependency](err); ok {
+	if a, ok := errors.AsType[*upstream.MissingDependency](err); ok {
 		r.awaitDependency = a.Wait
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
-	"github.com/drawbridge-mcp/drawbridge/backend/exitreason"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
@@ -23,7 +21,7 @@ func (r *runner) recordFailure(err error) {
 	}
 	// If err says only that the connection broke, the exit status says more.
 	code := core.CodeOf(err)
-	r.reasonIsSpecific = code != core.CodeUnavailable && code != core.CodeInternal || errors.Is(err, dial.ErrDependencyMissing) || r.npmFailedChecks >= npmFailedLimit
+	r.reasonIsSpecific = code != core.CodeUnavailable && code != core.CodeInternal || errors.Is(err, upstream.ErrDependencyMissing) || r.npmFailedChecks >= npmFailedLimit
 	r.endedByItself = upstream.Exited(err)
 	r.recordExit()
 	if r.remoteRetry.unreachable && r.reason == was {
@@ -40,14 +38,14 @@ func (r *runner) recordFailure(err error) {
 // second time after the process has been cleaned up, when the exit status is final; a status of 0
 // or a signal may then be caused by our own stop.
 func (r *runner) recordExit() {
-	n := exitreason.MaxLines
+	n := upstream.MaxLines
 	if r.state.phase != phaseStarting {
 		n = maxStderrLinesAfterRun
 	}
 	lines := r.s.o.LastLines(r.id, n, r.startedAt)
 	r.stderr = lines[max(0, len(lines)-failureStderrLines):]
 	exit, ended := r.exitStatus()
-	reason, detail, isCause := exitreason.Explain(exit.Text, exit.Code < 0, lines)
+	reason, detail, isCause := upstream.Explain(exit.Text, exit.Code < 0, lines)
 	r.detail = detail
 	if ended {
 		r.exitCode = &exit.Code
@@ -55,7 +53,7 @@ func (r *runner) recordExit() {
 	if ended && !r.reasonIsSpecific && exit.Explains(r.endedByItself) {
 		r.reason, r.hint, r.remedy = reason, "", core.Remedy{}
 		if isCause {
-			r.hint, r.remedy = exitreason.Advice(detail, lines, r.process.Path)
+			r.hint, r.remedy = upstream.Advice(detail, lines, r.process.Path)
 		}
 	}
 	if hint, remedy := r.process.InputHint(r.config().Args); hint != "" && ended && r.config().Type == core.Stdio {
@@ -72,9 +70,9 @@ const maxStderrLinesAfterRun = 40
 
 // exitStatus returns how the newest process exited. It returns false if there is none or it is
 // running.
-func (r *runner) exitStatus() (dial.Exit, bool) {
+func (r *runner) exitStatus() (upstream.Exit, bool) {
 	if r.process.Exit == nil {
-		return dial.Exit{}, false
+		return upstream.Exit{}, false
 	}
 	return r.process.Exit()
 }
@@ -90,8 +88,8 @@ func (r *runner) displayReason(err error) string {
 	}
 	text = strings.TrimPrefix(text, fmt.Sprintf("server %q: ", r.id))
 	text = strings.TrimPrefix(text, fmt.Sprintf("server %q: ", r.config().SignInID()))
-	text = strings.TrimPrefix(text, fmt.Sprintf("server %q ", r.id))        // "cannot be reached", "responded with"
-	return strings.TrimPrefix(text, dial.ErrDependencyMissing.Error()+": ") // the state says that already
+	text = strings.TrimPrefix(text, fmt.Sprintf("server %q ", r.id))            // "cannot be reached", "responded with"
+	return strings.TrimPrefix(text, upstream.ErrDependencyMissing.Error()+": ") // the state says that already
 }
 
 func errorOrClosedText(err error) string {

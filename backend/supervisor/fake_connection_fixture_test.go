@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -140,7 +140,7 @@ type fakeWorld struct {
 }
 
 // A startFunc determines the results of starts, as fakeWorld.start.
-type startFunc = func(ctx context.Context, r dial.Request, n int) (*core.Catalog, error)
+type startFunc = func(ctx context.Context, r upstream.Request, n int) (*core.Catalog, error)
 
 // starting prepares a rig whose servers start as start determines.
 func starting(start startFunc) func(*rig, *Options) {
@@ -149,21 +149,21 @@ func starting(start startFunc) func(*rig, *Options) {
 
 // slow makes a start take d.
 func slow(d time.Duration) startFunc {
-	return func(context.Context, dial.Request, int) (*core.Catalog, error) {
+	return func(context.Context, upstream.Request, int) (*core.Catalog, error) {
 		time.Sleep(d)
 		return nil, nil
 	}
 }
 
 // hang is a start that does not end by itself.
-func hang(ctx context.Context, _ dial.Request, _ int) (*core.Catalog, error) {
+func hang(ctx context.Context, _ upstream.Request, _ int) (*core.Catalog, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
 
 // failing makes the first times starts of a server fail with err.
 func failing(times int, err error) startFunc {
-	return func(_ context.Context, _ dial.Request, n int) (*core.Catalog, error) {
+	return func(_ context.Context, _ upstream.Request, n int) (*core.Catalog, error) {
 		if n <= times {
 			return nil, err
 		}
@@ -172,8 +172,8 @@ func failing(times int, err error) startFunc {
 }
 
 // failingIf makes the starts that bad reports fail with err.
-func failingIf(bad func(dial.Request) bool, err error) startFunc {
-	return func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
+func failingIf(bad func(upstream.Request) bool, err error) startFunc {
+	return func(_ context.Context, r upstream.Request, _ int) (*core.Catalog, error) {
 		if bad(r) {
 			return nil, err
 		}
@@ -181,7 +181,7 @@ func failingIf(bad func(dial.Request) bool, err error) startFunc {
 	}
 }
 
-func (w *fakeWorld) connect(ctx context.Context, r dial.Request) (dial.Session, error) {
+func (w *fakeWorld) connect(ctx context.Context, r upstream.Request) (upstream.Session, error) {
 	key := r.Server.ID + string(r.Era)
 	if w.several {
 		key = fmt.Sprintf("%s%s %d", r.Server.ID, r.Era, w.number())
@@ -213,7 +213,7 @@ func (w *fakeWorld) connect(ctx context.Context, r dial.Request) (dial.Session, 
 	}
 	if err != nil {
 		w.alive[key]--
-		return dial.Session{Process: dial.Process{Command: "fake", Exit: func() (dial.Exit, bool) { return dial.Exit{Code: 3, Text: "exited with status 3"}, true }}}, err
+		return upstream.Session{Process: upstream.Process{Command: "fake", Exit: func() (upstream.Exit, bool) { return upstream.Exit{Code: 3, Text: "exited with status 3"}, true }}}, err
 	}
 	c := &fakeConn{w: w, id: fmt.Sprintf("%s#%d", key, n), key: key, workspace: r.Workspace, era: core.Legacy,
 		ended: make(chan struct{}), closed: make(chan struct{}), catalog: catalog}
@@ -221,7 +221,7 @@ func (w *fakeWorld) connect(ctx context.Context, r dial.Request) (dial.Session, 
 		c.era = core.Modern
 	}
 	w.conns[key] = c
-	return dial.Session{Conn: c, Process: dial.Process{Command: "fake", PID: 1000 + n}}, nil
+	return upstream.Session{Connection: c, Process: upstream.Process{Command: "fake", PID: 1000 + n}}, nil
 }
 
 func (w *fakeWorld) number() int {

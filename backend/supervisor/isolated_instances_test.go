@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -235,7 +235,7 @@ func TestLongestIdleInstanceIsEvictedAtLimit(t *testing.T) {
 func TestCrashedInstanceDoesNotAffectOthers(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.several = true
-		g.start = failingIf(func(r dial.Request) bool { return r.Workspace == "/bad" }, core.Errorf(core.CodeValidation, "no such folder"))
+		g.start = failingIf(func(r upstream.Request) bool { return r.Workspace == "/bad" }, core.Errorf(core.CodeValidation, "no such folder"))
 	}, func(g *rig) {
 		g.apply(server("a", session(config.SessionPerRoot)))
 		in := func(folder string) *core.Call {
@@ -273,7 +273,7 @@ func TestManualServerHasInstancesOnlyWhileRunning(t *testing.T) {
 func TestCallAfterShutdownIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Log: slog.New(slog.DiscardHandler), Bus: &core.Bus{}, Registry: registry.New(registry.Options{}),
-			Connect: func(context.Context, dial.Request) (dial.Session, error) { return dial.Session{}, errBoom }})
+			Connect: func(context.Context, upstream.Request) (upstream.Session, error) { return upstream.Session{}, errBoom }})
 		cfg := config.Default()
 		cfg.Servers = []config.Server{server("a", session(config.SessionPerClient))}
 		s.Apply(cfg)
@@ -287,7 +287,7 @@ func TestCallAfterShutdownIsRefused(t *testing.T) {
 }
 
 func TestNameConflictIsWarningOfLosingServer(t *testing.T) {
-	inBubble(t, starting(func(context.Context, dial.Request, int) (*core.Catalog, error) {
+	inBubble(t, starting(func(context.Context, upstream.Request, int) (*core.Catalog, error) {
 		return &core.Catalog{Resources: []core.Item{{Name: "mem://x", Raw: []byte(`{"uri":"mem://x","name":"x"}`)}}}, nil
 	}), func(g *rig) {
 		sub := g.bus.Subscribe(64)

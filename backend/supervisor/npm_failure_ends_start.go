@@ -2,7 +2,7 @@ package supervisor
 
 import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/exitreason"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 )
 
 // maxNpmLines is the number of stderr lines that are searched for npm's error. npm prints many
@@ -17,7 +17,7 @@ const npmFailedLimit = 5
 func (r *runner) endWhenNpmFailed() {
 	npmError := ""
 	if r.s.o.DownloadingLauncher(r.id) == "npx" {
-		npmError = exitreason.NpmFailure(r.s.o.LastLines(r.id, maxNpmLines, r.startedAt))
+		npmError = upstream.NpmFailure(r.s.o.LastLines(r.id, maxNpmLines, r.startedAt))
 	}
 	if npmError == "" {
 		r.npmFailedChecks = 0

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -20,7 +20,7 @@ func TestNpmFailureEndsStartEarly(t *testing.T) {
 	inBubble(t, func(g *rig, o *Options) {
 		o.DownloadingLauncher = func(string) string { return "npx" }
 		o.LastLines = func(string, int, time.Time) []string { return strings.Split(said.Load().(string), "\n") }
-		g.start = func(ctx context.Context, _ dial.Request, _ int) (*core.Catalog, error) {
+		g.start = func(ctx context.Context, _ upstream.Request, _ int) (*core.Catalog, error) {
 			<-ctx.Done()
 			return nil, context.Cause(ctx)
 		}

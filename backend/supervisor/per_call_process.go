@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -81,7 +81,7 @@ func (e perCallUpstream) Send(ctx context.Context, call *core.Call, sink core.Se
 	if !ok {
 		return core.Reply{}, unknownAccountError(r.config(), e.account)
 	}
-	session, err := r.connectInSlot(ctx, dial.Request{Server: c, Owner: "call", Changed: func(core.Kind) {}, SkipCatalog: true}, dial.StartupTimeout(c))
+	session, err := r.connectInSlot(ctx, upstream.Request{Server: c, Owner: "call", Changed: func(core.Kind) {}, SkipCatalog: true}, upstream.StartupTimeout(c))
 	if err != nil {
 		if cause := context.Cause(ctx); errors.Is(cause, errStopped) {
 			err = cause
@@ -102,7 +102,7 @@ func (e perCallUpstream) Send(ctx context.Context, call *core.Call, sink core.Se
 }
 
 func (e perCallUpstream) unavailableError(err error) error {
-	return &core.Error{Code: core.CodeUnavailable, Retriable: errors.Is(err, dial.ErrDependencyMissing), Cause: err,
+	return &core.Error{Code: core.CodeUnavailable, Retriable: errors.Is(err, upstream.ErrDependencyMissing), Cause: err,
 		Message: fmt.Sprintf("server %q cannot run this call: %s", e.r.id, e.r.displayReason(err)),
 		Hint:    "See its log: drawbridge logs " + e.r.id + "."}
 }

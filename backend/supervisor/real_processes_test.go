@@ -14,13 +14,13 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -29,7 +29,7 @@ type real struct {
 	*Supervisor
 	*gateway.Gateway
 	t        *testing.T
-	dialer   *dial.Dialer
+	dialer   *upstream.Dialer
 	registry *registry.Registry
 	cfg      *config.Config
 	recorded chan core.Call
@@ -43,7 +43,7 @@ func newReal(t *testing.T) *real {
 	logs := serverlog.Open("", nil)
 	spawner := process.NewSpawner(process.Options{Log: log})
 	g := &real{t: t, registry: registry.New(registry.Options{}), cfg: config.Default(), recorded: make(chan core.Call, 100)}
-	d := &dial.Dialer{Spawner: spawner, Logs: logs, Log: log}
+	d := &upstream.Dialer{Spawner: spawner, Logs: logs, Log: log}
 	g.dialer = d
 	bus := &core.Bus{}
 	g.Supervisor = New(Options{Log: log, Bus: bus, Registry: g.registry, Connect: d.Connect, LastLines: d.LastLines, Journal: d.Journal})

@@ -149,7 +149,7 @@ func (r *runner) networkChanged() {
 		}
 	case phaseRunning:
 		if l := r.primary; l != nil {
-			if c, ok := l.Conn.(interface{ CloseIdle() }); ok {
+			if c, ok := l.Connection.(interface{ CloseIdle() }); ok {
 				c.CloseIdle()
 			}
 			r.ping()

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -38,7 +38,7 @@ var errRefused = &core.Error{Code: core.CodeUnavailable, Retriable: true, Unsent
 // untilUp makes starts fail with err until up is set.
 func untilUp(up *atomic.Bool, err error) func(*rig, *Options) {
 	return func(g *rig, _ *Options) {
-		g.start = func(context.Context, dial.Request, int) (*core.Catalog, error) {
+		g.start = func(context.Context, upstream.Request, int) (*core.Catalog, error) {
 			if up.Load() {
 				return nil, nil
 			}
@@ -162,7 +162,7 @@ func TestNetworkChangeRightAfterAttemptIsNotLost(t *testing.T) {
 
 // An attempt over the old network may hang. It is aborted, and another one begins.
 func TestNetworkChangeCancelsHangingAttempt(t *testing.T) {
-	inBubble(t, starting(func(ctx context.Context, _ dial.Request, n int) (*core.Catalog, error) {
+	inBubble(t, starting(func(ctx context.Context, _ upstream.Request, n int) (*core.Catalog, error) {
 		if n == 1 {
 			<-ctx.Done()
 			return nil, context.Cause(ctx)
@@ -301,7 +301,7 @@ func TestShortLivedConnectionBacksOff(t *testing.T) {
 // While a server is unreachable, attempts do not change its state: lists do not wait for it, and
 // subscribers receive one event.
 func TestListDoesNotWaitForRetryingServer(t *testing.T) {
-	inBubble(t, starting(func(ctx context.Context, _ dial.Request, n int) (*core.Catalog, error) {
+	inBubble(t, starting(func(ctx context.Context, _ upstream.Request, n int) (*core.Catalog, error) {
 		if n > 1 { // the attempt hangs
 			<-ctx.Done()
 			return nil, context.Cause(ctx)

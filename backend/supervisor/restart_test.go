@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func TestExitingServerIsTriedFiveTimesWithBackoff(t *testing.T) {
-	inBubble(t, starting(failingIf(func(r dial.Request) bool { return r.Server.ID == "bad" }, errBoom)), func(g *rig) {
+	inBubble(t, starting(failingIf(func(r upstream.Request) bool { return r.Server.ID == "bad" }, errBoom)), func(g *rig) {
 		g.apply(server("bad"), server("good"))
 		advance(24 * time.Hour)
 		starts := g.started("bad")
@@ -39,7 +39,7 @@ func TestExitingServerIsTriedFiveTimesWithBackoff(t *testing.T) {
 
 func TestReasonOfASentenceContinuesWithoutItsFullStop(t *testing.T) {
 	lines := func(g *rig, o *Options) {
-		starting(failingIf(func(dial.Request) bool { return true }, errBoom))(g, o)
+		starting(failingIf(func(upstream.Request) bool { return true }, errBoom))(g, o)
 		o.LastLines = func(string, int, time.Time) []string { return []string{"API key missing. Set API_KEY."} }
 	}
 	inBubble(t, lines, func(g *rig) {
@@ -114,7 +114,7 @@ func TestHealthyMinuteResetsFailureCount(t *testing.T) {
 
 func TestWrongCommandIsNotRetriedUntilConfigChanges(t *testing.T) {
 	notFound := &core.Error{Code: core.CodeValidation, Message: "executable not found", Hint: "Correct the command."}
-	inBubble(t, starting(failingIf(func(r dial.Request) bool { return r.Server.Command == "wrong" }, notFound)), func(g *rig) {
+	inBubble(t, starting(failingIf(func(r upstream.Request) bool { return r.Server.Command == "wrong" }, notFound)), func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.Command = "wrong" }))
 		advance(time.Hour)
 		if st := g.want("a", core.StateFailed); st.Reason != "executable not found" || len(g.started("a")) != 1 {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -71,7 +71,7 @@ type runner struct {
 	detail          string
 	stderr          []string
 	exitCode        *int
-	process         dial.Process
+	process         upstream.Process
 	starts          int // number of all starts
 	restarts        int
 	lastCallRestart time.Time // when a call last started a crashed server
@@ -204,7 +204,7 @@ func (r *runner) run() {
 		case <-r.refreshTimer.C:
 			r.refreshCatalog()
 		case <-r.primary.broken():
-			r.recordFailure(r.primary.Conn.Err())
+			r.recordFailure(r.primary.Connection.Err())
 			r.step(r.lossEvent())
 		case <-r.secondEra.broken():
 			r.closeSecondEra("connection lost")

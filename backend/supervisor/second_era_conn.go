@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 )
 
 // secondEraConn is a second connection, in the modern era, to a server that speaks both eras
@@ -47,7 +47,7 @@ func (r *runner) openSecondEra() {
 	c, key := r.config(), eraKey(r.config().LaunchKey(), r.primary.Catalog().Info)
 	ctx, cancel := context.WithCancel(context.Background())
 	b.opening, b.since, b.abort = true, time.Now(), cancel
-	known, limit, closing := b.known, dial.StartupTimeout(c), b.closing
+	known, limit, closing := b.known, upstream.StartupTimeout(c), b.closing
 	quick := r.startDuration < probeTimeout/3 // then no answer means that the server does not speak the era
 	r.pendingOperations++
 	r.publish()
@@ -66,7 +66,7 @@ func (r *runner) openSecondEra() {
 				limit = min(limit, probeTimeout)
 			}
 		}
-		var session dial.Session
+		var session upstream.Session
 		var err error
 		if dual || !found {
 			if session, err = r.connect(ctx, c, core.Modern, limit, nil); err == nil && !found {
@@ -85,7 +85,7 @@ func (r *runner) openSecondEra() {
 
 // secondEraOpened handles the result of opening. known says that the server is known to speak
 // both eras: then an error is temporary.
-func (r *runner) secondEraOpened(session dial.Session, err error, known bool) {
+func (r *runner) secondEraOpened(session upstream.Session, err error, known bool) {
 	b := &r.secondEra
 	r.pendingOperations--
 	b.opening, b.abort = false, nil

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 )
 
 func modernCall(server string) *core.Call {
@@ -22,7 +22,7 @@ func modernCall(server string) *core.Call {
 
 func TestEachEraHasItsConnectionAndIsRemembered(t *testing.T) {
 	m := newMemory()
-	start := failingIf(func(r dial.Request) bool { return r.Era == core.Modern && r.Server.ID == "old" }, errors.New("method not found"))
+	start := failingIf(func(r upstream.Request) bool { return r.Era == core.Modern && r.Server.ID == "old" }, errors.New("method not found"))
 	for run := range 2 {
 		inBubble(t, func(g *rig, o *Options) { o.Eras, g.start = m, start }, func(g *rig) {
 			g.apply(server("dual"), server("old"))
@@ -64,7 +64,7 @@ func TestEachEraHasItsConnectionAndIsRemembered(t *testing.T) {
 func TestRequestAboutATaskIsServedOnlyInItsEra(t *testing.T) {
 	const opening = 2 * modernWaitLimit
 	fail := false
-	inBubble(t, starting(func(_ context.Context, r dial.Request, n int) (*core.Catalog, error) {
+	inBubble(t, starting(func(_ context.Context, r upstream.Request, n int) (*core.Catalog, error) {
 		if r.Era == core.Modern && fail {
 			return nil, errors.New("the server does not start")
 		}
@@ -111,7 +111,7 @@ func TestRequestAboutATaskIsServedOnlyInItsEra(t *testing.T) {
 // also while that connection is lost.
 func TestCapabilitiesOfTheModernEraAreOffered(t *testing.T) {
 	const legacy, modern = `{"tools":{}}`, `{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}`
-	inBubble(t, starting(func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
+	inBubble(t, starting(func(_ context.Context, r upstream.Request, _ int) (*core.Catalog, error) {
 		declared := map[core.Era]string{core.Modern: modern}[r.Era]
 		return &core.Catalog{Capabilities: json.RawMessage(cmp.Or(declared, legacy))}, nil
 	}), func(g *rig) {
@@ -137,7 +137,7 @@ func TestCapabilitiesOfTheModernEraAreOffered(t *testing.T) {
 }
 
 func TestSlowProbeDelaysModernCallsOnlyBriefly(t *testing.T) {
-	inBubble(t, starting(func(ctx context.Context, r dial.Request, n int) (*core.Catalog, error) {
+	inBubble(t, starting(func(ctx context.Context, r upstream.Request, n int) (*core.Catalog, error) {
 		if r.Era == core.Modern {
 			return hang(ctx, r, n)
 		}

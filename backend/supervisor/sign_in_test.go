@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -22,11 +22,11 @@ func TestCallAfterSignInWaitsForStart(t *testing.T) {
 	inBubble(t, func(g *rig, o *Options) {
 		o.Logins = func(string) (core.LoginState, string) { return state.Load().(core.LoginState), "" }
 		signed = make(chan struct{})
-		g.start = func(_ context.Context, _ dial.Request, n int) (*core.Catalog, error) {
+		g.start = func(_ context.Context, _ upstream.Request, n int) (*core.Catalog, error) {
 			if n > 1 {
 				return nil, nil
 			}
-			return nil, &dial.MissingDependency{Cause: fmt.Errorf("%w: %w", dial.ErrDependencyMissing, core.ErrNeedsLogin), Wait: func(ctx context.Context) error {
+			return nil, &upstream.MissingDependency{Cause: fmt.Errorf("%w: %w", upstream.ErrDependencyMissing, core.ErrNeedsLogin), Wait: func(ctx context.Context) error {
 				select {
 				case <-signed:
 					return nil

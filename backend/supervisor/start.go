@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
-	"github.com/drawbridge-mcp/drawbridge/backend/exitreason"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -25,10 +24,10 @@ func (r *runner) beginStart() {
 	r.abortStart, r.abortStartWith, r.npmFailedChecks, r.startedAt = cancel, giveUp, 0, time.Now()
 	r.pendingOperations++
 	r.starts++
-	r.process, r.detail = dial.Process{}, ""
+	r.process, r.detail = upstream.Process{}, ""
 	r.progressTicker.Reset(progressInterval)
 	n := r.starts
-	started := func(p dial.Process) {
+	started := func(p upstream.Process) {
 		r.post(func() {
 			if r.state.phase == phaseStarting && r.starts == n {
 				r.process = p
@@ -37,7 +36,7 @@ func (r *runner) beginStart() {
 		})
 	}
 	r.helpers.Go(func() {
-		session, err := r.connect(ctx, c, "", dial.StartupTimeout(c), started)
+		session, err := r.connect(ctx, c, "", upstream.StartupTimeout(c), started)
 		cancel()
 		if err == nil && r.parent == nil {
 			r.saveCatalog(c, session.Catalog())
@@ -48,8 +47,8 @@ func (r *runner) beginStart() {
 
 // connect opens a connection. limit is the startup timeout, counted from the moment at which the
 // start gets its slot.
-func (r *runner) connect(ctx context.Context, c *config.Server, era core.Era, limit time.Duration, started func(dial.Process)) (dial.Session, error) {
-	request := dial.Request{Server: c, Era: era, Owner: r.owner.key, Workspace: r.owner.workspace, Changed: func(core.Kind) {}}
+func (r *runner) connect(ctx context.Context, c *config.Server, era core.Era, limit time.Duration, started func(upstream.Process)) (upstream.Session, error) {
+	request := upstream.Request{Server: c, Era: era, Owner: r.owner.key, Workspace: r.owner.workspace, Changed: func(core.Kind) {}}
 	if r.parent == nil { // in both eras: a list may change in the process that served a call
 		request.Changed = func(kind core.Kind) { r.post(func() { r.listsChanged(kind) }) }
 	}
@@ -57,17 +56,17 @@ func (r *runner) connect(ctx context.Context, c *config.Server, era core.Era, li
 	return r.connectInSlot(ctx, request, limit)
 }
 
-func (r *runner) connectInSlot(ctx context.Context, request dial.Request, limit time.Duration) (dial.Session, error) {
+func (r *runner) connectInSlot(ctx context.Context, request upstream.Request, limit time.Duration) (upstream.Session, error) {
 	release, err := r.s.acquireSlot(ctx)
 	if err != nil {
-		return dial.Session{}, err
+		return upstream.Session{}, err
 	}
 	defer release()
-	ctx, cancel := dial.StartupContext(ctx, limit, func() bool { return r.s.o.DownloadingLauncher(r.id) != "" })
+	ctx, cancel := upstream.StartupContext(ctx, limit, func() bool { return r.s.o.DownloadingLauncher(r.id) != "" })
 	defer cancel()
 	session, err := r.s.o.Connect(ctx, request)
 	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		err = startupTimeoutError(request.Server, limit, err, r.s.o.LastLines(r.id, exitreason.MaxLines, r.startedAt))
+		err = startupTimeoutError(request.Server, limit, err, r.s.o.LastLines(r.id, upstream.MaxLines, r.startedAt))
 	}
 	return session, err
 }
@@ -76,7 +75,7 @@ func (r *runner) connectInSlot(ctx context.Context, request dial.Request, limit 
 func startupTimeoutError(c *config.Server, limit time.Duration, cause error, lines []string) *core.Error {
 	e := &core.Error{Code: core.CodeTimeout, Retriable: true, Cause: cause,
 		Message: fmt.Sprintf("did not respond within %s (startupTimeoutMs)", limit), Hint: startupTimeoutHint(c), Remedy: core.EditConfig("startupTimeoutMs")}
-	if hint, remedy := exitreason.HTTPModeAdvice(lines); hint != "" && c.Type == core.Stdio {
+	if hint, remedy := upstream.HTTPModeAdvice(lines); hint != "" && c.Type == core.Stdio {
 		e.Hint, e.Remedy = hint, remedy
 	}
 	if unusable, ok := errors.AsType[*wire.UnusableOutputError](cause); ok {
@@ -114,7 +113,7 @@ func (s *Supervisor) acquireSlot(ctx context.Context) (release func(), err error
 }
 
 // startFinished handles the result of a start.
-func (r *runner) startFinished(session dial.Session, err error) {
+func (r *runner) startFinished(session upstream.Session, err error) {
 	r.pendingOperations--
 	r.process = session.Process
 	stopping := r.state.phase != phaseStarting
@@ -138,7 +137,7 @@ func (r *runner) startFinished(session dial.Session, err error) {
 // failureEvent returns the event of the state machine for err.
 func failureEvent(err error) event {
 	switch {
-	case errors.Is(err, dial.ErrDependencyMissing):
+	case errors.Is(err, upstream.ErrDependencyMissing):
 		return evDependencyMissing
 	case core.CodeOf(err) == core.CodeValidation:
 		return evRefused
@@ -199,4 +198,4 @@ func (r *runner) saveCatalog(c *config.Server, catalog *core.Catalog) {
 // of that. If Connect fails, everything that it started has been stopped; Session.Process
 // describes what was tried. A *core.Error with core.CodeValidation means that a retry cannot
 // succeed, an error that wraps ErrAbsent that an external dependency is missing.
-type Connect func(ctx context.Context, r dial.Request) (dial.Session, error)
+type Connect func(ctx context.Context, r upstream.Request) (upstream.Session, error)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -33,19 +33,19 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 		st, _ := g.Status("files")
 		readings = append(readings, reading{title, st.State.Word(), st})
 	}
-	listed := func(context.Context, dial.Request, int) (*core.Catalog, error) {
+	listed := func(context.Context, upstream.Request, int) (*core.Catalog, error) {
 		return &core.Catalog{
 			Tools: []core.Item{{Name: "read", Raw: []byte(`{"name":"read","inputSchema":{"type":"object"}}`)}}, Info: []byte(`{"name":"files","version":"1"}`),
 			Warnings: []string{"1 of 2 tools: entry 2 has no name"},
 		}, nil
 	}
-	slow := func(ctx context.Context, r dial.Request, n int) (*core.Catalog, error) {
+	slow := func(ctx context.Context, r upstream.Request, n int) (*core.Catalog, error) {
 		time.Sleep(10 * time.Second)
 		return listed(ctx, r, n)
 	}
 	for _, c := range []struct {
 		title   string
-		start   func(context.Context, dial.Request, int) (*core.Catalog, error)
+		start   func(context.Context, upstream.Request, int) (*core.Catalog, error)
 		options func(*rig, *Options)
 		set     func(*config.Server)
 		act     func(*rig)
@@ -55,7 +55,7 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 		{title: "stopped: idle", set: idle(10 * time.Minute), act: func(*rig) { advance(11 * time.Minute) }},
 		{title: "starting", start: slow, act: func(*rig) { advance(2 * time.Second) }},
 		{title: "starting: downloading", start: slow, options: func(_ *rig, o *Options) { o.DownloadingLauncher = func(string) string { return "npx" } }, act: func(*rig) { advance(2 * time.Second) }},
-		{title: "starting: again after a failure", start: func(ctx context.Context, r dial.Request, n int) (*core.Catalog, error) {
+		{title: "starting: again after a failure", start: func(ctx context.Context, r upstream.Request, n int) (*core.Catalog, error) {
 			if n == 1 {
 				return nil, errBoom
 			}
@@ -71,11 +71,11 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 			g.conn("files").silence()
 			advance(50 * time.Second)
 		}},
-		{title: "waiting", start: always(fmt.Errorf("%w: %w", dial.ErrDependencyMissing, errors.New(`the container is not running: "box"`)))},
+		{title: "waiting", start: always(fmt.Errorf("%w: %w", upstream.ErrDependencyMissing, errors.New(`the container is not running: "box"`)))},
 		{title: "restarting", start: always(errBoom), set: func(s *config.Server) { s.Restart.Backoff, s.Restart.Strategy = time.Minute, config.RestartFixed }, act: func(*rig) { advance(time.Second) }},
 		{title: "failed: gave up", start: always(errBoom), set: func(s *config.Server) { s.Restart.MaxAttempts = 2 }, act: func(*rig) { advance(time.Minute) }},
 		{title: "failed: wrong command", start: always(core.Errorf(core.CodeValidation, `executable not found: "npx"`))},
-		{title: "needs sign-in", start: always(fmt.Errorf("%w: %w", dial.ErrDependencyMissing, &core.Error{Code: core.CodeUnauthorized, Message: `server "files": it requires you to sign in`, Cause: core.ErrNeedsLogin})),
+		{title: "needs sign-in", start: always(fmt.Errorf("%w: %w", upstream.ErrDependencyMissing, &core.Error{Code: core.CodeUnauthorized, Message: `server "files": it requires you to sign in`, Cause: core.ErrNeedsLogin})),
 			options: logins(core.LoginNeeded, "it requires you to sign in"), set: remoteServer},
 		{title: "degraded: more permissions", options: logins(core.LoginMorePermissions, "it requires another permission: files:write"), set: remoteServer},
 		{title: "running: signed in", options: logins(core.LoginDone, ""), set: remoteServer},

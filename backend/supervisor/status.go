@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -31,7 +31,7 @@ type snapshot struct {
 	retrySoon bool
 	// conflicts are the warnings in status that are caused by other servers.
 	conflicts []string
-	process   dial.Process
+	process   upstream.Process
 	timings   Timings
 	changed   chan struct{} // closed when a newer snapshot is published
 }

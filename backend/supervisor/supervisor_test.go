@@ -15,8 +15,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 
 var errBoom = errors.New("boom")
 
-func always(err error) func(context.Context, dial.Request, int) (*core.Catalog, error) {
-	return func(context.Context, dial.Request, int) (*core.Catalog, error) { return nil, err }
+func always(err error) func(context.Context, upstream.Request, int) (*core.Catalog, error) {
+	return func(context.Context, upstream.Request, int) (*core.Catalog, error) { return nil, err }
 }
 
 func TestRunningMeansListed(t *testing.T) {
@@ -64,7 +64,7 @@ func TestRunningMeansListed(t *testing.T) {
 }
 
 func TestCallWaitsForStartupTimeout(t *testing.T) {
-	inBubble(t, starting(func(ctx context.Context, r dial.Request, _ int) (*core.Catalog, error) {
+	inBubble(t, starting(func(ctx context.Context, r upstream.Request, _ int) (*core.Catalog, error) {
 		if r.Server.ID == "slow" {
 			time.Sleep(40 * time.Second)
 			return nil, nil
@@ -103,7 +103,7 @@ func TestSlowStartIsNamedWithItsKey(t *testing.T) {
 }
 
 func TestSlowStartNamesWhatTheServerSentInstead(t *testing.T) {
-	nonsense := func(ctx context.Context, _ dial.Request, _ int) (*core.Catalog, error) {
+	nonsense := func(ctx context.Context, _ upstream.Request, _ int) (*core.Catalog, error) {
 		<-ctx.Done()
 		return nil, fmt.Errorf("no start: %w", &wire.UnusableOutputError{Problem: "it sent nonsense", Hint: "Correct the server.", Cause: ctx.Err()})
 	}
@@ -187,7 +187,7 @@ func TestCallStartsStoppedServerButNotManualOne(t *testing.T) {
 }
 
 func TestConcurrentStartsAreBounded(t *testing.T) {
-	inBubble(t, starting(func(_ context.Context, r dial.Request, _ int) (*core.Catalog, error) {
+	inBubble(t, starting(func(_ context.Context, r upstream.Request, _ int) (*core.Catalog, error) {
 		if strings.HasPrefix(r.Server.ID, "slow") {
 			time.Sleep(time.Minute)
 		} else {
@@ -281,7 +281,7 @@ func TestBusyServerIsNotTreatedAsDead(t *testing.T) {
 }
 
 func TestServerWaitsForExternalDependency(t *testing.T) {
-	inBubble(t, starting(failing(100, fmt.Errorf("no such container: %w", dial.ErrDependencyMissing))), func(g *rig) {
+	inBubble(t, starting(failing(100, fmt.Errorf("no such container: %w", upstream.ErrDependencyMissing))), func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.Type = core.Docker }))
 		advance(time.Minute)
 		if st := g.want("a", core.StateWaiting); !strings.Contains(st.Reason, "no such container") {
@@ -299,8 +299,8 @@ func TestServerWaitsForExternalDependency(t *testing.T) {
 func TestWatchedDependencyIsPolledRarely(t *testing.T) {
 	for name, failed := range map[string]error{"watched": nil, "cannot be watched": errors.New("no permission")} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, starting(func(context.Context, dial.Request, int) (*core.Catalog, error) {
-				return nil, &dial.MissingDependency{Cause: dial.ErrDependencyMissing, Wait: func(ctx context.Context) error {
+			inBubble(t, starting(func(context.Context, upstream.Request, int) (*core.Catalog, error) {
+				return nil, &upstream.MissingDependency{Cause: upstream.ErrDependencyMissing, Wait: func(ctx context.Context) error {
 					if failed == nil {
 						<-ctx.Done()
 					}
@@ -322,7 +322,7 @@ func TestWatchedDependencyIsPolledRarely(t *testing.T) {
 // TestFailingOnDemandServersDoNotStartTogether: the first client needs the lists of all servers,
 // and each exits as soon as it runs.
 func TestFailingOnDemandServersDoNotStartTogether(t *testing.T) {
-	inBubble(t, starting(func(context.Context, dial.Request, int) (*core.Catalog, error) {
+	inBubble(t, starting(func(context.Context, upstream.Request, int) (*core.Catalog, error) {
 		time.Sleep(10 * time.Millisecond)
 		return nil, errors.New("exited at once")
 	}), func(g *rig) {

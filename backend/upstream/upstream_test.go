@@ -14,31 +14,24 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-func TestMain(m *testing.M) {
-	mcptest.MainIfAsked()
-	goleak.VerifyTestMain(m)
-}
-
-// process runs a test server as a real process: this test binary.
-type process struct {
+// testProcess runs a test server as a real process: this test binary.
+type testProcess struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 	out   io.Reader
 	done  chan struct{}
 }
 
-func (p *process) Stdin() io.WriteCloser { return p.stdin }
-func (p *process) Stdout() io.Reader     { return p.out }
-func (p *process) Done() <-chan struct{} { return p.done }
-func (p *process) Stop(context.Context) error {
+func (p *testProcess) Stdin() io.WriteCloser { return p.stdin }
+func (p *testProcess) Stdout() io.Reader     { return p.out }
+func (p *testProcess) Done() <-chan struct{} { return p.done }
+func (p *testProcess) Stop(context.Context) error {
 	_ = p.cmd.Process.Kill()
 	<-p.done
 	return nil
@@ -61,7 +54,7 @@ func spawn(mode string) func(context.Context) (Pipe, error) {
 			return nil, err
 		}
 		w.Close()
-		p := &process{cmd: cmd, stdin: stdin, out: r, done: make(chan struct{})}
+		p := &testProcess{cmd: cmd, stdin: stdin, out: r, done: make(chan struct{})}
 		go func() {
 			defer close(p.done)
 			_ = cmd.Wait()

@@ -15,12 +15,12 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/dial"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	proc "github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"golang.org/x/sys/unix"
@@ -67,7 +67,7 @@ func TestRepeatedRestartsUseConstantResources(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	logs := serverlog.Open("", nil)
 	spawner := proc.NewSpawner(proc.Options{Log: log, Ledger: ledger})
-	dialer := &dial.Dialer{Spawner: spawner, Logs: logs, Log: log}
+	dialer := &upstream.Dialer{Spawner: spawner, Logs: logs, Log: log}
 	servers := supervisor.New(supervisor.Options{Log: log, Bus: new(core.Bus), Registry: registry.New(registry.Options{}), Connect: dialer.Connect})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -1,0 +1,43 @@
+package upstream
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+func TestMain(m *testing.M) {
+	mcptest.MainIfAsked()
+	_ = os.Setenv("SHELL", "/bin/sh") // a login shell with little output
+	goleak.VerifyTestMain(m)
+}
+
+func newDialer(t *testing.T) *Dialer {
+	t.Helper()
+	log, logs := slog.New(slog.DiscardHandler), serverlog.Open("", nil)
+	d := &Dialer{Spawner: process.NewSpawner(process.Options{Log: log}), Logs: logs, Log: log}
+	t.Cleanup(func() {
+		if err := d.Spawner.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if err := logs.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func server(id string, set func(*config.Server)) config.Server {
+	s := config.Server{ID: id, Label: id, Type: core.Stdio, Command: "run-" + id}
+	set(&s)
+	return s
+}

@@ -1,0 +1,44 @@
+package upstream
+
+import (
+	"strings"
+	"testing"
+)
+
+// Original output of npm 10 and 11.
+var npmPrints = map[string]string{
+	"npm error code E404: Not Found - GET https://registry.npmjs.org/no-such-thing - Not found": `npm error code E404
+npm error 404 Not Found - GET https://registry.npmjs.org/no-such-thing - Not found
+npm error 404
+npm error 404  'no-such-thing@1.0.0' is not in this registry.
+npm error 404
+npm error 404 Note that you can also install from a
+npm error 404 tarball, folder, http url, or git folder.
+npm error A complete log of this run can be found in: /root/.npm/_logs/2026-11-22T10_00_00_000Z-debug-0.log`,
+	"npm error code ECONNREFUSED: FetchError: request to http://127.0.0.1:1/x failed, reason: connect ECONNREFUSED 127.0.0.1:1": `npm error code ECONNREFUSED
+npm error syscall connect
+npm error errno ECONNREFUSED
+npm error FetchError: request to http://127.0.0.1:1/x failed, reason: connect ECONNREFUSED 127.0.0.1:1
+npm error     at ClientRequest.<anonymous> (/usr/share/node/x.js:130:14)`,
+	"npm error code SELF_SIGNED_CERT_IN_CHAIN: request to https://registry.npmjs.org/x failed, reason: self-signed certificate in certificate chain": `npm warn deprecated a@1: old
+npm ERR! code SELF_SIGNED_CERT_IN_CHAIN
+npm ERR! errno SELF_SIGNED_CERT_IN_CHAIN
+npm ERR! request to https://registry.npmjs.org/x failed, reason: self-signed certificate in certificate chain`,
+	"npm error code ENOTEMPTY: ENOTEMPTY: directory not empty, rename '/root/.npm/_npx/3f84b1f5a1b2c3d4/node_modules/zod' -> '/root/.npm/_npx/3f84b1f5a1b2c3d4/node_modules/.zod-x'": `npm error code ENOTEMPTY
+npm error syscall rename
+npm error path /root/.npm/_npx/3f84b1f5a1b2c3d4/node_modules/zod
+npm error dest /root/.npm/_npx/3f84b1f5a1b2c3d4/node_modules/.zod-x
+npm error errno -39
+npm error ENOTEMPTY: directory not empty, rename '/root/.npm/_npx/3f84b1f5a1b2c3d4/node_modules/zod' -> '/root/.npm/_npx/3f84b1f5a1b2c3d4/node_modules/.zod-x'
+npm error A complete log of this run can be found in: /root/.npm/_logs/x.log`,
+	"npm error: could not determine executable to run": "npm error could not determine executable to run\nnpm error A complete log of this run can be found in: /root/x.log",
+	"": "npm warn deprecated inflight@1.0.6\nnpm notice New major version of npm available!\nready\nnpm error process terminated\nnpm error signal SIGTERM", // stopped by us
+}
+
+func TestNpmFailureReasonIsItsErrorLine(t *testing.T) {
+	for want, printed := range npmPrints {
+		if got := NpmFailure(strings.Split(printed, "\n")); got != want {
+			t.Errorf("%q\nwant %q", got, want)
+		}
+	}
+}

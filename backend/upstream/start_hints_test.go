@@ -1,0 +1,45 @@
+package upstream
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+)
+
+func TestMissingProgramShowsBlanksAndArguments(t *testing.T) {
+	for command, want := range map[string][2]string{
+		" /usr/bin/python3 ": {`executable not found: " /usr/bin/python3 "`, "Remove the blanks"},
+		"npx -y pkg | tee":   {`executable not found: "npx -y pkg | tee"`, "put the rest into args"},
+		"/opt/nosuch --flag": {`executable not found: "/opt/nosuch --flag"`, "put the rest into args"},
+		"acme-mcp-nosuch":    {`executable not found: "acme-mcp-nosuch"`, "full path"},
+		"/opt/nosuch":        {`executable not found: /opt/nosuch`, "Correct"},
+	} {
+		message, hint := core.Describe(startError(command, fmt.Errorf("%w: %s", process.ErrNotFound, command)))
+		if message != want[0] || !strings.Contains(hint, want[1]) {
+			t.Errorf("%q: %q, %q", command, message, hint)
+		}
+	}
+}
+
+func TestDockerRunThatEndsAtOnceIsToldThatInputIsMissing(t *testing.T) {
+	exited := func(code int) func() (Exit, bool) { return func() (Exit, bool) { return Exit{Code: code}, true } }
+	for _, c := range []struct {
+		p    Process
+		args string
+		want bool
+	}{
+		{Process{Path: "/usr/bin/docker", Exit: exited(0)}, "run --rm img", true},
+		{Process{Path: "/usr/bin/docker", Exit: exited(0)}, "run -i --rm img", false},
+		{Process{Path: "/usr/bin/docker", Exit: exited(125)}, "run --rm img", false},
+		{Process{Path: "/usr/bin/docker", Exit: func() (Exit, bool) { return Exit{}, false }}, "run img", false},
+		{Process{Path: "/usr/bin/docker"}, "run img", false},
+		{Process{Path: "/usr/bin/npx", Exit: exited(0)}, "run img", false},
+	} {
+		if hint, _ := c.p.InputHint(strings.Fields(c.args)); strings.Contains(hint, "-i is missing") != c.want {
+			t.Errorf("%s %s: %q", c.p.Path, c.args, hint)
+		}
+	}
+}
