@@ -21,45 +21,44 @@ const module = "github.com/drawbridge-mcp/drawbridge"
 // the design; it goes in here together with the code that needs it, and its commit
 // says why. Test files are free to import what they like.
 var edges = map[string]string{
-	"backend/core":           "",
-	"backend/osutil":         "",                                           // what starts programs of others hides their windows
-	"backend/eventually":     "",                                           // never shipped: only tests import it
-	"backend/redact":         "backend/osutil backend/core",                // the only lists of names and formats of secrets
-	"config":                 "backend/osutil backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share
-	"backend/process":        "backend/osutil",
-	"backend/sandbox":        "backend/sandbox/reexec",
-	"backend/dockerexec":     "backend/osutil",
-	"backend/wire":           "backend/core backend/redact",              // redact: which traced headers are secret; spans, replies and sinks are hub's, so that the call path converts nothing
-	"backend/cassette":       "backend/core backend/redact backend/wire", // redact: its mark; wire: marks a result without changing its other bytes
-	"backend/loopback":       "backend/osutil backend/core",
-	"backend/secret":         "backend/osutil backend/core",
-	"backend/oauth":          "backend/core",
-	"backend/store":          "backend/core backend/redact backend/wire", // what is recorded has no secrets; wire: the members of results, to measure them
-	"backend/serverlog":      "",
-	"backend/schema":         "backend/core backend/wire",
-	"backend/revision":       "backend/osutil backend/core backend/wire backend/schema",
-	"backend/registry":       "backend/osutil backend/core config backend/revision", // what clients of each revision can read
-	"backend/trust":          "backend/core backend/store",
-	"backend/upstream":       "backend/osutil backend/core backend/wire config backend/sandbox backend/serverlog backend/process backend/dockerexec backend/cassette", // it alone starts and reaches servers; it reads what npm says
-	"backend/supervisor":     "backend/core config backend/upstream backend/registry backend/process backend/wire",                                                    // process: usage and the age of the login environment; upstream: why one ended
-	"backend/approvals":      "backend/core backend/schema backend/wire",                                                                                              // wire: answers to forms are decoded as arguments are
-	"backend/policy":         "backend/core config backend/registry backend/schema backend/approvals backend/wire backend/osutil",
-	"backend/gateway":        "backend/core backend/policy backend/wire",
-	"backend/bridge":         "backend/core backend/wire backend/registry backend/approvals backend/revision",
-	"backend/reload":         "backend/osutil backend/core config",
-	"backend/history":        "backend/osutil backend/core backend/redact backend/store backend/wire backend/cassette backend/schema",
-	"backend/clientconf":     "backend/osutil backend/core backend/redact config",
-	"backend/marketplace":    "backend/osutil backend/core",
-	"backend/packageversion": "backend/osutil backend/core config backend/dockerexec", // which argument of docker is the image
-	"backend/metrics":        "backend/core",
-	"backend/observe":        "backend/core backend/store",
-	"backend/updates":        "backend/core backend/osutil", // the installed version is asked for its number
-	"backend/desktop":        "backend/osutil backend/core backend/approvals",
-	"backend/doctor":         "backend/osutil backend/core backend/redact config backend/clientconf backend/upstream", // how a missing program is installed, said in one place
-	"backend/builtin":        "backend/core backend/store",
-	"backend/shim":           "backend/core backend/wire",                                                                                                                                                                                                                                                      // apart from cli, so that a process per client stays small
-	"backend/cli":            "backend/core config backend/wire backend/history backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy backend/cassette backend/trust backend/supervisor", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon; wire: its streams of events
-	"backend/mcptest":        "backend/wire",                                                                                                                                                                                                                                                                   // never shipped: only tests import it
+	"backend/core":        "",
+	"backend/osutil":      "",                                           // what starts programs of others hides their windows
+	"backend/eventually":  "",                                           // never shipped: only tests import it
+	"backend/redact":      "backend/osutil backend/core",                // the only lists of names and formats of secrets
+	"config":              "backend/osutil backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share
+	"backend/process":     "backend/osutil",
+	"backend/sandbox":     "backend/sandbox/reexec",
+	"backend/dockerexec":  "backend/osutil",
+	"backend/wire":        "backend/core backend/redact",              // redact: which traced headers are secret; spans, replies and sinks are hub's, so that the call path converts nothing
+	"backend/cassette":    "backend/core backend/redact backend/wire", // redact: its mark; wire: marks a result without changing its other bytes
+	"backend/loopback":    "backend/osutil backend/core",
+	"backend/secret":      "backend/osutil backend/core",
+	"backend/oauth":       "backend/core",
+	"backend/store":       "backend/core backend/redact backend/wire", // what is recorded has no secrets; wire: the members of results, to measure them
+	"backend/serverlog":   "",
+	"backend/schema":      "backend/core backend/wire",
+	"backend/revision":    "backend/osutil backend/core backend/wire backend/schema",
+	"backend/registry":    "backend/osutil backend/core config backend/revision", // what clients of each revision can read
+	"backend/trust":       "backend/core backend/store",
+	"backend/upstream":    "backend/osutil backend/core backend/wire config backend/sandbox backend/serverlog backend/process backend/dockerexec backend/cassette", // it alone starts and reaches servers; it reads what npm says
+	"backend/supervisor":  "backend/core config backend/upstream backend/registry backend/process backend/wire",                                                    // process: usage and the age of the login environment; upstream: why one ended
+	"backend/approvals":   "backend/core backend/schema backend/wire",                                                                                              // wire: answers to forms are decoded as arguments are
+	"backend/policy":      "backend/core config backend/registry backend/schema backend/approvals backend/wire backend/osutil",
+	"backend/gateway":     "backend/core backend/policy backend/wire",
+	"backend/bridge":      "backend/core backend/wire backend/registry backend/approvals backend/revision",
+	"backend/reload":      "backend/osutil backend/core config",
+	"backend/history":     "backend/osutil backend/core backend/redact backend/store backend/wire backend/cassette backend/schema",
+	"backend/clientconf":  "backend/osutil backend/core backend/redact config",
+	"backend/marketplace": "backend/osutil backend/core config backend/dockerexec", // which argument of docker is the image
+	"backend/metrics":     "backend/core",
+	"backend/observe":     "backend/core backend/store",
+	"backend/updates":     "backend/core backend/osutil", // the installed version is asked for its number
+	"backend/desktop":     "backend/osutil backend/core backend/approvals",
+	"backend/doctor":      "backend/osutil backend/core backend/redact config backend/clientconf backend/upstream", // how a missing program is installed, said in one place
+	"backend/builtin":     "backend/core backend/store",
+	"backend/shim":        "backend/core backend/wire",                                                                                                                                                                                                                                                      // apart from cli, so that a process per client stays small
+	"backend/cli":         "backend/core config backend/wire backend/history backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy backend/cassette backend/trust backend/supervisor", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon; wire: its streams of events
+	"backend/mcptest":     "backend/wire",                                                                                                                                                                                                                                                                   // never shipped: only tests import it
 
 	"backend/sandbox/reexec": "", // and of the standard library only what is initialized early
 

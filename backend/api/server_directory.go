@@ -15,7 +15,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
-	"github.com/drawbridge-mcp/drawbridge/backend/packageversion"
 )
 
 // Installable is one server of the marketplace.
@@ -291,7 +290,7 @@ func (a *API) packages() packageIndex {
 	all := packageIndex{}
 	for _, s := range a.ConfigEditor.Current().Servers {
 		key := ""
-		if spec, ok := packageversion.Find(&s); ok {
+		if spec, ok := marketplace.Find(&s); ok {
 			key = spec.Launcher + " " + spec.Package
 		} else if s.URL != "" {
 			key = strings.TrimSuffix(s.URL, "/")
@@ -306,7 +305,7 @@ func (a *API) packages() packageIndex {
 // serversOf returns the servers that run a package of r or use one of its URLs.
 func (p packageIndex) serversOf(r *marketplace.Record) (ids []string) {
 	for _, one := range r.Packages {
-		launcher := map[string]string{"npm": packageversion.NPX, "pypi": packageversion.UVX, "oci": packageversion.Image}[one.RegistryType]
+		launcher := map[string]string{"npm": marketplace.NPX, "pypi": marketplace.UVX, "oci": marketplace.Image}[one.RegistryType]
 		ids = append(ids, p[launcher+" "+one.NameWithoutVersion()]...)
 	}
 	for _, one := range r.Remotes {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
-	"github.com/drawbridge-mcp/drawbridge/backend/packageversion"
+	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
@@ -72,14 +72,14 @@ type VersionPlan struct {
 // candidateVersion is a tried version that waits for confirmation.
 type candidateVersion struct {
 	key, to string
-	spec    packageversion.Spec
+	spec    marketplace.Spec
 	tools   []core.Item
 	at      time.Time
 }
 
 // isFor reports whether the plan has this key, is recent, and changes what the configuration
 // contains.
-func (p *candidateVersion) isFor(key string, spec packageversion.Spec) bool {
+func (p *candidateVersion) isFor(key string, spec marketplace.Spec) bool {
 	return p.key == key && time.Since(p.at) <= planLifetime && spec.Text == p.spec.Text && spec.Arg == p.spec.Arg
 }
 
@@ -168,9 +168,9 @@ func (a *API) getVersion(ctx context.Context, in *serverInput) (*answer[ServerVe
 	return reply(v)
 }
 
-func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, packageversion.Spec, error) {
+func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, marketplace.Spec, error) {
 	v := ServerVersion{Server: s.ID, Earlier: []EarlierVersion{}, Comparing: a.plans.comparison(s.ID)}
-	spec, ok := packageversion.Find(s)
+	spec, ok := marketplace.Find(s)
 	if !ok {
 		return v, spec, nil
 	}
@@ -183,15 +183,15 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, p
 	}
 	st, _ := a.Servers.Status(s.ID)
 	home, _ := os.UserHomeDir()
-	found := packageversion.Resolve(spec, packageversion.Environment{Home: home, Getenv: os.Getenv}, pids, st.Info)
-	if spec.Launcher == packageversion.Image {
-		var is packageversion.Resolved
-		if is, v.Pin, spec = packageversion.ResolveImage(ctx, s, spec); is.Version != "" {
+	found := marketplace.Resolve(spec, marketplace.Environment{Home: home, Getenv: os.Getenv}, pids, st.Info)
+	if spec.Launcher == marketplace.Image {
+		var is marketplace.Resolved
+		if is, v.Pin, spec = marketplace.ResolveImage(ctx, s, spec); is.Version != "" {
 			found = is
 		}
 	}
 	v.Version, v.Source = found.Version, found.Source
-	if !v.Pinned && spec.Launcher != packageversion.Image && (found.Source == packageversion.FromProcess || found.Source == packageversion.FromCache) {
+	if !v.Pinned && spec.Launcher != marketplace.Image && (found.Source == marketplace.FromProcess || found.Source == marketplace.FromCache) {
 		v.Pin, _ = spec.At(found.Version)
 	}
 	text, known, err := a.Metadata.Metadata(ctx, versionKeyPrefix+s.ID)
@@ -263,11 +263,11 @@ func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answe
 	return reply(out)
 }
 
-func (a *API) latestVersion(ctx context.Context, s *config.Server, spec packageversion.Spec) (latest string, err error) {
-	if spec.Launcher == packageversion.Image {
-		latest, err = packageversion.LatestImage(ctx, s, spec)
+func (a *API) latestVersion(ctx context.Context, s *config.Server, spec marketplace.Spec) (latest string, err error) {
+	if spec.Launcher == marketplace.Image {
+		latest, err = marketplace.LatestImage(ctx, s, spec)
 	} else {
-		latest, err = packageversion.Latest(ctx, s, spec)
+		latest, err = marketplace.Latest(ctx, s, spec)
 	}
 	if err != nil {
 		return "", &core.Error{Code: core.CodeUnavailable, Message: "cannot determine the newest version: " + a.Redact(err.Error()), Hint: "Specify a version, or try again when the registry responds."}
@@ -277,7 +277,7 @@ func (a *API) latestVersion(ctx context.Context, s *config.Server, spec packagev
 
 // planVersion tries another version beside the running server and compares its tools with the
 // trusted ones.
-func (a *API) planVersion(ctx context.Context, s *config.Server, spec packageversion.Spec, wanted string, out *VersionPlan) (err error) {
+func (a *API) planVersion(ctx context.Context, s *config.Server, spec marketplace.Spec, wanted string, out *VersionPlan) (err error) {
 	if wanted == "" {
 		if wanted, err = a.latestVersion(ctx, s, spec); err != nil {
 			return err
@@ -333,7 +333,7 @@ func (a *API) applyVersion(ctx context.Context, s *config.Server, key string, ou
 	p, ok := a.plans.all[s.ID]
 	delete(a.plans.all, s.ID)
 	a.plans.mu.Unlock()
-	if spec, _ := packageversion.Find(s); !ok || key == "" || !p.isFor(key, spec) {
+	if spec, _ := marketplace.Find(s); !ok || key == "" || !p.isFor(key, spec) {
 		return errPlanOutdated
 	}
 	if err := a.Trust.AcceptInAdvance(ctx, s.ID, p.tools, "seen before the update to "+p.to); err != nil {
@@ -343,7 +343,7 @@ func (a *API) applyVersion(ctx context.Context, s *config.Server, key string, ou
 }
 
 // writeVersion changes the configuration and stores the previous version.
-func (a *API) writeVersion(ctx context.Context, s *config.Server, spec packageversion.Spec, text string, out *VersionPlan) error {
+func (a *API) writeVersion(ctx context.Context, s *config.Server, spec marketplace.Spec, text string, out *VersionPlan) error {
 	out.To = text
 	a.CommandApprovals.SuppressCommandNotice(s.ID)
 	if err := a.ConfigEditor.SetArgument(ctx, s.ID, spec.Arg, spec.Argument(spec.Text), spec.Argument(text)); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
-	"github.com/drawbridge-mcp/drawbridge/backend/packageversion"
+	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
@@ -32,7 +32,7 @@ func (a *API) compareVersions(ctx context.Context, s *config.Server, key string,
 	a.plans.mu.Lock()
 	p, ok := a.plans.all[s.ID]
 	a.plans.mu.Unlock()
-	if spec, _ := packageversion.Find(s); !ok || key == "" || !p.isFor(key, spec) {
+	if spec, _ := marketplace.Find(s); !ok || key == "" || !p.isFor(key, spec) {
 		return errPlanOutdated
 	}
 	if !a.plans.startComparison(s.ID) {

@@ -1,4 +1,4 @@
-package packageversion
+package marketplace
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package packageversion
+package marketplace
 
 import (
 	"encoding/json"
@@ -12,11 +12,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
-
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestPackageOfEntryIsFoundAndPinned(t *testing.T) {
 	for _, c := range []struct {
