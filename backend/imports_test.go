@@ -52,8 +52,7 @@ var edges = map[string]string{
 	"backend/marketplace": "backend/osutil backend/core config backend/dockerexec", // which argument of docker is the image
 	"backend/metrics":     "backend/core",
 	"backend/observe":     "backend/core backend/store",
-	"backend/updates":     "backend/core backend/osutil", // the installed version is asked for its number
-	"backend/desktop":     "backend/osutil backend/core backend/approvals",
+	"backend/desktop":     "backend/core backend/osutil backend/approvals",                                         // the installed version is asked for its number
 	"backend/doctor":      "backend/osutil backend/core backend/redact config backend/clientconf backend/upstream", // how a missing program is installed, said in one place
 	"backend/builtin":     "backend/core backend/store",
 	"backend/shim":        "backend/core backend/wire",                                                                                                                                                                                                                                                      // apart from cli, so that a process per client stays small
@@ -100,8 +99,8 @@ var owners = map[string]string{
 	"github.com/pelletier/go-toml/v2":        "backend/clientconf",
 	"github.com/danielgtaylor/huma/v2":       "backend/api",
 	"github.com/spf13/cobra":                 "backend/cli build/package/manpages build/docs",
-	"aead.dev/minisign":                      "backend/updates",
-	"golang.org/x/mod":                       "backend/updates", // the order of semantic versions
+	"aead.dev/minisign":                      "backend/desktop",
+	"golang.org/x/mod":                       "backend/desktop", // the order of semantic versions
 	"github.com/google/licensecheck":         "build/docs",
 	"github.com/spf13/pflag":                 "backend/cli build/docs",
 	"github.com/google/jsonschema-go":        "backend/schema",

@@ -12,6 +12,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
@@ -19,7 +20,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
-	"github.com/drawbridge-mcp/drawbridge/backend/updates"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -91,7 +91,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 
 	d.connections = newConnectionObserver(d.history, d.dialer, d.servers, d.bus, d.log, d.files.Current)
 	d.counts = newMeter(d.bus, d.servers, d.front, d.history, d.rules, d.dialer, d.calls, func() config.Metrics { return d.files.Current().Metrics })
-	d.newer = updates.New(updates.Options{Version: version, Storage: d.history, Bus: d.bus, Log: d.log})
+	d.newer = desktop.New(desktop.Options{Version: version, Storage: d.history, Bus: d.bus, Log: d.log})
 	d.sender = newTelemetry(d.bus, d.counts, recorder.Redact, d.log)
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
@@ -29,7 +30,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
-	"github.com/drawbridge-mcp/drawbridge/backend/updates"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -71,12 +71,12 @@ type daemon struct {
 	connections *observe.DestinationSampler
 	counts      *meter
 	sender      *telemetry
-	newer       *updates.Checker
+	newer       *desktop.Checker
 
 	// What is served.
 	url      string
 	settings *desktopSettings
-	replaced *updates.ReplacementWatcher
+	replaced *desktop.ReplacementWatcher
 	pages    *api.API
 }
 

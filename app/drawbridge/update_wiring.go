@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/reload"
-	"github.com/drawbridge-mcp/drawbridge/backend/updates"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -19,11 +19,11 @@ import (
 var updateURL, updateKey string
 
 // updateSource returns where to look for newer versions; it is off unless the user switched it on.
-func updateSource(c config.Updates) updates.Source {
+func updateSource(c config.Updates) desktop.Source {
 	if !c.Check {
-		return updates.Source{}
+		return desktop.Source{}
 	}
-	return updates.Source{URL: cmp.Or(c.URL, updateURL), PublicKey: cmp.Or(c.PublicKey, updateKey)}
+	return desktop.Source{URL: cmp.Or(c.URL, updateURL), PublicKey: cmp.Or(c.PublicKey, updateKey)}
 }
 
 // knowsReleases reports whether the search for newer versions would work if it were switched on.
@@ -35,9 +35,9 @@ func knowsReleases(c config.Updates) bool {
 
 // updateNotice returns the notice about a newer version, or about a check that is switched on but
 // cannot work. Its Message is empty if there is neither.
-func updateNotice(c config.Updates, checker *updates.Checker) core.Notice {
+func updateNotice(c config.Updates, checker *desktop.Checker) core.Notice {
 	if c.Check && !knowsReleases(c) {
-		return core.Notice{Subject: updates.Subject, Message: "This build has no update source. Set updates.url and updates.publicKey, or set updates.check to false."}
+		return core.Notice{Subject: desktop.Subject, Message: "This build has no update source. Set updates.url and updates.publicKey, or set updates.check to false."}
 	}
 	return checker.Notice()
 }
@@ -46,9 +46,9 @@ func updateNotice(c config.Updates, checker *updates.Checker) core.Notice {
 var errRestart = errors.New("restarting with the installed version")
 
 // newReplacementWatcher watches for another version of the program that is installed over this one.
-func newReplacementWatcher(calls *gateway.Gateway, files *reload.Reloader, bus *core.Bus, log *slog.Logger, restart func()) *updates.ReplacementWatcher {
+func newReplacementWatcher(calls *gateway.Gateway, files *reload.Reloader, bus *core.Bus, log *slog.Logger, restart func()) *desktop.ReplacementWatcher {
 	self, _ := os.Executable() // "" is reported by Run
-	return updates.NewReplacementWatcher(updates.ReplacementWatcherOptions{
+	return desktop.NewReplacementWatcher(desktop.ReplacementWatcherOptions{
 		Program: self, Version: version, Bus: bus, Log: log, Restart: restart,
 		IdleTime: func() time.Duration { return files.Current().Updates.RestartIdle },
 		Activity: func() (int64, bool) { return calls.LastID(), len(calls.Running()) > 0 },

@@ -1,4 +1,4 @@
-package updates
+package desktop
 
 import (
 	"context"
@@ -16,12 +16,9 @@ import (
 	"time"
 
 	"aead.dev/minisign"
-	"go.uber.org/goleak"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // site serves a document and its signature without a network.
 type site struct {
@@ -66,7 +63,7 @@ func (m memory) SaveMetadata(_ context.Context, key string, value []byte) error 
 	return nil
 }
 
-type fixture struct {
+type checkerFixture struct {
 	*site
 	private minisign.PrivateKey
 	source  Source
@@ -76,14 +73,14 @@ type fixture struct {
 
 // withChecker runs do in a bubble; run starts a Checker of a version and returns a function that
 // stops it.
-func withChecker(t *testing.T, do func(f *fixture, run func(version string) (stop func()))) {
+func withChecker(t *testing.T, do func(f *checkerFixture, run func(version string) (stop func()))) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		public, private, err := minisign.GenerateKey(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &fixture{site: new(site), private: private, storage: memory{}, source: Source{URL: "https://example.com/latest.json", PublicKey: public.String()}}
+		f := &checkerFixture{site: new(site), private: private, storage: memory{}, source: Source{URL: "https://example.com/latest.json", PublicKey: public.String()}}
 		was := client.Transport
 		client.Transport = f.site
 		defer func() { client.Transport = was }()
@@ -108,7 +105,7 @@ func wait(d time.Duration) {
 }
 
 func TestNoticeOfNewerVersionOnceADay(t *testing.T) {
-	withChecker(t, func(f *fixture, run func(string) func()) {
+	withChecker(t, func(f *checkerFixture, run func(string) func()) {
 		f.release(f.private, `{"version":"1.3.0","notes":"https://example.com/1.3"}`)
 		stop := run("v1.2.0")
 		wait(48 * time.Hour)
@@ -149,7 +146,7 @@ func TestNoticeOfNewerVersionOnceADay(t *testing.T) {
 }
 
 func TestUnreachableAddressIsReadOnceADay(t *testing.T) {
-	withChecker(t, func(f *fixture, run func(string) func()) {
+	withChecker(t, func(f *checkerFixture, run func(string) func()) {
 		f.release(f.private, `{"version":"2.0.0"}`)
 		f.fail.Store(true)
 		stop := run("1.0.0")
@@ -173,22 +170,22 @@ func TestUnsignedOrInvalidReleaseIsIgnored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, change := range map[string]func(*fixture){
-		"signed by somebody else": func(f *fixture) { f.release(other, `{"version":"9.0.0"}`) },
-		"changed after signing":   func(f *fixture) { f.document = `{"version":"9.0.0"} ` },
-		"no signature":            func(f *fixture) { f.signature = nil },
-		"not JSON":                func(f *fixture) { f.release(f.private, `9.0.0`) },
-		"not a version":           func(f *fixture) { f.release(f.private, `{"version":"newest"}`) },
-		"too large": func(f *fixture) {
+	for name, change := range map[string]func(*checkerFixture){
+		"signed by somebody else": func(f *checkerFixture) { f.release(other, `{"version":"9.0.0"}`) },
+		"changed after signing":   func(f *checkerFixture) { f.document = `{"version":"9.0.0"} ` },
+		"no signature":            func(f *checkerFixture) { f.signature = nil },
+		"not JSON":                func(f *checkerFixture) { f.release(f.private, `9.0.0`) },
+		"not a version":           func(f *checkerFixture) { f.release(f.private, `{"version":"newest"}`) },
+		"too large": func(f *checkerFixture) {
 			f.release(f.private, `{"version":"9.0.0","x":"`+strings.Repeat("x", maxDocument)+`"}`)
 		},
-		"not https": func(f *fixture) { f.source.URL = "http://example.com/latest.json" },
-		"not a key": func(f *fixture) { f.source.PublicKey = "RWx" },
-		"older":     func(f *fixture) { f.release(f.private, `{"version":"0.9.0"}`) },
-		"the same":  func(f *fixture) { f.release(f.private, `{"version":"1.0.0"}`) },
+		"not https": func(f *checkerFixture) { f.source.URL = "http://example.com/latest.json" },
+		"not a key": func(f *checkerFixture) { f.source.PublicKey = "RWx" },
+		"older":     func(f *checkerFixture) { f.release(f.private, `{"version":"0.9.0"}`) },
+		"the same":  func(f *checkerFixture) { f.release(f.private, `{"version":"1.0.0"}`) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			withChecker(t, func(f *fixture, run func(string) func()) {
+			withChecker(t, func(f *checkerFixture, run func(string) func()) {
 				f.release(f.private, `{"version":"9.0.0"}`)
 				change(f)
 				stop := run("1.0.0")
@@ -244,7 +241,7 @@ func TestLocalBuildIsNeverOutdated(t *testing.T) {
 }
 
 func TestNotesAreAWebAddress(t *testing.T) {
-	withChecker(t, func(f *fixture, run func(string) func()) {
+	withChecker(t, func(f *checkerFixture, run func(string) func()) {
 		document, _ := json.Marshal(map[string]string{"version": "2.0.0", "notes": "javascript:alert(1)"})
 		f.release(f.private, string(document))
 		stop := run("1.0.0")
