@@ -27,7 +27,6 @@ var edges = map[string]string{
 	"backend/redact":      "backend/osutil backend/core",                // the only lists of names and formats of secrets
 	"config":              "backend/osutil backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share
 	"backend/process":     "backend/osutil",
-	"backend/sandbox":     "backend/sandbox/reexec",
 	"backend/dockerexec":  "backend/osutil",
 	"backend/wire":        "backend/core backend/redact",              // redact: which traced headers are secret; spans, replies and sinks are hub's, so that the call path converts nothing
 	"backend/cassette":    "backend/core backend/redact backend/wire", // redact: its mark; wire: marks a result without changing its other bytes
@@ -51,7 +50,7 @@ var edges = map[string]string{
 	"backend/clientconf":  "backend/osutil backend/core backend/redact config",
 	"backend/marketplace": "backend/osutil backend/core config backend/dockerexec", // which argument of docker is the image
 	"backend/metrics":     "backend/core",
-	"backend/observe":     "backend/core backend/store",
+	"backend/sandbox":     "backend/sandbox/reexec backend/core backend/store",
 	"backend/desktop":     "backend/core backend/osutil backend/approvals",                                         // the installed version is asked for its number
 	"backend/doctor":      "backend/osutil backend/core backend/redact config backend/clientconf backend/upstream", // how a missing program is installed, said in one place
 	"backend/builtin":     "backend/core backend/store",
@@ -116,8 +115,8 @@ var owners = map[string]string{
 	"github.com/zalando/go-keyring":          "backend/secret",
 	"gopkg.in/natefinch/lumberjack.v2":       "app/drawbridge",
 	"golang.org/x/term":                      "backend/cli",
-	"golang.org/x/sys":                       "config backend/osutil backend/process backend/sandbox backend/observe backend/loopback backend/store backend/desktop backend/shim app/window build/bench", // config: access lists on Windows; osutil: the lock of a file there; shim: how stdin waits; app/window: whether whoever started it still waits
-	"golang.org/x/sync":                      "backend/bridge",                                                                                                                                           // semaphore: room for large bodies
+	"golang.org/x/sys":                       "config backend/osutil backend/process backend/sandbox backend/loopback backend/store backend/desktop backend/shim app/window build/bench", // config: access lists on Windows; osutil: the lock of a file there; shim: how stdin waits; app/window: whether whoever started it still waits
+	"golang.org/x/sync":                      "backend/bridge",                                                                                                                           // semaphore: room for large bodies
 }
 
 // imports maps each package of the tree to what its files import outside of tests,

@@ -20,11 +20,11 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
-	"github.com/drawbridge-mcp/drawbridge/backend/observe"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/reload"
+	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
@@ -68,7 +68,7 @@ type daemon struct {
 	front    *bridge.Bridge
 
 	// What observes calls and servers.
-	connections *observe.DestinationSampler
+	connections *sandbox.DestinationSampler
 	counts      *meter
 	sender      *telemetry
 	newer       *desktop.Checker

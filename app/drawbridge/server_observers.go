@@ -5,7 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/observe"
+	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
@@ -13,8 +13,8 @@ import (
 )
 
 // newConnectionObserver returns what observes where the processes of servers connect to.
-func newConnectionObserver(history *store.Store, dialer *upstream.Dialer, servers *supervisor.Supervisor, bus *core.Bus, log *slog.Logger, current func() *config.Config) *observe.DestinationSampler {
-	return observe.New(observe.Options{
+func newConnectionObserver(history *store.Store, dialer *upstream.Dialer, servers *supervisor.Supervisor, bus *core.Bus, log *slog.Logger, current func() *config.Config) *sandbox.DestinationSampler {
+	return sandbox.New(sandbox.Options{
 		Store: history, Bus: bus, Log: log, Now: timeSource, Idle: dialer.Idle, Trees: dialer.Trees, Journal: dialer.Journal,
 		Hosts: func(server string) []string {
 			s, _ := current().Server(server)

@@ -27,7 +27,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
 	"github.com/drawbridge-mcp/drawbridge/backend/oauth"
-	"github.com/drawbridge-mcp/drawbridge/backend/observe"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -286,7 +285,7 @@ func newSite(t *testing.T) *site {
 		Rules: policy.New(policy.Options{Views: s.views}), Trust: trust.New(trust.Options{Store: s.store}),
 		Connector: connector, Secrets: vault, Directory: marketplace.NewList(filepath.Join(dir, "directory.json")), BundleFolder: filepath.Join(dir, "bundles"),
 		Desktop: &fakeDesktop{}, Logins: inactive{}, Visibility: inactive{}, Metrics: inactive{}, Copies: config.BackupsOf(dir),
-		Observer:    observe.New(observe.Options{Store: s.store, Bus: s.bus, Log: slog.New(slog.DiscardHandler)}),
+		Observer:    sandbox.New(sandbox.Options{Store: s.store, Bus: s.bus, Log: slog.New(slog.DiscardHandler)}),
 		CheckRunner: &history.CheckRunner{Store: s.store, ServerHash: func(string) (string, bool) { return "", false }, Log: slog.New(slog.DiscardHandler)},
 		Redact:      func(text string) string { return text },
 		Notices:     func() []core.Notice { return nil }, KnowsReleases: func() bool { return false },

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/observe"
+	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 
 	"github.com/danielgtaylor/huma/v2"
 )
 
-var _ Observer = (*observe.DestinationSampler)(nil)
+var _ Observer = (*sandbox.DestinationSampler)(nil)
 
 // RecentChange is a change of a server in the last days.
 type RecentChange struct {

@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/observe"
+	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 func TestRecentChangesListVersionsToolsAndDestinations(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []core.ServerStatus{{ID: "files", Label: "Files", State: core.StateRunning}}
-	s.api.Observer = observe.New(observe.Options{Store: s.store, Bus: s.bus, Log: slog.New(slog.DiscardHandler), Now: time.Now})
+	s.api.Observer = sandbox.New(sandbox.Options{Store: s.store, Bus: s.bus, Log: slog.New(slog.DiscardHandler), Now: time.Now})
 	now := time.Now().UTC()
 	var list []store.Destination
 	for i, age := range []time.Duration{time.Hour, 30 * 24 * time.Hour} {

@@ -3,4 +3,8 @@
 // program, Unsupported says what the system cannot enforce of them, and Wrap changes a command so
 // that it is confined before it runs. The package starts no programs itself, and on systems without
 // Landlock it only says so.
+//
+// DestinationSampler observes where the processes of servers connect to. On Linux it samples the
+// socket tables of the kernel and finds the owner of each new socket in the process trees of the
+// servers. It needs no privileges. Connections that begin and end between two samples are missed.
 package sandbox

@@ -1,4 +1,4 @@
-package observe
+package sandbox
 
 import (
 	"cmp"

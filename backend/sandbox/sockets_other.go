@@ -1,6 +1,6 @@
 //go:build !linux
 
-package observe
+package sandbox
 
 import (
 	"net/netip"

@@ -1,4 +1,4 @@
-package observe
+package sandbox
 
 import (
 	"context"
@@ -12,13 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // samplerFixture is a DestinationSampler with a store and a clock.
 type samplerFixture struct {

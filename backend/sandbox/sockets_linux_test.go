@@ -1,4 +1,4 @@
-package observe
+package sandbox
 
 import (
 	"io"
@@ -24,7 +24,7 @@ func listen(t testing.TB, network, address string) net.Listener {
 	return l
 }
 
-func dial(t testing.TB, network, address string) net.Conn {
+func dialFrom(t testing.TB, network, address string) net.Conn {
 	t.Helper()
 	c, err := net.Dial(network, address)
 	if err != nil {
@@ -42,14 +42,14 @@ func TestConnectionsOfTreeAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer udp.Close()
-	open := dial(t, "tcp", tcp.Addr().String())
+	open := dialFrom(t, "tcp", tcp.Addr().String())
 	accepted, err := tcp.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer accepted.Close()
-	dial(t, "tcp", tcp6.Addr().String())
-	dial(t, "udp", udp.LocalAddr().String())
+	dialFrom(t, "tcp", tcp6.Addr().String())
+	dialFrom(t, "udp", udp.LocalAddr().String())
 	s := newSockets()
 	asked := 0
 	trees := func() map[string][]int { asked++; return map[string][]int{"a": {os.Getpid()}} }
@@ -129,7 +129,7 @@ func BenchmarkSample(b *testing.B) {
 	trees := twentyServers(b)
 	l := listen(b, "tcp", "127.0.0.1:0")
 	for range 50 {
-		dial(b, "tcp", l.Addr().String())
+		dialFrom(b, "tcp", l.Addr().String())
 	}
 	for _, mode := range []string{"known", "new"} {
 		b.Run(mode, func(b *testing.B) {
