@@ -22,10 +22,9 @@ const module = "github.com/drawbridge-mcp/drawbridge"
 // says why. Test files are free to import what they like.
 var edges = map[string]string{
 	"backend/core":        "",
-	"backend/osutil":      "",                                           // what starts programs of others hides their windows
-	"backend/eventually":  "",                                           // never shipped: only tests import it
-	"backend/redact":      "backend/osutil backend/core",                // the only lists of names and formats of secrets
-	"config":              "backend/osutil backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share
+	"backend/osutil":      "",                            // what starts programs of others hides their windows
+	"backend/eventually":  "",                            // never shipped: only tests import it
+	"backend/redact":      "backend/osutil backend/core", // the only lists of names and formats of secrets
 	"backend/process":     "backend/osutil",
 	"backend/dockerexec":  "backend/osutil",
 	"backend/wire":        "backend/core backend/redact",              // redact: which traced headers are secret; spans, replies and sinks are hub's, so that the call path converts nothing
@@ -45,7 +44,7 @@ var edges = map[string]string{
 	"backend/policy":      "backend/core config backend/registry backend/schema backend/approvals backend/wire backend/osutil",
 	"backend/gateway":     "backend/core backend/policy backend/wire",
 	"backend/bridge":      "backend/core backend/wire backend/registry backend/approvals backend/revision",
-	"backend/reload":      "backend/osutil backend/core config",
+	"config":              "backend/osutil backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share
 	"backend/history":     "backend/osutil backend/core backend/redact backend/store backend/wire backend/cassette backend/schema",
 	"backend/clientconf":  "backend/osutil backend/core backend/redact config",
 	"backend/marketplace": "backend/osutil backend/core config backend/dockerexec", // which argument of docker is the image
@@ -88,12 +87,12 @@ var owners = map[string]string{
 	"github.com/moby/moby/client":            "backend/dockerexec",
 	"github.com/moby/moby/api":               "backend/dockerexec",
 	"github.com/containerd/errdefs":          "backend/dockerexec",
-	"github.com/fsnotify/fsnotify":           "backend/reload backend/clientconf",
+	"github.com/fsnotify/fsnotify":           "config backend/clientconf",
 	"fyne.io/systray":                        "app/tray",
 	"github.com/godbus/dbus/v5":              "app/tray backend/desktop backend/secret", // secret asks whether the keyring is locked, which go-keyring cannot
 	"github.com/wailsapp/wails/v2":           "app/window",
 	"github.com/modelcontextprotocol/go-sdk": "backend/bridge backend/oauth backend/builtin",
-	"github.com/tailscale/hujson":            "config backend/reload backend/clientconf",
+	"github.com/tailscale/hujson":            "config backend/clientconf",
 	"github.com/goccy/go-yaml":               "config backend/clientconf",
 	"github.com/pelletier/go-toml/v2":        "backend/clientconf",
 	"github.com/danielgtaylor/huma/v2":       "backend/api",

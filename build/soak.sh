@@ -20,7 +20,7 @@ e2e() { # TESTS [TIMEOUT]
 # client's configuration file.
 kills() {
 	DRAWBRIDGE_KILL_ROUNDS=300 CGO_ENABLED=0 go test -count 1 -v -run TestKilledWriterLeavesOldOrNewFileAndIsUndoable ./backend/clientconf | filter_results
-	DRAWBRIDGE_KILL_ROUNDS=300 CGO_ENABLED=0 go test -count 1 -v -run TestTwoWritersLoseNothingWhenOneIsKilled ./backend/reload | filter_results
+	DRAWBRIDGE_KILL_ROUNDS=300 CGO_ENABLED=0 go test -count 1 -v -run TestTwoWritersLoseNothingWhenOneIsKilled ./config | filter_results
 	DRAWBRIDGE_ROUNDS=${DRAWBRIDGE_ROUNDS:-500} e2e TestNoProcessOutlivesKilledDaemonOrWatchdog
 }
 

@@ -23,7 +23,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
-	"github.com/drawbridge-mcp/drawbridge/backend/reload"
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
@@ -43,7 +42,7 @@ type daemon struct {
 	bus       *core.Bus
 	admin     *loopback.AdminToken
 	tokens    *loopback.Tokens
-	files     *reload.Reloader
+	files     *config.Reloader
 
 	// What is stored.
 	spawner *process.Spawner
@@ -200,8 +199,8 @@ func (d *daemon) serve(server *http.Server, listener net.Listener) {
 }
 
 // loadConfig reads the configuration. With --strict an error in it is an error of the program.
-func loadConfig(o cli.ServeOptions, bus *core.Bus, log *slog.Logger) (*reload.Reloader, error) {
-	files := reload.New(reload.Options{Sources: o.Sources, LastGood: o.Folders.LastGoodConfigFile(), Backups: config.BackupsOf(o.Folders.Data), Bus: bus, Log: log})
+func loadConfig(o cli.ServeOptions, bus *core.Bus, log *slog.Logger) (*config.Reloader, error) {
+	files := config.NewReloader(config.ReloaderOptions{Sources: o.Sources, LastGood: o.Folders.LastGoodConfigFile(), Backups: config.BackupsOf(o.Folders.Data), Bus: bus, Log: log})
 	err := files.Load()
 	if o.Strict {
 		if err == nil && files.Current().Broken() {

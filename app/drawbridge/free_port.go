@@ -11,7 +11,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
-	"github.com/drawbridge-mcp/drawbridge/backend/reload"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -94,7 +93,7 @@ func freeAddress(address string) (string, error) {
 }
 
 func writeListen(ctx context.Context, o cli.ServeOptions, address string) error {
-	files := reload.New(reload.Options{Sources: o.Sources, Bus: new(core.Bus), Log: slog.New(slog.DiscardHandler)})
+	files := config.NewReloader(config.ReloaderOptions{Sources: o.Sources, Bus: new(core.Bus), Log: slog.New(slog.DiscardHandler)})
 	if err := files.Load(); err != nil {
 		return err
 	}

@@ -12,14 +12,14 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
-	"github.com/drawbridge-mcp/drawbridge/backend/reload"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // listen opens the requested address, or else the configured one. If the port is taken, the error
 // names its owner; listen does not use another port, because clients would send their tokens to the
 // owner of the old one. Only a new installation, which no client knows yet, uses a free port and
 // writes it to the configuration.
-func listen(o cli.ServeOptions, files *reload.Reloader, log *slog.Logger) (net.Listener, error) {
+func listen(o cli.ServeOptions, files *config.Reloader, log *slog.Logger) (net.Listener, error) {
 	address := o.Listen
 	if address == "" {
 		address = files.Current().Bridge.Listen

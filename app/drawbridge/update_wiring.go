@@ -10,7 +10,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
-	"github.com/drawbridge-mcp/drawbridge/backend/reload"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -46,7 +45,7 @@ func updateNotice(c config.Updates, checker *desktop.Checker) core.Notice {
 var errRestart = errors.New("restarting with the installed version")
 
 // newReplacementWatcher watches for another version of the program that is installed over this one.
-func newReplacementWatcher(calls *gateway.Gateway, files *reload.Reloader, bus *core.Bus, log *slog.Logger, restart func()) *desktop.ReplacementWatcher {
+func newReplacementWatcher(calls *gateway.Gateway, files *config.Reloader, bus *core.Bus, log *slog.Logger, restart func()) *desktop.ReplacementWatcher {
 	self, _ := os.Executable() // "" is reported by Run
 	return desktop.NewReplacementWatcher(desktop.ReplacementWatcherOptions{
 		Program: self, Version: version, Bus: bus, Log: log, Restart: restart,

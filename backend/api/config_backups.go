@@ -8,7 +8,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/reload"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -136,4 +135,4 @@ func conflictError() error {
 	return &core.Error{Code: core.CodeConflict, Retriable: true, Message: "the configuration has changed since the preview", Hint: "Nothing was written. Review it again."}
 }
 
-func etagOf(text []byte) string { return reload.ETag(text) }
+func etagOf(text []byte) string { return config.ETag(text) }

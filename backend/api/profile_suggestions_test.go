@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/reload"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -30,7 +29,7 @@ func suggestionSite(t *testing.T) *site {
 	raw, _ := json.Marshal(map[string]any{"mcpServers": servers, "profiles": map[string]any{"shop": map[string]any{}}})
 	file := filepath.Join(t.TempDir(), "config.jsonc")
 	must(t, os.WriteFile(file, raw, 0o600))
-	files := reload.New(reload.Options{Sources: config.Sources{DefaultFile: file}})
+	files := config.NewReloader(config.ReloaderOptions{Sources: config.Sources{DefaultFile: file}})
 	files.Load()
 	done, running := make(chan error, 1), make(chan struct{})
 	first := sync.OnceFunc(func() { close(running) })

@@ -1,4 +1,4 @@
-package reload
+package config
 
 import (
 	"bytes"
@@ -12,16 +12,15 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
-	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Options configures a Reloader. Sources is required.
-type Options struct {
-	Sources config.Sources
+// ReloaderOptions configures a Reloader. Sources is required.
+type ReloaderOptions struct {
+	Sources Sources
 	// LastGood is the path of a copy of the last valid configuration; "" keeps none.
 	LastGood string
 	// Backups receives the last valid content of a main file that is missing at startup.
-	Backups config.Backups
+	Backups Backups
 	Bus     *core.Bus
 	Log     *slog.Logger
 	// Debounce is how long files must be unchanged before they are read, and how long to wait
@@ -29,20 +28,20 @@ type Options struct {
 	Debounce time.Duration
 }
 
-// Reloader owns the configuration. Create one with New, then call Load and Run.
+// Reloader owns the configuration. Create one with NewReloader, then call Load and Run.
 type Reloader struct {
-	o       Options
-	current atomic.Pointer[config.Config]
+	o       ReloaderOptions
+	current atomic.Pointer[Config]
 
-	mu          sync.Mutex           // serializes reloads and edits; guards the fields below
-	apply       func(*config.Config) // of Run; nil before
-	mainExisted bool                 // whether the main file existed when applied was read
-	readStamp   string               // stamp of the files at the last read
-	published   string               // value of seen at the last published event
+	mu          sync.Mutex    // serializes reloads and edits; guards the fields below
+	apply       func(*Config) // of Run; nil before
+	mainExisted bool          // whether the main file existed when applied was read
+	readStamp   string        // stamp of the files at the last read
+	published   string        // value of seen at the last published event
 }
 
-// New returns a Reloader with the default configuration. It starts nothing.
-func New(o Options) *Reloader {
+// NewReloader returns a Reloader with the default configuration. It starts nothing.
+func NewReloader(o ReloaderOptions) *Reloader {
 	if o.Debounce == 0 {
 		o.Debounce = 200 * time.Millisecond
 	}
@@ -53,15 +52,15 @@ func New(o Options) *Reloader {
 		o.Bus = new(core.Bus)
 	}
 	r := &Reloader{o: o}
-	r.current.Store(config.Default())
+	r.current.Store(Default())
 	return r
 }
 
 // Current returns the running configuration with the problems that were found last.
-func (r *Reloader) Current() *config.Config { return r.current.Load() }
+func (r *Reloader) Current() *Config { return r.current.Load() }
 
 // Problems returns the problems of the files as they are now, whether or not they were applied.
-func (r *Reloader) Problems() []config.Problem { return r.Current().Problems }
+func (r *Reloader) Problems() []Problem { return r.Current().Problems }
 
 // Load reads the configuration for the first time. If the files are rejected, Current is the last
 // valid copy, or a configuration without servers. Its Problems and the returned error give the
@@ -93,8 +92,8 @@ func (r *Reloader) Load() error {
 	}
 	fallback := r.readLastGood()
 	if fallback == nil {
-		fallback = config.Default()
-		fallback.VisibilityUnknown = config.UnknownVisibility(problems)
+		fallback = Default()
+		fallback.VisibilityUnknown = UnknownVisibility(problems)
 	} else {
 		r.o.Log.Warn("Running with the last valid configuration", "copy", r.o.LastGood)
 	}
@@ -107,14 +106,14 @@ func (r *Reloader) Load() error {
 // the configuration was last valid. Nothing of it is in use, because its user may have deleted the
 // file to start anew. Its content becomes a backup: the next edit creates another file. kept is
 // false if that failed, so that the last valid copy is the only one.
-func (r *Reloader) withMissingFile(c *config.Config) (_ *config.Config, kept bool) {
+func (r *Reloader) withMissingFile(c *Config) (_ *Config, kept bool) {
 	main := r.o.Sources.Main()
 	good := r.readLastGood()
 	if good == nil {
 		return c, true
 	}
 	text, known := good.TextOf(main)
-	if !known || bytes.Equal(text, config.Starter()) {
+	if !known || bytes.Equal(text, Starter()) {
 		return c, true
 	}
 	lost := 0
@@ -123,7 +122,7 @@ func (r *Reloader) withMissingFile(c *config.Config) (_ *config.Config, kept boo
 			lost++
 		}
 	}
-	warning := config.Problem{File: main, Warning: true, Message: "file is missing, so its settings are not in use"}
+	warning := Problem{File: main, Warning: true, Message: "file is missing, so its settings are not in use"}
 	if lost > 0 {
 		warning.Message = "file is missing, so " + core.Plural(lost, "server") + " did not start"
 	}
@@ -149,7 +148,7 @@ func (r *Reloader) backUp(file string, text []byte) bool {
 	return true
 }
 
-func (r *Reloader) readLastGood() *config.Config {
+func (r *Reloader) readLastGood() *Config {
 	if r.o.LastGood == "" {
 		return nil
 	}
@@ -157,7 +156,7 @@ func (r *Reloader) readLastGood() *config.Config {
 	if err != nil {
 		return nil
 	}
-	c, err := config.FromSourceTexts(data)
+	c, err := FromSourceTexts(data)
 	if err != nil {
 		r.o.Log.Warn("Cannot read the last valid configuration", "error", err)
 		return nil
@@ -167,7 +166,7 @@ func (r *Reloader) readLastGood() *config.Config {
 
 // Run applies the current configuration and then each new one, and follows the files until ctx is
 // done. apply cannot fail and is never called concurrently.
-func (r *Reloader) Run(ctx context.Context, apply func(*config.Config)) error {
+func (r *Reloader) Run(ctx context.Context, apply func(*Config)) error {
 	r.mu.Lock()
 	r.apply = apply
 	apply(r.Current())
@@ -186,7 +185,7 @@ func (r *Reloader) Reload(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c, problems := r.load()
-	if config.HasErrors(problems) {
+	if HasErrors(problems) {
 		// The file may have been read in the middle of a write.
 		select {
 		case <-ctx.Done():
@@ -203,14 +202,14 @@ const fileRemoved = "file was removed"
 
 // load reads the sources. A main file that has disappeared is an error, because the way to
 // configure no servers is an empty configuration.
-func (r *Reloader) load() (*config.Config, []config.Problem) {
+func (r *Reloader) load() (*Config, []Problem) {
 	r.readStamp = r.fileStamp()
 	c, err := r.o.Sources.Load()
 	if err != nil {
 		return nil, problemsOf(err)
 	}
 	if main := r.o.Sources.Main(); r.mainExisted && !exists(main) && c.Locked == "" {
-		return nil, []config.Problem{{File: main, Message: fileRemoved, Suggestion: `restore it, or create one without servers: {"mcpServers": {}}`}}
+		return nil, []Problem{{File: main, Message: fileRemoved, Suggestion: `restore it, or create one without servers: {"mcpServers": {}}`}}
 	}
 	return c, c.Problems
 }
@@ -218,7 +217,7 @@ func (r *Reloader) load() (*config.Config, []config.Problem) {
 // commit makes c the running configuration, or only reports problems if c is nil. It must be
 // called with r.mu held. A change without effect, such as one in a comment, is published too, so
 // that clients that display the text can reload it.
-func (r *Reloader) commit(c *config.Config, problems []config.Problem) {
+func (r *Reloader) commit(c *Config, problems []Problem) {
 	defer func() {
 		if r.published != r.readStamp {
 			r.published = r.readStamp
@@ -245,13 +244,13 @@ func (r *Reloader) commit(c *config.Config, problems []config.Problem) {
 	r.mainExisted = exists(r.o.Sources.Main())
 	r.current.Store(c)
 	r.saveLastGood(good)
-	if config.Same(was, c) {
+	if Same(was, c) {
 		if !equalProblems(was.Problems, c.Problems) {
 			r.publish(true, nil, c.Problems)
 		}
 		return
 	}
-	added, changed, removed := config.Diff(was, c)
+	added, changed, removed := Diff(was, c)
 	r.o.Log.Info("Configuration changed", "added", len(added), "changed", len(changed), "removed", len(removed))
 	if r.apply != nil { // otherwise Run applies it
 		r.apply(c)
@@ -259,7 +258,7 @@ func (r *Reloader) commit(c *config.Config, problems []config.Problem) {
 	r.publish(true, append(append(added, changed...), removed...), c.Problems)
 }
 
-func (r *Reloader) publish(applied bool, changed []string, problems []config.Problem) {
+func (r *Reloader) publish(applied bool, changed []string, problems []Problem) {
 	r.logProblems(problems)
 	lines := make([]string, 0, len(problems))
 	for _, p := range problems {
@@ -269,7 +268,7 @@ func (r *Reloader) publish(applied bool, changed []string, problems []config.Pro
 	r.o.Bus.Publish(core.ConfigEvent, core.ConfigChange{Applied: applied, Problems: lines, Changed: changed})
 }
 
-func (r *Reloader) logProblems(problems []config.Problem) {
+func (r *Reloader) logProblems(problems []Problem) {
 	for _, p := range problems {
 		level := slog.LevelError
 		if p.Warning {
@@ -280,7 +279,7 @@ func (r *Reloader) logProblems(problems []config.Problem) {
 }
 
 // saveLastGood saves the last valid configuration.
-func (r *Reloader) saveLastGood(c *config.Config) {
+func (r *Reloader) saveLastGood(c *Config) {
 	if r.o.LastGood == "" || c.Broken() || c.FilesIgnored || len(c.Files) == 0 {
 		return
 	}
@@ -295,7 +294,7 @@ func (r *Reloader) saveLastGood(c *config.Config) {
 
 // keepSettings returns now, some of whose files are invalid, with all settings of was except the
 // servers. A mistake in a file must not lift access restrictions.
-func keepSettings(was, now *config.Config) *config.Config {
+func keepSettings(was, now *Config) *Config {
 	c := was.With(now.Servers, now.Problems)
 	c.Locked, c.FilesIgnored, c.VisibilityUnknown = now.Locked, true, ""
 	if was.FilesIgnored && len(was.Files) == 0 { // was did not read the files either
@@ -306,8 +305,8 @@ func keepSettings(was, now *config.Config) *config.Config {
 
 // keepBrokenServers returns now, in which servers that were omitted because of an error keep their
 // previous configuration.
-func keepBrokenServers(was, now *config.Config) *config.Config {
-	servers, problems := now.Servers, append([]config.Problem(nil), now.Problems...)
+func keepBrokenServers(was, now *Config) *Config {
+	servers, problems := now.Servers, append([]Problem(nil), now.Problems...)
 	for i, p := range problems {
 		if p.Warning || p.Server == "" {
 			continue
@@ -332,7 +331,7 @@ func joinSuggestions(a, b string) string {
 	return a + "; " + b
 }
 
-func equalProblems(a, b []config.Problem) bool {
+func equalProblems(a, b []Problem) bool {
 	if len(a) != len(b) {
 		return false
 	}
@@ -344,11 +343,11 @@ func equalProblems(a, b []config.Problem) bool {
 	return true
 }
 
-func problemsOf(err error) []config.Problem {
-	if problems, ok := errors.AsType[config.Problems](err); ok {
+func problemsOf(err error) []Problem {
+	if problems, ok := errors.AsType[Problems](err); ok {
 		return problems
 	}
-	return []config.Problem{{Message: err.Error()}}
+	return []Problem{{Message: err.Error()}}
 }
 
 func exists(path string) bool {

@@ -1,4 +1,4 @@
-package reload
+package config
 
 import (
 	"bufio"
@@ -13,8 +13,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"go.uber.org/goleak"
 )
@@ -79,8 +77,8 @@ func TestTwoWritersLoseNothingWhenOneIsKilled(t *testing.T) {
 		told := lines[:len(lines)-1] // the last line may be incomplete
 		text, err := os.ReadFile(file)
 		must(t, err)
-		c, problems := config.Parse(file, text)
-		if config.HasErrors(problems) {
+		c, problems := Parse(file, text)
+		if HasErrors(problems) {
 			t.Fatalf("round %d: the file is torn: %v\n%s", round, problems, text)
 		}
 		for _, label := range append(saved, told...) {

@@ -1,4 +1,4 @@
-package reload
+package config
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
-	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Editors take no lock. What one saves between our read and our write is preserved.
@@ -68,7 +67,7 @@ func newEditable(t *testing.T) (r *Reloader, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "config.jsonc")
 	must(t, os.WriteFile(file, []byte(`{"mcpServers": {"first": {"command": "f", "disabled": true}}}`), 0o600))
-	r = New(Options{Sources: config.Sources{DefaultFile: file}})
+	r = NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: file}})
 	must(t, r.Load())
 	return r, file
 }

@@ -1,12 +1,10 @@
-package reload
+package config
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // The servers of a deleted file still run, so an edit must not remove them.
@@ -49,10 +47,10 @@ func TestFileMissingAtStartupIsReportedAndKept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.jsonc")
-	write(t, file, "// mine\n"+two)
-	backups := config.BackupsOf(dir)
+	writeConfig(t, file, "// mine\n"+two)
+	backups := BackupsOf(dir)
 	load := func() *Reloader {
-		r := New(Options{Sources: config.Sources{DefaultFile: file}, LastGood: filepath.Join(dir, "good.json"), Backups: backups})
+		r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: file}, LastGood: filepath.Join(dir, "good.json"), Backups: backups})
 		must(t, r.Load())
 		return r
 	}
@@ -87,17 +85,17 @@ func TestMissingFileWithoutServersIsReportedAndKept(t *testing.T) {
 	for name, backups := range map[string]string{"kept": "", "no backup": "\x00"} {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "config.jsonc")
-		o := Options{
-			Sources:  config.Sources{DefaultFile: file, ConfDir: filepath.Join(dir, "conf.d")},
-			LastGood: filepath.Join(dir, "good.json"), Backups: config.BackupsOf(filepath.Join(dir, backups)),
+		o := ReloaderOptions{
+			Sources:  Sources{DefaultFile: file, ConfDir: filepath.Join(dir, "conf.d")},
+			LastGood: filepath.Join(dir, "good.json"), Backups: BackupsOf(filepath.Join(dir, backups)),
 		}
-		write(t, file, `{"history": {"keepDays": 7}}`)
-		write(t, filepath.Join(o.Sources.ConfDir, "a.json"), one)
-		must(t, New(o).Load())
+		writeConfig(t, file, `{"history": {"keepDays": 7}}`)
+		writeConfig(t, filepath.Join(o.Sources.ConfDir, "a.json"), one)
+		must(t, NewReloader(o).Load())
 		good, err := os.ReadFile(o.LastGood)
 		must(t, err)
 		must(t, os.Remove(file))
-		r := New(o)
+		r := NewReloader(o)
 		must(t, r.Load())
 		if p := r.Problems(); ids(r.Current()) != "a=a" || len(p) != 1 || !strings.Contains(p[0].String(), "its settings are not in use") {
 			t.Errorf("%s: %q, %v", name, ids(r.Current()), p)

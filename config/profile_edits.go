@@ -1,4 +1,4 @@
-package reload
+package config
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/tailscale/hujson"
 )
@@ -62,15 +61,15 @@ func (d *Document) checkTag(name, was string) error {
 }
 
 // findProfile returns the profile as the file defines it.
-func (d *Document) findProfile(name string) (config.Profile, bool) {
+func (d *Document) findProfile(name string) (Profile, bool) {
 	i := memberIndex(d.root.Value.(*hujson.Object), "profiles")
 	if i < 0 {
-		return config.Profile{}, false
+		return Profile{}, false
 	}
 	root := hujson.Value{Value: &hujson.Object{Members: []hujson.ObjectMember{d.root.Value.(*hujson.Object).Members[i]}}}
-	c, _ := config.Parse("config.jsonc", root.Pack())
+	c, _ := Parse("config.jsonc", root.Pack())
 	if c == nil {
-		return config.Profile{}, false
+		return Profile{}, false
 	}
 	return c.Profile(name)
 }

@@ -1,11 +1,10 @@
-package reload
+package config
 
 import (
 	"context"
 	"slices"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/tailscale/hujson"
 )
@@ -55,7 +54,7 @@ func (r *Reloader) Rename(ctx context.Context, id, label string) (to string, war
 		return to, warnings, err
 	}
 	for _, file := range before.Files { // those without a reference are not written
-		if file == s.Source.File || config.IsYAML(file) || !change.isIn(before, file) {
+		if file == s.Source.File || IsYAML(file) || !change.isIn(before, file) {
 			continue
 		}
 		if err := r.Edit(ctx, file, func(d *Document) error { d.renameReferences(change); return nil }); err != nil {
@@ -68,7 +67,7 @@ func (r *Reloader) Rename(ctx context.Context, id, label string) (to string, war
 // checkOtherFiles returns an error if another file than that of the server chooses an account of
 // it, or has a rule about it. Between two edits, calls would use another account, or the rule would
 // not apply to them.
-func (r *Reloader) checkOtherFiles(s *config.Server, change rename) error {
+func (r *Reloader) checkOtherFiles(s *Server, change rename) error {
 	what, file := "an account of server \""+s.ID+"\" is selected", ""
 	if change.to != s.ID {
 		file = r.fileChoosingAccount(s)
@@ -101,7 +100,7 @@ func (r *Reloader) serverWithNamespace(id string, namespaces ...string) string {
 
 // fileChoosingAccount returns a file other than that of the server in which a profile or client
 // chooses an account of it, or "".
-func (r *Reloader) fileChoosingAccount(s *config.Server) string {
+func (r *Reloader) fileChoosingAccount(s *Server) string {
 	c := r.Current()
 	for _, p := range c.Profiles {
 		if p.Accounts[s.ID] != "" && p.Source.File != s.Source.File {

@@ -1,4 +1,4 @@
-package reload
+package config
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -36,7 +35,7 @@ func edit(t *testing.T, src string, change func(*Document) error) string {
 	d, err := NewDocument([]byte(src))
 	must(t, err)
 	must(t, change(d))
-	if _, problems := config.Parse("c.jsonc", d.Bytes()); config.HasErrors(problems) {
+	if _, problems := Parse("c.jsonc", d.Bytes()); HasErrors(problems) {
 		t.Fatalf("%v in\n%s", problems, d.Bytes())
 	}
 	return string(d.Bytes())
@@ -47,11 +46,11 @@ func TestDisableThenEnableRestoresBytes(t *testing.T) {
 	for _, src := range []string{commented, one, two, "\xef\xbb\xbf" + one, "{\r\n\t\"servers\": {\r\n\t\t\"db\": {\r\n\t\t\t\"command\": \"x\",\r\n\t\t},\r\n\t}\r\n}\r\n",
 		`{"mcp":{"servers":{"db":{"command":"x"}}}}`, `{"mcpServers": [{"name": "db", "command": "x"}]}`} {
 		label := "db"
-		if c, _ := config.Parse("c", []byte(src)); c.Servers[0].Label == "a" {
+		if c, _ := Parse("c", []byte(src)); c.Servers[0].Label == "a" {
 			label = "a"
 		}
 		off := edit(t, src, func(d *Document) error { return d.SetDisabled(label, true) })
-		c, _ := config.Parse("c.jsonc", []byte(off))
+		c, _ := Parse("c.jsonc", []byte(off))
 		for _, s := range c.Servers {
 			if s.Disabled != (s.Label == label) {
 				t.Errorf("%s is disabled: %v", s.Label, s.Disabled)
@@ -122,7 +121,7 @@ func TestAddedServersFollowNeighborFormatting(t *testing.T) {
 
 func TestAddThenRemoveRestoresBytes(t *testing.T) {
 	t.Parallel()
-	for _, src := range []string{commented, one, string(config.Starter()), "{\r\n  \"mcpServers\": {\r\n    \"a\": {\"command\": \"a\"}\r\n  }\r\n}\r\n"} {
+	for _, src := range []string{commented, one, string(Starter()), "{\r\n  \"mcpServers\": {\r\n    \"a\": {\"command\": \"a\"}\r\n  }\r\n}\r\n"} {
 		added := edit(t, src, func(d *Document) error { return d.Add("new", []byte(`{"command":"n"}`)) })
 		removed := edit(t, added, func(d *Document) error { return d.Remove("new") })
 		if diff := cmp.Diff(src, removed); diff != "" {
@@ -220,8 +219,8 @@ func TestReplaceNeedsCurrentETag(t *testing.T) {
 func TestEnvironmentServersAreNotEditable(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config.jsonc")
-	write(t, file, one)
-	r := New(Options{Sources: config.Sources{DefaultFile: file, JSON: `[{"name": "env", "command": "e"}]`}})
+	writeConfig(t, file, one)
+	r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: file, JSON: `[{"name": "env", "command": "e"}]`}})
 	must(t, r.Load())
 	for _, err := range []error{r.Disable(t.Context(), "env"), r.Add(t.Context(), "n", []byte(`{"command": "n"}`)), r.Remove(t.Context(), "env")} {
 		if message, _ := core.Describe(err); core.CodeOf(err) != core.CodeRejected || message != "cannot change servers: DRAWBRIDGE_MCP_SERVERS is set" {
@@ -234,10 +233,10 @@ func TestEditsFollowLinksAndKeepMode(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	real, link := filepath.Join(dir, "dotfiles", "c.jsonc"), filepath.Join(dir, "config.jsonc")
-	write(t, real, one)
+	writeConfig(t, real, one)
 	os.Chmod(real, 0o640)
 	os.Symlink(real, link)
-	r := New(Options{Sources: config.Sources{DefaultFile: link}})
+	r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: link}})
 	must(t, r.Load())
 	must(t, r.Disable(t.Context(), "a"))
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
@@ -258,14 +257,14 @@ func TestServersUnderTheKeyOfAnotherProgramAreEdited(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = errors.Join(d.SetDisabled("a", true), d.Add("b", []byte(`{"docker": {"image": "y"}}`)))
-		if c, problems := config.Parse("c.jsonc", d.Bytes()); err != nil || c == nil || len(c.Servers) != 2 || !c.Servers[0].Disabled && !c.Servers[1].Disabled {
+		if c, problems := Parse("c.jsonc", d.Bytes()); err != nil || c == nil || len(c.Servers) != 2 || !c.Servers[0].Disabled && !c.Servers[1].Disabled {
 			t.Errorf("%v: %s %v", err, d.Bytes(), problems)
 		}
 	}
 }
 
 func TestServerThatIsOffInAnotherSpellingCanBeEnabled(t *testing.T) {
-	for _, key := range config.EnabledKeys {
+	for _, key := range EnabledKeys {
 		d, err := NewDocument([]byte(`{"mcpServers": {"a": {"command": "x", "` + key + `": false}}}`))
 		if err != nil {
 			t.Fatal(err)
@@ -273,7 +272,7 @@ func TestServerThatIsOffInAnotherSpellingCanBeEnabled(t *testing.T) {
 		if err := d.SetDisabled("a", false); err != nil {
 			t.Fatal(err)
 		}
-		if c, problems := config.Parse("c.json", d.Bytes()); c == nil || len(c.Servers) != 1 || c.Servers[0].Disabled {
+		if c, problems := Parse("c.json", d.Bytes()); c == nil || len(c.Servers) != 1 || c.Servers[0].Disabled {
 			t.Errorf("%s: %v, %s", key, problems, d.Bytes())
 		}
 	}

@@ -1,4 +1,4 @@
-package reload
+package config
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
-	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Enable enables a server in the file that defines it.
@@ -53,9 +52,9 @@ func (r *Reloader) Set(ctx context.Context, value any, path ...string) error {
 	return r.Edit(ctx, r.o.Sources.Main(), func(d *Document) error { return d.Set(value, path...) })
 }
 
-func (r *Reloader) editableServer(id string) (config.Server, error) {
+func (r *Reloader) editableServer(id string) (Server, error) {
 	if err := r.checkUnlocked(); err != nil {
-		return config.Server{}, err
+		return Server{}, err
 	}
 	s, known := r.Current().Server(id)
 	if !known {
@@ -67,7 +66,7 @@ func (r *Reloader) editableServer(id string) (config.Server, error) {
 func (r *Reloader) checkUnlocked() error {
 	if why := r.Current().Locked; why != "" {
 		return &core.Error{Code: core.CodeRejected, Message: "cannot change servers: " + why,
-			Hint: "Unset " + config.EnvServers + " and start Drawbridge again to use the configuration file."}
+			Hint: "Unset " + EnvServers + " and start Drawbridge again to use the configuration file."}
 	}
 	return nil
 }
@@ -97,10 +96,10 @@ func (r *Reloader) Edit(ctx context.Context, file string, change func(*Document)
 
 // checkEditable returns an error for a file whose format Document cannot edit.
 func checkEditable(file string) error {
-	if !config.IsYAML(file) {
+	if !IsYAML(file) {
 		return nil
 	}
-	return config.CheckEditable(file, nil)
+	return CheckEditable(file, nil)
 }
 
 // maxEditTries is the maximum number of attempts to edit a file that an editor keeps saving.
@@ -125,14 +124,14 @@ func (r *Reloader) editOnce(file string, change func(*Document) error) error {
 // its servers still run: an edit must not remove them. A file that never existed starts as
 // config.Starter.
 func (r *Reloader) textOf(file string) (src []byte, existed bool, err error) {
-	src, err = config.ReadFile(file)
+	src, err = ReadFile(file)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return src, true, err
 	}
 	if text, known := r.Current().TextOf(file); known {
 		return text, false, nil
 	}
-	return config.Starter(), false, nil
+	return Starter(), false, nil
 }
 
 // Text returns the path and the text of the main file, and its etag.
@@ -183,8 +182,8 @@ func writeError(file string, cause error) error {
 func (r *Reloader) write(file string, old []byte, existed bool, text []byte) error {
 	// Only new problems are a reason to reject the text. The file need not be valid alone: it may
 	// refer to definitions in another file.
-	was, before := config.Parse(file, old)
-	c, after := config.Parse(file, text)
+	was, before := Parse(file, old)
+	c, after := Parse(file, text)
 	if c == nil && was != nil || countErrors(after) > countErrors(before) {
 		return validationError(after)
 	}
@@ -204,7 +203,7 @@ func (r *Reloader) write(file string, old []byte, existed bool, text []byte) err
 	return nil
 }
 
-func countErrors(problems []config.Problem) (n int) {
+func countErrors(problems []Problem) (n int) {
 	for _, p := range problems {
 		if !p.Warning {
 			n++
@@ -213,7 +212,7 @@ func countErrors(problems []config.Problem) (n int) {
 	return n
 }
 
-func validationError(problems []config.Problem) error {
+func validationError(problems []Problem) error {
 	e := core.Errorf(core.CodeValidation, "the configuration would be invalid")
 	for _, p := range problems {
 		if !p.Warning {

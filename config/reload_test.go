@@ -1,4 +1,4 @@
-package reload
+package config
 
 import (
 	"log/slog"
@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 const one = `{"mcpServers": {"a": {"command": "a"}}}`
@@ -21,7 +20,7 @@ const two = `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}`
 // soon is shorter than the polling interval, so a change that is found within it was an event.
 const soon = pollInterval - time.Second
 
-func ids(c *config.Config) string {
+func ids(c *Config) string {
 	var out []string
 	for _, s := range c.Servers {
 		out = append(out, s.ID+"="+s.Command)
@@ -34,7 +33,7 @@ type running struct {
 	t       *testing.T
 	dir     string
 	file    string
-	applied chan *config.Config
+	applied chan *Config
 	events  *core.Subscription
 }
 
@@ -43,25 +42,25 @@ func run(t *testing.T, src string) *running {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "c", "config.jsonc")
-	write(t, file, src)
+	writeConfig(t, file, src)
 	return runOn(t, dir, file)
 }
 
 func runOn(t *testing.T, dir, file string) *running {
 	t.Helper()
 	bus := new(core.Bus)
-	x := &running{t: t, dir: dir, file: file, applied: make(chan *config.Config, 100), events: bus.Subscribe(1000)}
-	x.Reloader = New(Options{
-		Sources:  config.Sources{DefaultFile: file, ConfDir: filepath.Join(filepath.Dir(file), "conf.d")},
+	x := &running{t: t, dir: dir, file: file, applied: make(chan *Config, 100), events: bus.Subscribe(1000)}
+	x.Reloader = NewReloader(ReloaderOptions{
+		Sources:  Sources{DefaultFile: file, ConfDir: filepath.Join(filepath.Dir(file), "conf.d")},
 		LastGood: filepath.Join(dir, "state", "good.json"),
-		Backups:  config.BackupsOf(dir),
+		Backups:  BackupsOf(dir),
 		Bus:      bus,
 		Debounce: 40 * time.Millisecond,
 	})
 	x.Load()
 	done := make(chan error, 1)
 	ctx := t.Context()
-	go func() { done <- x.Run(ctx, func(c *config.Config) { x.applied <- c }) }()
+	go func() { done <- x.Run(ctx, func(c *Config) { x.applied <- c }) }()
 	t.Cleanup(func() { // t.Context is already done
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -71,7 +70,7 @@ func runOn(t *testing.T, dir, file string) *running {
 	return x
 }
 
-func write(t *testing.T, path, src string) {
+func writeConfig(t *testing.T, path, src string) {
 	t.Helper()
 	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	must(t, os.WriteFile(path, []byte(src), 0o600))
@@ -133,21 +132,21 @@ func TestEverySaveStyleTriggersOneReload(t *testing.T) {
 		name string
 		do   func(src string)
 	}{
-		{"in place", func(src string) { write(t, x.file, src) }},
+		{"in place", func(src string) { writeConfig(t, x.file, src) }},
 		{"rename over", func(src string) {
-			write(t, x.file+".new", src)
+			writeConfig(t, x.file+".new", src)
 			must(t, os.Rename(x.file+".new", x.file))
 		}},
-		{"delete and recreate", func(src string) { os.Remove(x.file); write(t, x.file, src) }},
-		{"rename away, then write", func(src string) { os.Rename(x.file, x.file+"~"); write(t, x.file, src) }},
+		{"delete and recreate", func(src string) { os.Remove(x.file); writeConfig(t, x.file, src) }},
+		{"rename away, then write", func(src string) { os.Rename(x.file, x.file+"~"); writeConfig(t, x.file, src) }},
 		{"a burst of saves", func(src string) {
 			for range 20 {
-				write(t, x.file, src)
+				writeConfig(t, x.file, src)
 			}
 		}},
 		{"in two halves", func(src string) {
-			write(t, x.file, src[:len(src)/2])
-			write(t, x.file, src)
+			writeConfig(t, x.file, src[:len(src)/2])
+			writeConfig(t, x.file, src)
 		}},
 	} {
 		save.do(flip[i%2])
@@ -160,8 +159,8 @@ func TestSymbolicLinksAreFollowed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	// As Kubernetes mounts a ConfigMap: config.jsonc > ..data/config.jsonc, ..data > v1.
-	write(t, filepath.Join(dir, "c", "v1", "config.jsonc"), one)
-	write(t, filepath.Join(dir, "c", "v2", "config.jsonc"), two)
+	writeConfig(t, filepath.Join(dir, "c", "v1", "config.jsonc"), one)
+	writeConfig(t, filepath.Join(dir, "c", "v2", "config.jsonc"), two)
 	file := filepath.Join(dir, "c", "config.jsonc")
 	for link, target := range map[string]string{filepath.Join(dir, "c", "..data"): "v1", file: "..data/config.jsonc"} {
 		must(t, os.Symlink(target, link))
@@ -170,7 +169,7 @@ func TestSymbolicLinksAreFollowed(t *testing.T) {
 	os.Symlink("v2", filepath.Join(dir, "c", "..tmp"))
 	must(t, os.Rename(filepath.Join(dir, "c", "..tmp"), filepath.Join(dir, "c", "..data")))
 	x.expect("swapped link", "a=a b=b")
-	write(t, filepath.Join(dir, "c", "v2", "config.jsonc"), one)
+	writeConfig(t, filepath.Join(dir, "c", "v2", "config.jsonc"), one)
 	x.expect("write behind the link", "a=a")
 }
 
@@ -179,11 +178,11 @@ func TestFoldersMayAppearVanishAndReturn(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "not", "yet", "config.jsonc")
 	x := runOn(t, dir, file)
-	write(t, file, one)
+	writeConfig(t, file, one)
 	x.expect("late folder", "a=a")
-	write(t, filepath.Join(filepath.Dir(file), "conf.d", "more.yaml"), "mcpServers:\n  y: {command: y}\n")
+	writeConfig(t, filepath.Join(filepath.Dir(file), "conf.d", "more.yaml"), "mcpServers:\n  y: {command: y}\n")
 	x.expect("late conf.d", "a=a y=y")
-	write(t, filepath.Join(filepath.Dir(file), "conf.d", "more.yaml"), "mcpServers:\n  y: {command: z}\n")
+	writeConfig(t, filepath.Join(filepath.Dir(file), "conf.d", "more.yaml"), "mcpServers:\n  y: {command: z}\n")
 	x.expect("change in conf.d", "a=a y=z")
 	os.Remove(filepath.Join(filepath.Dir(file), "conf.d", "more.yaml"))
 	x.expect("removed from conf.d", "a=a")
@@ -191,7 +190,7 @@ func TestFoldersMayAppearVanishAndReturn(t *testing.T) {
 	away := filepath.Join(dir, "away")
 	must(t, os.Rename(filepath.Dir(file), away))
 	x.expectRefused("folder gone", "file was removed", "a=a")
-	write(t, filepath.Join(away, "config.jsonc"), two)
+	writeConfig(t, filepath.Join(away, "config.jsonc"), two)
 	must(t, os.Rename(away, filepath.Dir(file)))
 	x.expect("folder back", "a=a b=b")
 }
@@ -200,9 +199,9 @@ func TestFoldersMayAppearVanishAndReturn(t *testing.T) {
 func TestFirstConfigIsLoggedWithProblems(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config.jsonc")
-	write(t, file, `{"mcpServers": {"a": {"command": "a"}, "b": {"command": 7}}, "mcpServer": {}}`)
+	writeConfig(t, file, `{"mcpServers": {"a": {"command": "a"}, "b": {"command": 7}}, "mcpServer": {}}`)
 	var log strings.Builder
-	r := New(Options{Sources: config.Sources{DefaultFile: file}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: file}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err := r.Load(); err != nil || ids(r.Current()) != "a=a" {
 		t.Fatalf("%v, %s", err, ids(r.Current()))
 	}
@@ -224,10 +223,10 @@ func TestFailedReloadKeepsServersRunning(t *testing.T) {
 		{`{"bridge": {"listen": "0.0.0.0:1"}}`, "loopback"},
 		{`[]`, "must be an object"},
 	} {
-		write(t, x.file, bad.src)
+		writeConfig(t, x.file, bad.src)
 		x.expectRefused(bad.src, bad.message, "a=a b=b")
 	}
-	write(t, x.file, one)
+	writeConfig(t, x.file, one)
 	x.expect("good again", "a=a")
 	if p := x.Problems(); len(p) != 0 {
 		t.Errorf("old problems stay: %v", p)
@@ -237,13 +236,13 @@ func TestFailedReloadKeepsServersRunning(t *testing.T) {
 func TestInvalidServerKeepsFormerConfig(t *testing.T) {
 	t.Parallel()
 	x := run(t, two)
-	write(t, x.file, `{"mcpServers": {"a": {"command": 5}, "b": {"command": "new"}, "c": {}}}`)
+	writeConfig(t, x.file, `{"mcpServers": {"a": {"command": 5}, "b": {"command": "new"}, "c": {}}}`)
 	x.expect("one wrong", "b=new a=a")
 	problems := x.Problems()
 	if len(problems) != 2 || !strings.Contains(problems[0].Suggestion, "keeps its previous configuration") || strings.Contains(problems[1].Suggestion, "previous") {
 		t.Errorf("%v", problems)
 	}
-	write(t, x.file, `{"mcpServers": {"a": {"command": "fixed"}, "b": {"command": "new"}}}`)
+	writeConfig(t, x.file, `{"mcpServers": {"a": {"command": "fixed"}, "b": {"command": "new"}}}`)
 	x.expect("fixed", "a=fixed b=new")
 }
 
@@ -252,8 +251,8 @@ func TestUnchangedFileCausesNoReload(t *testing.T) {
 	x := run(t, one)
 	now := time.Now()
 	os.Chtimes(x.file, now, now)
-	write(t, x.file, one)
-	write(t, x.file, "// a comment\n"+one)
+	writeConfig(t, x.file, one)
+	writeConfig(t, x.file, "// a comment\n"+one)
 	x.expectNothing("touched, rewritten, commented")
 }
 
@@ -274,17 +273,17 @@ func TestIrrelevantChangeIsNotApplied(t *testing.T) {
 			t.Fatalf("%s: nothing was heard", step)
 		}
 	}
-	write(t, x.file, "// a comment\n"+one)
+	writeConfig(t, x.file, "// a comment\n"+one)
 	heard("a comment came", true)
-	write(t, x.file, one+"\n// {")
+	writeConfig(t, x.file, one+"\n// {")
 	heard("it moved", true)
 	_, old, tag, err := x.Text()
 	must(t, err)
 	must(t, x.Replace(t.Context(), append(old, "\n// mine"...), tag))
 	heard("a comment by way of an edit", true)
-	write(t, x.file, "{")
+	writeConfig(t, x.file, "{")
 	heard("a mistake", false)
-	write(t, x.file, "{ ")
+	writeConfig(t, x.file, "{ ")
 	heard("the same mistake, other text", false)
 	x.expectNothing("comments and mistakes")
 }
@@ -295,15 +294,15 @@ func TestLastGoodConfigIsUsedAtStart(t *testing.T) {
 	for _, s := range []string{"", "{", `{"bridge": 1}`} {
 		dir := t.TempDir()
 		bad := filepath.Join(dir, "config.jsonc")
-		write(t, bad, s)
-		r := New(Options{Sources: config.Sources{DefaultFile: bad}, LastGood: x.o.LastGood})
+		writeConfig(t, bad, s)
+		r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: bad}, LastGood: x.o.LastGood})
 		if err := r.Load(); err == nil {
 			t.Errorf("%q loads", s)
 		}
 		if got := ids(r.Current()); got != "a=a b=b" || !r.Current().Broken() {
 			t.Errorf("%q: running %q with %v", s, got, r.Problems())
 		}
-		r = New(Options{Sources: config.Sources{DefaultFile: bad}, LastGood: filepath.Join(dir, "none")})
+		r = NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: bad}, LastGood: filepath.Join(dir, "none")})
 		if r.Load(); len(r.Current().Servers) != 0 || !r.Current().Broken() {
 			t.Errorf("%q without a copy: %+v", s, r.Current())
 		}
@@ -322,7 +321,7 @@ func TestUnreadableFileKeepsServersAndRecovers(t *testing.T) {
 	os.Mkdir(x.file, 0o700)
 	x.expectRefused("unreadable", "cannot read file", "a=a")
 	os.Remove(x.file)
-	write(t, x.file, two)
+	writeConfig(t, x.file, two)
 	x.expect("readable again", "a=a b=b")
 }
 
@@ -330,17 +329,17 @@ func TestFileBeingWrittenIsNotReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "config.jsonc")
-		write(t, file, one)
+		writeConfig(t, file, one)
 		bus := new(core.Bus)
 		events := bus.Subscribe(10)
 		defer events.Close()
-		r := New(Options{Sources: config.Sources{DefaultFile: file}, Bus: bus})
+		r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: file}, Bus: bus})
 		must(t, r.Load())
-		write(t, file, two[:20])
+		writeConfig(t, file, two[:20])
 		done := make(chan struct{})
 		go func() { r.Reload(t.Context()); close(done) }()
 		synctest.Wait() // it has read the partial file and is waiting
-		write(t, file, two)
+		writeConfig(t, file, two)
 		<-done
 		if got := ids(r.Current()); got != "a=a b=b" {
 			t.Errorf("running %q with %v", got, r.Problems())
@@ -356,8 +355,8 @@ func TestThousandMutationsKeepValidState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.jsonc")
-	write(t, file, two)
-	r := New(Options{Sources: config.Sources{DefaultFile: file}, Debounce: time.Nanosecond})
+	writeConfig(t, file, two)
+	r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: file}, Debounce: time.Nanosecond})
 	must(t, r.Load())
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 1000 {
@@ -373,7 +372,7 @@ func TestThousandMutationsKeepValidState(t *testing.T) {
 				src = slices.Insert(src, at, "{}[],:\"x"[random.IntN(8)])
 			}
 		}
-		write(t, file, string(src))
+		writeConfig(t, file, string(src))
 		r.Reload(t.Context())
 		for _, s := range r.Current().Servers {
 			if s.ID == "" || s.Type == "stdio" && s.Command == "" {
@@ -381,7 +380,7 @@ func TestThousandMutationsKeepValidState(t *testing.T) {
 			}
 		}
 	}
-	write(t, file, one)
+	writeConfig(t, file, one)
 	r.Reload(t.Context())
 	if got := ids(r.Current()); got != "a=a" {
 		t.Fatal(got)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package reload
+package config
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func TestPipeOrDeviceIsRefused(t *testing.T) {
 	must(t, syscall.Mkfifo(x.file, 0o600))
 	x.expectRefused("a pipe", "it is a pipe or a device", "a=a")
 	os.Remove(x.file)
-	write(t, x.file, two)
+	writeConfig(t, x.file, two)
 	x.expect("a file again", "a=a b=b")
 
 	extra := filepath.Join(filepath.Dir(x.file), "conf.d", "10.json")

@@ -1,4 +1,4 @@
-package reload
+package config
 
 import (
 	"encoding/json"
@@ -7,12 +7,11 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-const bound = `{
+const boundProfile = `{
   "mcpServers": {"files": {"command": "f"}},
   // who sees what
   "profiles": {
@@ -36,7 +35,7 @@ const bound = `{
 
 func TestProfileEditKeepsComments(t *testing.T) {
 	t.Parallel()
-	x := run(t, bound)
+	x := run(t, boundProfile)
 	p, _ := x.Current().Profile("office")
 	entry := `{"description":"Now another","servers":{"files":{"includeTools":["list","stat"]},"more":{}},"toolMode":"search"}`
 	must(t, x.SetProfile(t.Context(), "office", json.RawMessage(entry), p.Tag()))
@@ -68,17 +67,17 @@ func TestProfileEditKeepsComments(t *testing.T) {
 		t.Error(diff)
 	}
 	now, _ := x.Current().Profile("office")
-	if now.ToolMode != config.ToolsSearch || now.Tag() == p.Tag() {
+	if now.ToolMode != ToolsSearch || now.Tag() == p.Tag() {
 		t.Errorf("%+v", now)
 	}
 }
 
 func TestConcurrentProfileEditIsNotOverwritten(t *testing.T) {
 	t.Parallel()
-	x := run(t, bound)
+	x := run(t, boundProfile)
 	p, _ := x.Current().Profile("office")
-	changed := strings.Replace(bound, `"read", // safe`, `"write",`, 1)
-	write(t, x.file, changed) // possibly not reloaded yet
+	changed := strings.Replace(boundProfile, `"read", // safe`, `"write",`, 1)
+	writeConfig(t, x.file, changed) // possibly not reloaded yet
 	for _, raw := range []string{`{"servers":{}}`, ""} {
 		var entry json.RawMessage
 		if raw != "" {
@@ -107,14 +106,14 @@ func TestProfileIsChangedInItsFile(t *testing.T) {
 	t.Parallel()
 	x := run(t, `{"mcpServers": {}, "clients": {"cursor": {"profile": "office"}}}`)
 	beside := strings.Replace(x.file, "config.jsonc", "conf.d/work.jsonc", 1)
-	write(t, beside, `{"profiles": {"office": {"servers": {}}}}`)
+	writeConfig(t, beside, `{"profiles": {"office": {"servers": {}}}}`)
 	x.Reload(t.Context())
 	p, ok := x.Current().Profile("office")
 	if !ok {
 		t.Fatal(x.Problems())
 	}
 	must(t, x.SetProfile(t.Context(), "office", json.RawMessage(`{"toolMode":"search"}`), p.Tag()))
-	if now, _ := x.Current().Profile("office"); now.ToolMode != config.ToolsSearch {
+	if now, _ := x.Current().Profile("office"); now.ToolMode != ToolsSearch {
 		t.Errorf("%+v", now)
 	}
 	if src, _ := os.ReadFile(beside); !strings.Contains(string(src), "search") {
@@ -170,13 +169,13 @@ func TestBrokenEnvironmentConfigDeniesClientAccess(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := dir + "/config.jsonc"
-	write(t, file, bound)
+	writeConfig(t, file, boundProfile)
 	begin := func(lastGood string) *Reloader {
-		r := New(Options{Sources: config.Sources{DefaultFile: file, JSON: `[{"name": "env", "command": "e"}]`}, LastGood: lastGood, Debounce: 1})
+		r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: file, JSON: `[{"name": "env", "command": "e"}]`}, LastGood: lastGood, Debounce: 1})
 		must(t, r.Load())
 		return r
 	}
-	held := func(what string, c *config.Config) {
+	held := func(what string, c *Config) {
 		t.Helper()
 		if _, known := c.Profile("office"); !known || c.Clients["cursor"].Profile != "office" || c.VisibilityUnknown != "" || c.Servers[0].ID != "env" || c.Locked == "" {
 			t.Errorf("%s: %+v %+v %q", what, c.Profiles, c.Clients, c.VisibilityUnknown)
@@ -185,7 +184,7 @@ func TestBrokenEnvironmentConfigDeniesClientAccess(t *testing.T) {
 	r := begin(dir + "/good.json")
 	held("sound", r.Current())
 	for range 2 {
-		write(t, file, strings.Replace(bound, "clients", "clients\" , ,", 1))
+		writeConfig(t, file, strings.Replace(boundProfile, "clients", "clients\" , ,", 1))
 		r.Reload(t.Context())
 		held("with a slip", r.Current())
 	}
@@ -201,12 +200,12 @@ func TestBrokenEnvironmentConfigDeniesClientAccess(t *testing.T) {
 			t.Error("open after another reading")
 		}
 	}
-	write(t, file, bound)
+	writeConfig(t, file, boundProfile)
 	r.Reload(t.Context())
 	held("mended", r.Current())
 	// The same applies if no file has ever been read.
-	write(t, file, "{")
-	r = New(Options{Sources: config.Sources{DefaultFile: file}})
+	writeConfig(t, file, "{")
+	r = NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: file}})
 	if err := r.Load(); err == nil || r.Current().VisibilityUnknown == "" {
 		t.Errorf("%v %q", err, r.Current().VisibilityUnknown)
 	}

@@ -1,4 +1,4 @@
-package reload
+package config
 
 import (
 	"os"
@@ -32,13 +32,13 @@ func TestRenamedServerKeepsItsRules(t *testing.T) {
 	if err != nil || to != "My-Docs" {
 		t.Fatal(to, err)
 	}
-	if got := text(t, x.file); got != want {
+	if got := contentOf(t, x.file); got != want {
 		t.Errorf("the file became\n%s\nand should be\n%s", got, want)
 	}
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "policy.rules[5]") || !strings.Contains(warnings[0], "f*__x") {
 		t.Errorf("the warnings are %q", warnings)
 	}
-	if _, warnings, err = x.Rename(t.Context(), "my-docs", "MY DOCS"); err != nil || len(warnings) != 0 || !strings.Contains(text(t, x.file), "MY-DOCS__drop") {
+	if _, warnings, err = x.Rename(t.Context(), "my-docs", "MY DOCS"); err != nil || len(warnings) != 0 || !strings.Contains(contentOf(t, x.file), "MY-DOCS__drop") {
 		t.Error(warnings, err)
 	}
 }
@@ -49,7 +49,7 @@ func TestRenameFollowsReferencesByName(t *testing.T) {
 "clients": {"c": {"accounts": {"My Files": "work"}}},
 "policy": {"rules": [{"tool": "My Files__pay", "then": "deny"}, {"tool": "My-Files__pay", "then": "deny"}, {"tool": "My F*__x", "then": "deny"}]}}`)
 	_, warnings, err := x.Rename(t.Context(), "My-Files", "Our Docs")
-	got := text(t, x.file)
+	got := contentOf(t, x.file)
 	for _, want := range []string{`"Our Docs": {"command"`, `"accounts": {"Our-Docs": "work"}`, `"tool": "Our Docs__pay"`, `"tool": "Our-Docs__pay"`, `My F*__x`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is missing in\n%s", want, got)
@@ -63,14 +63,14 @@ func TestRenameFollowsReferencesByName(t *testing.T) {
 func TestRenameIsRefusedIfRulesCouldNotFollowAtOnce(t *testing.T) {
 	t.Parallel()
 	x := run(t, `{"mcpServers": {"files": {"command": "f"}, "web": {"command": "w"}}, "policy": {"rules": [{"tool": "web__x", "then": "deny"}]}}`)
-	write(t, filepath.Join(filepath.Dir(x.file), "conf.d", "rules.yaml"), "policy:\n  rules:\n    - {tool: files__drop, then: deny}\n")
+	writeConfig(t, filepath.Join(filepath.Dir(x.file), "conf.d", "rules.yaml"), "policy:\n  rules:\n    - {tool: files__drop, then: deny}\n")
 	x.Reload(t.Context())
-	before := text(t, x.file)
+	before := contentOf(t, x.file)
 	_, err := x.CheckRename("files", "docs")
 	if err == nil || !strings.Contains(err.Error(), "policy.rules[1] refers to server") {
 		t.Errorf("the error is %v", err)
 	}
-	if _, _, err := x.Rename(t.Context(), "files", "docs"); err == nil || text(t, x.file) != before {
+	if _, _, err := x.Rename(t.Context(), "files", "docs"); err == nil || contentOf(t, x.file) != before {
 		t.Errorf("it was renamed: %v", err)
 	}
 	if _, _, err := x.Rename(t.Context(), "web", "net"); err != nil {
@@ -94,7 +94,7 @@ func TestPatternStatesAreEqualOnlyIfTheSameNamesMatch(t *testing.T) {
 	}
 }
 
-func text(t *testing.T, file string) string {
+func contentOf(t *testing.T, file string) string {
 	t.Helper()
 	got, err := os.ReadFile(file)
 	must(t, err)

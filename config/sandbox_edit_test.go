@@ -1,4 +1,4 @@
-package reload
+package config
 
 import (
 	"encoding/json"

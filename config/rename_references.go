@@ -1,4 +1,4 @@
-package reload
+package config
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/tailscale/hujson"
 )
@@ -42,21 +41,21 @@ func (n rename) server(name string) string {
 }
 
 // affects reports whether the rule changes with the name of the server.
-func (n rename) affects(rule *config.ArgumentRule) bool {
+func (n rename) affects(rule *ArgumentRule) bool {
 	return n.tool(rule.Tool, rule.Servers) != rule.Tool || slices.ContainsFunc(rule.Servers, func(s string) bool { return n.server(s) != s })
 }
 
 // isIn reports whether a file may refer to the server.
-func (n rename) isIn(c *config.Config, file string) bool {
-	return slices.ContainsFunc(c.Profiles, func(p config.Profile) bool {
+func (n rename) isIn(c *Config, file string) bool {
+	return slices.ContainsFunc(c.Profiles, func(p Profile) bool {
 		_, named := p.Servers[n.from]
 		return p.Source.File == file && (named || p.Accounts[n.from] != "")
-	}) || slices.ContainsFunc(c.Servers, func(s config.Server) bool { return s.Source.File == file && s.Replay.Server == n.from })
+	}) || slices.ContainsFunc(c.Servers, func(s Server) bool { return s.Source.File == file && s.Replay.Server == n.from })
 }
 
 // warnings describes the references that are not renamed: those in YAML files, and rules that apply
 // to other tools than before because their pattern matches only one of the two names.
-func (n rename) warnings(c *config.Config, file string) (list []string) {
+func (n rename) warnings(c *Config, file string) (list []string) {
 	if n.from == n.to {
 		return nil
 	}
@@ -72,12 +71,12 @@ func (n rename) warnings(c *config.Config, file string) (list []string) {
 		}
 	}
 	for _, p := range c.Profiles {
-		if _, named := p.Servers[n.from]; named && p.Source.File != file && config.IsYAML(p.Source.File) {
+		if _, named := p.Servers[n.from]; named && p.Source.File != file && IsYAML(p.Source.File) {
 			list = append(list, fmt.Sprintf("profile '%s' still refers to '%s', because its file %s is YAML and cannot be edited automatically", p.Name, n.from, p.Source.File))
 		}
 	}
 	for _, s := range c.Servers {
-		if s.Replay.Server == n.from && s.Source.File != file && config.IsYAML(s.Source.File) {
+		if s.Replay.Server == n.from && s.Source.File != file && IsYAML(s.Source.File) {
 			list = append(list, fmt.Sprintf("server '%s' still replays '%s', because its file %s is YAML and cannot be edited automatically", s.ID, n.from, s.Source.File))
 		}
 	}

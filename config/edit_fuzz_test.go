@@ -1,21 +1,19 @@
-package reload
+package config
 
 import (
 	"bytes"
 	"testing"
-
-	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // An edit of one server leaves every other server unchanged and the file valid.
 func FuzzEditTouchesOneServerOnly(f *testing.F) {
-	for _, src := range []string{commented, one, two, string(config.Starter()), "{}", `{"servers":{"a":{"command":"x"},}}`,
+	for _, src := range []string{commented, one, two, string(Starter()), "{}", `{"servers":{"a":{"command":"x"},}}`,
 		"{\r\n\t\"mcp\": {\"servers\": {\"a\": {\"command\": \"x\"} /* c */ , // d\r\n}}}", `{"mcpServers": [{"name": "a", "command": "x"}]}`,
 		"{\"mcpServers\": {\"a\": {\"command\": \"a\" /* x */ },\n// y\n}}", `{"mcpServers": {"a": {"command": "x"}}} // end`} {
 		f.Add([]byte(src))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		before, problems := config.Parse("c.jsonc", src)
+		before, problems := Parse("c.jsonc", src)
 		if before == nil || len(problems) > 0 {
 			return
 		}
@@ -26,8 +24,8 @@ func FuzzEditTouchesOneServerOnly(f *testing.F) {
 			}
 			return d
 		}
-		read := func(src []byte) *config.Config {
-			c, problems := config.Parse("c.jsonc", src)
+		read := func(src []byte) *Config {
+			c, problems := Parse("c.jsonc", src)
 			if c == nil {
 				t.Fatalf("%v in %q", problems, src)
 			}
@@ -39,13 +37,13 @@ func FuzzEditTouchesOneServerOnly(f *testing.F) {
 		for _, s := range before.Servers {
 			d := open(src)
 			must(t, d.SetDisabled(s.Label, !s.Disabled))
-			added, changed, removed := config.Diff(before, read(d.Bytes()))
+			added, changed, removed := Diff(before, read(d.Bytes()))
 			if len(added) > 0 || len(removed) > 0 || len(changed) != 1 || changed[0] != s.ID {
 				t.Fatalf("switching %q in %q: %v %v %v\n%q", s.Label, src, added, changed, removed, d.Bytes())
 			}
 			d = open(src)
 			must(t, d.Remove(s.Label))
-			added, changed, removed = config.Diff(before, read(d.Bytes()))
+			added, changed, removed = Diff(before, read(d.Bytes()))
 			if len(added) > 0 || len(changed) > 0 || len(removed) != 1 || removed[0] != s.ID {
 				t.Fatalf("removing %q from %q: %v %v %v\n%q", s.Label, src, added, changed, removed, d.Bytes())
 			}
@@ -57,7 +55,7 @@ func FuzzEditTouchesOneServerOnly(f *testing.F) {
 		if d.Add("fresh", []byte(`{"command":"n"}`)) != nil {
 			return // the servers are a list
 		}
-		if added, changed, removed := config.Diff(before, read(d.Bytes())); before.MCPEnabled && (len(added) != 1 || len(changed)+len(removed) > 0) {
+		if added, changed, removed := Diff(before, read(d.Bytes())); before.MCPEnabled && (len(added) != 1 || len(changed)+len(removed) > 0) {
 			t.Fatalf("adding to %q: %v %v %v\n%q", src, added, changed, removed, d.Bytes())
 		}
 	})

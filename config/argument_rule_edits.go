@@ -1,4 +1,4 @@
-package reload
+package config
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // AddArgumentRule adds a rule to policy.rules, before the one with the key before in the file that
@@ -19,21 +18,21 @@ func (r *Reloader) AddArgumentRule(ctx context.Context, before string, rule json
 	var id string
 	if before != "" {
 		rules := r.Current().Policy.Arguments
-		i := slices.IndexFunc(rules, func(a config.ArgumentRule) bool { return a.Key == before })
+		i := slices.IndexFunc(rules, func(a ArgumentRule) bool { return a.Key == before })
 		if i < 0 {
 			return core.Errorf(core.CodeConflict, "%s is no longer in the configuration", before)
 		}
 		file, at, id = rules[i].Source.File, rules[i].Index, ruleText(&rules[i])
 	}
 	return r.Edit(ctx, file, func(d *Document) error {
-		if now, problems := config.ParseArgumentRules("config.jsonc", d.Bytes()); at >= 0 && (len(problems) > 0 || at >= len(now) || ruleText(&now[at]) != id) {
+		if now, problems := ParseArgumentRules("config.jsonc", d.Bytes()); at >= 0 && (len(problems) > 0 || at >= len(now) || ruleText(&now[at]) != id) {
 			return core.Errorf(core.CodeConflict, "the rules in the file have since been changed")
 		}
 		return d.InsertRule(at, rule)
 	})
 }
 
-func ruleText(a *config.ArgumentRule) string {
+func ruleText(a *ArgumentRule) string {
 	raw, _ := json.Marshal(a) // strings, numbers and lists of them: cannot fail
 	return string(raw)
 }

@@ -1,4 +1,4 @@
-package reload
+package config
 
 import (
 	"os"
@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
-	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -17,8 +16,8 @@ import (
 func startFollowing(t *testing.T, debounce time.Duration) (file string, seen <-chan time.Time) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "config.jsonc")
-	write(t, file, one)
-	r := New(Options{Sources: config.Sources{DefaultFile: file}, Debounce: debounce})
+	writeConfig(t, file, one)
+	r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: file}, Debounce: debounce})
 	must(t, r.Load())
 	done := make(chan time.Time, 1)
 	go func() {
@@ -36,7 +35,7 @@ func TestLaterCreatedFolderIsWatched(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	made := filepath.Join(dir, "conf.d")
-	r := New(Options{Sources: config.Sources{DefaultFile: filepath.Join(dir, "config.jsonc"), ConfDir: made}})
+	r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: filepath.Join(dir, "config.jsonc"), ConfDir: made}})
 	added := make(map[string]bool)
 	_, folders := watchDirectories(r.watchedPaths, func(folder string) {
 		if err := os.MkdirAll(made, 0o700); err != nil {
@@ -55,7 +54,7 @@ func TestFileIsReadAfterDebounce(t *testing.T) {
 	const quiet = 400 * time.Millisecond
 	for range 10 {
 		file, seen := startFollowing(t, quiet)
-		write(t, file, two)
+		writeConfig(t, file, two)
 		select {
 		case <-seen:
 			// This early only if the file changed before it was watched, or the machine was
@@ -64,7 +63,7 @@ func TestFileIsReadAfterDebounce(t *testing.T) {
 		case <-time.After(quiet / 2):
 		}
 		last := time.Now()
-		write(t, file, one)
+		writeConfig(t, file, one)
 		if at := <-seen; at.Sub(last) < quiet {
 			if at.Before(last) {
 				continue // seen at the start of the second write
@@ -90,7 +89,7 @@ func TestBusyFileIsReadAfterMaximumDelay(t *testing.T) {
 		case <-deadline:
 			t.Fatalf("not read within 20 s and %d writes", i)
 		case <-tick.C:
-			write(t, file, []string{two, one}[i%2])
+			writeConfig(t, file, []string{two, one}[i%2])
 		}
 	}
 }

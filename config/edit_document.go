@@ -1,4 +1,4 @@
-package reload
+package config
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/tailscale/hujson"
 )
@@ -30,11 +29,11 @@ func NewDocument(src []byte) (*Document, error) {
 
 // parseDocument parses the text of a file. Its error names the file, the line and the column.
 func parseDocument(file string, src []byte) (*Document, error) {
-	if err := config.CheckEditable(file, src); err != nil {
+	if err := CheckEditable(file, src); err != nil {
 		return nil, err
 	}
 	rest, hadBOM := bytes.CutPrefix(src, bom)
-	root, err := config.ParseJSON(rest)
+	root, err := ParseJSON(rest)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +65,7 @@ func (d *Document) SetDisabled(label string, disabled bool) error {
 		return serverNotFoundError(label)
 	}
 	hasSwitch := false
-	for _, key := range config.EnabledKeys {
+	for _, key := range EnabledKeys {
 		if memberIndex(server, key) >= 0 {
 			d.setMember(server, key, hujson.Bool(!disabled), depth)
 			hasSwitch = true
@@ -140,10 +139,10 @@ func (d *Document) serversNodes() (boxes []serversNode) {
 	for i := range root.Members {
 		m := &root.Members[i]
 		name := m.Name.Value.(hujson.Literal).String()
-		if name == "mcpServers" || name == "servers" || slices.Contains(config.OtherServersKeys, name) {
+		if name == "mcpServers" || name == "servers" || slices.Contains(OtherServersKeys, name) {
 			boxes = append(boxes, serversNode{value: &m.Value, depth: 1})
 		}
-		if mcp, ok := m.Value.Value.(*hujson.Object); ok && slices.Contains(config.MixedServersKeys, name) {
+		if mcp, ok := m.Value.Value.(*hujson.Object); ok && slices.Contains(MixedServersKeys, name) {
 			if j := memberIndex(mcp, "servers"); j >= 0 && name == "mcp" {
 				boxes = append(boxes, serversNode{value: &mcp.Members[j].Value, depth: 2})
 			}
@@ -186,7 +185,7 @@ func (d *Document) servers() (all []serverNode) {
 		case *hujson.Object:
 			for i := range box.Members {
 				m := &box.Members[i]
-				if entry, isEntry := m.Value.Value.(*hujson.Object); b.mixed && (!isEntry || !slices.ContainsFunc(config.LaunchKeys, func(key string) bool { return memberIndex(entry, key) >= 0 })) {
+				if entry, isEntry := m.Value.Value.(*hujson.Object); b.mixed && (!isEntry || !slices.ContainsFunc(LaunchKeys, func(key string) bool { return memberIndex(entry, key) >= 0 })) {
 					continue
 				}
 				all = append(all, serverNode{&m.Name, &m.Value, b.depth + 1, func() { d.removeMember(box, memberKey(*m)) }})
