@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"net/netip"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // ArgumentRule decides about calls of tools by their arguments. The first rule that applies to a
@@ -331,3 +334,105 @@ func ParseCondition(text []byte) (Condition, []Problem) {
 	c := r.condition("where", root, 0)
 	return c, r.problems
 }
+
+// builtinServer is the id of the server that Drawbridge itself provides.
+const builtinServer = "drawbridge"
+
+// checkRuleServers warns about rules that name a server that is not configured. Names with
+// wildcards are not checked, nor are tools, which are unknown while a server is stopped.
+func (r *reader) checkRuleServers(c *Config) {
+	known := []string{builtinServer}
+	for _, s := range c.Servers {
+		known = append(known, s.ID, s.Label)
+		if s.Namespace != "" {
+			known = append(known, s.Namespace)
+		}
+	}
+	for _, p := range r.problems { // a server that is left out exists
+		if p.Server != "" {
+			known = append(known, p.Server, core.Slug(p.Server))
+		}
+	}
+	for i := range c.Policy.Arguments {
+		rule := &c.Policy.Arguments[i]
+		warn := func(key, name, suggestion string) {
+			if near := nearest(name, known); near != "" {
+				suggestion = fmt.Sprintf("did you mean '%s'?", near)
+			}
+			r.problems = append(r.problems, Problem{File: rule.Source.File, Line: rule.Source.Line, Column: rule.Source.Column, Key: rule.Key + "." + key, Warning: true,
+				Message: fmt.Sprintf("%s refers to server '%s', which is not configured", rule.Key, name), Suggestion: suggestion})
+		}
+		for _, name := range rule.Servers {
+			if !slices.Contains(known, name) {
+				warn("servers", name, "")
+			}
+		}
+		name, _, ok := strings.Cut(rule.Tool, "__")
+		if ok && len(rule.Servers) == 0 && !strings.ContainsAny(name, "*?") && !slices.Contains(known, name) {
+			warn("tool", name, fmt.Sprintf("if '%s__' is part of the tool's own name, name the tool's server in 'servers'", name))
+		}
+	}
+}
+
+// Suggestions for host patterns that no host can match.
+const (
+	onlyHost      = "write only the host, such as *.example.com, and internationalized names in Punycode (xn--…)"
+	withoutPort   = "write the host without the port: it matches on every port"
+	withoutScheme = "write only the host, without a scheme, such as *.example.com"
+	wholeAddress  = "write the address as four decimal numbers, such as 127.0.0.1, or use a wildcard, such as 127.*"
+	shortIPv6     = "write an IPv6 address in its short form, such as ::1 or fd00:1:*"
+)
+
+// hostPattern returns the pattern in the form in which hosts are compared: in lower case, without
+// trailing dot, and addresses in their short form without brackets and zone. If no host can match
+// it, suggestion says what to write.
+func hostPattern(text string) (pattern, suggestion string) {
+	p := strings.ToLower(strings.TrimSuffix(text, "."))
+	inner, bracket := strings.CutPrefix(p, "[")
+	switch {
+	case text == "": // URLs without a host
+		return "", ""
+	case strings.Contains(p, "://"):
+		return p, withoutScheme
+	case p == "" || strings.HasSuffix(p, ".") || strings.ContainsAny(p, `/@\`) || strings.ContainsFunc(p, func(c rune) bool { return c <= ' ' || c >= 0x7f }):
+		return p, onlyHost
+	case bracket && strings.Contains(inner, "]:"):
+		return p, withoutPort
+	case bracket:
+		if p = strings.TrimSuffix(inner, "]"); p == inner || !strings.Contains(p, ":") {
+			return p, shortIPv6
+		}
+	}
+	if addr, err := netip.ParseAddr(p); err == nil {
+		return addr.Unmap().WithZone("").String(), ""
+	}
+	if before, after, ok := strings.Cut(p, ":"); ok {
+		return p, checkColons(p, before, after)
+	}
+	if last := p[strings.LastIndexByte(p, '.')+1:]; !strings.ContainsAny(p, "*?") && (isDigits(last) || strings.HasPrefix(last, "0x")) {
+		return p, wholeAddress
+	}
+	return p, ""
+}
+
+// checkColons returns what to write instead of a pattern with colons that is not an address. It
+// accepts IPv6 addresses with wildcards.
+func checkColons(p, before, after string) (suggestion string) {
+	isGroup := func(g string) bool {
+		return len(g) <= 4 && strings.Trim(g, "0123456789abcdef*?") == "" && (len(g) == 1 || !strings.HasPrefix(g, "0"))
+	}
+	switch groups := strings.Split(p, ":"); {
+	case strings.Contains(after, ":"):
+		if !strings.ContainsAny(p, "*?") || len(groups) > 8 || !slices.ContainsFunc(groups, isGroup) || slices.ContainsFunc(groups, func(g string) bool { return g != "" && !isGroup(g) }) {
+			return shortIPv6
+		}
+	case after == "*" && before != "" && before != "*" && isGroup(before):
+	case isDigits(after) || after == "*" && before != "http" && before != "https":
+		return withoutPort
+	default:
+		return withoutScheme
+	}
+	return ""
+}
+
+func isDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }

@@ -38,3 +38,65 @@ func TestErrorsOfRulesNameRuleAndPointer(t *testing.T) {
 		t.Error(problems)
 	}
 }
+
+func TestRuleAboutUnknownServerIsAWarning(t *testing.T) {
+	t.Parallel()
+	for rule, want := range map[string]string{
+		`"tool": "files__x"`:                       "",
+		`"tool": "fs__x"`:                          "",
+		`"tool": "broken__x"`:                      "",
+		`"tool": "drawbridge__status"`:             "",
+		`"tool": "gone*__x"`:                       "",
+		`"tool": "gone_x"`:                         "",
+		`"tool": "gone__x", "servers": "files"`:    "",
+		`"servers": ["files", "My Web", "My-Web"]`: "",
+		`"tool": "gone__x"`:                        "policy.rules[0] refers to server 'gone', which is not configured (if 'gone__' is",
+		`"tool": "file__x"`:                        "policy.rules[0] refers to server 'file', which is not configured (did you mean 'files'?)",
+		`"servers": ["files", "gone"], "where": {"/a": {"min": 1}}`: "policy.rules[0] refers to server 'gone', which is not configured",
+	} {
+		c, problems := Parse("c.jsonc", []byte(`{"mcpServers": {"files": {"command": "f", "namespace": "fs"}, "My Web": {"command": "w"}, "broken": {"command": 1}},
+			"policy": {"rules": [{"then": "deny", `+rule+`}]}}`))
+		if c == nil {
+			t.Fatal(problems)
+		}
+		got := ""
+		for _, p := range problems {
+			if p.Server == "" {
+				if !p.Warning || p.Line != 2 {
+					t.Errorf("%s: not a warning with a line: %v", rule, p)
+				}
+				got += p.String()
+			}
+		}
+		if want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: the problems are %q, not %q", rule, got, want)
+		}
+	}
+}
+
+// A pattern that no host can match is an error that says what to write; other spellings of an
+// address become the one with which hosts are compared.
+func TestHostPatternMatchesOrIsRefused(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"[::1]": "::1", "0:0:0:0:0:0:0:1": "::1", "[0000::0001]": "::1", "::FFFF:127.0.0.1": "127.0.0.1", "fe80::1%lo": "fe80::1",
+		"FD00::*": "fd00::*", "[fe80:*]": "fe80:*", "2001:db8:*:?": "2001:db8:*:?", "*": "*", "Example.COM.": "example.com", "*.example.com": "*.example.com",
+		"169.254.*": "169.254.*", "127.0.0.1": "127.0.0.1", "localhost": "localhost", "a_b.c": "a_b.c", "*::1": "*::1", "0xabc.com": "0xabc.com",
+	} {
+		list, problems := ParseArgumentRules("c.json", []byte(`[{"where": {"/u": {"host": "`+pattern+`"}}, "then": "deny"}]`))
+		if len(problems) > 0 || list[0].Where.All[0].Test.Host[0] != want {
+			t.Errorf("%s: %+v, %v", pattern, list, problems)
+		}
+	}
+	for pattern, suggestion := range map[string]string{
+		"localhost:8080": "without the port", "127.0.0.1:80": "without the port", "*:8080": "without the port", "[::1]:80": "without the port", "localhost:*": "without the port",
+		"*.example.com:443": "without the port", "[*]:80": "without the port",
+		"http:": "without a scheme", "https:*": "without a scheme", "https://a.b": "without a scheme", "mailto:x": "without a scheme",
+		"127.1": "four decimal numbers", "0x7f.1": "four decimal numbers", "2130706433": "four decimal numbers", "127.000.000.001": "four decimal numbers", "256.1.1.1": "four decimal numbers",
+		"1:2:3": "IPv6", "[::1": "IPv6", "::g": "IPv6", "fd00:0001:*": "IPv6", "a b": "only the host", "a/b": "only the host", "bücher.de": "xn--", "a@b": "only the host", "a\\tb": "only the host", ".": "only the host", "a..": "only the host",
+	} {
+		_, problems := ParseArgumentRules("c.json", []byte(`[{"where": {"/u": {"host": ["`+pattern+`"]}}, "then": "deny"}]`))
+		if len(problems) != 1 || !strings.Contains(problems[0].Message, "host pattern") || !strings.Contains(problems[0].Suggestion, suggestion) {
+			t.Errorf("%s: %+v", pattern, problems)
+		}
+	}
+}

@@ -2,7 +2,13 @@ package config
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
 	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestMountsAreParsed(t *testing.T) {
@@ -60,6 +66,61 @@ func TestNamesThatTheEngineRefusesAreInvalid(t *testing.T) {
 			if c, problems := Parse("c.json", raw); (c != nil && !HasErrors(problems)) != valid {
 				t.Errorf("%s %q: %v", key, name, problems)
 			}
+		}
+	}
+}
+
+func TestDockerExecCommandIsADockerServer(t *testing.T) {
+	envFile := filepath.Join(t.TempDir(), "box.env")
+	if err := os.WriteFile(envFile, []byte("\ufeff# comment\nA=1 = 2\n\n  B=\"q\"\r\nC\nD=${X}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		command string
+		args    []string
+		env     map[string]string
+		want    Docker
+		program string
+		inside  map[string]string
+	}{
+		{"docker", []string{"exec", "-i", "box", "/srv"}, nil, Docker{Container: "box"}, "/srv", nil},
+		{"/usr/bin/docker", []string{"container", "exec", "-it", "box", "node", "x.js", "-e", "y"}, map[string]string{"PATH": "/x"}, Docker{Container: "box"}, "node x.js -e y", nil},
+		{`C:\Docker\Docker.EXE`, []string{"exec", "--interactive=true", "--tty", "--", "box", "srv"}, nil, Docker{Container: "box"}, "srv", nil},
+		{"docker", []string{"-H", "unix:///s", "exec", "-iu", "me:1", "--workdir=/w", "-eA=1=2", "-e", "B", "--env", "C", "box", "srv"}, map[string]string{"B": "b"},
+			Docker{Container: "box", Host: "unix:///s", User: "me:1", Workdir: "/w"}, "srv", map[string]string{"A": "1=2", "B": "b", "C": "${C:-}"}},
+		{"docker", []string{"--context", "far", "--debug", "exec", "--detach-keys", "x", "-w", "/w", "-i=true", "box", "srv"}, map[string]string{"DOCKER_HOST": "tcp://x"}, Docker{Container: "box", Host: "tcp://x", Context: "far", Workdir: "/w"}, "srv", nil},
+		{"docker", []string{"exec", "--env-file", envFile, "-e", "A=3", "box", "srv"}, nil, Docker{Container: "box"}, "srv", map[string]string{"A": "3", "B": `"q"`, "C": "${C:-}", "D": "$${X}"}},
+		{"docker", []string{"exec", "-i", "${BOX}", "srv"}, nil, Docker{Container: "${BOX}"}, "srv", nil},
+	} {
+		entry := map[string]any{"command": tt.command, "args": tt.args}
+		if tt.env != nil {
+			entry["env"] = tt.env
+		}
+		src, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"a": entry}})
+		c, problems := Parse("c.json", src)
+		if len(problems) > 0 {
+			t.Errorf("%s: %v", tt.args, problems)
+			continue
+		}
+		s := c.Servers[0]
+		got := strings.Join(append([]string{s.Command}, s.Args...), " ")
+		if s.Type != core.Docker || !reflect.DeepEqual(s.Docker, tt.want) || got != tt.program || len(s.Env)+len(tt.inside) > 0 && !reflect.DeepEqual(s.Env, tt.inside) {
+			t.Errorf("%s: %s %+v, %s, %v", tt.args, s.Type, s.Docker, got, s.Env)
+		}
+	}
+}
+
+func TestCommandsThatMayLeaveProcessesAreReported(t *testing.T) {
+	for args, warned := range map[string]bool{
+		"docker exec -d box srv": true, "docker exec --privileged box srv": true, "docker exec --env-file none box srv": true, "docker exec box": true,
+		"docker --tlsverify exec box srv": true, "docker compose exec -T box srv": true, "docker-compose exec box srv": true, "podman exec -i box srv": true,
+		"kubectl exec -i pod -- srv": true, "ssh host srv": true, "docker run -i --rm image exec": false, "docker compose run exec": true, "docker compose run x": false, "dockerx exec box srv": false,
+	} {
+		words := strings.Fields(args)
+		src, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"a": map[string]any{"command": words[0], "args": words[1:]}}})
+		c, problems := Parse("c.json", src)
+		if HasErrors(problems) || (len(problems) > 0) != warned || c.Servers[0].Type != core.Stdio || c.Servers[0].Command != words[0] || len(c.Servers[0].Args) != len(words)-1 {
+			t.Errorf("%s: %v, %+v", args, problems, c.Servers[0])
 		}
 	}
 }

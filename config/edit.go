@@ -1,15 +1,20 @@
 package config
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
+	"slices"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
+
+	"github.com/tailscale/hujson"
 )
 
 // Enable enables a server in the file that defines it.
@@ -220,4 +225,279 @@ func validationError(problems []Problem) error {
 		}
 	}
 	return e
+}
+
+// HideTools hides tools from clients, or shows them again, with one edit per file. tools maps server
+// ids to the servers' own tool names. If a server does not exist, nothing is written. Other
+// settings of the tools are unchanged.
+func (r *Reloader) HideTools(ctx context.Context, tools map[string][]string, hide bool) error {
+	type part struct{ label, tool string }
+	files := map[string][]part{}
+	for id, names := range tools {
+		s, err := r.editableServer(id)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if name == "" {
+				return core.Errorf(core.CodeValidation, "a tool has no name")
+			}
+			files[s.Source.File] = append(files[s.Source.File], part{s.Label, name})
+		}
+	}
+	set := map[string]json.RawMessage{"enabled": nil}
+	if hide {
+		set["enabled"] = json.RawMessage("false")
+	}
+	for file, parts := range files {
+		err := r.Edit(ctx, file, func(d *Document) error {
+			for _, p := range parts {
+				if err := d.SetTool(p.label, p.tool, set); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetSandbox sets the sandbox of a server to a value in JSON: a mode or an object.
+func (r *Reloader) SetSandbox(ctx context.Context, id string, value json.RawMessage) error {
+	s, err := r.editableServer(id)
+	if err != nil {
+		return err
+	}
+	return r.Edit(ctx, s.Source.File, func(d *Document) error { return d.SetSandbox(s.Label, value) })
+}
+
+// SetSandbox sets the sandbox of a server. If it is an object, a mode keeps its other settings, and
+// another object the comments in it.
+func (d *Document) SetSandbox(label string, value json.RawMessage) error {
+	server, depth := d.findServer(label)
+	if server == nil {
+		return serverNotFoundError(label)
+	}
+	parsed, err := hujson.Parse(bytes.Clone(value))
+	if err != nil {
+		return core.Errorf(core.CodeValidation, "the sandbox is not valid JSON")
+	}
+	var current *hujson.Object
+	if i := memberIndex(server, "sandbox"); i >= 0 {
+		current, _ = server.Members[i].Value.Value.(*hujson.Object)
+	}
+	if current == nil {
+		d.setMember(server, "sandbox", parsed.Value, depth)
+		return nil
+	}
+	to, ok := parsed.Value.(*hujson.Object)
+	if !ok {
+		d.setMember(current, "mode", parsed.Value, depth+1)
+		return nil
+	}
+	for _, name := range memberNames(current) {
+		if memberIndex(to, name) < 0 {
+			d.removeMember(current, name)
+		}
+	}
+	for _, m := range to.Members {
+		name := m.Name.Value.(hujson.Literal).String()
+		d.setMember(current, name, m.Value.Value, depth+1)
+	}
+	return nil
+}
+
+func memberNames(o *hujson.Object) (names []string) {
+	for _, m := range o.Members {
+		names = append(names, m.Name.Value.(hujson.Literal).String())
+	}
+	return names
+}
+
+// SetArgument replaces the argument with index at of a server in the file that defines it, or the
+// server's image if at is -1. The rest of the file, including comments, is unchanged. It fails
+// with CodeConflict unless the current value is was.
+func (r *Reloader) SetArgument(ctx context.Context, id string, at int, was, now string) error {
+	s, err := r.editableServer(id)
+	if err != nil {
+		return err
+	}
+	return r.Edit(ctx, s.Source.File, func(d *Document) error { return d.SetArgument(s.Label, at, was, now) })
+}
+
+// SetArgument replaces the argument with index at of the server called label, or its image if at
+// is -1.
+func (d *Document) SetArgument(label string, at int, was, now string) error {
+	server, _ := d.findServer(label)
+	if server == nil {
+		return serverNotFoundError(label)
+	}
+	moved := &core.Error{Code: core.CodeConflict, Message: "the server's entry has changed in the meantime", Hint: "Review it again."}
+	set := func(v *hujson.Value) error {
+		old, ok := v.Value.(hujson.Literal)
+		if !ok || old.Kind() != '"' || old.String() != was {
+			return moved
+		}
+		v.Value = hujson.String(now)
+		return nil
+	}
+	if at < 0 {
+		i := memberIndex(server, "docker")
+		if i < 0 {
+			return moved
+		}
+		docker, ok := server.Members[i].Value.Value.(*hujson.Object)
+		if !ok {
+			return moved
+		}
+		if i = memberIndex(docker, "image"); i < 0 {
+			return moved
+		}
+		return set(&docker.Members[i].Value)
+	}
+	i := memberIndex(server, "args")
+	if i < 0 {
+		return moved
+	}
+	args, ok := server.Members[i].Value.Value.(*hujson.Array)
+	if !ok || at >= len(args.Elements) {
+		return moved
+	}
+	return set(&args.Elements[at])
+}
+
+// SetTools changes settings of tools in the file that defines their server, in one edit. A key whose
+// value is nil or null is removed.
+func (r *Reloader) SetTools(ctx context.Context, id string, tools []string, set map[string]json.RawMessage) error {
+	s, err := r.editableServer(id)
+	if err != nil {
+		return err
+	}
+	return r.Edit(ctx, s.Source.File, func(d *Document) error {
+		for _, tool := range tools {
+			if err := d.SetTool(s.Label, tool, set); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// SetTool changes settings of a tool of the server called label. A key whose value is nil or null
+// is removed; objects that become empty are removed too.
+func (d *Document) SetTool(label, tool string, set map[string]json.RawMessage) error {
+	server, depth := d.findServer(label)
+	if server == nil {
+		return serverNotFoundError(label)
+	}
+	tools, err := d.ensureObject(server, "tools", depth)
+	if err != nil {
+		return err
+	}
+	settings, err := d.ensureObject(tools, tool, depth+1)
+	if err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		raw := bytes.TrimSpace(set[key])
+		if len(raw) == 0 || string(raw) == "null" {
+			d.removeMember(settings, key)
+			continue
+		}
+		value, err := hujson.Parse(bytes.Clone(raw))
+		if err != nil {
+			return core.Errorf(core.CodeValidation, "the value of '%s' is not valid JSON", key)
+		}
+		d.setMember(settings, key, value.Value, depth+2)
+	}
+	if len(settings.Members) == 0 {
+		d.removeMember(tools, tool)
+	}
+	if len(tools.Members) == 0 {
+		d.removeMember(server, "tools")
+	}
+	return nil
+}
+
+// ensureObject returns the object under name and creates it if it does not exist. depth is the
+// depth of o's members.
+func (d *Document) ensureObject(o *hujson.Object, name string, depth int) (*hujson.Object, error) {
+	i := memberIndex(o, name)
+	if i < 0 {
+		d.setMember(o, name, &hujson.Object{}, depth)
+		i = memberIndex(o, name)
+	}
+	inner, ok := o.Members[i].Value.Value.(*hujson.Object)
+	if !ok {
+		return nil, core.Errorf(core.CodeValidation, "cannot set '%s': it is not an object", name)
+	}
+	return inner, nil
+}
+
+// AddArgumentRule adds a rule to policy.rules, before the one with the key before in the file that
+// holds it, or as the last one of the main file if before is "".
+func (r *Reloader) AddArgumentRule(ctx context.Context, before string, rule json.RawMessage) error {
+	file, at := r.o.Sources.Main(), -1
+	var id string
+	if before != "" {
+		rules := r.Current().Policy.Arguments
+		i := slices.IndexFunc(rules, func(a ArgumentRule) bool { return a.Key == before })
+		if i < 0 {
+			return core.Errorf(core.CodeConflict, "%s is no longer in the configuration", before)
+		}
+		file, at, id = rules[i].Source.File, rules[i].Index, ruleText(&rules[i])
+	}
+	return r.Edit(ctx, file, func(d *Document) error {
+		if now, problems := ParseArgumentRules("config.jsonc", d.Bytes()); at >= 0 && (len(problems) > 0 || at >= len(now) || ruleText(&now[at]) != id) {
+			return core.Errorf(core.CodeConflict, "the rules in the file have since been changed")
+		}
+		return d.InsertRule(at, rule)
+	})
+}
+
+func ruleText(a *ArgumentRule) string {
+	raw, _ := json.Marshal(a) // strings, numbers and lists of them: cannot fail
+	return string(raw)
+}
+
+// InsertRule inserts a rule into policy.rules at an index, or at the end if it is negative.
+// Comments of the other rules are kept.
+func (d *Document) InsertRule(at int, raw json.RawMessage) error {
+	value, err := d.formatObject(raw, 3)
+	if err != nil {
+		return err
+	}
+	section, err := d.ensureObject(d.root.Value.(*hujson.Object), "policy", 0)
+	if err != nil {
+		return err
+	}
+	i := memberIndex(section, "rules")
+	if i < 0 {
+		d.setMember(section, "rules", &hujson.Array{}, 1)
+		i = memberIndex(section, "rules")
+	}
+	list, ok := section.Members[i].Value.Value.(*hujson.Array)
+	if !ok {
+		return core.Errorf(core.CodeValidation, "cannot add a rule: 'policy.rules' is not a list")
+	}
+	if at < 0 || at > len(list.Elements) {
+		at = len(list.Elements)
+	}
+	indent := d.eol + d.indent + d.indent + d.indent
+	element := hujson.Value{BeforeExtra: hujson.Extra(indent), Value: value}
+	if at < len(list.Elements) { // a comment behind the comma is about the rule before
+		next := &list.Elements[at]
+		if i := bytes.Index(next.BeforeExtra, []byte(d.eol)); i > 0 {
+			element.BeforeExtra = slices.Concat(next.BeforeExtra[:i:i], element.BeforeExtra)
+			next.BeforeExtra = next.BeforeExtra[i:]
+		}
+	}
+	list.Elements = slices.Insert(list.Elements, at, element)
+	if len(list.Elements) == 1 {
+		list.AfterExtra = hujson.Extra(d.eol + d.indent + d.indent)
+	}
+	return nil
 }

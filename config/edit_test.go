@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -274,6 +275,155 @@ func TestServerThatIsOffInAnotherSpellingCanBeEnabled(t *testing.T) {
 		}
 		if c, problems := Parse("c.json", d.Bytes()); c == nil || len(c.Servers) != 1 || c.Servers[0].Disabled {
 			t.Errorf("%s: %v, %s", key, problems, d.Bytes())
+		}
+	}
+}
+
+func TestSandboxEditKeepsSettingsAndComments(t *testing.T) {
+	t.Parallel()
+	set := func(src, value string) string {
+		t.Helper()
+		d, err := NewDocument([]byte(src))
+		must(t, err)
+		must(t, d.SetSandbox("a", json.RawMessage(value)))
+		return string(d.Bytes())
+	}
+	if got, want := set(`{"mcpServers": {"a": {"command": "x", "sandbox": "on"}}}`, `"off"`), `{"mcpServers": {"a": {"command": "x", "sandbox": "off"}}}`; got != want {
+		t.Errorf("a word: %s", got)
+	}
+	const own = `{
+  "mcpServers": {
+    "a": {
+      "command": "x",
+      "sandbox": {
+        // the notes
+        "read": ["~/notes"], // mine
+        "network": "none"
+      }
+    }
+  }
+}
+`
+	const off = `{
+  "mcpServers": {
+    "a": {
+      "command": "x",
+      "sandbox": {
+        // the notes
+        "read": ["~/notes"], // mine
+        "network": "none",
+        "mode": "off"
+      }
+    }
+  }
+}
+`
+	if got := set(own, `"off"`); got != off {
+		t.Errorf("off it is\n%s", got)
+	}
+	if got := set(off, `{"read":["~/notes"],"network":"none"}`); got != own {
+		t.Errorf("on it is\n%s", got)
+	}
+}
+
+func TestArgumentEditKeepsComments(t *testing.T) {
+	t.Parallel()
+	src := `{"mcpServers": {
+  // mine
+  "a": {"command": "npx", "args": ["-y", /* which */ "pkg@1.0.0", "--x"]}, // behind
+  "b": {"docker": {"image": "x:1"}}
+}}`
+	d, err := NewDocument([]byte(src))
+	must(t, err)
+	must(t, d.SetArgument("a", 1, "pkg@1.0.0", "pkg@2.0.0"))
+	must(t, d.SetArgument("b", -1, "x:1", "x:2"))
+	want := strings.NewReplacer("pkg@1.0.0", "pkg@2.0.0", "x:1", "x:2").Replace(src)
+	if got := string(d.Bytes()); got != want {
+		t.Errorf("got %s", got)
+	}
+	for _, at := range []int{-1, 0, 1, 7} {
+		if err := d.SetArgument("a", at, "pkg@1.0.0", "y"); err == nil {
+			t.Errorf("argument %d is changed although it is another one", at)
+		}
+	}
+}
+
+func TestToolSettingsEditKeepsRest(t *testing.T) {
+	t.Parallel()
+	const before = `{
+  // my servers
+  "mcpServers": {
+    "files": {
+      "command": "x", // stays
+      "args": ["a"]
+    },
+  },
+}
+`
+	set := func(src string, tool string, values map[string]string) string {
+		t.Helper()
+		d, err := NewDocument([]byte(src))
+		must(t, err)
+		raw := map[string]json.RawMessage{}
+		for k, v := range values {
+			raw[k] = json.RawMessage(v)
+		}
+		must(t, d.SetTool("files", tool, raw))
+		return string(d.Bytes())
+	}
+	one := set(before, "read", map[string]string{"requestTimeoutMs": "300000", "approval": `"ask"`})
+	want := `{
+  // my servers
+  "mcpServers": {
+    "files": {
+      "command": "x", // stays
+      "args": ["a"],
+      "tools": {
+        "read": {
+          "approval": "ask",
+          "requestTimeoutMs": 300000
+        }
+      }
+    },
+  },
+}
+`
+	if one != want {
+		t.Errorf("got\n%s\nwant\n%s", one, want)
+	}
+	if back := set(one, "read", map[string]string{"requestTimeoutMs": "null", "approval": "null"}); back != before {
+		t.Errorf("taken back it is\n%s", back)
+	}
+	if two := set(one, "read", map[string]string{"approval": `"never"`}); two != set(before, "read", map[string]string{"requestTimeoutMs": "300000", "approval": `"never"`}) {
+		t.Errorf("changed it is\n%s", two)
+	}
+	d, _ := NewDocument([]byte(before))
+	if d.SetTool("gone", "read", nil) == nil || d.SetTool("files", "read", map[string]json.RawMessage{"approval": json.RawMessage(`{`)}) == nil {
+		t.Error("nonsense is written")
+	}
+	odd, _ := NewDocument([]byte(`{"mcpServers": {"files": {"tools": 7}}}`))
+	if odd.SetTool("files", "read", nil) == nil {
+		t.Error("tools that are not objects are changed")
+	}
+}
+
+func TestInsertedRuleKeepsRest(t *testing.T) {
+	t.Parallel()
+	const rule = `{"tool":"files__put","then":"allow"}`
+	for _, c := range []struct {
+		before string
+		at     int
+		want   string
+	}{
+		{"{\n  // mine\n  \"policy\": {\n    \"rules\": [\n      // first\n      {\"then\": \"ask\"}, // a\n      {\"then\": \"deny\"} // b\n    ]\n  }\n}\n", 1,
+			"{\n  // mine\n  \"policy\": {\n    \"rules\": [\n      // first\n      {\"then\": \"ask\"}, // a\n      {\n        \"tool\": \"files__put\",\n        \"then\": \"allow\"\n      },\n      {\"then\": \"deny\"} // b\n    ]\n  }\n}\n"},
+		{"{\n  \"mcpServers\": {}\n}\n", -1,
+			"{\n  \"mcpServers\": {},\n  \"policy\": {\n    \"rules\": [\n      {\n        \"tool\": \"files__put\",\n        \"then\": \"allow\"\n      }\n    ]\n  }\n}\n"},
+	} {
+		d, err := NewDocument([]byte(c.before))
+		must(t, err)
+		if err := d.InsertRule(c.at, []byte(rule)); err != nil || string(d.Bytes()) != c.want {
+			t.Errorf("%v\n%s", err, d.Bytes())
 		}
 	}
 }

@@ -1,6 +1,12 @@
 package config
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
+)
 
 // UnsetError is the error of Expand for a variable without value and default.
 type UnsetError struct{ Name string }
@@ -80,4 +86,28 @@ func variable(expr string, lookup func(string) (string, bool)) (string, error) {
 func parts(expr string) (name, fallback string, hasDefault bool) {
 	name, fallback, hasDefault = strings.Cut(expr, ":-")
 	return strings.TrimPrefix(name, "env:"), fallback, hasDefault
+}
+
+var secretRef = osutil.LazyRegexp(`(\$?)\$\{secret:([^}]*?)(?::-[^}]*)?\}`)
+
+// ReferencedSecrets returns the names of the secrets that servers refer to, each with the ids of those
+// servers in order.
+func ReferencedSecrets(c *Config) map[string][]string {
+	used := map[string][]string{}
+	for _, s := range c.Servers {
+		texts := append([]string{s.Command, s.Cwd, s.URL, s.OAuth.ClientSecret}, s.Args...)
+		texts = append(slices.AppendSeq(texts, maps.Values(s.Env)), slices.Collect(maps.Values(s.Headers))...)
+		for _, a := range s.Accounts {
+			texts = append(slices.AppendSeq(texts, maps.Values(a.Env)), a.OAuth.ClientSecret)
+			texts = slices.AppendSeq(texts, maps.Values(a.Headers))
+		}
+		for _, text := range texts {
+			for _, m := range secretRef().FindAllStringSubmatch(text, -1) {
+				if m[1] == "" && !slices.Contains(used[m[2]], s.ID) {
+					used[m[2]] = append(used[m[2]], s.ID)
+				}
+			}
+		}
+	}
+	return used
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
+
+	"github.com/goccy/go-yaml"
 )
 
 // text is the content of one file.
@@ -298,4 +304,106 @@ func (c *Config) UnsetVariables(lookup func(name string) (string, bool)) []Probl
 		}
 	}
 	return problems
+}
+
+// Masked returns a configuration file as JSON that is safe to share: without comments, and masked
+// by redact.MaskConfig, whose other results it returns too. The error for an invalid file does
+// not repeat its content.
+func Masked(file string, src []byte) (text []byte, values, variables []string, err error) {
+	plain := src
+	if IsYAML(file) {
+		plain, err = yaml.YAMLToJSON(src)
+	} else {
+		plain, err = StandardJSON(src)
+	}
+	var document any
+	if err == nil {
+		err = core.DecodeJSON(plain, &document)
+	}
+	if err != nil {
+		return nil, nil, nil, Problems{{File: file, Message: "it cannot be parsed, so its contents are not shown"}}
+	}
+	document, values, variables = redact.MaskConfig(document)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(document); err != nil {
+		return nil, nil, nil, err
+	}
+	return b.Bytes(), values, variables, nil
+}
+
+// Position is a place in a file. Lines and columns count from 1, columns in characters; a zero
+// Line means that the position is unknown.
+type Position struct {
+	File   string
+	Line   int
+	Column int
+}
+
+func (p Position) String() string {
+	switch {
+	case p.Line == 0:
+		return p.File
+	case p.File == "":
+		return fmt.Sprintf("%d:%d", p.Line, p.Column)
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
+// Problem is one error or warning about a configuration file. It never contains a value that may
+// be secret.
+type Problem struct {
+	File       string `json:"file"`
+	Line       int    `json:"line"`
+	Column     int    `json:"column"`
+	Key        string `json:"key"`        // path of the key: "mcpServers.files.command"
+	Message    string `json:"message"`    // missing 'command' in stdio server 'files'
+	Suggestion string `json:"suggestion"` // what to do, or ""
+	Warning    bool   `json:"warning"`    // nothing was left out because of it
+	Server     string `json:"server"`     // label of the server that was left out or is concerned, or ""
+}
+
+// String is "file:line:column: message (suggestion)".
+func (p Problem) String() string {
+	var b strings.Builder
+	if at := (Position{p.File, p.Line, p.Column}).String(); at != "" {
+		b.WriteString(at)
+		b.WriteString(": ")
+	}
+	if p.Warning {
+		b.WriteString("warning: ")
+	}
+	b.WriteString(p.Message)
+	if p.Suggestion != "" {
+		fmt.Fprintf(&b, " (%s)", p.Suggestion)
+	}
+	return b.String()
+}
+
+// Error makes a Problem an error.
+func (p Problem) Error() string { return p.String() }
+
+// HasErrors reports whether one of problems is not a warning.
+func HasErrors(problems []Problem) bool {
+	for _, p := range problems {
+		if !p.Warning {
+			return true
+		}
+	}
+	return false
+}
+
+// Problems is the error of a refused configuration.
+type Problems []Problem
+
+func (p Problems) Error() string {
+	lines := make([]string, 0, len(p))
+	for _, one := range p {
+		if !one.Warning {
+			lines = append(lines, one.String())
+		}
+	}
+	return strings.Join(lines, "\n")
 }

@@ -5,7 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"log/slog"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
@@ -14,6 +17,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
+	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -21,6 +25,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -215,4 +220,123 @@ func newTrust(history *store.Store, bus *core.Bus, log *slog.Logger) (*registry.
 	views := registry.New(registry.Options{Withhold: baseline.Judge})
 	baseline.Observe(views.ReapplyWithhold, func(server string) { bus.Publish(core.CatalogEvent, server) })
 	return views, baseline
+}
+
+// applyVisibility applies the profiles and clients of the configuration. It must be called before
+// servers are started, so that a new server is never visible to a client that must not see it.
+// During the update a client sees either its old or its new profile, never both.
+func applyVisibility(c *config.Config, views *registry.Registry, front *bridge.Bridge) {
+	r := bridge.Visibility{Unknown: c.VisibilityUnknown, ProfileOf: c.ProfileOf, Clients: map[string]bridge.ClientVisibility{}, Profiles: map[string]bridge.ProfileVisibility{}}
+	r.Folders = slices.ContainsFunc(c.Profiles, func(p config.Profile) bool { return len(p.Folders) > 0 })
+	for name, client := range c.Clients {
+		r.Clients[name] = bridge.ClientVisibility{Profile: client.Profile, ToolMode: client.ToolMode, MaxResultTokens: client.MaxResultTokens}
+	}
+	for _, p := range c.Profiles {
+		r.Profiles[p.Name] = bridge.ProfileVisibility{ToolMode: p.ToolMode}
+	}
+	if !views.SetProfiles(c.Profiles) && front.HasVisibility(r) {
+		return
+	}
+	front.SetVisibility(r)
+}
+
+// commandApprovals stores in the history database which commands the user has approved.
+type commandApprovals struct{ facts *store.Store }
+
+func (a commandApprovals) key(server, key string) string { return "approved/" + server + "/" + key }
+
+// Approved reports whether the user has approved the command that key identifies, and in which sandbox.
+func (a commandApprovals) Approved(ctx context.Context, server, key string) (sandbox []byte, ok bool, err error) {
+	return a.facts.Metadata(ctx, a.key(server, key))
+}
+
+// Approve stores the approval of the user.
+func (a commandApprovals) Approve(ctx context.Context, server, key string, sandbox []byte) error {
+	return a.facts.SaveMetadata(ctx, a.key(server, key), sandbox)
+}
+
+// trustRules returns the rules of the configuration about changed tools.
+func trustRules(c *config.Config) []trust.ServerSettings {
+	list := make([]trust.ServerSettings, 0, len(c.Servers))
+	for i := range c.Servers {
+		s := &c.Servers[i]
+		list = append(list, trust.ServerSettings{Server: s.ID, Mode: s.ToolChanges, Launch: trust.LaunchHash(struct {
+			Type, Command string
+			Args          []string
+			Env           []string
+			URL, Docker   string
+		}{string(s.Type), s.Command, s.Args, slices.Sorted(maps.Keys(s.Env)), s.URL, s.Docker.Where() + s.Docker.Image})})
+	}
+	return list
+}
+
+// waitingServers counts the servers that have tools waiting for the user's decision.
+func waitingServers(baseline *trust.Baseline) int {
+	seen := map[string]bool{}
+	for _, c := range baseline.Waiting() {
+		seen[c.Server] = true
+	}
+	return len(seen)
+}
+
+// serverCallbacks returns what servers reach: the clients, and for replay servers the server that
+// they replay.
+func serverCallbacks(front *bridge.Bridge, calls *gateway.Gateway, servers *supervisor.Supervisor, accounts *accountChooser) upstream.Callbacks {
+	return upstream.Callbacks{
+		OnNotification: func(server, owner, method string, params json.RawMessage) {
+			switch method {
+			case "notifications/resources/updated":
+				front.ResourceUpdated(server, owner, params)
+			case "notifications/tasks/status":
+				front.LegacyTaskStatusChanged(server, owner, params)
+			case "notifications/elicitation/complete":
+				front.ElicitationCompleted(server, params)
+			case "notifications/tasks":
+				front.ModernTaskUpdated(server, owner, params)
+			default:
+				front.ExtensionNotified(server, method, params, func(call *core.Call) bool {
+					return accounts.choose(call) == nil && servers.Serves(owner, call)
+				})
+			}
+		},
+		OnRequest:      front.Ask,
+		OnModernChange: front.ModernConnectionChanged,
+		LiveCall: func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error) {
+			return liveCall(ctx, calls, servers, server, method, name, params)
+		},
+	}
+}
+
+// liveCall calls the server that a replay server replays. It is recorded as a call of its own, and
+// needs the approvals of a client.
+func liveCall(ctx context.Context, calls *gateway.Gateway, servers *supervisor.Supervisor, server, method, name string, params json.RawMessage) (core.Reply, error) {
+	if status, ok := servers.Status(server); ok && status.Transport == core.Replay { // could be a circle
+		return core.Reply{}, core.Errorf(core.CodeValidation, "%q is itself a replay server", server)
+	}
+	parsed, err := wire.ScanParams(params)
+	if err != nil {
+		return core.Reply{}, core.Errorf(core.CodeValidation, "cannot parse the parameters")
+	}
+	return calls.Call(ctx, &core.Call{
+		Client: core.Client{Name: "drawbridge-replay", Version: version}, Era: core.Legacy,
+		Server: server, Method: method, Name: name, PublicName: name,
+		Params: params, Arguments: parsed.Arguments, Meta: parsed.Meta, ProgressToken: parsed.ProgressToken,
+	}, nil)
+}
+
+// packageOf returns the package that a server runs with its version, or its image, or "".
+func packageOf(s *config.Server, pids []int) string {
+	spec, ok := marketplace.Find(s)
+	if !ok {
+		return ""
+	}
+	if spec.Launcher == marketplace.Image {
+		return spec.Text
+	}
+	home, _ := os.UserHomeDir() // without one, the caches of launchers are not searched
+	found := marketplace.Resolve(spec, marketplace.Environment{Home: home, Getenv: os.Getenv}, pids, nil)
+	if found.Version == "" {
+		return spec.Package
+	}
+	return spec.Package + "@" + found.Version
 }

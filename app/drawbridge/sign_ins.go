@@ -174,3 +174,25 @@ func (l *logins) browse(address string) error {
 
 var errNoBrowser = &core.Error{Code: core.CodeUnavailable, Cause: errors.New("there is no display, or no program that opens URLs"),
 	Message: "cannot open a browser", Hint: "Copy the URL and open it in a browser on this machine."}
+
+// loginNotice returns the notice that the environment of the login shell, which servers need to
+// find their programs, cannot be read. Its Message is empty if failed is nil.
+func loginNotice(failed error) core.Notice {
+	n := core.Notice{Subject: "login-shell"}
+	if failed != nil {
+		n.Message = "Servers get the PATH that Drawbridge was started with, because the environment of the login shell could not be read: " + failed.Error() + ". " +
+			"Check what the shell's startup files are waiting for, or increase loginShellTimeoutMs in globalSettings. The startup files are read again when a server is restarted."
+	}
+	return n
+}
+
+// vaultNotices returns notices about where the key of the secrets is stored if that is not a
+// keyring, and about servers that wait for a locked keyring.
+func vaultNotices(vault *secret.Store) []core.Notice {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if notice := vault.Status(ctx).Notice; notice != "" {
+		return []core.Notice{{Subject: "secrets", Message: notice}}
+	}
+	return nil
+}

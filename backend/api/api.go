@@ -1,12 +1,16 @@
 package api
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"path"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -216,3 +220,139 @@ func (a *API) Run(ctx context.Context) error {
 	a.waiting.follow(ctx, a.Bus, a.pendingWithoutDeadline)
 	return nil
 }
+
+// openSession exchanges a one-time code for a cookie and a key. It is the only plain handler,
+// because it needs no token.
+func (a *API) openSession(w http.ResponseWriter, r *http.Request) {
+	if err := loopback.RefuseOtherUser(r); err != nil {
+		writeProblem(w, err)
+		return
+	}
+	var body struct {
+		Code string `json:"code"`
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4096)).Decode(&body); err != nil || body.Code == "" {
+		writeProblem(w, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "code", Error: "is required"}}})
+		return
+	}
+	cookie, key, err := a.Options.Sessions.Exchange(body.Code)
+	if err != nil {
+		writeProblem(w, err)
+		return
+	}
+	http.SetCookie(w, cookie)
+	w.Header().Set("Content-Type", "application/json")
+	noStore(w.Header())
+	_ = json.NewEncoder(w).Encode(struct {
+		Key string `json:"key"`
+	}{key})
+}
+
+// isAuthenticated reports whether a request has the admin token, the token of a client or a
+// session.
+func (a *API) isAuthenticated(w http.ResponseWriter, r *http.Request) bool {
+	token, shown := loopback.BearerOf(r)
+	if !shown {
+		return a.Sessions.Check(w, r)
+	}
+	if a.Admin.Valid(token) {
+		return true
+	}
+	_, client := a.Tokens.Client(token)
+	return client
+}
+
+// contentPolicy is what the page may do: load and reach nothing but ourselves, and be
+// framed by nobody. Text of servers shown as markup by mistake could still do nothing,
+// and browsers that know trusted types do not even parse it.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; media-src data:; font-src 'self'; frame-src 'self'; " +
+	"frame-ancestors 'none'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+const permissionsPolicy = "camera=(), geolocation=(), microphone=(), payment=(), usb=()"
+
+// nonceMark is replaced in index.html by a random value for each response. The page's code editor
+// adds a style element that names it; no other style element is allowed.
+const nonceMark = "STYLE-NONCE"
+
+// types are by suffix and not the system's, which may know them wrongly.
+var types = map[string]string{
+	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
+	".svg": "image/svg+xml", ".png": "image/png", ".ico": "image/x-icon", ".woff2": "font/woff2",
+	".json": "application/json", ".webmanifest": "application/manifest+json", ".txt": "text/plain; charset=utf-8",
+}
+
+// IsShell reports whether a request is for the static page. Links from anywhere may open it,
+// because it contains no data of the user.
+func IsShell(r *http.Request) bool {
+	return r.Method == http.MethodGet && (r.URL.Path == "/" || r.URL.Path == "/index.html")
+}
+
+// servePage serves the page. Its routes are in the fragment, so there is one document.
+func (a *API) servePage(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		writeProblem(w, core.Errorf(core.CodeNotFound, "there is no such page"))
+		return
+	}
+	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
+	if name == "" {
+		name = "index.html"
+	}
+	kind, known := types[path.Ext(name)]
+	var body []byte
+	err := fs.ErrNotExist
+	if known {
+		body, err = fs.ReadFile(a.UI, name)
+	}
+	h := w.Header()
+	if err != nil && name == "index.html" {
+		body, kind, err = []byte(noPage), types[".html"], nil
+	}
+	if err != nil {
+		writeProblem(w, core.Errorf(core.CodeNotFound, "there is no such page"))
+		return
+	}
+	noStore(h)
+	h.Set("Content-Type", kind)
+	policy := contentPolicy
+	if name == "index.html" {
+		nonce := rand.Text()
+		policy = strings.Replace(policy, "style-src 'self'", "style-src 'self' 'nonce-"+nonce+"'", 1)
+		body = bytes.Replace(body, []byte(nonceMark), []byte(nonce), 1)
+	}
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Permissions-Policy", permissionsPolicy)
+	if strings.HasPrefix(name, "assets/") { // named by their content
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	_, _ = bytes.NewReader(body).WriteTo(w)
+}
+
+const noPage = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Drawbridge</title>
+<p>Drawbridge is running, but this build does not include the web UI. To build Drawbridge with it, run: make build</p></html>`
+
+// singleHeaderWriter makes sure that the header of a response is written once. When a reader
+// disconnects during a response, as a page does on navigation, huma writes a second header, which
+// net/http logs as an error.
+type singleHeaderWriter struct {
+	http.ResponseWriter
+	written bool
+}
+
+func (o *singleHeaderWriter) WriteHeader(status int) {
+	if o.written {
+		return
+	}
+	o.written = status >= 200
+	o.ResponseWriter.WriteHeader(status)
+}
+
+func (o *singleHeaderWriter) Write(b []byte) (int, error) {
+	o.written = true
+	return o.ResponseWriter.Write(b)
+}
+
+// Unwrap lets an http.ResponseController reach the connection.
+func (o *singleHeaderWriter) Unwrap() http.ResponseWriter { return o.ResponseWriter }

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -388,5 +389,90 @@ func TestConfigReplaceNeedsCurrentVersion(t *testing.T) {
 	}
 	if status, body, _ := s.ask(t, "PUT", "/api/v1/config", `{"text":"[1]"}`, "If-Match", `"tag-{"`); status != 200 || s.text != "[1]" || !strings.Contains(body, `"etag":"tag-["`) {
 		t.Errorf("%d %s, and the file is %s", status, body, s.text)
+	}
+}
+
+func TestPageHasStrictContentSecurityPolicy(t *testing.T) {
+	s := newSite(t)
+	status, body, h := s.plain(t, "GET", "/", "")
+	if status != 200 || !strings.HasPrefix(body, "<p>page") || h.Get("Content-Type") != "text/html; charset=utf-8" {
+		t.Fatalf("%d %s %v", status, body, h)
+	}
+	for name, want := range map[string]string{
+		"Content-Security-Policy": "default-src 'none'; script-src 'self'", "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff",
+		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+	} {
+		if !strings.HasPrefix(h.Get(name), want) {
+			t.Errorf("%s is %q", name, h.Get(name))
+		}
+	}
+	if strings.Contains(h.Get("Content-Security-Policy"), "unsafe") {
+		t.Error("the policy allows something unsafe")
+	}
+	for _, want := range []string{"frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'", "require-trusted-types-for 'script'", "connect-src 'self'"} {
+		if !strings.Contains(h.Get("Content-Security-Policy"), want) {
+			t.Errorf("the policy lacks %s", want)
+		}
+	}
+	_, nonce, _ := strings.Cut(h.Get("Content-Security-Policy"), "style-src 'self' 'nonce-")
+	nonce, _, _ = strings.Cut(nonce, "';")
+	if len(nonce) < 22 || !strings.Contains(body, nonce) {
+		t.Errorf("nonce %q in %q", nonce, body)
+	}
+	if _, again, _ := s.plain(t, "GET", "/", ""); again == body {
+		t.Error("the nonce is the same for every response")
+	}
+	for name := range h {
+		if strings.HasPrefix(name, "Access-Control") {
+			t.Errorf("CORS header %s", name)
+		}
+	}
+	_, _, h = s.plain(t, "GET", "/assets/a-1.js", "")
+	if strings.Contains(h.Get("Content-Security-Policy"), "nonce") {
+		t.Error("a policy of a file has a nonce")
+	}
+	if h.Get("Cache-Control") != "public, max-age=31536000, immutable" || h.Get("Content-Type") != "text/javascript; charset=utf-8" {
+		t.Errorf("an asset has %v", h)
+	}
+}
+
+func TestOnlyPageFilesAreServed(t *testing.T) {
+	s := newSite(t)
+	for _, path := range []string{"/secret.key", "/nope.js", "/../api.go", "/assets", "/assets/", "/%2e%2e/api.go", "/index.html/x"} {
+		if status, body, _ := s.plain(t, "GET", path, ""); status != http.StatusNotFound {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	if status, _, _ := s.plain(t, "POST", "/", "{}"); status != http.StatusNotFound {
+		t.Errorf("POST /: %d", status)
+	}
+}
+
+// disconnectedWriter is a ResponseWriter whose client disconnects before the body is written.
+type disconnectedWriter struct {
+	http.ResponseWriter
+	leave context.CancelFunc
+	heads []int
+}
+
+func (l *disconnectedWriter) WriteHeader(status int) { l.heads = append(l.heads, status) }
+
+func (l *disconnectedWriter) Write([]byte) (int, error) {
+	l.leave()
+	return 0, errors.New("broken pipe")
+}
+
+func TestResponseHeaderIsWrittenOnceAfterDisconnect(t *testing.T) {
+	s := newSite(t)
+	ctx, leave := context.WithCancel(t.Context())
+	r := httptest.NewRequestWithContext(ctx, "GET", "/api/v1/servers", nil)
+	r.Header.Set("Authorization", "Bearer "+s.admin)
+	w := &disconnectedWriter{ResponseWriter: httptest.NewRecorder(), leave: leave}
+	s.api.ServeHTTP(w, r)
+	if len(w.heads) != 1 || w.heads[0] != http.StatusOK {
+		t.Errorf("these heads were written: %v", w.heads)
+	}
+	if ctx.Err() == nil {
+		t.Error("nothing was written")
 	}
 }

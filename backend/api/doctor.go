@@ -1,9 +1,13 @@
 package api
 
 import (
+	"bytes"
 	"context"
+	"sync"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
@@ -91,4 +95,79 @@ func (a *API) fix(ctx context.Context, in *findingInput) (*answer[List[doctor.Fi
 		return nil, err
 	}
 	return a.examine(ctx, nil)
+}
+
+func (a *API) registerDiagnostics(doc huma.API) {
+	op(a, doc, "GET", "/api/v1/diagnostics", "Diagnostics for a bug report, with the text of each file; secrets are redacted", a.diagnostics)
+	op(a, doc, "GET", "/api/v1/diagnostics/zip", "Diagnostics as a zip file", a.diagnosticsZip)
+}
+
+func (a *API) diagnostics(ctx context.Context, _ *none) (*answer[List[doctor.File]], error) {
+	files, err := a.bundleFiles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return reply(List[doctor.File]{Items: files})
+}
+
+func (a *API) diagnosticsZip(ctx context.Context, _ *none) (*bundleAnswer, error) {
+	files, err := a.bundleFiles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	var b bytes.Buffer
+	if err := doctor.WriteZip(&b, files, now); err != nil {
+		return nil, err
+	}
+	return &bundleAnswer{"application/zip", `attachment; filename="` + doctor.BundleName(now) + `"`, b.Bytes()}, nil
+}
+
+func (a *API) bundleFiles(ctx context.Context) ([]doctor.File, error) {
+	o := a.DiagnosticSources(ctx)
+	o.Version, o.Now, o.Redact = a.Version, time.Now(), a.Redact
+	o.Documents = map[string]any{"servers": a.Servers.Statuses(), "config-problems": a.ConfigEditor.Problems(), "sessions": len(a.Bridge.Sessions())}
+	o.Documents["status"] = a.statusNow()
+	if findings, err := a.examine(ctx, nil); err == nil {
+		o.Documents["doctor"] = findings.Body.Items
+	}
+	tokens, err := a.Tokens.ListWithSecrets()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tokens {
+		o.Secrets = append(o.Secrets, t.Token)
+	}
+	o.Secrets = append(o.Secrets, a.Secrets.KnownSecrets()...)
+	return doctor.Bundle(o), nil
+}
+
+func (a *API) serverUsage(context.Context, *none) (*answer[List[ServerUsage]], error) {
+	return reply(List[ServerUsage]{Items: a.usageOf(a.Servers.Statuses())})
+}
+
+// usageOf measures the servers that have a process on this machine. It measures all of them at the
+// same time, because measurements that wait for each other share one list of the processes: one
+// after the other, 200 servers took 20 s.
+func (a *API) usageOf(servers []core.ServerStatus) []ServerUsage {
+	measured := make([]*ServerUsage, len(servers))
+	var all sync.WaitGroup
+	for i, s := range servers {
+		if s.PID == 0 && len(s.Instances) == 0 {
+			continue
+		}
+		all.Go(func() {
+			if u, err := a.Usage(s.ID); err == nil {
+				measured[i] = &ServerUsage{Server: s.ID, RSS: u.RSS, CPU: u.CPU, Processes: len(u.Tree)}
+			}
+		})
+	}
+	all.Wait()
+	list := []ServerUsage{}
+	for _, u := range measured {
+		if u != nil {
+			list = append(list, *u)
+		}
+	}
+	return list
 }

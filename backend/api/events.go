@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
@@ -147,4 +149,71 @@ func (s *stream) write(b []byte) error {
 		return err
 	}
 	return s.rc.Flush()
+}
+
+type framesInput struct {
+	PageInput
+	Session string `query:"session" maxLength:"200" doc:"Session of a client that history.debugClients includes"`
+	Server  string `query:"server" maxLength:"256" server:"name" doc:"Server with debug: true, or one that a debugged client called"`
+}
+
+// Message is one JSON-RPC message as it went over a connection.
+type Message struct {
+	ID      string    `json:"id"`
+	At      time.Time `json:"at"`
+	From    string    `json:"from" enum:"client,server,drawbridge"`
+	Session string    `json:"session,omitempty"`
+	Client  string    `json:"client,omitempty"`
+	Server  string    `json:"server,omitempty"`
+	Bytes   int       `json:"bytes" doc:"Size of the complete message"`
+	Text    string    `json:"text" doc:"Secrets are redacted; at most 8 KiB"`
+	HTTP    string    `json:"http,omitempty" doc:"Remote servers only: request line or status, and headers, one per line; secrets are redacted"`
+}
+
+func (a *API) frames(_ context.Context, in *framesInput) (*answer[List[Message]], error) {
+	if (in.Session == "") == (in.Server == "") {
+		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
+			Fields: []core.FieldError{{Field: "query.session", Error: "specify either a session or a server"}}}
+	}
+	list := List[Message]{Items: []Message{}}
+	before := parseID(in.Before)
+	page, next := a.FrameLog.Frames(in.Session, in.Server, before, in.Limit)
+	for _, f := range page {
+		list.Items = append(list.Items, Message{strconv.FormatInt(f.ID, 10), f.At, f.From, f.Session, f.Client, f.Server, f.Bytes, f.Text, f.HTTP})
+	}
+	list.Next = nextPage(next)
+	return reply(list)
+}
+
+type logInput struct {
+	ID    string    `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
+	Level string    `query:"level" enum:"debug,info,warn,error,stderr,lifecycle" doc:"Minimum level (lines of stderr count as info); stderr: only output of the server; lifecycle: only its events"`
+	After time.Time `query:"after" doc:"Only lines after this time"`
+	Limit int       `query:"limit" minimum:"1" maximum:"10000" default:"500" doc:"Maximum number of lines; the newest are returned"`
+}
+
+// serverLog returns the lines of one server, oldest first, escaped for display.
+func (a *API) serverLog(_ context.Context, in *logInput) (*answer[List[serverlog.Line]], error) {
+	if _, ok := a.Servers.Status(in.ID); !ok {
+		return nil, errNoSuchServer
+	}
+	wants, ok := serverlog.Filter(in.Level)
+	if !ok {
+		return nil, core.Errorf(core.CodeValidation, "level must be one of %s", serverlog.FilterChoices)
+	}
+	list := List[serverlog.Line]{Items: []serverlog.Line{}}
+	all := a.Logs.Tail(in.ID, 0)
+	begin := len(all)
+	for left := in.Limit; begin > 0 && left > 0 && all[begin-1].At.After(in.After); begin-- {
+		if wants(all[begin-1]) {
+			left--
+		}
+	}
+	for _, line := range all[begin:] {
+		if wants(line) {
+			line.Text = serverlog.Clean(line.Text)
+			list.Items = append(list.Items, line)
+		}
+	}
+	return reply(list)
 }

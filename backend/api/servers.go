@@ -2,12 +2,23 @@ package api
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"path"
+	"reflect"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/danielgtaylor/huma/v2"
 )
 
 // logLines is how much of a server's log its page shows.
@@ -125,4 +136,378 @@ func (a *API) removeServer(ctx context.Context, in *serverInput) (*none, error) 
 		return nil, errNoSuchServer
 	}
 	return &none{}, a.ConfigEditor.Remove(ctx, in.ID)
+}
+
+// TestRequest selects a server for a trial: by an entry, or a configured one.
+type TestRequest struct {
+	Name   string `json:"name,omitempty" maxLength:"64" doc:"Name in the configuration"`
+	Entry  JSON   `json:"entry,omitempty" doc:"The server's JSON object, as in the configuration file"`
+	Server string `json:"server,omitempty" maxLength:"256" server:"name" doc:"Id or name of a configured server, instead of name and entry"`
+}
+
+// TestResult is the result of a trial. Nothing of it is stored.
+type TestResult struct {
+	OK           bool             `json:"ok"`
+	Stage        string           `json:"stage" enum:"configuration,start,connect,done" doc:"Stage at which the test ended"`
+	Error        string           `json:"error"`
+	Hint         string           `json:"hint"`
+	Code         core.Code        `json:"code"`
+	Login        core.LoginState  `json:"login" enum:",needed" doc:"needed: the server responds but requires a sign-in, which is possible once it is configured"`
+	Problems     []config.Problem `json:"problems" nullable:"false" doc:"Problems of the entry; may contain warnings on success"`
+	Transport    core.Transport   `json:"transport"`
+	Command      string           `json:"command" doc:"Command line or URL; secrets are redacted"`
+	TookNs       int64            `json:"tookNs"`
+	Era          core.Era         `json:"era"`
+	Version      string           `json:"protocolVersion"`
+	ServerInfo   JSON             `json:"serverInfo"`
+	Instructions string           `json:"instructions"`
+	Tools        []Tool           `json:"tools" nullable:"false"`
+	Prompts      []TestItem       `json:"prompts" nullable:"false"`
+	Resources    []TestItem       `json:"resources" nullable:"false"`
+	Templates    []TestItem       `json:"templates" nullable:"false"`
+	Warnings     []string         `json:"warnings" nullable:"false"`
+	Log          []string         `json:"log" nullable:"false" doc:"Last lines of the server's output"`
+}
+
+// TestItem is a prompt, a resource or a resource template of a trial.
+type TestItem struct {
+	Name        string `json:"name" doc:"Name, or URI of a resource"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Raw         string `json:"raw" doc:"JSON text: the complete entry"`
+}
+
+type testInput struct{ Body TestRequest }
+
+// maxTrials is the maximum number of concurrent trials.
+const maxTrials = 4
+
+func (a *API) registerTrial(doc huma.API) {
+	op(a, doc, "POST", "/api/v1/test", "Test a server: start it or connect to it, and list what it offers; nothing is stored", a.testServer)
+}
+
+func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult], error) {
+	out := newTestResult()
+	server, as, err := resolveTrialServer(a.ConfigEditor.Current(), &in.Body, &out)
+	if err != nil {
+		return nil, err
+	}
+	if server == nil {
+		return reply(out)
+	}
+	select {
+	case a.trials <- struct{}{}:
+		defer func() { <-a.trials }()
+	default:
+		return nil, errTooManyTrials
+	}
+	out.Transport = server.Type
+	out.setTrial(a.Try(ctx, server, as, nil))
+	return reply(out)
+}
+
+// TryOnce returns the response of POST /api/v1/test for the configuration c without a daemon. The
+// request is the JSON of a TestRequest.
+func TryOnce(ctx context.Context, c *config.Config, request []byte, try func(ctx context.Context, c *config.Server, as string, use func(upstream.Connection)) upstream.Trial) (*TestResult, error) {
+	var in TestRequest
+	if err := json.Unmarshal(request, &in); err != nil {
+		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Cause: err}
+	}
+	if in.Server != "" {
+		names := make([]core.ServerIdentity, len(c.Servers))
+		for i := range c.Servers {
+			names[i] = core.ServerIdentity{ID: c.Servers[i].ID, Label: c.Servers[i].Label}
+		}
+		id, err := core.FindServer(names, in.Server)
+		switch {
+		case err != nil:
+			return nil, err
+		case id == "":
+			return nil, errNoSuchServer
+		}
+		in.Server = id
+	}
+	out := newTestResult()
+	server, as, err := resolveTrialServer(c, &in, &out)
+	if err == nil && server != nil {
+		out.Transport = server.Type
+		out.setTrial(try(ctx, server, as, nil))
+	}
+	return &out, err
+}
+
+func newTestResult() TestResult {
+	return TestResult{
+		Stage: "configuration", Problems: []config.Problem{}, Tools: []Tool{}, Prompts: []TestItem{}, Resources: []TestItem{},
+		Templates: []TestItem{}, Warnings: []string{}, Log: []string{},
+	}
+}
+
+// resolveTrialServer returns the server to try; nil if the entry is invalid, which out then
+// reports. as is the configured server whose sign-in it may use: one with the same URL.
+func resolveTrialServer(now *config.Config, in *TestRequest, out *TestResult) (server *config.Server, as string, err error) {
+	if in.Server != "" {
+		s, ok := now.Server(in.Server)
+		if !ok {
+			return nil, "", errNoSuchServer
+		}
+		return &s, s.ID, nil
+	}
+	name := in.Name
+	if name == "" {
+		name = "server"
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(in.Entry, &object) != nil || object == nil {
+		return nil, "", &core.Error{Code: core.CodeValidation, Message: "the entry is not a JSON object", Fields: []core.FieldError{{Field: "entry", Error: "not a JSON object"}}}
+	}
+	// A disabled server can be tried, too.
+	delete(object, "disabled")
+	delete(object, "enabled")
+	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{name: object}})
+	if err != nil {
+		return nil, "", err
+	}
+	parsed, problems := config.Parse("entry", text)
+	out.Problems = append(out.Problems, problems...)
+	if parsed == nil || len(parsed.Servers) != 1 {
+		out.Code, out.Error = core.CodeValidation, "this is not a valid server entry"
+		for _, p := range problems {
+			if !p.Warning {
+				out.Error, out.Hint = p.Message, p.Suggestion
+				break
+			}
+		}
+		return nil, "", nil
+	}
+	server = &parsed.Servers[0]
+	if s, ok := now.Server(server.ID); ok && s.Type == server.Type && s.URL == server.URL && reflect.DeepEqual(s.OAuth, server.OAuth) {
+		as = s.ID
+	}
+	return server, as, nil
+}
+
+// setTrial copies the result of a trial.
+func (out *TestResult) setTrial(t upstream.Trial) {
+	out.Stage, out.OK = "done", t.Err == nil
+	if t.Err != nil {
+		out.Stage, out.Error, out.Hint, out.Code = "start", t.Reason, t.Hint, core.CodeOf(t.Err)
+		if t.Reached {
+			out.Stage = "connect"
+		}
+		if errors.Is(t.Err, core.ErrNeedsLogin) {
+			out.Login = core.LoginNeeded
+		}
+	}
+	out.Command, out.TookNs, out.Era, out.Version = t.Command, int64(t.Took), t.Era, t.Version
+	out.ServerInfo, out.Instructions = JSON(t.Catalog.Info), t.Catalog.Instructions
+	for _, item := range t.Catalog.Tools {
+		out.Tools = append(out.Tools, parseTool(item))
+	}
+	for list, items := range map[*[]TestItem][]core.Item{&out.Prompts: t.Catalog.Prompts, &out.Resources: t.Catalog.Resources, &out.Templates: t.Catalog.Templates} {
+		for _, item := range items {
+			tool := parseTool(item)
+			*list = append(*list, TestItem{Name: item.Name, Title: tool.Title, Description: tool.Description, Raw: string(item.Raw)})
+		}
+	}
+	out.Warnings = append(append(out.Warnings, t.Catalog.Warnings...), t.Warning...)
+	for _, l := range t.Log {
+		if text := serverlog.Clean(l.Text); strings.TrimSpace(text) != "" {
+			out.Log = append(out.Log, text)
+		}
+	}
+}
+
+// parseTool parses a tool of a list. It is untrusted data: invalid fields stay empty.
+func parseTool(item core.Item) Tool {
+	var about struct {
+		Title        string          `json:"title"`
+		Description  string          `json:"description"`
+		InputSchema  json.RawMessage `json:"inputSchema"`
+		OutputSchema json.RawMessage `json:"outputSchema"`
+		Annotations  json.RawMessage `json:"annotations"`
+	}
+	_ = json.Unmarshal(item.Raw, &about)
+	return Tool{
+		Name: item.Name, Tool: item.Name, Title: about.Title, Description: about.Description, InputSchema: string(about.InputSchema),
+		OutputSchema: string(about.OutputSchema), Annotations: string(about.Annotations), Raw: string(item.Raw),
+	}
+}
+
+type toolsInput struct {
+	Server string `query:"server" maxLength:"256" server:"name" doc:"Only the tools of this server, by id or name"`
+}
+
+func (a *API) listTools(_ context.Context, in *toolsInput) (*answer[List[Tool]], error) {
+	list := List[Tool]{Items: []Tool{}}
+	for _, item := range a.Views.All().Items(core.Tools) {
+		if in.Server != "" && item.Server != in.Server {
+			continue
+		}
+		tool := parseTool(core.Item{Name: item.Name, Raw: item.Raw})
+		tool.Name, tool.Server = item.Public, item.Server
+		list.Items = append(list.Items, tool)
+	}
+	if _, known := a.Servers.Status(in.Server); in.Server != "" && len(list.Items) == 0 && !known {
+		return nil, errNoSuchServer
+	}
+	return reply(list)
+}
+
+// DockerView is what a picker of containers shows.
+type DockerView struct {
+	Engine     DockerEngine               `json:"engine"`
+	Contexts   []dockerexec.DockerContext `json:"contexts" nullable:"false"`
+	Containers []Container                `json:"containers" nullable:"false"`
+}
+
+// DockerEngine is the Engine that was queried.
+type DockerEngine struct {
+	State   string `json:"state" enum:"ok,absent,refused" doc:"absent: Docker is not responding; refused: the user has no permission"`
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+	Address string `json:"address"`
+	Context string `json:"context"`
+	Version string `json:"version"`
+}
+
+// Container is one container of an Engine.
+type Container struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Image     string    `json:"image"`
+	State     string    `json:"state" doc:"State reported by Docker: running, exited, created, paused ..."`
+	Status    string    `json:"status" doc:"Human-readable status, such as Up 3 minutes"`
+	CreatedAt time.Time `json:"createdAt"`
+	Project   string    `json:"project" doc:"Docker Compose project, or empty"`
+	Service   string    `json:"service" doc:"Docker Compose service, or empty"`
+	Servers   []string  `json:"servers" nullable:"false" doc:"Configured servers that refer to it"`
+	Managed   bool      `json:"managed" doc:"Whether Drawbridge created it for a server"`
+}
+
+// ContainerDetail is what there is inside a container.
+type ContainerDetail struct {
+	Container
+	User        string                        `json:"user"`
+	Workdir     string                        `json:"workdir"`
+	Entrypoint  []string                      `json:"entrypoint" nullable:"false"`
+	Command     []string                      `json:"command" nullable:"false"`
+	Environment []string                      `json:"environment" nullable:"false" doc:"Names of the environment variables"`
+	Shell       bool                          `json:"shell" doc:"Whether it has a shell; without one, a server in it cannot be stopped reliably"`
+	Init        bool                          `json:"init"`
+	Programs    []dockerexec.ContainerProgram `json:"programs" nullable:"false" doc:"Interpreters and package runners, and programs with mcp in their name"`
+	Processes   []dockerexec.ContainerProcess `json:"processes" nullable:"false"`
+	Suggestions []Suggestion                  `json:"suggestions" nullable:"false"`
+}
+
+// Suggestion is a server that could be added, to be looked at and tested by the user.
+type Suggestion struct {
+	Title string `json:"title"`
+	Entry string `json:"entry" doc:"JSON text: a server's object, as in the configuration file"`
+}
+
+type dockerInput struct {
+	Host    string `query:"host" maxLength:"1024" doc:"Address of the Docker Engine"`
+	Context string `query:"context" maxLength:"256" doc:"Name of a Docker context"`
+	All     bool   `query:"all" doc:"Include stopped containers"`
+}
+
+type containerInput struct {
+	ID      string `path:"id" maxLength:"256" doc:"Container id or name"`
+	Host    string `query:"host" maxLength:"1024"`
+	Context string `query:"context" maxLength:"256"`
+}
+
+func (a *API) registerDocker(doc huma.API) {
+	op(a, doc, "GET", "/api/v1/docker", "Containers that a server can run in", a.listContainers)
+	op(a, doc, "GET", "/api/v1/docker/containers/{id}", "Programs and processes in a container", a.getContainer)
+}
+
+func (a *API) listContainers(ctx context.Context, in *dockerInput) (*answer[DockerView], error) {
+	view := DockerView{Contexts: dockerexec.Contexts(), Containers: []Container{}}
+	list, at, version, err := dockerexec.List(ctx, dockerexec.Engine{Host: in.Host, Context: in.Context}, in.All)
+	view.Engine = DockerEngine{State: "ok", Address: at.Host, Context: at.Context, Version: version}
+	if view.Engine.Context == "" && in.Host == "" {
+		view.Engine.Context = "default"
+	}
+	switch {
+	case errors.Is(err, dockerexec.ErrPermission):
+		view.Engine.State, view.Engine.Message = "refused", err.Error()
+		view.Engine.Hint = "Add this user to the docker group, log in again and restart Drawbridge."
+	case err != nil && ctx.Err() == nil:
+		view.Engine.State, view.Engine.Message = "absent", err.Error()
+		view.Engine.Hint = "Install and start Docker, or select another Engine."
+	case err != nil:
+		return nil, err
+	}
+	for _, f := range list {
+		view.Containers = append(view.Containers, a.container(f))
+	}
+	return reply(view)
+}
+
+func (a *API) container(f dockerexec.ContainerSummary) Container {
+	return Container{ID: f.ID, Name: f.Name, Image: f.Image, State: f.State, Status: f.Status, CreatedAt: f.Created,
+		Project: f.Project, Service: f.Service, Servers: a.serversIn(f), Managed: f.Managed}
+}
+
+// serversIn lists the configured servers that name a container.
+func (a *API) serversIn(f dockerexec.ContainerSummary) []string {
+	ids := []string{}
+	for _, s := range a.ConfigEditor.Current().Servers {
+		d := s.Docker
+		named := d.Container != "" && (d.Container == f.Name || strings.HasPrefix(d.Container, f.ID))
+		served := d.Service != "" && d.Service == f.Service && (d.Project == "" || d.Project == f.Project)
+		if s.Type == core.Docker && (named || served) {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}
+
+func (a *API) getContainer(ctx context.Context, in *containerInput) (*answer[ContainerDetail], error) {
+	found, err := dockerexec.Inspect(ctx, dockerexec.Engine{Host: in.Host, Context: in.Context}, in.ID)
+	switch {
+	case errors.Is(err, dockerexec.ErrNoContainer):
+		return nil, &core.Error{Code: core.CodeNotFound, Message: "there is no such container", Cause: err}
+	case err != nil:
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: err.Error(), Cause: err, Retriable: true}
+	}
+	out := ContainerDetail{
+		Container: a.container(found.ContainerSummary), User: found.User, Workdir: found.Workdir, Entrypoint: nonNil(found.Entrypoint), Command: nonNil(found.Command),
+		Environment: nonNil(found.Environment), Shell: found.Shell, Init: found.Init,
+		Programs: nonNil(found.Programs), Processes: nonNil(found.Processes), Suggestions: suggestServers(found, in),
+	}
+	return reply(out)
+}
+
+// maxSuggestions is the maximum number of suggested servers.
+const maxSuggestions = 10
+
+// suggestServers makes a server of each program that has mcp in its name. The name of a compose
+// service outlives its container, so it is preferred.
+func suggestServers(found *dockerexec.ContainerDetails, in *containerInput) []Suggestion {
+	where := map[string]string{}
+	switch {
+	case found.Service != "":
+		where["service"], where["project"] = found.Service, found.Project
+	default:
+		where["container"] = found.Name
+	}
+	if in.Host != "" {
+		where["host"] = in.Host
+	} else if in.Context != "" {
+		where["context"] = in.Context
+	}
+	list := []Suggestion{}
+	for _, p := range found.Programs {
+		if !strings.Contains(p.Name, "mcp") || len(list) == maxSuggestions {
+			continue
+		}
+		entry, err := json.Marshal(map[string]any{"type": "docker", "command": p.Path, "docker": where})
+		if err == nil && !slices.ContainsFunc(list, func(s Suggestion) bool { return s.Entry == string(entry) }) {
+			list = append(list, Suggestion{Title: path.Base(p.Path) + " in " + config.Docker{Container: found.Name}.Where(), Entry: string(entry)})
+		}
+	}
+	return list
 }

@@ -2,7 +2,17 @@ package bridge
 
 import (
 	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -163,3 +173,374 @@ func parseClientInfo(token string, info []byte) core.Client {
 
 // shorten limits a string from a client to 128 bytes.
 func shorten(s string) string { return core.CutBytes(s, 128) }
+
+// clientCapabilities are the parsed capabilities of a client.
+type clientCapabilities struct {
+	sampling, samplingTools, roots, form, url bool
+}
+
+// parseClientCapabilities parses raw client capabilities. Elicitation without modes means form
+// mode, as in revision 2025-06-18.
+func parseClientCapabilities(capabilities []byte) clientCapabilities {
+	var can clientCapabilities
+	if len(capabilities) == 0 {
+		return can
+	}
+	_ = wire.Members(capabilities, func(m wire.Member) error {
+		raw := wire.Bytes(capabilities, m.Value)
+		if raw[0] != '{' {
+			return nil
+		}
+		switch string(m.Name) {
+		case "sampling":
+			found, err := wire.Pick(raw, "tools")
+			can.sampling, can.samplingTools = true, err == nil && !found[0].Empty()
+		case "roots":
+			can.roots = true
+		case "elicitation":
+			var modes struct {
+				Form, URL json.RawMessage
+			}
+			_ = json.Unmarshal(raw, &modes)
+			can.url = modes.URL != nil
+			can.form = modes.Form != nil || !can.url
+		}
+		return nil
+	})
+	return can
+}
+
+// missingFor returns the capability that a request of a server needs and the client lacks, or "".
+func (c clientCapabilities) missingFor(method string, params []byte) string {
+	switch method {
+	case "sampling/createMessage":
+		if !c.sampling {
+			return "sampling"
+		}
+		if found, err := wire.Pick(params, "tools"); err == nil && !found[0].Empty() && !c.samplingTools {
+			return "sampling with tools"
+		}
+	case "roots/list":
+		if !c.roots {
+			return "roots"
+		}
+	case "elicitation/create":
+		var p struct {
+			Mode string `json:"mode"`
+		}
+		_ = json.Unmarshal(params, &p)
+		switch {
+		case !c.form && !c.url:
+			return "elicitation"
+		case p.Mode == "url" && !c.url:
+			return "elicitation by URL"
+		case p.Mode != "url" && !c.form:
+			return "elicitation by form"
+		}
+	case "ping":
+	default:
+		return method
+	}
+	return ""
+}
+
+// firstWithFormLists is the first revision whose forms may ask for several values of a list.
+const firstWithFormLists = "2025-11-25"
+
+// asksForList reports whether a form asks for a list of values.
+func asksForList(params []byte) bool {
+	var p struct {
+		Schema struct {
+			Properties map[string]struct{ Type string }
+		} `json:"requestedSchema"`
+	}
+	_ = json.Unmarshal(params, &p)
+	for _, property := range p.Schema.Properties {
+		if property.Type == "array" {
+			return true
+		}
+	}
+	return false
+}
+
+// Visibility defines what each client may see, in addition to the endpoint that it calls. The zero
+// value shows everything to every client.
+type Visibility struct {
+	Clients  map[string]ClientVisibility // by token name
+	Profiles map[string]ProfileVisibility
+	// Unknown is the reason why the visibility could not be determined, or "". If it is set, no
+	// client sees anything.
+	Unknown string
+	// ProfileOf returns the profile that is bound to the working folder of a client, or "".
+	ProfileOf func(folder string) string
+	// Folders reports whether any profile is bound to a folder.
+	Folders bool
+}
+
+// ClientVisibility is what one client sees.
+type ClientVisibility struct {
+	Profile  string // the only profile that it may use; "" for no restriction
+	ToolMode string // ToolsSearch or ToolsDeferred; "" for that of the profile
+	// MaxResultTokens is the maximum size of the text of tool results; 0 for no limit.
+	MaxResultTokens int
+}
+
+// ProfileVisibility is how the tools of a profile are listed.
+type ProfileVisibility struct{ ToolMode string }
+
+// The alternatives to listing all tools.
+const (
+	ToolsSearch   = "search"
+	ToolsDeferred = "deferred"
+)
+
+// SetVisibility replaces the visibility and notifies the clients whose lists change. The
+// registry must know the profiles already.
+func (b *Bridge) SetVisibility(v Visibility) {
+	b.visibility.Store(&v)
+	for _, l := range b.listeners.all() {
+		b.announceAll(l)
+	}
+}
+
+// HasVisibility reports whether r equals the current visibility. ProfileOf is not compared, because
+// it is evaluated for each request.
+func (b *Bridge) HasVisibility(v Visibility) bool {
+	now := b.visibility.Load()
+	return now != nil && now.Unknown == v.Unknown && now.Folders == v.Folders && maps.Equal(now.Clients, v.Clients) && maps.Equal(now.Profiles, v.Profiles)
+}
+
+// WorkspaceHeader is the working folder of a client: an absolute path, or one that is encoded as unpadded
+// base64url. A shim sends it, and any other client may. It is not verified, just as the roots of a client are not.
+const WorkspaceHeader = privatePrefix + "Workspace"
+
+const maxWorkspace = 4096
+
+// decodeWorkspace decodes the header. It returns "" unless the value is an absolute path.
+func decodeWorkspace(header string) string {
+	if filepath.IsAbs(header) { // of a client that cannot encode it
+		return cleanFolder(header)
+	}
+	if header == "" || len(header) > base64.RawURLEncoding.EncodedLen(maxWorkspace) {
+		return ""
+	}
+	path, err := base64.RawURLEncoding.DecodeString(header)
+	if err != nil {
+		return ""
+	}
+	return cleanFolder(string(path))
+}
+
+func cleanFolder(path string) string {
+	if len(path) > maxWorkspace || !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
+		return ""
+	}
+	return filepath.Clean(path)
+}
+
+// maxRoots limits the roots of a client that are considered.
+const maxRoots = 100
+
+// fileRoots returns the paths of the file URIs in a roots/list result.
+func fileRoots(result []byte) (paths []string) {
+	found, _ := wire.Pick(result, "roots")
+	roots := wire.Bytes(result, found[0])
+	_ = wire.Elements(roots, func(root core.Span) error {
+		object := wire.Bytes(roots, root)
+		if len(paths) >= maxRoots || object[0] != '{' {
+			return nil
+		}
+		found, err := wire.Pick(object, "uri")
+		uri, _ := wire.Unquote(wire.Bytes(object, found[0]))
+		if path := filePath(uri); path != "" {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	return paths
+}
+
+func filePath(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil || !strings.EqualFold(u.Scheme, "file") || u.Host != "" && u.Host != "localhost" {
+		return ""
+	}
+	path := u.Path
+	if runtime.GOOS == "windows" { // file:///C:/folder
+		path = strings.TrimPrefix(path, "/")
+	}
+	return cleanFolder(filepath.FromSlash(path))
+}
+
+// rootsTimeout is how long a client may take to list its roots. After that the folder is unknown.
+const rootsTimeout = 10 * time.Second
+
+var errNoRoots = errors.New("the client did not list its roots")
+
+// clientRoots caches the roots of a session's client. The client is asked once, and again
+// after it reports that its roots changed.
+type clientRoots struct {
+	mu      sync.Mutex
+	all     []string
+	known   bool
+	changes int
+	asking  chan struct{} // closed when the request in progress has ended; nil if there is none
+}
+
+func (r *clientRoots) get() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return firstOf(r.all)
+}
+
+func firstOf(roots []string) string {
+	if len(roots) == 0 {
+		return ""
+	}
+	return roots[0]
+}
+
+// resolve returns the roots. If they are unknown, one caller asks, and the others wait for the
+// answer. fresh reports that this caller has asked.
+func (r *clientRoots) resolve(ctx context.Context, ask func(context.Context) ([]string, error)) (roots []string, fresh bool) {
+	r.mu.Lock()
+	for !r.known && r.asking != nil {
+		asking := r.asking
+		r.mu.Unlock()
+		select {
+		case <-asking:
+		case <-ctx.Done():
+			return nil, false
+		}
+		r.mu.Lock()
+	}
+	if r.known {
+		defer r.mu.Unlock()
+		return r.all, false
+	}
+	done, at := make(chan struct{}), r.changes
+	r.asking = done
+	r.mu.Unlock()
+	limited, cancel := context.WithTimeout(ctx, rootsTimeout)
+	defer cancel()
+	roots, err := ask(limited)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asking = nil
+	close(done)
+	if at == r.changes && (err == nil || ctx.Err() == nil) { // a client that does not answer is not asked again
+		r.all, r.known = roots, true
+	}
+	return roots, true
+}
+
+func (r *clientRoots) invalidate() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.known = false
+	r.changes++
+}
+
+// askRoots asks a client for its roots on the stream of a call.
+func askRoots(sink core.ServerMessageHandler) func(context.Context) ([]string, error) {
+	return func(ctx context.Context) ([]string, error) {
+		reply, err := sink.Ask(ctx, "roots/list", nil)
+		if err != nil || len(reply.Result) == 0 {
+			return nil, errNoRoots
+		}
+		return fileRoots(reply.Result), nil
+	}
+}
+
+// folderSelectsProfile reports whether the folder of a client decides which profile it uses at the
+// aggregate endpoint.
+func (b *Bridge) folderSelectsProfile(ep endpoint, token string) bool {
+	v := b.visibility.Load()
+	return ep.server == "" && ep.profile == "" && v != nil && v.Folders && v.Clients[token].Profile == ""
+}
+
+// applyFolderProfile limits a request of a legacy session to the profile of the folder that the
+// client reports. The client is asked if necessary. refusal is the reason why it may not use the
+// endpoint then, or "".
+func (b *Bridge) applyFolderProfile(ctx context.Context, x *exchange, sink core.ServerMessageHandler) (refusal string) {
+	s := x.session
+	if s == nil || !s.parsedCapabilities.roots || !b.folderSelectsProfile(x.endpoint, x.origin.token) {
+		return ""
+	}
+	roots, fresh := s.roots.resolve(ctx, askRoots(sink))
+	if l := b.listeners.find(s.sdk); fresh && l != nil {
+		b.rootsResolved(l)
+	}
+	x.origin.workspace = cmp.Or(firstOf(roots), x.origin.workspace)
+	x.endpoint, refusal = b.authorizeEndpoint(x.endpoint.unscoped(), x.origin)
+	return refusal
+}
+
+// rootsResolved announces lists that differ because of the folder of a client. Before the first
+// answer the client has seen no list of this endpoint.
+func (b *Bridge) rootsResolved(l *listener) {
+	l.mu.Lock()
+	first := !l.rootsReported
+	l.rootsReported = true
+	l.mu.Unlock()
+	if !first {
+		b.runInBackground(func() { b.announceAll(l) })
+		return
+	}
+	seen := map[string]uint64{}
+	for method := range listChangedKinds {
+		seen[method] = b.listHash(l, method)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.Copy(l.lastSent, seen)
+}
+
+// receiveNotification handles a notification of the client of a session, and reports whether go-sdk
+// need not see it. When the roots of the client have changed, it asks for them at once if the
+// client has a stream open, so that the change of the lists is announced; otherwise the next
+// request asks.
+func (b *Bridge) receiveNotification(x *exchange, m *message) (handled bool) {
+	s := x.session
+	handled = s.receiveNotification(m)
+	if m.env.Method != "notifications/roots/list_changed" || !s.parsedCapabilities.roots || !b.folderSelectsProfile(x.endpoint, x.origin.token) {
+		return handled
+	}
+	l := b.listeners.find(s.sdk)
+	if l == nil || !l.hasStream() {
+		return handled
+	}
+	b.runInBackground(func() {
+		if _, fresh := s.roots.resolve(s.ctx, func(ctx context.Context) ([]string, error) { return b.askOnStream(ctx, s, l) }); fresh {
+			b.rootsResolved(l)
+		}
+	})
+	return handled
+}
+
+// askOnStream asks a client for its roots on the stream for messages that belong to no call.
+func (b *Bridge) askOnStream(ctx context.Context, s *session, l *listener) ([]string, error) {
+	id, answer := s.registerRequest(b.nonce)
+	defer s.forgetRequest(id)
+	ask := append(wire.AppendString(append([]byte(nil), messagePrefix...), id), `,"method":"roots/list"}`...)
+	l.mu.Lock()
+	if l.stream == nil {
+		l.mu.Unlock()
+		return nil, errNoRoots
+	}
+	l.enqueueEvent(b, queuedNotification{"roots/list", ask})
+	l.mu.Unlock()
+	limit := time.NewTimer(b.AskTimeout)
+	defer limit.Stop()
+	select {
+	case reply := <-answer:
+		if len(reply.Result) == 0 {
+			return nil, errNoRoots
+		}
+		return fileRoots(reply.Result), nil
+	case <-limit.C:
+		return nil, errNoRoots
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

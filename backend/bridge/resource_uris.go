@@ -2,10 +2,17 @@ package bridge
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // withPublicURIs returns a server's reply with the URIs of resources as the client knows them: in
@@ -211,4 +218,275 @@ func (r *uriRewriter) elements(s core.Span, visit func(core.Span)) {
 		visit(core.Span{Start: s.Start + e.Start, End: s.Start + e.End})
 		return nil
 	})
+}
+
+// subscriptions tracks which clients subscribed to which resource, so that a server gets one
+// subscribe for the first client and one unsubscribe after the last.
+type subscriptions struct {
+	mu          sync.Mutex
+	subscribers map[resourceKey]map[*mcp.ServerSession]subscriber
+}
+
+// resourceKey is a resource: its server, the server's own URI, and the process or connection of the
+// server that serves the client, as Options.ProcessOf identifies it.
+type resourceKey struct{ server, uri, process string }
+
+// subscriber is a client that subscribed to a resource.
+type subscriber struct {
+	uri  string     // the one that the client uses
+	call *core.Call // describes the client, and the account that it used when it subscribed
+}
+
+// clientSubscription is a subscription of a client.
+type clientSubscription struct {
+	own string // the server's own URI
+	subscriber
+}
+
+// subscribersOf returns the subscribers of a resource, and of the resources that contain it. A
+// client that has several such subscriptions gets the nearest one.
+func (s *subscriptions) subscribersOf(updated resourceKey) map[*mcp.ServerSession]clientSubscription {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := map[*mcp.ServerSession]clientSubscription{}
+	for key, all := range s.subscribers {
+		if key.server != updated.server || key.process != updated.process || !containsResource(key.uri, updated.uri) {
+			continue
+		}
+		for ss, one := range all {
+			if len(key.uri) > len(found[ss].own) {
+				found[ss] = clientSubscription{key.uri, one}
+			}
+		}
+	}
+	return found
+}
+
+// containsResource reports whether a resource is parent or a sub-resource of it, by their URIs.
+func containsResource(parent, uri string) bool {
+	rest, ok := strings.CutPrefix(uri, parent)
+	return ok && (rest == "" || strings.HasSuffix(parent, "/") || strings.ContainsRune("/?#", rune(rest[0])))
+}
+
+// find returns the resource that ss subscribed to under a URI. The URI may resolve to another
+// server by now.
+func (s *subscriptions) find(uri string, ss *mcp.ServerSession) (resourceKey, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, all := range s.subscribers {
+		if used, ok := all[ss]; ok && used.uri == uri {
+			return key, true
+		}
+	}
+	return resourceKey{}, false
+}
+
+// add adds a subscriber and reports whether it is the first.
+func (s *subscriptions) add(key resourceKey, ss *mcp.ServerSession, one subscriber) (first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.subscribers == nil {
+		s.subscribers = map[resourceKey]map[*mcp.ServerSession]subscriber{}
+	}
+	if s.subscribers[key] == nil {
+		s.subscribers[key] = map[*mcp.ServerSession]subscriber{}
+		first = true
+	}
+	s.subscribers[key][ss] = one
+	return first
+}
+
+// remove removes a subscriber, and returns it if it was the last one.
+func (s *subscriptions) remove(key resourceKey, ss *mcp.ServerSession) (last subscriber, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one, ok := s.subscribers[key][ss]
+	if !ok {
+		return one, false
+	}
+	delete(s.subscribers[key], ss)
+	if len(s.subscribers[key]) > 0 {
+		return one, false
+	}
+	delete(s.subscribers, key)
+	return one, true
+}
+
+// removeSession removes ss from all resources, and returns those of which it was the last
+// subscriber.
+func (s *subscriptions) removeSession(ss *mcp.ServerSession) map[resourceKey]subscriber {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	free := map[resourceKey]subscriber{}
+	for key, all := range s.subscribers {
+		one, ok := all[ss]
+		if !ok {
+			continue
+		}
+		if delete(all, ss); len(all) == 0 {
+			delete(s.subscribers, key)
+			free[key] = one
+		}
+	}
+	return free
+}
+
+func (b *Bridge) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
+	target, ok := b.resolveResource(r.Session, r.Params.URI)
+	if !ok {
+		return &jsonrpc.Error{Code: codeInvalidParams, Message: "resource not found"}
+	}
+	call, ok := b.subscriptionCall(r.Session, target.Server)
+	if !ok {
+		return &jsonrpc.Error{Code: codeInvalidParams, Message: "resource not found"}
+	}
+	key := resourceKey{server: target.Server, uri: target.Name}
+	if b.ProcessOf != nil {
+		var err error
+		if key.process, err = b.ProcessOf(call); err != nil {
+			_, rpcErr := localError("resources/subscribe", "", key.uri, core.Legacy, err)
+			return rpcErr.sdk()
+		}
+	}
+	one := subscriber{r.Params.URI, call}
+	if !b.subscriptions.add(key, r.Session, one) {
+		return nil
+	}
+	if err := b.sendSubscription(ctx, "resources/subscribe", key, one); err != nil {
+		b.subscriptions.remove(key, r.Session)
+		return err
+	}
+	return nil
+}
+
+// subscribeToAll subscribes a modern client to resources, and returns those that it is subscribed
+// to. The acknowledgement of subscriptions/listen omits the others. go-sdk subscribes again,
+// without effect.
+func (b *Bridge) subscribeToAll(ctx context.Context, ss *mcp.ServerSession, uris []string) (accepted []string) {
+	for _, uri := range uris {
+		if err := b.subscribe(ctx, &mcp.SubscribeRequest{Session: ss, Params: &mcp.SubscribeParams{URI: uri}}); err != nil {
+			b.Log.Debug("Skipped a subscription", "uri", uri, "error", err)
+			continue
+		}
+		accepted = append(accepted, uri)
+	}
+	return accepted
+}
+
+// subscriptionCall returns a call that describes the client of a listener, to a server.
+func (b *Bridge) subscriptionCall(ss *mcp.ServerSession, server string) (*core.Call, bool) {
+	l := b.listeners.find(ss)
+	if l == nil {
+		return nil, false
+	}
+	origin := l.currentOrigin()
+	ep, refusal := b.authorizeEndpoint(l.endpoint, origin)
+	call := &core.Call{Client: l.client, Shim: origin.shim, Workspace: origin.workspace, Era: core.Legacy, Server: server, Profile: ep.scope}
+	if l.session != nil {
+		call.Session = l.session.id
+	}
+	return call, refusal == ""
+}
+
+func (b *Bridge) unsubscribe(ctx context.Context, r *mcp.UnsubscribeRequest) error {
+	key, ok := b.subscriptions.find(r.Params.URI, r.Session)
+	if !ok {
+		return nil
+	}
+	last, ok := b.subscriptions.remove(key, r.Session)
+	if !ok {
+		return nil
+	}
+	// Notify the server even if the client disconnects now.
+	return b.sendSubscription(context.WithoutCancel(ctx), "resources/unsubscribe", key, last)
+}
+
+// unsubscribeAll ends the subscriptions of a session that has ended.
+func (b *Bridge) unsubscribeAll(ss *mcp.ServerSession) {
+	for key, last := range b.subscriptions.removeSession(ss) {
+		_ = b.sendSubscription(b.lifetime, "resources/unsubscribe", key, last)
+	}
+}
+
+// sendSubscription sends resources/subscribe or resources/unsubscribe to a server. It is recorded
+// as a call of the client that caused it. Both methods exist in the legacy era only.
+func (b *Bridge) sendSubscription(ctx context.Context, method string, key resourceKey, of subscriber) error {
+	params := append(wire.AppendString([]byte(`{"uri":`), key.uri), '}')
+	now := b.Now()
+	call := &core.Call{
+		At: now.UTC(), Began: now, Era: core.Legacy, Server: key.server, Method: method,
+		Client: of.call.Client, Session: of.call.Session, Shim: of.call.Shim, Workspace: of.call.Workspace, Profile: of.call.Profile, Account: of.call.Account,
+		Name: key.uri, PublicName: key.uri, Params: params, BytesIn: len(params),
+	}
+	reply, err := b.Gateway.Call(ctx, call, discardMessageHandler{})
+	if err != nil {
+		_, rpcErr := localError(method, "", key.uri, core.Legacy, err)
+		return rpcErr.sdk()
+	}
+	if len(reply.Error) > 0 {
+		return upstreamError(reply.Error, core.Legacy).sdk()
+	}
+	return nil
+}
+
+// ResourceUpdated forwards notifications/resources/updated of a process of a server to those that
+// subscribed there to the resource, or to one that contains it. params is raw. It does not block. A
+// subscriber is notified only if its URI still leads to the resource.
+func (b *Bridge) ResourceUpdated(server, process string, params json.RawMessage) {
+	var p struct{ URI string }
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	for ss, one := range b.subscriptions.subscribersOf(resourceKey{server, p.URI, process}) {
+		l := b.listeners.find(ss)
+		if l == nil {
+			continue
+		}
+		view, ok := b.listenerView(l)
+		if !ok || !leadsTo(view, one.uri, server, one.own) {
+			continue
+		}
+		public := one.uri
+		if one.own != p.URI {
+			if public = view.PublicURI(server, p.URI); !leadsTo(view, public, server, p.URI) {
+				continue
+			}
+		}
+		update := []byte(params)
+		if public != p.URI {
+			update = withPublicURI(params, public)
+		}
+		l.mu.Lock()
+		if l.stream != nil {
+			l.enqueue(b, public, "notifications/resources/updated", update)
+		}
+		l.mu.Unlock()
+	}
+}
+
+func leadsTo(view *registry.View, uri, server, own string) bool {
+	target, ok := view.Resource(uri)
+	return ok && target.Server == server && target.Name == own
+}
+
+// resolveResource returns the server and the URI that a URI currently resolves to for a listener.
+func (b *Bridge) resolveResource(ss *mcp.ServerSession, uri string) (registry.Target, bool) {
+	l := b.listeners.find(ss)
+	if l == nil {
+		return registry.Target{}, false
+	}
+	view, ok := b.listenerView(l)
+	if !ok {
+		return registry.Target{}, false
+	}
+	return view.Resource(uri)
+}
+
+// listenerView returns what a listener currently sees. ok is false if it may not see anything.
+func (b *Bridge) listenerView(l *listener) (view *registry.View, ok bool) {
+	ep, refusal := b.authorizeEndpoint(l.endpoint, l.currentOrigin())
+	if refusal != "" {
+		return nil, false
+	}
+	return b.view(ep, ""), true
 }

@@ -1,15 +1,22 @@
 package bridge
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 const metaServerInfo = wire.MetaPrefix + "serverInfo"
@@ -329,4 +336,242 @@ func writeError(w http.ResponseWriter, status int, id []byte, code int, message 
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = w.Write(wire.AppendError(nil, id, code, message, nil))
+}
+
+// supportedVersions are the supported protocol revisions, newest first.
+var supportedVersions = []string{core.ModernVersion, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+
+// legacyVersions are the protocol revisions that a legacy client may send in its version header.
+var legacyVersions = func() map[string]bool {
+	legacy := map[string]bool{}
+	for _, version := range supportedVersions[1:] {
+		legacy[version] = true
+	}
+	return legacy
+}()
+
+// refuseParamsArray refuses a request whose params are an array, which MCP does not allow.
+func refuseParamsArray(w http.ResponseWriter, x *exchange) (refused bool) {
+	if raw := x.rawParams(); x.env.Kind != wire.Request || len(raw) == 0 || raw[0] != '[' {
+		return false
+	}
+	writeError(w, http.StatusBadRequest, x.id(), codeInvalidParams, "the params must be an object")
+	return true
+}
+
+// refuseUnknownVersion refuses a message with a version header that is newer than every supported
+// revision. If the message also has a version in _meta, go-sdk refuses it.
+func refuseUnknownVersion(w http.ResponseWriter, x *exchange) (refused bool) {
+	version := headerValue(x.request.Header, versionHeader)
+	if version <= core.ModernVersion || !x.params.ProtocolVersion.Empty() {
+		return false
+	}
+	version = strings.ToValidUTF8(version[:min(len(version), maxShownVersion)], "")
+	text := fmt.Sprintf("the protocol version %q in the header MCP-Protocol-Version is not supported. Supported versions: %s", version, strings.Join(supportedVersions, ", "))
+	data, _ := json.Marshal(mcp.UnsupportedProtocolVersionData{Supported: supportedVersions, Requested: version})
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = w.Write(wire.AppendError(nil, x.id(), mcp.CodeUnsupportedProtocolVersion, text, data))
+	return true
+}
+
+// maxShownVersion is the number of bytes of an unknown protocol version that are shown.
+const maxShownVersion = 40
+
+var sdkTypeMark = []byte(" into a *mcp.")
+
+// withoutSDKTypes replaces the error with which go-sdk refuses params that do not match the schema
+// of the protocol, because it names types of Go. p is a response, or an event with one.
+func (sw *sdkWriter) withoutSDKTypes(p []byte) []byte {
+	if sw.exchange.message == nil || !bytes.Contains(p, sdkTypeMark) {
+		return p
+	}
+	from, to := bytes.IndexByte(p, '{'), bytes.LastIndexByte(p, '}')
+	if from < 0 || to < from {
+		return p
+	}
+	msg := p[from : to+1]
+	env, err := wire.Scan(msg)
+	if err != nil || env.Kind != wire.Response || env.Error.Empty() {
+		return p
+	}
+	out := wire.AppendError(bytes.Clone(p[:from]), wire.Bytes(msg, env.ID), codeInvalidParams,
+		fmt.Sprintf("the params of %q do not match the schema of the protocol", sw.exchange.env.Method), nil)
+	return append(out, p[to+1:]...)
+}
+
+var (
+	errResponseEnded = errors.New("the response was already sent")
+	keepAliveComment = []byte(": \n\n")
+)
+
+// responseWriter writes the messages of one HTTP response. Nothing is written until the form of the
+// response is known: reply writes a JSON document, unless sendEvent or a keep-alive comment has
+// begun an event stream. go-sdk uses it as an http.ResponseWriter through [sdkWriter].
+type responseWriter struct {
+	keepAliveInterval time.Duration // interval of keep-alive comments on a silent stream
+	writeTimeout      time.Duration // deadline of one write
+	controller        http.ResponseController
+	lastWrite         atomic.Int64 // time of the last write, or of creation, since epoch
+
+	mu               sync.Mutex
+	w                http.ResponseWriter
+	sdkDecidesStatus bool  // go-sdk may still refuse the request: no comment may begin the stream
+	streaming        bool  // the headers of a stream have been written
+	ended            bool  // the response is complete, or the HTTP handler returns
+	writeErr         error // the first failed write
+}
+
+func (b *Bridge) newResponseWriter(w http.ResponseWriter, forSDK bool) *responseWriter {
+	rw := &responseWriter{w: w, sdkDecidesStatus: forSDK, controller: *http.NewResponseController(w), keepAliveInterval: b.KeepAlive, writeTimeout: b.WriteLimit}
+	rw.lastWrite.Store(int64(time.Since(epoch)))
+	return rw
+}
+
+var epoch = time.Now()
+
+// takeFromSDK makes the response ours: go-sdk has accepted the request.
+func (rw *responseWriter) takeFromSDK() {
+	rw.mu.Lock()
+	defer rw.mu.Unlock()
+	rw.sdkDecidesStatus = false
+}
+
+// sinceLastWrite returns the time since the last write.
+func (rw *responseWriter) sinceLastWrite() time.Duration {
+	return time.Since(epoch) - time.Duration(rw.lastWrite.Load())
+}
+
+// sendKeepAlive sends an SSE comment.
+func (rw *responseWriter) sendKeepAlive() {
+	rw.mu.Lock()
+	defer rw.mu.Unlock()
+	if rw.ended || rw.writeErr != nil || rw.sdkDecidesStatus && !rw.streaming {
+		return
+	}
+	rw.beginStream()
+	rw.write(keepAliveComment)
+	rw.flush()
+}
+
+// sendEvent sends one message, the concatenation of parts, as an SSE event. Events are sent in
+// the order of the calls. The message must not be empty.
+func (rw *responseWriter) sendEvent(parts ...[]byte) error {
+	rw.mu.Lock()
+	defer rw.mu.Unlock()
+	if rw.ended {
+		return errResponseEnded
+	}
+	rw.beginStream()
+	rw.writeEvent(parts)
+	rw.flush()
+	return rw.writeErr
+}
+
+// reply sends the last message and calls end. The message is a JSON document with the given
+// status if nothing was sent before, else an SSE event.
+func (rw *responseWriter) reply(status int, parts ...[]byte) {
+	rw.mu.Lock()
+	defer rw.mu.Unlock()
+	if rw.ended {
+		return
+	}
+	if rw.streaming {
+		rw.writeEvent(parts)
+	} else {
+		size := 0
+		for _, p := range parts {
+			size += len(p)
+		}
+		h := rw.w.Header()
+		h["Content-Type"] = jsonType
+		h["Cache-Control"] = noStore
+		if size > autoContentLength {
+			h["Content-Length"] = []string{strconv.Itoa(size)}
+		}
+		rw.w.WriteHeader(status)
+		rw.write(parts...)
+	}
+	rw.ended = true
+}
+
+// autoContentLength is the size up to which net/http sets Content-Length.
+const autoContentLength = 2 << 10
+
+var (
+	jsonType   = []string{"application/json"}
+	noStore    = []string{"no-store"}
+	streamType = []string{"text/event-stream"}
+)
+
+// end makes all later writes do nothing. It must be called before the HTTP handler returns.
+func (rw *responseWriter) end() {
+	rw.mu.Lock()
+	defer rw.mu.Unlock()
+	rw.ended = true
+}
+
+func (rw *responseWriter) beginStream() {
+	if rw.streaming {
+		return
+	}
+	rw.streaming = true
+	h := rw.w.Header()
+	h["Content-Type"] = streamType
+	setStreamHeaders(h)
+	rw.w.WriteHeader(http.StatusOK)
+}
+
+func setStreamHeaders(h http.Header) {
+	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("X-Accel-Buffering", "no")
+}
+
+var (
+	eventPrefix = []byte("event: message\ndata: ")
+	eventSuffix = []byte("\n\n")
+)
+
+func (rw *responseWriter) writeEvent(parts [][]byte) {
+	rw.write(eventPrefix)
+	for _, p := range parts {
+		rw.write(removeLineBreaks(p))
+	}
+	rw.write(eventSuffix)
+}
+
+func (rw *responseWriter) write(parts ...[]byte) {
+	now := time.Now()
+	if rw.writeErr == nil {
+		_ = rw.controller.SetWriteDeadline(now.Add(rw.writeTimeout))
+	}
+	rw.lastWrite.Store(int64(now.Sub(epoch)))
+	for _, p := range parts {
+		if rw.writeErr != nil {
+			return
+		}
+		_, rw.writeErr = rw.w.Write(p)
+	}
+}
+
+func (rw *responseWriter) flush() {
+	if rw.writeErr == nil {
+		rw.writeErr = rw.controller.Flush()
+	}
+}
+
+// removeLineBreaks removes the line breaks between the tokens of valid JSON. Strings cannot contain
+// raw line breaks.
+func removeLineBreaks(p []byte) []byte {
+	if bytes.IndexByte(p, '\n') < 0 && bytes.IndexByte(p, '\r') < 0 {
+		return p
+	}
+	out := bytes.Clone(p)
+	for i, c := range out {
+		if c == '\n' || c == '\r' {
+			out[i] = ' '
+		}
+	}
+	return out
 }

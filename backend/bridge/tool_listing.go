@@ -2,7 +2,10 @@ package bridge
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -148,4 +151,278 @@ func (b *Bridge) listResult(ep endpoint, view *registry.View, kind core.Kind) []
 		return b.aggregateTools(ep, view)
 	}
 	return view.ListResult(kind)
+}
+
+// The tools that are listed instead of the others in the modes ToolsSearch and ToolsDeferred.
+const (
+	findTools     = "find_tools"
+	callTool      = "call_tool"
+	describeTools = "describe_tools"
+)
+
+const (
+	// builtinServer is the server id under which calls of find_tools and describe_tools are
+	// recorded; call_tool is recorded as the tool that it calls.
+	builtinServer        = "drawbridge"
+	defaultSearchResults = 5
+	maxSearchResults     = 20
+	// maxDescriptionBytes bounds one result in bytes. Tools that do not fit are listed without
+	// their schema.
+	maxDescriptionBytes = 64 << 10
+	maxSummaryBytes     = 160
+)
+
+// searchListing returns the tools/list result for the modes ToolsSearch and ToolsDeferred.
+func (b *Bridge) searchListing(ep endpoint, v *registry.View, builtin *registry.View) []byte {
+	items := v.Items(core.Tools)
+	if builtin != nil {
+		items = slices.Concat(items, builtin.Items(core.Tools))
+	}
+	var servers []string
+	for _, o := range v.Offers() {
+		servers = append(servers, o.Server)
+	}
+	summary := strconv.Itoa(len(items)) + " tools of " + joinBounded(servers)
+	end := []byte("]}")
+	if ep.maxResult > 0 {
+		end = append(append([]byte{','}, readResultTool...), end...)
+	}
+	if ep.toolMode == ToolsSearch {
+		return []byte(`{"tools":[` + string(toolDefinition(findTools, "Find tools",
+			"Finds the tools for a task among "+summary+". Describe in a few words what you want to do; the result contains names, descriptions and input schemas. Then use "+callTool+" to call the tool that fits.",
+			`{"type":"object","properties":{"query":{"type":"string","description":"What you want to do, in plain words, or the exact name of a tool"},"server":{"type":"string","description":"Only tools of this server"},"limit":{"type":"integer","minimum":1,"maximum":20,"description":"Maximum number of tools; default: 5"}},"required":["query"]}`, true)) +
+			`,` + string(toolDefinition(callTool, "Call a tool",
+			"Calls a tool that "+findTools+" has found, with arguments that fit its input schema.",
+			`{"type":"object","properties":{"name":{"type":"string","description":"Name of the tool, as returned by `+findTools+`"},"arguments":{"type":"object","description":"The arguments of the tool","additionalProperties":true}},"required":["name"]}`, false)) + string(end))
+	}
+	out := []byte(`{"tools":[`)
+	for _, item := range items {
+		out = append(append(out, summarizeTool(item)...), ',')
+	}
+	return append(append(out, toolDefinition(describeTools, "Describe tools",
+		"Returns the full descriptions and input schemas of tools; the list contains only one line for each. Call this before you call a tool for the first time.",
+		`{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":20,"description":"Names of tools in the list"}},"required":["names"]}`, true)...), end...)
+}
+
+// joinBounded joins at most 40 names.
+func joinBounded(names []string) string {
+	const most = 40
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + " and " + strconv.Itoa(len(names)-most) + " more servers"
+	}
+	return strings.Join(names, ", ")
+}
+
+func toolDefinition(name, title, description, schema string, readOnly bool) []byte {
+	out := append([]byte(`{"name":`), wire.AppendString(nil, name)...)
+	out = append(out, `,"title":`...)
+	out = wire.AppendString(out, title)
+	out = append(out, `,"description":`...)
+	out = wire.AppendString(out, description)
+	out = append(append(out, `,"inputSchema":`...), schema...)
+	if readOnly {
+		out = append(out, `,"annotations":{"readOnlyHint":true,"openWorldHint":false}`...)
+	}
+	return append(out, '}')
+}
+
+// summarizeTool returns a tool definition with the first sentence of the description and without
+// the schema. The annotations are included, because clients decide by them whether to ask the user.
+func summarizeTool(item registry.Item) []byte {
+	description, annotations := toolParts(item.Raw)
+	out := append([]byte(`{"name":`), wire.AppendString(nil, item.Public)...)
+	if line := firstSentence(description); line != "" {
+		out = append(out, `,"description":`...)
+		out = wire.AppendString(out, line)
+	}
+	out = append(out, `,"inputSchema":{"type":"object"}`...)
+	if len(annotations) > 0 {
+		out = append(append(out, `,"annotations":`...), annotations...)
+	}
+	return append(out, '}')
+}
+
+// toolParts returns parts of a tool definition.
+func toolParts(raw []byte) (description string, annotations []byte) {
+	found, _ := wire.Pick(raw, "description", "annotations")
+	description, _ = wire.Unquote(wire.Bytes(raw, found[0]))
+	return description, wire.Bytes(raw, found[1])
+}
+
+func firstSentence(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if i := strings.Index(text, ". "); i > 0 {
+		text = text[:i+1]
+	}
+	return core.ShortenBytes(text, maxSummaryBytes)
+}
+
+// unwrapCallTool rewrites a call of call_tool to a call of the tool that it names, and leaves all
+// other bytes unchanged. The result does not differ from a direct call: policy, recording and
+// approval apply to the real tool. Other requests are returned as they are.
+func unwrapCallTool(rq *request) (*request, *rpcError) {
+	if rq.endpoint.toolMode != ToolsSearch || rq.method != "tools/call" || calledName(rq) != callTool {
+		return rq, nil
+	}
+	inner := wire.Bytes(rq.params, rq.spans.Arguments)
+	if len(inner) == 0 || inner[0] != '{' {
+		return nil, newError(codeInvalidParams, callTool+" requires the name of a tool and its arguments")
+	}
+	found, err := wire.Pick(inner, "name", "arguments")
+	public, ok := wire.Unquote(wire.Bytes(inner, found[0]))
+	with := wire.Bytes(inner, found[1])
+	if text, isText := wire.Unquote(with); isText && strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text)) {
+		with = []byte(strings.TrimSpace(text)) // models sometimes encode the arguments as a string
+	}
+	if len(with) == 0 || string(with) == "null" {
+		with = []byte("{}")
+	}
+	if err != nil || !ok || public == "" || with[0] != '{' {
+		return nil, newError(codeInvalidParams, callTool+" requires the name of a tool and its arguments as an object")
+	}
+	edits := []wire.Edit{{Span: rq.spans.Name, With: wire.AppendString(nil, public)}, {Span: rq.spans.Arguments, With: with}}
+	if edits[0].Span.Start > edits[1].Span.Start {
+		edits[0], edits[1] = edits[1], edits[0]
+	}
+	unwrapped := *rq
+	unwrapped.fromCallTool = true
+	unwrapped.params = wire.Splice(nil, rq.params, edits...)
+	spans, err := wire.ScanParams(unwrapped.params)
+	if unwrapped.spans = &spans; err != nil {
+		return nil, newError(codeInvalidParams, "cannot parse the arguments")
+	}
+	return &unwrapped, nil
+}
+
+func calledName(rq *request) string {
+	name, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.Name))
+	return name
+}
+
+// localTool returns the implementation of find_tools, describe_tools or readResult, or nil if rq
+// calls none of them. The gateway runs it like any other call.
+func (b *Bridge) localTool(rq *request) func(context.Context) core.Reply {
+	if rq.method != "tools/call" {
+		return nil
+	}
+	switch name := calledName(rq); {
+	case rq.endpoint.maxResult > 0 && name == readResult:
+		return func(ctx context.Context) core.Reply { return b.readStoredResult(ctx, rq) }
+	case rq.fromCallTool:
+	case rq.endpoint.toolMode == ToolsSearch && name == findTools:
+		return func(context.Context) core.Reply { return b.searchTools(rq) }
+	case rq.endpoint.toolMode == ToolsDeferred && name == describeTools:
+		return func(context.Context) core.Reply { return b.describeRequested(rq) }
+	}
+	return nil
+}
+
+func (b *Bridge) searchTools(rq *request) core.Reply {
+	var in struct {
+		Query  string `json:"query"`
+		Server string `json:"server"`
+		Limit  int    `json:"limit"`
+	}
+	if raw := wire.Bytes(rq.params, rq.spans.Arguments); len(raw) == 0 || json.Unmarshal(raw, &in) != nil || strings.TrimSpace(in.Query) == "" && in.Server == "" {
+		return errorTextResult(findTools + ` requires a query, such as {"query":"send a message"}`)
+	}
+	if in.Limit <= 0 {
+		in.Limit = defaultSearchResults
+	}
+	in.Limit = min(in.Limit, maxSearchResults)
+	views := []*registry.View{b.view(rq.endpoint, rq.client.Token)}
+	if builtin := b.builtinView(rq.endpoint); builtin != nil {
+		views = append(views, builtin)
+	}
+	var found []registry.Found
+	for _, v := range views {
+		found = append(found, v.Find(in.Query, in.Server, in.Limit)...)
+	}
+	slices.SortStableFunc(found, func(a, b registry.Found) int {
+		switch {
+		case a.Score > b.Score:
+			return -1
+		case a.Score < b.Score:
+			return 1
+		}
+		return 0
+	})
+	var items []registry.Item
+	for _, f := range found[:min(in.Limit, len(found))] {
+		items = append(items, f.Item)
+	}
+	if len(items) == 0 {
+		var servers []string
+		for _, o := range views[0].Offers() {
+			servers = append(servers, o.Server)
+		}
+		return textResult("No tool found. Use other words, or choose a server: " + joinBounded(servers))
+	}
+	return definitionsResult(rq, items)
+}
+
+func (b *Bridge) describeRequested(rq *request) core.Reply {
+	var in struct {
+		Names []string `json:"names"`
+	}
+	if raw := wire.Bytes(rq.params, rq.spans.Arguments); len(raw) == 0 || json.Unmarshal(raw, &in) != nil || len(in.Names) == 0 || len(in.Names) > maxSearchResults {
+		return errorTextResult(describeTools + ` requires names of tools (at most 20), such as {"names":["files__read"]}`)
+	}
+	view := b.view(rq.endpoint, rq.client.Token)
+	var items []registry.Item
+	for _, name := range in.Names {
+		t, ok := view.Lookup(core.Tools, name)
+		if builtin := b.builtinView(rq.endpoint); !ok && builtin != nil {
+			t, ok = builtin.Lookup(core.Tools, name)
+		}
+		if !ok || t.Raw == nil {
+			return errorTextResult("there is no tool named " + shorten(name))
+		}
+		items = append(items, registry.Item{Public: name, Target: t})
+	}
+	return definitionsResult(rq, items)
+}
+
+// builtinView returns the view of the built-in server if its tools are listed with the others, or
+// nil.
+func (b *Bridge) builtinView(ep endpoint) *registry.View {
+	if ep.scope == "" && b.Builtin != nil && b.BuiltinTools != nil && b.BuiltinTools() {
+		return b.Builtin.All()
+	}
+	return nil
+}
+
+// definitionsResult returns the definitions of tools as a text result, one per line.
+func definitionsResult(rq *request, items []registry.Item) core.Reply {
+	var text strings.Builder
+	for i, item := range items {
+		raw := []byte(item.Definition(rq.era))
+		if !hasExtension(rq.capabilities, appsExtension) {
+			raw, _ = toolWithoutApp(raw)
+		}
+		if i > 0 && text.Len()+len(raw) > maxDescriptionBytes {
+			description, _ := toolParts(raw)
+			raw = toolDefinition(item.Public, "", firstSentence(description)+" (Its input schema is too large to return with others: request this tool separately.)", `{}`, false)
+		}
+		text.Write(raw)
+		text.WriteByte('\n')
+	}
+	return textResult(text.String())
+}
+
+func textResult(text string) core.Reply {
+	return core.Reply{Result: append(wire.AppendString([]byte(`{"content":[{"type":"text","text":`), text), `}]}`...)}
+}
+
+func errorTextResult(text string) core.Reply {
+	return core.Reply{Result: append(wire.AppendString([]byte(`{"content":[{"type":"text","text":`), text), `}],"isError":true}`...)}
+}
+
+// ListSize returns the size in bytes of the tools/list result of a view in a mode; "" lists all
+// tools.
+func (b *Bridge) ListSize(v *registry.View, mode string) int {
+	if mode == ToolsSearch || mode == ToolsDeferred {
+		return len(b.searchListing(endpoint{toolMode: mode}, v, nil))
+	}
+	return len(v.ListResult(core.Tools))
 }

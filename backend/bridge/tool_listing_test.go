@@ -1,12 +1,16 @@
 package bridge
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func TestToolListingNamesItsServer(t *testing.T) {
@@ -147,4 +151,213 @@ func TestClientSeesNamesOfItsMaximumLength(t *testing.T) {
 			}
 		}
 	}
+}
+
+// setToolModes gives each token that is named after a tool mode that mode.
+func (s *fixture) setToolModes() {
+	s.bridge.SetVisibility(Visibility{Clients: map[string]ClientVisibility{"search": {ToolMode: ToolsSearch}, "deferred": {ToolMode: ToolsDeferred}, "odd": {ToolMode: "odd"}}})
+}
+
+func (s *fixture) callTool(era core.Era, token, name, arguments string) string {
+	s.Helper()
+	params := `"name":"` + name + `","arguments":` + arguments
+	if era == core.Modern {
+		return strings.Join(messages(s, s.modern("/mcp", "tools/call", name, params, ClientHeader, token)), "")
+	}
+	session := s.openSession("/mcp", `{}`, ClientHeader, token)
+	return strings.Join(messages(s, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+params+`,"_meta":{"progressToken":9}}}`, session...)), "")
+}
+
+// textOf returns the text of a tool result.
+func textOf(t testing.TB, answer string) string {
+	t.Helper()
+	var m struct {
+		Result struct{ Content []struct{ Text string } }
+	}
+	if json.Unmarshal([]byte(answer), &m) != nil || len(m.Result.Content) != 1 {
+		t.Fatalf("no result: %s", answer)
+	}
+	return m.Result.Content[0].Text
+}
+
+func TestToolSearchFindsAndCallsTools(t *testing.T) {
+	for _, cold := range []bool{false, true} {
+		for _, era := range []core.Era{core.Legacy, core.Modern} {
+			s := newFixture(t, func(_ context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
+				if c.Local != nil {
+					return c.Local(t.Context()), nil
+				}
+				return core.Reply{Result: textReply("%s of %s with %s", c.Name, c.Server, c.Params[c.Arguments.Start:c.Arguments.End])}, nil
+			})
+			s.bridge.fastPathDisabled = cold
+			s.setToolModes()
+			var list string
+			if era == core.Modern {
+				list = onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "search"))
+			} else {
+				session := s.openSession("/mcp", `{}`, ClientHeader, "search")
+				list = onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, session...))
+			}
+			if strings.Count(list, `"inputSchema"`) != 2 || !strings.Contains(list, "find_tools") || !strings.Contains(list, "call_tool") || !strings.Contains(list, "files, math") {
+				t.Errorf("the list is %s", list)
+			}
+			if got := textOf(t, s.callTool(era, "search", "find_tools", `{"query":"add numbers"}`)); !strings.HasPrefix(got, `{"name":"math__add"`) {
+				t.Errorf("found %s", got)
+			}
+			if c := s.gateway.last(); c.Server != "drawbridge" || c.Name != "find_tools" || c.Local == nil {
+				t.Errorf("recorded as %+v", c)
+			}
+			if got := textOf(t, s.callTool(era, "search", "call_tool", `{"arguments":{"n":9007199254740993,"name":"x"},"name":"files__read"}`)); got != `read of files with {"n":9007199254740993,"name":"x"}` {
+				t.Errorf("called %s", got)
+			}
+			c := s.gateway.last()
+			if c.Server != "files" || c.Name != "read" || c.PublicName != "files__read" || c.Local != nil || strings.Contains(string(c.Params), "call_tool") {
+				t.Errorf("the gateway saw %+v %s", c, c.Params)
+			}
+			if era == core.Legacy && string(c.Params[c.ProgressToken.Start:c.ProgressToken.End]) != "9" {
+				t.Errorf("the progress token is %s", c.Params[c.ProgressToken.Start:c.ProgressToken.End])
+			}
+			if got := textOf(t, s.callTool(era, "search", "call_tool", `{"name":"math__add","arguments":"{\"a\":1}"}`)); got != `add of math with {"a":1}` {
+				t.Errorf("arguments as text: %s", got)
+			}
+			if got := textOf(t, s.callTool(era, "search", "call_tool", `{"name":"math__add"}`)); got != `add of math with {}` {
+				t.Errorf("no arguments: %s", got)
+			}
+			for _, bad := range []string{`{}`, `{"name":5}`, `{"name":"math__add","arguments":[1]}`, `{"name":"math__add","arguments":"x"}`, `{"name":"math__add","name":"files__read"}`} {
+				before := len(s.gateway.seen)
+				if got := s.callTool(era, "search", "call_tool", bad); !strings.Contains(got, `"error"`) || len(s.gateway.seen) != before {
+					t.Errorf("%s: %s", bad, got)
+				}
+			}
+			// The built-in tools are not found by the search, and other clients do not have them.
+			for _, name := range []string{"call_tool", "find_tools"} {
+				s.callTool(era, "search", "call_tool", `{"name":"`+name+`","arguments":{}}`)
+				if c := s.gateway.last(); c.Server != "" || c.Local != nil {
+					t.Errorf("%s within call_tool leads to %+v", name, c)
+				}
+				s.callTool(era, "other", name, `{"query":"x","name":"math__add"}`)
+				if c := s.gateway.last(); c.Server != "" || c.Local != nil {
+					t.Errorf("%s of a client that lists all leads to %+v", name, c)
+				}
+			}
+		}
+	}
+}
+
+func TestDeferredListingShowsNamesOnly(t *testing.T) {
+	s := newFixture(t, answerLocally)
+	s.setToolModes()
+	s.registry.Set("math", "math", &core.Catalog{Tools: []core.Item{{Name: "add", Raw: json.RawMessage(
+		`{"name":"add","description":"Adds two\n numbers. ` + strings.Repeat("More about it. ", 50) + `","inputSchema":{"type":"object","properties":{"a":{"type":"number"}}},"annotations":{"readOnlyHint":true}}`)}}})
+	list := onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "deferred"))
+	for _, part := range []string{`{"name":"math__add","description":"Adds two numbers.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`, `"files__read"`, `"describe_tools"`} {
+		if !strings.Contains(list, part) {
+			t.Errorf("the list lacks %s: %s", part, list)
+		}
+	}
+	if strings.Contains(list, "More about it") {
+		t.Errorf("the list is whole: %s", list)
+	}
+	if got := textOf(t, s.callTool(core.Modern, "deferred", "describe_tools", `{"names":["math__add","files__read"]}`)); !strings.Contains(got, `"properties":{"a"`) || !strings.Contains(got, `9007199254740993`) {
+		t.Errorf("described as %s", got)
+	}
+	if got := textOf(t, s.callTool(core.Modern, "deferred", "math__add", `{}`)); got != "add of math" {
+		t.Errorf("called by name: %s", got)
+	}
+	for _, bad := range []string{`{}`, `{"names":[]}`, `{"names":["nobody"]}`, `{"names":"math__add"}`} {
+		if got := s.callTool(core.Modern, "deferred", "describe_tools", bad); !strings.Contains(got, `"isError":true`) {
+			t.Errorf("%s: %s", bad, got)
+		}
+	}
+	if got := onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "odd")); !strings.Contains(got, "More about it") {
+		t.Error("an unknown mode hides tools")
+	}
+}
+
+// The search finds only tools of the profile, and call_tool calls no others.
+func TestToolSearchStaysWithinProfile(t *testing.T) {
+	s := newProfileFixture(t)
+	s.gateway.answer = answerLocally
+	s.setProfiles(config.Profile{Name: "p", ToolMode: config.ToolsSearch, Servers: map[string]config.ProfileServer{"in": {Tools: config.Filter{Exclude: []string{"hide"}}}}}, config.Profile{Name: "q"})
+	s.expectUnknown("the list", onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "bound")))
+	for _, query := range []string{`{"query":"OUTSIDE do hide ask"}`, `{"query":"out__do"}`, `{"query":"","server":"out"}`, `{"query":"hide","limit":20}`} {
+		answer := s.callTool(core.Modern, "bound", "find_tools", query)
+		s.expectUnknown(query, answer)
+		if strings.Contains(answer, "out__") || strings.Contains(answer, "in__hide") {
+			t.Errorf("%s finds %s", query, answer)
+		}
+	}
+	for _, name := range []string{"out__do", "in__hide", "late__any"} {
+		s.callTool(core.Modern, "bound", "call_tool", `{"name":"`+name+`","arguments":{}}`)
+		if c := s.gateway.last(); c.Server != "" {
+			t.Errorf("%s leads to %s", name, c.Server)
+		}
+	}
+	if got := textOf(t, s.callTool(core.Modern, "bound", "call_tool", `{"name":"in__do","arguments":{}}`)); got != "do of in" {
+		t.Error(got)
+	}
+}
+
+// recorder collects the recorded calls.
+type recorder struct{ calls []core.Call }
+
+func (r *recorder) Record(c *core.Call, _ core.Reply) { r.calls = append(r.calls, *c) }
+
+type noServer struct{}
+
+func (noServer) For(context.Context, *core.Call) (gateway.Upstream, error) {
+	return nil, core.Errorf(core.CodeUnavailable, "no server runs")
+}
+
+// call_tool cannot bypass the policy: the real policy refuses the real tool, and the record names
+// it.
+func TestPolicySeesToolBehindCallTool(t *testing.T) {
+	s := newFixture(t, nil)
+	s.setToolModes()
+	c, problems := config.Parse("c.json", []byte(`{"mcpServers":{"math":{"command":"m","tools":{"add":{"approval":"deny"}}},"files":{"command":"f","excludeTools":["read"]}}}`))
+	if c == nil || len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	rules := policy.New(policy.Options{Views: s.registry})
+	rules.Apply(c)
+	records := &recorder{}
+	s.bridge.Gateway = gateway.New(gateway.Options{Upstreams: noServer{}, Policy: rules, Recorder: records, Bus: new(core.Bus)})
+	for _, name := range []string{"math__add", "files__read"} {
+		s.callTool(core.Modern, "search", name, `{}`)
+		s.callTool(core.Modern, "search", "call_tool", `{"name":"`+name+`","arguments":{}}`)
+	}
+	s.callTool(core.Modern, "search", "find_tools", `{"query":"add"}`)
+	if len(records.calls) != 5 {
+		t.Fatalf("%d calls are recorded", len(records.calls))
+	}
+	for i := 0; i < 4; i += 2 {
+		a, b := records.calls[i], records.calls[i+1]
+		if a.Outcome != core.OutcomeRejected || a.Outcome != b.Outcome || a.Code != b.Code || a.Reason != b.Reason || a.Server != b.Server || a.Name != b.Name || a.PublicName != b.PublicName {
+			t.Errorf("by name:       %+v\nby call_tool: %+v", a, b)
+		}
+	}
+	if f := records.calls[4]; f.Outcome != core.OutcomeOK || f.Server != "drawbridge" || f.Name != "find_tools" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// No arguments make unwrapCallTool panic or forward arguments that are not an object.
+func FuzzUnwrapCallTool(f *testing.F) {
+	for _, seed := range []string{`{"name":"call_tool","arguments":{"name":"a","arguments":{}}}`, `{"arguments":{"arguments":"{}","name":"b"},"name":"call_tool","_meta":{}}`, `{"name":"call_tool"}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, params []byte) {
+		m, err := parseMessage(append(append([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`), params...), '}'))
+		if err != nil || len(m.rawParams()) == 0 || m.rawParams()[0] != '{' {
+			return
+		}
+		rq := &request{endpoint: endpoint{toolMode: ToolsSearch}, method: "tools/call", params: m.rawParams(), spans: &m.params}
+		got, failed := unwrapCallTool(rq)
+		if failed != nil || got == rq {
+			return
+		}
+		if args := got.params[got.spans.Arguments.Start:got.spans.Arguments.End]; !json.Valid(got.params) || len(args) == 0 || args[0] != '{' || calledName(got) == "" {
+			t.Fatalf("%s became %s", params, got.params)
+		}
+	})
 }

@@ -6,10 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
@@ -235,4 +239,268 @@ func (p *program) printAdded(servers *clientconf.PastedServers) {
 			fmt.Fprintln(p.Stdout, "  "+escapeLine("note: "+note))
 		}
 	}
+}
+
+// addition is the parsed argument of add: a command, a URL or a block of text.
+type addition struct {
+	name    string
+	command []string
+	url     string
+	block   string // "-" for standard input
+}
+
+// launchers are programs that commands of READMEs start with. They need no -- before them.
+var launchers = []string{"npx", "bunx", "pnpx", "pnpm", "yarn", "uvx", "uv", "pipx", "docker", "podman", "node", "deno", "bun", "python", "python3", "go", "java", "dotnet"}
+
+// splitAdd splits the arguments of add into ours and those of the command. A command starts after
+// --, with a launcher, or after the name if that is not followed by a URL or a block.
+func splitAdd(args []string, takesValue func(flag string) bool) (own, command []string) {
+	positionals := 0
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		switch {
+		case arg == "--":
+			return own, args[i+1:]
+		case strings.HasPrefix(arg, "-") && arg != "-":
+			own = append(own, arg)
+			if takesValue(arg) && i+1 < len(args) {
+				i++
+				own = append(own, args[i])
+			}
+			continue
+		case positionals == 0 && isCommand(args[i:]) || positionals == 1 && !resemblesURL(arg) && !isConfigBlock(arg):
+			words := []string{arg}
+			if i+1 == len(args) && strings.ContainsAny(arg, " \t") {
+				words = shellWords(arg)
+			}
+			return own, append(words, args[i+1:]...)
+		}
+		positionals++
+		own = append(own, arg)
+	}
+	return own, nil
+}
+
+// isCommand reports whether args is a command without a name before it.
+func isCommand(args []string) bool {
+	if words := shellWords(args[0]); len(args) == 1 {
+		return len(words) > 1 && slices.Contains(launchers, words[0])
+	}
+	next := args[1]
+	return slices.Contains(launchers, args[0]) && next != "--" && !slices.Contains(launchers, next) && !isURL(next) && !isConfigBlock(next)
+}
+
+// takesValue reports whether the argument after a flag is its value.
+func takesValue(cmd *cobra.Command, flag string) bool {
+	name := strings.TrimLeft(flag, "-")
+	if strings.Contains(name, "=") {
+		return false
+	}
+	f := cmd.Flag(name)
+	if !strings.HasPrefix(flag, "--") {
+		f = nil
+		if len(name) == 1 {
+			f = cmd.Flags().ShorthandLookup(name)
+		}
+	}
+	return f != nil && f.NoOptDefVal == ""
+}
+
+// parseAddition determines what to add.
+func parseAddition(positionals, command []string) (a addition, err error) {
+	if len(positionals)+min(1, len(command)) == 2 && resemblesURL(positionals[0]) {
+		return a, errors.New("the name of a server comes first, then its URL")
+	}
+	if len(command) > 0 {
+		if len(positionals) > 1 {
+			return a, errors.New("more than one name was given")
+		}
+		a.command, a.name = command, nameFromCommand(command)
+		if len(positionals) == 1 {
+			a.name = positionals[0]
+		}
+		switch {
+		case a.name == "" || command[0] == "":
+			return a, errors.New("the server needs a name")
+		case isURL(command[0]):
+			return a, errors.New("this is a URL, not a command: omit --")
+		case resemblesURL(command[0]):
+			return a, invalidURLError(command[0])
+		}
+		return a, nil
+	}
+	if len(positionals) == 0 || len(positionals) > 2 {
+		return a, errors.New("expected one server to add")
+	}
+	what := positionals[len(positionals)-1]
+	if len(positionals) == 2 {
+		a.name = positionals[0]
+	}
+	switch {
+	case isURL(what):
+		if a.url = what; a.name == "" {
+			a.name = nameFromURL(what)
+		}
+		if a.name == "" {
+			return a, errors.New("the server needs a name before the URL")
+		}
+	case resemblesURL(what):
+		return a, invalidURLError(what)
+	case isConfigBlock(what):
+		a.block = what
+	default:
+		return a, errors.New("a command or a URL is required")
+	}
+	return a, nil
+}
+
+// isURL reports whether text is an address. One with variables is validated when it is used.
+func isURL(text string) bool {
+	if hasAnyPrefix(strings.ToLower(text), "http://", "https://") && strings.Contains(text, "${") {
+		return true
+	}
+	u, err := url.Parse(text)
+	return err == nil && (strings.EqualFold(u.Scheme, "http") || strings.EqualFold(u.Scheme, "https")) && u.Host != ""
+}
+
+// resemblesURL reports whether text is an address, or was probably meant as one.
+func resemblesURL(text string) bool {
+	scheme, _, found := strings.Cut(text, "://")
+	isScheme := found && len(scheme) > 1 && strings.IndexFunc(scheme, func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("+.-", c)
+	}) < 0
+	return isScheme || hasAnyPrefix(strings.ToLower(text), "http:", "https:", "http//", "https//")
+}
+
+func hasAnyPrefix(text string, all ...string) bool {
+	return slices.ContainsFunc(all, func(prefix string) bool { return strings.HasPrefix(text, prefix) })
+}
+
+// invalidURLError says why text, which resembles a URL, is not the address of a server. It does not
+// repeat text, which may contain a token.
+func invalidURLError(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		if cause, ok := errors.AsType[*url.Error](err); ok {
+			err = cause.Err
+		}
+		return fmt.Errorf("the URL is not valid: %w", err)
+	case !strings.EqualFold(u.Scheme, "http") && !strings.EqualFold(u.Scheme, "https"):
+		return errors.New(`the URL of a server must start with "http://" or "https://"`)
+	}
+	return errors.New("the URL is not valid: it has no host (example: https://example.com/mcp)")
+}
+
+// isConfigBlock reports whether text is a block of servers or "-".
+func isConfigBlock(text string) bool {
+	trimmed := strings.TrimSpace(text)
+	return text == "-" || strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, `"`) || strings.Contains(trimmed, "\n")
+}
+
+// nameFromURL returns the significant part of a host: linear for https://mcp.linear.app/sse.
+func nameFromURL(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	host := u.Hostname()
+	if net.ParseIP(host) != nil || host == "localhost" {
+		return "local-" + u.Port()
+	}
+	parts := strings.Split(host, ".")
+	if len(parts) > 1 {
+		parts = parts[:len(parts)-1]
+	}
+	for _, part := range parts {
+		if !slices.Contains([]string{"mcp", "www", "api"}, part) {
+			return part
+		}
+	}
+	return parts[0]
+}
+
+// runnerSubcommands are arguments between a launcher and its package.
+var runnerSubcommands = []string{"run", "exec", "dlx", "x", "tool", "compose", "container"}
+
+// dockerSwitches are the flags of docker run without a value.
+var dockerSwitches = []string{"-i", "-t", "-it", "-ti", "-d", "--rm", "--init", "--interactive", "--tty", "--privileged", "--read-only", "--detach"}
+
+// nameFromCommand returns the name for a command: its package, image or file.
+func nameFromCommand(command []string) string {
+	docker := slices.Contains([]string{"docker", "podman"}, command[0])
+	words := command[1:]
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		switch {
+		case strings.HasPrefix(word, "-"):
+			named := slices.Contains([]string{"--package", "--from", "-p", "-m"}, word) && i+1 < len(words)
+			if named && word == "-m" {
+				return nameFromPackage(words[i+1])
+			}
+			if named || docker && !strings.Contains(word, "=") && !slices.Contains(dockerSwitches, word) {
+				i++
+			}
+		case slices.Contains(runnerSubcommands, word):
+		default:
+			return nameFromPackage(word)
+		}
+	}
+	return nameFromPackage(command[0])
+}
+
+// nameFromPackage returns the name of a package without scope, version and common affixes.
+func nameFromPackage(text string) string {
+	scope, name, scoped := strings.Cut(strings.TrimPrefix(text, "@"), "/")
+	if !strings.HasPrefix(text, "@") || !scoped {
+		name, scope = path.Base(strings.ReplaceAll(text, `\`, "/")), ""
+	}
+	name, _, _ = strings.Cut(name, "@")
+	name, _, _ = strings.Cut(name, ":")
+	name, _, _ = strings.Cut(name, "=")
+	for _, end := range []string{".js", ".mjs", ".cjs", ".ts", ".py", ".exe", "-mcp-server", "-server-mcp", "-mcp", "_mcp"} {
+		name = strings.TrimSuffix(name, end)
+	}
+	for _, begin := range []string{"mcp-server-", "server-", "mcp-"} {
+		name = strings.TrimPrefix(name, begin)
+	}
+	if scope != "" && slices.Contains([]string{"mcp", "server", "mcp-server", ""}, name) {
+		return scope
+	}
+	return name
+}
+
+// shellWords splits a line like a shell: at unquoted spaces.
+func shellWords(text string) (words []string) {
+	var word strings.Builder
+	quote, inWord := rune(0), false
+	escaped := false
+	for _, c := range text {
+		switch {
+		case escaped:
+			word.WriteRune(c)
+			escaped = false
+		case c == '\\' && quote != '\'':
+			escaped, inWord = true, true
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(c)
+		case c == '\'' || c == '"':
+			quote, inWord = c, true
+		case c == ' ' || c == '\t' || c == '\n':
+			if inWord {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			inWord = false
+		default:
+			word.WriteRune(c)
+			inWord = true
+		}
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words
 }

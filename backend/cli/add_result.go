@@ -2,14 +2,20 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/builtin"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+
+	"github.com/spf13/cobra"
 )
 
 const (
@@ -119,4 +125,144 @@ func (d *daemon) startOnce(ctx context.Context, s core.ServerStatus) (string, er
 		names = append(names, tool.Name)
 	}
 	return describeWorking(s, names), nil
+}
+
+func (p *program) demo() *cobra.Command {
+	var address string
+	cmd := &cobra.Command{
+		Use: "demo-server", Short: "Run a small MCP server for demonstrations", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if address == "" {
+				return builtin.RunDemo(cmd.Context(), p.Stdin, p.Stdout)
+			}
+			return p.demoHTTP(cmd.Context(), address)
+		},
+	}
+	cmd.Flags().StringVar(&address, "http", "", "serve streamable HTTP at this loopback `ADDRESS` instead of stdin and stdout")
+	return cmd
+}
+
+func (p *program) demoHTTP(ctx context.Context, address string) error {
+	listener, err := loopback.Listen(address)
+	if err != nil {
+		return err
+	}
+	server := loopback.NewServer(builtin.DemoHandler())
+	fmt.Fprintf(p.Stderr, "The demo server listens on http://%s/mcp\n", listener.Addr())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		grace, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if server.Shutdown(grace) != nil {
+			_ = server.Close()
+		}
+		err = <-done
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// install installs a server of the marketplace, or a bundle.
+func (p *program) install() *cobra.Command {
+	var name string
+	var option int
+	var values []string
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "install NAME | FILE.mcpb", Short: "Install a server from the directory, or a bundle", Args: argCount(1, 1),
+		Long:    "Install a server from the directory or from a bundle. The new entry is shown first. Installing adds it to the configuration; the server then starts like any other.",
+		Example: "  drawbridge install io.github.modelcontextprotocol/server-filesystem --set arg.0=/home/me/notes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			body := map[string]any{"label": name}
+			if strings.HasSuffix(args[0], ".mcpb") || strings.HasSuffix(args[0], ".dxt") {
+				path, err := filepath.Abs(args[0])
+				if err != nil {
+					return err
+				}
+				body["bundle"] = path
+			} else {
+				body["name"], body["option"] = args[0], option
+			}
+			given := map[string]string{}
+			for _, v := range values {
+				key, value, ok := strings.Cut(v, "=")
+				if !ok {
+					return usageError{fmt.Errorf("--set requires KEY=VALUE, not %q", v)}
+				}
+				given[key] = value
+			}
+			body["values"] = given
+			d, err := p.daemon()
+			if err != nil {
+				return err
+			}
+			raw, err := d.requestRaw(cmd.Context(), http.MethodPost, "directory/plan", nil, body)
+			if err != nil {
+				return err
+			}
+			var plan api.Installation
+			if err := decode(raw, &plan); err != nil {
+				return err
+			}
+			if plan.Entry == "" {
+				return fmt.Errorf("%s requires %s: set it with --set KEY=VALUE", escapeLine(args[0]), escapeLine(strings.Join(plan.Missing, ", ")))
+			}
+			if !yes {
+				if p.json {
+					return p.printRaw(raw)
+				}
+				fmt.Fprintf(p.Stdout, "%s would be added to the configuration:\n%s\n", escapeLine(plan.Label), plan.Entry)
+				if len(plan.Secrets) > 0 {
+					fmt.Fprintf(p.Stdout, "Secrets that would be stored: %s\n", escapeLine(strings.Join(plan.Secrets, ", ")))
+				}
+				if err := p.confirm(yes, "Install it?"); err != nil {
+					return err
+				}
+			}
+			body["entry"] = plan.Entry
+			return p.requestChange(cmd.Context(), http.MethodPost, "directory/install", body, escapeLine(plan.Label)+" is installed.")
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&name, "name", "", "the `NAME` of the new server")
+	f.IntVar(&option, "option", 0, "the index (`NUMBER`) of the package or URL to use, starting at 0")
+	f.StringArrayVar(&values, "set", nil, "configure the package with `KEY=VALUE`; may be repeated")
+	f.BoolVar(&yes, "yes", false, "do not ask for confirmation")
+	return cmd
+}
+
+// directory lists installable servers.
+func (p *program) directory() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "directory [WORDS...]", Short: "List servers that can be installed", Args: argCount(0, 20),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			query := url.Values{"search": {strings.Join(args, " ")}}
+			return show(cmd.Context(), p, http.MethodGet, "directory", query, nil, p.printDirectory)
+		},
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use: "refresh", Short: "Update the list from the registry", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.requestChange(cmd.Context(), http.MethodPost, "directory/refresh", nil, "The list was updated.")
+		},
+	})
+	return cmd
+}
+
+func (p *program) printDirectory(list api.Directory) error {
+	for _, one := range list.Items {
+		text := one.Name + "  " + one.Description
+		if one.Refused != "" {
+			text = one.Name + "  cannot be installed: " + one.Refused
+		}
+		if _, err := fmt.Fprintln(p.Stdout, escapeLine(text)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

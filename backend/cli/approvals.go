@@ -1,19 +1,25 @@
 package cli
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 
 	"github.com/spf13/cobra"
 )
@@ -211,4 +217,247 @@ func findOnly(list []pendingItem, id string) (*pendingItem, error) {
 		return nil, &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no pending approval named %q", id), Hint: "See: drawbridge approvals"}
 	}
 	return found, nil
+}
+
+// watchApprovals asks about all pending and new approvals until it is interrupted or its input
+// ends. While it follows the events, the daemon treats it as a user who can answer.
+func (p *program) watchApprovals(ctx context.Context) error {
+	if p.json {
+		return usageError{errors.New("--wait is interactive and cannot be combined with --json")}
+	}
+	d, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	stream, err := d.send(ctx, http.MethodGet, "events", nil, nil) //nolint:bodyclose // closed below
+	if err != nil {
+		return err
+	}
+	defer stream.Body.Close()
+	changed, ended, answers := make(chan struct{}, 1), make(chan api.Approval, 64), make(chan string)
+	go func() { // ends with the stream
+		defer close(changed)
+		signalApprovals(stream.Body, changed, ended)
+	}()
+	go readAnswers(ctx, p.Stdin, answers)
+	fmt.Fprintln(p.Stdout, "Waiting for approvals. Press Ctrl-C to stop.")
+	asked := map[string]bool{}
+	for {
+		if err := p.askPending(ctx, d, asked, ended, answers); err != nil {
+			if errors.Is(err, io.EOF) || ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		select {
+		case _, open := <-changed:
+			if !open && ctx.Err() == nil {
+				return errStreamEnded
+			}
+			if !open {
+				return nil
+			}
+		case _, open := <-answers: // typed before a question was shown: ignored
+			if !open {
+				return nil
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// signalApprovals signals that approvals may be pending: at the start and after each event. It sends
+// those that are no longer pending to ended.
+func signalApprovals(stream io.Reader, changed chan<- struct{}, ended chan<- api.Approval) {
+	events := wire.NewEventReader(stream, maxDocument)
+	for {
+		event, err := events.Next()
+		if err != nil {
+			return
+		}
+		var gone api.Approval
+		if event.Name == "approval" && json.Unmarshal(event.Data, &gone) == nil && gone.State != "" {
+			select {
+			case ended <- gone:
+			default: // the answer to it is refused
+			}
+		}
+		if event.Name == "approval" || event.Name == "snapshot" {
+			select {
+			case changed <- struct{}{}:
+			default: // already signalled
+			}
+		}
+	}
+}
+
+// readAnswers forwards lines of the keyboard; it closes answers at the end of input.
+func readAnswers(ctx context.Context, in io.Reader, answers chan<- string) {
+	defer close(answers)
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		select {
+		case answers <- lines.Text():
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// askPending asks about each pending approval that was not asked about before.
+func (p *program) askPending(ctx context.Context, d *daemon, asked map[string]bool, ended <-chan api.Approval, answers <-chan string) error {
+	list, err := get[api.List[pendingItem]](ctx, d, "approvals", nil)
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		w := &list.Items[i]
+		if asked[w.ID] {
+			continue
+		}
+		asked[w.ID] = true
+		if err := w.complete(ctx, d); core.CodeOf(err) == core.CodeNotFound {
+			continue // no longer pending
+		} else if err != nil {
+			return err
+		}
+		requestedBy := ""
+		if client := w.client(); client != "-" {
+			requestedBy = ", requested by " + escapeLine(client)
+		}
+		fmt.Fprintln(p.Stdout, strconv.Quote(w.Server)+": "+w.question()+requestedBy)
+		if w.Kind == "form" {
+			fmt.Fprintln(p.Stdout, "  This is a form. Fill it in with: drawbridge open /approvals")
+			continue
+		}
+		fmt.Fprint(p.Stdout, "  Allow? [y/N] ")
+		if err := p.readAnswer(ctx, d, w, ended, answers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readAnswer waits for the answer about an approval, or until it is no longer pending.
+func (p *program) readAnswer(ctx context.Context, d *daemon, w *pendingItem, ended <-chan api.Approval, answers <-chan string) error {
+	for {
+		select {
+		case text, open := <-answers:
+			if !open {
+				fmt.Fprintln(p.Stdout)
+				return io.EOF
+			}
+			return p.sendAnswer(ctx, d, w, text)
+		case gone := <-ended:
+			if gone.ID == w.ID {
+				fmt.Fprintln(p.Stdout, "\n  "+escapeLine("No longer pending: "+cmp.Or(gone.Reason, gone.State)))
+				return nil
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// sendAnswer sends an answer. It reports an approval that is no longer pending without an error.
+func (p *program) sendAnswer(ctx context.Context, d *daemon, w *pendingItem, text string) error {
+	action, said := "decline", "  Denied."
+	if text = strings.ToLower(strings.TrimSpace(text)); text == "y" || text == "yes" {
+		action, said = "accept", "  Allowed."
+	} else if w.Command != nil {
+		said = "  Not approved, still pending."
+	}
+	err := d.change(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), map[string]string{"action": action, "scope": "once"})
+	if code := core.CodeOf(err); err != nil && (code == core.CodeNotFound || code == core.CodeConflict) {
+		said, err = "  It is no longer pending.", nil
+	}
+	if err == nil {
+		fmt.Fprintln(p.Stdout, said)
+	}
+	return err
+}
+
+func (p *program) policy() *cobra.Command {
+	cmd := &cobra.Command{Use: "policy", Short: "Test argument rules against the recorded history", Args: noArgs}
+	cmd.AddCommand(p.policyTry())
+	return cmd
+}
+
+func (p *program) policyTry() *cobra.Command {
+	days := 30
+	cmd := &cobra.Command{
+		Use: "try [FILE]", Short: "Show what argument rules would have done with the recorded calls", Args: argCount(0, 1),
+		Long: "Show which recorded calls would have needed approval under the rules in policy.rules, and which would have been denied. No calls are made and nothing is saved.\n" +
+			"FILE is a configuration file or a list of rules, or - for standard input; without FILE, the rules in force are tested. Files and symbolic links are evaluated as they are now.\n" +
+			"The history does not record the profile of a call. In this test, a rule with profiles therefore applies only to clients that are assigned to one of those profiles, directly or by their folder.",
+		Example: "  drawbridge policy try\n  drawbridge policy try rules.jsonc --days 7",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			body := map[string]any{"days": days}
+			if len(args) == 1 {
+				text, err := p.readRules(args[0])
+				if err != nil {
+					return err
+				}
+				body["rules"] = string(text)
+				body["yaml"] = slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(args[0]))
+			}
+			return show(cmd.Context(), p, http.MethodPost, "policy/try", nil, body, p.printRuleTrial)
+		},
+	}
+	cmd.Flags().IntVar(&days, "days", days, "test the rules against the calls of the last `NUMBER` days")
+	return cmd
+}
+
+// maxRules is the most bytes that the daemon accepts.
+const maxRules = 1 << 20
+
+func (p *program) readRules(file string) ([]byte, error) {
+	in := p.Stdin
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, fmt.Errorf("cannot open the rules: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxRules+1))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the rules: %w", err)
+	}
+	if len(text) > maxRules {
+		return nil, fmt.Errorf("the rules are larger than %d MiB", maxRules>>20)
+	}
+	return text, nil
+}
+
+func (p *program) printRuleTrial(t api.RuleTrial) error {
+	table := table{head: []string{"AT", "CLIENT", "SERVER", "TOOL", "THEN", "WHY", "ID"}}
+	for _, d := range t.Decisions {
+		table.add(d.At.Local().Format("2006-01-02 15:04:05"), d.Client, d.Server, d.Tool, d.Then, d.Why, d.ID)
+	}
+	if len(t.Decisions) > 0 {
+		if err := p.printTable(&table); err != nil {
+			return err
+		}
+	}
+	text := fmt.Sprintf("Of %s since %s, %d would have needed approval, %d would have been denied and %d would have been allowed.\n",
+		core.Plural(t.Calls, "call"), t.From.Local().Format("2006-01-02"), t.Asked, t.Denied, t.Allowed)
+	if n := t.Redacted + t.Cut + t.NotRecorded; n > 0 {
+		text += fmt.Sprintf("%s could not be evaluated (arguments redacted: %d, truncated: %d, not recorded: %d).\n", core.Plural(n, "call"), t.Redacted, t.Cut, t.NotRecorded)
+	}
+	if n := t.ProfileUnknown; n > 0 {
+		text += fmt.Sprintf("%s may have used a profile. The history does not record profiles, so rules for profiles were not applied.\n", core.Plural(n, "call"))
+	}
+	if !t.Complete {
+		text += "Older calls in this period were not tested. For a complete result, use a smaller value for --days.\n"
+	}
+	if more := t.Asked + t.Denied - len(t.Decisions); more > 0 {
+		text += fmt.Sprintf("The newest %d are shown.\n", len(t.Decisions))
+	}
+	_, err := fmt.Fprint(p.Stdout, text)
+	return err
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -93,6 +95,15 @@ func TestCutApprovalIsNotAnsweredBeforeItWasShown(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if got := f.run(false, "approvals", "allow", "a1", "--reviewed"); got.code != 0 || answered != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestTooLargeRulesAreRefused(t *testing.T) {
+	f := newFakeDaemon(t)
+	path := filepath.Join(t.TempDir(), "rules.jsonc")
+	must(t, os.WriteFile(path, []byte("[]"+strings.Repeat(" ", maxRules)), 0o600))
+	if got := f.run(true, "policy", "try", path); got.code != 1 || !strings.Contains(got.errOut, "larger than 1 MiB") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func TestCallResultIsPrintedOnce(t *testing.T) {
@@ -52,5 +54,71 @@ func TestInterruptedCommandSaysSo(t *testing.T) {
 	})
 	if got := f.runIn(ctx, false, "call", "files", "list"); got.code != 1 || got.out != "" || got.errOut != "drawbridge: interrupted\n" {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestTestCommandTriesServer(t *testing.T) {
+	f := newFakeDaemon(t)
+	var sent string
+	answer := `{"ok":true,"stage":"done","command":"npx x","tookNs":1200000000,"era":"legacy","protocolVersion":"2025-11-25","tools":[{"name":"read","description":"Reads.\nMore.","inputSchema":"{\"type\":\"object\"}"}]}`
+	f.mux.HandleFunc("POST /api/v1/test", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		sent = string(body)
+		io.WriteString(w, answer)
+	})
+	for want, args := range map[string][]string{
+		`{"entry":{"command":"npx","args":["-y","x"]},"name":"server"}`: {"test", "--", "npx", "-y", "x"},
+		`{"entry":{"url":"https://example.com/mcp"},"name":"server"}`:   {"test", "https://example.com/mcp"},
+		`{"server":"files"}`: {"test", "files"},
+		`{"entry":{"args":["--utc"],"docker":{"image":"mcp/time"},"type":"docker"},"name":"server"}`: {"test", "--image", "mcp/time", "--", "--utc"},
+	} {
+		got := f.run(false, args...)
+		if got.code != 0 || sent != want || !strings.Contains(got.out, "1 tool, 0 prompts, 0 resources; legacy, revision 2025-11-25, in 1.2s") || !strings.Contains(got.out, "  read  Reads.\n") {
+			t.Errorf("%v: %+v, sent %s", args, got, sent)
+		}
+	}
+	if got := f.run(false, "test", "files", "--schemas"); !strings.Contains(got.out, `{"type":"object"}`) {
+		t.Errorf("%+v", got)
+	}
+	answer = `{"ok":false,"stage":"start","error":"executable not found","hint":"Correct command.","log":["why"]}`
+	if got := f.run(false, "test", "files"); got.code != 1 || !strings.Contains(got.out, "failed at start: executable not found\nCorrect command.\n  why\n") {
+		t.Errorf("%+v", got)
+	}
+	for _, args := range [][]string{{"test"}, {"test", "a", "b"}} {
+		if got := f.run(false, args...); got.code != 2 {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+}
+
+func TestTestCommandWorksWithoutDaemon(t *testing.T) {
+	t.Parallel()
+	answer, fails := `{"ok":true,"stage":"done","command":"npx x","tools":[{"name":"read"}]}`, error(nil)
+	var asked string
+	run := func(args ...string) (code int, out, errOut string) {
+		try := func(_ context.Context, o ServeOptions, request []byte) ([]byte, error) {
+			asked = string(request)
+			if o.Folders.Data == "" || o.Sources.Main() == "" {
+				t.Errorf("no configuration: %+v", o)
+			}
+			return []byte(answer), fails
+		}
+		got := runMain(t.Context(), t.TempDir(), func(o *Options) { o.TryServer = try }, args...)
+		return got.code, got.out, got.errOut
+	}
+	code, out, errOut := run("test", "files")
+	if code != 0 || asked != `{"server":"files"}` || !strings.Contains(out, "works: npx x\n1 tool") || !strings.Contains(errOut, "not running: this command starts the server itself") {
+		t.Errorf("%d %s %s, asked for %s", code, out, errOut, asked)
+	}
+	if code, out, errOut := run("test", "files", "--json"); code != 0 || out != answer+"\n" || errOut != "" {
+		t.Errorf("%d %s %s", code, out, errOut)
+	}
+	answer = `{"ok":false,"stage":"start","error":"executable not found"}`
+	if code, out, _ := run("test", "--", "x"); code != 1 || asked != `{"entry":{"command":"x"},"name":"server"}` || !strings.Contains(out, "failed at start: executable not found") {
+		t.Errorf("%d %s, asked for %s", code, out, asked)
+	}
+	fails = core.Errorf(core.CodeNotFound, "there is no such server")
+	if code, _, errOut := run("test", "gone"); code != 1 || !strings.Contains(errOut, "there is no such server") {
+		t.Errorf("%d %s", code, errOut)
 	}
 }

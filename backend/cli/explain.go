@@ -1,12 +1,16 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"strconv"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 
 	"github.com/spf13/cobra"
@@ -77,4 +81,130 @@ func (p *program) printExplanation(e policy.Explanation) error {
 		return err
 	}
 	return p.printTable(&t)
+}
+
+// readiness is one server of explain --all.
+type readiness struct {
+	Server  string     `json:"server"`
+	Label   string     `json:"label"`
+	State   core.State `json:"state"`
+	Ready   bool       `json:"ready"`
+	Reason  string     `json:"reason"`
+	Tools   int        `json:"tools"`
+	Refused []string   `json:"refused"` // tools whose calls would be rejected
+}
+
+// explainAll reports for every server whether its tools can be called. With wait it waits up to
+// limit for starting servers. The exit code is 1 if a server is not ready; disabled servers are
+// ignored.
+func (p *program) explainAll(ctx context.Context, client string, wait bool, limit time.Duration) error {
+	d, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	if client != "" {
+		client = p.clientName(ctx, client)
+	}
+	deadline := time.Now().Add(limit)
+	for {
+		list, pending, err := d.readiness(ctx)
+		if err != nil {
+			return err
+		}
+		if wait && pending && time.Now().Before(deadline) {
+			select {
+			case <-time.After(250 * time.Millisecond):
+				continue
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if err := d.findRefused(ctx, list, client); err != nil {
+			return err
+		}
+		return p.printReadiness(list)
+	}
+}
+
+// readiness checks all servers; pending reports whether one may become ready by itself.
+func (d *daemon) readiness(ctx context.Context) (list []readiness, pending bool, err error) {
+	all, err := get[api.List[core.ServerStatus]](ctx, d, "servers", nil)
+	if err != nil {
+		return nil, false, err
+	}
+	list = []readiness{}
+	for _, s := range all.Items {
+		r := readiness{Server: s.ID, Label: s.Label, State: s.State, Reason: s.Reason, Tools: s.Tools, Refused: []string{}}
+		switch s.State {
+		case core.StateRunning, core.StateDegraded:
+			r.Ready = true
+		case core.StateStopped:
+			r.Ready = !s.ManualOnly && s.Tools > 0 // started by the next call
+		case core.StateStarting, core.StateRestarting, core.StateWaiting:
+			pending = true
+		}
+		list = append(list, r)
+	}
+	return list, pending, nil
+}
+
+// findRefused finds the tools whose calls would be rejected.
+func (d *daemon) findRefused(ctx context.Context, list []readiness, client string) error {
+	tools, err := get[api.List[api.Tool]](ctx, d, "tools", nil)
+	if err != nil {
+		return err
+	}
+	at := map[string]*readiness{}
+	for i := range list {
+		at[list[i].Server] = &list[i]
+	}
+	for _, tool := range tools.Items {
+		r := at[tool.Server]
+		if r == nil || !r.Ready {
+			continue
+		}
+		query := url.Values{"server": {tool.Server}, "tool": {tool.Tool}}
+		if client != "" {
+			query.Set("client", client)
+		}
+		e, err := get[policy.Explanation](ctx, d, "explain", query)
+		if err != nil {
+			return err
+		}
+		if !e.Passes {
+			r.Refused = append(r.Refused, tool.Tool)
+		}
+	}
+	return nil
+}
+
+func (p *program) printReadiness(list []readiness) error {
+	missing := 0
+	for _, r := range list {
+		if !r.Ready && r.State != core.StateDisabled {
+			missing++
+		}
+	}
+	document := map[string]any{"ready": missing == 0, "items": list, "next": ""}
+	t := table{title: "Readiness", head: []string{"Server", "Ready", "Tools", "Rejected", "Why"}, right: []bool{false, false, true, true, false}}
+	err := printRows(p, document, list, t, readinessRow)
+	if err == nil && missing > 0 {
+		err = silentError{fmt.Errorf("%d servers are not ready", missing)}
+	}
+	return err
+}
+
+func readinessRow(r readiness) []string {
+	ready := "yes"
+	switch {
+	case r.State == core.StateDisabled:
+		ready = "off"
+	case !r.Ready:
+		ready = "no"
+	}
+	why := r.Reason
+	if why == "" && !r.Ready {
+		why = r.State.Word()
+	}
+	return []string{nameAndID(core.ServerStatus{ID: r.Server, Label: r.Label}), ready, strconv.Itoa(r.Tools), strconv.Itoa(len(r.Refused)), why}
 }

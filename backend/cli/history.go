@@ -3,18 +3,25 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // callRow is a call as it is printed.
@@ -159,4 +166,319 @@ func (p *program) printCallDetail(c callRow) error {
 		fmt.Fprintf(p.Stdout, "\nStack\n%s\n", escapeText(c.Stack))
 	}
 	return nil
+}
+
+var outcomes = []core.Outcome{core.OutcomeOK, core.OutcomeToolError, core.OutcomeProtocolError, core.OutcomeTimeout, core.OutcomeCancelled, core.OutcomeRejected, "working", "input_required", core.TaskExpired}
+
+// callFilter holds the filters of commands on calls; they equal those of the API.
+type callFilter struct {
+	server, client, tool, outcome, text string
+	session, workspace, tag, from, to   string
+	version, account                    string
+	least, most                         time.Duration
+}
+
+func (c *callFilter) flags(f *pflag.FlagSet) {
+	f.StringVar(&c.server, "server", "", "only calls to this `SERVER`")
+	f.StringVar(&c.client, "client", "", "only calls from this `CLIENT`")
+	f.StringVar(&c.tool, "tool", "", "only calls to this `TOOL`")
+	f.StringVar(&c.outcome, "outcome", "", "only calls with this `OUTCOME`: ok, tool_error, protocol_error, timeout, cancelled, rejected; or working, input_required, expired for a task that has not ended")
+	f.StringVar(&c.text, "search", "", "only calls that contain these `WORDS`")
+	f.StringVar(&c.session, "session", "", "only calls in this `SESSION`, or last for the newest one")
+	f.StringVar(&c.workspace, "workspace", "", "only calls from clients that worked in this `FOLDER`")
+	f.StringVar(&c.account, "account", "", "only calls that used this `ACCOUNT` of a server")
+	f.StringVar(&c.tag, "tag", "", "only calls with this `TAG`")
+	f.StringVar(&c.version, "server-version", "", "only calls with a response from this `VERSION` of a server: the version that the server reports, the version of its package, or the first 8 or more characters of a definition hash")
+	f.StringVar(&c.from, "from", "", "only calls since this `TIME`: 2026-01-31, 2026-01-31T10:00:00Z, or 2h for the last two hours")
+	f.StringVar(&c.to, "to", "", "only calls before this `TIME`, in the format of --from")
+	f.DurationVar(&c.least, "min-took", 0, "only calls that took at least this `DURATION`, such as 500ms")
+	f.DurationVar(&c.most, "max-took", 0, "only calls that took at most this `DURATION`")
+}
+
+// filterToken matches NAME:VALUE and NAME:"VALUE".
+var filterToken = regexp.MustCompile(`(^|\s)([a-z]+):("[^"]*"|[^\s"]+)`)
+
+// parse adds the filters of a text in the filter syntax of the Calls page; see history. The
+// remaining text is searched for.
+func (c *callFilter) parse(text string) error {
+	var wrong error
+	text = filterToken.ReplaceAllStringFunc(text, func(token string) string {
+		name, value, _ := strings.Cut(strings.TrimSpace(token), ":")
+		value = strings.Trim(value, `"`)
+		into := map[string]*string{"server": &c.server, "tool": &c.tool, "client": &c.client, "session": &c.session, "folder": &c.workspace, "account": &c.account, "tag": &c.tag, "version": &c.version, "outcome": &c.outcome}[name]
+		switch {
+		case name == "outcome" && value == "error":
+			c.outcome = string(core.OutcomeToolError)
+		case into != nil:
+			*into = value
+		case name == "took" && (strings.HasPrefix(value, ">") || strings.HasPrefix(value, "<")):
+			took, err := time.ParseDuration(value[1:])
+			if err != nil {
+				wrong = usageError{fmt.Errorf("%q is not a duration such as took:>500ms", token)}
+			} else if value[0] == '>' {
+				c.least = took
+			} else {
+				c.most = took
+			}
+		default:
+			return token // a word such as https:
+		}
+		return " "
+	})
+	if text = strings.TrimSpace(text); text != "" {
+		c.text = strings.TrimSpace(c.text + " " + text)
+	}
+	return wrong
+}
+
+func (c *callFilter) query() (url.Values, error) {
+	if c.outcome != "" && !slices.Contains(outcomes, core.Outcome(c.outcome)) {
+		return nil, usageError{fmt.Errorf("--outcome must be one of %v", outcomes)}
+	}
+	query := url.Values{}
+	set := func(key, value string) {
+		if value != "" {
+			query.Set(key, value)
+		}
+	}
+	for key, value := range map[string]string{"server": c.server, "client": c.client, "tool": c.tool, "outcome": c.outcome, "q": c.text, "session": c.session, "workspace": c.workspace, "account": c.account, "tag": c.tag, "version": c.version} {
+		set(key, value)
+	}
+	for key, value := range map[string]string{"from": c.from, "to": c.to} {
+		at, err := parseTime(value, time.Now())
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--%s: %w", key, err)}
+		}
+		set(key, at)
+	}
+	for key, value := range map[string]time.Duration{"minTookNs": c.least, "maxTookNs": c.most} {
+		if value < 0 {
+			return nil, usageError{fmt.Errorf("a duration must not be negative")}
+		}
+		if value > 0 {
+			set(key, strconv.FormatInt(int64(value), 10))
+		}
+	}
+	return query, nil
+}
+
+// lastSession is the value of --session that stands for the newest session.
+const lastSession = "last"
+
+// resolveSession replaces lastSession by the id of the newest recorded session, in which server was
+// called if it is not "".
+func (d *daemon) resolveSession(ctx context.Context, session *string, server string) error {
+	if *session != lastSession {
+		return nil
+	}
+	list, err := get[api.List[api.Session]](ctx, d, "sessions", url.Values{"limit": {"200"}})
+	if err != nil {
+		return err
+	}
+	for _, s := range list.Items {
+		if server == "" || slices.Contains(s.Servers, server) {
+			*session = s.Session
+			return nil
+		}
+	}
+	return errors.New("no session is recorded yet: cannot find the last one. List the calls: drawbridge history")
+}
+
+// query returns the query for the calls that filter selects.
+func (p *program) query(ctx context.Context, filter callFilter) (url.Values, error) {
+	if filter.session == lastSession {
+		d, err := p.daemon()
+		if err == nil {
+			err = d.resolveSession(ctx, &filter.session, filter.server)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return filter.query()
+}
+
+// parseTime parses a point in time in common formats; "" stays "".
+func parseTime(text string, now time.Time) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return now.Add(-ago).UTC().Format(time.RFC3339Nano), nil
+	}
+	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return at.UTC().Format(time.RFC3339Nano), nil
+	}
+	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
+		if at, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return at.UTC().Format(time.RFC3339Nano), nil
+		}
+	}
+	return "", fmt.Errorf("%q is not a time such as 2026-01-31, 2026-01-31T10:00:00Z or 2h", text)
+}
+
+const (
+	// askEvery is the interval of asking the history which of the finished calls match the search
+	// text.
+	askEvery       = 300 * time.Millisecond
+	maxQueuedCalls = 2000 // maximum number of queued calls
+)
+
+// endedCall is a finished call of the event stream.
+type endedCall struct {
+	callRow
+	raw []byte
+}
+
+// follow prints calls as they finish. The stream cannot filter by search text, so the history is
+// asked which of the latest calls match.
+func (p *program) follow(ctx context.Context, query url.Values) error {
+	d, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	if server := query.Get("server"); server != "" {
+		query.Set("server", d.serverID(ctx, server))
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	resp, err := d.send(ctx, http.MethodGet, "events", nil, nil) //nolint:bodyclose // closed below
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	calls := make(chan endedCall, maxQueuedCalls)
+	go func() { // ends with the stream
+		defer close(calls)
+		readCalls(ctx, resp.Body, calls)
+	}()
+	var waiting []endedCall
+	ask := time.NewTimer(0)
+	<-ask.C
+	for {
+		open := true
+		var c endedCall
+		select {
+		case c, open = <-calls:
+			if open && matchesFilters(c.callRow, query) {
+				if waiting = append(waiting, c); len(waiting) == 1 {
+					ask.Reset(askEvery)
+				}
+			}
+			if open && query.Has("q") && len(waiting) < maxQueuedCalls {
+				continue
+			}
+		case <-ask.C:
+		}
+		if ctx.Err() != nil {
+			return nil // interrupted: the normal end
+		}
+		if err := p.printMatching(ctx, d, query, waiting); err != nil || !open {
+			return cmp.Or(err, errStreamEnded)
+		}
+		waiting = waiting[:0]
+	}
+}
+
+// printMatching prints the calls that match the search text.
+func (p *program) printMatching(ctx context.Context, d *daemon, query url.Values, calls []endedCall) error {
+	var found map[string]bool
+	if query.Has("q") && len(calls) > 0 {
+		var err error
+		if found, err = d.filterCalls(ctx, query, calls); err != nil {
+			return err
+		}
+	}
+	for _, c := range calls {
+		if query.Has("q") && !found[c.ID] {
+			continue
+		}
+		if err := p.printFollowed(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readCalls forwards finished calls of the stream. It ignores the initial snapshot.
+func readCalls(ctx context.Context, stream io.Reader, calls chan<- endedCall) {
+	events := wire.NewEventReader(stream, maxDocument)
+	for {
+		event, err := events.Next()
+		if err != nil {
+			return
+		}
+		c := endedCall{raw: event.Data}
+		if event.Name != "call" || json.Unmarshal(event.Data, &c.callRow) != nil || c.Outcome == core.OutcomeRunning {
+			continue
+		}
+		select {
+		case calls <- c:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// matchesFilters reports whether a call passes the filters except the search text.
+func matchesFilters(c callRow, query url.Values) bool {
+	for key, value := range map[string]string{"server": c.Server, "tool": c.Tool, "outcome": c.filterOutcome(), "session": c.Session, "workspace": c.Workspace, "account": c.Account} {
+		if want := query.Get(key); want != "" && want != value {
+			return false
+		}
+	}
+	if want := query.Get("client"); want != "" && want != c.Client && want != c.Token {
+		return false
+	}
+	if least, err := strconv.ParseInt(query.Get("minTookNs"), 10, 64); err == nil && c.TookNs < least {
+		return false
+	}
+	if most, err := strconv.ParseInt(query.Get("maxTookNs"), 10, 64); err == nil && c.TookNs > most {
+		return false
+	}
+	if from, err := time.Parse(time.RFC3339Nano, query.Get("from")); err == nil && c.At.Before(from) {
+		return false
+	}
+	to, err := time.Parse(time.RFC3339Nano, query.Get("to"))
+	return err != nil || c.At.Before(to)
+}
+
+// filterCalls returns which of the given calls pass the filters, according to the history.
+func (d *daemon) filterCalls(ctx context.Context, query url.Values, calls []endedCall) (map[string]bool, error) {
+	first, last := calls[0].At, calls[0].At
+	for _, c := range calls {
+		if c.At.Before(first) {
+			first = c.At
+		}
+		if c.At.After(last) {
+			last = c.At
+		}
+	}
+	query = maps.Clone(query)
+	query.Set("from", first.UTC().Format(time.RFC3339Nano))
+	query.Set("to", last.Add(time.Microsecond).UTC().Format(time.RFC3339Nano))
+	query.Set("limit", strconv.Itoa(maxCalls))
+	found := make(map[string]bool)
+	for {
+		page, err := get[api.List[callRow]](ctx, d, "calls", query)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range page.Items {
+			found[c.ID] = true
+		}
+		if page.Next == "" {
+			return found, nil
+		}
+		query.Set("before", page.Next)
+	}
+}
+
+func (p *program) printFollowed(c endedCall) error {
+	if p.json {
+		_, err := fmt.Fprintf(p.Stdout, "%s\n", c.raw)
+		return err
+	}
+	_, err := fmt.Fprintln(p.Stdout, escapeLine(strings.Join(c.cells(), "  ")))
+	return err
 }

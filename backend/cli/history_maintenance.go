@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,11 +9,13 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
-
-	"github.com/spf13/cobra"
+	"slices"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/spf13/cobra"
 )
 
 // addMaintenanceCommands adds the commands that maintain and pause the history.
@@ -115,4 +118,144 @@ func (p *program) export(ctx context.Context, query url.Values) error {
 		return fmt.Errorf("cannot export the calls: %w", err)
 	}
 	return nil
+}
+
+func (p *program) historyPrune() *cobra.Command {
+	var bounds api.PruneInputBody
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "prune", Short: "Delete the calls that exceed the configured or the given retention limits", Args: noArgs,
+		Long: "Permanently delete the calls that exceed the retention limits, either the configured ones or those given as flags. In a terminal, the command shows how many calls would be deleted, and asks for confirmation.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !yes && !p.json && p.Attended() {
+				if err := p.askPrune(cmd.Context(), bounds); err != nil {
+					return err
+				}
+			}
+			return show(cmd.Context(), p, http.MethodPost, "history/prune", nil, bounds, func(done api.Deleted) error {
+				_, err := fmt.Fprintf(p.Stdout, "%s deleted\n", core.Plural(int(done.Deleted), "call"))
+				return err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.Int64Var(&bounds.KeepDays, "days", 0, "keep the calls of the last `NUMBER` days")
+	f.Int64Var(&bounds.MaxBytes, "bytes", 0, "limit the file to `NUMBER` bytes")
+	f.Int64Var(&bounds.MaxCalls, "calls", 0, "keep the newest `NUMBER` calls")
+	f.BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
+	return cmd
+}
+
+// askPrune shows what would be deleted and asks for confirmation, unless it is nothing.
+func (p *program) askPrune(ctx context.Context, bounds api.PruneInputBody) error {
+	d, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	if bounds == (api.PruneInputBody{}) {
+		history, err := get[api.HistoryState](ctx, d, "history", nil)
+		if err != nil {
+			return err
+		}
+		bounds.KeepDays, bounds.MaxBytes = history.KeepDays, history.MaxBytes
+	}
+	limits := api.RetentionPreviewInputBody(bounds)
+	gone, err := request[api.RetentionPreview](ctx, d, http.MethodPost, "history/retention-preview", nil, limits)
+	if err != nil {
+		return err
+	}
+	if gone.Calls == 0 {
+		return nil
+	}
+	return p.confirmOrFail(describePreview(gone)+" To back them up first: drawbridge history backup FILE.\nDelete them?", "nothing was deleted")
+}
+
+// describePreview describes the calls that limits would delete; there is at least one.
+func describePreview(b api.RetentionPreview) string {
+	about := ""
+	if b.Estimated {
+		about = "About "
+	}
+	day := func(t *time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+	return fmt.Sprintf("%s%d of %d calls, made between %s and %s, would be deleted permanently.", about, b.Calls, b.Total, day(b.From), day(b.To))
+}
+
+// recordFull starts and stops recording payloads in full for a while.
+func (p *program) recordFull() *cobra.Command {
+	var what api.FullRecording
+	var length time.Duration
+	var stop bool
+	cmd := &cobra.Command{
+		Use: "record-full", Short: "Record the complete arguments and results of a session, a client or a server for a while", Args: noArgs,
+		Long: "Record arguments, results and errors of up to 8 MiB each, instead of the configured limit, for the calls of one session, client or server. Full recording ends automatically. " +
+			"Secrets are redacted as always. Without --session, --client and --server, the command lists what is recorded in full.",
+		Example: "  drawbridge history record-full --session ID --for 30m\n  drawbridge history record-full --server files\n  drawbridge history record-full --server files --stop",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if what == (api.FullRecording{}) {
+				if stop || cmd.Flags().Changed("for") {
+					return usageError{errors.New("specify --session, --client or --server")}
+				}
+				return show(cmd.Context(), p, http.MethodGet, "history", nil, nil, p.printFull)
+			}
+			if length < time.Minute || length > 24*time.Hour {
+				return usageError{errors.New("--for must be from 1m to 24h")}
+			}
+			return p.setRecordFull(cmd.Context(), what, length, stop)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&what.Session, "session", "", "record the calls of the session with this `ID`, which \"drawbridge history --json\" shows, or last for the newest one")
+	f.StringVar(&what.Client, "client", "", "record the calls of this `CLIENT`, by its name or the name of its token")
+	f.StringVar(&what.Server, "server", "", "record the calls of this `SERVER`")
+	f.DurationVar(&length, "for", time.Hour, "record in full for this `DURATION`, from 1m to 24h")
+	f.BoolVar(&stop, "stop", false, "stop full recording now")
+	cmd.MarkFlagsMutuallyExclusive("session", "client", "server")
+	cmd.MarkFlagsMutuallyExclusive("for", "stop")
+	return cmd
+}
+
+func (p *program) setRecordFull(ctx context.Context, what api.FullRecording, length time.Duration, stop bool) error {
+	d, err := p.daemon()
+	if err != nil {
+		return err
+	}
+	if what.Server != "" {
+		if what.Server, err = d.knownServer(ctx, what.Server); err != nil {
+			return err
+		}
+	}
+	if err := d.resolveSession(ctx, &what.Session, ""); err != nil {
+		return err
+	}
+	state, err := get[api.HistoryState](ctx, d, "history", nil)
+	if err != nil {
+		return err
+	}
+	r := state.Recording
+	r.Full = slices.DeleteFunc(r.Full, func(one api.FullRecording) bool {
+		return one.Session == what.Session && one.Client == what.Client && one.Server == what.Server
+	})
+	if !stop {
+		what.Until = time.Now().Add(length).UTC()
+		r.Full = append(r.Full, what)
+	}
+	return show(ctx, p, http.MethodPut, "history/recording", nil, r, p.printFull)
+}
+
+func (p *program) printFull(state api.HistoryState) error {
+	t := table{title: "Recorded in full", head: []string{"What", "Name", "Until"}}
+	if p.Terminal() {
+		t.empty = "Nothing is recorded in full."
+	}
+	for _, one := range state.Recording.Full {
+		kind := "server"
+		switch {
+		case one.Session != "":
+			kind = "session"
+		case one.Client != "":
+			kind = "client"
+		}
+		t.add(kind, cmp.Or(one.Session, one.Client, one.Server), localTime(one.Until))
+	}
+	return p.printTable(&t)
 }

@@ -1,12 +1,19 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+
+	"golang.org/x/term"
 )
 
 // table prints rows under a header, in columns separated by two or more spaces. On a terminal it
@@ -125,4 +132,72 @@ func truncate(s string, n int) string {
 		}
 	}
 	return s
+}
+
+// minColumnWidth is the minimum width of a column.
+const minColumnWidth = 8
+
+// terminalWidth returns the width of the terminal w; 0 if w is not a terminal.
+func terminalWidth(w io.Writer) int {
+	if t, ok := w.(*terminalWriter); ok {
+		w = t.to
+	}
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
+}
+
+// shrinkToFit shortens columns so that a line is at most limit wide: the right column first, the
+// others only if necessary. A limit of 0 means none.
+func (t *table) shrinkToFit(widths []int, limit int) {
+	excess := (len(widths)-1)*2 - limit
+	for _, w := range widths {
+		excess += w
+	}
+	for i := len(widths) - 1; i >= 0 && limit > 0 && excess > 0; i-- {
+		if t.whole && i == len(widths)-1 {
+			excess -= widths[i] // it wraps
+			continue
+		}
+		cut := min(excess, max(0, widths[i]-minColumnWidth))
+		widths[i] -= cut
+		excess -= cut
+		if cut == 0 {
+			continue
+		}
+		for _, row := range append([][]string{t.head}, t.rows...) {
+			if i < len(row) {
+				row[i] = truncate(row[i], widths[i])
+			}
+		}
+	}
+}
+
+// terminalWriter escapes control characters and characters that reorder or hide text before they reach
+// a terminal, whatever command writes them and in whatever format. The escapes are those of JSON, so that
+// JSON stays valid. What is written to a file or a pipe is unchanged.
+type terminalWriter struct {
+	to   io.Writer
+	part []byte // the beginning of a character
+}
+
+func (t *terminalWriter) Write(p []byte) (int, error) {
+	text := slices.Concat(t.part, p)
+	end := len(text)
+	for i := max(0, end-utf8.UTFMax+1); i < end; i++ {
+		if utf8.RuneStart(text[i]) && !utf8.FullRune(text[i:]) {
+			end = i
+		}
+	}
+	t.part = text[end:]
+	if _, err := t.to.Write(serverlog.CleanJSON(bytes.ReplaceAll(text[:end], []byte("\r\n"), []byte("\n")))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }

@@ -9,7 +9,7 @@
 // A file that cannot be edited safely is refused, and the user gets a snippet to paste. The
 // package never runs a client and never follows a value that a file contains.
 //
-// The files are named after these steps. connector.go is the entry point; client_* describe and
+// The files are named after these steps. client.go is the entry point; client_* describe and
 // locate clients; format_* edit JSON, TOML and YAML; plan_* prepare a change; write_* apply and
 // record it; undo_* revert it; maintain_* watch and repair connections; import_* convert servers
 // of clients; secrets_* extract secrets; setup_* help to connect by hand.

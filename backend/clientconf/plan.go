@@ -1,14 +1,20 @@
 package clientconf
 
 import (
+	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -312,4 +318,115 @@ func (p *Plan) snippet() snippet {
 		all = []edit{{p.Client.KeyPath, EntryName, p.Entry}}
 	}
 	return newSnippet(p.Client, p.before, all)
+}
+
+// TokenVar is the environment variable that holds a client's token if the file must not
+// contain it.
+const TokenVar = "DRAWBRIDGE_TOKEN"
+
+// Choice selects how a client is connected. The zero value of every field but Client selects
+// the default: one entry that starts the shim, in the user's own file.
+type Choice struct {
+	Client string `json:"client"`
+	// Project is the absolute path of the directory whose project file is meant; "" for the
+	// user's file.
+	Project string `json:"project,omitempty"`
+	// File is one of the further files that the client reads; "" for the one that is written by default.
+	File string `json:"file,omitempty"`
+	// Servers gives each server an entry of its own, under the name that the client knows. If
+	// empty, one entry provides all servers.
+	Servers []ServerEntry `json:"servers,omitempty"`
+	// HTTP writes a URL instead of a program; nothing then starts Drawbridge when the client
+	// needs it. URL is the daemon's base URL without a trailing slash.
+	HTTP bool   `json:"http,omitempty"`
+	URL  string `json:"url,omitempty"`
+	// ByVariable writes a reference to TokenVar instead of the token.
+	ByVariable bool `json:"byVariable,omitempty"`
+	// Token is the client's token. It is required for HTTP and never stored.
+	Token string `json:"-"`
+}
+
+// ServerEntry is one server with an entry of its own.
+type ServerEntry struct {
+	Name   string `json:"name"`   // name of the entry, as the client's permission rules refer to it
+	Server string `json:"server"` // id of the server in our configuration
+	// Scope is the project whose section of the user's file contains the entry; "" for all
+	// projects. Only Claude Code has such sections.
+	Scope string `json:"scope,omitempty"`
+}
+
+func (c Choice) key() string { return Key(c.Client, cmp.Or(c.File, c.Project)) }
+
+// Key returns the key of one connection: the client's id, followed by a hash of the project or of the
+// further file.
+func Key(client, path string) string {
+	if path == "" {
+		return client
+	}
+	sum := sha256.Sum256([]byte(path))
+	return client + "@" + hex.EncodeToString(sum[:4])
+}
+
+const diffContext = 3
+
+// MaskSecrets returns the text of a configuration with secrets masked as in Diff.
+func MaskSecrets(text []byte) string {
+	all := splitLines(text)
+	return strings.Join(redact.Lines(all, 0, len(all)), "\n")
+}
+
+// Diff returns the difference between before and after as a unified diff with one hunk and
+// secrets masked. Our changes are in one place, so one hunk is always enough. A JSON file with long
+// lines is compared with a line for each value, and only the changed lines are shown: the others may
+// be private.
+func Diff(path string, before, after []byte) string {
+	a, b := splitLines(before), splitLines(after)
+	diffContext := diffContext
+	if slices.ContainsFunc(a, isLongLine) || slices.ContainsFunc(b, isLongLine) {
+		var x, y bytes.Buffer
+		if indentJSON(&x, before) && indentJSON(&y, after) {
+			a, b, diffContext = splitLines(x.Bytes()), splitLines(y.Bytes()), 0
+		}
+	}
+	head := 0
+	for head < len(a) && head < len(b) && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	if head == len(a) && head == len(b) {
+		return ""
+	}
+	from := max(0, head-diffContext)
+	var out strings.Builder
+	fmt.Fprintf(&out, "--- %s\n+++ %s\n@@ -%d,%d +%d,%d @@\n", path, path,
+		from+1, min(len(a), len(a)-tail+diffContext)-from, from+1, min(len(b), len(b)-tail+diffContext)-from)
+	write := func(mark string, all []string, from, to int) {
+		for _, line := range redact.Lines(all, from, to) {
+			out.WriteString(mark + line + "\n")
+		}
+	}
+	write(" ", a, from, head)
+	write("-", a, head, len(a)-tail)
+	write("+", b, head, len(b)-tail)
+	write(" ", a, len(a)-tail, min(len(a), len(a)-tail+diffContext))
+	return out.String()
+}
+
+// maxDiffLine is the length in bytes up to which a line is shown as it is.
+const maxDiffLine = 1000
+
+func isLongLine(line string) bool { return len(line) > maxDiffLine }
+
+func indentJSON(to *bytes.Buffer, src []byte) bool {
+	return len(src) == 0 || json.Indent(to, bytes.TrimPrefix(src, []byte("\xef\xbb\xbf")), "", "  ") == nil
+}
+
+func splitLines(b []byte) []string {
+	if len(b) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
 }

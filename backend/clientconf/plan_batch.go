@@ -3,9 +3,11 @@ package clientconf
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
@@ -215,4 +217,255 @@ func (c *Connector) importInBatch(ctx context.Context, i *ImportPlan, replan boo
 	}
 	_, err := i.Apply(ctx)
 	return err
+}
+
+// selectServers returns the selected servers of a client, or all of them except for those that are
+// skipped.
+func (c *Connector) selectServers(choice Choice, names []string) (all []ImportedServer, skipped []SkippedServer, err error) {
+	found, err := c.Servers(choice)
+	if err != nil {
+		return nil, nil, err
+	}
+	var reasons []string
+	for _, i := range found {
+		switch {
+		case len(names) > 0 && !slices.Contains(names, i.Name):
+		case i.SkipReason == "":
+			all = append(all, i)
+		default:
+			skipped = append(skipped, SkippedServer{i.Name, i.Scope, i.SkipReason})
+			reasons = append(reasons, i.Name+": "+i.SkipReason)
+		}
+	}
+	for _, name := range names {
+		at := slices.IndexFunc(found, func(i ImportedServer) bool { return i.Name == name })
+		if at < 0 {
+			return nil, nil, core.Errorf(core.CodeNotFound, "%s has no server named %q", choice.Client, name)
+		}
+		if found[at].SkipReason != "" {
+			return nil, nil, core.Errorf(core.CodeValidation, "cannot copy or move %q: %s", name, found[at].SkipReason)
+		}
+	}
+	switch {
+	case len(all) > 0:
+		return all, skipped, nil
+	case len(skipped) > 0:
+		return nil, nil, core.Errorf(core.CodeValidation, "%s has no servers that can be copied or moved: %s", choice.Client, strings.Join(reasons, "; "))
+	}
+	return nil, nil, core.Errorf(core.CodeNotFound, "%s has no servers to copy or move", choice.Client)
+}
+
+// addToConfig adds servers to our configuration. It returns those that are valid there, the reasons of
+// the others, and the server ids by labelKey.
+func (c *Connector) addToConfig(all []ImportedServer) (o *configChange, added []ImportedServer, skipped []SkippedServer, ids map[string]string, err error) {
+	if c.config == "" {
+		return nil, nil, nil, nil, errors.New("there is no Drawbridge configuration to move servers to")
+	}
+	if o, err = c.openConfig(); err != nil {
+		return nil, nil, nil, nil, err
+	}
+	o.vault = c.vault
+	added, skipped, ids, err = o.addServers(all)
+	if err == nil && len(added) == 0 && len(skipped) > 0 {
+		err = core.Errorf(core.CodeValidation, "cannot copy or move %q: %s", skipped[0].Name, skipped[0].Reason)
+	}
+	return o, added, skipped, ids, err
+}
+
+// PlanMove plans to import servers of a client and to connect the client in the same step. Each
+// original is replaced by an entry of ours with the same name, so that tool names, switches
+// and permission rules keep working. With combined, one entry replaces all of them, and a warning
+// says that such rules no longer match. This happens in every file that the client reads. Undo reverts
+// all files.
+func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Plan, error) {
+	all, skipped, err := c.selectServers(choice, names)
+	if err != nil {
+		return nil, err
+	}
+	if placed := slices.DeleteFunc(slices.Clone(all), func(i ImportedServer) bool { return i.unlocated }); len(placed) > 0 { // else the file as a whole is refused
+		for _, i := range all {
+			if i.unlocated {
+				skipped = append(skipped, SkippedServer{i.Name, i.Scope, "its entry cannot be located in the file. To copy it: drawbridge clients import " + choice.Client})
+			}
+		}
+		all = placed
+	}
+	o, all, invalid, ids, err := c.addToConfig(all)
+	if err != nil {
+		return nil, err
+	}
+	var p *Plan
+	for _, file := range movedFiles(all, combined) {
+		choice.File = file
+		one, err := c.planMoveInFile(choice, all, ids, combined)
+		if err != nil {
+			return nil, err
+		}
+		if p == nil {
+			p = one
+			continue
+		}
+		p.further = append(p.further, one)
+		p.Diff += one.Diff
+		for _, w := range one.Warnings {
+			if !slices.Contains(p.Warnings, w) {
+				p.Warnings = append(p.Warnings, w)
+			}
+		}
+	}
+	if combined {
+		p.Warnings = append(p.Warnings, "Tool lists and permission rules of "+p.Client.Name+" that name these servers no longer match.")
+	}
+	for _, i := range all {
+		if m, _ := decodeObject(i.literal); combined && i.Exists && m["disabled"] == true {
+			p.Warnings = append(p.Warnings, i.Name+" is off in "+p.Client.Name+" but may be on in Drawbridge: to keep its tools from "+p.Client.Name+", limit the client with a profile.")
+		}
+		for _, note := range i.Notes {
+			p.Warnings = append(p.Warnings, i.Name+": "+note+".")
+		}
+	}
+	p.Skipped = append(skipped, invalid...)
+	for _, s := range p.Skipped {
+		p.Warnings = append(p.Warnings, s.Name+" is not moved: "+s.Reason+".")
+	}
+	p.config = o
+	p.Diff = Diff(o.Path, o.before, o.after) + p.Diff
+	return p, nil
+}
+
+// movedFiles returns the files of the servers, as in Choice. The first one gets the entry if combined is
+// set and not all servers are in files that are read in place of it.
+func movedFiles(all []ImportedServer, combined bool) (files []string) {
+	for _, i := range all {
+		if combined && !i.alone && !slices.Contains(files, "") {
+			files = slices.Insert(files, 0, "")
+		}
+		if !slices.Contains(files, i.File) {
+			files = append(files, i.File)
+		}
+	}
+	return files
+}
+
+// planMoveInFile is the part of PlanMove for the servers of all that are in one file of the client.
+func (c *Connector) planMoveInFile(choice Choice, all []ImportedServer, ids map[string]string, combined bool) (*Plan, error) {
+	all = slices.DeleteFunc(slices.Clone(all), func(i ImportedServer) bool { return i.File != choice.File })
+	previous, err := c.previousMoves(choice)
+	if err != nil {
+		return nil, err
+	}
+	choice.Servers = nil
+	if !combined {
+		for _, i := range all {
+			id := ids[labelKey(i.Label)]
+			if id == "" {
+				return nil, core.Errorf(core.CodeValidation, "cannot move the server %q: its entry is not valid in Drawbridge's configuration", i.Label)
+			}
+			choice.Servers = append(choice.Servers, ServerEntry{Name: i.Name, Server: id, Scope: i.Scope})
+		}
+		choice.Servers = append(choice.Servers, previous.entriesExcept(choice.Servers)...)
+	}
+	p, err := c.openPlan(choice)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.readFile(); err != nil {
+		return nil, err
+	}
+	if !combined || choice.File == "" || all[0].alone {
+		if p.edits, err = c.buildEdits(p.Client, choice, p.target); err != nil {
+			return nil, err
+		}
+		p.Entry = p.edits[0].value
+	}
+	for n, i := range all {
+		p.originals = append(p.originals, edit{path: i.keyPath, name: i.Name})
+		if combined {
+			p.edits = append(p.edits, edit{path: i.keyPath, name: i.Name})
+			continue
+		}
+		e := &p.edits[n]
+		e.path = i.keyPath
+		if e.value, err = mergeSwitches(choice.Client, e.value, i.original); err != nil {
+			return nil, err
+		}
+	}
+	if !combined {
+		p.Entry = p.edits[0].value
+		if err := previous.retainIn(p); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.removeStaleEntries(p); err != nil {
+		return nil, err
+	}
+	return p, p.splice()
+}
+
+// previousMoves returns the record of earlier moves of the same file.
+func (c *Connector) previousMoves(choice Choice) (previousMoves, error) {
+	r, recorded, err := c.loadRecord(choice.key())
+	if err != nil || !recorded || r.RemovedByUser {
+		return previousMoves{}, err
+	}
+	return previousMoves{r}, nil
+}
+
+type previousMoves struct{ record }
+
+// entriesExcept returns the single-server entries of earlier moves that are not in now.
+func (e previousMoves) entriesExcept(now []ServerEntry) (all []ServerEntry) {
+	for _, s := range e.Choice.Servers {
+		if !slices.ContainsFunc(now, func(n ServerEntry) bool { return n.Name == s.Name && n.Scope == s.Scope }) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// retainIn retains the entries that earlier moves wrote, with the switches of their originals.
+func (e previousMoves) retainIn(p *Plan) (err error) {
+	for _, d := range e.Edits {
+		at := slices.IndexFunc(p.edits, d.hasPathOf)
+		if at < 0 || d.Value == nil || slices.ContainsFunc(p.originals, d.hasPathOf) {
+			continue
+		}
+		if p.edits[at].value, err = mergeSwitches(p.Client.ID, p.edits[at].value, d.Value); err != nil {
+			return err
+		}
+		p.originals = append(p.originals, edit{path: d.Path, name: d.Name})
+	}
+	return nil
+}
+
+// mergeSwitches returns our entry with the switches of the original added.
+func mergeSwitches(client string, ours, original json.RawMessage) (json.RawMessage, error) {
+	mine, err := orderedMembers(ours)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := orderedMembers(original)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range theirs {
+		if knownKeys().isRunKey(client, m.key) || string(m.value) == "null" {
+			continue
+		}
+		if at := slices.IndexFunc(mine, func(o member) bool { return o.key == m.key }); at >= 0 {
+			mine[at].value = m.value
+		} else {
+			mine = append(mine, m)
+		}
+	}
+	var b strings.Builder
+	b.WriteByte('{')
+	for i, m := range mine {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(core.QuoteJSON(m.key) + ": " + string(m.value))
+	}
+	b.WriteByte('}')
+	return json.RawMessage(b.String()), nil
 }

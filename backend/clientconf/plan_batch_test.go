@@ -2,10 +2,16 @@ package clientconf
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // elevenClients are configuration files as eleven clients and their users write them, by
@@ -159,5 +165,247 @@ func TestUnwritableClientDoesNotStopOthers(t *testing.T) {
 	compare("after undo")
 	if _, err := os.Stat(config); err == nil || len(vault.values) != 0 {
 		t.Errorf("after undo: %v, secrets %v", err, vault.values)
+	}
+}
+
+// newMover returns a Connector with a configuration of ours next to the home.
+func newMover(t *testing.T) (c *Connector, home, config string) {
+	t.Helper()
+	home, config = t.TempDir(), filepath.Join(t.TempDir(), "config.jsonc")
+	c, err := New(Options{
+		System: System{GOOS: "linux", Home: home, Getenv: func(string) string { return "" }},
+		Dir:    filepath.Join(t.TempDir(), "clients"), Program: "/opt/drawbridge/drawbridge", Config: config,
+	})
+	must(t, err)
+	return c, home, config
+}
+
+// convertServer returns the conversion of one server of a client's file.
+func convertServer(t *testing.T, id, file, text string) ImportedServer {
+	t.Helper()
+	c, home, _ := newMover(t)
+	write(t, filepath.Join(home, file), text)
+	all, err := c.Servers(Choice{Client: id})
+	must(t, err)
+	if len(all) != 1 {
+		t.Fatalf("%d servers: %+v", len(all), all)
+	}
+	return all[0]
+}
+
+func TestServersOfEveryShapeAreConverted(t *testing.T) {
+	for _, c := range []struct{ name, id, file, text, want string }{
+		{"cursor", "cursor", ".cursor/mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x", "${env:DIR}"], "env": {"K": "$LITERAL ${OTHER}"}}}}`,
+			`{"command":"npx","args":["-y","x","${DIR}"],"env":{"K":"$LITERAL $${OTHER}"},"disabled":true}`},
+		{"gemini dollar and timeout", "gemini-cli", ".gemini/settings.json", `{"mcpServers": {"a": {"url": "https://x/mcp", "headers": {"A": "Bearer $TOK"}, "timeout": 30000}}}`,
+			`{"type":"http","url":"https://x/mcp","headers":{"A":"Bearer ${TOK}"},"requestTimeoutMs":30000}`},
+		{"qwen url is sse", "qwen-code", ".qwen/settings.json", `{"mcpServers": {"a": {"url": "https://x/sse", "type": "http"}}}`, `{"type":"sse","url":"https://x/sse"}`},
+		{"cline seconds", "cline", ".cline/data/settings/cline_mcp_settings.json", `{"mcpServers": {"a": {"command": "x", "timeout": 60, "disabled": true}}}`,
+			`{"command":"x","requestTimeoutMs":60000,"disabled":true}`},
+		{"opencode", "opencode", ".config/opencode/opencode.jsonc", `{"mcp": {"a": {"type": "local", "command": ["bun", "x", "${NOT}"], "environment": {"K": "{env:K}"}, "enabled": false}}}`,
+			`{"command":"bun","args":["x","$${NOT}"],"env":{"K":"${K}"},"disabled":true}`},
+		{"codex", "codex", ".codex/config.toml", "[mcp_servers.a]\nurl = \"https://x/mcp\"\nbearer_token_env_var = \"TOK\"\nstartup_timeout_sec = 20\ntool_timeout_sec = 1.5\n[mcp_servers.a.env_http_headers]\nX = \"XV\"\n",
+			`{"type":"http","url":"https://x/mcp","headers":{"Authorization":"Bearer ${TOK}","X":"${XV}"},"startupTimeoutMs":20000,"requestTimeoutMs":1500}`},
+		{"goose", "goose", ".config/goose/config.yaml", "extensions:\n  a:\n    type: stdio\n    cmd: npx\n    args: [-y, g]\n    envs: {A: b}\n    env_keys: [TOK]\n    enabled: true\n    timeout: 300\n",
+			`{"command":"npx","args":["-y","g"],"env":{"A":"b"},"inheritEnv":["TOK"],"requestTimeoutMs":300000}`},
+		{"vibe list", "mistral-vibe", ".vibe/config.toml", "[[mcp_servers]]\nname = \"a\"\ntransport = \"stdio\"\ncommand = \"uvx\"\nargs = [\"f\"]\n", `{"command":"uvx","args":["f"]}`},
+		{"vscode input", "vscode", ".config/Code/User/mcp.json", `{"servers": {"a": {"type": "http", "url": "https://x", "headers": {"A": "${input:gh-token}"}}}}`,
+			`{"type":"http","url":"https://x","headers":{"A":"${GH_TOKEN}"}}`},
+		{"vscode password is a secret, and a choice keeps its default", "vscode", ".config/Code/User/mcp.json", `{"servers": {"a": {"command": "x", "env": {"K": "${input:pp-key}", "R": "${input:region}", "U": "${input:user}"}}},
+			"inputs": [{"id": "pp-key", "type": "promptString", "password": true}, {"id": "region", "type": "pickString", "options": ["eu", "us"], "default": "eu"}, {"id": "user", "type": "promptString", "default": "${HOME}"}]}`,
+			`{"command":"x","env":{"K":"${secret:pp_key}","R":"${REGION:-eu}","U":"${USER}"}}`},
+		{"cursor with a comment", "cursor", ".cursor/mcp.json", "{\n  // the team's\n  \"mcpServers\": {\"a\": {\"command\": \"x\"}}\n}", `{"command":"x"}`},
+		{"windsurf", "windsurf", ".codeium/windsurf/mcp_config.json", `{"mcpServers": {"a": {"serverUrl": "https://x/mcp"}}}`, `{"type":"http","url":"https://x/mcp"}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := convertServer(t, c.id, c.file, c.text); string(got.Entry) != c.want {
+				t.Fatalf("becomes\n%s\nwant\n%s", got.Entry, c.want)
+			}
+		})
+	}
+}
+
+func TestValueCommandsAreMarkedAndNeverRun(t *testing.T) {
+	trap := filepath.Join(t.TempDir(), "ran")
+	for name, i := range map[string]ImportedServer{
+		"cmd":    convertServer(t, "mcphub-nvim", ".config/mcphub/servers.json", `{"mcpServers": {"a": {"command": "x", "env": {"K": "${cmd: touch `+trap+`}"}}}}`),
+		"shell":  convertServer(t, "crush", ".config/crush/crush.json", `{"mcp": {"a": {"command": "x", "env": {"K": "$(touch `+trap+`)"}}}}`),
+		"helper": convertServer(t, "claude-code", ".claude.json", `{"mcpServers": {"a": {"type": "http", "url": "https://x", "headersHelper": "touch `+trap+`"}}}`),
+	} {
+		var e configEntry
+		if json.Unmarshal(i.Entry, &e) != nil || !e.Disabled || len(i.Notes) == 0 {
+			t.Errorf("%s: %s %v", name, i.Entry, i.Notes)
+		}
+		if strings.Contains(string(i.Entry), `"${cmd`) {
+			t.Errorf("%s: our configuration would expand %s", name, i.Entry)
+		}
+	}
+	if exists(trap) {
+		t.Fatal("a command ran")
+	}
+}
+
+func TestImportSkipsDrawbridge(t *testing.T) {
+	c, home, _ := newMover(t)
+	connect(t, c, "cursor")
+	write(t, filepath.Join(home, ".gemini/settings.json"), `{"mcpServers": {"x": {"url": "http://localhost:7575/mcp", "headers": {"Authorization": "Bearer dbr_abc"}}}}`)
+	for _, id := range []string{"cursor", "gemini-cli"} {
+		if all, err := c.Servers(Choice{Client: id}); err != nil || len(all) != 0 {
+			t.Fatalf("%s: %+v %v", id, all, err)
+		}
+	}
+}
+
+const fiveServers = `{
+  "mcpServers": {
+    "github": {"type": "http", "url": "https://x/mcp", "headers": {"A": "${T}"}},
+    "files": {"command": "npx", "args": ["f"], "alwaysAllow": ["read"], "timeout": 5000}
+  },
+  "projects": {
+    "/home/ana/site": {"mcpServers": {"files": {"command": "npx", "args": ["f"]}}, "history": []},
+    "/home/ana/api": {"mcpServers": {"db": {"command": "uvx", "args": ["db"], "cwd": "data"}}}
+  }
+}
+`
+
+func TestMoveKeepsNamesAndUndoesInOneStep(t *testing.T) {
+	c, home, config := newMover(t)
+	path := filepath.Join(home, ".claude.json")
+	write(t, path, fiveServers)
+	write(t, config, "{\n  // mine\n  \"mcpServers\": {\n    \"old\": {\"command\": \"o\"},\n  },\n}\n")
+	ours := content(t, config)
+	p, err := c.PlanMove(Choice{Client: "claude-code"}, nil, false)
+	must(t, err)
+	must(t, c.Apply(context.Background(), p))
+	got, now := content(t, path), content(t, config)
+	for label, want := range map[string]bool{"github": true, "files-site": true, "old": false, "none": false} {
+		if c.WroteEntry(config, label) != want || c.WroteEntry(path, label) {
+			t.Errorf("%s: written by the move is not %v", label, want)
+		}
+	}
+	write(t, config, strings.Replace(now, `"https://x/mcp"`, `"https://y/mcp"`, 1))
+	if c.WroteEntry(config, "github") {
+		t.Error("an entry that was changed since counts as confirmed")
+	}
+	write(t, config, now)
+	for _, want := range []string{`"alwaysAllow": [`, `"timeout": 5000`, `"files-site"`, `"history": []`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+	for _, want := range []string{"// mine", `"github"`, `"cwd": "/home/ana/site"`, `"cwd": "/home/ana/api/data"`, `"files-site"`, `"${T}"`} {
+		if !strings.Contains(now, want) {
+			t.Errorf("no %s in\n%s", want, now)
+		}
+	}
+	if left, _ := c.Servers(Choice{Client: "claude-code"}); len(left) != 0 {
+		t.Errorf("left: %+v", left)
+	}
+	if how := undo(t, c, "claude-code"); how != Restored || content(t, path) != fiveServers || content(t, config) != ours {
+		t.Fatalf("%s\n%s\n%s", how, content(t, path), content(t, config))
+	}
+}
+
+func TestUndoOfMoveKeepsLaterChanges(t *testing.T) {
+	c, home, config := newMover(t)
+	path := filepath.Join(home, ".claude.json")
+	write(t, path, fiveServers)
+	p, err := c.PlanMove(Choice{Client: "claude-code"}, nil, false)
+	must(t, err)
+	must(t, c.Apply(context.Background(), p))
+	write(t, path, strings.Replace(content(t, path), "{\n", "{\n  \"numStartups\": 9,\n", 1))
+	write(t, config, content(t, config)+"// since\n")
+	if how := undo(t, c, "claude-code"); how != Removed {
+		t.Fatal(how)
+	}
+	want := strings.Replace(fiveServers, "{\n", "{\n  \"numStartups\": 9,\n", 1)
+	if content(t, path) != want {
+		t.Fatalf("got\n%s\nwant\n%s", content(t, path), want)
+	}
+	if got := content(t, config); !strings.Contains(got, "// since") || strings.Contains(got, "github\": {\n      \"type\"") || strings.Contains(got, "files-site") {
+		t.Fatalf("our configuration is\n%s", got)
+	}
+}
+
+func TestCombinedMoveWarnsOfRulesAndIsUndone(t *testing.T) {
+	c, home, _ := newMover(t)
+	write(t, filepath.Join(home, ".claude.json"), fiveServers)
+	p, err := c.PlanMove(Choice{Client: "claude-code"}, []string{"github", "files"}, true)
+	must(t, err)
+	if all := strings.Join(p.Warnings, "\n"); !strings.Contains(all, "permission rules of Claude Code") {
+		t.Error(all)
+	}
+	must(t, c.Apply(context.Background(), p))
+	undo(t, c, "claude-code")
+	if got := content(t, filepath.Join(home, ".claude.json")); got != fiveServers {
+		t.Fatalf("%s", got)
+	}
+}
+
+func TestCombinedMoveWarnsOfServersThatTheClientHasOff(t *testing.T) {
+	for _, combined := range []bool{true, false} {
+		c, home, config := newMover(t)
+		write(t, config, `{"mcpServers": {"db": {"command": "x"}}}`)
+		write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"db": {"command": "x", "disabled": true}}}`)
+		p, err := c.PlanMove(Choice{Client: "cursor"}, nil, combined)
+		must(t, err)
+		if all := strings.Join(p.Warnings, "\n"); strings.Contains(all, "db is off in Cursor") != combined {
+			t.Errorf("%v: %s", combined, all)
+		}
+		must(t, c.Apply(t.Context(), p))
+		if file := content(t, filepath.Join(home, ".cursor/mcp.json")); strings.Contains(file, `"disabled": true`) == combined {
+			t.Errorf("%v: %s", combined, file)
+		}
+	}
+}
+
+func TestDuplicatesAcrossClientsAreDetected(t *testing.T) {
+	c, home, config := newMover(t)
+	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"fs": {"command": "npx", "args": ["f"]}}}`)
+	write(t, filepath.Join(home, ".gemini/settings.json"), `{"mcpServers": {"files": {"command": "npx", "args": ["f"], "timeout": 9}}}`)
+	write(t, config, `{"mcpServers": {"fs": {"command": "npx", "args": ["f"]}}}`)
+	all, err := c.Servers(Choice{Client: "cursor"})
+	if err != nil || len(all) != 1 || !all[0].Exists || !slices.Equal(all[0].SharedWith, []string{"gemini-cli"}) {
+		t.Fatalf("%+v %v", all, err)
+	}
+}
+
+func TestTokenIsNeverWrittenIntoSyncedFile(t *testing.T) {
+	c, home := newConnector(t)
+	project := filepath.Join(home, "site")
+	if _, err := c.Plan(Choice{Client: "codex", Project: project}); core.CodeOf(err) != core.CodeNotFound {
+		t.Errorf("a project without a folder: %v", err)
+	}
+	must(t, os.MkdirAll(project, 0o700))
+	http := Choice{HTTP: true, URL: "http://127.0.0.1:7575", Token: "dbr_secret"}
+	for _, id := range []string{"claude-code", "vscode", "opencode"} {
+		choice := http
+		choice.Client = id
+		if id != "vscode" { // its user file is synced
+			choice.Project = project
+		}
+		p, err := c.Plan(choice)
+		if err != nil {
+			t.Fatalf("%s: %v", id, err)
+		}
+		if strings.Contains(string(p.after), "dbr_secret") || !strings.Contains(string(p.after), TokenVar) {
+			t.Errorf("%s writes\n%s", id, p.after)
+		}
+	}
+	choice := http
+	choice.Client, choice.Project = "codex", project
+	_, err := c.Plan(choice)
+	if e, ok := errors.AsType[*core.Error](err); !ok || e.Code != core.CodeRejected {
+		t.Fatalf("codex: %v", err)
+	}
+	dotfiles := filepath.Join(home, "dotfiles", "mcp.json")
+	write(t, dotfiles, "{}")
+	write(t, filepath.Join(home, "dotfiles", ".git", "HEAD"), "")
+	must(t, errors.Join(os.MkdirAll(filepath.Join(home, ".cursor"), 0o700), os.Symlink(dotfiles, filepath.Join(home, ".cursor/mcp.json"))))
+	choice = http
+	choice.Client = "cursor"
+	p, err := c.Plan(choice)
+	if err != nil || strings.Contains(string(p.after), "dbr_secret") {
+		t.Fatalf("a file in a repository gets the token: %v\n%s", err, p.after)
 	}
 }

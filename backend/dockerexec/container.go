@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/pkg/stdcopy"
@@ -284,4 +287,245 @@ func (b *Container) ID() string { return shortID(b.id) }
 // isMissingCommand reports whether err means that an image has no command.
 func isMissingCommand(err error) bool {
 	return strings.Contains(strings.ToLower(err.Error()), "no command specified")
+}
+
+// containedProcess is the part that Exec and Container have in common: the streams, the exit
+// status and the state of Stop. They differ in how they detect the exit and in how they stop the
+// process.
+type containedProcess struct {
+	cli    *client.Client
+	engine Engine
+	mark   string
+	conn   client.HijackedResponse
+	stdin  stdin
+	stdout *io.PipeReader
+
+	streamed chan struct{} // closed at the end of stdout and stderr
+	done     chan struct{}
+	exit     Exit // set before done closes
+
+	ending *osutil.Closer
+}
+
+func newContained(cli *client.Client, at Engine, mark string) containedProcess {
+	return containedProcess{
+		cli: cli, engine: at, mark: mark,
+		streamed: make(chan struct{}), done: make(chan struct{}), ending: osutil.NewCloser(),
+	}
+}
+
+// Stdin returns the process's standard input. It supports SetWriteDeadline.
+func (p *containedProcess) Stdin() io.WriteCloser { return p.stdin }
+
+// Stdout returns the process's standard output. It must be read, because otherwise stderr is
+// blocked as well.
+func (p *containedProcess) Stdout() io.Reader { return p.stdout }
+
+// Done is closed when the process has exited. In a container that was created for it, all its
+// descendants have exited too. In another container they have been killed, if there is a shell to
+// do that.
+func (p *containedProcess) Done() <-chan struct{} { return p.done }
+
+// Exit returns how the process exited. It is valid once Done is closed.
+func (p *containedProcess) Exit() Exit {
+	select {
+	case <-p.done:
+		return p.exit
+	default:
+		return Exit{Code: -1, Reason: "still running"}
+	}
+}
+
+// Stop stops the process and removes the container: it closes stdin, then sends SIGTERM, then
+// kills. It is idempotent and returns when the container has been removed. If ctx is done, Stop
+// skips the remaining timeouts. If it returns an error, the record of the container remains in
+// the ledger.
+//
+// Stop also releases the connection, so it must be called for every Container.
+func (b *Container) Stop(ctx context.Context) error {
+	return b.ending.Run(ctx, b.stop)
+}
+
+func (b *Container) stop() error {
+	_ = b.stdin.Close()
+	if !b.ending.Wait(b.done, orDefault(b.spec.CloseStdin, defaultCloseStdin)) {
+		b.sendTerm()
+		b.ending.Wait(b.done, orDefault(b.spec.Term, defaultTerm))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	_, err := removeMarked(ctx, b.cli, b.engine, b.mark)
+	if err != nil {
+		err = fmt.Errorf("cannot remove the container created from image %q: %w", b.spec.Ref, err)
+	} else {
+		removeEntry(b.spec.Ledger, b.mark)
+	}
+	b.conn.Close()
+	b.stdout.Close()
+	<-b.streamed
+	b.cancel()
+	<-b.done
+	b.cli.Close()
+	return err
+}
+
+func (b *Container) sendTerm() {
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	_, _ = b.cli.ContainerKill(ctx, b.id, client.ContainerKillOptions{Signal: "TERM"})
+}
+
+// removeMarked removes all containers with the mark as a label until none is left, and returns
+// their number.
+func removeMarked(ctx context.Context, cli *client.Client, at Engine, mark string) (removed int, err error) {
+	seen := map[string]bool{}
+	for {
+		list, err := cli.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", runLabel+"="+mark)})
+		if err != nil {
+			return len(seen), translateError(at, "", err)
+		}
+		if len(list.Items) == 0 {
+			return len(seen), nil
+		}
+		for _, c := range list.Items {
+			seen[c.ID] = true
+			// A conflict means that the Engine is removing it at this moment.
+			_, rm := cli.ContainerRemove(ctx, c.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+			if rm != nil && !errdefs.IsNotFound(rm) && !errdefs.IsConflict(rm) {
+				err = errors.Join(err, rm)
+			}
+		}
+		pause := time.NewTimer(50 * time.Millisecond)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return len(seen), errors.Join(context.Cause(ctx), err)
+		}
+	}
+}
+
+// pingInterval is the interval of attempts to reach an Engine that does not answer.
+const pingInterval = 500 * time.Millisecond
+
+// WaitUntilStartable blocks until a start at p, which failed because of the Engine or the
+// container, may succeed: the Engine answers again, or it reports that a container has started.
+// It may return too early. The error is that of ctx, or means that waiting is useless.
+func WaitUntilStartable(ctx context.Context, p Selector) error {
+	cli, at, err := newClient(p.Engine)
+	if err != nil {
+		return err
+	}
+	defer cli.Close()
+	away := false
+	for {
+		if err := ping(ctx, cli); err == nil {
+			if away {
+				return nil
+			}
+			if p == (Selector{Engine: p.Engine}) {
+				return nil // only the Engine was missing
+			}
+			if found, err := waitForStart(ctx, cli, at, p); found || err != nil {
+				return err
+			}
+		} else if errors.Is(translateError(at, "", err), ErrPermission) {
+			return err
+		}
+		away = true // which also ended the event stream
+		pause := time.NewTimer(pingInterval)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func ping(ctx context.Context, cli *client.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	_, err := cli.Ping(ctx, client.PingOptions{})
+	return err
+}
+
+// waitForStart waits for the start event of the container. It returns false if the event stream
+// ended, because the Engine stopped.
+func waitForStart(ctx context.Context, cli *client.Client, at Engine, p Selector) (bool, error) {
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	filters := make(client.Filters).Add("type", "container").Add("event", "start", "unpause")
+	if p.Name != "" {
+		filters.Add("container", p.Name)
+	}
+	for _, label := range p.labels() {
+		filters.Add("label", label)
+	}
+	events := cli.Events(following, client.EventsListOptions{Filters: filters})
+	// The container may have started before the subscription. Do not start it here; the next
+	// start does that.
+	passive := p
+	passive.Start = false
+	if _, err := findRunning(ctx, cli, at, passive); err == nil {
+		return true, nil
+	}
+	select {
+	case <-events.Messages:
+		return true, nil
+	case <-events.Err:
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		return false, nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+}
+
+// Errors of this package wrap one of these if the user can do something about the cause.
+var (
+	ErrNoDocker = errors.New("the Docker Engine is not responding")
+	ErrNoImage  = errors.New("no such image")
+	// ErrRefused means that the Engine rejects the configuration of the container.
+	ErrRefused     = errors.New("the Docker Engine refused to create the container")
+	ErrPermission  = errors.New("this user does not have permission to use the Docker Engine")
+	ErrNoContainer = errors.New("no such container")
+	ErrNotRunning  = errors.New("the container is not running")
+	ErrNoBinary    = errors.New("no such program in the container")
+	// ErrNoShell means that a process could not be stopped, because the image has no shell that
+	// could send a signal. Restarting the container stops it.
+	ErrNoShell = errors.New("cannot stop the process in the container, because the image has no shell; restarting the container stops it")
+)
+
+// translateError converts an error of the Engine's client into one of this package.
+func translateError(at Engine, container string, err error) error {
+	host := at.Host
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrPermission), errdefs.IsPermissionDenied(err),
+		client.IsErrConnectionFailed(err) && strings.Contains(err.Error(), "permission denied"):
+		// The client preserves only the text of this error.
+		return fmt.Errorf("%w: %s (is this user in the docker group?)", ErrPermission, host)
+	case errdefs.IsNotFound(err):
+		return fmt.Errorf("%w: %q", ErrNoContainer, container)
+	case errdefs.IsConflict(err):
+		return fmt.Errorf("%w: %q", ErrNotRunning, container)
+	case client.IsErrConnectionFailed(err) && !socketExists(host):
+		return fmt.Errorf("%w: %s does not exist", ErrNoDocker, strings.TrimPrefix(host, "unix://"))
+	case client.IsErrConnectionFailed(err):
+		return fmt.Errorf("%w at %s: %w", ErrNoDocker, host, err)
+	}
+	return err
+}
+
+// socketExists returns false if host is a Unix socket that does not exist.
+func socketExists(host string) bool {
+	path, local := strings.CutPrefix(host, "unix://")
+	if !local {
+		return true
+	}
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }

@@ -1,12 +1,23 @@
 package doctor
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
 	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -264,4 +275,159 @@ func (o Options) checkConnection(ctx context.Context, s clientconf.Status, f Fin
 		setAction(&f, "Rotate token", o.Rotate, s.Client.ID)
 	}
 	return f
+}
+
+// Listening reports whether a program listens on address. It waits at most one second.
+func Listening(address string) bool {
+	conn, err := net.DialTimeout("tcp", address, time.Second)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}
+
+// CheckDocker returns an error unless the Docker daemon answers within five seconds. It runs
+// the docker command, which supports contexts and rootless sockets.
+func CheckDocker(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	name := "docker"
+	if runtime.GOOS == "windows" {
+		name = "docker.exe"
+	}
+	out, err := osutil.HideConsole(exec.CommandContext(ctx, name, "version", "--format", "{{.Server.Version}}")).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("Docker is not responding: %w: %s", err, strings.Join(strings.Fields(string(out)), " "))
+	}
+	return nil
+}
+
+// PingBridge pings the bridge at url with a client's own token, for at most five seconds. It
+// returns an error if the bridge cannot be reached or rejects the token.
+func PingBridge(ctx context.Context, url, token string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/mcp", bytes.NewReader([]byte(ping)))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	resp, err := (&http.Client{Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16))
+	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
+		return fmt.Errorf("the bridge responded with %s", resp.Status)
+	}
+	return nil
+}
+
+// secrets reports secrets that servers refer to and cannot read.
+func (o Options) secrets() (all []Finding) {
+	if o.KeyringLocked {
+		f := Finding{Check: "secret", Subject: "keyring", Level: Problem, Message: o.VaultProblem, Fix: "Unlock the keyring, or use: drawbridge secret unlock"}
+		if o.Unlock != nil {
+			f.Action, f.apply = "Unlock", o.Unlock
+		}
+		return []Finding{f}
+	}
+	if o.VaultProblem != "" {
+		all = append(all, Finding{Check: "secret", Subject: "key", Level: Warning, Message: o.VaultProblem, Fix: "Install a keyring, such as gnome-keyring, to store the key there. Keep the file out of backups that others can read."})
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.MissingSecrets)) {
+		all = append(all, Finding{Check: "secret", Subject: name, Level: Problem,
+			Message: "the secret is not stored, but is needed by " + strings.Join(o.MissingSecrets[name], ", "), Fix: "Store it with: drawbridge secret set " + name})
+	}
+	return all
+}
+
+// serverLevels has the states that are reported. A server in another one runs, or does not because
+// the user wants it so.
+var serverLevels = map[core.State]Level{
+	core.StateFailed: Problem, core.StateDegraded: Problem,
+	core.StateWaiting: Warning, core.StateRestarting: Warning, core.StateNeedsSignIn: Warning, core.StateNeedsApproval: Warning,
+}
+
+// servers reports a pause, servers that do not work, the warnings of all servers, and withheld
+// definitions. It does not report a server whose program is missing: runtimes does, and a restart
+// would not help.
+func (o Options) servers() (all []Finding) {
+	if slices.ContainsFunc(o.Servers, func(s core.ServerStatus) bool { return s.State == core.StatePaused }) {
+		all = append(all, Finding{Check: "server", Level: Warning, Message: "Paused: all servers are stopped, and calls are refused", Fix: "Resume them with: drawbridge resume"})
+	}
+	for _, s := range o.Servers {
+		for _, text := range s.Warnings {
+			all = append(all, Finding{Check: "server", Subject: s.ID, Level: Warning, Message: text})
+		}
+		if n := o.Withheld[s.ID]; n > 0 {
+			all = append(all, Finding{Check: "server", Subject: s.ID, Level: Warning, Message: core.Plural(n, "changed definition") + " withheld from clients", Fix: "Review: drawbridge tools changes " + s.ID})
+		}
+		level := serverLevels[s.State]
+		if level == "" || o.programMissing(s.ID) {
+			continue
+		}
+		command := cmp.Or(s.Remedy.Command, "drawbridge logs "+s.ID)
+		f := Finding{Check: "server", Subject: s.ID, Level: level, Message: s.State.Word() + ": " + s.Reason, Fix: cmp.Or(s.Hint, "Run: "+command)}
+		if level == Problem {
+			setAction(&f, "Restart", o.Restart, s.ID)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+func (o Options) programMissing(id string) bool {
+	return o.Config != nil && slices.ContainsFunc(o.Config.Servers, func(s config.Server) bool {
+		if s.ID != id || s.Type != "stdio" || s.Disabled || strings.Contains(s.Command, "$") {
+			return false
+		}
+		_, err := o.LookPath(s.Command)
+		return err != nil
+	})
+}
+
+// toolLists reports clients whose tool list is out of date.
+func (o Options) toolLists() (all []Finding) {
+	for _, l := range o.ToolLists {
+		if l.Shown == l.Offered {
+			continue
+		}
+		fix := "Restart the client, so that it reloads the tools."
+		if l.Reload != "" && !strings.HasPrefix(l.Reload, "nothing") { // it needs no action after a change of its file
+			fix = "To make the client reload the tools, " + strings.TrimSuffix(l.Reload, ".") + "."
+		}
+		all = append(all, Finding{Check: "list", Subject: l.Client, Level: Warning,
+			Message: fmt.Sprintf("%s received %s, but Drawbridge now offers %d", l.Name, core.Plural(l.Shown, "tool"), l.Offered), Fix: fix})
+	}
+	return all
+}
+
+// readPreviousConfigFiles returns the retained former texts of the configuration, by path: the
+// copies from before edits, and the files of the last valid configuration. Logs may contain secrets
+// from them, even if a current file cannot be read.
+func readPreviousConfigFiles(f config.Folders) map[string][]byte {
+	texts := map[string][]byte{}
+	copies := config.BackupsOf(f.Data)
+	list, _ := copies.List() // unreadable copies are skipped
+	for _, c := range list {
+		path := filepath.Join(copies.Dir, c.Name)
+		if src, err := os.ReadFile(path); err == nil {
+			texts[path] = src
+		}
+	}
+	var good struct {
+		Files []struct{ Path, Text string } `json:"files"`
+	}
+	if src, err := os.ReadFile(f.LastGoodConfigFile()); err == nil && json.Unmarshal(src, &good) == nil {
+		for _, one := range good.Files {
+			texts["last good/"+one.Path] = []byte(one.Text)
+		}
+	}
+	return texts
 }

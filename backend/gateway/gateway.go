@@ -2,8 +2,11 @@ package gateway
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -243,3 +246,84 @@ func (g *Gateway) nextID(now time.Time) int64 {
 // errTimeout is the cancellation cause of a call that exceeded its deadline. Its code tells the
 // server the reason.
 var errTimeout error = core.Errorf(core.CodeTimeout, "request timeout")
+
+// logFailure logs the details that the client does not get.
+func (g *Gateway) logFailure(call *core.Call, err error) {
+	attrs := []any{"call", call.ID, "server", call.Server, "method", call.Method, "error", err}
+	what := "Internal error during a call"
+	if stack := stackOf(err); stack != "" {
+		what, attrs = "Panic during a call", append(attrs, "stack", stack)
+	}
+	g.log.Error(what, attrs...)
+}
+
+// logCall logs each call at debug level: what was called, the outcome and the duration, never
+// arguments or results. The name is logged only if the call was sent to a server; before that
+// it is unverified text from a client.
+func (g *Gateway) logCall(call *core.Call, at callStage) {
+	if !g.log.Enabled(context.Background(), slog.LevelDebug) {
+		return
+	}
+	attrs := []any{"call", call.ID, "client", call.Client.Name, "server", call.Server, "method", call.Method, "outcome", call.Outcome, "took", call.Took}
+	if at == stageSending && (call.Method == "tools/call" || call.Method == "prompts/get") {
+		attrs = append(attrs, "name", call.Name)
+	}
+	if call.Code != "" {
+		attrs = append(attrs, "code", call.Code)
+	}
+	if call.Queued > 0 {
+		attrs = append(attrs, "queued", call.Queued)
+	}
+	if call.Attempts > 1 {
+		attrs = append(attrs, "attempts", call.Attempts)
+	}
+	g.log.Debug("Call ended", attrs...)
+}
+
+// outageLog remembers which servers cannot be reached, so that each outage is logged
+// once. While all servers are available, a call costs one atomic load.
+type outageLog struct {
+	count atomic.Int32 // len(servers)
+
+	mu      sync.Mutex // guards servers
+	servers map[string]bool
+}
+
+func (o *outageLog) record(log *slog.Logger, call *core.Call, err error) {
+	unavailable := core.CodeOf(err) == core.CodeUnavailable
+	if !unavailable && (err != nil || o.count.Load() == 0) {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.servers[call.Server] == unavailable {
+		return
+	}
+	if !unavailable {
+		delete(o.servers, call.Server)
+		log.Info("MCP server is available again", "server", call.Server)
+	} else {
+		if o.servers == nil {
+			o.servers = make(map[string]bool)
+		}
+		o.servers[call.Server] = true
+		log.Warn("MCP server is unavailable: calls to it fail", "server", call.Server, "error", err)
+	}
+	o.count.Store(int32(len(o.servers)))
+}
+
+// panicError is a panic in our code during a call.
+type panicError struct {
+	cause any
+	stack []byte
+}
+
+func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.cause) }
+
+// stackOf returns the stack of a panicError, and "" for any other error.
+func stackOf(err error) string {
+	if p, ok := errors.AsType[*panicError](err); ok {
+		return string(p.stack)
+	}
+	return ""
+}

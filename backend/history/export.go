@@ -1,15 +1,20 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/cassette"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
@@ -128,5 +133,217 @@ func forEachCall(ctx context.Context, calls Calls, q store.Query, f func(*store.
 			return ctx.Err()
 		}
 		q.Before = next
+	}
+}
+
+// RecordingSource reads what a recording consists of. *store.Store implements it.
+type RecordingSource interface {
+	Calls
+	// LastCatalog returns what a server listed last, or nil.
+	LastCatalog(ctx context.Context, server string) (*core.Catalog, error)
+	// RedactJSON returns JSON text without the secrets that are removed from recorded calls.
+	RedactJSON(text []byte) []byte
+}
+
+// ReadRecording returns the calls that q selects as a recording of the server q.Server, with the
+// catalog that the server listed last, without secrets. Responses that were redacted or truncated
+// become unavailable; calls without a response, or with such arguments, are skipped and counted. If
+// q has no account, all calls must have used the same one, because results of several accounts must
+// not be mixed.
+func ReadRecording(ctx context.Context, from RecordingSource, q store.Query) (*cassette.Recording, error) {
+	catalog, err := from.LastCatalog(ctx, q.Server)
+	if err != nil {
+		return nil, err
+	}
+	if catalog == nil {
+		return nil, &core.Error{Code: core.CodeNotFound, Message: "no tools are known for this server",
+			Hint: "Start it with \"drawbridge start\", or list the servers with \"drawbridge status\"."}
+	}
+	r := &cassette.Recorder{}
+	r.Header = cassette.Header{
+		Version: cassette.Version, Server: q.Server, ServerInfo: catalog.Info, Instructions: catalog.Instructions,
+		Tools: definitions(catalog.Tools), Prompts: definitions(catalog.Prompts),
+		Resources: definitions(catalog.Resources), ResourceTemplates: definitions(catalog.Templates),
+	}
+	if err := r.Header.Redact(from.RedactJSON); err != nil {
+		return nil, err
+	}
+	ids, err := recordedRequests(ctx, from, q)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		full, err := from.Call(ctx, id)
+		if core.CodeOf(err) == core.CodeNotFound {
+			continue // deleted in the meantime
+		} else if err != nil {
+			return nil, err
+		}
+		call, ok := recordedCall(full)
+		if !ok {
+			r.End.Skipped++
+			continue
+		}
+		if err := r.Add(call); err != nil {
+			return nil, &core.Error{Code: core.CodeValidation, Message: err.Error()}
+		}
+	}
+	if len(r.Calls) == 0 {
+		return nil, &core.Error{Code: core.CodeNotFound, Message: "none of the recorded calls can be replayed",
+			Hint: "\"drawbridge history\" shows what is recorded."}
+	}
+	return &r.Recording, nil
+}
+
+func definitions(items []core.Item) []json.RawMessage {
+	list := make([]json.RawMessage, len(items))
+	for i := range items {
+		list[i] = items[i].Raw
+	}
+	return list
+}
+
+// recordedRequests returns the ids of the calls that a cassette may contain, oldest first.
+func recordedRequests(ctx context.Context, from Calls, q store.Query) (ids []int64, err error) {
+	account, first := q.Account, ""
+	if account == core.DefaultAccount {
+		q.Account = "" // calls of the time before the server had accounts have none
+	}
+	for q.Limit = store.MaxLimit; ; {
+		page, next, err := from.Calls(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page {
+			c := &page[i]
+			used := cmp.Or(c.Account, core.DefaultAccount)
+			if _, of := recordedRequest(c); of == "" || c.FromServer || account != "" && used != account {
+				continue
+			}
+			if first = cmp.Or(first, used); used != first {
+				return nil, &core.Error{Code: core.CodeValidation, Message: fmt.Sprintf("the recorded calls used several accounts of the server, such as %q and %q", used, first),
+					Hint: "Choose one with --account, or with \"from\": {\"account\": \"NAME\"} in the configuration."}
+			}
+			ids = append(ids, c.ID)
+		}
+		if next == 0 || len(ids) > 2*cassette.MaxCalls { // ReadRecording reports that there are too many
+			slices.Reverse(ids)
+			return ids, ctx.Err()
+		}
+		q.Before = next
+	}
+}
+
+// recordedCall returns false for a call that cannot be served.
+func recordedCall(r *store.Record) (c cassette.Call, ok bool) {
+	if r.ArgumentsCut != nil || redacted(r.Arguments) || redacted([]byte(r.Name)) || len(r.Result)+len(r.Error) == 0 && r.ReplyCut == nil {
+		return c, false
+	}
+	c = cassette.Call{TookMs: (r.Took - r.Queued).Milliseconds(), Arguments: string(r.Arguments)}
+	switch r.Method {
+	case "tools/call":
+		c.Tool = r.Name
+	case "prompts/get":
+		c.Prompt = r.Name
+	default:
+		c.Resource, c.Arguments = r.Name, ""
+	}
+	switch {
+	case r.ReplyCut != nil:
+		c.Unavailable = cassette.Truncated
+	case redacted(r.Result) || redacted(r.Error):
+		c.Unavailable = cassette.Redacted
+	default:
+		c.Result, c.Error = string(r.Result), string(r.Error)
+		for _, n := range r.ProgressLog {
+			if !redacted(n.Params) {
+				c.Progress = append(c.Progress, cassette.Progress{AfterMs: n.AfterMs, Params: string(n.Params)})
+			}
+		}
+	}
+	return c, true
+}
+
+func redacted(text []byte) bool { return strings.Contains(string(text), redact.Mark) }
+
+// Caller makes calls. *gateway.Gateway implements it.
+type Caller interface {
+	Call(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error)
+}
+
+// Calls reads recorded calls. *store.Store implements it.
+type Calls interface {
+	Calls(ctx context.Context, q store.Query) (calls []core.Call, next int64, err error)
+	Call(ctx context.Context, id int64) (*store.Record, error)
+}
+
+// Replayer repeats recorded calls.
+type Replayer struct {
+	Calls  Calls
+	Caller Caller
+	// ReadOnly reports whether a tool is annotated as read-only.
+	ReadOnly func(server, tool string) bool
+}
+
+// ReplayRequest describes a call to repeat.
+type ReplayRequest struct {
+	ID        int64
+	Arguments []byte // a JSON object that replaces the recorded arguments; nil: use the recorded ones
+	Confirmed bool   // the user has confirmed the call
+	By        core.Client
+}
+
+// Replay repeats a recorded tool call. If the tool is not read-only and the call is not confirmed,
+// Replay returns an error with CodeRejected and calls nothing. Recorded arguments that were
+// redacted or truncated cannot be sent again; this is an error with CodeValidation.
+func (r *Replayer) Replay(ctx context.Context, again ReplayRequest) (*core.Call, core.Reply, error) {
+	old, err := r.Calls.Call(ctx, again.ID)
+	if err != nil {
+		return nil, core.Reply{}, err
+	}
+	if old.Method != "tools/call" || old.FromServer {
+		return nil, core.Reply{}, core.Errorf(core.CodeValidation, "only tool calls can be repeated")
+	}
+	args := again.Arguments
+	if args == nil {
+		switch {
+		case old.ArgumentsCut != nil:
+			return nil, core.Reply{}, &core.Error{Code: core.CodeValidation, Message: "the arguments of this call were too long to be recorded completely", Hint: "Edit the arguments and send them."}
+		case strings.Contains(string(old.Arguments), redact.Mark):
+			return nil, core.Reply{}, &core.Error{Code: core.CodeValidation, Message: "the arguments of this call were recorded without their secrets", Hint: "Edit the arguments and send them."}
+		}
+		args = old.Arguments
+	}
+	if len(args) == 0 {
+		args = []byte(`{}`)
+	}
+	if v, ok := decode(args); !ok {
+		return nil, core.Reply{}, invalidField("arguments", "must be JSON")
+	} else if _, object := v.(map[string]any); !object {
+		return nil, core.Reply{}, invalidField("arguments", "must be a JSON object")
+	}
+	if !again.Confirmed && !r.ReadOnly(old.Server, old.Name) {
+		return nil, core.Reply{}, &core.Error{Code: core.CodeRejected, Message: "this tool may have side effects: repeating the call requires confirmation", Hint: "Send the request with confirm set to true."}
+	}
+	call := ToolCall(again.By, old.Server, old.Name, args)
+	call.Account = old.Account // or the call fails
+	reply, err := r.Caller.Call(ctx, call, nil)
+	return call, reply, err
+}
+
+func invalidField(name, what string) *core.Error {
+	return &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: name, Error: what}}}
+}
+
+// ToolCall returns a call of a tool by the user. args is a JSON object.
+func ToolCall(by core.Client, server, tool string, args []byte) *core.Call {
+	name, _ := json.Marshal(tool)
+	p := append([]byte(`{"name":`), name...)
+	p = append(p, `,"arguments":`...)
+	start := len(p)
+	p = append(p, args...)
+	return &core.Call{
+		Client: by, ByUser: true, Era: core.Legacy, Server: server, Method: "tools/call", Name: tool, PublicName: tool,
+		Params: append(p, '}'), Arguments: core.Span{Start: start, End: start + len(args)},
 	}
 }

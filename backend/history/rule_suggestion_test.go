@@ -3,11 +3,14 @@ package history
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // allAtOnce serves all records in one page.
@@ -53,5 +56,88 @@ func TestRuleIsSuggestedFromSimilarCalls(t *testing.T) {
 		if err != nil || !slices.Equal(got.Where, c.want) && len(got.Where)+len(c.want) > 0 {
 			t.Errorf("%s: %q, want %q (%v)", c.name, got.Where, c.want, err)
 		}
+	}
+}
+
+// recordedCalls serves records in pages of two, newest first.
+type recordedCalls []*store.Record
+
+func (r recordedCalls) Calls(_ context.Context, q store.Query) (page []core.Call, next int64, err error) {
+	for i := len(r) - 1; i >= 0; i-- {
+		if c := r[i].Call; (q.Before == 0 || c.ID < q.Before) && !c.At.Before(q.From) {
+			if len(page) == 2 {
+				return page, page[1].ID, nil
+			}
+			page = append(page, c)
+		}
+	}
+	return page, 0, nil
+}
+
+func (r recordedCalls) Call(_ context.Context, id int64) (*store.Record, error) {
+	for _, one := range r {
+		if one.ID == id {
+			return one, nil
+		}
+	}
+	return nil, core.Errorf(core.CodeNotFound, "no such call")
+}
+
+func TestRulesAreTriedOnRecordedCalls(t *testing.T) {
+	now, problems := config.Parse("c.json", []byte(`{"mcpServers": {"files": {"command": "x"}}, "profiles": {"office": {}}, "clients": {"tied": {"profile": "office"}}}`))
+	if now == nil {
+		t.Fatal(problems)
+	}
+	rules, problems := config.ParseArgumentRules("rules.jsonc", []byte(`[ // a list alone
+		{"tool": "files__put", "where": {"/path": {"notUnder": "${workspaceFolder}"}}, "then": "deny", "because": "outside"},
+		{"tool": "put", "where": {"/mode": {"present": true}}, "then": "ask"},
+		{"profiles": "office", "then": "allow"}]`))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	var calls recordedCalls
+	start := time.Now().Add(-time.Hour)
+	add := func(client, tool, arguments string, change func(*store.Record)) {
+		r := &store.Record{Arguments: []byte(arguments), Call: core.Call{ID: int64(len(calls) + 1), At: start.Add(time.Duration(len(calls)) * time.Second), Server: "files",
+			Method: "tools/call", Name: tool, Workspace: "/nowhere/ws", Client: core.Client{Token: client}, BytesIn: len(arguments) + 50}}
+		if change != nil {
+			change(r)
+		}
+		calls = append(calls, r)
+	}
+	add("cursor", "put", `{"path":"/etc/old"}`, func(r *store.Record) { r.At = start.Add(-48 * time.Hour) })
+	add("cursor", "put", `{"path":"/etc/passwd"}`, nil)
+	add("cursor", "put", `{"path":"/nowhere/ws/a"}`, nil)
+	add("cursor", "put", `{"path":"/nowhere/ws/a","mode":"[redacted]"}`, nil)
+	add("cursor", "put", `{"path":"/nowhere/ws/a","mo`, func(r *store.Record) { r.ArgumentsCut = &store.Cut{Size: 1 << 20} })
+	add("cursor", "put", ``, nil)
+	add("cursor", "put", `{"path":"/nowhere/ws/a","mode":1}`, nil)
+	add("tied", "get", `[redacted]`, nil) // the rule does not look at arguments
+	add("cursor", "get", `{}`, nil)
+	user := func(change func(*core.Call)) func(*store.Record) {
+		return func(r *store.Record) {
+			r.Client, r.Era = core.Client{Name: core.PageClient}, core.Legacy
+			if change != nil {
+				change(&r.Call)
+			}
+		}
+	}
+	ask := `{"path":"/nowhere/ws/a","mode":2}`
+	add("", "put", ask, user(nil)) // the user is not asked
+	add("", "put", ask, user(func(c *core.Call) { c.Session = "claims the name" }))
+	add("", "put", ask, user(func(c *core.Call) { c.Era = core.Modern }))
+	add("", "put", ask, user(func(c *core.Call) { c.Client.Name = "drawbridge-app" }))
+	add("", "put", `{"path":"/etc/passwd"}`, user(func(c *core.Call) { c.Account = "work" }))
+	add("cursor", "x", `{}`, func(r *store.Record) { r.Method = "prompts/get" })
+	got, err := TryRules(t.Context(), calls, policy.NewArgumentRules(rules, now), start.Add(-time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Calls != 13 || got.Denied != 2 || got.Asked != 4 || got.Allowed != 1 || got.Redacted != 1 || got.Cut != 1 || got.NotRecorded != 1 || !got.Complete {
+		t.Errorf("%+v", got)
+	}
+	if len(got.Decisions) != 6 || got.Decisions[0].Account != "work" || got.Decisions[1].Client != "drawbridge-app" || got.Decisions[4].Then != "ask" ||
+		got.Decisions[5].ID != "2" || got.Decisions[5].Rule != "policy.rules[0]" || !strings.Contains(got.Decisions[5].Why, "outside") || len(got.Rules) != 3 {
+		t.Errorf("%+v", got.Decisions)
 	}
 }

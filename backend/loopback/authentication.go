@@ -1,6 +1,12 @@
 package loopback
 
 import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -107,3 +113,67 @@ const failuresPerSecond = 10
 // newFailureLimiter limits the rate of failed attempts. Attempts with a valid token do not pass
 // through it, so nobody can lock out others.
 func newFailureLimiter() *rate.Limiter { return rate.NewLimiter(failuresPerSecond, failuresPerSecond) }
+
+type digest [sha256.Size]byte
+
+func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
+
+func (d digest) equal(other digest) bool {
+	return subtle.ConstantTimeCompare(d[:], other[:]) == 1
+}
+
+// problem is an RFC 9457 problem document with a Drawbridge error code. It never echoes the
+// request.
+type problem struct {
+	Title  string    `json:"title"`
+	Status int       `json:"status"`
+	Code   core.Code `json:"code"`
+	Detail string    `json:"detail"`
+	Hint   string    `json:"hint,omitempty"`
+}
+
+// writeProblem responds with a problem document and closes the connection, so that rejected
+// requests do not occupy connection slots.
+func writeProblem(w http.ResponseWriter, status int, code core.Code, detail, hint string) {
+	body, _ := json.Marshal(problem{http.StatusText(status), status, code, detail, hint})
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Connection", "close")
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+// noAuthorizationServer responds to an MCP client's OAuth discovery requests. OAuth libraries can
+// parse the body.
+func noAuthorizationServer(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(http.StatusNotFound)
+	_, _ = w.Write([]byte(`{"error":"not_found","error_description":"Drawbridge has no authorization server. Use a bearer token: drawbridge token NAME prints one."}`))
+}
+
+// NewAPIRequest returns a request to the API of the daemon at base, authorized by its admin token.
+// path is below /api/v1, and in is the body to encode as JSON, or nil.
+func NewAPIRequest(ctx context.Context, method, base, path, token string, in any) (*http.Request, error) {
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, base+"/api/v1/"+path, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req, nil
+}

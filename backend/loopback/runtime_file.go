@@ -1,6 +1,7 @@
 package loopback
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -80,4 +81,97 @@ func StartingDaemon(dataDir string) string {
 		return ""
 	}
 	return "Drawbridge is starting or stopping"
+}
+
+// HeldError reports that another daemon uses the data folder.
+type HeldError struct {
+	Dir     string
+	Runtime Runtime // of that daemon; zero if it does not answer yet
+}
+
+func (e *HeldError) Error() string {
+	if e.Runtime.URL == "" {
+		return fmt.Sprintf("data folder %q is in use by another instance of Drawbridge", e.Dir)
+	}
+	return fmt.Sprintf("data folder %q is in use by the instance of Drawbridge at %s", e.Dir, e.Runtime.URL)
+}
+
+// DirLock is a lock that ensures that this process is the only daemon of a data folder. The
+// operating system releases it when the process exits for any reason.
+type DirLock struct{ unlock func() }
+
+// Lock locks dataDir for this process and creates it if it does not exist. If another daemon
+// holds the lock, the error is a *HeldError.
+func Lock(dataDir string) (*DirLock, error) {
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot create data folder: %w", err)
+	}
+	// IsDaemonRunning takes the lock briefly, so a single failure is not conclusive.
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	unlock, err := osutil.LockFile(ctx, filepath.Join(dataDir, "lock"))
+	if errors.Is(err, osutil.ErrLocked) {
+		rt, _ := ReadRuntime(dataDir)
+		return nil, &HeldError{Dir: dataDir, Runtime: rt}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot lock data folder: %w", err)
+	}
+	return &DirLock{unlock}, nil
+}
+
+// Close releases the lock.
+func (l *DirLock) Close() error {
+	l.unlock()
+	return nil
+}
+
+// IsDaemonRunning reports whether a daemon of dataDir is running.
+func IsDaemonRunning(dataDir string) (bool, error) {
+	f, err := os.OpenFile(filepath.Join(dataDir, "lock"), os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("cannot check the lock of the data folder: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	free, err := osutil.TryLockFile(f)
+	return !free, err
+}
+
+// watchedFile is a small private file that is read again when it has changed on disk. The owner's
+// lock guards it.
+type watchedFile struct {
+	path     string
+	lastInfo fs.FileInfo // at the last read; nil if the file did not exist
+	wasRead  bool
+}
+
+// readIfChanged returns the content and true if the file has changed since the last call, which is
+// also the case for a file that was removed; its data is nil.
+func (w *watchedFile) readIfChanged() (data []byte, ok bool, err error) {
+	info, err := os.Stat(w.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		first := !w.wasRead || w.lastInfo != nil
+		w.lastInfo, w.wasRead = nil, true
+		return nil, first, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if w.lastInfo != nil && os.SameFile(w.lastInfo, info) && w.lastInfo.Size() == info.Size() && w.lastInfo.ModTime().Equal(info.ModTime()) {
+		return nil, false, nil
+	}
+	if isAccessibleToOthers(info) {
+		if err := os.Chmod(w.path, 0o600); err != nil {
+			return nil, false, fmt.Errorf("cannot restrict the permissions of %s: %w", w.path, err)
+		}
+	}
+	data, err = os.ReadFile(w.path)
+	if err != nil {
+		return nil, false, err
+	}
+	w.lastInfo, w.wasRead = info, true
+	return data, true, nil
 }

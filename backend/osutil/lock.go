@@ -1,11 +1,14 @@
 package osutil
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -69,4 +72,98 @@ func waitForLock(ctx context.Context, f *os.File) (unlock func(), err error) {
 		f.Close()
 		return nil, err
 	}
+}
+
+// ErrChanged means that a file no longer has the content that an edit was based on.
+var ErrChanged = errors.New("another program changed the file at the same time")
+
+// ErrReadOnly means that the user does not permit writing to a file.
+var ErrReadOnly = errors.New("the file is read-only")
+
+// ReplaceUnchangedFile replaces the content of a file that other programs write too, on the condition
+// that it is still before. existed reports whether the file existed when it was read. Otherwise
+// ReplaceUnchangedFile writes nothing and returns ErrChanged.
+//
+// It follows a symbolic link. An existing file keeps its mode and owner, and a read-only one is
+// refused with ErrReadOnly. A new file is readable only by the user. The directory is synced, so
+// that the file survives a power failure.
+func ReplaceUnchangedFile(path string, before []byte, existed bool, data []byte) error {
+	path = resolveSymlinks(path)
+	mode := os.FileMode(0o600)
+	info, err := os.Stat(path)
+	if err == nil {
+		if mode = info.Mode().Perm(); !isWritable(path, mode) {
+			return ErrReadOnly
+		}
+	}
+	dir := filepath.Dir(path)
+	removeStaleTemps(dir)
+	err = replace(path, data, true, func(f *os.File) error {
+		if info != nil {
+			if err := keepOwner(f, info); err != nil {
+				return err
+			}
+		}
+		return f.Chmod(mode)
+	}, func() error { return checkUnchanged(path, before, existed) })
+	if err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+func checkUnchanged(path string, before []byte, existed bool) error {
+	now, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !existed:
+		return nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case err != nil || !existed || !bytes.Equal(now, before):
+		return ErrChanged
+	}
+	return nil
+}
+
+// isWritable reports whether an existing file may be written. The directory may permit replacing a
+// read-only file, but that would override the user's decision.
+func isWritable(path string, mode os.FileMode) bool {
+	if mode&0o200 == 0 {
+		return false
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err == nil {
+		f.Close()
+	}
+	return !errors.Is(err, os.ErrPermission) && !errors.Is(err, syscall.EROFS)
+}
+
+// removeStaleTemps deletes the temporary files of writers that were killed.
+func removeStaleTemps(dir string) {
+	temps, _ := filepath.Glob(filepath.Join(dir, TempPrefix+"*.tmp"))
+	for _, temp := range temps {
+		if info, err := os.Lstat(temp); err == nil && time.Since(info.ModTime()) > time.Minute {
+			os.Remove(temp)
+		}
+	}
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && os.PathSeparator == '/' {
+		return err
+	}
+	return nil
+}
+
+// resolveSymlinks resolves symbolic links in path. It returns path if the file does not exist.
+func resolveSymlinks(path string) string {
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		return resolved
+	}
+	return path
 }

@@ -1,13 +1,18 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"math/big"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/schema"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -283,4 +288,162 @@ func (d argumentDecision) askingRule() string {
 		return ""
 	}
 	return d.rule.Key
+}
+
+// ArgumentRules are argument rules that are evaluated without a Policy, for recorded calls.
+type ArgumentRules struct {
+	rules   ruleset
+	now     *config.Config
+	servers map[string]*server
+}
+
+// NewArgumentRules compiles rules for calls to the servers of now.
+func NewArgumentRules(rules []config.ArgumentRule, now *config.Config) *ArgumentRules {
+	a := &ArgumentRules{rules: ruleset{arguments: compileArgumentRules(rules)}, now: now, servers: make(map[string]*server)}
+	for i := range now.Servers {
+		c := &now.Servers[i]
+		a.servers[c.ID] = serverForRules(c)
+	}
+	return a
+}
+
+// serverForRules returns the parts of a server that argument rules need.
+func serverForRules(c *config.Server) *server {
+	return &server{id: c.ID, label: c.Label, namespace: c.Namespace, paths: compilePathSettings(c), filter: c.Filter}
+}
+
+func (a *ArgumentRules) prepare(call *core.Call) *server {
+	if call.Profile == "" {
+		call.Profile = a.now.Clients[call.Client.Token].Profile
+	}
+	if call.Profile == "" && call.Workspace != "" {
+		call.Profile = a.now.ProfileOf(call.Workspace)
+	}
+	if s := a.servers[call.Server]; s != nil {
+		return s
+	}
+	return &server{id: call.Server, label: call.Server}
+}
+
+// NeedsArguments reports whether the decision about a call depends on its arguments. If no rule is
+// about its tool, any is false.
+func (a *ArgumentRules) NeedsArguments(call *core.Call) (needs, applies bool) {
+	list := a.rules.argumentRulesFor(a.prepare(call), call)
+	for _, r := range list {
+		needs = needs || r.where != nil
+	}
+	return needs, len(list) > 0
+}
+
+// DependsOnProfile reports whether the profile of a call is unknown, and a rule about its tool is
+// only for some profiles.
+func (a *ArgumentRules) DependsOnProfile(call *core.Call) bool {
+	s := a.prepare(call)
+	if call.Profile != "" || call.Method != "tools/call" {
+		return false
+	}
+	names := namesOf(s, call)
+	for i := range a.rules.arguments {
+		r := &a.rules.arguments[i]
+		for _, profile := range r.Profiles {
+			if r.AppliesTo(call.Server, s.label, call.Client.Token, profile) && r.matchesTool(&names) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// RelativeBases returns the folders against which the server of a call may resolve relative paths,
+// or nil if not all are known.
+func (a *ArgumentRules) RelativeBases(call *core.Call) (folders []string) {
+	e := evaluation{server: a.prepare(call), call: call}
+	bases, ok := e.relativeBases()
+	for _, b := range bases {
+		if ok && !b.unlikely {
+			folders = append(folders, b.folder)
+		}
+	}
+	return folders
+}
+
+// Decide returns what the rules would do with a call, "" if none applies, and the key and the
+// reason of the rule that decides.
+func (a *ArgumentRules) Decide(call *core.Call) (then, key, why string) {
+	d := decideByArguments(a.rules.arguments, a.prepare(call), call)
+	if d.rule == nil {
+		return "", "", ""
+	}
+	return d.rule.Then, d.rule.Key, d.why()
+}
+
+// validateArguments refuses arguments that do not match the tool's input schema, if validation is
+// enabled. With an unsupported schema it refuses nothing and leaves validation to the server.
+func (p *Policy) validateArguments(call *core.Call, t *tool, target registry.Target) error {
+	if !t.validate || call.Method != "tools/call" || target.Raw == nil {
+		return nil
+	}
+	input := p.inputs.schema(call.Server, call.Name, target.Raw)
+	if input == nil {
+		return nil
+	}
+	value, err := wire.Decode(argumentsOf(call))
+	if err != nil {
+		return invalidArgumentsError(call, []core.FieldError{{Field: "arguments", Error: "cannot be parsed"}})
+	}
+	wrong := input.Check(value)
+	for i := range wrong {
+		wrong[i].Field = cmp.Or(wrong[i].Field, "arguments")
+	}
+	if len(wrong) > 0 {
+		return invalidArgumentsError(call, wrong)
+	}
+	return nil
+}
+
+// invalidArgumentsError returns the error for invalid arguments. The message also names the fields,
+// because models read only the message.
+func invalidArgumentsError(call *core.Call, fields []core.FieldError) error {
+	parts := make([]string, len(fields))
+	for i, f := range fields {
+		parts[i] = f.Field + " " + f.Error
+	}
+	e := core.Errorf(core.CodeValidation, "the arguments of tool %q do not match its schema: %s", call.Name, strings.Join(parts, "; "))
+	e.Fields, e.Hint = fields, "Correct the arguments and call again."
+	return e
+}
+
+// schemaCache caches compiled schemas. The zero value is ready to use.
+type schemaCache struct {
+	mu      sync.Mutex // guards all
+	entries map[[2]string]compiledSchema
+}
+
+type compiledSchema struct {
+	raw    *byte // first byte of the definition, which identifies it
+	schema *schema.Schema
+}
+
+// maxCompiled limits the cached schemas.
+const maxCompiled = 4096
+
+// schema returns the compiled schema of a tool, or nil if it is unsupported. It is compiled on
+// first use.
+func (i *schemaCache) schema(server, tool string, raw []byte) *schema.Schema {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	key := [2]string{server, tool}
+	if c, ok := i.entries[key]; ok && c.raw == &raw[0] {
+		return c.schema
+	}
+	if i.entries == nil || len(i.entries) >= maxCompiled {
+		i.entries = make(map[[2]string]compiledSchema)
+	}
+	var definition struct {
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}
+	_ = json.Unmarshal(raw, &definition) // without a valid schema there is nothing to compile
+	c := compiledSchema{&raw[0], schema.Compile(definition.InputSchema)}
+	i.entries[key] = c
+	return c.schema
 }

@@ -2,11 +2,15 @@ package process
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -262,4 +266,189 @@ func (s Spec) validate() error {
 		}
 	}
 	return checkArgs(s.Path, s.Args)
+}
+
+// pipes are the standard streams of a child; index 0 of each is the read end, index 1 the write
+// end. They are created by os.Pipe and not by exec.Cmd, because they support deadlines and
+// nothing waits for their end of file.
+type pipes struct {
+	stdin, stdout, stderr [2]*os.File
+}
+
+func newPipes() (p *pipes, err error) {
+	p = &pipes{}
+	for _, ends := range []*[2]*os.File{&p.stdin, &p.stdout, &p.stderr} {
+		if ends[0], ends[1], err = os.Pipe(); err != nil {
+			p.close()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *pipes) close() {
+	for _, f := range []*os.File{p.stdin[0], p.stdin[1], p.stdout[0], p.stdout[1], p.stderr[0], p.stderr[1]} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+func (p *pipes) closeChildEnds() {
+	p.stdin[0].Close()
+	p.stdout[1].Close()
+	p.stderr[1].Close()
+}
+
+// childOutput is our end of a child's stdout or stderr.
+type childOutput struct {
+	file *os.File
+
+	mu      sync.Mutex // guards the fields below
+	expired bool
+	closed  bool
+}
+
+// Read reads the output of the child. After expire, it returns the rest of the pipe and then
+// io.EOF, even if another process keeps the write end open.
+func (o *childOutput) Read(b []byte) (int, error) {
+	n, err := o.file.Read(b)
+	switch {
+	case err == nil:
+		return n, nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		if n, _ = readAvailable(o.file, b); n > 0 { // any error means end of file here
+			return n, nil
+		}
+	case errors.Is(err, os.ErrClosed):
+		return n, io.EOF
+	}
+	o.close()
+	if n > 0 {
+		return n, nil
+	}
+	return 0, io.EOF
+}
+
+// expire makes Read return io.EOF once the pipe is empty.
+func (o *childOutput) expire() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.expired && !o.closed {
+		o.expired = true
+		_ = o.file.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+func (o *childOutput) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed {
+		o.closed = true
+		o.file.Close()
+	}
+}
+
+// cgroupPrefix begins the name of the control group of a run: drawbridge-INSTANCE-RUN.
+const cgroupPrefix = "drawbridge-"
+
+// ledger is the file of running processes that the start after a crash reads. It is replaced
+// atomically, by rename, whenever a process starts or ends.
+type ledger struct {
+	path string
+
+	mu      sync.Mutex
+	entries []ledgerEntry
+}
+
+// ledgerEntry is a direct child. PID and Start together identify a process until the next reboot.
+type ledgerEntry struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"` // opaque, in a platform-specific unit
+	Name  string `json:"name"`
+	Mark  string `json:"mark"`
+	Group string `json:"group,omitempty"` // its control group
+}
+
+type ledgerFile struct {
+	Boot      string        `json:"boot"`
+	Processes []ledgerEntry `json:"processes"`
+}
+
+func (l *ledger) add(e ledgerEntry) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entries = append(l.entries, e)
+	return l.write()
+}
+
+func (l *ledger) remove(pid int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entries = slices.DeleteFunc(l.entries, func(e ledgerEntry) bool { return e.PID == pid })
+	return l.write()
+}
+
+func (l *ledger) write() error {
+	text, err := json.Marshal(ledgerFile{Boot: bootID(), Processes: l.entries})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
+		return err
+	}
+	temp := l.path + ".new"
+	if err := os.WriteFile(temp, text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temp, l.path)
+}
+
+// readEarlier returns the entries of an earlier run, or nothing if the machine has been rebooted
+// since.
+func (l *ledger) readEarlier() ([]ledgerEntry, error) {
+	text, err := os.ReadFile(l.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var file ledgerFile
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("cannot read process ledger %s: %w", l.path, err)
+	}
+	if file.Boot != bootID() {
+		return nil, nil
+	}
+	return file.Processes, nil
+}
+
+// Usage is the resource usage of a process tree.
+type Usage struct {
+	RSS  int64   `json:"rssBytes"`   // resident memory in bytes, sum over the tree; shared pages count more than once
+	CPU  float64 `json:"cpuPercent"` // of one core, since the previous Usage, or since the start
+	Tree []Proc  `json:"tree"`       // the direct child first, then sorted by pid
+}
+
+// Proc is one process of a tree.
+type Proc struct {
+	PID  int    `json:"pid"`
+	PPID int    `json:"ppid"`
+	Name string `json:"name"`
+	Path string `json:"path,omitempty"` // path of the executable; "" if unreadable
+	RSS  int64  `json:"rssBytes"`
+}
+
+// sample returns the CPU usage since the last sample in percent of one core. The time of
+// processes that exited in between is lost, so a negative difference counts as 0.
+func (p *Process) sample(cpu time.Duration, now time.Time) float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	used, passed := cpu-p.lastCPU, now.Sub(p.lastAt)
+	p.lastCPU, p.lastAt = cpu, now
+	if passed <= 0 || used < 0 {
+		return 0
+	}
+	return 100 * float64(used) / float64(passed)
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // resourceURIs assigns the public URIs of the resources of all servers, so that no URI can mean the
@@ -293,4 +295,93 @@ func (u *resourceURIs) markReferences(server string, raw json.RawMessage) json.R
 func unquote(literal []byte) (text string) {
 	_ = json.Unmarshal(literal, &text)
 	return text
+}
+
+// template is a URI template of one server.
+type template struct {
+	server   string
+	raw      string   // the server's own template
+	public   string   // what clients see; set by resourceURIs
+	literals []string // the text around the expressions; nil if the template is invalid
+}
+
+var templateExpression = osutil.LazyRegexp(`\{[^{}]*\}`)
+
+// parseTemplate parses a template. An invalid template matches nothing.
+func parseTemplate(server, raw string) template {
+	t := template{server: server, raw: raw, public: raw, literals: templateExpression().Split(raw, -1)}
+	if slices.ContainsFunc(t.literals, func(s string) bool { return strings.ContainsAny(s, "{}") }) {
+		t.literals = nil
+	}
+	return t
+}
+
+// match reports whether uri may be an expansion of the template. Each expression matches any text,
+// because many servers write file:///{path} and mean a path with slashes, which RFC 6570 excludes.
+func (t *template) match(uri string) bool {
+	last := len(t.literals) - 1
+	if last < 0 || strings.ContainsAny(uri, "\r\n") {
+		return false
+	}
+	rest, ok := strings.CutPrefix(uri, t.literals[0])
+	if !ok || last == 0 {
+		return ok && rest == ""
+	}
+	for _, literal := range t.literals[1:last] {
+		if _, rest, ok = strings.Cut(rest, literal); !ok {
+			return false
+		}
+	}
+	return strings.HasSuffix(rest, t.literals[last])
+}
+
+// overlaps reports whether two templates may have an expansion in common. It compares the text
+// before the first expression and after the last one, so it may report true for some that have none.
+func (t *template) overlaps(o *template) bool {
+	if t.raw == o.raw {
+		return true
+	}
+	if t.literals == nil || o.literals == nil {
+		return false
+	}
+	before, otherBefore := t.literals[0], o.literals[0]
+	after, otherAfter := t.literals[len(t.literals)-1], o.literals[len(o.literals)-1]
+	return (strings.HasPrefix(before, otherBefore) || strings.HasPrefix(otherBefore, before)) &&
+		(strings.HasSuffix(after, otherAfter) || strings.HasSuffix(otherAfter, after))
+}
+
+// HasApp reports whether the definition of a tool names an MCP App.
+func HasApp(raw []byte) bool { return len(toolReferences(raw)) > 0 }
+
+// toolReferences returns the spans of the resource URIs in the _meta of a tool.
+func toolReferences(raw []byte) []core.Span {
+	if !bytes.Contains(raw, []byte(`"ui:`)) {
+		return nil
+	}
+	var list []core.Span
+	metas, _ := memberValues(raw, "_meta")
+	for _, meta := range metas {
+		for _, s := range AppReferences(raw[meta.Start:meta.End]) {
+			list = append(list, core.Span{Start: meta.Start + s.Start, End: meta.Start + s.End})
+		}
+	}
+	return list
+}
+
+// AppReferences returns the spans of the strings in a _meta object that are ui: URIs, which name
+// the resources of MCP Apps. They are members such as ui.resourceUri; clients know several.
+func AppReferences(meta []byte) []core.Span {
+	var list []core.Span
+	d := json.NewDecoder(bytes.NewReader(meta))
+	for at := 0; ; {
+		token, err := d.Token()
+		if err != nil {
+			return list
+		}
+		end := int(d.InputOffset())
+		if text, ok := token.(string); ok && strings.HasPrefix(text, "ui:") {
+			list = append(list, core.Span{Start: at + bytes.IndexByte(meta[at:end], '"'), End: end})
+		}
+		at = end
+	}
 }

@@ -1,11 +1,16 @@
 package registry
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/revision"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -233,3 +238,207 @@ func (v *View) Conflicts(server string) []string { return v.conflicts[server] }
 
 // Hash returns a hash of everything that the View lists.
 func (v *View) Hash() string { return v.hash }
+
+// ForEra returns the view with the lists that clients of an era can read, for list requests. Tools
+// of MCP 2026-07-28 are converted for legacy clients. An item that makes these clients refuse the
+// whole list is left out, unless the view is that of its server alone. Names lead to the same
+// targets as in v.
+func (v *View) ForEra(era core.Era) *View {
+	other := v.modern
+	if era == core.Legacy {
+		other = v.legacy
+	}
+	if other == nil {
+		return v
+	}
+	return other
+}
+
+// forEra computes ForEra; nil if the lists are the same.
+func (v *View) forEra(era core.Era) *View {
+	differs := false
+	other := &View{server: v.server, items: v.items, lists: v.lists, names: v.names, renamed: v.renamed, withheld: v.withheld,
+		uris: v.uris, unlisted: v.unlisted, catalogs: v.catalogs, conflicts: v.conflicts, scope: v.scope, resourcesExcluded: v.resourcesExcluded, hash: v.hash}
+	for i, kind := range allKinds {
+		affected := func(item Item) bool {
+			return item.odd != nil && (item.odd.Converts && era == core.Legacy || item.odd.Unreadable != "" && v.server == "")
+		}
+		if !slices.ContainsFunc(v.items[i], affected) {
+			continue
+		}
+		differs = true
+		items := make([]Item, 0, len(v.items[i]))
+		for _, item := range v.items[i] {
+			if affected(item) {
+				if item.odd.Unreadable != "" {
+					continue
+				}
+				item.Raw = revision.ForLegacy(kind, item.Raw)
+			}
+			items = append(items, item)
+		}
+		other.items[i], other.lists[i] = items, listOf(kind, items)
+	}
+	if !differs {
+		return nil
+	}
+	return other
+}
+
+// checkEntries repairs the entries of a server that some clients cannot read, and returns what the
+// user should know about them.
+func checkEntries(server string, entries [Kinds][]entry) (warnings []string) {
+	for i, kind := range allKinds {
+		var omitted, problems problemList
+		for n := range entries[i] {
+			e := &entries[i][n]
+			var raw []byte
+			raw, e.odd = revision.Check(kind, e.raw)
+			if string(raw) != string(e.raw) {
+				e.raw = raw
+				e.nameSpans, _ = memberValues(raw, "name")
+			}
+			if kind == core.Tools {
+				for _, text := range revision.ModelAPIProblems(raw) {
+					problems.add(text, e.name)
+				}
+			}
+			if e.odd == nil {
+				continue
+			}
+			for _, text := range e.odd.Repairs {
+				problems.add(text, e.name)
+			}
+			if e.odd.Unreadable != "" {
+				omitted.add(fmt.Sprintf("%s; no client gets it at /mcp and in profiles, because clients would refuse the whole list (it is passed on as it is at /s/%s/mcp)", e.odd.Unreadable, server), e.name)
+			}
+		}
+		warnings = append(append(warnings, omitted.describe(kind)...), problems.describe(kind)...)
+	}
+	return warnings
+}
+
+// problemList groups the items of one list by their problem.
+type problemList struct {
+	texts []string
+	names map[string][]string
+}
+
+func (l *problemList) add(text, name string) {
+	if l.names == nil {
+		l.names = map[string][]string{}
+	}
+	if l.names[text] == nil {
+		l.texts = append(l.texts, text)
+	}
+	l.names[text] = append(l.names[text], name)
+}
+
+const (
+	maxProblems     = 10 // problems that are described
+	maxProblemNames = 3  // items that are named for each
+)
+
+// nouns are the words for an item of each kind.
+var nouns = map[core.Kind]string{core.Tools: "tool", core.Prompts: "prompt", core.Resources: "resource", core.Templates: "resource template"}
+
+func (l *problemList) describe(kind core.Kind) (warnings []string) {
+	for i, text := range l.texts {
+		if i == maxProblems {
+			return append(warnings, fmt.Sprintf("%d more problems of %ss", len(l.texts)-i, nouns[kind]))
+		}
+		var names []string
+		for _, name := range l.names[text][:min(maxProblemNames, len(l.names[text]))] {
+			names = append(names, fmt.Sprintf("%.100q", name))
+		}
+		which := nouns[kind] + " " + names[0]
+		if n := len(l.names[text]); n > 1 {
+			which = fmt.Sprintf("%d %ss (%s", n, nouns[kind], strings.Join(names, ", "))
+			if n > len(names) {
+				which += ", …"
+			}
+			which += ")"
+		}
+		warnings = append(warnings, which+": "+text)
+	}
+	return warnings
+}
+
+// Item is an entry of a list as clients see it.
+type Item struct {
+	Public string // the name that clients use; the URI for resources and templates
+	Target
+}
+
+// Target is the item that a public name resolves to.
+type Target struct {
+	Server string           // server id
+	Name   string           // the server's own name for the item, or the URI
+	Raw    json.RawMessage  // the entry as clients see it; nil until the server has been listed
+	Hints  Hints            // tools only
+	odd    *revision.Oddity // nil if clients of every revision can read Raw
+}
+
+// Definition returns the raw tool as clients of an era can read it.
+func (t Target) Definition(era core.Era) json.RawMessage {
+	if era != core.Legacy || t.odd == nil || !t.odd.Converts {
+		return t.Raw
+	}
+	return revision.ForLegacy(core.Tools, t.Raw)
+}
+
+// WrapsOutput reports whether legacy clients get the structured content of the tool wrapped,
+// whatever it is.
+func (t Target) WrapsOutput() bool {
+	return t.odd != nil && t.odd.Converts && revision.WrapsOutput(t.Raw)
+}
+
+// entry is an item of a server's catalog, prepared for lists.
+type entry struct {
+	name        string
+	visibleName string          // the name that clients see, without the server's prefix
+	raw         json.RawMessage // compacted JSON from the server
+	nameSpans   []core.Span     // values of the top-level "name" members in raw
+	hints       Hints
+	odd         *revision.Oddity
+	// withheld is the reason why clients must not see the item, or "". A withheld item still
+	// reserves its name, so that the names of other items do not depend on it.
+	withheld string
+}
+
+// withName returns e's raw JSON with its name replaced by name; all other bytes are unchanged.
+func (e entry) withName(name string) json.RawMessage {
+	if name == e.name {
+		return e.raw
+	}
+	quoted, err := json.Marshal(name)
+	if err != nil || len(e.nameSpans) == 0 {
+		return e.raw
+	}
+	return replaceSpans(e.raw, e.nameSpans, quoted)
+}
+
+// memberValues returns the spans of the values of all top-level members named key. A server may
+// repeat a key, so there can be more than one. It runs once per catalog and is not optimized.
+func memberValues(raw []byte, key string) ([]core.Span, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, errors.New("not an object")
+	}
+	var spans []core.Span
+	for d.More() {
+		k, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		var v json.RawMessage
+		if err := d.Decode(&v); err != nil {
+			return nil, err
+		}
+		if k == key {
+			end := int(d.InputOffset())
+			spans = append(spans, core.Span{Start: end - len(v), End: end})
+		}
+	}
+	return spans, nil
+}

@@ -3,12 +3,15 @@ package revision
 import (
 	"bytes"
 	"cmp"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
@@ -289,4 +292,153 @@ func (r *rewriter) rewrite(value []byte, t *violationTree) []byte {
 		return value
 	}
 	return out
+}
+
+//go:embed schemas/*.json
+var files embed.FS
+
+// schemas are the requirements for the items of one kind.
+type schemas struct{ legacy, modern, clients *schema.Schema }
+
+// definitions are the names of the items in the schemas of MCP.
+var definitions = map[core.Kind]string{
+	core.Tools: "Tool", core.Prompts: "Prompt", core.Resources: "Resource", core.Templates: "ResourceTemplate",
+}
+
+// documents are the files of schemas.
+var documents = struct{ legacy, modern, clients func() document }{once("2025-11-25"), once("2026-07-28"), once("clients")}
+
+func once(name string) func() document { return sync.OnceValue(func() document { return load(name) }) }
+
+// compiled holds the schemas of each kind. Compiling takes milliseconds, so each is compiled when it
+// is needed.
+var compiled = func() map[core.Kind]func() schemas {
+	all := map[core.Kind]func() schemas{}
+	for kind, name := range definitions {
+		all[kind] = sync.OnceValue(func() schemas {
+			return schemas{documents.legacy().compile(name), documents.modern().compile(name), documents.clients().compile(name)}
+		})
+	}
+	return all
+}()
+
+func schemasOf(kind core.Kind) schemas { return compiled[kind]() }
+
+// document is one file of schemas.
+type document struct {
+	Schema string                     `json:"$schema"`
+	Defs   map[string]json.RawMessage `json:"$defs"`
+}
+
+func load(name string) (d document) {
+	src, err := files.ReadFile("schemas/" + name + ".json")
+	if err == nil {
+		err = json.Unmarshal(src, &d)
+	}
+	if err != nil {
+		panic(err) // the file is part of the program
+	}
+	return d
+}
+
+var reference = regexp.MustCompile(`"#/\$defs/([^"]+)"`)
+
+// compile compiles one definition with those that it refers to. The whole document would be too
+// large to be bounded.
+func (d document) compile(name string) *schema.Schema {
+	used := map[string]json.RawMessage{}
+	var add func(name string)
+	add = func(name string) {
+		if used[name] != nil {
+			return
+		}
+		used[name] = d.Defs[name]
+		for _, found := range reference.FindAllSubmatch(d.Defs[name], -1) {
+			add(string(found[1]))
+		}
+	}
+	add(name)
+	src, err := json.Marshal(map[string]any{"$schema": d.Schema, "$ref": "#/$defs/" + name, "$defs": used})
+	s := schema.Compile(src)
+	if err != nil || s == nil {
+		panic("revision: cannot compile the schema of " + name)
+	}
+	return s
+}
+
+// argumentName is what the APIs of widespread models accept as the name of an argument.
+var argumentName = osutil.LazyRegexp(`^[a-zA-Z0-9_.-]{1,64}$`)
+
+// lookaround begins a group that regular expressions of models' APIs do not support.
+var lookaround = osutil.LazyRegexp(`\(\?(<?[=!])`)
+
+const excludeIt = `; if a client reports an error of its model, exclude the tool with "excludeTools"`
+
+// ModelAPIProblems returns what MCP clients accept in a tool, but the APIs of some models refuse
+// together with all other tools of the request.
+func ModelAPIProblems(tool []byte) (problems []string) {
+	spans, err := wire.Pick(tool, "inputSchema")
+	if input := wire.Bytes(tool, spans[0]); err == nil && len(input) > 0 && len(input) <= maxRepaired && input[0] == '{' {
+		var root map[string]json.RawMessage
+		_ = json.Unmarshal(input, &root)
+		for _, key := range []string{"oneOf", "anyOf", "allOf"} {
+			if root[key] != nil {
+				problems = append(problems, fmt.Sprintf("its inputSchema has %q at the top level, which the APIs of some models refuse%s", key, excludeIt))
+				break
+			}
+		}
+		var arguments map[string]json.RawMessage
+		_ = json.Unmarshal(root["properties"], &arguments)
+		for name := range arguments {
+			if !argumentName().MatchString(name) {
+				problems = append(problems, `the name of an argument has characters other than letters, digits, "_", "." and "-", or more than 64, which the APIs of some models refuse; rename the argument in the server, or exclude the tool with "excludeTools"`)
+				break
+			}
+		}
+		var found keywordProblems
+		if bytes.Contains(input, []byte(`"pattern"`)) || bytes.Contains(input, []byte(`"array"`)) {
+			if doc, err := wire.Decode(input); err == nil {
+				found.visit(doc)
+			}
+		}
+		if found.lookaround {
+			problems = append(problems, `a "pattern" of its inputSchema looks ahead or behind, which the APIs of some models refuse`+excludeIt)
+		}
+		if found.noItems {
+			problems = append(problems, `an array of its inputSchema has no "items", which the APIs of some models refuse`+excludeIt)
+		}
+	}
+	return problems
+}
+
+// keywordProblems are the problems in the keywords of a schema, at any depth.
+type keywordProblems struct{ lookaround, noItems bool }
+
+func (p *keywordProblems) visit(schema any) {
+	switch s := schema.(type) {
+	case []any:
+		for _, part := range s {
+			p.visit(part)
+		}
+	case map[string]any:
+		if pattern, ok := s["pattern"].(string); ok && lookaround().MatchString(pattern) {
+			p.lookaround = true
+		}
+		if s["type"] == "array" && s["items"] == nil && s["prefixItems"] == nil {
+			p.noItems = true
+		}
+		for key, part := range s {
+			switch positions[key] {
+			case dataPosition:
+			case namesPosition:
+				if named, ok := part.(map[string]any); ok {
+					for _, one := range named {
+						p.visit(one)
+					}
+				}
+			default:
+				p.visit(part)
+			}
+		}
+	}
 }

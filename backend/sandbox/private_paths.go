@@ -1,8 +1,12 @@
 package sandbox
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -79,3 +83,297 @@ func MovedPrivatePaths(getenv func(string) string) (paths []string) {
 func isTemporary(path string) bool {
 	return contains("/tmp", path) || contains("/var/tmp", path) || contains(filepath.Clean(os.TempDir()), path)
 }
+
+// mount is one line of /proc/self/mountinfo.
+type mount struct {
+	device string // of the file system
+	root   string // the folder of the file system that is mounted
+	at     string
+}
+
+// withOtherMounts returns paths and the other paths of the same files, where a file system is
+// mounted more than once: by bind mounts, or as several subvolumes.
+func withOtherMounts(paths []string) []string {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil { // not Linux
+		return paths
+	}
+	return appendOtherMounts(paths, mountedTwice(string(text)))
+}
+
+// mountedTwice returns the mounts of the file systems that are mounted more than once.
+func mountedTwice(mountinfo string) []mount {
+	byDevice := map[string][]mount{}
+	for line := range strings.Lines(mountinfo) {
+		if f := strings.Fields(line); len(f) > 4 {
+			byDevice[f[2]] = append(byDevice[f[2]], mount{f[2], unescapeMount(f[3]), unescapeMount(f[4])})
+		}
+	}
+	var list []mount
+	for _, mounts := range byDevice {
+		if len(mounts) > 1 {
+			list = append(list, mounts...)
+		}
+	}
+	return list
+}
+
+// unescapeMount undoes the escapes of spaces and other special characters in mountinfo.
+var unescapeMount = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace
+
+func appendOtherMounts(paths []string, mounts []mount) []string {
+	all := slices.Clone(paths)
+	for _, path := range paths {
+		for _, here := range mounts {
+			if !contains(here.at, path) {
+				continue
+			}
+			inFS := entryBelow(here.root, here.at, path)
+			for _, other := range mounts {
+				switch {
+				case other.device != here.device || other.at == here.at:
+				case contains(inFS, other.root): // all of it is private
+					all = append(all, other.at)
+				case contains(other.root, inFS):
+					all = append(all, entryBelow(other.at, other.root, inFS))
+				}
+			}
+		}
+	}
+	return sortUnique(all)
+}
+
+// entryBelow returns path, which folder contains, as it is called below root.
+func entryBelow(root, folder, path string) string {
+	switch rest := strings.TrimPrefix(path[len(folder):], "/"); {
+	case rest == "":
+		return root
+	case root == folder:
+		return path
+	default:
+		return entryOf(root, rest)
+	}
+}
+
+// maxLinks is how many symbolic links of one path the kernel follows.
+const maxLinks = 40
+
+// linkReader reads symbolic links, each path once, and lists folders, each once. It is used for one
+// start of a server. With a readlink for each path, the rules for a home directory with 34 entries
+// take 2.4 ms instead of 1.3 ms.
+type linkReader struct {
+	links        map[string]readLink
+	folders      map[string]*folder
+	withoutLinks map[string]bool // clean paths of folders to which no symbolic link leads
+	// preferListing is set while it is asked for many paths in few folders, most of which do not
+	// exist: it then lists a folder instead of asking for each entry.
+	preferListing bool
+}
+
+type readLink struct {
+	to  string
+	err error
+}
+
+// folder is what a linkReader knows of a folder.
+type folder struct {
+	lookups int // for entries
+	listed  bool
+	entries []os.DirEntry // by name
+	err     error         // of listing it
+}
+
+// minLookupsToList is the number of entries from which listing a folder is faster than asking for
+// each.
+const minLookupsToList = 4
+
+func newLinkReader() *linkReader {
+	return &linkReader{links: map[string]readLink{}, folders: map[string]*folder{}, withoutLinks: map[string]bool{}}
+}
+
+func (l *linkReader) readlink(path string) (string, error) {
+	one, ok := l.links[path]
+	if !ok {
+		one.to, one.err = l.readNewLink(path)
+		l.links[path] = one
+	}
+	return one.to, one.err
+}
+
+func (l *linkReader) readNewLink(path string) (string, error) {
+	slash := strings.LastIndexByte(path, '/')
+	parent, name := path[:max(slash, 1)], path[slash+1:]
+	if errors.Is(l.links[parent].err, fs.ErrNotExist) {
+		return "", fs.ErrNotExist
+	}
+	f := l.folder(parent)
+	if f.lookups++; l.preferListing && f.lookups >= minLookupsToList {
+		f.list(parent)
+	}
+	if f.listed && f.err == nil {
+		i, exists := slices.BinarySearchFunc(f.entries, name, func(e os.DirEntry, name string) int { return strings.Compare(e.Name(), name) })
+		switch {
+		case !exists:
+			return "", fs.ErrNotExist
+		case f.entries[i].Type()&os.ModeSymlink == 0:
+			return "", errNoLink
+		}
+	}
+	return os.Readlink(path)
+}
+
+var errNoLink = errors.New("not a symbolic link")
+
+func (l *linkReader) folder(path string) *folder {
+	f := l.folders[path]
+	if f == nil {
+		f = &folder{}
+		l.folders[path] = f
+	}
+	return f
+}
+
+func (f *folder) list(path string) {
+	if !f.listed {
+		f.listed = true
+		f.entries, f.err = os.ReadDir(path)
+	}
+}
+
+// resolve returns path without symbolic links as far as it exists, and the links that lead to it.
+func (l *linkReader) resolve(path string) (target string, through []string) {
+	if !filepath.IsAbs(path) || filepath.Separator != '/' {
+		return filepath.Clean(path), nil
+	}
+	slash := strings.LastIndexByte(path, '/')
+	if name := path[slash+1:]; l.withoutLinks[path[:slash]] && name != "" && name != "." && name != ".." {
+		if _, err := l.readlink(path); err != nil {
+			return path, nil
+		}
+	}
+	target = "/"
+	missing := false                        // target does not exist, and so nothing below it
+	isStart := path == filepath.Clean(path) // target is the beginning of path
+	for name, rest := "", path; rest != ""; {
+		name, rest, _ = strings.Cut(rest, "/")
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			target, missing = filepath.Dir(target), false
+			continue
+		}
+		at := strings.TrimSuffix(path[:max(0, len(path)-len(rest))], "/") // without a copy
+		if !isStart {
+			at = entryOf(target, name)
+		}
+		if missing || len(through) == maxLinks {
+			target = at
+			continue
+		}
+		to, err := l.readlink(at)
+		if err != nil {
+			target, missing = at, errors.Is(err, fs.ErrNotExist)
+			continue
+		}
+		through, isStart = append(through, at), false
+		if filepath.IsAbs(to) {
+			target = "/"
+		}
+		rest = to + "/" + rest
+	}
+	if through == nil && isStart {
+		l.withoutLinks[path[:slash]] = true
+	}
+	return target, through
+}
+
+func (l *linkReader) resolved(path string) string {
+	target, _ := l.resolve(path)
+	return target
+}
+
+func (l *linkReader) resolvedAll(paths []string) []string {
+	out := make([]string, len(paths))
+	for i, path := range paths {
+		out[i] = l.resolved(path)
+	}
+	return out
+}
+
+// withTargets returns paths and where those that are symbolic links lead to.
+func (l *linkReader) withTargets(paths []string) []string {
+	all := slices.Clone(paths)
+	for _, path := range paths {
+		if target := l.resolved(path); target != path {
+			all = append(all, target)
+		}
+	}
+	return sortUnique(all)
+}
+
+// sortUnique sorts paths in place, and returns each once.
+func sortUnique(paths []string) []string {
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+func resolved(path string) string { return newLinkReader().resolved(path) }
+
+// entryOf returns the path of an entry of a folder, or of one below it. Unlike filepath.Join, it
+// expects clean paths.
+func entryOf(folder, name string) string {
+	if folder == "/" {
+		return folder + name
+	}
+	return folder + "/" + name
+}
+
+// Versions of the interface that introduced what rules need.
+const (
+	truncateVersion = 3
+	networkVersion  = 4
+	deviceVersion   = 5
+	scopeVersion    = 6
+)
+
+// Unsupported returns which of the rules this system cannot enforce, as ends of the sentence "it
+// cannot ...", and whether what it can enforce is enough: files and, if the rules mention it, the
+// network.
+func Unsupported(r Rules) (missing []string, enough bool) {
+	return unsupported(landlockABIVersion(), r)
+}
+
+func unsupported(version int, r Rules) (missing []string, enough bool) {
+	if version == 0 && runtime.GOOS != "linux" {
+		return []string{"confine programs, which requires Linux"}, false
+	} else if version == 0 {
+		return []string{"confine programs, because the kernel does not support Landlock or Landlock is not enabled (requires Linux 5.13 or later, and the boot option lsm=landlock)"}, false
+	}
+	enough = true
+	if version < truncateVersion {
+		missing, enough = append(missing, "block the truncation of files (requires Linux 6.2)"), false
+	}
+	if version < networkVersion && r.NoNetwork && len(r.Ports) > 0 { // without ports, the seccomp filter refuses all sockets
+		missing, enough = append(missing, "restrict TCP connections to certain ports (requires Linux 6.7)"), false
+	}
+	switch {
+	case filtersSockets():
+	case r.NoNetwork:
+		missing, enough = append(missing, "block network connections and Unix sockets (requires amd64 or arm64)"), false
+	case r.NoUnixSockets:
+		missing, enough = append(missing, "block Unix sockets (requires amd64 or arm64)"), false
+	default:
+		missing = append(missing, "block access to the kernel keyring (requires amd64 or arm64)")
+	}
+	if version < deviceVersion {
+		missing = append(missing, "block device ioctls (requires Linux 6.10)")
+	}
+	if version < scopeVersion {
+		missing = append(missing, "block signals and connections through abstract sockets to other processes (requires Linux 6.12)")
+	}
+	return missing, enough
+}
+
+// Available reports whether the system has Landlock in any version.
+func Available() bool { return landlockABIVersion() > 0 }

@@ -378,3 +378,146 @@ func (r Rules) MayRead(path string) bool {
 func (r Rules) MayWrite(path string) bool {
 	return slices.ContainsFunc(r.Write, func(dir string) bool { return contains(dir, path) })
 }
+
+// Protection is something that a sandbox can or cannot confine on this system.
+type Protection struct {
+	Name     string `json:"name"`
+	Enforced bool   `json:"enforced" doc:"Whether this system can enforce it"`
+	Requires string `json:"requires" doc:"What it requires, or why it is not possible"`
+}
+
+// Protections returns what this system can and cannot enforce for a confined program.
+func Protections() []Protection { return protections(landlockABIVersion(), filtersSockets()) }
+
+func protections(version int, filters bool) []Protection {
+	return []Protection{
+		{"Reading, writing and running files", version >= 1, "Linux 5.13 with Landlock"},
+		{"Truncating files", version >= truncateVersion, "Linux 6.2"},
+		{"TCP connections to individual ports", version >= networkVersion, "Linux 6.7"},
+		{"Network connections, all or none", version >= 1 && filters, "Linux 5.13 with Landlock, on amd64 or arm64"},
+		{"Device ioctls", version >= deviceVersion, "Linux 6.10"},
+		{"Signals to other processes, and connections to their abstract sockets", version >= scopeVersion, "Linux 6.12"},
+		{"Gaining privileges through setuid", version >= 1, "Linux 5.13 with Landlock"},
+		{"Connections to individual hosts", false, "not possible: the kernel filters by port only"},
+		{"Unix sockets, all or none", version >= 1 && filters, "Linux 5.13 with Landlock, on amd64 or arm64"},
+		{"Kernel keyring, and resource limits of other processes", version >= 1 && filters, "Linux 5.13 with Landlock, on amd64 or arm64"},
+	}
+}
+
+// ContainerProtections returns what a sandbox confines of a container.
+func ContainerProtections() []Protection {
+	return []Protection{
+		{"Writing to files in the container, outside its mounts", true, "Docker"},
+		{"Files on this machine, outside the container's mounts", true, "Docker"},
+		{"Network connections, all or none", true, "Docker"},
+		{"Gaining privileges through setuid", true, "Docker"},
+		{"Connections to individual ports or hosts", false, "not possible for containers"},
+	}
+}
+
+// Refusal is an access that a sandbox refused, as the program reported it.
+type Refusal struct {
+	Path string `json:"path"`
+	// Unreadable is set if reading is refused, too, so that either may have been tried.
+	Unreadable bool   `json:"unreadable" doc:"Whether reading is also denied, so the server may have tried to read or to write"`
+	Allow      string `json:"allow" doc:"What to add to the sandbox to allow it: the path, or its folder if the file does not exist; empty if only an edit of the configuration allows it, as remark says"`
+	Remark     string `json:"remark,omitempty" doc:"Why there is nothing to allow"`
+}
+
+// WithAllow returns the refusal with what to allow, under the rules r of the program, which
+// reported it and may have made it up.
+func (one Refusal) WithAllow(r Rules, home string) Refusal {
+	target := resolved(one.Path)
+	for filepath.IsAbs(target) && target != filepath.Dir(target) { // rules are for existing files only
+		if _, err := os.Lstat(target); err == nil {
+			break
+		}
+		target = filepath.Dir(target)
+	}
+	if one.Remark = r.WhyNotOffered(home, target, !one.Unreadable); one.Remark == "" {
+		one.Allow = target
+	}
+	return one
+}
+
+// WhyNotOffered returns why only an edit of the configuration may allow path, as the end of a
+// sentence about it, or "".
+func (r Rules) WhyNotOffered(home, path string, write bool) string {
+	path = resolved(path)
+	related := func(list []string) bool {
+		return slices.ContainsFunc(list, func(one string) bool { return contains(path, one) || contains(one, path) })
+	}
+	switch {
+	case related(r.Private):
+		return "is private or contains private files"
+	case contains(path, resolved(home)):
+		return "contains the home directory"
+	case write && related(r.StartsPrograms):
+		return "contains files that start programs outside the sandbox"
+	}
+	return ""
+}
+
+// PrivatePath returns the private path that is or contains path, or "".
+func (r Rules) PrivatePath(path string) string {
+	if i := slices.IndexFunc(r.Private, func(one string) bool { return contains(one, path) }); i >= 0 {
+		return r.Private[i]
+	}
+	return ""
+}
+
+// Access is what rules allow and refuse, for display. Paths in the home directory begin with "~/".
+type Access struct {
+	Write      []string `json:"write" nullable:"false" doc:"Files and folders that it may write, other than devices"`
+	Unreadable []string `json:"unreadable" nullable:"false" doc:"Existing files and folders that it may not read"`
+}
+
+// Access returns what the rules mean for the files that exist now. Those in named, such as the arguments
+// of the program, come first.
+func (r Rules) Access(home string, named []string) Access {
+	var folders []string
+	for _, one := range named {
+		if filepath.IsAbs(one) {
+			folders = append(folders, resolved(one))
+		}
+	}
+	first := func(path string) int {
+		if slices.ContainsFunc(folders, func(one string) bool { return contains(one, path) }) {
+			return 0
+		}
+		return 1
+	}
+	isDevice := func(path string) bool { return contains("/dev", path) }
+	unreadable := slices.DeleteFunc(slices.Clone(r.Private), func(path string) bool {
+		_, err := os.Lstat(path)
+		return err != nil || r.MayRead(path)
+	})
+	list := func(paths []string) []string {
+		paths = outermost(paths)
+		slices.SortStableFunc(paths, func(a, b string) int { return first(a) - first(b) })
+		return append([]string{}, shortened(paths, resolved(home))...)
+	}
+	return Access{Write: list(slices.DeleteFunc(slices.Clone(r.Write), isDevice)), Unreadable: list(unreadable)}
+}
+
+// outermost returns paths without those that lie in another one, sorted.
+func outermost(paths []string) (list []string) {
+	slices.Sort(paths)
+	for _, path := range paths {
+		if !slices.ContainsFunc(list, func(dir string) bool { return contains(dir, path) }) {
+			list = append(list, path)
+		}
+	}
+	return list
+}
+
+func shortened(paths []string, home string) []string {
+	for i, path := range paths {
+		if path == home {
+			paths[i] = "~"
+		} else if rest, ok := strings.CutPrefix(path, home+"/"); ok {
+			paths[i] = "~/" + rest
+		}
+	}
+	return paths
+}

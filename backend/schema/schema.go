@@ -2,12 +2,15 @@ package schema
 
 import (
 	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // Schema is a compiled JSON Schema. It is immutable and safe for concurrent use.
@@ -115,4 +118,124 @@ func (s *Schema) Violations(value any, limit int) (wrong []Violation) {
 		m.add(nil, "does not match the schema")
 	}
 	return m.errors
+}
+
+// maxSchemaNodes limits the number of nodes of a schema after all references are expanded.
+// Validation against a larger or recursive schema could take too long; schemas are untrusted.
+const maxSchemaNodes = 10_000
+
+// isBounded reports whether a decoded JSON Schema has at most 10,000 nodes after all
+// references are expanded. It is false for references to other documents.
+func isBounded(schema any) bool {
+	left := maxSchemaNodes
+	return countNodes(schema, schema, 0, &left)
+}
+
+func countNodes(doc, node any, depth int, left *int) bool {
+	if *left--; *left < 0 {
+		return false
+	}
+	switch n := node.(type) {
+	case []any:
+		for _, v := range n {
+			if !countNodes(doc, v, depth+1, left) {
+				return false
+			}
+		}
+	case map[string]any:
+		for key, v := range n {
+			switch key {
+			case "$dynamicRef", "$recursiveRef":
+				return false
+			case "$id": // changes what the references below mean
+				if _, is := v.(string); is && depth > 0 {
+					return false
+				}
+			case "$ref":
+				to, ok := resolveRef(doc, v)
+				if !ok || !countNodes(doc, to, depth+1, left) {
+					return false
+				}
+				continue
+			}
+			if !countNodes(doc, v, depth+1, left) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// resolveRef follows a $ref with a JSON Pointer (RFC 6901) within doc. It does not support other
+// references, nor the percent-encoding, which the library decodes.
+func resolveRef(doc, ref any) (any, bool) {
+	text, ok := ref.(string)
+	if !ok || !strings.HasPrefix(text, "#/") || strings.Contains(text, "%") {
+		return nil, false
+	}
+	for part := range strings.SplitSeq(text[2:], "/") {
+		part = strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
+		switch v := doc.(type) {
+		case map[string]any:
+			if doc, ok = v[part]; !ok {
+				return nil, false
+			}
+		case []any:
+			i, err := strconv.Atoi(part)
+			if err != nil || i < 0 || i >= len(v) {
+				return nil, false
+			}
+			doc = v[i]
+		default:
+			return nil, false
+		}
+	}
+	return doc, true
+}
+
+// hasInexactNumber reports whether a decoded schema compares with a number that float64 cannot
+// represent, so that a library that uses float64 would decide wrongly.
+func hasInexactNumber(schema any) bool {
+	switch v := schema.(type) {
+	case map[string]any:
+		for key, part := range v {
+			if isInexactKeyword(key, part) || hasInexactNumber(part) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, hasInexactNumber)
+	}
+	return false
+}
+
+func isInexactKeyword(keyword string, value any) bool {
+	switch keyword {
+	case "const", "enum":
+		return containsRounded(value)
+	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
+		n, whole := value.(int64)
+		// MaxInt64 becomes the next float64: no int64 is between them.
+		return whole && n != math.MaxInt64 && (float64(n) == 1<<63 || int64(float64(n)) != n)
+	case "multipleOf": // by division, 0.3 is not a multiple of 0.1; multiples of 0.5 are found
+		f, fraction := value.(float64)
+		return fraction && f*(1<<20) != math.Trunc(f*(1<<20)) || containsRounded(value)
+	}
+	return false
+}
+
+func containsRounded(v any) bool {
+	switch v := v.(type) {
+	case int64:
+		return v > 1<<53 || v < -1<<53
+	case []any:
+		return slices.ContainsFunc(v, containsRounded)
+	case map[string]any:
+		for _, part := range v {
+			if containsRounded(part) {
+				return true
+			}
+		}
+	}
+	return false
 }

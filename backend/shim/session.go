@@ -1,10 +1,12 @@
 package shim
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -211,5 +213,155 @@ func (s *Shim) closeSession() {
 	}
 	if resp, err := s.http.Do(req); err == nil {
 		resp.Body.Close()
+	}
+}
+
+// cancellableRequest is a request without a response.
+type cancellableRequest struct {
+	stop    context.CancelFunc
+	listens bool // it is answered only when the daemon stops
+	sent    bool // sent to the daemon, or about to be; guarded by Shim.mu
+}
+
+// startRequest runs a request in a goroutine. If maxInFlight requests are in flight it waits for a
+// slot there, so that later messages are not blocked: they may be responses or cancellations that
+// the requests in flight wait for.
+func (s *Shim) startRequest(ctx context.Context, m message) {
+	id := string(wire.Bytes(m.raw, m.env.ID))
+	requestCtx, stop := context.WithCancel(ctx)
+	p := &cancellableRequest{stop: stop, listens: m.env.Method == "subscriptions/listen"}
+	s.mu.Lock()
+	if s.pendingCount == maxPending || s.pendingCount > 0 && s.pendingBytes+len(m.raw) > maxPendingBytes {
+		s.mu.Unlock()
+		stop()
+		s.respondError(m, wire.CodeInternal, "cannot accept the request: too many requests are pending. Send it again when some of them have finished")
+		return
+	}
+	s.modern = s.modern || m.modern
+	s.pending[id] = p
+	s.pendingCount++
+	s.pendingBytes += len(m.raw)
+	s.mu.Unlock()
+	s.running.Go(func() {
+		defer s.endRequest(id, p, len(m.raw))
+		select {
+		case s.slots <- struct{}{}:
+			defer func() { <-s.slots }()
+		case <-requestCtx.Done():
+			return
+		}
+		s.mu.Lock()
+		p.sent = requestCtx.Err() == nil
+		s.mu.Unlock()
+		if p.sent {
+			s.forwardRequest(requestCtx, m)
+		}
+	})
+}
+
+func (s *Shim) endRequest(id string, p *cancellableRequest, size int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pending[id] == p {
+		delete(s.pending, id)
+	}
+	s.pendingCount--
+	s.pendingBytes -= size
+	p.stop()
+}
+
+// stopListening cancels the requests subscriptions/listen.
+func (s *Shim) stopListening() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.pending {
+		if p.listens {
+			p.stop()
+		}
+	}
+}
+
+// cancelRequest handles notifications/cancelled and reports whether it need not be forwarded. For a
+// legacy request that was sent, it must be forwarded, because the daemon cancels the request.
+func (s *Shim) cancelRequest(m message) bool {
+	legacy := s.session.isOpen()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pending[string(wire.Bytes(m.params, m.spans.RequestID))]
+	if p == nil || p.sent && legacy {
+		return !legacy
+	}
+	p.stop() // closing the response cancels a modern request
+	return true
+}
+
+// What is kept of the beginning and of the end of a line that exceeds the maximum message size.
+const (
+	maxHead = 16 << 10
+)
+
+// readMessages sends every non-empty line of in to messages; the receiver owns its memory. A line
+// that exceeds the maximum message size is skipped, and oversized is called with the id of its
+// request, which is nil if it is not found. It returns nil at the end of in.
+func readMessages(ctx context.Context, in io.Reader, messages chan<- []byte, oversized func(id []byte)) error {
+	r := bufio.NewReaderSize(in, 64<<10)
+	var line, tail []byte
+	skipping, answered := false, false
+	for {
+		part, err := r.ReadSlice('\n')
+		switch {
+		case skipping:
+			tail = wire.AppendTail(tail, part)
+		case len(line)+len(part) > wire.DefaultMaxMessage:
+			skipping = true
+			if id := wire.RequestID(line, nil); id != nil {
+				answered = true
+				oversized(id)
+			}
+			tail = wire.AppendTail(wire.AppendTail(nil, line), part)
+			line = bytes.Clone(line[:min(len(line), maxHead)])
+		default:
+			line = append(line, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if skipping {
+			if !answered {
+				oversized(wire.RequestID(line, tail))
+			}
+			line = nil
+		}
+		if msg := bytes.TrimSpace(line); len(msg) > 0 {
+			select {
+			case messages <- msg:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		line, tail, skipping, answered = nil, nil, false, false
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// readEvents calls each with the data of every server-sent event in r, until each returns false or
+// r ends.
+func readEvents(r io.Reader, each func(data []byte) bool) error {
+	events := wire.NewEventReader(r, wire.DefaultMaxMessage)
+	for {
+		ev, err := events.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case len(ev.Data) > 0 && !each(ev.Data):
+			return nil
+		}
 	}
 }

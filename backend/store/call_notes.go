@@ -118,3 +118,64 @@ func loadNote(ctx context.Context, db queryer, id int64) (n Note, err error) {
 	}, `SELECT name FROM tag WHERE call_id = ? ORDER BY name`, id)
 	return n, err
 }
+
+// maxProblem is the maximum length of a verdict's problem in bytes.
+const maxProblem = 2000
+
+var verdictLevels = map[string]int{"warn": 1, "error": 2}
+
+var verdictNames = map[int]string{1: "warn", 2: "error"}
+
+// SaveVerdict stores the verdict on the result of a call, which does not match the output schema
+// of its tool. It does nothing if the call is not in the history, for example because it was not
+// recorded.
+func (s *Store) SaveVerdict(ctx context.Context, id int64, v core.SchemaMismatch) error {
+	flush, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	s.recorder.Flush(flush)
+	problem := core.CutBytes(s.recorder.Redact(v.Problem), maxProblem)
+	return s.exec(ctx, `INSERT INTO verdict (call_id, level, problem) SELECT id, ?, ? FROM call WHERE id = ?
+		ON CONFLICT (call_id) DO UPDATE SET level = excluded.level, problem = excluded.problem`, verdictLevels[v.Level], problem, id)
+}
+
+// SavedCheck returns the saved check with this name, or nil if there is none.
+func (s *Store) SavedCheck(ctx context.Context, name string) (document []byte, err error) {
+	_, err = s.queryRow(ctx, []any{&document}, `SELECT document FROM saved_check WHERE name = ?`, name)
+	return document, err
+}
+
+// SavedChecks returns all saved checks, sorted by name.
+func (s *Store) SavedChecks(ctx context.Context) (documents [][]byte, err error) {
+	err = s.queryRows(ctx, func(row scanner) error {
+		var document []byte
+		err := row.Scan(&document)
+		documents = append(documents, document)
+		return err
+	}, `SELECT document FROM saved_check ORDER BY name`)
+	return documents, err
+}
+
+// SaveCheck stores a check and replaces the previous one of the same name.
+func (s *Store) SaveCheck(ctx context.Context, name string, document []byte) error {
+	return s.exec(ctx, `INSERT INTO saved_check (name, saved_at, document) VALUES (?,?,?)
+		ON CONFLICT (name) DO UPDATE SET saved_at = excluded.saved_at, document = excluded.document`, name, s.opts.Now().UnixMicro(), document)
+}
+
+// DeleteCheck deletes a saved check. It returns a *core.Error with CodeNotFound if there is none.
+func (s *Store) DeleteCheck(ctx context.Context, name string) error {
+	var n int64
+	err := s.transact(ctx, func(ctx context.Context, tx *transaction) error {
+		res, err := tx.ExecContext(ctx, `DELETE FROM saved_check WHERE name = ?`, name)
+		if err == nil {
+			n, err = res.RowsAffected()
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("cannot delete a check: %w", err)
+	}
+	if n == 0 {
+		return core.Errorf(core.CodeNotFound, "there is no such check")
+	}
+	return nil
+}

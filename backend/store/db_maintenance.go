@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
 )
 
 // Size describes the size of the history.
@@ -150,4 +152,284 @@ func backupError(err error) error {
 		e.Code, e.Message, e.Hint = core.CodeValidation, "cannot write the backup: a folder in its path is a file", "Choose another folder."
 	}
 	return e
+}
+
+// reservedBytes is the size of the reserved file in bytes. SQLite needs free space even to delete
+// rows.
+const reservedBytes = 8 << 20
+
+// reserveDelay is the time after the disk was full during which the file is not created again.
+const reserveDelay = 10 * time.Minute
+
+// reservedSpace is a file beside the database that reserves disk space. When the disk is full, the
+// file is deleted, so that pending calls can be written and old calls can be deleted. It is used
+// only by the recorder's goroutine.
+type reservedSpace struct {
+	path     string
+	released time.Time
+}
+
+func (s *Store) fillReservedSpace() {
+	if s.broken() || s.opts.Now().Sub(s.reservedSpace.released) < reserveDelay {
+		return
+	}
+	if err := s.reservedSpace.fill(); err != nil {
+		s.opts.Log.Debug("Cannot reserve disk space", "error", err)
+	}
+}
+
+// dropReservedSpace deletes the file and reports whether that freed space.
+func (s *Store) dropReservedSpace() bool {
+	if os.Remove(s.reservedSpace.path) != nil {
+		return false
+	}
+	s.reservedSpace.released = s.opts.Now()
+	s.opts.Log.Warn("The disk is full: the space reserved for the history is now in use")
+	return true
+}
+
+// ReleaseReservedSpace deletes the reserved file if err, from any part of the program, means that
+// the disk is full. It reports whether that freed space. It may be called from any goroutine.
+func (s *Store) ReleaseReservedSpace(err error) bool {
+	return isDiskFull(err) && os.Remove(s.reservedSpace.path) == nil
+}
+
+// fill creates the file if it is missing. It writes data that does not compress to nothing, so
+// that the file is not sparse.
+func (b reservedSpace) fill() error {
+	if info, err := os.Stat(b.path); err == nil && info.Size() >= reservedBytes {
+		return nil
+	}
+	f, err := os.OpenFile(b.path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	block := make([]byte, 64<<10)
+	for i := range block {
+		block[i] = byte(i * 31)
+	}
+	for range reservedBytes / len(block) {
+		if _, err = f.Write(block); err != nil {
+			break
+		}
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(b.path)
+	}
+	return err
+}
+
+// databaseSuffixes are the suffixes of the names of a database's files.
+var databaseSuffixes = []string{"", "-wal", "-shm"}
+
+// Restore replaces the history at path by a copy of the file backup, which Backup wrote. No
+// process may have the history open. The previous file is renamed; aside is its new path, or "" if
+// there was none. If the backup is not a valid history, Restore returns an error and changes nothing.
+func Restore(ctx context.Context, backup, path string, now time.Time) (aside string, err error) {
+	if same, err := sameFile(backup, path); err != nil {
+		return "", restoreError(err, "cannot read the backup")
+	} else if same {
+		return "", core.Errorf(core.CodeValidation, "this is the history itself, not a backup")
+	}
+	half := path + ".new"
+	defer removeFiles(half) // removes the temporary file after an error
+	removeFiles(half)
+	if err := copyPrivate(backup, half); err != nil {
+		return "", restoreError(err, "cannot read the backup, or there is not enough disk space")
+	}
+	if err := checkHistory(ctx, half); err != nil {
+		return "", err
+	}
+	// This moves the WAL file too: SQLite would apply it to the restored file.
+	if aside, err = setAside(path, "replaced", now); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err != nil {
+		return "", restoreError(err, "cannot replace its file")
+	}
+	if err = os.Rename(half, path); err != nil {
+		for _, suffix := range databaseSuffixes {
+			if back := os.Rename(aside+suffix, path+suffix); back != nil && !errors.Is(back, fs.ErrNotExist) {
+				err = errors.Join(err, back) // it names where the previous history is
+			}
+		}
+		return "", restoreError(err, "cannot replace its file")
+	}
+	return aside, nil
+}
+
+func restoreError(err error, what string) *core.Error {
+	return &core.Error{Code: core.CodeValidation, Message: "cannot restore the history: " + what, Hint: "Check that the file exists, that you own its folder, and that the disk has enough free space.", Cause: err}
+}
+
+// checkHistory checks that the database at path can be used, and its integrity.
+func checkHistory(ctx context.Context, path string) error {
+	refuse := func(why string, cause error) error {
+		return &core.Error{Code: core.CodeValidation, Message: "cannot restore the history: the file " + why, Hint: "Choose a file that 'drawbridge history backup' wrote.", Cause: cause}
+	}
+	db, err := sql.Open("sqlite", dsn(path, "deferred", "query_only(on)"))
+	if err != nil {
+		return err
+	}
+	var id int
+	var said string
+	err = errors.Join(db.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&id), db.Close())
+	if err != nil || id != applicationID {
+		return refuse("is not a Drawbridge history", err)
+	}
+	h, err := openFile(ctx, path, defaultBusyTimeout)
+	if errors.Is(err, errNewer) {
+		return refuse("was written by a newer version of Drawbridge", err)
+	} else if errors.Is(err, errUnreleased) {
+		return refuse("was written by an unreleased build of Drawbridge", err)
+	} else if err != nil {
+		return refuse("cannot be used", err)
+	}
+	err = h.write.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&said)
+	if closed := h.close(); err == nil {
+		err = closed
+	}
+	if err != nil || said != "ok" {
+		return refuse("is damaged", errors.Join(err, fmt.Errorf("check: %s", said)))
+	}
+	return nil
+}
+
+func sameFile(a, b string) (bool, error) {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false, err
+	}
+	second, err := os.Stat(b)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(first, second), err
+}
+
+func copyPrivate(from, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Sync(), out.Close())
+}
+
+// removeFiles deletes a database and its WAL files.
+func removeFiles(path string) {
+	for _, suffix := range databaseSuffixes {
+		_ = os.Remove(path + suffix)
+	}
+}
+
+// fault classifies why the database cannot be used.
+type fault uint8
+
+const (
+	faultNone     fault = iota
+	faultOther          // a bug: invalid SQL, or a row that violates a constraint
+	faultFull           // the disk is full, or the quota is exceeded
+	faultReadOnly       // the file or its folder is not writable
+	faultLocked         // another program has locked the file
+	faultDisk           // the disk reports I/O errors
+	faultDamaged        // the file is corrupt
+	faultNewer          // the schema is newer than this program
+)
+
+// message returns the message for the user, without a final period; "" for faultNone.
+func (f fault) message() string {
+	switch f {
+	case faultFull:
+		return "recording paused: the disk is full"
+	case faultReadOnly:
+		return "recording paused: cannot write the history file"
+	case faultLocked:
+		return "recording paused: another program has locked the history file"
+	case faultDisk:
+		return "recording paused: the disk reports errors"
+	case faultDamaged:
+		return "recording paused: the history file is damaged"
+	case faultNewer:
+		return "recording is off: the history was written by a newer version of Drawbridge"
+	case faultOther:
+		return "recording paused: cannot write the history"
+	}
+	return ""
+}
+
+// hint returns what the user can do, or "".
+func (f fault) hint() string {
+	if f == faultNewer {
+		return "Install the newer version again. This version records nothing and does not change the file. To go back for good, restore history.db.before-update, a copy from before the update, with: drawbridge history restore."
+	}
+	return ""
+}
+
+// explainError wraps an SQLite error that the user can do something about into a *core.Error with
+// a hint. It returns all other errors unchanged.
+func explainError(err error) error {
+	if _, ok := errors.AsType[*sqlite.Error](err); !ok {
+		return err
+	}
+	e := &core.Error{Code: core.CodeUnavailable, Cause: err}
+	switch faultOf(err) {
+	case faultFull:
+		e.Message, e.Hint = "cannot change the history: the disk is full", "Free some disk space first: deleting calls also needs some."
+	case faultReadOnly:
+		e.Message, e.Hint = "cannot change the history: its file is not writable", "Check that you own the data folder and that its disk is writable."
+	case faultLocked:
+		e.Message, e.Hint, e.Retriable = "cannot change the history: another program has locked its file", "Stop that program, or wait until it has finished.", true
+	case faultDisk:
+		e.Message, e.Hint = "cannot use the history: the disk reports errors", "Check the disk for errors, and make a copy of the data folder."
+	default:
+		return err
+	}
+	return e
+}
+
+func faultOf(err error) fault {
+	if err == nil {
+		return faultNone
+	}
+	if errors.Is(err, errNewer) {
+		return faultNewer
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return faultReadOnly
+	}
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		if isDiskFull(err) {
+			return faultFull
+		}
+		if _, isPath := errors.AsType[*fs.PathError](err); isPath {
+			return faultReadOnly
+		}
+		if errors.Is(err, sql.ErrConnDone) || errors.Is(err, context.DeadlineExceeded) {
+			return faultLocked
+		}
+		return faultOther
+	}
+	switch e.Code() & 0xff { // the low byte is the primary result code
+	case lib.SQLITE_FULL:
+		return faultFull
+	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM, lib.SQLITE_AUTH:
+		return faultReadOnly
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_PROTOCOL:
+		return faultLocked
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_FORMAT:
+		return faultDamaged
+	case lib.SQLITE_IOERR, lib.SQLITE_NOLFS:
+		return faultDisk
+	}
+	return faultOther
 }

@@ -1,8 +1,15 @@
 package store
 
 import (
+	"bytes"
+	"errors"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"modernc.org/sqlite"
 )
@@ -66,4 +73,105 @@ func TestStatementsOfBatchesStayPrepared(t *testing.T) {
 		}
 		return nil
 	}))
+}
+
+// TestRestoreKeepsReplacedHistory restores over a history that was not closed, whose WAL must not
+// be applied to the backup.
+func TestRestoreKeepsReplacedHistory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	copied, path := filepath.Join(dir, "copy.db"), filepath.Join(dir, "data", "history.db")
+	b := open(t, path)
+	record(t, b, 0, 300)
+	indexed(t, b)
+	must(t, b.Backup(t.Context(), copied))
+	before, err := os.ReadFile(copied)
+	must(t, err)
+	record(t, b, 300, 300)
+	flushed(t, b)
+	for _, suffix := range databaseSuffixes { // copied while open, as after a kill
+		data, err := os.ReadFile(path + suffix)
+		must(t, err)
+		must(t, os.MkdirAll(filepath.Join(dir, "killed"), 0o700))
+		must(t, os.WriteFile(filepath.Join(dir, "killed", "history.db"+suffix), data, 0o600))
+	}
+	b.stop()
+	path = filepath.Join(dir, "killed", "history.db")
+	aside, err := Restore(t.Context(), copied, path, time.Now())
+	must(t, err)
+	b = open(t, path)
+	if n := count(t, b); n != 300 {
+		t.Errorf("%d of 300 calls are back", n)
+	}
+	if got, _, err := b.Calls(t.Context(), Query{Text: "echo", Limit: 500}); err != nil || len(got) != 300 {
+		t.Errorf("search finds %d of 300, %v", len(got), err)
+	}
+	requireIntegrity(t, b)
+	b.stop()
+	if n := count(t, open(t, aside)); n != 600 {
+		t.Errorf("what was there has %d of 600 calls", n)
+	}
+	if after, err := os.ReadFile(copied); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the copy was changed, %v", err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the history is %v, %v", info.Mode(), err)
+	}
+}
+
+func TestCorruptBackupIsNotRestored(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "history.db")
+	b := open(t, path)
+	record(t, b, 0, 200)
+	flushed(t, b)
+	sound := filepath.Join(dir, "sound.db")
+	must(t, b.Backup(t.Context(), sound))
+	b.stop()
+	good, err := os.ReadFile(sound)
+	must(t, err)
+	write := func(name string, data []byte) string {
+		file := filepath.Join(dir, name)
+		must(t, os.WriteFile(file, data, 0o600))
+		return file
+	}
+	torn := bytes.Clone(good)
+	for at := 5 * 4096; at < len(torn); at += 4096 {
+		copy(torn[at:], strings.Repeat("\xff\x07", 2048))
+	}
+	newer := write("newer.db", good)
+	b = open(t, newer)
+	must(t, b.exec(t.Context(), `PRAGMA user_version = 99`))
+	b.stop()
+	unreleased := write("unreleased.db", good)
+	db := otherProgram(t, unreleased, "immediate")
+	_, err = db.Exec(`PRAGMA user_version = 0`)
+	must(t, errors.Join(err, db.Close()))
+	was, err := os.ReadFile(path)
+	must(t, err)
+	for file, want := range map[string]string{
+		write("text", []byte("no database at all")): "is not a Drawbridge history",
+		write("empty", nil):                         "is not a Drawbridge history",
+		write("half.db", good[:len(good)/2]):        "",
+		write("torn.db", torn):                      "",
+		newer:                                       "newer",
+		unreleased:                                  "was written by an unreleased build",
+		filepath.Join(dir, "nowhere"):               "cannot read the backup",
+		path:                                        "the history itself",
+		dir:                                         "",
+	} {
+		_, err := Restore(t.Context(), file, path, time.Now())
+		if core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", filepath.Base(file), err)
+		}
+		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(was, now) {
+			t.Fatalf("%s: the history was changed, %v", filepath.Base(file), err)
+		}
+	}
+	for _, suffix := range databaseSuffixes {
+		if _, err := os.Stat(path + ".new" + suffix); err == nil {
+			t.Errorf("%s is left over", path+".new"+suffix)
+		}
+	}
 }

@@ -1,11 +1,18 @@
 package store
 
 import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store/fulltext"
 )
 
 // Query selects calls. The zero Query selects the newest calls.
@@ -82,4 +89,331 @@ func tooLong(field string, most int) *core.Error {
 
 func invalid(field, what string) *core.Error {
 	return &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: field, Error: what}}}
+}
+
+// ClientUse summarizes the calls of one client.
+type ClientUse struct {
+	Client   core.Client
+	Calls    int64
+	LastSeen time.Time
+}
+
+// Clients returns the clients that have calls in the history, the most recently seen first, at
+// most 500.
+func (s *Store) Clients(ctx context.Context) (list []ClientUse, err error) {
+	s.waitForRecent(ctx)
+	err = s.queryRows(ctx, func(row scanner) error {
+		var u ClientUse
+		var last int64
+		err := row.Scan(&u.Client.Token, &u.Client.Name, &u.Client.Version, &u.Calls, &last)
+		if u.LastSeen = time.UnixMicro(last).UTC(); u.Calls > 0 {
+			list = append(list, u)
+		}
+		return err
+	}, `SELECT k.token, k.name, k.version,
+		(SELECT count(*) FROM call c WHERE c.client_id = k.id) - (SELECT count(*) FROM call c WHERE c.client_id = k.id AND c.task_call_id IS NOT NULL), coalesce((SELECT max(id) FROM call c WHERE c.client_id = k.id), 0) AS last
+		FROM client k ORDER BY last DESC LIMIT 500`)
+	return list, err
+}
+
+// Facets contains the values by which the calls of a query can be filtered, each with its number
+// of calls. The counts of one kind of value ignore the query's filter on that kind and apply all
+// others.
+type Facets struct {
+	Total    int64   `json:"total"`
+	Servers  []Facet `json:"servers" nullable:"false"`
+	Tools    []Facet `json:"tools" nullable:"false"`
+	Clients  []Facet `json:"clients" nullable:"false"`
+	Outcomes []Facet `json:"outcomes" nullable:"false"`
+	// Without NewestCounted, the counts are computed from rollups.
+	NewestCounted int `json:"newest,omitempty" doc:"If set, only this many of the newest calls were counted; otherwise counts are per full hour, or per full minute within the last 48 h"`
+}
+
+// Facet is one value and its number of calls.
+type Facet struct {
+	Value  string `json:"value"`
+	Server string `json:"server,omitempty" doc:"Server of a tool"`
+	Calls  int64  `json:"calls"`
+}
+
+// maxFacets is the maximum number of values of one kind that are returned; values with more calls
+// come first.
+const maxFacets = 200
+
+// tally accumulates the counts of all facets.
+type tally struct {
+	q        Query
+	names    names
+	total    int64
+	servers  map[string]int64
+	tools    map[target]int64
+	clients  map[string]int64
+	outcomes map[core.Outcome]int64
+}
+
+func (t *tally) add(targetID, clientID int64, outcome core.Outcome, n int64) {
+	what, who := t.names.targets[targetID], t.names.clients[clientID]
+	server := t.q.Server == "" || what.server == t.q.Server
+	tool := t.q.Tool == "" || what.tool == t.q.Tool
+	client := t.q.Client == "" || who.Name == t.q.Client || who.Token == t.q.Client
+	ended := t.q.Outcome == "" || outcome == t.q.Outcome
+	if tool && client && ended {
+		t.servers[what.server] += n
+	}
+	if server && client && ended && what.tool != "" {
+		t.tools[target{server: what.server, tool: what.tool}] += n
+	}
+	if server && tool && ended {
+		t.clients[who.Name] += n
+	}
+	if server && tool && client {
+		t.outcomes[outcome] += n
+	}
+	if server && tool && client && ended {
+		t.total += n
+	}
+}
+
+// Facets returns the counts for a query. It ignores Query.Before and Query.Limit.
+func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
+	q.Before = 0
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	s.waitForRecent(ctx)
+	q.late, q.now = s.lateCalls.Load(), s.opts.Now()
+	if q.Text != "" {
+		s.indexPending(ctx)
+	}
+	t := &tally{q: q, servers: map[string]int64{}, tools: map[target]int64{}, clients: map[string]int64{}, outcomes: map[core.Outcome]int64{}}
+	out := &Facets{Servers: []Facet{}, Tools: []Facet{}, Clients: []Facet{}, Outcomes: []Facet{}}
+	err := s.query(ctx, func(ctx context.Context, h *handle) (err error) {
+		if t.names, err = loadNames(ctx, h.read); err != nil {
+			return err
+		}
+		if q.fromRollups() {
+			return t.countFromRollups(ctx, h.read, s.opts.Now())
+		}
+		out.NewestCounted, err = t.countFromCalls(ctx, h.read)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Total = t.total
+	for name, n := range t.servers {
+		out.Servers = append(out.Servers, Facet{Value: name, Calls: n})
+	}
+	for what, n := range t.tools {
+		out.Tools = append(out.Tools, Facet{Value: what.tool, Server: what.server, Calls: n})
+	}
+	for name, n := range t.clients {
+		out.Clients = append(out.Clients, Facet{Value: name, Calls: n})
+	}
+	for name, n := range t.outcomes {
+		out.Outcomes = append(out.Outcomes, Facet{Value: string(name), Calls: n})
+	}
+	for _, list := range []*[]Facet{&out.Servers, &out.Tools, &out.Clients, &out.Outcomes} {
+		*list = slices.DeleteFunc(*list, func(f Facet) bool { return f.Calls <= 0 })
+		slices.SortFunc(*list, func(x, y Facet) int {
+			return cmp.Or(-cmp.Compare(x.Calls, y.Calls), cmp.Compare(x.Server, y.Server), cmp.Compare(x.Value, y.Value))
+		})
+		*list = (*list)[:min(len(*list), maxFacets)]
+	}
+	return out, nil
+}
+
+func (t *tally) countFromRollups(ctx context.Context, db queryer, now time.Time) error {
+	from, to := t.q.From, t.q.To
+	var oldest int64 // rollups are kept longer than calls
+	if err := db.QueryRowContext(ctx, `SELECT coalesce(min(id), 0) FROM call`).Scan(&oldest); err != nil {
+		return err
+	}
+	if first := time.UnixMicro(oldest); from.Before(first) {
+		from = first
+	}
+	if to.IsZero() {
+		to = now
+	}
+	if err := t.countOpenTasks(ctx, db, from, to); err != nil {
+		return err
+	}
+	return eachCount(ctx, db, spanRanges(from, to, now), func(target, client int64, outcomes [6]int64) {
+		for i, n := range outcomes {
+			if n > 0 {
+				t.add(target, client, outcomeNames[i+1], n)
+			}
+		}
+	})
+}
+
+// MaxFacetCalls is the number of the newest calls from which Facets counts if rollups cannot answer
+// the query.
+const MaxFacetCalls = 10000
+
+// countFromCalls counts the newest calls one by one. It returns the number of calls examined,
+// MaxFacetCalls if there may be more.
+func (t *tally) countFromCalls(ctx context.Context, db *sql.DB) (int, error) {
+	q := t.q
+	q.Server, q.Tool, q.Client, q.Outcome = "", "", "", ""
+	where, args, by, err := conditions(ctx, db, q)
+	if err != nil || where == nil {
+		return 0, err
+	}
+	where, args = by.add("", where, args)
+	if q.Text == "" {
+		from, err := by.newestFrom(ctx, db, q, MaxFacetCalls)
+		if err != nil {
+			return 0, err
+		}
+		if from > 0 {
+			where, args = append(where, `c.id > ?`), append(args, from)
+		}
+		n, err := t.countRows(ctx, db, `call c`, where, ` ORDER BY c.id DESC LIMIT ?`, append(args, MaxFacetCalls)...)
+		if from > 0 {
+			n = MaxFacetCalls // there are more
+		}
+		return n, err
+	}
+	words := fulltext.MatchExpression(q.Text)
+	if words == "" {
+		return 0, nil
+	}
+	after, before := q.bounds()
+	if before == 0 {
+		before = 1 << 62
+	}
+	const hits = `(SELECT rowid AS id FROM search WHERE search MATCH ? AND rowid < ? AND rowid > ? ORDER BY rowid DESC LIMIT ?) f`
+	bound := []any{words, before, after, MaxFacetCalls}
+	n, err := t.countRows(ctx, db, hits+` CROSS JOIN call c ON c.id = f.id`, where, ``, slices.Concat(bound, args)...)
+	if err == nil && len(where) > 0 && n < MaxFacetCalls { // the filters rejected some hits
+		err = db.QueryRowContext(ctx, `SELECT count(*) FROM `+hits, bound...).Scan(&n)
+	}
+	return n, err
+}
+
+// countRows counts the calls selected from source that match the conditions in where, and returns
+// their number.
+func (t *tally) countRows(ctx context.Context, db queryer, source string, where []string, rest string, args ...any) (n int, err error) {
+	stmt := `SELECT c.target_id, c.client_id, c.outcome, iif(c.outcome = 1, coalesce((SELECT ` + openTaskState + ` FROM task o WHERE o.call_id = c.id AND o.ended = 0), ''), '') FROM ` + source
+	if len(where) > 0 {
+		stmt += ` WHERE ` + strings.Join(where, ` AND `)
+	}
+	err = eachRow(ctx, db, func(row scanner) error {
+		var target, client int64
+		var outcome int
+		var open core.Outcome
+		err := row.Scan(&target, &client, &outcome, &open)
+		n++
+		t.add(target, client, cmp.Or(open, outcomeNames[outcome]), 1)
+		return err
+	}, stmt+rest, append([]any{t.q.now.UnixMicro()}, args...)...)
+	return n, err
+}
+
+// FolderTarget is a tool, prompt or resource that clients used while they worked in a folder.
+type FolderTarget struct {
+	Folder, Server, Method, Name string
+	Calls                        int64 // at most maxFolderCalls are counted
+	First, Last                  time.Time
+}
+
+// Limits of FolderTargets.
+const (
+	maxFolders       = 200
+	maxFolderTargets = 1000
+	maxFolderCalls   = 100
+)
+
+// FolderTargets returns what was called from each folder since a time. It steps through an index from
+// target to target, so that its cost depends on the number of targets and not on that of the calls.
+// It examines the folders that were added last, at most maxFolders.
+func (s *Store) FolderTargets(ctx context.Context, since time.Time) (list []FolderTarget, err error) {
+	s.waitForRecent(ctx)
+	err = s.query(ctx, func(ctx context.Context, h *handle) error {
+		folders, err := queryIDs(ctx, h.read, `SELECT id FROM workspace ORDER BY id DESC LIMIT ?`, maxFolders)
+		if err != nil {
+			return err
+		}
+		for _, folder := range folders {
+			err := eachRow(ctx, h.read, func(row scanner) error {
+				var t FolderTarget
+				var first, last int64
+				err := row.Scan(&t.Folder, &t.Server, &t.Method, &t.Name, &t.Calls, &first, &last)
+				t.First, t.Last = time.UnixMicro(first).UTC(), time.UnixMicro(last).UTC()
+				list = append(list, t)
+				return err
+			}, `WITH RECURSIVE used (id) AS (
+					SELECT min(target_id) FROM call INDEXED BY call_by_folder WHERE workspace_id = ?1
+					UNION ALL
+					SELECT (SELECT min(target_id) FROM call INDEXED BY call_by_folder WHERE workspace_id = ?1 AND target_id > used.id) FROM used WHERE used.id IS NOT NULL
+					LIMIT ?3)
+				SELECT w.name, coalesce(s.current_name, s.name), t.method, t.name,
+					(SELECT count(*) FROM (SELECT 1 FROM call INDEXED BY call_by_folder WHERE workspace_id = ?1 AND target_id = t.id AND id >= ?2 LIMIT ?4)),
+					(SELECT min(id) FROM call INDEXED BY call_by_folder WHERE workspace_id = ?1 AND target_id = t.id AND id >= ?2) AS first,
+					(SELECT max(id) FROM call INDEXED BY call_by_folder WHERE workspace_id = ?1 AND target_id = t.id)
+				FROM used JOIN target t ON t.id = used.id JOIN server s ON s.id = t.server_id JOIN workspace w ON w.id = ?1
+				WHERE first IS NOT NULL`, folder, since.UnixMicro(), maxFolderTargets, maxFolderCalls)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+// SessionSummary summarizes the calls of one session.
+type SessionSummary struct {
+	Session       string
+	Client        core.Client
+	Workspace     string
+	First, Last   time.Time
+	Calls, Errors int64
+	Servers       []string // that it called, in alphabetical order
+}
+
+// Sessions returns sessions, the most recently started first. before and next are cursors: next is
+// the value of before for the next page, or 0 if there is none.
+func (s *Store) Sessions(ctx context.Context, before int64, limit int) (sessions []SessionSummary, next int64, err error) {
+	if limit <= 0 || limit > MaxLimit {
+		limit = defaultLimit
+	}
+	if before <= 0 {
+		before = 1 << 62
+	}
+	// A session may remain for a while after its calls were deleted.
+	const withCalls = `SELECT id FROM session s WHERE id < ? AND EXISTS (SELECT 1 FROM call WHERE session_id = s.id) ORDER BY id DESC LIMIT ?`
+	s.waitForRecent(ctx)
+	last := int64(0)
+	err = s.queryRows(ctx, func(row scanner) error {
+		var st SessionSummary
+		var id, first, latest int64
+		var servers []byte
+		if err := row.Scan(&id, &st.Session, &st.Calls, &st.Errors, &first, &latest, &st.Client.Token, &st.Client.Name, &st.Client.Version, &st.Workspace, &servers); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(servers, &st.Servers); err != nil {
+			return err
+		}
+		slices.Sort(st.Servers)
+		if len(sessions) == limit {
+			next = last
+			return errEnough
+		}
+		last = id
+		st.First, st.Last = time.UnixMicro(first).UTC(), time.UnixMicro(latest).UTC()
+		sessions = append(sessions, st)
+		return nil
+	}, `SELECT e.id, e.name, a.calls, a.failed, a.first, a.last, k.token, k.name, k.version, coalesce(w.name, ''),
+			(SELECT json_group_array(DISTINCT coalesce(current_name, name)) FROM server WHERE name <> '' AND id IN (SELECT value FROM json_each('[' || a.servers || ']')))
+		FROM (`+withCalls+`) p
+		JOIN session e ON e.id = p.id
+		JOIN (SELECT session_id, count(*) calls, sum(outcome <> 1) failed, min(at) first, max(at) last, max(id) newest, group_concat(DISTINCT server_id) servers FROM call
+			WHERE session_id IN (`+withCalls+`) AND task_call_id IS NULL GROUP BY session_id) a ON a.session_id = e.id
+		JOIN call c ON c.id = a.newest
+		JOIN client k ON k.id = c.client_id
+		LEFT JOIN workspace w ON w.id = c.workspace_id
+		ORDER BY e.id DESC`, before, limit+1, before, limit+1)
+	return sessions, next, err
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"time"
 )
 
@@ -238,4 +239,176 @@ func deleteCalls(ctx context.Context, tx *transaction, gone []any, erase bool) (
 		return 0, err
 	}
 	return res.RowsAffected()
+}
+
+// clockSkew protects the history from a wrong clock. Retention deletes calls by age, so a clock
+// that is years ahead would delete all of them. Therefore, no calls expire after the clock jumped
+// forward until it has continued from there for a day. A program that was not started for weeks
+// also sees a jump, and then deletes expired calls a day later.
+type clockSkew struct {
+	Trusted      time.Time // newest trusted time
+	JumpedAt     time.Time // time of the first check after a jump; zero if the clock is trusted
+	checkedAt    time.Time // time of the previous check
+	savedTrusted time.Time // value of Trusted in the database
+}
+
+const (
+	clockSkewKey      = "clock_skew"
+	jumpTrustDelay    = 24 * time.Hour     // time after which a jump is trusted
+	maxJumpLimit      = 7 * 24 * time.Hour // an advance of more than this, or more than a quarter of the maximum age, is a jump ...
+	minJumpLimit      = 24 * time.Hour     // ... but an advance of up to this never is
+	clockSaveInterval = time.Hour          // interval at which Trusted is saved
+)
+
+// check updates the state at the time now. age is the maximum age of calls. The clock is trusted
+// if JumpedAt is zero afterwards.
+func (c *clockSkew) check(now time.Time, age time.Duration) {
+	jump := max(min(maxJumpLimit, age/4), minJumpLimit)
+	switch {
+	case c.Trusted.IsZero() || now.Sub(c.Trusted) <= jump:
+		c.Trusted, c.JumpedAt = now, time.Time{}
+	case c.JumpedAt.IsZero() || now.Before(c.JumpedAt) || now.Sub(c.checkedAt) > jump: // another jump
+		c.JumpedAt = now
+	case now.Sub(c.JumpedAt) >= jumpTrustDelay:
+		c.Trusted, c.JumpedAt = now, time.Time{}
+	}
+	c.checkedAt = now
+}
+
+// HeldCalls describes calls that are expired according to the clock but not yet deleted, because
+// the clock jumped.
+type HeldCalls struct {
+	Calls int64     // number of expired calls
+	All   bool      // all calls from before the jump are expired
+	From  time.Time // trusted time before the jump
+	Until time.Time // when they are deleted, unless the clock is corrected before
+}
+
+// HeldCalls returns the calls that are kept only because the clock jumped, or nil if there are
+// none.
+func (s *Store) HeldCalls() *HeldCalls { return s.heldCalls.Load() }
+
+// checkClock reports whether the clock is trusted. Only enforceRetention may call it.
+func (s *Store) checkClock(ctx context.Context, age time.Duration) (trusted bool, err error) {
+	c, now := &s.clockSkew, s.opts.Now().Round(0) // without the monotonic clock, which hides that the clock was set
+	if c.Trusted.IsZero() {
+		if err := s.loadClockSkew(ctx); err != nil {
+			return false, err
+		}
+	}
+	was := c.JumpedAt
+	c.check(now, age)
+	if c.JumpedAt != was || c.Trusted.Sub(c.savedTrusted).Abs() >= clockSaveInterval {
+		document, err := json.Marshal(c)
+		if err == nil {
+			err = s.SaveMetadata(ctx, clockSkewKey, document)
+		}
+		if err != nil {
+			return false, err
+		}
+		c.savedTrusted = c.Trusted
+	}
+	if c.JumpedAt.IsZero() || age <= 0 {
+		s.heldCalls.Store(nil)
+		return c.JumpedAt.IsZero(), nil
+	}
+	return false, s.recordHeld(ctx, now, age)
+}
+
+// loadClockSkew loads the trusted time that an earlier run saved. If there is none, it uses the
+// time of the newest call.
+func (s *Store) loadClockSkew(ctx context.Context) error {
+	value, _, err := s.Metadata(ctx, clockSkewKey)
+	if err != nil {
+		return err
+	}
+	c := &s.clockSkew
+	if json.Unmarshal(value, c) != nil { // not saved yet, or by an earlier version
+		var newest int64
+		found, err := s.queryRow(ctx, []any{&newest}, `SELECT at FROM call ORDER BY id DESC LIMIT 1`)
+		if !found {
+			return err
+		}
+		*c = clockSkew{Trusted: time.UnixMicro(newest)}
+	}
+	c.savedTrusted, c.checkedAt = c.Trusted, c.JumpedAt
+	return nil
+}
+
+// recordHeld counts the expired calls that are kept because of a jump, once per jump.
+func (s *Store) recordHeld(ctx context.Context, now time.Time, age time.Duration) error {
+	c := &s.clockSkew
+	until := c.JumpedAt.Add(jumpTrustDelay)
+	if h := s.heldCalls.Load(); h != nil && h.Until.Equal(until) {
+		return nil
+	}
+	held := HeldCalls{All: now.Sub(c.Trusted) >= age, From: c.Trusted, Until: until}
+	_, err := s.queryRow(ctx, []any{&held.Calls}, `SELECT count(*) FROM call WHERE id < ?`, now.Add(-age).UnixMicro())
+	if err != nil || held.Calls == 0 {
+		return err
+	}
+	s.heldCalls.Store(&held)
+	s.opts.Log.Warn("The clock jumped far ahead: calls that expired only because of the jump are kept for a day", "calls", held.Calls, "from", c.Trusted, "to", now, "until", until)
+	return nil
+}
+
+// RetentionPreview describes the calls that retention limits would delete.
+type RetentionPreview struct {
+	Calls int64
+	All   int64 // total number of calls
+	// About means that Calls is an estimate, based on the average size of all calls.
+	About bool
+	From  time.Time // start of the oldest of these calls; zero if there are none
+	To    time.Time // start of the newest of these calls; an estimate if About is set
+}
+
+// RetentionPreview counts the calls that Prune would delete with the limits k. It deletes nothing.
+func (s *Store) RetentionPreview(ctx context.Context, k RetentionLimits) (RetentionPreview, error) {
+	s.waitForRecent(ctx)
+	var b RetentionPreview
+	err := s.query(ctx, func(ctx context.Context, h *handle) error {
+		b = RetentionPreview{}
+		if err := h.read.QueryRowContext(ctx, `SELECT count(*) FROM call`).Scan(&b.All); err != nil {
+			return err
+		}
+		used, err := usedBytes(ctx, h.read)
+		if err != nil {
+			return err
+		}
+		if k.Age > 0 {
+			// Late calls are compared by start time instead of id: the clock may have been set
+			// back.
+			old := s.opts.Now().Add(-k.Age).UnixMicro()
+			m := s.lateCalls.Load()
+			if m == nil {
+				m = &clockSetBackRange{1, 0}
+			}
+			if err := h.read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM call WHERE id < ?) + (SELECT count(*) FROM call WHERE id >= ? AND id BETWEEN ? AND ? AND at < ?)`,
+				old, old, m.first, m.last, old).Scan(&b.Calls); err != nil {
+				return err
+			}
+		}
+		if k.Rows > 0 {
+			b.Calls = max(b.Calls, b.All-k.Rows)
+		}
+		if k.Bytes > 0 && used > k.Bytes {
+			if many := int64(float64(b.All) * float64(used-k.Bytes) / float64(used)); many > b.Calls {
+				b.Calls, b.About = many, true
+			}
+		}
+		if b.Calls == 0 {
+			return nil
+		}
+		oldest, err := queryIDs(ctx, h.read, `SELECT at FROM call ORDER BY id LIMIT 1`)
+		if err != nil || len(oldest) == 0 {
+			return err
+		}
+		newest, err := queryIDs(ctx, h.read, `SELECT at FROM call ORDER BY id LIMIT 1 OFFSET ?`, b.Calls-1)
+		if err != nil || len(newest) == 0 {
+			return err
+		}
+		b.From, b.To = time.UnixMicro(oldest[0].(int64)).UTC(), time.UnixMicro(newest[0].(int64)).UTC()
+		return nil
+	})
+	return b, err
 }

@@ -1,7 +1,11 @@
 package supervisor
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"sync/atomic"
@@ -10,6 +14,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // connection is one open connection, through which calls are sent.
@@ -147,4 +152,261 @@ func (r *runner) closeConnection(l *connection) {
 			r.finishStop()
 		})
 	})
+}
+
+// secondEraConn is a second connection, in the modern era, to a server that speaks both eras
+// and whose first connection is legacy. The first modern call opens it. Whether a server
+// speaks both is found out by one attempt and stored in Eras for later runs.
+type secondEraConn struct {
+	conn       *connection
+	opening    bool
+	since      time.Time          // when opening began
+	abort      context.CancelFunc // set while the connection is being opened
+	known      bool               // whether dual is known
+	dual       bool
+	retryAfter time.Time       // no new attempt before this time
+	lost       time.Time       // when conn was lost
+	closing    <-chan struct{} // closed when the previous conn is closed; nil without one
+
+	capabilities json.RawMessage // as the server declared them in the modern era; kept when conn is closed
+}
+
+func (b *secondEraConn) broken() <-chan struct{} { return b.conn.broken() }
+
+// mayOpen reports whether a modern connection exists or may still be opened.
+func (b *secondEraConn) mayOpen() bool { return !b.known || b.dual }
+
+// openSecondEra opens the second connection, unless that is in progress or not possible.
+func (r *runner) openSecondEra() {
+	b := &r.secondEra
+	if b.conn != nil && !b.conn.usable() {
+		r.closeSecondEra("connection lost")
+	}
+	if r.state.phase != phaseRunning || r.primary.Era() != core.Legacy || b.conn != nil || b.opening || !b.mayOpen() || time.Now().Before(b.retryAfter) {
+		return
+	}
+	c, key := r.config(), eraKey(r.config().LaunchKey(), r.primary.Catalog().Info)
+	ctx, cancel := context.WithCancel(context.Background())
+	b.opening, b.since, b.abort = true, time.Now(), cancel
+	known, limit, closing := b.known, upstream.StartupTimeout(c), b.closing
+	quick := r.startDuration < probeTimeout/3 // then no answer means that the server does not speak the era
+	r.pendingOperations++
+	r.publish()
+	r.helpers.Go(func() {
+		defer cancel()
+		if closing != nil { // a server has at most one process for each era
+			select {
+			case <-closing:
+			case <-ctx.Done():
+			}
+		}
+		dual, found := true, known
+		if !known {
+			dual, found = r.loadEra(key)
+			if !found {
+				limit = min(limit, probeTimeout)
+			}
+		}
+		var session upstream.Session
+		var err error
+		if dual || !found {
+			if session, err = r.connect(ctx, c, core.Modern, limit, nil); err == nil && !found {
+				r.saveEra(key, true)
+			}
+			// An interrupted probe has no result to store.
+			if err != nil && !found && ctx.Err() == nil && (quick || !errors.Is(err, context.DeadlineExceeded)) {
+				r.saveEra(key, false)
+			}
+		} else {
+			err = errors.New("supports only the legacy protocol")
+		}
+		r.post(func() { r.secondEraOpened(session, err, found && dual) })
+	})
+}
+
+// secondEraOpened handles the result of opening. known says that the server is known to speak
+// both eras: then an error is temporary.
+func (r *runner) secondEraOpened(session upstream.Session, err error, known bool) {
+	b := &r.secondEra
+	r.pendingOperations--
+	b.opening, b.abort = false, nil
+	switch {
+	case err == nil && (r.state.phase != phaseRunning || r.primary == nil):
+		r.closeConnection(newConnection(session, r))
+	case err == nil:
+		b.known, b.dual = true, true
+		b.conn = newConnection(session, r)
+		b.conn.markHeard()
+		r.modernCapabilities(session.Catalog().Capabilities)
+		r.s.o.Log.Info("MCP server also connected with the modern protocol", "server", r.id)
+	case errors.Is(err, context.Canceled):
+	default:
+		b.known, b.dual = true, known
+		b.retryAfter = time.Now().Add(crashedRetryInterval)
+		r.s.o.Log.Debug("Cannot open a second connection with the modern protocol", "server", r.id, "error", err)
+	}
+	r.publish()
+	r.finishStop()
+}
+
+// modernCapabilities updates the registry if the server declares something else in the modern era.
+func (r *runner) modernCapabilities(declared json.RawMessage) {
+	if r.parent != nil || bytes.Equal(declared, r.fullCatalog().CapabilitiesIn(core.Modern)) {
+		return
+	}
+	r.secondEra.capabilities = declared
+	c, catalog := r.config(), r.fullCatalog()
+	r.s.o.Registry.Update(r.id, catalog)
+	r.helpers.Go(func() { r.saveCatalog(c, catalog) })
+}
+
+// closeSecondEra closes the second connection; the next modern call opens a new one. If the
+// connection is lost twice within crashedRetryInterval, no call opens one for that time.
+func (r *runner) closeSecondEra(reason string) {
+	b, now := &r.secondEra, time.Now()
+	l := b.conn
+	if !b.lost.IsZero() && now.Sub(b.lost) < crashedRetryInterval {
+		b.retryAfter = now.Add(crashedRetryInterval)
+	}
+	b.conn, b.lost, b.closing = nil, now, l.ended
+	r.s.o.Log.Info("Modern connection to MCP server ended", "server", r.id, "reason", reason)
+	r.closeConnection(l)
+	r.publish()
+}
+
+// endSecondEra closes the second connection when the server stops. What is known about its
+// eras is forgotten, because the next start may run another version.
+func (r *runner) endSecondEra() {
+	b := r.secondEra
+	r.secondEra = secondEraConn{opening: b.opening, abort: b.abort, since: b.since}
+	if b.abort != nil {
+		b.abort()
+	}
+	if b.conn != nil {
+		r.closeConnection(b.conn)
+	}
+}
+
+func (r *runner) loadEra(key string) (dual, known bool) {
+	if r.s.o.Eras == nil {
+		return false, false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	dual, known, err := r.s.o.Eras.DualEra(ctx, r.id, key)
+	if err != nil {
+		r.s.o.Log.Warn("Cannot read known eras", "server", r.id, "error", err)
+		return false, false
+	}
+	return dual, known
+}
+
+func (r *runner) saveEra(key string, dual bool) {
+	if r.s.o.Eras == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	if err := r.s.o.Eras.SaveDualEra(ctx, r.id, key, dual); err != nil {
+		r.s.o.Log.Warn("Cannot save known eras", "server", r.id, "error", err)
+	}
+}
+
+// eraKey is the key in Eras. It changes with the configuration and with the version that the
+// server reports, so that an updated server is probed again.
+func eraKey(launch string, info []byte) string {
+	sum := sha256.Sum256(append([]byte(launch), info...))
+	return hex.EncodeToString(sum[:16])
+}
+
+// HasBothEras reports whether a server has a modern connection open beside its legacy one.
+func (s *Supervisor) HasBothEras(id string) bool {
+	r := s.fleet.Load().byID[id]
+	return r != nil && r.live.Load().modern.usable()
+}
+
+// Logins returns the state of a sign-in by its id, and a sentence if the user has to act.
+type Logins func(id string) (core.LoginState, string)
+
+// login returns the sign-in state of this server.
+func (r *runner) login() (core.LoginState, string) {
+	if r.s.o.Logins == nil {
+		return core.LoginNone, ""
+	}
+	c := r.config()
+	if c.Type != core.HTTP && c.Type != core.SSE {
+		return core.LoginNone, ""
+	}
+	return r.s.o.Logins(c.SignInID())
+}
+
+// LoginChanged must be called when the result of Logins for the id of a sign-in has changed. It
+// does not block.
+func (s *Supervisor) LoginChanged(id string) {
+	server, _ := config.SplitSignInID(id)
+	r := s.fleet.Load().byID[server]
+	if r == nil {
+		return
+	}
+	for _, one := range append([]*runner{r}, r.instances()...) {
+		if one.config().SignInID() == id {
+			one.post(one.loginChanged)
+		}
+	}
+}
+
+// StartAccount starts the instance of an account, and waits until it runs or cannot. It returns nil
+// then, too: its sign-in state says why.
+func (s *Supervisor) StartAccount(ctx context.Context, id, account string) error {
+	own := s.fleet.Load().byID[id]
+	if own == nil {
+		return s.fleet.Load().unknownError(id)
+	}
+	r, err := s.instanceFor(own, &core.Call{Server: id, Account: account})
+	if err != nil {
+		return err
+	}
+	if err := r.ask(ctx, r.prepareForCall); err != nil {
+		return err
+	}
+	for {
+		l := r.live.Load()
+		if l.status.State != core.StateStarting && l.status.State != core.StateStopped {
+			return nil
+		}
+		select {
+		case <-l.changed:
+		case <-r.done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// loginChanged handles a changed sign-in state. If the sign-in of a running server has expired, it
+// restarts the server, which then waits for the user.
+func (r *runner) loginChanged() {
+	if state, _ := r.login(); state == core.LoginNeeded && r.state.phase == phaseRunning {
+		r.s.o.Journal(r.id, slog.LevelWarn, "its sign-in has expired or was revoked")
+		r.step(evRestart)
+		return
+	}
+	r.publish()
+}
+
+// justSignedIn reports whether the user has signed in since l was published. The server is about to
+// start then.
+func (r *runner) justSignedIn(l *snapshot) bool {
+	if l.status.State != core.StateNeedsSignIn {
+		return false
+	}
+	state, _ := r.login()
+	return state == core.LoginDone
+}
+
+// loginRequiredError returns the error of a call to a server that waits for the user to sign in.
+func (r *runner) loginRequiredError() error {
+	return &core.Error{Code: core.CodeUnauthorized, Message: r.describe() + " requires the user to sign in", Cause: core.ErrNeedsLogin,
+		Hint: "Use the web UI to sign in, or run: drawbridge login " + r.config().SignInID() + ".", Remedy: core.SignIn(r.config().SignInID())}
 }

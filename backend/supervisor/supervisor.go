@@ -3,8 +3,11 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -286,4 +289,222 @@ func (f *fleet) unknownError(id string) error {
 // together.
 func jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
+}
+
+// Paused reports whether all servers are paused.
+func (s *Supervisor) Paused() bool { return s.paused.Load() }
+
+// SetPaused pauses or resumes all servers. While they are paused, neither a call nor a changed
+// configuration starts a server, and lists are answered from the registry. The state is not
+// stored: a daemon that starts is not paused.
+//
+// A pause that began with PauseFor becomes unlimited, or ends. SetPaused notifies every server even if ctx is done. When pausing, it waits until all servers
+// have stopped or ctx is done; a second call waits for the same.
+func (s *Supervisor) SetPaused(ctx context.Context, on bool) error {
+	return s.setPaused(ctx, on, 0)
+}
+
+// setPaused is SetPaused with the limit of the pause; 0 means none.
+func (s *Supervisor) setPaused(ctx context.Context, on bool, limit time.Duration) error {
+	s.mu.Lock()
+	changed := s.paused.Swap(on) != on || limit > 0 || s.pauseTimer != nil
+	s.endPauseTimer()
+	if limit > 0 && !s.ended {
+		s.startPauseTimer(limit)
+	}
+	runners := s.fleet.Load().order
+	if changed {
+		for _, r := range runners {
+			r.post(func() {
+				if on {
+					r.retireInstances()
+				}
+				r.applyConfig(false, true)
+			})
+		}
+	}
+	s.mu.Unlock()
+	if changed {
+		s.o.Bus.Publish(core.NoticeEvent, s.pauseNotice())
+	}
+	// The runners execute posted functions in order.
+	for _, r := range runners {
+		if err := r.ask(ctx, func() error { return nil }); err != nil && !errors.Is(err, errInstanceEnded) {
+			return err
+		}
+	}
+	if !on {
+		return nil
+	}
+	for _, r := range runners {
+		for _, one := range append([]*runner{r}, r.instances()...) {
+			if err := one.awaitStopped(ctx); err != nil {
+				return err
+			}
+		}
+		if err := r.perCall.awaitIdle(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PausedUntil returns when the servers are resumed, or the zero time if they are not paused or the
+// pause is unlimited.
+func (s *Supervisor) PausedUntil() time.Time {
+	if until := s.pausedUntil.Load(); until != nil {
+		return *until
+	}
+	return time.Time{}
+}
+
+// PauseFor pauses all servers as SetPaused does, and resumes them after limit. While the machine
+// sleeps, that time does not pass.
+func (s *Supervisor) PauseFor(ctx context.Context, limit time.Duration) error {
+	return s.setPaused(ctx, true, limit)
+}
+
+// startPauseTimer resumes the servers after limit. It must be called with s.mu held.
+func (s *Supervisor) startPauseTimer(limit time.Duration) {
+	until := time.Now().Add(limit)
+	s.pausedUntil.Store(&until)
+	s.pauseTimer = time.AfterFunc(limit, func() {
+		if s.pausedUntil.Load() == &until { // not replaced since
+			_ = s.SetPaused(s.stopCtx, false) // fails only at shutdown
+		}
+	})
+}
+
+// endPauseTimer forgets when the servers are resumed. It must be called with s.mu held.
+func (s *Supervisor) endPauseTimer() {
+	s.pausedUntil.Store(nil)
+	if s.pauseTimer != nil {
+		s.pauseTimer.Stop()
+		s.pauseTimer = nil
+	}
+}
+
+// PausedSubject is the subject of the notice that the servers are paused.
+const PausedSubject = "paused"
+
+// pauseNotice returns the notice that the servers are paused. Its message is "" if they are not.
+func (s *Supervisor) pauseNotice() core.Notice {
+	n := core.Notice{Subject: PausedSubject}
+	if s.Paused() {
+		n.Message = strings.TrimSpace("All servers are paused "+s.pauseEnd()) + ": calls are refused. Resume them in the tray menu, in the window, or with: drawbridge resume."
+	}
+	return n
+}
+
+// pauseEnd returns when the pause ends, such as "until 15:04", or "".
+func (s *Supervisor) pauseEnd() string {
+	if until := s.PausedUntil(); !until.IsZero() {
+		return until.Format("until 15:04")
+	}
+	return ""
+}
+
+// errPaused returns the error of calls and commands while the servers are paused.
+func (s *Supervisor) errPaused() *core.Error {
+	return &core.Error{
+		Code: core.CodeUnavailable, Message: strings.TrimSpace("all servers are paused " + s.pauseEnd()), Retriable: true,
+		Hint: "Resume them in the tray menu, in the window, or with: drawbridge resume.",
+	}
+}
+
+// noticeSuppression is how long SuppressCommandNotice suppresses the notice of a server.
+const noticeSuppression = time.Minute
+
+// notices holds notices about new commands that need no approval. A notice remains until the user
+// dismisses it, the server is removed or its command changes.
+type notices struct {
+	mu              sync.Mutex
+	list            []commandNotice
+	suppressedUntil map[string]time.Time // by server: suppressed until
+}
+
+type commandNotice struct {
+	core.Notice
+	command string // see commandText
+	before  string // the command that the user knows, or "" if unknown
+}
+
+// Notices returns the notices about new commands that need no approval, oldest first.
+func (s *Supervisor) Notices() []core.Notice {
+	s.notices.mu.Lock()
+	defer s.notices.mu.Unlock()
+	var list []core.Notice
+	if n := s.pauseNotice(); n.Message != "" {
+		list = append(list, n)
+	}
+	for _, n := range s.notices.list {
+		list = append(list, n.Notice)
+	}
+	return list
+}
+
+// Dismiss removes a notice that the user has seen. It reports whether there was one.
+func (s *Supervisor) Dismiss(subject string) bool {
+	s.notices.mu.Lock()
+	defer s.notices.mu.Unlock()
+	for i, n := range s.notices.list {
+		if n.Subject == subject {
+			s.notices.list = slices.Delete(s.notices.list, i, i+1)
+			s.o.Bus.Publish(core.NoticeEvent, core.Notice{Subject: subject})
+			return true
+		}
+	}
+	return false
+}
+
+// SuppressCommandNotice suppresses the next notice about the command of a server, because the user
+// is adding the server, or changes its version, at this moment. It expires after one minute.
+func (s *Supervisor) SuppressCommandNotice(id string) {
+	s.notices.mu.Lock()
+	defer s.notices.mu.Unlock()
+	if s.notices.suppressedUntil == nil {
+		s.notices.suppressedUntil = map[string]time.Time{}
+	}
+	s.notices.suppressedUntil[id] = time.Now().Add(noticeSuppression)
+}
+
+// addCommandNotice publishes a notice that c has a new command, whether it runs now, starts later
+// or is disabled. was is the command that it ran before, or "" if unknown.
+func (s *Supervisor) addCommandNotice(c *config.Server, was string) {
+	s.notices.mu.Lock()
+	defer s.notices.mu.Unlock()
+	until, expected := s.notices.suppressedUntil[c.ID]
+	delete(s.notices.suppressedUntil, c.ID)
+	if expected && time.Now().Before(until) || s.o.Confirmed != nil && s.o.Confirmed(c) {
+		return
+	}
+	if i := slices.IndexFunc(s.notices.list, func(o commandNotice) bool { return o.Subject == core.UnapprovedCommandSubject+c.ID }); i >= 0 {
+		if was = s.notices.list[i].before; was == commandText(c) {
+			return // the change is undone
+		}
+	}
+	label := c.Label
+	if label == "" {
+		label = c.ID
+	}
+	n := commandNotice{core.Notice{Subject: core.UnapprovedCommandSubject + c.ID, Message: fmt.Sprintf("Server %q has a new command: %s", label, commandText(c))}, commandText(c), was}
+	if was != "" && was != commandText(c) {
+		n.Message += " (before: " + was + ")"
+	}
+	s.notices.list = append(slices.DeleteFunc(s.notices.list, func(o commandNotice) bool { return o.Subject == n.Subject }), n)
+	s.o.Bus.Publish(core.NoticeEvent, n.Notice)
+}
+
+// dropStaleNotices removes the notices of servers that are no longer configured, or whose command is
+// not the one of the notice, for example because the change was undone.
+func (s *Supervisor) dropStaleNotices(cfg *config.Config) {
+	s.notices.mu.Lock()
+	defer s.notices.mu.Unlock()
+	s.notices.list = slices.DeleteFunc(s.notices.list, func(n commandNotice) bool {
+		if c, there := cfg.Server(n.Subject[len(core.UnapprovedCommandSubject):]); there && commandText(&c) == n.command {
+			return false
+		}
+		s.o.Bus.Publish(core.NoticeEvent, core.Notice{Subject: n.Subject})
+		return true
+	})
 }

@@ -2,15 +2,19 @@ package trust
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
 // Hash is the first half of the SHA-256 of a canonical definition.
@@ -231,3 +235,193 @@ func appendText(path, text string, lines []string) []string {
 	}
 	return lines
 }
+
+// DiffLine is one line of a comparison.
+type DiffLine struct {
+	Op   string `json:"op" enum:"same,old,new,gap"`
+	Text string `json:"text"`
+}
+
+// Values of DiffLine.Op.
+const (
+	LineSame = "same"
+	LineOld  = "old" // removed line
+	LineNew  = "new" // added line
+	LineGap  = "gap" // omitted equal lines
+)
+
+// maxCompared limits the lines of each text that Diff compares, because the table of the comparison
+// grows with their product. Longer texts are shown as all old lines followed by all new lines.
+const maxCompared = 600
+
+// contextLines is the number of context lines around a difference.
+const contextLines = 3
+
+// Diff compares two texts line by line. Equal lines outside the context of a difference are
+// omitted.
+func Diff(before, after []string) []DiffLine {
+	lo := 0
+	for lo < len(before) && lo < len(after) && before[lo] == after[lo] {
+		lo++
+	}
+	hi := 0
+	for hi < len(before)-lo && hi < len(after)-lo && before[len(before)-1-hi] == after[len(after)-1-hi] {
+		hi++
+	}
+	var all []DiffLine
+	for _, line := range before[:lo] {
+		all = append(all, DiffLine{LineSame, line})
+	}
+	all = append(all, diffLines(before[lo:len(before)-hi], after[lo:len(after)-hi])...)
+	for _, line := range before[len(before)-hi:] {
+		all = append(all, DiffLine{LineSame, line})
+	}
+	return collapseEqual(all)
+}
+
+func diffLines(a, b []string) []DiffLine {
+	var out []DiffLine
+	if len(a) > maxCompared || len(b) > maxCompared {
+		for _, line := range a {
+			out = append(out, DiffLine{LineOld, line})
+		}
+		for _, line := range b {
+			out = append(out, DiffLine{LineNew, line})
+		}
+		return out
+	}
+	// longest[i][j] is the longest common subsequence of a[i:] and b[j:].
+	longest := make([][]int, len(a)+1)
+	for i := range longest {
+		longest[i] = make([]int, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				longest[i][j] = longest[i+1][j+1] + 1
+			} else {
+				longest[i][j] = max(longest[i+1][j], longest[i][j+1])
+			}
+		}
+	}
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j]:
+			out = append(out, DiffLine{LineSame, a[i]})
+			i, j = i+1, j+1
+		case i < len(a) && (j == len(b) || longest[i+1][j] >= longest[i][j+1]):
+			out = append(out, DiffLine{LineOld, a[i]})
+			i++
+		default:
+			out = append(out, DiffLine{LineNew, b[j]})
+			j++
+		}
+	}
+	return out
+}
+
+func collapseEqual(all []DiffLine) []DiffLine {
+	keep := make([]bool, len(all))
+	for i, line := range all {
+		if line.Op == LineSame {
+			continue
+		}
+		for k := max(0, i-contextLines); k <= min(len(all)-1, i+contextLines); k++ {
+			keep[k] = true
+		}
+	}
+	out := []DiffLine{}
+	for i := 0; i < len(all); {
+		if keep[i] {
+			out = append(out, all[i])
+			i++
+			continue
+		}
+		n := i
+		for n < len(all) && !keep[n] {
+			n++
+		}
+		out = append(out, DiffLine{LineGap, core.Plural(n-i, "unchanged line")})
+		i = n
+	}
+	return out
+}
+
+// Values of Event.Action.
+const (
+	EventNew      = "new"      // trusted on first use
+	EventChanged  = "changed"  // different from the trusted definition: withheld
+	EventAccepted = "accepted" // the new definition became trusted
+	EventBlocked  = "blocked"  // withheld by the user
+	EventReturned = "returned" // the definition is a trusted one again
+	EventWarned   = "warned"
+)
+
+// Event is an entry in the history of a definition.
+type Event struct {
+	ID      int64     `json:"id"`
+	At      time.Time `json:"at"`
+	Server  string    `json:"server"`
+	Kind    string    `json:"kind" enum:"tool,instructions,server,prompt,resource,template"`
+	Name    string    `json:"name"`
+	Action  string    `json:"action" enum:"new,changed,accepted,blocked,returned,warned"`
+	Detail  string    `json:"detail"`
+	OldHash string    `json:"oldHash"`
+	NewHash string    `json:"newHash"`
+}
+
+// Events returns the history of a server, or of all servers for "", newest first. It saves pending
+// events first. before and limit select a page; the second result is the cursor of the next page.
+func (b *Baseline) Events(ctx context.Context, server string, before int64, limit int) ([]Event, int64, error) {
+	if err := b.Flush(ctx); err != nil {
+		b.opts.Log.Warn("Cannot save the trusted tools", "error", err)
+	}
+	stored, next, err := b.opts.Store.TrustEvents(ctx, server, before, limit)
+	list := make([]Event, 0, len(stored))
+	for _, e := range stored {
+		list = append(list, toEvent(e))
+	}
+	return list, next, err
+}
+
+func toEvent(e store.TrustEvent) Event {
+	return Event{ID: e.ID, At: e.At, Server: e.Server, Kind: e.Kind, Name: e.Name, Action: e.Action, Detail: Visible(e.Detail), OldHash: hexOf(e.OldHash), NewHash: hexOf(e.NewHash)}
+}
+
+func hexOf(b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%x", b)
+}
+
+// recordEvent records an event of one definition, at most perHour per hour, because some servers
+// change a definition on every listing. The caller must hold b.mu.
+func (b *Baseline) recordEvent(s *serverRecords, k itemKey, it *record, action, detail string, before, after *Hash) {
+	now := b.opts.Now()
+	if now.Sub(it.hourStart) >= time.Hour {
+		it.hourStart, it.eventsInHour = now, 0
+	}
+	if it.eventsInHour++; it.eventsInHour > maxEventsPerHour {
+		return
+	}
+	e := store.TrustEvent{At: now, Server: s.id, Kind: k.kind, Name: k.name, Action: action, Detail: detail}
+	if before != nil {
+		e.OldHash = slices.Clone(before[:])
+	}
+	if after != nil {
+		e.NewHash = slices.Clone(after[:])
+	}
+	b.appendEvent(s, e)
+}
+
+func (b *Baseline) appendEvent(s *serverRecords, e store.TrustEvent) {
+	if len(s.events) >= maxEvents {
+		s.droppedEvents++
+		return
+	}
+	s.events = append(s.events, e)
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -245,4 +249,158 @@ func startContainer(p dockerexec.Selector) (hint string, remedy core.Remedy) {
 	}
 	remedy.Command = "docker start " + p.Name // the Engine accepted the name, so it is one word
 	return "Start the container: " + remedy.Command, remedy
+}
+
+// Timeouts at the end of a process in a container. The docker run command passes SIGTERM on to
+// the container; the Engine removes what is still running after that.
+const (
+	containerTerm = time.Second
+	containerEOF  = time.Second // shorter than for local processes, because the Engine needs time as well
+	removeTimeout = 10 * time.Second
+)
+
+// startTrackingContainer starts the process of a server. ended must be called after the process has
+// exited: it removes the container of a docker run command, and does nothing for other commands.
+func (d *Dialer) startTrackingContainer(c *config.Server, spec process.Spec) (p *process.Process, ended func() error, err error) {
+	run, ok := dockerexec.TrackRun(c.ID, spec.Path, spec.Args, spec.Env, d.DockerLedger)
+	if !ok {
+		p, err = d.Spawner.Start(spec)
+		return p, func() error { return nil }, err
+	}
+	if run.NoTerminal {
+		d.Logs.Append(c.ID, serverlog.Warn, "-t was removed from docker run, because a terminal echoes and alters messages")
+	}
+	if err := run.AddToLedger(); err != nil {
+		d.Log.Warn("Container will not be found after a crash", "server", c.ID, "error", err)
+	}
+	spec.Args = run.Args
+	spec.Stop.Term = containerTerm
+	if p, err = d.Spawner.Start(spec); err != nil {
+		return nil, nil, errors.Join(err, run.RemoveFromLedger())
+	}
+	return p, func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
+		defer cancel()
+		if err := run.Remove(ctx); err != nil {
+			return fmt.Errorf("cannot remove container: %w", err)
+		}
+		return nil
+	}, nil
+}
+
+// InputHint returns the hint for a container that ended at once, because "docker run" does not
+// connect its standard input without -i, or "".
+func (p Process) InputHint(args []string) (string, core.Remedy) {
+	if p.Exit == nil || launcherName(p.Path) != "docker" || !dockerexec.RunsWithoutInput(args) {
+		return "", core.Remedy{}
+	}
+	if exit, ended := p.Exit(); !ended || exit.Code != 0 {
+		return "", core.Remedy{}
+	}
+	return "-i is missing: without it, docker run does not pass messages to the server. Add it to args, after run.", core.EditConfig("args")
+}
+
+// runningProcesses holds the local processes of each server, one for each connection. The zero
+// value is ready to use.
+type runningProcesses struct {
+	mu       sync.Mutex
+	byServer map[string][]localProcess
+}
+
+// localProcess is a process and the name of its launcher, or "".
+type localProcess struct {
+	*process.Process
+	launcher string
+}
+
+func (r *runningProcesses) add(server string, p localProcess) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byServer == nil {
+		r.byServer = map[string][]localProcess{}
+	}
+	r.byServer[server] = append(r.byServer[server], p)
+}
+
+func (r *runningProcesses) remove(server string, p localProcess) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	left := slices.DeleteFunc(r.byServer[server], func(o localProcess) bool { return o == p })
+	if len(left) == 0 {
+		delete(r.byServer, server)
+		return
+	}
+	r.byServer[server] = left
+}
+
+func (r *runningProcesses) get(server string) []localProcess {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.byServer[server])
+}
+
+// pids returns the local processes of a server.
+func (d *Dialer) pids(server string) (list []int) {
+	usage, err := d.Usage(server)
+	if err != nil {
+		return nil // it has none, or is exiting
+	}
+	for _, p := range usage.Tree {
+		list = append(list, p.PID)
+	}
+	return list
+}
+
+// Usage returns the resource usage of all processes of a server. It returns an error if the
+// server has no local process.
+func (d *Dialer) Usage(server string) (process.Usage, error) {
+	all := process.Usage{Tree: []process.Proc{}}
+	found := false
+	var failed error
+	for _, p := range d.running.get(server) {
+		u, err := p.Usage()
+		if err != nil {
+			failed = err // the process is exiting
+			continue
+		}
+		found = true
+		all.RSS += u.RSS
+		all.CPU += u.CPU
+		all.Tree = append(all.Tree, u.Tree...)
+	}
+	switch {
+	case found:
+		return all, nil
+	case failed != nil:
+		return process.Usage{}, failed
+	}
+	return process.Usage{}, core.Errorf(core.CodeUnavailable, "server %q has no process on this machine", server)
+}
+
+// Trees returns the process ids of each server that has processes on this machine.
+func (d *Dialer) Trees() map[string][]int {
+	d.running.mu.Lock()
+	var names []string
+	var list []*process.Process
+	for server, all := range d.running.byServer {
+		for _, p := range all {
+			names, list = append(names, server), append(list, p.Process)
+		}
+	}
+	d.running.mu.Unlock()
+	trees := map[string][]int{}
+	if len(list) == 0 {
+		return trees
+	}
+	for i, pids := range process.TreePIDs(list) {
+		trees[names[i]] = append(trees[names[i]], pids...)
+	}
+	return trees
+}
+
+// Idle reports whether no server has a process on this machine.
+func (d *Dialer) Idle() bool {
+	d.running.mu.Lock()
+	defer d.running.mu.Unlock()
+	return len(d.running.byServer) == 0
 }

@@ -1,6 +1,9 @@
 package upstream
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"time"
@@ -44,4 +47,75 @@ func (d *Dialer) recordRemoteFrames(server string, t *frameRecorder) func(sent b
 		}
 		t.add(now, sent, http, text[:min(len(text), maxRecordedBytes)], len(text))
 	}
+}
+
+// SignIn authorizes requests to remote servers.
+type SignIn interface {
+	// Client returns the HTTP client for requests to a server at address. clientSecret is the
+	// expanded value from its configuration. An error with core.CodeUnavailable makes the server
+	// wait.
+	Client(ctx context.Context, c *config.Server, address, clientSecret string) (*http.Client, error)
+	// Await blocks until the user has completed the sign-in with the id, or ctx is done.
+	Await(ctx context.Context, id string) error
+}
+
+// signIn returns the HTTP client for a remote server. It returns nil, for a default client, if
+// the configuration contains the server's credentials or turns sign-in off.
+func (d *Dialer) signIn(ctx context.Context, c *config.Server, at *Remote, env environment) (*http.Client, error) {
+	if d.SignIn == nil || c.OAuth.Off || at.Header.Get("Authorization") != "" {
+		return nil, nil
+	}
+	secret, err := env.expand("oauth.clientSecret", c.OAuth.ClientSecret)
+	if err != nil {
+		return nil, err
+	}
+	own, err := d.SignIn.Client(ctx, c, at.URL, secret)
+	if core.CodeOf(err) == core.CodeUnavailable {
+		return nil, fmt.Errorf("%w: %w", ErrDependencyMissing, err) // the tokens exist, so the server waits for the keyring
+	}
+	return own, err
+}
+
+// asMissingLogin turns the error of a server that asks for a sign-in into a MissingDependency, so
+// that the server waits for the user.
+func (d *Dialer) asMissingLogin(id string, err error) error {
+	if d.SignIn == nil || !errors.Is(err, core.ErrNeedsLogin) {
+		return err
+	}
+	return &MissingDependency{Cause: fmt.Errorf("%w: %w", ErrDependencyMissing, err), Wait: func(ctx context.Context) error { return d.SignIn.Await(ctx, id) }}
+}
+
+// redact is d.Redact, which may be nil.
+func (d *Dialer) redact(text string) string {
+	if d.Redact == nil {
+		return text
+	}
+	return d.Redact(text)
+}
+
+// redactedError is an error whose text may contain the value of a variable, such as the path of a command
+// that does not exist.
+type redactedError struct {
+	inner  error
+	redact func(string) string
+}
+
+func (r *redactedError) Error() string        { return r.redact(r.inner.Error()) }
+func (r *redactedError) Is(target error) bool { return errors.Is(r.inner, target) }
+
+func (r *redactedError) As(target any) bool {
+	to, ok := target.(**core.Error)
+	if !ok {
+		return errors.As(r.inner, target)
+	}
+	e, ok := errors.AsType[*core.Error](r.inner)
+	if ok {
+		clean := *e
+		clean.Message, clean.Hint = r.redact(e.Message), r.redact(e.Hint)
+		if e.Cause != nil {
+			clean.Cause = &redactedError{e.Cause, r.redact}
+		}
+		*to = &clean
+	}
+	return ok
 }

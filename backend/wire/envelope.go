@@ -1,6 +1,11 @@
 package wire
 
 import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
@@ -184,3 +189,150 @@ var methods = func() map[string]string {
 	}
 	return all
 }()
+
+// Edit replaces the bytes of Span by With. A span whose Start equals its End inserts.
+type Edit struct {
+	Span core.Span
+	With []byte
+}
+
+// Splice appends src to dst with the edits done and returns the extended slice.
+// Edits must be in order, must not overlap and must lie inside src; anything else
+// is a programming error and panics. Bytes outside of the edits are unchanged.
+func Splice(dst, src []byte, edits ...Edit) []byte {
+	at := 0
+	for _, e := range edits {
+		if e.Span.Start < at || e.Span.End < e.Span.Start {
+			panic("wire: edits overlap or are out of order")
+		}
+		dst = append(dst, src[at:e.Span.Start]...)
+		dst = append(dst, e.With...)
+		at = e.Span.End
+	}
+	return append(dst, src[at:]...)
+}
+
+// Unquote decodes a valid string literal including its quotes; ok is false if raw is anything else.
+// Invalid UTF-8 and lone surrogates become U+FFFD.
+func Unquote(raw []byte) (text string, ok bool) {
+	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
+		return "", false
+	}
+	inside := raw[1 : len(raw)-1]
+	if skipPlain(inside, 0) == len(inside) {
+		return string(inside), true
+	}
+	out := make([]byte, 0, len(inside))
+	for i := 0; i < len(inside); {
+		r, n := nextRune(inside, i)
+		out = utf8.AppendRune(out, r)
+		i += n
+	}
+	return string(out), true
+}
+
+// AppendString appends text as a string literal.
+func AppendString(dst []byte, text string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r < 0x20:
+			dst = append(dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return append(dst, '"')
+}
+
+// Decode parses one JSON value for validation against a schema. Integers are exact if they fit
+// into 64 bits.
+func Decode(raw []byte) (any, error) {
+	var v any
+	if err := core.DecodeJSON(raw, &v); err != nil {
+		return nil, err
+	}
+	return exactNumbers(v), nil
+}
+
+// exactNumbers converts numbers to int64 if they are integers that fit, otherwise to float64.
+func exactNumbers(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, part := range v {
+			v[key] = exactNumbers(part)
+		}
+	case []any:
+		for i, part := range v {
+			v[i] = exactNumbers(part)
+		}
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		f, _ := v.Float64()
+		f = min(max(f, -math.MaxFloat64), math.MaxFloat64) // larger values lose their exact size
+		if f >= -1<<53 && f <= 1<<53 && f == math.Trunc(f) {
+			return int64(f)
+		}
+		return f
+	}
+	return v
+}
+
+// AppendNotification appends a notification. params is raw and may be empty.
+func AppendNotification(dst []byte, method string, params []byte) []byte {
+	return appendMethod(append(dst, `{"jsonrpc":"2.0",`...), method, params)
+}
+
+func appendMethod(dst []byte, method string, params []byte) []byte {
+	dst = append(dst, `"method":`...)
+	dst = AppendString(dst, method)
+	if len(params) > 0 {
+		dst = append(dst, `,"params":`...)
+		dst = append(dst, params...)
+	}
+	return append(dst, '}')
+}
+
+// AppendResult appends a response with a result. id and result are raw.
+func AppendResult(dst, id, result []byte) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
+	dst = append(dst, id...)
+	dst = append(dst, `,"result":`...)
+	dst = append(dst, result...)
+	return append(dst, '}')
+}
+
+// AppendError appends a response with an error. id and data are raw; empty ones are omitted.
+func AppendError(dst, id []byte, code int, message string, data []byte) []byte {
+	return AppendErrorObject(dst, id, ErrorObject(code, message, data))
+}
+
+// AppendErrorObject appends a response whose error object is given raw. If the id of the request is
+// unknown (empty or null), the response has no id: MCP does not allow null, unlike JSON-RPC.
+func AppendErrorObject(dst, id, object []byte) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0",`...)
+	if len(id) > 0 && string(id) != "null" {
+		dst = append(append(append(dst, `"id":`...), id...), ',')
+	}
+	dst = append(dst, `"error":`...)
+	dst = append(dst, object...)
+	return append(dst, '}')
+}
+
+// ErrorObject makes a JSON-RPC error object. data is raw and may be empty.
+func ErrorObject(code int, message string, data []byte) []byte {
+	dst := append([]byte(nil), `{"code":`...)
+	dst = strconv.AppendInt(dst, int64(code), 10)
+	dst = append(dst, `,"message":`...)
+	dst = AppendString(dst, message)
+	if len(data) > 0 {
+		dst = append(dst, `,"data":`...)
+		dst = append(dst, data...)
+	}
+	return append(dst, '}')
+}

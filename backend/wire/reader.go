@@ -3,10 +3,13 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Framing is how messages are told apart on a pipe.
@@ -253,4 +256,214 @@ func headID(head []byte) (id int64, ok, maybeResponse bool) {
 			return id, ok, true
 		}
 	}
+}
+
+// RequestID returns the raw id of a request that is too large to be read, from its beginning and,
+// if the id is not in it, from its end: SDKs write it either before or after the params. It returns
+// nil if the id is not found, or if the message is not a request.
+func RequestID(head, tail []byte) []byte {
+	id, isRequest, cut := requestHead(head)
+	if id == nil && isRequest && cut {
+		id = tailRawID(tail)
+	}
+	if !isRequest || len(id) == 0 || !isRequestID(id) {
+		return nil
+	}
+	return bytes.Clone(id)
+}
+
+// AppendTail appends part to tail and returns as many of the last bytes as RequestID needs.
+func AppendTail(tail, part []byte) []byte {
+	tail = append(tail, part[max(0, len(part)-keepTail):]...)
+	return append(tail[:0], tail[max(0, len(tail)-keepTail):]...)
+}
+
+// requestHead reads the members of an object one by one until one of them is cut.
+func requestHead(head []byte) (id []byte, isRequest, cut bool) {
+	s := scanner{b: head}
+	i := s.space(0)
+	if i >= len(head) || head[i] != '{' {
+		return nil, false, false
+	}
+	for i = s.space(i + 1); ; {
+		key, from, err := s.key(i)
+		if err != nil {
+			return id, isRequest, true
+		}
+		name := string(head[key.Start:key.End])
+		switch name {
+		case `"result"`, `"error"`:
+			return nil, false, false
+		case `"method"`, `"params"`:
+			isRequest = true
+		}
+		if i, err = s.value(from, 1); err != nil || i == len(head) {
+			return id, isRequest, true
+		}
+		if name == `"id"` {
+			id = head[from:i]
+		}
+		var done bool
+		if i, done, err = s.memberEnd(i); err != nil || done {
+			return id, isRequest, err != nil
+		}
+	}
+}
+
+// isRequestID reports whether raw is a string or a number.
+func isRequestID(raw []byte) bool {
+	return raw[0] == '"' || raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9'
+}
+
+// tailRawID returns the raw id of an object that ends with it, as some SDKs write it: ...,"id":12}
+func tailRawID(tail []byte) []byte {
+	rest, ok := bytes.CutSuffix(bytes.TrimRight(tail, " \t\r\n"), []byte("}"))
+	if !ok {
+		return nil
+	}
+	rest = bytes.TrimRight(rest, " \t")
+	from := len(rest)
+	if text, isString := bytes.CutSuffix(rest, []byte{'"'}); isString {
+		if from = bytes.LastIndexByte(text, '"'); from < 0 || bytes.IndexByte(text[from:], '\\') >= 0 {
+			return nil // cut, or with escapes, which ids do not need
+		}
+	} else {
+		for from > 0 && '0' <= rest[from-1] && rest[from-1] <= '9' {
+			from--
+		}
+	}
+	id := rest[from:]
+	rest = bytes.TrimRight(rest[:from], " \t")
+	if rest, ok = bytes.CutSuffix(rest, []byte(":")); !ok || len(id) == 0 {
+		return nil
+	}
+	if rest, ok = bytes.CutSuffix(bytes.TrimRight(rest, " \t"), []byte(`"id"`)); !ok {
+		return nil
+	}
+	rest = bytes.TrimRight(rest, " \t")
+	if len(rest) == 0 || rest[len(rest)-1] != ',' {
+		return nil
+	}
+	return id
+}
+
+// UnusableOutputError is the error of a call that reached its time limit, if the server has sent
+// meanwhile what may have been the reply but could not be used: a response with an unknown id, or
+// JSON that is not a message.
+type UnusableOutputError struct {
+	Problem string // such as: it sent a response with the id "1", which no request has
+	Hint    string // what to do, a full sentence
+	Cause   error  // why the call ended
+}
+
+func (e *UnusableOutputError) Error() string { return e.Problem }
+
+func (e *UnusableOutputError) Unwrap() error { return e.Cause }
+
+// maxShownID is the number of bytes of an id that are shown.
+const maxShownID = 40
+
+// unusableOutput is the last output of the server that may have been a reply. The zero value means
+// that there was none.
+type unusableOutput struct {
+	lastCall int64  // id of the newest call at that time
+	response string // describeResponse; "" if it was not a response
+}
+
+// during reports whether the output came after the call with this id had been sent.
+func (u *unusableOutput) during(call int64) bool { return call > 0 && u.lastCall >= call }
+
+// explain adds to the cause of the end of a call what the server sent instead of its reply. It
+// returns cause if the call was not ended by a time limit.
+func (u *unusableOutput) explain(cause error) error {
+	switch {
+	case core.CodeOf(cause) != core.CodeTimeout:
+		return cause
+	case u.response != "":
+		return &UnusableOutputError{
+			Problem: "it sent " + u.response,
+			Hint:    "Correct the server: a response must have the id of its request, unchanged and of the same type.",
+			Cause:   cause,
+		}
+	}
+	return &UnusableOutputError{
+		Problem: "it sent JSON that is not a message",
+		Hint:    "Correct the server: each message must be one JSON object on one line. Its log shows what it sent.",
+		Cause:   cause,
+	}
+}
+
+// describeResponse describes a response to no request by its id.
+func describeResponse(data []byte, id core.Span) string {
+	raw := Bytes(data, id)
+	if len(raw) == 0 {
+		return "a response without an id"
+	}
+	shown := string(raw)
+	if len(raw) > maxShownID {
+		shown = string(bytes.ToValidUTF8(raw[:maxShownID], nil)) + "…"
+	}
+	return "a response with the id " + shown + ", which no request has"
+}
+
+// looksLikeMessage reports whether a line that is not a message may be one that was written in the
+// wrong form: over several lines, as an array, or cut. Text for people does not look like it.
+func looksLikeMessage(line []byte) bool {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 || line[0] != '{' && line[0] != '[' {
+		return false
+	}
+	rest := bytes.TrimSpace(line[1:])
+	return len(rest) == 0 || rest[0] == '{' || line[0] == '{' && rest[0] == '"'
+}
+
+// reportUnmatched logs a response that belongs to no call, pending or earlier.
+func (s *serverMessages) reportUnmatched(response string) {
+	s.stats.late.Add(1)
+	if s.onJunk != nil && s.allowMessage() {
+		s.onJunk([]byte(response), "not a reply")
+	}
+}
+
+// recordUnmatched handles a response that belongs to no call, pending or earlier.
+func (m *Mux) recordUnmatched(data []byte, id core.Span) {
+	response := describeResponse(data, id)
+	m.recordUnusable(response)
+	m.reportUnmatched(response)
+}
+
+// recordUnusable records output that may have been a reply; see unusableOutput.
+func (m *Mux) recordUnusable(response string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unusable = unusableOutput{m.nextID.Load(), response}
+}
+
+// endedError is the error of a call whose context has ended before its reply arrived.
+func (m *Mux) endedError(ctx context.Context, call int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.unusable.during(call) {
+		return context.Cause(ctx)
+	}
+	return m.unusable.explain(context.Cause(ctx))
+}
+
+// recordUnmatched handles a response on the stream of pc that does not belong to pc.
+func (r *Remote) recordUnmatched(data []byte, id core.Span, pc *pendingCall) {
+	if n, _, ok := replyID(Bytes(data, id)); ok && n > 0 && n <= r.nextID.Load() {
+		r.stats.late.Add(1)
+		return
+	}
+	response := describeResponse(data, id)
+	pc.unusable = unusableOutput{pc.id, response}
+	r.reportUnmatched(response)
+}
+
+// noReplyError is the error of a call whose stream has ended without its reply.
+func (r *Remote) noReplyError(pc *pendingCall, cause error) error {
+	if pc.unusable.response != "" {
+		return r.invalidMessageError(pc.unusable.response, cause)
+	}
+	return r.invalidMessageError("no reply before its stream ended", cause)
 }

@@ -1,0 +1,180 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+)
+
+func TestPreviewsOfVisibleCalls(t *testing.T) {
+	s := newSite(t)
+	ids := s.fill(t, 4)
+	var got List[CallPreview]
+	s.get(t, "/api/v1/previews?ids="+ids[0]+","+ids[3]+"&q=word3", &got)
+	if len(got.Items) != 2 || got.Items[0].ID != ids[3] || got.Items[0].MatchIn != "reply" || !strings.Contains(got.Items[0].Match, "word3") || got.Items[1].Match != "" {
+		t.Errorf("previews: %+v", got)
+	}
+	for _, p := range got.Items {
+		if strings.Contains(p.Arguments, "qwxSecret") || !strings.HasPrefix(p.Arguments, "n: ") || !strings.Contains(p.Arguments, ", password: ") {
+			t.Errorf("arguments: %q", p.Arguments)
+		}
+	}
+	for _, bad := range []string{"", "?ids=", "?ids=x", "?ids=1,", "?ids=1" + strings.Repeat(",1", store.MaxPreviews)} {
+		s.want(t, "GET", "/api/v1/previews"+bad, "", 400)
+	}
+}
+
+func TestArgumentsOnOneLine(t *testing.T) {
+	for raw, want := range map[string]string{
+		``:     ``,
+		`{}`:   ``,
+		`null`: ``,
+		`{"path":"/tmp/a b","head":20,"deep":{"a":[1, 2]}}`: `path: /tmp/a b, head: 20, deep: {"a":[1, 2]}`,
+		`{"text":"two\nlines\tand \u00e9"}`:                 `text: two lines and é`,
+		`{"path":"/tmp/a","text":"cut he\n`:                 `path: /tmp/a, text: cut he`,
+		`{"path":"/tmp/a","te`:                              `path: /tmp/a`,
+		`{"n":9007199254740993,"f":1.0,"e":1E2}`:            `n: 9007199254740993, f: 1.0, e: 1E2`,
+		`{"cursor":null,"empty":"","off":false}`:            `cursor: null, empty: , off: false`,
+		`{"a":[1,2`:                                         `a: [1,2`,
+		`[1,"x"]`:                                           `[1,"x"]`,
+	} {
+		if got := argumentLine([]byte(raw)); got != want {
+			t.Errorf("%s: %q, want %q", raw, got, want)
+		}
+	}
+	long := argumentLine([]byte(`{"text":"` + strings.Repeat("é", 300) + `"}`))
+	if len(long) > store.PreviewBytes || !utf8.ValidString(long) || !strings.HasSuffix(long, "é…") {
+		t.Errorf("long: %q", long)
+	}
+}
+
+// newTaskSite returns a site whose server files answers the requests of a task with replies, by
+// method; those to tasks/get in turn.
+func newTaskSite(t *testing.T, capabilities string, replies map[string][]string) (s *site, seen func() string) {
+	s = newSite(t)
+	s.views.Configure(registry.Prefixed, []registry.Server{{ID: "files"}})
+	s.views.Set("files", "files", &core.Catalog{Capabilities: json.RawMessage(capabilities), Tools: []core.Item{
+		{Name: "job", Raw: json.RawMessage(`{"name":"job","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}`)}}})
+	var mu sync.Mutex
+	var log []string
+	s.call = func(_ context.Context, c *core.Call) (core.Reply, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		log = append(log, fmt.Sprintf("%s %s %s", c.Method, c.Era, c.Params))
+		if c.Method == "tools/call" {
+			c.Task = &core.Task{Call: c.ID, ID: "a", Status: "working", TTL: -1} // as the gateway does
+		}
+		next := replies[c.Method]
+		if len(next) > 1 {
+			replies[c.Method] = next[1:]
+		}
+		switch next[0] {
+		case "away":
+			return core.Reply{}, &core.Error{Code: core.CodeUnavailable, Message: "the connection was lost", Retriable: true}
+		case "bad":
+			return core.Reply{}, core.Errorf(core.CodeUnavailable, "the answer is not an object")
+		}
+		if strings.HasPrefix(next[0], "!") {
+			return core.Reply{Error: json.RawMessage(next[0][1:])}, nil
+		}
+		return core.Reply{Result: json.RawMessage(next[0])}, nil
+	}
+	return s, func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Join(log, "\n")
+	}
+}
+
+const (
+	modernTasks = `{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}`
+	legacyTasks = `{"tools":{},"tasks":{"requests":{"tools":{"call":{}}}}}`
+)
+
+// A command that calls a tool gets the result of the task that the server creates, in both eras.
+func TestCallWaitsForItsTask(t *testing.T) {
+	get := func(more string) string {
+		return `{"resultType":"complete","taskId":"a","pollIntervalMs":1,` + more + `}`
+	}
+	working, input := get(`"status":"working"`), get(`"status":"input_required"`)
+	const hi = `{"content":[{"type":"text","text":"hi"}]}`
+	for name, c := range map[string]struct {
+		capabilities  string
+		get           []string
+		result        string
+		output, wrong string
+		cancels       bool
+	}{
+		"modern":           {modernTasks, []string{working, get(`"status":"completed","result":` + hi)}, "", "hi", "", false},
+		"tool error":       {modernTasks, []string{get(`"status":"completed","result":{"content":[{"type":"text","text":"oh"}],"isError":true}`)}, "", "oh", "oh", false},
+		"failed":           {modernTasks, []string{get(`"status":"failed","error":{"code":-5,"message":"crashed"}`)}, "", "", "crashed (code=-5)", false},
+		"no result":        {modernTasks, []string{get(`"status":"failed","statusMessage":"full disk"`)}, "", "", "the task has ended without a result: full disk", false},
+		"odd result":       {modernTasks, []string{get(`"status":"completed","result":[]`)}, "", "", "the task has ended without a result: completed", false},
+		"cancelled":        {modernTasks, []string{get(`"status":"cancelled"`)}, "", "", "the task has ended without a result: cancelled", false},
+		"lost":             {modernTasks, []string{`!{"code":-32602,"message":"no task"}`}, "", "", "no task (code=-32602)", false},
+		"restart":          {modernTasks, []string{"away", get(`"status":"completed","result":` + hi)}, "", "hi", "", false},
+		"gone":             {modernTasks, []string{"away"}, "", "", "the connection was lost", true},
+		"bad answer":       {modernTasks, []string{"bad"}, "", "", "the answer is not an object", true},
+		"question":         {modernTasks, []string{input}, "", "", "the tool needs input while it runs. Call it from a client that supports tasks", true},
+		"no status":        {modernTasks, []string{get(`"status":"working","status":"completed"`)}, "", "", "the server sent an invalid task", true},
+		"legacy":           {legacyTasks, []string{working, get(`"status":"completed"`)}, hi, "hi", "", false},
+		"legacy, question": {legacyTasks, []string{input}, hi, "hi", "", false},
+		"legacy, failed":   {legacyTasks, []string{get(`"status":"failed"`)}, `!{"code":-5,"message":"crashed"}`, "", "crashed (code=-5)", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, seen := newTaskSite(t, c.capabilities, map[string][]string{"tools/call": {`{}`}, "tasks/get": c.get, "tasks/result": {c.result}, "tasks/cancel": {`{}`}})
+			_, body, _ := s.ask(t, "POST", "/api/v1/call", `{"server":"files","tool":"job"}`)
+			var r CallResult
+			if err := json.Unmarshal([]byte(body), &r); err != nil || r.Output != c.output || r.Error != c.wrong || r.Success != (c.wrong == "") {
+				t.Errorf("%v %s", err, body)
+			}
+			log := seen()
+			era, params := `modern {"name":"job","arguments":{},"_meta":{"progressToken":1}}`, "\ntasks/get modern {\"taskId\":\"a\"}"
+			if c.capabilities == legacyTasks {
+				era, params = `legacy {"name":"job","arguments":{},"_meta":{"progressToken":1},"task":{}}`, "\ntasks/get legacy {\"taskId\":\"a\"}"
+			}
+			if !strings.HasPrefix(log, "tools/call "+era+params) || strings.Contains(log, "tasks/cancel") != c.cancels {
+				t.Error(log)
+			}
+		})
+	}
+}
+
+// Ending the command cancels the task.
+func TestEndedCommandCancelsItsTask(t *testing.T) {
+	working := []string{`{"taskId":"a","status":"working"}`}
+	s, _ := newTaskSite(t, modernTasks, map[string][]string{"tools/call": {`{}`}, "tasks/get": working, "tasks/cancel": {`{}`}})
+	ctx, stop := context.WithCancel(t.Context())
+	cancelled := make(chan struct{})
+	answer := s.call
+	s.call = func(callCtx context.Context, c *core.Call) (core.Reply, error) {
+		switch c.Method {
+		case "tasks/get":
+			stop()
+		case "tasks/cancel":
+			if callCtx.Err() == nil {
+				close(cancelled)
+			}
+		}
+		return answer(callCtx, c)
+	}
+	req, err := http.NewRequestWithContext(ctx, "POST", s.url+"/api/v1/call", strings.NewReader(`{"server":"files","tool":"job"}`))
+	must(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+s.admin)
+	if res, err := http.DefaultClient.Do(req); err == nil {
+		_ = res.Body.Close()
+		t.Error(res.Status)
+	}
+	<-cancelled
+}

@@ -1,0 +1,508 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// ConfigBackup is a backup of the configuration file.
+type ConfigBackup struct {
+	Name    string    `json:"name"`
+	At      time.Time `json:"at"`
+	Bytes   int64     `json:"bytes"`
+	Current bool      `json:"current" doc:"Whether it equals the current file"`
+}
+
+// ConfigBackupText is a backup with the changes that restoring it would make.
+type ConfigBackupText struct {
+	Name     string           `json:"name"`
+	Text     string           `json:"text" doc:"Recognized secrets are redacted"`
+	Diff     string           `json:"diff" doc:"Changes from the current file to the backup, with recognized secrets redacted; empty if they are equal"`
+	Etag     string           `json:"etag" doc:"ETag of the current file"`
+	Problems []config.Problem `json:"problems" nullable:"false" doc:"Problems in the backup"`
+}
+
+// RestoredConfig is the result of a restore.
+type RestoredConfig struct {
+	Backup string `json:"backup" doc:"Name of the backup of the previous file"`
+	Etag   string `json:"etag" doc:"ETag of the current file"`
+}
+
+type copyInput struct {
+	Name string `path:"name" maxLength:"60"`
+}
+
+type restoreConfigInput struct {
+	Name string `path:"name" maxLength:"60"`
+	Body struct {
+		Etag string `json:"etag" maxLength:"64" doc:"ETag of the file that the change is based on"`
+	}
+}
+
+func (a *API) registerBackups(doc huma.API) {
+	op(a, doc, "GET", "/api/v1/config/backups", "Backups of the configuration file, newest first", a.listCopies)
+	op(a, doc, "POST", "/api/v1/config/backups", "Back up the current configuration file", a.createConfigBackup)
+	op(a, doc, "POST", "/api/v1/config/retention-preview", "Number of recorded calls that a new configuration would delete, because of shorter retention", a.previewRetention)
+	op(a, doc, "GET", "/api/v1/config/backups/{name}", "A backup, and the changes that restoring it would make", a.getCopy)
+	op(a, doc, "POST", "/api/v1/config/backups/{name}/restore", "Restore a backup; the current file is backed up first", a.restoreCopy)
+}
+
+func (a *API) listCopies(context.Context, *none) (*answer[List[ConfigBackup]], error) {
+	all, err := a.Copies.List()
+	if err != nil {
+		return nil, err
+	}
+	_, _, etag, err := a.ConfigEditor.Text()
+	if err != nil {
+		return nil, err
+	}
+	out := List[ConfigBackup]{Items: []ConfigBackup{}}
+	for _, c := range all {
+		text, err := a.Copies.Read(c.Name)
+		out.Items = append(out.Items, ConfigBackup{c.Name, c.At, c.Bytes, err == nil && etagOf(text) == etag})
+	}
+	return reply(out)
+}
+
+// backUpConfig makes a backup of the configuration file.
+func (a *API) backUpConfig() (name string, text []byte, etag string, err error) {
+	path, text, etag, err := a.ConfigEditor.Text()
+	if err == nil {
+		name, err = a.Copies.Create(path, text, time.Now())
+	}
+	if err != nil {
+		return "", nil, "", &core.Error{Code: core.CodeUnavailable, Message: "cannot back up the configuration", Hint: "Check that the disk is not full. Nothing was changed.", Cause: err}
+	}
+	return name, text, etag, nil
+}
+
+func (a *API) createConfigBackup(context.Context, *none) (*answer[ConfigBackup], error) {
+	name, text, _, err := a.backUpConfig()
+	if err != nil {
+		return nil, err
+	}
+	return reply(ConfigBackup{name, time.Now().UTC(), int64(len(text)), true})
+}
+
+func (a *API) readCopy(name string) ([]byte, error) {
+	text, err := a.Copies.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, core.Errorf(core.CodeNotFound, "there is no such backup of the configuration")
+	}
+	return text, err
+}
+
+func (a *API) getCopy(_ context.Context, in *copyInput) (*answer[ConfigBackupText], error) {
+	text, err := a.readCopy(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	path, now, etag, err := a.ConfigEditor.Text()
+	if err != nil {
+		return nil, err
+	}
+	_, problems := config.Parse(path, text)
+	return reply(ConfigBackupText{Name: in.Name, Text: clientconf.MaskSecrets(text), Diff: clientconf.Diff(path, now, text), Etag: etag, Problems: nonNil(problems)})
+}
+
+func (a *API) restoreCopy(ctx context.Context, in *restoreConfigInput) (*answer[RestoredConfig], error) {
+	text, err := a.readCopy(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	undo, _, etag, err := a.backUpConfig()
+	if err != nil {
+		return nil, err
+	}
+	if in.Body.Etag != etag {
+		return nil, conflictError()
+	}
+	if err := a.ConfigEditor.Replace(ctx, text, etag); err != nil {
+		return nil, err
+	}
+	return reply(RestoredConfig{undo, etagOf(text)})
+}
+
+func conflictError() error {
+	return &core.Error{Code: core.CodeConflict, Retriable: true, Message: "the configuration has changed since the preview", Hint: "Nothing was written. Review it again."}
+}
+
+func etagOf(text []byte) string { return config.ETag(text) }
+
+type configAnswer struct {
+	ETag string `header:"ETag"`
+	Body ConfigFile
+}
+
+func (a *API) getConfig(context.Context, *none) (*configAnswer, error) {
+	path, text, etag, err := a.ConfigEditor.Text()
+	if err != nil {
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "cannot read the configuration file", Cause: err}
+	}
+	return &configAnswer{ETag: `"` + etag + `"`, Body: ConfigFile{Path: path, Text: string(text), ETag: etag, Problems: nonNil(a.ConfigEditor.Problems())}}, nil
+}
+
+type configInput struct {
+	IfMatch string `header:"If-Match" maxLength:"200" doc:"ETag of the file that the edit is based on; required"`
+	Body    struct {
+		Text string `json:"text" maxLength:"2000000"`
+	}
+}
+
+func (a *API) putConfig(ctx context.Context, in *configInput) (*configAnswer, error) {
+	etag := strings.Trim(in.IfMatch, `" `)
+	if etag == "" {
+		return nil, &ErrorDocument{
+			Title: http.StatusText(http.StatusPreconditionRequired), Status: http.StatusPreconditionRequired, Code: core.CodeValidation,
+			Detail: "the header If-Match is missing", Hint: "Read the file first and send its etag.",
+		}
+	}
+	err := a.ConfigEditor.Replace(ctx, []byte(in.Body.Text), etag)
+	if core.CodeOf(err) == core.CodeConflict {
+		p := problemOf(err)
+		p.Status, p.Title = http.StatusPreconditionFailed, http.StatusText(http.StatusPreconditionFailed)
+		return nil, p
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.getConfig(ctx, nil)
+}
+
+type renameInput struct {
+	ID   string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
+	Body struct {
+		Name string `json:"name" minLength:"1" maxLength:"64" doc:"New name in the configuration"`
+	}
+}
+
+// RenamedServer is a server after it was renamed.
+type RenamedServer struct {
+	core.ServerStatus
+	Warnings []string `json:"renameWarnings" nullable:"false" doc:"References to the old name that were not changed"`
+}
+
+// renameServer renames a server in the configuration. Its history is renamed before it starts under
+// the new name, and renamed back if the file cannot be written.
+func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[RenamedServer], error) {
+	old, ok := a.Servers.Status(in.ID)
+	if !ok {
+		return nil, errNoSuchServer
+	}
+	to, err := a.ConfigEditor.CheckRename(old.ID, in.Body.Name)
+	if err != nil {
+		return nil, err
+	}
+	back := func(context.Context) error { return nil }
+	if to != old.ID {
+		move := func() error {
+			back, err = a.HistoryStore.RenameServer(ctx, old.ID, to)
+			return err
+		}
+		if err := a.Trust.Rename(ctx, old.ID, to, move); err != nil {
+			return nil, err
+		}
+		a.CommandApprovals.SuppressCommandNotice(to) // its command was approved under the old name
+	}
+	if to != old.ID && (old.Transport == core.HTTP || old.Transport == core.SSE) {
+		if err := a.Logins.Rename(ctx, old.ID, to); err != nil {
+			a.Log.Warn("Cannot move the sign-in tokens of a renamed server", "server", old.ID, "error", err) // it will request a new one
+		} else {
+			undo := back
+			back = func(ctx context.Context) error { return errors.Join(a.Logins.Rename(ctx, to, old.ID), undo(ctx)) }
+		}
+	}
+	_, warnings, err := a.ConfigEditor.Rename(ctx, old.ID, in.Body.Name)
+	if err != nil {
+		if _, done := a.Servers.Status(to); !done {
+			if undone := back(context.WithoutCancel(ctx)); undone != nil {
+				a.Log.Error("Cannot revert the new server name in the history", "server", old.ID, "error", undone)
+			}
+		}
+		return nil, err
+	}
+	if to != old.ID {
+		a.Observer.Renamed(old.ID, to)
+	}
+	if err := a.renameInChecks(ctx, old.ID, to); err != nil {
+		a.Log.Warn("Cannot update a server's name in the saved checks", "server", old.ID, "error", err)
+	}
+	st, ok := a.Servers.Status(to)
+	if !ok { // the configuration takes effect a moment later
+		st = core.ServerStatus{ID: to, Label: in.Body.Name, State: core.StateStopped}
+	}
+	return reply(RenamedServer{st, append([]string{}, warnings...)})
+}
+
+func (a *API) renameInChecks(ctx context.Context, from, to string) error {
+	checks, err := a.savedChecks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range checks {
+		named := false
+		for i := range c.Steps {
+			if c.Steps[i].Server == from {
+				c.Steps[i].Server, named = to, true
+			}
+		}
+		if !named {
+			continue
+		}
+		if err := a.saveCheck(ctx, &c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ToolWithSettings is one tool of a server, visible to clients or not.
+type ToolWithSettings struct {
+	Tool        string       `json:"tool" doc:"The server's own name"`
+	PublicName  string       `json:"publicName" doc:"Public name at the endpoint that combines all servers; empty if hidden"`
+	Title       string       `json:"title"`
+	Description string       `json:"description" doc:"Description of the server"`
+	Shown       bool         `json:"shown"`
+	HiddenBy    string       `json:"hiddenBy" enum:",enabled,includeTools,excludeTools,toolChanges" doc:"Configuration key that hides it"`
+	ReadOnly    *bool        `json:"readOnly" doc:"As declared by the server; null if not declared"`
+	Destructive *bool        `json:"destructive"`
+	Idempotent  *bool        `json:"idempotent"`
+	OpenWorld   *bool        `json:"openWorld"`
+	Settings    ToolSettings `json:"settings" doc:"Settings of this tool in the configuration; empty values are unset"`
+}
+
+// ToolSettings are the keys of one tool in the configuration.
+type ToolSettings struct {
+	Enabled          bool            `json:"enabled"`
+	Rename           string          `json:"rename"`
+	Title            string          `json:"title"`
+	Description      string          `json:"description"`
+	Annotations      map[string]bool `json:"annotations" nullable:"false" doc:"What replaces the annotations of the server, such as readOnlyHint"`
+	RequestTimeoutMs int64           `json:"requestTimeoutMs"`
+	MaxRequestMs     int64           `json:"maxRequestMs"`
+	CacheTTLMs       int64           `json:"cacheTtlMs"`
+	Approval         string          `json:"approval" enum:",never,ask,deny,destructive"`
+	AllowClients     []string        `json:"allowClients" nullable:"false"`
+	ValidateInput    string          `json:"validateInput" enum:",off,reject"`
+	Record           string          `json:"record" enum:",full,meta,off" doc:"Upper limit for the recording of its calls; overrides the server's setting"`
+	RateLimit        *RateSetting    `json:"rateLimit"`
+	Retry            *RetrySettings  `json:"retry"`
+}
+
+// RateSetting is a rate limit of the configuration.
+type RateSetting struct {
+	PerSecond float64 `json:"perSecond"`
+	Burst     int     `json:"burst"`
+	By        string  `json:"by" enum:"client,session"`
+}
+
+// RetrySettings configures retries.
+type RetrySettings struct {
+	Attempts int     `json:"attempts"`
+	DelaysMs []int64 `json:"delaysMs" nullable:"false"`
+}
+
+// catalogOf returns the catalog of a server; nil if it was never listed.
+func (a *API) catalogOf(server string) *core.Catalog {
+	offers := a.Views.All().Offers()
+	i := slices.IndexFunc(offers, func(o registry.Offer) bool { return o.Server == server })
+	if i < 0 {
+		return nil
+	}
+	return offers[i].Catalog
+}
+
+func (a *API) listToolSettings(_ context.Context, in *serverInput) (*answer[List[ToolWithSettings]], error) {
+	c, ok := a.ConfigEditor.Current().Server(in.ID)
+	if !ok {
+		return nil, errNoSuchServer
+	}
+	public := map[string]string{}
+	for _, item := range a.Views.All().Items(core.Tools) {
+		if item.Server == c.ID {
+			public[item.Name] = item.Public
+		}
+	}
+	list := List[ToolWithSettings]{Items: []ToolWithSettings{}}
+	if catalog := a.catalogOf(c.ID); catalog != nil {
+		for _, item := range catalog.Tools {
+			one := toolSetting(item, c.Filter, public[item.Name])
+			if one.Shown && a.withheld(c.ID, item.Name) {
+				one.Shown, one.HiddenBy = false, "toolChanges"
+			}
+			list.Items = append(list.Items, one)
+		}
+	}
+	return reply(list)
+}
+
+func toolSetting(item core.Item, f *config.Filter, public string) ToolWithSettings {
+	var about struct {
+		Title       string `json:"title"`
+		Description string `json:"description"`
+		Annotations struct {
+			Title       string `json:"title"`
+			ReadOnly    *bool  `json:"readOnlyHint"`
+			Destructive *bool  `json:"destructiveHint"`
+			Idempotent  *bool  `json:"idempotentHint"`
+			OpenWorld   *bool  `json:"openWorldHint"`
+		} `json:"annotations"`
+	}
+	_ = json.Unmarshal(item.Raw, &about) // untrusted data: invalid fields stay empty
+	s := ToolWithSettings{
+		Tool: item.Name, PublicName: public, Title: about.Title, Description: about.Description,
+		ReadOnly: about.Annotations.ReadOnly, Destructive: about.Annotations.Destructive, Idempotent: about.Annotations.Idempotent, OpenWorld: about.Annotations.OpenWorld,
+		HiddenBy: f.HiddenBy(item.Name), Settings: ToolSettings{Enabled: true, AllowClients: []string{}, Annotations: map[string]bool{}},
+	}
+	if s.Title == "" {
+		s.Title = about.Annotations.Title
+	}
+	s.Shown = s.HiddenBy == ""
+	if f == nil {
+		return s
+	}
+	t := f.Tools[item.Name]
+	s.Settings = ToolSettings{
+		Enabled: !t.Disabled, Rename: t.Rename, Title: t.Title, Description: t.Description, Annotations: maps.Clone(t.Annotations),
+		RequestTimeoutMs: t.RequestTimeout.Milliseconds(), MaxRequestMs: t.MaxRequest.Milliseconds(), CacheTTLMs: t.CacheTTL.Milliseconds(),
+		Approval: t.Approval, AllowClients: nonNil(t.AllowClients), ValidateInput: t.ValidateInput, Record: t.Record,
+	}
+	if s.Settings.Annotations == nil {
+		s.Settings.Annotations = map[string]bool{}
+	}
+	if r := t.RateLimit; r != nil {
+		s.Settings.RateLimit = &RateSetting{r.PerSecond, r.Burst, r.By}
+	}
+	if r := t.Retry; r != nil {
+		s.Settings.Retry = &RetrySettings{Attempts: r.Attempts, DelaysMs: []int64{}}
+		for _, d := range r.Delays {
+			s.Settings.Retry.DelaysMs = append(s.Settings.Retry.DelaysMs, d.Milliseconds())
+		}
+	}
+	return s
+}
+
+type setToolsInput struct {
+	ID   string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
+	Body struct {
+		Tools []string        `json:"tools" minItems:"1" maxItems:"5000" nullable:"false" doc:"The server's own names for the tools"`
+		Set   map[string]JSON `json:"set" doc:"Keys to change, as in the configuration; null removes a key"`
+	}
+}
+
+// toolKeys are the settings that can be changed.
+var toolKeys = []string{
+	"enabled", "rename", "title", "description", "annotations", "requestTimeoutMs", "maxRequestMs", "cacheTtlMs",
+	"approval", "allowClients", "validateInput", "record", "rateLimit", "retry",
+}
+
+func (a *API) setTools(ctx context.Context, in *setToolsInput) (*answer[List[ToolWithSettings]], error) {
+	invalid := func(field, message string) error {
+		return &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
+			Fields: []core.FieldError{{Field: field, Error: message}}}
+	}
+	set := make(map[string]json.RawMessage, len(in.Body.Set))
+	for key, value := range in.Body.Set {
+		if !slices.Contains(toolKeys, key) {
+			return nil, invalid("body.set", "contains an unknown key")
+		}
+		set[key] = json.RawMessage(value)
+	}
+	if slices.Contains(in.Body.Tools, "") {
+		return nil, invalid("body.tools", "contains an empty name")
+	}
+	if err := a.ConfigEditor.SetTools(ctx, in.ID, in.Body.Tools, set); err != nil {
+		return nil, err
+	}
+	list, err := a.listToolSettings(ctx, &serverInput{ID: in.ID})
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]ToolWithSettings, len(list.Body.Items))
+	for _, t := range list.Body.Items {
+		known[t.Tool] = t
+	}
+	c, _ := a.ConfigEditor.Current().Server(in.ID)
+	changed := List[ToolWithSettings]{Items: []ToolWithSettings{}}
+	for _, name := range in.Body.Tools {
+		t, ok := known[name]
+		if !ok { // the server does not offer it at the moment
+			t = toolSetting(core.Item{Name: name}, c.Filter, "")
+		}
+		changed.Items = append(changed.Items, t)
+	}
+	return reply(changed)
+}
+
+var errNoSuchServer = core.Errorf(core.CodeNotFound, "there is no such server")
+
+// acceptServerNames accepts the name of a server wherever an operation takes its id: the fields of In that
+// are tagged server:"name" contain the id when handler runs. An unknown name is unchanged, because
+// the history contains removed servers.
+func acceptServerNames[In, Out any](a *API, handler func(context.Context, *In) (*Out, error)) func(context.Context, *In) (*Out, error) {
+	fields := serverFields(reflect.TypeFor[In](), nil)
+	if len(fields) == 0 {
+		return handler
+	}
+	return func(ctx context.Context, in *In) (*Out, error) {
+		for _, path := range fields {
+			field := reflect.ValueOf(in).Elem().FieldByIndex(path)
+			id, err := a.serverID(field.String())
+			if err != nil {
+				return nil, err
+			}
+			field.SetString(id)
+		}
+		return handler(ctx, in)
+	}
+}
+
+// serverFields are the paths of the tagged fields of a struct and of the structs in it.
+func serverFields(t reflect.Type, above []int) (paths [][]int) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		path := append(slices.Clone(above), i)
+		switch {
+		case f.Type.Kind() == reflect.Struct:
+			paths = append(paths, serverFields(f.Type, path)...)
+		case f.Tag.Get("server") == "name":
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// serverID returns the id of the server with the name or id text; text itself if there is none.
+func (a *API) serverID(text string) (string, error) {
+	if text == "" {
+		return text, nil
+	}
+	if _, ok := a.Servers.Status(text); ok {
+		return text, nil
+	}
+	statuses := a.Servers.Statuses()
+	names := make([]core.ServerIdentity, len(statuses))
+	for i := range statuses {
+		names[i] = core.ServerIdentity{ID: statuses[i].ID, Label: statuses[i].Label}
+	}
+	id, err := core.FindServer(names, text)
+	if id == "" {
+		id = text
+	}
+	return id, err
+}

@@ -1,0 +1,72 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+func TestConfigBackupIsShownAndRestored(t *testing.T) {
+	s := newSite(t)
+	s.api.Copies = config.BackupsOf(t.TempDir())
+	s.fakes.text = "{\n  // mine\n  \"mcpServers\": {\n    \"mine\": {\"command\": \"mine\"}\n  }\n}\n"
+	before := s.fakes.text
+	status, said, _ := s.ask(t, "POST", "/api/v1/config/backups", "")
+	var kept ConfigBackup
+	if err := json.Unmarshal([]byte(said), &kept); err != nil || status != http.StatusOK || !kept.Current {
+		t.Fatal(status, said)
+	}
+	s.fakes.text = "[\"broken\", \"token\": \"cnry-3\"]"
+	status, said, _ = s.ask(t, "GET", "/api/v1/config/backups/"+kept.Name, "")
+	var text ConfigBackupText
+	if err := json.Unmarshal([]byte(said), &text); err != nil || status != http.StatusOK || text.Diff == "" || len(text.Problems) > 0 || strings.Contains(said, "cnry") {
+		t.Fatal(status, said)
+	}
+	s.want(t, "POST", "/api/v1/config/backups/"+kept.Name+"/restore", `{"etag":"another"}`, http.StatusConflict)
+	status, said, _ = s.ask(t, "POST", "/api/v1/config/backups/"+kept.Name+"/restore", `{"etag":"`+text.Etag+`"}`)
+	if status != http.StatusOK || s.fakes.text != before {
+		t.Fatalf("%d %s", status, said)
+	}
+	status, said, _ = s.ask(t, "GET", "/api/v1/config/backups", "")
+	var list List[ConfigBackup]
+	if err := json.Unmarshal([]byte(said), &list); err != nil || status != http.StatusOK || len(list.Items) < 2 {
+		t.Errorf("%d %s", status, said)
+	}
+	for _, name := range []string{"..%2Fadmin.token", "config-20261122-070000.000.jsonc", "x"} {
+		s.want(t, "GET", "/api/v1/config/backups/"+name, "", http.StatusNotFound)
+	}
+}
+
+func TestServerIsFoundByNameAndID(t *testing.T) {
+	s := newSite(t)
+	s.statuses = []core.ServerStatus{{ID: "my-server", Label: "my server", State: core.StateRunning}, {ID: "21st-dev-magic", Label: "@21st-dev/magic"}}
+	for _, path := range []string{"servers/my%20server", "servers/my-server", "servers/MY%20server", "servers/my%20server/log"} {
+		s.want(t, "GET", "/api/v1/"+path, "", 200)
+	}
+	for _, path := range []string{"servers/my%20server/restart", "servers/%4021st-dev%2Fmagic/disable"} {
+		s.want(t, "POST", "/api/v1/"+path, "", 200)
+	}
+	s.want(t, "DELETE", "/api/v1/servers/my%20server", "", http.StatusNoContent)
+	if got := strings.Join(s.did, ","); got != "restart my-server,disable 21st-dev-magic,remove my-server" {
+		t.Errorf("done: %s", got)
+	}
+	s.want(t, "GET", "/api/v1/servers/other", "", 404, "there is no such server")
+}
+
+func TestCallAcceptsServerName(t *testing.T) {
+	s := newSite(t)
+	s.statuses = []core.ServerStatus{{ID: "my-server", Label: "my server", State: core.StateRunning}}
+	var to string
+	s.call = func(_ context.Context, c *core.Call) (core.Reply, error) {
+		to = c.Server
+		return core.Reply{Result: []byte(`{"content":[]}`)}, nil
+	}
+	if status, body, _ := s.ask(t, "POST", "/api/v1/call", `{"server":"my server","tool":"echo"}`); status != 200 || to != "my-server" {
+		t.Errorf("%d %s, called %q", status, body, to)
+	}
+}

@@ -1,0 +1,265 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/spf13/cobra"
+)
+
+// backup makes and restores backups of the main configuration file.
+func (p *program) backup() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "backup", Short: "Back up the configuration file; \"backup restore\" restores a backup", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			main, copies, err := p.backupPlaces()
+			if err != nil {
+				return err
+			}
+			src, err := os.ReadFile(main)
+			if err != nil {
+				return err
+			}
+			path, err := createConfigBackup(main, src, copies)
+			if err != nil {
+				return err
+			}
+			return p.printSentence(map[string]string{"file": path}, "Backed up as "+path+".")
+		},
+	}
+	cmd.AddCommand(p.backupRestore())
+	return cmd
+}
+
+func (p *program) backupRestore() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "restore [FILE]", Short: "Restore a backup of the configuration, by default the newest; the current file is backed up first", Args: argCount(0, 1),
+		Long: "Restore a backup of the configuration, by default the newest; the current file is backed up first. In a terminal, the command asks for confirmation if the backup has lower history limits, because older calls would be deleted permanently.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			main, copies, err := p.backupPlaces()
+			if err != nil {
+				return err
+			}
+			from, src, err := findCopy(copies, args)
+			if err != nil {
+				return err
+			}
+			next, problems := config.Parse(main, src)
+			if next == nil {
+				return fmt.Errorf("the backup is not a valid configuration: %w", config.Problems(problems))
+			}
+			before, err := os.ReadFile(main)
+			existed := err == nil
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("cannot read the configuration: %w", err)
+			}
+			if !yes && !p.json && p.Attended() {
+				if err := p.confirmRetention(cmd.Context(), historySettings(main, before, existed), next.History, src); err != nil {
+					return err
+				}
+			}
+			if existed {
+				if _, err := createConfigBackup(main, before, copies); err != nil {
+					return err
+				}
+			}
+			if err := config.ReplaceFile(cmd.Context(), main, before, existed, src); err != nil {
+				return fmt.Errorf("cannot restore the backup: %w", err)
+			}
+			return p.printSentence(map[string]string{"file": from}, "The configuration was restored from "+from+".")
+		},
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
+	return cmd
+}
+
+// confirmRetention asks for confirmation if the configuration src would delete calls. A running
+// daemon knows how many; without one, it asks whenever src reduces retention.
+func (p *program) confirmRetention(ctx context.Context, was, next config.History, src []byte) error {
+	if !next.KeepsLess(was) {
+		return nil
+	}
+	const otherwise = "nothing was changed"
+	if d, err := p.daemon(); err == nil {
+		gone, err := request[api.RetentionPreview](ctx, d, http.MethodPost, "config/retention-preview", nil, map[string]string{"text": string(src)})
+		if err == nil {
+			if gone.Calls == 0 {
+				return nil
+			}
+			return p.confirmOrFail("This backup has lower history limits. "+describePreview(gone)+"\nRestore it?", otherwise)
+		}
+	}
+	return p.confirmOrFail("This backup has lower history limits: Drawbridge will permanently delete older calls.\nRestore it?", otherwise)
+}
+
+// historySettings returns the history settings of the configuration file with the content src. An
+// invalid file is treated as one that keeps everything.
+func historySettings(file string, src []byte, existed bool) config.History {
+	if !existed {
+		src = []byte("{}") // the defaults
+	}
+	now, _ := config.Parse(file, src)
+	if now == nil {
+		return config.History{}
+	}
+	return now.History
+}
+
+func (p *program) backupPlaces() (main string, copies config.Backups, err error) {
+	folders, err := p.folders()
+	if err != nil {
+		return "", config.Backups{}, err
+	}
+	return p.sources(folders).Main(), config.BackupsOf(folders.Data), nil
+}
+
+// findCopy returns the selected backup: a file, the name of a backup, or the latest.
+func findCopy(copies config.Backups, args []string) (from string, src []byte, err error) {
+	if len(args) > 0 {
+		if src, err = copies.Read(args[0]); err == nil {
+			return filepath.Join(copies.Dir, args[0]), src, nil
+		}
+		if src, err = os.ReadFile(args[0]); err != nil {
+			return "", nil, fmt.Errorf("cannot read the backup: %w", err)
+		}
+		return args[0], src, nil
+	}
+	all, err := copies.List()
+	if err != nil {
+		return "", nil, err
+	}
+	if len(all) == 0 {
+		return "", nil, fmt.Errorf("there is no backup in %s", copies.Dir)
+	}
+	src, err = copies.Read(all[0].Name)
+	return filepath.Join(copies.Dir, all[0].Name), src, err
+}
+
+// createConfigBackup makes a backup of the configuration file, whose content is src.
+func createConfigBackup(file string, src []byte, copies config.Backups) (path string, err error) {
+	name, err := copies.Create(file, src, time.Now())
+	return filepath.Join(copies.Dir, name), err
+}
+
+func (p *program) validate() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use: "validate [FILE]", Short: "Validate the configuration; exit with 1 if it has errors", Args: argCount(0, 1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			folders, err := p.folders()
+			if err != nil {
+				return err
+			}
+			sources := config.SourcesFor(file, folders, p.Getenv)
+			if sources.File == "" {
+				sources = p.sources(folders)
+			}
+			if len(args) == 1 {
+				sources = config.Sources{File: args[0]}
+			}
+			return p.printProblems(sources)
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "", "the configuration `FILE` to check instead of the default ones")
+	return cmd
+}
+
+// printProblems prints the problems of the configuration. Warnings alone are not a failure.
+func (p *program) printProblems(sources config.Sources) error {
+	c, err := sources.Load()
+	problems := []config.Problem{}
+	count := 0
+	switch refused, ok := errors.AsType[config.Problems](err); {
+	case ok:
+		problems = refused
+	case err != nil:
+		return err
+	default:
+		problems = append(append(problems, c.Problems...), c.UnsetVariables(p.lookupVariable)...)
+		count = len(c.Servers)
+	}
+	bad := config.HasErrors(problems)
+	if p.json {
+		err := p.printJSON(map[string]any{"path": sources.Main(), "valid": !bad, "servers": count, "problems": problems})
+		if err != nil {
+			return err
+		}
+	} else {
+		for _, one := range problems {
+			fmt.Fprintln(p.Stdout, escapeLine(one.String()))
+		}
+		switch _, err := os.Stat(sources.Main()); {
+		case bad:
+		case errors.Is(err, fs.ErrNotExist) && sources.JSON == "" && len(c.Files) == 0:
+			fmt.Fprintf(p.Stdout, "%s does not exist: there are no servers.\n", sources.Main())
+		default:
+			fmt.Fprintf(p.Stdout, "%s is valid: %s.\n", sources.Main(), core.Plural(count, "server"))
+		}
+	}
+	if bad {
+		return silentError{errors.New("the configuration has errors")}
+	}
+	return nil
+}
+
+// lookupVariable reports whether a variable is set. If the environment cannot tell, an empty value
+// is treated as unset.
+func (p *program) lookupVariable(name string) (string, bool) {
+	if v := p.Getenv(name); v != "" {
+		return v, true
+	}
+	return os.LookupEnv(name)
+}
+
+// serverEntry is a server in the form of the configuration.
+type serverEntry struct {
+	Command string   `json:"command,omitempty"`
+	Args    []string `json:"args,omitempty"`
+	URL     string   `json:"url,omitempty"`
+}
+
+func (p *program) remove() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "remove SERVER", Short: "Remove a server from the configuration; its calls stay in the history", Args: argCount(1, 1),
+		RunE: p.onDaemon(func(ctx context.Context, d *daemon, args []string) error {
+			if err := d.change(ctx, http.MethodDelete, serverPath(args[0], ""), nil); err != nil {
+				return err
+			}
+			return p.printSentence(map[string]string{"removed": args[0]}, escapeLine(args[0]+": removed"))
+		}),
+	}
+	cmd.Flags().BoolP("yes", "y", false, "accepted as in other commands: remove never asks for confirmation")
+	return cmd
+}
+
+func (p *program) rename() *cobra.Command {
+	return &cobra.Command{
+		Use: "rename SERVER NAME", Short: "Rename a server; its history is kept", Args: argCount(2, 2),
+		Long: `Rename a server; its history is kept.
+
+The server is restarted under the new name. Profiles, argument rules, saved checks, recorded calls and trusted
+tools are kept. Rules that refer to it by a pattern that cannot be changed are listed as warnings.
+The public names of its tools change, so rules in a client's own settings that name them must be updated.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			body := map[string]string{"name": args[1]}
+			return show(cmd.Context(), p, http.MethodPost, serverPath(args[0], "/rename"), nil, body, func(s api.RenamedServer) error {
+				for _, w := range s.Warnings {
+					fmt.Fprintln(p.Stderr, escapeLine("Warning: "+w))
+				}
+				_, err := fmt.Fprintln(p.Stdout, escapeLine(args[0]+": renamed to "+displayName(s.ServerStatus)))
+				return err
+			})
+		},
+	}
+}

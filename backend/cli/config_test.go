@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// TestRestoringSmallerRetentionAsksFirst restores copies with and without a terminal, with a
+// daemon that would delete calls, with one that would not, and without a daemon.
+func TestRestoringSmallerRetentionAsksFirst(t *testing.T) {
+	const wide, narrow = `{"history":{"keepDays":30}}`, `{"history":{"keepDays":7}}`
+	const counted, plain = "3 of 9 calls, made between 2026-01-0", "permanently delete older calls"
+	for _, c := range []struct {
+		name     string
+		was      string // "": the file does not exist
+		copy     string
+		daemon   string // behavior: "", "counts", "fails"
+		gone     int
+		attended bool
+		args     []string
+		answer   string
+		asked    string // substring of the question
+		put      bool
+	}{
+		{name: "no", was: wide, copy: narrow, daemon: "counts", gone: 3, attended: true, answer: "n\n", asked: counted},
+		{name: "the end of what is typed", was: wide, copy: narrow, daemon: "counts", gone: 3, attended: true, asked: counted},
+		{name: "yes", was: wide, copy: narrow, daemon: "counts", gone: 3, attended: true, answer: "y\n", asked: counted, put: true},
+		{name: "nothing goes", was: wide, copy: narrow, daemon: "counts", attended: true, put: true},
+		{name: "it keeps as much", was: narrow, copy: narrow, daemon: "counts", gone: 3, attended: true, put: true},
+		{name: "it keeps more", was: narrow, copy: wide, daemon: "counts", gone: 3, attended: true, put: true},
+		{name: "a daemon that cannot count", was: wide, copy: narrow, daemon: "fails", attended: true, asked: plain},
+		{name: "no daemon", was: wide, copy: narrow, attended: true, answer: "no\n", asked: plain},
+		{name: "no daemon and yes", was: wide, copy: narrow, attended: true, answer: "yes\n", asked: plain, put: true},
+		{name: "no file, and the copy keeps less than is usual", copy: narrow, attended: true, asked: plain},
+		{name: "no file, and the copy keeps what is usual", copy: "{}", attended: true, put: true},
+		{name: "a file that is broken may have kept all", was: "{", copy: wide, attended: true, asked: plain},
+		{name: "--yes", was: wide, copy: narrow, daemon: "counts", gone: 3, attended: true, args: []string{"--yes"}, put: true},
+		{name: "--json", was: wide, copy: narrow, daemon: "counts", gone: 3, attended: true, args: []string{"--json"}, put: true},
+		{name: "a script", was: wide, copy: narrow, daemon: "counts", gone: 3, put: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			data := t.TempDir()
+			if c.daemon != "" {
+				f := newFakeDaemon(t)
+				data = f.data
+				f.mux.HandleFunc("POST /api/v1/config/retention-preview", func(w http.ResponseWriter, r *http.Request) {
+					var in struct{ Text string }
+					if json.NewDecoder(r.Body).Decode(&in) != nil || in.Text != c.copy {
+						t.Errorf("counts for %q", in.Text)
+					}
+					if c.daemon == "fails" {
+						w.WriteHeader(http.StatusInternalServerError)
+						return
+					}
+					fmt.Fprintf(w, `{"calls":%d,"total":9,"estimated":false,"from":"2026-01-02T03:04:05Z","to":"2026-01-03T03:04:05Z"}`, c.gone)
+				})
+			}
+			file, from := filepath.Join(data, "config.jsonc"), filepath.Join(t.TempDir(), "kept.jsonc")
+			if c.was != "" {
+				must(t, os.WriteFile(file, []byte(c.was), 0o600))
+			}
+			must(t, os.WriteFile(from, []byte(c.copy), 0o600))
+			got := runMain(t.Context(), data, answering(c.answer, c.attended), append([]string{"backup", "restore", from}, c.args...)...)
+			if asked := strings.Contains(got.out, "[y/N]"); asked != (c.asked != "") || !strings.Contains(got.out, c.asked) {
+				t.Errorf("said %q, wanted to be asked %q", got.out, c.asked)
+			}
+			now, _ := os.ReadFile(file)
+			copies, _ := config.BackupsOf(data).List()
+			if c.put && (got.code != 0 || string(now) != c.copy) {
+				t.Errorf("exit %d, the file is %q: %s", got.code, now, got.errOut)
+			}
+			if !c.put && (got.code != 1 || string(now) != c.was || len(copies) > 0 || !strings.Contains(got.errOut, "nothing was changed")) {
+				t.Errorf("exit %d, the file is %q, with %d copies: %s", got.code, now, len(copies), got.errOut)
+			}
+		})
+	}
+}
+
+// TestRestoreKeepsEditMadeSinceItsBackup edits the file when the command has made its backup and
+// waits for the lock of the file.
+func TestRestoreKeepsEditMadeSinceItsBackup(t *testing.T) {
+	const before, edited, restored = `{"history":{"keepDays":30}}`, `{"history":{"keepDays":31}}`, `{"history":{"keepDays":60}}`
+	data := t.TempDir()
+	file, from := filepath.Join(data, "config.jsonc"), filepath.Join(t.TempDir(), "kept.jsonc")
+	must(t, os.WriteFile(file, []byte(before), 0o600))
+	must(t, os.WriteFile(from, []byte(restored), 0o600))
+	unlock, err := osutil.LockBeside(t.Context(), file)
+	must(t, err)
+	defer unlock()
+	ended := make(chan result)
+	go func() { ended <- runMain(t.Context(), data, answering("", false), "backup", "restore", from) }()
+	copies := config.BackupsOf(data)
+	eventually.True(t, "backup", func() bool { all, _ := copies.List(); return len(all) == 1 })
+	must(t, os.WriteFile(file, []byte(edited), 0o600))
+	unlock()
+	got := <-ended
+	now, _ := os.ReadFile(file)
+	if got.code != 1 || string(now) != edited || !strings.Contains(got.errOut, "another program changed the file") {
+		t.Errorf("exit %d, the file is %q: %s", got.code, now, got.errOut)
+	}
+	if got := runMain(t.Context(), data, answering("", false), "backup", "restore", from); got.code != 0 {
+		t.Errorf("the second time: %s", got.errOut)
+	}
+	if now, _ := os.ReadFile(file); string(now) != restored {
+		t.Errorf("the file is %q", now)
+	}
+}
+
+func TestServerIsRemoved(t *testing.T) {
+	f := newFakeDaemon(t)
+	var removed string
+	f.mux.HandleFunc("DELETE /api/v1/servers/{id}", func(w http.ResponseWriter, r *http.Request) {
+		removed = r.PathValue("id")
+		w.WriteHeader(http.StatusNoContent)
+	})
+	for _, command := range []string{"remove", "debug"} {
+		if got := f.run(false, command); got.code != 2 {
+			t.Errorf("%s: %+v", command, got)
+		}
+	}
+	if got := f.run(false, "remove", "files", "--yes"); got.code != 0 || got.out != "files: removed\n" || removed != "files" {
+		t.Errorf("%+v", got)
+	}
+	if got := f.run(false, "remove", "files", "--json"); !json.Valid([]byte(got.out)) {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestFilterLanguageOfThePageIsUnderstood(t *testing.T) {
+	for text, want := range map[string]string{
+		`server:files outcome:error took:>1s "text"`:         "minTookNs=1000000000&outcome=tool_error&q=%22text%22&server=files",
+		`two words tool:read client:"Claude Code" took:<5ms`: "client=Claude+Code&maxTookNs=5000000&q=two+words&tool=read",
+		`https://x.org/a:b outcome:protocol_error`:           "outcome=protocol_error&q=https%3A%2F%2Fx.org%2Fa%3Ab",
+		``: "",
+	} {
+		var f callFilter
+		if err := f.parse(text); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if q, err := f.query(); err != nil || q.Encode() != want {
+			t.Errorf("%s: %s, %v; want %s", text, q.Encode(), err, want)
+		}
+	}
+	if (&callFilter{}).parse("took:>soon") == nil {
+		t.Error("took:>soon is taken")
+	}
+}
+
+func TestTimesAreParsedInCommonForms(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	day := time.Date(2026, 1, 31, 0, 0, 0, 0, time.Local).UTC().Format(time.RFC3339Nano)
+	for text, want := range map[string]string{
+		"": "", "2h": "2026-03-01T10:00:00Z", "2026-01-31": day, "2026-01-31T10:00:00+02:00": "2026-01-31T08:00:00Z",
+	} {
+		if got, err := parseTime(text, now); err != nil || got != want {
+			t.Errorf("%q is %q, %v", text, got, err)
+		}
+	}
+	for _, wrong := range []string{"yesterday", "-2h", "2026-13-01"} {
+		if got, err := parseTime(wrong, now); err == nil {
+			t.Errorf("%q is %q", wrong, got)
+		}
+	}
+	for _, f := range []callFilter{{outcome: "fine"}, {from: "soon"}, {least: -1}} {
+		if _, err := f.query(); err == nil {
+			t.Errorf("%+v is taken", f)
+		}
+	}
+	q, err := (&callFilter{server: "files", text: "a b", least: time.Millisecond}).query()
+	if err != nil || q.Encode() != "minTookNs=1000000&q=a+b&server=files" {
+		t.Errorf("got %s, %v", q.Encode(), err)
+	}
+}
+
+func TestInvalidFiltersExit2(t *testing.T) {
+	f := newFakeDaemon(t)
+	for _, args := range [][]string{{"history", "--limit", "-1"}, {"history", "--limit", "0"}, {"history", "--limit", "501"}, {"history", "--outcome", "bogus"}} {
+		if got := f.run(false, args...); got.code != 2 || got.out != "" {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+	f.notFound("GET /api/v1/tools", `{"code":"not_found","detail":"there is no such server"}`)
+	if got := f.run(false, "tools", "nobody"); got.code != 1 || !strings.Contains(got.errOut, `there is no server named "nobody"`) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestHistoryFollowAppliesEveryFilter uses a stream of four calls, two of which match the text
+// search. A call that has not finished is not printed.
+func TestHistoryFollowAppliesEveryFilter(t *testing.T) {
+	f := newFakeDaemon(t)
+	row := func(id int, outcome string) string {
+		return fmt.Sprintf(`{"id":"%d","at":"2026-01-02T03:04:0%d.000001Z","server":"demo","client":"Cursor","token":"cursor","outcome":"%s","tookNs":%d}`, id, id, outcome, []int{5, 50, 500, 5000}[id])
+	}
+	var asked []string
+	f.mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "event: snapshot\ndata: {\"calls\":[]}\n\n: heartbeat\n\nevent: call\ndata: "+row(0, "")+"\n\n")
+		for id := range 4 {
+			_, _ = io.WriteString(w, "event: call\ndata: "+row(id, "ok")+"\n\n")
+		}
+	})
+	f.mux.HandleFunc("GET /api/v1/calls", func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		asked = append(asked, strings.Join([]string{q.Get("q"), q.Get("from"), q.Get("to"), q.Get("before")}, " "))
+		if q.Get("before") == "" {
+			_, _ = io.WriteString(w, `{"items":[{"id":"3"},{"id":"9"}],"next":"3"}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"items":[{"id":"1"}]}`)
+	})
+	for _, c := range []struct {
+		args []string
+		want []int
+	}{
+		{nil, []int{0, 1, 2, 3}},
+		{[]string{"--search", "invoice"}, []int{1, 3}},
+		{[]string{"--search", "invoice", "--max-took", "1us"}, []int{1}},
+		{[]string{"--min-took", "50ns", "--max-took", "500ns"}, []int{1, 2}},
+		{[]string{"--from", "2026-01-02T03:04:02Z"}, []int{2, 3}},
+		{[]string{"--to", "2026-01-02T03:04:01Z"}, []int{0}},
+		{[]string{"--client", "cursor"}, []int{0, 1, 2, 3}},
+		{[]string{"--client", "Cursor", "--server", "demo"}, []int{0, 1, 2, 3}},
+		{[]string{"--client", "Zed"}, nil},
+		{[]string{"--server", "other"}, nil},
+		{[]string{"--tool", "x"}, nil},
+	} {
+		want := ""
+		for _, id := range c.want {
+			want += row(id, "ok") + "\n"
+		}
+		if got := f.run(false, append([]string{"history", "--follow", "--json"}, c.args...)...); got.out != want || got.code != 1 {
+			t.Errorf("%q: %+v, want\n%s", c.args, got, want)
+		}
+	}
+	if len(asked) != 4 || asked[0] != "invoice 2026-01-02T03:04:00.000001Z 2026-01-02T03:04:03.000002Z " || !strings.HasSuffix(asked[1], " 3") {
+		t.Errorf("the history was asked %q", asked)
+	}
+	if got := f.run(false, "history", "--follow", "--tag", "x"); got.code != 2 || !strings.Contains(got.errOut, "--tag") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A call with a task shows the state of the task until the task has ended. A request about a task
+// is shown by its own outcome.
+func TestHistoryShowsTheStateOfTasks(t *testing.T) {
+	f := newFakeDaemon(t)
+	row := func(id, outcome, task string) string {
+		return `{"id":"` + id + `","at":"2026-01-02T03:04:05Z","server":"demo","tool":"slow","outcome":"` + outcome + `","tookNs":5000000,"task":` + task + `}`
+	}
+	rows := map[string]string{
+		"1": row("1", "ok", `{"call":"1","status":"input_required","ended":false}`),
+		"2": row("2", "ok", `{"call":"2","status":"completed","ended":true}`),
+		"3": row("3", "cancelled", `{"call":"3","status":"working","ended":false}`),
+		"4": row("4", "ok", `{"call":"1","status":"","ended":false}`),
+	}
+	f.mux.HandleFunc("GET /api/v1/calls", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"items":[`+strings.Join([]string{rows["1"], rows["2"], rows["3"], rows["4"]}, ",")+`]}`)
+	})
+	f.mux.HandleFunc("GET /api/v1/calls/{id}", func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, rows[r.PathValue("id")]) })
+	lines := strings.Split(strings.TrimSpace(f.run(false, "history").out), "\n")
+	if len(lines) < 4 {
+		t.Fatal(lines)
+	}
+	for i, want := range []string{"input_required - 1", "ok 5ms 2", "cancelled 5ms 3", "ok 5ms 4"} {
+		id := want[len(want)-1:]
+		for _, got := range []string{lines[len(lines)-4+i], f.run(false, "history", id).out} {
+			if !strings.HasSuffix(strings.Join(strings.Fields(got), " "), want) {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+func TestUninstallRemovesStartAtLogin(t *testing.T) {
+	home, data := t.TempDir(), t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	folders, err := config.FoldersFor(data, func(string) string { return "" })
+	must(t, err)
+	login := autostartEntry(folders)
+	must(t, login.Set(true))
+	var out bytes.Buffer
+	o := Options{Stdout: &out, Stderr: &out, Getenv: func(name string) string { return map[string]string{"HOME": home}[name] }}
+	if code := Main(t.Context(), []string{"uninstall", "--yes", "--data", data}, o); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out.String())
+	}
+	if on, err := login.Enabled(); on || err != nil {
+		t.Fatalf("it still starts at login: %v %v", on, err)
+	}
+}
+
+func TestUninstallDeletesWhatTheWindowStored(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	env := func(name string) string {
+		return map[string]string{"HOME": home, "APPDATA": home, "LOCALAPPDATA": home}[name]
+	}
+	folders, err := config.FoldersFor("", env)
+	must(t, err)
+	if len(folders.Web) == 0 {
+		t.Fatal("the folders of the web engine are unknown")
+	}
+	for _, dir := range folders.Web {
+		must(t, os.MkdirAll(filepath.Join(dir, "Records"), 0o700))
+	}
+	uninstall := func(args ...string) {
+		t.Helper()
+		var out bytes.Buffer
+		if code := Main(t.Context(), append([]string{"uninstall", "--yes"}, args...), Options{Stdout: &out, Stderr: &out, Getenv: env}); code != 0 {
+			t.Fatalf("exit code %d\n%s", code, out.String())
+		}
+	}
+	exist := func() (n int) {
+		for _, dir := range folders.Web {
+			if _, err := os.Stat(dir); err == nil {
+				n++
+			}
+		}
+		return n
+	}
+	// Every data folder shares them, so deleting one that was named keeps them.
+	uninstall("--delete-data", "--data", t.TempDir())
+	uninstall()
+	if exist() != len(folders.Web) {
+		t.Error("what the window stored is gone, but its deletion was not requested")
+	}
+	uninstall("--delete-data")
+	if exist() != 0 {
+		t.Errorf("the window left %v", folders.Web)
+	}
+}
+
+func TestDebugIsEnabledByEnvironment(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]bool{"": false, "0": false, "false": false, "FALSE": false, "off": false, "no": false, "1": true, "true": true, " yes ": true} {
+		p := &program{Options: Options{Getenv: func(string) string { return value }}}
+		if p.debugEnabled() != want {
+			t.Errorf("DRAWBRIDGE_DEBUG=%q: %v", value, !want)
+		}
+	}
+}

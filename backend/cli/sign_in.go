@@ -1,0 +1,385 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// loginTick is the polling interval of a pending sign-in.
+const loginTick = 300 * time.Millisecond
+
+func (p *program) login() *cobra.Command {
+	var open bool
+	cmd := &cobra.Command{
+		Use: "login SERVER", Aliases: []string{"auth"}, Short: "Sign in to a remote server, or to one of its accounts", Args: argCount(1, 1),
+		Long: "Sign in to a remote server. The URL is printed, with the host that will ask for your password. The browser opens\n" +
+			"when you press Enter, or immediately with --open. The command ends when you have signed in.\n" +
+			"For an account of the server, specify SERVER@ACCOUNT.",
+		Example: "  drawbridge login github\n  drawbridge login github@work\n  drawbridge login github --open",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := p.daemon()
+			if err != nil {
+				return err
+			}
+			ctx, at := cmd.Context(), "servers/"+url.PathEscape(args[0])+"/login"
+			var pending api.LoginPending
+			data, err := d.requestRaw(ctx, http.MethodPost, at, nil, nil)
+			if err == nil {
+				err = decode(data, &pending)
+			}
+			if err != nil {
+				return err
+			}
+			if p.json && !open {
+				_, err = fmt.Fprintf(p.Stdout, "%s\n", data)
+				return err
+			}
+			fmt.Fprintf(p.Stderr, "%s will ask you to sign in:\n\n  %s\n\n", escapeLine(pending.Host), escapeLine(pending.URL))
+			if open || p.pressedEnter(ctx) {
+				if _, err := d.requestRaw(ctx, http.MethodPost, at+"/open", nil, nil); err != nil {
+					fmt.Fprintln(p.Stderr, escapeLine(err.Error()))
+				}
+			}
+			err = d.awaitLogin(ctx, at, args[0])
+			if ctx.Err() != nil {
+				leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+				defer cancel()
+				_, _ = d.requestRaw(leave, http.MethodDelete, at, nil, nil)
+			}
+			if err != nil {
+				return err
+			}
+			return p.printSentence(map[string]any{"server": args[0], "signedIn": true}, escapeLine(args[0]+": signed in"))
+		},
+	}
+	cmd.Flags().BoolVar(&open, "open", false, "open the URL in the browser without asking")
+	return cmd
+}
+
+// pressedEnter reports whether the user pressed Enter to open the browser. It does not block the
+// sign-in, which also works if the user opens the address elsewhere.
+func (p *program) pressedEnter(ctx context.Context) bool {
+	f, ok := p.Stdin.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		fmt.Fprintln(p.Stderr, "Open it in a browser on this machine.")
+		return false
+	}
+	fmt.Fprint(p.Stderr, "Press Enter to open it in the browser: ")
+	pressed := make(chan bool, 1)
+	go func() { // ends with the command
+		_, err := bufio.NewReader(f).ReadString('\n')
+		pressed <- err == nil
+	}()
+	select {
+	case yes := <-pressed:
+		return yes
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// awaitLogin waits until a sign-in completes or fails.
+func (d *daemon) awaitLogin(ctx context.Context, at, server string) error {
+	tick := time.NewTicker(loginTick)
+	defer tick.Stop()
+	for {
+		st, err := get[api.LoginStatus](ctx, d, at, nil)
+		switch {
+		case err != nil:
+			return err
+		case st.Pending != nil:
+		case st.Failed != "":
+			return &core.Error{Code: core.CodeUnauthorized, Message: fmt.Sprintf("cannot sign in to server %q: %s", server, st.Failed)}
+		case st.State == core.LoginDone:
+			return nil
+		default:
+			return &core.Error{Code: core.CodeUnauthorized, Cause: errors.New(st.Reason), Message: fmt.Sprintf("cannot sign in to server %q", server)}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (p *program) logout() *cobra.Command {
+	return &cobra.Command{
+		Use: "logout SERVER", Short: "Sign out of a remote server: delete its tokens, and revoke them if possible", Args: argCount(1, 1),
+		RunE: p.onDaemon(func(ctx context.Context, d *daemon, args []string) error {
+			if err := d.change(ctx, http.MethodPost, serverPath(args[0], "/logout"), nil); err != nil {
+				return err
+			}
+			return p.printSentence(map[string]any{"server": args[0], "signedIn": false}, escapeLine(args[0]+": signed out"))
+		}),
+	}
+}
+
+func (p *program) secret() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "secret", Short: "Keep tokens and passwords out of the configuration", Args: noArgs,
+		Long: "Keep tokens and passwords out of the configuration: ${secret:NAME} in an entry is replaced by the stored value.\n" +
+			"The secrets are in an encrypted file whose key is in the system keyring. The commands work whether or not Drawbridge is running.",
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listSecrets(cmd.Context()) }
+	cmd.AddCommand(p.secretSet(), p.secretList(), p.secretRemove(), p.secretUnlock())
+	return cmd
+}
+
+// openSecretStore opens the store of secrets while no daemon runs.
+func (p *program) openSecretStore() (*secret.Store, error) {
+	folders, err := p.folders()
+	if err != nil {
+		return nil, err
+	}
+	return secret.For(folders.Data, p.Getenv), nil
+}
+
+// isDaemonRunning returns the daemon if one is running, which also restarts servers.
+func (p *program) isDaemonRunning() bool {
+	folders, err := p.folders()
+	if err != nil {
+		return false
+	}
+	_, ok, err := loopback.FindDaemon(folders.Data)
+	return ok && err == nil
+}
+
+func (p *program) secretSet() *cobra.Command {
+	return &cobra.Command{
+		Use: "set NAME", Short: "Store a secret: its value is entered without echo, or read from standard input", Args: argCount(1, 1),
+		Long: "Store a secret. Its value is entered without echo, or read from standard input:\n  drawbridge secret set github.token < token.txt\nThe value cannot be passed as an argument, because other programs can read command-line arguments.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !secret.ValidName(args[0]) {
+				return usageError{fmt.Errorf("%q is not a valid secret name: use letters, digits, '.', '_', '-', '/' and '@'", args[0])}
+			}
+			value, err := p.readSecret("Value of " + args[0] + ": ")
+			if err != nil {
+				return err
+			}
+			notice, err := p.storeSecret(cmd.Context(), args[0], value)
+			if err != nil {
+				return err
+			}
+			if notice != "" && !p.json {
+				fmt.Fprintln(p.Stderr, "Note:", notice)
+			}
+			return p.printSentence(map[string]any{"name": args[0], "stored": true, "notice": notice}, "Stored. Refer to it as ${secret:"+args[0]+"}")
+		},
+	}
+}
+
+// readSecret reads a value from the terminal without echo, or all of standard input.
+func (p *program) readSecret(prompt string) (string, error) {
+	var value []byte
+	var err error
+	if f, ok := p.Stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprint(p.Stderr, prompt)
+		value, err = term.ReadPassword(int(f.Fd()))
+		fmt.Fprintln(p.Stderr)
+	} else {
+		value, err = io.ReadAll(io.LimitReader(p.Stdin, 1<<20))
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot read the secret: %w", err)
+	}
+	if value = bytes.TrimRight(value, "\r\n"); len(value) == 0 {
+		return "", usageError{errors.New("the secret is empty: pass it on standard input")}
+	}
+	return string(value), nil
+}
+
+func (p *program) storeSecret(ctx context.Context, name, value string) (notice string, err error) {
+	if p.isDaemonRunning() {
+		d, err := p.daemon()
+		if err != nil {
+			return "", err
+		}
+		if err := d.change(ctx, http.MethodPut, "secrets/"+url.PathEscape(name), map[string]string{"value": value}); err != nil {
+			return "", err
+		}
+		doc, err := get[api.Secrets](ctx, d, "secrets", nil)
+		return doc.Notice, err
+	}
+	s, err := p.openSecretStore()
+	if err != nil {
+		return "", err
+	}
+	if err := s.Set(ctx, name, value); err != nil {
+		return "", err
+	}
+	return s.Status(ctx).Notice, nil
+}
+
+func (p *program) secretList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the names of the secrets; values are never shown", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.listSecrets(cmd.Context()) },
+	}
+}
+
+func (p *program) listSecrets(ctx context.Context) error {
+	s, err := p.openSecretStore()
+	if err != nil {
+		return err
+	}
+	all, err := s.List(ctx)
+	if err != nil {
+		return err
+	}
+	status := s.Status(ctx)
+	document := map[string]any{"items": all, "next": "", "status": status}
+	t := table{title: "Secrets", head: []string{"Name", "Changed"}}
+	err = printRows(p, document, all, t, func(e secret.Entry) []string {
+		return []string{e.Name, e.ChangedAt.Local().Format(time.DateTime)}
+	})
+	if err == nil && !p.json && status.Notice != "" {
+		fmt.Fprintln(p.Stdout, status.Notice)
+	}
+	return err
+}
+
+func (p *program) secretRemove() *cobra.Command {
+	return &cobra.Command{
+		Use: "rm NAME", Aliases: []string{"remove"}, Short: "Remove a secret", Args: argCount(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := p.openSecretStore()
+			if err != nil {
+				return err
+			}
+			ok, err := s.Remove(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return core.Errorf(core.CodeNotFound, "there is no secret named %q", args[0])
+			}
+			return p.printSentence(map[string]any{"name": args[0], "removed": true}, strings.TrimSpace(args[0])+" removed.")
+		},
+	}
+}
+
+func (p *program) secretUnlock() *cobra.Command {
+	return &cobra.Command{
+		Use: "unlock", Short: "Unlock the keyring, which may open a system prompt", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := p.openSecretStore()
+			if err != nil {
+				return err
+			}
+			if err := s.Unlock(cmd.Context()); err != nil {
+				return err
+			}
+			return p.printSentence(s.Status(cmd.Context()), "The secrets are unlocked.")
+		},
+	}
+}
+
+func (p *program) token() *cobra.Command {
+	var rotate, revoke bool
+	cmd := &cobra.Command{
+		Use: "token NAME", Short: "Print the bearer token of a client; create one if there is none", Args: argCount(1, 1),
+		Long: "Print the bearer token of a client; create one if there is none. The command works whether or not Drawbridge is running.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if rotate && revoke {
+				return usageError{errors.New("--rotate and --revoke cannot be combined")}
+			}
+			if !loopback.ValidTokenName(args[0]) {
+				return usageError{fmt.Errorf("%q is not a valid client name: use letters, digits, '.', '_' and '-'", args[0])}
+			}
+			folders, err := p.folders()
+			if err != nil {
+				return err
+			}
+			tokens, err := loopback.NewTokens(folders.Data, nil)
+			if err != nil {
+				return err
+			}
+			if revoke {
+				if err := tokens.Revoke(args[0]); err != nil {
+					return err
+				}
+				if err := p.disconnectAddresses(cmd.Context(), args[0]); err != nil {
+					return err
+				}
+				if p.json {
+					return p.printJSON(map[string]any{"name": args[0], "revoked": true})
+				}
+				_, err := fmt.Fprintf(p.Stdout, "The token of %s was revoked.\n", args[0])
+				return err
+			}
+			create := tokens.Create
+			if rotate {
+				create = tokens.Rotate
+			}
+			t, err := create(args[0])
+			if err != nil {
+				return err
+			}
+			if rotate {
+				if err := p.updateHTTPEntries(cmd.Context(), args[0]); err != nil {
+					return err
+				}
+			}
+			if p.json {
+				return p.printJSON(t)
+			}
+			_, err = fmt.Fprintln(p.Stdout, t.Token)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&rotate, "rotate", false, "create a new token; the old one is revoked immediately")
+	cmd.Flags().BoolVar(&revoke, "revoke", false, "revoke the token")
+	return cmd
+}
+
+// updateHTTPEntries updates the HTTP entries of the client to its new token and prints the changes
+// to Stderr: Stdout is reserved for the token.
+func (p *program) updateHTTPEntries(ctx context.Context, client string) error {
+	c, err := p.connector()
+	if err != nil {
+		return err
+	}
+	done, err := c.UpdateEntries(ctx, client, "", p.tokenOf)
+	for _, r := range done {
+		if r.Error != "" {
+			return fmt.Errorf("the new token is not in %s yet: %s", r.Path, r.Error)
+		}
+		fmt.Fprint(p.Stderr, escapeText(r.Diff))
+	}
+	return err
+}
+
+// disconnectAddresses removes the entries with a revoked token.
+func (p *program) disconnectAddresses(ctx context.Context, client string) (failed error) {
+	c, err := p.connector()
+	if err != nil {
+		return err
+	}
+	for _, r := range c.RemoveTokenEntries(ctx, client) {
+		if r.Error != "" {
+			failed = errors.Join(failed, fmt.Errorf("the revoked token is still in %s: %s", r.Path, r.Error))
+			continue
+		}
+		fmt.Fprint(p.Stderr, escapeText(r.Diff))
+		fmt.Fprintln(p.Stderr, "The entry in "+escapeLine(r.Path)+" was removed because it contained the token.")
+	}
+	return failed
+}
