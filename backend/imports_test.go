@@ -53,9 +53,10 @@ var edges = map[string]string{
 	"backend/desktop":     "backend/core backend/osutil backend/approvals",                                         // the installed version is asked for its number
 	"backend/doctor":      "backend/osutil backend/core backend/redact config backend/clientconf backend/upstream", // how a missing program is installed, said in one place
 	"backend/builtin":     "backend/core backend/store",
-	"backend/shim":        "backend/core backend/wire",                                                                                                                                                                                                                                                      // apart from cli, so that a process per client stays small
-	"backend/cli":         "backend/core config backend/wire backend/history backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy backend/cassette backend/trust backend/supervisor", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon; wire: its streams of events
-	"backend/mcptest":     "backend/wire",                                                                                                                                                                                                                                                                   // never shipped: only tests import it
+	"backend/shim":        "backend/core backend/wire", // apart from cli, so that a process per client stays small
+	"backend/web":         "backend/core",
+	"backend/cli":         "backend/core backend/web config backend/wire backend/history backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy backend/cassette backend/trust backend/supervisor", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon; wire: its streams of events
+	"backend/mcptest":     "backend/wire",                                                                                                                                                                                                                                                                               // never shipped: only tests import it
 
 	"backend/sandbox/reexec": "", // and of the standard library only what is initialized early
 
@@ -95,7 +96,7 @@ var owners = map[string]string{
 	"github.com/tailscale/hujson":            "config backend/clientconf",
 	"github.com/goccy/go-yaml":               "config backend/clientconf",
 	"github.com/pelletier/go-toml/v2":        "backend/clientconf",
-	"github.com/danielgtaylor/huma/v2":       "backend/api",
+	"github.com/danielgtaylor/huma/v2":       "backend/web backend/api",
 	"github.com/spf13/cobra":                 "backend/cli build/package/manpages build/docs",
 	"aead.dev/minisign":                      "backend/desktop",
 	"golang.org/x/mod":                       "backend/desktop", // the order of semantic versions

@@ -30,6 +30,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -209,7 +210,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				panic(cause)
 			}
 			a.Log.Error("Panic while handling a request", "path", r.URL.Path, "cause", cause)
-			writeProblem(w, core.Errorf(core.CodeInternal, "internal error. See the log for details: drawbridge logs"))
+			web.WriteProblem(w, core.Errorf(core.CodeInternal, "internal error. See the log for details: drawbridge logs"))
 		}
 	}()
 	a.routes.mux.ServeHTTP(w, r)
@@ -225,24 +226,24 @@ func (a *API) Run(ctx context.Context) error {
 // because it needs no token.
 func (a *API) openSession(w http.ResponseWriter, r *http.Request) {
 	if err := loopback.RefuseOtherUser(r); err != nil {
-		writeProblem(w, err)
+		web.WriteProblem(w, err)
 		return
 	}
 	var body struct {
 		Code string `json:"code"`
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4096)).Decode(&body); err != nil || body.Code == "" {
-		writeProblem(w, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "code", Error: "is required"}}})
+		web.WriteProblem(w, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "code", Error: "is required"}}})
 		return
 	}
 	cookie, key, err := a.Options.Sessions.Exchange(body.Code)
 	if err != nil {
-		writeProblem(w, err)
+		web.WriteProblem(w, err)
 		return
 	}
 	http.SetCookie(w, cookie)
 	w.Header().Set("Content-Type", "application/json")
-	noStore(w.Header())
+	web.NoStore(w.Header())
 	_ = json.NewEncoder(w).Encode(struct {
 		Key string `json:"key"`
 	}{key})
@@ -290,7 +291,7 @@ func IsShell(r *http.Request) bool {
 // servePage serves the page. Its routes are in the fragment, so there is one document.
 func (a *API) servePage(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		writeProblem(w, core.Errorf(core.CodeNotFound, "there is no such page"))
+		web.WriteProblem(w, core.Errorf(core.CodeNotFound, "there is no such page"))
 		return
 	}
 	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
@@ -308,10 +309,10 @@ func (a *API) servePage(w http.ResponseWriter, r *http.Request) {
 		body, kind, err = []byte(noPage), types[".html"], nil
 	}
 	if err != nil {
-		writeProblem(w, core.Errorf(core.CodeNotFound, "there is no such page"))
+		web.WriteProblem(w, core.Errorf(core.CodeNotFound, "there is no such page"))
 		return
 	}
-	noStore(h)
+	web.NoStore(h)
 	h.Set("Content-Type", kind)
 	policy := contentPolicy
 	if name == "index.html" {

@@ -17,6 +17,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -136,7 +137,7 @@ func TestErrorsNeverRepeatTheInput(t *testing.T) {
 		{"POST", "/api/v1/call", `{"server":"files","tool":"echo","arguments":["` + canary + `"]}`, 400, core.CodeValidation},
 		{"POST", "/api/v1/call", `["` + canary + `"]`, 400, core.CodeValidation},
 		{"POST", "/api/v1/call", "", 400, core.CodeValidation},
-		{"POST", "/api/v1/call", `{"server":"` + canary + strings.Repeat("a", maxRequest) + `"}`, 413, core.CodeValidation},
+		{"POST", "/api/v1/call", `{"server":"` + canary + strings.Repeat("a", web.MaxRequest) + `"}`, 413, core.CodeValidation},
 		{"POST", "/api/v1/call", `{"server":"a","tool":"b","` + canary + `":1}`, 400, core.CodeValidation},
 		{"PUT", "/api/v1/config", `{"text":"` + canary + `"}`, 428, core.CodeValidation},
 		{"DELETE", "/api/v1/status", "", 404, core.CodeNotFound},
@@ -144,7 +145,7 @@ func TestErrorsNeverRepeatTheInput(t *testing.T) {
 		{"POST", "/api/session", `{"code":"` + canary + `"}`, 401, core.CodeUnauthorized},
 	} {
 		status, body, header := s.ask(t, c.method, c.path, c.body)
-		var p ErrorDocument
+		var p web.ErrorDocument
 		if err := json.Unmarshal([]byte(body), &p); err != nil || header.Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%s %s: %d %s is not a problem document", c.method, c.path, status, body)
 			continue
@@ -190,7 +191,7 @@ func TestCallGoesThroughTheCallPath(t *testing.T) {
 	if log := detail.ProgressLog; len(log) != 1 || log[0] != (ProgressNotification{12, `{"progress":1.0,"total":2,"message":"<a>"}`}) {
 		t.Errorf("its progress is %+v", log)
 	}
-	var list List[Call]
+	var list web.List[Call]
 	s.get(t, "/api/v1/calls?server=files&q=9007199254740993", &list)
 	if len(list.Items) != 1 || list.Items[0].ID != r.CallID || list.Next != "" {
 		t.Errorf("the history lists %+v", list)
@@ -335,7 +336,7 @@ func TestToolsKeepTheirJSON(t *testing.T) {
 	raw := `{"name":"add","title":"Add","description":"<b>","inputSchema":{"type":"object","maximum":9007199254740993},"odd":1}`
 	s.views.Configure("", []registry.Server{{ID: "calc", Label: "calc"}})
 	s.views.Set("calc", "calc", &core.Catalog{Tools: []core.Item{{Name: "add", Raw: []byte(raw)}}})
-	var list List[Tool]
+	var list web.List[Tool]
 	s.get(t, "/api/v1/tools", &list)
 	if len(list.Items) != 1 {
 		t.Fatalf("got %+v", list)
@@ -363,7 +364,7 @@ func TestClientsJoinHistorySessionsAndTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var list List[Client]
+	var list web.List[Client]
 	s.get(t, "/api/v1/clients", &list)
 	if len(list.Items) != 2 || list.Items[0].Name != "Cursor" || list.Items[0].Calls != 1 || list.Items[0].Sessions != 1 ||
 		list.Items[0].LastSeen.UnixMicro() != 9_000_000 || list.Items[1].Token != "claude" || list.Items[1].LastSeen != nil || !list.Items[0].HasToken || !list.Items[1].HasToken {

@@ -14,6 +14,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -118,7 +119,7 @@ func (a *API) approvalOf(i *approvals.Item) Approval {
 	}
 	for _, c := range a.CommandApprovals.PendingCommands() {
 		if c.Server == i.Server {
-			p.Command = &NewCommand{CommandLine: c.Command, Previous: c.Previous, Environment: nonNil(c.Environment), Cwd: c.Cwd, Sandbox: nonNil(c.Sandbox)}
+			p.Command = &NewCommand{CommandLine: c.Command, Previous: c.Previous, Environment: web.NonNil(c.Environment), Cwd: c.Cwd, Sandbox: web.NonNil(c.Sandbox)}
 		}
 	}
 	return p
@@ -161,17 +162,17 @@ func (a *API) listPending() []Approval {
 	return list
 }
 
-func (a *API) listApprovals(context.Context, *none) (*answer[List[Approval]], error) {
-	return reply(List[Approval]{Items: a.listPending()})
+func (a *API) listApprovals(context.Context, *web.None) (*web.Answer[web.List[Approval]], error) {
+	return web.Reply(web.List[Approval]{Items: a.listPending()})
 }
 
 type approvalInput struct {
 	ID   string `path:"id" maxLength:"200"`
 	Body struct {
-		Action  string `json:"action" enum:"accept,decline,cancel"`
-		Scope   string `json:"scope,omitempty" enum:"once,minutes,session,always" doc:"How long calls to the tool are accepted; default: once. 'session' is allowed only if the field session of the approval is true. always is written to the configuration"`
-		Content JSON   `json:"content,omitempty" doc:"Values of the form, a JSON object; required to accept a form"`
-		Where   JSON   `json:"where,omitempty" doc:"Calls only: accept further calls only if their arguments match this condition, as where in a rule of policy.rules; it must match this call"`
+		Action  string   `json:"action" enum:"accept,decline,cancel"`
+		Scope   string   `json:"scope,omitempty" enum:"once,minutes,session,always" doc:"How long calls to the tool are accepted; default: once. 'session' is allowed only if the field session of the approval is true. always is written to the configuration"`
+		Content web.JSON `json:"content,omitempty" doc:"Values of the form, a JSON object; required to accept a form"`
+		Where   web.JSON `json:"where,omitempty" doc:"Calls only: accept further calls only if their arguments match this condition, as where in a rule of policy.rules; it must match this call"`
 	}
 }
 
@@ -182,23 +183,23 @@ func (a *API) pendingWithoutDeadline() []approvals.Item {
 
 // answerApproval passes on the answer of the user. A command that is not accepted keeps waiting and
 // does not run.
-func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, error) {
+func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*web.None, error) {
 	if rest, ok := strings.CutPrefix(in.ID, "command:"); ok {
 		server, key, _ := strings.Cut(rest, ":")
 		if _, known := a.Servers.Status(server); !known || key == "" {
 			return nil, core.Errorf(core.CodeNotFound, "this command is no longer pending")
 		}
 		if in.Body.Action != approvals.Accept {
-			return &none{}, nil
+			return &web.None{}, nil
 		}
 		if err := a.CommandApprovals.Approve(ctx, server, key); err != nil {
 			return nil, err
 		}
 		a.waiting.publishEnd(a.Bus, in.ID, approvals.Accept)
-		return &none{}, nil
+		return &web.None{}, nil
 	}
 	if rest, ok := strings.CutPrefix(in.ID, "tools:"); ok {
-		return &none{}, a.answerTools(ctx, rest, in.Body.Action)
+		return &web.None{}, a.answerTools(ctx, rest, in.Body.Action)
 	}
 	scope := cmp.Or(in.Body.Scope, approvals.Once)
 	content := json.RawMessage(in.Body.Content)
@@ -215,12 +216,12 @@ func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*none, err
 			}
 			// The new setting already permits the pending calls that it covers, such as this one.
 			if err := a.Approvals.AnswerFor(in.ID, in.Body.Action, scope, content); core.CodeOf(err) != core.CodeNotFound {
-				return &none{}, err
+				return &web.None{}, err
 			}
-			return &none{}, nil
+			return &web.None{}, nil
 		}
 	}
-	return &none{}, a.Approvals.AnswerFor(in.ID, in.Body.Action, scope, content)
+	return &web.None{}, a.Approvals.AnswerFor(in.ID, in.Body.Action, scope, content)
 }
 
 // pendingTracker publishes which commands start and stop waiting: the supervisor publishes only the
@@ -292,13 +293,13 @@ func (w *pendingTracker) consumeEvents(ctx context.Context, sub *core.Subscripti
 // getApproval returns one pending approval in full.
 func (a *API) getApproval(_ context.Context, in *struct {
 	ID string `path:"id" maxLength:"200"`
-}) (*answer[Approval], error) {
+}) (*web.Answer[Approval], error) {
 	if item, ok := a.Approvals.Item(in.ID); ok {
-		return reply(fullApproval(&item))
+		return web.Reply(fullApproval(&item))
 	}
 	for _, item := range a.pendingWithoutDeadline() {
 		if item.ID == in.ID {
-			return reply(truncatedApproval(&item))
+			return web.Reply(truncatedApproval(&item))
 		}
 	}
 	return nil, core.Errorf(core.CodeNotFound, "this approval is no longer pending")

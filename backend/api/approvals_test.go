@@ -11,6 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 )
 
 // nextPending waits for the next event about a pending approval.
@@ -44,7 +45,7 @@ func TestCallApprovalShowsArgumentsAndCanBePermanent(t *testing.T) {
 		{`{"action":"accept","scope":"always"}`, approvals.Accept, approvals.Always, `tool files delete {"allowClients":["cursor"]}`},
 	} {
 		go ask()
-		var list List[Approval]
+		var list web.List[Approval]
 		eventually.True(t, "one approval is pending", func() bool {
 			s.get(t, "/api/v1/approvals", &list)
 			return len(list.Items) == 1
@@ -87,7 +88,7 @@ func TestApprovalIsListedAnnouncedAndAnswered(t *testing.T) {
 	if q.Message != "How many?" || q.State != "" || q.Client.Name != "Cursor" || q.Expires.IsZero() {
 		t.Errorf("told %+v", q)
 	}
-	var list List[Approval]
+	var list web.List[Approval]
 	s.get(t, "/api/v1/approvals", &list)
 	if len(list.Items) != 1 || list.Items[0].ID != q.ID || list.Items[0].Kind != approvals.Form {
 		t.Fatalf("listed %+v", list)
@@ -139,7 +140,7 @@ func TestCommandWaitsForApproval(t *testing.T) {
 	if status := post("command:files:k1", "accept"); status != 409 {
 		t.Errorf("a command that the user did not see: %d", status)
 	}
-	var list List[Approval]
+	var list web.List[Approval]
 	if status := post("command:files:k2", "decline"); status != 204 {
 		t.Errorf("declined: %d", status)
 	}
@@ -200,7 +201,7 @@ func TestApprovalCanBeLimitedToArguments(t *testing.T) {
 				Held: &approvals.Held{Tool: "put", Arguments: `{"path":"/home/me/a"}`, Rule: c.rule, Session: c.session}})
 			got <- a
 		}()
-		var list List[Approval]
+		var list web.List[Approval]
 		eventually.True(t, "one approval is pending", func() bool {
 			s.get(t, "/api/v1/approvals", &list)
 			return len(list.Items) == 1

@@ -19,42 +19,43 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/store/fulltext"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
 type callsInput struct {
-	PageInput
+	web.PageInput
 	CallFilter
 }
 
-func (a *API) listCalls(ctx context.Context, in *callsInput) (*answer[List[Call]], error) {
-	before := parseID(in.Before)
+func (a *API) listCalls(ctx context.Context, in *callsInput) (*web.Answer[web.List[Call]], error) {
+	before := web.ParseID(in.Before)
 	q := in.query()
 	q.Before, q.Limit = before, in.Limit
 	calls, next, err := a.History.Calls(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	list := List[Call]{Items: make([]Call, len(calls))}
+	list := web.List[Call]{Items: make([]Call, len(calls))}
 	for i := range calls {
 		list.Items[i] = newCall(&calls[i])
 	}
-	list.Next = nextPage(next)
-	return reply(list)
+	list.Next = web.NextPage(next)
+	return web.Reply(list)
 }
 
 type callInput struct {
 	ID string `path:"id" pattern:"^[0-9]{1,18}$"`
 }
 
-func (a *API) getCall(ctx context.Context, in *callInput) (*answer[CallDetail], error) {
-	id := parseID(in.ID)
+func (a *API) getCall(ctx context.Context, in *callInput) (*web.Answer[CallDetail], error) {
+	id := web.ParseID(in.ID)
 	record, err := a.History.Call(ctx, id)
 	if err == nil {
-		return reply(*newCallDetail(record))
+		return web.Reply(*newCallDetail(record))
 	}
 	if call, ok := a.Calls.RunningCall(id); ok {
-		return reply(CallDetail{Call: newCall(a.redactCall(&call))})
+		return web.Reply(CallDetail{Call: newCall(a.redactCall(&call))})
 	}
 	return nil, err
 }
@@ -80,24 +81,24 @@ type CallPreview struct {
 	MatchIn   string `json:"matchIn,omitempty" enum:"arguments,reply" doc:"Where the excerpt in 'match' comes from"`
 }
 
-func (a *API) previews(ctx context.Context, in *previewsInput) (*answer[List[CallPreview]], error) {
+func (a *API) previews(ctx context.Context, in *previewsInput) (*web.Answer[web.List[CallPreview]], error) {
 	var ids []int64
 	for id := range strings.SplitSeq(in.IDs, ",") {
-		n := parseID(id)
+		n := web.ParseID(id)
 		ids = append(ids, n)
 	}
 	found, err := a.History.Previews(ctx, ids, in.Text)
 	if err != nil {
 		return nil, err
 	}
-	list := List[CallPreview]{Items: make([]CallPreview, len(found))}
+	list := web.List[CallPreview]{Items: make([]CallPreview, len(found))}
 	for i, p := range found {
 		list.Items[i] = CallPreview{ID: strconv.FormatInt(p.ID, 10), Arguments: argumentLine(p.Arguments), Match: p.Match}
 		if p.Match != "" {
 			list.Items[i].MatchIn = map[bool]string{false: "arguments", true: "reply"}[p.InReply]
 		}
 	}
-	return reply(list)
+	return web.Reply(list)
 }
 
 // argumentLine returns JSON arguments, which may be truncated, as one line of at most
@@ -285,7 +286,7 @@ type callRequestInput struct {
 
 // call uses the same path as the calls of clients. The failure of the call itself is in the result;
 // the error is the reason why no call was made.
-func (a *API) call(ctx context.Context, in *callRequestInput) (*answer[CallResult], error) {
+func (a *API) call(ctx context.Context, in *callRequestInput) (*web.Answer[CallResult], error) {
 	args, err := argumentsOf(in.Body.Arguments)
 	if err != nil {
 		return nil, err
@@ -297,11 +298,11 @@ func (a *API) call(ctx context.Context, in *callRequestInput) (*answer[CallResul
 	call := &core.Call{Client: client, ByUser: true, Era: core.Legacy, Server: in.Body.Server, Method: "tools/call", Name: in.Body.Tool, PublicName: in.Body.Tool, Account: in.Body.Account}
 	call.Params, call.Arguments, call.ProgressToken = callParams(in.Body.Tool, args)
 	said, err := a.callAndAwait(ctx, call)
-	return reply(resultOf(call, said, err))
+	return web.Reply(resultOf(call, said, err))
 }
 
 // callLive sends a request for a replay as a client, with its approvals.
-func (a *API) callLive(ctx context.Context, in *struct{ Body LiveRequest }) (*answer[LiveReply], error) {
+func (a *API) callLive(ctx context.Context, in *struct{ Body LiveRequest }) (*web.Answer[LiveReply], error) {
 	var target struct{ Name, URI string }
 	if err := json.Unmarshal([]byte(in.Body.Params), &target); err != nil || target.Name == "" && target.URI == "" {
 		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
@@ -311,7 +312,7 @@ func (a *API) callLive(ctx context.Context, in *struct{ Body LiveRequest }) (*an
 	if err != nil {
 		return nil, err
 	}
-	return reply(LiveReply{string(said.Result), string(said.Error)})
+	return web.Reply(LiveReply{string(said.Result), string(said.Error)})
 }
 
 // resultOf returns the result of a call. A task that nobody asked for, or that cannot be used, is a failure.
@@ -325,7 +326,7 @@ func resultOf(call *core.Call, said core.Reply, err error) CallResult {
 }
 
 // argumentsOf returns the arguments in the body of a request: an object, empty if there is none.
-func argumentsOf(body JSON) ([]byte, error) {
+func argumentsOf(body web.JSON) ([]byte, error) {
 	args := bytes.TrimSpace(body)
 	if len(args) == 0 || string(args) == "null" {
 		return []byte(`{}`), nil
@@ -378,19 +379,19 @@ func parseToolResult(r core.Reply, err error) CallResult {
 		if e.Code != "" {
 			text += " (code=" + e.Code.String() + ")"
 		}
-		return CallResult{Error: text, Raw: JSON(r.Error)}
+		return CallResult{Error: text, Raw: web.JSON(r.Error)}
 	}
 	var t toolResult
 	if json.Unmarshal(r.Result, &t) != nil {
-		return CallResult{Success: true, Raw: JSON(r.Result)}
+		return CallResult{Success: true, Raw: web.JSON(r.Result)}
 	}
 	var parts []string
 	for _, c := range t.Content {
 		parts = append(parts, contentText(c))
 	}
-	out := CallResult{Success: !t.IsError, Output: strings.Join(parts, "\n"), Raw: JSON(r.Result)}
+	out := CallResult{Success: !t.IsError, Output: strings.Join(parts, "\n"), Raw: web.JSON(r.Result)}
 	if string(t.StructuredContent) != "null" {
-		out.Data = JSON(t.StructuredContent)
+		out.Data = web.JSON(t.StructuredContent)
 	}
 	if t.IsError {
 		out.Error = gateway.FailureOf(r.Result).Text
@@ -468,8 +469,8 @@ type noteInput struct {
 
 func (n *Note) stored() store.Note { return store.Note{Title: n.Title, Text: n.Note, Tags: n.Tags} }
 
-func (a *API) putNote(ctx context.Context, in *noteInput) (*answer[CallDetail], error) {
-	id := parseID(in.ID)
+func (a *API) putNote(ctx context.Context, in *noteInput) (*web.Answer[CallDetail], error) {
+	id := web.ParseID(in.ID)
 	save := func() error { return a.HistoryStore.SaveNote(ctx, id, in.Body.stored()) }
 	if base := in.Body.Base; base != nil {
 		save = func() error { return a.HistoryStore.ChangeNote(ctx, id, base.stored(), in.Body.stored()) }
@@ -484,13 +485,13 @@ type replayInput struct {
 	ID   string `path:"id" pattern:"^[0-9]{1,18}$"`
 	By   string `header:"X-Drawbridge-Client" hidden:"true"` // set by loopback.RequireAdmin
 	Body struct {
-		Arguments JSON `json:"arguments,omitempty" doc:"JSON object that replaces the recorded arguments"`
-		Confirm   bool `json:"confirm,omitempty" doc:"Required unless the tool is marked read-only"`
+		Arguments web.JSON `json:"arguments,omitempty" doc:"JSON object that replaces the recorded arguments"`
+		Confirm   bool     `json:"confirm,omitempty" doc:"Required unless the tool is marked read-only"`
 	}
 }
 
-func (a *API) replay(ctx context.Context, in *replayInput) (*answer[CallResult], error) {
-	id := parseID(in.ID)
+func (a *API) replay(ctx context.Context, in *replayInput) (*web.Answer[CallResult], error) {
+	id := web.ParseID(in.ID)
 	again := history.ReplayRequest{ID: id, Confirmed: in.Body.Confirm, By: a.clientFor(in.By)}
 	if args := in.Body.Arguments; len(args) > 0 && string(args) != "null" {
 		again.Arguments = args
@@ -500,7 +501,7 @@ func (a *API) replay(ctx context.Context, in *replayInput) (*answer[CallResult],
 	if call == nil {
 		return nil, err
 	}
-	return reply(resultOf(call, said, err))
+	return web.Reply(resultOf(call, said, err))
 }
 
 func (a *API) clientFor(by string) core.Client {
@@ -523,7 +524,7 @@ type Deleted struct {
 	Deleted int64 `json:"deleted"`
 }
 
-func (a *API) deleteCalls(ctx context.Context, in *deleteInput) (*answer[Deleted], error) {
+func (a *API) deleteCalls(ctx context.Context, in *deleteInput) (*web.Answer[Deleted], error) {
 	sel := store.Selection{Client: in.Body.Client, Session: in.Body.Session}
 	for i, id := range in.Body.IDs {
 		n, err := strconv.ParseInt(id, 10, 64)
@@ -537,5 +538,5 @@ func (a *API) deleteCalls(ctx context.Context, in *deleteInput) (*answer[Deleted
 	if err != nil {
 		return nil, err
 	}
-	return reply(Deleted{n})
+	return web.Reply(Deleted{n})
 }

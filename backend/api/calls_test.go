@@ -13,12 +13,13 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 )
 
 func TestPreviewsOfVisibleCalls(t *testing.T) {
 	s := newSite(t)
 	ids := s.fill(t, 4)
-	var got List[CallPreview]
+	var got web.List[CallPreview]
 	s.get(t, "/api/v1/previews?ids="+ids[0]+","+ids[3]+"&q=word3", &got)
 	if len(got.Items) != 2 || got.Items[0].ID != ids[3] || got.Items[0].MatchIn != "reply" || !strings.Contains(got.Items[0].Match, "word3") || got.Items[1].Match != "" {
 		t.Errorf("previews: %+v", got)

@@ -9,6 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 )
 
 // SavedCheck is a check with its last result.
@@ -17,12 +18,12 @@ type SavedCheck struct {
 	Last *history.LastRun `json:"last,omitempty"`
 }
 
-func (a *API) listChecks(ctx context.Context, _ *none) (*answer[List[SavedCheck]], error) {
+func (a *API) listChecks(ctx context.Context, _ *web.None) (*web.Answer[web.List[SavedCheck]], error) {
 	checks, err := a.savedChecks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	list := List[SavedCheck]{Items: []SavedCheck{}}
+	list := web.List[SavedCheck]{Items: []SavedCheck{}}
 	for _, c := range checks {
 		saved := SavedCheck{Check: c}
 		if last := a.CheckRunner.Last(ctx, c.Name); !last.At.IsZero() {
@@ -31,7 +32,7 @@ func (a *API) listChecks(ctx context.Context, _ *none) (*answer[List[SavedCheck]
 		}
 		list.Items = append(list.Items, saved)
 	}
-	return reply(list)
+	return web.Reply(list)
 }
 
 func (a *API) savedChecks(ctx context.Context) ([]history.Check, error) {
@@ -69,7 +70,7 @@ type putCheckInput struct {
 	}
 }
 
-func (a *API) putCheck(ctx context.Context, in *putCheckInput) (*answer[history.Check], error) {
+func (a *API) putCheck(ctx context.Context, in *putCheckInput) (*web.Answer[history.Check], error) {
 	c := history.Check{Name: in.Name, Steps: in.Body.Steps, Auto: in.Body.Auto}
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -77,7 +78,7 @@ func (a *API) putCheck(ctx context.Context, in *putCheckInput) (*answer[history.
 	if err := a.saveCheck(ctx, &c); err != nil {
 		return nil, err
 	}
-	return reply(c)
+	return web.Reply(c)
 }
 
 type checkOfCallsInput struct {
@@ -97,7 +98,7 @@ type CheckOfCalls struct {
 	history.SkippedCalls
 }
 
-func (a *API) saveCheckFromCalls(ctx context.Context, in *checkOfCallsInput) (*answer[CheckOfCalls], error) {
+func (a *API) saveCheckFromCalls(ctx context.Context, in *checkOfCallsInput) (*web.Answer[CheckOfCalls], error) {
 	q := store.Query{Session: in.Body.Session, Tag: in.Body.Tag, From: in.Body.From, To: in.Body.To}
 	if q == (store.Query{}) {
 		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "body.session", Error: "session, tag, from or to is required"}}}
@@ -115,14 +116,14 @@ func (a *API) saveCheckFromCalls(ctx context.Context, in *checkOfCallsInput) (*a
 	if err := a.saveCheck(ctx, &c); err != nil {
 		return nil, err
 	}
-	return reply(CheckOfCalls{c, skipped})
+	return web.Reply(CheckOfCalls{c, skipped})
 }
 
 func (a *API) deleteCheck(ctx context.Context, in *checkInput) (*struct{}, error) {
 	return nil, a.HistoryStore.DeleteCheck(ctx, in.Name)
 }
 
-func (a *API) runCheck(ctx context.Context, in *checkInput) (*answer[history.CheckReport], error) {
+func (a *API) runCheck(ctx context.Context, in *checkInput) (*web.Answer[history.CheckReport], error) {
 	document, err := a.HistoryStore.SavedCheck(ctx, in.Name)
 	if err != nil {
 		return nil, err
@@ -136,5 +137,5 @@ func (a *API) runCheck(ctx context.Context, in *checkInput) (*answer[history.Che
 	}
 	report := c.Run(ctx, a.Calls, a.clientFor(in.By))
 	a.CheckRunner.SaveRun(ctx, &c, report, "run manually")
-	return reply(report)
+	return web.Reply(report)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -61,7 +62,7 @@ func (s *site) do(t *testing.T, path, body string, want int) string {
 
 func (s *site) connection(t *testing.T, key string) Connection {
 	t.Helper()
-	var list List[Connection]
+	var list web.List[Connection]
 	s.get(t, "/api/v1/connections", &list)
 	for _, c := range list.Items {
 		if c.Key == key {
@@ -154,7 +155,7 @@ func TestImportMovesSecretsAndIsUndone(t *testing.T) {
 	if strings.Contains(planned+done+load(t, ours), "canary") {
 		t.Fatalf("a secret is shown:\n%s\n%s\n%s", planned, done, load(t, ours))
 	}
-	var list List[clientconf.CompletedImport]
+	var list web.List[clientconf.CompletedImport]
 	if s.get(t, "/api/v1/imports", &list); len(list.Items) != 1 || list.Items[0].ID != p.ID || list.Items[0].Client != "cursor" {
 		t.Fatalf("%+v", list)
 	}
@@ -261,7 +262,7 @@ func TestDoctorAppliesOfferedFixes(t *testing.T) {
 	save(t, path, "{}\n")
 	finding := func() doctor.Finding {
 		t.Helper()
-		var list List[doctor.Finding]
+		var list web.List[doctor.Finding]
 		s.get(t, "/api/v1/doctor", &list)
 		for _, f := range list.Items {
 			if f.ID == "client-cursor" {

@@ -11,13 +11,12 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // listClients joins the clients of the history, connected clients, and tokens.
-func (a *API) listClients(ctx context.Context, _ *none) (*answer[List[Client]], error) {
+func (a *API) listClients(ctx context.Context, _ *web.None) (*web.Answer[web.List[Client]], error) {
 	used, err := a.History.Clients(ctx)
 	if err != nil && core.CodeOf(err) != core.CodeUnavailable {
 		return nil, err
@@ -59,14 +58,14 @@ func (a *API) listClients(ctx context.Context, _ *none) (*answer[List[Client]], 
 			of(core.Client{Token: t.Name}).HasToken = true
 		}
 	}
-	list := List[Client]{Items: make([]Client, 0, len(all))}
+	list := web.List[Client]{Items: make([]Client, 0, len(all))}
 	for _, c := range all {
 		list.Items = append(list.Items, *c)
 	}
 	slices.SortFunc(list.Items, func(x, y Client) int {
 		return cmp.Or(-cmp.Compare(unix(x.LastSeen), unix(y.LastSeen)), cmp.Compare(x.Token, y.Token), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Version, y.Version))
 	})
-	return reply(list)
+	return web.Reply(list)
 }
 
 func unix(t *time.Time) int64 {
@@ -97,14 +96,14 @@ type importIDInput struct {
 	ID string `path:"id"`
 }
 
-func (a *API) registerClientImports(doc huma.API) {
-	op(a, doc, "POST", "/api/v1/connections/{key}/import/plan", "Preview the import of a client's servers; nothing is written", a.planImport)
-	op(a, doc, "POST", "/api/v1/connections/{key}/import", "Import a client's servers into the configuration", a.importServers)
-	op(a, doc, "GET", "/api/v1/imports", "Imports that can be undone, newest first", a.listImports)
-	op(a, doc, "POST", "/api/v1/imports/{id}/undo", "Undo an import", a.undoImport)
-	op(a, doc, "GET", "/api/v1/connections/{key}/snippet", "Instructions for connecting a client manually", a.manualSetup)
-	op(a, doc, "GET", "/api/v1/connections/{key}/bundle", "Extension that connects a client without changing its configuration file", a.bundle)
-	op(a, doc, "POST", "/api/v1/tokens/{name}/{action}", "Create, rotate or revoke a client's token; the client's entries that use a URL are updated", a.changeToken)
+func (a *API) registerClientImports(r *web.Router) {
+	web.Op(r, "POST", "/api/v1/connections/{key}/import/plan", "Preview the import of a client's servers; nothing is written", a.planImport)
+	web.Op(r, "POST", "/api/v1/connections/{key}/import", "Import a client's servers into the configuration", a.importServers)
+	web.Op(r, "GET", "/api/v1/imports", "Imports that can be undone, newest first", a.listImports)
+	web.Op(r, "POST", "/api/v1/imports/{id}/undo", "Undo an import", a.undoImport)
+	web.Op(r, "GET", "/api/v1/connections/{key}/snippet", "Instructions for connecting a client manually", a.manualSetup)
+	web.Op(r, "GET", "/api/v1/connections/{key}/bundle", "Extension that connects a client without changing its configuration file", a.bundle)
+	web.Op(r, "POST", "/api/v1/tokens/{name}/{action}", "Create, rotate or revoke a client's token; the client's entries that use a URL are updated", a.changeToken)
 }
 
 // planClientImport plans the import of a shared file.
@@ -120,15 +119,15 @@ func (a *API) planClientImport(in *importInput) (*clientconf.ImportPlan, *Import
 	return t, p, nil
 }
 
-func (a *API) planImport(_ context.Context, in *importInput) (*answer[ImportPlan], error) {
+func (a *API) planImport(_ context.Context, in *importInput) (*web.Answer[ImportPlan], error) {
 	_, p, err := a.planClientImport(in)
 	if err != nil {
 		return nil, err
 	}
-	return reply(*p)
+	return web.Reply(*p)
 }
 
-func (a *API) importServers(ctx context.Context, in *importInput) (*answer[ImportPlan], error) {
+func (a *API) importServers(ctx context.Context, in *importInput) (*web.Answer[ImportPlan], error) {
 	t, p, err := a.planClientImport(in)
 	if err != nil {
 		return nil, err
@@ -139,27 +138,27 @@ func (a *API) importServers(ctx context.Context, in *importInput) (*answer[Impor
 	if p.ID, err = t.Apply(ctx); err != nil {
 		return nil, err
 	}
-	return reply(*p)
+	return web.Reply(*p)
 }
 
-func (a *API) listImports(context.Context, *none) (*answer[List[clientconf.CompletedImport]], error) {
+func (a *API) listImports(context.Context, *web.None) (*web.Answer[web.List[clientconf.CompletedImport]], error) {
 	all, err := a.Connector.Imports()
 	if err != nil {
 		return nil, err
 	}
-	out := List[clientconf.CompletedImport]{Items: []clientconf.CompletedImport{}}
+	out := web.List[clientconf.CompletedImport]{Items: []clientconf.CompletedImport{}}
 	for _, t := range all {
 		out.Items = append(out.Items, t.CompletedImport)
 	}
-	return reply(out)
+	return web.Reply(out)
 }
 
-func (a *API) undoImport(ctx context.Context, in *importIDInput) (*answer[Undone], error) {
+func (a *API) undoImport(ctx context.Context, in *importIDInput) (*web.Answer[Undone], error) {
 	how, err := a.Connector.UndoImport(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return reply(Undone{Key: in.ID, Result: string(how)})
+	return web.Reply(Undone{Key: in.ID, Result: string(how)})
 }
 
 // TokenChange describes the changes of a rotated or revoked token in the files of clients.
@@ -177,7 +176,7 @@ type tokenInput struct {
 	}
 }
 
-func (a *API) changeToken(ctx context.Context, in *tokenInput) (*answer[TokenChange], error) {
+func (a *API) changeToken(ctx context.Context, in *tokenInput) (*web.Answer[TokenChange], error) {
 	_, ok, err := a.Tokens.Get(in.Name)
 	if in.Action == "create" && err == nil {
 		return a.createToken(in.Name, ok)
@@ -197,14 +196,14 @@ func (a *API) changeToken(ctx context.Context, in *tokenInput) (*answer[TokenCha
 			}
 		}
 		out.Rewritten = append(out.Rewritten, would...)
-		return reply(out)
+		return web.Reply(out)
 	}
 	if in.Action == "revoke" {
 		if err := a.Tokens.Revoke(in.Name); err != nil {
 			return nil, err
 		}
 		out.Rewritten = append(out.Rewritten, a.Connector.RemoveTokenEntries(ctx, in.Name)...)
-		return reply(out)
+		return web.Reply(out)
 	}
 	token, err := a.Tokens.Rotate(in.Name)
 	if err != nil {
@@ -217,11 +216,11 @@ func (a *API) changeToken(ctx context.Context, in *tokenInput) (*answer[TokenCha
 	if out.Rewritten = append(out.Rewritten, done...); len(done) == 0 {
 		out.Token = token.Token
 	}
-	return reply(out)
+	return web.Reply(out)
 }
 
 // createToken creates the token of a client that has none: an existing token is never shown again.
-func (a *API) createToken(name string, taken bool) (*answer[TokenChange], error) {
+func (a *API) createToken(name string, taken bool) (*web.Answer[TokenChange], error) {
 	if taken {
 		return nil, core.Errorf(core.CodeConflict, "%q already has a token; rotate it instead", name)
 	}
@@ -229,7 +228,7 @@ func (a *API) createToken(name string, taken bool) (*answer[TokenChange], error)
 	if err != nil {
 		return nil, err
 	}
-	return reply(TokenChange{Name: name, Rewritten: []clientconf.EntryUpdate{}, Token: token.Token})
+	return web.Reply(TokenChange{Name: name, Rewritten: []clientconf.EntryUpdate{}, Token: token.Token})
 }
 
 func (a *API) tokenFor(client string) (string, error) {
@@ -293,14 +292,14 @@ type takeoverUndoInput struct {
 	}
 }
 
-func (a *API) registerTakeover(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/takeover", "Preview moving the servers of all clients to Drawbridge; nothing is written", a.planTakeover)
-	op(a, doc, "POST", "/api/v1/takeover", "Move the servers of all clients to Drawbridge, one client at a time", a.takeOver)
-	op(a, doc, "POST", "/api/v1/takeover/undo", "Undo the moves, newest first", a.undoTakeover)
+func (a *API) registerTakeover(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/takeover", "Preview moving the servers of all clients to Drawbridge; nothing is written", a.planTakeover)
+	web.Op(r, "POST", "/api/v1/takeover", "Move the servers of all clients to Drawbridge, one client at a time", a.takeOver)
+	web.Op(r, "POST", "/api/v1/takeover/undo", "Undo the moves, newest first", a.undoTakeover)
 }
 
-func (a *API) planTakeover(context.Context, *none) (*answer[TakeoverPlan], error) {
-	return reply(takeoverPlan(a.Connector.PlanMoveAll()))
+func (a *API) planTakeover(context.Context, *web.None) (*web.Answer[TakeoverPlan], error) {
+	return web.Reply(takeoverPlan(a.Connector.PlanMoveAll()))
 }
 
 func takeoverPlan(t *clientconf.Batch) TakeoverPlan {
@@ -320,7 +319,7 @@ func takeoverPlan(t *clientconf.Batch) TakeoverPlan {
 	return out
 }
 
-func (a *API) takeOver(ctx context.Context, in *takeoverInput) (*answer[List[TakeoverResult]], error) {
+func (a *API) takeOver(ctx context.Context, in *takeoverInput) (*web.Answer[web.List[TakeoverResult]], error) {
 	t := a.Connector.PlanMoveAll()
 	if takeoverPlan(t).Plan != in.Body.Plan {
 		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "a file has changed since the preview", Hint: "Nothing was written. Review it again."}
@@ -332,7 +331,7 @@ func (a *API) takeOver(ctx context.Context, in *takeoverInput) (*answer[List[Tak
 		_, err := a.Tokens.Create(client)
 		return err
 	}
-	out := List[TakeoverResult]{Items: []TakeoverResult{}}
+	out := web.List[TakeoverResult]{Items: []TakeoverResult{}}
 	_ = t.Apply(ctx, token, func(d clientconf.ClientResult) { // each result has its own error
 		one := TakeoverResult{Key: d.Client.ID, Name: d.Client.Name, Servers: d.Servers, Error: d.Reason()}
 		if one.Error == "" {
@@ -340,18 +339,18 @@ func (a *API) takeOver(ctx context.Context, in *takeoverInput) (*answer[List[Tak
 		}
 		out.Items = append(out.Items, one)
 	})
-	return reply(out)
+	return web.Reply(out)
 }
 
-func (a *API) undoTakeover(ctx context.Context, in *takeoverUndoInput) (*answer[List[TakeoverUndone]], error) {
-	out := List[TakeoverUndone]{Items: []TakeoverUndone{}}
+func (a *API) undoTakeover(ctx context.Context, in *takeoverUndoInput) (*web.Answer[web.List[TakeoverUndone]], error) {
+	out := web.List[TakeoverUndone]{Items: []TakeoverUndone{}}
 	failed := a.Connector.UndoKeys(ctx, in.Body.Keys, func(u clientconf.UndoResult) {
 		out.Items = append(out.Items, TakeoverUndone{Key: u.Key, Result: string(u.Undone), Error: u.Error})
 	})
 	if failed != nil && len(out.Items) == 0 { // otherwise each result has its own error
 		return nil, failed
 	}
-	return reply(out)
+	return web.Reply(out)
 }
 
 // ClientFeatures says what passes end to end between one client and the servers.
@@ -378,20 +377,20 @@ type featuresInput struct {
 	Server string `query:"server" maxLength:"256" server:"name" doc:"Only this server, by id or name"`
 }
 
-func (a *API) registerFeatures(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/features", "Features that work end to end, for each server and each client seen since Drawbridge started", a.listFeatures)
+func (a *API) registerFeatures(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/features", "Features that work end to end, for each server and each client seen since Drawbridge started", a.listFeatures)
 }
 
-func (a *API) listFeatures(_ context.Context, in *featuresInput) (*answer[List[ClientFeatures]], error) {
-	servers := nonNil(a.Servers.Statuses())
+func (a *API) listFeatures(_ context.Context, in *featuresInput) (*web.Answer[web.List[ClientFeatures]], error) {
+	servers := web.NonNil(a.Servers.Statuses())
 	if in.Server != "" {
 		one, ok := a.Servers.Status(in.Server)
 		if !ok {
-			return nil, errNoSuchServer
+			return nil, web.ErrNoSuchServer
 		}
 		servers = []core.ServerStatus{one}
 	}
-	list := List[ClientFeatures]{Items: []ClientFeatures{}}
+	list := web.List[ClientFeatures]{Items: []ClientFeatures{}}
 	for _, p := range a.Bridge.ClientInfos() {
 		if in.Client != "" && in.Client != p.Token && in.Client != p.Name {
 			continue
@@ -405,7 +404,7 @@ func (a *API) listFeatures(_ context.Context, in *featuresInput) (*answer[List[C
 		}
 		list.Items = append(list.Items, c)
 	}
-	return reply(list)
+	return web.Reply(list)
 }
 
 func (a *API) featuresOf(client bridge.Peer, s core.ServerStatus) ServerFeatures {

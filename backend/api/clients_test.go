@@ -12,6 +12,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 )
 
 // TestAllClientsAreMovedAndRestoredThroughAPI sends the three requests of the page: plan, apply
@@ -40,7 +41,7 @@ func TestAllClientsAreMovedAndRestoredThroughAPI(t *testing.T) {
 	if _, err := os.Stat(ours); err == nil {
 		t.Error("something was written for a plan that nobody saw")
 	}
-	take := func() (results List[TakeoverResult]) {
+	take := func() (results web.List[TakeoverResult]) {
 		t.Helper()
 		must(t, json.Unmarshal([]byte(s.do(t, "/api/v1/takeover", `{"plan":"`+plan.Plan+`"}`, 200)), &results))
 		if len(results.Items) != 3 {
@@ -77,7 +78,7 @@ func TestAllClientsAreMovedAndRestoredThroughAPI(t *testing.T) {
 		t.Errorf("%s is %s", keys[1], state)
 	}
 	body, _ := json.Marshal(map[string]any{"keys": keys})
-	var undone List[TakeoverUndone]
+	var undone web.List[TakeoverUndone]
 	must(t, json.Unmarshal([]byte(s.do(t, "/api/v1/takeover/undo", string(body), 200)), &undone))
 	if len(undone.Items) != 3 {
 		t.Errorf("undone: %+v", undone)
@@ -109,7 +110,7 @@ func TestFeaturesAreListedByClientAndServer(t *testing.T) {
 			Peer: bridge.Peer{Era: core.Modern, Capabilities: json.RawMessage(`{}`)}},
 	}
 	tell := func(query string) string {
-		var list List[ClientFeatures]
+		var list web.List[ClientFeatures]
 		s.get(t, "/api/v1/features"+query, &list)
 		var out []string
 		for _, c := range list.Items {

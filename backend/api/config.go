@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -15,9 +14,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // ConfigBackup is a backup of the configuration file.
@@ -54,15 +52,15 @@ type restoreConfigInput struct {
 	}
 }
 
-func (a *API) registerBackups(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/config/backups", "Backups of the configuration file, newest first", a.listCopies)
-	op(a, doc, "POST", "/api/v1/config/backups", "Back up the current configuration file", a.createConfigBackup)
-	op(a, doc, "POST", "/api/v1/config/retention-preview", "Number of recorded calls that a new configuration would delete, because of shorter retention", a.previewRetention)
-	op(a, doc, "GET", "/api/v1/config/backups/{name}", "A backup, and the changes that restoring it would make", a.getCopy)
-	op(a, doc, "POST", "/api/v1/config/backups/{name}/restore", "Restore a backup; the current file is backed up first", a.restoreCopy)
+func (a *API) registerBackups(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/config/backups", "Backups of the configuration file, newest first", a.listCopies)
+	web.Op(r, "POST", "/api/v1/config/backups", "Back up the current configuration file", a.createConfigBackup)
+	web.Op(r, "POST", "/api/v1/config/retention-preview", "Number of recorded calls that a new configuration would delete, because of shorter retention", a.previewRetention)
+	web.Op(r, "GET", "/api/v1/config/backups/{name}", "A backup, and the changes that restoring it would make", a.getCopy)
+	web.Op(r, "POST", "/api/v1/config/backups/{name}/restore", "Restore a backup; the current file is backed up first", a.restoreCopy)
 }
 
-func (a *API) listCopies(context.Context, *none) (*answer[List[ConfigBackup]], error) {
+func (a *API) listCopies(context.Context, *web.None) (*web.Answer[web.List[ConfigBackup]], error) {
 	all, err := a.Copies.List()
 	if err != nil {
 		return nil, err
@@ -71,12 +69,12 @@ func (a *API) listCopies(context.Context, *none) (*answer[List[ConfigBackup]], e
 	if err != nil {
 		return nil, err
 	}
-	out := List[ConfigBackup]{Items: []ConfigBackup{}}
+	out := web.List[ConfigBackup]{Items: []ConfigBackup{}}
 	for _, c := range all {
 		text, err := a.Copies.Read(c.Name)
 		out.Items = append(out.Items, ConfigBackup{c.Name, c.At, c.Bytes, err == nil && etagOf(text) == etag})
 	}
-	return reply(out)
+	return web.Reply(out)
 }
 
 // backUpConfig makes a backup of the configuration file.
@@ -91,12 +89,12 @@ func (a *API) backUpConfig() (name string, text []byte, etag string, err error) 
 	return name, text, etag, nil
 }
 
-func (a *API) createConfigBackup(context.Context, *none) (*answer[ConfigBackup], error) {
+func (a *API) createConfigBackup(context.Context, *web.None) (*web.Answer[ConfigBackup], error) {
 	name, text, _, err := a.backUpConfig()
 	if err != nil {
 		return nil, err
 	}
-	return reply(ConfigBackup{name, time.Now().UTC(), int64(len(text)), true})
+	return web.Reply(ConfigBackup{name, time.Now().UTC(), int64(len(text)), true})
 }
 
 func (a *API) readCopy(name string) ([]byte, error) {
@@ -107,7 +105,7 @@ func (a *API) readCopy(name string) ([]byte, error) {
 	return text, err
 }
 
-func (a *API) getCopy(_ context.Context, in *copyInput) (*answer[ConfigBackupText], error) {
+func (a *API) getCopy(_ context.Context, in *copyInput) (*web.Answer[ConfigBackupText], error) {
 	text, err := a.readCopy(in.Name)
 	if err != nil {
 		return nil, err
@@ -117,10 +115,10 @@ func (a *API) getCopy(_ context.Context, in *copyInput) (*answer[ConfigBackupTex
 		return nil, err
 	}
 	_, problems := config.Parse(path, text)
-	return reply(ConfigBackupText{Name: in.Name, Text: clientconf.MaskSecrets(text), Diff: clientconf.Diff(path, now, text), Etag: etag, Problems: nonNil(problems)})
+	return web.Reply(ConfigBackupText{Name: in.Name, Text: clientconf.MaskSecrets(text), Diff: clientconf.Diff(path, now, text), Etag: etag, Problems: web.NonNil(problems)})
 }
 
-func (a *API) restoreCopy(ctx context.Context, in *restoreConfigInput) (*answer[RestoredConfig], error) {
+func (a *API) restoreCopy(ctx context.Context, in *restoreConfigInput) (*web.Answer[RestoredConfig], error) {
 	text, err := a.readCopy(in.Name)
 	if err != nil {
 		return nil, err
@@ -135,7 +133,7 @@ func (a *API) restoreCopy(ctx context.Context, in *restoreConfigInput) (*answer[
 	if err := a.ConfigEditor.Replace(ctx, text, etag); err != nil {
 		return nil, err
 	}
-	return reply(RestoredConfig{undo, etagOf(text)})
+	return web.Reply(RestoredConfig{undo, etagOf(text)})
 }
 
 func conflictError() error {
@@ -149,12 +147,12 @@ type configAnswer struct {
 	Body ConfigFile
 }
 
-func (a *API) getConfig(context.Context, *none) (*configAnswer, error) {
+func (a *API) getConfig(context.Context, *web.None) (*configAnswer, error) {
 	path, text, etag, err := a.ConfigEditor.Text()
 	if err != nil {
 		return nil, &core.Error{Code: core.CodeUnavailable, Message: "cannot read the configuration file", Cause: err}
 	}
-	return &configAnswer{ETag: `"` + etag + `"`, Body: ConfigFile{Path: path, Text: string(text), ETag: etag, Problems: nonNil(a.ConfigEditor.Problems())}}, nil
+	return &configAnswer{ETag: `"` + etag + `"`, Body: ConfigFile{Path: path, Text: string(text), ETag: etag, Problems: web.NonNil(a.ConfigEditor.Problems())}}, nil
 }
 
 type configInput struct {
@@ -167,14 +165,14 @@ type configInput struct {
 func (a *API) putConfig(ctx context.Context, in *configInput) (*configAnswer, error) {
 	etag := strings.Trim(in.IfMatch, `" `)
 	if etag == "" {
-		return nil, &ErrorDocument{
+		return nil, &web.ErrorDocument{
 			Title: http.StatusText(http.StatusPreconditionRequired), Status: http.StatusPreconditionRequired, Code: core.CodeValidation,
 			Detail: "the header If-Match is missing", Hint: "Read the file first and send its etag.",
 		}
 	}
 	err := a.ConfigEditor.Replace(ctx, []byte(in.Body.Text), etag)
 	if core.CodeOf(err) == core.CodeConflict {
-		p := problemOf(err)
+		p := web.Problem(err)
 		p.Status, p.Title = http.StatusPreconditionFailed, http.StatusText(http.StatusPreconditionFailed)
 		return nil, p
 	}
@@ -199,10 +197,10 @@ type RenamedServer struct {
 
 // renameServer renames a server in the configuration. Its history is renamed before it starts under
 // the new name, and renamed back if the file cannot be written.
-func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[RenamedServer], error) {
+func (a *API) renameServer(ctx context.Context, in *renameInput) (*web.Answer[RenamedServer], error) {
 	old, ok := a.Servers.Status(in.ID)
 	if !ok {
-		return nil, errNoSuchServer
+		return nil, web.ErrNoSuchServer
 	}
 	to, err := a.ConfigEditor.CheckRename(old.ID, in.Body.Name)
 	if err != nil {
@@ -246,7 +244,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*answer[Rename
 	if !ok { // the configuration takes effect a moment later
 		st = core.ServerStatus{ID: to, Label: in.Body.Name, State: core.StateStopped}
 	}
-	return reply(RenamedServer{st, append([]string{}, warnings...)})
+	return web.Reply(RenamedServer{st, append([]string{}, warnings...)})
 }
 
 func (a *API) renameInChecks(ctx context.Context, from, to string) error {
@@ -327,10 +325,10 @@ func (a *API) catalogOf(server string) *core.Catalog {
 	return offers[i].Catalog
 }
 
-func (a *API) listToolSettings(_ context.Context, in *serverInput) (*answer[List[ToolWithSettings]], error) {
+func (a *API) listToolSettings(_ context.Context, in *web.ServerInput) (*web.Answer[web.List[ToolWithSettings]], error) {
 	c, ok := a.ConfigEditor.Current().Server(in.ID)
 	if !ok {
-		return nil, errNoSuchServer
+		return nil, web.ErrNoSuchServer
 	}
 	public := map[string]string{}
 	for _, item := range a.Views.All().Items(core.Tools) {
@@ -338,7 +336,7 @@ func (a *API) listToolSettings(_ context.Context, in *serverInput) (*answer[List
 			public[item.Name] = item.Public
 		}
 	}
-	list := List[ToolWithSettings]{Items: []ToolWithSettings{}}
+	list := web.List[ToolWithSettings]{Items: []ToolWithSettings{}}
 	if catalog := a.catalogOf(c.ID); catalog != nil {
 		for _, item := range catalog.Tools {
 			one := toolSetting(item, c.Filter, public[item.Name])
@@ -348,7 +346,7 @@ func (a *API) listToolSettings(_ context.Context, in *serverInput) (*answer[List
 			list.Items = append(list.Items, one)
 		}
 	}
-	return reply(list)
+	return web.Reply(list)
 }
 
 func toolSetting(item core.Item, f *config.Filter, public string) ToolWithSettings {
@@ -380,7 +378,7 @@ func toolSetting(item core.Item, f *config.Filter, public string) ToolWithSettin
 	s.Settings = ToolSettings{
 		Enabled: !t.Disabled, Rename: t.Rename, Title: t.Title, Description: t.Description, Annotations: maps.Clone(t.Annotations),
 		RequestTimeoutMs: t.RequestTimeout.Milliseconds(), MaxRequestMs: t.MaxRequest.Milliseconds(), CacheTTLMs: t.CacheTTL.Milliseconds(),
-		Approval: t.Approval, AllowClients: nonNil(t.AllowClients), ValidateInput: t.ValidateInput, Record: t.Record,
+		Approval: t.Approval, AllowClients: web.NonNil(t.AllowClients), ValidateInput: t.ValidateInput, Record: t.Record,
 	}
 	if s.Settings.Annotations == nil {
 		s.Settings.Annotations = map[string]bool{}
@@ -400,8 +398,8 @@ func toolSetting(item core.Item, f *config.Filter, public string) ToolWithSettin
 type setToolsInput struct {
 	ID   string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
 	Body struct {
-		Tools []string        `json:"tools" minItems:"1" maxItems:"5000" nullable:"false" doc:"The server's own names for the tools"`
-		Set   map[string]JSON `json:"set" doc:"Keys to change, as in the configuration; null removes a key"`
+		Tools []string            `json:"tools" minItems:"1" maxItems:"5000" nullable:"false" doc:"The server's own names for the tools"`
+		Set   map[string]web.JSON `json:"set" doc:"Keys to change, as in the configuration; null removes a key"`
 	}
 }
 
@@ -411,7 +409,7 @@ var toolKeys = []string{
 	"approval", "allowClients", "validateInput", "record", "rateLimit", "retry",
 }
 
-func (a *API) setTools(ctx context.Context, in *setToolsInput) (*answer[List[ToolWithSettings]], error) {
+func (a *API) setTools(ctx context.Context, in *setToolsInput) (*web.Answer[web.List[ToolWithSettings]], error) {
 	invalid := func(field, message string) error {
 		return &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
 			Fields: []core.FieldError{{Field: field, Error: message}}}
@@ -429,7 +427,7 @@ func (a *API) setTools(ctx context.Context, in *setToolsInput) (*answer[List[Too
 	if err := a.ConfigEditor.SetTools(ctx, in.ID, in.Body.Tools, set); err != nil {
 		return nil, err
 	}
-	list, err := a.listToolSettings(ctx, &serverInput{ID: in.ID})
+	list, err := a.listToolSettings(ctx, &web.ServerInput{ID: in.ID})
 	if err != nil {
 		return nil, err
 	}
@@ -438,7 +436,7 @@ func (a *API) setTools(ctx context.Context, in *setToolsInput) (*answer[List[Too
 		known[t.Tool] = t
 	}
 	c, _ := a.ConfigEditor.Current().Server(in.ID)
-	changed := List[ToolWithSettings]{Items: []ToolWithSettings{}}
+	changed := web.List[ToolWithSettings]{Items: []ToolWithSettings{}}
 	for _, name := range in.Body.Tools {
 		t, ok := known[name]
 		if !ok { // the server does not offer it at the moment
@@ -446,45 +444,7 @@ func (a *API) setTools(ctx context.Context, in *setToolsInput) (*answer[List[Too
 		}
 		changed.Items = append(changed.Items, t)
 	}
-	return reply(changed)
-}
-
-var errNoSuchServer = core.Errorf(core.CodeNotFound, "there is no such server")
-
-// acceptServerNames accepts the name of a server wherever an operation takes its id: the fields of In that
-// are tagged server:"name" contain the id when handler runs. An unknown name is unchanged, because
-// the history contains removed servers.
-func acceptServerNames[In, Out any](a *API, handler func(context.Context, *In) (*Out, error)) func(context.Context, *In) (*Out, error) {
-	fields := serverFields(reflect.TypeFor[In](), nil)
-	if len(fields) == 0 {
-		return handler
-	}
-	return func(ctx context.Context, in *In) (*Out, error) {
-		for _, path := range fields {
-			field := reflect.ValueOf(in).Elem().FieldByIndex(path)
-			id, err := a.serverID(field.String())
-			if err != nil {
-				return nil, err
-			}
-			field.SetString(id)
-		}
-		return handler(ctx, in)
-	}
-}
-
-// serverFields are the paths of the tagged fields of a struct and of the structs in it.
-func serverFields(t reflect.Type, above []int) (paths [][]int) {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		path := append(slices.Clone(above), i)
-		switch {
-		case f.Type.Kind() == reflect.Struct:
-			paths = append(paths, serverFields(f.Type, path)...)
-		case f.Tag.Get("server") == "name":
-			paths = append(paths, path)
-		}
-	}
-	return paths
+	return web.Reply(changed)
 }
 
 // serverID returns the id of the server with the name or id text; text itself if there is none.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -33,7 +34,7 @@ func TestConfigBackupIsShownAndRestored(t *testing.T) {
 		t.Fatalf("%d %s", status, said)
 	}
 	status, said, _ = s.ask(t, "GET", "/api/v1/config/backups", "")
-	var list List[ConfigBackup]
+	var list web.List[ConfigBackup]
 	if err := json.Unmarshal([]byte(said), &list); err != nil || status != http.StatusOK || len(list.Items) < 2 {
 		t.Errorf("%d %s", status, said)
 	}

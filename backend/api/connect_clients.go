@@ -10,8 +10,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-
-	"github.com/danielgtaylor/huma/v2"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 )
 
 // Connection is one client application of this machine and the state of our entry in its file.
@@ -112,24 +111,24 @@ type connectionActionInput struct {
 	}
 }
 
-func (a *API) registerConnections(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/connections", "Client applications on this machine", a.listConnections)
-	op(a, doc, "GET", "/api/v1/connections/{key}/servers", "A client's servers that can be imported", a.listImportable)
-	op(a, doc, "POST", "/api/v1/connections/{key}/plan", "Preview what connecting a client would change; nothing is written", a.planConnection)
-	op(a, doc, "POST", "/api/v1/connections/{key}/connect", "Connect a client, or move its servers", a.connect)
-	op(a, doc, "POST", "/api/v1/connections/{key}/{action}", "Undo a connection, restore a lost entry, or stop tracking a client", a.changeConnection)
-	a.registerClientImports(doc)
-	a.registerTakeover(doc)
+func (a *API) registerConnections(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/connections", "Client applications on this machine", a.listConnections)
+	web.Op(r, "GET", "/api/v1/connections/{key}/servers", "A client's servers that can be imported", a.listImportable)
+	web.Op(r, "POST", "/api/v1/connections/{key}/plan", "Preview what connecting a client would change; nothing is written", a.planConnection)
+	web.Op(r, "POST", "/api/v1/connections/{key}/connect", "Connect a client, or move its servers", a.connect)
+	web.Op(r, "POST", "/api/v1/connections/{key}/{action}", "Undo a connection, restore a lost entry, or stop tracking a client", a.changeConnection)
+	a.registerClientImports(r)
+	a.registerTakeover(r)
 }
 
-func (a *API) listConnections(context.Context, *none) (*answer[List[Connection]], error) {
-	out := List[Connection]{Items: []Connection{}}
+func (a *API) listConnections(context.Context, *web.None) (*web.Answer[web.List[Connection]], error) {
+	out := web.List[Connection]{Items: []Connection{}}
 	for _, s := range a.Connector.List() {
 		one := NewConnection(s)
 		a.addActivity(&one, s)
 		out.Items = append(out.Items, one)
 	}
-	return &answer[List[Connection]]{Body: out}, nil
+	return &web.Answer[web.List[Connection]]{Body: out}, nil
 }
 
 // NewConnection returns the document of a client, without its activity, which only the daemon knows.
@@ -146,14 +145,14 @@ func NewConnection(s clientconf.Status) Connection {
 	return c
 }
 
-func (a *API) listImportable(_ context.Context, in *connectionInput) (*answer[List[ImportableServer]], error) {
+func (a *API) listImportable(_ context.Context, in *connectionInput) (*web.Answer[web.List[ImportableServer]], error) {
 	all, err := a.Connector.Servers(clientconf.Choice{Client: in.Key})
 	if err != nil {
 		return nil, err
 	}
-	out := List[ImportableServer]{Items: []ImportableServer{}}
+	out := web.List[ImportableServer]{Items: []ImportableServer{}}
 	out.Items = importable(all)
-	return &answer[List[ImportableServer]]{Body: out}, nil
+	return &web.Answer[web.List[ImportableServer]]{Body: out}, nil
 }
 
 func importable(all []clientconf.ImportedServer) []ImportableServer {
@@ -207,15 +206,15 @@ func checkOutside(confirmed []string, plans ...*clientconf.Plan) error {
 	return nil
 }
 
-func (a *API) planConnection(_ context.Context, in *connectionRequestInput) (*answer[ConnectionPlan], error) {
+func (a *API) planConnection(_ context.Context, in *connectionRequestInput) (*web.Answer[ConnectionPlan], error) {
 	p, err := a.plan(in)
 	if err != nil {
 		return nil, err
 	}
-	return reply(NewConnectionPlan(p))
+	return web.Reply(NewConnectionPlan(p))
 }
 
-func (a *API) connect(ctx context.Context, in *connectionRequestInput) (*answer[ConnectionPlan], error) {
+func (a *API) connect(ctx context.Context, in *connectionRequestInput) (*web.Answer[ConnectionPlan], error) {
 	p, err := a.plan(in)
 	if err != nil {
 		return nil, err
@@ -233,10 +232,10 @@ func (a *API) connect(ctx context.Context, in *connectionRequestInput) (*answer[
 	if err := a.Connector.Apply(ctx, p); err != nil {
 		return nil, err
 	}
-	return reply(NewConnectionPlan(p))
+	return web.Reply(NewConnectionPlan(p))
 }
 
-func (a *API) changeConnection(ctx context.Context, in *connectionActionInput) (*answer[Undone], error) {
+func (a *API) changeConnection(ctx context.Context, in *connectionActionInput) (*web.Answer[Undone], error) {
 	out := Undone{Key: in.Key}
 	switch in.Action {
 	case "undo":
@@ -265,7 +264,7 @@ func (a *API) changeConnection(ctx context.Context, in *connectionActionInput) (
 		}
 		out.Result = "forgotten"
 	}
-	return &answer[Undone]{Body: out}, nil
+	return &web.Answer[Undone]{Body: out}, nil
 }
 
 type manualSetupInput struct {
@@ -280,7 +279,7 @@ type bundleAnswer struct {
 	Body        []byte
 }
 
-func (a *API) manualSetup(_ context.Context, in *manualSetupInput) (*answer[clientconf.ManualSetup], error) {
+func (a *API) manualSetup(_ context.Context, in *manualSetupInput) (*web.Answer[clientconf.ManualSetup], error) {
 	choice := clientconf.Choice{Client: in.Key, HTTP: in.HTTP}
 	if in.HTTP {
 		if _, err := clientconf.ByID(in.Key); err != nil {
@@ -296,7 +295,7 @@ func (a *API) manualSetup(_ context.Context, in *manualSetupInput) (*answer[clie
 	if err != nil {
 		return nil, err
 	}
-	return reply(h)
+	return web.Reply(h)
 }
 
 func (a *API) bundle(_ context.Context, in *connectionInput) (*bundleAnswer, error) {

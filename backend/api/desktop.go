@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-
-	"github.com/danielgtaylor/huma/v2"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 )
 
 // Desktop controls the desktop integration of the daemon.
@@ -80,14 +79,14 @@ type openInput struct{ Body *OpenRequest }
 type pickInput struct{ Body PickRequest }
 type pickedInput struct{ Body PickAnswer }
 
-func (a *API) registerDesktop(doc huma.API) {
-	op(a, doc, "POST", "/api/v1/open-code", "Create a URL for the web UI, with a one-time code", a.openCode)
-	op(a, doc, "POST", "/api/v1/window", "Bring the window to the front and show a page in it", a.focusWindow)
-	op(a, doc, "POST", "/api/v1/window/pick", "Open a file or folder dialog in the window", a.pick)
-	op(a, doc, "POST", "/api/v1/window/picked", "Report the result of a dialog; used by the window", a.picked)
-	op(a, doc, "GET", "/api/v1/desktop", "Desktop settings: start at login, pause, tray and window", a.desktop)
-	op(a, doc, "PUT", "/api/v1/desktop", "Turn start at login on or off, or pause all servers", a.changeDesktop)
-	op(a, doc, "POST", "/api/v1/quit", "Stop the daemon and all servers", a.quit)
+func (a *API) registerDesktop(r *web.Router) {
+	web.Op(r, "POST", "/api/v1/open-code", "Create a URL for the web UI, with a one-time code", a.openCode)
+	web.Op(r, "POST", "/api/v1/window", "Bring the window to the front and show a page in it", a.focusWindow)
+	web.Op(r, "POST", "/api/v1/window/pick", "Open a file or folder dialog in the window", a.pick)
+	web.Op(r, "POST", "/api/v1/window/picked", "Report the result of a dialog; used by the window", a.picked)
+	web.Op(r, "GET", "/api/v1/desktop", "Desktop settings: start at login, pause, tray and window", a.desktop)
+	web.Op(r, "PUT", "/api/v1/desktop", "Turn start at login on or off, or pause all servers", a.changeDesktop)
+	web.Op(r, "POST", "/api/v1/quit", "Stop the daemon and all servers", a.quit)
 }
 
 // OpenURL returns a URL of the page with a one-time code and a path.
@@ -115,8 +114,8 @@ func cleanPagePath(to string) string {
 	return to
 }
 
-func (a *API) openCode(_ context.Context, in *openInput) (*answer[OpenAddress], error) {
-	return reply(OpenAddress{a.OpenURL(in.pagePath())})
+func (a *API) openCode(_ context.Context, in *openInput) (*web.Answer[OpenAddress], error) {
+	return web.Reply(OpenAddress{a.OpenURL(in.pagePath())})
 }
 
 // Focus brings an open window to the front, at a path of the page; "" keeps the current one. It
@@ -125,26 +124,26 @@ func (a *API) Focus(to string) bool {
 	return a.windows.send(windowCommand{Command: "focus", To: cleanPagePath(to)})
 }
 
-func (a *API) focusWindow(_ context.Context, in *openInput) (*answer[Shown], error) {
-	return reply(Shown{a.Focus(in.pagePath())})
+func (a *API) focusWindow(_ context.Context, in *openInput) (*web.Answer[Shown], error) {
+	return web.Reply(Shown{a.Focus(in.pagePath())})
 }
 
-func (a *API) pick(ctx context.Context, in *pickInput) (*answer[Picked], error) {
+func (a *API) pick(ctx context.Context, in *pickInput) (*web.Answer[Picked], error) {
 	path, err := a.windows.pickPath(ctx, in.Body.Kind)
 	if err != nil {
 		return nil, err
 	}
-	return reply(Picked{path})
+	return web.Reply(Picked{path})
 }
 
-func (a *API) picked(_ context.Context, in *pickedInput) (*none, error) {
+func (a *API) picked(_ context.Context, in *pickedInput) (*web.None, error) {
 	if !a.windows.deliverPick(in.Body.ID, in.Body.Path) {
 		return nil, core.Errorf(core.CodeNotFound, "this dialog is no longer open")
 	}
-	return &none{}, nil
+	return &web.None{}, nil
 }
 
-func (a *API) desktop(context.Context, *none) (*answer[DesktopState], error) {
+func (a *API) desktop(context.Context, *web.None) (*web.Answer[DesktopState], error) {
 	s := DesktopState{Window: a.windows.isOpen()}
 	on, err := a.Desktop.StartsAtLogin()
 	if err != nil {
@@ -152,10 +151,10 @@ func (a *API) desktop(context.Context, *none) (*answer[DesktopState], error) {
 	}
 	s.StartAtLogin, s.Paused = on, a.Desktop.Paused()
 	s.Tray, s.TrayProblem = a.Desktop.Tray()
-	return reply(s)
+	return web.Reply(s)
 }
 
-func (a *API) changeDesktop(ctx context.Context, in *desktopInput) (*answer[DesktopState], error) {
+func (a *API) changeDesktop(ctx context.Context, in *desktopInput) (*web.Answer[DesktopState], error) {
 	if on := in.Body.StartAtLogin; on != nil {
 		if err := a.Desktop.SetStartAtLogin(*on); err != nil {
 			return nil, &core.Error{Code: core.CodeInternal, Message: "cannot change the start-at-login setting", Hint: "Drawbridge can also be started manually.", Cause: err}
@@ -169,17 +168,17 @@ func (a *API) changeDesktop(ctx context.Context, in *desktopInput) (*answer[Desk
 	return a.desktop(ctx, nil)
 }
 
-func (a *API) quit(context.Context, *none) (*none, error) {
+func (a *API) quit(context.Context, *web.None) (*web.None, error) {
 	a.CloseWindows()
 	a.Desktop.Quit()
-	return &none{}, nil
+	return &web.None{}, nil
 }
 
 // followWindow streams commands to the window. It requires the admin token or a browser session.
 func (a *API) followWindow(w http.ResponseWriter, r *http.Request) {
 	commands, leave, err := a.windows.subscribe()
 	if err != nil {
-		writeProblem(w, err)
+		web.WriteProblem(w, err)
 		return
 	}
 	defer leave()
@@ -322,7 +321,7 @@ func (a *API) serveCommands(ctx context.Context, s *stream, commands <-chan wind
 func newStream(w http.ResponseWriter) *stream {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
-	noStore(h)
+	web.NoStore(h)
 	h.Set("X-Accel-Buffering", "no")
 	return &stream{w: w, rc: http.NewResponseController(w)}
 }
@@ -331,9 +330,9 @@ type noticeInput struct {
 	Subject string `path:"subject" maxLength:"100"`
 }
 
-func (a *API) dismissNotice(_ context.Context, in *noticeInput) (*none, error) {
+func (a *API) dismissNotice(_ context.Context, in *noticeInput) (*web.None, error) {
 	if !a.CommandApprovals.Dismiss(in.Subject) && !a.Observer.Dismiss(in.Subject) {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such notice, or it cannot be acknowledged because it describes the current state")
 	}
-	return &none{}, nil
+	return &web.None{}, nil
 }

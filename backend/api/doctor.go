@@ -9,18 +9,17 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 type findingInput struct {
 	ID string `path:"id" maxLength:"300"`
 }
 
-func (a *API) registerDoctor(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/doctor", "Problems with servers and clients, with their fixes", a.examine)
-	op(a, doc, "POST", "/api/v1/doctor/{id}", "Apply the fix for a finding and run the diagnosis again", a.fix)
+func (a *API) registerDoctor(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/doctor", "Problems with servers and clients, with their fixes", a.examine)
+	web.Op(r, "POST", "/api/v1/doctor/{id}", "Apply the fix for a finding and run the diagnosis again", a.fix)
 }
 
 // doctorOptions returns the input of the doctor: the options of the program and the state that the
@@ -78,15 +77,15 @@ func (a *API) doctorOptions(ctx context.Context) (doctor.Options, error) {
 	return o, nil
 }
 
-func (a *API) examine(ctx context.Context, _ *none) (*answer[List[doctor.Finding]], error) {
+func (a *API) examine(ctx context.Context, _ *web.None) (*web.Answer[web.List[doctor.Finding]], error) {
 	o, err := a.doctorOptions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return reply(List[doctor.Finding]{Items: doctor.Examine(ctx, o)})
+	return web.Reply(web.List[doctor.Finding]{Items: doctor.Examine(ctx, o)})
 }
 
-func (a *API) fix(ctx context.Context, in *findingInput) (*answer[List[doctor.Finding]], error) {
+func (a *API) fix(ctx context.Context, in *findingInput) (*web.Answer[web.List[doctor.Finding]], error) {
 	o, err := a.doctorOptions(ctx)
 	if err != nil {
 		return nil, err
@@ -97,20 +96,20 @@ func (a *API) fix(ctx context.Context, in *findingInput) (*answer[List[doctor.Fi
 	return a.examine(ctx, nil)
 }
 
-func (a *API) registerDiagnostics(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/diagnostics", "Diagnostics for a bug report, with the text of each file; secrets are redacted", a.diagnostics)
-	op(a, doc, "GET", "/api/v1/diagnostics/zip", "Diagnostics as a zip file", a.diagnosticsZip)
+func (a *API) registerDiagnostics(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/diagnostics", "Diagnostics for a bug report, with the text of each file; secrets are redacted", a.diagnostics)
+	web.Op(r, "GET", "/api/v1/diagnostics/zip", "Diagnostics as a zip file", a.diagnosticsZip)
 }
 
-func (a *API) diagnostics(ctx context.Context, _ *none) (*answer[List[doctor.File]], error) {
+func (a *API) diagnostics(ctx context.Context, _ *web.None) (*web.Answer[web.List[doctor.File]], error) {
 	files, err := a.bundleFiles(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return reply(List[doctor.File]{Items: files})
+	return web.Reply(web.List[doctor.File]{Items: files})
 }
 
-func (a *API) diagnosticsZip(ctx context.Context, _ *none) (*bundleAnswer, error) {
+func (a *API) diagnosticsZip(ctx context.Context, _ *web.None) (*bundleAnswer, error) {
 	files, err := a.bundleFiles(ctx)
 	if err != nil {
 		return nil, err
@@ -142,8 +141,8 @@ func (a *API) bundleFiles(ctx context.Context) ([]doctor.File, error) {
 	return doctor.Bundle(o), nil
 }
 
-func (a *API) serverUsage(context.Context, *none) (*answer[List[ServerUsage]], error) {
-	return reply(List[ServerUsage]{Items: a.usageOf(a.Servers.Statuses())})
+func (a *API) serverUsage(context.Context, *web.None) (*web.Answer[web.List[ServerUsage]], error) {
+	return web.Reply(web.List[ServerUsage]{Items: a.usageOf(a.Servers.Statuses())})
 }
 
 // usageOf measures the servers that have a process on this machine. It measures all of them at the

@@ -13,6 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 )
 
 const (
@@ -152,7 +153,7 @@ func (s *stream) write(b []byte) error {
 }
 
 type framesInput struct {
-	PageInput
+	web.PageInput
 	Session string `query:"session" maxLength:"200" doc:"Session of a client that history.debugClients includes"`
 	Server  string `query:"server" maxLength:"256" server:"name" doc:"Server with debug: true, or one that a debugged client called"`
 }
@@ -170,19 +171,19 @@ type Message struct {
 	HTTP    string    `json:"http,omitempty" doc:"Remote servers only: request line or status, and headers, one per line; secrets are redacted"`
 }
 
-func (a *API) frames(_ context.Context, in *framesInput) (*answer[List[Message]], error) {
+func (a *API) frames(_ context.Context, in *framesInput) (*web.Answer[web.List[Message]], error) {
 	if (in.Session == "") == (in.Server == "") {
 		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
 			Fields: []core.FieldError{{Field: "query.session", Error: "specify either a session or a server"}}}
 	}
-	list := List[Message]{Items: []Message{}}
-	before := parseID(in.Before)
+	list := web.List[Message]{Items: []Message{}}
+	before := web.ParseID(in.Before)
 	page, next := a.FrameLog.Frames(in.Session, in.Server, before, in.Limit)
 	for _, f := range page {
 		list.Items = append(list.Items, Message{strconv.FormatInt(f.ID, 10), f.At, f.From, f.Session, f.Client, f.Server, f.Bytes, f.Text, f.HTTP})
 	}
-	list.Next = nextPage(next)
-	return reply(list)
+	list.Next = web.NextPage(next)
+	return web.Reply(list)
 }
 
 type logInput struct {
@@ -193,15 +194,15 @@ type logInput struct {
 }
 
 // serverLog returns the lines of one server, oldest first, escaped for display.
-func (a *API) serverLog(_ context.Context, in *logInput) (*answer[List[serverlog.Line]], error) {
+func (a *API) serverLog(_ context.Context, in *logInput) (*web.Answer[web.List[serverlog.Line]], error) {
 	if _, ok := a.Servers.Status(in.ID); !ok {
-		return nil, errNoSuchServer
+		return nil, web.ErrNoSuchServer
 	}
 	wants, ok := serverlog.Filter(in.Level)
 	if !ok {
 		return nil, core.Errorf(core.CodeValidation, "level must be one of %s", serverlog.FilterChoices)
 	}
-	list := List[serverlog.Line]{Items: []serverlog.Line{}}
+	list := web.List[serverlog.Line]{Items: []serverlog.Line{}}
 	all := a.Logs.Tail(in.ID, 0)
 	begin := len(all)
 	for left := in.Limit; begin > 0 && left > 0 && all[begin-1].At.After(in.After); begin-- {
@@ -215,5 +216,5 @@ func (a *API) serverLog(_ context.Context, in *logInput) (*answer[List[serverlog
 			list.Items = append(list.Items, line)
 		}
 	}
-	return reply(list)
+	return web.Reply(list)
 }

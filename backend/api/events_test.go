@@ -15,6 +15,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 )
 
 type sse struct {
@@ -160,7 +161,7 @@ func TestServerLogIsFilteredByLevelAndTime(t *testing.T) {
 	logs.Append("files", serverlog.Error, "failed")
 	texts := func(query string) (list []string, last time.Time) {
 		t.Helper()
-		var l List[serverlog.Line]
+		var l web.List[serverlog.Line]
 		s.get(t, "/api/v1/servers/files/log"+query, &l)
 		for _, line := range l.Items {
 			list, last = append(list, line.Text), line.At

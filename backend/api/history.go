@@ -11,6 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -43,27 +44,27 @@ type HistoryStore interface {
 	DeleteCheck(ctx context.Context, name string) error
 }
 
-func (a *API) registerHistory(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/previews", "Previews of call arguments, with search matches in the payloads", a.previews)
-	op(a, doc, "GET", "/api/v1/facets", "Number of calls by server, tool, client and outcome", a.facets)
-	op(a, doc, "GET", "/api/v1/sessions", "Sessions, newest first", a.listSessions)
-	op(a, doc, "GET", "/api/v1/usage", "Call statistics by server, tool and client, and over time", a.usage)
-	op(a, doc, "PUT", "/api/v1/calls/{id}/note", "Set the title, note and tags of a call", a.putNote)
-	op(a, doc, "POST", "/api/v1/calls/{id}/replay", "Repeat a tool call, optionally with other arguments", a.replay)
-	op(a, doc, "POST", "/api/v1/calls/delete", "Delete individual calls, or all calls of a client or session", a.deleteCalls)
-	op(a, doc, "GET", "/api/v1/history", "State and size of the history", a.historyState)
-	op(a, doc, "PUT", "/api/v1/history/recording", "Pause recording, or change the recording rules for servers and tools", a.putRecording)
-	op(a, doc, "POST", "/api/v1/history/prune", "Delete the oldest calls that exceed the given limits", a.prune)
-	op(a, doc, "POST", "/api/v1/history/retention-preview", "Number of calls that the given limits would delete", a.previewPrune)
-	op(a, doc, "POST", "/api/v1/history/vacuum", "Compact the database", a.vacuum)
-	op(a, doc, "POST", "/api/v1/history/backup", "Back up the history to a new file", a.backup)
-	op(a, doc, "GET", "/api/v1/checks", "Saved checks", a.listChecks)
-	op(a, doc, "PUT", "/api/v1/checks/{name}", "Save a check; replaces an existing check with the same name", a.putCheck)
-	op(a, doc, "POST", "/api/v1/checks/{name}", "Save the tool calls of a session, a tag or a time range as a new check", a.saveCheckFromCalls)
-	op(a, doc, "DELETE", "/api/v1/checks/{name}", "Delete a check", a.deleteCheck)
-	op(a, doc, "POST", "/api/v1/checks/{name}/run", "Run a check", a.runCheck)
-	op(a, doc, "GET", "/api/v1/frames", "Recent JSON-RPC messages of a session or server in debug mode, newest first", a.frames)
-	a.registerExport(doc)
+func (a *API) registerHistory(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/previews", "Previews of call arguments, with search matches in the payloads", a.previews)
+	web.Op(r, "GET", "/api/v1/facets", "Number of calls by server, tool, client and outcome", a.facets)
+	web.Op(r, "GET", "/api/v1/sessions", "Sessions, newest first", a.listSessions)
+	web.Op(r, "GET", "/api/v1/usage", "Call statistics by server, tool and client, and over time", a.usage)
+	web.Op(r, "PUT", "/api/v1/calls/{id}/note", "Set the title, note and tags of a call", a.putNote)
+	web.Op(r, "POST", "/api/v1/calls/{id}/replay", "Repeat a tool call, optionally with other arguments", a.replay)
+	web.Op(r, "POST", "/api/v1/calls/delete", "Delete individual calls, or all calls of a client or session", a.deleteCalls)
+	web.Op(r, "GET", "/api/v1/history", "State and size of the history", a.historyState)
+	web.Op(r, "PUT", "/api/v1/history/recording", "Pause recording, or change the recording rules for servers and tools", a.putRecording)
+	web.Op(r, "POST", "/api/v1/history/prune", "Delete the oldest calls that exceed the given limits", a.prune)
+	web.Op(r, "POST", "/api/v1/history/retention-preview", "Number of calls that the given limits would delete", a.previewPrune)
+	web.Op(r, "POST", "/api/v1/history/vacuum", "Compact the database", a.vacuum)
+	web.Op(r, "POST", "/api/v1/history/backup", "Back up the history to a new file", a.backup)
+	web.Op(r, "GET", "/api/v1/checks", "Saved checks", a.listChecks)
+	web.Op(r, "PUT", "/api/v1/checks/{name}", "Save a check; replaces an existing check with the same name", a.putCheck)
+	web.Op(r, "POST", "/api/v1/checks/{name}", "Save the tool calls of a session, a tag or a time range as a new check", a.saveCheckFromCalls)
+	web.Op(r, "DELETE", "/api/v1/checks/{name}", "Delete a check", a.deleteCheck)
+	web.Op(r, "POST", "/api/v1/checks/{name}/run", "Run a check", a.runCheck)
+	web.Op(r, "GET", "/api/v1/frames", "Recent JSON-RPC messages of a session or server in debug mode, newest first", a.frames)
+	a.registerExport(r)
 }
 
 // CallFilter holds the filters of all operations on calls.
@@ -91,12 +92,12 @@ func (f *CallFilter) query() store.Query {
 	}
 }
 
-func (a *API) facets(ctx context.Context, in *CallFilter) (*answer[store.Facets], error) {
+func (a *API) facets(ctx context.Context, in *CallFilter) (*web.Answer[store.Facets], error) {
 	f, err := a.HistoryStore.Facets(ctx, in.query())
 	if err != nil {
 		return nil, err
 	}
-	return reply(*f)
+	return web.Reply(*f)
 }
 
 // Session is the timeline of one session of a client.
@@ -113,18 +114,18 @@ type Session struct {
 	Servers       []string  `json:"servers" nullable:"false" doc:"Ids of the servers that were called"`
 }
 
-func (a *API) listSessions(ctx context.Context, in *PageInput) (*answer[List[Session]], error) {
-	before := parseID(in.Before)
+func (a *API) listSessions(ctx context.Context, in *web.PageInput) (*web.Answer[web.List[Session]], error) {
+	before := web.ParseID(in.Before)
 	stories, next, err := a.HistoryStore.Sessions(ctx, before, in.Limit)
 	if err != nil {
 		return nil, err
 	}
-	list := List[Session]{Items: make([]Session, len(stories))}
+	list := web.List[Session]{Items: make([]Session, len(stories))}
 	for i, s := range stories {
-		list.Items[i] = Session{s.Session, s.Client.Name, s.Client.Version, s.Client.Token, s.Workspace, s.First, s.Last, s.Calls, s.Errors, nonNil(s.Servers)}
+		list.Items[i] = Session{s.Session, s.Client.Name, s.Client.Version, s.Client.Token, s.Workspace, s.First, s.Last, s.Calls, s.Errors, web.NonNil(s.Servers)}
 	}
-	list.Next = nextPage(next)
-	return reply(list)
+	list.Next = web.NextPage(next)
+	return web.Reply(list)
 }
 
 // HistoryState is the content and the size of the history.
@@ -152,7 +153,7 @@ type HeldCalls struct {
 	Until time.Time `json:"until" doc:"Time at which they are deleted, unless the clock is corrected first"`
 }
 
-func (a *API) historyState(ctx context.Context, _ *none) (*answer[HistoryState], error) {
+func (a *API) historyState(ctx context.Context, _ *web.None) (*web.Answer[HistoryState], error) {
 	size, err := a.HistoryStore.Size(ctx)
 	if err != nil {
 		return nil, err
@@ -173,12 +174,12 @@ func (a *API) historyState(ctx context.Context, _ *none) (*answer[HistoryState],
 	if h := a.HistoryStore.HeldCalls(); h != nil {
 		s.ClockHold = &HeldCalls{h.Calls, h.From.UTC(), h.Until.UTC()}
 	}
-	return reply(s)
+	return web.Reply(s)
 }
 
 type recordingInput struct{ Body store.RecordingSettings }
 
-func (a *API) putRecording(ctx context.Context, in *recordingInput) (*answer[HistoryState], error) {
+func (a *API) putRecording(ctx context.Context, in *recordingInput) (*web.Answer[HistoryState], error) {
 	if err := a.HistoryStore.SaveRecording(ctx, in.Body); err != nil {
 		return nil, err
 	}
@@ -194,7 +195,7 @@ type PruneInputBody struct {
 
 type pruneInput struct{ Body PruneInputBody }
 
-func (a *API) prune(ctx context.Context, in *pruneInput) (*answer[Deleted], error) {
+func (a *API) prune(ctx context.Context, in *pruneInput) (*web.Answer[Deleted], error) {
 	k := store.RetentionLimits{Age: time.Duration(in.Body.KeepDays) * 24 * time.Hour, Bytes: in.Body.MaxBytes, Rows: in.Body.MaxCalls}
 	if k == (store.RetentionLimits{}) {
 		cfg := a.ConfigEditor.Current().History
@@ -204,7 +205,7 @@ func (a *API) prune(ctx context.Context, in *pruneInput) (*answer[Deleted], erro
 	if err != nil {
 		return nil, err
 	}
-	return reply(Deleted{n})
+	return web.Reply(Deleted{n})
 }
 
 // RetentionPreviewInputBody holds the limits of a preview.
@@ -225,11 +226,11 @@ type RetentionPreview struct {
 	To        *time.Time `json:"to,omitempty" doc:"Start of the newest of them"`
 }
 
-func (a *API) previewPrune(ctx context.Context, in *retentionPreviewInput) (*answer[RetentionPreview], error) {
+func (a *API) previewPrune(ctx context.Context, in *retentionPreviewInput) (*web.Answer[RetentionPreview], error) {
 	return a.previewLimits(ctx, store.RetentionLimits{Age: time.Duration(in.Body.KeepDays) * 24 * time.Hour, Bytes: in.Body.MaxBytes, Rows: in.Body.MaxCalls})
 }
 
-func (a *API) previewLimits(ctx context.Context, k store.RetentionLimits) (*answer[RetentionPreview], error) {
+func (a *API) previewLimits(ctx context.Context, k store.RetentionLimits) (*web.Answer[RetentionPreview], error) {
 	b, err := a.HistoryStore.RetentionPreview(ctx, k)
 	if err != nil {
 		return nil, err
@@ -238,10 +239,10 @@ func (a *API) previewLimits(ctx context.Context, k store.RetentionLimits) (*answ
 	if !b.From.IsZero() {
 		preview.From, preview.To = &b.From, &b.To
 	}
-	return reply(preview)
+	return web.Reply(preview)
 }
 
-func (a *API) vacuum(ctx context.Context, _ *none) (*answer[HistoryState], error) {
+func (a *API) vacuum(ctx context.Context, _ *web.None) (*web.Answer[HistoryState], error) {
 	if err := a.HistoryStore.Vacuum(ctx); err != nil {
 		return nil, err
 	}
@@ -259,14 +260,14 @@ type BackupFile struct {
 	Path string `json:"path"`
 }
 
-func (a *API) backup(ctx context.Context, in *backupInput) (*answer[BackupFile], error) {
+func (a *API) backup(ctx context.Context, in *backupInput) (*web.Answer[BackupFile], error) {
 	if !filepath.IsAbs(in.Body.Path) {
 		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "body.path", Error: "must be absolute"}}}
 	}
 	if err := a.HistoryStore.Backup(ctx, in.Body.Path); err != nil {
 		return nil, err
 	}
-	return reply(BackupFile{in.Body.Path})
+	return web.Reply(BackupFile{in.Body.Path})
 }
 
 // clockNotice reports that a jump of the clock made all calls expire.
@@ -281,13 +282,12 @@ type exportInput struct {
 	Limit  int    `query:"limit" minimum:"1" doc:"Default: all"`
 }
 
-func (a *API) registerExport(doc huma.API) {
-	o := newOperation("GET", "/api/v1/export", "Calls as JSONL, CSV (format=csv), an HTTP Archive (format=har) or a cassette of one server (format=cassette), with the filters of GET /api/v1/calls")
-	o.Responses = map[string]*huma.Response{"200": {Description: "The file", Content: map[string]*huma.MediaType{
-		"application/jsonl": {Schema: &huma.Schema{Type: huma.TypeString}}, "text/csv": {Schema: &huma.Schema{Type: huma.TypeString}},
-		"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}},
-	}}}
-	huma.Register(doc, o, adapt(a.Log, o.OperationID, acceptServerNames(a, a.export)))
+func (a *API) registerExport(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/export", "Calls as JSONL, CSV (format=csv), an HTTP Archive (format=har) or a cassette of one server (format=cassette), with the filters of GET /api/v1/calls", a.export,
+		map[string]*huma.Response{"200": {Description: "The file", Content: map[string]*huma.MediaType{
+			"application/jsonl": {Schema: &huma.Schema{Type: huma.TypeString}}, "text/csv": {Schema: &huma.Schema{Type: huma.TypeString}},
+			"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}},
+		}}})
 }
 
 func (a *API) export(ctx context.Context, in *exportInput) (*huma.StreamResponse, error) {
@@ -315,7 +315,7 @@ func (a *API) export(ctx context.Context, in *exportInput) (*huma.StreamResponse
 	return &huma.StreamResponse{Body: func(response huma.Context) {
 		_, w := humago.Unwrap(response)
 		h := w.Header()
-		noStore(h)
+		web.NoStore(h)
 		h.Set("Content-Type", kind)
 		h.Set("Content-Disposition", `attachment; filename="`+name+`"`)
 		if err := write(ctx, w, a.History, q); err != nil && ctx.Err() == nil {
@@ -334,7 +334,7 @@ type configRetentionInput struct {
 
 // previewRetention counts the calls that are deleted if a text becomes the configuration file. The
 // result is zero if the text does not reduce retention, or if it is invalid and thus refused.
-func (a *API) previewRetention(ctx context.Context, in *configRetentionInput) (*answer[RetentionPreview], error) {
+func (a *API) previewRetention(ctx context.Context, in *configRetentionInput) (*web.Answer[RetentionPreview], error) {
 	text := []byte(in.Body.Text)
 	if in.Body.Copy != "" {
 		var err error
@@ -348,7 +348,7 @@ func (a *API) previewRetention(ctx context.Context, in *configRetentionInput) (*
 	}
 	next, _ := config.Parse(path, text)
 	if next == nil {
-		return reply(RetentionPreview{})
+		return web.Reply(RetentionPreview{})
 	}
 	// Both are compared as the same file, because other files may also configure the history.
 	now, _ := config.Parse(path, was)
@@ -356,7 +356,7 @@ func (a *API) previewRetention(ctx context.Context, in *configRetentionInput) (*
 		now = a.ConfigEditor.Current()
 	}
 	if !next.History.KeepsLess(now.History) {
-		return reply(RetentionPreview{})
+		return web.Reply(RetentionPreview{})
 	}
 	return a.previewLimits(ctx, store.RetentionLimits{Age: next.History.KeepFor, Bytes: next.History.MaxBytes})
 }
@@ -404,7 +404,7 @@ type UsageStats struct {
 	BlankBytes    int64 `json:"blankBytes" doc:"Part of the results: white space between JSON tokens, and in text after other white space"`
 }
 
-func (a *API) usage(ctx context.Context, in *usageInput) (*answer[UsageReport], error) {
+func (a *API) usage(ctx context.Context, in *usageInput) (*web.Answer[UsageReport], error) {
 	u, err := a.HistoryStore.Usage(ctx, store.UsageQuery{From: in.From, To: in.To, Server: in.Server, Tool: in.Tool, Client: in.Client})
 	if err != nil {
 		return nil, err
@@ -416,7 +416,7 @@ func (a *API) usage(ctx context.Context, in *usageInput) (*answer[UsageReport], 
 		}
 		return out
 	}
-	return reply(UsageReport{u.From, u.To, newUsageStats(&u.Total), list(u.ByServer), list(u.ByTool), list(u.ByClient), list(u.Series), int64(u.SeriesFor), nonNil(u.Versions)})
+	return web.Reply(UsageReport{u.From, u.To, newUsageStats(&u.Total), list(u.ByServer), list(u.ByTool), list(u.ByClient), list(u.Series), int64(u.SeriesFor), web.NonNil(u.Versions)})
 }
 
 func newUsageStats(u *store.Use) UsageStats {

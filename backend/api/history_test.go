@@ -18,6 +18,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -53,7 +54,7 @@ func TestHistoryIsServed(t *testing.T) {
 		return core.Reply{Result: []byte(`{"content":[{"type":"text","text":"again"}]}`)}, nil
 	}
 	ids := s.fill(t, 10)
-	var calls List[Call]
+	var calls web.List[Call]
 	s.get(t, "/api/v1/calls?q=word3", &calls)
 	if len(calls.Items) != 1 || calls.Items[0].ID != ids[3] {
 		t.Errorf("search: %+v", calls)
@@ -72,7 +73,7 @@ func TestHistoryIsServed(t *testing.T) {
 	if u.Total.Calls != 10 || u.Total.Errors != 5 || len(u.Tools) != 2 || len(u.Series) == 0 || u.Total.P50Ns < 950_000 || u.Total.P50Ns > 1_050_000 {
 		t.Errorf("usage: %+v", u)
 	}
-	var sessions List[Session]
+	var sessions web.List[Session]
 	s.get(t, "/api/v1/sessions", &sessions)
 	if len(sessions.Items) != 1 || sessions.Items[0].Calls != 10 {
 		t.Errorf("sessions: %+v", sessions)
@@ -118,7 +119,7 @@ func TestHistoryIsServed(t *testing.T) {
 func TestFramesAreServed(t *testing.T) {
 	s := newSite(t)
 	s.fill(t, 4)
-	var frames List[Message]
+	var frames web.List[Message]
 	s.get(t, "/api/v1/frames?server=files", &frames)
 	if frames.Items == nil {
 		t.Error("no list")
@@ -168,7 +169,7 @@ func TestExportHasTheFiltersOfTheList(t *testing.T) {
 	} {
 		v, err := url.ParseQuery(filter)
 		must(t, err)
-		var list List[Call]
+		var list web.List[Call]
 		s.get(t, "/api/v1/calls?"+v.Encode(), &list)
 		status, body, _ := s.ask(t, "GET", "/api/v1/export?"+v.Encode(), "")
 		var listed, written []string
@@ -195,7 +196,7 @@ func TestExportHasTheFiltersOfTheList(t *testing.T) {
 		must(t, err)
 		for _, path := range []string{"/api/v1/calls?", "/api/v1/export?"} {
 			status, body, head := s.ask(t, "GET", path+v.Encode(), "")
-			var said ErrorDocument
+			var said web.ErrorDocument
 			if err := json.Unmarshal([]byte(body), &said); err != nil || status != 400 || len(said.Errors) != 1 || strings.TrimPrefix(said.Errors[0].Field, "query.") != field || head.Get("Content-Disposition") != "" {
 				t.Errorf("%s%.80s: %d %.300s", path, filter, status, body)
 			}

@@ -11,9 +11,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // Rules reports the policy; *policy.Policy implements it.
@@ -32,20 +31,20 @@ type PolicyStatus struct {
 	Waiting  []policy.Load          `json:"waiting" nullable:"false" doc:"Servers with a concurrency limit and calls that are in flight, queued or rejected by it"`
 }
 
-func (a *API) registerPolicy(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/policy", "State of circuit breakers and call queues", a.policyStatus)
-	op(a, doc, "POST", "/api/v1/policy/try", "Show what argument rules would have done with recorded calls", a.tryRules)
-	op(a, doc, "POST", "/api/v1/policy/suggest", "Suggest conditions for an argument rule that matches calls similar to a given call", a.suggestRule)
-	op(a, doc, "GET", "/api/v1/explain", "Explain whether the policy would allow a call", a.explain)
-	op(a, doc, "GET", "/api/v1/servers/{id}/tools", "All tools of a server, including hidden ones, with their settings", a.listToolSettings)
-	op(a, doc, "POST", "/api/v1/servers/{id}/tools", "Change tool settings in the configuration, in a single edit", a.setTools)
-	op(a, doc, "GET", "/api/v1/approvals/grants", "Temporary approvals", a.listGrants)
-	op(a, doc, "DELETE", "/api/v1/approvals/grants", "Revoke temporary approvals", a.forgetGrants)
-	op(a, doc, "GET", "/api/v1/approvals/{id}", "A pending approval with its complete arguments", a.getApproval)
+func (a *API) registerPolicy(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/policy", "State of circuit breakers and call queues", a.policyStatus)
+	web.Op(r, "POST", "/api/v1/policy/try", "Show what argument rules would have done with recorded calls", a.tryRules)
+	web.Op(r, "POST", "/api/v1/policy/suggest", "Suggest conditions for an argument rule that matches calls similar to a given call", a.suggestRule)
+	web.Op(r, "GET", "/api/v1/explain", "Explain whether the policy would allow a call", a.explain)
+	web.Op(r, "GET", "/api/v1/servers/{id}/tools", "All tools of a server, including hidden ones, with their settings", a.listToolSettings)
+	web.Op(r, "POST", "/api/v1/servers/{id}/tools", "Change tool settings in the configuration, in a single edit", a.setTools)
+	web.Op(r, "GET", "/api/v1/approvals/grants", "Temporary approvals", a.listGrants)
+	web.Op(r, "DELETE", "/api/v1/approvals/grants", "Revoke temporary approvals", a.forgetGrants)
+	web.Op(r, "GET", "/api/v1/approvals/{id}", "A pending approval with its complete arguments", a.getApproval)
 }
 
-func (a *API) policyStatus(context.Context, *none) (*answer[PolicyStatus], error) {
-	return reply(PolicyStatus{Breakers: a.Rules.Breakers(), Waiting: a.Rules.Loads()})
+func (a *API) policyStatus(context.Context, *web.None) (*web.Answer[PolicyStatus], error) {
+	return web.Reply(PolicyStatus{Breakers: a.Rules.Breakers(), Waiting: a.Rules.Loads()})
 }
 
 type explainInput struct {
@@ -57,7 +56,7 @@ type explainInput struct {
 	Folder    string `query:"folder" maxLength:"4096" doc:"Absolute path of the client's working folder, for argument rules"`
 }
 
-func (a *API) explain(_ context.Context, in *explainInput) (*answer[policy.Explanation], error) {
+func (a *API) explain(_ context.Context, in *explainInput) (*web.Answer[policy.Explanation], error) {
 	now := a.ConfigEditor.Current()
 	rq := policy.ExplainRequest{Server: in.Server, Tool: in.Tool, Client: in.Client, Workspace: in.Folder, Profile: now.Clients[in.Client].Profile}
 	if in.Arguments != "" {
@@ -102,7 +101,7 @@ func (a *API) explain(_ context.Context, in *explainInput) (*answer[policy.Expla
 			e.PublicName = item.Public
 		}
 	}
-	return reply(e)
+	return web.Reply(e)
 }
 
 // explainFolders names the profiles without a tool that apply only to the clients in some folders.
@@ -183,13 +182,13 @@ func explainServer(st core.ServerStatus) policy.Verdict {
 	return v
 }
 
-func (a *API) listGrants(context.Context, *none) (*answer[List[policy.Grant]], error) {
-	return reply(List[policy.Grant]{Items: a.Rules.Grants()})
+func (a *API) listGrants(context.Context, *web.None) (*web.Answer[web.List[policy.Grant]], error) {
+	return web.Reply(web.List[policy.Grant]{Items: a.Rules.Grants()})
 }
 
-func (a *API) forgetGrants(context.Context, *none) (*none, error) {
+func (a *API) forgetGrants(context.Context, *web.None) (*web.None, error) {
 	a.Rules.ForgetGrants()
-	return &none{}, nil
+	return &web.None{}, nil
 }
 
 // RuleTrial is what rules would have done with recorded calls.
@@ -204,7 +203,7 @@ type tryRulesInput struct {
 }
 
 // tryRules decides about recorded calls, as if other rules had been in force.
-func (a *API) tryRules(ctx context.Context, in *tryRulesInput) (*answer[RuleTrial], error) {
+func (a *API) tryRules(ctx context.Context, in *tryRulesInput) (*web.Answer[RuleTrial], error) {
 	now := a.ConfigEditor.Current()
 	rules := now.Policy.Arguments
 	if in.Body.Rules != "" {
@@ -228,7 +227,7 @@ func (a *API) tryRules(ctx context.Context, in *tryRulesInput) (*answer[RuleTria
 	if err != nil {
 		return nil, err
 	}
-	return reply(*trial)
+	return web.Reply(*trial)
 }
 
 // RuleSuggestion contains conditions for a rule about calls like one call.
@@ -243,7 +242,7 @@ type suggestRuleInput struct {
 
 // suggestRule derives conditions from a recorded or a pending call and from similar calls of 30
 // days.
-func (a *API) suggestRule(ctx context.Context, in *suggestRuleInput) (*answer[RuleSuggestion], error) {
+func (a *API) suggestRule(ctx context.Context, in *suggestRuleInput) (*web.Answer[RuleSuggestion], error) {
 	like, err := a.recordedOrPendingCall(ctx, in.Body.Call, in.Body.Approval)
 	if err != nil {
 		return nil, err
@@ -258,7 +257,7 @@ func (a *API) suggestRule(ctx context.Context, in *suggestRuleInput) (*answer[Ru
 		c, problems := config.ParseCondition([]byte(where))
 		return len(problems) > 0 || !a.holds(&c, like)
 	})
-	return reply(*found)
+	return web.Reply(*found)
 }
 
 // recordedOrPendingCall returns the call with an id, or the one that waits for an approval, with
@@ -271,7 +270,7 @@ func (a *API) recordedOrPendingCall(ctx context.Context, id, approval string) (*
 		}
 		return heldCall(&item), nil
 	}
-	n := parseID(id)
+	n := web.ParseID(id)
 	r, err := a.History.Call(ctx, n)
 	if err != nil {
 		return nil, err

@@ -13,9 +13,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // A profile is suggested for a folder only after enough use, and only if it saves enough. These
@@ -35,7 +34,7 @@ type ProfileSuggestion struct {
 	Folder   string    `json:"folder"`
 	Profile  string    `json:"profile" doc:"The profile that the folder already has, or empty"`
 	Name     string    `json:"name" doc:"Unused name for the new profile"`
-	Entry    JSON      `json:"entry" doc:"JSON object for PUT /api/v1/profiles/{name}"`
+	Entry    web.JSON  `json:"entry" doc:"JSON object for PUT /api/v1/profiles/{name}"`
 	Tools    []ToolUse `json:"tools" nullable:"false" doc:"Tools of the profile, the most called first"`
 	AllTools int       `json:"allTools" doc:"Number of tools without the profile"`
 	Calls    int64     `json:"calls"`
@@ -70,12 +69,12 @@ type dismissInput struct {
 	}
 }
 
-func (a *API) registerSuggestions(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/profile-suggestions", "Profiles for folders, based on the tools that were called there", a.suggestProfiles)
-	op(a, doc, "PUT", "/api/v1/profile-suggestions/dismissed", "Dismiss the suggestion for a folder, or allow it again", a.dismissSuggestion)
+func (a *API) registerSuggestions(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/profile-suggestions", "Profiles for folders, based on the tools that were called there", a.suggestProfiles)
+	web.Op(r, "PUT", "/api/v1/profile-suggestions/dismissed", "Dismiss the suggestion for a folder, or allow it again", a.dismissSuggestion)
 }
 
-func (a *API) suggestProfiles(ctx context.Context, in *suggestionsInput) (*answer[ProfileSuggestions], error) {
+func (a *API) suggestProfiles(ctx context.Context, in *suggestionsInput) (*web.Answer[ProfileSuggestions], error) {
 	if in.Folder != "" && !filepath.IsAbs(in.Folder) {
 		return nil, core.Errorf(core.CodeValidation, "the folder must be an absolute path")
 	}
@@ -102,7 +101,7 @@ func (a *API) suggestProfiles(ctx context.Context, in *suggestionsInput) (*answe
 		return cmp.Or(cmp.Compare(y.Saved, x.Saved), cmp.Compare(x.Folder, y.Folder))
 	})
 	out.Items = out.Items[:min(len(out.Items), maxProfileSuggestions)]
-	return reply(out)
+	return web.Reply(out)
 }
 
 // candidates returns the folders for which a profile could be suggested.
@@ -162,7 +161,7 @@ func (a *API) suggestProfile(c *config.Config, folder string, used []store.Folde
 	slices.SortFunc(s.Tools, func(x, y ToolUse) int {
 		return cmp.Or(cmp.Compare(y.Calls, x.Calls), cmp.Compare(x.Server, y.Server), cmp.Compare(x.Tool, y.Tool))
 	})
-	s.Tools = nonNil(s.Tools)
+	s.Tools = web.NonNil(s.Tools)
 	p := config.Profile{Description: "Tools that were used in " + folder, Folders: []string{folder}, Servers: map[string]config.ProfileServer{}}
 	for server := range servers {
 		var one config.ProfileServer
@@ -209,7 +208,7 @@ func (a *API) dismissed(ctx context.Context) (folders []string, err error) {
 	return folders, json.Unmarshal(raw, &folders)
 }
 
-func (a *API) dismissSuggestion(ctx context.Context, in *dismissInput) (*none, error) {
+func (a *API) dismissSuggestion(ctx context.Context, in *dismissInput) (*web.None, error) {
 	a.dismissedSuggestionsMu.Lock()
 	defer a.dismissedSuggestionsMu.Unlock()
 	folders, err := a.dismissed(ctx)
@@ -225,5 +224,5 @@ func (a *API) dismissSuggestion(ctx context.Context, in *dismissInput) (*none, e
 	if err != nil {
 		return nil, err
 	}
-	return &none{}, a.Metadata.SaveMetadata(ctx, dismissedKey, raw)
+	return &web.None{}, a.Metadata.SaveMetadata(ctx, dismissedKey, raw)
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // VisibilityEditor writes the visibility settings of the configuration; *reload.Reloader implements
@@ -35,7 +34,7 @@ type Profile struct {
 	Servers     []string       `json:"servers" nullable:"false" doc:"Ids of the servers that it lists"`
 	EveryServer bool           `json:"everyServer" doc:"Whether it lists no servers and therefore offers all"`
 	Tools       int            `json:"tools"`
-	Entry       JSON           `json:"entry" doc:"JSON object in the configuration"`
+	Entry       web.JSON       `json:"entry" doc:"JSON object in the configuration"`
 	ETag        string         `json:"etag" doc:"Changes when the object changes"`
 	Tokens      ToolModeTokens `json:"tokens" doc:"Estimated context size of its tool list, by tool mode"`
 }
@@ -95,13 +94,13 @@ type putProfileInput struct {
 	Name string `path:"name" maxLength:"32"`
 	Was  string `header:"If-Match" maxLength:"64" doc:"ETag of the profile that the edit is based on, or 'new'; empty to replace it unconditionally"`
 	Body struct {
-		Entry JSON `json:"entry" doc:"JSON object for the configuration"`
+		Entry web.JSON `json:"entry" doc:"JSON object for the configuration"`
 	}
 }
 
 type costInput struct {
 	Body struct {
-		Entry JSON `json:"entry" doc:"JSON object of a profile that is being edited"`
+		Entry web.JSON `json:"entry" doc:"JSON object of a profile that is being edited"`
 	}
 }
 
@@ -116,13 +115,13 @@ type clientSettingsInput struct {
 	}
 }
 
-func (a *API) registerProfiles(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/profiles", "Profiles, the default view first, with their context cost and the clients assigned to them", a.listProfiles)
-	op(a, doc, "POST", "/api/v1/profile-cost", "Context cost of a profile that is not saved", a.profileCost)
-	op(a, doc, "PUT", "/api/v1/profiles/{name}", "Add or replace a profile in the configuration", a.putProfile)
-	op(a, doc, "DELETE", "/api/v1/profiles/{name}", "Remove a profile from the configuration; rejected while a client is assigned to it", a.deleteProfile)
-	op(a, doc, "POST", "/api/v1/tools/hide", "Hide tools from all clients, or show them again, in one change to the configuration", a.hideTools)
-	op(a, doc, "PUT", "/api/v1/client-views/{token}", "Set the profile, the accounts and the tool mode of a client", a.putClientSettings)
+func (a *API) registerProfiles(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/profiles", "Profiles, the default view first, with their context cost and the clients assigned to them", a.listProfiles)
+	web.Op(r, "POST", "/api/v1/profile-cost", "Context cost of a profile that is not saved", a.profileCost)
+	web.Op(r, "PUT", "/api/v1/profiles/{name}", "Add or replace a profile in the configuration", a.putProfile)
+	web.Op(r, "DELETE", "/api/v1/profiles/{name}", "Remove a profile from the configuration; rejected while a client is assigned to it", a.deleteProfile)
+	web.Op(r, "POST", "/api/v1/tools/hide", "Hide tools from all clients, or show them again, in one change to the configuration", a.hideTools)
+	web.Op(r, "PUT", "/api/v1/client-views/{token}", "Set the profile, the accounts and the tool mode of a client", a.putClientSettings)
 }
 
 // bytesPerToken is an estimate for JSON; each model counts differently.
@@ -139,7 +138,7 @@ func (a *API) costOf(p Profile, view *registry.View) Profile {
 }
 
 func (a *API) describeProfile(c *config.Config, p config.Profile) Profile {
-	out := Profile{Name: p.Name, Description: p.Description, Address: "/p/" + p.Name + "/mcp", ToolMode: p.ToolMode, Folders: nonNil(p.Folders),
+	out := Profile{Name: p.Name, Description: p.Description, Address: "/p/" + p.Name + "/mcp", ToolMode: p.ToolMode, Folders: web.NonNil(p.Folders),
 		Clients: []string{}, Servers: []string{}, EveryServer: p.Servers == nil, Entry: profileEntry(p), ETag: p.Tag()}
 	if out.ToolMode == "" {
 		out.ToolMode = config.ToolsAll
@@ -158,7 +157,7 @@ func (a *API) describeProfile(c *config.Config, p config.Profile) Profile {
 }
 
 // profileEntry returns a profile as a configuration entry.
-func profileEntry(p config.Profile) JSON {
+func profileEntry(p config.Profile) web.JSON {
 	type server struct {
 		Include   []string `json:"includeTools,omitempty"`
 		Exclude   []string `json:"excludeTools,omitempty"`
@@ -187,7 +186,7 @@ func profileEntry(p config.Profile) JSON {
 		entry.Servers = &all
 	}
 	raw, _ := json.Marshal(entry) // strings and booleans only: cannot fail
-	return JSON(raw)
+	return web.JSON(raw)
 }
 
 // accountUses lists the accounts of the servers that have several.
@@ -216,10 +215,10 @@ func accountUses(c *config.Config) []AccountUse {
 	return uses
 }
 
-func (a *API) listProfiles(context.Context, *none) (*answer[Profiles], error) {
+func (a *API) listProfiles(context.Context, *web.None) (*web.Answer[Profiles], error) {
 	c := a.ConfigEditor.Current()
 	out := Profiles{Clients: []ClientSettings{}, Accounts: accountUses(c)}
-	everything := Profile{Address: "/mcp", ToolMode: config.ToolsAll, Folders: []string{}, Clients: []string{}, Servers: []string{}, EveryServer: true, Entry: JSON("{}")}
+	everything := Profile{Address: "/mcp", ToolMode: config.ToolsAll, Folders: []string{}, Clients: []string{}, Servers: []string{}, EveryServer: true, Entry: web.JSON("{}")}
 	out.Items = append(out.Items, a.costOf(everything, a.Views.All()))
 	for _, p := range c.Profiles {
 		one := a.describeProfile(c, p)
@@ -239,7 +238,7 @@ func (a *API) listProfiles(context.Context, *none) (*answer[Profiles], error) {
 		}
 		return 1
 	})
-	return reply(out)
+	return web.Reply(out)
 }
 
 // draft reads a profile that is not in the configuration.
@@ -263,15 +262,15 @@ func (a *API) draft(raw []byte) (config.Profile, error) {
 	return c.Profiles[0], nil
 }
 
-func (a *API) profileCost(_ context.Context, in *costInput) (*answer[Profile], error) {
+func (a *API) profileCost(_ context.Context, in *costInput) (*web.Answer[Profile], error) {
 	p, err := a.draft([]byte(in.Body.Entry))
 	if err != nil {
 		return nil, err
 	}
-	return reply(a.costOf(a.describeProfile(a.ConfigEditor.Current(), p), a.Views.Draft(p)))
+	return web.Reply(a.costOf(a.describeProfile(a.ConfigEditor.Current(), p), a.Views.Draft(p)))
 }
 
-func (a *API) putProfile(ctx context.Context, in *putProfileInput) (*answer[Profile], error) {
+func (a *API) putProfile(ctx context.Context, in *putProfileInput) (*web.Answer[Profile], error) {
 	entry, err := a.keepAccounts(in.Name, in.Body.Entry)
 	if err != nil {
 		return nil, err
@@ -286,15 +285,15 @@ func (a *API) putProfile(ctx context.Context, in *putProfileInput) (*answer[Prof
 	}
 	view, ok := a.Views.Profile(in.Name, 0)
 	if !ok {
-		return reply(a.describeProfile(c, p))
+		return web.Reply(a.describeProfile(c, p))
 	}
-	return reply(a.costOf(a.describeProfile(c, p), view))
+	return web.Reply(a.costOf(a.describeProfile(c, p), view))
 }
 
 // keepAccounts checks the new entry of a profile. It adds the accounts that the profile has chosen
 // if the entry does not mention accounts: calls would silently use others. Without a choice, it
 // removes accounts from the entry.
-func (a *API) keepAccounts(name string, raw JSON) (json.RawMessage, error) {
+func (a *API) keepAccounts(name string, raw web.JSON) (json.RawMessage, error) {
 	next, err := a.draft([]byte(raw))
 	if err != nil {
 		return nil, err
@@ -314,16 +313,16 @@ func (a *API) keepAccounts(name string, raw JSON) (json.RawMessage, error) {
 	return json.Marshal(members)
 }
 
-func (a *API) deleteProfile(ctx context.Context, in *deleteProfileInput) (*none, error) {
+func (a *API) deleteProfile(ctx context.Context, in *deleteProfileInput) (*web.None, error) {
 	if p, ok := a.ConfigEditor.Current().Profile(in.Name); ok {
 		if bound := a.describeProfile(a.ConfigEditor.Current(), p).Clients; len(bound) > 0 {
 			return nil, core.Errorf(core.CodeConflict, "the client %q is assigned to this profile: assign it to another one first", bound[0])
 		}
 	}
-	return &none{}, a.Visibility.SetProfile(ctx, in.Name, nil, in.Was)
+	return &web.None{}, a.Visibility.SetProfile(ctx, in.Name, nil, in.Was)
 }
 
-func (a *API) putClientSettings(ctx context.Context, in *clientSettingsInput) (*none, error) {
+func (a *API) putClientSettings(ctx context.Context, in *clientSettingsInput) (*web.None, error) {
 	entry := map[string]any{}
 	if in.Body.Profile != "" {
 		if _, ok := a.ConfigEditor.Current().Profile(in.Body.Profile); !ok {
@@ -354,7 +353,7 @@ func (a *API) putClientSettings(ctx context.Context, in *clientSettingsInput) (*
 		entry["results"] = map[string]int{"maxTokens": want.MaxResultTokens}
 	}
 	if a.ConfigEditor.Current().Clients[in.Token].Equal(want) {
-		return &none{}, nil
+		return &web.None{}, nil
 	}
 	var raw json.RawMessage // an empty entry
 	if len(entry) > 0 {
@@ -367,7 +366,7 @@ func (a *API) putClientSettings(ctx context.Context, in *clientSettingsInput) (*
 		return nil, &core.Error{Code: core.CodeConflict, Message: "another file in conf.d has different settings for this client",
 			Hint: "Remove or change them in that file."}
 	}
-	return &none{}, nil
+	return &web.None{}, nil
 }
 
 // ClientProfiles returns the names of the profiles, and the settings of each client that has a
@@ -408,10 +407,10 @@ func checkAccounts(c *config.Config, chosen, was map[string]string) error {
 	return nil
 }
 
-func (a *API) hideTools(ctx context.Context, in *hideInput) (*none, error) {
+func (a *API) hideTools(ctx context.Context, in *hideInput) (*web.None, error) {
 	tools := map[string][]string{}
 	for _, t := range in.Body.Tools {
 		tools[t.Server] = append(tools[t.Server], t.Tool)
 	}
-	return &none{}, a.Visibility.HideTools(ctx, tools, in.Body.Hide)
+	return &web.None{}, a.Visibility.HideTools(ctx, tools, in.Body.Hide)
 }

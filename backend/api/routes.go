@@ -1,20 +1,15 @@
 package api
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"log/slog"
 	"net/http"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
-	"github.com/danielgtaylor/huma/v2/validation"
 )
 
 // Access is the access that a route requires.
@@ -72,7 +67,7 @@ func (a *API) metrics(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r)
 		return
 	}
-	writeProblem(w, core.Errorf(core.CodeNotFound, "metrics are not enabled"))
+	web.WriteProblem(w, core.Errorf(core.CodeNotFound, "metrics are not enabled"))
 }
 
 // HandleFunc adds an operation of huma; all of them require User.
@@ -125,7 +120,7 @@ func (a *API) ReleaseMemory() {
 func (a *API) document() *routes {
 	t := newRoutes(func(next http.Handler) http.Handler { return next })
 	t.add(User, "/api/", func(w http.ResponseWriter, _ *http.Request) {
-		writeProblem(w, core.Errorf(core.CodeNotFound, "no such API endpoint"))
+		web.WriteProblem(w, core.Errorf(core.CodeNotFound, "no such API endpoint"))
 	})
 
 	cfg := huma.DefaultConfig("Drawbridge", "1")
@@ -138,65 +133,50 @@ func (a *API) document() *routes {
 	}
 	cfg.Security = []map[string][]string{{"admin": {}}}
 	doc := humago.New(t, cfg)
+	r := web.NewRouter(doc, a.Log, a.serverID)
 
-	op(a, doc, "GET", "/api/v1/status", "State of the daemon, its servers and clients", a.status)
-	op(a, doc, "GET", "/api/v1/servers", "All servers, in configuration order", a.listServers)
-	op(a, doc, "GET", "/api/v1/servers/{id}", "A server with the end of its log and its resource usage", a.getServer)
-	op(a, doc, "POST", "/api/v1/servers/{id}/{action}", "Start, stop, restart, enable or disable a server; connect, disconnect and reconnect are aliases of the first three", a.changeServer)
-	op(a, doc, "POST", "/api/v1/servers", "Add a server to the main configuration file", a.addServer)
-	op(a, doc, "POST", "/api/v1/convert-server", "Convert the entry of a server from the configuration of another program; nothing is written", a.convertEntry)
-	op(a, doc, "DELETE", "/api/v1/servers/{id}", "Remove a server from the configuration", a.removeServer)
-	op(a, doc, "POST", "/api/v1/servers/{id}/rename", "Rename a server; its history is kept", a.renameServer)
-	op(a, doc, "GET", "/api/v1/servers/{id}/debug", "Debug information for a server, with its latest messages; recognized secrets are redacted", a.debugServer)
-	op(a, doc, "GET", "/api/v1/servers/{id}/log", "Log of a server: its stderr output and lifecycle events", a.serverLog)
-	op(a, doc, "GET", "/api/v1/server-usage", "Resource usage of the servers", a.serverUsage)
-	op(a, doc, "DELETE", "/api/v1/notices/{subject}", "Dismiss a notice", a.dismissNotice)
-	op(a, doc, "GET", "/api/v1/tools", "All tools with their public names", a.listTools)
-	op(a, doc, "GET", "/api/v1/calls", "Recorded calls, newest first", a.listCalls)
-	op(a, doc, "GET", "/api/v1/calls/{id}", "A call with its payloads", a.getCall)
-	op(a, doc, "POST", "/api/v1/call", "Call a tool; the call is recorded like any other", a.call)
-	op(a, doc, "POST", "/api/v1/live-call", "Call a tool, or get a prompt or resource, for a replay; approval rules apply as for a client", a.callLive)
-	op(a, doc, "GET", "/api/v1/clients", "Applications that have connected or have a token", a.listClients)
-	op(a, doc, "GET", "/api/v1/config", "The configuration file", a.getConfig)
-	op(a, doc, "PUT", "/api/v1/config", "Replace the configuration file; If-Match must be the ETag of the file that was read", a.putConfig)
-	op(a, doc, "GET", "/api/v1/approvals", "Pending approvals: calls, forms and URLs from servers, new commands and changed tools", a.listApprovals)
-	op(a, doc, "POST", "/api/v1/approvals/{id}", "Respond to a pending approval; a command that is not accepted remains pending", a.answerApproval)
-	a.registerConnections(doc)
-	a.registerDocker(doc)
-	a.registerTrial(doc)
-	a.registerSecrets(doc)
-	a.registerLogins(doc)
-	a.registerDoctor(doc)
-	a.registerDiagnostics(doc)
-	a.registerHistory(doc)
-	a.registerPolicy(doc)
-	a.registerTrust(doc)
-	a.registerVersions(doc)
-	a.registerObservations(doc)
-	a.registerSandbox(doc)
-	a.registerDesktop(doc)
-	a.registerFeatures(doc)
-	a.registerProfiles(doc)
-	a.registerSuggestions(doc)
-	a.registerDirectory(doc)
+	web.Op(r, "GET", "/api/v1/status", "State of the daemon, its servers and clients", a.status)
+	web.Op(r, "GET", "/api/v1/servers", "All servers, in configuration order", a.listServers)
+	web.Op(r, "GET", "/api/v1/servers/{id}", "A server with the end of its log and its resource usage", a.getServer)
+	web.Op(r, "POST", "/api/v1/servers/{id}/{action}", "Start, stop, restart, enable or disable a server; connect, disconnect and reconnect are aliases of the first three", a.changeServer)
+	web.Op(r, "POST", "/api/v1/servers", "Add a server to the main configuration file", a.addServer)
+	web.Op(r, "POST", "/api/v1/convert-server", "Convert the entry of a server from the configuration of another program; nothing is written", a.convertEntry)
+	web.Op(r, "DELETE", "/api/v1/servers/{id}", "Remove a server from the configuration", a.removeServer)
+	web.Op(r, "POST", "/api/v1/servers/{id}/rename", "Rename a server; its history is kept", a.renameServer)
+	web.Op(r, "GET", "/api/v1/servers/{id}/debug", "Debug information for a server, with its latest messages; recognized secrets are redacted", a.debugServer)
+	web.Op(r, "GET", "/api/v1/servers/{id}/log", "Log of a server: its stderr output and lifecycle events", a.serverLog)
+	web.Op(r, "GET", "/api/v1/server-usage", "Resource usage of the servers", a.serverUsage)
+	web.Op(r, "DELETE", "/api/v1/notices/{subject}", "Dismiss a notice", a.dismissNotice)
+	web.Op(r, "GET", "/api/v1/tools", "All tools with their public names", a.listTools)
+	web.Op(r, "GET", "/api/v1/calls", "Recorded calls, newest first", a.listCalls)
+	web.Op(r, "GET", "/api/v1/calls/{id}", "A call with its payloads", a.getCall)
+	web.Op(r, "POST", "/api/v1/call", "Call a tool; the call is recorded like any other", a.call)
+	web.Op(r, "POST", "/api/v1/live-call", "Call a tool, or get a prompt or resource, for a replay; approval rules apply as for a client", a.callLive)
+	web.Op(r, "GET", "/api/v1/clients", "Applications that have connected or have a token", a.listClients)
+	web.Op(r, "GET", "/api/v1/config", "The configuration file", a.getConfig)
+	web.Op(r, "PUT", "/api/v1/config", "Replace the configuration file; If-Match must be the ETag of the file that was read", a.putConfig)
+	web.Op(r, "GET", "/api/v1/approvals", "Pending approvals: calls, forms and URLs from servers, new commands and changed tools", a.listApprovals)
+	web.Op(r, "POST", "/api/v1/approvals/{id}", "Respond to a pending approval; a command that is not accepted remains pending", a.answerApproval)
+	a.registerConnections(r)
+	a.registerDocker(r)
+	a.registerTrial(r)
+	a.registerSecrets(r)
+	a.registerLogins(r)
+	a.registerDoctor(r)
+	a.registerDiagnostics(r)
+	a.registerHistory(r)
+	a.registerPolicy(r)
+	a.registerTrust(r)
+	a.registerVersions(r)
+	a.registerObservations(r)
+	a.registerSandbox(r)
+	a.registerDesktop(r)
+	a.registerFeatures(r)
+	a.registerProfiles(r)
+	a.registerSuggestions(r)
+	a.registerDirectory(r)
 	documentEvents(doc.OpenAPI())
 	return t
-}
-
-// op adds an operation whose handler returns a core.Error.
-func op[In, Out any](a *API, doc huma.API, method, path, summary string, handler func(context.Context, *In) (*Out, error)) {
-	o := newOperation(method, path, summary)
-	huma.Register(doc, o, adapt(a.Log, o.OperationID, acceptServerNames(a, handler)))
-}
-
-// maxRequest is the maximum size of the body of a request in bytes.
-const maxRequest = 4 << 20
-
-func newOperation(method, path, summary string) huma.Operation {
-	return huma.Operation{
-		Method: method, Path: path, Summary: summary, OperationID: operationID(method, path), MaxBodyBytes: maxRequest, BodyReadTimeout: -1,
-		Errors: []int{http.StatusUnauthorized, http.StatusBadRequest, http.StatusInternalServerError},
-	}
 }
 
 // documentEvents adds the stream, which huma does not serve, to the document.
@@ -212,156 +192,4 @@ func documentEvents(doc *huma.OpenAPI) {
 			Description: "The stream", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}},
 		}},
 	})
-}
-
-type (
-	none          struct{}
-	answer[T any] struct{ Body T }
-)
-
-func reply[T any](body T) (*answer[T], error) { return &answer[T]{body}, nil }
-
-// nonNil returns s, or an empty slice for nil, which JSON would encode as null.
-func nonNil[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
-}
-
-// ErrorDocument is an error as the API sends it.
-type ErrorDocument struct {
-	Title  string            `json:"title"`
-	Status int               `json:"status"`
-	Code   core.Code         `json:"code"`
-	Detail string            `json:"detail" doc:"Human-readable sentence"`
-	Hint   string            `json:"hint,omitempty" doc:"What to do next"`
-	Errors []core.FieldError `json:"errors,omitempty" doc:"Invalid values by path"`
-
-	Retriable bool `json:"retriable" doc:"Whether the same request may succeed later"`
-}
-
-func (p *ErrorDocument) Error() string { return p.Detail }
-
-// GetStatus is the status of the response that huma writes for the error.
-func (p *ErrorDocument) GetStatus() int { return p.Status }
-
-// ContentType is that of RFC 9457.
-func (p *ErrorDocument) ContentType(string) string { return "application/problem+json" }
-
-var statuses = map[core.Code]int{
-	core.CodeValidation: http.StatusBadRequest, core.CodeNotFound: http.StatusNotFound,
-	core.CodeUnauthorized: http.StatusUnauthorized, core.CodeTimeout: http.StatusGatewayTimeout,
-	core.CodeCancelled: http.StatusRequestTimeout, core.CodeRateLimited: http.StatusTooManyRequests,
-	core.CodeBreakerOpen: http.StatusServiceUnavailable, core.CodeRejected: http.StatusForbidden,
-	core.CodeUnavailable: http.StatusServiceUnavailable, core.CodeDegraded: http.StatusServiceUnavailable,
-	core.CodeConflict: http.StatusConflict, core.CodeInternal: http.StatusInternalServerError,
-}
-
-// NewErrorDocument returns a document with the code and its status.
-func NewErrorDocument(code core.Code) *ErrorDocument {
-	status := statusOf(code)
-	return &ErrorDocument{Title: http.StatusText(status), Status: status, Code: code}
-}
-
-// problemOf is what of err may be shown.
-func problemOf(err error) *ErrorDocument {
-	p := NewErrorDocument(core.CodeOf(err))
-	p.Detail, p.Hint = core.Describe(err)
-	if ours, ok := errors.AsType[*core.Error](err); ok {
-		p.Errors, p.Retriable = ours.Fields, ours.Retriable
-	}
-	return p
-}
-
-func writeProblem(w http.ResponseWriter, err error) {
-	p := problemOf(err)
-	h := w.Header()
-	h.Set("Content-Type", "application/problem+json")
-	noStore(h)
-	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p)
-}
-
-func noStore(h http.Header) {
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-}
-
-// huma makes its own errors through this variable. Ours never hold the value that
-// was wrong, nor the text of a foreign error.
-func init() {
-	huma.NewError = func(status int, _ string, errs ...error) huma.StatusError {
-		if status == http.StatusUnprocessableEntity { // one status for what is wrong with a request
-			status = http.StatusBadRequest
-		}
-		p := &ErrorDocument{Title: http.StatusText(status), Status: status, Code: core.CodeValidation, Detail: "the request is not valid"}
-		switch {
-		case status >= 500:
-			for _, err := range errs {
-				if core.CodeOf(err) == core.CodeValidation { // the body ends early, or its chunks are invalid
-					return problemOf(err)
-				}
-			}
-			p.Code, p.Detail = core.CodeInternal, "internal error. See the log for details: drawbridge logs"
-			return p
-		case status == http.StatusNotFound:
-			p.Code, p.Detail = core.CodeNotFound, "no such API endpoint"
-		case status == http.StatusRequestEntityTooLarge:
-			p.Detail = "the request is larger than " + core.FormatLimit(maxRequest)
-		case status == http.StatusBadRequest && len(errs) == 0:
-			p.Detail = "the body is missing or not valid JSON"
-		}
-		for _, err := range errs {
-			d, ok := err.(huma.ErrorDetailer)
-			if !ok {
-				p.Errors = append(p.Errors, core.FieldError{Field: "body", Error: "is not valid JSON"})
-				continue
-			}
-			one := d.ErrorDetail()
-			what := one.Message
-			if what == validation.MsgUnexpectedProperty { // its place is its name, as it was sent
-				one.Location = "body"
-			}
-			if one.Location == "body" && !strings.HasPrefix(what, "expected") && what != validation.MsgUnexpectedProperty {
-				what = "is not valid JSON"
-			}
-			p.Errors = append(p.Errors, core.FieldError{Field: one.Location, Error: what})
-		}
-		return p
-	}
-}
-
-// adapt turns a handler of ours into one of huma's.
-func adapt[In, Out any](log *slog.Logger, id string, handler func(context.Context, *In) (*Out, error)) func(context.Context, *In) (*Out, error) {
-	return func(ctx context.Context, in *In) (*Out, error) {
-		out, err := handler(ctx, in)
-		if err == nil {
-			return out, nil
-		}
-		if ready, ok := errors.AsType[*ErrorDocument](err); ok {
-			return nil, ready
-		}
-		if core.CodeOf(err) == core.CodeInternal {
-			log.Error("Internal error while handling a request", "operation", id, "error", err)
-		}
-		return nil, problemOf(err)
-	}
-}
-
-func operationID(method, path string) string {
-	id := strings.ToLower(method)
-	for part := range strings.SplitSeq(strings.TrimPrefix(path, "/api/v1/"), "/") {
-		id += "-" + strings.Trim(part, "{}")
-	}
-	return id
-}
-
-// statusOf returns the HTTP status of a code.
-func statusOf(code core.Code) int {
-	if status, ok := statuses[code]; ok {
-		return status
-	}
-	return http.StatusInternalServerError
 }

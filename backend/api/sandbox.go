@@ -10,9 +10,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // SandboxStatus is the sandbox of a server and what this system can enforce of it.
@@ -34,28 +33,28 @@ type SandboxStatus struct {
 	RefusedMore int                  `json:"refusedMore" doc:"How many other paths it denied, up to a limit"`
 }
 
-func (a *API) registerSandbox(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/servers/{id}/sandbox", "The sandbox of a server: its mode, and the restrictions that this system can enforce", a.getSandbox)
-	op(a, doc, "POST", "/api/v1/servers/{id}/sandbox", "Change the sandbox of a server in the configuration", a.changeSandbox)
+func (a *API) registerSandbox(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/servers/{id}/sandbox", "The sandbox of a server: its mode, and the restrictions that this system can enforce", a.getSandbox)
+	web.Op(r, "POST", "/api/v1/servers/{id}/sandbox", "Change the sandbox of a server in the configuration", a.changeSandbox)
 }
 
-func (a *API) getSandbox(_ context.Context, in *serverInput) (*answer[SandboxStatus], error) {
+func (a *API) getSandbox(_ context.Context, in *web.ServerInput) (*web.Answer[SandboxStatus], error) {
 	st, err := a.sandboxOf(in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return reply(st)
+	return web.Reply(st)
 }
 
 func (a *API) sandboxOf(id string) (SandboxStatus, error) {
 	s, ok := a.ConfigEditor.Current().Server(id)
 	if !ok {
-		return SandboxStatus{}, errNoSuchServer
+		return SandboxStatus{}, web.ErrNoSuchServer
 	}
 	c := s.Sandbox
 	st := SandboxStatus{
 		Server: s.ID, Mode: c.Mode(), Applies: s.Type == core.Stdio || s.Type == core.Docker && s.Docker.Image != "", Protections: sandbox.Protections(),
-		Read: nonNil(c.Read), Write: nonNil(c.Write), Network: "any", Ports: nonNil(c.Ports), BestEffort: c.BestEffort, Refused: []sandbox.Refusal{},
+		Read: web.NonNil(c.Read), Write: web.NonNil(c.Write), Network: "any", Ports: web.NonNil(c.Ports), BestEffort: c.BestEffort, Refused: []sandbox.Refusal{},
 	}
 	if c.NoNetwork {
 		st.Network = "none"
@@ -192,7 +191,7 @@ type changeSandboxInput struct {
 	}
 }
 
-func (a *API) changeSandbox(ctx context.Context, in *changeSandboxInput) (*answer[SandboxStatus], error) {
+func (a *API) changeSandbox(ctx context.Context, in *changeSandboxInput) (*web.Answer[SandboxStatus], error) {
 	st, err := a.sandboxOf(in.ID)
 	if err != nil {
 		return nil, err
@@ -227,5 +226,5 @@ func (a *API) changeSandbox(ctx context.Context, in *changeSandboxInput) (*answe
 	if st, err = a.sandboxOf(in.ID); err != nil {
 		return nil, err
 	}
-	return reply(st)
+	return web.Reply(st)
 }

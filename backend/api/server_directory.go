@@ -11,10 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 )
 
 // Installable is one server of the marketplace.
@@ -72,18 +71,18 @@ type Installation struct {
 	ID      string              `json:"id" doc:"Server id"`
 }
 
-func (a *API) registerDirectory(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/directory", "Servers that can be installed, at most 200 at once", a.listDirectory)
-	op(a, doc, "POST", "/api/v1/directory/refresh", "Download the list of servers from the registry", a.refreshDirectory)
-	op(a, doc, "POST", "/api/v1/directory/plan", "Preview an installation; nothing is changed", a.planInstall)
-	op(a, doc, "POST", "/api/v1/directory/install", "Install a server as previewed: store its secrets, unpack its bundle and add its entry, which starts like any new server", a.install)
-	op(a, doc, "POST", "/api/v1/directory/uploads", "Begin the upload of a bundle; it expires after 30 minutes", a.beginUpload)
-	op(a, doc, "PUT", "/api/v1/directory/uploads/{id}", "Upload the next part of a bundle, at most 2 MiB", a.appendUpload)
-	op(a, doc, "DELETE", "/api/v1/directory/uploads/{id}", "Discard an upload", a.forgetUpload)
-	a.registerBackups(doc)
+func (a *API) registerDirectory(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/directory", "Servers that can be installed, at most 200 at once", a.listDirectory)
+	web.Op(r, "POST", "/api/v1/directory/refresh", "Download the list of servers from the registry", a.refreshDirectory)
+	web.Op(r, "POST", "/api/v1/directory/plan", "Preview an installation; nothing is changed", a.planInstall)
+	web.Op(r, "POST", "/api/v1/directory/install", "Install a server as previewed: store its secrets, unpack its bundle and add its entry, which starts like any new server", a.install)
+	web.Op(r, "POST", "/api/v1/directory/uploads", "Begin the upload of a bundle; it expires after 30 minutes", a.beginUpload)
+	web.Op(r, "PUT", "/api/v1/directory/uploads/{id}", "Upload the next part of a bundle, at most 2 MiB", a.appendUpload)
+	web.Op(r, "DELETE", "/api/v1/directory/uploads/{id}", "Discard an upload", a.forgetUpload)
+	a.registerBackups(r)
 }
 
-func (a *API) listDirectory(_ context.Context, in *directoryInput) (*answer[Directory], error) {
+func (a *API) listDirectory(_ context.Context, in *directoryInput) (*web.Answer[Directory], error) {
 	const most = 200
 	all, taken := a.Directory.All()
 	out := Directory{Items: []Installable{}, RefreshedAt: taken, Address: a.ConfigEditor.Current().DirectoryURL}
@@ -107,7 +106,7 @@ func (a *API) listDirectory(_ context.Context, in *directoryInput) (*answer[Dire
 		if out.Total++; len(out.Items) == most {
 			continue
 		}
-		one := Installable{Name: r.Name, Title: r.Title, Description: r.Description, Version: r.Version, Website: r.WebsiteURL, Curated: e.Curated, Refused: e.Refused, Options: []marketplace.InstallOption{}, Installed: nonNil(installed)}
+		one := Installable{Name: r.Name, Title: r.Title, Description: r.Description, Version: r.Version, Website: r.WebsiteURL, Curated: e.Curated, Refused: e.Refused, Options: []marketplace.InstallOption{}, Installed: web.NonNil(installed)}
 		if r.Repository != nil {
 			one.Repository = r.Repository.URL
 		}
@@ -116,10 +115,10 @@ func (a *API) listDirectory(_ context.Context, in *directoryInput) (*answer[Dire
 		}
 		out.Items = append(out.Items, one)
 	}
-	return reply(out)
+	return web.Reply(out)
 }
 
-func (a *API) refreshDirectory(ctx context.Context, _ *none) (*answer[Directory], error) {
+func (a *API) refreshDirectory(ctx context.Context, _ *web.None) (*web.Answer[Directory], error) {
 	if _, err := a.Directory.Refresh(ctx, a.ConfigEditor.Current().DirectoryURL); err != nil {
 		return nil, err
 	}
@@ -179,7 +178,7 @@ func (a *API) installation(plan *marketplace.Plan, bundle *marketplace.Bundle) I
 	if plan == nil {
 		return out
 	}
-	out.Label, out.Command, out.ID = plan.Label, nonNil(plan.Command), core.Slug(plan.Label)
+	out.Label, out.Command, out.ID = plan.Label, web.NonNil(plan.Command), core.Slug(plan.Label)
 	var entry bytes.Buffer
 	_ = json.Indent(&entry, plan.Entry, "", "  ")
 	out.Entry = entry.String()
@@ -191,21 +190,21 @@ func (a *API) installation(plan *marketplace.Plan, bundle *marketplace.Bundle) I
 }
 
 // planInstall returns the entry that would be written, or the fields that are still required.
-func (a *API) planInstall(_ context.Context, in *installInput) (*answer[Installation], error) {
+func (a *API) planInstall(_ context.Context, in *installInput) (*web.Answer[Installation], error) {
 	plan, bundle, err := a.planInstallation(in.Body)
 	var wanted *marketplace.MissingFields
 	if errors.As(err, &wanted) {
 		out := a.installation(nil, bundle)
 		out.Missing = wanted.Keys
-		return reply(out)
+		return web.Reply(out)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return reply(a.installation(plan, bundle))
+	return web.Reply(a.installation(plan, bundle))
 }
 
-func (a *API) install(ctx context.Context, in *installInput) (*answer[Installation], error) {
+func (a *API) install(ctx context.Context, in *installInput) (*web.Answer[Installation], error) {
 	plan, bundle, err := a.planInstallation(in.Body)
 	if err != nil {
 		return nil, err
@@ -232,7 +231,7 @@ func (a *API) install(ctx context.Context, in *installInput) (*answer[Installati
 		return nil, err
 	}
 	out.Done = true
-	return reply(out)
+	return web.Reply(out)
 }
 
 type uploadInput struct {
@@ -259,7 +258,7 @@ type Upload struct {
 	Received int64  `json:"received" doc:"Bytes received; offset of the next part"`
 }
 
-func (a *API) beginUpload(_ context.Context, in *uploadInput) (*answer[Upload], error) {
+func (a *API) beginUpload(_ context.Context, in *uploadInput) (*web.Answer[Upload], error) {
 	if a.BundleFolder == "" {
 		return nil, core.Errorf(core.CodeUnavailable, "bundles are not available")
 	}
@@ -267,20 +266,20 @@ func (a *API) beginUpload(_ context.Context, in *uploadInput) (*answer[Upload], 
 	if err != nil {
 		return nil, err
 	}
-	return reply(Upload{ID: id})
+	return web.Reply(Upload{ID: id})
 }
 
-func (a *API) appendUpload(_ context.Context, in *partInput) (*answer[Upload], error) {
+func (a *API) appendUpload(_ context.Context, in *partInput) (*web.Answer[Upload], error) {
 	got, err := a.uploads.Append(in.ID, in.Body.Offset, in.Body.Part)
 	if err != nil {
 		return nil, err
 	}
-	return reply(Upload{in.ID, got})
+	return web.Reply(Upload{in.ID, got})
 }
 
-func (a *API) forgetUpload(_ context.Context, in *uploadIDInput) (*none, error) {
+func (a *API) forgetUpload(_ context.Context, in *uploadIDInput) (*web.None, error) {
 	a.uploads.Forget(in.ID)
-	return &none{}, nil
+	return &web.None{}, nil
 }
 
 // packageIndex maps packages and URLs to the servers of the configuration that use them.

@@ -16,35 +16,30 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // logLines is how much of a server's log its page shows.
 const logLines = 500
 
-func (a *API) listServers(context.Context, *none) (*answer[List[core.ServerStatus]], error) {
-	return reply(List[core.ServerStatus]{Items: nonNil(a.Servers.Statuses())})
+func (a *API) listServers(context.Context, *web.None) (*web.Answer[web.List[core.ServerStatus]], error) {
+	return web.Reply(web.List[core.ServerStatus]{Items: web.NonNil(a.Servers.Statuses())})
 }
 
-type serverInput struct {
-	ID string `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
-}
-
-func (a *API) getServer(_ context.Context, in *serverInput) (*answer[ServerDetail], error) {
+func (a *API) getServer(_ context.Context, in *web.ServerInput) (*web.Answer[ServerDetail], error) {
 	st, ok := a.Servers.Status(in.ID)
 	if !ok {
-		return nil, errNoSuchServer
+		return nil, web.ErrNoSuchServer
 	}
-	d := ServerDetail{ServerStatus: st, Log: nonNil(a.Logs.Tail(st.ID, logLines))}
+	d := ServerDetail{ServerStatus: st, Log: web.NonNil(a.Logs.Tail(st.ID, logLines))}
 	for i := range d.Log {
 		d.Log[i].Text = serverlog.Clean(d.Log[i].Text)
 	}
 	if usage, err := a.Usage(st.ID); err == nil {
 		d.Usage = &usage
 	}
-	return reply(d)
+	return web.Reply(d)
 }
 
 type actionInput struct {
@@ -52,9 +47,9 @@ type actionInput struct {
 	Action string `path:"action" enum:"start,stop,restart,enable,disable,connect,disconnect,reconnect"`
 }
 
-func (a *API) changeServer(ctx context.Context, in *actionInput) (*answer[core.ServerStatus], error) {
+func (a *API) changeServer(ctx context.Context, in *actionInput) (*web.Answer[core.ServerStatus], error) {
 	if _, ok := a.Servers.Status(in.ID); !ok {
-		return nil, errNoSuchServer
+		return nil, web.ErrNoSuchServer
 	}
 	change := map[string]func(context.Context, string) error{
 		"start": a.Servers.Start, "stop": a.Servers.Stop, "restart": a.Servers.Restart,
@@ -68,19 +63,19 @@ func (a *API) changeServer(ctx context.Context, in *actionInput) (*answer[core.S
 		a.Rules.Reset(in.ID) // the user has handled the cause
 	}
 	st, _ := a.Servers.Status(in.ID)
-	return reply(st)
+	return web.Reply(st)
 }
 
 // debugServer returns everything known about a server, with its last messages.
-func (a *API) debugServer(_ context.Context, in *serverInput) (*answer[supervisor.Debug], error) {
+func (a *API) debugServer(_ context.Context, in *web.ServerInput) (*web.Answer[supervisor.Debug], error) {
 	if _, ok := a.Servers.Status(in.ID); !ok {
-		return nil, errNoSuchServer
+		return nil, web.ErrNoSuchServer
 	}
 	d, err := a.Debug(in.ID)
 	if err != nil {
 		return nil, err
 	}
-	d.Environment, d.Processes, d.Stderr, d.Frames = nonNil(d.Environment), nonNil(d.Processes), nonNil(d.Stderr), nonNil(d.Frames)
+	d.Environment, d.Processes, d.Stderr, d.Frames = web.NonNil(d.Environment), web.NonNil(d.Processes), web.NonNil(d.Stderr), web.NonNil(d.Frames)
 	for i := range d.Stderr {
 		d.Stderr[i] = serverlog.Clean(d.Stderr[i])
 	}
@@ -88,19 +83,19 @@ func (a *API) debugServer(_ context.Context, in *serverInput) (*answer[superviso
 		d.Frames[i].Text, d.Frames[i].HTTP = a.Redact(d.Frames[i].Text), a.Redact(d.Frames[i].HTTP)
 	}
 	d.Configured = a.Redact(d.Configured) // an entry may contain --api-key VALUE in plain text
-	return reply(d)
+	return web.Reply(d)
 }
 
 // AddInputBody is a new server.
 type AddInputBody struct {
-	Name  string `json:"name" minLength:"1" maxLength:"64" doc:"Name in the configuration"`
-	Entry JSON   `json:"entry" doc:"The server's JSON object, as in the configuration file"`
+	Name  string   `json:"name" minLength:"1" maxLength:"64" doc:"Name in the configuration"`
+	Entry web.JSON `json:"entry" doc:"The server's JSON object, as in the configuration file"`
 }
 
 type addInput struct{ Body AddInputBody }
 
 // addServer writes a new server into the main configuration file.
-func (a *API) addServer(ctx context.Context, in *addInput) (*answer[core.ServerStatus], error) {
+func (a *API) addServer(ctx context.Context, in *addInput) (*web.Answer[core.ServerStatus], error) {
 	a.CommandApprovals.SuppressCommandNotice(core.Slug(in.Body.Name))
 	if err := a.ConfigEditor.Add(ctx, in.Body.Name, []byte(in.Body.Entry)); err != nil {
 		return nil, err
@@ -110,39 +105,39 @@ func (a *API) addServer(ctx context.Context, in *addInput) (*answer[core.ServerS
 	if !ok { // the configuration takes effect a moment later
 		st = core.ServerStatus{ID: id, Label: in.Body.Name, State: core.StateStopped}
 	}
-	return reply(st)
+	return web.Reply(st)
 }
 
 // ConvertedEntry is a pasted entry in the format of the configuration.
 type ConvertedEntry struct {
-	Entry   JSON     `json:"entry,omitempty"`
+	Entry   web.JSON `json:"entry,omitempty"`
 	Notes   []string `json:"notes" nullable:"false" doc:"What is not copied, and why the server is disabled"`
 	Refused string   `json:"refused,omitempty" doc:"Why the entry cannot be used; there is no entry then"`
 }
 
 // convertEntry converts an entry that another program shows. Nothing is written.
-func (a *API) convertEntry(_ context.Context, in *addInput) (*answer[ConvertedEntry], error) {
+func (a *API) convertEntry(_ context.Context, in *addInput) (*web.Answer[ConvertedEntry], error) {
 	entry, notes, err := clientconf.ConvertEntry(in.Body.Name, []byte(in.Body.Entry))
 	if err != nil {
 		message, hint := core.Describe(err)
-		return reply(ConvertedEntry{Notes: []string{}, Refused: strings.TrimSpace(message + ". " + hint)})
+		return web.Reply(ConvertedEntry{Notes: []string{}, Refused: strings.TrimSpace(message + ". " + hint)})
 	}
-	return reply(ConvertedEntry{Entry: JSON(entry), Notes: append([]string{}, notes...)})
+	return web.Reply(ConvertedEntry{Entry: web.JSON(entry), Notes: append([]string{}, notes...)})
 }
 
 // removeServer removes a server from the file that defines it.
-func (a *API) removeServer(ctx context.Context, in *serverInput) (*none, error) {
+func (a *API) removeServer(ctx context.Context, in *web.ServerInput) (*web.None, error) {
 	if _, ok := a.Servers.Status(in.ID); !ok {
-		return nil, errNoSuchServer
+		return nil, web.ErrNoSuchServer
 	}
-	return &none{}, a.ConfigEditor.Remove(ctx, in.ID)
+	return &web.None{}, a.ConfigEditor.Remove(ctx, in.ID)
 }
 
 // TestRequest selects a server for a trial: by an entry, or a configured one.
 type TestRequest struct {
-	Name   string `json:"name,omitempty" maxLength:"64" doc:"Name in the configuration"`
-	Entry  JSON   `json:"entry,omitempty" doc:"The server's JSON object, as in the configuration file"`
-	Server string `json:"server,omitempty" maxLength:"256" server:"name" doc:"Id or name of a configured server, instead of name and entry"`
+	Name   string   `json:"name,omitempty" maxLength:"64" doc:"Name in the configuration"`
+	Entry  web.JSON `json:"entry,omitempty" doc:"The server's JSON object, as in the configuration file"`
+	Server string   `json:"server,omitempty" maxLength:"256" server:"name" doc:"Id or name of a configured server, instead of name and entry"`
 }
 
 // TestResult is the result of a trial. Nothing of it is stored.
@@ -159,7 +154,7 @@ type TestResult struct {
 	TookNs       int64            `json:"tookNs"`
 	Era          core.Era         `json:"era"`
 	Version      string           `json:"protocolVersion"`
-	ServerInfo   JSON             `json:"serverInfo"`
+	ServerInfo   web.JSON         `json:"serverInfo"`
 	Instructions string           `json:"instructions"`
 	Tools        []Tool           `json:"tools" nullable:"false"`
 	Prompts      []TestItem       `json:"prompts" nullable:"false"`
@@ -182,18 +177,18 @@ type testInput struct{ Body TestRequest }
 // maxTrials is the maximum number of concurrent trials.
 const maxTrials = 4
 
-func (a *API) registerTrial(doc huma.API) {
-	op(a, doc, "POST", "/api/v1/test", "Test a server: start it or connect to it, and list what it offers; nothing is stored", a.testServer)
+func (a *API) registerTrial(r *web.Router) {
+	web.Op(r, "POST", "/api/v1/test", "Test a server: start it or connect to it, and list what it offers; nothing is stored", a.testServer)
 }
 
-func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult], error) {
+func (a *API) testServer(ctx context.Context, in *testInput) (*web.Answer[TestResult], error) {
 	out := newTestResult()
 	server, as, err := resolveTrialServer(a.ConfigEditor.Current(), &in.Body, &out)
 	if err != nil {
 		return nil, err
 	}
 	if server == nil {
-		return reply(out)
+		return web.Reply(out)
 	}
 	select {
 	case a.trials <- struct{}{}:
@@ -203,7 +198,7 @@ func (a *API) testServer(ctx context.Context, in *testInput) (*answer[TestResult
 	}
 	out.Transport = server.Type
 	out.setTrial(a.Try(ctx, server, as, nil))
-	return reply(out)
+	return web.Reply(out)
 }
 
 // TryOnce returns the response of POST /api/v1/test for the configuration c without a daemon. The
@@ -223,7 +218,7 @@ func TryOnce(ctx context.Context, c *config.Config, request []byte, try func(ctx
 		case err != nil:
 			return nil, err
 		case id == "":
-			return nil, errNoSuchServer
+			return nil, web.ErrNoSuchServer
 		}
 		in.Server = id
 	}
@@ -249,7 +244,7 @@ func resolveTrialServer(now *config.Config, in *TestRequest, out *TestResult) (s
 	if in.Server != "" {
 		s, ok := now.Server(in.Server)
 		if !ok {
-			return nil, "", errNoSuchServer
+			return nil, "", web.ErrNoSuchServer
 		}
 		return &s, s.ID, nil
 	}
@@ -300,7 +295,7 @@ func (out *TestResult) setTrial(t upstream.Trial) {
 		}
 	}
 	out.Command, out.TookNs, out.Era, out.Version = t.Command, int64(t.Took), t.Era, t.Version
-	out.ServerInfo, out.Instructions = JSON(t.Catalog.Info), t.Catalog.Instructions
+	out.ServerInfo, out.Instructions = web.JSON(t.Catalog.Info), t.Catalog.Instructions
 	for _, item := range t.Catalog.Tools {
 		out.Tools = append(out.Tools, parseTool(item))
 	}
@@ -338,8 +333,8 @@ type toolsInput struct {
 	Server string `query:"server" maxLength:"256" server:"name" doc:"Only the tools of this server, by id or name"`
 }
 
-func (a *API) listTools(_ context.Context, in *toolsInput) (*answer[List[Tool]], error) {
-	list := List[Tool]{Items: []Tool{}}
+func (a *API) listTools(_ context.Context, in *toolsInput) (*web.Answer[web.List[Tool]], error) {
+	list := web.List[Tool]{Items: []Tool{}}
 	for _, item := range a.Views.All().Items(core.Tools) {
 		if in.Server != "" && item.Server != in.Server {
 			continue
@@ -349,9 +344,9 @@ func (a *API) listTools(_ context.Context, in *toolsInput) (*answer[List[Tool]],
 		list.Items = append(list.Items, tool)
 	}
 	if _, known := a.Servers.Status(in.Server); in.Server != "" && len(list.Items) == 0 && !known {
-		return nil, errNoSuchServer
+		return nil, web.ErrNoSuchServer
 	}
-	return reply(list)
+	return web.Reply(list)
 }
 
 // DockerView is what a picker of containers shows.
@@ -418,12 +413,12 @@ type containerInput struct {
 	Context string `query:"context" maxLength:"256"`
 }
 
-func (a *API) registerDocker(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/docker", "Containers that a server can run in", a.listContainers)
-	op(a, doc, "GET", "/api/v1/docker/containers/{id}", "Programs and processes in a container", a.getContainer)
+func (a *API) registerDocker(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/docker", "Containers that a server can run in", a.listContainers)
+	web.Op(r, "GET", "/api/v1/docker/containers/{id}", "Programs and processes in a container", a.getContainer)
 }
 
-func (a *API) listContainers(ctx context.Context, in *dockerInput) (*answer[DockerView], error) {
+func (a *API) listContainers(ctx context.Context, in *dockerInput) (*web.Answer[DockerView], error) {
 	view := DockerView{Contexts: dockerexec.Contexts(), Containers: []Container{}}
 	list, at, version, err := dockerexec.List(ctx, dockerexec.Engine{Host: in.Host, Context: in.Context}, in.All)
 	view.Engine = DockerEngine{State: "ok", Address: at.Host, Context: at.Context, Version: version}
@@ -443,7 +438,7 @@ func (a *API) listContainers(ctx context.Context, in *dockerInput) (*answer[Dock
 	for _, f := range list {
 		view.Containers = append(view.Containers, a.container(f))
 	}
-	return reply(view)
+	return web.Reply(view)
 }
 
 func (a *API) container(f dockerexec.ContainerSummary) Container {
@@ -465,7 +460,7 @@ func (a *API) serversIn(f dockerexec.ContainerSummary) []string {
 	return ids
 }
 
-func (a *API) getContainer(ctx context.Context, in *containerInput) (*answer[ContainerDetail], error) {
+func (a *API) getContainer(ctx context.Context, in *containerInput) (*web.Answer[ContainerDetail], error) {
 	found, err := dockerexec.Inspect(ctx, dockerexec.Engine{Host: in.Host, Context: in.Context}, in.ID)
 	switch {
 	case errors.Is(err, dockerexec.ErrNoContainer):
@@ -474,11 +469,11 @@ func (a *API) getContainer(ctx context.Context, in *containerInput) (*answer[Con
 		return nil, &core.Error{Code: core.CodeUnavailable, Message: err.Error(), Cause: err, Retriable: true}
 	}
 	out := ContainerDetail{
-		Container: a.container(found.ContainerSummary), User: found.User, Workdir: found.Workdir, Entrypoint: nonNil(found.Entrypoint), Command: nonNil(found.Command),
-		Environment: nonNil(found.Environment), Shell: found.Shell, Init: found.Init,
-		Programs: nonNil(found.Programs), Processes: nonNil(found.Processes), Suggestions: suggestServers(found, in),
+		Container: a.container(found.ContainerSummary), User: found.User, Workdir: found.Workdir, Entrypoint: web.NonNil(found.Entrypoint), Command: web.NonNil(found.Command),
+		Environment: web.NonNil(found.Environment), Shell: found.Shell, Init: found.Init,
+		Programs: web.NonNil(found.Programs), Processes: web.NonNil(found.Processes), Suggestions: suggestServers(found, in),
 	}
-	return reply(out)
+	return web.Reply(out)
 }
 
 // maxSuggestions is the maximum number of suggested servers.

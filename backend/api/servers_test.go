@@ -14,6 +14,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -81,7 +82,7 @@ func TestTrialsEndWithRequestAndAreBounded(t *testing.T) {
 	over := make(chan struct{}, maxTrials)
 	for range maxTrials {
 		go func() {
-			_, _ = s.api.testServer(ctx, &testInput{TestRequest{Entry: JSON(`{"command":"x"}`)}})
+			_, _ = s.api.testServer(ctx, &testInput{TestRequest{Entry: web.JSON(`{"command":"x"}`)}})
 			over <- struct{}{}
 		}()
 		<-began

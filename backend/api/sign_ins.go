@@ -9,9 +9,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/oauth"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // Logins sign in to remote servers.
@@ -36,13 +35,13 @@ type LoginStatus oauth.Status
 // LoginPending is a sign-in that waits for the user.
 type LoginPending oauth.Pending
 
-func (a *API) registerLogins(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/servers/{id}/login", "Sign-in state of a remote server", a.getLogin)
-	op(a, doc, "POST", "/api/v1/servers/{id}/login", "Begin a sign-in and return its URL; nothing is opened", a.beginLogin)
-	op(a, doc, "DELETE", "/api/v1/servers/{id}/login", "Cancel a pending sign-in", a.cancelLogin)
-	op(a, doc, "POST", "/api/v1/servers/{id}/login/open", "Open the URL of a pending sign-in in the browser of this machine", a.openLogin)
-	op(a, doc, "DELETE", "/api/v1/logins", "Delete the tokens of all servers, and revoke them where possible", a.forgetLogins)
-	op(a, doc, "POST", "/api/v1/servers/{id}/logout", "Delete the tokens of a server, and revoke them where possible", a.logout)
+func (a *API) registerLogins(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/servers/{id}/login", "Sign-in state of a remote server", a.getLogin)
+	web.Op(r, "POST", "/api/v1/servers/{id}/login", "Begin a sign-in and return its URL; nothing is opened", a.beginLogin)
+	web.Op(r, "DELETE", "/api/v1/servers/{id}/login", "Cancel a pending sign-in", a.cancelLogin)
+	web.Op(r, "POST", "/api/v1/servers/{id}/login/open", "Open the URL of a pending sign-in in the browser of this machine", a.openLogin)
+	web.Op(r, "DELETE", "/api/v1/logins", "Delete the tokens of all servers, and revoke them where possible", a.forgetLogins)
+	web.Op(r, "POST", "/api/v1/servers/{id}/logout", "Delete the tokens of a server, and revoke them where possible", a.logout)
 }
 
 // loginInput names a sign-in: a server, or an account of it.
@@ -63,7 +62,7 @@ func (a *API) checkSignInID(id string) error {
 	}
 	switch {
 	case !ok:
-		return errNoSuchServer
+		return web.ErrNoSuchServer
 	case st.Transport != core.HTTP && st.Transport != core.SSE:
 		return &core.Error{Code: core.CodeValidation, Message: "server \"" + id + "\" is not a remote server and needs no sign-in"}
 	}
@@ -94,17 +93,17 @@ func (a *API) whySignInIsNotNeeded(id string) error {
 	return nil
 }
 
-func (a *API) getLogin(ctx context.Context, in *loginInput) (*answer[LoginStatus], error) {
+func (a *API) getLogin(ctx context.Context, in *loginInput) (*web.Answer[LoginStatus], error) {
 	if err := a.checkSignInID(in.ID); err != nil {
 		return nil, err
 	}
-	return reply(LoginStatus(a.Logins.Status(ctx, in.ID)))
+	return web.Reply(LoginStatus(a.Logins.Status(ctx, in.ID)))
 }
 
 // signInStartTimeout is the time limit for a stopped server to request a sign-in.
 const signInStartTimeout = 30 * time.Second
 
-func (a *API) beginLogin(ctx context.Context, in *loginInput) (*answer[LoginPending], error) {
+func (a *API) beginLogin(ctx context.Context, in *loginInput) (*web.Answer[LoginPending], error) {
 	if err := a.checkSignInID(in.ID); err != nil {
 		return nil, err
 	}
@@ -127,7 +126,7 @@ func (a *API) beginLogin(ctx context.Context, in *loginInput) (*answer[LoginPend
 	if err != nil {
 		return nil, err
 	}
-	return reply(LoginPending(p))
+	return web.Reply(LoginPending(p))
 }
 
 // startForLogin starts a server so that it can request a sign-in.
@@ -153,27 +152,27 @@ func (a *API) startForLogin(ctx context.Context, id string) error {
 	}
 }
 
-func (a *API) cancelLogin(_ context.Context, in *loginInput) (*none, error) {
+func (a *API) cancelLogin(_ context.Context, in *loginInput) (*web.None, error) {
 	err := a.checkSignInID(in.ID)
 	if err == nil {
 		err = a.Logins.Cancel(in.ID)
 	}
-	return &none{}, err
+	return &web.None{}, err
 }
 
-func (a *API) openLogin(_ context.Context, in *loginInput) (*none, error) {
+func (a *API) openLogin(_ context.Context, in *loginInput) (*web.None, error) {
 	err := a.checkSignInID(in.ID)
 	if err == nil {
 		err = a.Logins.Open(in.ID)
 	}
-	return &none{}, err
+	return &web.None{}, err
 }
 
-func (a *API) forgetLogins(ctx context.Context, _ *none) (*none, error) {
-	return &none{}, a.Logins.ForgetAll(ctx)
+func (a *API) forgetLogins(ctx context.Context, _ *web.None) (*web.None, error) {
+	return &web.None{}, a.Logins.ForgetAll(ctx)
 }
 
-func (a *API) logout(ctx context.Context, in *loginInput) (*none, error) {
+func (a *API) logout(ctx context.Context, in *loginInput) (*web.None, error) {
 	err := a.checkSignInID(in.ID)
 	if err == nil {
 		err = a.whySignInIsNotNeeded(in.ID)
@@ -181,7 +180,7 @@ func (a *API) logout(ctx context.Context, in *loginInput) (*none, error) {
 	if err == nil {
 		err = a.Logins.Logout(ctx, in.ID)
 	}
-	return &none{}, err
+	return &web.None{}, err
 }
 
 // Secret is one secret by its name; its value is never sent.
@@ -211,14 +210,14 @@ type secretInput struct {
 	}
 }
 
-func (a *API) registerSecrets(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/secrets", "Names of the secrets and state of the secret store; never values", a.listSecrets)
-	op(a, doc, "PUT", "/api/v1/secrets/{name}", "Store a secret; servers that use it restart", a.putSecret)
-	op(a, doc, "DELETE", "/api/v1/secrets/{name}", "Remove a secret", a.deleteSecret)
-	op(a, doc, "POST", "/api/v1/secrets/unlock", "Unlock the keyring, which may open a system prompt", a.unlockSecrets)
+func (a *API) registerSecrets(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/secrets", "Names of the secrets and state of the secret store; never values", a.listSecrets)
+	web.Op(r, "PUT", "/api/v1/secrets/{name}", "Store a secret; servers that use it restart", a.putSecret)
+	web.Op(r, "DELETE", "/api/v1/secrets/{name}", "Remove a secret", a.deleteSecret)
+	web.Op(r, "POST", "/api/v1/secrets/unlock", "Unlock the keyring, which may open a system prompt", a.unlockSecrets)
 }
 
-func (a *API) listSecrets(ctx context.Context, _ *none) (*answer[Secrets], error) {
+func (a *API) listSecrets(ctx context.Context, _ *web.None) (*web.Answer[Secrets], error) {
 	st := a.Secrets.Status(ctx)
 	out := Secrets{Items: []Secret{}, Missing: []string{}, Home: string(st.Home), Locked: st.Locked, Notice: st.Notice}
 	used := config.ReferencedSecrets(a.ConfigEditor.Current())
@@ -236,16 +235,16 @@ func (a *API) listSecrets(ctx context.Context, _ *none) (*answer[Secrets], error
 		}
 		slices.Sort(out.Missing)
 	}
-	return reply(out)
+	return web.Reply(out)
 }
 
-func (a *API) putSecret(ctx context.Context, in *secretInput) (*none, error) {
+func (a *API) putSecret(ctx context.Context, in *secretInput) (*web.None, error) {
 	// Pasted text often ends with a line break, which no token contains.
 	if err := a.Secrets.Set(ctx, in.Name, strings.TrimRight(in.Body.Value, "\r\n")); err != nil {
 		return nil, err
 	}
 	a.restartServers(ctx, config.ReferencedSecrets(a.ConfigEditor.Current())[in.Name])
-	return &none{}, nil
+	return &web.None{}, nil
 }
 
 // restartServers restarts servers that use a new secret. A failed start is in the state of the
@@ -260,15 +259,15 @@ func (a *API) restartServers(ctx context.Context, ids []string) {
 	}
 }
 
-func (a *API) deleteSecret(ctx context.Context, in *secretNameInput) (*none, error) {
+func (a *API) deleteSecret(ctx context.Context, in *secretNameInput) (*web.None, error) {
 	ok, err := a.Secrets.Remove(ctx, in.Name)
 	if err == nil && !ok {
 		err = core.Errorf(core.CodeNotFound, "there is no secret named %q", in.Name)
 	}
-	return &none{}, err
+	return &web.None{}, err
 }
 
-func (a *API) unlockSecrets(ctx context.Context, _ *none) (*answer[Secrets], error) {
+func (a *API) unlockSecrets(ctx context.Context, _ *web.None) (*web.Answer[Secrets], error) {
 	if err := a.Secrets.Unlock(ctx); err != nil {
 		return nil, err
 	}

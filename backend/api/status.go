@@ -17,21 +17,22 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
-func (a *API) status(context.Context, *none) (*answer[Status], error) { return reply(a.statusNow()) }
+func (a *API) status(context.Context, *web.None) (*web.Answer[Status], error) {
+	return web.Reply(a.statusNow())
+}
 
 func (a *API) statusNow() Status {
 	st := a.Recorder.Stats()
 	cfg := a.ConfigEditor.Current()
 	s := Status{
 		Version: a.Version, URL: a.URL, StartedAt: a.StartedAt, ConfigPath: a.ConfigPath,
-		Problems: nonNil(a.ConfigEditor.Problems()), RequireToken: cfg.Bridge.RequireToken,
+		Problems: web.NonNil(a.ConfigEditor.Problems()), RequireToken: cfg.Bridge.RequireToken,
 		Recorder: RecorderStatus{State: st.State, Queued: st.Queued, Dropped: st.Dropped, Full: a.HistoryStore.Recording().Full},
-		Servers:  nonNil(a.Servers.Statuses()), Notices: []core.Notice{},
+		Servers:  web.NonNil(a.Servers.Statuses()), Notices: []core.Notice{},
 	}
 	s.KnowsReleases = a.KnowsReleases()
 	s.Usage = a.usageOf(s.Servers)
@@ -115,7 +116,7 @@ func (a *API) health(w http.ResponseWriter, r *http.Request) {
 		h.Reasons = summarizeReasons(h.Reasons)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	noStore(w.Header())
+	web.NoStore(w.Header())
 	_ = json.NewEncoder(w).Encode(h)
 }
 
@@ -192,9 +193,9 @@ const (
 	maxRecentChanges = 1000
 )
 
-func (a *API) registerObservations(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/servers/{id}/destinations", "Hosts and ports that the processes of a server connect to", a.destinations)
-	op(a, doc, "GET", "/api/v1/recent-changes", "What changed in recent days: versions, definitions, new tools and new destinations, newest first", a.recentChanges)
+func (a *API) registerObservations(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/servers/{id}/destinations", "Hosts and ports that the processes of a server connect to", a.destinations)
+	web.Op(r, "GET", "/api/v1/recent-changes", "What changed in recent days: versions, definitions, new tools and new destinations, newest first", a.recentChanges)
 }
 
 type recentInput struct {
@@ -202,7 +203,7 @@ type recentInput struct {
 	Days   int    `query:"days" minimum:"1" maximum:"90" default:"7"`
 }
 
-func (a *API) recentChanges(ctx context.Context, in *recentInput) (*answer[List[RecentChange]], error) {
+func (a *API) recentChanges(ctx context.Context, in *recentInput) (*web.Answer[web.List[RecentChange]], error) {
 	since := time.Now().AddDate(0, 0, -min(in.Days, maxRecentDays))
 	list := []RecentChange{}
 	for before := int64(0); len(list) < maxRecentChanges; {
@@ -231,7 +232,7 @@ func (a *API) recentChanges(ctx context.Context, in *recentInput) (*answer[List[
 		}
 	}
 	slices.SortStableFunc(list, func(x, y RecentChange) int { return y.At.Compare(x.At) })
-	return reply(List[RecentChange]{Items: list[:min(len(list), maxRecentChanges)]})
+	return web.Reply(web.List[RecentChange]{Items: list[:min(len(list), maxRecentChanges)]})
 }
 
 func recentChange(e trust.Event) RecentChange {
@@ -271,9 +272,9 @@ type Destinations struct {
 	Items     []store.Destination `json:"items" nullable:"false" doc:"Newest first"`
 }
 
-func (a *API) destinations(ctx context.Context, in *serverInput) (*answer[Destinations], error) {
+func (a *API) destinations(ctx context.Context, in *web.ServerInput) (*web.Answer[Destinations], error) {
 	if _, ok := a.Servers.Status(in.ID); !ok {
-		return nil, errNoSuchServer
+		return nil, web.ErrNoSuchServer
 	}
 	d := Destinations{Items: []store.Destination{}}
 	d.Available, d.Reason = a.Observer.Available(in.ID)
@@ -281,8 +282,8 @@ func (a *API) destinations(ctx context.Context, in *serverInput) (*answer[Destin
 	if err != nil {
 		return nil, err
 	}
-	d.Items = nonNil(list)
-	return reply(d)
+	d.Items = web.NonNil(list)
+	return web.Reply(d)
 }
 
 func destinationName(d store.Destination) string {

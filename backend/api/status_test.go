@@ -19,6 +19,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -67,7 +68,7 @@ func TestStatusReportsMemoryAndCPU(t *testing.T) {
 	}
 	s.statuses = []core.ServerStatus{{ID: "files", PID: 7}, {ID: "stopped"}, {ID: "remote", PID: 9}}
 	want := ServerUsage{Server: "files", RSS: 2e6, CPU: 1.5, Processes: 2}
-	var list List[ServerUsage]
+	var list web.List[ServerUsage]
 	var st Status
 	s.get(t, "/api/v1/server-usage", &list)
 	s.get(t, "/api/v1/status", &st)
@@ -126,7 +127,7 @@ func TestRecentChangesListVersionsToolsAndDestinations(t *testing.T) {
 			Judge(string, *core.Catalog) (map[core.Kind]map[string]string, bool)
 		}).Judge("files", &core.Catalog{Tools: tools, Info: json.RawMessage(`{"name":"fs","version":"` + version + `"}`)})
 	}
-	var changes List[RecentChange]
+	var changes web.List[RecentChange]
 	s.get(t, "/api/v1/recent-changes?server=Files", &changes)
 	var got []string
 	for _, c := range changes.Items {

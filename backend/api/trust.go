@@ -12,8 +12,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
-
-	"github.com/danielgtaylor/huma/v2"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 )
 
 // Trust reports trusted definitions and changes; *trust.Baseline implements it.
@@ -41,23 +40,23 @@ type ToolTrust struct {
 	trust.ToolStatus
 }
 
-func (a *API) registerTrust(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/tool-changes", "Tools that are withheld because they changed or were blocked, with their changes", a.toolChanges)
-	op(a, doc, "POST", "/api/v1/tool-changes", "Accept a tool change, always accept changes, block a tool, or require approval again", a.answerTool)
-	op(a, doc, "GET", "/api/v1/tool-changes/log", "Log of tool definition changes, newest first", a.toolLog)
-	op(a, doc, "GET", "/api/v1/tool-trust", "Tools that are new, withheld, suspicious, or always accepted", a.toolTrust)
+func (a *API) registerTrust(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/tool-changes", "Tools that are withheld because they changed or were blocked, with their changes", a.toolChanges)
+	web.Op(r, "POST", "/api/v1/tool-changes", "Accept a tool change, always accept changes, block a tool, or require approval again", a.answerTool)
+	web.Op(r, "GET", "/api/v1/tool-changes/log", "Log of tool definition changes, newest first", a.toolLog)
+	web.Op(r, "GET", "/api/v1/tool-trust", "Tools that are new, withheld, suspicious, or always accepted", a.toolTrust)
 }
 
 type trustInput struct {
 	Server string `query:"server" maxLength:"256" server:"name" doc:"Only this server, by id or name"`
 }
 
-func (a *API) toolChanges(ctx context.Context, in *trustInput) (*answer[List[trust.ToolChange]], error) {
+func (a *API) toolChanges(ctx context.Context, in *trustInput) (*web.Answer[web.List[trust.ToolChange]], error) {
 	list, err := a.Trust.Changes(ctx, in.Server)
 	if err != nil {
 		return nil, err
 	}
-	return reply(List[trust.ToolChange]{Items: list})
+	return web.Reply(web.List[trust.ToolChange]{Items: list})
 }
 
 // AnswerToolInputBody answers one changed definition.
@@ -71,7 +70,7 @@ type AnswerToolInputBody struct {
 
 type answerToolInput struct{ Body AnswerToolInputBody }
 
-func (a *API) answerTool(ctx context.Context, in *answerToolInput) (*none, error) {
+func (a *API) answerTool(ctx context.Context, in *answerToolInput) (*web.None, error) {
 	b := in.Body
 	if b.Kind == "" {
 		b.Kind = trust.Tool
@@ -80,7 +79,7 @@ func (a *API) answerTool(ctx context.Context, in *answerToolInput) (*none, error
 		return nil, err
 	}
 	a.waiting.publishChanges(a.Bus, a.pendingWithoutDeadline)
-	return &none{}, nil
+	return &web.None{}, nil
 }
 
 type toolLogInput struct {
@@ -89,17 +88,17 @@ type toolLogInput struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
 }
 
-func (a *API) toolLog(ctx context.Context, in *toolLogInput) (*answer[List[trust.Event]], error) {
-	before := parseID(in.Before)
+func (a *API) toolLog(ctx context.Context, in *toolLogInput) (*web.Answer[web.List[trust.Event]], error) {
+	before := web.ParseID(in.Before)
 	events, next, err := a.Trust.Events(ctx, in.Server, before, in.Limit)
 	if err != nil {
 		return nil, err
 	}
-	return reply(List[trust.Event]{Items: events, Next: nextPage(next)})
+	return web.Reply(web.List[trust.Event]{Items: events, Next: web.NextPage(next)})
 }
 
-func (a *API) toolTrust(_ context.Context, in *trustInput) (*answer[List[ToolTrust]], error) {
-	list := List[ToolTrust]{Items: []ToolTrust{}}
+func (a *API) toolTrust(_ context.Context, in *trustInput) (*web.Answer[web.List[ToolTrust]], error) {
+	list := web.List[ToolTrust]{Items: []ToolTrust{}}
 	view := a.Views.All()
 	public := map[[2]string]string{}
 	for _, item := range view.Items(core.Tools) {
@@ -119,7 +118,7 @@ func (a *API) toolTrust(_ context.Context, in *trustInput) (*answer[List[ToolTru
 			list.Items = append(list.Items, ToolTrust{Server: offer.Server, ToolStatus: st})
 		}
 	}
-	return reply(list)
+	return web.Reply(list)
 }
 
 // withheld reports whether a tool is hidden from clients because its definition changed.

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"strconv"
 	"time"
 
@@ -10,16 +9,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
-
-	"github.com/danielgtaylor/huma/v2"
 )
-
-// List is a page of a list. Next is the cursor of the next page, "" if there is none.
-type List[T any] struct {
-	Items []T    `json:"items" nullable:"false"`
-	Next  string `json:"next"`
-}
 
 // Status is the summary of the whole state.
 type Status struct {
@@ -169,10 +161,10 @@ type Cut struct {
 
 // CallRequest is a request to call a tool.
 type CallRequest struct {
-	Server    string `json:"server" minLength:"1" maxLength:"256" server:"name" doc:"Server id or name"`
-	Tool      string `json:"tool" minLength:"1" maxLength:"512" doc:"The server's own name for the tool"`
-	Arguments JSON   `json:"arguments,omitempty" doc:"JSON object, passed on unchanged"`
-	Account   string `json:"account,omitempty" maxLength:"32" doc:"Account of the server; if missing, default"`
+	Server    string   `json:"server" minLength:"1" maxLength:"256" server:"name" doc:"Server id or name"`
+	Tool      string   `json:"tool" minLength:"1" maxLength:"512" doc:"The server's own name for the tool"`
+	Arguments web.JSON `json:"arguments,omitempty" doc:"JSON object, passed on unchanged"`
+	Account   string   `json:"account,omitempty" maxLength:"32" doc:"Account of the server; if missing, default"`
 }
 
 // LiveRequest is a request that a replay passes on to the recorded server.
@@ -192,10 +184,10 @@ type LiveReply struct {
 type CallResult struct {
 	Success bool      `json:"success"`
 	Output  string    `json:"output" doc:"Text of the result; images and resources as references"`
-	Data    JSON      `json:"data" doc:"Structured content, or null"`
+	Data    web.JSON  `json:"data" doc:"Structured content, or null"`
 	Error   string    `json:"error" doc:"Error message; empty on success"`
 	Code    core.Code `json:"code,omitempty"`
-	Raw     JSON      `json:"raw" doc:"Complete result, or the JSON-RPC error, or null"`
+	Raw     web.JSON  `json:"raw" doc:"Complete result, or the JSON-RPC error, or null"`
 	CallID  string    `json:"callId"`
 }
 
@@ -243,28 +235,6 @@ type Snapshot struct {
 	Approvals []Approval `json:"approvals" nullable:"false" doc:"Pending approvals"`
 }
 
-// JSON is a value that is forwarded unchanged.
-type JSON json.RawMessage
-
-// Schema describes any value.
-func (JSON) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Description: "Any JSON value"}
-}
-
-// MarshalJSON implements json.Marshaler; an empty value is null.
-func (j JSON) MarshalJSON() ([]byte, error) {
-	if len(j) == 0 {
-		return []byte("null"), nil
-	}
-	return j, nil
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (j *JSON) UnmarshalJSON(b []byte) error {
-	*j = append((*j)[:0], b...)
-	return nil
-}
-
 func newServedBy(by *core.ServedBy) *ServedBy {
 	if by == nil {
 		return nil
@@ -309,28 +279,7 @@ func newCallDetail(r *store.Record) *CallDetail {
 		}
 	}
 	if n := r.Note; n.Title != "" || n.Text != "" || len(n.Tags) > 0 {
-		d.Note = &Note{n.Title, n.Text, nonNil(n.Tags)}
+		d.Note = &Note{n.Title, n.Text, web.NonNil(n.Tags)}
 	}
 	return d
-}
-
-// PageInput selects a page of a list.
-type PageInput struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
-	Before string `query:"before" pattern:"^[0-9]{0,18}$" doc:"The value of 'next' in the previous page"`
-}
-
-// parseID parses the id of a call, or of the last item of a page. The patterns of the inputs permit
-// only digits; 0 if there is none.
-func parseID(digits string) int64 {
-	id, _ := strconv.ParseInt(digits, 10, 64)
-	return id
-}
-
-// nextPage returns the value of 'next' in a page, or "" if it is the last one.
-func nextPage(id int64) string {
-	if id == 0 {
-		return ""
-	}
-	return strconv.FormatInt(id, 10)
 }

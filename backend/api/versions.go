@@ -19,9 +19,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // MetadataStore stores small values; *store.Store implements it.
@@ -68,7 +67,7 @@ type VersionPlan struct {
 	Changes    []trust.ToolChange `json:"changes" nullable:"false" doc:"Tools that are added, removed or changed"`
 	Applied    bool               `json:"applied"`
 	TrialNs    int64              `json:"trialNs" doc:"How long the trial took"`
-	ServerInfo JSON               `json:"serverInfo" doc:"Name and version that the candidate reports"`
+	ServerInfo web.JSON           `json:"serverInfo" doc:"Name and version that the candidate reports"`
 
 	Comparison *history.ComparisonReport `json:"comparison,omitempty" doc:"Recorded calls and checks that were sent to both versions"`
 }
@@ -139,14 +138,14 @@ const (
 	versionKeyPrefix = "version/"
 )
 
-func (a *API) registerVersions(doc huma.API) {
-	op(a, doc, "GET", "/api/v1/versions", "Packages of all servers with their versions", a.listVersions)
-	op(a, doc, "GET", "/api/v1/servers/{id}/version", "Package of a server with its version", a.getVersion)
-	op(a, doc, "POST", "/api/v1/servers/{id}/version", "Check for a newer version, compare its tools with the running ones, apply it, pin the version, or roll back", a.changeVersion)
+func (a *API) registerVersions(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/versions", "Packages of all servers with their versions", a.listVersions)
+	web.Op(r, "GET", "/api/v1/servers/{id}/version", "Package of a server with its version", a.getVersion)
+	web.Op(r, "POST", "/api/v1/servers/{id}/version", "Check for a newer version, compare its tools with the running ones, apply it, pin the version, or roll back", a.changeVersion)
 }
 
-func (a *API) listVersions(ctx context.Context, _ *none) (*answer[List[ServerVersion]], error) {
-	list := List[ServerVersion]{Items: []ServerVersion{}}
+func (a *API) listVersions(ctx context.Context, _ *web.None) (*web.Answer[web.List[ServerVersion]], error) {
+	list := web.List[ServerVersion]{Items: []ServerVersion{}}
 	cfg := a.ConfigEditor.Current()
 	for i := range cfg.Servers {
 		v, _, err := a.versionOf(ctx, &cfg.Servers[i])
@@ -157,19 +156,19 @@ func (a *API) listVersions(ctx context.Context, _ *none) (*answer[List[ServerVer
 			list.Items = append(list.Items, v)
 		}
 	}
-	return reply(list)
+	return web.Reply(list)
 }
 
-func (a *API) getVersion(ctx context.Context, in *serverInput) (*answer[ServerVersion], error) {
+func (a *API) getVersion(ctx context.Context, in *web.ServerInput) (*web.Answer[ServerVersion], error) {
 	s, ok := a.ConfigEditor.Current().Server(in.ID)
 	if !ok {
-		return nil, errNoSuchServer
+		return nil, web.ErrNoSuchServer
 	}
 	v, _, err := a.versionOf(ctx, &s)
 	if err != nil {
 		return nil, err
 	}
-	return reply(v)
+	return web.Reply(v)
 }
 
 func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, marketplace.Spec, error) {
@@ -204,7 +203,7 @@ func (a *API) versionOf(ctx context.Context, s *config.Server) (ServerVersion, m
 	}
 	if known {
 		_ = json.Unmarshal(text, &v.Earlier) // invalid data is discarded
-		v.Earlier = nonNil(v.Earlier)
+		v.Earlier = web.NonNil(v.Earlier)
 	}
 	if len(v.Earlier) > 0 {
 		spec = spec.WithImageName(v.Earlier[0].Configured)
@@ -228,10 +227,10 @@ type changeVersionInput struct {
 	Body ChangeVersionInputBody
 }
 
-func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answer[VersionPlan], error) {
+func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*web.Answer[VersionPlan], error) {
 	s, ok := a.ConfigEditor.Current().Server(in.ID)
 	if !ok {
-		return nil, errNoSuchServer
+		return nil, web.ErrNoSuchServer
 	}
 	v, spec, err := a.versionOf(ctx, &s)
 	if err != nil {
@@ -264,7 +263,7 @@ func (a *API) changeVersion(ctx context.Context, in *changeVersionInput) (*answe
 	if err != nil {
 		return nil, err
 	}
-	return reply(out)
+	return web.Reply(out)
 }
 
 func (a *API) latestVersion(ctx context.Context, s *config.Server, spec marketplace.Spec) (latest string, err error) {
@@ -304,7 +303,7 @@ func (a *API) planVersion(ctx context.Context, s *config.Server, spec marketplac
 	}
 	candidate := spec.Apply(*s, text)
 	t := a.Try(ctx, &candidate, s.ID, nil)
-	out.TrialNs, out.ServerInfo = int64(t.Took), JSON(t.Catalog.Info)
+	out.TrialNs, out.ServerInfo = int64(t.Took), web.JSON(t.Catalog.Info)
 	if t.Err != nil {
 		return unusableVersionError(text, &t)
 	}

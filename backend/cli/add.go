@@ -18,6 +18,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
 )
@@ -182,7 +183,7 @@ func (p *program) addRunning(ctx context.Context, servers *clientconf.PastedServ
 		if s.Exists {
 			continue
 		}
-		raw, err := d.requestRaw(ctx, http.MethodPost, "servers", nil, api.AddInputBody{Name: s.Label, Entry: api.JSON(s.Entry)})
+		raw, err := d.requestRaw(ctx, http.MethodPost, "servers", nil, api.AddInputBody{Name: s.Label, Entry: web.JSON(s.Entry)})
 		if err != nil {
 			return errors.Join(err, p.deleteSecrets(ctx, s.SecretNames))
 		}

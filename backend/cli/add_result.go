@@ -14,6 +14,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/builtin"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
 )
@@ -92,7 +93,7 @@ func describeFailure(s core.ServerStatus) string {
 
 // describeTools lists the tools of a working server.
 func (d *daemon) describeTools(ctx context.Context, s core.ServerStatus) (string, error) {
-	list, err := get[api.List[api.Tool]](ctx, d, "tools", url.Values{"server": {s.ID}})
+	list, err := get[web.List[api.Tool]](ctx, d, "tools", url.Values{"server": {s.ID}})
 	if err != nil {
 		return "", err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 
 	"github.com/spf13/cobra"
@@ -154,7 +155,7 @@ func (w *pendingItem) client() string {
 
 // findPending returns the only item whose id starts with id.
 func (p *program) findPending(ctx context.Context, d *daemon, id string) (*pendingItem, error) {
-	list, err := get[api.List[pendingItem]](ctx, d, "approvals", nil)
+	list, err := get[web.List[pendingItem]](ctx, d, "approvals", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -309,7 +310,7 @@ func readAnswers(ctx context.Context, in io.Reader, answers chan<- string) {
 
 // askPending asks about each pending approval that was not asked about before.
 func (p *program) askPending(ctx context.Context, d *daemon, asked map[string]bool, ended <-chan api.Approval, answers <-chan string) error {
-	list, err := get[api.List[pendingItem]](ctx, d, "approvals", nil)
+	list, err := get[web.List[pendingItem]](ctx, d, "approvals", nil)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
@@ -58,7 +59,7 @@ func (p *program) call() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			data, err := d.requestRaw(cmd.Context(), http.MethodPost, "call", nil, api.CallRequest{Server: args[0], Tool: args[1], Account: account, Arguments: api.JSON(arguments)})
+			data, err := d.requestRaw(cmd.Context(), http.MethodPost, "call", nil, api.CallRequest{Server: args[0], Tool: args[1], Account: account, Arguments: web.JSON(arguments)})
 			if err != nil {
 				return err
 			}

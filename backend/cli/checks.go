@@ -18,6 +18,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
 )
@@ -61,7 +62,7 @@ func (p *program) runChecks(ctx context.Context, names []string, junit string) (
 	}
 	single := len(names) == 1
 	if len(names) == 0 {
-		list, err := get[api.List[api.SavedCheck]](ctx, d, "checks", nil)
+		list, err := get[web.List[api.SavedCheck]](ctx, d, "checks", nil)
 		if err != nil {
 			return err
 		}
@@ -278,7 +279,7 @@ func (p *program) checks() *cobra.Command {
 // serverLabels maps ids to the names of servers; unknown ids map to themselves.
 func (p *program) serverLabels(ctx context.Context, d *daemon) func(id string) string {
 	of := map[string]string{}
-	if list, err := get[api.List[core.ServerStatus]](ctx, d, "servers", nil); err == nil {
+	if list, err := get[web.List[core.ServerStatus]](ctx, d, "servers", nil); err == nil {
 		for _, s := range list.Items {
 			of[s.ID] = s.Label
 		}

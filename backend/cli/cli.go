@@ -13,10 +13,10 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
@@ -277,7 +277,7 @@ func (p *program) printError(err error) {
 	if _, usage := errors.AsType[usageError](err); usage {
 		code = core.CodeValidation
 	}
-	out := api.NewErrorDocument(code)
+	out := web.NewErrorDocument(code)
 	out.Detail = err.Error()
 	if e, ok := errors.AsType[*core.Error](err); ok {
 		out.Detail, out.Hint, out.Errors, out.Retriable = e.Error(), e.Hint, e.Fields, e.Retriable

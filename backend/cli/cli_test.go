@@ -19,6 +19,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/google/go-cmp/cmp"
@@ -283,7 +284,7 @@ func TestProblemsAreExplained(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	got := f.run(true, "restart", "x", "--json")
-	var p api.ErrorDocument
+	var p web.ErrorDocument
 	if err := json.Unmarshal([]byte(got.errOut), &p); err != nil || p.Code != core.CodeNotFound || p.Hint != "List them." || p.Status != 404 || p.Title != "Not Found" || got.out != "" {
 		t.Errorf("%+v", got)
 	}
@@ -300,7 +301,7 @@ func TestProblemKeepsTheStatusOfTheAPI(t *testing.T) {
 	arguments := `{"x":"` + strings.Repeat("a", policy.MaxArguments-10) + `"}`
 	for args, detail := range map[string]string{arguments: "the request is larger than 4 MiB", arguments + "   ": "the arguments are larger than 4 MiB"} {
 		got := f.typed(args, "call", "demo", "echo", "-", "--json")
-		var p api.ErrorDocument
+		var p web.ErrorDocument
 		if err := json.Unmarshal([]byte(got.errOut), &p); err != nil || got.code != 1 || p.Status != 413 || p.Code != core.CodeValidation || p.Title != "Request Entity Too Large" || p.Detail != detail {
 			t.Errorf("%+v", got)
 		}

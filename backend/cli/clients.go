@@ -16,6 +16,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
 )
@@ -99,7 +100,7 @@ func (p *program) addActivity(ctx context.Context, list []api.Connection) {
 	if err != nil {
 		return
 	}
-	known, err := get[api.List[api.Connection]](ctx, d, "connections", nil)
+	known, err := get[web.List[api.Connection]](ctx, d, "connections", nil)
 	if err != nil {
 		return
 	}
@@ -501,7 +502,7 @@ func (p *program) clientsFeatures() *cobra.Command {
 	return cmd
 }
 
-func (p *program) printFeatures(list api.List[api.ClientFeatures]) error {
+func (p *program) printFeatures(list web.List[api.ClientFeatures]) error {
 	t := table{title: "Features", head: []string{"Client", "Era", "Server", "Not supported by client", "Not offered by server", "With your approval"}}
 	for _, c := range list.Items {
 		for _, s := range c.Servers {

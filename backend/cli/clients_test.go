@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 )
 
 func TestMissingClientsAreCounted(t *testing.T) {
@@ -33,7 +34,7 @@ func TestClientDocumentsAreThoseOfTheAPI(t *testing.T) {
 	f := newFakeDaemon(t)
 	file := filepath.Join(home, ".cursor", "mcp.json")
 	f.answer("GET /api/v1/connections", `{"items":[{"key":"cursor","path":`+strconv.Quote(file)+`,"tools":7,"live":true},{"key":"cursor","path":"elsewhere","tools":9}]}`)
-	var list api.List[map[string]any]
+	var list web.List[map[string]any]
 	got := f.run(false, "clients", "list", "--all", "--json")
 	if err := json.Unmarshal([]byte(got.out), &list); err != nil || got.code != 0 {
 		t.Fatalf("%+v, %v", got, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
 )
@@ -86,7 +87,7 @@ func (d *daemon) send(ctx context.Context, method, path string, query url.Values
 
 // parseProblem parses a problem document.
 func parseProblem(resp *http.Response) error {
-	var doc api.ErrorDocument
+	var doc web.ErrorDocument
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if media != "application/problem+json" || json.Unmarshal(data, &doc) != nil || doc.Detail == "" {
@@ -179,7 +180,7 @@ func show[T any](ctx context.Context, p *program, method, path string, query url
 // showList is show for a list that is printed as a table with one row for each item. A title with
 // %d contains the number of items.
 func showList[T any](ctx context.Context, p *program, path string, query url.Values, t table, row func(T) []string) error {
-	return show(ctx, p, http.MethodGet, path, query, nil, func(list api.List[T]) error {
+	return show(ctx, p, http.MethodGet, path, query, nil, func(list web.List[T]) error {
 		return printRows(p, list, list.Items, t, row)
 	})
 }
@@ -232,7 +233,7 @@ func (p *program) clientName(ctx context.Context, text string) string {
 	if err != nil {
 		return text
 	}
-	list, err := get[api.List[api.Client]](ctx, d, "clients", nil)
+	list, err := get[web.List[api.Client]](ctx, d, "clients", nil)
 	if err != nil {
 		return text
 	}

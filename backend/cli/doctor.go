@@ -16,6 +16,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
@@ -38,7 +39,7 @@ func (p *program) doctor() *cobra.Command {
 				}
 			}
 			if p.json {
-				if err := p.printJSON(api.List[doctor.Finding]{Items: findings}); err != nil {
+				if err := p.printJSON(web.List[doctor.Finding]{Items: findings}); err != nil {
 					return err
 				}
 			} else {
@@ -100,7 +101,7 @@ func (p *program) askDaemon(ctx context.Context, fix string) ([]doctor.Finding, 
 	if fix != "" {
 		method, path = http.MethodPost, "doctor/"+url.PathEscape(fix)
 	}
-	list, err := request[api.List[doctor.Finding]](ctx, d, method, path, nil, nil)
+	list, err := request[web.List[doctor.Finding]](ctx, d, method, path, nil, nil)
 	return list.Items, err
 }
 
@@ -209,7 +210,7 @@ func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		list, err := get[api.List[doctor.File]](ctx, d, "diagnostics", nil)
+		list, err := get[web.List[doctor.File]](ctx, d, "diagnostics", nil)
 		if core.CodeOf(err) != core.CodeNotFound {
 			return list.Items, err
 		}

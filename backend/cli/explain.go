@@ -12,6 +12,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
 )
@@ -128,7 +129,7 @@ func (p *program) explainAll(ctx context.Context, client string, wait bool, limi
 
 // readiness checks all servers; pending reports whether one may become ready by itself.
 func (d *daemon) readiness(ctx context.Context) (list []readiness, pending bool, err error) {
-	all, err := get[api.List[core.ServerStatus]](ctx, d, "servers", nil)
+	all, err := get[web.List[core.ServerStatus]](ctx, d, "servers", nil)
 	if err != nil {
 		return nil, false, err
 	}
@@ -150,7 +151,7 @@ func (d *daemon) readiness(ctx context.Context) (list []readiness, pending bool,
 
 // findRefused finds the tools whose calls would be rejected.
 func (d *daemon) findRefused(ctx context.Context, list []readiness, client string) error {
-	tools, err := get[api.List[api.Tool]](ctx, d, "tools", nil)
+	tools, err := get[web.List[api.Tool]](ctx, d, "tools", nil)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 
 	"github.com/spf13/cobra"
@@ -271,7 +272,7 @@ func (d *daemon) resolveSession(ctx context.Context, session *string, server str
 	if *session != lastSession {
 		return nil
 	}
-	list, err := get[api.List[api.Session]](ctx, d, "sessions", url.Values{"limit": {"200"}})
+	list, err := get[web.List[api.Session]](ctx, d, "sessions", url.Values{"limit": {"200"}})
 	if err != nil {
 		return err
 	}
@@ -460,7 +461,7 @@ func (d *daemon) filterCalls(ctx context.Context, query url.Values, calls []ende
 	query.Set("limit", strconv.Itoa(maxCalls))
 	found := make(map[string]bool)
 	for {
-		page, err := get[api.List[callRow]](ctx, d, "calls", query)
+		page, err := get[web.List[callRow]](ctx, d, "calls", query)
 		if err != nil {
 			return nil, err
 		}

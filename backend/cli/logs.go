@@ -17,9 +17,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
 )
@@ -81,7 +81,7 @@ lifecycle events.`,
 // logs returns the lines newer than seen, of one server or all, and updates seen.
 func (d *daemon) logs(ctx context.Context, servers []string, level string, seen map[string]time.Time) ([]logLine, error) {
 	if len(servers) == 0 {
-		list, err := get[api.List[core.ServerStatus]](ctx, d, "servers", nil)
+		list, err := get[web.List[core.ServerStatus]](ctx, d, "servers", nil)
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +95,7 @@ func (d *daemon) logs(ctx context.Context, servers []string, level string, seen 
 		if last, ok := seen[id]; ok {
 			query.Set("after", last.Format(time.RFC3339Nano))
 		}
-		list, err := get[api.List[logLine]](ctx, d, serverPath(id, "/log"), query)
+		list, err := get[web.List[logLine]](ctx, d, serverPath(id, "/log"), query)
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
 )
@@ -108,7 +109,7 @@ func (p *program) listProfiles(ctx context.Context) error {
 	return show(ctx, p, http.MethodGet, "profiles", nil, nil, p.printProfiles)
 }
 
-func (p *program) printProfiles(list api.List[api.Profile]) error {
+func (p *program) printProfiles(list web.List[api.Profile]) error {
 	for _, one := range list.Items {
 		name := one.Name
 		if name == "" {

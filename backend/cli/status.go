@@ -12,6 +12,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
 )
@@ -84,7 +85,7 @@ func (p *program) fetchVersions(ctx context.Context) map[string]string {
 	if err != nil {
 		return nil
 	}
-	list, err := get[api.List[api.ServerVersion]](ctx, d, "versions", nil)
+	list, err := get[web.List[api.ServerVersion]](ctx, d, "versions", nil)
 	if err != nil {
 		return nil
 	}

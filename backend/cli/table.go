@@ -10,8 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"golang.org/x/term"
 )
@@ -46,7 +46,7 @@ func (p *program) printTable(t *table) error {
 
 // printList prints a list of the API with --json, otherwise a table with one row for each item.
 func printList[T any](p *program, items []T, t table, row func(T) []string) error {
-	return printRows(p, api.List[T]{Items: items}, items, t, row)
+	return printRows(p, web.List[T]{Items: items}, items, t, row)
 }
 
 // printRows is printList with another document for --json.

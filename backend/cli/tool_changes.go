@@ -12,6 +12,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
 )
@@ -43,7 +44,7 @@ func (p *program) toolChanges() *cobra.Command {
 	return &cobra.Command{
 		Use: "changes [SERVER]", Short: "Show the changed definitions that are withheld from clients, with a diff", Args: argCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return show(cmd.Context(), p, http.MethodGet, "tool-changes", serverQuery(args), nil, func(list api.List[trust.ToolChange]) error {
+			return show(cmd.Context(), p, http.MethodGet, "tool-changes", serverQuery(args), nil, func(list web.List[trust.ToolChange]) error {
 				return p.printToolChanges(list.Items)
 			})
 		},
@@ -103,7 +104,7 @@ func (p *program) toolWarnings() *cobra.Command {
 	}
 }
 
-func (p *program) printToolWarnings(list api.List[api.ToolTrust]) error {
+func (p *program) printToolWarnings(list web.List[api.ToolTrust]) error {
 	t := table{title: "%d warnings", head: []string{"Server", "Tool", "Warning", "Why", "Where", "Text"}}
 	for _, tool := range list.Items {
 		name := cmp.Or(tool.Tool, instructionsWord)
@@ -143,7 +144,7 @@ func (p *program) answerCommand(ctx context.Context, args []string, action strin
 	if err != nil {
 		return err
 	}
-	list, err := get[api.List[trust.ToolChange]](ctx, d, "tool-changes", serverQuery(args))
+	list, err := get[web.List[trust.ToolChange]](ctx, d, "tool-changes", serverQuery(args))
 	if err != nil {
 		return err
 	}
@@ -174,7 +175,7 @@ func (p *program) answerCommand(ctx context.Context, args []string, action strin
 		}
 	}
 	if p.json {
-		return p.printJSON(api.List[api.AnswerToolInputBody]{Items: append([]api.AnswerToolInputBody{}, words...)})
+		return p.printJSON(web.List[api.AnswerToolInputBody]{Items: append([]api.AnswerToolInputBody{}, words...)})
 	}
 	for _, w := range words {
 		said := map[string]string{"accept": "accepted", "always": "accepted, including all later changes", "block": "blocked", "ask": "its next change needs approval"}[w.Action]

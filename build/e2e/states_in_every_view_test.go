@@ -16,15 +16,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 )
 
 // wrongView compares what each view says about the servers with want, which has the state of each
 // server, and returns the first difference. A server in withheld has one changed definition.
 func (d *daemon) wrongView(want map[string]core.State, withheld string) string {
-	var list api.List[core.ServerStatus]
+	var list web.List[core.ServerStatus]
 	var status api.Status
 	var health api.Health
-	var findings api.List[doctor.Finding]
+	var findings web.List[doctor.Finding]
 	d.get("/api/v1/servers", &list)
 	d.get("/api/v1/status", &status)
 	d.get("/healthz", &health)
@@ -114,7 +115,7 @@ func TestEveryViewNamesTheSameState(t *testing.T) {
 		d.write("config.jsonc", config)
 		eventually.Complete(t, limit(20*time.Second), func() string {
 			_, text := d.do(http.MethodGet, "/api/v1/doctor", nil)
-			var findings api.List[doctor.Finding]
+			var findings web.List[doctor.Finding]
 			if err := json.Unmarshal([]byte(text), &findings); err != nil || !strings.Contains(text, reason) || !strings.Contains(d.cli(0, "status"), reason+". ") {
 				return reason + " is not in " + text + d.cli(0, "status")
 			}

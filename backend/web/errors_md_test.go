@@ -1,4 +1,4 @@
-package api
+package web
 
 import (
 	"go/ast"
@@ -10,16 +10,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/danielgtaylor/huma/v2"
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // docs/errors.md lists every error code with the status that the API responds with, and no
 // others.
 func TestErrorListIsComplete(t *testing.T) {
 	src, err := os.ReadFile("../../docs/errors.md")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	rows := map[core.Code][]string{}
 	codesPart, _, _ := strings.Cut(string(src), "\n## Remedies")
 	for line := range strings.Lines(codesPart) {
@@ -51,8 +56,8 @@ func TestErrorListIsComplete(t *testing.T) {
 				t.Errorf("%s: column %d is empty", code, i+1)
 			}
 		}
-		if got := strings.TrimSpace(cells[3]); got != strconv.Itoa(statusOf(code)) {
-			t.Errorf("%s: the list says %s, the API answers %d", code, got, statusOf(code))
+		if got := strings.TrimSpace(cells[3]); got != strconv.Itoa(StatusOf(code)) {
+			t.Errorf("%s: the list says %s, the API answers %d", code, got, StatusOf(code))
 		}
 		if _, ok := statuses[code]; !ok {
 			t.Errorf("%s has no status", code)
@@ -64,7 +69,9 @@ func TestErrorListIsComplete(t *testing.T) {
 func codesOfCore(t *testing.T) map[core.Code]bool {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../core/error.go", nil, 0)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	codes := map[core.Code]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
