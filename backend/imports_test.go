@@ -55,8 +55,9 @@ var edges = map[string]string{
 	"backend/builtin":     "backend/core backend/store",
 	"backend/shim":        "backend/core backend/wire", // apart from cli, so that a process per client stays small
 	"backend/web":         "backend/core",
-	"backend/cli":         "backend/core backend/web config backend/wire backend/history backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy backend/cassette backend/trust backend/supervisor", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon; wire: its streams of events
-	"backend/mcptest":     "backend/wire",                                                                                                                                                                                                                                                                               // never shipped: only tests import it
+	"backend/terminal":    "backend/core backend/web config backend/loopback backend/serverlog",                                                                                                                                                                                                                                          // serverlog: escapes what servers write
+	"backend/cli":         "backend/core backend/web backend/terminal config backend/wire backend/history backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy backend/cassette backend/trust backend/supervisor", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon; wire: its streams of events
+	"backend/mcptest":     "backend/wire",                                                                                                                                                                                                                                                                                                // never shipped: only tests import it
 
 	"backend/sandbox/reexec": "", // and of the standard library only what is initialized early
 
@@ -72,9 +73,9 @@ var edges = map[string]string{
 	"build/icons":     "",
 	"build/testcount": "",
 
-	"build/package/manpages": "backend/cli",
+	"build/package/manpages": "backend/cli backend/terminal",
 	"build/package/channels": "",
-	"build/docs":             "config backend/cli backend/clientconf", // documents that are written from what the program knows
+	"build/docs":             "config backend/cli backend/terminal backend/clientconf", // documents that are written from what the program knows
 	"build/e2e":              "",
 	"build/smoke":            "",
 	"build/soak":             "", // it knows the program by its address only
@@ -97,7 +98,7 @@ var owners = map[string]string{
 	"github.com/goccy/go-yaml":               "config backend/clientconf",
 	"github.com/pelletier/go-toml/v2":        "backend/clientconf",
 	"github.com/danielgtaylor/huma/v2":       "backend/web backend/api",
-	"github.com/spf13/cobra":                 "backend/cli build/package/manpages build/docs",
+	"github.com/spf13/cobra":                 "backend/terminal backend/cli build/package/manpages build/docs",
 	"aead.dev/minisign":                      "backend/desktop",
 	"golang.org/x/mod":                       "backend/desktop", // the order of semantic versions
 	"github.com/google/licensecheck":         "build/docs",
@@ -114,7 +115,7 @@ var owners = map[string]string{
 	"git.sr.ht/~jackmordaunt/go-toast/v2":    "backend/desktop",
 	"github.com/zalando/go-keyring":          "backend/secret",
 	"gopkg.in/natefinch/lumberjack.v2":       "app/drawbridge",
-	"golang.org/x/term":                      "backend/cli",
+	"golang.org/x/term":                      "backend/terminal backend/cli",
 	"golang.org/x/sys":                       "config backend/osutil backend/process backend/sandbox backend/loopback backend/store backend/desktop backend/shim app/window build/bench", // config: access lists on Windows; osutil: the lock of a file there; shim: how stdin waits; app/window: whether whoever started it still waits
 	"golang.org/x/sync":                      "backend/bridge",                                                                                                                           // semaphore: room for large bodies
 }

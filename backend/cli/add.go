@@ -18,6 +18,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
@@ -57,7 +58,7 @@ func (p *program) add() *cobra.Command {
 			}
 			a, err := parseAddition(cmd.Flags().Args(), command)
 			if err != nil {
-				return usageError{fmt.Errorf("%w; usage: %s", err, cmd.UseLine())}
+				return terminal.UsageError(fmt.Errorf("%w; usage: %s", err, cmd.UseLine()))
 			}
 			return p.runAdd(cmd.Context(), a, f)
 		},
@@ -85,11 +86,11 @@ func (p *program) runAdd(ctx context.Context, a addition, f addFlags) error {
 		if err := servers.Write(ctx); err != nil {
 			return err
 		}
-		if p.json {
-			return p.printJSON(map[string]any{"items": servers.Servers, "next": ""})
+		if p.JSON {
+			return p.PrintJSON(map[string]any{"items": servers.Servers, "next": ""})
 		}
 		p.printAdded(servers)
-		_, err := p.daemon() // says why it does not answer
+		_, err := p.Daemon() // says why it does not answer
 		message, hint := core.Describe(err)
 		_, err = fmt.Fprintln(p.Stdout, message+". "+hint)
 		return err
@@ -101,7 +102,7 @@ func (p *program) runAdd(ctx context.Context, a addition, f addFlags) error {
 func (p *program) prepare(c *clientconf.Connector, a addition, f addFlags) (*clientconf.PastedServers, error) {
 	if a.block != "" {
 		if len(f.env)+len(f.headers)+len(f.secrets) > 0 || f.cwd != "" || f.disabled {
-			return nil, usageError{errors.New("a JSON block defines its servers completely: pass it without flags")}
+			return nil, terminal.UsageError(errors.New("a JSON block defines its servers completely: pass it without flags"))
 		}
 		text := a.block
 		if text == "-" {
@@ -126,11 +127,11 @@ func (p *program) prepare(c *clientconf.Connector, a addition, f addFlags) (*cli
 	}
 	switch {
 	case a.url != "" && (len(f.env) > 0 || f.cwd != ""):
-		return nil, usageError{errors.New("--env and --cwd require a command, not a URL")}
+		return nil, terminal.UsageError(errors.New("--env and --cwd require a command, not a URL"))
 	case a.url == "" && len(f.headers) > 0:
-		return nil, usageError{errors.New("--header requires a URL, not a command")}
+		return nil, terminal.UsageError(errors.New("--header requires a URL, not a command"))
 	case len(f.secrets) > 1 && !p.Attended():
-		return nil, usageError{errors.New("standard input can contain only one secret: set the others with \"drawbridge secret set\"")}
+		return nil, terminal.UsageError(errors.New("standard input can contain only one secret: set the others with \"drawbridge secret set\""))
 	}
 	if s.Cwd != "" {
 		if s.Cwd, err = filepath.Abs(s.Cwd); err != nil {
@@ -155,7 +156,7 @@ func parsePairs(all []string, between, flag, form string) (map[string]string, er
 	for _, one := range all {
 		name, value, ok := strings.Cut(one, between)
 		if name = strings.TrimSpace(name); !ok || name == "" {
-			return nil, usageError{fmt.Errorf("%s must be written as %s", flag, form)}
+			return nil, terminal.UsageError(fmt.Errorf("%s must be written as %s", flag, form))
 		}
 		if between == ":" {
 			value = strings.TrimSpace(value)
@@ -168,7 +169,7 @@ func parsePairs(all []string, between, flag, form string) (map[string]string, er
 // addRunning adds servers through the daemon. Secrets are stored first, because the daemon starts
 // the servers immediately.
 func (p *program) addRunning(ctx context.Context, servers *clientconf.PastedServers, noTest bool) error {
-	d, err := p.daemon()
+	d, err := p.Daemon()
 	if err != nil {
 		return err
 	}
@@ -183,23 +184,23 @@ func (p *program) addRunning(ctx context.Context, servers *clientconf.PastedServ
 		if s.Exists {
 			continue
 		}
-		raw, err := d.requestRaw(ctx, http.MethodPost, "servers", nil, api.AddInputBody{Name: s.Label, Entry: web.JSON(s.Entry)})
+		raw, err := d.RequestRaw(ctx, http.MethodPost, "servers", nil, api.AddInputBody{Name: s.Label, Entry: web.JSON(s.Entry)})
 		if err != nil {
 			return errors.Join(err, p.deleteSecrets(ctx, s.SecretNames))
 		}
-		if p.json {
-			if err := p.printJSON(json.RawMessage(raw)); err != nil {
+		if p.JSON {
+			if err := p.PrintJSON(json.RawMessage(raw)); err != nil {
 				return err
 			}
 			continue
 		}
 		var st core.ServerStatus
-		if err := decode(raw, &st); err != nil {
+		if err := terminal.Decode(raw, &st); err != nil {
 			return err
 		}
 		added = append(added, st)
 	}
-	if p.json {
+	if p.JSON {
 		return nil
 	}
 	p.printAdded(servers)
@@ -229,15 +230,15 @@ func (p *program) deleteSecrets(ctx context.Context, names []string) error {
 func (p *program) printAdded(servers *clientconf.PastedServers) {
 	for _, s := range servers.Servers {
 		if s.Exists {
-			fmt.Fprintln(p.Stdout, escapeLine(s.Label+": already exists"))
+			fmt.Fprintln(p.Stdout, terminal.EscapeLine(s.Label+": already exists"))
 			continue
 		}
-		fmt.Fprintln(p.Stdout, escapeLine(s.Label+": added"))
+		fmt.Fprintln(p.Stdout, terminal.EscapeLine(s.Label+": added"))
 		if len(s.SecretNames) > 0 {
-			fmt.Fprintln(p.Stdout, "  "+escapeLine("stored as secrets: "+strings.Join(slices.Sorted(slices.Values(s.SecretNames)), ", ")))
+			fmt.Fprintln(p.Stdout, "  "+terminal.EscapeLine("stored as secrets: "+strings.Join(slices.Sorted(slices.Values(s.SecretNames)), ", ")))
 		}
 		for _, note := range s.Notes {
-			fmt.Fprintln(p.Stdout, "  "+escapeLine("note: "+note))
+			fmt.Fprintln(p.Stdout, "  "+terminal.EscapeLine("note: "+note))
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/builtin"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
@@ -28,14 +29,14 @@ const (
 )
 
 // printServerResults waits for new servers and prints the tools of each, or why it does not work.
-func (p *program) printServerResults(ctx context.Context, d *daemon, added []core.ServerStatus) error {
+func (p *program) printServerResults(ctx context.Context, d *terminal.Daemon, added []core.ServerStatus) error {
 	ctx, cancel := context.WithTimeout(ctx, resultLimit)
 	defer cancel()
 	for _, one := range added {
 		if p.Terminal() {
-			fmt.Fprintf(p.Stderr, "Starting %s… (Ctrl-C stops waiting)\n", escapeLine(displayName(one)))
+			fmt.Fprintf(p.Stderr, "Starting %s… (Ctrl-C stops waiting)\n", terminal.EscapeLine(displayName(one)))
 		}
-		text, err := d.awaitResult(ctx, one)
+		text, err := awaitResult(ctx, d, one)
 		if err != nil {
 			return err
 		}
@@ -47,31 +48,31 @@ func (p *program) printServerResults(ctx context.Context, d *daemon, added []cor
 }
 
 // awaitResult waits until a server works, fails or needs the user.
-func (d *daemon) awaitResult(ctx context.Context, s core.ServerStatus) (string, error) {
+func awaitResult(ctx context.Context, d *terminal.Daemon, s core.ServerStatus) (string, error) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	began := time.Now()
 	for {
-		now, err := get[core.ServerStatus](ctx, d, serverPath(s.ID, ""), nil)
+		now, err := terminal.Get[core.ServerStatus](ctx, d, terminal.ServerPath(s.ID, ""), nil)
 		if err != nil && core.CodeOf(err) != core.CodeNotFound {
-			return escapeLine(displayName(s) + ": its state is not known yet; see \"drawbridge status\""), nil
+			return terminal.EscapeLine(displayName(s) + ": its state is not known yet; see \"drawbridge status\""), nil
 		}
 		switch now.State {
 		case core.StateRunning, core.StateDegraded:
-			return d.describeTools(ctx, now)
+			return describeTools(ctx, d, now)
 		case core.StateFailed, core.StateRestarting, core.StateNeedsSignIn, core.StateNeedsApproval, core.StateDisabled:
 			return describeFailure(now), nil
 		case core.StateWaiting:
 			return describeFailure(now) + "\n  It connects automatically when the problem is resolved.", nil
 		case core.StateStopped:
 			if time.Since(began) > onDemandStartDelay {
-				return d.startOnce(ctx, now)
+				return startOnce(ctx, d, now)
 			}
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return escapeLine(displayName(s) + ": it is still starting; see \"drawbridge status\""), nil
+			return terminal.EscapeLine(displayName(s) + ": it is still starting; see \"drawbridge status\""), nil
 		}
 	}
 }
@@ -84,16 +85,16 @@ func describeFailure(s core.ServerStatus) string {
 	}
 	for _, more := range []string{s.Detail, s.Hint} {
 		if more != "" && !strings.Contains(lines[0], more) {
-			lines = append(lines, "  "+escapeLine(more))
+			lines = append(lines, "  "+terminal.EscapeLine(more))
 		}
 	}
-	lines[0] = escapeLine(lines[0])
+	lines[0] = terminal.EscapeLine(lines[0])
 	return strings.Join(lines, "\n")
 }
 
 // describeTools lists the tools of a working server.
-func (d *daemon) describeTools(ctx context.Context, s core.ServerStatus) (string, error) {
-	list, err := get[web.List[api.Tool]](ctx, d, "tools", url.Values{"server": {s.ID}})
+func describeTools(ctx context.Context, d *terminal.Daemon, s core.ServerStatus) (string, error) {
+	list, err := terminal.Get[web.List[api.Tool]](ctx, d, "tools", url.Values{"server": {s.ID}})
 	if err != nil {
 		return "", err
 	}
@@ -107,14 +108,14 @@ func (d *daemon) describeTools(ctx context.Context, s core.ServerStatus) (string
 func describeWorking(s core.ServerStatus, tools []string) string {
 	text := displayName(s) + ": works, " + core.Plural(len(tools), "tool")
 	if len(tools) > 0 {
-		text += ": " + truncate(strings.Join(tools, ", "), 400)
+		text += ": " + terminal.Truncate(strings.Join(tools, ", "), 400)
 	}
-	return escapeLine(text)
+	return terminal.EscapeLine(text)
 }
 
 // startOnce starts an on-demand server once.
-func (d *daemon) startOnce(ctx context.Context, s core.ServerStatus) (string, error) {
-	t, err := request[api.TestResult](ctx, d, http.MethodPost, "test", nil, api.TestRequest{Server: s.ID})
+func startOnce(ctx context.Context, d *terminal.Daemon, s core.ServerStatus) (string, error) {
+	t, err := terminal.Request[api.TestResult](ctx, d, http.MethodPost, "test", nil, api.TestRequest{Server: s.ID})
 	if err != nil {
 		return "", err
 	}
@@ -131,7 +132,7 @@ func (d *daemon) startOnce(ctx context.Context, s core.ServerStatus) (string, er
 func (p *program) demo() *cobra.Command {
 	var address string
 	cmd := &cobra.Command{
-		Use: "demo-server", Short: "Run a small MCP server for demonstrations", Args: noArgs,
+		Use: "demo-server", Short: "Run a small MCP server for demonstrations", Args: terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if address == "" {
 				return builtin.RunDemo(cmd.Context(), p.Stdin, p.Stdout)
@@ -175,7 +176,7 @@ func (p *program) install() *cobra.Command {
 	var values []string
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "install NAME | FILE.mcpb", Short: "Install a server from the directory, or a bundle", Args: argCount(1, 1),
+		Use: "install NAME | FILE.mcpb", Short: "Install a server from the directory, or a bundle", Args: terminal.ArgCount(1, 1),
 		Long:    "Install a server from the directory or from a bundle. The new entry is shown first. Installing adds it to the configuration; the server then starts like any other.",
 		Example: "  drawbridge install io.github.modelcontextprotocol/server-filesystem --set arg.0=/home/me/notes",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -193,40 +194,40 @@ func (p *program) install() *cobra.Command {
 			for _, v := range values {
 				key, value, ok := strings.Cut(v, "=")
 				if !ok {
-					return usageError{fmt.Errorf("--set requires KEY=VALUE, not %q", v)}
+					return terminal.UsageError(fmt.Errorf("--set requires KEY=VALUE, not %q", v))
 				}
 				given[key] = value
 			}
 			body["values"] = given
-			d, err := p.daemon()
+			d, err := p.Daemon()
 			if err != nil {
 				return err
 			}
-			raw, err := d.requestRaw(cmd.Context(), http.MethodPost, "directory/plan", nil, body)
+			raw, err := d.RequestRaw(cmd.Context(), http.MethodPost, "directory/plan", nil, body)
 			if err != nil {
 				return err
 			}
 			var plan api.Installation
-			if err := decode(raw, &plan); err != nil {
+			if err := terminal.Decode(raw, &plan); err != nil {
 				return err
 			}
 			if plan.Entry == "" {
-				return fmt.Errorf("%s requires %s: set it with --set KEY=VALUE", escapeLine(args[0]), escapeLine(strings.Join(plan.Missing, ", ")))
+				return fmt.Errorf("%s requires %s: set it with --set KEY=VALUE", terminal.EscapeLine(args[0]), terminal.EscapeLine(strings.Join(plan.Missing, ", ")))
 			}
 			if !yes {
-				if p.json {
-					return p.printRaw(raw)
+				if p.JSON {
+					return p.PrintRaw(raw)
 				}
-				fmt.Fprintf(p.Stdout, "%s would be added to the configuration:\n%s\n", escapeLine(plan.Label), plan.Entry)
+				fmt.Fprintf(p.Stdout, "%s would be added to the configuration:\n%s\n", terminal.EscapeLine(plan.Label), plan.Entry)
 				if len(plan.Secrets) > 0 {
-					fmt.Fprintf(p.Stdout, "Secrets that would be stored: %s\n", escapeLine(strings.Join(plan.Secrets, ", ")))
+					fmt.Fprintf(p.Stdout, "Secrets that would be stored: %s\n", terminal.EscapeLine(strings.Join(plan.Secrets, ", ")))
 				}
-				if err := p.confirm(yes, "Install it?"); err != nil {
+				if err := p.Confirm(yes, "Install it?"); err != nil {
 					return err
 				}
 			}
 			body["entry"] = plan.Entry
-			return p.requestChange(cmd.Context(), http.MethodPost, "directory/install", body, escapeLine(plan.Label)+" is installed.")
+			return p.RequestChange(cmd.Context(), http.MethodPost, "directory/install", body, terminal.EscapeLine(plan.Label)+" is installed.")
 		},
 	}
 	f := cmd.Flags()
@@ -240,16 +241,16 @@ func (p *program) install() *cobra.Command {
 // directory lists installable servers.
 func (p *program) directory() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "directory [WORDS...]", Short: "List servers that can be installed", Args: argCount(0, 20),
+		Use: "directory [WORDS...]", Short: "List servers that can be installed", Args: terminal.ArgCount(0, 20),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			query := url.Values{"search": {strings.Join(args, " ")}}
-			return show(cmd.Context(), p, http.MethodGet, "directory", query, nil, p.printDirectory)
+			return terminal.Show(cmd.Context(), &p.Env, http.MethodGet, "directory", query, nil, p.printDirectory)
 		},
 	}
 	cmd.AddCommand(&cobra.Command{
-		Use: "refresh", Short: "Update the list from the registry", Args: noArgs,
+		Use: "refresh", Short: "Update the list from the registry", Args: terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.requestChange(cmd.Context(), http.MethodPost, "directory/refresh", nil, "The list was updated.")
+			return p.RequestChange(cmd.Context(), http.MethodPost, "directory/refresh", nil, "The list was updated.")
 		},
 	})
 	return cmd
@@ -261,7 +262,7 @@ func (p *program) printDirectory(list api.Directory) error {
 		if one.Refused != "" {
 			text = one.Name + "  cannot be installed: " + one.Refused
 		}
-		if _, err := fmt.Fprintln(p.Stdout, escapeLine(text)); err != nil {
+		if _, err := fmt.Fprintln(p.Stdout, terminal.EscapeLine(text)); err != nil {
 			return err
 		}
 	}

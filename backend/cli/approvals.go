@@ -19,6 +19,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 
@@ -40,7 +41,7 @@ func (w *pendingItem) question() string {
 	}
 	// A control sequence would swallow what follows it.
 	text = strings.ReplaceAll(string(serverlog.CleanJSON([]byte(text))), "\x1b", `\x1b`)
-	return strings.ReplaceAll(escapeText(text), "\n", " ")
+	return strings.ReplaceAll(terminal.EscapeText(text), "\n", " ")
 }
 
 // maxListed is the size of the longest question that the list shows.
@@ -56,11 +57,11 @@ func (w *pendingItem) listed() string {
 }
 
 // complete loads the arguments that the list of the API has cut.
-func (w *pendingItem) complete(ctx context.Context, d *daemon) error {
+func (w *pendingItem) complete(ctx context.Context, d *terminal.Daemon) error {
 	if !w.ArgumentsCut {
 		return nil
 	}
-	full, err := get[pendingItem](ctx, d, "approvals/"+url.PathEscape(w.ID), nil)
+	full, err := terminal.Get[pendingItem](ctx, d, "approvals/"+url.PathEscape(w.ID), nil)
 	if err == nil {
 		*w = full
 	}
@@ -77,7 +78,7 @@ func (w *pendingItem) shortID() string {
 
 func (p *program) approvals() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "approvals", Short: "List pending approvals: calls, new commands, changed tools, and forms and URLs from servers", Args: noArgs,
+		Use: "approvals", Short: "List pending approvals: calls, new commands, changed tools, and forms and URLs from servers", Args: terminal.NoArgs,
 		Long:    "List pending approvals: calls, new commands, changed tools, and forms and URLs from servers.\nForms can be filled in only in the web UI: drawbridge open /approvals.",
 		Example: "  drawbridge approvals\n  drawbridge approvals --wait\n  drawbridge approvals allow command:files\n  drawbridge approvals deny 3f2a",
 	}
@@ -93,12 +94,12 @@ func (p *program) approvals() *cobra.Command {
 	var where string
 	var reviewed bool
 	allow := &cobra.Command{
-		Use: "allow ID", Short: "Approve a command or a call", Args: argCount(1, 1),
+		Use: "allow ID", Short: "Approve a command or a call", Args: terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			scope := "once"
 			switch {
 			case minutes && always || minutes && session || session && always:
-				return usageError{errors.New("choose one of --minutes, --session and --always")}
+				return terminal.UsageError(errors.New("choose one of --minutes, --session and --always"))
 			case session:
 				scope = "session"
 			case minutes:
@@ -115,21 +116,21 @@ func (p *program) approvals() *cobra.Command {
 	allow.Flags().StringVar(&where, "where", "", "allow further calls only if their arguments match this `CONDITION`, in the syntax of argument rules, for example '{\"/path\": {\"under\": \"/home/me/notes\"}}'")
 	allow.Flags().BoolVar(&always, "always", false, "always allow this tool; changes the configuration")
 	deny := &cobra.Command{
-		Use: "deny ID", Short: "Deny a call or decline a form; a command stays pending and does not run", Args: argCount(1, 1),
+		Use: "deny ID", Short: "Deny a call or decline a form; a command stays pending and does not run", Args: terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.answer(cmd.Context(), args[0], "decline", "once", "", true)
 		},
 	}
 	show := &cobra.Command{
-		Use: "show ID", Short: "Show all of a pending approval", Args: argCount(1, 1),
+		Use: "show ID", Short: "Show all of a pending approval", Args: terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := p.daemon()
+			d, err := p.Daemon()
 			if err != nil {
 				return err
 			}
 			w, err := p.findPending(cmd.Context(), d, args[0])
 			if err == nil {
-				err = p.printSentence(w, strconv.Quote(w.Server)+": "+w.question())
+				err = p.PrintSentence(w, strconv.Quote(w.Server)+": "+w.question())
 			}
 			return err
 		},
@@ -139,8 +140,8 @@ func (p *program) approvals() *cobra.Command {
 }
 
 func (p *program) listApprovals(ctx context.Context) error {
-	t := table{whole: true, title: "Pending approvals", empty: "No approvals are pending.", head: []string{"ID", "Kind", "Server", "By", "Request"}}
-	return showList(ctx, p, "approvals", nil, t, func(w pendingItem) []string {
+	t := terminal.Table{Whole: true, Title: "Pending approvals", Empty: "No approvals are pending.", Head: []string{"ID", "Kind", "Server", "By", "Request"}}
+	return terminal.ShowList(ctx, &p.Env, "approvals", nil, t, func(w pendingItem) []string {
 		return []string{w.shortID(), string(w.Kind), w.Server, w.client(), w.listed()}
 	})
 }
@@ -154,8 +155,8 @@ func (w *pendingItem) client() string {
 }
 
 // findPending returns the only item whose id starts with id.
-func (p *program) findPending(ctx context.Context, d *daemon, id string) (*pendingItem, error) {
-	list, err := get[web.List[pendingItem]](ctx, d, "approvals", nil)
+func (p *program) findPending(ctx context.Context, d *terminal.Daemon, id string) (*pendingItem, error) {
+	list, err := terminal.Get[web.List[pendingItem]](ctx, d, "approvals", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +169,7 @@ func (p *program) findPending(ctx context.Context, d *daemon, id string) (*pendi
 
 // answer answers the only item whose id starts with id.
 func (p *program) answer(ctx context.Context, id, action, scope, where string, reviewed bool) error {
-	d, err := p.daemon()
+	d, err := p.Daemon()
 	if err != nil {
 		return err
 	}
@@ -186,18 +187,18 @@ func (p *program) answer(ctx context.Context, id, action, scope, where string, r
 	body := map[string]any{"action": action, "scope": scope}
 	if where != "" {
 		if !json.Valid([]byte(where)) {
-			return usageError{errors.New("--where is not valid JSON")}
+			return terminal.UsageError(errors.New("--where is not valid JSON"))
 		}
 		body["where"] = json.RawMessage(where)
 	}
-	if err := d.change(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), body); err != nil {
+	if err := d.Change(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), body); err != nil {
 		return err
 	}
 	word := map[string]string{"accept": "Allowed", "decline": "Denied"}[action]
 	if w.Command != nil && action != "accept" {
 		word = "Not approved, still pending"
 	}
-	return p.printSentence(map[string]string{"id": w.ID, "action": action, "scope": scope}, word+": "+w.listed())
+	return p.PrintSentence(map[string]string{"id": w.ID, "action": action, "scope": scope}, word+": "+w.listed())
 }
 
 func findOnly(list []pendingItem, id string) (*pendingItem, error) {
@@ -209,7 +210,7 @@ func findOnly(list []pendingItem, id string) (*pendingItem, error) {
 		}
 		if strings.HasPrefix(w.ID, id) {
 			if found != nil {
-				return nil, usageError{fmt.Errorf("%q matches several pending approvals: enter more of the id", id)}
+				return nil, terminal.UsageError(fmt.Errorf("%q matches several pending approvals: enter more of the id", id))
 			}
 			found = w
 		}
@@ -223,16 +224,16 @@ func findOnly(list []pendingItem, id string) (*pendingItem, error) {
 // watchApprovals asks about all pending and new approvals until it is interrupted or its input
 // ends. While it follows the events, the daemon treats it as a user who can answer.
 func (p *program) watchApprovals(ctx context.Context) error {
-	if p.json {
-		return usageError{errors.New("--wait is interactive and cannot be combined with --json")}
+	if p.JSON {
+		return terminal.UsageError(errors.New("--wait is interactive and cannot be combined with --json"))
 	}
-	d, err := p.daemon()
+	d, err := p.Daemon()
 	if err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	stream, err := d.send(ctx, http.MethodGet, "events", nil, nil) //nolint:bodyclose // closed below
+	stream, err := d.Send(ctx, http.MethodGet, "events", nil, nil) //nolint:bodyclose // closed below
 	if err != nil {
 		return err
 	}
@@ -273,7 +274,7 @@ func (p *program) watchApprovals(ctx context.Context) error {
 // signalApprovals signals that approvals may be pending: at the start and after each event. It sends
 // those that are no longer pending to ended.
 func signalApprovals(stream io.Reader, changed chan<- struct{}, ended chan<- api.Approval) {
-	events := wire.NewEventReader(stream, maxDocument)
+	events := wire.NewEventReader(stream, terminal.MaxDocument)
 	for {
 		event, err := events.Next()
 		if err != nil {
@@ -309,8 +310,8 @@ func readAnswers(ctx context.Context, in io.Reader, answers chan<- string) {
 }
 
 // askPending asks about each pending approval that was not asked about before.
-func (p *program) askPending(ctx context.Context, d *daemon, asked map[string]bool, ended <-chan api.Approval, answers <-chan string) error {
-	list, err := get[web.List[pendingItem]](ctx, d, "approvals", nil)
+func (p *program) askPending(ctx context.Context, d *terminal.Daemon, asked map[string]bool, ended <-chan api.Approval, answers <-chan string) error {
+	list, err := terminal.Get[web.List[pendingItem]](ctx, d, "approvals", nil)
 	if err != nil {
 		return err
 	}
@@ -327,7 +328,7 @@ func (p *program) askPending(ctx context.Context, d *daemon, asked map[string]bo
 		}
 		requestedBy := ""
 		if client := w.client(); client != "-" {
-			requestedBy = ", requested by " + escapeLine(client)
+			requestedBy = ", requested by " + terminal.EscapeLine(client)
 		}
 		fmt.Fprintln(p.Stdout, strconv.Quote(w.Server)+": "+w.question()+requestedBy)
 		if w.Kind == "form" {
@@ -343,7 +344,7 @@ func (p *program) askPending(ctx context.Context, d *daemon, asked map[string]bo
 }
 
 // readAnswer waits for the answer about an approval, or until it is no longer pending.
-func (p *program) readAnswer(ctx context.Context, d *daemon, w *pendingItem, ended <-chan api.Approval, answers <-chan string) error {
+func (p *program) readAnswer(ctx context.Context, d *terminal.Daemon, w *pendingItem, ended <-chan api.Approval, answers <-chan string) error {
 	for {
 		select {
 		case text, open := <-answers:
@@ -354,7 +355,7 @@ func (p *program) readAnswer(ctx context.Context, d *daemon, w *pendingItem, end
 			return p.sendAnswer(ctx, d, w, text)
 		case gone := <-ended:
 			if gone.ID == w.ID {
-				fmt.Fprintln(p.Stdout, "\n  "+escapeLine("No longer pending: "+cmp.Or(gone.Reason, gone.State)))
+				fmt.Fprintln(p.Stdout, "\n  "+terminal.EscapeLine("No longer pending: "+cmp.Or(gone.Reason, gone.State)))
 				return nil
 			}
 		case <-ctx.Done():
@@ -364,14 +365,14 @@ func (p *program) readAnswer(ctx context.Context, d *daemon, w *pendingItem, end
 }
 
 // sendAnswer sends an answer. It reports an approval that is no longer pending without an error.
-func (p *program) sendAnswer(ctx context.Context, d *daemon, w *pendingItem, text string) error {
+func (p *program) sendAnswer(ctx context.Context, d *terminal.Daemon, w *pendingItem, text string) error {
 	action, said := "decline", "  Denied."
 	if text = strings.ToLower(strings.TrimSpace(text)); text == "y" || text == "yes" {
 		action, said = "accept", "  Allowed."
 	} else if w.Command != nil {
 		said = "  Not approved, still pending."
 	}
-	err := d.change(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), map[string]string{"action": action, "scope": "once"})
+	err := d.Change(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), map[string]string{"action": action, "scope": "once"})
 	if code := core.CodeOf(err); err != nil && (code == core.CodeNotFound || code == core.CodeConflict) {
 		said, err = "  It is no longer pending.", nil
 	}
@@ -382,7 +383,7 @@ func (p *program) sendAnswer(ctx context.Context, d *daemon, w *pendingItem, tex
 }
 
 func (p *program) policy() *cobra.Command {
-	cmd := &cobra.Command{Use: "policy", Short: "Test argument rules against the recorded history", Args: noArgs}
+	cmd := &cobra.Command{Use: "policy", Short: "Test argument rules against the recorded history", Args: terminal.NoArgs}
 	cmd.AddCommand(p.policyTry())
 	return cmd
 }
@@ -390,7 +391,7 @@ func (p *program) policy() *cobra.Command {
 func (p *program) policyTry() *cobra.Command {
 	days := 30
 	cmd := &cobra.Command{
-		Use: "try [FILE]", Short: "Show what argument rules would have done with the recorded calls", Args: argCount(0, 1),
+		Use: "try [FILE]", Short: "Show what argument rules would have done with the recorded calls", Args: terminal.ArgCount(0, 1),
 		Long: "Show which recorded calls would have needed approval under the rules in policy.rules, and which would have been denied. No calls are made and nothing is saved.\n" +
 			"FILE is a configuration file or a list of rules, or - for standard input; without FILE, the rules in force are tested. Files and symbolic links are evaluated as they are now.\n" +
 			"The history does not record the profile of a call. In this test, a rule with profiles therefore applies only to clients that are assigned to one of those profiles, directly or by their folder.",
@@ -405,7 +406,7 @@ func (p *program) policyTry() *cobra.Command {
 				body["rules"] = string(text)
 				body["yaml"] = slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(args[0]))
 			}
-			return show(cmd.Context(), p, http.MethodPost, "policy/try", nil, body, p.printRuleTrial)
+			return terminal.Show(cmd.Context(), &p.Env, http.MethodPost, "policy/try", nil, body, p.printRuleTrial)
 		},
 	}
 	cmd.Flags().IntVar(&days, "days", days, "test the rules against the calls of the last `NUMBER` days")
@@ -436,12 +437,12 @@ func (p *program) readRules(file string) ([]byte, error) {
 }
 
 func (p *program) printRuleTrial(t api.RuleTrial) error {
-	table := table{head: []string{"AT", "CLIENT", "SERVER", "TOOL", "THEN", "WHY", "ID"}}
+	table := terminal.Table{Head: []string{"AT", "CLIENT", "SERVER", "TOOL", "THEN", "WHY", "ID"}}
 	for _, d := range t.Decisions {
-		table.add(d.At.Local().Format("2006-01-02 15:04:05"), d.Client, d.Server, d.Tool, d.Then, d.Why, d.ID)
+		table.Add(d.At.Local().Format("2006-01-02 15:04:05"), d.Client, d.Server, d.Tool, d.Then, d.Why, d.ID)
 	}
 	if len(t.Decisions) > 0 {
-		if err := p.printTable(&table); err != nil {
+		if err := p.PrintTable(&table); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
@@ -34,7 +35,7 @@ type callDocument struct {
 func (p *program) call() *cobra.Command {
 	var account string
 	cmd := &cobra.Command{
-		Use: "call SERVER TOOL [JSON]", Short: "Call a tool; exit with 1 if the tool reports an error", Args: argCount(2, 3),
+		Use: "call SERVER TOOL [JSON]", Short: "Call a tool; exit with 1 if the tool reports an error", Args: terminal.ArgCount(2, 3),
 		Long:    "Call a tool with a JSON object of arguments. If JSON is -, the arguments are read from standard input.",
 		Example: `  drawbridge call demo add '{"a": 1, "b": 2}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,13 +54,13 @@ func (p *program) call() *cobra.Command {
 				}
 			}
 			if arguments = bytes.TrimSpace(arguments); !json.Valid(arguments) || arguments[0] != '{' {
-				return usageError{errors.New(`the arguments must be a JSON object, such as '{"text": "hello"}'`)}
+				return terminal.UsageError(errors.New(`the arguments must be a JSON object, such as '{"text": "hello"}'`))
 			}
-			d, err := p.daemon()
+			d, err := p.Daemon()
 			if err != nil {
 				return err
 			}
-			data, err := d.requestRaw(cmd.Context(), http.MethodPost, "call", nil, api.CallRequest{Server: args[0], Tool: args[1], Account: account, Arguments: web.JSON(arguments)})
+			data, err := d.RequestRaw(cmd.Context(), http.MethodPost, "call", nil, api.CallRequest{Server: args[0], Tool: args[1], Account: account, Arguments: web.JSON(arguments)})
 			if err != nil {
 				return err
 			}
@@ -82,19 +83,19 @@ func (p *program) call() *cobra.Command {
 func argumentsTooLarge() error {
 	e := core.Errorf(core.CodeValidation, "the arguments are larger than %s", core.FormatLimit(policy.MaxArguments))
 	e.Hint = "Pass a path or a URI instead of the data itself."
-	return &problemError{Err: e, Status: http.StatusRequestEntityTooLarge}
+	return &terminal.ProblemError{Err: e, Status: http.StatusRequestEntityTooLarge}
 }
 
 // printCall prints the document for --json. Otherwise it prints a result to Stdout and returns the
 // error of a tool as its error. With --json, only an error with a code is printed to Stderr, too.
 func (p *program) printCall(doc callDocument, code core.Code) error {
-	if p.json {
-		if err := p.printJSON(doc); err != nil || doc.Success {
+	if p.JSON {
+		if err := p.PrintJSON(doc); err != nil || doc.Success {
 			return err
 		}
 		err := callError(doc)
 		if code == "" {
-			return silentError{err}
+			return terminal.SilentError(err)
 		}
 		return &core.Error{Code: code, Message: err.Error()}
 	}
@@ -108,7 +109,7 @@ func (p *program) printCall(doc callDocument, code core.Code) error {
 func (p *program) printResult(doc callDocument) error {
 	text := doc.Output
 	if p.Terminal() {
-		text = escapeText(text)
+		text = terminal.EscapeText(text)
 	}
 	structured := len(doc.Data) > 0 && !bytes.Equal(bytes.TrimSpace(doc.Data), []byte("null"))
 	if text != "" && !(structured && sameJSON(text, doc.Data)) {
@@ -121,7 +122,7 @@ func (p *program) printResult(doc callDocument) error {
 	}
 	pretty := indentJSON(doc.Data)
 	if p.Terminal() {
-		pretty = escapeText(pretty)
+		pretty = terminal.EscapeText(pretty)
 	}
 	_, err := io.WriteString(p.Stdout, pretty)
 	return err
@@ -193,7 +194,7 @@ func (p *program) test() *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			dashed := cmd.ArgsLenAtDash() == 0
 			if image == "" && (len(args) == 0 || !dashed && len(args) > 1) {
-				return usageError{fmt.Errorf("usage: %s", cmd.UseLine())}
+				return terminal.UsageError(fmt.Errorf("usage: %s", cmd.UseLine()))
 			}
 			return nil
 		},
@@ -231,60 +232,60 @@ func (p *program) test() *cobra.Command {
 // tryServer runs a trial through the daemon, or in this process with the configuration that a
 // daemon would use.
 func (p *program) tryServer(ctx context.Context, request any, to *api.TestResult) (done bool, err error) {
-	folders, err := p.folders()
+	folders, err := p.Folders()
 	if err != nil {
 		return false, err
 	}
 	if _, running, err := loopback.FindDaemon(folders.Data); running || err != nil || p.TryServer == nil {
-		return p.fetch(ctx, http.MethodPost, "test", nil, request, to)
+		return p.Fetch(ctx, http.MethodPost, "test", nil, request, to)
 	}
 	body, err := json.Marshal(request)
 	if err != nil {
 		return false, err
 	}
-	if !p.json {
+	if !p.JSON {
 		fmt.Fprintln(p.Stderr, "Drawbridge is not running: this command starts the server itself.")
 	}
 	data, err := p.TryServer(ctx, ServeOptions{Folders: folders, Sources: config.SourcesFor("", folders, p.Getenv)}, body)
 	if err != nil {
 		return false, err
 	}
-	if p.json {
+	if p.JSON {
 		_, err := fmt.Fprintf(p.Stdout, "%s\n", data)
 		return true, err
 	}
-	return false, decode(data, to)
+	return false, terminal.Decode(data, to)
 }
 
 func (p *program) printTrial(t *api.TestResult, schemas bool) error {
 	var b strings.Builder
 	for _, problem := range t.Problems {
 		if problem.Warning {
-			fmt.Fprintf(&b, "warning: %s\n", escapeLine(problem.Message))
+			fmt.Fprintf(&b, "warning: %s\n", terminal.EscapeLine(problem.Message))
 		}
 	}
 	if !t.OK {
-		fmt.Fprintf(&b, "failed at %s: %s\n", t.Stage, escapeLine(t.Error))
+		fmt.Fprintf(&b, "failed at %s: %s\n", t.Stage, terminal.EscapeLine(t.Error))
 		if t.Hint != "" {
-			fmt.Fprintln(&b, escapeLine(t.Hint))
+			fmt.Fprintln(&b, terminal.EscapeLine(t.Hint))
 		}
 		for _, l := range t.Log {
-			fmt.Fprintln(&b, "  "+escapeLine(l))
+			fmt.Fprintln(&b, "  "+terminal.EscapeLine(l))
 		}
 		_, err := p.Stdout.Write([]byte(b.String()))
 		return err
 	}
-	fmt.Fprintf(&b, "works: %s\n", escapeLine(t.Command))
+	fmt.Fprintf(&b, "works: %s\n", terminal.EscapeLine(t.Command))
 	fmt.Fprintf(&b, "%s, %s, %s; %s, revision %s, in %s\n", core.Plural(len(t.Tools), "tool"), core.Plural(len(t.Prompts), "prompt"),
-		core.Plural(len(t.Resources)+len(t.Templates), "resource"), t.Era, escapeLine(t.Version), time.Duration(t.TookNs).Round(time.Millisecond))
+		core.Plural(len(t.Resources)+len(t.Templates), "resource"), t.Era, terminal.EscapeLine(t.Version), time.Duration(t.TookNs).Round(time.Millisecond))
 	for _, w := range t.Warnings {
-		fmt.Fprintf(&b, "warning: %s\n", escapeLine(w))
+		fmt.Fprintf(&b, "warning: %s\n", terminal.EscapeLine(w))
 	}
 	for _, tool := range t.Tools {
 		about, _, _ := strings.Cut(tool.Description, "\n")
-		fmt.Fprintln(&b, strings.TrimRight("  "+escapeLine(tool.Name)+"  "+escapeLine(about), " "))
+		fmt.Fprintln(&b, strings.TrimRight("  "+terminal.EscapeLine(tool.Name)+"  "+terminal.EscapeLine(about), " "))
 		if schemas {
-			fmt.Fprintln(&b, "    "+escapeLine(tool.InputSchema))
+			fmt.Fprintln(&b, "    "+terminal.EscapeLine(tool.InputSchema))
 		}
 	}
 	_, err := p.Stdout.Write([]byte(b.String()))

@@ -18,6 +18,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
@@ -44,7 +45,7 @@ func (p *program) checkRun() *cobra.Command {
 		Example: "drawbridge check run --all --junit results.xml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return usageError{errors.New("specify the checks to run, or use --all; \"drawbridge check list\" lists them")}
+				return terminal.UsageError(errors.New("specify the checks to run, or use --all; \"drawbridge check list\" lists them"))
 			}
 			return p.runChecks(cmd.Context(), args, junit)
 		},
@@ -56,13 +57,13 @@ func (p *program) checkRun() *cobra.Command {
 
 // runChecks runs the named checks, or all if there are no names.
 func (p *program) runChecks(ctx context.Context, names []string, junit string) (err error) {
-	d, err := p.daemon()
+	d, err := p.Daemon()
 	if err != nil {
 		return err
 	}
 	single := len(names) == 1
 	if len(names) == 0 {
-		list, err := get[web.List[api.SavedCheck]](ctx, d, "checks", nil)
+		list, err := terminal.Get[web.List[api.SavedCheck]](ctx, d, "checks", nil)
 		if err != nil {
 			return err
 		}
@@ -84,10 +85,10 @@ func (p *program) runChecks(ctx context.Context, names []string, junit string) (
 	reports := make([]checkReport, 0, len(names))
 	ok := true
 	for _, name := range names {
-		r := d.runCheck(ctx, name)
+		r := runCheck(ctx, d, name)
 		ok = ok && r.OK
 		reports = append(reports, r)
-		if !p.json && (r.err == nil || !single) {
+		if !p.JSON && (r.err == nil || !single) {
 			p.printCheck(&r, single, label)
 		}
 		if ctx.Err() != nil {
@@ -95,7 +96,7 @@ func (p *program) runChecks(ctx context.Context, names []string, junit string) (
 		}
 	}
 	failedRun := single && reports[0].err != nil // printed as any other error of a command
-	if p.json && !failedRun {
+	if p.JSON && !failedRun {
 		if err := p.printCheckDocuments(reports, single, ok); err != nil {
 			return err
 		}
@@ -109,17 +110,17 @@ func (p *program) runChecks(ctx context.Context, names []string, junit string) (
 		return reports[0].err
 	}
 	if !ok {
-		return silentError{errCheckFailed}
+		return terminal.SilentError(errCheckFailed)
 	}
 	return nil
 }
 
-func (d *daemon) runCheck(ctx context.Context, name string) checkReport {
+func runCheck(ctx context.Context, d *terminal.Daemon, name string) checkReport {
 	var r checkReport
 	start := time.Now()
-	data, err := d.requestRaw(ctx, http.MethodPost, "checks/"+url.PathEscape(name)+"/run", nil, struct{}{})
+	data, err := d.RequestRaw(ctx, http.MethodPost, "checks/"+url.PathEscape(name)+"/run", nil, struct{}{})
 	if err == nil {
-		err = decode(data, &r.CheckReport)
+		err = terminal.Decode(data, &r.CheckReport)
 	}
 	r.Name, r.document, r.err, r.took = name, data, err, time.Since(start)
 	r.OK = r.OK && err == nil
@@ -130,19 +131,19 @@ func (d *daemon) runCheck(ctx context.Context, name string) checkReport {
 func (p *program) printCheck(r *checkReport, single bool, label func(id string) string) {
 	indent := ""
 	if !single {
-		fmt.Fprintf(p.Stdout, "%s  %s\n", checkMark(r.OK), escapeLine(r.Name))
+		fmt.Fprintf(p.Stdout, "%s  %s\n", checkMark(r.OK), terminal.EscapeLine(r.Name))
 		indent = "  "
 	}
 	if r.err != nil {
-		fmt.Fprintf(p.Stdout, "%s        %s\n", indent, escapeLine(r.err.Error()))
+		fmt.Fprintf(p.Stdout, "%s        %s\n", indent, terminal.EscapeLine(r.err.Error()))
 	}
 	for _, s := range r.Steps {
-		fmt.Fprintf(p.Stdout, "%s%s  %s %s\n", indent, checkMark(s.OK), escapeLine(label(s.Server)), escapeLine(s.Tool))
+		fmt.Fprintf(p.Stdout, "%s%s  %s %s\n", indent, checkMark(s.OK), terminal.EscapeLine(label(s.Server)), terminal.EscapeLine(s.Tool))
 		for _, what := range s.Failures {
-			fmt.Fprintf(p.Stdout, "%s        %s\n", indent, escapeLine(what))
+			fmt.Fprintf(p.Stdout, "%s        %s\n", indent, terminal.EscapeLine(what))
 		}
 		if text := versionsOf(&s); text != "" && !s.OK {
-			fmt.Fprintf(p.Stdout, "%s        %s\n", indent, escapeLine(text))
+			fmt.Fprintf(p.Stdout, "%s        %s\n", indent, terminal.EscapeLine(text))
 		}
 	}
 }
@@ -178,9 +179,9 @@ func (p *program) printCheckDocuments(reports []checkReport, single, ok bool) er
 		}
 	}
 	if single {
-		return p.printJSON(items[0])
+		return p.PrintJSON(items[0])
 	}
-	return p.printJSON(map[string]any{"ok": ok, "items": items, "next": ""})
+	return p.PrintJSON(map[string]any{"ok": ok, "items": items, "next": ""})
 }
 
 // The elements of JUnit XML that CI systems agree on.
@@ -257,10 +258,10 @@ func (p *program) checks() *cobra.Command {
 		p.checkRun(),
 		p.checkSave(),
 		&cobra.Command{
-			Use: "list", Short: "List the saved checks", Args: noArgs,
+			Use: "list", Short: "List the saved checks", Args: terminal.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				t := table{title: "Checks", head: []string{"Name", "Steps", "Last run", "Result"}, right: []bool{1: true}}
-				return showList(cmd.Context(), p, "checks", nil, t, func(c api.SavedCheck) []string {
+				t := terminal.Table{Title: "Checks", Head: []string{"Name", "Steps", "Last run", "Result"}, Right: []bool{1: true}}
+				return terminal.ShowList(cmd.Context(), &p.Env, "checks", nil, t, func(c api.SavedCheck) []string {
 					at, result := "-", "-"
 					if c.Last != nil {
 						at, result = c.Last.At.Local().Format("2006-01-02 15:04:05"), "ok"
@@ -277,9 +278,9 @@ func (p *program) checks() *cobra.Command {
 }
 
 // serverLabels maps ids to the names of servers; unknown ids map to themselves.
-func (p *program) serverLabels(ctx context.Context, d *daemon) func(id string) string {
+func (p *program) serverLabels(ctx context.Context, d *terminal.Daemon) func(id string) string {
 	of := map[string]string{}
-	if list, err := get[web.List[core.ServerStatus]](ctx, d, "servers", nil); err == nil {
+	if list, err := terminal.Get[web.List[core.ServerStatus]](ctx, d, "servers", nil); err == nil {
 		for _, s := range list.Items {
 			of[s.ID] = s.Label
 		}
@@ -291,13 +292,13 @@ func (p *program) checkSave() *cobra.Command {
 	var calls recordedCallFilter
 	var exact bool
 	cmd := &cobra.Command{
-		Use: "save NAME", Short: "Save the recorded tool calls of a session, a tag or a time range as a check", Args: argCount(1, 1),
+		Use: "save NAME", Short: "Save the recorded tool calls of a session, a tag or a time range as a check", Args: terminal.ArgCount(1, 1),
 		Long: "Save the recorded tool calls of a session, a tag or a time range as a new check. Each call must end as recorded: successfully or with an error of the same kind. With --exact, it must also return the recorded result.\n\n" +
 			"Calls whose arguments were redacted or truncated, or are not a JSON object, are left out.",
 		Example: "  drawbridge check save checkout --session ID\n  drawbridge check save checkout --from 10m --exact\n  drawbridge check run checkout --junit results.xml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if calls == (recordedCallFilter{}) {
-				return usageError{errors.New("select the calls with --session, --tag, --from or --to")}
+				return terminal.UsageError(errors.New("select the calls with --session, --tag, --from or --to"))
 			}
 			filter := callFilter{session: calls.session, tag: calls.tag, from: calls.from, to: calls.to}
 			query, err := p.query(cmd.Context(), filter)
@@ -308,7 +309,7 @@ func (p *program) checkSave() *cobra.Command {
 			for key := range query {
 				order[key] = query.Get(key)
 			}
-			return show(cmd.Context(), p, http.MethodPost, "checks/"+url.PathEscape(args[0]), nil, order, func(c api.CheckOfCalls) error {
+			return terminal.Show(cmd.Context(), &p.Env, http.MethodPost, "checks/"+url.PathEscape(args[0]), nil, order, func(c api.CheckOfCalls) error {
 				text := core.Plural(len(c.Steps), "step") + " saved"
 				if c.Skipped > 0 {
 					text += fmt.Sprintf("; %s left out: redacted, truncated or invalid arguments, or no response", core.Plural(c.Skipped, "call"))

@@ -19,6 +19,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
@@ -51,7 +52,7 @@ func TestMain(m *testing.M) {
 				return nil
 			}
 			os.Exit(Main(context.Background(), os.Args[1:], Options{
-				Version: "1.2.3", Commit: "0123abcd", CommitDate: "2026-01-02T03:04:05Z", Serve: serve,
+				Env: terminal.Env{Version: "1.2.3"}, Commit: "0123abcd", CommitDate: "2026-01-02T03:04:05Z", Serve: serve,
 				Desktop: func(context.Context, ServeOptions) error { fmt.Println("desktop"); return nil },
 			}))
 		},
@@ -142,8 +143,7 @@ func (f *fakeDaemon) runIn(ctx context.Context, terminal bool, args ...string) r
 func runMain(ctx context.Context, data string, change func(*Options), args ...string) result {
 	var out, errOut bytes.Buffer
 	o := Options{
-		Version: "1.2.3", Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut,
-		Getenv: func(string) string { return "" }, Terminal: func() bool { return false },
+		Env: terminal.Env{Version: "1.2.3", Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut, Getenv: func(string) string { return "" }, Terminal: func() bool { return false }},
 	}
 	change(&o)
 	code := Main(ctx, append([]string{"--data", data}, args...), o)
@@ -190,36 +190,11 @@ func TestStatusMatchesGoldenOutput(t *testing.T) {
 		{File: "c.jsonc", Line: 1, Column: 2, Message: "its reason is shown with the server", Server: "crashed"},
 		{File: "c.jsonc", Line: 3, Column: 4, Message: "unknown key 'x'", Warning: true},
 	}
-	for name, terminal := range map[string]bool{"status-terminal.txt": true, "status-plain.txt": false} {
+	for name, tty := range map[string]bool{"status-terminal.txt": true, "status-plain.txt": false} {
 		var out bytes.Buffer
-		p := newProgram(Options{Stdout: &out, Terminal: func() bool { return terminal }})
+		p := newProgram(Options{Env: terminal.Env{Stdout: &out, Terminal: func() bool { return tty }}})
 		must(t, p.printStatus(&doc, nil, now))
 		golden(t, name, out.String())
-	}
-}
-
-func TestJSONOnTerminalIsEscaped(t *testing.T) {
-	t.Parallel()
-	for terminal, want := range map[bool]string{true: `{"text":"\u009b31m \u202e"}`, false: "{\"text\":\"\u009b31m \u202e\"}"} {
-		var out bytes.Buffer
-		p := newProgram(Options{Stdout: &out, Terminal: func() bool { return terminal }})
-		if err := p.printJSON(map[string]string{"text": "\u009b31m \u202e"}); err != nil || strings.TrimSpace(out.String()) != want {
-			t.Errorf("on a terminal %v: %q, %v", terminal, out.String(), err)
-		}
-	}
-}
-
-func TestColumnsAlignWithWideCharacters(t *testing.T) {
-	tab := table{title: "A long title over short columns", head: []string{"A", "B"}}
-	tab.add("日本語", "x")
-	tab.add("a\nb", "ünïcode")
-	var out bytes.Buffer
-	must(t, tab.print(&out, false))
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	for _, l := range lines {
-		if before, _, _ := strings.Cut(l, strings.TrimSpace(l[strings.LastIndexByte(l, ' '):])); width(before) != 8 {
-			t.Fatalf("\n%s", out.String())
-		}
 	}
 }
 
@@ -382,7 +357,7 @@ func TestTokensWorkWithoutDaemon(t *testing.T) {
 
 func TestFinderStartsNothingWhenDisabled(t *testing.T) {
 	f := newFakeDaemon(t)
-	folders, _ := newProgram(Options{Getenv: func(string) string { return f.data }}).folders()
+	folders, _ := newProgram(Options{Env: terminal.Env{Getenv: func(string) string { return f.data }}}).Folders()
 	find := &daemonFinder{folders: folders, path: "/s/demo/mcp", client: "cursor"}
 	address, err := find.find(t.Context(), false)
 	if err != nil || !strings.HasSuffix(address.URL, "/s/demo/mcp") {

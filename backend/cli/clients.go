@@ -16,15 +16,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
 )
 
 func (p *program) clients() *cobra.Command {
-	cmd := &cobra.Command{Use: "clients", Short: "Connect and disconnect the AI clients on this machine", Args: noArgs}
+	cmd := &cobra.Command{Use: "clients", Short: "Connect and disconnect the AI clients on this machine", Args: terminal.NoArgs}
 	var all bool
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listClients(cmd.Context(), all || p.json) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listClients(cmd.Context(), all || p.JSON) }
 	cmd.Flags().BoolVar(&all, "all", false, "include clients that are not installed")
 	cmd.AddCommand(p.clientsList(), p.clientsConnect(), p.clientsDisconnect(), p.clientsUndo(), p.clientsDiff(), p.clientsImport(), p.clientsMove(),
 		p.clientsRestore(), p.clientsForget(), p.clientsImports(), p.clientsBundle(), p.clientsFeatures())
@@ -33,7 +34,7 @@ func (p *program) clients() *cobra.Command {
 
 // connector works on the files of the user.
 func (p *program) connector() (*clientconf.Connector, error) {
-	folders, err := p.folders()
+	folders, err := p.Folders()
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +44,7 @@ func (p *program) connector() (*clientconf.Connector, error) {
 func (p *program) clientsList() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the installed clients", Args: noArgs,
+		Use: "list", Short: "List the installed clients", Args: terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.listClients(cmd.Context(), all) },
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "include clients that are not installed")
@@ -64,15 +65,15 @@ func (p *program) listClients(ctx context.Context, all bool) error {
 			left++
 		}
 	}
-	if p.json {
+	if p.JSON {
 		p.addActivity(ctx, list)
 	}
-	t := table{
-		title: "Clients", head: []string{"ID", "Client", "State", "File"},
-		empty: "None of the " + core.Plural(left, "client") + " that Drawbridge supports is installed. List them with: drawbridge clients --all",
+	t := terminal.Table{
+		Title: "Clients", Head: []string{"ID", "Client", "State", "File"},
+		Empty: "None of the " + core.Plural(left, "client") + " that Drawbridge supports is installed. List them with: drawbridge clients --all",
 	}
-	err = printList(p, list, t, func(c api.Connection) []string { return []string{c.Key, c.Name, describeConnection(c), c.Path} })
-	if err != nil || p.json || left == 0 || len(list) == 0 {
+	err = terminal.PrintList(&p.Env, list, t, func(c api.Connection) []string { return []string{c.Key, c.Name, describeConnection(c), c.Path} })
+	if err != nil || p.JSON || left == 0 || len(list) == 0 {
 		return err
 	}
 	_, err = fmt.Fprintf(p.Stdout, "Not installed: %s supported by Drawbridge. List them with: drawbridge clients --all\n", core.Plural(left, "more client"))
@@ -84,7 +85,7 @@ func describeConnection(c api.Connection) string {
 	case c.State == string(clientconf.Connected):
 		return "connected"
 	case c.Problem != "":
-		return truncate(c.Problem, 50)
+		return terminal.Truncate(c.Problem, 50)
 	case c.Detected:
 		return "not connected"
 	}
@@ -96,11 +97,11 @@ func (p *program) addActivity(ctx context.Context, list []api.Connection) {
 	if !p.isDaemonRunning() {
 		return
 	}
-	d, err := p.daemon()
+	d, err := p.Daemon()
 	if err != nil {
 		return
 	}
-	known, err := get[web.List[api.Connection]](ctx, d, "connections", nil)
+	known, err := terminal.Get[web.List[api.Connection]](ctx, d, "connections", nil)
 	if err != nil {
 		return
 	}
@@ -112,36 +113,14 @@ func (p *program) addActivity(ctx context.Context, list []api.Connection) {
 	}
 }
 
-// confirm asks for confirmation unless yes is set. Without a terminal it fails.
-func (p *program) confirm(yes bool, question string) error {
-	if yes {
-		return nil
-	}
-	if p.json || !p.Terminal() {
-		return usageError{errors.New("nothing was written: use --yes to skip the confirmation")}
-	}
-	return p.confirmOrFail(question, "nothing was written")
-}
-
 // confirmLinks asks again for each file outside the home folder, to which a link in it leads.
 func (p *program) confirmLinks(yes bool, plans ...*clientconf.Plan) error {
 	for _, plan := range plans {
 		if target := plan.Outside(); target != "" {
-			if err := p.confirm(yes, escapeLine("Write "+target+", outside your home folder?")); err != nil {
+			if err := p.Confirm(yes, terminal.EscapeLine("Write "+target+", outside your home folder?")); err != nil {
 				return err
 			}
 		}
-	}
-	return nil
-}
-
-// confirmOrFail asks for confirmation; its error says what was not done.
-func (p *program) confirmOrFail(question, otherwise string) error {
-	fmt.Fprint(p.Stdout, question+" [y/N] ")
-	var answer string
-	_, _ = fmt.Fscanln(p.Stdin, &answer)
-	if a := strings.ToLower(answer); a != "y" && a != "yes" {
-		return core.Errorf(core.CodeCancelled, "%s", otherwise)
 	}
 	return nil
 }
@@ -179,7 +158,7 @@ type clientCommandRun struct {
 // clientCommand returns a command whose first argument is a client.
 func (p *program) clientCommand(f *connectFlags, use, short string, most int, run func(clientCommandRun) error) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: argCount(1, most),
+		Use: use, Short: short, Args: terminal.ArgCount(1, most),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := p.connector()
 			if err != nil {
@@ -196,15 +175,6 @@ func (p *program) clientCommand(f *connectFlags, use, short string, most int, ru
 	return cmd
 }
 
-// printSentence prints a document with --json, otherwise a sentence.
-func (p *program) printSentence(document any, sentence string) error {
-	if p.json {
-		return p.printJSON(document)
-	}
-	_, err := fmt.Fprintln(p.Stdout, sentence)
-	return err
-}
-
 // connectOptions converts the flags for the connector. HTTP requires the address of the daemon.
 func (p *program) connectOptions(client string, f connectFlags) (choice clientconf.Choice, err error) {
 	choice = clientconf.Choice{Client: client, HTTP: f.http, ByVariable: f.byVariable}
@@ -219,7 +189,7 @@ func (p *program) connectOptions(client string, f connectFlags) (choice clientco
 	if !f.http {
 		return choice, nil
 	}
-	folders, err := p.folders()
+	folders, err := p.Folders()
 	if err != nil {
 		return choice, err
 	}
@@ -235,7 +205,7 @@ func (p *program) connectOptions(client string, f connectFlags) (choice clientco
 
 // tokenOf returns the token of a client and creates it if there is none.
 func (p *program) tokenOf(client string) (string, error) {
-	folders, err := p.folders()
+	folders, err := p.Folders()
 	if err != nil {
 		return "", err
 	}
@@ -264,7 +234,7 @@ func (p *program) clientsConnect() *cobra.Command {
 	cmd.Flags().BoolVar(&f.snippet, "snippet", false, "print a snippet to paste, and write nothing")
 	p.addAllFlag(cmd, "all installed clients that are not connected, with one confirmation", func(ctx context.Context) error {
 		if f.http || f.server != "" || f.project != "" || f.snippet {
-			return usageError{errors.New("--all can only be combined with --yes")}
+			return terminal.UsageError(errors.New("--all can only be combined with --yes"))
 		}
 		c, err := p.connector()
 		if err != nil {
@@ -282,15 +252,15 @@ func (p *program) printManualSetup(r clientCommandRun) error {
 	if err != nil {
 		return err
 	}
-	if p.json {
-		return p.printJSON(map[string]any{"id": r.choice.Client, "snippet": h.Text, "link": h.Link, "bundle": h.Bundle, "path": h.Path, "steps": h.Steps})
+	if p.JSON {
+		return p.PrintJSON(map[string]any{"id": r.choice.Client, "snippet": h.Text, "link": h.Link, "bundle": h.Bundle, "path": h.Path, "steps": h.Steps})
 	}
 	fmt.Fprintln(p.Stdout, h.Text)
 	if h.Link != "" {
 		fmt.Fprintln(p.Stderr, h.Link)
 	}
 	for _, step := range h.Steps {
-		fmt.Fprintln(p.Stderr, escapeLine(step))
+		fmt.Fprintln(p.Stderr, terminal.EscapeLine(step))
 	}
 	return nil
 }
@@ -298,13 +268,13 @@ func (p *program) printManualSetup(r clientCommandRun) error {
 // applyPlan shows a plan, asks for confirmation, and applies it.
 func (p *program) applyPlan(r clientCommandRun, plan *clientconf.Plan, yes bool) error {
 	if plan.Action != clientconf.Equal {
-		if !p.json {
-			fmt.Fprintf(p.Stdout, "%s\n%s\n", escapeLine(plan.Path), escapeText(plan.Diff))
+		if !p.JSON {
+			fmt.Fprintf(p.Stdout, "%s\n%s\n", terminal.EscapeLine(plan.Path), terminal.EscapeText(plan.Diff))
 			for _, w := range plan.Warnings {
-				fmt.Fprintln(p.Stdout, "Note:", escapeLine(w))
+				fmt.Fprintln(p.Stdout, "Note:", terminal.EscapeLine(w))
 			}
 		}
-		if err := p.confirm(yes, "Write this?"); err != nil {
+		if err := p.Confirm(yes, "Write this?"); err != nil {
 			return err
 		}
 		if err := p.confirmLinks(yes, plan); err != nil {
@@ -322,7 +292,7 @@ func (p *program) applyPlan(r clientCommandRun, plan *clientconf.Plan, yes bool)
 	if hint := plan.Client.ApplyHint(); hint != "" && plan.Action != clientconf.Equal {
 		sentence += " " + hint
 	}
-	return errors.Join(p.printSentence(api.NewConnectionPlan(plan), sentence), skippedError(&clientconf.Batch{Plans: []*clientconf.Plan{plan}}))
+	return errors.Join(p.PrintSentence(api.NewConnectionPlan(plan), sentence), skippedError(&clientconf.Batch{Plans: []*clientconf.Plan{plan}}))
 }
 
 func (p *program) clientsDiff() *cobra.Command {
@@ -333,9 +303,9 @@ func (p *program) clientsDiff() *cobra.Command {
 			return err
 		}
 		if plan.Action == clientconf.Equal {
-			return p.printSentence(api.NewConnectionPlan(plan), "Nothing would change.")
+			return p.PrintSentence(api.NewConnectionPlan(plan), "Nothing would change.")
 		}
-		return p.printSentence(api.NewConnectionPlan(plan), strings.TrimSuffix(escapeText(plan.Diff), "\n"))
+		return p.PrintSentence(api.NewConnectionPlan(plan), strings.TrimSuffix(terminal.EscapeText(plan.Diff), "\n"))
 	})
 	f.addFormFlags(cmd)
 	return cmd
@@ -360,10 +330,10 @@ func (p *program) clientsDisconnect() *cobra.Command {
 		return p.undo(r, f.force)
 	})
 	named := one.RunE
-	one.Args = argCount(0, 1)
+	one.Args = terminal.ArgCount(0, 1)
 	one.RunE = func(cmd *cobra.Command, args []string) error {
 		if all != (len(args) == 0) {
-			return usageError{errors.New("specify a client, or use --all")}
+			return terminal.UsageError(errors.New("specify a client, or use --all"))
 		}
 		if all {
 			return p.disconnectAll(cmd.Context(), f.force)
@@ -389,11 +359,11 @@ func (p *program) clientsUndo() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return p.printSentence(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how, "servers": r.rest}, "Restored: the client starts its own servers again.")
+		return p.PrintSentence(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how, "servers": r.rest}, "Restored: the client starts its own servers again.")
 	})
 	cmd.Long = "Undo a connection, move or import. With SERVER, only the moves of these servers are undone.\nIf a client is not connected, its newest import is undone."
 	client := cmd.RunE
-	cmd.Args = argCount(0, 1000)
+	cmd.Args = terminal.ArgCount(0, 1000)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		named := 0
 		for _, given := range []bool{all, imported != "", len(args) > 0} {
@@ -402,7 +372,7 @@ func (p *program) clientsUndo() *cobra.Command {
 			}
 		}
 		if named != 1 {
-			return usageError{errors.New("specify a client, or an import with --import, or use --all")}
+			return terminal.UsageError(errors.New("specify a client, or an import with --import, or use --all"))
 		}
 		if all {
 			return p.undoAll(cmd.Context(), f.yes, f.force)
@@ -437,7 +407,7 @@ func (p *program) undo(r clientCommandRun, force bool) error {
 	if err != nil {
 		return err
 	}
-	return p.printSentence(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how}, undoneWords[how])
+	return p.PrintSentence(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how}, undoneWords[how])
 }
 
 func (p *program) undoImport(ctx context.Context, c *clientconf.Connector, id string) error {
@@ -445,7 +415,7 @@ func (p *program) undoImport(ctx context.Context, c *clientconf.Connector, id st
 	if err != nil {
 		return err
 	}
-	return p.printSentence(map[string]any{"import": id, "undone": how}, undoneImportWords[how])
+	return p.PrintSentence(map[string]any{"import": id, "undone": how}, undoneImportWords[how])
 }
 
 // disconnectAll removes every connection; a failure does not stop the others.
@@ -464,7 +434,7 @@ func (p *program) clientsRestore() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return p.printSentence(map[string]any{"key": r.key, "whole": whole}, "The entry was restored.")
+		return p.PrintSentence(map[string]any{"key": r.key, "whole": whole}, "The entry was restored.")
 	})
 	f.yesFlag(cmd)
 	return cmd
@@ -476,7 +446,7 @@ func (p *program) clientsForget() *cobra.Command {
 		if err := r.c.Forget(r.key); err != nil {
 			return err
 		}
-		return p.printSentence(map[string]any{"key": r.key, "forgotten": true}, "Drawbridge no longer reports the missing entry.")
+		return p.PrintSentence(map[string]any{"key": r.key, "forgotten": true}, "Drawbridge no longer reports the missing entry.")
 	})
 	f.yesFlag(cmd)
 	return cmd
@@ -486,7 +456,7 @@ func (p *program) clientsFeatures() *cobra.Command {
 	query := url.Values{}
 	var client, server string
 	cmd := &cobra.Command{
-		Use: "features", Short: "Show which MCP features work between each connected client and server", Args: noArgs,
+		Use: "features", Short: "Show which MCP features work between each connected client and server", Args: terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if client != "" {
 				query.Set("client", client)
@@ -494,7 +464,7 @@ func (p *program) clientsFeatures() *cobra.Command {
 			if server != "" {
 				query.Set("server", server)
 			}
-			return show(cmd.Context(), p, http.MethodGet, "features", query, nil, p.printFeatures)
+			return terminal.Show(cmd.Context(), &p.Env, http.MethodGet, "features", query, nil, p.printFeatures)
 		},
 	}
 	cmd.Flags().StringVar(&client, "client", "", "only this `CLIENT`, by the name of its token or application")
@@ -503,7 +473,7 @@ func (p *program) clientsFeatures() *cobra.Command {
 }
 
 func (p *program) printFeatures(list web.List[api.ClientFeatures]) error {
-	t := table{title: "Features", head: []string{"Client", "Era", "Server", "Not supported by client", "Not offered by server", "With your approval"}}
+	t := terminal.Table{Title: "Features", Head: []string{"Client", "Era", "Server", "Not supported by client", "Not offered by server", "With your approval"}}
 	for _, c := range list.Items {
 		for _, s := range c.Servers {
 			lacks := map[string][]string{}
@@ -516,8 +486,8 @@ func (p *program) printFeatures(list web.List[api.ClientFeatures]) error {
 				}
 				return cmp.Or(strings.Join(lacks[how], ", "), "-")
 			}
-			t.add(cmp.Or(c.Name, c.Token), string(c.Era), s.Server, cell("not client"), cell("not server"), cell("with approval"))
+			t.Add(cmp.Or(c.Name, c.Token), string(c.Era), s.Server, cell("not client"), cell("not server"), cell("with approval"))
 		}
 	}
-	return p.printTable(&t)
+	return p.PrintTable(&t)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -26,7 +27,7 @@ func (p *program) addAllFlag(cmd *cobra.Command, about string, run func(ctx cont
 		case all && len(args) == 0:
 			return nil
 		case all || len(args) == 0:
-			return usageError{errors.New("specify a client, or use --all")}
+			return terminal.UsageError(errors.New("specify a client, or use --all"))
 		}
 		return most(cmd, args)
 	}
@@ -40,14 +41,14 @@ func (p *program) addAllFlag(cmd *cobra.Command, about string, run func(ctx cont
 
 // applyToAll shows one plan for all clients, asks once, and applies it.
 func (p *program) applyToAll(ctx context.Context, t *clientconf.Batch, yes bool, question string) error {
-	if !p.json {
+	if !p.JSON {
 		p.printPlans(t)
 	}
 	skipped := append([]clientconf.SkippedClient{}, t.Skipped...) // never null
 	if t.ClientCount() == 0 {
-		return errors.Join(p.printSentence(map[string]any{"items": []any{}, "skipped": skipped, "next": ""}, "There is nothing to do."), skippedError(t))
+		return errors.Join(p.PrintSentence(map[string]any{"items": []any{}, "skipped": skipped, "next": ""}, "There is nothing to do."), skippedError(t))
 	}
-	if err := p.confirm(yes, question); err != nil {
+	if err := p.Confirm(yes, question); err != nil {
 		return err
 	}
 	if err := p.confirmLinks(yes, t.Plans...); err != nil {
@@ -59,8 +60,8 @@ func (p *program) applyToAll(ctx context.Context, t *clientconf.Batch, yes bool,
 	}
 	var done results
 	failed := errors.Join(t.Apply(ctx, token, func(d clientconf.ClientResult) { done = append(done, d) }), skippedError(t))
-	if p.json {
-		return errors.Join(p.printJSON(map[string]any{"items": done.documents(t), "skipped": skipped, "next": ""}), failed)
+	if p.JSON {
+		return errors.Join(p.PrintJSON(map[string]any{"items": done.documents(t), "skipped": skipped, "next": ""}), failed)
 	}
 	fmt.Fprintln(p.Stdout, done.sentences(t))
 	return failed
@@ -130,12 +131,12 @@ func (all results) sentences(t *clientconf.Batch) string {
 	servers, clients, lines := 0, 0, []string{}
 	for n, d := range all {
 		if d.Err != nil {
-			lines = append(lines, escapeLine("  Not changed: "+d.Client.Name+": "+strings.TrimSuffix(d.Reason(), ".")+"."))
+			lines = append(lines, terminal.EscapeLine("  Not changed: "+d.Client.Name+": "+strings.TrimSuffix(d.Reason(), ".")+"."))
 			continue
 		}
 		servers, clients = servers+d.Servers, clients+1
 		if n < len(t.Plans) && d.Client.Reload != "" && !d.Client.ReloadsAutomatically() { // an import changes no file of a client
-			lines = append(lines, escapeLine("  "+d.Client.Name+": "+d.Client.ApplyHint()))
+			lines = append(lines, terminal.EscapeLine("  "+d.Client.Name+": "+d.Client.ApplyHint()))
 		}
 	}
 	first := "Nothing was changed."
@@ -147,17 +148,17 @@ func (all results) sentences(t *clientconf.Batch) string {
 
 func (p *program) printPlans(t *clientconf.Batch) {
 	for _, plan := range t.Plans {
-		fmt.Fprintf(p.Stdout, "%s\n%s\n%s\n", escapeLine(plan.Client.Name), escapeLine(plan.Path), escapeText(plan.Diff))
+		fmt.Fprintf(p.Stdout, "%s\n%s\n%s\n", terminal.EscapeLine(plan.Client.Name), terminal.EscapeLine(plan.Path), terminal.EscapeText(plan.Diff))
 		for _, w := range plan.Warnings {
-			fmt.Fprintln(p.Stdout, "Note:", escapeLine(w))
+			fmt.Fprintln(p.Stdout, "Note:", terminal.EscapeLine(w))
 		}
 	}
 	for _, i := range t.Imports {
 		p.printImports(i)
-		fmt.Fprintf(p.Stdout, "%s\n", escapeText(i.Diff))
+		fmt.Fprintf(p.Stdout, "%s\n", terminal.EscapeText(i.Diff))
 	}
 	for _, s := range t.Skipped {
-		fmt.Fprintln(p.Stdout, escapeLine("Skipped "+s.Client+": "+s.Reason))
+		fmt.Fprintln(p.Stdout, terminal.EscapeLine("Skipped "+s.Client+": "+s.Reason))
 	}
 }
 
@@ -188,9 +189,9 @@ func (p *program) undoAll(ctx context.Context, yes, force bool) error {
 		return err
 	}
 	if len(keys)+len(imports) == 0 {
-		return p.printSentence(map[string]any{"items": []any{}, "next": ""}, "There is nothing to undo.")
+		return p.PrintSentence(map[string]any{"items": []any{}, "next": ""}, "There is nothing to undo.")
 	}
-	if err := p.confirm(yes, fmt.Sprintf("Undo %s (%s) and %s?", core.Plural(len(keys), "connection"), strings.Join(keys, ", "), core.Plural(len(imports), "import"))); err != nil {
+	if err := p.Confirm(yes, fmt.Sprintf("Undo %s (%s) and %s?", core.Plural(len(keys), "connection"), strings.Join(keys, ", "), core.Plural(len(imports), "import"))); err != nil {
 		return err
 	}
 	return p.undoEach(ctx, c, true, force)
@@ -202,7 +203,7 @@ func (p *program) undoEach(ctx context.Context, c *clientconf.Connector, imports
 	list := []clientconf.UndoResult{}
 	failed := c.UndoAll(ctx, imports, force, func(u clientconf.UndoResult) {
 		list = append(list, u)
-		if p.json || u.Error != "" {
+		if p.JSON || u.Error != "" {
 			return
 		}
 		name, words := u.Key, undoneWords[u.Undone]
@@ -211,8 +212,8 @@ func (p *program) undoEach(ctx context.Context, c *clientconf.Connector, imports
 		}
 		fmt.Fprintf(p.Stdout, "%s: %s\n", name, words)
 	})
-	if p.json {
-		return errors.Join(p.printJSON(map[string]any{"items": slices.Clip(list), "next": ""}), failed)
+	if p.JSON {
+		return errors.Join(p.PrintJSON(map[string]any{"items": slices.Clip(list), "next": ""}), failed)
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(p.Stdout, "No client is connected.")
@@ -227,20 +228,20 @@ func (p *program) clientsImport() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if !p.json {
+		if !p.JSON {
 			p.printImports(t)
-			fmt.Fprintf(p.Stdout, "\n%s\n", escapeText(t.Diff))
+			fmt.Fprintf(p.Stdout, "\n%s\n", terminal.EscapeText(t.Diff))
 		}
 		id := ""
 		if t.Diff != "" {
-			if err := p.confirm(f.yes, "Write this?"); err != nil {
+			if err := p.Confirm(f.yes, "Write this?"); err != nil {
 				return err
 			}
 			if id, err = t.Apply(r.ctx); err != nil {
 				return err
 			}
 		}
-		sentence := fmt.Sprintf("Copied %s to %s.", core.Plural(len(t.Servers), "server"), escapeLine(t.Path))
+		sentence := fmt.Sprintf("Copied %s to %s.", core.Plural(len(t.Servers), "server"), terminal.EscapeLine(t.Path))
 		if len(t.Skipped) > 0 {
 			sentence += fmt.Sprintf(" Skipped %s.", core.Plural(len(t.Skipped), "server"))
 		}
@@ -248,7 +249,7 @@ func (p *program) clientsImport() *cobra.Command {
 			sentence += " Undo with: drawbridge clients undo --import " + id
 		}
 		document := map[string]any{"items": t.Servers, "skipped": append([]clientconf.SkippedServer{}, t.Skipped...), "next": "", "path": t.Path, "id": id}
-		return errors.Join(p.printSentence(document, sentence), skippedError(&clientconf.Batch{Imports: []*clientconf.ImportPlan{t}}))
+		return errors.Join(p.PrintSentence(document, sentence), skippedError(&clientconf.Batch{Imports: []*clientconf.ImportPlan{t}}))
 	})
 	cmd.Long = "Copy a client's servers to the configuration of Drawbridge. The client keeps its entries; to replace them, use move.\n" +
 		"Variable references are copied as they are, without being expanded. Literal tokens are stored as secrets."
@@ -270,22 +271,22 @@ func (p *program) printImports(t *clientconf.ImportPlan) {
 		if i.Exists {
 			how = "already exists as " + i.Label
 		}
-		fmt.Fprintf(p.Stdout, "%s %s: %s\n", escapeLine(i.Name), how, escapeLine(string(i.Entry)))
+		fmt.Fprintf(p.Stdout, "%s %s: %s\n", terminal.EscapeLine(i.Name), how, terminal.EscapeLine(string(i.Entry)))
 		if len(i.SharedWith) > 0 {
 			fmt.Fprintf(p.Stdout, "  also in: %s\n", strings.Join(i.SharedWith, ", "))
 		}
 		for _, note := range i.Notes {
-			fmt.Fprintf(p.Stdout, "  note: %s\n", escapeLine(note))
+			fmt.Fprintf(p.Stdout, "  note: %s\n", terminal.EscapeLine(note))
 		}
 	}
 	for _, s := range t.Skipped {
-		fmt.Fprintf(p.Stdout, "%s is skipped: %s\n", escapeLine(s.Name), escapeLine(s.Reason))
+		fmt.Fprintf(p.Stdout, "%s is skipped: %s\n", terminal.EscapeLine(s.Name), terminal.EscapeLine(s.Reason))
 	}
 }
 
 func (p *program) clientsImports() *cobra.Command {
 	return &cobra.Command{
-		Use: "imports", Short: "List the imports that can be undone", Args: noArgs,
+		Use: "imports", Short: "List the imports that can be undone", Args: terminal.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			c, err := p.connector()
 			if err != nil {
@@ -299,8 +300,8 @@ func (p *program) clientsImports() *cobra.Command {
 			for _, i := range all {
 				list = append(list, i.CompletedImport)
 			}
-			t := table{title: "Imports", head: []string{"ID", "Client", "Servers"}}
-			return printList(p, list, t, func(i clientconf.CompletedImport) []string {
+			t := terminal.Table{Title: "Imports", Head: []string{"ID", "Client", "Servers"}}
+			return terminal.PrintList(&p.Env, list, t, func(i clientconf.CompletedImport) []string {
 				return []string{i.ID, i.Client, strings.Join(i.Servers, ", ")}
 			})
 		},
@@ -322,7 +323,7 @@ func (p *program) clientsMove() *cobra.Command {
 	cmd.Flags().BoolVar(&singleEntry, "single-entry", false, "one entry for all servers; tool names change")
 	p.addAllFlag(cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context) error {
 		if singleEntry || f.project != "" {
-			return usageError{errors.New("--all can only be combined with --yes")}
+			return terminal.UsageError(errors.New("--all can only be combined with --yes"))
 		}
 		c, err := p.connector()
 		if err != nil {
@@ -345,7 +346,7 @@ func (p *program) clientsBundle() *cobra.Command {
 		if err := os.WriteFile(out, content, 0o644); err != nil { //nolint:gosec // it holds no secret
 			return err
 		}
-		return p.printSentence(map[string]any{"id": r.choice.Client, "path": out}, escapeLine(out)+" was written. Open it with the client to install it.")
+		return p.PrintSentence(map[string]any{"id": r.choice.Client, "path": out}, terminal.EscapeLine(out)+" was written. Open it with the client to install it.")
 	})
 	cmd.Flags().StringVarP(&out, "output", "o", clientconf.BundleName, "the `FILE` to write")
 	return cmd

@@ -12,6 +12,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ import (
 // backup makes and restores backups of the main configuration file.
 func (p *program) backup() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "backup", Short: "Back up the configuration file; \"backup restore\" restores a backup", Args: noArgs,
+		Use: "backup", Short: "Back up the configuration file; \"backup restore\" restores a backup", Args: terminal.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			main, copies, err := p.backupPlaces()
 			if err != nil {
@@ -34,7 +35,7 @@ func (p *program) backup() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.printSentence(map[string]string{"file": path}, "Backed up as "+path+".")
+			return p.PrintSentence(map[string]string{"file": path}, "Backed up as "+path+".")
 		},
 	}
 	cmd.AddCommand(p.backupRestore())
@@ -44,7 +45,7 @@ func (p *program) backup() *cobra.Command {
 func (p *program) backupRestore() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "restore [FILE]", Short: "Restore a backup of the configuration, by default the newest; the current file is backed up first", Args: argCount(0, 1),
+		Use: "restore [FILE]", Short: "Restore a backup of the configuration, by default the newest; the current file is backed up first", Args: terminal.ArgCount(0, 1),
 		Long: "Restore a backup of the configuration, by default the newest; the current file is backed up first. In a terminal, the command asks for confirmation if the backup has lower history limits, because older calls would be deleted permanently.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			main, copies, err := p.backupPlaces()
@@ -64,7 +65,7 @@ func (p *program) backupRestore() *cobra.Command {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("cannot read the configuration: %w", err)
 			}
-			if !yes && !p.json && p.Attended() {
+			if !yes && !p.JSON && p.Attended() {
 				if err := p.confirmRetention(cmd.Context(), historySettings(main, before, existed), next.History, src); err != nil {
 					return err
 				}
@@ -77,7 +78,7 @@ func (p *program) backupRestore() *cobra.Command {
 			if err := config.ReplaceFile(cmd.Context(), main, before, existed, src); err != nil {
 				return fmt.Errorf("cannot restore the backup: %w", err)
 			}
-			return p.printSentence(map[string]string{"file": from}, "The configuration was restored from "+from+".")
+			return p.PrintSentence(map[string]string{"file": from}, "The configuration was restored from "+from+".")
 		},
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
@@ -91,16 +92,16 @@ func (p *program) confirmRetention(ctx context.Context, was, next config.History
 		return nil
 	}
 	const otherwise = "nothing was changed"
-	if d, err := p.daemon(); err == nil {
-		gone, err := request[api.RetentionPreview](ctx, d, http.MethodPost, "config/retention-preview", nil, map[string]string{"text": string(src)})
+	if d, err := p.Daemon(); err == nil {
+		gone, err := terminal.Request[api.RetentionPreview](ctx, d, http.MethodPost, "config/retention-preview", nil, map[string]string{"text": string(src)})
 		if err == nil {
 			if gone.Calls == 0 {
 				return nil
 			}
-			return p.confirmOrFail("This backup has lower history limits. "+describePreview(gone)+"\nRestore it?", otherwise)
+			return p.ConfirmOrFail("This backup has lower history limits. "+describePreview(gone)+"\nRestore it?", otherwise)
 		}
 	}
-	return p.confirmOrFail("This backup has lower history limits: Drawbridge will permanently delete older calls.\nRestore it?", otherwise)
+	return p.ConfirmOrFail("This backup has lower history limits: Drawbridge will permanently delete older calls.\nRestore it?", otherwise)
 }
 
 // historySettings returns the history settings of the configuration file with the content src. An
@@ -117,7 +118,7 @@ func historySettings(file string, src []byte, existed bool) config.History {
 }
 
 func (p *program) backupPlaces() (main string, copies config.Backups, err error) {
-	folders, err := p.folders()
+	folders, err := p.Folders()
 	if err != nil {
 		return "", config.Backups{}, err
 	}
@@ -155,9 +156,9 @@ func createConfigBackup(file string, src []byte, copies config.Backups) (path st
 func (p *program) validate() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
-		Use: "validate [FILE]", Short: "Validate the configuration; exit with 1 if it has errors", Args: argCount(0, 1),
+		Use: "validate [FILE]", Short: "Validate the configuration; exit with 1 if it has errors", Args: terminal.ArgCount(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			folders, err := p.folders()
+			folders, err := p.Folders()
 			if err != nil {
 				return err
 			}
@@ -190,14 +191,14 @@ func (p *program) printProblems(sources config.Sources) error {
 		count = len(c.Servers)
 	}
 	bad := config.HasErrors(problems)
-	if p.json {
-		err := p.printJSON(map[string]any{"path": sources.Main(), "valid": !bad, "servers": count, "problems": problems})
+	if p.JSON {
+		err := p.PrintJSON(map[string]any{"path": sources.Main(), "valid": !bad, "servers": count, "problems": problems})
 		if err != nil {
 			return err
 		}
 	} else {
 		for _, one := range problems {
-			fmt.Fprintln(p.Stdout, escapeLine(one.String()))
+			fmt.Fprintln(p.Stdout, terminal.EscapeLine(one.String()))
 		}
 		switch _, err := os.Stat(sources.Main()); {
 		case bad:
@@ -208,7 +209,7 @@ func (p *program) printProblems(sources config.Sources) error {
 		}
 	}
 	if bad {
-		return silentError{errors.New("the configuration has errors")}
+		return terminal.SilentError(errors.New("the configuration has errors"))
 	}
 	return nil
 }
@@ -231,12 +232,12 @@ type serverEntry struct {
 
 func (p *program) remove() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "remove SERVER", Short: "Remove a server from the configuration; its calls stay in the history", Args: argCount(1, 1),
-		RunE: p.onDaemon(func(ctx context.Context, d *daemon, args []string) error {
-			if err := d.change(ctx, http.MethodDelete, serverPath(args[0], ""), nil); err != nil {
+		Use: "remove SERVER", Short: "Remove a server from the configuration; its calls stay in the history", Args: terminal.ArgCount(1, 1),
+		RunE: p.OnDaemon(func(ctx context.Context, d *terminal.Daemon, args []string) error {
+			if err := d.Change(ctx, http.MethodDelete, terminal.ServerPath(args[0], ""), nil); err != nil {
 				return err
 			}
-			return p.printSentence(map[string]string{"removed": args[0]}, escapeLine(args[0]+": removed"))
+			return p.PrintSentence(map[string]string{"removed": args[0]}, terminal.EscapeLine(args[0]+": removed"))
 		}),
 	}
 	cmd.Flags().BoolP("yes", "y", false, "accepted as in other commands: remove never asks for confirmation")
@@ -245,7 +246,7 @@ func (p *program) remove() *cobra.Command {
 
 func (p *program) rename() *cobra.Command {
 	return &cobra.Command{
-		Use: "rename SERVER NAME", Short: "Rename a server; its history is kept", Args: argCount(2, 2),
+		Use: "rename SERVER NAME", Short: "Rename a server; its history is kept", Args: terminal.ArgCount(2, 2),
 		Long: `Rename a server; its history is kept.
 
 The server is restarted under the new name. Profiles, argument rules, saved checks, recorded calls and trusted
@@ -253,11 +254,11 @@ tools are kept. Rules that refer to it by a pattern that cannot be changed are l
 The public names of its tools change, so rules in a client's own settings that name them must be updated.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]string{"name": args[1]}
-			return show(cmd.Context(), p, http.MethodPost, serverPath(args[0], "/rename"), nil, body, func(s api.RenamedServer) error {
+			return terminal.Show(cmd.Context(), &p.Env, http.MethodPost, terminal.ServerPath(args[0], "/rename"), nil, body, func(s api.RenamedServer) error {
 				for _, w := range s.Warnings {
-					fmt.Fprintln(p.Stderr, escapeLine("Warning: "+w))
+					fmt.Fprintln(p.Stderr, terminal.EscapeLine("Warning: "+w))
 				}
-				_, err := fmt.Fprintln(p.Stdout, escapeLine(args[0]+": renamed to "+displayName(s.ServerStatus)))
+				_, err := fmt.Fprintln(p.Stdout, terminal.EscapeLine(args[0]+": renamed to "+displayName(s.ServerStatus)))
 				return err
 			})
 		},

@@ -16,6 +16,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
@@ -25,7 +26,7 @@ import (
 func (p *program) doctor() *cobra.Command {
 	var fix string
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Check for problems with servers and clients", Args: noArgs,
+		Use: "doctor", Short: "Check for problems with servers and clients", Args: terminal.NoArgs,
 		Long: "Check for problems with servers and clients, and suggest solutions. Findings with a name in brackets can\nbe fixed with doctor --fix NAME.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			findings, err := p.examine(cmd.Context(), fix)
@@ -38,15 +39,15 @@ func (p *program) doctor() *cobra.Command {
 					wrong++
 				}
 			}
-			if p.json {
-				if err := p.printJSON(web.List[doctor.Finding]{Items: findings}); err != nil {
+			if p.JSON {
+				if err := p.PrintJSON(web.List[doctor.Finding]{Items: findings}); err != nil {
 					return err
 				}
 			} else {
 				p.printFindings(findings)
 			}
 			if wrong > 0 {
-				return silentError{fmt.Errorf("%d problems", wrong)}
+				return terminal.SilentError(fmt.Errorf("%d problems", wrong))
 			}
 			return nil
 		},
@@ -58,12 +59,12 @@ func (p *program) doctor() *cobra.Command {
 func (p *program) printFindings(findings []doctor.Finding) {
 	marks := map[doctor.Level]string{doctor.OK: "ok     ", doctor.Warning: "warning", doctor.Problem: "PROBLEM"}
 	for _, f := range findings {
-		fmt.Fprintf(p.Stdout, "%s  %s %s: %s\n", marks[f.Level], f.Check, escapeLine(f.Subject), escapeLine(f.Message))
+		fmt.Fprintf(p.Stdout, "%s  %s %s: %s\n", marks[f.Level], f.Check, terminal.EscapeLine(f.Subject), terminal.EscapeLine(f.Message))
 		if f.Fix != "" {
-			fmt.Fprintf(p.Stdout, "         %s\n", escapeLine(f.Fix))
+			fmt.Fprintf(p.Stdout, "         %s\n", terminal.EscapeLine(f.Fix))
 		}
 		if f.Action != "" {
-			fmt.Fprintf(p.Stdout, "         [%s] %s\n", escapeLine(f.ID), escapeLine(f.Action))
+			fmt.Fprintf(p.Stdout, "         [%s] %s\n", terminal.EscapeLine(f.ID), terminal.EscapeLine(f.Action))
 		}
 	}
 }
@@ -93,7 +94,7 @@ func (p *program) examine(ctx context.Context, fix string) ([]doctor.Finding, er
 }
 
 func (p *program) askDaemon(ctx context.Context, fix string) ([]doctor.Finding, error) {
-	d, err := p.daemon()
+	d, err := p.Daemon()
 	if err != nil {
 		return nil, err
 	}
@@ -101,13 +102,13 @@ func (p *program) askDaemon(ctx context.Context, fix string) ([]doctor.Finding, 
 	if fix != "" {
 		method, path = http.MethodPost, "doctor/"+url.PathEscape(fix)
 	}
-	list, err := request[web.List[doctor.Finding]](ctx, d, method, path, nil, nil)
+	list, err := terminal.Request[web.List[doctor.Finding]](ctx, d, method, path, nil, nil)
 	return list.Items, err
 }
 
 // doctorOptions holds what can be checked without a daemon.
 func (p *program) doctorOptions(ctx context.Context) (o doctor.Options, err error) {
-	folders, err := p.folders()
+	folders, err := p.Folders()
 	if err != nil {
 		return o, err
 	}
@@ -157,7 +158,7 @@ func (p *program) diagnostics() *cobra.Command {
 	var yes bool
 	var output string
 	cmd := &cobra.Command{
-		Use: "diagnostics", Short: "Write a zip file for a bug report, without secrets, after listing its contents", Args: noArgs,
+		Use: "diagnostics", Short: "Write a zip file for a bug report, without secrets, after listing its contents", Args: terminal.NoArgs,
 		Long: "Write a zip file for a bug report: versions, states, the findings of \"drawbridge doctor\", the last log lines, and the configuration with\n" +
 			"masked secrets. The contents are listed first. Nothing is sent. With --json, the contents are printed and nothing is written.",
 		Example: "  drawbridge diagnostics\n  drawbridge diagnostics --yes --output report.zip",
@@ -166,23 +167,23 @@ func (p *program) diagnostics() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t := table{title: "Contents", head: []string{"File", "Bytes"}, right: []bool{false, true}}
-			err = printList(p, files, t, func(f doctor.File) []string { return []string{f.Name, fmt.Sprint(f.Bytes)} })
-			if err != nil || p.json {
+			t := terminal.Table{Title: "Contents", Head: []string{"File", "Bytes"}, Right: []bool{false, true}}
+			err = terminal.PrintList(&p.Env, files, t, func(f doctor.File) []string { return []string{f.Name, fmt.Sprint(f.Bytes)} })
+			if err != nil || p.JSON {
 				return err
 			}
 			now := time.Now()
 			if output == "" {
 				output = doctor.BundleName(now)
 			}
-			if err := p.confirm(yes, "Write "+output+"?"); err != nil {
+			if err := p.Confirm(yes, "Write "+output+"?"); err != nil {
 				return err
 			}
 			if err := writeBundle(output, files, now); err != nil {
 				return err
 			}
 			path, err := filepath.Abs(output)
-			fmt.Fprintln(p.Stdout, "Written: "+escapeLine(path)+"\nReview the file before you share it.")
+			fmt.Fprintln(p.Stdout, "Written: "+terminal.EscapeLine(path)+"\nReview the file before you share it.")
 			return err
 		},
 	}
@@ -206,16 +207,16 @@ func writeBundle(path string, files []doctor.File, now time.Time) error {
 // collect requests the bundle from the running daemon, or builds a smaller one without it.
 func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
 	if p.isDaemonRunning() {
-		d, err := p.daemon()
+		d, err := p.Daemon()
 		if err != nil {
 			return nil, err
 		}
-		list, err := get[web.List[doctor.File]](ctx, d, "diagnostics", nil)
+		list, err := terminal.Get[web.List[doctor.File]](ctx, d, "diagnostics", nil)
 		if core.CodeOf(err) != core.CodeNotFound {
 			return list.Items, err
 		}
 	}
-	folders, err := p.folders()
+	folders, err := p.Folders()
 	if err != nil {
 		return nil, err
 	}
@@ -255,37 +256,37 @@ func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
 
 func (p *program) destinations() *cobra.Command {
 	return &cobra.Command{
-		Use: "destinations SERVER", Short: "Show the hosts and ports that a server connects to", Args: argCount(1, 1),
+		Use: "destinations SERVER", Short: "Show the hosts and ports that a server connects to", Args: terminal.ArgCount(1, 1),
 		Long: `Show the hosts and ports that the processes of a server connect to.
 
 Connections are sampled every few seconds (Linux), so short ones may be missing. The number of bytes is not known.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return show(cmd.Context(), p, http.MethodGet, serverPath(args[0], "/destinations"), nil, nil, p.printDestinations)
+			return terminal.Show(cmd.Context(), &p.Env, http.MethodGet, terminal.ServerPath(args[0], "/destinations"), nil, nil, p.printDestinations)
 		},
 	}
 }
 
 func (p *program) printDestinations(d api.Destinations) error {
 	if !d.Available {
-		fmt.Fprintln(p.Stdout, escapeLine("Not available: "+d.Reason))
+		fmt.Fprintln(p.Stdout, terminal.EscapeLine("Not available: "+d.Reason))
 	}
-	t := table{title: "%d destinations", head: []string{"Host", "Port", "Protocol", "Address", "First seen", "Last seen"}}
+	t := terminal.Table{Title: "%d destinations", Head: []string{"Host", "Port", "Protocol", "Address", "First seen", "Last seen"}}
 	for _, one := range d.Items {
-		t.add(one.Host, strconv.Itoa(one.Port), one.Protocol, one.Address, localTime(one.FirstAt), localTime(one.LastAt))
+		t.Add(one.Host, strconv.Itoa(one.Port), one.Protocol, one.Address, localTime(one.FirstAt), localTime(one.LastAt))
 	}
-	return p.printTable(&t)
+	return p.PrintTable(&t)
 }
 
 func (p *program) changes() *cobra.Command {
 	days := 7
 	cmd := &cobra.Command{
-		Use: "changes [SERVER]", Short: "Show what changed this week: versions, definitions, new tools and new destinations", Args: argCount(0, 1),
+		Use: "changes [SERVER]", Short: "Show what changed this week: versions, definitions, new tools and new destinations", Args: terminal.ArgCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			query := serverQuery(args)
+			query := terminal.ServerQuery(args)
 			query.Set("days", strconv.Itoa(days))
-			t := table{title: "%d changes", head: []string{"Time", "Server", "Kind", "Name", "Action", "Detail"}}
-			return showList(cmd.Context(), p, "recent-changes", query, t, func(c api.RecentChange) []string {
-				return []string{localTime(c.At), c.Server, c.Kind, c.Name, c.Action, truncate(c.Detail, 80)}
+			t := terminal.Table{Title: "%d changes", Head: []string{"Time", "Server", "Kind", "Name", "Action", "Detail"}}
+			return terminal.ShowList(cmd.Context(), &p.Env, "recent-changes", query, t, func(c api.RecentChange) []string {
+				return []string{localTime(c.At), c.Server, c.Kind, c.Name, c.Action, terminal.Truncate(c.Detail, 80)}
 			})
 		},
 	}

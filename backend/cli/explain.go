@@ -12,6 +12,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
@@ -22,13 +23,13 @@ func (p *program) explainCall() *cobra.Command {
 	var all, wait bool
 	var limit time.Duration
 	cmd := &cobra.Command{
-		Use: "explain SERVER TOOL | --all", Short: "Show whether a call would pass each policy check, and why", Args: argCount(0, 2),
+		Use: "explain SERVER TOOL | --all", Short: "Show whether a call would pass each policy check, and why", Args: terminal.ArgCount(0, 2),
 		Long: "Show whether a call to a tool would pass each policy check now, and why. No call is made.\n" +
 			"With --all, show whether each server is ready, and how many of its tools would be rejected. Exit with 1 if a server is not ready.",
 		Example: "  drawbridge explain files delete_file --client cursor\n  drawbridge explain files write_file --client cursor --folder . --arguments '{\"path\": \"../x\"}'\n  drawbridge explain --all --wait --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all && len(args) > 0 || !all && (len(args) != 2 || wait) {
-				return usageError{fmt.Errorf("usage: %s", cmd.UseLine())}
+				return terminal.UsageError(fmt.Errorf("usage: %s", cmd.UseLine()))
 			}
 			if all {
 				return p.explainAll(cmd.Context(), client, wait, limit)
@@ -47,7 +48,7 @@ func (p *program) explainCall() *cobra.Command {
 				}
 				query.Set("folder", path)
 			}
-			return show(cmd.Context(), p, http.MethodGet, "explain", query, nil, p.printExplanation)
+			return terminal.Show(cmd.Context(), &p.Env, http.MethodGet, "explain", query, nil, p.printExplanation)
 		},
 	}
 	cmd.Flags().StringVar(&client, "client", "", "evaluate the call for the client whose token has this `NAME`")
@@ -61,9 +62,9 @@ func (p *program) explainCall() *cobra.Command {
 
 func (p *program) printExplanation(e policy.Explanation) error {
 	result := "would pass"
-	t := table{head: []string{"CHECK", "RESULT", "WHY", "SETTING"}}
+	t := terminal.Table{Head: []string{"CHECK", "RESULT", "WHY", "SETTING"}}
 	for _, c := range e.Checks {
-		t.add(c.Name, c.Result, c.Detail, c.Key)
+		t.Add(c.Name, c.Result, c.Detail, c.Key)
 		switch {
 		case c.Result == policy.Ask && e.Passes:
 			result = "would wait for the user"
@@ -78,10 +79,10 @@ func (p *program) printExplanation(e policy.Explanation) error {
 	if e.Client != "" {
 		client = e.Client
 	}
-	if _, err := fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("A call by %s to %s on %s %s", client, e.Tool, e.Server, result))); err != nil {
+	if _, err := fmt.Fprintln(p.Stdout, terminal.EscapeLine(fmt.Sprintf("A call by %s to %s on %s %s", client, e.Tool, e.Server, result))); err != nil {
 		return err
 	}
-	return p.printTable(&t)
+	return p.PrintTable(&t)
 }
 
 // readiness is one server of explain --all.
@@ -99,7 +100,7 @@ type readiness struct {
 // limit for starting servers. The exit code is 1 if a server is not ready; disabled servers are
 // ignored.
 func (p *program) explainAll(ctx context.Context, client string, wait bool, limit time.Duration) error {
-	d, err := p.daemon()
+	d, err := p.Daemon()
 	if err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (p *program) explainAll(ctx context.Context, client string, wait bool, limi
 	}
 	deadline := time.Now().Add(limit)
 	for {
-		list, pending, err := d.readiness(ctx)
+		list, pending, err := serverReadiness(ctx, d)
 		if err != nil {
 			return err
 		}
@@ -120,7 +121,7 @@ func (p *program) explainAll(ctx context.Context, client string, wait bool, limi
 				return ctx.Err()
 			}
 		}
-		if err := d.findRefused(ctx, list, client); err != nil {
+		if err := findRefused(ctx, d, list, client); err != nil {
 			return err
 		}
 		return p.printReadiness(list)
@@ -128,8 +129,8 @@ func (p *program) explainAll(ctx context.Context, client string, wait bool, limi
 }
 
 // readiness checks all servers; pending reports whether one may become ready by itself.
-func (d *daemon) readiness(ctx context.Context) (list []readiness, pending bool, err error) {
-	all, err := get[web.List[core.ServerStatus]](ctx, d, "servers", nil)
+func serverReadiness(ctx context.Context, d *terminal.Daemon) (list []readiness, pending bool, err error) {
+	all, err := terminal.Get[web.List[core.ServerStatus]](ctx, d, "servers", nil)
 	if err != nil {
 		return nil, false, err
 	}
@@ -150,8 +151,8 @@ func (d *daemon) readiness(ctx context.Context) (list []readiness, pending bool,
 }
 
 // findRefused finds the tools whose calls would be rejected.
-func (d *daemon) findRefused(ctx context.Context, list []readiness, client string) error {
-	tools, err := get[web.List[api.Tool]](ctx, d, "tools", nil)
+func findRefused(ctx context.Context, d *terminal.Daemon, list []readiness, client string) error {
+	tools, err := terminal.Get[web.List[api.Tool]](ctx, d, "tools", nil)
 	if err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func (d *daemon) findRefused(ctx context.Context, list []readiness, client strin
 		if client != "" {
 			query.Set("client", client)
 		}
-		e, err := get[policy.Explanation](ctx, d, "explain", query)
+		e, err := terminal.Get[policy.Explanation](ctx, d, "explain", query)
 		if err != nil {
 			return err
 		}
@@ -187,10 +188,10 @@ func (p *program) printReadiness(list []readiness) error {
 		}
 	}
 	document := map[string]any{"ready": missing == 0, "items": list, "next": ""}
-	t := table{title: "Readiness", head: []string{"Server", "Ready", "Tools", "Rejected", "Why"}, right: []bool{false, false, true, true, false}}
-	err := printRows(p, document, list, t, readinessRow)
+	t := terminal.Table{Title: "Readiness", Head: []string{"Server", "Ready", "Tools", "Rejected", "Why"}, Right: []bool{false, false, true, true, false}}
+	err := terminal.PrintRows(&p.Env, document, list, t, readinessRow)
 	if err == nil && missing > 0 {
-		err = silentError{fmt.Errorf("%d servers are not ready", missing)}
+		err = terminal.SilentError(fmt.Errorf("%d servers are not ready", missing))
 	}
 	return err
 }

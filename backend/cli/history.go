@@ -18,6 +18,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 
@@ -77,7 +78,7 @@ func (p *program) history() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && !strings.ContainsAny(args[0], ": ") {
 				if _, err := strconv.ParseUint(args[0], 10, 63); err != nil {
-					return usageError{fmt.Errorf("%q is not a call id; ids are in the last column of drawbridge history", args[0])}
+					return terminal.UsageError(fmt.Errorf("%q is not a call id; ids are in the last column of drawbridge history", args[0]))
 				}
 				return p.oneCall(cmd.Context(), args[0])
 			}
@@ -85,7 +86,7 @@ func (p *program) history() *cobra.Command {
 				return err
 			}
 			if limit < 1 || limit > maxCalls {
-				return usageError{fmt.Errorf("--limit must be from 1 to %d", maxCalls)}
+				return terminal.UsageError(fmt.Errorf("--limit must be from 1 to %d", maxCalls))
 			}
 			query, err := p.query(cmd.Context(), filter)
 			if err != nil {
@@ -97,11 +98,11 @@ func (p *program) history() *cobra.Command {
 			}
 			switch {
 			case follow && asCSV:
-				return usageError{errors.New("--follow cannot be combined with --csv")}
+				return terminal.UsageError(errors.New("--follow cannot be combined with --csv"))
 			case follow && filter.version != "":
-				return usageError{errors.New("--follow cannot be combined with --server-version")}
+				return terminal.UsageError(errors.New("--follow cannot be combined with --server-version"))
 			case follow && filter.tag != "":
-				return usageError{errors.New("--follow cannot be combined with --tag: tags are added after a call ends")}
+				return terminal.UsageError(errors.New("--follow cannot be combined with --tag: tags are added after a call ends"))
 			case follow:
 				return p.follow(cmd.Context(), query)
 			case asCSV:
@@ -120,11 +121,11 @@ func (p *program) history() *cobra.Command {
 }
 
 func (p *program) calls(ctx context.Context, query url.Values) error {
-	t := table{title: "Calls, newest first", head: []string{"At", "Client", "Server", "Tool", "Outcome", "Took", "ID"}, right: []bool{5: true}}
+	t := terminal.Table{Title: "Calls, newest first", Head: []string{"At", "Client", "Server", "Tool", "Outcome", "Took", "ID"}, Right: []bool{5: true}}
 	if p.Terminal() {
-		t.empty = "No calls match."
+		t.Empty = "No calls match."
 	}
-	return showList(ctx, p, "calls", query, t, callRow.cells)
+	return terminal.ShowList(ctx, &p.Env, "calls", query, t, callRow.cells)
 }
 
 // servedBy describes what answered a call.
@@ -140,31 +141,31 @@ func servedBy(by *api.ServedBy) string {
 }
 
 func (p *program) oneCall(ctx context.Context, id string) error {
-	return show(ctx, p, http.MethodGet, "calls/"+url.PathEscape(id), nil, nil, p.printCallDetail)
+	return terminal.Show(ctx, &p.Env, http.MethodGet, "calls/"+url.PathEscape(id), nil, nil, p.printCallDetail)
 }
 
 func (p *program) printCallDetail(c callRow) error {
-	fmt.Fprintln(p.Stdout, escapeLine(strings.Join(c.cells(), "  ")))
+	fmt.Fprintln(p.Stdout, terminal.EscapeLine(strings.Join(c.cells(), "  ")))
 	if c.Reason != "" {
-		fmt.Fprintln(p.Stdout, escapeLine(c.Reason))
+		fmt.Fprintln(p.Stdout, terminal.EscapeLine(c.Reason))
 	}
 	if c.Invalid != "" {
-		fmt.Fprintln(p.Stdout, "invalid: the result does not match the tool's outputSchema: "+escapeLine(c.Invalid))
+		fmt.Fprintln(p.Stdout, "invalid: the result does not match the tool's outputSchema: "+terminal.EscapeLine(c.Invalid))
 	}
 	if c.Account != "" {
-		fmt.Fprintln(p.Stdout, "account "+escapeLine(c.Account))
+		fmt.Fprintln(p.Stdout, "account "+terminal.EscapeLine(c.Account))
 	}
 	if by := c.ServedBy; by != nil {
-		fmt.Fprintln(p.Stdout, escapeLine(servedBy(by)))
+		fmt.Fprintln(p.Stdout, terminal.EscapeLine(servedBy(by)))
 	}
 	for _, part := range []struct{ title, text string }{{"Arguments", c.Arguments}, {"Result", c.Result}, {"Error", c.Error}} {
 		if part.text == "" {
 			continue
 		}
-		fmt.Fprintf(p.Stdout, "\n%s\n%s", part.title, escapeText(indentJSON([]byte(part.text))))
+		fmt.Fprintf(p.Stdout, "\n%s\n%s", part.title, terminal.EscapeText(indentJSON([]byte(part.text))))
 	}
 	if c.Stack != "" {
-		fmt.Fprintf(p.Stdout, "\nStack\n%s\n", escapeText(c.Stack))
+		fmt.Fprintf(p.Stdout, "\nStack\n%s\n", terminal.EscapeText(c.Stack))
 	}
 	return nil
 }
@@ -215,7 +216,7 @@ func (c *callFilter) parse(text string) error {
 		case name == "took" && (strings.HasPrefix(value, ">") || strings.HasPrefix(value, "<")):
 			took, err := time.ParseDuration(value[1:])
 			if err != nil {
-				wrong = usageError{fmt.Errorf("%q is not a duration such as took:>500ms", token)}
+				wrong = terminal.UsageError(fmt.Errorf("%q is not a duration such as took:>500ms", token))
 			} else if value[0] == '>' {
 				c.least = took
 			} else {
@@ -234,7 +235,7 @@ func (c *callFilter) parse(text string) error {
 
 func (c *callFilter) query() (url.Values, error) {
 	if c.outcome != "" && !slices.Contains(outcomes, core.Outcome(c.outcome)) {
-		return nil, usageError{fmt.Errorf("--outcome must be one of %v", outcomes)}
+		return nil, terminal.UsageError(fmt.Errorf("--outcome must be one of %v", outcomes))
 	}
 	query := url.Values{}
 	set := func(key, value string) {
@@ -248,13 +249,13 @@ func (c *callFilter) query() (url.Values, error) {
 	for key, value := range map[string]string{"from": c.from, "to": c.to} {
 		at, err := parseTime(value, time.Now())
 		if err != nil {
-			return nil, usageError{fmt.Errorf("--%s: %w", key, err)}
+			return nil, terminal.UsageError(fmt.Errorf("--%s: %w", key, err))
 		}
 		set(key, at)
 	}
 	for key, value := range map[string]time.Duration{"minTookNs": c.least, "maxTookNs": c.most} {
 		if value < 0 {
-			return nil, usageError{fmt.Errorf("a duration must not be negative")}
+			return nil, terminal.UsageError(fmt.Errorf("a duration must not be negative"))
 		}
 		if value > 0 {
 			set(key, strconv.FormatInt(int64(value), 10))
@@ -268,11 +269,11 @@ const lastSession = "last"
 
 // resolveSession replaces lastSession by the id of the newest recorded session, in which server was
 // called if it is not "".
-func (d *daemon) resolveSession(ctx context.Context, session *string, server string) error {
+func resolveSession(ctx context.Context, d *terminal.Daemon, session *string, server string) error {
 	if *session != lastSession {
 		return nil
 	}
-	list, err := get[web.List[api.Session]](ctx, d, "sessions", url.Values{"limit": {"200"}})
+	list, err := terminal.Get[web.List[api.Session]](ctx, d, "sessions", url.Values{"limit": {"200"}})
 	if err != nil {
 		return err
 	}
@@ -288,9 +289,9 @@ func (d *daemon) resolveSession(ctx context.Context, session *string, server str
 // query returns the query for the calls that filter selects.
 func (p *program) query(ctx context.Context, filter callFilter) (url.Values, error) {
 	if filter.session == lastSession {
-		d, err := p.daemon()
+		d, err := p.Daemon()
 		if err == nil {
-			err = d.resolveSession(ctx, &filter.session, filter.server)
+			err = resolveSession(ctx, d, &filter.session, filter.server)
 		}
 		if err != nil {
 			return nil, err
@@ -334,16 +335,16 @@ type endedCall struct {
 // follow prints calls as they finish. The stream cannot filter by search text, so the history is
 // asked which of the latest calls match.
 func (p *program) follow(ctx context.Context, query url.Values) error {
-	d, err := p.daemon()
+	d, err := p.Daemon()
 	if err != nil {
 		return err
 	}
 	if server := query.Get("server"); server != "" {
-		query.Set("server", d.serverID(ctx, server))
+		query.Set("server", d.ServerID(ctx, server))
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	resp, err := d.send(ctx, http.MethodGet, "events", nil, nil) //nolint:bodyclose // closed below
+	resp, err := d.Send(ctx, http.MethodGet, "events", nil, nil) //nolint:bodyclose // closed below
 	if err != nil {
 		return err
 	}
@@ -382,11 +383,11 @@ func (p *program) follow(ctx context.Context, query url.Values) error {
 }
 
 // printMatching prints the calls that match the search text.
-func (p *program) printMatching(ctx context.Context, d *daemon, query url.Values, calls []endedCall) error {
+func (p *program) printMatching(ctx context.Context, d *terminal.Daemon, query url.Values, calls []endedCall) error {
 	var found map[string]bool
 	if query.Has("q") && len(calls) > 0 {
 		var err error
-		if found, err = d.filterCalls(ctx, query, calls); err != nil {
+		if found, err = filterCalls(ctx, d, query, calls); err != nil {
 			return err
 		}
 	}
@@ -403,7 +404,7 @@ func (p *program) printMatching(ctx context.Context, d *daemon, query url.Values
 
 // readCalls forwards finished calls of the stream. It ignores the initial snapshot.
 func readCalls(ctx context.Context, stream io.Reader, calls chan<- endedCall) {
-	events := wire.NewEventReader(stream, maxDocument)
+	events := wire.NewEventReader(stream, terminal.MaxDocument)
 	for {
 		event, err := events.Next()
 		if err != nil {
@@ -445,7 +446,7 @@ func matchesFilters(c callRow, query url.Values) bool {
 }
 
 // filterCalls returns which of the given calls pass the filters, according to the history.
-func (d *daemon) filterCalls(ctx context.Context, query url.Values, calls []endedCall) (map[string]bool, error) {
+func filterCalls(ctx context.Context, d *terminal.Daemon, query url.Values, calls []endedCall) (map[string]bool, error) {
 	first, last := calls[0].At, calls[0].At
 	for _, c := range calls {
 		if c.At.Before(first) {
@@ -461,7 +462,7 @@ func (d *daemon) filterCalls(ctx context.Context, query url.Values, calls []ende
 	query.Set("limit", strconv.Itoa(maxCalls))
 	found := make(map[string]bool)
 	for {
-		page, err := get[web.List[callRow]](ctx, d, "calls", query)
+		page, err := terminal.Get[web.List[callRow]](ctx, d, "calls", query)
 		if err != nil {
 			return nil, err
 		}
@@ -476,10 +477,10 @@ func (d *daemon) filterCalls(ctx context.Context, query url.Values, calls []ende
 }
 
 func (p *program) printFollowed(c endedCall) error {
-	if p.json {
+	if p.JSON {
 		_, err := fmt.Fprintf(p.Stdout, "%s\n", c.raw)
 		return err
 	}
-	_, err := fmt.Fprintln(p.Stdout, escapeLine(strings.Join(c.cells(), "  ")))
+	_, err := fmt.Fprintln(p.Stdout, terminal.EscapeLine(strings.Join(c.cells(), "  ")))
 	return err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -24,18 +25,18 @@ func (p *program) addMaintenanceCommands(history *cobra.Command) *cobra.Command 
 		p.historyPrune(),
 		p.recordFull(),
 		&cobra.Command{
-			Use: "vacuum", Short: "Compact the database: release the disk space of deleted calls", Args: noArgs,
+			Use: "vacuum", Short: "Compact the database: release the disk space of deleted calls", Args: terminal.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return p.historyState(cmd.Context(), "history/vacuum") },
 		},
 		&cobra.Command{
-			Use: "backup FILE", Short: "Back up the history to a new file", Args: argCount(1, 1),
+			Use: "backup FILE", Short: "Back up the history to a new file", Args: terminal.ArgCount(1, 1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				path, err := filepath.Abs(args[0])
 				if err != nil {
 					return err
 				}
-				return show(cmd.Context(), p, http.MethodPost, "history/backup", nil, map[string]string{"path": path}, func(file api.BackupFile) error {
-					_, err := fmt.Fprintln(p.Stdout, escapeLine(file.Path))
+				return terminal.Show(cmd.Context(), &p.Env, http.MethodPost, "history/backup", nil, map[string]string{"path": path}, func(file api.BackupFile) error {
+					_, err := fmt.Fprintln(p.Stdout, terminal.EscapeLine(file.Path))
 					return err
 				})
 			},
@@ -48,10 +49,10 @@ func (p *program) addMaintenanceCommands(history *cobra.Command) *cobra.Command 
 
 func (p *program) historyRestore() *cobra.Command {
 	return &cobra.Command{
-		Use: "restore FILE", Short: "Restore a backup of the history; the current history is kept in the same folder", Args: argCount(1, 1),
+		Use: "restore FILE", Short: "Restore a backup of the history; the current history is kept in the same folder", Args: terminal.ArgCount(1, 1),
 		Long: "Restore a backup of the history; the current history is kept in the same folder. Drawbridge must not be running.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			folders, err := p.folders()
+			folders, err := p.Folders()
 			if err != nil {
 				return err
 			}
@@ -63,13 +64,13 @@ func (p *program) historyRestore() *cobra.Command {
 			if aside != "" {
 				text += " The previous history was kept as " + aside + "."
 			}
-			return p.printSentence(map[string]string{"file": args[0], "aside": aside}, text)
+			return p.PrintSentence(map[string]string{"file": args[0], "aside": aside}, text)
 		},
 	}
 }
 
 func (p *program) historyState(ctx context.Context, path string) error {
-	return show(ctx, p, http.MethodPost, path, nil, nil, func(state api.HistoryState) error {
+	return terminal.Show(ctx, &p.Env, http.MethodPost, path, nil, nil, func(state api.HistoryState) error {
 		_, err := fmt.Fprintf(p.Stdout, "%s in %d bytes, %d of them free\n", core.Plural(int(state.Calls), "call"), state.Bytes, state.FreeBytes)
 		return err
 	})
@@ -79,7 +80,7 @@ func (p *program) historyExport() *cobra.Command {
 	var asCSV, asHAR bool
 	var filter callFilter
 	cmd := &cobra.Command{
-		Use: "export", Short: "Export calls with their payloads to standard output as JSON Lines", Args: noArgs,
+		Use: "export", Short: "Export calls with their payloads to standard output as JSON Lines", Args: terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query, err := p.query(cmd.Context(), filter)
 			if err != nil {
@@ -87,7 +88,7 @@ func (p *program) historyExport() *cobra.Command {
 			}
 			switch {
 			case asCSV && asHAR:
-				return usageError{errors.New("--csv and --har cannot be combined")}
+				return terminal.UsageError(errors.New("--csv and --har cannot be combined"))
 			case asCSV:
 				query.Set("format", "csv")
 			case asHAR:
@@ -105,11 +106,11 @@ func (p *program) historyExport() *cobra.Command {
 
 // export writes the response of the daemon unchanged.
 func (p *program) export(ctx context.Context, query url.Values) error {
-	d, err := p.daemon()
+	d, err := p.Daemon()
 	if err != nil {
 		return err
 	}
-	resp, err := d.send(ctx, http.MethodGet, "export", query, nil)
+	resp, err := d.Send(ctx, http.MethodGet, "export", query, nil)
 	if err != nil {
 		return err
 	}
@@ -124,15 +125,15 @@ func (p *program) historyPrune() *cobra.Command {
 	var bounds api.PruneInputBody
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "prune", Short: "Delete the calls that exceed the configured or the given retention limits", Args: noArgs,
+		Use: "prune", Short: "Delete the calls that exceed the configured or the given retention limits", Args: terminal.NoArgs,
 		Long: "Permanently delete the calls that exceed the retention limits, either the configured ones or those given as flags. In a terminal, the command shows how many calls would be deleted, and asks for confirmation.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !yes && !p.json && p.Attended() {
+			if !yes && !p.JSON && p.Attended() {
 				if err := p.askPrune(cmd.Context(), bounds); err != nil {
 					return err
 				}
 			}
-			return show(cmd.Context(), p, http.MethodPost, "history/prune", nil, bounds, func(done api.Deleted) error {
+			return terminal.Show(cmd.Context(), &p.Env, http.MethodPost, "history/prune", nil, bounds, func(done api.Deleted) error {
 				_, err := fmt.Fprintf(p.Stdout, "%s deleted\n", core.Plural(int(done.Deleted), "call"))
 				return err
 			})
@@ -148,26 +149,26 @@ func (p *program) historyPrune() *cobra.Command {
 
 // askPrune shows what would be deleted and asks for confirmation, unless it is nothing.
 func (p *program) askPrune(ctx context.Context, bounds api.PruneInputBody) error {
-	d, err := p.daemon()
+	d, err := p.Daemon()
 	if err != nil {
 		return err
 	}
 	if bounds == (api.PruneInputBody{}) {
-		history, err := get[api.HistoryState](ctx, d, "history", nil)
+		history, err := terminal.Get[api.HistoryState](ctx, d, "history", nil)
 		if err != nil {
 			return err
 		}
 		bounds.KeepDays, bounds.MaxBytes = history.KeepDays, history.MaxBytes
 	}
 	limits := api.RetentionPreviewInputBody(bounds)
-	gone, err := request[api.RetentionPreview](ctx, d, http.MethodPost, "history/retention-preview", nil, limits)
+	gone, err := terminal.Request[api.RetentionPreview](ctx, d, http.MethodPost, "history/retention-preview", nil, limits)
 	if err != nil {
 		return err
 	}
 	if gone.Calls == 0 {
 		return nil
 	}
-	return p.confirmOrFail(describePreview(gone)+" To back them up first: drawbridge history backup FILE.\nDelete them?", "nothing was deleted")
+	return p.ConfirmOrFail(describePreview(gone)+" To back them up first: drawbridge history backup FILE.\nDelete them?", "nothing was deleted")
 }
 
 // describePreview describes the calls that limits would delete; there is at least one.
@@ -186,19 +187,19 @@ func (p *program) recordFull() *cobra.Command {
 	var length time.Duration
 	var stop bool
 	cmd := &cobra.Command{
-		Use: "record-full", Short: "Record the complete arguments and results of a session, a client or a server for a while", Args: noArgs,
+		Use: "record-full", Short: "Record the complete arguments and results of a session, a client or a server for a while", Args: terminal.NoArgs,
 		Long: "Record arguments, results and errors of up to 8 MiB each, instead of the configured limit, for the calls of one session, client or server. Full recording ends automatically. " +
 			"Secrets are redacted as always. Without --session, --client and --server, the command lists what is recorded in full.",
 		Example: "  drawbridge history record-full --session ID --for 30m\n  drawbridge history record-full --server files\n  drawbridge history record-full --server files --stop",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if what == (api.FullRecording{}) {
 				if stop || cmd.Flags().Changed("for") {
-					return usageError{errors.New("specify --session, --client or --server")}
+					return terminal.UsageError(errors.New("specify --session, --client or --server"))
 				}
-				return show(cmd.Context(), p, http.MethodGet, "history", nil, nil, p.printFull)
+				return terminal.Show(cmd.Context(), &p.Env, http.MethodGet, "history", nil, nil, p.printFull)
 			}
 			if length < time.Minute || length > 24*time.Hour {
-				return usageError{errors.New("--for must be from 1m to 24h")}
+				return terminal.UsageError(errors.New("--for must be from 1m to 24h"))
 			}
 			return p.setRecordFull(cmd.Context(), what, length, stop)
 		},
@@ -215,19 +216,19 @@ func (p *program) recordFull() *cobra.Command {
 }
 
 func (p *program) setRecordFull(ctx context.Context, what api.FullRecording, length time.Duration, stop bool) error {
-	d, err := p.daemon()
+	d, err := p.Daemon()
 	if err != nil {
 		return err
 	}
 	if what.Server != "" {
-		if what.Server, err = d.knownServer(ctx, what.Server); err != nil {
+		if what.Server, err = d.KnownServer(ctx, what.Server); err != nil {
 			return err
 		}
 	}
-	if err := d.resolveSession(ctx, &what.Session, ""); err != nil {
+	if err := resolveSession(ctx, d, &what.Session, ""); err != nil {
 		return err
 	}
-	state, err := get[api.HistoryState](ctx, d, "history", nil)
+	state, err := terminal.Get[api.HistoryState](ctx, d, "history", nil)
 	if err != nil {
 		return err
 	}
@@ -239,13 +240,13 @@ func (p *program) setRecordFull(ctx context.Context, what api.FullRecording, len
 		what.Until = time.Now().Add(length).UTC()
 		r.Full = append(r.Full, what)
 	}
-	return show(ctx, p, http.MethodPut, "history/recording", nil, r, p.printFull)
+	return terminal.Show(ctx, &p.Env, http.MethodPut, "history/recording", nil, r, p.printFull)
 }
 
 func (p *program) printFull(state api.HistoryState) error {
-	t := table{title: "Recorded in full", head: []string{"What", "Name", "Until"}}
+	t := terminal.Table{Title: "Recorded in full", Head: []string{"What", "Name", "Until"}}
 	if p.Terminal() {
-		t.empty = "Nothing is recorded in full."
+		t.Empty = "Nothing is recorded in full."
 	}
 	for _, one := range state.Recording.Full {
 		kind := "server"
@@ -255,7 +256,7 @@ func (p *program) printFull(state api.HistoryState) error {
 		case one.Client != "":
 			kind = "client"
 		}
-		t.add(kind, cmp.Or(one.Session, one.Client, one.Server), localTime(one.Until))
+		t.Add(kind, cmp.Or(one.Session, one.Client, one.Server), localTime(one.Until))
 	}
-	return p.printTable(&t)
+	return p.PrintTable(&t)
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,7 @@ func (p *program) logs() *cobra.Command {
 	var follow bool
 	var level string
 	cmd := &cobra.Command{
-		Use: "logs [SERVER]", Short: "Show the stderr output and the lifecycle events of servers", Args: argCount(0, 1),
+		Use: "logs [SERVER]", Short: "Show the stderr output and the lifecycle events of servers", Args: terminal.ArgCount(0, 1),
 		Long: `Show the stderr output and the lifecycle events of servers.
 
 --level debug, info, warn or error shows lines of that level and above; stderr output
@@ -44,18 +45,18 @@ has the level info. --level stderr shows only stderr output, --level lifecycle o
 lifecycle events.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, ok := serverlog.Filter(level); !ok || level == "" {
-				return usageError{fmt.Errorf("--level must be %s", serverlog.FilterChoices)}
+				return terminal.UsageError(fmt.Errorf("--level must be %s", serverlog.FilterChoices))
 			}
 			if !p.isDaemonRunning() {
 				return p.logsOfFiles(args, level, follow)
 			}
-			d, err := p.daemon()
+			d, err := p.Daemon()
 			if err != nil {
 				return err
 			}
 			seen := map[string]time.Time{} // time of the last printed line, by server
 			for {
-				lines, err := d.logs(cmd.Context(), args, level, seen)
+				lines, err := daemonLogs(cmd.Context(), d, args, level, seen)
 				if err != nil {
 					if cmd.Context().Err() != nil {
 						return nil
@@ -79,9 +80,9 @@ lifecycle events.`,
 }
 
 // logs returns the lines newer than seen, of one server or all, and updates seen.
-func (d *daemon) logs(ctx context.Context, servers []string, level string, seen map[string]time.Time) ([]logLine, error) {
+func daemonLogs(ctx context.Context, d *terminal.Daemon, servers []string, level string, seen map[string]time.Time) ([]logLine, error) {
 	if len(servers) == 0 {
-		list, err := get[web.List[core.ServerStatus]](ctx, d, "servers", nil)
+		list, err := terminal.Get[web.List[core.ServerStatus]](ctx, d, "servers", nil)
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +96,7 @@ func (d *daemon) logs(ctx context.Context, servers []string, level string, seen 
 		if last, ok := seen[id]; ok {
 			query.Set("after", last.Format(time.RFC3339Nano))
 		}
-		list, err := get[web.List[logLine]](ctx, d, serverPath(id, "/log"), query)
+		list, err := terminal.Get[web.List[logLine]](ctx, d, terminal.ServerPath(id, "/log"), query)
 		if err != nil {
 			return nil, err
 		}
@@ -111,17 +112,17 @@ func (d *daemon) logs(ctx context.Context, servers []string, level string, seen 
 
 func (p *program) printLogLines(lines []logLine, withServer bool) error {
 	for _, l := range lines {
-		if p.json {
-			if err := p.printJSON(l); err != nil {
+		if p.JSON {
+			if err := p.PrintJSON(l); err != nil {
 				return err
 			}
 			continue
 		}
 		text := l.At.Local().Format("15:04:05.000") + " "
 		if withServer {
-			text += escapeLine(l.Server) + " "
+			text += terminal.EscapeLine(l.Server) + " "
 		}
-		if _, err := fmt.Fprintf(p.Stdout, "%s%-5s %s\n", text, escapeLine(l.Level), escapeText(l.Text)); err != nil {
+		if _, err := fmt.Fprintf(p.Stdout, "%s%-5s %s\n", text, terminal.EscapeLine(l.Level), terminal.EscapeText(l.Text)); err != nil {
 			return err
 		}
 	}
@@ -138,12 +139,12 @@ const (
 // logsOfFiles prints from files while no daemon runs: the end of the log of Drawbridge, or the log
 // of a server.
 func (p *program) logsOfFiles(servers []string, level string, follow bool) error {
-	folders, err := p.folders()
+	folders, err := p.Folders()
 	if err != nil {
 		return err
 	}
 	if follow {
-		return &core.Error{Code: core.CodeUnavailable, Message: "cannot follow the log: Drawbridge is not running", Hint: notRunningHint}
+		return &core.Error{Code: core.CodeUnavailable, Message: "cannot follow the log: Drawbridge is not running", Hint: terminal.NotRunningHint}
 	}
 	path, name := filepath.Join(folders.Logs, "drawbridge.log"), "drawbridge"
 	lines, err := programLog(path)
@@ -163,17 +164,17 @@ func (p *program) logsOfFiles(servers []string, level string, follow bool) error
 	wants, _ := serverlog.Filter(level)
 	lines = slices.DeleteFunc(lines, func(l logLine) bool { return !wants(serverlog.Line{Level: serverlog.Level(l.Level)}) })
 	if len(lines) == 0 {
-		return &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge is not running, and its log for " + name + " contains no matching lines: " + path, Hint: notRunningHint}
+		return &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge is not running, and its log for " + name + " contains no matching lines: " + path, Hint: terminal.NotRunningHint}
 	}
-	if !p.json {
-		fmt.Fprintln(p.Stderr, escapeLine("Drawbridge is not running. The last lines of "+path+":"))
+	if !p.JSON {
+		fmt.Fprintln(p.Stderr, terminal.EscapeLine("Drawbridge is not running. The last lines of "+path+":"))
 	}
 	return p.printLogLines(lines, false)
 }
 
 // configuredID returns the id of the configured server with the given id or name.
 func (p *program) configuredID(text string) string {
-	folders, err := p.folders()
+	folders, err := p.Folders()
 	if err != nil {
 		return text
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
@@ -23,24 +24,24 @@ import (
 func (p *program) open() *cobra.Command {
 	var printOnly, browser bool
 	cmd := &cobra.Command{
-		Use: "open [PATH]", Short: "Open the web UI, or print its URL with a one-time code", Args: argCount(0, 1),
+		Use: "open [PATH]", Short: "Open the web UI, or print its URL with a one-time code", Args: terminal.ArgCount(0, 1),
 		Example: "  drawbridge open /servers/files\n  drawbridge open --print",
-		RunE: p.onDaemon(func(ctx context.Context, d *daemon, args []string) error {
+		RunE: p.OnDaemon(func(ctx context.Context, d *terminal.Daemon, args []string) error {
 			var place api.OpenRequest
 			if len(args) == 1 {
 				place.To = args[0]
 			}
-			if !printOnly && !browser && !p.json && p.Show != nil {
-				if window, err := request[api.Shown](ctx, d, http.MethodPost, "window", nil, place); err == nil && window.Shown {
+			if !printOnly && !browser && !p.JSON && p.Show != nil {
+				if window, err := terminal.Request[api.Shown](ctx, d, http.MethodPost, "window", nil, place); err == nil && window.Shown {
 					return nil
 				}
 			}
-			return show(ctx, p, http.MethodPost, "open-code", nil, place, func(page api.OpenAddress) error {
+			return terminal.Show(ctx, &p.Env, http.MethodPost, "open-code", nil, place, func(page api.OpenAddress) error {
 				if printOnly || p.Show == nil {
 					_, err := fmt.Fprintln(p.Stdout, page.URL)
 					return err
 				}
-				folders, err := p.folders()
+				folders, err := p.Folders()
 				if err != nil {
 					return err
 				}
@@ -58,9 +59,9 @@ const quitLimit = 10 * time.Second
 
 func (p *program) quit() *cobra.Command {
 	return &cobra.Command{
-		Use: "quit", Short: "Quit Drawbridge and stop all its servers", Args: noArgs,
+		Use: "quit", Short: "Quit Drawbridge and stop all its servers", Args: terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			folders, err := p.folders()
+			folders, err := p.Folders()
 			if err != nil {
 				return err
 			}
@@ -70,15 +71,15 @@ func (p *program) quit() *cobra.Command {
 				}
 				return err
 			}
-			d, err := p.daemon()
+			d, err := p.Daemon()
 			if err != nil {
 				return err
 			}
-			ended := d.describeRunning(cmd.Context())
-			if err := d.change(cmd.Context(), http.MethodPost, "quit", struct{}{}); err != nil {
+			ended := describeRunning(cmd.Context(), d)
+			if err := d.Change(cmd.Context(), http.MethodPost, "quit", struct{}{}); err != nil {
 				return err
 			}
-			if err := awaitExit(cmd.Context(), folders.Data); err != nil || p.json {
+			if err := awaitExit(cmd.Context(), folders.Data); err != nil || p.JSON {
 				return err
 			}
 			_, err = fmt.Fprintln(p.Stdout, "Stopped: "+ended+".")
@@ -88,8 +89,8 @@ func (p *program) quit() *cobra.Command {
 }
 
 // describeRunning describes what stops together with the daemon.
-func (d *daemon) describeRunning(ctx context.Context) string {
-	s, err := get[api.Status](ctx, d, "status", nil)
+func describeRunning(ctx context.Context, d *terminal.Daemon) string {
+	s, err := terminal.Get[api.Status](ctx, d, "status", nil)
 	if err != nil {
 		return "Drawbridge"
 	}
@@ -100,7 +101,7 @@ func (d *daemon) describeRunning(ctx context.Context) string {
 		}
 		calls += server.InFlight
 	}
-	text := "Drawbridge at " + escapeLine(s.URL) + ", with " + core.Plural(running, "running server")
+	text := "Drawbridge at " + terminal.EscapeLine(s.URL) + ", with " + core.Plural(running, "running server")
 	if calls > 0 {
 		text += " and " + core.Plural(calls, "call") + " in flight"
 	}
@@ -128,19 +129,19 @@ func awaitExit(ctx context.Context, data string) error {
 func (p *program) uninstall() *cobra.Command {
 	var yes, data, force bool
 	cmd := &cobra.Command{
-		Use: "uninstall", Short: "Disconnect all clients and restore moved entries", Args: noArgs,
+		Use: "uninstall", Short: "Disconnect all clients and restore moved entries", Args: terminal.NoArgs,
 		Long: "Disconnect all clients, restore moved entries, delete the sign-in tokens, and turn off Start at login. With --delete-data, the configuration, secrets, history, logs and the browser data of the window are deleted too.\nRemove the program itself with the package manager that installed it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := p.confirm(yes, "Disconnect all clients?"); err != nil {
+			if err := p.Confirm(yes, "Disconnect all clients?"); err != nil {
 				return err
 			}
 			if err := p.disconnectAll(cmd.Context(), force); err != nil {
 				return err
 			}
 			if err := p.forgetLogins(cmd.Context()); err != nil {
-				fmt.Fprintln(p.Stderr, escapeLine("The sign-in tokens were not deleted: "+err.Error()))
+				fmt.Fprintln(p.Stderr, terminal.EscapeLine("The sign-in tokens were not deleted: "+err.Error()))
 			}
-			folders, err := p.folders()
+			folders, err := p.Folders()
 			if err != nil {
 				return err
 			}
@@ -155,7 +156,7 @@ func (p *program) uninstall() *cobra.Command {
 			}
 			vault := secret.For(folders.Data, p.Getenv)
 			if err := vault.Destroy(cmd.Context()); err != nil {
-				fmt.Fprintln(p.Stderr, escapeLine("The encryption key of the secret store is still in the keyring: "+err.Error()))
+				fmt.Fprintln(p.Stderr, terminal.EscapeLine("The encryption key of the secret store is still in the keyring: "+err.Error()))
 			}
 			for _, dir := range append([]string{folders.Config, folders.State, folders.Logs, folders.Data}, folders.Web...) {
 				if err := os.RemoveAll(dir); err != nil {
@@ -175,11 +176,11 @@ func (p *program) uninstall() *cobra.Command {
 // or directly in the store.
 func (p *program) forgetLogins(ctx context.Context) error {
 	if p.isDaemonRunning() {
-		d, err := p.daemon()
+		d, err := p.Daemon()
 		if err != nil {
 			return err
 		}
-		_, err = d.requestRaw(ctx, http.MethodDelete, "logins", nil, nil)
+		_, err = d.RequestRaw(ctx, http.MethodDelete, "logins", nil, nil)
 		return err
 	}
 	vault, err := p.openSecretStore()
@@ -207,7 +208,7 @@ func autostartEntry(folders config.Folders) desktop.Autostart {
 
 func (p *program) serve() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "serve", Short: "Run Drawbridge in the foreground, without a window", Args: noArgs,
+		Use: "serve", Short: "Run Drawbridge in the foreground, without a window", Args: terminal.NoArgs,
 	}
 	p.serveFlags(cmd, p.Serve)
 	return cmd
@@ -235,7 +236,7 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 		if len(args) == 1 {
 			o.Link = args[0]
 		}
-		folders, err := p.folders()
+		folders, err := p.Folders()
 		if err != nil {
 			return err
 		}
@@ -249,12 +250,12 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 		if o.Listen != "" {
 			if err := loopback.CheckAddress(o.Listen); err != nil {
 				message, hint := core.Describe(err)
-				return usageError{errors.New(message + ". " + hint)}
+				return terminal.UsageError(errors.New(message + ". " + hint))
 			}
 		}
-		o.Debug, o.JSON = o.Debug || p.debugEnabled(), p.json
-		if p.Attended() && !p.json {
-			o.Ask = func(question string) bool { return p.confirmOrFail(question, "") == nil }
+		o.Debug, o.JSON = o.Debug || p.debugEnabled(), p.JSON
+		if p.Attended() && !p.JSON {
+			o.Ask = func(question string) bool { return p.ConfirmOrFail(question, "") == nil }
 		}
 		if run == nil {
 			return errors.New("this build cannot run the daemon")

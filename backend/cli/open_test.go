@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -18,7 +19,7 @@ func TestUninstallRemovesStartAtLogin(t *testing.T) {
 	login := autostartEntry(folders)
 	must(t, login.Set(true))
 	var out bytes.Buffer
-	o := Options{Stdout: &out, Stderr: &out, Getenv: func(name string) string { return map[string]string{"HOME": home}[name] }}
+	o := Options{Env: terminal.Env{Stdout: &out, Stderr: &out, Getenv: func(name string) string { return map[string]string{"HOME": home}[name] }}}
 	if code := Main(t.Context(), []string{"uninstall", "--yes", "--data", data}, o); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out.String())
 	}
@@ -45,7 +46,7 @@ func TestUninstallDeletesWhatTheWindowStored(t *testing.T) {
 	uninstall := func(args ...string) {
 		t.Helper()
 		var out bytes.Buffer
-		if code := Main(t.Context(), append([]string{"uninstall", "--yes"}, args...), Options{Stdout: &out, Stderr: &out, Getenv: env}); code != 0 {
+		if code := Main(t.Context(), append([]string{"uninstall", "--yes"}, args...), Options{Env: terminal.Env{Stdout: &out, Stderr: &out, Getenv: env}}); code != 0 {
 			t.Fatalf("exit code %d\n%s", code, out.String())
 		}
 	}
@@ -72,7 +73,7 @@ func TestUninstallDeletesWhatTheWindowStored(t *testing.T) {
 func TestDebugIsEnabledByEnvironment(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]bool{"": false, "0": false, "false": false, "FALSE": false, "off": false, "no": false, "1": true, "true": true, " yes ": true} {
-		p := &program{Options: Options{Getenv: func(string) string { return value }}}
+		p := &program{Options: Options{Env: terminal.Env{Getenv: func(string) string { return value }}}}
 		if p.debugEnabled() != want {
 			t.Errorf("DRAWBRIDGE_DEBUG=%q: %v", value, !want)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,7 @@ import (
 // profiles returns the commands for profiles.
 func (p *program) profiles() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "profiles", Aliases: []string{"profile"}, Short: "List profiles: named subsets of servers and tools", Args: noArgs,
+		Use: "profiles", Aliases: []string{"profile"}, Short: "List profiles: named subsets of servers and tools", Args: terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.listProfiles(cmd.Context()) },
 	}
 	var mode, description string
@@ -29,16 +30,16 @@ func (p *program) profiles() *cobra.Command {
 	set := &cobra.Command{
 		Use: "set NAME SERVER[:TOOLS]...", Short: "Create or replace a profile of servers or individual tools",
 		Example: "  drawbridge profiles set office files github:list_*,get_* --mode search --folder /home/me/office",
-		Args:    argCount(2, 100),
+		Args:    terminal.ArgCount(2, 100),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := p.daemon()
+			d, err := p.Daemon()
 			if err != nil {
 				return err
 			}
 			servers := map[string]map[string]any{}
 			for _, arg := range args[1:] {
 				name, tools, some := strings.Cut(arg, ":")
-				id, err := d.knownServer(cmd.Context(), name)
+				id, err := d.KnownServer(cmd.Context(), name)
 				if err != nil {
 					return err
 				}
@@ -58,27 +59,27 @@ func (p *program) profiles() *cobra.Command {
 			if len(folders) > 0 {
 				entry["folders"] = folders
 			}
-			return p.requestChange(cmd.Context(), http.MethodPut, "profiles/"+url.PathEscape(args[0]), map[string]any{"entry": entry}, "The profile "+args[0]+" is at /p/"+args[0]+"/mcp.")
+			return p.RequestChange(cmd.Context(), http.MethodPut, "profiles/"+url.PathEscape(args[0]), map[string]any{"entry": entry}, "The profile "+args[0]+" is at /p/"+args[0]+"/mcp.")
 		},
 	}
 	set.Flags().StringVar(&mode, "mode", "", "list tools in this `MODE`: all, search or deferred")
 	set.Flags().StringVar(&description, "description", "", "a `TEXT` that describes the profile")
 	set.Flags().StringArrayVar(&folders, "folder", nil, "a `FOLDER`: clients that work in or below it are offered this profile; may be repeated")
 	remove := &cobra.Command{
-		Use: "remove NAME", Short: "Remove a profile", Args: argCount(1, 1),
+		Use: "remove NAME", Short: "Remove a profile", Args: terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.requestChange(cmd.Context(), http.MethodDelete, "profiles/"+url.PathEscape(args[0]), nil, "Profile "+args[0]+" removed.")
+			return p.RequestChange(cmd.Context(), http.MethodDelete, "profiles/"+url.PathEscape(args[0]), nil, "Profile "+args[0]+" removed.")
 		},
 	}
 	var profile, list string
 	var maxTokens int
 	use := &cobra.Command{
-		Use: "use CLIENT [PROFILE]", Short: "Assign a client to a profile, or set how its tools are listed; with only CLIENT, reset both", Args: argCount(1, 2),
+		Use: "use CLIENT [PROFILE]", Short: "Assign a client to a profile, or set how its tools are listed; with only CLIENT, reset both", Args: terminal.ArgCount(1, 2),
 		Long: "Assign a client, by the name of its token, to a profile. The client can then use only this profile, whichever endpoint it uses. Without PROFILE, the assignment is removed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				if profile != "" && profile != args[1] {
-					return usageError{errors.New("specify only one profile, as an argument or with --profile")}
+					return terminal.UsageError(errors.New("specify only one profile, as an argument or with --profile"))
 				}
 				profile = args[1]
 			}
@@ -86,7 +87,7 @@ func (p *program) profiles() *cobra.Command {
 			if cmd.Flags().Changed("max-result-tokens") {
 				body["maxResultTokens"] = maxTokens
 			}
-			return p.requestChange(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), body, "Done. The change takes effect with the next request from "+args[0]+".")
+			return p.RequestChange(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), body, "Done. The change takes effect with the next request from "+args[0]+".")
 		},
 	}
 	use.Flags().StringVar(&profile, "profile", "", "the only `PROFILE` that the client can use")
@@ -96,17 +97,8 @@ func (p *program) profiles() *cobra.Command {
 	return cmd
 }
 
-// requestChange requests a change and prints the result.
-func (p *program) requestChange(ctx context.Context, method, path string, body any, sentence string) error {
-	if done, err := p.fetch(ctx, method, path, nil, body, nil); done || err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(p.Stdout, sentence)
-	return err
-}
-
 func (p *program) listProfiles(ctx context.Context) error {
-	return show(ctx, p, http.MethodGet, "profiles", nil, nil, p.printProfiles)
+	return terminal.Show(ctx, &p.Env, http.MethodGet, "profiles", nil, nil, p.printProfiles)
 }
 
 func (p *program) printProfiles(list web.List[api.Profile]) error {
@@ -124,7 +116,7 @@ func (p *program) printProfiles(list web.List[api.Profile]) error {
 		if len(one.Clients) > 0 {
 			text += ", clients: " + strings.Join(one.Clients, ", ")
 		}
-		if _, err := fmt.Fprintln(p.Stdout, escapeLine(text)); err != nil {
+		if _, err := fmt.Fprintln(p.Stdout, terminal.EscapeLine(text)); err != nil {
 			return err
 		}
 	}
@@ -137,13 +129,13 @@ func (p *program) suggestProfiles() *cobra.Command {
 	var days int
 	var save bool
 	cmd := &cobra.Command{
-		Use: "suggest", Short: "Suggest profiles for folders, based on the tools that were called there", Args: noArgs,
+		Use: "suggest", Short: "Suggest profiles for folders, based on the tools that were called there", Args: terminal.NoArgs,
 		Long: "Suggest profiles for the folders in which clients work, based on the tools that they called there. With --folder, list the tools of one folder; with --save, save them as its profile.",
 		Example: "  drawbridge profiles suggest\n" +
 			"  drawbridge profiles suggest --folder . --save",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if save && folder == "" {
-				return usageError{errors.New("--save requires --folder")}
+				return terminal.UsageError(errors.New("--save requires --folder"))
 			}
 			query := url.Values{"days": {strconv.Itoa(days)}}
 			if folder != "" {
@@ -164,34 +156,34 @@ func (p *program) suggestProfiles() *cobra.Command {
 }
 
 func (p *program) printSuggestions(ctx context.Context, query url.Values, folder string, days int, save bool) error {
-	d, err := p.daemon()
+	d, err := p.Daemon()
 	if err != nil {
 		return err
 	}
-	raw, err := d.requestRaw(ctx, http.MethodGet, "profile-suggestions", query, nil)
+	raw, err := d.RequestRaw(ctx, http.MethodGet, "profile-suggestions", query, nil)
 	if err != nil {
 		return err
 	}
-	if p.json && !save {
-		return p.printRaw(raw)
+	if p.JSON && !save {
+		return p.PrintRaw(raw)
 	}
 	var list api.ProfileSuggestions
-	if err := decode(raw, &list); err != nil {
+	if err := terminal.Decode(raw, &list); err != nil {
 		return err
 	}
 	if len(list.Items) == 0 {
 		if folder != "" {
-			return fmt.Errorf("no tool was called in %s in the last %s", escapeLine(folder), core.Plural(days, "day"))
+			return fmt.Errorf("no tool was called in %s in the last %s", terminal.EscapeLine(folder), core.Plural(days, "day"))
 		}
 		_, err := fmt.Fprintln(p.Stdout, "There is nothing to suggest yet: a folder must have been used for a few days. To see the tools of one folder, use --folder.")
 		return err
 	}
 	if folder == "" {
-		t := table{title: "%d suggestions", head: []string{"FOLDER", "TOOLS", "OF", "SAVES", "LAST CALL"}, right: []bool{false, true, true, true}}
+		t := terminal.Table{Title: "%d suggestions", Head: []string{"FOLDER", "TOOLS", "OF", "SAVES", "LAST CALL"}, Right: []bool{false, true, true, true}}
 		for _, one := range list.Items {
-			t.add(one.Folder, strconv.Itoa(len(one.Tools)), strconv.Itoa(one.AllTools), fmt.Sprintf("~%d tokens", one.Saved), one.Last.Local().Format(time.DateOnly))
+			t.Add(one.Folder, strconv.Itoa(len(one.Tools)), strconv.Itoa(one.AllTools), fmt.Sprintf("~%d tokens", one.Saved), one.Last.Local().Format(time.DateOnly))
 		}
-		if err := p.printTable(&t); err != nil {
+		if err := p.PrintTable(&t); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintln(p.Stdout, "Save one with: drawbridge profiles suggest --folder FOLDER --save")
@@ -200,16 +192,16 @@ func (p *program) printSuggestions(ctx context.Context, query url.Values, folder
 	one := list.Items[0]
 	if save {
 		if one.Profile != "" {
-			return fmt.Errorf("%s already has the profile %q: change it with 'profiles set', or remove it first", escapeLine(folder), one.Profile)
+			return fmt.Errorf("%s already has the profile %q: change it with 'profiles set', or remove it first", terminal.EscapeLine(folder), one.Profile)
 		}
-		return p.requestChange(ctx, http.MethodPut, "profiles/"+url.PathEscape(one.Name), map[string]any{"entry": one.Entry},
-			fmt.Sprintf("Clients that work in %s now use the profile %s. Undo it with: drawbridge profiles remove %s", escapeLine(folder), one.Name, one.Name))
+		return p.RequestChange(ctx, http.MethodPut, "profiles/"+url.PathEscape(one.Name), map[string]any{"entry": one.Entry},
+			fmt.Sprintf("Clients that work in %s now use the profile %s. Undo it with: drawbridge profiles remove %s", terminal.EscapeLine(folder), one.Name, one.Name))
 	}
-	t := table{title: "%d tools", head: []string{"SERVER", "TOOL", "CALLS"}, right: []bool{false, false, true}}
+	t := terminal.Table{Title: "%d tools", Head: []string{"SERVER", "TOOL", "CALLS"}, Right: []bool{false, false, true}}
 	for _, tool := range one.Tools {
-		t.add(tool.Server, tool.Tool, strconv.FormatInt(tool.Calls, 10))
+		t.Add(tool.Server, tool.Tool, strconv.FormatInt(tool.Calls, 10))
 	}
-	if err := p.printTable(&t); err != nil {
+	if err := p.PrintTable(&t); err != nil {
 		return err
 	}
 	text := fmt.Sprintf("In %s, %d of %d tools were called in the last %s. A profile with only these tools would take about %d tokens and save %d per session.", folder, len(one.Tools), one.AllTools, core.Plural(days, "day"), one.Tokens, one.Saved)
@@ -218,6 +210,6 @@ func (p *program) printSuggestions(ctx context.Context, query url.Values, folder
 	} else {
 		text += " Save it with --save."
 	}
-	_, err = fmt.Fprintln(p.Stdout, escapeLine(strings.TrimSpace(text)))
+	_, err = fmt.Fprintln(p.Stdout, terminal.EscapeLine(strings.TrimSpace(text)))
 	return err
 }

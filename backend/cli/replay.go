@@ -16,6 +16,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/cassette"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -44,25 +45,25 @@ func (p *program) replay() *cobra.Command {
 			"A call that is not recorded receives an error (--strict, the default) or the result of the recorded call with the most similar arguments, " +
 			"marked in its _meta (--nearest), or a running instance of Drawbridge sends it to the live server (--passthrough).",
 		Example: "  drawbridge replay calls.jsonl\n  drawbridge replay files --from 2h --nearest",
-		Args:    argCount(1, 1),
+		Args:    terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rec, isFile, err := p.recording(cmd.Context(), args[0], calls)
 			if err != nil {
 				return err
 			}
 			if isFile && passthrough { // a file must not choose which server is called
-				return usageError{errors.New("--passthrough requires the name of a server, not a cassette")}
+				return terminal.UsageError(errors.New("--passthrough requires the name of a server, not a cassette"))
 			}
 			o := cassette.Options{Realtime: realtime}
 			switch {
 			case nearest:
 				o.Misses = cassette.Nearest
 			case passthrough:
-				d, err := p.daemon()
+				d, err := p.Daemon()
 				if err != nil {
 					return err
 				}
-				o.Misses, o.Live = cassette.Passthrough, d.callLive(rec.Server)
+				o.Misses, o.Live = cassette.Passthrough, callLive(d, rec.Server)
 			}
 			served := make(chan error, 1)
 			go func() { served <- cassette.NewPlayer(rec, o).Serve(cmd.Context(), p.Stdin, p.Stdout) }()
@@ -88,7 +89,7 @@ func (p *program) replay() *cobra.Command {
 func (p *program) replayExport() *cobra.Command {
 	var calls recordedCallFilter
 	cmd := &cobra.Command{
-		Use: "export SERVER FILE", Short: "Write a server's recorded calls to a new cassette", Args: argCount(2, 2),
+		Use: "export SERVER FILE", Short: "Write a server's recorded calls to a new cassette", Args: terminal.ArgCount(2, 2),
 		Long: "Write a new cassette for \"drawbridge replay\" with the recorded calls to a server's tools, prompts and resources, and the latest version of its lists. FILE can be - for standard output.\n\n" +
 			"Secrets that the history redacts are not written to the file. A call whose result was redacted or truncated is kept without its result and returns an error when it is served.",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -104,11 +105,11 @@ func (p *program) recording(ctx context.Context, source string, calls recordedCa
 	f, err := cassette.Open(source)
 	info, _ := os.Stat(source) // a folder can have the name of a server
 	if (errors.Is(err, os.ErrNotExist) || info != nil && info.IsDir()) && !strings.ContainsAny(source, `/\`) && filepath.Ext(source) != ".jsonl" {
-		d, err := p.daemon()
+		d, err := p.Daemon()
 		if err != nil {
 			return nil, false, fmt.Errorf("cannot find file %q, and cannot read the history: %w", source, err)
 		}
-		rec, err = d.recording(ctx, source, calls)
+		rec, err = recordedCalls(ctx, d, source, calls)
 		return rec, false, err
 	}
 	if err != nil {
@@ -116,7 +117,7 @@ func (p *program) recording(ctx context.Context, source string, calls recordedCa
 	}
 	defer f.Close()
 	if calls != (recordedCallFilter{}) {
-		return nil, true, usageError{fmt.Errorf("--session, --account, --tag, --from and --to apply only to the history of a server, but %s is a file", source)}
+		return nil, true, terminal.UsageError(fmt.Errorf("--session, --account, --tag, --from and --to apply only to the history of a server, but %s is a file", source))
 	}
 	if rec, err = cassette.Read(f); err != nil {
 		return nil, true, fmt.Errorf("cannot read the cassette %s: %w", source, err)
@@ -125,8 +126,8 @@ func (p *program) recording(ctx context.Context, source string, calls recordedCa
 }
 
 // recording returns the recorded calls to a server.
-func (d *daemon) recording(ctx context.Context, server string, calls recordedCallFilter) (*cassette.Recording, error) {
-	if err := d.resolveSession(ctx, &calls.session, server); err != nil {
+func recordedCalls(ctx context.Context, d *terminal.Daemon, server string, calls recordedCallFilter) (*cassette.Recording, error) {
+	if err := resolveSession(ctx, d, &calls.session, server); err != nil {
 		return nil, err
 	}
 	filter := callFilter{server: server, session: calls.session, account: calls.account, tag: calls.tag, from: calls.from, to: calls.to}
@@ -135,7 +136,7 @@ func (d *daemon) recording(ctx context.Context, server string, calls recordedCal
 		return nil, err
 	}
 	query.Set("format", "cassette")
-	resp, err := d.send(ctx, http.MethodGet, "export", query, nil)
+	resp, err := d.Send(ctx, http.MethodGet, "export", query, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -148,19 +149,19 @@ func (d *daemon) recording(ctx context.Context, server string, calls recordedCal
 }
 
 // callLive returns a function that sends requests to a server as a client, with its approvals.
-func (d *daemon) callLive(server string) func(context.Context, string, string, json.RawMessage) (core.Reply, error) {
+func callLive(d *terminal.Daemon, server string) func(context.Context, string, string, json.RawMessage) (core.Reply, error) {
 	return func(ctx context.Context, method, _ string, params json.RawMessage) (core.Reply, error) {
-		said, err := request[api.LiveReply](ctx, d, http.MethodPost, "live-call", url.Values{}, api.LiveRequest{Server: server, Method: method, Params: string(params)})
+		said, err := terminal.Request[api.LiveReply](ctx, d, http.MethodPost, "live-call", url.Values{}, api.LiveRequest{Server: server, Method: method, Params: string(params)})
 		return core.Reply{Result: json.RawMessage(said.Result), Error: json.RawMessage(said.Error)}, err
 	}
 }
 
 func (p *program) exportCassette(ctx context.Context, server string, calls recordedCallFilter, path string) error {
-	d, err := p.daemon()
+	d, err := p.Daemon()
 	if err != nil {
 		return err
 	}
-	rec, err := d.recording(ctx, server, calls)
+	rec, err := recordedCalls(ctx, d, server, calls)
 	if err != nil {
 		return err
 	}
@@ -198,8 +199,8 @@ func newCassetteFile(rec *cassette.Recording, path string) error {
 }
 
 func (p *program) printExported(to io.Writer, rec *cassette.Recording, path string) error {
-	if p.json && to == p.Stdout {
-		return p.printJSON(map[string]any{"file": path, "tools": len(rec.Tools), "calls": rec.End.Calls, "unavailable": rec.End.Unavailable, "omitted": rec.End.Skipped, "redacted": rec.Redacted()})
+	if p.JSON && to == p.Stdout {
+		return p.PrintJSON(map[string]any{"file": path, "tools": len(rec.Tools), "calls": rec.End.Calls, "unavailable": rec.End.Unavailable, "omitted": rec.End.Skipped, "redacted": rec.Redacted()})
 	}
 	text := fmt.Sprintf("%s and %s written to %s\n", core.Plural(rec.End.Calls, "call"), core.Plural(len(rec.Tools), "tool"), path)
 	if n := rec.End.Unavailable; n > 0 {

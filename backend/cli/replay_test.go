@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 )
 
 func TestExportedCassetteIsServed(t *testing.T) {
@@ -96,7 +97,7 @@ func TestReplayEndsWithASignal(t *testing.T) {
 	receive, out := io.Pipe()
 	ended := make(chan int)
 	go func() {
-		ended <- Main(ctx, []string{"replay", path}, Options{Stdin: in, Stdout: out, Stderr: io.Discard, Getenv: func(string) string { return "" }, Terminal: func() bool { return false }})
+		ended <- Main(ctx, []string{"replay", path}, Options{Env: terminal.Env{Stdin: in, Stdout: out, Stderr: io.Discard, Getenv: func(string) string { return "" }, Terminal: func() bool { return false }}})
 	}()
 	go io.WriteString(send, `{"id":1,"method":"ping"}`+"\n")
 	if line, err := bufio.NewReader(receive).ReadString('\n'); err != nil || !strings.Contains(line, `"result":{}`) {

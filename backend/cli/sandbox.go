@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 
 	"github.com/spf13/cobra"
 )
 
 func (p *program) sandbox() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "sandbox SERVER", Short: "Show a server's sandbox, and the restrictions that this system can enforce; the subcommands change the sandbox", Args: argCount(1, 1),
+		Use: "sandbox SERVER", Short: "Show a server's sandbox, and the restrictions that this system can enforce; the subcommands change the sandbox", Args: terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.showSandbox(cmd, http.MethodGet, args[0], nil)
 		},
@@ -23,7 +24,7 @@ func (p *program) sandbox() *cobra.Command {
 		{"on", "Turn on the sandbox with the default rules and the settings in the configuration"},
 	} {
 		cmd.AddCommand(&cobra.Command{
-			Use: one[0] + " SERVER", Short: one[1], Args: argCount(1, 1),
+			Use: one[0] + " SERVER", Short: one[1], Args: terminal.ArgCount(1, 1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return p.showSandbox(cmd, http.MethodPost, args[0], map[string]string{"mode": one[0]})
 			},
@@ -31,7 +32,7 @@ func (p *program) sandbox() *cobra.Command {
 	}
 	var write bool
 	allow := &cobra.Command{
-		Use: "allow SERVER PATH", Short: "Allow a server to read another file or folder, or to write to it", Args: argCount(2, 2),
+		Use: "allow SERVER PATH", Short: "Allow a server to read another file or folder, or to write to it", Args: terminal.ArgCount(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, mode := args[1], "read"
 			if write {
@@ -52,11 +53,13 @@ func (p *program) sandbox() *cobra.Command {
 }
 
 func (p *program) showSandbox(cmd *cobra.Command, method, server string, body any) error {
-	return show(cmd.Context(), p, method, serverPath(server, "/sandbox"), nil, body, p.printSandbox)
+	return terminal.Show(cmd.Context(), &p.Env, method, terminal.ServerPath(server, "/sandbox"), nil, body, p.printSandbox)
 }
 
 func (p *program) printSandbox(st api.SandboxStatus) error {
-	say := func(format string, args ...any) { fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf(format, args...))) }
+	say := func(format string, args ...any) {
+		fmt.Fprintln(p.Stdout, terminal.EscapeLine(fmt.Sprintf(format, args...)))
+	}
 	say("%s: sandbox %s", st.Server, st.Mode)
 	if st.Reason != "" {
 		say("%s", st.Reason)
@@ -96,15 +99,15 @@ func (p *program) printSandbox(st api.SandboxStatus) error {
 	if st.RefusedMore > 0 {
 		say("  and denied access to %d more", st.RefusedMore)
 	}
-	t := table{head: []string{"This system can restrict", "", "Requires"}}
+	t := terminal.Table{Head: []string{"This system can restrict", "", "Requires"}}
 	for _, one := range st.Protections {
 		word := "no"
 		if one.Enforced {
 			word = "yes"
 		}
-		t.add(one.Name, word, one.Requires)
+		t.Add(one.Name, word, one.Requires)
 	}
-	return p.printTable(&t)
+	return p.PrintTable(&t)
 }
 
 // printSome prints at most maxPaths paths, and how many more there are.

@@ -17,6 +17,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -28,45 +29,45 @@ const loginTick = 300 * time.Millisecond
 func (p *program) login() *cobra.Command {
 	var open bool
 	cmd := &cobra.Command{
-		Use: "login SERVER", Aliases: []string{"auth"}, Short: "Sign in to a remote server, or to one of its accounts", Args: argCount(1, 1),
+		Use: "login SERVER", Aliases: []string{"auth"}, Short: "Sign in to a remote server, or to one of its accounts", Args: terminal.ArgCount(1, 1),
 		Long: "Sign in to a remote server. The URL is printed, with the host that will ask for your password. The browser opens\n" +
 			"when you press Enter, or immediately with --open. The command ends when you have signed in.\n" +
 			"For an account of the server, specify SERVER@ACCOUNT.",
 		Example: "  drawbridge login github\n  drawbridge login github@work\n  drawbridge login github --open",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := p.daemon()
+			d, err := p.Daemon()
 			if err != nil {
 				return err
 			}
 			ctx, at := cmd.Context(), "servers/"+url.PathEscape(args[0])+"/login"
 			var pending api.LoginPending
-			data, err := d.requestRaw(ctx, http.MethodPost, at, nil, nil)
+			data, err := d.RequestRaw(ctx, http.MethodPost, at, nil, nil)
 			if err == nil {
-				err = decode(data, &pending)
+				err = terminal.Decode(data, &pending)
 			}
 			if err != nil {
 				return err
 			}
-			if p.json && !open {
+			if p.JSON && !open {
 				_, err = fmt.Fprintf(p.Stdout, "%s\n", data)
 				return err
 			}
-			fmt.Fprintf(p.Stderr, "%s will ask you to sign in:\n\n  %s\n\n", escapeLine(pending.Host), escapeLine(pending.URL))
+			fmt.Fprintf(p.Stderr, "%s will ask you to sign in:\n\n  %s\n\n", terminal.EscapeLine(pending.Host), terminal.EscapeLine(pending.URL))
 			if open || p.pressedEnter(ctx) {
-				if _, err := d.requestRaw(ctx, http.MethodPost, at+"/open", nil, nil); err != nil {
-					fmt.Fprintln(p.Stderr, escapeLine(err.Error()))
+				if _, err := d.RequestRaw(ctx, http.MethodPost, at+"/open", nil, nil); err != nil {
+					fmt.Fprintln(p.Stderr, terminal.EscapeLine(err.Error()))
 				}
 			}
-			err = d.awaitLogin(ctx, at, args[0])
+			err = awaitLogin(ctx, d, at, args[0])
 			if ctx.Err() != nil {
 				leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 				defer cancel()
-				_, _ = d.requestRaw(leave, http.MethodDelete, at, nil, nil)
+				_, _ = d.RequestRaw(leave, http.MethodDelete, at, nil, nil)
 			}
 			if err != nil {
 				return err
 			}
-			return p.printSentence(map[string]any{"server": args[0], "signedIn": true}, escapeLine(args[0]+": signed in"))
+			return p.PrintSentence(map[string]any{"server": args[0], "signedIn": true}, terminal.EscapeLine(args[0]+": signed in"))
 		},
 	}
 	cmd.Flags().BoolVar(&open, "open", false, "open the URL in the browser without asking")
@@ -96,11 +97,11 @@ func (p *program) pressedEnter(ctx context.Context) bool {
 }
 
 // awaitLogin waits until a sign-in completes or fails.
-func (d *daemon) awaitLogin(ctx context.Context, at, server string) error {
+func awaitLogin(ctx context.Context, d *terminal.Daemon, at, server string) error {
 	tick := time.NewTicker(loginTick)
 	defer tick.Stop()
 	for {
-		st, err := get[api.LoginStatus](ctx, d, at, nil)
+		st, err := terminal.Get[api.LoginStatus](ctx, d, at, nil)
 		switch {
 		case err != nil:
 			return err
@@ -122,19 +123,19 @@ func (d *daemon) awaitLogin(ctx context.Context, at, server string) error {
 
 func (p *program) logout() *cobra.Command {
 	return &cobra.Command{
-		Use: "logout SERVER", Short: "Sign out of a remote server: delete its tokens, and revoke them if possible", Args: argCount(1, 1),
-		RunE: p.onDaemon(func(ctx context.Context, d *daemon, args []string) error {
-			if err := d.change(ctx, http.MethodPost, serverPath(args[0], "/logout"), nil); err != nil {
+		Use: "logout SERVER", Short: "Sign out of a remote server: delete its tokens, and revoke them if possible", Args: terminal.ArgCount(1, 1),
+		RunE: p.OnDaemon(func(ctx context.Context, d *terminal.Daemon, args []string) error {
+			if err := d.Change(ctx, http.MethodPost, terminal.ServerPath(args[0], "/logout"), nil); err != nil {
 				return err
 			}
-			return p.printSentence(map[string]any{"server": args[0], "signedIn": false}, escapeLine(args[0]+": signed out"))
+			return p.PrintSentence(map[string]any{"server": args[0], "signedIn": false}, terminal.EscapeLine(args[0]+": signed out"))
 		}),
 	}
 }
 
 func (p *program) secret() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "secret", Short: "Keep tokens and passwords out of the configuration", Args: noArgs,
+		Use: "secret", Short: "Keep tokens and passwords out of the configuration", Args: terminal.NoArgs,
 		Long: "Keep tokens and passwords out of the configuration: ${secret:NAME} in an entry is replaced by the stored value.\n" +
 			"The secrets are in an encrypted file whose key is in the system keyring. The commands work whether or not Drawbridge is running.",
 	}
@@ -145,7 +146,7 @@ func (p *program) secret() *cobra.Command {
 
 // openSecretStore opens the store of secrets while no daemon runs.
 func (p *program) openSecretStore() (*secret.Store, error) {
-	folders, err := p.folders()
+	folders, err := p.Folders()
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +155,7 @@ func (p *program) openSecretStore() (*secret.Store, error) {
 
 // isDaemonRunning returns the daemon if one is running, which also restarts servers.
 func (p *program) isDaemonRunning() bool {
-	folders, err := p.folders()
+	folders, err := p.Folders()
 	if err != nil {
 		return false
 	}
@@ -164,11 +165,11 @@ func (p *program) isDaemonRunning() bool {
 
 func (p *program) secretSet() *cobra.Command {
 	return &cobra.Command{
-		Use: "set NAME", Short: "Store a secret: its value is entered without echo, or read from standard input", Args: argCount(1, 1),
+		Use: "set NAME", Short: "Store a secret: its value is entered without echo, or read from standard input", Args: terminal.ArgCount(1, 1),
 		Long: "Store a secret. Its value is entered without echo, or read from standard input:\n  drawbridge secret set github.token < token.txt\nThe value cannot be passed as an argument, because other programs can read command-line arguments.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !secret.ValidName(args[0]) {
-				return usageError{fmt.Errorf("%q is not a valid secret name: use letters, digits, '.', '_', '-', '/' and '@'", args[0])}
+				return terminal.UsageError(fmt.Errorf("%q is not a valid secret name: use letters, digits, '.', '_', '-', '/' and '@'", args[0]))
 			}
 			value, err := p.readSecret("Value of " + args[0] + ": ")
 			if err != nil {
@@ -178,10 +179,10 @@ func (p *program) secretSet() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if notice != "" && !p.json {
+			if notice != "" && !p.JSON {
 				fmt.Fprintln(p.Stderr, "Note:", notice)
 			}
-			return p.printSentence(map[string]any{"name": args[0], "stored": true, "notice": notice}, "Stored. Refer to it as ${secret:"+args[0]+"}")
+			return p.PrintSentence(map[string]any{"name": args[0], "stored": true, "notice": notice}, "Stored. Refer to it as ${secret:"+args[0]+"}")
 		},
 	}
 }
@@ -201,21 +202,21 @@ func (p *program) readSecret(prompt string) (string, error) {
 		return "", fmt.Errorf("cannot read the secret: %w", err)
 	}
 	if value = bytes.TrimRight(value, "\r\n"); len(value) == 0 {
-		return "", usageError{errors.New("the secret is empty: pass it on standard input")}
+		return "", terminal.UsageError(errors.New("the secret is empty: pass it on standard input"))
 	}
 	return string(value), nil
 }
 
 func (p *program) storeSecret(ctx context.Context, name, value string) (notice string, err error) {
 	if p.isDaemonRunning() {
-		d, err := p.daemon()
+		d, err := p.Daemon()
 		if err != nil {
 			return "", err
 		}
-		if err := d.change(ctx, http.MethodPut, "secrets/"+url.PathEscape(name), map[string]string{"value": value}); err != nil {
+		if err := d.Change(ctx, http.MethodPut, "secrets/"+url.PathEscape(name), map[string]string{"value": value}); err != nil {
 			return "", err
 		}
-		doc, err := get[api.Secrets](ctx, d, "secrets", nil)
+		doc, err := terminal.Get[api.Secrets](ctx, d, "secrets", nil)
 		return doc.Notice, err
 	}
 	s, err := p.openSecretStore()
@@ -230,7 +231,7 @@ func (p *program) storeSecret(ctx context.Context, name, value string) (notice s
 
 func (p *program) secretList() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the names of the secrets; values are never shown", Args: noArgs,
+		Use: "list", Short: "List the names of the secrets; values are never shown", Args: terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.listSecrets(cmd.Context()) },
 	}
 }
@@ -246,11 +247,11 @@ func (p *program) listSecrets(ctx context.Context) error {
 	}
 	status := s.Status(ctx)
 	document := map[string]any{"items": all, "next": "", "status": status}
-	t := table{title: "Secrets", head: []string{"Name", "Changed"}}
-	err = printRows(p, document, all, t, func(e secret.Entry) []string {
+	t := terminal.Table{Title: "Secrets", Head: []string{"Name", "Changed"}}
+	err = terminal.PrintRows(&p.Env, document, all, t, func(e secret.Entry) []string {
 		return []string{e.Name, e.ChangedAt.Local().Format(time.DateTime)}
 	})
-	if err == nil && !p.json && status.Notice != "" {
+	if err == nil && !p.JSON && status.Notice != "" {
 		fmt.Fprintln(p.Stdout, status.Notice)
 	}
 	return err
@@ -258,7 +259,7 @@ func (p *program) listSecrets(ctx context.Context) error {
 
 func (p *program) secretRemove() *cobra.Command {
 	return &cobra.Command{
-		Use: "rm NAME", Aliases: []string{"remove"}, Short: "Remove a secret", Args: argCount(1, 1),
+		Use: "rm NAME", Aliases: []string{"remove"}, Short: "Remove a secret", Args: terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := p.openSecretStore()
 			if err != nil {
@@ -271,14 +272,14 @@ func (p *program) secretRemove() *cobra.Command {
 			if !ok {
 				return core.Errorf(core.CodeNotFound, "there is no secret named %q", args[0])
 			}
-			return p.printSentence(map[string]any{"name": args[0], "removed": true}, strings.TrimSpace(args[0])+" removed.")
+			return p.PrintSentence(map[string]any{"name": args[0], "removed": true}, strings.TrimSpace(args[0])+" removed.")
 		},
 	}
 }
 
 func (p *program) secretUnlock() *cobra.Command {
 	return &cobra.Command{
-		Use: "unlock", Short: "Unlock the keyring, which may open a system prompt", Args: noArgs,
+		Use: "unlock", Short: "Unlock the keyring, which may open a system prompt", Args: terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := p.openSecretStore()
 			if err != nil {
@@ -287,7 +288,7 @@ func (p *program) secretUnlock() *cobra.Command {
 			if err := s.Unlock(cmd.Context()); err != nil {
 				return err
 			}
-			return p.printSentence(s.Status(cmd.Context()), "The secrets are unlocked.")
+			return p.PrintSentence(s.Status(cmd.Context()), "The secrets are unlocked.")
 		},
 	}
 }
@@ -295,16 +296,16 @@ func (p *program) secretUnlock() *cobra.Command {
 func (p *program) token() *cobra.Command {
 	var rotate, revoke bool
 	cmd := &cobra.Command{
-		Use: "token NAME", Short: "Print the bearer token of a client; create one if there is none", Args: argCount(1, 1),
+		Use: "token NAME", Short: "Print the bearer token of a client; create one if there is none", Args: terminal.ArgCount(1, 1),
 		Long: "Print the bearer token of a client; create one if there is none. The command works whether or not Drawbridge is running.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rotate && revoke {
-				return usageError{errors.New("--rotate and --revoke cannot be combined")}
+				return terminal.UsageError(errors.New("--rotate and --revoke cannot be combined"))
 			}
 			if !loopback.ValidTokenName(args[0]) {
-				return usageError{fmt.Errorf("%q is not a valid client name: use letters, digits, '.', '_' and '-'", args[0])}
+				return terminal.UsageError(fmt.Errorf("%q is not a valid client name: use letters, digits, '.', '_' and '-'", args[0]))
 			}
-			folders, err := p.folders()
+			folders, err := p.Folders()
 			if err != nil {
 				return err
 			}
@@ -319,8 +320,8 @@ func (p *program) token() *cobra.Command {
 				if err := p.disconnectAddresses(cmd.Context(), args[0]); err != nil {
 					return err
 				}
-				if p.json {
-					return p.printJSON(map[string]any{"name": args[0], "revoked": true})
+				if p.JSON {
+					return p.PrintJSON(map[string]any{"name": args[0], "revoked": true})
 				}
 				_, err := fmt.Fprintf(p.Stdout, "The token of %s was revoked.\n", args[0])
 				return err
@@ -338,8 +339,8 @@ func (p *program) token() *cobra.Command {
 					return err
 				}
 			}
-			if p.json {
-				return p.printJSON(t)
+			if p.JSON {
+				return p.PrintJSON(t)
 			}
 			_, err = fmt.Fprintln(p.Stdout, t.Token)
 			return err
@@ -362,7 +363,7 @@ func (p *program) updateHTTPEntries(ctx context.Context, client string) error {
 		if r.Error != "" {
 			return fmt.Errorf("the new token is not in %s yet: %s", r.Path, r.Error)
 		}
-		fmt.Fprint(p.Stderr, escapeText(r.Diff))
+		fmt.Fprint(p.Stderr, terminal.EscapeText(r.Diff))
 	}
 	return err
 }
@@ -378,8 +379,8 @@ func (p *program) disconnectAddresses(ctx context.Context, client string) (faile
 			failed = errors.Join(failed, fmt.Errorf("the revoked token is still in %s: %s", r.Path, r.Error))
 			continue
 		}
-		fmt.Fprint(p.Stderr, escapeText(r.Diff))
-		fmt.Fprintln(p.Stderr, "The entry in "+escapeLine(r.Path)+" was removed because it contained the token.")
+		fmt.Fprint(p.Stderr, terminal.EscapeText(r.Diff))
+		fmt.Fprintln(p.Stderr, "The entry in "+terminal.EscapeLine(r.Path)+" was removed because it contained the token.")
 	}
 	return failed
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
@@ -20,12 +21,12 @@ import (
 func (p *program) status() *cobra.Command {
 	var ack bool
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show the servers and their states", Args: noArgs,
+		Use: "status", Short: "Show the servers and their states", Args: terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if ack {
 				return p.dismissNotices(cmd.Context())
 			}
-			return show(cmd.Context(), p, http.MethodGet, "status", nil, nil, func(s api.Status) error {
+			return terminal.Show(cmd.Context(), &p.Env, http.MethodGet, "status", nil, nil, func(s api.Status) error {
 				return p.printStatus(&s, p.fetchVersions(cmd.Context()), time.Now())
 			})
 		},
@@ -36,21 +37,21 @@ func (p *program) status() *cobra.Command {
 
 // pauseCommand returns the command that pauses or resumes all servers.
 func (p *program) pauseCommand(on bool) *cobra.Command {
-	cmd := &cobra.Command{Use: "resume", Short: "Resume all servers after a pause", Args: noArgs}
+	cmd := &cobra.Command{Use: "resume", Short: "Resume all servers after a pause", Args: terminal.NoArgs}
 	done := "All servers are resumed."
 	if on {
 		cmd.Use, cmd.Short = "pause", "Pause all servers: stop them and refuse calls until they are resumed or Drawbridge restarts"
 		done = "All servers are paused. Resume them with: drawbridge resume"
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		d, err := p.daemon()
+		d, err := p.Daemon()
 		if err == nil {
-			err = d.change(cmd.Context(), http.MethodPut, "desktop", map[string]bool{"paused": on})
+			err = d.Change(cmd.Context(), http.MethodPut, "desktop", map[string]bool{"paused": on})
 		}
 		if err != nil {
 			return err
 		}
-		return p.printSentence(map[string]bool{"paused": on}, done)
+		return p.PrintSentence(map[string]bool{"paused": on}, done)
 	}
 	return cmd
 }
@@ -58,17 +59,17 @@ func (p *program) pauseCommand(on bool) *cobra.Command {
 // dismissNotices dismisses the notices that the user has seen, except those about the current
 // state.
 func (p *program) dismissNotices(ctx context.Context) error {
-	d, err := p.daemon()
+	d, err := p.Daemon()
 	if err != nil {
 		return err
 	}
-	s, err := get[api.Status](ctx, d, "status", nil)
+	s, err := terminal.Get[api.Status](ctx, d, "status", nil)
 	if err != nil {
 		return err
 	}
 	done := []string{}
 	for _, notice := range s.Notices {
-		err := d.change(ctx, http.MethodDelete, "notices/"+url.PathEscape(notice.Subject), nil)
+		err := d.Change(ctx, http.MethodDelete, "notices/"+url.PathEscape(notice.Subject), nil)
 		switch {
 		case err == nil:
 			done = append(done, notice.Message)
@@ -76,16 +77,16 @@ func (p *program) dismissNotices(ctx context.Context) error {
 			return err
 		}
 	}
-	return p.printSentence(map[string]any{"acknowledged": done}, fmt.Sprintf("Acknowledged %s; %d not acknowledged, because they describe the current state.", core.Plural(len(done), "notice"), len(s.Notices)-len(done)))
+	return p.PrintSentence(map[string]any{"acknowledged": done}, fmt.Sprintf("Acknowledged %s; %d not acknowledged, because they describe the current state.", core.Plural(len(done), "notice"), len(s.Notices)-len(done)))
 }
 
 // fetchVersions returns the known versions of servers. They are optional in the table.
 func (p *program) fetchVersions(ctx context.Context) map[string]string {
-	d, err := p.daemon()
+	d, err := p.Daemon()
 	if err != nil {
 		return nil
 	}
-	list, err := get[web.List[api.ServerVersion]](ctx, d, "versions", nil)
+	list, err := terminal.Get[web.List[api.ServerVersion]](ctx, d, "versions", nil)
 	if err != nil {
 		return nil
 	}
@@ -99,25 +100,25 @@ func (p *program) fetchVersions(ctx context.Context) map[string]string {
 }
 
 func (p *program) printStatus(s *api.Status, versions map[string]string, now time.Time) error {
-	t := table{title: "MCP servers at " + escapeLine(s.URL), head: []string{"Server", "Status", "Tools", "Changed"}, right: []bool{false, false, true, false}}
+	t := terminal.Table{Title: "MCP servers at " + terminal.EscapeLine(s.URL), Head: []string{"Server", "Status", "Tools", "Changed"}, Right: []bool{false, false, true, false}}
 	takes := map[string]api.ServerUsage{}
 	for _, u := range s.Usage {
 		takes[u.Server] = u
 	}
 	if len(versions) > 0 {
-		t.head, t.right = append(t.head, "Version"), append(t.right, false)
+		t.Head, t.Right = append(t.Head, "Version"), append(t.Right, false)
 	}
 	if len(takes) > 0 {
-		t.head, t.right = append(t.head, "Memory", "CPU"), append(t.right, true, true)
+		t.Head, t.Right = append(t.Head, "Memory", "CPU"), append(t.Right, true, true)
 	}
 	confined := slices.ContainsFunc(s.Servers, func(one core.ServerStatus) bool { return one.Sandbox != "" })
 	if confined {
-		t.head, t.right = append(t.head, "Sandbox"), append(t.right, false)
+		t.Head, t.Right = append(t.Head, "Sandbox"), append(t.Right, false)
 	}
 	for _, server := range s.Servers {
-		cells := []string{nameAndID(server), server.State.Word(), toolCount(s, server), formatAge(now, server.Since)}
+		cells := []string{nameAndID(server), server.State.Word(), toolCount(s, server), terminal.FormatAge(now, server.Since)}
 		if len(versions) > 0 {
-			cells = append(cells, truncate(versions[server.ID], 24))
+			cells = append(cells, terminal.Truncate(versions[server.ID], 24))
 		}
 		if u, ok := takes[server.ID]; ok {
 			cells = append(cells, fmt.Sprintf("%.1f MB", float64(u.RSS)/1e6), fmt.Sprintf("%.0f %%", u.CPU))
@@ -127,12 +128,12 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 		if confined {
 			cells = append(cells, server.Sandbox)
 		}
-		t.add(cells...)
+		t.Add(cells...)
 	}
 	if len(s.Servers) == 0 && s.Idle.Reason != "" {
-		t.empty = s.Idle.Reason + ". " + s.Idle.Fix
+		t.Empty = s.Idle.Reason + ". " + s.Idle.Fix
 	}
-	if err := p.printTable(&t); err != nil {
+	if err := p.PrintTable(&t); err != nil {
 		return err
 	}
 	if len(s.Servers) > 0 && s.Idle.Reason != "" {
@@ -150,7 +151,7 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 		}
 		for _, why := range append([]string{server.Reason, todo, server.Detail}, server.Warnings...) {
 			if why != "" {
-				fmt.Fprintf(p.Stdout, "%s: %s\n", escapeLine(displayName(server)), escapeLine(why))
+				fmt.Fprintf(p.Stdout, "%s: %s\n", terminal.EscapeLine(displayName(server)), terminal.EscapeLine(why))
 			}
 		}
 	}
@@ -158,7 +159,7 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 		if !problem.Warning && said[problem.Server] {
 			continue // it is shown as the reason of that server
 		}
-		fmt.Fprintln(p.Stdout, escapeLine(problem.String()))
+		fmt.Fprintln(p.Stdout, terminal.EscapeLine(problem.String()))
 	}
 	p.printNotices(s.Notices)
 	if !s.RequireToken {
@@ -183,7 +184,7 @@ func (p *program) printNotices(notices []core.Notice) {
 				continue
 			}
 		}
-		fmt.Fprintln(p.Stdout, escapeLine(notice.Message))
+		fmt.Fprintln(p.Stdout, terminal.EscapeLine(notice.Message))
 	}
 	if more := commands - maxCommandNotices; more > 0 {
 		have := "servers have"
@@ -248,10 +249,10 @@ func (p *program) actionCommand(action string) *cobra.Command {
 	}
 	aliases := map[string][]string{"start": {"connect"}, "stop": {"disconnect"}, "restart": {"reconnect"}}
 	return &cobra.Command{
-		Use: action + " SERVER", Aliases: aliases[action], Short: shorts[action], Args: argCount(1, 1),
+		Use: action + " SERVER", Aliases: aliases[action], Short: shorts[action], Args: terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return show(cmd.Context(), p, http.MethodPost, serverPath(args[0], "/"+action), nil, struct{}{}, func(s core.ServerStatus) error {
-				_, err := fmt.Fprintln(p.Stdout, escapeLine(displayName(s)+": "+stateWithReason(s)))
+			return terminal.Show(cmd.Context(), &p.Env, http.MethodPost, terminal.ServerPath(args[0], "/"+action), nil, struct{}{}, func(s core.ServerStatus) error {
+				_, err := fmt.Fprintln(p.Stdout, terminal.EscapeLine(displayName(s)+": "+stateWithReason(s)))
 				return err
 			})
 		},
@@ -261,7 +262,7 @@ func (p *program) actionCommand(action string) *cobra.Command {
 func (p *program) tools() *cobra.Command {
 	var server string
 	cmd := &cobra.Command{
-		Use: "tools [SERVER]", Aliases: []string{"list-tools"}, Short: "List the tools of all servers, or of one", Args: argCount(0, 1),
+		Use: "tools [SERVER]", Aliases: []string{"list-tools"}, Short: "List the tools of all servers, or of one", Args: terminal.ArgCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			query := url.Values{}
 			if len(args) == 1 {
@@ -279,12 +280,12 @@ func (p *program) tools() *cobra.Command {
 }
 
 func (p *program) printTools(ctx context.Context, query url.Values) error {
-	t := table{title: "%d tools", head: []string{"Server", "Tool", "Description"}}
-	err := showList(ctx, p, "tools", query, t, func(tool api.Tool) []string {
-		return []string{tool.Server, tool.Tool, truncate(tool.Description, 60)}
+	t := terminal.Table{Title: "%d tools", Head: []string{"Server", "Tool", "Description"}}
+	err := terminal.ShowList(ctx, &p.Env, "tools", query, t, func(tool api.Tool) []string {
+		return []string{tool.Server, tool.Tool, terminal.Truncate(tool.Description, 60)}
 	})
 	if server := query.Get("server"); server != "" && core.CodeOf(err) == core.CodeNotFound {
-		return unknownServer(server)
+		return terminal.UnknownServer(server)
 	}
 	return err
 }

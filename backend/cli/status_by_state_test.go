@@ -11,6 +11,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 )
 
 // states returns the statuses that the supervisor's test recorded for each state.
@@ -51,7 +52,7 @@ func TestStatusShowsStateAndReason(t *testing.T) {
 		var s api.Status
 		must(t, json.Unmarshal(doc, &s))
 		var out strings.Builder
-		p := program{Options: Options{Stdout: &out, Terminal: func() bool { return false }}}
+		p := program{Options: Options{Env: terminal.Env{Stdout: &out, Terminal: func() bool { return false }}}}
 		must(t, p.printStatus(&s, nil, one.Status.Since.Add(90*time.Second)))
 		if one.Status.Reason != "" && !strings.Contains(out.String(), one.Status.Reason) {
 			t.Errorf("%s: the reason is not shown:\n%s", one.Title, out.String())

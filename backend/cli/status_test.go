@@ -11,6 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -55,7 +56,7 @@ func TestManyNewCommandsAreSummarized(t *testing.T) {
 	}
 	notices = append(notices, core.Notice{Subject: "vault", Message: "No keyring."})
 	var out strings.Builder
-	p := newProgram(Options{Stdout: &out, Terminal: func() bool { return false }})
+	p := newProgram(Options{Env: terminal.Env{Stdout: &out, Terminal: func() bool { return false }}})
 	must(t, p.printStatus(&api.Status{RequireToken: true, Notices: notices}, nil, time.Now()))
 	want := "Server \"s4\" has a new command: x\nNo keyring.\n95 more servers have a new command. List all of them: drawbridge status --json\nAcknowledge notices:       drawbridge status --ack\n"
 	if !strings.HasSuffix(out.String(), want) || strings.Contains(out.String(), "s5") {
@@ -71,7 +72,7 @@ func TestManyNewCommandsAreSummarized(t *testing.T) {
 // Calls and heartbeats change when a server was last heard, not its state.
 func TestStatusShowsWhenTheStateChanged(t *testing.T) {
 	var out strings.Builder
-	p := newProgram(Options{Stdout: &out, Terminal: func() bool { return false }})
+	p := newProgram(Options{Env: terminal.Env{Stdout: &out, Terminal: func() bool { return false }}})
 	now := time.Now()
 	s := api.Status{RequireToken: true, Servers: []core.ServerStatus{{ID: "a", State: core.StateRunning, Since: now.Add(-3 * time.Hour), Updated: now}}}
 	must(t, p.printStatus(&s, nil, now))
@@ -83,7 +84,7 @@ func TestStatusShowsWhenTheStateChanged(t *testing.T) {
 func TestStatusSaysWhyNoServerCanRun(t *testing.T) {
 	for _, servers := range [][]core.ServerStatus{nil, {{ID: "a", State: core.StateDisabled}}} {
 		var out strings.Builder
-		p := newProgram(Options{Stdout: &out, Terminal: func() bool { return false }})
+		p := newProgram(Options{Env: terminal.Env{Stdout: &out, Terminal: func() bool { return false }}})
 		s := api.Status{RequireToken: true, Servers: servers, Idle: config.Idle{Reason: "None can run", Fix: "Do this"}}
 		must(t, p.printStatus(&s, nil, time.Now()))
 		if !strings.HasSuffix(out.String(), "None can run. Do this\n") {

@@ -16,6 +16,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/shim"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,7 @@ type stdioFlags struct {
 func (p *program) stdio() *cobra.Command {
 	var flags stdioFlags
 	cmd := &cobra.Command{
-		Use: "stdio", Short: "Connect a stdio client: MCP over stdin and stdout", Args: noArgs,
+		Use: "stdio", Short: "Connect a stdio client: MCP over stdin and stdout", Args: terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.runStdio(cmd.Context(), flags) },
 	}
 	f := cmd.Flags()
@@ -50,16 +51,16 @@ func (p *program) runStdio(ctx context.Context, flags stdioFlags) error {
 	path := "/mcp"
 	switch {
 	case flags.server != "" && flags.profile != "":
-		return usageError{errors.New("--server and --profile cannot be combined")}
+		return terminal.UsageError(errors.New("--server and --profile cannot be combined"))
 	case flags.server != "":
 		path = "/s/" + url.PathEscape(flags.server) + "/mcp"
 	case flags.profile != "":
 		path = "/p/" + url.PathEscape(flags.profile) + "/mcp"
 	}
 	if !loopback.ValidTokenName(flags.client) {
-		return usageError{fmt.Errorf("%q is not a valid client name", flags.client)}
+		return terminal.UsageError(fmt.Errorf("%q is not a valid client name", flags.client))
 	}
-	folders, err := p.folders()
+	folders, err := p.Folders()
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -9,33 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 
 	"github.com/spf13/cobra"
 )
-
-func TestTableFitsTerminalWidth(t *testing.T) {
-	one := table{title: "Clients", head: []string{"ID", "Client", "State", "File"}}
-	one.add("windsurf", "Windsurf (Cascade, before the rename)", "not connected", "/home/ana/.codeium/windsurf/mcp_config.json")
-	one.add("x", "X", "connected", "/x")
-	widths := []int{8, 37, 13, 43}
-	one.shrinkToFit(widths, 80)
-	total := 2 * (len(widths) - 1)
-	for _, w := range widths {
-		total += w
-	}
-	if text := strings.Join(one.rows[0], " "); total != 80 || !strings.Contains(text, "windsurf") || !strings.Contains(text, "not connected") || !strings.Contains(text, "/home/a") {
-		t.Errorf("%d columns: %s", total, text)
-	}
-	untouched := []int{8, 37, 13, 43}
-	one.shrinkToFit(untouched, 0)
-	if untouched[3] != 43 {
-		t.Error("a table that is piped was shortened")
-	}
-}
 
 const hostile = "a\x1b]52;c;ZXZpbA==\a\x1b[2J\u009b31m\u202egnp\u2066\u200b\x00\b\r\x7f\U000e0041"
 
@@ -93,24 +72,12 @@ func TestNoControlCharacterReachesTerminal(t *testing.T) {
 			}
 		}
 	}
-	visit(newProgram(Options{Stdout: io.Discard}).command(), nil)
+	visit(newProgram(Options{Env: terminal.Env{Stdout: io.Discard}}).command(), nil)
 	if n < 300 {
 		t.Errorf("only %d command lines", n)
 	}
 	piped := f.run(false, "history", "--csv")
 	if !strings.Contains(piped.out, hostile) {
 		t.Errorf("a pipe gets %q, want the bytes of the daemon", piped.out)
-	}
-}
-
-// A character may be split between two writes.
-func TestTerminalWriterJoinsCharacters(t *testing.T) {
-	var whole, split bytes.Buffer
-	text := "é日本\u202e😀\n" + hostile
-	_, _ = io.WriteString(&terminalWriter{to: &whole}, text)
-	w := &terminalWriter{to: &split}
-	_, _ = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{iotest.OneByteReader(strings.NewReader(text))}, make([]byte, 1))
-	if whole.String() != split.String() || !strings.HasPrefix(whole.String(), "é日本\\u202e😀\n") {
-		t.Errorf("%q and %q", whole.String(), split.String())
 	}
 }

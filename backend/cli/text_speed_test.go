@@ -9,6 +9,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 )
 
@@ -16,10 +17,9 @@ import (
 // a command or a menu.
 func TestLongTextsArePrintedInLinearTime(t *testing.T) {
 	helpers := map[string]func(string){
-		"truncate":      func(s string) { truncate(s, 200) },
-		"truncate long": func(s string) { truncate(s, len(s)-1) },
-		"escapeLine":    func(s string) { escapeLine(s) },
-		"width":         func(s string) { _ = width(s) },
+		"truncate":      func(s string) { terminal.Truncate(s, 200) },
+		"truncate long": func(s string) { terminal.Truncate(s, len(s)-1) },
+		"escapeLine":    func(s string) { terminal.EscapeLine(s) },
 		"question":      func(s string) { (&pendingItem{api.Approval{Kind: "call", Tool: s, Arguments: s}}).question() },
 		"serverlog":     func(s string) { serverlog.CleanJSON([]byte(s)) },
 		"core.OneLine":  func(s string) { core.OneLine(s, 100) },
@@ -27,9 +27,9 @@ func TestLongTextsArePrintedInLinearTime(t *testing.T) {
 		"trust.Visible": func(s string) { trust.Visible(s) },
 		"notification":  func(s string) { desktop.LeftToRight(desktop.SingleLine(s, 200)) },
 		"wide last cell": func(s string) {
-			tb := table{head: []string{"A", "B"}}
-			tb.add("x", s)
-			_ = tb.print(new(strings.Builder), false)
+			tb := terminal.Table{Head: []string{"A", "B"}}
+			tb.Add("x", s)
+			_ = (&terminal.Env{Stdout: new(strings.Builder), Terminal: func() bool { return false }}).PrintTable(&tb)
 		},
 	}
 	for _, part := range []string{"a", "世", "\u0300", " ", "\n", "\x1b", "\x1b]", "\u009d", "\u202e", "\xff", `"`} {

@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
@@ -32,19 +32,11 @@ func definitionName(kind, name string) string {
 	return kind + " " + name
 }
 
-func serverQuery(args []string) url.Values {
-	query := url.Values{}
-	if len(args) > 0 {
-		query.Set("server", args[0])
-	}
-	return query
-}
-
 func (p *program) toolChanges() *cobra.Command {
 	return &cobra.Command{
-		Use: "changes [SERVER]", Short: "Show the changed definitions that are withheld from clients, with a diff", Args: argCount(0, 1),
+		Use: "changes [SERVER]", Short: "Show the changed definitions that are withheld from clients, with a diff", Args: terminal.ArgCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return show(cmd.Context(), p, http.MethodGet, "tool-changes", serverQuery(args), nil, func(list web.List[trust.ToolChange]) error {
+			return terminal.Show(cmd.Context(), &p.Env, http.MethodGet, "tool-changes", terminal.ServerQuery(args), nil, func(list web.List[trust.ToolChange]) error {
 				return p.printToolChanges(list.Items)
 			})
 		},
@@ -68,16 +60,16 @@ func (p *program) printToolChanges(list []trust.ToolChange) error {
 		case "added", "changed", "removed":
 			word = c.State
 		}
-		fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("%s %s: %s", c.Server, definitionName(c.Kind, c.Name), word)))
+		fmt.Fprintln(p.Stdout, terminal.EscapeLine(fmt.Sprintf("%s %s: %s", c.Server, definitionName(c.Kind, c.Name), word)))
 		for _, w := range c.Warnings {
-			fmt.Fprintln(p.Stdout, "  ! "+escapeLine(w.Reason+" "+w.Quote))
+			fmt.Fprintln(p.Stdout, "  ! "+terminal.EscapeLine(w.Reason+" "+w.Quote))
 		}
 		for _, d := range c.Diff {
 			mark := map[string]string{"old": "- ", "new": "+ ", "gap": "… "}[d.Op]
 			if mark == "" {
 				mark = "  "
 			}
-			fmt.Fprintln(p.Stdout, strings.TrimRight("    "+mark+escapeLine(d.Text), " "))
+			fmt.Fprintln(p.Stdout, strings.TrimRight("    "+mark+terminal.EscapeLine(d.Text), " "))
 		}
 	}
 	return nil
@@ -85,11 +77,11 @@ func (p *program) printToolChanges(list []trust.ToolChange) error {
 
 func (p *program) toolLog() *cobra.Command {
 	return &cobra.Command{
-		Use: "log [SERVER]", Short: "Show the history of tool definitions, newest first", Args: argCount(0, 1),
+		Use: "log [SERVER]", Short: "Show the history of tool definitions, newest first", Args: terminal.ArgCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t := table{title: "%d events", head: []string{"Time", "Server", "Tool", "Action", "Old hash", "New hash", "Detail"}}
-			return showList(cmd.Context(), p, "tool-changes/log", serverQuery(args), t, func(e trust.Event) []string {
-				return []string{e.At.Local().Format("2006-01-02 15:04:05"), e.Server, definitionName(e.Kind, e.Name), e.Action, e.OldHash[:min(8, len(e.OldHash))], e.NewHash[:min(8, len(e.NewHash))], truncate(e.Detail, 80)}
+			t := terminal.Table{Title: "%d events", Head: []string{"Time", "Server", "Tool", "Action", "Old hash", "New hash", "Detail"}}
+			return terminal.ShowList(cmd.Context(), &p.Env, "tool-changes/log", terminal.ServerQuery(args), t, func(e trust.Event) []string {
+				return []string{e.At.Local().Format("2006-01-02 15:04:05"), e.Server, definitionName(e.Kind, e.Name), e.Action, e.OldHash[:min(8, len(e.OldHash))], e.NewHash[:min(8, len(e.NewHash))], terminal.Truncate(e.Detail, 80)}
 			})
 		},
 	}
@@ -97,28 +89,28 @@ func (p *program) toolLog() *cobra.Command {
 
 func (p *program) toolWarnings() *cobra.Command {
 	return &cobra.Command{
-		Use: "warnings [SERVER]", Short: "Show the tools whose definitions show signs of an attack, and why", Args: argCount(0, 1),
+		Use: "warnings [SERVER]", Short: "Show the tools whose definitions show signs of an attack, and why", Args: terminal.ArgCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return show(cmd.Context(), p, http.MethodGet, "tool-trust", serverQuery(args), nil, p.printToolWarnings)
+			return terminal.Show(cmd.Context(), &p.Env, http.MethodGet, "tool-trust", terminal.ServerQuery(args), nil, p.printToolWarnings)
 		},
 	}
 }
 
 func (p *program) printToolWarnings(list web.List[api.ToolTrust]) error {
-	t := table{title: "%d warnings", head: []string{"Server", "Tool", "Warning", "Why", "Where", "Text"}}
+	t := terminal.Table{Title: "%d warnings", Head: []string{"Server", "Tool", "Warning", "Why", "Where", "Text"}}
 	for _, tool := range list.Items {
 		name := cmp.Or(tool.Tool, instructionsWord)
 		for _, w := range tool.Warnings {
-			t.add(tool.Server, name, w.Code, w.Reason, w.Where, truncate(w.Quote, 100))
+			t.Add(tool.Server, name, w.Code, w.Reason, w.Where, terminal.Truncate(w.Quote, 100))
 		}
 	}
-	return p.printTable(&t)
+	return p.PrintTable(&t)
 }
 
 // answerTool returns a command that answers one changed tool, or all of them.
 func (p *program) answerTool(action string) *cobra.Command {
 	var always, all bool
-	cmd := &cobra.Command{Use: action + " SERVER TOOL", Args: argCount(1, 2)}
+	cmd := &cobra.Command{Use: action + " SERVER TOOL", Args: terminal.ArgCount(1, 2)}
 	cmd.Short = map[string]string{
 		"accept": "Accept the current definition of a tool",
 		"block":  "Withhold a tool from clients until it is accepted",
@@ -132,7 +124,7 @@ func (p *program) answerTool(action string) *cobra.Command {
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if all == (len(args) == 2) {
-			return usageError{fmt.Errorf("usage: %s", cmd.UseLine())}
+			return terminal.UsageError(fmt.Errorf("usage: %s", cmd.UseLine()))
 		}
 		return p.answerCommand(cmd.Context(), args, action, always)
 	}
@@ -140,11 +132,11 @@ func (p *program) answerTool(action string) *cobra.Command {
 }
 
 func (p *program) answerCommand(ctx context.Context, args []string, action string, always bool) error {
-	d, err := p.daemon()
+	d, err := p.Daemon()
 	if err != nil {
 		return err
 	}
-	list, err := get[web.List[trust.ToolChange]](ctx, d, "tool-changes", serverQuery(args))
+	list, err := terminal.Get[web.List[trust.ToolChange]](ctx, d, "tool-changes", terminal.ServerQuery(args))
 	if err != nil {
 		return err
 	}
@@ -170,16 +162,16 @@ func (p *program) answerCommand(ctx context.Context, args []string, action strin
 		words = append(words, w)
 	}
 	for _, w := range words {
-		if _, err := d.requestRaw(ctx, http.MethodPost, "tool-changes", nil, w); err != nil {
+		if _, err := d.RequestRaw(ctx, http.MethodPost, "tool-changes", nil, w); err != nil {
 			return err
 		}
 	}
-	if p.json {
-		return p.printJSON(web.List[api.AnswerToolInputBody]{Items: append([]api.AnswerToolInputBody{}, words...)})
+	if p.JSON {
+		return p.PrintJSON(web.List[api.AnswerToolInputBody]{Items: append([]api.AnswerToolInputBody{}, words...)})
 	}
 	for _, w := range words {
 		said := map[string]string{"accept": "accepted", "always": "accepted, including all later changes", "block": "blocked", "ask": "its next change needs approval"}[w.Action]
-		fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("%s %s: %s", w.Server, definitionName(w.Kind, w.Tool), said)))
+		fmt.Fprintln(p.Stdout, terminal.EscapeLine(fmt.Sprintf("%s %s: %s", w.Server, definitionName(w.Kind, w.Tool), said)))
 	}
 	if len(words) == 0 {
 		fmt.Fprintln(p.Stdout, "No changes are pending.")

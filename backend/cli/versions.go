@@ -14,6 +14,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -26,10 +27,10 @@ var versionSources = map[string]string{
 
 func (p *program) versions() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "versions", Short: "Show the package versions that servers run; pin, update and roll back", Args: noArgs,
+		Use: "versions", Short: "Show the package versions that servers run; pin, update and roll back", Args: terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := table{title: "%d packages", head: []string{"Server", "Launcher", "Package", "Version", "Source", "Pinned", "Previous"}}
-			return showList(cmd.Context(), p, "versions", nil, t, func(v api.ServerVersion) []string {
+			t := terminal.Table{Title: "%d packages", Head: []string{"Server", "Launcher", "Package", "Version", "Source", "Pinned", "Previous"}}
+			return terminal.ShowList(cmd.Context(), &p.Env, "versions", nil, t, func(v api.ServerVersion) []string {
 				pinned, before := "no", ""
 				if v.Pinned {
 					pinned = "yes"
@@ -37,7 +38,7 @@ func (p *program) versions() *cobra.Command {
 				if len(v.Earlier) > 0 {
 					before = v.Earlier[0].Configured
 				}
-				return []string{v.Server, v.Launcher, v.Package, truncate(v.Version, 24), versionSources[v.Source], pinned, before}
+				return []string{v.Server, v.Launcher, v.Package, terminal.Truncate(v.Version, 24), versionSources[v.Source], pinned, before}
 			})
 		},
 	}
@@ -52,11 +53,11 @@ func (p *program) versions() *cobra.Command {
 
 func (p *program) versionActionCommand(word, short string) *cobra.Command {
 	return &cobra.Command{
-		Use: word + " SERVER", Short: short, Args: argCount(1, 1),
+		Use: word + " SERVER", Short: short, Args: terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return show(cmd.Context(), p, http.MethodPost, versionPath(args[0]), nil, api.ChangeVersionInputBody{Action: word}, func(v api.VersionPlan) error {
+			return terminal.Show(cmd.Context(), &p.Env, http.MethodPost, versionPath(args[0]), nil, api.ChangeVersionInputBody{Action: word}, func(v api.VersionPlan) error {
 				if word == "check" {
-					_, err := fmt.Fprintln(p.Stdout, escapeLine(fmt.Sprintf("%s: latest version of %s: %s; running: %s (%s)", v.Server, v.Package, v.Latest, v.Version, versionSources[v.Source])))
+					_, err := fmt.Fprintln(p.Stdout, terminal.EscapeLine(fmt.Sprintf("%s: latest version of %s: %s; running: %s (%s)", v.Server, v.Package, v.Latest, v.Version, versionSources[v.Source])))
 					return err
 				}
 				p.printVersionChange(&v)
@@ -69,8 +70,8 @@ func (p *program) versionActionCommand(word, short string) *cobra.Command {
 func versionPath(server string) string { return "servers/" + url.PathEscape(server) + "/version" }
 
 func (p *program) printVersionChange(v *api.VersionPlan) {
-	fmt.Fprintln(p.Stdout, "- "+escapeLine(v.From))
-	fmt.Fprintln(p.Stdout, "+ "+escapeLine(v.To))
+	fmt.Fprintln(p.Stdout, "- "+terminal.EscapeLine(v.From))
+	fmt.Fprintln(p.Stdout, "+ "+terminal.EscapeLine(v.To))
 }
 
 // versionUpdateOptions describe an update to another version of a server.
@@ -83,7 +84,7 @@ type versionUpdateOptions struct {
 func (p *program) versionUpdate() *cobra.Command {
 	var o versionUpdateOptions
 	cmd := &cobra.Command{
-		Use: "update SERVER [VERSION]", Short: "Compare another version of a server with the current one, and switch to it after confirmation or with --yes", Args: argCount(1, 2),
+		Use: "update SERVER [VERSION]", Short: "Compare another version of a server with the current one, and switch to it after confirmation or with --yes", Args: terminal.ArgCount(1, 2),
 		Long: "Start another version alongside the running server, and show how its tools differ from the trusted ones. Without VERSION, the newest version in the registry is used.\n\n" +
 			"Then compare the instructions, capabilities, prompts and resources of both versions, send the same calls to both, and show how the results differ. The calls come from the saved checks and from the newest recorded calls to read-only tools, prompts and resources; calls with the same arguments are sent only once. " +
 			"Values that differ between two runs of the current version, such as times, are not compared. Calls whose outcome varies between runs of the current version are not compared either. " +
@@ -111,14 +112,14 @@ func (p *program) versionUpdate() *cobra.Command {
 }
 
 func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) error {
-	d, err := p.daemon()
+	d, err := p.Daemon()
 	if err != nil {
 		return err
 	}
 	var v api.VersionPlan
 	change := func(order api.ChangeVersionInputBody) (data []byte, err error) {
-		if data, err = d.requestRaw(ctx, http.MethodPost, versionPath(o.server), nil, order); err == nil {
-			err = decode(data, &v)
+		if data, err = d.RequestRaw(ctx, http.MethodPost, versionPath(o.server), nil, order); err == nil {
+			err = terminal.Decode(data, &v)
 		}
 		return data, err
 	}
@@ -127,13 +128,13 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 		return err
 	}
 	if v.Key == "" {
-		if p.json {
-			return p.printJSON(json.RawMessage(data))
+		if p.JSON {
+			return p.PrintJSON(json.RawMessage(data))
 		}
-		_, err := fmt.Fprintln(p.Stdout, escapeLine(v.Server+": "+v.Configured+" is already in use"))
+		_, err := fmt.Fprintln(p.Stdout, terminal.EscapeLine(v.Server+": "+v.Configured+" is already in use"))
 		return err
 	}
-	if !p.json {
+	if !p.JSON {
 		p.printVersionChange(&v)
 		if len(v.Changes) == 0 {
 			fmt.Fprintln(p.Stdout, "Its tools are the same.")
@@ -147,27 +148,27 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 		if stop(); err != nil {
 			return err
 		}
-		if !p.json {
+		if !p.JSON {
 			if err := p.printComparison(v.Comparison); err != nil {
 				return err
 			}
 		}
 		if why := reasonNotToUpdate(v.Comparison); o.yes && why != "" {
-			if p.json {
-				err = p.printJSON(json.RawMessage(data))
+			if p.JSON {
+				err = p.PrintJSON(json.RawMessage(data))
 			}
 			return errors.Join(err, fmt.Errorf("not updated: %s; without --compare, the version is saved regardless", why))
 		}
 	}
-	if !o.yes && !p.json && p.Attended() {
-		if err := p.confirmOrFail("Update?", "nothing was changed"); err != nil {
+	if !o.yes && !p.JSON && p.Attended() {
+		if err := p.ConfirmOrFail("Update?", "nothing was changed"); err != nil {
 			return err
 		}
 		o.yes = true
 	}
 	if !o.yes {
-		if p.json {
-			return p.printJSON(json.RawMessage(data))
+		if p.JSON {
+			return p.PrintJSON(json.RawMessage(data))
 		}
 		_, err := fmt.Fprintln(p.Stdout, "Nothing was changed. Save the version with --yes.")
 		return err
@@ -176,12 +177,12 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 		return err
 	}
 	switch {
-	case p.json:
-		return p.printJSON(json.RawMessage(data))
+	case p.JSON:
+		return p.PrintJSON(json.RawMessage(data))
 	case !v.Applied:
 		return errors.New("cannot apply the update: the daemon did not confirm it")
 	}
-	_, err = fmt.Fprintln(p.Stdout, "Saved. To undo: drawbridge versions rollback "+escapeLine(v.Server))
+	_, err = fmt.Fprintln(p.Stdout, "Saved. To undo: drawbridge versions rollback "+terminal.EscapeLine(v.Server))
 	return err
 }
 
@@ -197,8 +198,8 @@ func reasonNotToUpdate(r *history.ComparisonReport) string {
 }
 
 // showComparison shows in a terminal how far the comparison of a server is, until stop is called.
-func (p *program) showComparison(ctx context.Context, d *daemon, server string) (stop func()) {
-	if p.json || !p.Attended() {
+func (p *program) showComparison(ctx context.Context, d *terminal.Daemon, server string) (stop func()) {
+	if p.JSON || !p.Attended() {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -215,7 +216,7 @@ func (p *program) showComparison(ctx context.Context, d *daemon, server string) 
 				return
 			case <-tick.C:
 			}
-			v, err := get[api.ServerVersion](ctx, d, versionPath(server), nil)
+			v, err := terminal.Get[api.ServerVersion](ctx, d, versionPath(server), nil)
 			if r := v.Comparing; err == nil && r != nil && r.Total > 0 {
 				if text := fmt.Sprintf("Comparing: %d of %s", r.Finished, core.Plural(r.Total, "call")); text != shown {
 					fmt.Fprint(p.Stderr, "\r"+text)
@@ -236,7 +237,7 @@ func (p *program) printComparison(r *history.ComparisonReport) error {
 		_, err := fmt.Fprintln(p.Stdout, "There is nothing to compare.")
 		return err
 	}
-	t := table{title: core.Plural(len(r.Calls), "comparison"), head: []string{"Result", "Request", "Arguments", "Current", "New", "Check"}, right: []bool{3: true, 4: true}}
+	t := terminal.Table{Title: core.Plural(len(r.Calls), "comparison"), Head: []string{"Result", "Request", "Arguments", "Current", "New", "Check"}, Right: []bool{3: true, 4: true}}
 	took := func(ns int64) string {
 		if ns == 0 {
 			return ""
@@ -245,9 +246,9 @@ func (p *program) printComparison(r *history.ComparisonReport) error {
 	}
 	for i := range r.Calls {
 		c := &r.Calls[i]
-		t.add(shownResult(c.Result), truncate(comparedName(c), 60), truncate(c.Arguments, 40), took(c.OldNs), took(c.NewNs), c.Check)
+		t.Add(shownResult(c.Result), terminal.Truncate(comparedName(c), 60), terminal.Truncate(c.Arguments, 40), took(c.OldNs), took(c.NewNs), c.Check)
 	}
-	if err := p.printTable(&t); err != nil {
+	if err := p.PrintTable(&t); err != nil {
 		return err
 	}
 	for i := range r.Calls {
@@ -255,27 +256,27 @@ func (p *program) printComparison(r *history.ComparisonReport) error {
 		if c.Result == history.Alike && c.Reason == "" && len(c.Unstable) == 0 {
 			continue
 		}
-		fmt.Fprintln(p.Stdout, escapeLine(strings.TrimSpace(comparedName(c)+" "+truncate(c.Arguments, 200))+": "+shownResult(c.Result)))
+		fmt.Fprintln(p.Stdout, terminal.EscapeLine(strings.TrimSpace(comparedName(c)+" "+terminal.Truncate(c.Arguments, 200))+": "+shownResult(c.Result)))
 		if reason := c.Reason; reason != "" {
 			if strings.HasPrefix(reason, "may have side effects") {
 				reason += "; call it with --also " + c.Tool
 			}
-			fmt.Fprintln(p.Stdout, "    "+escapeLine(reason))
+			fmt.Fprintln(p.Stdout, "    "+terminal.EscapeLine(reason))
 		}
 		for _, change := range c.Changes {
-			fmt.Fprintln(p.Stdout, "    "+escapeLine(change.Path)+" "+change.Kind)
+			fmt.Fprintln(p.Stdout, "    "+terminal.EscapeLine(change.Path)+" "+change.Kind)
 			if change.Before != "" {
-				fmt.Fprintln(p.Stdout, "      - "+escapeLine(change.Before))
+				fmt.Fprintln(p.Stdout, "      - "+terminal.EscapeLine(change.Before))
 			}
 			if change.After != "" {
-				fmt.Fprintln(p.Stdout, "      + "+escapeLine(change.After))
+				fmt.Fprintln(p.Stdout, "      + "+terminal.EscapeLine(change.After))
 			}
 		}
 		if c.More > 0 {
 			fmt.Fprintf(p.Stdout, "    and %d more\n", c.More)
 		}
 		if len(c.Unstable) > 0 {
-			fmt.Fprintln(p.Stdout, "    not compared (differs between runs of the current version): "+escapeLine(strings.Join(c.Unstable, ", ")))
+			fmt.Fprintln(p.Stdout, "    not compared (differs between runs of the current version): "+terminal.EscapeLine(strings.Join(c.Unstable, ", ")))
 		}
 	}
 	_, err := fmt.Fprintf(p.Stdout, "%d same, %d different, %d failed, %d slower, %d skipped\n", r.Alike, r.Different, r.Failed, r.Slower, r.Skipped)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,7 +22,7 @@ all except the interactive ones accept ` + "`--json`" + `, which prints the JSON
 func commands() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(commandsHead)
-	root := cli.New(cli.Options{Version: "docs"})
+	root := cli.New(cli.Options{Env: terminal.Env{Version: "docs"}})
 	root.InitDefaultHelpFlag()
 	b.WriteString("\n| command | |\n|---|---|\n")
 	for _, c := range root.Commands() {

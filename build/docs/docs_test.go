@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 )
 
 const root = "../.."
@@ -247,7 +248,7 @@ func TestCommandsInDocumentsExist(t *testing.T) {
 			args[i] = strings.Trim(a, `'"`)
 		}
 		count++
-		c, left, err := cli.New(cli.Options{Version: "docs"}).Find(args)
+		c, left, err := cli.New(cli.Options{Env: terminal.Env{Version: "docs"}}).Find(args)
 		if err != nil {
 			t.Errorf("%s: %q: %v", path, line, err)
 			return

@@ -6,9 +6,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/spf13/cobra/doc"
-
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
+
+	"github.com/spf13/cobra/doc"
 )
 
 func main() {
@@ -19,7 +20,7 @@ func main() {
 			log.Fatal(err)
 		}
 	}
-	root := cli.New(cli.Options{Version: version})
+	root := cli.New(cli.Options{Env: terminal.Env{Version: version}})
 	root.DisableAutoGenTag = true
 	// The pages are dated SOURCE_DATE_EPOCH, which makes them reproducible.
 	err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "Drawbridge " + version, Manual: "Drawbridge"}, man)

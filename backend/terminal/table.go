@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"bytes"
@@ -16,53 +16,55 @@ import (
 	"golang.org/x/term"
 )
 
-// table prints rows under a header, in columns separated by two or more spaces. On a terminal it
+// Table prints rows under a header, in columns separated by two or more spaces. On a terminal it
 // begins with a title and its columns are shortened to the width of the terminal.
-type table struct {
-	title string // may contain %d: the number of rows
-	empty string // printed instead of a table without rows; "" prints the table
-	head  []string
-	right []bool // right-aligned columns
-	whole bool   // the last column is never shortened
-	rows  [][]string
+type Table struct {
+	Title string // may contain %d: the number of rows
+	Empty string // printed instead of a table without rows; "" prints the table
+	Head  []string
+	Right []bool // right-aligned columns
+	Whole bool   // the last column is never shortened
+	Rows  [][]string
 }
 
-func (t *table) add(cells ...string) {
+// Add adds a row. Its cells are escaped, except the last one of a Whole table.
+func (t *Table) Add(cells ...string) {
 	for i := range cells {
-		if !t.whole || i < len(cells)-1 {
-			cells[i] = escapeLine(cells[i])
+		if !t.Whole || i < len(cells)-1 {
+			cells[i] = EscapeLine(cells[i])
 		}
 	}
-	t.rows = append(t.rows, cells)
+	t.Rows = append(t.Rows, cells)
 }
 
-func (p *program) printTable(t *table) error {
-	if len(t.rows) == 0 && t.empty != "" {
-		_, err := fmt.Fprintln(p.Stdout, t.empty)
+// PrintTable prints a table, or what it says instead of an empty one.
+func (e *Env) PrintTable(t *Table) error {
+	if len(t.Rows) == 0 && t.Empty != "" {
+		_, err := fmt.Fprintln(e.Stdout, t.Empty)
 		return err
 	}
-	return t.print(p.Stdout, p.Terminal())
+	return t.print(e.Stdout, e.Terminal())
 }
 
-// printList prints a list of the API with --json, otherwise a table with one row for each item.
-func printList[T any](p *program, items []T, t table, row func(T) []string) error {
-	return printRows(p, web.List[T]{Items: items}, items, t, row)
+// PrintList prints a list of the API with --json, otherwise a table with one row for each item.
+func PrintList[T any](e *Env, items []T, t Table, row func(T) []string) error {
+	return PrintRows(e, web.List[T]{Items: items}, items, t, row)
 }
 
-// printRows is printList with another document for --json.
-func printRows[T any](p *program, document any, items []T, t table, row func(T) []string) error {
-	if p.json {
-		return p.printJSON(document)
+// PrintRows is printList with another document for --json.
+func PrintRows[T any](e *Env, document any, items []T, t Table, row func(T) []string) error {
+	if e.JSON {
+		return e.PrintJSON(document)
 	}
 	for _, one := range items {
-		t.add(row(one)...)
+		t.Add(row(one)...)
 	}
-	return p.printTable(&t)
+	return e.PrintTable(&t)
 }
 
-func (t *table) print(w io.Writer, terminal bool) error {
-	widths := make([]int, len(t.head))
-	for _, row := range append([][]string{t.head}, t.rows...) {
+func (t *Table) print(w io.Writer, terminal bool) error {
+	widths := make([]int, len(t.Head))
+	for _, row := range append([][]string{t.Head}, t.Rows...) {
 		for i, cell := range row {
 			widths[i] = max(widths[i], width(cell))
 		}
@@ -70,13 +72,13 @@ func (t *table) print(w io.Writer, terminal bool) error {
 	var b strings.Builder
 	if terminal {
 		t.shrinkToFit(widths, terminalWidth(w))
-		title := strings.ReplaceAll(t.title, "%d", strconv.Itoa(len(t.rows)))
-		if len(t.rows) == 1 {
+		title := strings.ReplaceAll(t.Title, "%d", strconv.Itoa(len(t.Rows)))
+		if len(t.Rows) == 1 {
 			title = strings.TrimSuffix(title, "s")
 		}
 		b.WriteString(title + "\n")
 	}
-	for _, row := range append([][]string{t.head}, t.rows...) {
+	for _, row := range append([][]string{t.Head}, t.Rows...) {
 		var l strings.Builder
 		for i, cell := range row {
 			if i > 0 {
@@ -90,9 +92,9 @@ func (t *table) print(w io.Writer, terminal bool) error {
 	return err
 }
 
-func (t *table) pad(column int, cell string, to int) string {
+func (t *Table) pad(column int, cell string, to int) string {
 	space := strings.Repeat(" ", max(0, to-width(cell)))
-	if column < len(t.right) && t.right[column] {
+	if column < len(t.Right) && t.Right[column] {
 		return space + cell
 	}
 	return cell + space
@@ -119,9 +121,9 @@ func runeWidth(c rune) int {
 	return 1
 }
 
-// truncate cuts s to at most n columns.
-func truncate(s string, n int) string {
-	s = escapeLine(s)
+// Truncate cuts s to at most n columns.
+func Truncate(s string, n int) string {
+	s = EscapeLine(s)
 	fits, used := 0, 0 // fits is the length of what leaves one column for the ellipsis
 	for i, c := range s {
 		if used < n {
@@ -155,13 +157,13 @@ func terminalWidth(w io.Writer) int {
 
 // shrinkToFit shortens columns so that a line is at most limit wide: the right column first, the
 // others only if necessary. A limit of 0 means none.
-func (t *table) shrinkToFit(widths []int, limit int) {
+func (t *Table) shrinkToFit(widths []int, limit int) {
 	excess := (len(widths)-1)*2 - limit
 	for _, w := range widths {
 		excess += w
 	}
 	for i := len(widths) - 1; i >= 0 && limit > 0 && excess > 0; i-- {
-		if t.whole && i == len(widths)-1 {
+		if t.Whole && i == len(widths)-1 {
 			excess -= widths[i] // it wraps
 			continue
 		}
@@ -171,9 +173,9 @@ func (t *table) shrinkToFit(widths []int, limit int) {
 		if cut == 0 {
 			continue
 		}
-		for _, row := range append([][]string{t.head}, t.rows...) {
+		for _, row := range append([][]string{t.Head}, t.Rows...) {
 			if i < len(row) {
-				row[i] = truncate(row[i], widths[i])
+				row[i] = Truncate(row[i], widths[i])
 			}
 		}
 	}

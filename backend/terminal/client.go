@@ -1,0 +1,250 @@
+package terminal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
+
+	"github.com/spf13/cobra"
+)
+
+// MaxDocument is the size limit of an API response.
+const MaxDocument = 256 << 20
+
+// NotRunningHint suggests starting it in the background; drawbridge serve would block the terminal.
+const NotRunningHint = "Start it with: drawbridge"
+
+// Daemon is a client of the running daemon.
+type Daemon struct {
+	url   string
+	token string
+	http  *http.Client
+}
+
+// Daemon finds the running daemon of the data folder. It warns if the version of the daemon
+// differs.
+func (e *Env) Daemon() (*Daemon, error) {
+	folders, err := e.Folders()
+	if err != nil {
+		return nil, err
+	}
+	rt, running, err := loopback.FindDaemon(folders.Data)
+	if starting := loopback.StartingDaemon(folders.Data); err == nil && !running && starting != "" {
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: starting, Hint: "Try again in a moment. Its log shows what it is waiting for: drawbridge logs."}
+	}
+	if err != nil || !running {
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge is not running",
+			Hint: NotRunningHint, Cause: err}
+	}
+	token, err := loopback.ReadAdminToken(folders.Data)
+	if err != nil {
+		return nil, &core.Error{Code: core.CodeUnauthorized, Message: "cannot read the admin token", Cause: err}
+	}
+	if rt.Version != e.Version && !e.JSON {
+		fmt.Fprintf(e.Stderr, "Drawbridge %s is running, but this command is version %s: restart Drawbridge.\n", EscapeLine(rt.Version), e.Version)
+	}
+	return &Daemon{url: rt.URL, token: token, http: &http.Client{Transport: &http.Transport{DialContext: loopback.Dialer(folders.Data)}}}, nil
+}
+
+// Send makes one request; path is below /api/v1 and body nil or encoded as JSON.
+// A status other than 2xx is an error.
+func (d *Daemon) Send(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	req, err := loopback.NewAPIRequest(ctx, method, d.url, path, d.token, body)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := d.http.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge is not responding", Hint: "If it is starting, try again in a moment.", Cause: err}
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, parseProblem(resp)
+}
+
+// parseProblem parses a problem document.
+func parseProblem(resp *http.Response) error {
+	var doc web.ErrorDocument
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if media != "application/problem+json" || json.Unmarshal(data, &doc) != nil || doc.Detail == "" {
+		return core.Errorf(core.CodeInternal, "Drawbridge responded with status %s", resp.Status)
+	}
+	if doc.Code == "" {
+		doc.Code = core.CodeInternal
+	}
+	return &ProblemError{
+		Err:    &core.Error{Code: doc.Code, Message: doc.Detail, Hint: doc.Hint, Fields: doc.Errors, Retriable: doc.Retriable},
+		Status: resp.StatusCode,
+	}
+}
+
+// ProblemError is the error of a problem document with its HTTP status, because several statuses
+// have the same code.
+type ProblemError struct {
+	Err    *core.Error
+	Status int
+}
+
+func (e *ProblemError) Error() string { return e.Err.Error() }
+
+func (e *ProblemError) Unwrap() error { return e.Err }
+
+// RequestRaw reads one document.
+func (d *Daemon) RequestRaw(ctx context.Context, method, path string, query url.Values, body any) ([]byte, error) {
+	resp, err := d.Send(ctx, method, path, query, body)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxDocument))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the response: %w", err)
+	}
+	return bytes.TrimSpace(data), nil
+}
+
+// Fetch requests a document. With --json it prints the document and reports done; otherwise it
+// decodes it into to.
+func (e *Env) Fetch(ctx context.Context, method, path string, query url.Values, body, to any) (done bool, err error) {
+	d, err := e.Daemon()
+	if err != nil {
+		return false, err
+	}
+	data, err := d.RequestRaw(ctx, method, path, query, body)
+	if err != nil {
+		return false, err
+	}
+	if e.JSON {
+		return true, e.PrintRaw(data)
+	}
+	if to == nil {
+		return false, nil
+	}
+	return false, Decode(data, to)
+}
+
+// Request makes one request and decodes the response.
+func Request[T any](ctx context.Context, d *Daemon, method, path string, query url.Values, body any) (to T, err error) {
+	data, err := d.RequestRaw(ctx, method, path, query, body)
+	if err != nil {
+		return to, err
+	}
+	return to, Decode(data, &to)
+}
+
+// Get reads one document.
+func Get[T any](ctx context.Context, d *Daemon, path string, query url.Values) (T, error) {
+	return Request[T](ctx, d, http.MethodGet, path, query, nil)
+}
+
+// Change makes a request whose response has no content of interest.
+func (d *Daemon) Change(ctx context.Context, method, path string, body any) error {
+	_, err := d.RequestRaw(ctx, method, path, nil, body)
+	return err
+}
+
+// Show requests a document of the daemon. With --json it prints the document unchanged; otherwise
+// it passes it to printDocument.
+func Show[T any](ctx context.Context, e *Env, method, path string, query url.Values, body any, printDocument func(T) error) error {
+	var to T
+	if done, err := e.Fetch(ctx, method, path, query, body, &to); done || err != nil {
+		return err
+	}
+	return printDocument(to)
+}
+
+// ShowList is show for a list that is printed as a table with one row for each item. A title with
+// %d contains the number of items.
+func ShowList[T any](ctx context.Context, e *Env, path string, query url.Values, t Table, row func(T) []string) error {
+	return Show(ctx, e, http.MethodGet, path, query, nil, func(list web.List[T]) error {
+		return PrintRows(e, list, list.Items, t, row)
+	})
+}
+
+// OnDaemon returns the action of a command that needs the running daemon.
+func (e *Env) OnDaemon(run func(ctx context.Context, d *Daemon, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		d, err := e.Daemon()
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), d, args)
+	}
+}
+
+// PrintRaw prints a document of the daemon unchanged.
+func (e *Env) PrintRaw(document []byte) error {
+	_, err := fmt.Fprintf(e.Stdout, "%s\n", document)
+	return err
+}
+
+// ServerPath returns the path of a server, or of what is below it.
+func ServerPath(server, below string) string { return "servers/" + url.PathEscape(server) + below }
+
+// ServerID returns the id of the server with the id or name text; text itself if there is none,
+// because the history contains removed servers.
+func (d *Daemon) ServerID(ctx context.Context, text string) string {
+	if s, err := Get[core.ServerStatus](ctx, d, ServerPath(text, ""), nil); err == nil && s.ID != "" {
+		return s.ID
+	}
+	return text
+}
+
+// KnownServer returns the id of the server with the given id or name, or an error.
+func (d *Daemon) KnownServer(ctx context.Context, text string) (string, error) {
+	s, err := Get[core.ServerStatus](ctx, d, ServerPath(text, ""), nil)
+	if core.CodeOf(err) == core.CodeNotFound {
+		return "", UnknownServer(text)
+	}
+	return s.ID, err
+}
+
+// UnknownServer is the error for a name that no server has.
+func UnknownServer(name string) error {
+	return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no server named %q", name), Hint: "List them with: drawbridge status"}
+}
+
+// Decode decodes a response.
+func Decode(data []byte, to any) error {
+	if err := json.Unmarshal(data, to); err != nil {
+		return fmt.Errorf("cannot read the response: %w", err)
+	}
+	return nil
+}
+
+// requestChange requests a change and prints the result.
+// RequestChange requests a change, and prints the response with --json, otherwise a sentence.
+func (e *Env) RequestChange(ctx context.Context, method, path string, body any, sentence string) error {
+	if done, err := e.Fetch(ctx, method, path, nil, body, nil); done || err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(e.Stdout, sentence)
+	return err
+}
+
+// ServerQuery returns the query for the server in the first argument, or for all without one.
+func ServerQuery(args []string) url.Values {
+	query := url.Values{}
+	if len(args) > 0 {
+		query.Set("server", args[0])
+	}
+	return query
+}

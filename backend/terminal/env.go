@@ -1,0 +1,239 @@
+// Package terminal is the door of the command line: what the commands of a feature need. It knows no
+// feature. [Env] is where a command runs, [Daemon] the client of the HTTP API, and [Table] how lists
+// are printed. What comes from servers and clients is escaped before it reaches a terminal.
+package terminal
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
+	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// Env is where a command runs: what it reads, prints and asks. Streams, environment and version
+// default to those of the process.
+type Env struct {
+	Version string
+	Data    string // --data
+	JSON    bool   // --json
+
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Getenv func(string) string
+	// Terminal reports whether Stdout is a terminal. nil: inspect the file.
+	Terminal func() bool
+	// Attended reports whether the user can be asked: Stdin is a terminal, too. nil: inspect the
+	// files.
+	Attended func() bool
+}
+
+// Complete sets the defaults. What is printed to a terminal is escaped from then on.
+func (e *Env) Complete() {
+	if e.Getenv == nil {
+		e.Getenv = os.Getenv
+	}
+	if e.Stdin == nil {
+		e.Stdin = os.Stdin
+	}
+	if e.Stdout == nil {
+		e.Stdout = os.Stdout
+	}
+	if e.Stderr == nil {
+		e.Stderr = os.Stderr
+	}
+	e.Version = cmp.Or(e.Version, "dev")
+	stdout := e.Stdout
+	if e.Terminal == nil {
+		e.Terminal = func() bool { return isTerminal(stdout) }
+	}
+	if e.Attended == nil {
+		e.Attended = func() bool { return e.Terminal() && isTerminal(e.Stdin) }
+	}
+	if e.Terminal() {
+		e.Stdout = &terminalWriter{to: stdout}
+	}
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Folders returns the folders of the daemon that the command is about.
+func (e *Env) Folders() (config.Folders, error) { return config.FoldersFor(e.Data, e.Getenv) }
+
+// PrintJSON prints v as JSON on one line.
+func (e *Env) PrintJSON(v any) error { return e.encode(e.Stdout, v) }
+
+func (e *Env) encode(w io.Writer, v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	text := b.Bytes()
+	if e.Terminal() {
+		text = serverlog.CleanJSON(text)
+	}
+	_, err := w.Write(text)
+	return err
+}
+
+// PrintError prints the error and its hint to Stderr.
+func (e *Env) PrintError(err error) {
+	if _, said := errors.AsType[silentError](err); err == nil || said {
+		return
+	}
+	code := core.CodeOf(err)
+	if _, usage := errors.AsType[usageError](err); usage {
+		code = core.CodeValidation
+	}
+	out := web.NewErrorDocument(code)
+	out.Detail = err.Error()
+	if ours, ok := errors.AsType[*core.Error](err); ok {
+		out.Detail, out.Hint, out.Errors, out.Retriable = ours.Error(), ours.Hint, ours.Fields, ours.Retriable
+	}
+	if problem, ok := errors.AsType[*ProblemError](err); ok {
+		out.Status, out.Title = problem.Status, http.StatusText(problem.Status)
+	}
+	if e.JSON {
+		_ = e.encode(e.Stderr, out)
+		return
+	}
+	fmt.Fprintln(e.Stderr, "drawbridge:", EscapeText(out.Detail))
+	for _, f := range out.Errors {
+		text := f.Error
+		if f.Field != "" && !strings.Contains(text, f.Field) {
+			text = f.Field + ": " + text
+		}
+		fmt.Fprintln(e.Stderr, "  "+EscapeText(text))
+	}
+	if out.Hint != "" {
+		fmt.Fprintln(e.Stderr, EscapeText(out.Hint))
+	}
+}
+
+// EscapeText escapes untrusted text for a terminal; it keeps line breaks.
+func EscapeText(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = serverlog.Clean(strings.TrimSuffix(l, "\r"))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// EscapeLine is like escapeText, without line breaks.
+func EscapeLine(s string) string { return strings.Join(strings.Fields(EscapeText(s)), " ") }
+
+// confirm asks for confirmation unless yes is set. Without a terminal it fails.
+// Confirm asks for confirmation unless yes is true.
+func (e *Env) Confirm(yes bool, question string) error {
+	if yes {
+		return nil
+	}
+	if e.JSON || !e.Terminal() {
+		return UsageError(errors.New("nothing was written: use --yes to skip the confirmation"))
+	}
+	return e.ConfirmOrFail(question, "nothing was written")
+}
+
+// ConfirmOrFail asks for confirmation; its error says what was not done.
+func (e *Env) ConfirmOrFail(question, otherwise string) error {
+	fmt.Fprint(e.Stdout, question+" [y/N] ")
+	var answer string
+	_, _ = fmt.Fscanln(e.Stdin, &answer)
+	if a := strings.ToLower(answer); a != "y" && a != "yes" {
+		return core.Errorf(core.CodeCancelled, "%s", otherwise)
+	}
+	return nil
+}
+
+// PrintSentence prints a document with --json, otherwise a sentence.
+func (e *Env) PrintSentence(document any, sentence string) error {
+	if e.JSON {
+		return e.PrintJSON(document)
+	}
+	_, err := fmt.Fprintln(e.Stdout, sentence)
+	return err
+}
+
+type usageError struct{ error }
+
+func (u usageError) Unwrap() error { return u.error }
+
+// UsageError makes the exit code 2.
+func UsageError(err error) error { return usageError{err} }
+
+type silentError struct{ error }
+
+// SilentError carries an exit code for an error that was already printed.
+func SilentError(err error) error { return silentError{err} }
+
+// ExitCode returns 0 for nil, 2 for invalid usage, and 1 for all other errors.
+func ExitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	if _, ok := errors.AsType[usageError](err); ok {
+		return 2
+	}
+	return 1
+}
+
+// NoArgs refuses arguments, with exit code 2.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if cmd.HasParent() {
+		return UsageError(fmt.Errorf("drawbridge %s takes no arguments", cmd.Name()))
+	}
+	err := fmt.Errorf("unknown command %q", args[0])
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		err = fmt.Errorf("%w; did you mean %q?", err, near[0])
+	}
+	return UsageError(err)
+}
+
+// ArgCount validates the number of arguments, with exit code 2.
+func ArgCount(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return UsageError(fmt.Errorf("usage: %s", cmd.UseLine()))
+		}
+		return nil
+	}
+}
+
+// FormatAge formats the time since t in the largest fitting unit.
+func FormatAge(now, t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	d := max(0, now.Sub(t))
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds ago", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh ago", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd ago", int(d.Hours()/24))
+}

@@ -1,0 +1,73 @@
+package terminal
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestTableFitsTerminalWidth(t *testing.T) {
+	one := Table{Title: "Clients", Head: []string{"ID", "Client", "State", "File"}}
+	one.Add("windsurf", "Windsurf (Cascade, before the rename)", "not connected", "/home/ana/.codeium/windsurf/mcp_config.json")
+	one.Add("x", "X", "connected", "/x")
+	widths := []int{8, 37, 13, 43}
+	one.shrinkToFit(widths, 80)
+	total := 2 * (len(widths) - 1)
+	for _, w := range widths {
+		total += w
+	}
+	if text := strings.Join(one.Rows[0], " "); total != 80 || !strings.Contains(text, "windsurf") || !strings.Contains(text, "not connected") || !strings.Contains(text, "/home/a") {
+		t.Errorf("%d columns: %s", total, text)
+	}
+	untouched := []int{8, 37, 13, 43}
+	one.shrinkToFit(untouched, 0)
+	if untouched[3] != 43 {
+		t.Error("a table that is piped was shortened")
+	}
+}
+
+// A character may be split between two writes.
+func TestTerminalWriterJoinsCharacters(t *testing.T) {
+	var whole, split bytes.Buffer
+	text := "é日本\u202e😀\n" + "a\x1b]52;c;ZXZpbA==\a\u009b31m\u202egnp\x00"
+	_, _ = io.WriteString(&terminalWriter{to: &whole}, text)
+	w := &terminalWriter{to: &split}
+	_, _ = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{iotest.OneByteReader(strings.NewReader(text))}, make([]byte, 1))
+	if whole.String() != split.String() || !strings.HasPrefix(whole.String(), "é日本\\u202e😀\n") {
+		t.Errorf("%q and %q", whole.String(), split.String())
+	}
+}
+
+func TestJSONOnTerminalIsEscaped(t *testing.T) {
+	t.Parallel()
+	for terminal, want := range map[bool]string{true: `{"text":"\u009b31m \u202e"}`, false: "{\"text\":\"\u009b31m \u202e\"}"} {
+		var out bytes.Buffer
+		e := Env{Stdout: &out, Terminal: func() bool { return terminal }}
+		e.Complete()
+		if err := e.PrintJSON(map[string]string{"text": "\u009b31m \u202e"}); err != nil || strings.TrimSpace(out.String()) != want {
+			t.Errorf("on a terminal %v: %q, %v", terminal, out.String(), err)
+		}
+	}
+}
+
+func TestColumnsAlignWithWideCharacters(t *testing.T) {
+	tab := Table{Title: "A long title over short columns", Head: []string{"A", "B"}}
+	tab.Add("日本語", "x")
+	tab.Add("a\nb", "ünïcode")
+	var out bytes.Buffer
+	if err := tab.print(&out, false); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	for _, l := range lines {
+		if before, _, _ := strings.Cut(l, strings.TrimSpace(l[strings.LastIndexByte(l, ' '):])); width(before) != 8 {
+			t.Fatalf("\n%s", out.String())
+		}
+	}
+}
