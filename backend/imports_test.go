@@ -37,7 +37,7 @@ var edges = map[string]string{
 	"backend/schema":      "backend/core backend/wire",
 	"backend/revision":    "backend/osutil backend/core backend/wire backend/schema",
 	"backend/registry":    "backend/osutil backend/core config backend/revision", // what clients of each revision can read
-	"backend/trust":       "backend/core backend/store",
+	"backend/trust":       "backend/core backend/store config backend/registry backend/approvals backend/web backend/terminal",
 	"backend/upstream":    "backend/osutil backend/core backend/wire config backend/sandbox backend/serverlog backend/process backend/dockerexec backend/cassette", // it alone starts and reaches servers; it reads what npm says
 	"backend/supervisor":  "backend/core config backend/upstream backend/registry backend/process backend/wire",                                                    // process: usage and the age of the login environment; upstream: why one ended
 	"backend/approvals":   "backend/core backend/schema backend/wire",                                                                                              // wire: answers to forms are decoded as arguments are
@@ -63,7 +63,8 @@ var edges = map[string]string{
 
 	// "*" is every package of backend and config, and the page; it never means the window.
 	"backend/api":    "*",
-	"app/drawbridge": "* backend/api backend/cli app/tray",
+	"app/drawbridge": "* backend/api backend/cli app/tray app/features",
+	"app/features":   "backend/terminal backend/trust", // which features there are
 
 	"app/tray":   "backend/core backend/approvals backend/desktop build/icons", // approvals: why a call no longer waits; desktop: what fits into one line of text
 	"app/window": "build/icons backend/loopback backend/osutil",                // where the daemon answers, and its token
@@ -73,9 +74,9 @@ var edges = map[string]string{
 	"build/icons":     "",
 	"build/testcount": "",
 
-	"build/package/manpages": "backend/cli backend/terminal",
+	"build/package/manpages": "backend/cli backend/terminal app/features",
 	"build/package/channels": "",
-	"build/docs":             "config backend/cli backend/terminal backend/clientconf", // documents that are written from what the program knows
+	"build/docs":             "config backend/cli backend/terminal backend/clientconf app/features", // documents that are written from what the program knows
 	"build/e2e":              "",
 	"build/smoke":            "",
 	"build/soak":             "", // it knows the program by its address only
@@ -98,7 +99,7 @@ var owners = map[string]string{
 	"github.com/goccy/go-yaml":               "config backend/clientconf",
 	"github.com/pelletier/go-toml/v2":        "backend/clientconf",
 	"github.com/danielgtaylor/huma/v2":       "backend/web backend/api",
-	"github.com/spf13/cobra":                 "backend/terminal backend/cli build/package/manpages build/docs",
+	"github.com/spf13/cobra":                 "backend/terminal backend/trust backend/cli build/package/manpages build/docs",
 	"aead.dev/minisign":                      "backend/desktop",
 	"golang.org/x/mod":                       "backend/desktop", // the order of semantic versions
 	"github.com/google/licensecheck":         "build/docs",

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -122,7 +121,7 @@ func (d *daemon) configPhases() configPhases {
 		// Servers list their tools by the rules, and use the secrets and sign-ins, so they come
 		// last.
 		{"rules", []func(*config.Config){
-			func(c *config.Config) { d.baseline.Apply(trustRules(c)) },
+			func(c *config.Config) { d.baseline.Apply(trust.Settings(c)) },
 			d.rules.Apply,
 			d.accounts.apply,
 			func(c *config.Config) { d.own.apply(c.Bridge, d.front) },
@@ -253,30 +252,6 @@ func (a commandApprovals) Approved(ctx context.Context, server, key string) (san
 // Approve stores the approval of the user.
 func (a commandApprovals) Approve(ctx context.Context, server, key string, sandbox []byte) error {
 	return a.facts.SaveMetadata(ctx, a.key(server, key), sandbox)
-}
-
-// trustRules returns the rules of the configuration about changed tools.
-func trustRules(c *config.Config) []trust.ServerSettings {
-	list := make([]trust.ServerSettings, 0, len(c.Servers))
-	for i := range c.Servers {
-		s := &c.Servers[i]
-		list = append(list, trust.ServerSettings{Server: s.ID, Mode: s.ToolChanges, Launch: trust.LaunchHash(struct {
-			Type, Command string
-			Args          []string
-			Env           []string
-			URL, Docker   string
-		}{string(s.Type), s.Command, s.Args, slices.Sorted(maps.Keys(s.Env)), s.URL, s.Docker.Where() + s.Docker.Image})})
-	}
-	return list
-}
-
-// waitingServers counts the servers that have tools waiting for the user's decision.
-func waitingServers(baseline *trust.Baseline) int {
-	seen := map[string]bool{}
-	for _, c := range baseline.Waiting() {
-		seen[c.Server] = true
-	}
-	return len(seen)
 }
 
 // serverCallbacks returns what servers reach: the clients, and for replay servers the server that

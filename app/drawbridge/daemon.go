@@ -37,6 +37,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 	"github.com/drawbridge-mcp/drawbridge/frontend"
 
@@ -253,7 +254,7 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 		ConfigEditor: d.files, Sessions: sessions, Admin: d.admin, Tokens: d.tokens, Bridge: d.front, Bus: d.bus, UI: frontend.FS(), Log: d.log,
 		Desktop: d.settings, Usage: d.dialer.Usage, Connector: connector, Secrets: d.vault, Logins: d.logins,
 		Doctor: doctorOptions(d.files.Current), DiagnosticSources: bundleOptions(o.Folders, o.Sources), Approvals: d.inbox, CommandApprovals: d.servers,
-		Live: d.dialer.LiveCall, Debug: d.servers.Debug, Try: d.dialer.Try, Rules: d.rules, Trust: d.baseline, Metadata: d.history, Observer: d.connections,
+		Live: d.dialer.LiveCall, Debug: d.servers.Debug, Try: d.dialer.Try, Rules: d.rules, Trust: d.baseline, Features: d.features(), Metadata: d.history, Observer: d.connections,
 		SandboxRules: d.dialer.SandboxRules, SandboxRefusals: d.dialer.SandboxRefusals,
 		Visibility: d.files, Directory: marketplace.NewList(filepath.Join(o.Folders.Data, "directory.json")),
 		BundleFolder: filepath.Join(o.Folders.Data, "bundles"), Copies: config.BackupsOf(o.Folders.Data),
@@ -274,6 +275,11 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 	})(mux)))
 	server.ConnState = d.counts.countConnection
 	return server, guard, nil
+}
+
+// features returns the features with operations of the API.
+func (d *daemon) features() []web.Feature {
+	return []web.Feature{&trust.Feature{Baseline: d.baseline, Views: d.views, Destinations: d.connections.Destinations}}
 }
 
 // notices returns what needs the attention of the user besides the servers.

@@ -132,7 +132,7 @@ func (d *desktopServices) facts() tray.MenuState {
 	}
 	return tray.MenuState{
 		Profiles: profiles, Clients: clients,
-		Waiting: len(items) + len(d.servers.PendingCommands()) + waitingServers(d.baseline), Calls: held,
+		Waiting: len(items) + len(d.servers.PendingCommands()) + len(d.baseline.Withheld()), Calls: held,
 		Paused: d.servers.Paused(), PausedUntil: d.servers.PausedUntil(),
 		RecordingPaused: d.history.Recording().Paused, StartAtLogin: on, Visible: d.pages.VisibleTools(), Idle: d.pages.Idle().Reason,
 	}

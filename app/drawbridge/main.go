@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/app/features"
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
@@ -43,7 +44,7 @@ func program() int {
 		}
 	}
 	code := cli.Main(ctx, os.Args[1:], cli.Options{
-		Env: terminal.Env{Version: version}, Commit: commit, CommitDate: commitDate, Serve: serve, Desktop: showOrStart, Redact: redact.Text,
+		Env: terminal.Env{Version: version}, Features: features.Commands(), Commit: commit, CommitDate: commitDate, Serve: serve, Desktop: showOrStart, Redact: redact.Text,
 		RestoreHistory: restoreHistory, TryServer: tryServer,
 		Show: func(url string, f config.Folders, browser bool) error {
 			return openUI(url, f.Data, browser, os.Stdout)

@@ -29,6 +29,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
+	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -104,6 +105,15 @@ type Bridge interface {
 	ListSize(v *registry.View, mode string) int // the size of a tool list
 }
 
+// Trust compares definitions of tools with the trusted ones; *trust.Baseline implements it.
+type Trust interface {
+	Withheld() map[string]int
+	Notices() []core.Notice
+	Compare(ctx context.Context, server string, tools []core.Item) ([]trust.ToolChange, error)
+	AcceptInAdvance(ctx context.Context, server string, tools []core.Item, why string) error
+	Rename(ctx context.Context, from, to string, move func() error) error
+}
+
 // Metrics serves /metrics.
 type Metrics interface {
 	Handler() http.Handler // nil while metrics are not enabled
@@ -158,6 +168,7 @@ type Options struct {
 
 	Metadata MetadataStore // previous versions of entries
 	Trust    Trust         // trusted tools and changes since
+	Features []web.Feature // their operations
 	Observer Observer      // where servers connect to
 	// SandboxRules returns the rules with which a server was last started.
 	SandboxRules func(server string) (sandbox.Rules, bool)

@@ -38,6 +38,14 @@ type CommandApprovals interface {
 	SuppressCommandNotice(server string)
 }
 
+// PendingFeature is a feature with approvals that have no deadline. Their ids begin with the kind and
+// a colon.
+type PendingFeature interface {
+	PendingKind() approvals.Kind
+	Pending() []approvals.Item
+	Answer(ctx context.Context, id, action string) (ended bool, err error)
+}
+
 // command is the kind of a command that needs approval. It is not an item of the inbox: it waits as
 // long as it is in the configuration.
 const command approvals.Kind = "command"
@@ -176,9 +184,15 @@ type approvalInput struct {
 	}
 }
 
-// pendingWithoutDeadline lists the approvals without a deadline: commands and changed tools.
+// pendingWithoutDeadline lists the approvals without a deadline: commands, and those of features.
 func (a *API) pendingWithoutDeadline() []approvals.Item {
-	return append(a.pendingCommands(), a.changedTools()...)
+	list := a.pendingCommands()
+	for _, f := range a.Features {
+		if p, ok := f.(PendingFeature); ok {
+			list = append(list, p.Pending()...)
+		}
+	}
+	return list
 }
 
 // answerApproval passes on the answer of the user. A command that is not accepted keeps waiting and
@@ -198,8 +212,14 @@ func (a *API) answerApproval(ctx context.Context, in *approvalInput) (*web.None,
 		a.waiting.publishEnd(a.Bus, in.ID, approvals.Accept)
 		return &web.None{}, nil
 	}
-	if rest, ok := strings.CutPrefix(in.ID, "tools:"); ok {
-		return &web.None{}, a.answerTools(ctx, rest, in.Body.Action)
+	for _, f := range a.Features {
+		if p, ok := f.(PendingFeature); ok && strings.HasPrefix(in.ID, string(p.PendingKind())+":") {
+			ended, err := p.Answer(ctx, in.ID, in.Body.Action)
+			if ended {
+				a.waiting.publishEnd(a.Bus, in.ID, approvals.Accept)
+			}
+			return &web.None{}, err
+		}
 	}
 	scope := cmp.Or(in.Body.Scope, approvals.Once)
 	content := json.RawMessage(in.Body.Content)

@@ -466,3 +466,13 @@ func (a *API) serverID(text string) (string, error) {
 	}
 	return id, err
 }
+
+// withheld reports whether a tool is hidden from clients because its definition changed.
+func (a *API) withheld(server, tool string) bool {
+	view, ok := a.Views.Server(server)
+	if !ok {
+		return false
+	}
+	_, held := view.Withheld(core.Tools, tool)
+	return held
+}

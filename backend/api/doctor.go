@@ -29,7 +29,7 @@ func (a *API) doctorOptions(ctx context.Context) (doctor.Options, error) {
 	if err != nil {
 		return o, err
 	}
-	o.Daemon, o.Servers, o.Withheld, o.Clients = a.URL, a.Servers.Statuses(), a.withheldCounts(), a.Connector.List()
+	o.Daemon, o.Servers, o.Withheld, o.Clients = a.URL, a.Servers.Statuses(), a.Trust.Withheld(), a.Connector.List()
 	o.Ping = func(ctx context.Context, client string) error {
 		t, ok, err := a.Tokens.Get(client)
 		if err != nil || !ok {

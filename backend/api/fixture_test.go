@@ -37,6 +37,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"go.uber.org/goleak"
@@ -277,15 +278,17 @@ func newSite(t *testing.T) *site {
 		Dir:    filepath.Join(dir, "clients"), Program: "/opt/drawbridge", Config: filepath.Join(dir, "config.jsonc"), Vault: vault,
 	})
 	must(t, err)
+	baseline, observer := trust.New(trust.Options{Store: s.store}), sandbox.New(sandbox.Options{Store: s.store, Bus: s.bus, Log: slog.New(slog.DiscardHandler)})
 	s.api = New(Options{
 		Version: "1.2.3", URL: s.url, StartedAt: time.Now().UTC(), ConfigPath: "/home/me/config.jsonc",
 		Servers: s.fakes, Views: s.views, Calls: s.fakes, History: s.store, HistoryStore: s.store, Recorder: s.recorder, Logs: logs,
 		ConfigEditor: s.fakes, Bridge: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
 		Approvals: s.inbox, CommandApprovals: s.fakes, Metadata: s.store, FrameLog: &history.FrameLog{},
-		Rules: policy.New(policy.Options{Views: s.views}), Trust: trust.New(trust.Options{Store: s.store}),
+		Rules: policy.New(policy.Options{Views: s.views}), Trust: baseline,
+		Features:  []web.Feature{&trust.Feature{Baseline: baseline, Views: s.views, Destinations: observer.Destinations}},
 		Connector: connector, Secrets: vault, Directory: marketplace.NewList(filepath.Join(dir, "directory.json")), BundleFolder: filepath.Join(dir, "bundles"),
 		Desktop: &fakeDesktop{}, Logins: inactive{}, Visibility: inactive{}, Metrics: inactive{}, Copies: config.BackupsOf(dir),
-		Observer:    sandbox.New(sandbox.Options{Store: s.store, Bus: s.bus, Log: slog.New(slog.DiscardHandler)}),
+		Observer:    observer,
 		CheckRunner: &history.CheckRunner{Store: s.store, ServerHash: func(string) (string, bool) { return "", false }, Log: slog.New(slog.DiscardHandler)},
 		Redact:      func(text string) string { return text },
 		Notices:     func() []core.Notice { return nil }, KnowsReleases: func() bool { return false },

@@ -166,7 +166,9 @@ func (a *API) document() *routes {
 	a.registerDiagnostics(r)
 	a.registerHistory(r)
 	a.registerPolicy(r)
-	a.registerTrust(r)
+	for _, f := range a.Features {
+		f.Routes(r)
+	}
 	a.registerVersions(r)
 	a.registerObservations(r)
 	a.registerSandbox(r)

@@ -3,14 +3,10 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
@@ -36,7 +32,7 @@ func (a *API) statusNow() Status {
 	}
 	s.KnowsReleases = a.KnowsReleases()
 	s.Usage = a.usageOf(s.Servers)
-	s.Visible, s.Withheld, s.Idle = a.visibleTools(cfg, s.Servers), a.withheldCounts(), cfg.Idle()
+	s.Visible, s.Withheld, s.Idle = a.visibleTools(cfg, s.Servers), a.Trust.Withheld(), cfg.Idle()
 	if st.Reason != "" {
 		s.Notices = append(s.Notices, core.Notice{Subject: "history", Message: st.Reason})
 	}
@@ -47,31 +43,10 @@ func (a *API) statusNow() Status {
 		s.Notices = append(s.Notices, core.Notice{Subject: "bridge", Message: "The bridge accepts calls without a token: any program, run by any user of this machine, can call any tool."})
 	}
 	s.Notices = append(s.Notices, a.CommandApprovals.Notices()...)
-	s.Notices = append(s.Notices, a.withheldNotices()...)
+	s.Notices = append(s.Notices, a.Trust.Notices()...)
 	s.Notices = append(s.Notices, a.Observer.Notices()...)
 	s.Notices = append(s.Notices, a.Notices()...)
 	return s
-}
-
-const withheldSubject = "withheld/"
-
-// withheldCounts counts the definitions of each server that no client sees until the user accepts
-// their change.
-func (a *API) withheldCounts() map[string]int {
-	counts := map[string]int{}
-	for _, c := range a.Trust.Waiting() {
-		counts[c.Server]++
-	}
-	return counts
-}
-
-func (a *API) withheldNotices() (list []core.Notice) {
-	counts := a.withheldCounts()
-	for _, server := range slices.Sorted(maps.Keys(counts)) {
-		list = append(list, core.Notice{Subject: withheldSubject + server,
-			Message: fmt.Sprintf("%s of server %q withheld from clients. Review: drawbridge tools changes %s.", core.Plural(counts[server], "changed definition"), server, server)})
-	}
-	return list
 }
 
 // Idle returns why no server can run.
@@ -83,7 +58,7 @@ func (a *API) VisibleTools() map[string]int {
 }
 
 func (a *API) visibleTools(cfg *config.Config, servers []core.ServerStatus) map[string]int {
-	some, changed := map[string]int{}, a.withheldCounts()
+	some, changed := map[string]int{}, a.Trust.Withheld()
 	for i := range servers {
 		if c, ok := cfg.Server(servers[i].ID); ok && (c.Filter != nil || changed[c.ID] > 0) && servers[i].Tools > 0 && !c.Disabled {
 			some[c.ID] = 0
@@ -132,8 +107,8 @@ func (a *API) healthReasons() []HealthReason {
 			reasons = append(reasons, HealthReason{State: n.Subject, Reason: n.Message})
 		}
 	}
-	for _, n := range a.withheldNotices() {
-		reasons = append(reasons, HealthReason{Server: strings.TrimPrefix(n.Subject, withheldSubject), State: "withheld", Reason: n.Message})
+	for _, n := range a.Trust.Notices() {
+		reasons = append(reasons, HealthReason{Server: strings.TrimPrefix(n.Subject, trust.WithheldSubject), State: "withheld", Reason: n.Message})
 	}
 	for _, s := range a.Servers.Statuses() {
 		switch {
@@ -177,83 +152,8 @@ func countErrors(problems []config.Problem) (n int) {
 
 var _ Observer = (*sandbox.DestinationSampler)(nil)
 
-// RecentChange is a change of a server in the last days.
-type RecentChange struct {
-	At     time.Time `json:"at"`
-	Server string    `json:"server"`
-	Kind   string    `json:"kind" enum:"server,version,command,tool,definition,warning,destination"`
-	Name   string    `json:"name" doc:"Of the tool or other definition, or the destination"`
-	Action string    `json:"action" enum:"new,changed,accepted,blocked,returned,warned"`
-	Detail string    `json:"detail"`
-}
-
-// Limits of recent changes.
-const (
-	maxRecentDays    = 90
-	maxRecentChanges = 1000
-)
-
 func (a *API) registerObservations(r *web.Router) {
 	web.Op(r, "GET", "/api/v1/servers/{id}/destinations", "Hosts and ports that the processes of a server connect to", a.destinations)
-	web.Op(r, "GET", "/api/v1/recent-changes", "What changed in recent days: versions, definitions, new tools and new destinations, newest first", a.recentChanges)
-}
-
-type recentInput struct {
-	Server string `query:"server" maxLength:"256" server:"name" doc:"Only this server, by id or name"`
-	Days   int    `query:"days" minimum:"1" maximum:"90" default:"7"`
-}
-
-func (a *API) recentChanges(ctx context.Context, in *recentInput) (*web.Answer[web.List[RecentChange]], error) {
-	since := time.Now().AddDate(0, 0, -min(in.Days, maxRecentDays))
-	list := []RecentChange{}
-	for before := int64(0); len(list) < maxRecentChanges; {
-		events, next, err := a.Trust.Events(ctx, in.Server, before, 500)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range events {
-			if e.At.Before(since) {
-				next = 0
-				break
-			}
-			list = append(list, recentChange(e))
-		}
-		if before = next; before == 0 {
-			break
-		}
-	}
-	found, err := a.Observer.Destinations(ctx, in.Server)
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range found {
-		if !d.FirstAt.Before(since) {
-			list = append(list, RecentChange{At: d.FirstAt, Server: d.Server, Kind: "destination", Name: destinationName(d), Action: trust.EventNew})
-		}
-	}
-	slices.SortStableFunc(list, func(x, y RecentChange) int { return y.At.Compare(x.At) })
-	return web.Reply(web.List[RecentChange]{Items: list[:min(len(list), maxRecentChanges)]})
-}
-
-func recentChange(e trust.Event) RecentChange {
-	c := RecentChange{At: e.At, Server: e.Server, Kind: "definition", Name: e.Name, Action: e.Action, Detail: e.Detail}
-	switch {
-	case e.Kind == trust.Server && e.Name == trust.VersionName:
-		c.Kind, c.Name = "version", ""
-	case e.Kind == trust.Server && e.Action == trust.EventNew:
-		c.Kind = "server"
-	case e.Kind == trust.Server:
-		c.Kind = "command"
-	case e.Action == trust.EventWarned:
-		c.Kind = "warning"
-	case e.Kind == trust.Tool && e.Action == trust.EventNew:
-		c.Kind = "tool"
-	case e.Kind == trust.Instructions:
-		c.Name = "instructions"
-	case e.Kind != trust.Tool:
-		c.Name = e.Kind + " " + e.Name
-	}
-	return c
 }
 
 // Observer reports where servers connect to; *observe.Sampler implements it.
@@ -284,12 +184,4 @@ func (a *API) destinations(ctx context.Context, in *web.ServerInput) (*web.Answe
 	}
 	d.Items = web.NonNil(list)
 	return web.Reply(d)
-}
-
-func destinationName(d store.Destination) string {
-	text := net.JoinHostPort(d.Host, strconv.Itoa(d.Port))
-	if d.Protocol != "tcp" {
-		text += "/" + d.Protocol
-	}
-	return text
 }

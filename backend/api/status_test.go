@@ -127,7 +127,7 @@ func TestRecentChangesListVersionsToolsAndDestinations(t *testing.T) {
 			Judge(string, *core.Catalog) (map[core.Kind]map[string]string, bool)
 		}).Judge("files", &core.Catalog{Tools: tools, Info: json.RawMessage(`{"name":"fs","version":"` + version + `"}`)})
 	}
-	var changes web.List[RecentChange]
+	var changes web.List[trust.RecentChange]
 	s.get(t, "/api/v1/recent-changes?server=Files", &changes)
 	var got []string
 	for _, c := range changes.Items {

@@ -34,6 +34,8 @@ type Options struct {
 	Show func(url string, f config.Folders, browser bool) error
 
 	terminal.Env
+	// Features add their commands.
+	Features []terminal.Commands
 	// Commit and CommitDate (RFC 3339) identify the source. Empty: not known.
 	Commit, CommitDate string
 }
@@ -109,8 +111,11 @@ func (p *program) command() *cobra.Command {
 		p.status(), p.tools(), p.call(), p.addMaintenanceCommands(p.history()), p.checks(), p.logs(),
 		p.actionCommand("start"), p.actionCommand("stop"), p.actionCommand("restart"), p.actionCommand("enable"), p.actionCommand("disable"), p.pauseCommand(true), p.pauseCommand(false), p.add(), p.test(), p.remove(), p.rename(), p.login(), p.logout(), p.debug(), p.explainCall(), p.policy(), p.approvals(),
 		p.validate(), p.clients(), p.token(), p.secret(), p.doctor(), p.diagnostics(), p.uninstall(), p.profiles(), p.directory(), p.install(), p.backup(),
-		p.open(), p.quit(), p.version(), p.versions(), p.destinations(), p.changes(), p.sandbox(),
+		p.open(), p.quit(), p.version(), p.versions(), p.destinations(), p.sandbox(),
 	)
+	for _, add := range p.Features {
+		add(&p.Env, root)
+	}
 	return root
 }
 

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/app/features"
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
@@ -52,7 +53,7 @@ func TestMain(m *testing.M) {
 				return nil
 			}
 			os.Exit(Main(context.Background(), os.Args[1:], Options{
-				Env: terminal.Env{Version: "1.2.3"}, Commit: "0123abcd", CommitDate: "2026-01-02T03:04:05Z", Serve: serve,
+				Env: terminal.Env{Version: "1.2.3"}, Features: features.Commands(), Commit: "0123abcd", CommitDate: "2026-01-02T03:04:05Z", Serve: serve,
 				Desktop: func(context.Context, ServeOptions) error { fmt.Println("desktop"); return nil },
 			}))
 		},
@@ -143,7 +144,7 @@ func (f *fakeDaemon) runIn(ctx context.Context, terminal bool, args ...string) r
 func runMain(ctx context.Context, data string, change func(*Options), args ...string) result {
 	var out, errOut bytes.Buffer
 	o := Options{
-		Env: terminal.Env{Version: "1.2.3", Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut, Getenv: func(string) string { return "" }, Terminal: func() bool { return false }},
+		Features: features.Commands(), Env: terminal.Env{Version: "1.2.3", Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut, Getenv: func(string) string { return "" }, Terminal: func() bool { return false }},
 	}
 	change(&o)
 	code := Main(ctx, append([]string{"--data", data}, args...), o)

@@ -277,21 +277,4 @@ func (p *program) printDestinations(d api.Destinations) error {
 	return p.PrintTable(&t)
 }
 
-func (p *program) changes() *cobra.Command {
-	days := 7
-	cmd := &cobra.Command{
-		Use: "changes [SERVER]", Short: "Show what changed this week: versions, definitions, new tools and new destinations", Args: terminal.ArgCount(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			query := terminal.ServerQuery(args)
-			query.Set("days", strconv.Itoa(days))
-			t := terminal.Table{Title: "%d changes", Head: []string{"Time", "Server", "Kind", "Name", "Action", "Detail"}}
-			return terminal.ShowList(cmd.Context(), &p.Env, "recent-changes", query, t, func(c api.RecentChange) []string {
-				return []string{localTime(c.At), c.Server, c.Kind, c.Name, c.Action, terminal.Truncate(c.Detail, 80)}
-			})
-		},
-	}
-	cmd.Flags().IntVar(&days, "days", days, "show the changes of the last `NUMBER` days, at most 90")
-	return cmd
-}
-
 func localTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }

@@ -275,7 +275,6 @@ func (p *program) tools() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&server, "server", "", "only the tools of this `SERVER`")
-	cmd.AddCommand(p.toolChanges(), p.toolLog(), p.toolWarnings(), p.answerTool("accept"), p.answerTool("block"), p.answerTool("ask"))
 	return cmd
 }
 

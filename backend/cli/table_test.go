@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/app/features"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 
@@ -72,7 +73,7 @@ func TestNoControlCharacterReachesTerminal(t *testing.T) {
 			}
 		}
 	}
-	visit(newProgram(Options{Env: terminal.Env{Stdout: io.Discard}}).command(), nil)
+	visit(newProgram(Options{Features: features.Commands(), Env: terminal.Env{Stdout: io.Discard}}).command(), nil)
 	if n < 300 {
 		t.Errorf("only %d command lines", n)
 	}

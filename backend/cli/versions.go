@@ -15,6 +15,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
+	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 
 	"github.com/spf13/cobra"
 )
@@ -138,7 +139,7 @@ func (p *program) updateVersion(ctx context.Context, o versionUpdateOptions) err
 		p.printVersionChange(&v)
 		if len(v.Changes) == 0 {
 			fmt.Fprintln(p.Stdout, "Its tools are the same.")
-		} else if err := p.printToolChanges(v.Changes); err != nil {
+		} else if err := trust.PrintChanges(&p.Env, v.Changes); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,15 @@ type Env struct {
 	// Attended reports whether the user can be asked: Stdin is a terminal, too. nil: inspect the
 	// files.
 	Attended func() bool
+}
+
+// Commands adds the commands of a feature to root.
+type Commands func(e *Env, root *cobra.Command)
+
+// Under returns the command of root with the given name.
+func Under(root *cobra.Command, name string) *cobra.Command {
+	list := root.Commands()
+	return list[slices.IndexFunc(list, func(c *cobra.Command) bool { return c.Name() == name })]
 }
 
 // Complete sets the defaults. What is printed to a terminal is escaped from then on.

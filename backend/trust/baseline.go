@@ -12,17 +12,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// Store persists the trust records. *store.Store implements it.
-type Store interface {
-	Trust(ctx context.Context, server string) ([]store.Trusted, error)
-	TrustedDefinition(ctx context.Context, server, kind, name string) ([]byte, error)
-	SaveTrust(ctx context.Context, server string, list []store.Trusted, gone [][2]string, happened []store.TrustEvent) error
-	TrustEvents(ctx context.Context, server string, before int64, limit int) ([]store.TrustEvent, int64, error)
-	// ReplaceCount returns how many times the database file was quarantined and replaced by a new
-	// one.
-	ReplaceCount() uint64
-}
-
 // Options configure a Baseline. Store is required.
 type Options struct {
 	Store Store
@@ -102,13 +91,6 @@ func New(o Options) *Baseline {
 // by Run after the pending changes or the warnings of a server have changed.
 func (b *Baseline) Observe(rejudge, changed func(server string)) {
 	b.rejudge, b.changed = rejudge, changed
-}
-
-// ServerSettings is the configuration of one server.
-type ServerSettings struct {
-	Server string
-	Mode   string // Ask, Accept or Block
-	Launch Hash   // hash of command, arguments, variable names and URL
 }
 
 // Apply sets the configured servers. The stored records of other servers are kept.

@@ -2,7 +2,6 @@ package trust
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -328,10 +327,4 @@ func (b *Baseline) AcceptInAdvance(ctx context.Context, server string, tools []c
 	}
 	b.mu.Unlock()
 	return b.Flush(ctx)
-}
-
-// LaunchHash returns the hash for ServerSettings.Launch of parts, which must be encodable as JSON.
-func LaunchHash(parts any) Hash {
-	b, _ := json.Marshal(parts)
-	return hashOf(b)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
@@ -69,8 +70,8 @@ func TestChangedTrustSettingAppliesImmediately(t *testing.T) {
 
 func TestChangedCommandIsNotedWithoutReview(t *testing.T) {
 	b := newBaseline(t)
-	b.Apply([]ServerSettings{{Server: "files", Mode: Ask, Launch: LaunchHash("a")}})
-	b.Apply([]ServerSettings{{Server: "files", Mode: Ask, Launch: LaunchHash("b")}})
+	b.Apply([]ServerSettings{{Server: "files", Mode: Ask, Launch: launchHash("a")}})
+	b.Apply([]ServerSettings{{Server: "files", Mode: Ask, Launch: launchHash("b")}})
 	list, _, err := b.Events(t.Context(), "files", 0, 10)
 	if err != nil || len(list) == 0 || list[0].Kind != Server || list[0].Action != EventChanged || list[0].OldHash == list[0].NewHash || list[0].NewHash == "" {
 		t.Fatalf("%+v, %v", list, err)
@@ -276,6 +277,36 @@ func TestSummaryCountsWhatDiffers(t *testing.T) {
 	} {
 		if got := Summary(list); got != want {
 			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// An answer applies to exactly the changes that the user saw.
+func TestPendingChangesAreAcceptedOnlyAsShown(t *testing.T) {
+	b := newBaseline(t)
+	f := &Feature{Baseline: b}
+	b.Apply([]ServerSettings{{Server: "files", Mode: Ask}})
+	mustJudge(t, b, tool("read", "Reads."))
+	mustJudge(t, b, tool("read", "Reads more."))
+	old := f.Pending()
+	mustJudge(t, b, tool("read", "Reads all."))
+	shown := f.Pending()
+	if len(old) != 1 || len(shown) != 1 || !strings.HasPrefix(shown[0].ID, string(f.PendingKind())+":files:") || len(b.Notices()) != 1 || b.Withheld()["files"] != 1 {
+		t.Fatalf("pending were %+v, now %+v", old, shown)
+	}
+	for _, c := range []struct {
+		id, action string
+		code       core.Code
+		ended      bool
+		left       int
+	}{
+		{old[0].ID, approvals.Accept, core.CodeNotFound, false, 1},
+		{shown[0].ID, "decline", "", false, 1},
+		{shown[0].ID, approvals.Accept, "", true, 0},
+		{shown[0].ID, approvals.Accept, core.CodeNotFound, false, 0},
+	} {
+		if ended, err := f.Answer(t.Context(), c.id, c.action); ended != c.ended || core.CodeOf(err) != c.code || len(f.Pending()) != c.left {
+			t.Errorf("%s %s: %v, %v, %d left", c.action, c.id, ended, err, len(f.Pending()))
 		}
 	}
 }

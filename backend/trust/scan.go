@@ -27,7 +27,7 @@ const (
 	HiddenText    = "hidden-text"
 	HidesFromUser = "hides-from-user"
 	ReadsFiles    = "reads-files"
-	Commands      = "commands"
+	RunsCommands  = "commands"
 	OtherTools    = "other-tools"
 	Overrides     = "overrides"
 	SendsAway     = "sends-away"
@@ -81,7 +81,7 @@ var rules = sync.OnceValue(func() []rule {
 			`^(the )?(whole|entire|full|complete|verbatim) (content of |contents of |text of )?(the |your )?(system prompt|conversation|chat|dialogue|messages)\b|\b(list|content|contents|names) of (all|every) (of )?(your )?(available )?(tools|secrets|credentials|api keys|environment variables)( and their| you (have|know)|$)`), nil},
 
 		// Commands.
-		{Commands, "It tells the model to run a command.", regexp.MustCompile(
+		{RunsCommands, "It tells the model to run a command.", regexp.MustCompile(
 			`(curl|wget|iwr|invoke-webrequest)\b[^|\n]{0,120}\| ?(sudo )?(ba|z|da)?sh\b|/dev/tcp/|\b(base64 (-d|--decode)|nc -e|chmod \+x|bash -c|powershell (-enc|-e |-nop)|rm -rf [~/])|\b(first|must|always|before)\b[^.]*\b(run|execute) (the |this |following |these )*(shell |terminal |bash |system )?commands?:? ?['"` + "`" + `]?(curl|wget|cat|env|printenv|nc|scp|ssh|sh|bash|python|node|npx|rm|chmod)\b`), nil},
 
 		// Interfering with other tools.

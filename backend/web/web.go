@@ -19,6 +19,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
+// Feature is a part of the program with operations of its own.
+type Feature interface{ Routes(r *Router) }
+
 // Router takes the operations of the features.
 type Router struct {
 	doc      huma.API

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/app/features"
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 
@@ -22,7 +23,7 @@ all except the interactive ones accept ` + "`--json`" + `, which prints the JSON
 func commands() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(commandsHead)
-	root := cli.New(cli.Options{Env: terminal.Env{Version: "docs"}})
+	root := cli.New(cli.Options{Env: terminal.Env{Version: "docs"}, Features: features.Commands()})
 	root.InitDefaultHelpFlag()
 	b.WriteString("\n| command | |\n|---|---|\n")
 	for _, c := range root.Commands() {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/drawbridge-mcp/drawbridge/app/features"
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 )
@@ -248,7 +249,7 @@ func TestCommandsInDocumentsExist(t *testing.T) {
 			args[i] = strings.Trim(a, `'"`)
 		}
 		count++
-		c, left, err := cli.New(cli.Options{Env: terminal.Env{Version: "docs"}}).Find(args)
+		c, left, err := cli.New(cli.Options{Env: terminal.Env{Version: "docs"}, Features: features.Commands()}).Find(args)
 		if err != nil {
 			t.Errorf("%s: %q: %v", path, line, err)
 			return

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/drawbridge-mcp/drawbridge/app/features"
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 
@@ -20,7 +21,7 @@ func main() {
 			log.Fatal(err)
 		}
 	}
-	root := cli.New(cli.Options{Env: terminal.Env{Version: version}})
+	root := cli.New(cli.Options{Env: terminal.Env{Version: version}, Features: features.Commands()})
 	root.DisableAutoGenTag = true
 	// The pages are dated SOURCE_DATE_EPOCH, which makes them reproducible.
 	err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "Drawbridge " + version, Manual: "Drawbridge"}, man)

@@ -8,6 +8,17 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
+// Store persists the trust records. *store.Store implements it.
+type Store interface {
+	Trust(ctx context.Context, server string) ([]store.Trusted, error)
+	TrustedDefinition(ctx context.Context, server, kind, name string) ([]byte, error)
+	SaveTrust(ctx context.Context, server string, list []store.Trusted, gone [][2]string, happened []store.TrustEvent) error
+	TrustEvents(ctx context.Context, server string, before int64, limit int) ([]store.TrustEvent, int64, error)
+	// ReplaceCount returns how many times the database file was quarantined and replaced by a new
+	// one.
+	ReplaceCount() uint64
+}
+
 type itemKey struct{ kind, name string }
 
 // serverRecords holds the records of one server.

@@ -1,4 +1,4 @@
-package cli
+package trust
 
 import (
 	"cmp"
@@ -6,16 +6,21 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
-	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
 )
+
+// Commands adds the commands about changed definitions.
+func Commands(e *terminal.Env, root *cobra.Command) {
+	terminal.Under(root, "tools").AddCommand(toolChanges(e), toolLog(e), toolWarnings(e), answerTool(e, "accept"), answerTool(e, "block"), answerTool(e, "ask"))
+	root.AddCommand(recentChanges(e))
+}
 
 // instructionsWord selects the instructions of a server in place of a tool.
 const instructionsWord = "(instructions)"
@@ -24,32 +29,33 @@ const instructionsWord = "(instructions)"
 // anything else.
 func definitionName(kind, name string) string {
 	switch kind {
-	case trust.Tool:
+	case Tool:
 		return name
-	case trust.Instructions:
+	case Instructions:
 		return instructionsWord
 	}
 	return kind + " " + name
 }
 
-func (p *program) toolChanges() *cobra.Command {
+func toolChanges(e *terminal.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "changes [SERVER]", Short: "Show the changed definitions that are withheld from clients, with a diff", Args: terminal.ArgCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return terminal.Show(cmd.Context(), &p.Env, http.MethodGet, "tool-changes", terminal.ServerQuery(args), nil, func(list web.List[trust.ToolChange]) error {
-				return p.printToolChanges(list.Items)
+			return terminal.Show(cmd.Context(), e, http.MethodGet, "tool-changes", terminal.ServerQuery(args), nil, func(list web.List[ToolChange]) error {
+				return PrintChanges(e, list.Items)
 			})
 		},
 	}
 }
 
-func (p *program) printToolChanges(list []trust.ToolChange) error {
+// PrintChanges prints changed definitions with their differences.
+func PrintChanges(e *terminal.Env, list []ToolChange) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(p.Stdout, "Nothing is withheld.")
+		_, err := fmt.Fprintln(e.Stdout, "Nothing is withheld.")
 		return err
 	}
 	if len(list) > 1 {
-		fmt.Fprintln(p.Stdout, trust.Summary(list)+"\n")
+		fmt.Fprintln(e.Stdout, Summary(list)+"\n")
 	}
 	for i := range list {
 		c := &list[i]
@@ -60,43 +66,43 @@ func (p *program) printToolChanges(list []trust.ToolChange) error {
 		case "added", "changed", "removed":
 			word = c.State
 		}
-		fmt.Fprintln(p.Stdout, terminal.EscapeLine(fmt.Sprintf("%s %s: %s", c.Server, definitionName(c.Kind, c.Name), word)))
+		fmt.Fprintln(e.Stdout, terminal.EscapeLine(fmt.Sprintf("%s %s: %s", c.Server, definitionName(c.Kind, c.Name), word)))
 		for _, w := range c.Warnings {
-			fmt.Fprintln(p.Stdout, "  ! "+terminal.EscapeLine(w.Reason+" "+w.Quote))
+			fmt.Fprintln(e.Stdout, "  ! "+terminal.EscapeLine(w.Reason+" "+w.Quote))
 		}
 		for _, d := range c.Diff {
 			mark := map[string]string{"old": "- ", "new": "+ ", "gap": "… "}[d.Op]
 			if mark == "" {
 				mark = "  "
 			}
-			fmt.Fprintln(p.Stdout, strings.TrimRight("    "+mark+terminal.EscapeLine(d.Text), " "))
+			fmt.Fprintln(e.Stdout, strings.TrimRight("    "+mark+terminal.EscapeLine(d.Text), " "))
 		}
 	}
 	return nil
 }
 
-func (p *program) toolLog() *cobra.Command {
+func toolLog(e *terminal.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "log [SERVER]", Short: "Show the history of tool definitions, newest first", Args: terminal.ArgCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t := terminal.Table{Title: "%d events", Head: []string{"Time", "Server", "Tool", "Action", "Old hash", "New hash", "Detail"}}
-			return terminal.ShowList(cmd.Context(), &p.Env, "tool-changes/log", terminal.ServerQuery(args), t, func(e trust.Event) []string {
+			return terminal.ShowList(cmd.Context(), e, "tool-changes/log", terminal.ServerQuery(args), t, func(e Event) []string {
 				return []string{e.At.Local().Format("2006-01-02 15:04:05"), e.Server, definitionName(e.Kind, e.Name), e.Action, e.OldHash[:min(8, len(e.OldHash))], e.NewHash[:min(8, len(e.NewHash))], terminal.Truncate(e.Detail, 80)}
 			})
 		},
 	}
 }
 
-func (p *program) toolWarnings() *cobra.Command {
+func toolWarnings(e *terminal.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "warnings [SERVER]", Short: "Show the tools whose definitions show signs of an attack, and why", Args: terminal.ArgCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return terminal.Show(cmd.Context(), &p.Env, http.MethodGet, "tool-trust", terminal.ServerQuery(args), nil, p.printToolWarnings)
+			return terminal.Show(cmd.Context(), e, http.MethodGet, "tool-trust", terminal.ServerQuery(args), nil, func(list web.List[ToolTrust]) error { return printToolWarnings(e, list) })
 		},
 	}
 }
 
-func (p *program) printToolWarnings(list web.List[api.ToolTrust]) error {
+func printToolWarnings(e *terminal.Env, list web.List[ToolTrust]) error {
 	t := terminal.Table{Title: "%d warnings", Head: []string{"Server", "Tool", "Warning", "Why", "Where", "Text"}}
 	for _, tool := range list.Items {
 		name := cmp.Or(tool.Tool, instructionsWord)
@@ -104,11 +110,11 @@ func (p *program) printToolWarnings(list web.List[api.ToolTrust]) error {
 			t.Add(tool.Server, name, w.Code, w.Reason, w.Where, terminal.Truncate(w.Quote, 100))
 		}
 	}
-	return p.PrintTable(&t)
+	return e.PrintTable(&t)
 }
 
 // answerTool returns a command that answers one changed tool, or all of them.
-func (p *program) answerTool(action string) *cobra.Command {
+func answerTool(e *terminal.Env, action string) *cobra.Command {
 	var always, all bool
 	cmd := &cobra.Command{Use: action + " SERVER TOOL", Args: terminal.ArgCount(1, 2)}
 	cmd.Short = map[string]string{
@@ -126,31 +132,31 @@ func (p *program) answerTool(action string) *cobra.Command {
 		if all == (len(args) == 2) {
 			return terminal.UsageError(fmt.Errorf("usage: %s", cmd.UseLine()))
 		}
-		return p.answerCommand(cmd.Context(), args, action, always)
+		return answerCommand(e, cmd.Context(), args, action, always)
 	}
 	return cmd
 }
 
-func (p *program) answerCommand(ctx context.Context, args []string, action string, always bool) error {
-	d, err := p.Daemon()
+func answerCommand(e *terminal.Env, ctx context.Context, args []string, action string, always bool) error {
+	d, err := e.Daemon()
 	if err != nil {
 		return err
 	}
-	list, err := terminal.Get[web.List[trust.ToolChange]](ctx, d, "tool-changes", terminal.ServerQuery(args))
+	list, err := terminal.Get[web.List[ToolChange]](ctx, d, "tool-changes", terminal.ServerQuery(args))
 	if err != nil {
 		return err
 	}
 	if always {
 		action = "always"
 	}
-	var words []api.AnswerToolInputBody
+	var words []AnswerToolInputBody
 	for i := range list.Items {
 		if c := &list.Items[i]; len(args) == 1 && c.State == "waiting" || len(args) == 2 && definitionName(c.Kind, c.Name) == args[1] {
-			words = append(words, api.AnswerToolInputBody{Server: c.Server, Kind: c.Kind, Tool: c.Name, Action: action, Hash: c.NewHash})
+			words = append(words, AnswerToolInputBody{Server: c.Server, Kind: c.Kind, Tool: c.Name, Action: action, Hash: c.NewHash})
 		}
 	}
 	if len(words) == 0 && len(args) == 2 {
-		w := api.AnswerToolInputBody{Server: args[0], Kind: "tool", Tool: args[1], Action: action}
+		w := AnswerToolInputBody{Server: args[0], Kind: "tool", Tool: args[1], Action: action}
 		if kind, name, ok := strings.Cut(args[1], " "); args[1] == instructionsWord {
 			w.Kind, w.Tool = "instructions", ""
 		} else if ok && slices.Contains([]string{"prompt", "resource", "template"}, kind) {
@@ -166,15 +172,32 @@ func (p *program) answerCommand(ctx context.Context, args []string, action strin
 			return err
 		}
 	}
-	if p.JSON {
-		return p.PrintJSON(web.List[api.AnswerToolInputBody]{Items: append([]api.AnswerToolInputBody{}, words...)})
+	if e.JSON {
+		return e.PrintJSON(web.List[AnswerToolInputBody]{Items: append([]AnswerToolInputBody{}, words...)})
 	}
 	for _, w := range words {
 		said := map[string]string{"accept": "accepted", "always": "accepted, including all later changes", "block": "blocked", "ask": "its next change needs approval"}[w.Action]
-		fmt.Fprintln(p.Stdout, terminal.EscapeLine(fmt.Sprintf("%s %s: %s", w.Server, definitionName(w.Kind, w.Tool), said)))
+		fmt.Fprintln(e.Stdout, terminal.EscapeLine(fmt.Sprintf("%s %s: %s", w.Server, definitionName(w.Kind, w.Tool), said)))
 	}
 	if len(words) == 0 {
-		fmt.Fprintln(p.Stdout, "No changes are pending.")
+		fmt.Fprintln(e.Stdout, "No changes are pending.")
 	}
 	return nil
+}
+
+func recentChanges(e *terminal.Env) *cobra.Command {
+	days := 7
+	cmd := &cobra.Command{
+		Use: "changes [SERVER]", Short: "Show what changed this week: versions, definitions, new tools and new destinations", Args: terminal.ArgCount(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			query := terminal.ServerQuery(args)
+			query.Set("days", strconv.Itoa(days))
+			t := terminal.Table{Title: "%d changes", Head: []string{"Time", "Server", "Kind", "Name", "Action", "Detail"}}
+			return terminal.ShowList(cmd.Context(), e, "recent-changes", query, t, func(c RecentChange) []string {
+				return []string{c.At.Local().Format("2006-01-02 15:04"), c.Server, c.Kind, c.Name, c.Action, terminal.Truncate(c.Detail, 80)}
+			})
+		},
+	}
+	cmd.Flags().IntVar(&days, "days", days, "show the changes of the last `NUMBER` days, at most 90")
+	return cmd
 }

@@ -1,0 +1,12 @@
+// Package features lists the features of the program. Nothing else knows them all.
+package features
+
+import (
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
+	"github.com/drawbridge-mcp/drawbridge/backend/trust"
+)
+
+// Commands returns what adds the commands of each feature.
+func Commands() []terminal.Commands {
+	return []terminal.Commands{trust.Commands}
+}
