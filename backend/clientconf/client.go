@@ -245,8 +245,8 @@ type furtherFile struct {
 func (s System) readFiles(c Client, written, project string) (files []furtherFile) {
 	seen := []string{realPath(written)}
 	add := func(path, role string) {
-		if real := realPath(path); exists(path) && !slices.Contains(seen, real) {
-			seen = append(seen, real)
+		if target := realPath(path); exists(path) && !slices.Contains(seen, target) {
+			seen = append(seen, target)
 			files = append(files, furtherFile{location{path, true}, role == "alone"})
 		}
 	}

@@ -118,7 +118,7 @@ func (o *configChange) servers() (map[string]json.RawMessage, error) {
 // now: the user has seen and confirmed it.
 func (c *Connector) WroteEntry(path, label string) bool {
 	o, err := c.openConfig()
-	if real, broken := resolveTarget(path); err != nil || broken != nil || real != o.Path {
+	if target, broken := resolveTarget(path); err != nil || broken != nil || target != o.Path {
 		return false
 	}
 	servers, err := o.servers()

@@ -1,6 +1,3 @@
-// Package dial starts or reaches one MCP server: a process, a container or an address. It resolves
-// the environment, secrets and sign-in of the server, performs the handshake, and records what is
-// exchanged. When a server runs is decided by package supervisor.
 package upstream
 
 import (

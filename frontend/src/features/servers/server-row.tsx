@@ -122,7 +122,7 @@ export function ServerRow({
               to="/servers/$id"
               params={{ id: server.id }}
               search={{ q: filter, view: 'tools' }}
-              className="relative z-10 text-accent underline-offset-2 hover:underline"
+              className="relative z-10 text-accent underline underline-offset-2"
             >
               {texts.servers.review}
             </Link>
