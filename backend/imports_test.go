@@ -49,7 +49,7 @@ var edges = map[string]string{
 	"backend/clientconf":  "backend/osutil backend/core backend/redact config",
 	"backend/marketplace": "backend/osutil backend/core config backend/dockerexec", // which argument of docker is the image
 	"backend/metrics":     "backend/core",
-	"backend/sandbox":     "backend/sandbox/reexec backend/core backend/store",
+	"backend/sandbox":     "backend/sandbox/reexec backend/core backend/store config backend/web backend/terminal",
 	"backend/desktop":     "backend/core backend/osutil backend/approvals",                                         // the installed version is asked for its number
 	"backend/doctor":      "backend/osutil backend/core backend/redact config backend/clientconf backend/upstream", // how a missing program is installed, said in one place
 	"backend/builtin":     "backend/core backend/store",
@@ -64,7 +64,7 @@ var edges = map[string]string{
 	// "*" is every package of backend and config, and the page; it never means the window.
 	"backend/api":    "*",
 	"app/drawbridge": "* backend/api backend/cli app/tray app/features",
-	"app/features":   "backend/terminal backend/trust", // which features there are
+	"app/features":   "backend/terminal backend/sandbox backend/trust", // which features there are
 
 	"app/tray":   "backend/core backend/approvals backend/desktop build/icons", // approvals: why a call no longer waits; desktop: what fits into one line of text
 	"app/window": "build/icons backend/loopback backend/osutil",                // where the daemon answers, and its token
@@ -99,7 +99,7 @@ var owners = map[string]string{
 	"github.com/goccy/go-yaml":               "config backend/clientconf",
 	"github.com/pelletier/go-toml/v2":        "backend/clientconf",
 	"github.com/danielgtaylor/huma/v2":       "backend/web backend/api",
-	"github.com/spf13/cobra":                 "backend/terminal backend/trust backend/cli build/package/manpages build/docs",
+	"github.com/spf13/cobra":                 "backend/terminal backend/sandbox backend/trust backend/cli build/package/manpages build/docs",
 	"aead.dev/minisign":                      "backend/desktop",
 	"golang.org/x/mod":                       "backend/desktop", // the order of semantic versions
 	"github.com/google/licensecheck":         "build/docs",

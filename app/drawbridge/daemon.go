@@ -255,7 +255,6 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 		Desktop: d.settings, Usage: d.dialer.Usage, Connector: connector, Secrets: d.vault, Logins: d.logins,
 		Doctor: doctorOptions(d.files.Current), DiagnosticSources: bundleOptions(o.Folders, o.Sources), Approvals: d.inbox, CommandApprovals: d.servers,
 		Live: d.dialer.LiveCall, Debug: d.servers.Debug, Try: d.dialer.Try, Rules: d.rules, Trust: d.baseline, Features: d.features(), Metadata: d.history, Observer: d.connections,
-		SandboxRules: d.dialer.SandboxRules, SandboxRefusals: d.dialer.SandboxRefusals,
 		Visibility: d.files, Directory: marketplace.NewList(filepath.Join(o.Folders.Data, "directory.json")),
 		BundleFolder: filepath.Join(o.Folders.Data, "bundles"), Copies: config.BackupsOf(o.Folders.Data),
 		Redact: recorder.Redact, FrameLog: d.records.frameLog, CheckRunner: d.checks,
@@ -279,7 +278,10 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 
 // features returns the features with operations of the API.
 func (d *daemon) features() []web.Feature {
-	return []web.Feature{&trust.Feature{Baseline: d.baseline, Views: d.views, Destinations: d.connections.Destinations}}
+	return []web.Feature{
+		&sandbox.Feature{Config: d.files, Servers: d.servers, Rules: d.dialer.SandboxRules, Refusals: d.dialer.SandboxRefusals, Sampler: d.connections},
+		&trust.Feature{Baseline: d.baseline, Views: d.views, Destinations: d.connections.Destinations},
+	}
 }
 
 // notices returns what needs the attention of the user besides the servers.

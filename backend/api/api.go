@@ -24,7 +24,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
-	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
@@ -89,7 +88,6 @@ type ConfigEditor interface {
 	// AddArgumentRule adds a rule before the one with the key before, or as the last one.
 	AddArgumentRule(ctx context.Context, before string, rule json.RawMessage) error
 	SetTools(ctx context.Context, id string, tools []string, set map[string]json.RawMessage) error
-	SetSandbox(ctx context.Context, id string, value json.RawMessage) error
 }
 
 // Logs reads the logs of servers; *serverlog.Logs implements it.
@@ -112,6 +110,13 @@ type Trust interface {
 	Compare(ctx context.Context, server string, tools []core.Item) ([]trust.ToolChange, error)
 	AcceptInAdvance(ctx context.Context, server string, tools []core.Item, why string) error
 	Rename(ctx context.Context, from, to string, move func() error) error
+}
+
+// Observer reports where servers connect to; *sandbox.DestinationSampler implements it.
+type Observer interface {
+	Renamed(from, to string)
+	Notices() []core.Notice
+	Dismiss(subject string) bool
 }
 
 // Metrics serves /metrics.
@@ -170,10 +175,6 @@ type Options struct {
 	Trust    Trust         // trusted tools and changes since
 	Features []web.Feature // their operations
 	Observer Observer      // where servers connect to
-	// SandboxRules returns the rules with which a server was last started.
-	SandboxRules func(server string) (sandbox.Rules, bool)
-	// SandboxRefusals returns what the sandbox of a server refused since that start.
-	SandboxRefusals func(server string) (list []sandbox.Refusal, more int)
 
 	UI            fs.FS                                  // the page, index.html at its root
 	Usage         func(id string) (process.Usage, error) // resource usage of servers

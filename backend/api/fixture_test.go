@@ -124,10 +124,6 @@ func (f *fakes) SetTools(_ context.Context, id string, tools []string, set map[s
 	return f.note("tool", id+" "+strings.Join(tools, ",")+" "+string(raw))
 }
 
-func (f *fakes) SetSandbox(_ context.Context, id string, value json.RawMessage) error {
-	return f.note("sandbox", id+" "+string(value))
-}
-
 func (f *fakes) PendingCommands() []supervisor.PendingCommand {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -285,7 +281,7 @@ func newSite(t *testing.T) *site {
 		ConfigEditor: s.fakes, Bridge: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
 		Approvals: s.inbox, CommandApprovals: s.fakes, Metadata: s.store, FrameLog: &history.FrameLog{},
 		Rules: policy.New(policy.Options{Views: s.views}), Trust: baseline,
-		Features:  []web.Feature{&trust.Feature{Baseline: baseline, Views: s.views, Destinations: observer.Destinations}},
+		Features:  []web.Feature{&sandbox.Feature{Servers: s.fakes, Sampler: observer}, &trust.Feature{Baseline: baseline, Views: s.views, Destinations: observer.Destinations}},
 		Connector: connector, Secrets: vault, Directory: marketplace.NewList(filepath.Join(dir, "directory.json")), BundleFolder: filepath.Join(dir, "bundles"),
 		Desktop: &fakeDesktop{}, Logins: inactive{}, Visibility: inactive{}, Metrics: inactive{}, Copies: config.BackupsOf(dir),
 		Observer:    observer,
@@ -297,7 +293,6 @@ func newSite(t *testing.T) *site {
 		Try: func(context.Context, *config.Server, string, func(upstream.Connection)) upstream.Trial {
 			return upstream.Trial{}
 		},
-		SandboxRules: notStarted, SandboxRefusals: func(string) ([]sandbox.Refusal, int) { return nil, 0 },
 		Usage: func(string) (process.Usage, error) { return process.Usage{}, errors.New("no process") },
 		Live: func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error) {
 			return s.fakes.Call(ctx, &core.Call{Client: core.Client{Name: "replay"}, Server: server, Method: method, Name: name, PublicName: name, Params: params}, nil)
@@ -324,12 +319,6 @@ func newSite(t *testing.T) *site {
 		http.DefaultClient.CloseIdleConnections()
 	})
 	return s
-}
-
-// notStarted returns the rules of a server that was not started.
-func notStarted(string) (sandbox.Rules, bool) {
-	home, _ := os.UserHomeDir()
-	return sandbox.DenyAllRules(home, nil, nil), false
 }
 
 // ask sends a request with the admin token.

@@ -170,8 +170,6 @@ func (a *API) document() *routes {
 		f.Routes(r)
 	}
 	a.registerVersions(r)
-	a.registerObservations(r)
-	a.registerSandbox(r)
 	a.registerDesktop(r)
 	a.registerFeatures(r)
 	a.registerProfiles(r)

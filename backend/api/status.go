@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
-	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
@@ -148,40 +146,4 @@ func countErrors(problems []config.Problem) (n int) {
 		}
 	}
 	return n
-}
-
-var _ Observer = (*sandbox.DestinationSampler)(nil)
-
-func (a *API) registerObservations(r *web.Router) {
-	web.Op(r, "GET", "/api/v1/servers/{id}/destinations", "Hosts and ports that the processes of a server connect to", a.destinations)
-}
-
-// Observer reports where servers connect to; *observe.Sampler implements it.
-type Observer interface {
-	Available(server string) (ok bool, why string)
-	Destinations(ctx context.Context, server string) ([]store.Destination, error)
-	Renamed(from, to string)
-	Notices() []core.Notice
-	Dismiss(subject string) bool
-}
-
-// Destinations is where the processes of a server connect to.
-type Destinations struct {
-	Available bool                `json:"available" doc:"Whether connections of this server can be observed"`
-	Reason    string              `json:"reason" doc:"Why not, in one sentence"`
-	Items     []store.Destination `json:"items" nullable:"false" doc:"Newest first"`
-}
-
-func (a *API) destinations(ctx context.Context, in *web.ServerInput) (*web.Answer[Destinations], error) {
-	if _, ok := a.Servers.Status(in.ID); !ok {
-		return nil, web.ErrNoSuchServer
-	}
-	d := Destinations{Items: []store.Destination{}}
-	d.Available, d.Reason = a.Observer.Available(in.ID)
-	list, err := a.Observer.Destinations(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	d.Items = web.NonNil(list)
-	return web.Reply(d)
 }

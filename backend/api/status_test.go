@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -108,7 +107,6 @@ func TestUsageOfAllServersIsMeasuredAtTheSameTime(t *testing.T) {
 func TestRecentChangesListVersionsToolsAndDestinations(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []core.ServerStatus{{ID: "files", Label: "Files", State: core.StateRunning}}
-	s.api.Observer = sandbox.New(sandbox.Options{Store: s.store, Bus: s.bus, Log: slog.New(slog.DiscardHandler), Now: time.Now})
 	now := time.Now().UTC()
 	var list []store.Destination
 	for i, age := range []time.Duration{time.Hour, 30 * 24 * time.Hour} {
@@ -137,7 +135,7 @@ func TestRecentChangesListVersionsToolsAndDestinations(t *testing.T) {
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got %q", got)
 	}
-	var d Destinations
+	var d sandbox.Destinations
 	s.get(t, "/api/v1/servers/Files/destinations", &d)
 	if len(d.Items) != 2 || d.Items[0].Host != "host0.example.com" || d.Available != (d.Reason == "") {
 		t.Errorf("destinations %+v", d)

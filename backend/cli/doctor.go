@@ -8,10 +8,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
@@ -252,29 +250,6 @@ func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
 		o.Documents["doctor"] = doctor.Examine(ctx, patient)
 	}
 	return doctor.Bundle(o), nil
-}
-
-func (p *program) destinations() *cobra.Command {
-	return &cobra.Command{
-		Use: "destinations SERVER", Short: "Show the hosts and ports that a server connects to", Args: terminal.ArgCount(1, 1),
-		Long: `Show the hosts and ports that the processes of a server connect to.
-
-Connections are sampled every few seconds (Linux), so short ones may be missing. The number of bytes is not known.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return terminal.Show(cmd.Context(), &p.Env, http.MethodGet, terminal.ServerPath(args[0], "/destinations"), nil, nil, p.printDestinations)
-		},
-	}
-}
-
-func (p *program) printDestinations(d api.Destinations) error {
-	if !d.Available {
-		fmt.Fprintln(p.Stdout, terminal.EscapeLine("Not available: "+d.Reason))
-	}
-	t := terminal.Table{Title: "%d destinations", Head: []string{"Host", "Port", "Protocol", "Address", "First seen", "Last seen"}}
-	for _, one := range d.Items {
-		t.Add(one.Host, strconv.Itoa(one.Port), one.Protocol, one.Address, localTime(one.FirstAt), localTime(one.LastAt))
-	}
-	return p.PrintTable(&t)
 }
 
 func localTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }

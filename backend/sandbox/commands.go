@@ -1,22 +1,27 @@
-package cli
+package sandbox
 
 import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 
 	"github.com/spf13/cobra"
 )
 
-func (p *program) sandbox() *cobra.Command {
+// Commands adds the commands about sandboxes and destinations.
+func Commands(e *terminal.Env, root *cobra.Command) {
+	root.AddCommand(sandboxCommand(e), destinationsCommand(e))
+}
+
+func sandboxCommand(e *terminal.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sandbox SERVER", Short: "Show a server's sandbox, and the restrictions that this system can enforce; the subcommands change the sandbox", Args: terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.showSandbox(cmd, http.MethodGet, args[0], nil)
+			return showSandbox(e, cmd, http.MethodGet, args[0], nil)
 		},
 	}
 	for _, one := range [][2]string{
@@ -26,7 +31,7 @@ func (p *program) sandbox() *cobra.Command {
 		cmd.AddCommand(&cobra.Command{
 			Use: one[0] + " SERVER", Short: one[1], Args: terminal.ArgCount(1, 1),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return p.showSandbox(cmd, http.MethodPost, args[0], map[string]string{"mode": one[0]})
+				return showSandbox(e, cmd, http.MethodPost, args[0], map[string]string{"mode": one[0]})
 			},
 		})
 	}
@@ -44,7 +49,7 @@ func (p *program) sandbox() *cobra.Command {
 					return fmt.Errorf("cannot find the current folder: %w", err)
 				}
 			}
-			return p.showSandbox(cmd, http.MethodPost, args[0], map[string]string{"mode": mode, "path": path})
+			return showSandbox(e, cmd, http.MethodPost, args[0], map[string]string{"mode": mode, "path": path})
 		},
 	}
 	allow.Flags().BoolVar(&write, "write", false, "also allow writing")
@@ -52,13 +57,13 @@ func (p *program) sandbox() *cobra.Command {
 	return cmd
 }
 
-func (p *program) showSandbox(cmd *cobra.Command, method, server string, body any) error {
-	return terminal.Show(cmd.Context(), &p.Env, method, terminal.ServerPath(server, "/sandbox"), nil, body, p.printSandbox)
+func showSandbox(e *terminal.Env, cmd *cobra.Command, method, server string, body any) error {
+	return terminal.Show(cmd.Context(), e, method, terminal.ServerPath(server, "/sandbox"), nil, body, func(st SandboxStatus) error { return printSandbox(e, st) })
 }
 
-func (p *program) printSandbox(st api.SandboxStatus) error {
+func printSandbox(e *terminal.Env, st SandboxStatus) error {
 	say := func(format string, args ...any) {
-		fmt.Fprintln(p.Stdout, terminal.EscapeLine(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(e.Stdout, terminal.EscapeLine(fmt.Sprintf(format, args...)))
 	}
 	say("%s: sandbox %s", st.Server, st.Mode)
 	if st.Reason != "" {
@@ -107,7 +112,7 @@ func (p *program) printSandbox(st api.SandboxStatus) error {
 		}
 		t.Add(one.Name, word, one.Requires)
 	}
-	return p.PrintTable(&t)
+	return e.PrintTable(&t)
 }
 
 // printSome prints at most maxPaths paths, and how many more there are.
@@ -136,4 +141,30 @@ func printPaths(say func(string, ...any), read, write []string, network string, 
 	default:
 		say("  TCP to port %s, and UDP", strings.Trim(strings.ReplaceAll(fmt.Sprint(ports), " ", ", "), "[]"))
 	}
+}
+
+func destinationsCommand(e *terminal.Env) *cobra.Command {
+	return &cobra.Command{
+		Use: "destinations SERVER", Short: "Show the hosts and ports that a server connects to", Args: terminal.ArgCount(1, 1),
+		Long: `Show the hosts and ports that the processes of a server connect to.
+
+Connections are sampled every few seconds (Linux), so short ones may be missing. The number of bytes is not known.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return terminal.Show(cmd.Context(), e, http.MethodGet, terminal.ServerPath(args[0], "/destinations"), nil, nil, func(d Destinations) error { return printDestinations(e, d) })
+		},
+	}
+}
+
+// minute is the format of points in time.
+const minute = "2006-01-02 15:04"
+
+func printDestinations(e *terminal.Env, d Destinations) error {
+	if !d.Available {
+		fmt.Fprintln(e.Stdout, terminal.EscapeLine("Not available: "+d.Reason))
+	}
+	t := terminal.Table{Title: "%d destinations", Head: []string{"Host", "Port", "Protocol", "Address", "First seen", "Last seen"}}
+	for _, one := range d.Items {
+		t.Add(one.Host, strconv.Itoa(one.Port), one.Protocol, one.Address, one.FirstAt.Local().Format(minute), one.LastAt.Local().Format(minute))
+	}
+	return e.PrintTable(&t)
 }

@@ -1,8 +1,11 @@
-package api
+package sandbox
 
 import (
+	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -10,25 +13,76 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 )
 
+// site serves the operations of the feature.
+type site struct {
+	feature Feature
+	current *config.Config
+	set     string // the value that was set last
+	mux     *http.ServeMux
+}
+
+func newSite() *site {
+	s := &site{mux: http.NewServeMux()}
+	s.feature = Feature{Config: s, Rules: notStarted, Refusals: func(string) ([]Refusal, int) { return nil, 0 }}
+	s.feature.Routes(web.NewRouter(humago.New(s.mux, huma.DefaultConfig("", "")), slog.New(slog.DiscardHandler), func(text string) (string, error) { return text, nil }))
+	return s
+}
+
+func (s *site) Current() *config.Config { return s.current }
+
+func (s *site) SetSandbox(_ context.Context, id string, value json.RawMessage) error {
+	s.set = "sandbox " + id + " " + string(value)
+	return nil
+}
+
+// notStarted returns the rules of a server that was not started.
+func notStarted(string) (Rules, bool) {
+	home, _ := os.UserHomeDir()
+	return DenyAllRules(home, nil, nil), false
+}
+
+func (s *site) ask(method, path, body string) (int, string) {
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	s.mux.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+func (s *site) want(t *testing.T, method, path, body string, status int, text string) {
+	t.Helper()
+	if got, answer := s.ask(method, path, body); got != status || !strings.Contains(answer, text) {
+		t.Errorf("%s %s %s: got %d %s, want %d %q", method, path, body, got, answer, status, text)
+	}
+}
+
+func (s *site) get(t *testing.T, path string, into any) {
+	t.Helper()
+	if status, body := s.ask(http.MethodGet, path, ""); status != 200 || json.Unmarshal([]byte(body), into) != nil {
+		t.Fatalf("GET %s: %d %s", path, status, body)
+	}
+}
+
 func TestRemoteServerHasNoSandbox(t *testing.T) {
-	s := newSite(t)
+	s := newSite()
 	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"web": {"url": "http://127.0.0.1:1/mcp"}}}`))
-	s.statuses = []core.ServerStatus{{ID: "web"}}
 	var st SandboxStatus
 	s.get(t, "/api/v1/servers/web/sandbox", &st)
 	if st.Applies || !strings.Contains(st.Reason, "not servers of type http") {
 		t.Errorf("%+v", st)
 	}
-	s.want(t, http.MethodPost, "/api/v1/servers/web/sandbox", `{"mode": "on"}`, 400)
+	s.want(t, http.MethodPost, "/api/v1/servers/web/sandbox", `{"mode": "on"}`, 400, "not servers")
 }
 
 func TestRefusedPathIsAllowedInAddition(t *testing.T) {
-	s := newSite(t)
+	s := newSite()
 	dir := t.TempDir()
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
@@ -38,9 +92,8 @@ func TestRefusedPathIsAllowedInAddition(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"read": ["/etc"], "network": "none", "ports": [443], "bestEffort": true}}}}`))
-	s.statuses = []core.ServerStatus{{ID: "files"}}
-	s.api.SandboxRefusals = func(string) ([]sandbox.Refusal, int) {
-		return []sandbox.Refusal{{Path: filepath.Join(dir, "new.txt")}, {Path: dir, Unreadable: true}, {Path: filepath.Join(home, "drawbridge-new")}, {Path: filepath.Join(home, ".config", "drawbridge-new")}}, 7
+	s.feature.Refusals = func(string) ([]Refusal, int) {
+		return []Refusal{{Path: filepath.Join(dir, "new.txt")}, {Path: dir, Unreadable: true}, {Path: filepath.Join(home, "drawbridge-new")}, {Path: filepath.Join(home, ".config", "drawbridge-new")}}, 7
 	}
 	var st SandboxStatus
 	s.get(t, "/api/v1/servers/files/sandbox", &st)
@@ -50,29 +103,29 @@ func TestRefusedPathIsAllowedInAddition(t *testing.T) {
 	if st.Access != nil {
 		t.Errorf("it was not started, but may access %+v", st.Access)
 	}
-	s.api.SandboxRules = func(string) (sandbox.Rules, bool) {
-		return sandbox.Rules{Write: []string{"/dev/null", dir, filepath.Join(dir, "x"), filepath.Join(home, "notes")}, Private: []string{dir, filepath.Join(dir, "none"), os.Args[0]}}, true
+	s.feature.Rules = func(string) (Rules, bool) {
+		return Rules{Write: []string{"/dev/null", dir, filepath.Join(dir, "x"), filepath.Join(home, "notes")}, Private: []string{dir, filepath.Join(dir, "none"), os.Args[0]}}, true
 	}
-	access := sandbox.Access{Write: []string{dir, "~/notes"}, Unreadable: []string{os.Args[0]}}
-	if s.get(t, "/api/v1/servers/files/sandbox", &st); sandbox.Available() {
+	access := Access{Write: []string{dir, "~/notes"}, Unreadable: []string{os.Args[0]}}
+	if s.get(t, "/api/v1/servers/files/sandbox", &st); Available() {
 		slices.Sort(st.Access.Write)
 		if !reflect.DeepEqual(*st.Access, access) {
 			t.Errorf("it may access %+v, not %+v", *st.Access, access)
 		}
 	}
-	s.api.SandboxRules = notStarted
+	s.feature.Rules = notStarted
 	where, _ := json.Marshal(dir)
 	for mode, want := range map[string]string{
 		"read":  `{"read":["/etc",` + string(where) + `],"network":"none","ports":[443],"bestEffort":true}`,
 		"write": `{"read":["/etc"],"write":[` + string(where) + `],"network":"none","ports":[443],"bestEffort":true}`,
 	} {
-		if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "`+mode+`", "path": `+string(where)+`}`); status != 200 {
+		if status, body := s.ask(http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "`+mode+`", "path": `+string(where)+`}`); status != 200 {
 			t.Errorf("%s: %d %s", mode, status, body)
-		} else if got := s.did[len(s.did)-1]; got != "sandbox files "+want {
+		} else if got := s.set; got != "sandbox files "+want {
 			t.Errorf("%s: %s, want %s", mode, got, want)
 		}
 	}
-	s.want(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "write", "path": ""}`, 400)
+	s.want(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "write", "path": ""}`, 400, "the path is empty")
 	// What is private or starts programs needs an edit of the configuration.
 	for _, body := range []string{
 		`{"mode": "read", "path": "~/.ssh/config"}`, `{"mode": "read", "path": "~/.ssh"}`, `{"mode": "read", "path": "~/.config"}`, `{"mode": "read", "path": "~"}`,
@@ -91,9 +144,9 @@ func TestRefusedPathIsAllowedInAddition(t *testing.T) {
 	}
 	// Allowing a path does not turn the sandbox on.
 	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"mode": "off", "unixSockets": "any", "read": ["/etc"]}}}}`))
-	if status, body, _ := s.ask(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "read", "path": "~/notes"}`); status != 200 {
+	if status, body := s.ask(http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "read", "path": "~/notes"}`); status != 200 {
 		t.Errorf("%d %s", status, body)
-	} else if got, want := s.did[len(s.did)-1], `sandbox files {"mode":"off","read":["/etc","~/notes"],"unixSockets":"any"}`; got != want {
+	} else if got, want := s.set, `sandbox files {"mode":"off","read":["/etc","~/notes"],"unixSockets":"any"}`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
