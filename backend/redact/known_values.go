@@ -83,7 +83,7 @@ func allEncodings(list []string) (all []string, missed int) {
 			continue
 		}
 		fits := true
-		for _, part := range splitLong(v) {
+		for _, part := range append(splitLong(v), keyLines(v)...) {
 			if !seen[part] && len(all) == maxSecretEncodings {
 				fits = false
 				break
@@ -141,11 +141,38 @@ func encodings(v string) []string {
 		v, inJSON, trimQuotes([]byte(core.QuoteJSON(v))), strings.ReplaceAll(inJSON, "/", `\/`),
 		url.QueryEscape(v), url.PathEscape(v),
 	}
+	for range jsonDepth { // JSON in a string of JSON
+		escaped, _ = json.Marshal(inJSON)
+		if trimQuotes(escaped) == inJSON {
+			break
+		}
+		inJSON = trimQuotes(escaped)
+		all = append(all, inJSON)
+	}
 	if whole := len(v) / 3 * 3; whole >= 9 { // the encoding of an incomplete group depends on the bytes after the value
 		all = append(all, base64.RawStdEncoding.EncodeToString([]byte(v[:whole])), base64.RawURLEncoding.EncodeToString([]byte(v[:whole])))
 	}
 	return slices.DeleteFunc(all, func(s string) bool { return len(s) < minSecretBytes })
 }
+
+// keyLines returns the lines of a value with several lines, such as a key, that tell it from other
+// values: a log has each on its own.
+func keyLines(v string) (lines []string) {
+	if !strings.Contains(v, "\n") {
+		return nil
+	}
+	for line := range strings.Lines(v) {
+		if line = strings.TrimSpace(line); len(line) >= minKeyLine && !strings.HasPrefix(line, "-----") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// jsonDepth is how many times the JSON of a value may be quoted in other JSON.
+const jsonDepth = 3
+
+const minKeyLine = 16 // minimum length in bytes of a line of a value that is searched for alone
 
 // trimQuotes returns the content of an encoded JSON string, without its quotes.
 func trimQuotes(text []byte) string { return string(text[1 : len(text)-1]) }
@@ -221,11 +248,7 @@ func Mask(values []string, others ...string) *strings.Replacer {
 			continue
 		}
 		forms = append(append(forms, encodings(v)...), base64Parts(v)...)
-		for line := range strings.Lines(v) { // a multi-line key, as a log prints it
-			if line = strings.TrimSpace(line); len(line) >= 16 {
-				forms = append(forms, line)
-			}
-		}
+		forms = append(forms, keyLines(v)...)
 	}
 	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) }) // one may contain another
 	var pairs []string

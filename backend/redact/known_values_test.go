@@ -52,6 +52,27 @@ func TestSecretValuesAreRedactedInEveryEncoding(t *testing.T) {
 	}
 }
 
+// A log has a line for each line of a key, and tools return JSON in strings of JSON.
+func TestLinesAndNestedJSONOfSecretsAreRedacted(t *testing.T) {
+	t.Parallel()
+	key := "-----BEGIN KEY-----\nQWxhZGRpbjpvcGVuIHNlc2FtZQAA\nU2Vjb25kTGluZU9mVGhlS2V5Zz09\n-----END KEY-----"
+	token := `tk/+=%&"quoted"-Zz81-end`
+	r := &Redactor{Values: NewValues([]string{key, token})}
+	for line := range strings.Lines("fatal: " + key) {
+		if got := r.Text(line); strings.Contains(got, "QWxh") || strings.Contains(got, "U2Vj") {
+			t.Errorf("%q became %q", line, got)
+		}
+	}
+	text, _ := json.Marshal(map[string]string{"pem": key, "t": token})
+	for depth := range 4 {
+		got := r.AppendJSON(nil, text)
+		if s := string(got); strings.Contains(s, "QWxh") || strings.Contains(s, "Zz81") || !json.Valid(got) {
+			t.Errorf("depth %d: %s", depth, got)
+		}
+		text, _ = json.Marshal(string(text))
+	}
+}
+
 func TestConfiguredPatternsAreRedacted(t *testing.T) {
 	t.Parallel()
 	r := &Redactor{Patterns: []*regexp.Regexp{regexp.MustCompile(`cust-\d+`), regexp.MustCompile(`(?i)project falcon`)}}
