@@ -42,7 +42,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 	// An approval that nobody can see is not requested: the call is refused with an error that says
 	// so.
 	d.accounts = new(accountChooser)
-	d.rules = policy.New(policy.Options{Views: d.own, Approvals: d.inbox, Reachable: d.inbox.Watched, Process: d.waitingProcess})
+	d.rules = policy.New(policy.Options{Views: d.own, Approvals: d.inbox, Reachable: d.inbox.Watched, Process: d.waitingProcess, Credential: d.credentialOf})
 	d.records = newHistoryWiring(d.history, d.views, d.bus, d.log, d.vault, d.logins.keeper)
 	folders := d.options.Folders
 	d.dialer = &upstream.Dialer{
@@ -107,7 +107,7 @@ func (d *daemon) waitingProcess(call *core.Call) (string, error) {
 	return d.servers.ProcessOf(call)
 }
 
-// credentialOf implements bridge.Options.Credential.
+// credentialOf implements Credential of bridge.Options and policy.Options.
 func (d *daemon) credentialOf(client string) ([sha256.Size]byte, bool) {
 	if client == "" {
 		return [sha256.Size]byte{}, !d.files.Current().Bridge.RequireToken

@@ -40,7 +40,7 @@ func (p *Policy) checkApproval(ctx context.Context, call *core.Call, plan *Plan,
 		return err
 	}
 	call.Admission.Definition, call.Admission.Rule = definitionHash(target), plan.byArguments.askingID()
-	if approved := p.grants.find(plan.server, call, plan.byArguments, time.Now()); approved != "" {
+	if approved := p.grants.find(plan.server, call, p.grantFor(call, plan.byArguments), time.Now()); approved != "" {
 		call.Approval = approved
 		return nil
 	}
@@ -83,7 +83,7 @@ func approvalOf(call *core.Call, rules *ruleset, s *server, hints registry.Hints
 // the answer to another call, or because the rules no longer require approval. It returns "" if it
 // is not. plan is that of the call, which is still admitted.
 func (p *Policy) permittedWhileAsking(call *core.Call, plan *Plan) core.Approval {
-	if approved := p.grants.find(plan.server, call, plan.byArguments, time.Now()); approved != "" {
+	if approved := p.grants.find(plan.server, call, p.grantFor(call, plan.byArguments), time.Now()); approved != "" {
 		return approved
 	}
 	rules := p.rules.Load()
@@ -155,10 +155,10 @@ func (p *Policy) askUser(ctx context.Context, call *core.Call, plan Plan, sink c
 	switch answer.Scope {
 	case approvals.Minutes:
 		call.Approval = core.ApprovedMinutes
-		p.grants.add(grantFor(call, plan.byArguments), answer.Content, time.Now().Add(GrantTime))
+		p.grants.add(p.grantFor(call, plan.byArguments), answer.Content, time.Now().Add(GrantTime))
 	case approvals.Session:
 		call.Approval = core.ApprovedSession
-		key := grantFor(call, plan.byArguments)
+		key := p.grantFor(call, plan.byArguments)
 		key.session = sessionOf(call)
 		p.grants.add(key, answer.Content, time.Now().Add(sessionGrantTime))
 	case approvals.Always:

@@ -218,7 +218,7 @@ func (p *Policy) explainApproval(call *core.Call, rules *ruleset, s *server, t *
 		return Verdict{"approval", Off, "No approval is required.", ""}
 	case word == config.ApprovalNever:
 		return Verdict{"approval", Pass, "No approval is required: " + why + ".", key}
-	case p.grants.find(s, call, byArguments, time.Now()) != "":
+	case p.grants.find(s, call, p.grantFor(call, byArguments), time.Now()) != "":
 		return Verdict{"approval", Pass, "The user has approved it temporarily.", key}
 	case p.Approvals == nil || p.Reachable != nil && !p.Reachable():
 		return Verdict{"approval", Refuse, "Approval is required (" + why + "), but neither the window nor the web UI is open to show the request.", key}

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"slices"
 	"strings"
 	"sync"
@@ -27,10 +28,11 @@ type grants struct {
 // was permitted for one rule does not answer the question of another.
 type grantKey struct {
 	client, server, tool, rule string
-	account                    string // of the server; "" if it has none
-	launch, definition         string // as in core.Admission
-	session                    string // "" for all sessions
-	where                      string // JSON text of the condition on the arguments, or ""
+	credential                 [sha256.Size]byte // of the client
+	account                    string            // of the server; "" if it has none
+	launch, definition         string            // as in core.Admission
+	session                    string            // "" for all sessions
+	where                      string            // JSON text of the condition on the arguments, or ""
 }
 
 type permission struct {
@@ -50,8 +52,12 @@ type Grant struct {
 
 const maxGrants = 1024
 
-func grantFor(call *core.Call, d argumentDecision) grantKey {
-	return grantKey{client: clientKey(call.Client), server: call.Server, account: call.Account, tool: call.Name, launch: call.Admission.Launch, definition: call.Admission.Definition, rule: d.askingID()}
+func (p *Policy) grantFor(call *core.Call, d argumentDecision) grantKey {
+	key := grantKey{client: clientKey(call.Client), server: call.Server, account: call.Account, tool: call.Name, launch: call.Admission.Launch, definition: call.Admission.Definition, rule: d.askingID()}
+	if p.Credential != nil {
+		key.credential, _ = p.Credential(call.Client.Token)
+	}
+	return key
 }
 
 // sessionOf identifies the session or the shim process of a call, or is "".
@@ -143,10 +149,10 @@ func (g *grants) await(ctx context.Context, check func() error) (waiting context
 	}
 }
 
-// find returns how a call is permitted already, or "". Conditions are evaluated without the lock:
+// find returns how a call is permitted already by what key describes, or "". Conditions are evaluated without the lock:
 // they read the file system, which may hang.
-func (g *grants) find(s *server, call *core.Call, d argumentDecision, now time.Time) core.Approval {
-	candidates := g.candidates(grantFor(call, d), sessionOf(call), now)
+func (g *grants) find(s *server, call *core.Call, key grantKey, now time.Time) core.Approval {
+	candidates := g.candidates(key, sessionOf(call), now)
 	e := evaluation{server: s, call: call}
 	for k, where := range candidates {
 		switch {

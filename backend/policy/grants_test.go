@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"crypto/sha256"
 	"slices"
 	"sync"
 	"testing"
@@ -111,6 +112,20 @@ func TestRulesThatNoLongerAskReleasePendingCalls(t *testing.T) {
 		cancel()
 		calls.Wait()
 	})
+}
+
+func TestGrantEndsWithTokenOfItsClient(t *testing.T) {
+	var token [sha256.Size]byte
+	user := &fakeUser{answer: approvals.Answer{Action: approvals.Accept, Scope: approvals.Minutes}}
+	s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: user, Credential: func(string) ([sha256.Size]byte, bool) { return token, true }})
+	for i, asked := range []int{1, 1, 2} {
+		if i == 2 {
+			token[0]++ // rotated, or revoked and created again
+		}
+		if _, err := s.make(call("put", `{}`), "{}", nil); err != nil || len(user.asked) != asked {
+			t.Fatalf("call %d: the user was asked %d times, %v", i, len(user.asked), err)
+		}
+	}
 }
 
 func TestGrantHoldsForItsSessionAndArguments(t *testing.T) {

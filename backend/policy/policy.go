@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"crypto/sha256"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +33,9 @@ type Options struct {
 	// no process may serve the call, or if another account of the server would. Nil means that there
 	// are no processes.
 	Process func(*core.Call) (string, error)
+	// Credential identifies the current token of a client: a permission ends with the token. Nil
+	// means that no client has one.
+	Credential func(client string) (id [sha256.Size]byte, ok bool)
 }
 
 // Policy enforces the rules of the configuration. Its methods are safe for concurrent use.
