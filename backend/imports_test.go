@@ -39,7 +39,7 @@ var edges = map[string]string{
 	"backend/registry":    "backend/osutil backend/core config backend/revision", // what clients of each revision can read
 	"backend/trust":       "backend/core backend/store config backend/registry backend/approvals backend/web backend/terminal",
 	"backend/upstream":    "backend/osutil backend/core backend/wire config backend/sandbox backend/serverlog backend/process backend/dockerexec backend/cassette", // it alone starts and reaches servers; it reads what npm says
-	"backend/supervisor":  "backend/core config backend/upstream backend/registry backend/process backend/wire",                                                    // process: usage and the age of the login environment; upstream: why one ended
+	"backend/supervisor":  "backend/osutil backend/core config backend/upstream backend/registry backend/process backend/wire",                                     // process: usage and the age of the login environment; upstream: why one ended
 	"backend/approvals":   "backend/core backend/schema backend/wire",                                                                                              // wire: answers to forms are decoded as arguments are
 	"backend/policy":      "backend/core config backend/registry backend/schema backend/approvals backend/wire backend/osutil",
 	"backend/gateway":     "backend/core backend/policy backend/wire",

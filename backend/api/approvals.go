@@ -58,7 +58,7 @@ type Approval struct {
 	Server  string         `json:"server" doc:"Server id"`
 	Client  ApprovalClient `json:"client" doc:"Client whose call made the server ask; empty if unknown"`
 	Tool    string         `json:"tool" doc:"Public name of the called tool or prompt; may be empty"`
-	Message string         `json:"message" doc:"Text of the question; for a command: the command, then the names of its variables and its folder, one per line"`
+	Message string         `json:"message" doc:"Text of the question; for a command: the command, then its variables and its folder, one per line"`
 	URL     string         `json:"url,omitempty"`
 	Schema  string         `json:"schema,omitempty" doc:"JSON text: schema of the form, an object with flat properties"`
 	At      time.Time      `json:"at"`
@@ -82,7 +82,7 @@ type Approval struct {
 type NewCommand struct {
 	CommandLine string   `json:"commandLine" doc:"Command line as in the configuration"`
 	Previous    string   `json:"previous" doc:"Previous command line; empty if unknown"`
-	Environment []string `json:"environment" nullable:"false" doc:"Names of the environment variables"`
+	Environment []string `json:"environment" nullable:"false" doc:"Names of the environment variables, with the values of those that select programs and libraries"`
 	Cwd         string   `json:"cwd"`
 	Sandbox     []string `json:"sandbox" nullable:"false" doc:"What it could do that its approved sandbox denies, such as: write to ~/notes"`
 }

@@ -34,8 +34,11 @@ type pendingItem struct{ api.Approval }
 func (w *pendingItem) question() string {
 	text := w.Message
 	switch {
-	case w.Command != nil:
-		text = "run " + w.Command.CommandLine
+	case w.Command != nil: // the command, its variables, its folder and its sandbox, on a line each
+		text = "run " + strings.ReplaceAll(text, "\n", "; ")
+		if w.Command.Previous != "" && w.Command.Previous != w.Command.CommandLine {
+			text += "; before: " + w.Command.Previous
+		}
 	case w.Kind == "call":
 		text = "call " + strconv.Quote(w.Tool) + " " + w.Arguments
 	}
@@ -68,10 +71,10 @@ func (w *pendingItem) complete(ctx context.Context, d *terminal.Daemon) error {
 	return err
 }
 
-// shortID returns the id without the hash of the command.
+// shortID returns the id with the beginning of the hash of the command.
 func (w *pendingItem) shortID() string {
 	if w.Command != nil {
-		return "command:" + w.Server
+		return w.ID[:min(len(w.ID), len("command:"+w.Server+":")+8)]
 	}
 	return w.ID
 }
@@ -80,7 +83,7 @@ func (p *program) approvals() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "approvals", Short: "List pending approvals: calls, new commands, changed tools, and forms and URLs from servers", Args: terminal.NoArgs,
 		Long:    "List pending approvals: calls, new commands, changed tools, and forms and URLs from servers.\nForms can be filled in only in the web UI: drawbridge open /approvals.",
-		Example: "  drawbridge approvals\n  drawbridge approvals --wait\n  drawbridge approvals allow command:files\n  drawbridge approvals deny 3f2a",
+		Example: "  drawbridge approvals\n  drawbridge approvals --wait\n  drawbridge approvals allow command:files:1a2b3c4d\n  drawbridge approvals deny 3f2a",
 	}
 	var wait bool
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -180,6 +183,10 @@ func (p *program) answer(ctx context.Context, id, action, scope, where string, r
 	if !reviewed && len(w.question()) > maxListed {
 		return &core.Error{Code: core.CodeValidation, Message: "the list shows only the beginning of this request",
 			Hint: "Read it with: drawbridge approvals show " + w.shortID() + ". Then add --reviewed."}
+	}
+	if w.Command != nil && action == "accept" && !strings.HasPrefix(id, w.shortID()) {
+		return &core.Error{Code: core.CodeValidation, Message: "the id does not say which command of the server is meant; it would now " + w.listed(),
+			Hint: "To approve exactly this: drawbridge approvals allow " + w.shortID()}
 	}
 	if w.Kind == "form" && action == "accept" {
 		return &core.Error{Code: core.CodeValidation, Message: "cannot fill in a form on the command line", Hint: "Run: drawbridge open /approvals"}

@@ -107,3 +107,33 @@ func TestTooLargeRulesAreRefused(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// The command of a server may change between the list and the answer: only the one that was shown is
+// approved, with all that decides what it runs.
+func TestApprovalNamesTheCommandThatWasShown(t *testing.T) {
+	f := newFakeDaemon(t)
+	const first, second = "command:s:0123456789abcdef", "command:s:fedcba9876543210"
+	id := first
+	f.mux.HandleFunc("GET /api/v1/approvals", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"items":[{"id":%q,"kind":"command","server":"s","message":"srv read\nEnvironment: LD_PRELOAD=/tmp/x.so\nFolder: /tmp","command":{"commandLine":"srv read","previous":"srv"}}]}`, id)
+	})
+	var answered []string
+	f.mux.HandleFunc("POST /api/v1/approvals/{id}", func(w http.ResponseWriter, r *http.Request) {
+		answered = append(answered, r.PathValue("id"))
+		w.WriteHeader(http.StatusNoContent)
+	})
+	const question = "run srv read; Environment: LD_PRELOAD=/tmp/x.so; Folder: /tmp; before: srv"
+	if got := f.run(false, "approvals"); !strings.Contains(got.out, "command:s:01234567 ") || !strings.Contains(got.out, question) {
+		t.Errorf("the list shows %s", got.out)
+	}
+	if got := f.run(false, "approvals", "allow", "command:s"); got.code != 1 || !strings.Contains(got.errOut, question) || !strings.Contains(got.errOut, "approvals allow command:s:01234567") {
+		t.Errorf("without the hash: %+v", got)
+	}
+	id = second
+	if got := f.run(false, "approvals", "allow", "command:s:01234567"); got.code != 1 || len(answered) != 0 {
+		t.Errorf("another command: %+v, answered %q", got, answered)
+	}
+	if got := f.run(false, "approvals", "allow", "command:s:fedcba98"); got.code != 0 || len(answered) != 1 || answered[0] != second {
+		t.Errorf("the command that was shown: %+v, answered %q", got, answered)
+	}
+}

@@ -7,12 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -410,7 +410,7 @@ type PendingCommand struct {
 	Key         string   `json:"key"`                   // identifies exactly this command; see Supervisor.Approve
 	Command     string   `json:"command"`               // with its arguments, as in the configuration
 	Previous    string   `json:"previous"`              // the command that ran before in this run; "" if none did
-	Environment []string `json:"environment,omitempty"` // names, sorted
+	Environment []string `json:"environment,omitempty"` // names, sorted; with the values of those that select programs and libraries
 	Cwd         string   `json:"cwd,omitempty"`
 	Sandbox     []string `json:"sandbox,omitempty"` // what it may do that its approved sandbox refuses, as in config.Sandbox.AllowsBeyond
 }
@@ -513,12 +513,27 @@ func accountEnvs(c *config.Server) map[string]map[string]string {
 	return all
 }
 
-// environmentNames returns the names of the variables of the server and of its accounts, sorted.
-func environmentNames(c *config.Server) []string {
-	names := slices.Collect(maps.Keys(c.Env))
+// environmentNames returns the variables of the server and of its accounts, as in PendingCommand.
+func environmentNames(c *config.Server) (names []string) {
+	add := func(env map[string]string) {
+		for name, value := range env {
+			if selectsPrograms().MatchString(name) {
+				name += "=" + value
+			}
+			names = append(names, name)
+		}
+	}
+	add(c.Env)
 	for _, a := range c.Accounts {
-		names = slices.AppendSeq(names, maps.Keys(a.Env))
+		add(a.Env)
+	}
+	for _, name := range c.InheritEnv {
+		names = append(names, name+" (inherited)")
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
+
+// selectsPrograms matches the names of variables by which another program or library runs. Their
+// values are no secrets.
+var selectsPrograms = osutil.LazyRegexp(`^(PATH|LD_.*|DYLD_.*|NODE_(OPTIONS|PATH)|BUN_OPTIONS|PYTHON(PATH|STARTUP|HOME)|PERL5(LIB|OPT)|RUBY(LIB|OPT)|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|BASH_ENV|ENV|GIT_SSH.*|SHELL)$`)

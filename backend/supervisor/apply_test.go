@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -448,6 +449,16 @@ func TestNonCommandSettingNeedsNoApproval(t *testing.T) {
 		g.apply(server("a", func(s *config.Server) { s.Label, s.Debug, s.Framing = "A", true, config.FramingNDJSON }))
 		g.want("a", core.StateRunning)
 	})
+}
+
+func TestPendingCommandShowsWhatSelectsPrograms(t *testing.T) {
+	c := server("a", func(s *config.Server) {
+		s.Env = map[string]string{"LD_PRELOAD": "/tmp/x.so", "TOKEN": "secret"}
+		s.InheritEnv = []string{"HOME"}
+	})
+	if got, want := environmentNames(&c), []string{"HOME (inherited)", "LD_PRELOAD=/tmp/x.so", "TOKEN"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 // What a command is given decides what it does as much as its words: each of these waits.

@@ -123,7 +123,7 @@ export interface Approval {
   id: string;
   kind: 'form' | 'url' | 'command' | 'call' | 'tools';
   /**
-   * Text of the question; for a command: the command, then the names of its variables and its folder, one per line
+   * Text of the question; for a command: the command, then its variables and its folder, one per line
    */
   message: string;
   /**
@@ -172,7 +172,7 @@ export interface NewCommand {
   commandLine: string;
   cwd: string;
   /**
-   * Names of the environment variables
+   * Names of the environment variables, with the values of those that select programs and libraries
    */
   environment: string[];
   /**
