@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -282,6 +283,33 @@ func programName(command string) string {
 	return strings.TrimSuffix(strings.ToLower(name), ".exe")
 }
 
+// wrappers start the program in their arguments.
+var wrappers = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "fish", "busybox", "env", "sudo", "doas", "su", "nice", "ionice", "nohup", "time", "timeout", "stdbuf", "setsid", "script", "flatpak-spawn", "cmd", "powershell", "pwsh", "wsl"}
+
+// execIn returns what a command runs in a container or on another machine, where Drawbridge cannot stop it; ""
+// if nothing.
+func execIn(program string, args []string) string {
+	switch {
+	case slices.Contains([]string{"kubectl", "podman", "docker-compose", "nerdctl"}, program) && slices.Contains(args, "exec"):
+		return "'" + program + " exec'"
+	case program == "ssh":
+		return "'ssh'"
+	case program != "docker" || !slices.Contains(args, "exec"):
+		return ""
+	}
+	args, known := (&execCommand{}).options(args, dockerGlobals)
+	if len(args) > 0 && args[0] == "container" {
+		args = args[1:]
+	}
+	switch {
+	case len(args) > 1 && args[0] == "compose":
+		return "'docker compose exec'"
+	case known && (len(args) == 0 || args[0] != "exec"):
+		return "" // such as docker run image exec
+	}
+	return "'docker exec'"
+}
+
 // dockerExec converts an entry whose command is "docker exec" to a docker server, and warns about
 // commands that may leave processes behind.
 func (r *reader) dockerExec(e *entry, m member) {
@@ -289,35 +317,42 @@ func (r *reader) dockerExec(e *entry, m member) {
 		r.report(r.keyAt(e, m, "command"), "command", true, "",
 			"%s%s starts a program that Drawbridge cannot stop: if it ignores the end of its input, it stays after each restart", what, r.inServer())
 	}
-	switch program := programName(e.Command); {
-	case program == "kubectl" && slices.Contains(e.Args, "exec"), program == "podman" && slices.Contains(e.Args, "exec"),
-		program == "docker-compose" && slices.Contains(e.Args, "exec"), program == "nerdctl" && slices.Contains(e.Args, "exec"):
-		left("'" + program + " exec'")
-		return
-	case program == "ssh":
-		left("'ssh'")
-		return
-	case program != "docker" || !slices.Contains(e.Args, "exec"):
+	command, args, own := e.Command, e.Args, e.Env
+	if programName(command) == "env" {
+		own = maps.Clone(own)
+		for len(args) > 1 && !strings.HasPrefix(args[0], "-") && strings.Contains(args[0], "=") {
+			if own == nil {
+				own = map[string]string{}
+			}
+			name, value, _ := strings.Cut(args[0], "=")
+			own[name], args = value, args[1:]
+		}
+		if len(args) > 0 && len(args) < len(e.Args) {
+			command, args = args[0], args[1:]
+		}
+	}
+	program := programName(command)
+	if what := execIn(program, args); program != "docker" || what != "'docker exec'" {
+		words := strings.FieldsFunc(strings.Join(args, " "), func(c rune) bool { return strings.ContainsRune(" \t\n\"'`;&|(){}$", c) })
+		for i := 0; slices.Contains(wrappers, program) && what == "" && i < len(words); i++ {
+			what = execIn(programName(words[i]), words[i+1:])
+		}
+		if what != "" {
+			left(what)
+		}
 		return
 	}
-	x := execCommand{env: map[string]string{}, own: e.Env, docker: Docker{Host: e.Env["DOCKER_HOST"], Context: e.Env["DOCKER_CONTEXT"]}}
+	x := execCommand{env: map[string]string{}, own: own, docker: Docker{Host: own["DOCKER_HOST"], Context: own["DOCKER_CONTEXT"]}}
 	x.envFile = func(path string) bool { return x.readEnvFile(path, e.Cwd) }
-	args, known := x.options(e.Args, dockerGlobals)
+	args, known := x.options(args, dockerGlobals)
 	if len(args) > 0 && args[0] == "container" {
 		args = args[1:]
-	}
-	switch {
-	case len(args) > 1 && args[0] == "compose":
-		left("'docker compose exec'")
-		return
-	case known && (len(args) == 0 || args[0] != "exec"):
-		return // such as docker run image exec
 	}
 	ok := false
 	if known {
 		args, ok = x.options(args[1:], execOptions)
 	}
-	if !ok || len(args) < 2 || e.Env["DOCKER_TLS_VERIFY"] != "" || e.Env["DOCKER_CONFIG"] != "" {
+	if !ok || len(args) < 2 || own["DOCKER_TLS_VERIFY"] != "" || own["DOCKER_CONFIG"] != "" {
 		left("'docker exec' with these options")
 		return
 	}

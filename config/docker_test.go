@@ -90,6 +90,7 @@ func TestDockerExecCommandIsADockerServer(t *testing.T) {
 			Docker{Container: "box", Host: "unix:///s", User: "me:1", Workdir: "/w"}, "srv", map[string]string{"A": "1=2", "B": "b", "C": "${C:-}"}},
 		{"docker", []string{"--context", "far", "--debug", "exec", "--detach-keys", "x", "-w", "/w", "-i=true", "box", "srv"}, map[string]string{"DOCKER_HOST": "tcp://x"}, Docker{Container: "box", Host: "tcp://x", Context: "far", Workdir: "/w"}, "srv", nil},
 		{"docker", []string{"exec", "--env-file", envFile, "-e", "A=3", "box", "srv"}, nil, Docker{Container: "box"}, "srv", map[string]string{"A": "3", "B": `"q"`, "C": "${C:-}", "D": "$${X}"}},
+		{"env", []string{"DOCKER_HOST=tcp://y", "B=b", "docker", "exec", "-e", "B", "box", "srv"}, nil, Docker{Container: "box", Host: "tcp://y"}, "srv", map[string]string{"B": "b"}},
 		{"docker", []string{"exec", "-i", "${BOX}", "srv"}, nil, Docker{Container: "${BOX}"}, "srv", nil},
 	} {
 		entry := map[string]any{"command": tt.command, "args": tt.args}
@@ -112,11 +113,16 @@ func TestDockerExecCommandIsADockerServer(t *testing.T) {
 
 func TestCommandsThatMayLeaveProcessesAreReported(t *testing.T) {
 	for args, warned := range map[string]bool{
+		"env -i docker exec -i box srv": true, "env A=1 docker exec --privileged box srv": true, "env A=1 podman exec box srv": true, "sudo -n docker exec -i box srv": true, "nice -n 5 docker exec box srv": true, "wsl docker exec -i box srv": true, "env A=1 srv": false, "sudo srv": false,
+		"cmd /c docker exec -i box srv": true, "sh -c exec|/usr/bin/docker|exec|-i|box|srv": true, "bash -lc cd|/x&&docker|container|exec|box|srv": true, "bash -c 'docker'|exec|box": true, "sudo ssh host srv": true, "sh -c docker|run|-i|image|exec": false, "env A=1 docker run -i image exec": false,
 		"docker exec -d box srv": true, "docker exec --privileged box srv": true, "docker exec --env-file none box srv": true, "docker exec box": true,
 		"docker --tlsverify exec box srv": true, "docker compose exec -T box srv": true, "docker-compose exec box srv": true, "podman exec -i box srv": true,
 		"kubectl exec -i pod -- srv": true, "ssh host srv": true, "docker run -i --rm image exec": false, "docker compose run exec": true, "docker compose run x": false, "dockerx exec box srv": false,
 	} {
 		words := strings.Fields(args)
+		for i, word := range words {
+			words[i] = strings.ReplaceAll(word, "|", " ")
+		}
 		src, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"a": map[string]any{"command": words[0], "args": words[1:]}}})
 		c, problems := Parse("c.json", src)
 		if HasErrors(problems) || (len(problems) > 0) != warned || c.Servers[0].Type != core.Stdio || c.Servers[0].Command != words[0] || len(c.Servers[0].Args) != len(words)-1 {

@@ -65,10 +65,14 @@ func (d *Document) SetDisabled(label string, disabled bool) error {
 		return serverNotFoundError(label)
 	}
 	hasSwitch := false
-	for _, key := range EnabledKeys {
-		if memberIndex(server, key) >= 0 {
-			d.setMember(server, key, hujson.Bool(!disabled), depth)
+	for _, m := range slices.Clone(server.Members) {
+		name, _ := m.Name.Value.(hujson.Literal)
+		switch key := inOurSpelling(name.String()); {
+		case slices.Contains(EnabledKeys, key):
+			d.setMember(server, name.String(), hujson.Bool(!disabled), depth)
 			hasSwitch = true
+		case key == "disabled" && name.String() != key:
+			d.removeMember(server, name.String())
 		}
 	}
 	switch {

@@ -51,17 +51,26 @@ func (r *reader) reportWrongKind(n *node, name, want string) {
 	r.errorf(n.at, name, "'%s'%s must be %s, not %s", name, r.inServer(), want, n.kind)
 }
 
-// object reads the members of n by fields. An unknown key is a warning, a duplicate key an error.
+// containerKeys contain servers, which edits find only under these exact names.
+var containerKeys = []string{"mcpservers", "servers", "mcp"}
+
+// object reads the members of n by fields. An unknown key is a warning, a duplicate key an error. Case and
+// separators of a key do not matter, because it may be a limit.
 func (r *reader) object(n *node, fields []field) {
 	seen := make(map[string]bool, len(n.members))
 	for _, m := range n.members {
+		i := slices.IndexFunc(fields, func(f field) bool { return f.name == m.name })
+		if i < 0 && !slices.Contains(containerKeys, fold(m.name)) {
+			if i = slices.IndexFunc(fields, func(f field) bool { return fold(f.name) == fold(m.name) }); i >= 0 {
+				r.report(m.at, m.name, true, fmt.Sprintf("to tidy it, write '%s'", fields[i].name), "'%s'%s is read as '%s'", m.name, r.inServer(), fields[i].name)
+				m.name = fields[i].name
+			}
+		}
 		if seen[m.name] {
 			r.report(m.at, m.name, false, "remove one of them", "key '%s' appears twice%s", m.name, r.inServer())
 			continue
 		}
-		seen[m.name] = true
-		i := slices.IndexFunc(fields, func(f field) bool { return f.name == m.name })
-		if i < 0 {
+		if seen[m.name] = true; i < 0 {
 			r.unknown(m, fields)
 			continue
 		}
@@ -75,7 +84,8 @@ func (r *reader) unknown(m member, fields []field) {
 		names[i] = f.name
 	}
 	suggestion := ""
-	if near := nearest(m.name, names); near != "" {
+	near := nearest(m.name, names)
+	if near != "" {
 		suggestion = fmt.Sprintf("did you mean '%s'?", near)
 	} else if (r.path == "" || r.path == "mcp") && isServer(m.value) {
 		if suggestion = "servers belong in 'mcpServers'"; r.bare {
@@ -88,11 +98,11 @@ func (r *reader) unknown(m member, fields []field) {
 	} else if places := placesOf(m.name); len(places) > 0 {
 		suggestion = fmt.Sprintf("'%s' is a key of %s", m.name, strings.Join(places, " and of "))
 	}
-	if write := notRead[m.name]; write != "" && slices.Contains(names, "command") && !m.value.isEmpty() {
+	if write := notRead[m.name]; write != "" && r.server != "" && !m.value.isEmpty() {
 		r.report(m.at, m.name, false, write, "'%s'%s is the key of another program, and is not read", m.name, r.inServer())
 		return
 	}
-	r.report(m.at, m.name, true, suggestion, "unknown key '%s'%s", m.name, r.inServer())
+	r.report(m.at, m.name, r.server == "" || !slices.Contains(limitingKeys, near), suggestion, "unknown key '%s'%s", m.name, r.inServer())
 }
 
 // section is a field whose value is an object.

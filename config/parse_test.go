@@ -192,7 +192,7 @@ func TestUnknownKeyWarningSuggestsNearestKey(t *testing.T) {
 	want := map[string]string{
 		"mcpserver":        "did you mean 'mcpServers'?",
 		"mcpServers.a.arg": "did you mean 'args'?",
-		"mcpServers.a.Env": "did you mean 'env'?",
+		"mcpServers.a.env": "to tidy it, write 'env' for 'Env'",
 		"mcpServers.a.zzz": "",
 		"files":            "servers belong in 'mcpServers'",
 	}

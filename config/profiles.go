@@ -143,7 +143,7 @@ func profileFields(p *Profile) []field {
 
 func profileServerFields(s *ProfileServer) []field {
 	return []field{
-		list(HiddenByInclude, &s.Tools.Include),
+		includeList(&s.Tools.Include),
 		list(HiddenByExclude, &s.Tools.Exclude),
 		booleanSetter("prompts", func(on bool) { s.NoPrompts = !on }),
 		booleanSetter("resources", func(on bool) { s.NoResources = !on }),

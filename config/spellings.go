@@ -1,8 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os/exec"
 	"path/filepath"
@@ -34,17 +36,42 @@ var inSeconds = map[string]string{"startup_timeout_sec": "startupTimeoutMs", "to
 // notRead are keys of other programs that limit a server or give it what it needs, and that are not read,
 // with what to write for them. A server with one of them does not run.
 var notRead = map[string]string{
+	"approval_mode": writeApproval, "approvalMode": writeApproval, "permission_policy": writeApproval, "permission": writeApproval, "disabled": "write 'enabled'",
 	"enabledTools": writeTools, "enabled_tools": writeTools, "allowedTools": writeTools, "allowed_tools": writeTools, "available_tools": writeTools,
 	"disabledTools": writeTools, "disabled_tools": writeTools, "excludedTools": writeTools, "excluded_tools": writeTools,
-	"toolPermissions": "write 'approval' for each tool in 'tools'", "default_tools_approval_mode": "write 'approval'", "requiresApproval": "write 'approval'",
+	"toolPermissions": "write 'approval' for each tool in 'tools'", "default_tools_approval_mode": writeApproval, "requiresApproval": writeApproval,
 	"sandboxEnabled": "write 'sandbox'", "envFile": "write its variables in 'env'",
 	"headersHelper": writeHeaders, "http_headers_helper": writeHeaders, "bearer_token": writeHeaders, "apiKey": writeHeaders,
 	"bearer_token_env_var": writeHeaders, "bearerTokenEnvVar": writeHeaders, "bearer_token_env": writeHeaders, "env_http_headers": writeHeaders, "api_key_env": writeHeaders,
 }
 
+// limitingKeys limit a server or a tool: a server with a key that is nearly one of them does not run.
+var limitingKeys = []string{"includeTools", "excludeTools", "tools", "enabled", "disabled", "approval", "sandbox"}
+
+// inOurSpelling returns the key of a server, ours or another program's, that differs from name only in case
+// and separators; otherwise name.
+func inOurSpelling(name string) string {
+	return cmp.Or(knownSpellings()[name], knownSpellings()[fold(name)], name)
+}
+
+// knownSpellings maps the keys of servers, and these without case and separators, to the keys.
+var knownSpellings = sync.OnceValue(func() map[string]string {
+	all := map[string]string{}
+	for _, f := range serverFields(&entry{}) {
+		all[f.name], all[fold(f.name)] = f.name, f.name
+	}
+	for _, keys := range []map[string]string{spellings, inSeconds, notRead} {
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			all[key], all[fold(key)] = key, cmp.Or(all[fold(key)], key)
+		}
+	}
+	return all
+})
+
 const (
-	writeTools   = "write the names in 'includeTools' or 'excludeTools'"
-	writeHeaders = "write 'headers', with a variable or secret for the value, such as {\"Authorization\": \"Bearer ${TOKEN}\"}"
+	writeTools    = "write the names in 'includeTools' or 'excludeTools'"
+	writeApproval = "write 'approval'"
+	writeHeaders  = "write 'headers', with a variable or secret for the value, such as {\"Authorization\": \"Bearer ${TOKEN}\"}"
 )
 
 // EnabledKeys are the spellings of the key that enables a server.
@@ -280,6 +307,8 @@ func (t *tidier) change(m member, format string, args ...any) {
 }
 
 func (t *tidier) add(m member) {
+	written := m.name
+	m.name = inOurSpelling(m.name)
 	switch ours := spellings[m.name]; {
 	case m.value.kind == kindNull:
 		t.change(m, "leave out '%s'", m.name)
@@ -302,9 +331,12 @@ func (t *tidier) add(m member) {
 		t.foreign = append(t.foreign, foreignKey{member{m.name, m.at, headersFor(m)}, "headers", fmt.Sprintf("write 'headers' with a variable for '%s'", m.name)})
 	case ours == "includeTools" && !isList(m.value): // a list that we cannot express remains unknown
 		t.out.members = append(t.out.members, m)
-	case ours != "":
-		t.foreign = append(t.foreign, foreignKey{m, ours, fmt.Sprintf("write '%s' for '%s'", ours, m.name)})
+	case ours != "", m.name != written && notRead[m.name] == "":
+		t.foreign = append(t.foreign, foreignKey{m, cmp.Or(ours, m.name), fmt.Sprintf("write '%s' for '%s'", cmp.Or(ours, m.name), written)})
 	default:
+		if m.name != written {
+			t.change(m, "write '%s' for '%s'", m.name, written)
+		}
 		t.out.members = append(t.out.members, m)
 	}
 }
@@ -345,6 +377,14 @@ func (t *tidier) rename(key foreignKey) {
 	}
 	joined := *t.out.members[i].value
 	switch {
+	case joined.kind == key.value.kind && key.ours == "enabled":
+		if joined.text == "true" {
+			joined.text = key.value.text
+		}
+	case key.ours == "enabled", key.name == key.ours: // the last one must not win
+		t.change(key.member, "remove '%s'", key.name)
+		t.out.members = append(t.out.members, member{key.ours, key.at, key.value})
+		return
 	case joined.kind != key.value.kind, joined.kind != kindObject && key.ours != "excludeTools" && key.ours != "inheritEnv":
 		t.out.members = append(t.out.members, key.member) // unknown
 		return

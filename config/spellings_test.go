@@ -152,6 +152,9 @@ func TestTransportsAreKnownInAnySpelling(t *testing.T) {
 // A server that another program limits, or whose settings are not read, never runs without them.
 func TestLimitsOfOtherProgramsAreReadOrNamed(t *testing.T) {
 	for entry, want := range map[string]string{
+		`"includeTools":[]`: "", `"ExcludeTools":["write"]`: "", `"exclude_tools":["write"]`: "", `"Disabled-Tools":["write"]`: "", `"Tools":{"write":{"Enabled":false}}`: "", `"Exclude_Tools":["write"],"disabledTools":[]`: "",
+		`"excludeTool":["write"]`: "'excludeTools'", `"excludeTools":[],"ExcludeTools":["write"]`: "remove", `"enabled":true,"isActive":"no"`: "remove", `"includeTools":["write"],"enabled_tools":["read"]`: "includeTools", `"Sandbox_Enabled":true`: "'sandbox'",
+		`"tools":{"write":{"approval_mode":"prompt"}}`: "'approval'", `"tools":{"write":{"aproval":"ask"}}`: "'approval'", `"tools":{"write":{"disabled":true}}`: "'enabled'",
 		`"enabled_tools":[]`: "", `"enabled_tools":["read"]`: "", `"disabled_tools":["write"]`: "", `"available_tools":["read"]`: "",
 		`"enabled_tools":["r*"]`: "includeTools", `"allowedTools":"read"`: "includeTools", `"envFile":".env"`: "'env'", `"sandboxEnabled":true`: "'sandbox'",
 		`"url":"http://127.0.0.1:1","headersHelper":"x"`: "'headers'", `"default_tools_approval_mode":"prompt"`: "'approval'", `"env_http_headers":{"X":1}`: "'headers'",
@@ -161,6 +164,11 @@ func TestLimitsOfOtherProgramsAreReadOrNamed(t *testing.T) {
 		case want == "" && (len(c.Servers) != 1 || c.Servers[0].Filter.HiddenBy("write") == ""):
 			t.Errorf("%s: the tool is offered: %v", entry, problems)
 		case want != "" && (c == nil || len(c.Servers) != 0 || !HasErrors(problems) || !strings.Contains(problems[len(problems)-1].Suggestion, want)):
+			t.Errorf("%s: %v", entry, problems)
+		}
+	}
+	for _, entry := range []string{`"Disabled":true`, `"enabled":true,"isActive":false`, `"is_active":false,"enabled":true`} {
+		if c, problems := Parse("c.jsonc", []byte(`{"mcpServers":{"x":{"command":"a",`+entry+`}}}`)); len(c.Servers) != 1 || !c.Servers[0].Disabled || len(problems) != 1 {
 			t.Errorf("%s: %v", entry, problems)
 		}
 	}

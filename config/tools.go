@@ -13,7 +13,7 @@ import (
 // Filter selects and changes the tools of a server that clients see. All names and patterns are
 // those of the server. It is immutable; nil shows everything unchanged.
 type Filter struct {
-	Include []string // patterns; empty includes every tool
+	Include []string // patterns; nil includes every tool, an empty list none
 	Exclude []string // patterns; they win
 	Tools   map[string]Tool
 
@@ -61,7 +61,7 @@ func (f *Filter) HiddenBy(tool string) string {
 		return HiddenByEnabled
 	case matchesAny(f.Exclude, tool):
 		return HiddenByExclude
-	case len(f.Include) > 0 && !matchesAny(f.Include, tool):
+	case f.Include != nil && !matchesAny(f.Include, tool):
 		return HiddenByInclude
 	}
 	return ""
@@ -217,7 +217,7 @@ func hintFields(to *map[string]bool) []field {
 // filterFields are the keys of a server that make its Filter.
 func filterFields(f *Filter) []field {
 	return []field{
-		list(HiddenByInclude, &f.Include),
+		includeList(&f.Include),
 		list(HiddenByExclude, &f.Exclude),
 		objects("tools", func(r *reader, m member) {
 			var t Tool
@@ -242,9 +242,15 @@ func filterFields(f *Filter) []field {
 	}
 }
 
+// includeList reads the only tools that are offered: none, if the list is empty.
+func includeList(to *[]string) field {
+	all := list(HiddenByInclude, to)
+	return all.andThen(func() { *to = append([]string{}, *to...) })
+}
+
 // filter returns the parsed filter, or nil if it has no effect.
 func (f *Filter) orNil() *Filter {
-	if len(f.Include) == 0 && len(f.Exclude) == 0 && len(f.Tools) == 0 {
+	if f.Include == nil && len(f.Exclude) == 0 && len(f.Tools) == 0 {
 		return nil
 	}
 	return f

@@ -159,7 +159,7 @@ func (a *API) describeProfile(c *config.Config, p config.Profile) Profile {
 // profileEntry returns a profile as a configuration entry.
 func profileEntry(p config.Profile) web.JSON {
 	type server struct {
-		Include   []string `json:"includeTools,omitempty"`
+		Include   []string `json:"includeTools,omitzero"` // an empty list allows none
 		Exclude   []string `json:"excludeTools,omitempty"`
 		Prompts   *bool    `json:"prompts,omitempty"`
 		Resources *bool    `json:"resources,omitempty"`

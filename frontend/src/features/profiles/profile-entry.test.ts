@@ -44,6 +44,10 @@ describe('a profile', () => {
     expect(switchTools(entry, known, 'files', ['read'], false)).toEqual({ servers: {} });
   });
 
+  it('takes an empty list of included tools as none', () => {
+    expect(offers({ servers: { files: { includeTools: [] } } }, 'files', 'read')).toBe(false);
+  });
+
   it('keeps the patterns that are still correct', () => {
     const begin: Entry = { servers: { files: { includeTools: ['read*'], prompts: false } } };
     expect(switchTools(begin, known, 'files', ['list'], true).servers?.files).toEqual({

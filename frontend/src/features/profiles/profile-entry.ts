@@ -54,7 +54,7 @@ export function offers(entry: Entry, server: string, tool: string): boolean {
   if (!entry.servers) return true;
   const of = entry.servers[server];
   if (!of || fits(of.excludeTools, tool)) return false;
-  return !of.includeTools?.length || fits(of.includeTools, tool);
+  return !of.includeTools || fits(of.includeTools, tool);
 }
 
 /** Patterns that match exactly the wanted names; old patterns that match no others are kept. */
@@ -74,7 +74,7 @@ function entryFor(
   if (wanted.size === 0) return undefined;
   const { includeTools, excludeTools, ...rest } = old ?? {};
   if (all.every((name) => wanted.has(name))) return rest;
-  if (old && !includeTools?.length) {
+  if (old && !includeTools) {
     const out = new Set(all.filter((name) => !wanted.has(name)));
     return { ...rest, excludeTools: patternsFor(excludeTools, out, all) };
   }
