@@ -56,6 +56,7 @@ var edges = map[string]string{
 	"backend/shim":        "backend/core backend/wire", // apart from cli, so that a process per client stays small
 	"backend/web":         "backend/core",
 	"backend/terminal":    "backend/core backend/web config backend/loopback backend/serverlog",                                                                                                                                                                                                                                          // serverlog: escapes what servers write
+	"backend/profiles":    "backend/core backend/registry backend/store backend/loopback backend/bridge config backend/web backend/terminal",                                                                                                                                                                                             // bridge: the modes of tool lists
 	"backend/cli":         "backend/core backend/web backend/terminal config backend/wire backend/history backend/loopback backend/serverlog backend/clientconf backend/shim backend/builtin backend/process backend/doctor backend/secret backend/desktop backend/api backend/policy backend/cassette backend/trust backend/supervisor", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon; wire: its streams of events
 	"backend/mcptest":     "backend/wire",                                                                                                                                                                                                                                                                                                // never shipped: only tests import it
 
@@ -64,7 +65,7 @@ var edges = map[string]string{
 	// "*" is every package of backend and config, and the page; it never means the window.
 	"backend/api":    "*",
 	"app/drawbridge": "* backend/api backend/cli app/tray app/features",
-	"app/features":   "backend/terminal backend/sandbox backend/trust", // which features there are
+	"app/features":   "backend/terminal backend/profiles backend/sandbox backend/trust", // which features there are
 
 	"app/tray":   "backend/core backend/approvals backend/desktop build/icons", // approvals: why a call no longer waits; desktop: what fits into one line of text
 	"app/window": "build/icons backend/loopback backend/osutil",                // where the daemon answers, and its token
@@ -99,7 +100,7 @@ var owners = map[string]string{
 	"github.com/goccy/go-yaml":               "config backend/clientconf",
 	"github.com/pelletier/go-toml/v2":        "backend/clientconf",
 	"github.com/danielgtaylor/huma/v2":       "backend/web backend/api",
-	"github.com/spf13/cobra":                 "backend/terminal backend/sandbox backend/trust backend/cli build/package/manpages build/docs",
+	"github.com/spf13/cobra":                 "backend/terminal backend/profiles backend/sandbox backend/trust backend/cli build/package/manpages build/docs",
 	"aead.dev/minisign":                      "backend/desktop",
 	"golang.org/x/mod":                       "backend/desktop", // the order of semantic versions
 	"github.com/google/licensecheck":         "build/docs",

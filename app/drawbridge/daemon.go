@@ -29,6 +29,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/profiles"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
@@ -87,6 +88,7 @@ type daemon struct {
 	url      string
 	settings *desktopSettings
 	replaced *desktop.ReplacementWatcher
+	profiles *profiles.Feature
 	pages    *api.API
 }
 
@@ -248,6 +250,7 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 	d.settings = newDesktopSettings(o.Folders, d.servers, func() { quit(nil) })
 	d.replaced = newReplacementWatcher(d.calls, d.files, d.bus, d.log, func() { quit(errRestart) })
 	recorder := d.history.Recorder()
+	d.profiles = &profiles.Feature{Config: d.files, Views: d.views, Store: d.history, Tokens: d.tokens, ListSize: d.front.ListSize}
 	d.pages = api.New(api.Options{
 		Version: version, URL: d.url, StartedAt: d.startedAt, ConfigPath: o.Sources.Main(),
 		Servers: d.servers, Views: d.views, Calls: d.calls, History: d.history, HistoryStore: d.history, Recorder: recorder, Logs: d.logs,
@@ -255,7 +258,7 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 		Desktop: d.settings, Usage: d.dialer.Usage, Connector: connector, Secrets: d.vault, Logins: d.logins,
 		Doctor: doctorOptions(d.files.Current), DiagnosticSources: bundleOptions(o.Folders, o.Sources), Approvals: d.inbox, CommandApprovals: d.servers,
 		Live: d.dialer.LiveCall, Debug: d.servers.Debug, Try: d.dialer.Try, Rules: d.rules, Trust: d.baseline, Features: d.features(), Metadata: d.history, Observer: d.connections,
-		Visibility: d.files, Directory: marketplace.NewList(filepath.Join(o.Folders.Data, "directory.json")),
+		Directory:    marketplace.NewList(filepath.Join(o.Folders.Data, "directory.json")),
 		BundleFolder: filepath.Join(o.Folders.Data, "bundles"), Copies: config.BackupsOf(o.Folders.Data),
 		Redact: recorder.Redact, FrameLog: d.records.frameLog, CheckRunner: d.checks,
 		Notices: d.notices, Metrics: d.counts, KnowsReleases: func() bool { return knowsReleases(d.files.Current().Updates) },
@@ -279,6 +282,7 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 // features returns the features with operations of the API.
 func (d *daemon) features() []web.Feature {
 	return []web.Feature{
+		d.profiles,
 		&sandbox.Feature{Config: d.files, Servers: d.servers, Rules: d.dialer.SandboxRules, Refusals: d.dialer.SandboxRefusals, Sampler: d.connections},
 		&trust.Feature{Baseline: d.baseline, Views: d.views, Destinations: d.connections.Destinations},
 	}
@@ -302,7 +306,7 @@ func (d *daemon) notices() []core.Notice {
 // while nothing is called. ctx is done when the daemon stops.
 func (d *daemon) startDesktop(ctx context.Context) {
 	if !d.options.NoTray {
-		me := &desktopServices{desktopSettings: d.settings, history: d.history, approvals: d.inbox, baseline: d.baseline, pages: d.pages, folders: d.options.Folders, url: d.url, log: d.log}
+		me := &desktopServices{desktopSettings: d.settings, history: d.history, approvals: d.inbox, baseline: d.baseline, profiles: d.profiles, pages: d.pages, folders: d.options.Folders, url: d.url, log: d.log}
 		runTray(d.life, me.trayOptions(ctx, tray.Options{Bus: d.bus, Log: d.log}))
 		d.life.run("notifications", 6*time.Second, me.notifications(&desktop.Watcher{
 			Bus: d.bus, Enabled: func() bool { return d.files.Current().Desktop.Notifications },

@@ -20,6 +20,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
+	"github.com/drawbridge-mcp/drawbridge/backend/profiles"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
@@ -45,6 +46,7 @@ type desktopServices struct {
 	history   *store.Store
 	approvals *approvals.Inbox
 	baseline  *trust.Baseline
+	profiles  *profiles.Feature
 	pages     *api.API
 	folders   config.Folders
 	url       string
@@ -122,7 +124,7 @@ func (d *desktopServices) facts() tray.MenuState {
 			held = append(held, tray.HeldCall{ID: i.ID, Server: i.Server, Tool: i.Held.Tool, Client: i.Client.Name, Arguments: i.Held.Arguments})
 		}
 	}
-	profiles, views, err := d.pages.ClientProfiles()
+	names, views, err := d.profiles.ClientProfiles()
 	if err != nil {
 		d.log.Debug("Cannot list the clients in the tray", "error", err)
 	}
@@ -131,7 +133,7 @@ func (d *desktopServices) facts() tray.MenuState {
 		clients = append(clients, tray.ClientProfile{Client: v.Token, Profile: v.Profile})
 	}
 	return tray.MenuState{
-		Profiles: profiles, Clients: clients,
+		Profiles: names, Clients: clients,
 		Waiting: len(items) + len(d.servers.PendingCommands()) + len(d.baseline.Withheld()), Calls: held,
 		Paused: d.servers.Paused(), PausedUntil: d.servers.PausedUntil(),
 		RecordingPaused: d.history.Recording().Paused, StartAtLogin: on, Visible: d.pages.VisibleTools(), Idle: d.pages.Idle().Reason,
@@ -229,7 +231,7 @@ func (d *desktopServices) trayOptions(ctx context.Context, o tray.Options) tray.
 	o.Restart = func(id string) { report(d.log, "restart a server", d.servers.Restart(ctx, id)) }
 	o.Answer, o.Recent = d.answer, d.recentCalls()
 	o.SetProfile = func(client, profile string) {
-		report(d.log, "assign a client to a profile", d.pages.SetClientProfile(ctx, client, profile))
+		report(d.log, "assign a client to a profile", d.profiles.SetClientProfile(ctx, client, profile))
 	}
 	o.PauseFor = func(limit time.Duration) { report(d.log, "pause the servers", d.servers.PauseFor(ctx, limit)) }
 	o.Pause = func(on bool) { report(d.log, "pause the servers", d.SetPaused(ctx, on)) }

@@ -2,6 +2,7 @@
 package features
 
 import (
+	"github.com/drawbridge-mcp/drawbridge/backend/profiles"
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
@@ -9,5 +10,5 @@ import (
 
 // Commands returns what adds the commands of each feature.
 func Commands() []terminal.Commands {
-	return []terminal.Commands{sandbox.Commands, trust.Commands}
+	return []terminal.Commands{profiles.Commands, sandbox.Commands, trust.Commands}
 }

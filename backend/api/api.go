@@ -51,7 +51,6 @@ type Views interface {
 	All() *registry.View
 	Server(id string) (*registry.View, bool)
 	Profile(name string, limit int) (*registry.View, bool)
-	Draft(p config.Profile) *registry.View
 }
 
 // Calls is the call path; *gateway.Gateway implements it.
@@ -99,8 +98,7 @@ type Logs interface {
 type Bridge interface {
 	Sessions() []bridge.Session
 	ClientInfos() []bridge.ClientInfo
-	ClientActivities() []bridge.ClientActivity  // which clients connected, and which tools they were sent
-	ListSize(v *registry.View, mode string) int // the size of a tool list
+	ClientActivities() []bridge.ClientActivity // which clients connected, and which tools they were sent
 }
 
 // Trust compares definitions of tools with the trusted ones; *trust.Baseline implements it.
@@ -155,7 +153,6 @@ type Options struct {
 	DiagnosticSources func(ctx context.Context) doctor.BundleOptions
 
 	Logins       Logins            // signing in to remote servers
-	Visibility   VisibilityEditor  // writes profiles
 	Directory    *marketplace.List // servers that can be installed
 	BundleFolder string            // where bundles are unpacked
 	Copies       config.Backups    // backups of the configuration file; none without a folder
@@ -192,15 +189,14 @@ type API struct {
 	Options
 	routes *routes
 	// built holds the operations: see operations.
-	buildMu                sync.Mutex
-	built                  *routes
-	streams                atomic.Int32 // open event streams, one for each page
-	waiting                pendingTracker
-	trials                 chan struct{} // holds one token for each running trial
-	windows                windowList
-	plans                  versionPlans
-	uploads                marketplace.Uploads // bundles sent by a browser
-	dismissedSuggestionsMu sync.Mutex          // serializes changes of the dismissed suggestions
+	buildMu sync.Mutex
+	built   *routes
+	streams atomic.Int32 // open event streams, one for each page
+	waiting pendingTracker
+	trials  chan struct{} // holds one token for each running trial
+	windows windowList
+	plans   versionPlans
+	uploads marketplace.Uploads // bundles sent by a browser
 }
 
 // New returns an API that can serve requests. Run must be running for approvals of commands to be

@@ -29,6 +29,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/oauth"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/profiles"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
@@ -183,14 +184,6 @@ func (f *fakes) ClientInfos() []bridge.ClientInfo { return f.peers }
 
 func (f *fakes) ClientActivities() []bridge.ClientActivity { return f.presences }
 
-// ListSize measures a tool list by its entries.
-func (f *fakes) ListSize(v *registry.View, _ string) (n int) {
-	for _, item := range v.Items(core.Tools) {
-		n += len(item.Raw)
-	}
-	return n
-}
-
 func (f *fakes) Call(ctx context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 	c.ID, c.At = time.Now().UnixMicro(), time.Now().UTC()
 	r, err := f.call(ctx, c)
@@ -216,7 +209,7 @@ func (f *fakes) RunningCall(id int64) (core.Call, bool) {
 	return *f.running, true
 }
 
-// inactive is the metrics, sign-ins, profiles and observed connections of a site that has none.
+// inactive is the metrics and sign-ins of a site that has none.
 type inactive struct{}
 
 func (inactive) Handler() http.Handler { return nil }
@@ -229,10 +222,6 @@ func (inactive) Logout(context.Context, string) error                 { return n
 func (inactive) Open(string) error                                    { return nil }
 func (inactive) ForgetAll(context.Context) error                      { return nil }
 func (inactive) Rename(context.Context, string, string) error         { return nil }
-
-func (inactive) SetProfile(context.Context, string, json.RawMessage, string) error { return nil }
-func (inactive) SetClient(context.Context, string, json.RawMessage) error          { return nil }
-func (inactive) HideTools(context.Context, map[string][]string, bool) error        { return nil }
 
 // site is an API that listens on a real port, behind the real guard.
 type site struct {
@@ -281,9 +270,9 @@ func newSite(t *testing.T) *site {
 		ConfigEditor: s.fakes, Bridge: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
 		Approvals: s.inbox, CommandApprovals: s.fakes, Metadata: s.store, FrameLog: &history.FrameLog{},
 		Rules: policy.New(policy.Options{Views: s.views}), Trust: baseline,
-		Features:  []web.Feature{&sandbox.Feature{Servers: s.fakes, Sampler: observer}, &trust.Feature{Baseline: baseline, Views: s.views, Destinations: observer.Destinations}},
+		Features:  []web.Feature{&profiles.Feature{}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, &trust.Feature{Baseline: baseline, Views: s.views, Destinations: observer.Destinations}},
 		Connector: connector, Secrets: vault, Directory: marketplace.NewList(filepath.Join(dir, "directory.json")), BundleFolder: filepath.Join(dir, "bundles"),
-		Desktop: &fakeDesktop{}, Logins: inactive{}, Visibility: inactive{}, Metrics: inactive{}, Copies: config.BackupsOf(dir),
+		Desktop: &fakeDesktop{}, Logins: inactive{}, Metrics: inactive{}, Copies: config.BackupsOf(dir),
 		Observer:    observer,
 		CheckRunner: &history.CheckRunner{Store: s.store, ServerHash: func(string) (string, bool) { return "", false }, Log: slog.New(slog.DiscardHandler)},
 		Redact:      func(text string) string { return text },

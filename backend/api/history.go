@@ -10,6 +10,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/profiles"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -23,7 +24,6 @@ type HistoryStore interface {
 	history.RecordingSource
 	Facets(ctx context.Context, q store.Query) (*store.Facets, error)
 	Usage(ctx context.Context, q store.UsageQuery) (*store.Usage, error)
-	FolderTargets(ctx context.Context, since time.Time) ([]store.FolderTarget, error)
 	Sessions(ctx context.Context, before int64, limit int) (stories []store.SessionSummary, next int64, err error)
 	SaveNote(ctx context.Context, id int64, n store.Note) error
 	ChangeNote(ctx context.Context, id int64, was, n store.Note) error
@@ -429,6 +429,6 @@ func newUsageStats(u *store.Use) UsageStats {
 	return UsageStats{
 		Server: u.Server, Tool: u.Tool, Client: u.Client, Token: u.Token, At: when(u.At), Calls: u.Calls, Errors: u.Errors,
 		P50Ns: int64(u.P50), P95Ns: int64(u.P95), P99Ns: int64(u.P99), MeanNs: int64(u.Mean), LastUsed: when(u.LastUsed),
-		ResultBytes: u.ResultBytes, ResultTokens: int64(estimateTokens(int(u.ResultBytes))), RepeatedBytes: u.RepeatedBytes, BlankBytes: u.BlankBytes,
+		ResultBytes: u.ResultBytes, ResultTokens: int64(profiles.EstimateTokens(int(u.ResultBytes))), RepeatedBytes: u.RepeatedBytes, BlankBytes: u.BlankBytes,
 	}
 }

@@ -172,8 +172,6 @@ func (a *API) document() *routes {
 	a.registerVersions(r)
 	a.registerDesktop(r)
 	a.registerFeatures(r)
-	a.registerProfiles(r)
-	a.registerSuggestions(r)
 	a.registerDirectory(r)
 	documentEvents(doc.OpenAPI())
 	return t

@@ -3,9 +3,7 @@ package sandbox
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -13,11 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/web"
+	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
 	"github.com/drawbridge-mcp/drawbridge/config"
-
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 )
 
 // site serves the operations of the feature.
@@ -25,13 +20,13 @@ type site struct {
 	feature Feature
 	current *config.Config
 	set     string // the value that was set last
-	mux     *http.ServeMux
+	*webtest.Site
 }
 
 func newSite() *site {
-	s := &site{mux: http.NewServeMux()}
+	s := &site{}
 	s.feature = Feature{Config: s, Rules: notStarted, Refusals: func(string) ([]Refusal, int) { return nil, 0 }}
-	s.feature.Routes(web.NewRouter(humago.New(s.mux, huma.DefaultConfig("", "")), slog.New(slog.DiscardHandler), func(text string) (string, error) { return text, nil }))
+	s.Site = webtest.New(&s.feature)
 	return s
 }
 
@@ -48,37 +43,15 @@ func notStarted(string) (Rules, bool) {
 	return DenyAllRules(home, nil, nil), false
 }
 
-func (s *site) ask(method, path, body string) (int, string) {
-	w := httptest.NewRecorder()
-	r := httptest.NewRequest(method, path, strings.NewReader(body))
-	r.Header.Set("Content-Type", "application/json")
-	s.mux.ServeHTTP(w, r)
-	return w.Code, w.Body.String()
-}
-
-func (s *site) want(t *testing.T, method, path, body string, status int, text string) {
-	t.Helper()
-	if got, answer := s.ask(method, path, body); got != status || !strings.Contains(answer, text) {
-		t.Errorf("%s %s %s: got %d %s, want %d %q", method, path, body, got, answer, status, text)
-	}
-}
-
-func (s *site) get(t *testing.T, path string, into any) {
-	t.Helper()
-	if status, body := s.ask(http.MethodGet, path, ""); status != 200 || json.Unmarshal([]byte(body), into) != nil {
-		t.Fatalf("GET %s: %d %s", path, status, body)
-	}
-}
-
 func TestRemoteServerHasNoSandbox(t *testing.T) {
 	s := newSite()
 	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"web": {"url": "http://127.0.0.1:1/mcp"}}}`))
 	var st SandboxStatus
-	s.get(t, "/api/v1/servers/web/sandbox", &st)
+	s.Get(t, "/api/v1/servers/web/sandbox", &st)
 	if st.Applies || !strings.Contains(st.Reason, "not servers of type http") {
 		t.Errorf("%+v", st)
 	}
-	s.want(t, http.MethodPost, "/api/v1/servers/web/sandbox", `{"mode": "on"}`, 400, "not servers")
+	s.Want(t, http.MethodPost, "/api/v1/servers/web/sandbox", `{"mode": "on"}`, 400, "not servers")
 }
 
 func TestRefusedPathIsAllowedInAddition(t *testing.T) {
@@ -96,7 +69,7 @@ func TestRefusedPathIsAllowedInAddition(t *testing.T) {
 		return []Refusal{{Path: filepath.Join(dir, "new.txt")}, {Path: dir, Unreadable: true}, {Path: filepath.Join(home, "drawbridge-new")}, {Path: filepath.Join(home, ".config", "drawbridge-new")}}, 7
 	}
 	var st SandboxStatus
-	s.get(t, "/api/v1/servers/files/sandbox", &st)
+	s.Get(t, "/api/v1/servers/files/sandbox", &st)
 	if len(st.Refused) != 4 || st.RefusedMore != 7 || st.Refused[0].Allow != dir || st.Refused[1].Allow != dir || st.Refused[2].Allow != "" || st.Refused[3].Allow != "" {
 		t.Fatalf("%+v", st.Refused)
 	}
@@ -107,7 +80,7 @@ func TestRefusedPathIsAllowedInAddition(t *testing.T) {
 		return Rules{Write: []string{"/dev/null", dir, filepath.Join(dir, "x"), filepath.Join(home, "notes")}, Private: []string{dir, filepath.Join(dir, "none"), os.Args[0]}}, true
 	}
 	access := Access{Write: []string{dir, "~/notes"}, Unreadable: []string{os.Args[0]}}
-	if s.get(t, "/api/v1/servers/files/sandbox", &st); Available() {
+	if s.Get(t, "/api/v1/servers/files/sandbox", &st); Available() {
 		slices.Sort(st.Access.Write)
 		if !reflect.DeepEqual(*st.Access, access) {
 			t.Errorf("it may access %+v, not %+v", *st.Access, access)
@@ -119,32 +92,32 @@ func TestRefusedPathIsAllowedInAddition(t *testing.T) {
 		"read":  `{"read":["/etc",` + string(where) + `],"network":"none","ports":[443],"bestEffort":true}`,
 		"write": `{"read":["/etc"],"write":[` + string(where) + `],"network":"none","ports":[443],"bestEffort":true}`,
 	} {
-		if status, body := s.ask(http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "`+mode+`", "path": `+string(where)+`}`); status != 200 {
+		if status, body := s.Ask(http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "`+mode+`", "path": `+string(where)+`}`); status != 200 {
 			t.Errorf("%s: %d %s", mode, status, body)
 		} else if got := s.set; got != "sandbox files "+want {
 			t.Errorf("%s: %s, want %s", mode, got, want)
 		}
 	}
-	s.want(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "write", "path": ""}`, 400, "the path is empty")
+	s.Want(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "write", "path": ""}`, 400, "the path is empty")
 	// What is private or starts programs needs an edit of the configuration.
 	for _, body := range []string{
 		`{"mode": "read", "path": "~/.ssh/config"}`, `{"mode": "read", "path": "~/.ssh"}`, `{"mode": "read", "path": "~/.config"}`, `{"mode": "read", "path": "~"}`,
 		`{"mode": "read", "path": "/"}`, `{"mode": "write", "path": "~/.local/bin"}`, `{"mode": "write", "path": "~/.bashrc"}`,
 	} {
-		s.want(t, http.MethodPost, "/api/v1/servers/files/sandbox", body, 400, "in the configuration")
+		s.Want(t, http.MethodPost, "/api/v1/servers/files/sandbox", body, 400, "in the configuration")
 	}
 	// What was allowed is not offered again while the server waits for its restart or an approval.
 	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"read": [`+string(where)+`]}}}}`))
-	if s.get(t, "/api/v1/servers/files/sandbox", &st); len(st.Refused) != 3 || st.Refused[0].Path != filepath.Join(dir, "new.txt") {
+	if s.Get(t, "/api/v1/servers/files/sandbox", &st); len(st.Refused) != 3 || st.Refused[0].Path != filepath.Join(dir, "new.txt") {
 		t.Errorf("reading is allowed: %+v", st.Refused)
 	}
 	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"write": [`+string(where)+`]}}}}`))
-	if s.get(t, "/api/v1/servers/files/sandbox", &st); len(st.Refused) != 2 {
+	if s.Get(t, "/api/v1/servers/files/sandbox", &st); len(st.Refused) != 2 {
 		t.Errorf("writing is allowed: %+v", st.Refused)
 	}
 	// Allowing a path does not turn the sandbox on.
 	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"mode": "off", "unixSockets": "any", "read": ["/etc"]}}}}`))
-	if status, body := s.ask(http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "read", "path": "~/notes"}`); status != 200 {
+	if status, body := s.Ask(http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "read", "path": "~/notes"}`); status != 200 {
 		t.Errorf("%d %s", status, body)
 	} else if got, want := s.set, `sandbox files {"mode":"off","read":["/etc","~/notes"],"unixSockets":"any"}`; got != want {
 		t.Errorf("%s, want %s", got, want)

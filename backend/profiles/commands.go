@@ -1,4 +1,4 @@
-package cli
+package profiles
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
@@ -19,11 +18,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// profiles returns the commands for profiles.
-func (p *program) profiles() *cobra.Command {
+// Commands adds the commands for profiles.
+func Commands(e *terminal.Env, root *cobra.Command) {
 	cmd := &cobra.Command{
 		Use: "profiles", Aliases: []string{"profile"}, Short: "List profiles: named subsets of servers and tools", Args: terminal.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.listProfiles(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return listProfiles(cmd.Context(), e) },
 	}
 	var mode, description string
 	var folders []string
@@ -32,7 +31,7 @@ func (p *program) profiles() *cobra.Command {
 		Example: "  drawbridge profiles set office files github:list_*,get_* --mode search --folder /home/me/office",
 		Args:    terminal.ArgCount(2, 100),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := p.Daemon()
+			d, err := e.Daemon()
 			if err != nil {
 				return err
 			}
@@ -59,7 +58,7 @@ func (p *program) profiles() *cobra.Command {
 			if len(folders) > 0 {
 				entry["folders"] = folders
 			}
-			return p.RequestChange(cmd.Context(), http.MethodPut, "profiles/"+url.PathEscape(args[0]), map[string]any{"entry": entry}, "The profile "+args[0]+" is at /p/"+args[0]+"/mcp.")
+			return e.RequestChange(cmd.Context(), http.MethodPut, "profiles/"+url.PathEscape(args[0]), map[string]any{"entry": entry}, "The profile "+args[0]+" is at /p/"+args[0]+"/mcp.")
 		},
 	}
 	set.Flags().StringVar(&mode, "mode", "", "list tools in this `MODE`: all, search or deferred")
@@ -68,7 +67,7 @@ func (p *program) profiles() *cobra.Command {
 	remove := &cobra.Command{
 		Use: "remove NAME", Short: "Remove a profile", Args: terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.RequestChange(cmd.Context(), http.MethodDelete, "profiles/"+url.PathEscape(args[0]), nil, "Profile "+args[0]+" removed.")
+			return e.RequestChange(cmd.Context(), http.MethodDelete, "profiles/"+url.PathEscape(args[0]), nil, "Profile "+args[0]+" removed.")
 		},
 	}
 	var profile, list string
@@ -87,21 +86,21 @@ func (p *program) profiles() *cobra.Command {
 			if cmd.Flags().Changed("max-result-tokens") {
 				body["maxResultTokens"] = maxTokens
 			}
-			return p.RequestChange(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), body, "Done. The change takes effect with the next request from "+args[0]+".")
+			return e.RequestChange(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), body, "Done. The change takes effect with the next request from "+args[0]+".")
 		},
 	}
 	use.Flags().StringVar(&profile, "profile", "", "the only `PROFILE` that the client can use")
 	use.Flags().StringVar(&list, "mode", "", "list the client's tools in this `MODE`: all, search or deferred")
 	use.Flags().IntVar(&maxTokens, "max-result-tokens", 0, "truncate tool results for the client after about this `NUMBER` of tokens; 0 means no limit")
-	cmd.AddCommand(set, remove, use, p.suggestProfiles())
-	return cmd
+	cmd.AddCommand(set, remove, use, suggestProfiles(e))
+	root.AddCommand(cmd)
 }
 
-func (p *program) listProfiles(ctx context.Context) error {
-	return terminal.Show(ctx, &p.Env, http.MethodGet, "profiles", nil, nil, p.printProfiles)
+func listProfiles(ctx context.Context, e *terminal.Env) error {
+	return terminal.Show(ctx, e, http.MethodGet, "profiles", nil, nil, func(list web.List[Profile]) error { return printProfiles(e, list) })
 }
 
-func (p *program) printProfiles(list web.List[api.Profile]) error {
+func printProfiles(e *terminal.Env, list web.List[Profile]) error {
 	for _, one := range list.Items {
 		name := one.Name
 		if name == "" {
@@ -116,7 +115,7 @@ func (p *program) printProfiles(list web.List[api.Profile]) error {
 		if len(one.Clients) > 0 {
 			text += ", clients: " + strings.Join(one.Clients, ", ")
 		}
-		if _, err := fmt.Fprintln(p.Stdout, terminal.EscapeLine(text)); err != nil {
+		if _, err := fmt.Fprintln(e.Stdout, terminal.EscapeLine(text)); err != nil {
 			return err
 		}
 	}
@@ -124,7 +123,7 @@ func (p *program) printProfiles(list web.List[api.Profile]) error {
 }
 
 // suggestProfiles returns the command that suggests profiles for folders.
-func (p *program) suggestProfiles() *cobra.Command {
+func suggestProfiles(e *terminal.Env) *cobra.Command {
 	var folder string
 	var days int
 	var save bool
@@ -146,7 +145,7 @@ func (p *program) suggestProfiles() *cobra.Command {
 				folder = path
 				query.Set("folder", path)
 			}
-			return p.printSuggestions(cmd.Context(), query, folder, days, save)
+			return printSuggestions(cmd.Context(), e, query, folder, days, save)
 		},
 	}
 	cmd.Flags().StringVar(&folder, "folder", "", "only this `FOLDER`, with its tools")
@@ -155,8 +154,8 @@ func (p *program) suggestProfiles() *cobra.Command {
 	return cmd
 }
 
-func (p *program) printSuggestions(ctx context.Context, query url.Values, folder string, days int, save bool) error {
-	d, err := p.Daemon()
+func printSuggestions(ctx context.Context, e *terminal.Env, query url.Values, folder string, days int, save bool) error {
+	d, err := e.Daemon()
 	if err != nil {
 		return err
 	}
@@ -164,10 +163,10 @@ func (p *program) printSuggestions(ctx context.Context, query url.Values, folder
 	if err != nil {
 		return err
 	}
-	if p.JSON && !save {
-		return p.PrintRaw(raw)
+	if e.JSON && !save {
+		return e.PrintRaw(raw)
 	}
-	var list api.ProfileSuggestions
+	var list ProfileSuggestions
 	if err := terminal.Decode(raw, &list); err != nil {
 		return err
 	}
@@ -175,7 +174,7 @@ func (p *program) printSuggestions(ctx context.Context, query url.Values, folder
 		if folder != "" {
 			return fmt.Errorf("no tool was called in %s in the last %s", terminal.EscapeLine(folder), core.Plural(days, "day"))
 		}
-		_, err := fmt.Fprintln(p.Stdout, "There is nothing to suggest yet: a folder must have been used for a few days. To see the tools of one folder, use --folder.")
+		_, err := fmt.Fprintln(e.Stdout, "There is nothing to suggest yet: a folder must have been used for a few days. To see the tools of one folder, use --folder.")
 		return err
 	}
 	if folder == "" {
@@ -183,10 +182,10 @@ func (p *program) printSuggestions(ctx context.Context, query url.Values, folder
 		for _, one := range list.Items {
 			t.Add(one.Folder, strconv.Itoa(len(one.Tools)), strconv.Itoa(one.AllTools), fmt.Sprintf("~%d tokens", one.Saved), one.Last.Local().Format(time.DateOnly))
 		}
-		if err := p.PrintTable(&t); err != nil {
+		if err := e.PrintTable(&t); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintln(p.Stdout, "Save one with: drawbridge profiles suggest --folder FOLDER --save")
+		_, err := fmt.Fprintln(e.Stdout, "Save one with: drawbridge profiles suggest --folder FOLDER --save")
 		return err
 	}
 	one := list.Items[0]
@@ -194,14 +193,14 @@ func (p *program) printSuggestions(ctx context.Context, query url.Values, folder
 		if one.Profile != "" {
 			return fmt.Errorf("%s already has the profile %q: change it with 'profiles set', or remove it first", terminal.EscapeLine(folder), one.Profile)
 		}
-		return p.RequestChange(ctx, http.MethodPut, "profiles/"+url.PathEscape(one.Name), map[string]any{"entry": one.Entry},
+		return e.RequestChange(ctx, http.MethodPut, "profiles/"+url.PathEscape(one.Name), map[string]any{"entry": one.Entry},
 			fmt.Sprintf("Clients that work in %s now use the profile %s. Undo it with: drawbridge profiles remove %s", terminal.EscapeLine(folder), one.Name, one.Name))
 	}
 	t := terminal.Table{Title: "%d tools", Head: []string{"SERVER", "TOOL", "CALLS"}, Right: []bool{false, false, true}}
 	for _, tool := range one.Tools {
 		t.Add(tool.Server, tool.Tool, strconv.FormatInt(tool.Calls, 10))
 	}
-	if err := p.PrintTable(&t); err != nil {
+	if err := e.PrintTable(&t); err != nil {
 		return err
 	}
 	text := fmt.Sprintf("In %s, %d of %d tools were called in the last %s. A profile with only these tools would take about %d tokens and save %d per session.", folder, len(one.Tools), one.AllTools, core.Plural(days, "day"), one.Tokens, one.Saved)
@@ -210,6 +209,6 @@ func (p *program) printSuggestions(ctx context.Context, query url.Values, folder
 	} else {
 		text += " Save it with --save."
 	}
-	_, err = fmt.Fprintln(p.Stdout, terminal.EscapeLine(strings.TrimSpace(text)))
+	_, err = fmt.Fprintln(e.Stdout, terminal.EscapeLine(strings.TrimSpace(text)))
 	return err
 }

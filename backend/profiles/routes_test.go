@@ -1,4 +1,4 @@
-package api
+package profiles
 
 import (
 	"context"
@@ -8,13 +8,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fakeVisibilityEditor records what is written to profiles and clients. Its configuration does not
 // change.
 type fakeVisibilityEditor struct {
-	*fakes
 	now   *config.Config
 	wrote []string
 }
@@ -32,24 +40,52 @@ func (b *fakeVisibilityEditor) HideTools(context.Context, map[string][]string, b
 	return nil
 }
 
+// site is the feature with its operations.
+type site struct {
+	*webtest.Site
+	feature  Feature
+	views    *registry.Registry
+	recorder *store.Recorder
+}
+
+func newSite(t *testing.T, editor Editor) *site {
+	t.Helper()
+	tokens, err := loopback.NewTokens(t.TempDir(), nil)
+	must(t, err)
+	s := &site{views: registry.New(registry.Options{})}
+	s.feature = Feature{Config: editor, Views: s.views, Tokens: tokens, ListSize: func(v *registry.View, _ string) (n int) {
+		for _, item := range v.Items(core.Tools) {
+			n += len(item.Raw)
+		}
+		return n
+	}}
+	s.Site = webtest.New(&s.feature)
+	return s
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func newVisibilitySite(t *testing.T) (*site, *fakeVisibilityEditor) {
-	s := newSite(t)
 	c, problems := config.Parse("c.json", []byte(`{"mcpServers":{},"profiles":{"office":{"servers":{}},"free":{}},"clients":{"cursor":{"profile":"office"}}}`))
 	if c == nil || len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	b := &fakeVisibilityEditor{fakes: s.fakes, now: c}
-	s.api.Visibility, s.api.ConfigEditor = b, b
-	return s, b
+	b := &fakeVisibilityEditor{now: c}
+	return newSite(t, b), b
 }
 
 // The tag that a profile edit is based on reaches the writer.
 func TestProfileEditNeedsItsBaseVersion(t *testing.T) {
 	s, b := newVisibilitySite(t)
-	if status, said, _ := s.ask(t, "PUT", "/api/v1/profiles/free", `{"entry":{"servers":{}}}`, "If-Match", "tag-1"); status != http.StatusOK {
+	if status, said := s.Ask("PUT", "/api/v1/profiles/free", `{"entry":{"servers":{}}}`, "If-Match", "tag-1"); status != http.StatusOK {
 		t.Error(status, said)
 	}
-	if status, said, _ := s.ask(t, "DELETE", "/api/v1/profiles/free", "", "If-Match", "tag-2"); status != http.StatusNoContent {
+	if status, said := s.Ask("DELETE", "/api/v1/profiles/free", "", "If-Match", "tag-2"); status != http.StatusNoContent {
 		t.Error(status, said)
 	}
 	if len(b.wrote) != 2 || b.wrote[0] != `free {"servers":{}} tag-1` || b.wrote[1] != "free  tag-2" {
@@ -60,7 +96,7 @@ func TestProfileEditNeedsItsBaseVersion(t *testing.T) {
 // A profile that is bound to a client cannot be deleted.
 func TestProfileInUseIsNotDeleted(t *testing.T) {
 	s, b := newVisibilitySite(t)
-	if status, said, _ := s.ask(t, "DELETE", "/api/v1/profiles/office", ""); status != http.StatusConflict || len(b.wrote) > 0 {
+	if status, said := s.Ask("DELETE", "/api/v1/profiles/office", ""); status != http.StatusConflict || len(b.wrote) > 0 {
 		t.Error(status, said, b.wrote)
 	}
 }
@@ -68,10 +104,10 @@ func TestProfileInUseIsNotDeleted(t *testing.T) {
 // Binding a client that cannot be bound reports an error.
 func TestInvalidTokenBindingIsReported(t *testing.T) {
 	s, b := newVisibilitySite(t)
-	if status, said, _ := s.ask(t, "PUT", "/api/v1/client-views/other", `{"profile":"office","toolMode":""}`); status != http.StatusConflict || len(b.wrote) != 1 {
+	if status, said := s.Ask("PUT", "/api/v1/client-views/other", `{"profile":"office","toolMode":""}`); status != http.StatusConflict || len(b.wrote) != 1 {
 		t.Error(status, said, b.wrote)
 	}
-	if status, said, _ := s.ask(t, "PUT", "/api/v1/client-views/other", `{"profile":"nobody","toolMode":""}`); status != http.StatusNotFound || len(b.wrote) != 1 {
+	if status, said := s.Ask("PUT", "/api/v1/client-views/other", `{"profile":"nobody","toolMode":""}`); status != http.StatusNotFound || len(b.wrote) != 1 {
 		t.Error(status, said, b.wrote)
 	}
 }
@@ -86,24 +122,24 @@ func TestEditsKeepChosenAccounts(t *testing.T) {
 		t.Fatal(problems)
 	}
 	b.now = c
-	_, listed, _ := s.ask(t, "GET", "/api/v1/profiles", "")
+	_, listed := s.Ask("GET", "/api/v1/profiles", "")
 	uses := `"accounts":[{"server":"hub","account":"default","profiles":[],"clients":[]},{"server":"hub","account":"work","profiles":["office"],"clients":["cursor"]}]`
 	if !strings.Contains(listed, uses) {
 		t.Errorf("profiles: %s, want %s", listed, uses)
 	}
-	s.ask(t, "PUT", "/api/v1/profiles/office", `{"entry":{"toolMode":"search"}}`)
-	s.ask(t, "PUT", "/api/v1/profiles/office", `{"entry":{"accounts":{}}}`)
-	s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":""}`)
-	s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":"","maxResultTokens":8000}`)
+	s.Ask("PUT", "/api/v1/profiles/office", `{"entry":{"toolMode":"search"}}`)
+	s.Ask("PUT", "/api/v1/profiles/office", `{"entry":{"accounts":{}}}`)
+	s.Ask("PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":""}`)
+	s.Ask("PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":"","maxResultTokens":8000}`)
 	if !strings.Contains(listed, `"clients":[{"token":"cursor","profile":"","toolMode":"","maxResultTokens":0,"accounts":{"hub":"work"}}]`) {
 		t.Errorf("clients: %s", listed)
 	}
-	s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"","toolMode":"","accounts":{"hub":"default"}}`)
-	s.ask(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"","toolMode":"search","accounts":{}}`)
+	s.Ask("PUT", "/api/v1/client-views/cursor", `{"profile":"","toolMode":"","accounts":{"hub":"default"}}`)
+	s.Ask("PUT", "/api/v1/client-views/cursor", `{"profile":"","toolMode":"search","accounts":{}}`)
 	for _, unknown := range []string{`{"hub":"wrok"}`, `{"gone":"work"}`} {
-		s.want(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"","toolMode":"","accounts":`+unknown+`}`, http.StatusNotFound)
+		s.Want(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"","toolMode":"","accounts":`+unknown+`}`, http.StatusNotFound, "")
 	}
-	s.want(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":"","maxResultTokens":499}`, http.StatusBadRequest)
+	s.Want(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":"","maxResultTokens":499}`, http.StatusBadRequest, "")
 	want := []string{`office {"accounts":{"hub":"work"},"toolMode":"search"} `, `office {} `, `cursor {"accounts":{"hub":"work"},"profile":"office"}`, `cursor {"accounts":{"hub":"work"},"profile":"office","results":{"maxTokens":8000}}`,
 		`cursor {"accounts":{"hub":"default"}}`, `cursor {"toolMode":"search"}`}
 	if !slices.Equal(b.wrote, want) {
@@ -115,10 +151,10 @@ func TestEditsKeepChosenAccounts(t *testing.T) {
 // profile.
 func TestTrayAssignsClientToProfile(t *testing.T) {
 	s, b := newVisibilitySite(t)
-	if _, err := s.api.Tokens.Create("cursor"); err != nil {
+	if _, err := s.feature.Tokens.Create("cursor"); err != nil {
 		t.Fatal(err)
 	}
-	profiles, clients, err := s.api.ClientProfiles()
+	profiles, clients, err := s.feature.ClientProfiles()
 	if err != nil || !slices.Equal(profiles, []string{"office", "free"}) || len(clients) != 1 || clients[0].Token != "cursor" || clients[0].Profile != "office" {
 		t.Errorf("%q %+v %v", profiles, clients, err)
 	}
@@ -129,7 +165,7 @@ func TestTrayAssignsClientToProfile(t *testing.T) {
 	}
 	b.now = c
 	for _, profile := range []string{"free", ""} {
-		_ = s.api.SetClientProfile(t.Context(), "cursor", profile) // the configuration of this test does not change
+		_ = s.feature.SetClientProfile(t.Context(), "cursor", profile) // the configuration of this test does not change
 	}
 	want := []string{
 		`cursor {"accounts":{"hub":"work"},"profile":"free","results":{"maxTokens":8000},"toolMode":"search"}`,
@@ -139,7 +175,7 @@ func TestTrayAssignsClientToProfile(t *testing.T) {
 		t.Errorf("wrote %q, want %q", b.wrote, want)
 	}
 	b.now = new(config.Config)
-	if profiles, clients, err := s.api.ClientProfiles(); len(profiles)+len(clients) > 0 || err != nil {
+	if profiles, clients, err := s.feature.ClientProfiles(); len(profiles)+len(clients) > 0 || err != nil {
 		t.Errorf("without profiles: %q %+v %v", profiles, clients, err)
 	}
 }

@@ -1,4 +1,4 @@
-package api
+package profiles
 
 import (
 	"context"
@@ -16,12 +16,12 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // suggestionSite is a site with 214 tools of 8 servers, a configuration file and its reloader.
 func suggestionSite(t *testing.T) *site {
-	s := newSite(t)
 	servers := map[string]any{}
 	for i := range 8 {
 		servers[fmt.Sprintf("server%d", i)] = map[string]any{"command": "x"}
@@ -31,15 +31,19 @@ func suggestionSite(t *testing.T) *site {
 	must(t, os.WriteFile(file, raw, 0o600))
 	files := config.NewReloader(config.ReloaderOptions{Sources: config.Sources{DefaultFile: file}})
 	files.Load()
-	done, running := make(chan error, 1), make(chan struct{})
+	s := newSite(t, files)
+	history, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
+	must(t, err)
+	s.feature.Store, s.recorder = history, history.Recorder()
+	done, recorded, running := make(chan error, 1), make(chan error, 1), make(chan struct{})
 	first := sync.OnceFunc(func() { close(running) })
 	ctx, cancel := context.WithCancel(context.Background())
+	go func() { recorded <- s.recorder.Run(ctx) }()
 	go func() {
 		done <- files.Run(ctx, func(c *config.Config) { s.views.SetProfiles(c.Profiles); first() })
 	}()
-	t.Cleanup(func() { cancel(); <-done })
+	t.Cleanup(func() { cancel(); <-done; <-recorded; must(t, history.Close()) })
 	<-running // later edits are applied
-	s.api.ConfigEditor, s.api.Visibility = files, files
 	for i := range 8 {
 		var catalog core.Catalog
 		for j := range (214 + 7 - i) / 8 {
@@ -110,7 +114,7 @@ func TestMonthOfUseSuggestsProfileOfFolder(t *testing.T) {
 	recordMonth(t, s, map[string][]string{folder("shop"): shop, folder("shop/docs"): {"server1.tool4", "server1.tool5"}, home: {"server2.tool2"}, root: {"server2.tool2"}}, folder("seldom"))
 	suggested := func(query string) []ProfileSuggestion {
 		var list ProfileSuggestions
-		s.get(t, "/api/v1/profile-suggestions"+query, &list)
+		s.Get(t, "/api/v1/profile-suggestions"+query, &list)
 		return list.Items
 	}
 	folders := func(list []ProfileSuggestion) (out []string) {
@@ -130,12 +134,12 @@ func TestMonthOfUseSuggestsProfileOfFolder(t *testing.T) {
 	t.Logf("%d of %d tools, %d calls, %d tokens, %d less", len(one.Tools), one.AllTools, one.Calls, one.Tokens, one.Saved)
 
 	body, _ := json.Marshal(map[string]any{"entry": one.Entry})
-	status, said, _ := s.ask(t, "PUT", "/api/v1/profiles/"+one.Name, string(body), "If-Match", "new")
+	status, said := s.Ask("PUT", "/api/v1/profiles/"+one.Name, string(body), "If-Match", "new")
 	var made Profile
 	if err := json.Unmarshal([]byte(said), &made); status != http.StatusOK || err != nil || made.Tools != 9 || made.Tokens.All != one.Tokens {
 		t.Fatal(status, said, err)
 	}
-	if got := s.api.ConfigEditor.Current().ProfileOf(folder("shop/docs/x")); got != "shop-2" {
+	if got := s.feature.Config.Current().ProfileOf(folder("shop/docs/x")); got != "shop-2" {
 		t.Errorf("the folder uses the profile %q", got)
 	}
 	view, _ := s.views.Profile("shop-2", 0)
@@ -150,7 +154,7 @@ func TestMonthOfUseSuggestsProfileOfFolder(t *testing.T) {
 	if got := suggested(""); len(got) != 0 {
 		t.Errorf("a folder with a profile is suggested another one: %q", folders(got))
 	}
-	if status, said, _ := s.ask(t, "DELETE", "/api/v1/profiles/"+one.Name, "", "If-Match", made.ETag); status != http.StatusNoContent {
+	if status, said := s.Ask("DELETE", "/api/v1/profiles/"+one.Name, "", "If-Match", made.ETag); status != http.StatusNoContent {
 		t.Fatal(status, said)
 	}
 	if got := suggested(""); len(got) != 2 {
@@ -159,7 +163,7 @@ func TestMonthOfUseSuggestsProfileOfFolder(t *testing.T) {
 
 	dismiss := func(folder string, dismissed bool) {
 		body, _ := json.Marshal(map[string]any{"folder": folder, "dismissed": dismissed})
-		s.want(t, "PUT", "/api/v1/profile-suggestions/dismissed", string(body), http.StatusNoContent)
+		s.Want(t, "PUT", "/api/v1/profile-suggestions/dismissed", string(body), http.StatusNoContent, "")
 	}
 	dismiss(folder("shop"), true)
 	if got := folders(suggested("?days=60")); !slices.Equal(got, []string{folder("shop/docs")}) {
@@ -175,7 +179,7 @@ func TestMonthOfUseSuggestsProfileOfFolder(t *testing.T) {
 	if got := suggested(""); len(got) != 2 {
 		t.Errorf("allowed again: %q", folders(got))
 	}
-	if status, _, _ := s.ask(t, "GET", "/api/v1/profile-suggestions?folder=shop", ""); status != http.StatusBadRequest && status != http.StatusUnprocessableEntity {
+	if status, _ := s.Ask("GET", "/api/v1/profile-suggestions?folder=shop", ""); status != http.StatusBadRequest && status != http.StatusUnprocessableEntity {
 		t.Errorf("a relative folder: %d", status)
 	}
 }

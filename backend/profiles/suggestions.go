@@ -1,9 +1,8 @@
-package api
+package profiles
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
@@ -26,8 +25,6 @@ const (
 	maxProfileSuggestions = 20
 	maxDismissed          = 1000
 )
-
-const dismissedKey = "dismissed_profile_suggestions"
 
 // ProfileSuggestion is a profile of the tools that clients called while they worked in a folder.
 type ProfileSuggestion struct {
@@ -69,30 +66,30 @@ type dismissInput struct {
 	}
 }
 
-func (a *API) registerSuggestions(r *web.Router) {
-	web.Op(r, "GET", "/api/v1/profile-suggestions", "Profiles for folders, based on the tools that were called there", a.suggestProfiles)
-	web.Op(r, "PUT", "/api/v1/profile-suggestions/dismissed", "Dismiss the suggestion for a folder, or allow it again", a.dismissSuggestion)
+func (f *Feature) registerSuggestions(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/profile-suggestions", "Profiles for folders, based on the tools that were called there", f.suggestProfiles)
+	web.Op(r, "PUT", "/api/v1/profile-suggestions/dismissed", "Dismiss the suggestion for a folder, or allow it again", f.dismissSuggestion)
 }
 
-func (a *API) suggestProfiles(ctx context.Context, in *suggestionsInput) (*web.Answer[ProfileSuggestions], error) {
+func (f *Feature) suggestProfiles(ctx context.Context, in *suggestionsInput) (*web.Answer[ProfileSuggestions], error) {
 	if in.Folder != "" && !filepath.IsAbs(in.Folder) {
 		return nil, core.Errorf(core.CodeValidation, "the folder must be an absolute path")
 	}
-	used, err := a.HistoryStore.FolderTargets(ctx, time.Now().AddDate(0, 0, -in.Days))
+	used, err := f.Store.FolderTargets(ctx, time.Now().AddDate(0, 0, -in.Days))
 	if err != nil {
 		return nil, err
 	}
-	dismissed, err := a.dismissed(ctx)
+	dismissed, err := f.dismissed(ctx)
 	if err != nil {
 		return nil, err
 	}
 	home, _ := os.UserHomeDir()
-	c, out := a.ConfigEditor.Current(), ProfileSuggestions{Items: []ProfileSuggestion{}, Days: in.Days}
+	c, out := f.Config.Current(), ProfileSuggestions{Items: []ProfileSuggestion{}, Days: in.Days}
 	for folder := range maps.Keys(candidates(used, in.Folder)) {
 		if in.Folder == "" && (c.ProfileOf(folder) != "" || slices.Contains(dismissed, folder) || holdsEverything(folder, home)) {
 			continue
 		}
-		one, ok := a.suggestProfile(c, folder, used)
+		one, ok := f.suggestProfile(c, folder, used)
 		if ok && (in.Folder != "" || one.Calls >= minSuggestedCalls && one.Last.Sub(one.First) >= minSuggestedUse && one.Saved >= minSuggestedSaving) {
 			out.Items = append(out.Items, one)
 		}
@@ -124,8 +121,8 @@ func holdsEverything(folder, home string) bool {
 
 // suggestProfile returns a profile of what was used in a folder and below it. Folders below it that
 // have a profile are omitted: the new one does not apply to them.
-func (a *API) suggestProfile(c *config.Config, folder string, used []store.FolderTarget) (s ProfileSuggestion, ok bool) {
-	all := a.Views.All()
+func (f *Feature) suggestProfile(c *config.Config, folder string, used []store.FolderTarget) (s ProfileSuggestion, ok bool) {
+	all := f.Views.All()
 	known, listed := map[ToolUse]bool{}, map[string]bool{}
 	for _, tool := range all.Items(core.Tools) {
 		known[ToolUse{Server: tool.Server, Tool: tool.Name}] = true
@@ -176,8 +173,8 @@ func (a *API) suggestProfile(c *config.Config, folder string, used []store.Folde
 		p.Servers[server] = one
 	}
 	s.Name, s.Entry = unusedProfileName(c, folder), profileEntry(p)
-	s.Tokens = a.costOf(Profile{}, a.Views.Draft(p)).Tokens.All
-	s.Saved = max(0, a.costOf(Profile{}, all).Tokens.All-s.Tokens)
+	s.Tokens = f.costOf(Profile{}, f.Views.Draft(p)).Tokens.All
+	s.Saved = max(0, f.costOf(Profile{}, all).Tokens.All-s.Tokens)
 	return s, true
 }
 
@@ -197,32 +194,4 @@ func unusedProfileName(c *config.Config, folder string) string {
 			return one
 		}
 	}
-}
-
-// dismissed returns the folders whose suggestion was dismissed.
-func (a *API) dismissed(ctx context.Context) (folders []string, err error) {
-	raw, ok, err := a.Metadata.Metadata(ctx, dismissedKey)
-	if err != nil || !ok {
-		return nil, err
-	}
-	return folders, json.Unmarshal(raw, &folders)
-}
-
-func (a *API) dismissSuggestion(ctx context.Context, in *dismissInput) (*web.None, error) {
-	a.dismissedSuggestionsMu.Lock()
-	defer a.dismissedSuggestionsMu.Unlock()
-	folders, err := a.dismissed(ctx)
-	if err != nil {
-		return nil, err
-	}
-	folders = slices.DeleteFunc(folders, func(one string) bool { return one == in.Body.Folder })
-	if in.Body.Dismissed {
-		folders = append(folders, in.Body.Folder)
-	}
-	folders = folders[max(0, len(folders)-maxDismissed):]
-	raw, err := json.Marshal(folders)
-	if err != nil {
-		return nil, err
-	}
-	return &web.None{}, a.Metadata.SaveMetadata(ctx, dismissedKey, raw)
 }

@@ -1,4 +1,6 @@
-package api
+// Package profiles is the feature of profiles: named subsets of servers and tools that clients are
+// limited to, what they cost, and suggestions for folders, from the tools that were called there.
+package profiles
 
 import (
 	"context"
@@ -6,21 +8,42 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"sync"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// VisibilityEditor writes the visibility settings of the configuration; *reload.Reloader implements
+// Feature is the profiles and the settings of clients, as the API shows them.
+type Feature struct {
+	Config Editor
+	Views  Views
+	Store  Store
+	Tokens *loopback.Tokens
+	// ListSize returns the size of the tool list of a view in a tool mode, in bytes.
+	ListSize func(v *registry.View, mode string) int
+
+	dismissing sync.Mutex // serializes changes of the dismissed suggestions
+}
+
+// Editor writes profiles, clients and hidden tools to the configuration; *config.Reloader implements
 // it.
-type VisibilityEditor interface {
+type Editor interface {
+	Current() *config.Config
 	SetProfile(ctx context.Context, name string, raw json.RawMessage, was string) error
 	SetClient(ctx context.Context, token string, raw json.RawMessage) error
 	HideTools(ctx context.Context, tools map[string][]string, hide bool) error
+}
+
+// Views returns what clients see; *registry.Registry implements it.
+type Views interface {
+	All() *registry.View
+	Profile(name string, limit int) (*registry.View, bool)
+	Draft(p config.Profile) *registry.View
 }
 
 // Profile is a named view over servers and tools.
@@ -115,29 +138,32 @@ type clientSettingsInput struct {
 	}
 }
 
-func (a *API) registerProfiles(r *web.Router) {
-	web.Op(r, "GET", "/api/v1/profiles", "Profiles, the default view first, with their context cost and the clients assigned to them", a.listProfiles)
-	web.Op(r, "POST", "/api/v1/profile-cost", "Context cost of a profile that is not saved", a.profileCost)
-	web.Op(r, "PUT", "/api/v1/profiles/{name}", "Add or replace a profile in the configuration", a.putProfile)
-	web.Op(r, "DELETE", "/api/v1/profiles/{name}", "Remove a profile from the configuration; rejected while a client is assigned to it", a.deleteProfile)
-	web.Op(r, "POST", "/api/v1/tools/hide", "Hide tools from all clients, or show them again, in one change to the configuration", a.hideTools)
-	web.Op(r, "PUT", "/api/v1/client-views/{token}", "Set the profile, the accounts and the tool mode of a client", a.putClientSettings)
+// Routes implements web.Feature.
+func (f *Feature) Routes(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/profiles", "Profiles, the default view first, with their context cost and the clients assigned to them", f.listProfiles)
+	web.Op(r, "POST", "/api/v1/profile-cost", "Context cost of a profile that is not saved", f.profileCost)
+	web.Op(r, "PUT", "/api/v1/profiles/{name}", "Add or replace a profile in the configuration", f.putProfile)
+	web.Op(r, "DELETE", "/api/v1/profiles/{name}", "Remove a profile from the configuration; rejected while a client is assigned to it", f.deleteProfile)
+	web.Op(r, "POST", "/api/v1/tools/hide", "Hide tools from all clients, or show them again, in one change to the configuration", f.hideTools)
+	web.Op(r, "PUT", "/api/v1/client-views/{token}", "Set the profile, the accounts and the tool mode of a client", f.putClientSettings)
+	f.registerSuggestions(r)
 }
 
 // bytesPerToken is an estimate for JSON; each model counts differently.
 const bytesPerToken = 4
 
-func estimateTokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
+// EstimateTokens estimates the context size of JSON.
+func EstimateTokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
 
 // costOf returns the size of the tools of a view in each tool mode.
-func (a *API) costOf(p Profile, view *registry.View) Profile {
+func (f *Feature) costOf(p Profile, view *registry.View) Profile {
 	p.Tools = len(view.Items(core.Tools))
-	size := func(mode string) int { return estimateTokens(a.Bridge.ListSize(view, mode)) }
+	size := func(mode string) int { return EstimateTokens(f.ListSize(view, mode)) }
 	p.Tokens = ToolModeTokens{size(""), size(bridge.ToolsSearch), size(bridge.ToolsDeferred)}
 	return p
 }
 
-func (a *API) describeProfile(c *config.Config, p config.Profile) Profile {
+func (f *Feature) describeProfile(c *config.Config, p config.Profile) Profile {
 	out := Profile{Name: p.Name, Description: p.Description, Address: "/p/" + p.Name + "/mcp", ToolMode: p.ToolMode, Folders: web.NonNil(p.Folders),
 		Clients: []string{}, Servers: []string{}, EveryServer: p.Servers == nil, Entry: profileEntry(p), ETag: p.Tag()}
 	if out.ToolMode == "" {
@@ -154,39 +180,6 @@ func (a *API) describeProfile(c *config.Config, p config.Profile) Profile {
 	}
 	slices.Sort(out.Clients)
 	return out
-}
-
-// profileEntry returns a profile as a configuration entry.
-func profileEntry(p config.Profile) web.JSON {
-	type server struct {
-		Include   []string `json:"includeTools,omitzero"` // an empty list allows none
-		Exclude   []string `json:"excludeTools,omitempty"`
-		Prompts   *bool    `json:"prompts,omitempty"`
-		Resources *bool    `json:"resources,omitempty"`
-	}
-	entry := struct {
-		Description string             `json:"description,omitempty"`
-		Servers     *map[string]server `json:"servers,omitempty"`
-		ToolMode    string             `json:"toolMode,omitempty"`
-		Folders     []string           `json:"folders,omitempty"`
-		Accounts    map[string]string  `json:"accounts,omitempty"`
-	}{Description: p.Description, ToolMode: p.ToolMode, Folders: p.Folders, Accounts: p.Accounts}
-	if p.Servers != nil {
-		all, off := map[string]server{}, false
-		for id, s := range p.Servers {
-			one := server{Include: s.Tools.Include, Exclude: s.Tools.Exclude}
-			if s.NoPrompts {
-				one.Prompts = &off
-			}
-			if s.NoResources {
-				one.Resources = &off
-			}
-			all[id] = one
-		}
-		entry.Servers = &all
-	}
-	raw, _ := json.Marshal(entry) // strings and booleans only: cannot fail
-	return web.JSON(raw)
 }
 
 // accountUses lists the accounts of the servers that have several.
@@ -215,15 +208,15 @@ func accountUses(c *config.Config) []AccountUse {
 	return uses
 }
 
-func (a *API) listProfiles(context.Context, *web.None) (*web.Answer[Profiles], error) {
-	c := a.ConfigEditor.Current()
+func (f *Feature) listProfiles(context.Context, *web.None) (*web.Answer[Profiles], error) {
+	c := f.Config.Current()
 	out := Profiles{Clients: []ClientSettings{}, Accounts: accountUses(c)}
 	everything := Profile{Address: "/mcp", ToolMode: config.ToolsAll, Folders: []string{}, Clients: []string{}, Servers: []string{}, EveryServer: true, Entry: web.JSON("{}")}
-	out.Items = append(out.Items, a.costOf(everything, a.Views.All()))
+	out.Items = append(out.Items, f.costOf(everything, f.Views.All()))
 	for _, p := range c.Profiles {
-		one := a.describeProfile(c, p)
-		if view, ok := a.Views.Profile(p.Name, 0); ok {
-			one = a.costOf(one, view)
+		one := f.describeProfile(c, p)
+		if view, ok := f.Views.Profile(p.Name, 0); ok {
+			one = f.costOf(one, view)
 		}
 		out.Items = append(out.Items, one)
 	}
@@ -241,91 +234,47 @@ func (a *API) listProfiles(context.Context, *web.None) (*web.Answer[Profiles], e
 	return web.Reply(out)
 }
 
-// draft reads a profile that is not in the configuration.
-func (a *API) draft(raw []byte) (config.Profile, error) {
-	text, err := json.Marshal(map[string]any{"profiles": map[string]json.RawMessage{"draft": raw}})
+func (f *Feature) profileCost(_ context.Context, in *costInput) (*web.Answer[Profile], error) {
+	p, err := f.draft([]byte(in.Body.Entry))
 	if err != nil {
-		return config.Profile{}, core.Errorf(core.CodeValidation, "the profile is not a JSON object")
+		return nil, err
 	}
-	c, problems := config.Parse("profile", text)
-	if c == nil || len(c.Profiles) != 1 {
-		e := core.Errorf(core.CodeValidation, "the profile is not valid")
-		for _, p := range problems {
-			if p.Warning {
-				continue
-			}
-			field := strings.TrimPrefix(strings.TrimPrefix(p.Key, "profiles.draft"), ".")
-			e.Fields = append(e.Fields, core.FieldError{Field: field, Error: p.Message})
-		}
-		return config.Profile{}, e
-	}
-	return c.Profiles[0], nil
+	return web.Reply(f.costOf(f.describeProfile(f.Config.Current(), p), f.Views.Draft(p)))
 }
 
-func (a *API) profileCost(_ context.Context, in *costInput) (*web.Answer[Profile], error) {
-	p, err := a.draft([]byte(in.Body.Entry))
+func (f *Feature) putProfile(ctx context.Context, in *putProfileInput) (*web.Answer[Profile], error) {
+	entry, err := f.keepAccounts(in.Name, in.Body.Entry)
 	if err != nil {
 		return nil, err
 	}
-	return web.Reply(a.costOf(a.describeProfile(a.ConfigEditor.Current(), p), a.Views.Draft(p)))
-}
-
-func (a *API) putProfile(ctx context.Context, in *putProfileInput) (*web.Answer[Profile], error) {
-	entry, err := a.keepAccounts(in.Name, in.Body.Entry)
-	if err != nil {
+	if err := f.Config.SetProfile(ctx, in.Name, entry, in.Was); err != nil {
 		return nil, err
 	}
-	if err := a.Visibility.SetProfile(ctx, in.Name, entry, in.Was); err != nil {
-		return nil, err
-	}
-	c := a.ConfigEditor.Current()
+	c := f.Config.Current()
 	p, ok := c.Profile(in.Name)
 	if !ok {
 		return nil, core.Errorf(core.CodeConflict, "the profile was saved, but is not active: check the configuration for errors")
 	}
-	view, ok := a.Views.Profile(in.Name, 0)
+	view, ok := f.Views.Profile(in.Name, 0)
 	if !ok {
-		return web.Reply(a.describeProfile(c, p))
+		return web.Reply(f.describeProfile(c, p))
 	}
-	return web.Reply(a.costOf(a.describeProfile(c, p), view))
+	return web.Reply(f.costOf(f.describeProfile(c, p), view))
 }
 
-// keepAccounts checks the new entry of a profile. It adds the accounts that the profile has chosen
-// if the entry does not mention accounts: calls would silently use others. Without a choice, it
-// removes accounts from the entry.
-func (a *API) keepAccounts(name string, raw web.JSON) (json.RawMessage, error) {
-	next, err := a.draft([]byte(raw))
-	if err != nil {
-		return nil, err
-	}
-	was, _ := a.ConfigEditor.Current().Profile(name)
-	var members map[string]json.RawMessage
-	if len(next.Accounts) > 0 || json.Unmarshal([]byte(raw), &members) != nil {
-		return json.RawMessage(raw), nil
-	}
-	if _, chosen := members["accounts"]; chosen {
-		delete(members, "accounts")
-	} else if len(was.Accounts) == 0 {
-		return json.RawMessage(raw), nil
-	} else if members["accounts"], err = json.Marshal(was.Accounts); err != nil {
-		return nil, err
-	}
-	return json.Marshal(members)
-}
-
-func (a *API) deleteProfile(ctx context.Context, in *deleteProfileInput) (*web.None, error) {
-	if p, ok := a.ConfigEditor.Current().Profile(in.Name); ok {
-		if bound := a.describeProfile(a.ConfigEditor.Current(), p).Clients; len(bound) > 0 {
+func (f *Feature) deleteProfile(ctx context.Context, in *deleteProfileInput) (*web.None, error) {
+	if p, ok := f.Config.Current().Profile(in.Name); ok {
+		if bound := f.describeProfile(f.Config.Current(), p).Clients; len(bound) > 0 {
 			return nil, core.Errorf(core.CodeConflict, "the client %q is assigned to this profile: assign it to another one first", bound[0])
 		}
 	}
-	return &web.None{}, a.Visibility.SetProfile(ctx, in.Name, nil, in.Was)
+	return &web.None{}, f.Config.SetProfile(ctx, in.Name, nil, in.Was)
 }
 
-func (a *API) putClientSettings(ctx context.Context, in *clientSettingsInput) (*web.None, error) {
+func (f *Feature) putClientSettings(ctx context.Context, in *clientSettingsInput) (*web.None, error) {
 	entry := map[string]any{}
 	if in.Body.Profile != "" {
-		if _, ok := a.ConfigEditor.Current().Profile(in.Body.Profile); !ok {
+		if _, ok := f.Config.Current().Profile(in.Body.Profile); !ok {
 			return nil, core.Errorf(core.CodeNotFound, "there is no profile named %q", in.Body.Profile)
 		}
 		entry["profile"] = in.Body.Profile
@@ -333,11 +282,11 @@ func (a *API) putClientSettings(ctx context.Context, in *clientSettingsInput) (*
 	if in.Body.ToolMode != "" {
 		entry["toolMode"] = in.Body.ToolMode
 	}
-	was := a.ConfigEditor.Current().Clients[in.Token]
+	was := f.Config.Current().Clients[in.Token]
 	want := config.Client{Profile: in.Body.Profile, ToolMode: in.Body.ToolMode, Accounts: was.Accounts, MaxResultTokens: was.MaxResultTokens}
 	if in.Body.Accounts != nil {
 		want.Accounts = *in.Body.Accounts
-		if err := checkAccounts(a.ConfigEditor.Current(), want.Accounts, was.Accounts); err != nil {
+		if err := checkAccounts(f.Config.Current(), want.Accounts, was.Accounts); err != nil {
 			return nil, err
 		}
 	}
@@ -352,17 +301,17 @@ func (a *API) putClientSettings(ctx context.Context, in *clientSettingsInput) (*
 	if want.MaxResultTokens != 0 {
 		entry["results"] = map[string]int{"maxTokens": want.MaxResultTokens}
 	}
-	if a.ConfigEditor.Current().Clients[in.Token].Equal(want) {
+	if f.Config.Current().Clients[in.Token].Equal(want) {
 		return &web.None{}, nil
 	}
 	var raw json.RawMessage // an empty entry
 	if len(entry) > 0 {
 		raw, _ = json.Marshal(entry) // strings only: cannot fail
 	}
-	if err := a.Visibility.SetClient(ctx, in.Token, raw); err != nil {
+	if err := f.Config.SetClient(ctx, in.Token, raw); err != nil {
 		return nil, err
 	}
-	if !a.ConfigEditor.Current().Clients[in.Token].Equal(want) {
+	if !f.Config.Current().Clients[in.Token].Equal(want) {
 		return nil, &core.Error{Code: core.CodeConflict, Message: "another file in conf.d has different settings for this client",
 			Hint: "Remove or change them in that file."}
 	}
@@ -371,15 +320,15 @@ func (a *API) putClientSettings(ctx context.Context, in *clientSettingsInput) (*
 
 // ClientProfiles returns the names of the profiles, and the settings of each client that has a
 // token. If there are no profiles, it returns no clients.
-func (a *API) ClientProfiles() (profiles []string, clients []ClientSettings, err error) {
-	c := a.ConfigEditor.Current()
+func (f *Feature) ClientProfiles() (profiles []string, clients []ClientSettings, err error) {
+	c := f.Config.Current()
 	if len(c.Profiles) == 0 {
 		return nil, nil, nil
 	}
 	for _, p := range c.Profiles {
 		profiles = append(profiles, p.Name)
 	}
-	tokens, err := a.Tokens.ListWithSecrets()
+	tokens, err := f.Tokens.ListWithSecrets()
 	for _, t := range tokens {
 		s := c.Clients[t.Name]
 		clients = append(clients, ClientSettings{Token: t.Name, Profile: s.Profile, ToolMode: s.ToolMode, MaxResultTokens: s.MaxResultTokens})
@@ -389,28 +338,17 @@ func (a *API) ClientProfiles() (profiles []string, clients []ClientSettings, err
 
 // SetClientProfile assigns a client to a profile, or with "" to none, and retains its other
 // settings.
-func (a *API) SetClientProfile(ctx context.Context, token, profile string) error {
+func (f *Feature) SetClientProfile(ctx context.Context, token, profile string) error {
 	in := &clientSettingsInput{Token: token}
-	in.Body.Profile, in.Body.ToolMode = profile, a.ConfigEditor.Current().Clients[token].ToolMode
-	_, err := a.putClientSettings(ctx, in)
+	in.Body.Profile, in.Body.ToolMode = profile, f.Config.Current().Clients[token].ToolMode
+	_, err := f.putClientSettings(ctx, in)
 	return err
 }
 
-// checkAccounts returns an error if a choice is neither one of was nor of an account that exists.
-func checkAccounts(c *config.Config, chosen, was map[string]string) error {
-	for id, name := range chosen {
-		s, ok := c.Server(id)
-		if (!ok || !slices.Contains(s.AccountNames(), name)) && was[id] != name {
-			return core.Errorf(core.CodeNotFound, "server %q has no account %q", id, name)
-		}
-	}
-	return nil
-}
-
-func (a *API) hideTools(ctx context.Context, in *hideInput) (*web.None, error) {
+func (f *Feature) hideTools(ctx context.Context, in *hideInput) (*web.None, error) {
 	tools := map[string][]string{}
 	for _, t := range in.Body.Tools {
 		tools[t.Server] = append(tools[t.Server], t.Tool)
 	}
-	return &web.None{}, a.Visibility.HideTools(ctx, tools, in.Body.Hide)
+	return &web.None{}, f.Config.HideTools(ctx, tools, in.Body.Hide)
 }

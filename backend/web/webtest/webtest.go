@@ -1,0 +1,55 @@
+// Package webtest serves the operations of one feature to its tests. It is never shipped.
+package webtest
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+)
+
+// Site is the operations of a feature, without the checks of who may call them.
+type Site struct{ mux *http.ServeMux }
+
+// New returns the operations of a feature.
+func New(f web.Feature) *Site {
+	s := &Site{http.NewServeMux()}
+	same := func(text string) (string, error) { return text, nil }
+	f.Routes(web.NewRouter(humago.New(s.mux, huma.DefaultConfig("", "")), slog.New(slog.DiscardHandler), same))
+	return s
+}
+
+// Ask sends a request with a JSON body. headers are names, each with a value.
+func (s *Site) Ask(method, path, body string, headers ...string) (int, string) {
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	s.mux.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+// Want checks the status of a response, and that it contains text.
+func (s *Site) Want(t *testing.T, method, path, body string, status int, text string) {
+	t.Helper()
+	if got, answer := s.Ask(method, path, body); got != status || !strings.Contains(answer, text) {
+		t.Errorf("%s %s %s: got %d %s, want %d %q", method, path, body, got, answer, status, text)
+	}
+}
+
+// Get reads a document.
+func (s *Site) Get(t *testing.T, path string, into any) {
+	t.Helper()
+	if status, body := s.Ask(http.MethodGet, path, ""); status != 200 || json.Unmarshal([]byte(body), into) != nil {
+		t.Fatalf("GET %s: %d %s", path, status, body)
+	}
+}
