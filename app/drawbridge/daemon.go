@@ -284,6 +284,7 @@ func (d *daemon) features() []web.Feature {
 	return []web.Feature{
 		d.profiles,
 		&sandbox.Feature{Config: d.files, Servers: d.servers, Rules: d.dialer.SandboxRules, Refusals: d.dialer.SandboxRefusals, Sampler: d.connections},
+		&secret.Feature{Store: d.vault, Config: d.files.Current, Servers: d.servers, Log: d.log},
 		&trust.Feature{Baseline: d.baseline, Views: d.views, Destinations: d.connections.Destinations},
 	}
 }

@@ -4,11 +4,12 @@ package features
 import (
 	"github.com/drawbridge-mcp/drawbridge/backend/profiles"
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 )
 
 // Commands returns what adds the commands of each feature.
 func Commands() []terminal.Commands {
-	return []terminal.Commands{profiles.Commands, sandbox.Commands, trust.Commands}
+	return []terminal.Commands{profiles.Commands, sandbox.Commands, secret.Commands, trust.Commands}
 }

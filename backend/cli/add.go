@@ -18,6 +18,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
@@ -82,7 +83,7 @@ func (p *program) runAdd(ctx context.Context, a addition, f addFlags) error {
 	if err != nil {
 		return err
 	}
-	if !p.isDaemonRunning() {
+	if !p.DaemonRuns() {
 		if err := servers.Write(ctx); err != nil {
 			return err
 		}
@@ -140,7 +141,7 @@ func (p *program) prepare(c *clientconf.Connector, a addition, f addFlags) (*cli
 	}
 	s.Secrets = map[string]string{}
 	for _, name := range f.secrets {
-		if s.Secrets[name], err = p.readSecret("Value of " + name + ": "); err != nil {
+		if s.Secrets[name], err = secret.ReadValue(&p.Env, "Value of "+name+": "); err != nil {
 			return nil, err
 		}
 	}
@@ -175,7 +176,7 @@ func (p *program) addRunning(ctx context.Context, servers *clientconf.PastedServ
 	}
 	stored := servers.Secrets()
 	for name, value := range stored {
-		if _, err := p.storeSecret(ctx, name, value); err != nil {
+		if _, err := secret.StoreValue(ctx, &p.Env, name, value); err != nil {
 			return err
 		}
 	}
@@ -215,7 +216,7 @@ func (p *program) deleteSecrets(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	s, err := p.openSecretStore()
+	s, err := secret.StoreOf(&p.Env)
 	if err != nil {
 		return err
 	}

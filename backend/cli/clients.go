@@ -94,7 +94,7 @@ func describeConnection(c api.Connection) string {
 
 // addActivity adds what only a running daemon knows: the sessions and the tools of each client.
 func (p *program) addActivity(ctx context.Context, list []api.Connection) {
-	if !p.isDaemonRunning() {
+	if !p.DaemonRuns() {
 		return
 	}
 	d, err := p.Daemon()

@@ -14,6 +14,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -70,7 +71,7 @@ func (p *program) printFindings(findings []doctor.Finding) {
 // examine runs the checks, after it applied the fix with the given id unless "". It uses the
 // running daemon, which knows more.
 func (p *program) examine(ctx context.Context, fix string) ([]doctor.Finding, error) {
-	if p.isDaemonRunning() {
+	if p.DaemonRuns() {
 		found, err := p.askDaemon(ctx, fix)
 		if core.CodeOf(err) != core.CodeNotFound || fix != "" {
 			return found, err
@@ -137,7 +138,7 @@ func (p *program) doctorOptions(ctx context.Context) (o doctor.Options, err erro
 			return err
 		},
 	}
-	vault, err := p.openSecretStore()
+	vault, err := secret.StoreOf(&p.Env)
 	if err != nil {
 		return o, err
 	}
@@ -204,7 +205,7 @@ func writeBundle(path string, files []doctor.File, now time.Time) error {
 
 // collect requests the bundle from the running daemon, or builds a smaller one without it.
 func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
-	if p.isDaemonRunning() {
+	if p.DaemonRuns() {
 		d, err := p.Daemon()
 		if err != nil {
 			return nil, err
@@ -233,7 +234,7 @@ func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
 			o.Secrets = append(o.Secrets, t.Token)
 		}
 	}
-	if vault, err := p.openSecretStore(); err == nil {
+	if vault, err := secret.StoreOf(&p.Env); err == nil {
 		if st := vault.Status(ctx); !st.Locked {
 			all, err := vault.List(ctx)
 			if err != nil {

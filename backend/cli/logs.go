@@ -47,7 +47,7 @@ lifecycle events.`,
 			if _, ok := serverlog.Filter(level); !ok || level == "" {
 				return terminal.UsageError(fmt.Errorf("--level must be %s", serverlog.FilterChoices))
 			}
-			if !p.isDaemonRunning() {
+			if !p.DaemonRuns() {
 				return p.logsOfFiles(args, level, follow)
 			}
 			d, err := p.Daemon()

@@ -175,7 +175,7 @@ func (p *program) uninstall() *cobra.Command {
 // forgetLogins deletes the tokens of remote servers: through the daemon, which also revokes them,
 // or directly in the store.
 func (p *program) forgetLogins(ctx context.Context) error {
-	if p.isDaemonRunning() {
+	if p.DaemonRuns() {
 		d, err := p.Daemon()
 		if err != nil {
 			return err
@@ -183,7 +183,7 @@ func (p *program) forgetLogins(ctx context.Context) error {
 		_, err = d.RequestRaw(ctx, http.MethodDelete, "logins", nil, nil)
 		return err
 	}
-	vault, err := p.openSecretStore()
+	vault, err := secret.StoreOf(&p.Env)
 	if err != nil {
 		return err
 	}

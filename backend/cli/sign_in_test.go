@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbridge-mcp/drawbridge/app/features"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 )
@@ -23,7 +24,7 @@ func TestSecretIsReadFromStdinAndNeverPrinted(t *testing.T) {
 	do := func(want int, input string, args ...string) string {
 		t.Helper()
 		var out bytes.Buffer
-		code := Main(t.Context(), append([]string{"--data", data}, args...), Options{Env: terminal.Env{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: getenv}})
+		code := Main(t.Context(), append([]string{"--data", data}, args...), Options{Features: features.Commands(), Env: terminal.Env{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: getenv}})
 		if code != want {
 			t.Fatalf("%v: exit code %d, want %d\n%s", args, code, want, out.String())
 		}

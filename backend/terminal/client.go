@@ -55,6 +55,16 @@ func (e *Env) Daemon() (*Daemon, error) {
 	return &Daemon{url: rt.URL, token: token, http: &http.Client{Transport: &http.Transport{DialContext: loopback.Dialer(folders.Data)}}}, nil
 }
 
+// DaemonRuns reports whether a daemon runs for the data folder.
+func (e *Env) DaemonRuns() bool {
+	folders, err := e.Folders()
+	if err != nil {
+		return false
+	}
+	_, ok, err := loopback.FindDaemon(folders.Data)
+	return ok && err == nil
+}
+
 // Send makes one request; path is below /api/v1 and body nil or encoded as JSON.
 // A status other than 2xx is an error.
 func (d *Daemon) Send(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
