@@ -31,7 +31,7 @@ var edges = map[string]string{
 	"backend/cassette":    "backend/core backend/redact backend/wire", // redact: its mark; wire: marks a result without changing its other bytes
 	"backend/loopback":    "backend/osutil backend/core",
 	"backend/secret":      "backend/osutil backend/core config backend/web backend/terminal",
-	"backend/oauth":       "backend/core",
+	"backend/oauth":       "backend/core config backend/web backend/terminal",
 	"backend/store":       "backend/core backend/redact backend/wire", // what is recorded has no secrets; wire: the members of results, to measure them
 	"backend/serverlog":   "",
 	"backend/schema":      "backend/core backend/wire",
@@ -65,7 +65,7 @@ var edges = map[string]string{
 	// "*" is every package of backend and config, and the page; it never means the window.
 	"backend/api":    "*",
 	"app/drawbridge": "* backend/api backend/cli app/tray app/features",
-	"app/features":   "backend/terminal backend/profiles backend/sandbox backend/secret backend/trust", // which features there are
+	"app/features":   "backend/terminal backend/oauth backend/profiles backend/sandbox backend/secret backend/trust", // which features there are
 
 	"app/tray":   "backend/core backend/approvals backend/desktop build/icons", // approvals: why a call no longer waits; desktop: what fits into one line of text
 	"app/window": "build/icons backend/loopback backend/osutil",                // where the daemon answers, and its token
@@ -100,7 +100,7 @@ var owners = map[string]string{
 	"github.com/goccy/go-yaml":               "config backend/clientconf",
 	"github.com/pelletier/go-toml/v2":        "backend/clientconf",
 	"github.com/danielgtaylor/huma/v2":       "backend/web backend/api",
-	"github.com/spf13/cobra":                 "backend/terminal backend/profiles backend/sandbox backend/secret backend/trust backend/cli build/package/manpages build/docs",
+	"github.com/spf13/cobra":                 "backend/terminal backend/oauth backend/profiles backend/sandbox backend/secret backend/trust backend/cli build/package/manpages build/docs",
 	"aead.dev/minisign":                      "backend/desktop",
 	"golang.org/x/mod":                       "backend/desktop", // the order of semantic versions
 	"github.com/google/licensecheck":         "build/docs",
@@ -117,7 +117,7 @@ var owners = map[string]string{
 	"git.sr.ht/~jackmordaunt/go-toast/v2":    "backend/desktop",
 	"github.com/zalando/go-keyring":          "backend/secret",
 	"gopkg.in/natefinch/lumberjack.v2":       "app/drawbridge",
-	"golang.org/x/term":                      "backend/terminal backend/secret backend/cli",
+	"golang.org/x/term":                      "backend/terminal backend/oauth backend/secret",
 	"golang.org/x/sys":                       "config backend/osutil backend/process backend/sandbox backend/loopback backend/store backend/desktop backend/shim app/window build/bench", // config: access lists on Windows; osutil: the lock of a file there; shim: how stdin waits; app/window: whether whoever started it still waits
 	"golang.org/x/sync":                      "backend/bridge",                                                                                                                           // semaphore: room for large bodies
 }

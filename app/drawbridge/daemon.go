@@ -27,6 +27,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
+	"github.com/drawbridge-mcp/drawbridge/backend/oauth"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/profiles"
@@ -282,6 +283,7 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 // features returns the features with operations of the API.
 func (d *daemon) features() []web.Feature {
 	return []web.Feature{
+		&oauth.Feature{Logins: d.logins, Config: d.files.Current, Servers: d.servers},
 		d.profiles,
 		&sandbox.Feature{Config: d.files, Servers: d.servers, Rules: d.dialer.SandboxRules, Refusals: d.dialer.SandboxRefusals, Sampler: d.connections},
 		&secret.Feature{Store: d.vault, Config: d.files.Current, Servers: d.servers, Log: d.log},

@@ -41,8 +41,6 @@ type Servers interface {
 	Start(ctx context.Context, id string) error
 	Stop(ctx context.Context, id string) error
 	Restart(ctx context.Context, id string) error
-	// StartAccount starts the instance of an account, and waits until it runs or cannot.
-	StartAccount(ctx context.Context, id, account string) error
 	HasBothEras(id string) bool // whether a server has a connection in each era
 }
 
@@ -115,6 +113,11 @@ type Observer interface {
 	Renamed(from, to string)
 	Notices() []core.Notice
 	Dismiss(subject string) bool
+}
+
+// Logins moves the sign-in of a server to another id.
+type Logins interface {
+	Rename(ctx context.Context, from, to string) error
 }
 
 // Metrics serves /metrics.

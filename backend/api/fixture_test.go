@@ -270,7 +270,7 @@ func newSite(t *testing.T) *site {
 		ConfigEditor: s.fakes, Bridge: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
 		Approvals: s.inbox, CommandApprovals: s.fakes, Metadata: s.store, FrameLog: &history.FrameLog{},
 		Rules: policy.New(policy.Options{Views: s.views}), Trust: baseline,
-		Features:  []web.Feature{&profiles.Feature{}, &secret.Feature{Store: vault, Config: s.fakes.Current, Servers: s.fakes}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, &trust.Feature{Baseline: baseline, Views: s.views, Destinations: observer.Destinations}},
+		Features:  []web.Feature{&oauth.Feature{Logins: inactive{}, Config: s.fakes.Current, Servers: s.fakes}, &profiles.Feature{}, &secret.Feature{Store: vault, Config: s.fakes.Current, Servers: s.fakes}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, &trust.Feature{Baseline: baseline, Views: s.views, Destinations: observer.Destinations}},
 		Connector: connector, Secrets: vault, Directory: marketplace.NewList(filepath.Join(dir, "directory.json")), BundleFolder: filepath.Join(dir, "bundles"),
 		Desktop: &fakeDesktop{}, Logins: inactive{}, Metrics: inactive{}, Copies: config.BackupsOf(dir),
 		Observer:    observer,

@@ -160,7 +160,6 @@ func (a *API) document() *routes {
 	a.registerConnections(r)
 	a.registerDocker(r)
 	a.registerTrial(r)
-	a.registerLogins(r)
 	a.registerDoctor(r)
 	a.registerDiagnostics(r)
 	a.registerHistory(r)

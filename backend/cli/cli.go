@@ -109,7 +109,7 @@ func (p *program) command() *cobra.Command {
 	root.AddCommand(
 		p.serve(), p.stdio(), p.demo(), p.replay(),
 		p.status(), p.tools(), p.call(), p.addMaintenanceCommands(p.history()), p.checks(), p.logs(),
-		p.actionCommand("start"), p.actionCommand("stop"), p.actionCommand("restart"), p.actionCommand("enable"), p.actionCommand("disable"), p.pauseCommand(true), p.pauseCommand(false), p.add(), p.test(), p.remove(), p.rename(), p.login(), p.logout(), p.debug(), p.explainCall(), p.policy(), p.approvals(),
+		p.actionCommand("start"), p.actionCommand("stop"), p.actionCommand("restart"), p.actionCommand("enable"), p.actionCommand("disable"), p.pauseCommand(true), p.pauseCommand(false), p.add(), p.test(), p.remove(), p.rename(), p.debug(), p.explainCall(), p.policy(), p.approvals(),
 		p.validate(), p.clients(), p.token(), p.doctor(), p.diagnostics(), p.uninstall(), p.directory(), p.install(), p.backup(),
 		p.open(), p.quit(), p.version(), p.versions(),
 	)

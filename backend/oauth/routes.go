@@ -1,4 +1,4 @@
-package api
+package oauth
 
 import (
 	"context"
@@ -7,40 +7,53 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/oauth"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
+// Feature is signing in to remote servers, as the API shows it.
+type Feature struct {
+	Logins  Logins
+	Config  func() *config.Config
+	Servers Servers
+}
+
 // Logins sign in to remote servers.
 type Logins interface {
 	// Begin determines where to sign in and waits for the callback. It does not open a browser.
-	Begin(ctx context.Context, id string) (oauth.Pending, error)
+	Begin(ctx context.Context, id string) (Pending, error)
 	Cancel(id string) error
 	// Status returns the state of a sign-in, also if it has not been used since the start.
-	Status(ctx context.Context, id string) oauth.Status
+	Status(ctx context.Context, id string) Status
 	Logout(ctx context.Context, id string) error
 	// Open opens the URL of a pending sign-in in the browser of the user.
 	Open(id string) error
 	// ForgetAll deletes the tokens of all servers and revokes them where possible.
 	ForgetAll(ctx context.Context) error
-	// Rename moves the sign-in of a server to another id.
-	Rename(ctx context.Context, from, to string) error
+}
+
+// Servers starts servers, so that they can request a sign-in; *supervisor.Supervisor implements it.
+type Servers interface {
+	Status(id string) (core.ServerStatus, bool)
+	Start(ctx context.Context, id string) error
+	// StartAccount starts the instance of an account, and waits until it runs or cannot.
+	StartAccount(ctx context.Context, id, account string) error
 }
 
 // LoginStatus is the sign-in state of a server.
-type LoginStatus oauth.Status
+type LoginStatus Status
 
 // LoginPending is a sign-in that waits for the user.
-type LoginPending oauth.Pending
+type LoginPending Pending
 
-func (a *API) registerLogins(r *web.Router) {
-	web.Op(r, "GET", "/api/v1/servers/{id}/login", "Sign-in state of a remote server", a.getLogin)
-	web.Op(r, "POST", "/api/v1/servers/{id}/login", "Begin a sign-in and return its URL; nothing is opened", a.beginLogin)
-	web.Op(r, "DELETE", "/api/v1/servers/{id}/login", "Cancel a pending sign-in", a.cancelLogin)
-	web.Op(r, "POST", "/api/v1/servers/{id}/login/open", "Open the URL of a pending sign-in in the browser of this machine", a.openLogin)
-	web.Op(r, "DELETE", "/api/v1/logins", "Delete the tokens of all servers, and revoke them where possible", a.forgetLogins)
-	web.Op(r, "POST", "/api/v1/servers/{id}/logout", "Delete the tokens of a server, and revoke them where possible", a.logout)
+// Routes implements web.Feature.
+func (f *Feature) Routes(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/servers/{id}/login", "Sign-in state of a remote server", f.getLogin)
+	web.Op(r, "POST", "/api/v1/servers/{id}/login", "Begin a sign-in and return its URL; nothing is opened", f.beginLogin)
+	web.Op(r, "DELETE", "/api/v1/servers/{id}/login", "Cancel a pending sign-in", f.cancelLogin)
+	web.Op(r, "POST", "/api/v1/servers/{id}/login/open", "Open the URL of a pending sign-in in the browser of this machine", f.openLogin)
+	web.Op(r, "DELETE", "/api/v1/logins", "Delete the tokens of all servers, and revoke them where possible", f.forgetLogins)
+	web.Op(r, "POST", "/api/v1/servers/{id}/logout", "Delete the tokens of a server, and revoke them where possible", f.logout)
 }
 
 // loginInput names a sign-in: a server, or an account of it.
@@ -49,11 +62,11 @@ type loginInput struct {
 }
 
 // checkSignInID returns an error unless id is that of a remote server or of one of its accounts.
-func (a *API) checkSignInID(id string) error {
+func (f *Feature) checkSignInID(id string) error {
 	server, account := config.SplitSignInID(id)
-	st, ok := a.Servers.Status(server)
+	st, ok := f.Servers.Status(server)
 	if ok && account != "" {
-		s, _ := a.ConfigEditor.Current().Server(server)
+		s, _ := f.Config().Server(server)
 		if _, has := s.Accounts[account]; !has {
 			return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("server %q has no account %q", server, account),
 				Hint: "Add it to the server's 'accounts' in the configuration."}
@@ -69,9 +82,9 @@ func (a *API) checkSignInID(id string) error {
 }
 
 // whySignInIsNotNeeded returns the reason why a server needs no sign-in, or nil.
-func (a *API) whySignInIsNotNeeded(id string) error {
+func (f *Feature) whySignInIsNotNeeded(id string) error {
 	server, account := config.SplitSignInID(id)
-	own, ok := a.ConfigEditor.Current().Server(server)
+	own, ok := f.Config().Server(server)
 	if !ok {
 		return nil
 	}
@@ -92,36 +105,36 @@ func (a *API) whySignInIsNotNeeded(id string) error {
 	return nil
 }
 
-func (a *API) getLogin(ctx context.Context, in *loginInput) (*web.Answer[LoginStatus], error) {
-	if err := a.checkSignInID(in.ID); err != nil {
+func (f *Feature) getLogin(ctx context.Context, in *loginInput) (*web.Answer[LoginStatus], error) {
+	if err := f.checkSignInID(in.ID); err != nil {
 		return nil, err
 	}
-	return web.Reply(LoginStatus(a.Logins.Status(ctx, in.ID)))
+	return web.Reply(LoginStatus(f.Logins.Status(ctx, in.ID)))
 }
 
 // signInStartTimeout is the time limit for a stopped server to request a sign-in.
 const signInStartTimeout = 30 * time.Second
 
-func (a *API) beginLogin(ctx context.Context, in *loginInput) (*web.Answer[LoginPending], error) {
-	if err := a.checkSignInID(in.ID); err != nil {
+func (f *Feature) beginLogin(ctx context.Context, in *loginInput) (*web.Answer[LoginPending], error) {
+	if err := f.checkSignInID(in.ID); err != nil {
 		return nil, err
 	}
-	if err := a.whySignInIsNotNeeded(in.ID); err != nil {
+	if err := f.whySignInIsNotNeeded(in.ID); err != nil {
 		return nil, err
 	}
 	if server, account := config.SplitSignInID(in.ID); account != "" {
 		wake, cancel := context.WithTimeout(ctx, signInStartTimeout)
-		err := a.Servers.StartAccount(wake, server, account)
+		err := f.Servers.StartAccount(wake, server, account)
 		cancel()
 		if err != nil && wake.Err() == nil {
 			return nil, err
 		}
-	} else if st, _ := a.Servers.Status(in.ID); st.State == core.StateStopped || st.State == core.StateStarting || st.State == core.StateFailed {
-		if err := a.startForLogin(ctx, in.ID); err != nil {
+	} else if st, _ := f.Servers.Status(in.ID); st.State == core.StateStopped || st.State == core.StateStarting || st.State == core.StateFailed {
+		if err := f.startForLogin(ctx, in.ID); err != nil {
 			return nil, err
 		}
 	}
-	p, err := a.Logins.Begin(ctx, in.ID)
+	p, err := f.Logins.Begin(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -129,9 +142,9 @@ func (a *API) beginLogin(ctx context.Context, in *loginInput) (*web.Answer[Login
 }
 
 // startForLogin starts a server so that it can request a sign-in.
-func (a *API) startForLogin(ctx context.Context, id string) error {
-	if st, _ := a.Servers.Status(id); st.State != core.StateStarting {
-		if err := a.Servers.Start(ctx, id); err != nil {
+func (f *Feature) startForLogin(ctx context.Context, id string) error {
+	if st, _ := f.Servers.Status(id); st.State != core.StateStarting {
+		if err := f.Servers.Start(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -140,7 +153,7 @@ func (a *API) startForLogin(ctx context.Context, id string) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if st, ok := a.Servers.Status(id); !ok || st.State != core.StateStarting && st.State != core.StateStopped {
+		if st, ok := f.Servers.Status(id); !ok || st.State != core.StateStarting && st.State != core.StateStopped {
 			return nil
 		}
 		select {
@@ -151,33 +164,33 @@ func (a *API) startForLogin(ctx context.Context, id string) error {
 	}
 }
 
-func (a *API) cancelLogin(_ context.Context, in *loginInput) (*web.None, error) {
-	err := a.checkSignInID(in.ID)
+func (f *Feature) cancelLogin(_ context.Context, in *loginInput) (*web.None, error) {
+	err := f.checkSignInID(in.ID)
 	if err == nil {
-		err = a.Logins.Cancel(in.ID)
+		err = f.Logins.Cancel(in.ID)
 	}
 	return &web.None{}, err
 }
 
-func (a *API) openLogin(_ context.Context, in *loginInput) (*web.None, error) {
-	err := a.checkSignInID(in.ID)
+func (f *Feature) openLogin(_ context.Context, in *loginInput) (*web.None, error) {
+	err := f.checkSignInID(in.ID)
 	if err == nil {
-		err = a.Logins.Open(in.ID)
+		err = f.Logins.Open(in.ID)
 	}
 	return &web.None{}, err
 }
 
-func (a *API) forgetLogins(ctx context.Context, _ *web.None) (*web.None, error) {
-	return &web.None{}, a.Logins.ForgetAll(ctx)
+func (f *Feature) forgetLogins(ctx context.Context, _ *web.None) (*web.None, error) {
+	return &web.None{}, f.Logins.ForgetAll(ctx)
 }
 
-func (a *API) logout(ctx context.Context, in *loginInput) (*web.None, error) {
-	err := a.checkSignInID(in.ID)
+func (f *Feature) logout(ctx context.Context, in *loginInput) (*web.None, error) {
+	err := f.checkSignInID(in.ID)
 	if err == nil {
-		err = a.whySignInIsNotNeeded(in.ID)
+		err = f.whySignInIsNotNeeded(in.ID)
 	}
 	if err == nil {
-		err = a.Logins.Logout(ctx, in.ID)
+		err = f.Logins.Logout(ctx, in.ID)
 	}
 	return &web.None{}, err
 }
